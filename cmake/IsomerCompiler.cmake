@@ -1,0 +1,35 @@
+# Language, warnings, sanitizers and ccache for every target of the project.
+
+option(ISOMER_TESTS "Build the tests" ON)
+option(ISOMER_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+set(ISOMER_SANITIZE "" CACHE STRING "Sanitizers for every target, as -fsanitize takes them: address,undefined")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(CCACHE ccache)
+  if(CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  endif()
+endif()
+
+# A float result must not depend on whether the compiler saw a multiplication next to an addition.
+add_compile_options(-ffp-contract=off)
+
+add_library(isomer_warnings INTERFACE)
+target_compile_options(isomer_warnings INTERFACE -Wall -Wextra -Werror)
+
+if(ISOMER_SANITIZE)
+  add_compile_options(-fsanitize=${ISOMER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ISOMER_SANITIZE})
+endif()
+if(ISOMER_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "ISOMER_FUZZ needs clang, found ${CMAKE_CXX_COMPILER_ID}")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

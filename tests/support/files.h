@@ -1,0 +1,34 @@
+// Where tests find and leave files.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace isomer::test {
+
+/// A path inside the source tree: source_path("models/mlp.onnx").
+std::filesystem::path source_path(const std::filesystem::path& relative);
+
+/// An executable of this build: tool_path("isomer").
+std::filesystem::path tool_path(const std::string& name);
+
+/// The whole content of a file; throws std::runtime_error when it can't be read.
+std::string read_file(const std::filesystem::path& path);
+
+/// Replaces the file's content; throws std::runtime_error when it can't be written.
+void write_file(const std::filesystem::path& path, const std::string& content);
+
+/// A new, empty folder that is removed with all its content in the end.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace isomer::test

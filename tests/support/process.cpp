@@ -1,0 +1,97 @@
+#include "support/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <stdexcept>
+
+#include "util/check.h"
+
+namespace isomer::test {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Pipe {
+  Pipe() { CHECK(pipe2(ends.data(), O_CLOEXEC) == 0); }
+  ~Pipe() {
+    close_end(0);
+    close_end(1);
+  }
+  void close_end(size_t end) {
+    if (ends[end] >= 0) close(ends[end]);
+    ends[end] = -1;
+  }
+  std::array<int, 2> ends{-1, -1};
+};
+
+/// Appends what can be read now; false at the end of the stream.
+bool drain(int fd, std::string& text) {
+  std::array<char, 65536> buffer;
+  const ssize_t count = read(fd, buffer.data(), buffer.size());
+  if (count > 0) text.append(buffer.data(), static_cast<size_t>(count));
+  return count > 0;
+}
+
+}  // namespace
+
+Outcome run_program(const std::vector<std::string>& argv, const RunOptions& options) {
+  CHECK(!argv.empty());
+  const int input = memfd_create("input", MFD_CLOEXEC);
+  CHECK(write(input, options.input.data(), options.input.size()) == static_cast<ssize_t>(options.input.size()));
+  CHECK(lseek(input, 0, SEEK_SET) == 0);
+  Pipe out, err;
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input, 0);
+  posix_spawn_file_actions_adddup2(&actions, out.ends[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, err.ends[1], 2);
+  if (!options.working_folder.empty()) {
+    posix_spawn_file_actions_addchdir_np(&actions, options.working_folder.c_str());
+  }
+  std::vector<char*> arguments;
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+
+  const auto start = Clock::now();
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(input);
+  if (failed != 0) throw std::runtime_error("can't start " + argv[0]);
+  out.close_end(1);
+  err.close_end(1);
+
+  Outcome outcome;
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  bool killed = false;
+  while (out.ends[0] >= 0 || err.ends[0] >= 0) {
+    if (!killed && elapsed() > options.seconds) {
+      kill(child, SIGKILL);
+      killed = true;
+    }
+    std::array<pollfd, 2> streams{{{out.ends[0], POLLIN, 0}, {err.ends[0], POLLIN, 0}}};
+    if (poll(streams.data(), streams.size(), 100) <= 0) continue;
+    if (streams[0].revents != 0 && !drain(out.ends[0], outcome.out)) out.close_end(0);
+    if (streams[1].revents != 0 && !drain(err.ends[0], outcome.err)) err.close_end(0);
+  }
+  int status = 0;
+  rusage usage{};
+  CHECK(wait4(child, &status, 0, &usage) == child);
+  outcome.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  outcome.seconds = elapsed();
+  outcome.peak_kb = usage.ru_maxrss;
+  return outcome;
+}
+
+}  // namespace isomer::test
