@@ -1,4 +1,5 @@
-// Whether this is the long run (`make test-long`): tests with a seeded sample of something large then take all of it.
+// Whether this is the long run (`make test-long`): tests with a seeded sample of something large
+// then take all of it.
 #pragma once
 
 #include <cstdlib>

@@ -47,7 +47,8 @@ bool drain(int fd, std::string& text) {
 Outcome run_program(const std::vector<std::string>& argv, const RunOptions& options) {
   CHECK(!argv.empty());
   const int input = memfd_create("input", MFD_CLOEXEC);
-  CHECK(write(input, options.input.data(), options.input.size()) == static_cast<ssize_t>(options.input.size()));
+  CHECK(write(input, options.input.data(), options.input.size()) ==
+        static_cast<ssize_t>(options.input.size()));
   CHECK(lseek(input, 0, SEEK_SET) == 0);
   Pipe out, err;
 
@@ -65,7 +66,8 @@ Outcome run_program(const std::vector<std::string>& argv, const RunOptions& opti
 
   const auto start = Clock::now();
   pid_t child = 0;
-  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int failed =
+      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(input);
   if (failed != 0) throw std::runtime_error("can't start " + argv[0]);
