@@ -22,7 +22,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Pipe {
-  Pipe() { CHECK(pipe2(ends.data(), O_CLOEXEC) == 0); }
+  Pipe() {
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("can't make a pipe");
+  }
   ~Pipe() {
     close_end(0);
     close_end(1);
@@ -42,14 +44,20 @@ bool drain(int fd, std::string& text) {
   return count > 0;
 }
 
+/// A file descriptor, at its start, from which `content` can be read.
+int memory_file(const std::string& content) {
+  const int file = memfd_create("input", MFD_CLOEXEC);
+  const ssize_t written = pwrite(file, content.data(), content.size(), 0);
+  if (written != static_cast<ssize_t>(content.size()))
+    throw std::runtime_error("can't make an input");
+  return file;
+}
+
 }  // namespace
 
 Outcome run_program(const std::vector<std::string>& argv, const RunOptions& options) {
   CHECK(!argv.empty());
-  const int input = memfd_create("input", MFD_CLOEXEC);
-  CHECK(write(input, options.input.data(), options.input.size()) ==
-        static_cast<ssize_t>(options.input.size()));
-  CHECK(lseek(input, 0, SEEK_SET) == 0);
+  const int input = memory_file(options.input);
   Pipe out, err;
 
   posix_spawn_file_actions_t actions;
@@ -89,7 +97,8 @@ Outcome run_program(const std::vector<std::string>& argv, const RunOptions& opti
   }
   int status = 0;
   rusage usage{};
-  CHECK(wait4(child, &status, 0, &usage) == child);
+  const pid_t waited = wait4(child, &status, 0, &usage);
+  CHECK(waited == child);
   outcome.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   outcome.seconds = elapsed();
   outcome.peak_kb = usage.ru_maxrss;
