@@ -1,0 +1,135 @@
+#include "graph/ops/common.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace isomer::ops {
+
+std::vector<ValueType> one(DataType dtype, Shape shape) { return {ValueType::tensor(dtype, std::move(shape))}; }
+
+te::Program single_map(Shape axes, te::Expr body) {
+  te::Program program;
+  program.outputs = {program.map(std::move(axes), std::move(body))};
+  return program;
+}
+
+namespace {
+
+Result<Shape> broadcast_all(const OpContext& context) {
+  Shape shape = context.shape(0);
+  for (int i = 1; i < context.input_count(); ++i) {
+    TRY(shape, broadcast(context, shape, context.shape(i)));
+  }
+  return shape;
+}
+
+Compute pointwise_over(std::function<te::Expr(const OpContext&, const Shape&)> body) {
+  return [body = std::move(body)](const OpContext& context) -> Result<te::Program> {
+    TRY(Shape shape, broadcast_all(context));
+    te::Expr value = body(context, shape);
+    return single_map(std::move(shape), std::move(value));
+  };
+}
+
+}  // namespace
+
+Result<std::vector<ValueType>> same_as_first(const OpContext& context) {
+  return one(context.dtype(0), context.shape(0));
+}
+
+Result<std::vector<ValueType>> broadcast_shapes(const OpContext& context) {
+  TRY(Shape shape, broadcast_all(context));
+  return one(context.dtype(0), std::move(shape));
+}
+
+Infer broadcast_to(DataType dtype) {
+  return [dtype](const OpContext& context) -> Result<std::vector<ValueType>> {
+    TRY(Shape shape, broadcast_all(context));
+    return one(dtype, std::move(shape));
+  };
+}
+
+Compute pointwise(std::function<te::Expr(te::Expr)> f) {
+  return pointwise_over([f = std::move(f)](const OpContext& c, const Shape& out) { return f(c.load_broadcast(0, out)); });
+}
+
+Compute pointwise(std::function<te::Expr(te::Expr, te::Expr)> f) {
+  return pointwise_over([f = std::move(f)](const OpContext& c, const Shape& out) {
+    return f(c.load_broadcast(0, out), c.load_broadcast(1, out));
+  });
+}
+
+Compute pointwise(std::function<te::Expr(te::Expr, te::Expr, te::Expr)> f) {
+  return pointwise_over([f = std::move(f)](const OpContext& c, const Shape& out) {
+    return f(c.load_broadcast(0, out), c.load_broadcast(1, out), c.load_broadcast(2, out));
+  });
+}
+
+Compute pointwise_with(std::function<te::Expr(const OpContext&, te::Expr)> f) {
+  return [f = std::move(f)](const OpContext& context) -> Result<te::Program> {
+    const Shape& shape = context.shape(0);
+    return single_map(shape, f(context, context.load_broadcast(0, shape)));
+  };
+}
+
+Version ints_attribute_to_input(int since, const char* name, int input) {
+  return {since,
+          [=](NodeForm& form) -> Result<void> {
+            TRY(auto values, form.take_ints(name));
+            if (values) form.set_input(input, form.ints(std::move(*values), name));
+            return {};
+          },
+          [=](NodeForm& form) -> Result<void> {
+            if (!form.has_input(input)) return {};
+            auto values = form.ints(input);
+            if (!values) return form.unsupported("a constant {} expected where the opset has it as an attribute", name);
+            form.drop_inputs_from(input);
+            form.set(name, std::move(*values));
+            return {};
+          }};
+}
+
+Version explicit_broadcast(int since) {
+  return {since,
+          [](NodeForm& form) -> Result<void> {
+            TRY_VOID(drop_consumed_inputs(form));
+            TRY(const auto enabled, form.take_int("broadcast"));
+            TRY(const auto axis, form.take_int("axis"));
+            if (enabled.value_or(0) == 0 || !axis) return {};
+            if (!form.has_rank(0) || !form.has_rank(1)) return form.unsupported("known ranks expected for attribute axis");
+            const int rank = form.rank(0), inner = form.rank(1);
+            const int64_t first = *axis < 0 ? *axis + rank : *axis;
+            if (first < 0 || first + inner > rank) return form.invalid("axis {} with B of rank {} in A of rank {}", *axis, inner, rank);
+            if (first + inner == rank) return {};
+            std::vector<int64_t> trailing;
+            for (int64_t k = inner; k < rank - first; ++k) trailing.push_back(k);
+            TRY(const ValueId aligned, form.emit("Unsqueeze", {form.input(1), form.ints(std::move(trailing), "axes")}));
+            form.set_input(1, aligned);
+            return {};
+          },
+          [](NodeForm& form) -> Result<void> {
+            if (!form.has_rank(0) || !form.has_rank(1)) return form.unsupported("known ranks expected");
+            if (*form.type(0).shape == *form.type(1).shape) return {};
+            const Shape& a = *form.type(0).shape;
+            const Shape& b = *form.type(1).shape;
+            if (b.size() > a.size() || !std::equal(b.rbegin(), b.rend(), a.rbegin()))
+              return form.unsupported("operands that opset 6 can broadcast expected");
+            form.set("broadcast", int64_t{1});
+            return {};
+          }};
+}
+
+Result<void> drop_consumed_inputs(NodeForm& form) {
+  form.drop("consumed_inputs");
+  return {};
+}
+
+Result<void> check_values(const OpContext& context, std::string_view what, const std::vector<int64_t>& values, size_t count,
+                          int64_t least) {
+  const bool fits = values.size() == count && std::all_of(values.begin(), values.end(), [&](int64_t v) { return v >= least; });
+  if (!fits) return context.invalid("{} of {} values of at least {} expected, {} found", what, count, least, values);
+  return {};
+}
+
+}  // namespace isomer::ops

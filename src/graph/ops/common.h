@@ -1,0 +1,47 @@
+// What many rows share: inference and meaning of pointwise operators, and the usual changes of form.
+#pragma once
+
+#include <functional>
+
+#include "graph/node_form.h"
+#include "graph/op_context.h"
+#include "graph/op_def.h"
+
+namespace isomer::ops {
+
+using Infer = decltype(OpDef::infer);
+using Compute = decltype(OpDef::compute);
+
+/// The output has input 0's type and shape.
+Result<std::vector<ValueType>> same_as_first(const OpContext& context);
+/// All inputs broadcast together; the output has input 0's element type, or a fixed one.
+Result<std::vector<ValueType>> broadcast_shapes(const OpContext& context);
+Infer broadcast_to(DataType dtype);
+
+/// out[i] = f(a[i]), f(a[i], b[i]), … with broadcasting.
+Compute pointwise(std::function<te::Expr(te::Expr)> f);
+Compute pointwise(std::function<te::Expr(te::Expr, te::Expr)> f);
+Compute pointwise(std::function<te::Expr(te::Expr, te::Expr, te::Expr)> f);
+/// The same where f reads attributes.
+Compute pointwise_with(std::function<te::Expr(const OpContext&, te::Expr)> f);
+
+/// One output, defined by one map over `axes`.
+te::Program single_map(Shape axes, te::Expr body);
+/// One output of the given type.
+std::vector<ValueType> one(DataType dtype, Shape shape);
+
+// Changes of form. Each returns the Reform for a row's `versions`.
+
+/// Attribute `name` (ints) of the older form is input `input` of the newest; on the way back the input must be constant.
+/// An absent attribute is an omitted input.
+Version ints_attribute_to_input(int since, const char* name, int input);
+/// Older forms of binary operators that broadcast only with `broadcast` = 1, aligned at `axis`.
+Version explicit_broadcast(int since);
+/// Opsets 1–5 had an attribute consumed_inputs without meaning.
+Result<void> drop_consumed_inputs(NodeForm& form);
+
+/// Positive, non-negative or other checks share one sentence: "strides of 2 positive values expected, [1,0] found".
+Result<void> check_values(const OpContext& context, std::string_view what, const std::vector<int64_t>& values, size_t count,
+                          int64_t least);
+
+}  // namespace isomer::ops

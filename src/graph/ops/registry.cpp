@@ -1,0 +1,49 @@
+#include "graph/ops/registry.h"
+
+#include <unordered_map>
+
+#include "util/check.h"
+
+namespace isomer {
+namespace {
+
+struct Registry {
+  std::vector<OpDef> rows;
+  std::vector<const OpDef*> order;
+  std::unordered_map<std::string, const OpDef*> by_name;
+
+  Registry() {
+    using Family = std::vector<OpDef> (*)();
+    for (const Family family :
+         {ops::arithmetic, ops::comparison, ops::unary, ops::activation, ops::cast, ops::layout, ops::joining, ops::shape,
+          ops::gathering, ops::reduction, ops::product, ops::convolution, ops::pooling, ops::normalization, ops::softmax,
+          ops::resampling, ops::recurrent, ops::quantization, ops::selection, ops::control_flow})
+      for (OpDef& row : family()) rows.push_back(std::move(row));
+    for (const OpDef& row : rows) {
+      order.push_back(&row);
+      const bool added = by_name.emplace(key(row.domain, row.name), &row).second;
+      CHECK(added) << row.name << " has two rows";
+    }
+  }
+
+  static std::string key(std::string_view domain, std::string_view name) {
+    if (domain == "ai.onnx") domain = "";
+    return fmt::format("{}:{}", domain, name);
+  }
+};
+
+const Registry& registry() {
+  static const Registry instance;
+  return instance;
+}
+
+}  // namespace
+
+const OpDef* find_op(std::string_view domain, std::string_view name) {
+  const auto found = registry().by_name.find(Registry::key(domain, name));
+  return found == registry().by_name.end() ? nullptr : found->second;
+}
+
+const std::vector<const OpDef*>& all_ops() { return registry().order; }
+
+}  // namespace isomer

@@ -1,0 +1,31 @@
+// The families of operators. A new operator is a row in its family's file; a new family is a line here and in registry.cpp.
+#pragma once
+
+#include <vector>
+
+#include "graph/op_def.h"
+
+namespace isomer::ops {
+
+std::vector<OpDef> arithmetic();      ///< Add Sub Mul Div Mod Pow Min Max Sum Mean …
+std::vector<OpDef> comparison();      ///< Equal Less Greater And Or Xor Not Where Bitwise* BitShift
+std::vector<OpDef> unary();           ///< Neg Abs Sqrt Exp Log Erf, rounding, trigonometry
+std::vector<OpDef> activation();      ///< Relu Sigmoid Tanh Gelu Clip HardSwish PRelu …
+std::vector<OpDef> cast();            ///< Cast CastLike Identity Dropout
+std::vector<OpDef> layout();          ///< Reshape Flatten Squeeze Unsqueeze Transpose DepthToSpace SpaceToDepth
+std::vector<OpDef> joining();         ///< Concat Split Slice Pad Tile Expand
+std::vector<OpDef> shape();           ///< Shape Size Range ConstantOfShape EyeLike Constant OneHot Trilu
+std::vector<OpDef> gathering();       ///< Gather GatherElements GatherND ScatterElements ScatterND …
+std::vector<OpDef> reduction();       ///< Reduce* ArgMax ArgMin CumSum
+std::vector<OpDef> product();         ///< MatMul Gemm Einsum MatMulInteger
+std::vector<OpDef> convolution();     ///< Conv ConvTranspose ConvInteger
+std::vector<OpDef> pooling();         ///< MaxPool AveragePool LpPool Global*
+std::vector<OpDef> normalization();   ///< BatchNormalization LayerNormalization … LRN LpNormalization
+std::vector<OpDef> softmax();         ///< Softmax LogSoftmax Hardmax
+std::vector<OpDef> resampling();      ///< Resize Upsample GridSample RoiAlign
+std::vector<OpDef> recurrent();       ///< LSTM GRU RNN
+std::vector<OpDef> quantization();    ///< QuantizeLinear DequantizeLinear …
+std::vector<OpDef> selection();       ///< TopK NonZero Unique Compress NonMaxSuppression
+std::vector<OpDef> control_flow();    ///< If Loop Scan
+
+}  // namespace isomer::ops

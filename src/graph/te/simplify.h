@@ -1,0 +1,29 @@
+// Simplifies index arithmetic: int64 expressions over iterators, symbols and loads. The result is equal for every value
+// of the variables within their ranges, and in normal form: a sum of products with sorted terms.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "graph/te/expr.h"
+
+namespace isomer::te {
+
+/// Inclusive bounds of an expression; a missing side is unbounded. Symbols are >= 0.
+struct Interval {
+  std::optional<int64_t> low;
+  std::optional<int64_t> high;
+};
+
+/// What is known of a variable, symbol or load; asked for leaves only. An empty function knows nothing but that symbols are >= 0.
+using Ranges = std::function<Interval(const Expr& leaf)>;
+
+/// Normal form; equal expressions that differ by +, -, * and literals become identical. bool conditions over int64 are
+/// simplified too (to a literal where the ranges decide them).
+Expr simplify_index(const Expr& expr, const Ranges& ranges = {});
+
+/// Bounds of an int64 expression by interval arithmetic.
+Interval bounds(const Expr& expr, const Ranges& ranges = {});
+
+}  // namespace isomer::te
