@@ -1,0 +1,8 @@
+#include "graph/ops/common.h"
+#include "graph/ops/registry.h"
+
+namespace isomer::ops {
+
+std::vector<OpDef> activation() { return {}; }
+
+}  // namespace isomer::ops
