@@ -1,4 +1,4 @@
-// Graph algorithms by name, over Boost.Graph: the Graph meets its concepts through the adapter in algorithms.cpp.
+// Graph algorithms by name, over Boost.Graph: the Graph meets its concepts through the adapter in boost_adapter.h.
 #pragma once
 
 #include <vector>
