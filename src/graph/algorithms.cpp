@@ -3,6 +3,7 @@
 #include <boost/graph/depth_first_search.hpp>
 #include <boost/graph/graph_concepts.hpp>
 #include <boost/property_map/property_map.hpp>
+#include <boost/range/iterator_range.hpp>
 
 #include <algorithm>
 #include <functional>
