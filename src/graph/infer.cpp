@@ -155,12 +155,20 @@ std::vector<std::optional<Content>> infer_contents(const OpContext& context, con
   return contents;
 }
 
-Result<std::vector<ValueType>> infer_body(const Graph& body, const std::vector<ValueType>& inputs) {
-  Graph refined = body;
+/// Infers a body of the node `id` on formal inputs of these types; captures take what the outer graph knows.
+Result<std::vector<ValueType>> infer_body(const Graph& outer, NodeId id, const Graph& body, const std::vector<ValueType>& inputs) {
   if (inputs.size() != body.inputs().size())
-    return invalid("", "a body with {} inputs expected, {} found", inputs.size(), body.inputs().size());
+    return invalid(label(outer, id), "a body with {} inputs expected, {} found", inputs.size(), body.inputs().size());
+  Graph refined = body;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].kind != ValueType::Kind::kUnknown) refined.edit(refined.inputs()[i]).type = inputs[i];
+  const std::vector<ValueId>& captures = outer.node(id).captures;
+  for (size_t i = 0; i < captures.size() && i < refined.captures().size(); ++i) {
+    const Value& captured = outer.value(captures[i]);
+    Value& formal = refined.edit(refined.captures()[i]);
+    formal.type = captured.type;
+    formal.content = captured.content;
+  }
   TRY_VOID(infer(refined));
   std::vector<ValueType> types;
   for (const ValueId output : refined.outputs()) types.push_back(refined.value(output).type);
@@ -190,7 +198,10 @@ OpContext context_of(const Graph& graph, NodeId id) {
   }
   std::vector<std::string> names;
   for (const ValueId output : node.outputs) names.push_back(output.valid() ? graph.value(output).name : "");
-  return OpContext(*node.op, node.attributes, label(graph, id), std::move(inputs), std::move(names), infer_body);
+  return OpContext(*node.op, node.attributes, label(graph, id), std::move(inputs), std::move(names),
+                   [&graph, id](const Graph& body, const std::vector<ValueType>& types) {
+                     return infer_body(graph, id, body, types);
+                   });
 }
 
 Result<void> check_schema(const OpContext& context, const Attributes& attributes) {

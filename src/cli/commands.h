@@ -1,0 +1,14 @@
+// The sub-commands. Each adds itself to the application; its callback sets the exit code.
+#pragma once
+
+#include "cli/options.h"
+
+namespace isomer::cli {
+
+void add_optimize(CLI::App& app, int& exit);
+void add_run(CLI::App& app, int& exit);
+void add_compare(CLI::App& app, int& exit);
+void add_inspect(CLI::App& app, int& exit);
+void add_env(CLI::App& app, int& exit);
+
+}  // namespace isomer::cli

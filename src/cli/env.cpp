@@ -1,0 +1,106 @@
+// isomer env: what this machine and this build are.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/version.h"
+#include "isomer_version.h"
+#include "util/threads.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+
+/// The value of the first "key : value" line of /proc/cpuinfo.
+std::string cpu_fact(std::string_view key) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos || line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1) != key) continue;
+    return colon + 2 <= line.size() ? line.substr(colon + 2) : "";
+  }
+  return "";
+}
+
+std::vector<std::string> cpu_features() {
+  static constexpr std::array kNamed = {"sse4_2", "avx", "f16c", "fma", "avx2", "avx512f", "avx512bw", "avx512dq",
+                                        "avx512vl", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8"};
+  const std::string flags = " " + cpu_fact("flags") + " ";
+  std::vector<std::string> found;
+  for (const char* name : kNamed)
+    if (flags.find(fmt::format(" {} ", name)) != std::string::npos) found.emplace_back(name);
+  return found;
+}
+
+json caches() {
+  json result = json::object();
+  for (const auto& [name, key] : {std::pair{"l1d", _SC_LEVEL1_DCACHE_SIZE}, {"l2", _SC_LEVEL2_CACHE_SIZE}, {"l3", _SC_LEVEL3_CACHE_SIZE}}) {
+    const long size = sysconf(key);
+    result[name] = size > 0 ? json(size) : json(nullptr);
+  }
+  return result;
+}
+
+/// The file that a shared library of this name would come from, null when there is none. Loaded only to be asked.
+json library(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    void* handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    if (!handle) continue;
+    dlclose(handle);
+    return name;
+  }
+  return nullptr;
+}
+
+json environment() {
+  return {{"version", ISOMER_VERSION},
+          {"git", git_revision()},
+          {"cpu", {{"model", cpu_fact("model name")}, {"features", cpu_features()}, {"caches", caches()}}},
+          {"threads", available_threads()},
+          {"llvm", ISOMER_LLVM_VERSION},
+          {"z3", library({"libz3.so.4", "libz3.so"})},
+          {"cuda", {{"driver", library({"libcuda.so.1"})}, {"nvrtc", library({"libnvrtc.so.13", "libnvrtc.so.12"})}}},
+          {"cudnn", library({"libcudnn.so.9", "libcudnn.so.8"})},
+          {"peers", {{"onednn", library({"libdnnl.so.3", "libdnnl.so.2"})}, {"onnxruntime", library({"libonnxruntime.so.1", "libonnxruntime.so"})}}}};
+}
+
+void print_text(const json& facts, int indent = 0) {
+  for (const auto& [key, value] : facts.items()) {
+    const std::string name = fmt::format("{:{}}{}", "", indent, key);
+    if (value.is_object()) {
+      fmt::print("{}\n", name);
+      print_text(value, indent + 2);
+      continue;
+    }
+    std::string text = value.is_null() ? "not found" : value.is_string() ? value.get<std::string>() : value.dump();
+    if (value.is_array()) {
+      text.clear();
+      for (const auto& item : value) text += (text.empty() ? "" : " ") + item.get<std::string>();
+    }
+    fmt::print("{:<16} {}\n", name, text);
+  }
+}
+
+}  // namespace
+
+void add_env(CLI::App& app, int& exit) {
+  auto options = std::make_shared<CommonOptions>();
+  CLI::App* command = app.add_subcommand("env", "What was detected: version, CPU, libraries, peers");
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->callback([options, &exit] {
+    const json facts = environment();
+    if (options->json)
+      fmt::print("{}\n", facts.dump(2));
+    else
+      print_text(facts);
+    exit = kDone;
+  });
+}
+
+}  // namespace isomer::cli

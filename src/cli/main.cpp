@@ -1,0 +1,35 @@
+#include <csignal>
+#include <exception>
+#include <new>
+
+#include "cli/commands.h"
+#include "cli/version.h"
+
+int main(int argc, char** argv) {
+  using namespace isomer::cli;
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app("Isomer: a superoptimizer for ONNX models", "isomer");
+  app.set_version_flag("--version", version_text());
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    const std::string command = failed->get_name() == "isomer" ? "" : failed->get_name() + ": ";
+    return fmt::format("isomer: {}{}; see 'isomer {}--help'\n", command, printable(error.what()),
+                       command.empty() ? "" : failed->get_name() + " ");
+  });
+  int exit = kDone;
+  add_optimize(app, exit);
+  add_run(app, exit);
+  add_compare(app, exit);
+  add_inspect(app, exit);
+  add_env(app, exit);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  } catch (const std::bad_alloc&) {
+    return report({isomer::ErrorKind::kUnsupported, "", "more memory needed than there is"});
+  } catch (const std::exception& error) {
+    return report({isomer::ErrorKind::kUnsupported, "internal error", error.what()});
+  }
+  return exit;
+}

@@ -1,0 +1,192 @@
+#include "cli/numpy_file.h"
+
+#include <zip.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <regex>
+
+#include "graph/infer.h"
+#include "util/file.h"
+
+namespace isomer {
+namespace {
+
+struct Format {
+  DataType dtype;
+  std::string_view descr;
+};
+constexpr Format kFormats[] = {
+    {DataType::kFloat32, "<f4"}, {DataType::kFloat64, "<f8"}, {DataType::kFloat16, "<f2"}, {DataType::kBool, "|b1"},
+    {DataType::kInt8, "|i1"},    {DataType::kUInt8, "|u1"},   {DataType::kInt16, "<i2"},   {DataType::kUInt16, "<u2"},
+    {DataType::kInt32, "<i4"},   {DataType::kUInt32, "<u4"},  {DataType::kInt64, "<i8"},   {DataType::kUInt64, "<u8"},
+};
+
+struct Header {
+  DataType dtype = DataType::kUndefined;
+  bool fortran_order = false;
+  Dims dims;
+};
+
+Result<Header> parse_header(const std::string& text, const std::string& place) {
+  static const std::regex descr(R"('descr'\s*:\s*'([^']*)')");
+  static const std::regex order(R"('fortran_order'\s*:\s*(True|False))");
+  static const std::regex shape(R"('shape'\s*:\s*\(([^)]*)\))");
+  std::smatch match;
+  Header header;
+  if (!std::regex_search(text, match, descr)) return invalid(place, "a numpy header with 'descr' expected");
+  for (const Format& format : kFormats)
+    if (match[1] == format.descr) header.dtype = format.dtype;
+  if (header.dtype == DataType::kUndefined)
+    return unsupported(place, "a little-endian number or bool array expected, '{}' found", match[1].str());
+  if (!std::regex_search(text, match, order)) return invalid(place, "a numpy header with 'fortran_order' expected");
+  header.fortran_order = match[1] == "True";
+  if (!std::regex_search(text, match, shape)) return invalid(place, "a numpy header with 'shape' expected");
+  const std::string list = match[1];
+  static const std::regex number(R"(\d+)");
+  __int128 bytes = bit_width(header.dtype) / 8;
+  for (std::sregex_iterator it(list.begin(), list.end(), number), end; it != end; ++it) {
+    const std::string digits = it->str();
+    int64_t dim = 0;
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), dim).ec != std::errc() || dim > kMaxDim)
+      return invalid(place, "dims of at most 2^40 expected, {} found", digits);
+    header.dims.push_back(dim);
+    bytes *= dim;
+    if (bytes > kMaxBytes || header.dims.size() > 64) return invalid(place, "an array of at most 2^46 bytes expected");
+  }
+  return header;
+}
+
+/// Column-major bytes as row-major ones.
+std::vector<std::byte> to_row_major(std::span<const std::byte> in, const Dims& dims, int64_t width) {
+  std::vector<std::byte> out(in.size());
+  const int rank = static_cast<int>(dims.size());
+  Dims position(rank);
+  for (int64_t row_major = 0; row_major < element_count(dims); ++row_major) {
+    int64_t column_major = 0;
+    for (int k = rank; k-- > 0;) column_major = column_major * dims[k] + position[k];
+    std::memcpy(&out[row_major * width], &in[column_major * width], width);
+    for (int k = rank; k-- > 0;) {
+      if (++position[k] < dims[k]) break;
+      position[k] = 0;
+    }
+  }
+  return out;
+}
+
+Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& place) {
+  const auto byte = [&](size_t i) { return static_cast<size_t>(std::to_integer<uint8_t>(file[i])); };
+  if (file.size() < 12 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0)
+    return invalid(place, "a numpy array expected, another format found");
+  const bool long_header = byte(6) >= 2;
+  const size_t start = long_header ? 12 : 10;
+  const size_t length = long_header ? byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24 : byte(8) | byte(9) << 8;
+  if (start + length > file.size()) return invalid(place, "a header of {} bytes expected, the file ends before", length);
+  TRY(Header header, parse_header(std::string(reinterpret_cast<const char*>(file.data()) + start, length), place));
+  const auto data = file.subspan(start + length);
+  const int64_t bytes = packed_bytes(header.dtype, element_count(header.dims));
+  if (static_cast<int64_t>(data.size()) != bytes)
+    return invalid(place, "{} bytes of data expected, {} found", bytes, data.size());
+  std::vector<std::byte> contents = header.fortran_order ? to_row_major(data, header.dims, bit_width(header.dtype) / 8)
+                                                         : std::vector<std::byte>(data.begin(), data.end());
+  return Tensor(header.dtype, std::move(header.dims), std::move(contents));
+}
+
+std::string npy_header(const Tensor& tensor) {
+  std::string_view descr;
+  for (const Format& format : kFormats)
+    if (format.dtype == tensor.dtype()) descr = format.descr;
+  std::string shape;
+  for (const int64_t dim : tensor.dims()) shape += fmt::format("{},", dim);
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
+  text.resize((10 + text.size() + 64) / 64 * 64 - 11, ' ');
+  text += '\n';
+  std::string header("\x93NUMPY\x01\x00", 8);
+  header += static_cast<char>(text.size() & 0xff);
+  header += static_cast<char>(text.size() >> 8);
+  return header + text;
+}
+
+/// The tensor in a type that numpy has.
+Tensor numpy_type(const Tensor& tensor) {
+  if (tensor.dtype() != DataType::kBFloat16) return tensor;
+  std::vector<double> values(tensor.count());
+  for (size_t i = 0; i < values.size(); ++i) values[i] = tensor.real(static_cast<int64_t>(i));
+  return Tensor::from_doubles(DataType::kFloat32, tensor.dims(), values);
+}
+
+std::string npy_bytes(const Tensor& tensor) {
+  const Tensor stored = numpy_type(tensor);
+  std::string file = npy_header(stored);
+  file.append(reinterpret_cast<const char*>(stored.bytes().data()), stored.bytes().size());
+  return file;
+}
+
+using Archive = std::unique_ptr<zip_t, decltype(&zip_discard)>;
+
+Result<std::vector<std::byte>> read_entry(zip_t* archive, zip_uint64_t index, const std::string& place) {
+  zip_stat_t facts;
+  if (zip_stat_index(archive, index, 0, &facts) != 0 || !(facts.valid & ZIP_STAT_SIZE))
+    return invalid(place, "an entry with a size expected");
+  if (facts.size > static_cast<zip_uint64_t>(kMaxBytes)) return invalid(place, "an entry of at most 2^46 bytes expected");
+  const std::unique_ptr<zip_file_t, decltype(&zip_fclose)> entry(zip_fopen_index(archive, index, 0), zip_fclose);
+  if (!entry) return invalid(place, "an entry that can be read expected");
+  std::vector<std::byte> bytes;
+  std::byte buffer[1 << 16];
+  for (;;) {
+    const zip_int64_t got = zip_fread(entry.get(), buffer, sizeof buffer);
+    if (got < 0) return invalid(place, "an entry that can be read expected");
+    if (got == 0) break;
+    bytes.insert(bytes.end(), buffer, buffer + got);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<Tensor> read_npy(const std::string& path) {
+  TRY(const auto file, map_file(path));
+  return parse_npy(file->bytes(), path);
+}
+
+Result<std::vector<NamedTensor>> read_npz(const std::string& path) {
+  const Archive archive(zip_open(path.c_str(), ZIP_RDONLY, nullptr), zip_discard);
+  if (!archive) return invalid(path, "an .npz archive expected, it can't be opened as one");
+  std::vector<NamedTensor> arrays;
+  for (zip_int64_t i = 0; i < zip_get_num_entries(archive.get(), 0); ++i) {
+    const char* raw_name = zip_get_name(archive.get(), i, 0);
+    std::string name = raw_name ? raw_name : "";
+    const std::string place = path + ": " + name;
+    TRY(const std::vector<std::byte> bytes, read_entry(archive.get(), i, place));
+    TRY(Tensor tensor, parse_npy(bytes, place));
+    if (name.ends_with(".npy")) name.resize(name.size() - 4);
+    arrays.emplace_back(std::move(name), std::move(tensor));
+  }
+  return arrays;
+}
+
+Result<void> write_npz(const std::string& path, const std::vector<NamedTensor>& arrays) {
+  const std::string temporary = path + ".tmp";
+  std::vector<std::string> files;
+  for (const auto& [name, tensor] : arrays) files.push_back(npy_bytes(tensor));
+  Archive archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_TRUNCATE, nullptr), zip_discard);
+  if (!archive) return invalid(path, "a writable place expected");
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    zip_source_t* source = zip_source_buffer(archive.get(), files[i].data(), files[i].size(), 0);
+    const zip_int64_t index = zip_file_add(archive.get(), (arrays[i].first + ".npy").c_str(), source, ZIP_FL_OVERWRITE);
+    if (index < 0) {
+      zip_source_free(source);
+      return invalid(path, "a name that an archive can hold expected, '{}' found", arrays[i].first);
+    }
+    zip_set_file_compression(archive.get(), index, ZIP_CM_STORE, 0);
+  }
+  if (zip_close(archive.get()) != 0) return invalid(path, "a writable place expected");
+  archive.release();
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) return invalid(path, "a writable place expected");
+  return {};
+}
+
+}  // namespace isomer

@@ -1,0 +1,21 @@
+// numpy's .npy and .npz files. https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/tensor.h"
+#include "util/result.h"
+
+namespace isomer {
+
+using NamedTensor = std::pair<std::string, Tensor>;
+
+Result<Tensor> read_npy(const std::string& path);
+/// The arrays of an archive, in its order, named without the ".npy".
+Result<std::vector<NamedTensor>> read_npz(const std::string& path);
+/// Uncompressed; bfloat16 is written as float32. Replaces the file only when all is written.
+Result<void> write_npz(const std::string& path, const std::vector<NamedTensor>& arrays);
+
+}  // namespace isomer

@@ -1,0 +1,113 @@
+#include "cli/options.h"
+
+#include <charconv>
+
+#include "util/threads.h"
+
+namespace isomer::cli {
+namespace {
+
+constexpr size_t kMaxShown = 200;
+
+std::optional<int64_t> parse_int(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value) : std::nullopt;
+}
+
+Error usage(std::string_view flag, std::string_view expected, std::string_view found) {
+  return {ErrorKind::kUsage, std::string(flag), fmt::format("{} expected, '{}' found", expected, found)};
+}
+
+/// "1,3,224", "1x3x224", with or without brackets.
+std::optional<Dims> parse_dims(std::string_view text) {
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  Dims dims;
+  while (!text.empty()) {
+    const size_t end = text.find_first_of(",x");
+    const auto dim = parse_int(text.substr(0, end));
+    if (!dim || *dim < 0) return std::nullopt;
+    dims.push_back(*dim);
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return dims;
+}
+
+}  // namespace
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInvalid:
+    case ErrorKind::kUnsupported: return kInvalidFile;
+    case ErrorKind::kUsage: return kUsage;
+    case ErrorKind::kMismatch: return kCheckFailed;
+    case ErrorKind::kStopped: return kStopped;
+  }
+  return kInvalidFile;
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f)
+      result += fmt::format("\\x{:02x}", byte);
+    else
+      result += c;
+    if (result.size() >= kMaxShown) return result.substr(0, kMaxShown - 3) + "...";
+  }
+  return result;
+}
+
+int report(const Error& error) {
+  // The sentence holds model-supplied names: each part is escaped and cut by itself, so that the place stays readable.
+  const std::string where = printable(error.where);
+  fmt::print(stderr, "isomer: {}{}{}\n", where, where.empty() ? "" : ": ", printable(error.what));
+  return exit_code(error.kind);
+}
+
+void CommonOptions::add_to(CLI::App& app) {
+  app.add_option("--seed", seed, "Decides everything random")->capture_default_str();
+  app.add_option("--threads", threads, "Threads to use (default: what affinity and cgroup quota allow)")
+      ->check(CLI::Range(1, 4096));
+  app.add_flag("--json", json, "Print one JSON object on standard output");
+  app.add_flag("-q,--quiet", quiet, "No progress, no notes");
+  app.add_flag("-v,--verbose", verbosity, "Tell more (twice: everything)");
+  app.add_option("--dim", dims, "Bind a symbolic dim: name=8");
+  app.add_option("--input-shapes,--input-shape", input_shapes, "Fix an input's shape: x:[1,3,224,224], x:1x3x224x224");
+}
+
+void InputOptions::add_to(CLI::App& app) {
+  app.add_option("--load-inputs,--loadInputs", files, "Inputs: a test_data_set folder, .npz, .npy, .pb, or name:FILE");
+  app.add_option("--fill,--fill-mode", fill, "How inputs are generated")
+      ->check(CLI::IsMember({"random", "zeros", "ones", "arange"}))
+      ->capture_default_str();
+  app.add_option("--val-range", ranges, "Uniform values for an input: x:[lo,hi]");
+}
+
+int CommonOptions::thread_count() const { return threads > 0 ? threads : available_threads(); }
+
+Result<std::map<std::string, int64_t>> CommonOptions::bound_dims() const {
+  std::map<std::string, int64_t> bound;
+  for (const std::string& text : dims) {
+    const size_t equals = text.rfind('=');
+    const auto value = equals == std::string::npos ? std::nullopt : parse_int(std::string_view(text).substr(equals + 1));
+    if (!value || *value < 0) return usage("--dim", "name=SIZE", text);
+    bound[text.substr(0, equals)] = *value;
+  }
+  return bound;
+}
+
+Result<std::map<std::string, Dims>> CommonOptions::bound_shapes() const {
+  std::map<std::string, Dims> bound;
+  for (const std::string& text : input_shapes) {
+    const size_t colon = text.rfind(':');
+    const auto shape = parse_dims(std::string_view(text).substr(colon == std::string::npos ? 0 : colon + 1));
+    if (!shape) return usage("--input-shapes", "name:[1,3,224,224]", text);
+    bound[colon == std::string::npos ? "" : text.substr(0, colon)] = *shape;
+  }
+  return bound;
+}
+
+}  // namespace isomer::cli

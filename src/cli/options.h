@@ -1,0 +1,56 @@
+// Options that several commands share, and how a command ends.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/tensor.h"
+#include "util/result.h"
+
+namespace isomer::cli {
+
+/// Exit codes of CLI.md.
+enum ExitCode : int { kDone = 0, kCheckFailed = 1, kUsage = 2, kInvalidFile = 3, kStopped = 4 };
+
+int exit_code(ErrorKind kind);
+
+/// Prints `isomer: FILE: WHERE: …` as one line on standard error, escaped and cut, and gives the exit code.
+int report(const Error& error);
+
+struct CommonOptions {
+  uint64_t seed = 0;
+  int threads = 0;  ///< 0: what affinity and cgroup quota allow
+  bool json = false;
+  bool quiet = false;
+  int verbosity = 0;
+  std::vector<std::string> dims;          ///< name=8
+  std::vector<std::string> input_shapes;  ///< x:[1,3,224,224]
+
+  void add_to(CLI::App& app);
+  int thread_count() const;
+  Result<std::map<std::string, int64_t>> bound_dims() const;
+  Result<std::map<std::string, Dims>> bound_shapes() const;
+};
+
+struct InputOptions {
+  std::vector<std::string> files;   ///< PATH, or name:FILE
+  std::string fill = "random";
+  std::vector<std::string> ranges;  ///< x:[lo,hi]; without a name: all float inputs
+
+  void add_to(CLI::App& app);
+};
+
+/// A line of progress or information on standard error, unless -q.
+template <class... Args>
+void note(const CommonOptions& options, fmt::format_string<Args...> format, Args&&... args) {
+  if (!options.quiet) fmt::print(stderr, "{}\n", fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Model-supplied text for a terminal: control characters escaped, cut at 200 characters.
+std::string printable(std::string_view text);
+
+}  // namespace isomer::cli
