@@ -162,7 +162,7 @@ Expr Simplifier::condition(const Expr& expr) {
     if (e->left.dtype() == DataType::kInt64) {
       const Polynomial a = polynomial(e->left), b = polynomial(e->right);
       // Over integers a <= b is a < b + 1.
-      return comparison(e->op, e->op == BinaryOp::kLessEqual ? a - b - Polynomial(1) : a - b);
+      return comparison(e->op, rewrite_sum(e->op == BinaryOp::kLessEqual ? a - b - Polynomial(1) : a - b));
     }
     if (e->left.dtype() == DataType::kBool && (e->op == BinaryOp::kAnd || e->op == BinaryOp::kOr))
       return connective(e->op, simplify(e->left), simplify(e->right));
