@@ -38,6 +38,9 @@ struct Piece {
 
 using DataFiles = std::map<std::string, std::vector<Piece>>;
 
+/// Text from a model, fit for a terminal.
+std::string quoted(const std::string& text) { return fmt::format("{:?}", text); }
+
 Error system_error(const fs::path& path) {
   return unsupported(path.string(), "{}", std::strerror(errno));
 }
@@ -46,13 +49,14 @@ Result<Piece> piece_of(const onnx_proto::TensorProto& tensor,
                        const std::map<std::string, std::string>& entries) {
   Piece piece;
   if (tensor.data_type() != onnx_proto::TensorProto::FLOAT) {
-    return invalid(tensor.name(), "expected a float tensor, found data type {}",
+    return invalid(quoted(tensor.name()), "expected a float tensor, found data type {}",
                    tensor.data_type());
   }
   piece.count = 1;
   for (const int64_t dim : tensor.dims()) {
     if (dim < 0 || __builtin_mul_overflow(piece.count, static_cast<uint64_t>(dim), &piece.count)) {
-      return invalid(tensor.name(), "expected dims whose product fits 64 bits, found {}", dim);
+      return invalid(quoted(tensor.name()), "expected dims whose product fits 64 bits, found {}",
+                     dim);
     }
   }
   if (tensor.dims_size() > 0) piece.row_length = static_cast<uint64_t>(*tensor.dims().rbegin());
@@ -66,10 +70,12 @@ Result<Piece> piece_of(const onnx_proto::TensorProto& tensor,
   };
   piece.offset = number("offset", 0);
   if (const uint64_t length = number("length", 0); length % 4 != 0 || length / 4 != piece.count) {
-    return invalid(tensor.name(), "expected {} floats of 4 bytes, found length {}", piece.count,
-                   length);
+    return invalid(quoted(tensor.name()), "expected {} floats of 4 bytes, found length {}",
+                   piece.count, length);
   }
-  TRY(piece.rule, parse_fill_rule(tensor.doc_string()));
+  auto rule = parse_fill_rule(tensor.doc_string());
+  if (!rule) return std::move(rule).error().within(quoted(tensor.name()));
+  piece.rule = *rule;
   return piece;
 }
 
@@ -81,11 +87,10 @@ Result<DataFiles> data_files_of(const onnx_proto::ModelProto& model) {
     for (const auto& entry : tensor.external_data()) entries[entry.key()] = entry.value();
     const std::string& location = entries["location"];
     if (location.empty() || fs::path(location).filename() != location || location == "..") {
-      return invalid(tensor.name(), "expected a file name beside the model, found '{}'", location);
+      return invalid(quoted(tensor.name()), "expected a file name beside the model, found {}",
+                     quoted(location));
     }
-    auto piece = piece_of(tensor, entries);
-    if (!piece) return std::move(piece).error();
-    files[location].push_back(*piece);
+    TRY(files[location].emplace_back(), piece_of(tensor, entries));
   }
   return files;
 }

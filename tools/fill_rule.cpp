@@ -1,5 +1,6 @@
 #include "tools/fill_rule.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -76,7 +77,7 @@ Result<FillRule> parse_fill_rule(std::string_view text) {
   if (std::optional<FillRule> rule = parse(words(text))) return *rule;
   return invalid(
       "",
-      "expected a fill rule (uniform LO HI SEED, constant V, tokens V SEED, arange S), found '{}'",
+      "expected a fill rule (uniform LO HI SEED, constant V, tokens V SEED, arange S), found {:?}",
       text);
 }
 

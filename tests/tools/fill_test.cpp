@@ -70,6 +70,14 @@ TEST(Fill, SaysInOneLineWhatIsWrong) {
   EXPECT_EQ(text.exit_code, 3);
   EXPECT_THAT(text.err,
               testing::MatchesRegex("isomer-fill: .*/text.onnx: expected an ONNX model.*\n"));
+  std::string model = read_file(source_path("models/mlp.onnx"));
+  model.replace(model.find("uniform "), 7, "unif\x1brm");
+  write_file(folder.path() / "rule.onnx", model);
+  const auto rule = run_program({tool_path("isomer-fill"), folder.path() / "rule.onnx"});
+  EXPECT_EQ(rule.exit_code, 3);
+  EXPECT_THAT(rule.err, testing::HasSubstr("expected a fill rule"));
+  EXPECT_THAT(rule.err, testing::HasSubstr("unif\\x1brm"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "mlp.weights"));
   const auto missing = run_program({tool_path("isomer-fill"), folder.path() / "missing.onnx"});
   EXPECT_EQ(missing.exit_code, 3);
   EXPECT_THAT(missing.err, testing::HasSubstr("No such file"));
