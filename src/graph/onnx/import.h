@@ -1,0 +1,37 @@
+// A model file becomes a Graph. Everything that could go wrong with the file is an error of one sentence that names the node or
+// value, what was expected and what was found; nothing in a file makes us crash, hang or read outside its folder.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "graph/graph.h"
+#include "graph/onnx/limits.h"
+#include "util/result.h"
+
+namespace isomer {
+
+/// What stood in the file before functions were expanded, older forms lifted and Constant nodes became constants.
+struct ImportReport {
+  std::map<std::string, int64_t> operators;  ///< "Conv", "com.example.Scale" to the number of nodes, bodies included
+  int64_t nodes = 0;
+  int64_t functions = 0;
+};
+
+struct ImportOptions {
+  ImportLimits limits;
+  std::filesystem::path folder;    ///< of external data; empty: the model's own (from bytes: none is read)
+  ImportReport* report = nullptr;  ///< filled where given
+};
+
+/// Nodes are in the newest form of their rows, types and contents inferred. Weights stay in the mapped file. Errors don't
+/// name the file.
+Result<Graph> import_model(const std::filesystem::path& path, const ImportOptions& options = {});
+
+/// The same from memory, which `owner` keeps alive for as long as the graph's weights need it.
+Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const ImportOptions& options = {});
+
+}  // namespace isomer

@@ -1,0 +1,60 @@
+// Tensors of a model file: every element type, typed fields or raw data, inside the file or beside it.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/onnx/onnx.pb.h"
+#include "graph/onnx/payloads.h"
+#include "graph/tensor.h"
+#include "util/file.h"
+#include "util/result.h"
+
+namespace isomer {
+
+class TensorReader {
+ public:
+  /// For tensors whose data stand in the message.
+  TensorReader() = default;
+  /// `payloads` are ranges of `file`, which `owner` keeps alive; external data are looked for beneath `folder`.
+  TensorReader(std::span<const std::byte> file, std::shared_ptr<const void> owner, std::vector<Payload> payloads,
+               std::filesystem::path folder);
+
+  /// Views into the file where it has the bytes as we want them, else a copy. Errors are sentences about the tensor without
+  /// its name: the caller knows what it is called (`within`).
+  Result<Tensor> read(const onnx_proto::TensorProto& proto);
+
+  /// The dense tensor. Its size is limited by that of the data that are stored.
+  Result<Tensor> read(const onnx_proto::SparseTensorProto& proto);
+
+  /// Puts the cut-out data back into a message that is kept as it is.
+  Result<void> restore(onnx_proto::TensorProto& proto) const;
+  Result<void> restore(onnx_proto::AttributeProto& proto) const;
+
+  /// Location of the first external data that were read; empty: there were none.
+  const std::string& external_file() const { return external_file_; }
+
+ private:
+  struct Bytes {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> owner;
+  };
+  Result<Bytes> payload(uint32_t index) const;
+  Result<Bytes> external(const onnx_proto::TensorProto& proto, uint64_t size);
+
+  std::span<const std::byte> file_;
+  std::shared_ptr<const void> owner_;
+  std::vector<Payload> payloads_;
+  std::filesystem::path path_;
+  std::optional<Folder> folder_;
+  std::map<std::string, std::shared_ptr<const MappedFile>> opened_;
+  std::string external_file_;
+  int64_t sparse_stored_ = 0, sparse_dense_ = 0;  ///< bytes so far
+};
+
+}  // namespace isomer

@@ -1,0 +1,18 @@
+// Types of values between ONNX's messages and ours.
+#pragma once
+
+#include <string_view>
+
+#include "graph/graph.h"
+#include "graph/onnx/onnx.pb.h"
+
+namespace isomer {
+
+/// Dims without value and name become symbols "value_name.axis". Types without element type are unknown; sequences, maps,
+/// optionals, sparse and opaque types are kept as they are. Errors are sentences without the value's name.
+Result<ValueType> read_type(const onnx_proto::TypeProto& proto, std::string_view value_name);
+
+/// Unknown types leave the message empty.
+void write_type(const ValueType& type, onnx_proto::TypeProto& proto);
+
+}  // namespace isomer

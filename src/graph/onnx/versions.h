@@ -1,0 +1,17 @@
+// Which versions of the format and of its operator sets we know.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "util/result.h"
+
+namespace isomer {
+
+/// An ir_version from 1 to the newest known.
+Result<void> check_ir_version(int64_t version);
+
+/// A version of a domain's operator set: in the known range for ONNX's own domains, positive for others.
+Result<void> check_opset(std::string_view domain, int64_t version);
+
+}  // namespace isomer
