@@ -38,6 +38,14 @@ std::string ValueType::text() const {
   return {};
 }
 
+std::optional<Content> content_of(const Tensor& tensor) {
+  const bool integral = is_int(tensor.dtype()) || tensor.dtype() == DataType::kBool;
+  if (!integral || tensor.count() > kMaxContent) return std::nullopt;
+  Content content;
+  for (const int64_t value : tensor.integers()) content.emplace_back(Dim(value));
+  return content;
+}
+
 int64_t ModelInfo::opset() const {
   const auto found = opsets.find("");
   return found == opsets.end() ? 0 : found->second;
@@ -120,7 +128,7 @@ bool Graph::is_constant(ValueId id) const {
 
 ValueId Graph::add_constant(Tensor tensor, std::string name) {
   Shape shape(tensor.dims().begin(), tensor.dims().end());
-  Value value{.name = std::move(name), .type = ValueType::tensor(tensor.dtype(), std::move(shape)), .content = {},
+  Value value{.name = std::move(name), .type = ValueType::tensor(tensor.dtype(), std::move(shape)), .content = content_of(tensor),
               .constant = std::move(tensor), .declared = {}, .producer = {}, .output_index = 0, .extra = {}};
   return add_value(std::move(value));
 }

@@ -54,6 +54,10 @@ struct ValueType {
 
 /// Elements of a small integer or bool tensor, row-major, as far as shapes decide them.
 using Content = std::vector<std::optional<Dim>>;
+/// Contents are followed up to this many elements: shapes, axes, pads, not data.
+inline constexpr int64_t kMaxContent = 1024;
+/// Of an integer or bool tensor that is small enough.
+std::optional<Content> content_of(const Tensor& tensor);
 
 /// An attribute that we carry but do not read (sparse tensors, type protos): its serialized AttributeProto.
 struct RawAttribute {
@@ -136,6 +140,7 @@ class Graph {
 
   /// A constant that is not a graph input.
   bool is_constant(ValueId id) const;
+  /// Contents of small integer tensors become known with it.
   ValueId add_constant(Tensor tensor, std::string name);
   /// `hint`, or `hint_1`, … such that no value of this graph has the name.
   std::string fresh_name(std::string_view hint);

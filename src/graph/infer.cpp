@@ -10,9 +10,6 @@
 namespace isomer {
 namespace {
 
-/// Contents are followed up to this many elements: shapes, axes, pads, not data.
-constexpr int64_t kMaxContent = 1024;
-
 bool is_kind(const Attribute& attribute, AttributeKind kind) {
   switch (kind) {
     case AttributeKind::kInt: return std::holds_alternative<int64_t>(attribute);
@@ -25,14 +22,6 @@ bool is_kind(const Attribute& attribute, AttributeKind kind) {
     case AttributeKind::kStrings: return std::holds_alternative<std::vector<std::string>>(attribute);
   }
   return false;
-}
-
-/// The contents of a constant that may decide shapes.
-std::optional<Content> content_of(const Tensor& tensor) {
-  if (!(is_int(tensor.dtype()) || tensor.dtype() == DataType::kBool) || tensor.count() > kMaxContent) return std::nullopt;
-  Content content;
-  for (const int64_t value : tensor.integers()) content.emplace_back(Dim(value));
-  return content;
 }
 
 const Parameter* formal(const std::vector<Parameter>& parameters, int i) {
@@ -246,9 +235,6 @@ Result<void> infer_node(Graph& graph, NodeId id) {
 }
 
 Result<void> infer(Graph& graph) {
-  for (const ValueId id : graph.values())
-    if (const Value& value = graph.value(id); graph.is_constant(id) && !value.content)
-      if (auto content = content_of(*value.constant)) graph.edit(id).content = std::move(content);
   TRY(const std::vector<NodeId> order, topological_order(graph));
   for (const NodeId id : order) TRY_VOID(infer_node(graph, id));
   return {};

@@ -89,14 +89,7 @@ Result<std::optional<std::vector<float>>> NodeForm::take_floats(std::string_view
 }
 
 ValueId NodeForm::constant(Tensor tensor, std::string_view hint) {
-  const ValueId id = graph_.add_constant(std::move(tensor), graph_.fresh_name(hint));
-  const Tensor& added = *graph_.value(id).constant;
-  if (is_int(added.dtype()) && added.count() <= 64) {
-    Content content;
-    for (const int64_t value : added.integers()) content.emplace_back(Dim(value));
-    graph_.edit(id).content = std::move(content);
-  }
-  return id;
+  return graph_.add_constant(std::move(tensor), graph_.fresh_name(hint));
 }
 
 ValueId NodeForm::ints(std::vector<int64_t> values, std::string_view hint) {
@@ -181,13 +174,21 @@ Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset) {
   if (opset >= node.op->since) return NodeForm(graph, std::move(node)).finish();
   const Version* version = version_at(*node.op, opset);
   if (!version) return add_opaque(std::move(node), fmt::format("opset {} does not have the operator", opset));
+  if (!version->to_newest) return NodeForm(graph, std::move(node)).finish();
+  // A node that turns out to be opaque stays as the file has it, so the graph must be as if nothing had been emitted.
+  const Graph before = graph;
   NodeForm form(graph, node);
-  if (version->to_newest) {
-    const auto lifted = version->to_newest(form);
-    if (!lifted.ok() && lifted.error().kind == ErrorKind::kUnsupported) return add_opaque(std::move(node), lifted.error().what);
-    if (!lifted.ok()) return lifted.error();
+  const auto lifted = version->to_newest(form);
+  if (!lifted.ok() && lifted.error().kind != ErrorKind::kUnsupported) return lifted.error();
+  std::string reason = lifted.ok() ? "" : lifted.error().what;
+  if (lifted.ok()) {
+    TRY(std::vector<NodeId> added, form.finish());
+    for (const NodeId id : added)
+      if (graph.node(id).is_opaque()) reason = graph.node(id).opaque_reason;
+    if (reason.empty()) return added;
   }
-  return form.finish();
+  graph = before;
+  return add_opaque(std::move(node), std::move(reason));
 }
 
 Result<std::vector<NodeId>> reform_node(Graph& graph, NodeId id, const Reform& reform) {

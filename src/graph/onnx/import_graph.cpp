@@ -1,0 +1,372 @@
+#include "graph/onnx/import_graph.h"
+
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/infer.h"
+#include "graph/node_form.h"
+#include "graph/onnx/extra.pb.h"
+#include "graph/onnx/import_attribute.h"
+#include "graph/onnx/types.h"
+
+namespace isomer {
+namespace {
+
+using onnx_proto::GraphProto;
+using onnx_proto::ModelProto;
+using onnx_proto::NodeProto;
+using onnx_proto::ValueExtra;
+using onnx_proto::ValueInfoProto;
+
+std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+
+/// Nodes by index, each after the producers of what it reads by name; of several ready ones the first in the file.
+Result<std::vector<int>> file_order(const GraphProto& proto) {
+  std::unordered_map<std::string_view, int> producer;
+  for (int i = 0; i < proto.node_size(); ++i)
+    for (const std::string& output : proto.node(i).output())
+      if (!output.empty() && !producer.emplace(output, i).second)
+        return invalid(file_label(proto.node(i), i), "outputs that nothing else makes expected, '{}' found", output);
+  std::vector<int> missing(proto.node_size());
+  std::vector<std::vector<int>> readers(proto.node_size());
+  for (int i = 0; i < proto.node_size(); ++i)
+    for_each_read(proto.node(i), [&](const std::string& name) {
+      const auto found = producer.find(name);
+      if (found == producer.end()) return;
+      readers[found->second].push_back(i);
+      ++missing[i];
+    });
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (int i = 0; i < proto.node_size(); ++i)
+    if (missing[i] == 0) ready.push(i);
+  std::vector<int> order;
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (const int reader : readers[order.back()])
+      if (--missing[reader] == 0) ready.push(reader);
+  }
+  for (int i = 0; i < proto.node_size(); ++i)
+    if (missing[i] > 0) return invalid(file_label(proto.node(i), i), "a graph without cycles expected, the node is on or behind one");
+  return order;
+}
+
+bool is_constant_node(const NodeProto& node) { return node.op_type() == "Constant" && normal_domain(node.domain()).empty(); }
+
+ValueExtra initializer_extra(const onnx_proto::TensorProto& tensor) {
+  ValueExtra extra;
+  onnx_proto::TensorProto& rest = *extra.mutable_tensor();
+  if (tensor.has_doc_string()) rest.set_doc_string(tensor.doc_string());
+  *rest.mutable_metadata_props() = tensor.metadata_props();
+  rest.mutable_unknown_fields()->MergeFrom(tensor.unknown_fields());
+  return extra;
+}
+
+std::string node_extra(const NodeProto& node) {
+  NodeProto rest;
+  if (node.has_doc_string()) rest.set_doc_string(node.doc_string());
+  if (node.has_overload()) rest.set_overload(node.overload());
+  *rest.mutable_metadata_props() = node.metadata_props();
+  *rest.mutable_device_configurations() = node.device_configurations();
+  rest.mutable_unknown_fields()->MergeFrom(node.unknown_fields());
+  return rest.SerializeAsString();
+}
+
+/// Builds one graph; those of its nodes' attributes by builders of their own that look names up in it.
+class GraphBuilder {
+ public:
+  GraphBuilder(const GraphProto& proto, const ModelInfo& info, TensorReader& tensors, GraphBuilder* outer)
+      : proto_(proto), info_(info), tensors_(tensors), outer_(outer) {}
+
+  Result<Graph> build() {
+    graph_.name = proto_.name();
+    graph_.edit_info() = info_;
+    keep_extra();
+    for (const ValueInfoProto& value : proto_.value_info()) declared_.emplace(value.name(), &value);
+    TRY_VOID(add_initializers());
+    TRY_VOID(add_inputs());
+    TRY(const std::vector<int> order, file_order(proto_));
+    TRY_VOID(declare_outputs());
+    for (const int i : order) TRY_VOID(add_node(i));
+    TRY_VOID(add_outputs());
+    graph_.set_captures(captured_formals_);
+    return std::move(graph_);
+  }
+
+  /// Outer values that the graph reads, in the order of its captures.
+  const std::vector<ValueId>& captured() const { return captured_; }
+
+  /// The value of a name in this scope or the ones around it; captured where it is theirs.
+  ValueId lookup(const std::string& name) {
+    if (const auto found = values_.find(name); found != values_.end()) return found->second;
+    if (!outer_) return {};
+    const ValueId outer = outer_->lookup(name);
+    if (!outer.valid()) return {};
+    const Value& source = outer_->graph_.value(outer);
+    Value formal;
+    formal.name = name;
+    formal.type = source.type;
+    formal.content = source.content;
+    if (outer_->graph_.is_constant(outer)) formal.constant = source.constant;
+    const ValueId id = graph_.add_value(std::move(formal));
+    values_.emplace(name, id);
+    captured_.push_back(outer);
+    captured_formals_.push_back(id);
+    return id;
+  }
+
+ private:
+  void keep_extra() {
+    GraphProto rest;
+    rest.mutable_unknown_fields()->MergeFrom(proto_.unknown_fields());
+    if (proto_.has_doc_string()) rest.set_doc_string(proto_.doc_string());
+    *rest.mutable_quantization_annotation() = proto_.quantization_annotation();
+    *rest.mutable_metadata_props() = proto_.metadata_props();
+    graph_.extra = rest.SerializeAsString();
+  }
+
+  Result<void> define(const std::string& name, ValueId id) {
+    if (!values_.emplace(name, id).second) return invalid(name, "a name that nothing else has expected");
+    return {};
+  }
+
+  Result<void> add_initializers() {
+    for (const auto& tensor : proto_.initializer()) {
+      if (tensor.name().empty()) return invalid("initializer", "a name expected, an empty one found");
+      TRY_VOID(add_initializer(tensor.name(), tensors_.read(tensor), initializer_extra(tensor)));
+    }
+    for (const auto& sparse : proto_.sparse_initializer()) {
+      const std::string& name = sparse.values().name();
+      if (name.empty()) return invalid("sparse_initializer", "a name expected, an empty one found");
+      ValueExtra extra;
+      extra.set_sparse(true);
+      TRY_VOID(add_initializer(name, tensors_.read(sparse), extra));
+    }
+    return {};
+  }
+
+  Result<void> add_initializer(const std::string& name, Result<Tensor> contents, const ValueExtra& extra) {
+    if (!contents.ok()) return std::move(contents).error().within(name);
+    const ValueId id = graph_.add_constant(std::move(*contents), name);
+    graph_.edit(id).extra = extra.SerializeAsString();
+    return define(name, id);
+  }
+
+  /// Before IR 4 every initializer is an input as well, and a constant; since then it is a default that callers may override.
+  Result<void> add_inputs() {
+    std::vector<ValueId> inputs;
+    std::unordered_set<std::string_view> seen;
+    for (const ValueInfoProto& info : proto_.input()) {
+      if (info.name().empty()) return invalid("graph input", "a name expected, an empty one found");
+      if (!seen.insert(info.name()).second) return invalid(info.name(), "inputs of different names expected, one found twice");
+      TRY(ValueType type, declared_type(info));
+      const auto initializer = values_.find(info.name());
+      if (initializer == values_.end()) {
+        Value value;
+        value.name = info.name();
+        value.type = type;
+        value.declared = std::move(type);
+        add_extra(value, info);
+        const ValueId id = graph_.add_value(std::move(value));
+        TRY_VOID(define(info.name(), id));
+        inputs.push_back(id);
+        continue;
+      }
+      Value& value = graph_.edit(initializer->second);
+      if (type.is_tensor() && type.dtype != value.type.dtype)
+        return invalid(info.name(), "an initializer of type {} expected, {} found", name(type.dtype), name(value.type.dtype));
+      if (info_.ir_version < 4 && !outer_) continue;
+      value.declared = std::move(type);
+      value.content.reset();
+      inputs.push_back(initializer->second);
+    }
+    graph_.set_inputs(std::move(inputs));
+    return {};
+  }
+
+  Result<void> add_node(int i) {
+    const NodeProto& proto = proto_.node(i);
+    const std::string place = file_label(proto, i);
+    if (proto.op_type().empty()) return invalid(place, "an op_type expected, none found");
+    const std::string domain = normal_domain(proto.domain());
+    if (is_constant_node(proto)) return add_constant_node(proto, place);
+    Node node;
+    node.domain = domain;
+    node.op_type = proto.op_type();
+    node.name = proto.name();
+    node.extra = node_extra(proto);
+    for (const std::string& name : proto.input()) {
+      const ValueId id = name.empty() ? ValueId{} : lookup(name);
+      if (!name.empty() && !id.valid())
+        return invalid(place, "inputs that a node, an initializer or a graph input gives expected, '{}' found", name);
+      node.inputs.push_back(id);
+    }
+    TRY_VOID(add_attributes(proto, place, node));
+    for (const std::string& name : proto.output())
+      node.outputs.push_back(name.empty() ? ValueId{} : local(name));
+    const auto opset = info_.opsets.find(domain);
+    const int64_t version = proto.has_opset() ? proto.opset() : opset == info_.opsets.end() ? 0 : opset->second;
+    if (version == 0 && domain.empty()) return invalid("opset_import", "a version of ai.onnx expected, none found");
+    TRY_VOID(ignore(add_lifted(graph_, std::move(node), version)));
+    return {};
+  }
+
+  static Result<void> ignore(Result<std::vector<NodeId>> added) {
+    if (!added.ok()) return std::move(added).error();
+    return {};
+  }
+
+  Result<ValueType> declared_type(const ValueInfoProto& info) {
+    auto type = read_type(info.type(), info.name());
+    if (!type.ok()) return std::move(type).error().within(info.name());
+    return type;
+  }
+
+  static void add_extra(Value& value, const ValueInfoProto& info) {
+    ValueExtra extra;
+    extra.ParseFromString(value.extra);
+    *extra.mutable_info() = info;
+    extra.mutable_info()->clear_name();
+    value.extra = extra.SerializeAsString();
+  }
+
+  /// A value for every node output, with what value_info says of it; before the nodes, so that no name that a form change
+  /// makes up takes one of theirs.
+  Result<void> declare_outputs() {
+    for (const NodeProto& node : proto_.node()) {
+      if (is_constant_node(node)) continue;
+      for (const std::string& name : node.output()) {
+        if (name.empty()) continue;
+        Value value;
+        value.name = name;
+        if (const auto info = declared_.find(name); info != declared_.end()) {
+          TRY(value.type, declared_type(*info->second));
+          add_extra(value, *info->second);
+        }
+        TRY_VOID(define(name, graph_.add_value(std::move(value))));
+      }
+    }
+    return {};
+  }
+
+  Result<void> add_constant_node(const NodeProto& proto, const std::string& place) {
+    if (proto.output_size() != 1 || proto.output(0).empty()) return invalid(place, "one output expected, {} found", proto.output_size());
+    if (proto.input_size() != 0) return invalid(place, "no inputs expected, {} found", proto.input_size());
+    if (proto.attribute_size() != 1) return invalid(place, "one attribute expected, {} found", proto.attribute_size());
+    TRY(Tensor value, import_constant(proto.attribute(0), tensors_, place));
+    return define(proto.output(0), graph_.add_constant(std::move(value), proto.output(0)));
+  }
+
+  Result<void> add_attributes(const NodeProto& proto, const std::string& place, Node& node) {
+    for (const auto& attribute : proto.attribute()) {
+      TRY(Attribute value, import_attribute(attribute, tensors_, place, [&](const GraphProto& body) { return build_body(body, node); }));
+      if (!node.attributes.emplace(attribute.name(), std::move(value)).second)
+        return invalid(place, "attributes of different names expected, '{}' found twice", attribute.name());
+    }
+    return {};
+  }
+
+  /// Bodies of one node share its list of captures: each formal stands for the same outer value in all of them.
+  Result<GraphPtr> build_body(const GraphProto& proto, Node& node) {
+    GraphBuilder builder(proto, info_, tensors_, this);
+    TRY(Graph body, builder.build());
+    std::vector<ValueId> formals(node.captures.size());
+    for (size_t i = 0; i < builder.captured().size(); ++i) {
+      const auto known = std::find(node.captures.begin(), node.captures.end(), builder.captured()[i]);
+      const size_t at = known - node.captures.begin();
+      if (known == node.captures.end()) node.captures.push_back(builder.captured()[i]);
+      formals.resize(node.captures.size());
+      formals[at] = body.captures()[i];
+    }
+    for (size_t i = 0; i < formals.size(); ++i)
+      if (!formals[i].valid()) formals[i] = add_unused_capture(body, node.captures[i]);
+    body.set_captures(std::move(formals));
+    for (auto& [name, attribute] : node.attributes)
+      if (GraphPtr* earlier = std::get_if<GraphPtr>(&attribute); earlier && (*earlier)->captures().size() < node.captures.size())
+        *earlier = with_captures(**earlier, node.captures);
+    return std::make_shared<const Graph>(std::move(body));
+  }
+
+  ValueId add_unused_capture(Graph& body, ValueId outer) const {
+    Value formal;
+    formal.name = body.fresh_name(graph_.value(outer).name);
+    formal.type = graph_.value(outer).type;
+    return body.add_value(std::move(formal));
+  }
+
+  GraphPtr with_captures(Graph body, const std::vector<ValueId>& outer) const {
+    std::vector<ValueId> formals = body.captures();
+    while (formals.size() < outer.size()) formals.push_back(add_unused_capture(body, outer[formals.size()]));
+    body.set_captures(std::move(formals));
+    return std::make_shared<const Graph>(std::move(body));
+  }
+
+  Result<void> add_outputs() {
+    std::vector<ValueId> outputs;
+    std::unordered_set<std::string_view> seen;
+    for (const ValueInfoProto& info : proto_.output()) {
+      if (info.name().empty()) return invalid("graph output", "a name expected, an empty one found");
+      if (!seen.insert(info.name()).second) return invalid(info.name(), "outputs of different names expected, one found twice");
+      const ValueId id = outer_ ? lookup(info.name()) : local(info.name());
+      if (!id.valid()) return invalid(info.name(), "an output that a node makes expected, nothing makes it");
+      TRY(ValueType type, declared_type(info));
+      Value& value = graph_.edit(id);
+      if (type.is_tensor() && value.type.is_tensor() && type.dtype != value.type.dtype && type.dtype != DataType::kUndefined)
+        return invalid(info.name(), "an output of type {} expected, {} found", name(type.dtype), name(value.type.dtype));
+      if (value.type.kind == ValueType::Kind::kUnknown || (value.type.is_tensor() && !value.type.shape)) value.type = type;
+      if (!value.declared) value.declared = std::move(type);
+      add_extra(value, info);
+      outputs.push_back(id);
+    }
+    graph_.set_outputs(std::move(outputs));
+    return {};
+  }
+
+  ValueId local(const std::string& name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? ValueId{} : found->second;
+  }
+
+  const GraphProto& proto_;
+  const ModelInfo& info_;
+  TensorReader& tensors_;
+  GraphBuilder* outer_;
+  Graph graph_;
+  std::unordered_map<std::string, ValueId> values_;
+  std::unordered_map<std::string_view, const ValueInfoProto*> declared_;
+  std::vector<ValueId> captured_, captured_formals_;
+};
+
+Result<ModelInfo> import_info(const ModelProto& model) {
+  ModelInfo info;
+  info.ir_version = model.ir_version();
+  for (const auto& import : model.opset_import()) {
+    const auto [known, inserted] = info.opsets.emplace(normal_domain(import.domain()), import.version());
+    if (!inserted && known->second != import.version())
+      return invalid("opset_import", "one version a domain expected, {} and {} found for '{}'", known->second, import.version(), import.domain());
+  }
+  info.producer_name = model.producer_name();
+  info.producer_version = model.producer_version();
+  info.domain = model.domain();
+  info.doc_string = model.doc_string();
+  info.model_version = model.model_version();
+  for (const auto& entry : model.metadata_props()) info.metadata.emplace_back(entry.key(), entry.value());
+  ModelProto rest;
+  rest.mutable_unknown_fields()->MergeFrom(model.unknown_fields());
+  *rest.mutable_training_info() = model.training_info();
+  *rest.mutable_configuration() = model.configuration();
+  if (model.training_info_size() > 0) *rest.mutable_functions() = model.functions();
+  info.extra = rest.SerializePartialAsString();
+  return info;
+}
+
+}  // namespace
+
+Result<Graph> import_graph(const ModelProto& model, TensorReader& tensors) {
+  TRY(const ModelInfo info, import_info(model));
+  return GraphBuilder(model.graph(), info, tensors, nullptr).build();
+}
+
+}  // namespace isomer
