@@ -1,0 +1,108 @@
+#include "util/output_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace isomer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kBufferSize = size_t{1} << 20;
+
+int write_all(int fd, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(fd, data, std::min<size_t>(size, size_t{1} << 30));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    data += written;
+    size -= static_cast<size_t>(written);
+  }
+  return 0;
+}
+
+void sync_folder(const fs::path& folder) {
+  const FileDescriptor fd(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.valid()) fsync(fd.get());
+}
+
+}  // namespace
+
+Result<OutputFile> OutputFile::create(const fs::path& path) {
+  OutputFile file;
+  file.path_ = path;
+  std::error_code failed;
+  if (fs::is_symlink(fs::symlink_status(path, failed))) {
+    file.path_ = fs::weakly_canonical(path, failed);
+    if (failed) return unsupported(path.string(), "can't follow the link: {}", failed.message());
+  }
+  const fs::file_status status = fs::status(file.path_, failed);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    return unsupported(path.string(), "a regular file to replace expected, something else found");
+  static std::atomic<unsigned> count = 0;
+  const std::string name = fmt::format(".{}.{}-{}.tmp", file.path_.filename().string().substr(0, 200), getpid(), count++);
+  file.temporary_ = (file.path_.parent_path() / name).string();
+  file.fd_ = FileDescriptor(open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file.fd_.valid()) {
+    Error error = file.failure("create");
+    file.temporary_.clear();
+    return error;
+  }
+  if (fs::exists(status)) fchmod(file.fd_.get(), static_cast<mode_t>(status.permissions()));
+  return file;
+}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+Error OutputFile::failure(std::string_view action) const {
+  return unsupported(path_.string(), "can't {} the file: {}", action, std::strerror(errno));
+}
+
+Result<void> OutputFile::flush() {
+  errno = write_all(fd_.get(), buffer_.data(), buffer_.size());
+  buffer_.clear();
+  if (errno != 0) return failure("write");
+  return {};
+}
+
+Result<void> OutputFile::write(std::span<const std::byte> bytes) {
+  const auto* data = reinterpret_cast<const char*>(bytes.data());
+  size_ += bytes.size();
+  if (buffer_.size() + bytes.size() > kBufferSize) TRY_VOID(flush());
+  if (bytes.size() <= kBufferSize) {
+    buffer_.append(data, bytes.size());
+    return {};
+  }
+  errno = write_all(fd_.get(), data, bytes.size());
+  if (errno != 0) return failure("write");
+  return {};
+}
+
+Result<void> OutputFile::align(uint64_t alignment) {
+  const uint64_t rest = size_ % alignment;
+  return rest == 0 ? Result<void>() : write(std::string(alignment - rest, '\0'));
+}
+
+Result<void> OutputFile::sync() {
+  TRY_VOID(flush());
+  if (fsync(fd_.get()) != 0 && errno != EINVAL) return failure("write");
+  synced_ = true;
+  return {};
+}
+
+Result<void> OutputFile::commit() {
+  if (!synced_) TRY_VOID(sync());
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) return failure("rename");
+  temporary_.clear();
+  sync_folder(path_.parent_path());
+  return {};
+}
+
+}  // namespace isomer

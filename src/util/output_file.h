@@ -1,0 +1,52 @@
+// A file that appears whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "util/file.h"
+#include "util/result.h"
+
+namespace isomer {
+
+/// Written beside its final name and renamed by `commit`; without that nothing stays. Errors are of kind kUnsupported and
+/// name the path.
+class OutputFile {
+ public:
+  /// An existing `path` must be a regular file (symbolic links to one are followed); it keeps its permissions.
+  static Result<OutputFile> create(const std::filesystem::path& path);
+
+  OutputFile(OutputFile&& other) noexcept = default;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  Result<void> write(std::span<const std::byte> bytes);
+  Result<void> write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+  /// Zeros up to the next multiple of `alignment`.
+  Result<void> align(uint64_t alignment);
+  uint64_t size() const { return size_; }
+
+  /// All bytes on the disk, still under the temporary name.
+  Result<void> sync();
+  /// `sync` if that has not been done, and the final name.
+  Result<void> commit();
+
+ private:
+  OutputFile() = default;
+  Result<void> flush();
+  Error failure(std::string_view action) const;
+
+  std::filesystem::path path_;
+  std::string temporary_;  ///< empty once committed or moved from
+  FileDescriptor fd_;
+  std::string buffer_;
+  uint64_t size_ = 0;
+  bool synced_ = false;
+};
+
+}  // namespace isomer
