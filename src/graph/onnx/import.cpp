@@ -1,0 +1,80 @@
+#include "graph/onnx/import.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include "graph/onnx/functions.h"
+#include "graph/onnx/import_graph.h"
+#include "graph/onnx/payloads.h"
+#include "graph/onnx/tensor_reader.h"
+#include "graph/onnx/versions.h"
+
+namespace isomer {
+namespace {
+
+using onnx_proto::ModelProto;
+
+Result<ModelProto> parse(const std::string& bytes, const ImportLimits& limits) {
+  ModelProto model;
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream coded(&stream);
+  coded.SetRecursionLimit(static_cast<int>(limits.message_depth) + 10);
+  if (!model.ParseFromCodedStream(&coded)) return invalid("", "an ONNX model expected, something else found");
+  return model;
+}
+
+Result<void> check_versions(const ModelProto& model) {
+  if (!model.has_graph()) return invalid("", "a model with a graph expected, none found");
+  if (!model.has_ir_version()) return invalid("ir_version", "a number expected, none found");
+  TRY_VOID(check_ir_version(model.ir_version()));
+  if (model.opset_import_size() == 0 && model.ir_version() >= 3) return invalid("opset_import", "at least one expected, none found");
+  for (const auto& import : model.opset_import()) TRY_VOID(check_opset(import.domain(), import.version()));
+  for (const auto& function : model.functions())
+    for (const auto& import : function.opset_import()) TRY_VOID(check_opset(import.domain(), import.version()));
+  return {};
+}
+
+void count_nodes(const google::protobuf::RepeatedPtrField<onnx_proto::NodeProto>& nodes, ImportReport& report) {
+  for (const auto& node : nodes) {
+    const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
+    ++report.operators[standard ? node.op_type() : node.domain() + "." + node.op_type()];
+    ++report.nodes;
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) count_nodes(attribute.g().node(), report);
+      for (const auto& body : attribute.graphs()) count_nodes(body.node(), report);
+    }
+  }
+}
+
+}  // namespace
+
+Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const ImportOptions& options) {
+  if (bytes.empty()) return invalid("", "an ONNX model expected, an empty file found");
+  if (static_cast<int64_t>(bytes.size()) > options.limits.file_bytes)
+    return invalid("", "a file of less than 2 GiB expected (larger weights stand beside it), one of {} bytes found", bytes.size());
+  TRY(CutModel cut, cut_payloads(bytes, options.limits));
+  TRY(ModelProto model, parse(cut.remainder, options.limits));
+  cut.remainder = {};
+  TRY_VOID(check_versions(model));
+  if (options.report) {
+    *options.report = {};
+    options.report->functions = model.functions_size();
+    count_nodes(model.graph().node(), *options.report);
+  }
+  TRY_VOID(expand_functions(model, options.limits));
+  TensorReader tensors(bytes, std::move(owner), std::move(cut.payloads), options.folder);
+  TRY(Graph graph, import_graph(model, tensors));
+  graph.edit_info().external_data = tensors.external_file();
+  return graph;
+}
+
+Result<Graph> import_model(const std::filesystem::path& path, const ImportOptions& options) {
+  TRY(const auto file, MappedFile::open(path));
+  ImportOptions placed = options;
+  if (placed.folder.empty()) placed.folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  TRY(Graph graph, import_model(file->bytes(), file, placed));
+  if (!file->unchanged()) return invalid("", "a file that stays as it is expected, one that changed while it was read found");
+  return graph;
+}
+
+}  // namespace isomer

@@ -1,0 +1,81 @@
+#include "graph/onnx/types.h"
+
+#include "graph/infer.h"
+
+namespace isomer {
+namespace {
+
+using onnx_proto::TensorShapeProto;
+using onnx_proto::TypeProto;
+
+Result<Dim> read_dim(const TensorShapeProto::Dimension& proto, std::string_view value_name, int axis) {
+  if (proto.value_case() == TensorShapeProto::Dimension::kDimValue) {
+    const int64_t value = proto.dim_value();
+    if (value < 0 || value > kMaxDim) return invalid("", "dim {} in [0, 2^40] expected, {} found", axis, value);
+    return Dim(value);
+  }
+  if (!proto.dim_param().empty()) return Dim::symbol(proto.dim_param());
+  return Dim::symbol(fmt::format("{}.{}", value_name, axis));
+}
+
+Result<Shape> read_shape(const TensorShapeProto& proto, DataType dtype, std::string_view value_name) {
+  if (proto.dim_size() > kMaxRank) return invalid("", "rank of at most {} expected, {} found", kMaxRank, proto.dim_size());
+  Shape shape;
+  Dim bytes = std::max(1, bit_width(dtype) / 8);
+  for (int axis = 0; axis < proto.dim_size(); ++axis) {
+    TRY(Dim dim, read_dim(proto.dim(axis), value_name, axis));
+    if (dim.is_constant() && !dim.is(0)) bytes = bytes * dim;
+    shape.push_back(std::move(dim));
+  }
+  if (bytes.value() > kMaxBytes) return invalid("", "at most 2^46 bytes expected, {}{} found", name(dtype), text(shape));
+  return shape;
+}
+
+/// A named dim by its name as it is, without the quotes that the text form may need.
+std::string dim_name(const Dim& dim) {
+  const auto* symbol = te::as<te::Symbol>(dim.expr());
+  return symbol ? symbol->name : dim.text();
+}
+
+}  // namespace
+
+Result<ValueType> read_type(const TypeProto& proto, std::string_view value_name) {
+  ValueType type;
+  if (proto.value_case() == TypeProto::VALUE_NOT_SET) return type;
+  const int64_t code = proto.tensor_type().elem_type();
+  if (proto.has_tensor_type() && code == 0) return type;
+  if (proto.has_tensor_type() && (code < 0 || code > onnx_proto::TensorProto::DataType_MAX))
+    return invalid("", "an element type expected, {} found", code);
+  if (!proto.has_tensor_type() || !is_known_data_type(code)) {
+    type.kind = ValueType::Kind::kOther;
+    type.opaque = proto.SerializeAsString();
+    return type;
+  }
+  type.kind = ValueType::Kind::kTensor;
+  type.dtype = static_cast<DataType>(code);
+  if (proto.tensor_type().has_shape()) {
+    TRY(type.shape, read_shape(proto.tensor_type().shape(), type.dtype, value_name));
+  }
+  return type;
+}
+
+void write_type(const ValueType& type, TypeProto& proto) {
+  switch (type.kind) {
+    case ValueType::Kind::kUnknown: return;
+    case ValueType::Kind::kOther: proto.ParseFromString(type.opaque); return;
+    case ValueType::Kind::kTensor: break;
+  }
+  auto& tensor = *proto.mutable_tensor_type();
+  tensor.set_elem_type(static_cast<int>(type.dtype));
+  if (!type.shape) return;
+  auto& shape = *tensor.mutable_shape();
+  for (const Dim& dim : *type.shape) {
+    auto& written = *shape.add_dim();
+    if (dim.is_constant())
+      written.set_dim_value(dim.value());
+    else
+      written.set_dim_param(dim_name(dim));
+  }
+}
+
+}  // namespace isomer
