@@ -1,0 +1,144 @@
+#include "graph/te/symbolic_scalars.h"
+
+#include "graph/te/algebra.h"
+#include "graph/te/integer.h"
+#include "graph/te/simplify.h"
+
+namespace isomer::te {
+namespace {
+
+using Scalar = SymbolicScalars::Scalar;
+
+/// Integers up to 2^n are exact in a type; beyond, a float would round them.
+int exact_bits(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat16: return 11;
+    case DataType::kBFloat16: return 8;
+    case DataType::kFloat32: return 24;
+    case DataType::kFloat64: return 53;
+    default: return 63;
+  }
+}
+
+/// The constant where the type holds it exactly.
+Scalar representable(DataType dtype, int64_t value) {
+  if (dtype == DataType::kUInt64 && value < 0) return std::nullopt;
+  const int bits = exact_bits(dtype);
+  const bool fits = bits == 63 || (value <= int64_t{1} << bits && value >= -(int64_t{1} << bits));
+  return fits ? Scalar(Dim(value)) : std::nullopt;
+}
+
+/// Types in which a dim is taken to be what it is.
+bool holds_dims(DataType dtype) {
+  return (kIndices | DataType::kUInt32 | DataType::kUInt64 | DataType::kFloat32 | DataType::kFloat64).contains(dtype);
+}
+
+Scalar decided(const Expr& condition) {
+  const auto value = as_constant(simplify_index(condition));
+  return value ? Scalar(Dim(*value)) : std::nullopt;
+}
+
+Scalar power(int64_t base, int64_t exponent) {
+  if (exponent < 0 || exponent > 62) return std::nullopt;
+  __int128 result = 1;
+  for (int64_t i = 0; i < exponent && result < kSaturated && result > -kSaturated; ++i) result *= base;
+  return Dim(saturate(result));
+}
+
+/// Of reals that are integers; division only where it is exact.
+Scalar of_constants(BinaryOp op, int64_t a, int64_t b) {
+  switch (op) {
+    case BinaryOp::kAdd: return Dim(saturating_add(a, b));
+    case BinaryOp::kSub: return Dim(saturating_sub(a, b));
+    case BinaryOp::kMul: return Dim(saturating_mul(a, b));
+    case BinaryOp::kDiv: return b != 0 && a % b == 0 ? Scalar(Dim(a / b)) : std::nullopt;
+    case BinaryOp::kFloorDiv: return b != 0 ? Scalar(Dim(floor_div(a, b))) : std::nullopt;
+    case BinaryOp::kFloorMod: return b != 0 ? Scalar(Dim(floor_mod(a, b))) : std::nullopt;
+    case BinaryOp::kTruncMod: return b != 0 ? Scalar(Dim(a % b)) : std::nullopt;
+    case BinaryOp::kPow: return power(a, b);
+    case BinaryOp::kMin: return Dim(std::min(a, b));
+    case BinaryOp::kMax: return Dim(std::max(a, b));
+    case BinaryOp::kEqual: return Dim(a == b);
+    case BinaryOp::kLess: return Dim(a < b);
+    case BinaryOp::kLessEqual: return Dim(a <= b);
+    case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Scalar of_dims(BinaryOp op, DataType dtype, const Dim& a, const Dim& b) {
+  switch (op) {
+    case BinaryOp::kAdd: return a + b;
+    case BinaryOp::kSub: return a - b;
+    case BinaryOp::kMul: return a * b;
+    case BinaryOp::kMin: return min(a, b);
+    case BinaryOp::kMax: return max(a, b);
+    case BinaryOp::kEqual: case BinaryOp::kLess: case BinaryOp::kLessEqual: return decided(binary(op, a.expr(), b.expr()));
+    case BinaryOp::kDiv:
+      if (b.is(0)) return std::nullopt;
+      if (!is_float(dtype)) return Dim(binary(op, a.expr(), b.expr()));
+      return floor_mod(a, b).is(0) ? Scalar(floor_div(a, b)) : std::nullopt;
+    case BinaryOp::kFloorDiv: return b.is(0) ? std::nullopt : Scalar(floor_div(a, b));
+    case BinaryOp::kFloorMod: return b.is(0) ? std::nullopt : Scalar(floor_mod(a, b));
+    case BinaryOp::kTruncMod: return b.is(0) ? std::nullopt : Scalar(Dim(binary(op, a.expr(), b.expr())));
+    case BinaryOp::kPow: case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Scalar SymbolicScalars::literal(const Number& value, DataType dtype) const {
+  if (!value.is_integer() || !(value == Number(value.to_int64()))) return std::nullopt;
+  return representable(dtype, value.to_int64());
+}
+
+Scalar SymbolicScalars::unary(UnaryOp op, DataType dtype, const Scalar& x) const {
+  if (!x) return std::nullopt;
+  const bool rounds = op == UnaryOp::kFloor || op == UnaryOp::kCeil || op == UnaryOp::kRound;
+  if (rounds) return x;
+  if (op == UnaryOp::kIsNan) return Dim(0);
+  if (x->is_constant() && !is_float(dtype)) return representable(dtype, apply_integer(op, dtype, x->value()));
+  if (op == UnaryOp::kNeg) return Dim(0) - *x;
+  if (op == UnaryOp::kAbs) return Dim(abs(x->expr()));
+  return std::nullopt;
+}
+
+Scalar SymbolicScalars::binary(BinaryOp op, DataType dtype, const Scalar& a, const Scalar& b) const {
+  if (dtype == DataType::kBool && (op == BinaryOp::kAnd || op == BinaryOp::kOr))
+    for (const Scalar& side : {a, b})
+      if (side && side->is(op == BinaryOp::kOr)) return side;
+  if (!a || !b) return std::nullopt;
+  const DataType result = is_comparison(op) ? DataType::kBool : dtype;
+  if (!a->is_constant() || !b->is_constant())
+    return holds_dims(dtype) ? of_dims(op, dtype, *a, *b) : std::nullopt;
+  if (!is_float(dtype)) {
+    const bool divides = op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod || op == BinaryOp::kTruncMod;
+    if (divides && b->is(0)) return std::nullopt;
+    return representable(result, apply_integer(op, dtype, a->value(), b->value()));
+  }
+  const Scalar exact = of_constants(op, a->value(), b->value());
+  return exact ? representable(result, exact->value()) : std::nullopt;
+}
+
+Scalar SymbolicScalars::cast(DataType from, DataType to, const Scalar& x) const {
+  if (!x) return std::nullopt;
+  if (to == DataType::kBool) {
+    const Scalar zero = x->is_constant() ? Scalar(Dim(x->is(0))) : decided(equal(x->expr(), te::index(0)));
+    return zero ? Scalar(Dim(zero->is(0))) : std::nullopt;
+  }
+  if (!x->is_constant()) return holds_dims(from) && holds_dims(to) ? x : std::nullopt;
+  if (is_float(to)) return representable(to, x->value());
+  const int64_t wrapped = wrap(to, x->value());
+  if (is_float(from) && wrapped != x->value()) return std::nullopt;
+  return representable(to, wrapped);
+}
+
+std::optional<bool> SymbolicScalars::truth(const Scalar& condition) const {
+  if (!condition || !condition->is_constant()) return std::nullopt;
+  return !condition->is(0);
+}
+
+}  // namespace isomer::te
