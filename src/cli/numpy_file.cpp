@@ -39,7 +39,7 @@ Result<Header> parse_header(const std::string& text, const std::string& place) {
   Header header;
   if (!std::regex_search(text, match, descr)) return invalid(place, "a numpy header with 'descr' expected");
   for (const Format& format : kFormats)
-    if (match[1] == format.descr) header.dtype = format.dtype;
+    if (match[1].str() == format.descr) header.dtype = format.dtype;
   if (header.dtype == DataType::kUndefined)
     return unsupported(place, "a little-endian number or bool array expected, '{}' found", match[1].str());
   if (!std::regex_search(text, match, order)) return invalid(place, "a numpy header with 'fortran_order' expected");
@@ -148,7 +148,7 @@ Result<std::vector<std::byte>> read_entry(zip_t* archive, zip_uint64_t index, co
 }  // namespace
 
 Result<Tensor> read_npy(const std::string& path) {
-  TRY(const auto file, map_file(path));
+  TRY(const auto file, MappedFile::open(path));
   return parse_npy(file->bytes(), path);
 }
 

@@ -16,7 +16,7 @@ struct FillOptions {
   uint64_t seed = 0;
   Fill fill = Fill::kRandom;
   /// Uniform values in [low, high] for the inputs named ("": every float input).
-  std::map<std::string, std::pair<double, double>> ranges;
+  std::map<std::string, std::pair<double, double>> ranges = {};
 };
 
 /// One tensor an input of the graph, in order: floats normal(0,1); integers uniform below the size of the axis that they

@@ -1,0 +1,147 @@
+// isomer inspect: what a model holds, and which of its nodes this version can run.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/load_model.h"
+#include "graph/dot.h"
+#include "graph/op_def.h"
+#include "graph/passes/edit.h"
+#include "graph/text.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+
+struct InspectOptions : CommonOptions {
+  std::string file;
+  bool text = false, dot = false, capability = false;
+};
+
+json interface_of(const Graph& graph, const std::vector<ValueId>& values) {
+  json list = json::array();
+  for (const ValueId id : values) {
+    const Value& value = graph.value(id);
+    json shape = nullptr;
+    if (value.type.shape) {
+      shape = json::array();
+      for (const Dim& dim : *value.type.shape) shape.push_back(dim.is_constant() ? json(dim.value()) : json(dim.text()));
+    }
+    list.push_back({{"name", value.name}, {"dtype", isomer::name(value.type.dtype)}, {"shape", shape}});
+  }
+  return list;
+}
+
+json summary(const LoadedModel& model) {
+  const Graph& graph = model.graph;
+  json opsets = json::object();
+  for (const auto& [domain, version] : graph.info().opsets) opsets[domain.empty() ? "ai.onnx" : domain] = version;
+  return {{"name", graph.name},
+          {"producer", graph.info().producer_name},
+          {"ir_version", graph.info().ir_version},
+          {"opsets", opsets},
+          {"inputs", interface_of(graph, graph.inputs())},
+          {"outputs", interface_of(graph, graph.outputs())},
+          {"nodes", model.file.nodes},
+          {"ops", model.file.operators},
+          {"functions", model.file.functions},
+          {"weights_mb", static_cast<double>(count_bytes(graph)) / 1e6}};
+}
+
+/// One row of the capability table: nodes of one operator that fare alike.
+struct Capability {
+  int64_t count = 0;
+  std::string example;
+};
+using CapabilityKey = std::tuple<std::string, std::string, std::string>;  // operator, status, reason
+
+void collect(const Graph& graph, std::map<CapabilityKey, Capability>& table) {
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    const std::string name = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+    Capability& row = table[{name, node.is_opaque() ? "unsupported" : "interpreted", node.opaque_reason}];
+    if (row.count++ == 0) row.example = label(graph, id);
+    for (const auto& [key, attribute] : node.attributes)
+      if (const auto* body = std::get_if<GraphPtr>(&attribute)) collect(**body, table);
+  }
+}
+
+json capability(const Graph& graph) {
+  std::map<CapabilityKey, Capability> table;
+  collect(graph, table);
+  json rows = json::array();
+  for (const auto& [key, row] : table) {
+    const auto& [op, status, reason] = key;
+    const size_t dot = op.rfind('.');
+    const auto opset = graph.info().opsets.find(dot == std::string::npos ? "" : op.substr(0, dot));
+    rows.push_back({{"op", op}, {"opset", opset == graph.info().opsets.end() ? json(nullptr) : json(opset->second)},
+                    {"count", row.count}, {"status", status}, {"reason", reason}, {"first_node", row.example}});
+  }
+  return rows;
+}
+
+void print_summary(const json& facts) {
+  const auto line = [](std::string_view key, const std::string& value) { fmt::print("{:<10} {}\n", key, printable(value)); };
+  line("name", facts["name"]);
+  line("producer", facts["producer"]);
+  line("ir", facts["ir_version"].dump());
+  for (const auto& [domain, version] : facts["opsets"].items()) line("opset", domain + " " + version.dump());
+  for (const char* side : {"inputs", "outputs"})
+    for (const json& value : facts[side])
+      line(side, fmt::format("{} {}{}", value["name"].get<std::string>(), value["dtype"].get<std::string>(),
+                             value["shape"].is_null() ? "[?]" : value["shape"].dump()));
+  line("weights", fmt::format("{:.3f} MB", facts["weights_mb"].get<double>()));
+  line("nodes", facts["nodes"].dump());
+  std::vector<std::pair<int64_t, std::string>> ops;
+  for (const auto& [op, count] : facts["ops"].items()) ops.emplace_back(-count.get<int64_t>(), op);
+  std::sort(ops.begin(), ops.end());
+  for (const auto& [count, op] : ops) fmt::print("{:>10} {}\n", -count, printable(op));
+}
+
+void print_capability(const json& rows) {
+  fmt::print("{:<28} {:>6} {:>7}  {:<12} {}\n", "operator", "opset", "nodes", "status", "first node, reason");
+  for (const json& row : rows)
+    fmt::print("{:<28} {:>6} {:>7}  {:<12} {}{}{}\n", printable(row["op"].get<std::string>()), row["opset"].dump(),
+               row["count"].dump(), row["status"].get<std::string>(), printable(row["first_node"].get<std::string>()),
+               row["reason"].get<std::string>().empty() ? "" : ": ", printable(row["reason"].get<std::string>()));
+}
+
+Result<void> inspect(const InspectOptions& options) {
+  TRY(const LoadedModel model, load_model(options.file, options));
+  const Graph& graph = model.graph;
+  if (options.text) {
+    fmt::print("{}", print_graph(graph));
+  } else if (options.dot) {
+    fmt::print("{}", to_dot(graph));
+  } else if (options.capability) {
+    const json rows = capability(graph);
+    if (options.json)
+      fmt::print("{}\n", json{{"capability", rows}}.dump());
+    else
+      print_capability(rows);
+  } else if (options.json) {
+    fmt::print("{}\n", summary(model).dump(-1, ' ', false, json::error_handler_t::replace));
+  } else {
+    print_summary(summary(model));
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, int& exit) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command = app.add_subcommand("inspect", "What a model holds");
+  command->add_option("FILE", options->file, "The model")->required();
+  auto* text = command->add_flag("--text", options->text, "The graph as text");
+  auto* dot = command->add_flag("--dot", options->dot, "The graph for Graphviz")->excludes(text);
+  command->add_flag("--capability", options->capability, "Which nodes this version runs, and why not")->excludes(text)->excludes(dot);
+  options->add_to(*command);
+  command->callback([options, &exit] {
+    const auto done = inspect(*options);
+    exit = done.ok() ? kDone : report(done.error());
+  });
+}
+
+}  // namespace isomer::cli

@@ -1,0 +1,110 @@
+// isomer run: a model on given or seeded inputs.
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/load_model.h"
+#include "cli/model_inputs.h"
+#include "cli/numpy_file.h"
+#include "graph/interpret.h"
+#include "graph/onnx/tensor_file.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+
+struct RunOptions : CommonOptions {
+  InputOptions inputs;
+  std::string file;
+  std::string save_outputs;
+  bool interpret = false;
+};
+
+struct Summary {
+  double min = INFINITY, max = -INFINITY, mean = 0;
+  bool finite = true;
+};
+
+Summary summarize(const te::Array& array) {
+  Summary summary;
+  const int64_t count = array.count();
+  double total = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = array.as_double(i);
+    summary.finite &= std::isfinite(value);
+    summary.min = std::fmin(summary.min, value);
+    summary.max = std::fmax(summary.max, value);
+    total += value;
+  }
+  summary.mean = count == 0 ? 0 : total / static_cast<double>(count);
+  return summary;
+}
+
+/// JSON has no infinities or NaN: null stands for them.
+json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+
+json describe(const std::string& name, const te::Array& array) {
+  const Summary summary = summarize(array);
+  return {{"name", name}, {"dtype", isomer::name(array.dtype())}, {"shape", array.dims()}, {"min", number(summary.min)},
+          {"max", number(summary.max)}, {"mean", number(summary.mean)}, {"finite", summary.finite}};
+}
+
+Result<void> save(const std::string& place, const std::vector<NamedTensor>& outputs) {
+  if (place.ends_with(".npz")) return write_npz(place, outputs);
+  std::error_code error;
+  std::filesystem::create_directories(place, error);
+  if (error) return invalid(place, "a folder that can be made expected, {} found", error.message());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    TRY_VOID(write_tensor_file((std::filesystem::path(place) / fmt::format("output_{}.pb", i)).string(), outputs[i].first,
+                               outputs[i].second));
+  return {};
+}
+
+Result<void> run(const RunOptions& options) {
+  TRY(LoadedModel model, load_model(options.file, options));
+  Graph& graph = model.graph;
+  TRY(const std::vector<Tensor> inputs, model_inputs(graph, options.inputs, options.seed));
+  std::vector<te::Array> arrays;
+  for (const Tensor& tensor : inputs) arrays.push_back(te::Array::from(tensor));
+  auto outputs = interpret(graph, arrays, {.threads = options.thread_count()});
+  if (!outputs.ok()) return std::move(outputs).error().within(options.file);
+  std::vector<NamedTensor> tensors;
+  json report = json::array();
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    const std::string& name = graph.value(graph.outputs()[i]).name;
+    const te::Array& array = (*outputs)[i];
+    report.push_back(describe(name, array));
+    if (!options.save_outputs.empty()) tensors.emplace_back(name, te::to_tensor(array));
+  }
+  if (!options.save_outputs.empty()) TRY_VOID(save(options.save_outputs, tensors));
+  if (options.json) {
+    fmt::print("{}\n", json{{"outputs", report}}.dump());
+    return {};
+  }
+  for (const json& output : report)
+    fmt::print("{} {}{} min {} max {} mean {}{}\n", printable(output["name"].get<std::string>()), output["dtype"].get<std::string>(),
+               output["shape"].dump(), output["min"].dump(), output["max"].dump(), output["mean"].dump(),
+               output["finite"].get<bool>() ? "" : " (not finite)");
+  return {};
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "Run a model on given or seeded inputs");
+  command->add_option("FILE", options->file, "The model")->required();
+  command->add_option("--save-outputs", options->save_outputs, "A folder (output_0.pb, …) or FILE.npz");
+  command->add_flag("--interpret", options->interpret, "Run in the double-precision interpreter");
+  options->add_to(*command);
+  options->inputs.add_to(*command);
+  command->callback([options, &exit] {
+    if (!options->interpret) note(*options, "isomer: no code generation in this version: interpreting");
+    const auto done = run(*options);
+    exit = done.ok() ? kDone : report(done.error());
+  });
+}
+
+}  // namespace isomer::cli
