@@ -11,7 +11,7 @@
 namespace isomer {
 namespace {
 
-enum class Leaf : uint64_t { kInput = 1, kConstant, kCapture, kUndefined, kOmitted, kNode };
+enum class Leaf : uint64_t { kInput = 1, kConstant, kCapture, kUndefined, kOmitted, kNode, kUnique };
 
 Hasher tagged(Leaf leaf) {
   Hasher hasher;
@@ -52,11 +52,19 @@ class Symbols {
 
 class GraphHasher {
  public:
-  /// `captures`: hashes of the outer values, in the order of graph.captures().
-  GraphHasher(const Graph& graph, const std::vector<Hash128>& captures) : graph_(graph) {
+  /// `captures`: hashes of the outer values, in the order of graph.captures(). `within`: hashes are compared within this
+  /// graph only, so that a constant that no other has the type of need not be read.
+  GraphHasher(const Graph& graph, const std::vector<Hash128>& captures, bool within = false) : graph_(graph) {
     const std::vector<ValueId> values = graph.values();
     hashes_.resize(values.empty() ? 0 : values.back().index + 1);
-    for (const ValueId id : values) hashes_[id.index] = source_hash(graph.value(id));
+    std::map<std::pair<DataType, Dims>, int> like;
+    for (const ValueId id : values)
+      if (const auto& constant = graph.value(id).constant) ++like[{constant->dtype(), constant->dims()}];
+    for (const ValueId id : values) {
+      const auto& constant = graph.value(id).constant;
+      const bool unique = within && constant && like[{constant->dtype(), constant->dims()}] == 1;
+      hashes_[id.index] = unique ? tagged(Leaf::kUnique).add(static_cast<uint64_t>(id.index)).finish() : source_hash(graph.value(id));
+    }
     Symbols symbols(graph);
     for (size_t i = 0; i < graph.inputs().size(); ++i) {
       const Value& input = graph.value(graph.inputs()[i]);
@@ -187,7 +195,7 @@ class GraphHasher {
 }  // namespace
 
 Hash128 structural_hash(const Graph& graph) { return GraphHasher(graph, {}).finish(); }
-std::vector<Hash128> value_hashes(const Graph& graph) { return GraphHasher(graph, {}).values(); }
+std::vector<Hash128> value_hashes(const Graph& graph) { return GraphHasher(graph, {}, true).values(); }
 Hash128 attribute_hash(const Attribute& attribute) { return GraphHasher::hash_attribute(attribute, {}); }
 
 }  // namespace isomer

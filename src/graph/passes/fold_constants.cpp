@@ -1,0 +1,265 @@
+#include "graph/passes/fold_constants.h"
+
+#include <algorithm>
+
+#include "graph/algorithms.h"
+#include "graph/infer.h"
+#include "graph/interpret.h"
+#include "graph/passes/edit.h"
+#include "util/check.h"
+
+namespace isomer {
+namespace {
+
+/// What one folded value may have at most, and the scalar operations to compute it.
+constexpr int64_t kMaxElements = int64_t{1} << 23;
+constexpr int64_t kMaxWork = int64_t{1} << 28;
+
+int64_t bytes_of(const Graph& graph, ValueId id) {
+  const ValueType& type = graph.value(id).type;
+  const auto dims = type.has_shape() ? constants(*type.shape) : std::nullopt;
+  return dims ? packed_bytes(type.dtype, element_count(*dims)) : 0;
+}
+
+/// Makes a value that a node computes a constant; the node no longer makes it.
+void become_constant(Graph& graph, ValueId id, Tensor tensor) {
+  const NodeId producer = graph.value(id).producer;
+  graph.set_output(producer, graph.value(id).output_index, {});
+  Value& value = graph.edit(id);
+  if ((is_int(tensor.dtype()) || tensor.dtype() == DataType::kBool) && tensor.count() <= 1024 && !value.content) {
+    value.content.emplace();
+    for (const int64_t element : tensor.integers()) value.content->emplace_back(Dim(element));
+  }
+  value.type = ValueType::tensor(tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()));
+  value.constant = std::move(tensor);
+}
+
+std::optional<Tensor> known_tensor(const Value& value) {
+  if (!value.content || !value.type.has_shape()) return std::nullopt;
+  const auto dims = constants(*value.type.shape);
+  if (!dims || element_count(*dims) != static_cast<int64_t>(value.content->size())) return std::nullopt;
+  std::vector<int64_t> elements;
+  for (const auto& element : *value.content) {
+    if (!element || !element->is_constant()) return std::nullopt;
+    elements.push_back(element->value());
+  }
+  return Tensor::from_ints(value.type.dtype, *dims, elements);
+}
+
+/// Operations that a program's stages run, roughly; and whether a runtime may round one of them differently.
+struct Work {
+  int64_t operations = 0;
+  bool exact = true;
+};
+
+bool rounds_freely(const te::Expr& body) {
+  bool free = false;
+  te::for_each_node(body, [&](const te::Expr& expr) {
+    if (!is_float(expr.dtype())) return;
+    if (const auto* e = te::as<te::Binary>(expr)) free |= e->op == te::BinaryOp::kPow;
+    if (const auto* e = te::as<te::Unary>(expr))
+      free |= e->op != te::UnaryOp::kNeg && e->op != te::UnaryOp::kAbs && e->op != te::UnaryOp::kFloor &&
+              e->op != te::UnaryOp::kCeil && e->op != te::UnaryOp::kRound && e->op != te::UnaryOp::kSqrt;
+  });
+  return free;
+}
+
+std::optional<Work> work_of(const Graph& graph, NodeId id) {
+  const auto program = graph.node(id).op->compute(context_of(graph, id));
+  if (!program.ok()) return std::nullopt;
+  Work work;
+  for (const te::Stage& stage : program->stages) {
+    const auto* map = std::get_if<te::MapReduce>(&stage.body);
+    if (!map) {
+      // Scans, updates and loop nests: by what they produce.
+      const auto dims = constants(stage.shape(0));
+      if (!dims) return std::nullopt;
+      work.operations += 64 * element_count(*dims);
+      work.exact &= !is_float(stage.dtype(0));
+      continue;
+    }
+    const Dim operations = element_count(map->axes) * element_count(map->reduce);
+    if (!operations.is_constant() || operations.value() > kMaxWork) return std::nullopt;
+    work.operations += operations.value();
+    for (const te::Expr& body : map->bodies) work.exact &= !rounds_freely(body) && (map->reduce.empty() || !is_float(body.dtype()));
+  }
+  return work;
+}
+
+class Folder {
+ public:
+  Folder(Graph& graph, PassContext& context) : graph_(graph), context_(context), uses_(graph.use_counts()) {}
+
+  Result<int> fold() {
+    TRY(const std::vector<NodeId> order, topological_order(graph_));
+    for (const NodeId id : order)
+      if (can_compute(id)) computable_.push_back(id);
+    if (computable_.empty()) return 0;
+    choose();
+    if (chosen_.empty()) return 0;
+    return evaluate(chosen_);
+  }
+
+ private:
+  bool marked(ValueId id) const { return static_cast<size_t>(id.index) < known_.size() && known_[id.index]; }
+  bool is_known(ValueId id) const { return !id.valid() || graph_.is_constant(id) || marked(id); }
+
+  bool can_compute(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.is_opaque() || !node.op->compute || !std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_known(v); }))
+      return false;
+    for (const ValueId input : node.inputs)
+      if (input.valid() && !is_computable(graph_.value(input).type.dtype)) return false;
+    for (const ValueId output : node.outputs) {
+      if (!output.valid()) continue;
+      const ValueType& type = graph_.value(output).type;
+      const auto dims = type.has_shape() && is_computable(type.dtype) ? constants(*type.shape) : std::nullopt;
+      if (!dims || element_count(*dims) > kMaxElements) return false;
+    }
+    const auto work = work_of(graph_, id);
+    if (!work || work->operations > kMaxWork || !context_.allows(work->exact ? FloatClass::kExact : FloatClass::kReassociated)) return false;
+    for (const ValueId output : node.outputs) {
+      if (!output.valid()) continue;
+      if (static_cast<size_t>(output.index) >= known_.size()) known_.resize(uses_.size());
+      known_[output.index] = true;
+    }
+    return true;
+  }
+
+  /// From the last computable node to the first: those with a reader that stays are folded where the bytes allow it; where
+  /// not they stay, and so their producers have a reader that stays.
+  void choose() {
+    std::vector<int> left = uses_;  // reads by nodes that stay, or are not decided yet
+    for (auto id = computable_.rbegin(); id != computable_.rend(); ++id) {
+      const Node& node = graph_.node(*id);
+      std::vector<ValueId> needed;
+      int64_t bytes = 0;
+      for (const ValueId output : node.outputs)
+        if (output.valid() && left[output.index] > 0) {
+          needed.push_back(output);
+          bytes += bytes_of(graph_, output);
+        }
+      if (needed.empty()) {
+        drop_reads(node, left);
+        continue;
+      }
+      if (bytes > context_.options.small_constant && bytes > freed_by(*id, left)) continue;
+      chosen_.insert(chosen_.end(), needed.begin(), needed.end());
+      drop_reads(node, left);
+    }
+  }
+
+  static void drop_reads(const Node& node, std::vector<int>& left) {
+    for (const ValueId input : node.inputs)
+      if (input.valid()) --left[input.index];
+  }
+
+  /// Bytes of constants that nobody reads any more once the node, and what only it needs, is gone.
+  int64_t freed_by(NodeId id, const std::vector<int>& left) const {
+    std::vector<std::pair<ValueId, int>> read;
+    std::vector<NodeId> pending = {id};
+    int64_t freed = 0;
+    while (!pending.empty()) {
+      const Node& node = graph_.node(pending.back());
+      pending.pop_back();
+      for (const ValueId input : node.inputs) {
+        if (!input.valid()) continue;
+        auto entry = std::find_if(read.begin(), read.end(), [&](const auto& e) { return e.first == input; });
+        if (entry == read.end()) entry = read.insert(read.end(), {input, 0});
+        if (++entry->second != left[input.index]) continue;
+        if (graph_.is_constant(input)) freed += bytes_of(graph_, input);
+        else if (graph_.value(input).producer.valid()) pending.push_back(graph_.value(input).producer);
+      }
+    }
+    return freed;
+  }
+
+  /// A graph of nothing but what these values need.
+  Graph cone_of(const std::vector<ValueId>& values) const {
+    Graph cone = graph_;
+    cone.set_inputs({});
+    cone.set_captures({});
+    cone.set_outputs(values);
+    std::vector<bool> needed(uses_.size(), false);
+    for (const ValueId id : values) needed[id.index] = true;
+    for (auto id = computable_.rbegin(); id != computable_.rend(); ++id) {
+      const Node& node = graph_.node(*id);
+      if (std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v.valid() && needed[v.index]; }))
+        for (const ValueId input : node.inputs)
+          if (input.valid()) needed[input.index] = true;
+    }
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      if (std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v.valid() && needed[v.index]; }))
+        cone.remove_node(id);
+    }
+    return cone;
+  }
+
+  Result<int> evaluate(const std::vector<ValueId>& values) {
+    InterpretOptions options;
+    options.threads = context_.options.threads;
+    options.round_values = true;
+    const auto results = interpret(cone_of(values), {}, options);
+    if (!results.ok()) {
+      // One of them can't be computed (a division by zero, an index out of range): find out which, keep it as it is.
+      if (values.size() == 1) return 0;
+      int folded = 0;
+      const auto half = static_cast<std::ptrdiff_t>(values.size() / 2);
+      for (const auto& part : {std::vector(values.begin(), values.begin() + half), std::vector(values.begin() + half, values.end())}) {
+        TRY(const int here, evaluate(part));
+        folded += here;
+      }
+      return folded;
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      context_.step("fold constant", label(graph_, graph_.value(values[i]).producer));
+      become_constant(graph_, values[i], te::to_tensor((*results)[i]));
+    }
+    return static_cast<int>(values.size());
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  std::vector<int> uses_;
+  std::vector<bool> known_;
+  std::vector<NodeId> computable_;
+  std::vector<ValueId> chosen_;
+};
+
+/// Constant nodes that hold a tensor, and values whose elements inference knows.
+int fold_known(Graph& graph, PassContext& context) {
+  int changes = 0;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (node.is_opaque()) continue;
+    const std::vector<ValueId> outputs = node.outputs;
+    if (const Tensor* held = is_op(node, "Constant") && outputs[0].valid() ? attribute_of<Tensor>(node, "value") : nullptr) {
+      context.step("constant node to constant", label(graph, id));
+      become_constant(graph, outputs[0], *held);
+      ++changes;
+      continue;
+    }
+    for (const ValueId output : outputs) {
+      if (!output.valid()) continue;
+      auto tensor = known_tensor(graph.value(output));
+      if (!tensor || static_cast<int64_t>(tensor->bytes().size()) > context.options.small_constant) continue;
+      context.step("fold known content", label(graph, id));
+      become_constant(graph, output, std::move(*tensor));
+      ++changes;
+    }
+  }
+  return changes;
+}
+
+}  // namespace
+
+Result<int> fold_constants(Graph& graph, PassContext& context) {
+  int changes = 0;
+  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return fold_constants(body, context); }));
+  changes += fold_known(graph, context);
+  TRY(const int computed, Folder(graph, context).fold());
+  return changes + computed;
+}
+
+}  // namespace isomer

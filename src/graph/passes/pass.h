@@ -1,0 +1,78 @@
+// What every pass is: a free function over a graph that counts what it changed. It names each change in the context, leaves
+// the inputs and the outputs (names, order, types, shapes) as they are, and every value that it makes inferred. The pipeline
+// hands it a copy of the graph: a pass that ends in an error has changed nothing.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/op_def.h"
+
+namespace isomer {
+
+enum class FloatMode : uint8_t {
+  kStrict,       ///< bit-identical results
+  kReassociate,  ///< equal in the reals on finite values; rounded differently
+  kFast,
+};
+
+struct OptimizeOptions {
+  /// 0 changes nothing; 1 keeps every result bit for bit; 2 folds arithmetic too; 3 is 2.
+  int level = 2;
+  FloatMode fp = FloatMode::kReassociate;
+  int max_rounds = 24;  ///< of the whole list of passes; reached only by graphs that keep changing
+  /// Constants of up to so many bytes may be made freely; larger ones only where they free as much.
+  int64_t small_constant = 1024;
+  int64_t max_growth = 64 << 10;  ///< bytes that all constants together may grow by
+  int threads = 1;                ///< for constant folding
+  std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
+};
+
+struct OptimizeStep {
+  std::string rule;
+  std::string where;  ///< label of the node
+  FloatClass fp_class = FloatClass::kExact;
+};
+
+struct PassStatistics {
+  std::string pass;
+  int runs = 0;
+  int changes = 0;
+  int nodes_removed = 0;  ///< negative where it added some
+  double seconds = 0;
+};
+
+struct OptimizeReport {
+  int nodes_before = 0, nodes_after = 0;          ///< those of subgraphs included
+  int64_t weights_before = 0, weights_after = 0;  ///< bytes of constants, equal ones once
+  std::vector<OptimizeStep> steps;
+  std::vector<PassStatistics> passes;
+  std::vector<std::string> skipped;  ///< "pass: error" of passes that gave up and changed nothing
+  std::string stop_reason;
+  double seconds = 0;
+};
+
+class PassContext {
+ public:
+  PassContext(const OptimizeOptions& options, std::vector<OptimizeStep>& steps) : options(options), steps_(steps) {}
+
+  const OptimizeOptions& options;
+  /// May a change of this class be made?
+  bool allows(FloatClass fp_class) const {
+    return fp_class == FloatClass::kExact || (options.level >= 2 && options.fp != FloatMode::kStrict);
+  }
+  void step(std::string_view rule, std::string where, FloatClass fp_class = FloatClass::kExact) {
+    steps_.push_back({std::string(rule), std::move(where), fp_class});
+  }
+
+ private:
+  std::vector<OptimizeStep>& steps_;
+};
+
+/// The number of changes.
+using PassFunction = Result<int> (*)(Graph& graph, PassContext& context);
+
+}  // namespace isomer

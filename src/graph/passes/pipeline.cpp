@@ -1,0 +1,164 @@
+#include "graph/passes/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "graph/algorithms.h"
+#include "graph/infer.h"
+#include "graph/passes/compose_movement.h"
+#include "graph/passes/edit.h"
+#include "graph/passes/fold_constants.h"
+#include "graph/passes/merge_casts.h"
+#include "graph/passes/merge_equal.h"
+#include "graph/passes/remove_dead.h"
+#include "graph/passes/remove_identities.h"
+#include "graph/passes/simplify_shapes.h"
+#include "util/check.h"
+
+namespace isomer {
+namespace {
+
+struct Pass {
+  std::string_view name;
+  PassFunction run;
+};
+
+constexpr Pass kSimplify[] = {
+    {"remove dead", remove_dead},
+    {"fold constants", fold_constants},
+    {"remove identities", remove_identities},
+    {"merge casts", merge_casts},
+    {"simplify shapes", simplify_shapes},
+    {"compose movement", compose_movement},
+    {"merge equal", merge_equal},
+};
+
+/// What no pass may change.
+struct Interface {
+  struct Port {
+    std::string name;
+    ValueType type;
+    std::optional<ValueType> declared;
+    bool operator==(const Port&) const = default;
+  };
+  std::vector<Port> inputs, outputs;
+
+  explicit Interface(const Graph& graph) {
+    const auto ports = [&](const std::vector<ValueId>& ids) {
+      std::vector<Port> list;
+      for (const ValueId id : ids) list.push_back({graph.value(id).name, graph.value(id).type, graph.value(id).declared});
+      return list;
+    };
+    inputs = ports(graph.inputs());
+    outputs = ports(graph.outputs());
+  }
+};
+
+/// An output may be known better afterwards; what was known must still hold.
+bool agrees(const ValueType& before, const ValueType& after) {
+  if (before.kind == ValueType::Kind::kUnknown || !before.is_tensor()) return true;
+  return after.is_tensor() && before.dtype == after.dtype &&
+         (!before.shape || !after.shape || before.shape->size() == after.shape->size());
+}
+
+void check_interface(const Interface& before, const Graph& graph) {
+  const Interface after(graph);
+  CHECK(before.inputs == after.inputs) << "a pass changed the inputs";
+  CHECK(before.outputs.size() == after.outputs.size()) << "a pass changed the number of outputs";
+  for (size_t i = 0; i < before.outputs.size(); ++i) {
+    const auto &was = before.outputs[i], &is = after.outputs[i];
+    CHECK(was.name == is.name && was.declared == is.declared && agrees(was.type, is.type))
+        << "a pass changed output " << was.name << " of type " << was.type.text() << " to " << is.name << " of type " << is.type.text();
+  }
+}
+
+class Pipeline {
+ public:
+  Pipeline(Graph& graph, const OptimizeOptions& options)
+      : graph_(graph), options_(options), context_(options, report_.steps), interface_(graph) {
+    report_.nodes_before = count_nodes(graph);
+    report_.weights_before = count_bytes(graph);
+  }
+
+  /// The list again and again until a whole round changes nothing.
+  Result<void> to_fixpoint(std::span<const Pass> passes) {
+    for (int round = 0; round < options_.max_rounds; ++round) {
+      int changes = 0;
+      for (const Pass& pass : passes) {
+        TRY(const int changed, run(pass));
+        changes += changed;
+      }
+      if (changes == 0) {
+        report_.stop_reason = "nothing left to change";
+        return {};
+      }
+      // What folding made constant may fix shapes and contents further on.
+      TRY_VOID(infer(graph_));
+    }
+    report_.stop_reason = fmt::format("{} rounds", options_.max_rounds);
+    return {};
+  }
+
+  OptimizeReport finish() {
+    check_interface(interface_, graph_);
+    report_.nodes_after = count_nodes(graph_);
+    report_.weights_after = count_bytes(graph_);
+    report_.seconds = seconds_since(start_);
+    return std::move(report_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+  Result<int> run(const Pass& pass) {
+    const auto start = Clock::now();
+    const int nodes = graph_.node_count();
+    const size_t steps = report_.steps.size();
+    Graph changed = graph_;
+    const auto done = pass.run(changed, context_);
+    if (!done.ok()) {
+      report_.steps.resize(steps);
+      const std::string why = fmt::format("{}: {}", pass.name, done.error().message());
+      if (std::find(report_.skipped.begin(), report_.skipped.end(), why) == report_.skipped.end()) report_.skipped.push_back(why);
+      return 0;
+    }
+    if (*done) graph_ = std::move(changed);
+    auto known = std::find_if(report_.passes.begin(), report_.passes.end(), [&](const auto& each) { return each.pass == pass.name; });
+    if (known == report_.passes.end()) known = report_.passes.insert(known, {std::string(pass.name), 0, 0, 0, 0});
+    const double seconds = seconds_since(start);
+    ++known->runs;
+    known->changes += *done;
+    known->nodes_removed += nodes - graph_.node_count();
+    known->seconds += seconds;
+    if (options_.log)
+      options_.log(*done ? fmt::format("{}: {} changes, {} -> {} nodes, {:.1f} ms", pass.name, *done, nodes, graph_.node_count(), 1e3 * seconds)
+                         : fmt::format("{} (unchanged), {:.1f} ms", pass.name, 1e3 * seconds));
+    return *done;
+  }
+
+  Graph& graph_;
+  const OptimizeOptions& options_;
+  OptimizeReport report_;
+  PassContext context_;
+  Interface interface_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+Result<OptimizeReport> canonicalize(Graph& graph, const OptimizeOptions& options) {
+  Graph simplified = graph;
+  Pipeline pipeline(simplified, options);
+  if (options.level > 0) {
+    TRY_VOID(infer(simplified));
+    TRY_VOID(pipeline.to_fixpoint(kSimplify));
+  }
+  OptimizeReport report = pipeline.finish();
+  graph = std::move(simplified);
+  return report;
+}
+
+Result<OptimizeReport> optimize(Graph& graph, const OptimizeOptions& options) { return canonicalize(graph, options); }
+
+}  // namespace isomer
