@@ -100,7 +100,7 @@ Version explicit_broadcast(int since) {
             if (!form.has_rank(0) || !form.has_rank(1)) return form.unsupported("known ranks expected for attribute axis");
             const int rank = form.rank(0), inner = form.rank(1);
             const int64_t first = *axis < 0 ? *axis + rank : *axis;
-            if (first < 0 || first + inner > rank) return form.invalid("axis {} with B of rank {} in A of rank {}", *axis, inner, rank);
+            if (first < 0 || first > rank - inner) return form.invalid("axis {} with B of rank {} in A of rank {}", *axis, inner, rank);
             if (first + inner == rank) return {};
             std::vector<int64_t> trailing;
             for (int64_t k = inner; k < rank - first; ++k) trailing.push_back(k);
@@ -123,6 +123,49 @@ Version explicit_broadcast(int since) {
 Result<void> drop_consumed_inputs(NodeForm& form) {
   form.drop("consumed_inputs");
   return {};
+}
+
+Reform in_turn(std::vector<Reform> steps) {
+  return [steps = std::move(steps)](NodeForm& form) -> Result<void> {
+    for (const Reform& step : steps)
+      if (step) TRY_VOID(step(form));
+    return {};
+  };
+}
+
+Reform drop_neutral(const char* name, int64_t neutral) {
+  return [=](NodeForm& form) -> Result<void> {
+    TRY(const auto value, form.take_int(name));
+    if (value.value_or(neutral) == neutral) return {};
+    return form.unsupported("{} of {} expected where the opset lacks the attribute, {} found", name, neutral, *value);
+  };
+}
+
+Reform drop_neutral(const char* name, std::string neutral) {
+  return [=](NodeForm& form) -> Result<void> {
+    TRY(const auto value, form.take_string(name));
+    if (value.value_or(neutral) == neutral) return {};
+    return form.unsupported("{} of '{}' expected where the opset lacks the attribute, '{}' found", name, neutral, *value);
+  };
+}
+
+Reform count_from_front(const char* name, int more) {
+  return [=](NodeForm& form) -> Result<void> {
+    const auto found = form.node().attributes.find(name);
+    if (found == form.node().attributes.end()) return {};
+    std::vector<int64_t> axes;
+    if (const auto* axis = std::get_if<int64_t>(&found->second)) axes = {*axis};
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&found->second)) axes = *list;
+    if (std::all_of(axes.begin(), axes.end(), [](int64_t axis) { return axis >= 0; })) return {};
+    if (!form.has_rank(0)) return form.unsupported("a known rank expected for a negative {}", name);
+    for (int64_t& axis : axes)
+      if (axis < 0) axis += form.rank(0) + more;
+    if (std::holds_alternative<int64_t>(found->second))
+      form.set(name, axes.front());
+    else
+      form.set(name, std::move(axes));
+    return {};
+  };
 }
 
 Result<void> check_values(const OpContext& context, std::string_view what, const std::vector<int64_t>& values, size_t count,

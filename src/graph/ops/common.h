@@ -40,6 +40,15 @@ Version explicit_broadcast(int since);
 /// Opsets 1–5 had an attribute consumed_inputs without meaning.
 Result<void> drop_consumed_inputs(NodeForm& form);
 
+/// One change after the other, in the order given; empty ones are skipped.
+Reform in_turn(std::vector<Reform> steps);
+/// Ways back to forms that lack attribute `name`: dropped where it has the value that they mean, else kUnsupported.
+Reform drop_neutral(const char* name, int64_t neutral);
+Reform drop_neutral(const char* name, std::string neutral);
+/// Ways back to forms that count axes from the front only: the int or ints of attribute `name`, which index the axes of
+/// input 0 (of a rank that is `more` greater).
+Reform count_from_front(const char* name, int more = 0);
+
 /// Positive, non-negative or other checks share one sentence: "strides of 2 positive values expected, [1,0] found".
 Result<void> check_values(const OpContext& context, std::string_view what, const std::vector<int64_t>& values, size_t count,
                           int64_t least);
