@@ -125,6 +125,24 @@ Result<void> drop_consumed_inputs(NodeForm& form) {
   return {};
 }
 
+Version without(int since, std::vector<const char*> attributes) {
+  const auto equal = [](const Attribute& a, const Attribute& b) {
+    const auto same = [&]<class T>(const T* x) { return x && std::get_if<T>(&b) && *x == std::get<T>(b); };
+    return same(std::get_if<int64_t>(&a)) || same(std::get_if<float>(&a)) || same(std::get_if<std::string>(&a));
+  };
+  return {since, nullptr, [equal, attributes = std::move(attributes)](NodeForm& form) -> Result<void> {
+            for (const AttributeDef& def : form.node().op->attributes) {
+              const bool lacking = std::find(attributes.begin(), attributes.end(), def.name) != attributes.end();
+              const auto found = form.node().attributes.find(def.name);
+              if (!lacking || found == form.node().attributes.end()) continue;
+              if (!def.fallback || !equal(found->second, *def.fallback))
+                return form.unsupported("the default of '{}' expected, which the opset lacks", def.name);
+              form.drop(def.name);
+            }
+            return {};
+          }};
+}
+
 Reform in_turn(std::vector<Reform> steps) {
   return [steps = std::move(steps)](NodeForm& form) -> Result<void> {
     for (const Reform& step : steps)

@@ -40,6 +40,8 @@ Version explicit_broadcast(int since);
 /// Opsets 1–5 had an attribute consumed_inputs without meaning.
 Result<void> drop_consumed_inputs(NodeForm& form);
 
+/// An older form that lacks these attributes; on the way back they must have the row's defaults.
+Version without(int since, std::vector<const char*> attributes);
 /// One change after the other, in the order given; empty ones are skipped.
 Reform in_turn(std::vector<Reform> steps);
 /// Ways back to forms that lack attribute `name`: dropped where it has the value that they mean, else kUnsupported.
