@@ -1,8 +1,136 @@
-// Add Sub Mul Div: broadcasting arithmetic on two operands.
+// Add Sub Mul Div Mod Pow: broadcasting arithmetic on two operands. Min Max Sum Mean: on any number of them.
 #include "graph/ops/common.h"
+#include "graph/ops/pattern.h"
 #include "graph/ops/registry.h"
 
 namespace isomer::ops {
+namespace {
+
+using te::BinaryOp;
+using te::Expr;
+
+Result<std::vector<ValueType>> infer_mod(const OpContext& context) {
+  const int64_t fmod = context.get_int("fmod");
+  if (fmod != 0 && fmod != 1) return context.invalid("fmod 0 or 1 expected, {} found", fmod);
+  if (fmod == 0 && is_float(context.dtype(0)))
+    return context.invalid("fmod 1 expected for {}, 0 found", name(context.dtype(0)));
+  return broadcast_shapes(context);
+}
+
+Result<te::Program> compute_mod(const OpContext& context) {
+  const BinaryOp op = context.get_int("fmod") != 0 ? BinaryOp::kTruncMod : BinaryOp::kFloorMod;
+  return pointwise([op](Expr a, Expr b) { return te::binary(op, a, b); })(context);
+}
+
+/// Integer powers wrap in 64 bits; where a float is involved the power is taken in the wider float of the two.
+Expr mixed_pow(Expr x, Expr y) {
+  const DataType result = x.dtype();
+  DataType type = DataType::kInt64;
+  if (is_float(result))
+    type = is_float(y.dtype()) && bit_width(y.dtype()) > bit_width(result) ? y.dtype() : result;
+  else if (is_float(y.dtype()))
+    type = DataType::kFloat64;
+  return te::cast(result, te::pow(te::cast(type, x), te::cast(type, y)));
+}
+
+/// A balanced tree, so that no number of operands makes a deep expression.
+Expr fold_balanced(BinaryOp op, const std::vector<Expr>& operands, size_t first, size_t last) {
+  if (last - first == 1) return operands[first];
+  const size_t middle = first + (last - first) / 2;
+  return te::binary(op, fold_balanced(op, operands, first, middle), fold_balanced(op, operands, middle, last));
+}
+
+Compute fold(BinaryOp op, bool mean = false) {
+  return [op, mean](const OpContext& context) -> Result<te::Program> {
+    TRY(const auto types, broadcast_shapes(context));
+    const Shape& shape = *types[0].shape;
+    std::vector<Expr> operands;
+    for (int i = 0; i < context.input_count(); ++i) operands.push_back(context.load_broadcast(i, shape));
+    const Expr folded = fold_balanced(op, operands, 0, operands.size());
+    return single_map(shape, mean ? folded / te::Number(context.input_count()) : folded);
+  };
+}
+
+/// Up to opset 7 operands of variadic operators have one shape.
+Version without_broadcast(int since) {
+  return {since, since == 1 ? Reform(drop_consumed_inputs) : nullptr, [](NodeForm& form) -> Result<void> {
+            for (int i = 1; i < form.input_count(); ++i)
+              if (!form.has_rank(0) || !form.has_rank(i) || form.type(0).shape != form.type(i).shape)
+                return form.unsupported("operands of one shape expected where the opset does not broadcast");
+            return {};
+          }};
+}
+
+/// x0 + x1 + … as additions from the left; the last one makes output 0 unless more follows.
+Result<ValueId> emit_sum_but_last(NodeForm& form, int count) {
+  ValueId sum = form.input(0);
+  for (int i = 1; i < count; ++i) {
+    TRY(sum, form.emit("Add", {sum, form.input(i)}));
+  }
+  return sum;
+}
+
+Result<void> expand_sum(NodeForm& form) {
+  const int last = form.input_count() - 1;
+  if (last == 0) return form.emit_as(0, "Identity", {form.input(0)});
+  TRY(const ValueId sum, emit_sum_but_last(form, last));
+  return form.emit_as(0, "Add", {sum, form.input(last)});
+}
+
+Result<void> expand_mean(NodeForm& form) {
+  const int count = form.input_count();
+  if (count == 1) return form.emit_as(0, "Identity", {form.input(0)});
+  if (!form.type(0).is_tensor()) return form.unsupported("operands of known type expected");
+  TRY(const ValueId sum, emit_sum_but_last(form, count));
+  return form.emit_as(0, "Div", {sum, form.scalar(form.type(0).dtype, count, "count")});
+}
+
+/// More addends than these are taken for several sums.
+constexpr size_t kMaxAddends = 32;
+
+/// The operands of additions from the left that end in `sum`: a + b + c, as long as all have one shape. Those with
+/// broadcasting stay additions: that is how a bias is written.
+std::vector<ValueId> addends(const Graph& graph, const Node& sum) {
+  const Pattern pattern(graph);
+  const auto same_shape = [&](const Node& add) {
+    const ValueType& type = graph.value(add.outputs[0]).type;
+    return type.has_shape() && type == graph.value(add.inputs[0]).type && type == graph.value(add.inputs[1]).type;
+  };
+  std::vector<ValueId> reversed;
+  const Node* add = &sum;
+  if (!same_shape(sum)) return {};
+  while (reversed.size() + 1 < kMaxAddends) {
+    reversed.push_back(add->inputs[1]);
+    const Node* next = pattern.producer(add->inputs[0], "Add");
+    if (!next || !same_shape(*next) || !pattern.used_once(add->inputs[0])) break;
+    add = next;
+  }
+  reversed.push_back(add->inputs[0]);
+  return {reversed.rbegin(), reversed.rend()};
+}
+
+std::optional<Node> recognize_sum(const Graph& graph, NodeId root) {
+  const Pattern pattern(graph);
+  const Node* last = pattern.node(root, "Add");
+  if (!last || !is_float(graph.value(last->outputs[0]).type.dtype)) return std::nullopt;
+  std::vector<ValueId> operands = addends(graph, *last);
+  if (operands.size() < 3) return std::nullopt;
+  return pattern.make("Sum", std::move(operands));
+}
+
+std::optional<Node> recognize_mean(const Graph& graph, NodeId root) {
+  const Pattern pattern(graph);
+  const Node* div = pattern.node(root, "Div");
+  if (!div) return std::nullopt;
+  const auto divisor = pattern.scalar(div->inputs[1]);
+  const Node* sum = pattern.producer(div->inputs[0], "Add");
+  if (!divisor || !sum) return std::nullopt;
+  std::vector<ValueId> operands = addends(graph, *sum);
+  if (operands.empty() || *divisor != static_cast<double>(operands.size())) return std::nullopt;
+  return pattern.make("Mean", std::move(operands));
+}
+
+}  // namespace
 
 std::vector<OpDef> arithmetic() {
   return {
@@ -10,9 +138,80 @@ std::vector<OpDef> arithmetic() {
        .types = {{"T", kNumeric}},
        .versions = {{13}, {7}, explicit_broadcast(6), explicit_broadcast(1)},
        .infer = broadcast_shapes,
-       .compute = pointwise([](te::Expr a, te::Expr b) { return a + b; }),
+       .compute = pointwise([](Expr a, Expr b) { return a + b; }),
        .axioms = {{"Add(a,b) = Add(b,a)", "equal"},
                   {"Add(a,Add(b,c)) = Add(Add(a,b),c)", "equal", FloatClass::kReassociated}}},
+
+      {.name = "Sub", .since = 14, .inputs = {"A", "B"}, .outputs = {"C"},
+       .types = {{"T", kNumeric}},
+       .versions = {{13}, {7}, explicit_broadcast(6), explicit_broadcast(1)},
+       .infer = broadcast_shapes,
+       .compute = pointwise([](Expr a, Expr b) { return a - b; }),
+       .axioms = {{"Sub(a,b) = Add(a,Neg(b))", "equal"}}},
+
+      {.name = "Mul", .since = 14, .inputs = {"A", "B"}, .outputs = {"C"},
+       .types = {{"T", kNumeric}},
+       .versions = {{13}, {7}, explicit_broadcast(6), explicit_broadcast(1)},
+       .infer = broadcast_shapes,
+       .compute = pointwise([](Expr a, Expr b) { return a * b; }),
+       .axioms = {{"Mul(a,b) = Mul(b,a)", "equal"},
+                  {"Mul(a,Mul(b,c)) = Mul(Mul(a,b),c)", "equal", FloatClass::kReassociated},
+                  {"Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))", "equal", FloatClass::kReassociated}}},
+
+      {.name = "Div", .since = 14, .inputs = {"A", "B"}, .outputs = {"C"},
+       .types = {{"T", kNumeric}},
+       .versions = {{13}, {7}, explicit_broadcast(6), explicit_broadcast(1)},
+       .infer = broadcast_shapes,
+       .compute = pointwise([](Expr a, Expr b) { return a / b; }),
+       .axioms = {{"Div(a,b) = Mul(a,Reciprocal(b))", "equal", FloatClass::kReassociated}}},
+
+      {.name = "Mod", .since = 13, .inputs = {"A", "B"}, .outputs = {"C"},
+       .types = {{"T", kNumeric}},
+       .attributes = {with_default("fmod", 0)},
+       .versions = {{10}},
+       .infer = infer_mod,
+       .compute = compute_mod},
+
+      {.name = "Pow", .since = 15, .inputs = {"X", "Y:T1"}, .outputs = {"Z"},
+       .types = {{"T", kFloats | kIndices}, {"T1", kNumeric}},
+       .versions = {{13}, {12}, {7}, explicit_broadcast(1)},
+       .infer = broadcast_shapes,
+       .compute = pointwise(mixed_pow)},
+
+      {.name = "Min", .since = 13, .inputs = {"data_0*"}, .outputs = {"min"},
+       .types = {{"T", kNumeric}},
+       .versions = {{12}, {8}, without_broadcast(6), without_broadcast(1)},
+       .infer = broadcast_shapes,
+       .compute = fold(BinaryOp::kMin),
+       .axioms = {{"Min(a,b) = Min(b,a)", "equal", FloatClass::kSignOfZero},
+                  {"Min(a,Min(b,c)) = Min(Min(a,b),c)", "equal", FloatClass::kSignOfZero},
+                  {"Min(a,a) = a", "equal"}}},
+
+      {.name = "Max", .since = 13, .inputs = {"data_0*"}, .outputs = {"max"},
+       .types = {{"T", kNumeric}},
+       .versions = {{12}, {8}, without_broadcast(6), without_broadcast(1)},
+       .infer = broadcast_shapes,
+       .compute = fold(BinaryOp::kMax),
+       .axioms = {{"Max(a,b) = Max(b,a)", "equal", FloatClass::kSignOfZero},
+                  {"Max(a,Max(b,c)) = Max(Max(a,b),c)", "equal", FloatClass::kSignOfZero},
+                  {"Max(a,a) = a", "equal"},
+                  {"Max(a,Min(b,c)) = Min(Max(a,b),Max(a,c))", "equal", FloatClass::kSignOfZero}}},
+
+      {.name = "Sum", .since = 13, .inputs = {"data_0*"}, .outputs = {"sum"},
+       .types = {{"T", kFloats}},
+       .versions = {{8}, without_broadcast(6), without_broadcast(1)},
+       .infer = broadcast_shapes,
+       .compute = fold(BinaryOp::kAdd),
+       .expand = expand_sum,
+       .recognize = recognize_sum},
+
+      {.name = "Mean", .since = 13, .inputs = {"data_0*"}, .outputs = {"mean"},
+       .types = {{"T", kFloats}},
+       .versions = {{8}, without_broadcast(6), without_broadcast(1)},
+       .infer = broadcast_shapes,
+       .compute = fold(BinaryOp::kAdd, true),
+       .expand = expand_mean,
+       .recognize = recognize_mean},
   };
 }
 

@@ -8,15 +8,19 @@
 namespace isomer::ops {
 
 std::vector<OpDef> arithmetic();      ///< Add Sub Mul Div Mod Pow Min Max Sum Mean …
-std::vector<OpDef> comparison();      ///< Equal Less Greater And Or Xor Not Where Bitwise* BitShift
-std::vector<OpDef> unary();           ///< Neg Abs Sqrt Exp Log Erf, rounding, trigonometry
-std::vector<OpDef> activation();      ///< Relu Sigmoid Tanh Gelu Clip HardSwish PRelu …
+std::vector<OpDef> comparison();      ///< Equal Less Greater And Or Xor Not Where IsNaN IsInf
+std::vector<OpDef> bitwise();         ///< Bitwise* BitShift
+std::vector<OpDef> unary();           ///< Neg Abs Sign Reciprocal Sqrt Exp Log Erf, rounding
+std::vector<OpDef> trigonometry();    ///< Sin … Atan, Sinh … Atanh
+std::vector<OpDef> activation();      ///< Relu LeakyRelu PRelu Elu Selu Celu ThresholdedRelu Shrink Clip
+std::vector<OpDef> sigmoid();         ///< Sigmoid Tanh HardSigmoid HardSwish Softplus Softsign Mish Gelu Swish
 std::vector<OpDef> cast();            ///< Cast CastLike Identity Dropout
 std::vector<OpDef> layout();          ///< Reshape Flatten Squeeze Unsqueeze Transpose DepthToSpace SpaceToDepth
 std::vector<OpDef> joining();         ///< Concat Split Slice Pad Tile Expand
 std::vector<OpDef> shape();           ///< Shape Size Range ConstantOfShape EyeLike Constant OneHot Trilu
 std::vector<OpDef> gathering();       ///< Gather GatherElements GatherND ScatterElements ScatterND …
-std::vector<OpDef> reduction();       ///< Reduce* ArgMax ArgMin CumSum
+std::vector<OpDef> reduction();       ///< Reduce*
+std::vector<OpDef> one_axis();        ///< ArgMax ArgMin CumSum
 std::vector<OpDef> product();         ///< MatMul Gemm Einsum MatMulInteger
 std::vector<OpDef> convolution();     ///< Conv ConvTranspose ConvInteger
 std::vector<OpDef> pooling();         ///< MaxPool AveragePool LpPool Global*
