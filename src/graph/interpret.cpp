@@ -1,0 +1,260 @@
+#include "graph/interpret.h"
+
+#include <fmt/ranges.h>
+
+#include <unordered_map>
+
+#include "graph/algorithms.h"
+#include "graph/infer.h"
+#include "graph/op_context.h"
+#include "graph/te/algebra_floating.h"
+#include "graph/te/evaluate.h"
+#include "util/parallel.h"
+
+namespace isomer {
+namespace {
+
+using te::Array;
+
+/// Elements of computed arrays up to this count are shown to rows: shapes, axes, scales.
+constexpr int64_t kMaxShown = 1024;
+
+/// What of a graph doesn't change between runs.
+struct Prepared {
+  std::vector<NodeId> order;  ///< only nodes that outputs need
+  std::vector<int> uses;      ///< by those and the outputs; indexed by ValueId::index
+};
+
+Result<Prepared> prepare(const Graph& graph) {
+  Prepared prepared;
+  TRY(const std::vector<NodeId> order, topological_order(graph));
+  prepared.uses.resize(graph.use_counts().size());
+  for (const ValueId output : graph.outputs()) ++prepared.uses[output.index];
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    const Node& node = graph.node(*it);
+    const bool needed = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                    [&](ValueId v) { return v.valid() && prepared.uses[v.index] > 0; });
+    if (!needed) continue;
+    prepared.order.push_back(*it);
+    for (const auto* list : {&node.inputs, &node.captures})
+      for (const ValueId value : *list)
+        if (value.valid()) ++prepared.uses[value.index];
+  }
+  std::reverse(prepared.order.begin(), prepared.order.end());
+  return prepared;
+}
+
+/// An array as rows see an input: its type, and its elements where they may decide a program.
+struct Shown {
+  ValueType type;
+  std::optional<Content> content;
+  std::optional<Tensor> tensor;
+};
+
+Shown show(const Array& array, const Tensor* constant) {
+  Shown shown;
+  shown.type = ValueType::tensor(array.dtype(), Shape(array.dims().begin(), array.dims().end()));
+  if (constant)
+    shown.tensor = *constant;
+  else if (array.count() <= kMaxShown)
+    shown.tensor = te::to_tensor(array);
+  if (shown.tensor) shown.content = content_of(*shown.tensor);
+  return shown;
+}
+
+void round_elements(Array& array) {
+  if (!is_float(array.dtype()) || array.dtype() == DataType::kFloat64 || array.empty() || array.storage() != te::Storage::kDouble) return;
+  auto rounded = Array::allocate(array.dtype(), array.dims());
+  if (!rounded.ok()) return;
+  for (int64_t i = 0; i < array.count(); ++i) rounded->mutable_reals()[i] = round_to(array.dtype(), array.reals()[i]);
+  array = std::move(*rounded);
+}
+
+using Doubles = te::Concrete<te::FloatingAlgebra<double>>;
+
+Result<std::vector<Array>> evaluate_by_definition(const te::Program& program, std::span<const Array> inputs) {
+  const Doubles scalars;
+  std::vector<te::ValuesOver<te::FloatingAlgebra<double>>> values(inputs.size());
+  std::vector<const te::ValuesOver<te::FloatingAlgebra<double>>*> pointers(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].empty()) continue;
+    values[i] = {inputs[i].dtype(), inputs[i].dims(), {}};
+    for (int64_t k = 0; k < inputs[i].count(); ++k)
+      values[i].elements.push_back(is_float(inputs[i].dtype()) ? Doubles::real(inputs[i].real(k)) : Doubles::integer(inputs[i].integer(k)));
+    pointers[i] = &values[i];
+  }
+  TRY(const auto results, te::evaluate<te::FloatingAlgebra<double>>(program, scalars, pointers));
+  std::vector<Array> outputs;
+  for (const auto& result : results) {
+    if (result.dtype == DataType::kUndefined) {
+      outputs.emplace_back();
+      continue;
+    }
+    TRY(Array array, Array::allocate(result.dtype, result.dims));
+    for (size_t k = 0; k < result.elements.size(); ++k) {
+      if (is_float(result.dtype)) array.mutable_reals()[k] = Doubles::real_of(result.elements[k]);
+      else array.mutable_integers()[k] = Doubles::integer_of(result.elements[k]);
+    }
+    outputs.push_back(std::move(array));
+  }
+  return outputs;
+}
+
+class Interpreter {
+ public:
+  explicit Interpreter(const InterpretOptions& options) : options_(options), pool_(options.threads) {}
+
+  Result<std::vector<Array>> run(const Graph& graph, std::span<const Array> inputs, std::span<const Array> captures, bool outermost) {
+    TRY(const Prepared* prepared, prepared_for(graph));
+    std::vector<int> uses = prepared->uses;
+    std::vector<Array> arrays(uses.size());
+    TRY_VOID(bind_inputs(graph, inputs, arrays));
+    for (size_t i = 0; i < captures.size(); ++i) arrays[graph.captures()[i].index] = captures[i];
+    for (const NodeId id : prepared->order) {
+      TRY_VOID(run_node(graph, id, arrays, outermost));
+      const Node& node = graph.node(id);
+      for (const auto* list : {&node.inputs, &node.captures})
+        for (const ValueId value : *list)
+          if (value.valid() && --uses[value.index] == 0) arrays[value.index] = Array();
+      for (const ValueId value : node.outputs)
+        if (value.valid() && uses[value.index] == 0) arrays[value.index] = Array();
+    }
+    std::vector<Array> outputs;
+    for (const ValueId output : graph.outputs()) {
+      TRY(Array array, fetch(graph, output, arrays));
+      outputs.push_back(std::move(array));
+    }
+    return outputs;
+  }
+
+ private:
+  class Bodies : public BodyRunner {
+   public:
+    Bodies(Interpreter& interpreter, std::vector<Array> captures) : interpreter_(interpreter), captures_(std::move(captures)) {}
+    Result<std::vector<Array>> run(const Graph& body, std::span<const Array> inputs) override {
+      return interpreter_.run(body, inputs, captures_, false);
+    }
+
+   private:
+    Interpreter& interpreter_;
+    std::vector<Array> captures_;
+  };
+
+  Result<const Prepared*> prepared_for(const Graph& graph) {
+    const auto known = prepared_.find(&graph);
+    if (known != prepared_.end()) return &known->second;
+    TRY(Prepared prepared, prepare(graph));
+    return &prepared_.emplace(&graph, std::move(prepared)).first->second;
+  }
+
+  static Result<void> bind_inputs(const Graph& graph, std::span<const Array> inputs, std::vector<Array>& arrays) {
+    if (inputs.size() != graph.inputs().size())
+      return invalid("inputs", "{} expected, {} found", graph.inputs().size(), inputs.size());
+    std::map<std::string, int64_t> symbols;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Value& value = graph.value(graph.inputs()[i]);
+      if (inputs[i].empty()) {
+        if (!value.constant) return invalid(value.name, "a tensor expected, none found");
+        continue;
+      }
+      TRY_VOID(check_input(value, inputs[i], symbols));
+      arrays[graph.inputs()[i].index] = inputs[i];
+    }
+    return {};
+  }
+
+  static Result<void> check_input(const Value& value, const Array& array, std::map<std::string, int64_t>& symbols) {
+    const auto mismatch = [&] {
+      return invalid(value.name, "{} expected, {}[{}] found", value.type.text(), name(array.dtype()), fmt::join(array.dims(), ","));
+    };
+    if (!value.type.is_tensor()) return {};
+    if (value.type.dtype != array.dtype() && value.type.dtype != DataType::kUndefined) return mismatch();
+    if (!value.type.shape) return {};
+    if (value.type.shape->size() != array.dims().size()) return mismatch();
+    for (size_t k = 0; k < array.dims().size(); ++k) {
+      const Dim& dim = (*value.type.shape)[k];
+      if (dim.is_constant() && !dim.is(array.dims()[k])) return mismatch();
+      if (dim.is_constant()) continue;
+      const te::Symbol* symbol = te::as<te::Symbol>(dim.expr());
+      if (symbol && symbols.emplace(symbol->name, array.dims()[k]).first->second != array.dims()[k]) return mismatch();
+    }
+    return {};
+  }
+
+  /// The array of a value: computed, given, or constant.
+  static Result<Array> fetch(const Graph& graph, ValueId id, const std::vector<Array>& arrays) {
+    if (!arrays[id.index].empty()) return arrays[id.index];
+    const Value& value = graph.value(id);
+    if (!value.constant) return invalid(value.name, "a value that was computed expected");
+    if (!is_computable(value.constant->dtype())) return unsupported(value.name, "a number tensor expected, {} found", name(value.constant->dtype()));
+    return Array::from(*value.constant);
+  }
+
+  Result<std::vector<Array>> fetch_all(const Graph& graph, const std::vector<ValueId>& values, const std::vector<Array>& arrays) {
+    std::vector<Array> fetched(values.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i].valid()) {
+        TRY(fetched[i], fetch(graph, values[i], arrays));
+      }
+    return fetched;
+  }
+
+  Result<void> run_node(const Graph& graph, NodeId id, std::vector<Array>& arrays, bool outermost) {
+    const Node& node = graph.node(id);
+    const std::string place = label(graph, id);
+    if (node.is_opaque()) return unsupported(place, "an operator that can be run expected: {}", node.opaque_reason);
+    auto inputs = fetch_all(graph, node.inputs, arrays);
+    if (!inputs.ok()) return std::move(inputs).error().within(place);
+    TRY(std::vector<Array> outputs, evaluate(graph, node, place, *inputs, arrays));
+    for (size_t i = 0; i < node.outputs.size() && i < outputs.size(); ++i) {
+      if (!node.outputs[i].valid()) continue;
+      if (options_.round_values) round_elements(outputs[i]);
+      if (outermost && options_.observe) options_.observe(node.outputs[i], outputs[i]);
+      arrays[node.outputs[i].index] = std::move(outputs[i]);
+    }
+    return {};
+  }
+
+  Result<std::vector<Array>> evaluate(const Graph& graph, const Node& node, const std::string& place, const std::vector<Array>& inputs,
+                                      const std::vector<Array>& arrays) {
+    std::vector<Shown> shown(inputs.size());
+    std::vector<OpContext::Input> formal(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].empty()) continue;
+      shown[i] = show(inputs[i], graph.is_constant(node.inputs[i]) ? &*graph.value(node.inputs[i]).constant : nullptr);
+      formal[i] = {true, shown[i].type, shown[i].content ? &*shown[i].content : nullptr, shown[i].tensor ? &*shown[i].tensor : nullptr};
+    }
+    std::vector<std::string> names;
+    for (const ValueId output : node.outputs) names.push_back(output.valid() ? graph.value(output).name : "");
+    const OpContext context(*node.op, node.attributes, place, std::move(formal), std::move(names));
+    if (node.op->control) {
+      TRY(std::vector<Array> captured, fetch_all(graph, node.captures, arrays));
+      Bodies bodies(*this, std::move(captured));
+      return node.op->control(context, inputs, bodies);
+    }
+    // The row's checks come with inference: a program is only asked for where types fit.
+    TRY_VOID(ignore_value(infer_types(context)));
+    TRY(const te::Program program, node.op->compute(context));
+    auto outputs = evaluate_by_definition(program, inputs);
+    if (!outputs.ok()) return std::move(outputs).error().within(place);
+    return outputs;
+  }
+
+  template <class T>
+  static Result<void> ignore_value(Result<T> result) {
+    if (!result.ok()) return std::move(result).error();
+    return {};
+  }
+
+  const InterpretOptions& options_;
+  ThreadPool pool_;
+  std::unordered_map<const Graph*, Prepared> prepared_;
+};
+
+}  // namespace
+
+Result<std::vector<Array>> interpret(const Graph& graph, std::span<const Array> inputs, const InterpretOptions& options) {
+  return Interpreter(options).run(graph, inputs, {}, true);
+}
+
+}  // namespace isomer
