@@ -1,8 +1,359 @@
+// Conv ConvTranspose ConvInteger QLinearConv: sums of products over sliding windows.
+#include <fmt/ranges.h>
+
+#include <functional>
+#include <numeric>
+
 #include "graph/ops/common.h"
+#include "graph/ops/operand.h"
+#include "graph/ops/quantized.h"
 #include "graph/ops/registry.h"
+#include "graph/ops/window.h"
+#include "graph/te/integer.h"
 
 namespace isomer::ops {
+namespace {
 
-std::vector<OpDef> convolution() { return {}; }
+constexpr TypeSet kBytes = DataType::kInt8 | DataType::kUInt8;
+using Load = std::function<te::Expr(std::vector<te::Expr> index)>;
+
+Shape spatial_dims(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
+
+Result<int64_t> group_of(const OpContext& context) {
+  const int64_t group = context.get_int("group");
+  if (group < 1) return context.invalid("group of at least 1 expected, {} found", group);
+  return group;
+}
+
+/// The kernel's dims: W's, which kernel_shape must agree with.
+Result<Shape> kernel_of(const OpContext& context, const Shape& w) {
+  Shape kernel = spatial_dims(w);
+  if (!context.has_attribute("kernel_shape")) return kernel;
+  const auto& stated = context.get_ints("kernel_shape");
+  bool fits = stated.size() == kernel.size();
+  for (size_t k = 0; fits && k < kernel.size(); ++k) {
+    const auto dim = agreed(kernel[k], stated[k]);
+    fits = dim.has_value();
+    if (fits) kernel[k] = *dim;
+  }
+  if (!fits) return context.invalid("W with kernel_shape {} expected, {} found", stated, text(w));
+  return kernel;
+}
+
+// Convolution: y[n, m, o] = Σ x[n, c, position(o, k)] * w[m, c, k] over the channels c of m's group and the taps k.
+
+struct Convolution {
+  int x, w;
+  int64_t group;
+  Dim channels;  ///< of a group
+  Window window;
+  Shape out;
+};
+
+Result<Convolution> convolution_of(const OpContext& context, int x_input, int w_input) {
+  const Shape &x = context.shape(x_input), &w = context.shape(w_input);
+  if (x.size() < 3 || w.size() != x.size())
+    return context.invalid("X and W of equal rank, at least 3, expected, {} and {} found", text(x), text(w));
+  TRY(const int64_t group, group_of(context));
+  const auto channels = agreed(floor_div(x[1], group), w[1]);
+  if (!channels || (x[1].is_constant() && x[1].value() % group != 0))
+    return context.invalid("W has {} input channels, X has {} / group {}", w[1].text(), x[1].text(), group);
+  if (w[0].is_constant() && w[0].value() % group != 0)
+    return context.invalid("W with a multiple of group {} output channels expected, {} found", group, w[0].text());
+  TRY(const Shape kernel, kernel_of(context, w));
+  TRY(Window window, window_of(context, spatial_dims(x), kernel, Rounding::kFloor));
+  Shape out = concatenated({x[0], w[0]}, out_dims(window));
+  return Convolution{x_input, w_input, group, *channels, std::move(window), std::move(out)};
+}
+
+te::StageValue convolve(te::Program& program, const Convolution& conv, const Load& x, const Load& w) {
+  const te::Expr m = te::axis(1), c = te::reduce_axis(0);
+  const te::Expr per_group = floor_div(conv.out[1], conv.group).expr();
+  std::vector<te::Expr> x_index = {te::axis(0), te::floor_div(m, per_group) * conv.channels.expr() + c};
+  if (conv.group == 1) x_index[1] = c;
+  std::vector<te::Expr> w_index = {m, c};
+  te::Expr inside = te::truth(true);
+  for (size_t k = 0; k < conv.window.size(); ++k) {
+    const te::Expr o = te::axis(static_cast<int>(k) + 2), tap = te::reduce_axis(static_cast<int>(k) + 1);
+    inside = inside && conv.window[k].inside(o, tap);
+    x_index.push_back(conv.window[k].position(o, tap));
+    w_index.push_back(tap);
+  }
+  const te::Expr value = x(std::move(x_index));
+  const te::Expr padded = te::select(inside, value, te::literal(0, value.dtype()));
+  return sum_over(program, conv.out, concatenated({conv.channels}, kernel_dims(conv.window)),
+                  padded * w(std::move(w_index)));
+}
+
+Result<void> check_bias(const OpContext& context, int bias, const Dim& channels) {
+  return expect_shape(context, bias, {channels});
+}
+
+/// acc + b[channel], where the node has input `bias`.
+te::StageValue add_bias(const OpContext& context, te::Program& program, te::StageValue sum, int bias) {
+  if (!context.has_input(bias)) return sum;
+  const Shape shape = program.shape(sum);
+  return program.map(shape, program.load(sum, te::axes(static_cast<int>(shape.size()))) + context.load(bias, {te::axis(1)}));
+}
+
+Result<std::vector<ValueType>> infer_conv(const OpContext& context) {
+  TRY(const Convolution conv, convolution_of(context, 0, 1));
+  TRY_VOID(check_bias(context, 2, conv.out[1]));
+  return one(context.dtype(0), conv.out);
+}
+
+Result<te::Program> compute_conv(const OpContext& context) {
+  TRY(const Convolution conv, convolution_of(context, 0, 1));
+  te::Program program;
+  const te::StageValue sum = convolve(
+      program, conv, [&](std::vector<te::Expr> index) { return context.load(0, std::move(index)); },
+      [&](std::vector<te::Expr> index) { return context.load(1, std::move(index)); });
+  program.outputs = {add_bias(context, program, sum, 2)};
+  return program;
+}
+
+// Quantized forms: zero points are subtracted first, so padding is the zero point of x. w may have one a filter.
+
+Result<void> check_filter_parameter(const OpContext& context, int i, const Dim& filters) {
+  if (!context.has_input(i) || context.rank(i) == 0 || (context.rank(i) == 1 && context.dim(i, 0).is(1))) return {};
+  return expect_shape(context, i, {filters});
+}
+
+/// Σ (x - x_zero) * (w - w_zero) in int32; an absent zero point is 0.
+Result<te::StageValue> convolve_integers(const OpContext& context, te::Program& program, const Convolution& conv,
+                                         int x_zero, int w_zero) {
+  TRY_VOID(check_filter_parameter(context, x_zero, 1));
+  TRY_VOID(check_filter_parameter(context, w_zero, conv.out[1]));
+  const auto centered = [&](int i, int zero, te::Expr channel, const Dim& channels) {
+    return [&context, i, zero, channel, channels](std::vector<te::Expr> index) {
+      const te::Expr value = te::cast(DataType::kInt32, context.load(i, std::move(index)));
+      if (!context.has_input(zero)) return value;
+      return value - te::cast(DataType::kInt32, load_scalar_or_vector(context, zero, channel, channels));
+    };
+  };
+  return convolve(program, conv, centered(conv.x, x_zero, te::index(0), 1),
+                  centered(conv.w, w_zero, te::axis(1), conv.out[1]));
+}
+
+Result<std::vector<ValueType>> infer_conv_integer(const OpContext& context) {
+  TRY(const Convolution conv, convolution_of(context, 0, 1));
+  return one(DataType::kInt32, conv.out);
+}
+
+Result<te::Program> compute_conv_integer(const OpContext& context) {
+  TRY(const Convolution conv, convolution_of(context, 0, 1));
+  te::Program program;
+  TRY(const te::StageValue sum, convolve_integers(context, program, conv, 2, 3));
+  program.outputs = {sum};
+  return program;
+}
+
+enum QLinear { kX, kXScale, kXZero, kW, kWScale, kWZero, kYScale, kYZero, kBias };
+
+Result<std::vector<ValueType>> infer_qlinear_conv(const OpContext& context) {
+  TRY(const Convolution conv, convolution_of(context, kX, kW));
+  TRY_VOID(check_bias(context, kBias, conv.out[1]));
+  return one(context.dtype(kYZero), conv.out);
+}
+
+Result<te::Program> compute_qlinear_conv(const OpContext& context) {
+  TRY(const Convolution conv, convolution_of(context, kX, kW));
+  for (const int scalar : {kXScale, kYScale, kYZero}) TRY_VOID(check_filter_parameter(context, scalar, 1));
+  TRY_VOID(check_filter_parameter(context, kWScale, conv.out[1]));
+  te::Program program;
+  TRY(const te::StageValue product, convolve_integers(context, program, conv, kXZero, kWZero));
+  const te::StageValue sum = add_bias(context, program, product, kBias);
+  const auto parameter = [&](int i) { return load_scalar_or_vector(context, i, te::axis(1), conv.out[1]); };
+  const auto scale = [&](int i) { return te::cast(DataType::kFloat64, parameter(i)); };
+  const te::Expr value = te::cast(DataType::kFloat64, program.load(sum, te::axes(static_cast<int>(conv.out.size()))));
+  program.outputs = {program.map(conv.out, requantize(value * (scale(kXScale) * scale(kWScale) / scale(kYScale)),
+                                                      parameter(kYZero), context.dtype(kYZero)))};
+  return program;
+}
+
+// Transposed convolution as a gather. Output o takes from input i through tap k where i * stride + k * dilation = p, with
+// p = o + pad_begin. With g = gcd(stride, dilation) these are, where g divides p, the taps k = first(p) + step * j with
+// step = stride / g: then i = (p - first * dilation) / stride - j * dilation / g.
+
+struct TransposedAxis {
+  WindowAxis axis;  ///< out and in as in the convolution that this one transposes: axis.in is our output
+  int64_t common, step;
+
+  explicit TransposedAxis(WindowAxis window)
+      : axis(std::move(window)), common(std::gcd(axis.stride, axis.dilation)), step(axis.stride / common) {}
+
+  Dim taps() const { return ceil_div(axis.kernel, step); }
+
+  struct Source {
+    te::Expr tap, position, valid;
+  };
+  Source source(const te::Expr& out, const te::Expr& j) const {
+    const te::Expr p = out + axis.pad_begin.expr();
+    const te::Expr residue = te::floor_mod(te::floor_div(p, te::index(common)), te::index(step));
+    const te::Expr first = inverse() == 1 ? residue : te::floor_mod(residue * te::index(inverse()), te::index(step));
+    // With dilation 1, p - first is the multiple of the stride below p.
+    const te::Expr base = axis.dilation == 1 ? te::floor_div(p, te::index(axis.stride))
+                                             : te::floor_div(p - first * te::index(axis.dilation), te::index(axis.stride));
+    const te::Expr tap = first + j * te::index(step);
+    const te::Expr position = base - j * te::index(axis.dilation / common);
+    te::Expr valid = te::index(0) <= position && position < axis.out.expr();
+    if (!floor_mod(axis.kernel, step).is(0)) valid = tap < axis.kernel.expr() && valid;
+    if (common > 1) valid = te::equal(te::floor_mod(p, te::index(common)), 0) && valid;
+    return {tap, position, valid};
+  }
+
+ private:
+  /// Of dilation / common modulo step.
+  int64_t inverse() const {
+    int64_t a = (axis.dilation / common) % step, m = step, x = 0, next = 1;
+    while (a != 0) {
+      const int64_t quotient = m / a;
+      m = std::exchange(a, m - quotient * a);
+      x = std::exchange(next, x - quotient * next);
+    }
+    return te::floor_mod(x, step);
+  }
+};
+
+struct TransposedConvolution {
+  int64_t group;
+  Dim channels, filters;  ///< of a group: of x, of y
+  std::vector<TransposedAxis> axes;
+  Shape out;
+};
+
+Result<std::vector<int64_t>> ints_of_rank(const OpContext& context, std::string_view name, size_t rank) {
+  if (!context.has_attribute(name) || context.get_ints(name).empty()) return std::vector<int64_t>();
+  const auto& values = context.get_ints(name);
+  TRY_VOID(check_values(context, name, values, rank, 0));
+  return values;
+}
+
+/// The axes' geometry; `out` (the size of our output) is that of the attributes, or output_shape.
+Result<std::vector<TransposedAxis>> transposed_axes(const OpContext& context, const Shape& in, const Shape& kernel) {
+  const size_t rank = in.size();
+  TRY(const WindowAttributes attributes, window_attributes(context, static_cast<int>(rank)));
+  TRY(const auto extra, ints_of_rank(context, "output_padding", rank));
+  std::vector<int64_t> sizes;
+  if (context.has_attribute("output_shape")) sizes = context.get_ints("output_shape");
+  if (sizes.size() == rank + 2) sizes.erase(sizes.begin(), sizes.begin() + 2);
+  if (!sizes.empty()) TRY_VOID(check_values(context, "output_shape", sizes, rank, 0));
+  std::vector<TransposedAxis> axes;
+  for (size_t k = 0; k < rank; ++k) {
+    WindowAxis axis{.in = 0, .kernel = kernel[k], .stride = attributes.strides[k], .dilation = attributes.dilations[k],
+                    .pad_begin = attributes.pads[k], .pad_end = attributes.pads[rank + k], .out = in[k]};
+    const Dim full = (in[k] - 1) * axis.stride + axis.extent() + (extra.empty() ? 0 : extra[k]);
+    if (!sizes.empty() || attributes.is_same()) {
+      axis.in = sizes.empty() ? in[k] * axis.stride : Dim(sizes[k]);
+      const Dim total = max(full - axis.in, 0);
+      const Dim half = floor_div(total, 2);
+      axis.pad_begin = attributes.auto_pad == "SAME_UPPER" ? half : total - half;
+      axis.pad_end = total - axis.pad_begin;
+    } else {
+      axis.in = full - axis.pad_begin - axis.pad_end;
+    }
+    if (axis.in.is_constant() && axis.in.value() < 0)
+      return context.invalid("pads of at most {} along spatial axis {} expected, {} and {} found", full.text(), k,
+                             axis.pad_begin.text(), axis.pad_end.text());
+    axes.emplace_back(std::move(axis));
+  }
+  return axes;
+}
+
+Result<TransposedConvolution> transposed_of(const OpContext& context) {
+  const Shape &x = context.shape(0), &w = context.shape(1);
+  if (x.size() < 3 || w.size() != x.size())
+    return context.invalid("X and W of equal rank, at least 3, expected, {} and {} found", text(x), text(w));
+  TRY(const int64_t group, group_of(context));
+  const auto channels = agreed(x[1], w[0]);
+  if (!channels) return context.invalid("W has {} input channels, X has {}", w[0].text(), x[1].text());
+  if (channels->is_constant() && channels->value() % group != 0)
+    return context.invalid("a multiple of group {} input channels expected, {} found", group, channels->text());
+  TRY(const Shape kernel, kernel_of(context, w));
+  TransposedConvolution conv{.group = group, .channels = floor_div(*channels, group), .filters = w[1], .axes = {},
+                             .out = {x[0], w[1] * group}};
+  TRY(conv.axes, transposed_axes(context, spatial_dims(x), kernel));
+  for (const TransposedAxis& axis : conv.axes) conv.out.push_back(axis.axis.in);
+  TRY_VOID(check_bias(context, 2, conv.out[1]));
+  return conv;
+}
+
+Result<std::vector<ValueType>> infer_conv_transpose(const OpContext& context) {
+  TRY(const TransposedConvolution conv, transposed_of(context));
+  return one(context.dtype(0), conv.out);
+}
+
+Result<te::Program> compute_conv_transpose(const OpContext& context) {
+  TRY(const TransposedConvolution conv, transposed_of(context));
+  const te::Expr filters = conv.filters.expr();
+  const te::Expr m = te::axis(1);
+  te::Expr channel = te::reduce_axis(0), filter = m;
+  if (conv.group > 1) {
+    channel = te::floor_div(m, filters) * conv.channels.expr() + channel;
+    filter = te::floor_mod(m, filters);
+  }
+  std::vector<te::Expr> x_index = {te::axis(0), channel}, w_index = {channel, filter};
+  Shape reduce = {conv.channels};
+  te::Expr valid = te::truth(true);
+  for (size_t k = 0; k < conv.axes.size(); ++k) {
+    const auto source = conv.axes[k].source(te::axis(static_cast<int>(k) + 2), te::reduce_axis(static_cast<int>(k) + 1));
+    valid = valid && source.valid;
+    x_index.push_back(source.position);
+    w_index.push_back(source.tap);
+    reduce.push_back(conv.axes[k].taps());
+  }
+  te::Program program;
+  const te::Expr product = context.load(0, x_index) * context.load(1, w_index);
+  const te::StageValue sum =
+      sum_over(program, conv.out, reduce, te::select(valid, product, te::literal(0, product.dtype())));
+  program.outputs = {add_bias(context, program, sum, 2)};
+  return program;
+}
+
+std::vector<AttributeDef> window_attribute_defs(std::vector<AttributeDef> further) {
+  std::vector<AttributeDef> defs = {
+      with_default("auto_pad", "NOTSET"),         with_default("group", 1),
+      optional("dilations", AttributeKind::kInts), optional("kernel_shape", AttributeKind::kInts),
+      optional("pads", AttributeKind::kInts),      optional("strides", AttributeKind::kInts)};
+  defs.insert(defs.end(), further.begin(), further.end());
+  return defs;
+}
+
+}  // namespace
+
+std::vector<OpDef> convolution() {
+  return {
+      {.name = "Conv", .since = 22, .inputs = {"X", "W", "B?"}, .outputs = {"Y"},
+       .types = {{"T", kFloats}},
+       .attributes = window_attribute_defs({}),
+       .versions = {{11}, {1}},
+       .infer = infer_conv,
+       .compute = compute_conv},
+
+      {.name = "ConvTranspose", .since = 22, .inputs = {"X", "W", "B?"}, .outputs = {"Y"},
+       .types = {{"T", kFloats}},
+       .attributes = window_attribute_defs({optional("output_padding", AttributeKind::kInts),
+                                            optional("output_shape", AttributeKind::kInts)}),
+       .versions = {{11}, {1}},
+       .infer = infer_conv_transpose,
+       .compute = compute_conv_transpose},
+
+      {.name = "ConvInteger", .since = 10,
+       .inputs = {"x:T1", "w:T2", "x_zero_point?:T1", "w_zero_point?:T2"}, .outputs = {"y:int32"},
+       .types = {{"T1", kBytes}, {"T2", kBytes}},
+       .attributes = window_attribute_defs({}),
+       .infer = infer_conv_integer,
+       .compute = compute_conv_integer},
+
+      {.name = "QLinearConv", .since = 10,
+       .inputs = {"x:T1", "x_scale:float32", "x_zero_point:T1", "w:T2", "w_scale:float32", "w_zero_point:T2",
+                  "y_scale:float32", "y_zero_point:T3", "B?:int32"},
+       .outputs = {"y:T3"},
+       .types = {{"T1", kBytes}, {"T2", kBytes}, {"T3", kBytes}},
+       .attributes = window_attribute_defs({}),
+       .infer = infer_qlinear_conv,
+       .compute = compute_qlinear_conv},
+  };
+}
 
 }  // namespace isomer::ops

@@ -1,0 +1,58 @@
+#include "graph/ops/operand.h"
+
+namespace isomer::ops {
+
+std::optional<Dim> agreed(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant() && a != b) return std::nullopt;
+  return b.is_constant() ? b : a;
+}
+
+std::optional<Dim> broadcast_dim(const Dim& a, const Dim& b) {
+  if (a == b || b.is(1)) return a;
+  if (a.is(1)) return b;
+  if (a.is_constant() && b.is_constant()) return std::nullopt;
+  if (a.is_constant() || b.is_constant()) return a.is_constant() ? a : b;
+  return max(a, b);
+}
+
+te::Expr broadcast_position(const Dim& in, const Dim& out, te::Expr position) {
+  if (in.is(1)) return te::index(0);
+  if (in == out || in.is_constant()) return position;
+  return te::select(te::equal(in.expr(), 1), te::index(0), position);
+}
+
+te::Expr load_scalar_or_vector(const OpContext& context, int i, te::Expr axis, const Dim& dim) {
+  if (context.rank(i) == 0) return context.load(i, {});
+  return context.load(i, {broadcast_position(context.dim(i, 0), dim, std::move(axis))});
+}
+
+Result<void> expect_shape(const OpContext& context, int i, const Shape& shape) {
+  if (!context.has_input(i)) return {};
+  const Shape& found = context.shape(i);
+  bool fits = found.size() == shape.size();
+  for (size_t k = 0; fits && k < shape.size(); ++k) fits = agreed(found[k], shape[k]).has_value();
+  if (fits) return {};
+  return context.invalid("{} of shape {} expected, {} found", context.op().inputs[i].name, text(shape), text(found));
+}
+
+DataType accumulator(DataType dtype) {
+  return dtype == DataType::kFloat16 || dtype == DataType::kBFloat16 ? DataType::kFloat32 : dtype;
+}
+
+te::Expr count_as(DataType dtype, const te::Expr& count) {
+  if (const auto value = te::as_constant(count)) return te::literal(*value, dtype);
+  return te::cast(dtype, count);
+}
+
+te::StageValue sum_over(te::Program& program, Shape axes, Shape reduce, te::Expr body) {
+  if (reduce.empty()) return program.map(std::move(axes), std::move(body));
+  const DataType dtype = body.dtype();
+  return program.reduce(std::move(axes), std::move(reduce), te::sum(dtype), std::move(body));
+}
+
+Shape concatenated(Shape head, const Shape& tail) {
+  head.insert(head.end(), tail.begin(), tail.end());
+  return head;
+}
+
+}  // namespace isomer::ops
