@@ -26,8 +26,13 @@ Monoid arg_extreme(DataType dtype, bool greatest, bool last_index) {
   const Expr l = left(0, dtype), r = right(0, dtype);
   const Expr li = left(1, DataType::kInt64), ri = right(1, DataType::kInt64);
   const Expr unset = index(-1);
-  const Expr tie = equal(l, r) && (last_index ? ri < li : li < ri);
-  const Expr take_left = equal(ri, unset) || (logical_not(equal(li, unset)) && (wins(l, r) || tie));
+  const Expr comes_first = last_index ? ri < li : li < ri;
+  Expr beats = wins(l, r) || (equal(l, r) && comes_first);
+  if (is_float(dtype)) {
+    const Expr left_is_nan = unary(UnaryOp::kIsNan, l), right_is_nan = unary(UnaryOp::kIsNan, r);
+    beats = beats || (right_is_nan && (logical_not(left_is_nan) || comes_first));
+  }
+  const Expr take_left = equal(ri, unset) || (logical_not(equal(li, unset)) && beats);
   return {greatest ? "argmax" : "argmin",
           {extreme(dtype, greatest), unset},
           {select(take_left, l, r), select(take_left, li, ri)},
