@@ -8,6 +8,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <map>
+#include <mutex>
 
 #include "util/mapping_guard.h"
 
@@ -63,6 +66,16 @@ Result<FileDescriptor> open_part_by_part(int folder, const std::string& relative
   }
 }
 
+/// All mapped files by where they start.
+struct Mappings {
+  std::mutex mutex;
+  std::map<const std::byte*, const MappedFile*> files;
+};
+Mappings& mappings() {
+  static Mappings instance;
+  return instance;
+}
+
 }  // namespace
 
 FileDescriptor::~FileDescriptor() {
@@ -78,6 +91,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::map(FileDescriptor fd, con
     if (start == MAP_FAILED) return invalid("", "a file that can be mapped expected, found: {}", std::strerror(errno));
     file->bytes_ = {static_cast<const std::byte*>(start), size};
     guard_mapping(start, size);
+    const std::lock_guard lock(mappings().mutex);
+    mappings().files.emplace(file->bytes_.data(), file.get());
   }
   file->fd_ = std::move(fd);
   return std::shared_ptr<const MappedFile>(std::move(file));
@@ -92,6 +107,10 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
 
 MappedFile::~MappedFile() {
   if (bytes_.empty()) return;
+  {
+    const std::lock_guard lock(mappings().mutex);
+    mappings().files.erase(bytes_.data());
+  }
   void* start = const_cast<std::byte*>(bytes_.data());
   release_mapping(start);
   munmap(start, bytes_.size());
@@ -101,6 +120,16 @@ bool MappedFile::unchanged() const {
   struct stat now = {};
   return fstat(fd_.get(), &now) == 0 && static_cast<size_t>(now.st_size) == bytes_.size() &&
          now.st_mtim.tv_sec == modified_.tv_sec && now.st_mtim.tv_nsec == modified_.tv_nsec;
+}
+
+Result<void> check_unchanged(std::span<const std::byte> bytes) {
+  const std::lock_guard lock(mappings().mutex);
+  auto after = mappings().files.upper_bound(bytes.data());
+  if (after == mappings().files.begin()) return {};
+  const MappedFile& file = *std::prev(after)->second;
+  const bool inside = bytes.data() < file.bytes().data() + file.bytes().size();
+  if (!inside || file.unchanged()) return {};
+  return invalid("", "weights that stay as they are expected, a file that changed while it was in use found");
 }
 
 Result<Folder> Folder::open(const std::filesystem::path& path) {

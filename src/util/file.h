@@ -57,6 +57,9 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+/// An error when the bytes lie in a MappedFile that has changed since it was opened.
+Result<void> check_unchanged(std::span<const std::byte> bytes);
+
 /// A folder that files are opened beneath (reliability.md, S4): no path leads out of it.
 class Folder {
  public:

@@ -1,0 +1,138 @@
+#include "graph/onnx/export.h"
+
+#include <map>
+#include <optional>
+
+#include "graph/onnx/export_graph.h"
+#include "graph/onnx/tensor_writer.h"
+#include "graph/onnx/wire.h"
+#include "util/file.h"
+#include "util/output_file.h"
+
+namespace isomer {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx_proto::GraphProto;
+using onnx_proto::ModelProto;
+using onnx_proto::TensorProto;
+
+/// protobuf's limit on a message.
+constexpr uint64_t kMaxMessage = (uint64_t{1} << 31) - 1;
+/// Smaller tensors stay in the model: shapes, axes and scales can be read without the data file.
+constexpr size_t kLeastOutside = 1024;
+/// Of each tensor in the data file: a cache line, and all that vector loads ask for.
+constexpr uint64_t kAlignment = 64;
+
+bool may_stand_outside(const Initializer& initializer) {
+  return initializer.data.dtype() != DataType::kString && initializer.data.bytes().size() >= kLeastOutside;
+}
+
+/// "out.weights" for a model "out.onnx" whose input had its data in "in.weights"; "out.onnx.data" for "in.onnx.data".
+std::string data_file_name(const fs::path& model, const std::string& original) {
+  const std::string file = fs::path(original).filename().string();
+  const size_t onnx = file.find(".onnx");
+  std::string name;
+  if (onnx != std::string::npos)
+    name = model.stem().string() + file.substr(onnx);
+  else
+    name = model.stem().string() + (fs::path(file).has_extension() ? fs::path(file).extension().string() : ".data");
+  return name == model.filename() ? name + ".data" : name;
+}
+
+uint64_t outside_bytes(const ExportedModel& exported) {
+  uint64_t total = 0;
+  for (const Initializer& initializer : exported.initializers)
+    if (may_stand_outside(initializer)) total += initializer.data.bytes().size();
+  return total;
+}
+
+void add_entry(TensorProto& proto, const char* key, std::string value) {
+  auto& entry = *proto.add_external_data();
+  entry.set_key(key);
+  entry.set_value(std::move(value));
+}
+
+/// Moves the data of the larger initializers to the file; equal ranges of memory are written once.
+Result<void> write_data_file(ExportedModel& exported, const std::string& location, OutputFile& file) {
+  std::map<std::pair<const std::byte*, size_t>, uint64_t> written;
+  for (Initializer& initializer : exported.initializers) {
+    if (!may_stand_outside(initializer)) continue;
+    const auto bytes = initializer.data.bytes();
+    const auto [place, is_new] = written.emplace(std::pair(bytes.data(), bytes.size()), 0);
+    if (is_new) {
+      TRY_VOID(file.align(kAlignment));
+      place->second = file.size();
+      TRY_VOID(file.write(bytes));
+    }
+    initializer.header.set_data_location(TensorProto::EXTERNAL);
+    add_entry(initializer.header, "location", location);
+    add_entry(initializer.header, "offset", fmt::format("{}", place->second));
+    add_entry(initializer.header, "length", fmt::format("{}", bytes.size()));
+  }
+  return {};
+}
+
+uint64_t size_of(const Initializer& initializer) {
+  const bool outside = initializer.header.data_location() == TensorProto::EXTERNAL;
+  return outside ? initializer.header.ByteSizeLong() : written_size(initializer.header, initializer.data);
+}
+
+std::string prefix(uint32_t field, uint64_t size) {
+  std::string bytes;
+  wire::append_tag(bytes, field, wire::Type::kBytes);
+  wire::append_varint(bytes, size);
+  return bytes;
+}
+
+/// The graph after everything else, its initializers between its nodes and the rest, their data from where they lie.
+Result<void> write_model_file(ExportedModel& exported, OutputFile& file) {
+  GraphProto head, tail;
+  tail.Swap(exported.model.mutable_graph());
+  head.mutable_node()->Swap(tail.mutable_node());
+  if (tail.has_name()) head.set_name(tail.name());
+  tail.clear_name();
+  uint64_t graph_size = head.ByteSizeLong() + tail.ByteSizeLong();
+  for (const Initializer& initializer : exported.initializers) {
+    const uint64_t size = size_of(initializer);
+    graph_size += prefix(GraphProto::kInitializerFieldNumber, size).size() + size;
+  }
+  exported.model.clear_graph();
+  if (exported.model.ByteSizeLong() + graph_size + 16 > kMaxMessage)
+    return unsupported("", "a model of less than 2 GiB without its external weights expected, {} bytes found", graph_size);
+  TRY_VOID(file.write(exported.model.SerializePartialAsString()));
+  TRY_VOID(file.write(prefix(ModelProto::kGraphFieldNumber, graph_size)));
+  TRY_VOID(file.write(head.SerializeAsString()));
+  for (const Initializer& initializer : exported.initializers) {
+    TRY_VOID(file.write(prefix(GraphProto::kInitializerFieldNumber, size_of(initializer))));
+    TRY_VOID(initializer.header.data_location() == TensorProto::EXTERNAL
+                 ? file.write(initializer.header.SerializeAsString())
+                 : write_tensor(initializer.header, initializer.data, file));
+  }
+  return file.write(tail.SerializeAsString());
+}
+
+}  // namespace
+
+Result<void> export_model(const Graph& graph, const fs::path& path, const ExportOptions& options) {
+  TRY(ExportedModel exported, export_graph(graph));
+  const uint64_t outside = outside_bytes(exported);
+  const bool apart = outside > 0 && (!graph.info().external_data.empty() || outside > static_cast<uint64_t>(options.inline_bytes));
+  std::optional<OutputFile> data;
+  if (apart) {
+    const std::string location = data_file_name(path, graph.info().external_data);
+    auto created = OutputFile::create(path.parent_path() / location);
+    if (!created.ok()) return std::move(created).error();
+    data.emplace(std::move(*created));
+    TRY_VOID(write_data_file(exported, location, *data));
+    TRY_VOID(data->sync());
+  }
+  TRY(OutputFile model, OutputFile::create(path));
+  TRY_VOID(write_model_file(exported, model));
+  TRY_VOID(model.sync());
+  for (const Initializer& initializer : exported.initializers) TRY_VOID(check_unchanged(initializer.data.bytes()));
+  if (data) TRY_VOID(data->commit());
+  return model.commit();
+}
+
+}  // namespace isomer

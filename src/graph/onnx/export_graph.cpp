@@ -1,0 +1,270 @@
+#include "graph/onnx/export_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/algorithms.h"
+#include "graph/node_form.h"
+#include "graph/onnx/export_attribute.h"
+#include "graph/onnx/export_names.h"
+#include "graph/onnx/extra.pb.h"
+#include "graph/onnx/sparse_writer.h"
+#include "graph/onnx/tensor_writer.h"
+#include "graph/onnx/types.h"
+
+namespace isomer {
+namespace {
+
+using onnx_proto::GraphProto;
+using onnx_proto::ModelProto;
+using onnx_proto::NodeProto;
+using onnx_proto::ValueExtra;
+using onnx_proto::ValueInfoProto;
+
+/// Of a model that imports no version of ONNX's own domain and comes to need it.
+constexpr int64_t kDefaultOpset = 21;
+
+/// The graph and the bodies of its nodes in the form of an opset.
+Result<Graph> lowered(Graph graph, int64_t opset) {
+  TRY_VOID(lower_to_opset(graph, opset));
+  const auto lower = [&](GraphPtr& body) -> Result<void> {
+    TRY(Graph result, lowered(*body, opset));
+    body = std::make_shared<const Graph>(std::move(result));
+    return {};
+  };
+  const auto has_body = [](const auto& attribute) {
+    return std::holds_alternative<GraphPtr>(attribute.second) || std::holds_alternative<std::vector<GraphPtr>>(attribute.second);
+  };
+  for (const NodeId id : graph.nodes()) {
+    if (std::none_of(graph.node(id).attributes.begin(), graph.node(id).attributes.end(), has_body)) continue;
+    for (auto& [name, attribute] : graph.edit(id).attributes) {
+      if (auto* body = std::get_if<GraphPtr>(&attribute)) TRY_VOID(lower(*body));
+      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
+        for (GraphPtr& each : *bodies) TRY_VOID(lower(each));
+    }
+  }
+  return graph;
+}
+
+ValueExtra extra_of(const Value& value) {
+  ValueExtra extra;
+  const bool parsed = extra.ParseFromString(value.extra);
+  CHECK(parsed) << value.name;
+  return extra;
+}
+
+/// The type as the file had it, where that still is what `declared` says: with denotations, and dims without a name.
+ValueInfoProto value_info(const Value& value, const std::string& name, const ValueType& type) {
+  ValueInfoProto proto = extra_of(value).info();
+  const auto kept = read_type(proto.type(), value.name);
+  if (!kept.ok() || *kept != type || kept->kind == ValueType::Kind::kUnknown) {
+    proto.clear_type();
+    if (type.kind != ValueType::Kind::kUnknown) write_type(type, *proto.mutable_type());
+  }
+  proto.set_name(name);
+  return proto;
+}
+
+/// Writes one graph; its bodies by writers of their own.
+class GraphWriter {
+ public:
+  GraphWriter(const Graph& graph, const std::vector<std::string>& captured, const GraphWriter* outer)
+      : graph_(graph), names_(graph, captured, outer ? &outer->names_ : nullptr), is_body_(outer != nullptr) {
+    const std::vector<ValueId> values = graph.values();
+    roles_.resize(values.empty() ? 0 : values.back().index + 1);
+    for (const ValueId id : graph.inputs()) roles_[id.index].input = true;
+    for (const ValueId id : graph.outputs()) roles_[id.index].output = true;
+    for (const ValueId id : graph.captures()) roles_[id.index].capture = true;
+  }
+
+  /// Initializers go to the list where there is one, else into the message.
+  Result<void> write(GraphProto& proto, std::vector<Initializer>* initializers) {
+    const bool parsed = proto.ParseFromString(graph_.extra);
+    CHECK(parsed) << graph_.name;
+    if (!graph_.name.empty()) proto.set_name(graph_.name);
+    write_constant_outputs(proto);
+    TRY(const std::vector<NodeId> order, topological_order(graph_));
+    for (const NodeId id : order) TRY_VOID(write_node(graph_.node(id), *proto.add_node()));
+    for (const ValueId id : graph_.inputs()) *proto.add_input() = interface_info(id, names_.of(id));
+    for (const ValueId id : graph_.outputs()) *proto.add_output() = interface_info(id, output_name(id, proto));
+    write_constants(proto, initializers);
+    write_value_infos(proto);
+    return {};
+  }
+
+ private:
+  struct Role {
+    bool input = false, output = false, capture = false;
+  };
+  const Role& role(ValueId id) const { return roles_[id.index]; }
+  bool is_constant_output(ValueId id) const { return graph_.is_constant(id) && role(id).output && !role(id).capture; }
+
+  ValueInfoProto interface_info(ValueId id, const std::string& name) const {
+    const Value& value = graph_.value(id);
+    const bool declared = value.declared && value.declared->kind != ValueType::Kind::kUnknown;
+    return value_info(value, name, declared ? *value.declared : value.type);
+  }
+
+  /// As Constant nodes: an initializer would have to be an input too before IR 4, and not every runtime takes one for an
+  /// output.
+  void write_constant_outputs(GraphProto& proto) const {
+    for (const ValueId id : graph_.values()) {
+      if (!is_constant_output(id)) continue;
+      NodeProto& node = *proto.add_node();
+      node.set_op_type("Constant");
+      node.add_output(names_.of(id));
+      auto& attribute = *node.add_attribute();
+      attribute.set_name("value");
+      attribute.set_type(onnx_proto::AttributeProto::TENSOR);
+      *attribute.mutable_t() = tensor_message("", *graph_.value(id).constant);
+    }
+  }
+
+  Result<void> write_node(const Node& node, NodeProto& proto) {
+    const bool parsed = proto.ParseFromString(node.extra);
+    CHECK(parsed) << node.name;
+    for (const ValueId id : node.inputs) proto.add_input(id.valid() ? names_.of(id) : "");
+    for (const ValueId id : node.outputs) proto.add_output(id.valid() ? names_.of(id) : "");
+    drop_trailing_empty(*proto.mutable_input());
+    drop_trailing_empty(*proto.mutable_output());
+    if (!node.name.empty()) proto.set_name(unique_node_name(node.name));
+    proto.set_op_type(node.op_type);
+    if (!node.domain.empty()) proto.set_domain(node.domain);
+    std::vector<std::string> captured;
+    for (const ValueId id : node.captures) captured.push_back(names_.of(id));
+    const auto write_body = [&](const Graph& body, GraphProto& message) {
+      return GraphWriter(body, captured, this).write(message, nullptr);
+    };
+    for (const auto& [name, attribute] : node.attributes)
+      TRY_VOID(write_attribute(name, attribute, *proto.add_attribute(), write_body));
+    return {};
+  }
+
+  static void drop_trailing_empty(google::protobuf::RepeatedPtrField<std::string>& names) {
+    while (!names.empty() && names[names.size() - 1].empty()) names.RemoveLast();
+  }
+
+  std::string unique_node_name(const std::string& name) {
+    std::string unique = name;
+    for (int& suffix = node_suffix_[name]; !node_names_.insert(unique).second;) unique = fmt::format("{}_{}", name, ++suffix);
+    return unique;
+  }
+
+  /// What a body returns must be made inside it.
+  std::string output_name(ValueId id, GraphProto& proto) {
+    if (!role(id).capture) return names_.of(id);
+    NodeProto& identity = *proto.add_node();
+    identity.set_op_type("Identity");
+    identity.add_input(names_.of(id));
+    identity.add_output(names_.fresh(names_.of(id)));
+    return identity.output(0);
+  }
+
+  void write_constants(GraphProto& proto, std::vector<Initializer>* initializers) const {
+    const std::vector<int> uses = graph_.use_counts();
+    for (const ValueId id : graph_.values()) {
+      const Value& value = graph_.value(id);
+      if (!value.constant || role(id).capture || is_constant_output(id)) continue;
+      if (uses[id.index] == 0 && !role(id).input) continue;
+      write_constant(id, proto, initializers);
+    }
+  }
+
+  void write_constant(ValueId id, GraphProto& proto, std::vector<Initializer>* initializers) const {
+    const Value& value = graph_.value(id);
+    const std::string& name = names_.of(id);
+    if (!is_body_ && graph_.info().ir_version < 4 && !role(id).input) *proto.add_input() = value_info(value, name, value.type);
+    const ValueExtra extra = extra_of(value);
+    if (extra.sparse())
+      if (auto sparse = sparse_message(name, *value.constant)) {
+        *proto.add_sparse_initializer() = std::move(*sparse);
+        return;
+      }
+    if (initializers) {
+      onnx_proto::TensorProto header = tensor_header(name, *value.constant);
+      header.MergeFrom(extra.tensor());
+      initializers->push_back({std::move(header), *value.constant});
+    } else {
+      onnx_proto::TensorProto& tensor = *proto.add_initializer();
+      tensor = tensor_message(name, *value.constant);
+      tensor.MergeFrom(extra.tensor());
+    }
+  }
+
+  void write_value_infos(GraphProto& proto) const {
+    for (const NodeId node : graph_.nodes())
+      for (const ValueId id : graph_.node(node).outputs) {
+        if (!id.valid() || role(id).output) continue;
+        const Value& value = graph_.value(id);
+        if (value.type.kind == ValueType::Kind::kUnknown && value.extra.empty()) continue;
+        *proto.add_value_info() = value_info(value, names_.of(id), value.type);
+      }
+  }
+
+  const Graph& graph_;
+  ExportNames names_;
+  bool is_body_;
+  std::vector<Role> roles_;
+  std::unordered_set<std::string> node_names_;
+  std::unordered_map<std::string, int> node_suffix_;
+};
+
+/// Domains of the nodes, bodies included.
+void collect_domains(const GraphProto& graph, std::set<std::string>& domains) {
+  for (const NodeProto& node : graph.node()) {
+    domains.insert(node.domain());
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) collect_domains(attribute.g(), domains);
+      for (const GraphProto& body : attribute.graphs()) collect_domains(body, domains);
+    }
+  }
+}
+
+void write_info(const ModelInfo& info, ModelProto& model) {
+  model.set_ir_version(std::max<int64_t>(info.ir_version, 3));  // before that there was no opset_import
+  const auto set = [&](const std::string& text, auto setter) {
+    if (!text.empty()) (model.*setter)(text);
+  };
+  using Setter = void (ModelProto::*)(const std::string&);
+  set(info.producer_name, static_cast<Setter>(&ModelProto::set_producer_name));
+  set(info.producer_version, static_cast<Setter>(&ModelProto::set_producer_version));
+  set(info.domain, static_cast<Setter>(&ModelProto::set_domain));
+  set(info.doc_string, static_cast<Setter>(&ModelProto::set_doc_string));
+  if (info.model_version != 0) model.set_model_version(info.model_version);
+  for (const auto& [key, text] : info.metadata) {
+    auto& entry = *model.add_metadata_props();
+    entry.set_key(key);
+    entry.set_value(text);
+  }
+}
+
+void write_opsets(const ModelInfo& info, ModelProto& model) {
+  std::map<std::string, int64_t> opsets = info.opsets;
+  std::set<std::string> domains;
+  collect_domains(model.graph(), domains);
+  for (const std::string& domain : domains) opsets.emplace(domain, domain.empty() ? kDefaultOpset : 1);
+  for (const auto& [domain, version] : opsets) {
+    auto& import = *model.add_opset_import();
+    import.set_domain(domain);
+    import.set_version(version);
+  }
+}
+
+}  // namespace
+
+Result<ExportedModel> export_graph(const Graph& graph) {
+  const int64_t opset = graph.info().opset();
+  TRY(const Graph written, lowered(graph, opset == 0 ? kDefaultOpset : opset));
+  ExportedModel exported;
+  const bool parsed = exported.model.ParsePartialFromString(graph.info().extra);
+  CHECK(parsed) << graph.name;
+  write_info(graph.info(), exported.model);
+  TRY_VOID(GraphWriter(written, {}, nullptr).write(*exported.model.mutable_graph(), &exported.initializers));
+  write_opsets(graph.info(), exported.model);
+  return exported;
+}
+
+}  // namespace isomer
