@@ -1,0 +1,69 @@
+// A tensor at run time. Floats are held as unrounded doubles and integers as int64, whatever their logical type; a constant
+// of a model stays in its file's encoding and is converted as it is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "graph/te/dtype.h"
+#include "graph/tensor.h"
+#include "util/result.h"
+
+namespace isomer::te {
+
+/// How an array's elements lie in memory; bool is one byte, 0 or not.
+enum class Storage : uint8_t {
+  kDouble, kInt64, kFloat32, kFloat16, kBFloat16, kInt8, kUInt8, kInt16, kUInt16, kInt32, kUInt32, kBool,
+};
+
+class Array {
+ public:
+  Array() = default;
+  /// Uninitialized elements, kDouble or kInt64 by type; an error if there is not so much memory.
+  static Result<Array> allocate(DataType dtype, Dims dims);
+  static Array reals(DataType dtype, Dims dims, std::span<const double> values);
+  /// Elements of an integer or bool type, already within its range; uint64 as two's complement.
+  static Array integers(DataType dtype, Dims dims, std::span<const int64_t> values);
+  /// A view of the tensor's bytes, which it keeps alive. The type must be computable.
+  static Array from(const Tensor& tensor);
+
+  bool empty() const { return data_ == nullptr; }  ///< default-constructed: the absent optional input or output
+  DataType dtype() const { return dtype_; }
+  const Dims& dims() const { return dims_; }
+  int64_t count() const { return element_count(dims_); }
+  Storage storage() const { return storage_; }
+  const void* data() const { return data_.get(); }
+
+  /// The elements of an array of kDouble (kInt64) storage; CHECKed.
+  std::span<const double> reals() const;
+  std::span<const int64_t> integers() const;
+  /// For the one who allocated it, before it is shared.
+  double* mutable_reals();
+  int64_t* mutable_integers();
+  void* mutable_data();
+
+  /// Element i of an array of any storage: of a float type; of an integer or bool type.
+  double real(int64_t i) const;
+  int64_t integer(int64_t i) const;
+  /// Either, as a double (uint64 as unsigned).
+  double as_double(int64_t i) const;
+
+  /// The same elements under other dims of the same count.
+  Array reshaped(Dims dims) const;
+  /// A view of consecutive elements of kDouble or kInt64 storage, from element `first` on.
+  Array part(int64_t first, Dims dims) const;
+
+ private:
+  DataType dtype_ = DataType::kUndefined;
+  Storage storage_ = Storage::kDouble;
+  Dims dims_;
+  std::shared_ptr<const void> data_;
+};
+
+/// Rounds to the array's logical type.
+Tensor to_tensor(const Array& array);
+
+}  // namespace isomer::te
