@@ -109,8 +109,8 @@ Result<void> Parser::expect(std::string_view token) {
   return {};
 }
 
-Result<std::string> Parser::word() {
-  if (kind_ != Kind::kWord) return expected("a word");
+Result<std::string> Parser::quoted_text() {
+  if (kind_ != Kind::kString) return expected("a text in quotes");
   std::string result = std::move(token_);
   advance();
   return result;
@@ -132,11 +132,16 @@ Result<DataType> Parser::data_type() {
   return type;
 }
 
-Result<int> Parser::numbered(std::string_view prefix) {
+bool Parser::at_numbered(std::string_view prefix) const {
   const auto split = kind_ == Kind::kWord ? split_number(token_) : std::nullopt;
-  if (!split || split->prefix != prefix) return expected(fmt::format("\"{}\" with a number", prefix));
+  return split && split->prefix == prefix;
+}
+
+Result<int> Parser::numbered(std::string_view prefix) {
+  if (!at_numbered(prefix)) return expected(fmt::format("\"{}\" with a number", prefix));
+  const int number = split_number(token_)->number;
   advance();
-  return split->number;
+  return number;
 }
 
 Result<DataType> Parser::type_suffix(DataType otherwise) {
@@ -149,13 +154,18 @@ Result<Expr> Parser::expression() {
   return std::move(result.expr);
 }
 
+Result<Expr> Parser::index_expression() {
+  TRY(Expr result, expression());
+  if (result.dtype() != DataType::kInt64) return mistake(fmt::format("expected an int64 index, found {}", name(result.dtype())));
+  return result;
+}
+
 Result<std::vector<Expr>> Parser::index_list() {
   std::vector<Expr> list;
   TRY_VOID(expect("["));
   while (!at("]")) {
     if (!list.empty()) TRY_VOID(expect(","));
-    TRY(Expr item, expression());
-    if (item.dtype() != DataType::kInt64) return mistake(fmt::format("expected an int64 index, found {}", name(item.dtype())));
+    TRY(Expr item, index_expression());
     list.push_back(std::move(item));
   }
   TRY_VOID(expect("]"));

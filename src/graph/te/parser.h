@@ -16,6 +16,8 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) { advance(); }
 
   Result<Expr> expression();
+  /// An int64 expression.
+  Result<Expr> index_expression();
   /// "[a, b, …]" of int64 expressions.
   Result<std::vector<Expr>> index_list();
   Result<void> expect(std::string_view token);
@@ -24,11 +26,11 @@ class Parser {
   bool accept(std::string_view token);
   bool at(std::string_view token) const { return kind_ != Kind::kString && token_ == token; }
   bool at_end() const { return kind_ == Kind::kEnd; }
-  /// The next word, taken; an error if no word comes next.
-  Result<std::string> word();
   Result<DataType> data_type();
   /// "name12" with the given name: its number.
   Result<int> numbered(std::string_view prefix);
+  bool at_numbered(std::string_view prefix) const;
+  Result<std::string> quoted_text();
   /// "line 2, column 7: expected …, found …"
   Error expected(std::string_view what) const;
 
