@@ -1,5 +1,6 @@
 #include "util/threads.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ std::string cgroup_path(bool unified) {
     const size_t first = line.find(':');
     const size_t second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     if (unified ? controllers == ",," : controllers.find(",cpu,") != std::string::npos) return line.substr(second + 1);
   }
   return "/";
