@@ -1,6 +1,7 @@
 #include "graph/passes/edit.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "graph/infer.h"
@@ -264,14 +265,19 @@ int count_nodes(const Graph& graph) {
 
 int64_t count_bytes(const Graph& graph) {
   std::unordered_set<const void*> views;
-  std::unordered_set<Hash128> contents;
-  int64_t bytes = 0;
+  std::map<std::pair<DataType, Dims>, std::vector<Tensor>> alike;
   walk(graph, [] {}, [&](const Tensor& tensor) {
-    if (tensor.dtype() == DataType::kString) return;
-    const int64_t size = static_cast<int64_t>(tensor.bytes().size());
-    if (size == 0 || !views.insert(tensor.bytes().data()).second) return;
-    if (contents.insert(tensor.content_hash()).second) bytes += size;
+    if (tensor.dtype() != DataType::kString && !tensor.bytes().empty() && views.insert(tensor.bytes().data()).second)
+      alike[{tensor.dtype(), tensor.dims()}].push_back(tensor);
   });
+  // Only tensors of one type can be equal: those that are alone need not be read.
+  int64_t bytes = 0;
+  for (const auto& [type, tensors] : alike) {
+    std::unordered_set<Hash128> contents;
+    if (tensors.size() > 1)
+      for (const Tensor& tensor : tensors) contents.insert(tensor.content_hash());
+    bytes += static_cast<int64_t>(tensors[0].bytes().size() * (tensors.size() > 1 ? contents.size() : 1));
+  }
   return bytes;
 }
 

@@ -143,7 +143,8 @@ class Folder {
         drop_reads(node, left);
         continue;
       }
-      if (bytes > context_.options.small_constant && bytes > freed_by(*id, left)) continue;
+      const int64_t growth = bytes - freed_by(*id, left);
+      if (growth > 0 && (bytes > context_.options.small_constant || !context_.may_grow(growth))) continue;
       chosen_.insert(chosen_.end(), needed.begin(), needed.end());
       drop_reads(node, left);
     }
@@ -243,7 +244,8 @@ int fold_known(Graph& graph, PassContext& context) {
     for (const ValueId output : outputs) {
       if (!output.valid()) continue;
       auto tensor = known_tensor(graph.value(output));
-      if (!tensor || static_cast<int64_t>(tensor->bytes().size()) > context.options.small_constant) continue;
+      const auto bytes = tensor ? static_cast<int64_t>(tensor->bytes().size()) : 0;
+      if (!tensor || bytes > context.options.small_constant || !context.may_grow(bytes)) continue;
       context.step("fold known content", label(graph, id));
       become_constant(graph, output, std::move(*tensor));
       ++changes;

@@ -64,12 +64,21 @@ class PassContext {
   bool allows(FloatClass fp_class) const {
     return fp_class == FloatClass::kExact || (options.level >= 2 && options.fp != FloatMode::kStrict);
   }
+  /// May all constants together become larger by so many bytes? If so they are taken from what is left to grow.
+  bool may_grow(int64_t bytes) {
+    if (bytes <= 0) return true;
+    if (bytes > growth_left_) return false;
+    growth_left_ -= bytes;
+    return true;
+  }
+  void set_growth_left(int64_t bytes) { growth_left_ = bytes; }
   void step(std::string_view rule, std::string where, FloatClass fp_class = FloatClass::kExact) {
     steps_.push_back({std::string(rule), std::move(where), fp_class});
   }
 
  private:
   std::vector<OptimizeStep>& steps_;
+  int64_t growth_left_ = 0;
 };
 
 /// The number of changes.

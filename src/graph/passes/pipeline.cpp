@@ -84,6 +84,7 @@ class Pipeline {
   Result<void> to_fixpoint(std::span<const Pass> passes) {
     for (int round = 0; round < options_.max_rounds; ++round) {
       int changes = 0;
+      context_.set_growth_left(options_.max_growth - (count_bytes(graph_) - report_.weights_before));
       for (const Pass& pass : passes) {
         TRY(const int changed, run(pass));
         changes += changed;

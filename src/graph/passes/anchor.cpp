@@ -1,0 +1,196 @@
+#include "graph/passes/anchor.h"
+
+#include <algorithm>
+
+#include "graph/passes/edit.h"
+#include "util/check.h"
+
+namespace isomer {
+namespace {
+
+using Kind = Anchor::Kind;
+
+int64_t groups_of(const Node& node) {
+  const int64_t* group = attribute_of<int64_t>(node, "group");
+  return group ? *group : 1;
+}
+
+bool flag(const Node& node, std::string_view name) {
+  const int64_t* value = attribute_of<int64_t>(node, name);
+  return value && *value != 0;
+}
+
+float factor(const Node& node, std::string_view name) {
+  const float* value = attribute_of<float>(node, name);
+  return value ? *value : 1.0f;
+}
+
+int64_t product(Dims::const_iterator first, Dims::const_iterator last) {
+  int64_t count = 1;
+  for (; first != last; ++first) count *= *first;
+  return count;
+}
+
+/// Channels of weight element i: [outer, rows, columns, inner] in row-major order says where it lies.
+struct Layout {
+  int64_t rows = 1, columns = 1, inner = 1, groups = 1;
+  bool row_is_output = true;
+  /// Of the elements of one row and column.
+  int64_t output(int64_t row, int64_t column) const {
+    if (groups == 1) return row_is_output ? row : column;
+    return row_is_output ? row : row / (rows / groups) * columns + column;
+  }
+  int64_t input(int64_t row, int64_t column) const {
+    if (groups == 1) return row_is_output ? column : row;
+    return row_is_output ? row / (rows / groups) * columns + column : row;
+  }
+};
+
+Layout layout_of(const Graph& graph, const Anchor& anchor) {
+  const Node& node = graph.node(anchor.node);
+  const Dims& dims = graph.value(anchor.weights).constant->dims();
+  const size_t rank = dims.size();
+  switch (anchor.kind) {
+    case Kind::kConv: return {dims[0], dims[1], product(dims.begin() + 2, dims.end()), groups_of(node), true};
+    case Kind::kConvTranspose: return {dims[0], dims[1], product(dims.begin() + 2, dims.end()), groups_of(node), false};
+    case Kind::kGemm: return {dims[0], dims[1], 1, 1, flag(node, "transB")};
+    case Kind::kMatMul: return {dims[rank - 2], dims[rank - 1], 1, 1, false};
+  }
+  return {};
+}
+
+/// A copy of the tensor with each element through `f(row, column, value)`.
+template <class F>
+Tensor mapped(const Tensor& tensor, const Layout& layout, const F& f) {
+  const int width = bit_width(tensor.dtype()) / 8;
+  std::vector<std::byte> bytes(tensor.bytes().size());
+  int64_t at = 0;
+  while (at < tensor.count())
+    for (int64_t row = 0; row < layout.rows; ++row)
+      for (int64_t column = 0; column < layout.columns; ++column)
+        for (int64_t k = 0; k < layout.inner; ++k, ++at)
+          encode_real(tensor.dtype(), f(row, column, tensor.real(at)), &bytes[at * width]);
+  return Tensor(tensor.dtype(), tensor.dims(), std::move(bytes));
+}
+
+void set_input(Graph& graph, NodeId id, size_t i, ValueId value) {
+  std::vector<ValueId>& inputs = graph.edit(id).inputs;
+  if (inputs.size() <= i) inputs.resize(i + 1);
+  inputs[i] = value;
+}
+
+/// bias * scale + shift, made where there is none; a Gemm's beta becomes 1.
+void set_bias(Graph& graph, const Anchor& anchor, std::span<const double> scale, std::span<const double> shift) {
+  const DataType dtype = graph.value(anchor.weights).type.dtype;
+  const int64_t channels = anchor.out_channels;
+  if (!anchor.bias.valid()) {
+    if (all_equal(shift, 0)) return;
+    set_input(graph, anchor.node, 2, emit_constant(graph, Tensor::from_doubles(dtype, {channels}, shift), "bias"));
+    return;
+  }
+  const Tensor old = *graph.value(anchor.bias).constant;
+  const double beta = anchor.kind == Kind::kGemm ? factor(graph.node(anchor.node), "beta") : 1.0;
+  // A Gemm's C may be one element, a row, a column or a matrix; what has no axis of channels gets one.
+  Dims dims = old.dims();
+  const bool has_axis = !dims.empty() && (dims.back() == channels);
+  if (dims.empty()) dims = {channels};
+  dims.back() = channels;
+  std::vector<double> values(element_count(dims));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto channel = static_cast<int64_t>(i) % channels;
+    const auto source = has_axis ? static_cast<int64_t>(i) : static_cast<int64_t>(i) / channels;
+    values[i] = beta * old.real(source) * scale[channel] + shift[channel];
+  }
+  set_input(graph, anchor.node, 2, emit_constant(graph, Tensor::from_doubles(dtype, dims, values), graph.value(anchor.bias).name));
+  if (beta != 1.0) graph.edit(anchor.node).attributes.insert_or_assign("beta", 1.0f);
+}
+
+bool has_padding(const Node& node) {
+  const auto* pads = attribute_of<std::vector<int64_t>>(node, "pads");
+  const auto* automatic = attribute_of<std::string>(node, "auto_pad");
+  const bool same = automatic && automatic->starts_with("SAME");
+  return same || (pads && std::any_of(pads->begin(), pads->end(), [](int64_t pad) { return pad != 0; }));
+}
+
+void replace_weights(Graph& graph, const Anchor& anchor, Tensor weights) {
+  const ValueId made = emit_constant(graph, std::move(weights), graph.value(anchor.weights).name);
+  graph.edit(anchor.node).inputs[1] = made;
+}
+
+}  // namespace
+
+bool all_equal(std::span<const double> values, double value) {
+  return std::all_of(values.begin(), values.end(), [&](double v) { return v == value; });
+}
+
+std::optional<Anchor> anchor_at(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  Anchor anchor{};
+  anchor.node = id;
+  if (is_op(node, "Conv")) anchor.kind = Kind::kConv;
+  else if (is_op(node, "ConvTranspose")) anchor.kind = Kind::kConvTranspose;
+  else if (is_op(node, "Gemm")) anchor.kind = Kind::kGemm;
+  else if (is_op(node, "MatMul")) anchor.kind = Kind::kMatMul;
+  else return std::nullopt;
+  anchor.weights = node.inputs[1];
+  anchor.bias = input_of(node, 2);
+  const Tensor* weights = constant_of(graph, anchor.weights);
+  if (!weights || !is_float(weights->dtype()) || weights->dims().size() < 2 || weights->count() == 0) return std::nullopt;
+  const Tensor* bias = constant_of(graph, anchor.bias);
+  if (anchor.bias.valid() && !bias) return std::nullopt;
+  if (!node.outputs[0].valid() || !graph.value(node.outputs[0]).type.has_shape()) return std::nullopt;
+  anchor.rank = static_cast<int>(graph.value(node.outputs[0]).type.shape->size());
+  const bool is_conv = anchor.kind == Kind::kConv || anchor.kind == Kind::kConvTranspose;
+  if (anchor.kind == Kind::kGemm && flag(node, "transA")) anchor.in_axis = 0;
+  else anchor.in_axis = is_conv ? 1 : static_cast<int>(graph.value(node.inputs[0]).type.shape->size()) - 1;
+  anchor.out_axis = is_conv ? 1 : anchor.rank - 1;
+  // A vector times a matrix has no such axes; a stack of matrices has channels of its own in each.
+  if (anchor.kind == Kind::kMatMul && graph.value(node.inputs[0]).type.shape->size() < 2) return std::nullopt;
+  const Layout layout = layout_of(graph, anchor);
+  anchor.out_channels = layout.row_is_output ? layout.rows : layout.columns * layout.groups;
+  anchor.in_channels = layout.row_is_output ? layout.columns * layout.groups : layout.rows;
+  if (bias && anchor.kind == Kind::kGemm && !(bias->dims().empty() || bias->dims().back() == anchor.out_channels || bias->dims().back() == 1))
+    return std::nullopt;
+  if (bias && is_conv && bias->dims() != Dims{anchor.out_channels}) return std::nullopt;
+  return anchor;
+}
+
+bool may_replace(const Graph& graph, PassContext& context, ValueId constant, const std::vector<int>& uses) {
+  return uses[constant.index] <= 1 || context.may_grow(static_cast<int64_t>(graph.value(constant).constant->bytes().size()));
+}
+
+bool fold_into_outputs(Graph& graph, PassContext& context, const Anchor& anchor, std::span<const double> scale, std::span<const double> shift) {
+  CHECK(static_cast<int64_t>(scale.size()) == anchor.out_channels && scale.size() == shift.size());
+  if (!anchor.takes_bias() && !all_equal(shift, 0)) return false;
+  const std::vector<int> uses = graph.use_counts();
+  const Tensor weights = *graph.value(anchor.weights).constant;
+  if (!all_equal(scale, 1)) {
+    if (!may_replace(graph, context, anchor.weights, uses)) return false;
+    const Layout layout = layout_of(graph, anchor);
+    replace_weights(graph, anchor, mapped(weights, layout, [&](int64_t row, int64_t column, double w) { return w * scale[layout.output(row, column)]; }));
+  }
+  set_bias(graph, anchor, scale, shift);
+  return true;
+}
+
+bool fold_into_inputs(Graph& graph, PassContext& context, const Anchor& anchor, std::span<const double> scale, std::span<const double> shift) {
+  CHECK(static_cast<int64_t>(scale.size()) == anchor.in_channels && scale.size() == shift.size());
+  const Node& node = graph.node(anchor.node);
+  const bool shifts = !all_equal(shift, 0);
+  if (shifts && (!anchor.takes_bias() || anchor.kind == Kind::kConvTranspose || has_padding(node))) return false;
+  if (!may_replace(graph, context, anchor.weights, graph.use_counts())) return false;
+  const Tensor weights = *graph.value(anchor.weights).constant;
+  const Layout layout = layout_of(graph, anchor);
+  std::vector<double> moved(anchor.out_channels, 0.0);
+  const double alpha = anchor.kind == Kind::kGemm ? factor(node, "alpha") : 1.0;
+  Tensor scaled = mapped(weights, layout, [&](int64_t row, int64_t column, double w) {
+    const int64_t channel = layout.input(row, column);
+    moved[layout.output(row, column)] += alpha * w * shift[channel];
+    return w * scale[channel];
+  });
+  replace_weights(graph, anchor, std::move(scaled));
+  if (shifts) set_bias(graph, anchor, std::vector<double>(anchor.out_channels, 1.0), moved);
+  return true;
+}
+
+}  // namespace isomer
