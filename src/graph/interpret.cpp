@@ -7,8 +7,7 @@
 #include "graph/algorithms.h"
 #include "graph/infer.h"
 #include "graph/op_context.h"
-#include "graph/te/algebra_floating.h"
-#include "graph/te/evaluate.h"
+#include "graph/te/interpret.h"
 #include "util/parallel.h"
 
 namespace isomer {
@@ -68,36 +67,6 @@ void round_elements(Array& array) {
   if (!rounded.ok()) return;
   for (int64_t i = 0; i < array.count(); ++i) rounded->mutable_reals()[i] = round_to(array.dtype(), array.reals()[i]);
   array = std::move(*rounded);
-}
-
-using Doubles = te::Concrete<te::FloatingAlgebra<double>>;
-
-Result<std::vector<Array>> evaluate_by_definition(const te::Program& program, std::span<const Array> inputs) {
-  const Doubles scalars;
-  std::vector<te::ValuesOver<te::FloatingAlgebra<double>>> values(inputs.size());
-  std::vector<const te::ValuesOver<te::FloatingAlgebra<double>>*> pointers(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].empty()) continue;
-    values[i] = {inputs[i].dtype(), inputs[i].dims(), {}};
-    for (int64_t k = 0; k < inputs[i].count(); ++k)
-      values[i].elements.push_back(is_float(inputs[i].dtype()) ? Doubles::real(inputs[i].real(k)) : Doubles::integer(inputs[i].integer(k)));
-    pointers[i] = &values[i];
-  }
-  TRY(const auto results, te::evaluate<te::FloatingAlgebra<double>>(program, scalars, pointers));
-  std::vector<Array> outputs;
-  for (const auto& result : results) {
-    if (result.dtype == DataType::kUndefined) {
-      outputs.emplace_back();
-      continue;
-    }
-    TRY(Array array, Array::allocate(result.dtype, result.dims));
-    for (size_t k = 0; k < result.elements.size(); ++k) {
-      if (is_float(result.dtype)) array.mutable_reals()[k] = Doubles::real_of(result.elements[k]);
-      else array.mutable_integers()[k] = Doubles::integer_of(result.elements[k]);
-    }
-    outputs.push_back(std::move(array));
-  }
-  return outputs;
 }
 
 class Interpreter {
@@ -235,7 +204,7 @@ class Interpreter {
     // The row's checks come with inference: a program is only asked for where types fit.
     TRY_VOID(ignore_value(infer_types(context)));
     TRY(const te::Program program, node.op->compute(context));
-    auto outputs = evaluate_by_definition(program, inputs);
+    auto outputs = te::interpret(program, inputs, {.pool = &pool_});
     if (!outputs.ok()) return std::move(outputs).error().within(place);
     return outputs;
   }
