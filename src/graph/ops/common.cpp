@@ -135,7 +135,10 @@ Version without(int since, std::vector<const char*> attributes) {
               const bool lacking = std::find(attributes.begin(), attributes.end(), def.name) != attributes.end();
               const auto found = form.node().attributes.find(def.name);
               if (!lacking || found == form.node().attributes.end()) continue;
-              if (!def.fallback || !equal(found->second, *def.fallback))
+              const auto* list = std::get_if<std::vector<int64_t>>(&found->second);
+              const bool neutral = def.fallback ? equal(found->second, *def.fallback)
+                                                : list && std::count(list->begin(), list->end(), 1) == std::ssize(*list);
+              if (!neutral)
                 return form.unsupported("the default of '{}' expected, which the opset lacks", def.name);
               form.drop(def.name);
             }
