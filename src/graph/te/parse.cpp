@@ -6,7 +6,7 @@
 namespace isomer::te {
 namespace {
 
-constexpr int kMaxNesting = 500;
+constexpr int kMaxNesting = 300;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -91,7 +91,7 @@ void Parser::advance() {
     ++position_;
     for (const std::string_view two : {"<=", "<<", ">>", "==", "&&", "||"})
       if (first == two[0] && position_ < text_.size() && text_[position_] == two[1]) {
-        token_ = two;
+        token_.assign(two.begin(), two.end());
         ++position_;
         break;
       }
@@ -181,19 +181,18 @@ Result<Parser::Operand> Parser::combine(BinaryOp op, Operand left, Operand right
   return Operand{binary(op, std::move(left.expr), std::move(right.expr))};
 }
 
-Result<Parser::Operand> Parser::operand(Precedence precedence) {
+Result<Parser::Operand> Parser::operand(Precedence least) {
   const Nesting nesting(depth_);
-  if (depth_ > kMaxNesting * static_cast<int>(Precedence::kPrimary)) return mistake("the expression is nested too deeply");
-  if (precedence == Precedence::kUnary) return prefix();
-  const bool compares = precedence == Precedence::kCompare;
-  TRY(Operand left, operand(tighter(precedence)));
-  for (;;) {
+  if (depth_ > kMaxNesting) return mistake("the expression is nested too deeply");
+  TRY(Operand left, prefix());
+  for (Precedence most = Precedence::kProduct;;) {
     const BinarySyntax* syntax = kind_ == Kind::kWord || kind_ == Kind::kSymbol ? find_binary(token_) : nullptr;
-    if (!syntax || syntax->precedence != precedence) return left;
+    if (!syntax || syntax->precedence < least || syntax->precedence > most) return left;
     advance();
-    TRY(Operand right, operand(tighter(precedence)));
+    TRY(Operand right, operand(tighter(syntax->precedence)));
     TRY(left, combine(syntax->op, std::move(left), std::move(right)));
-    if (compares) return left;
+    // Sums go on to the left; a < b < c is none.
+    most = syntax->precedence == Precedence::kCompare ? Precedence::kAnd : syntax->precedence;
   }
 }
 
@@ -202,12 +201,12 @@ Result<Parser::Operand> Parser::prefix() {
     const size_t behind = position_;
     advance();
     if (start_ == behind && (kind_ == Kind::kNumber || at("inf"))) return number(true);
-    TRY(Operand inner, operand(Precedence::kUnary));
+    TRY(Operand inner, operand(Precedence::kPrimary));
     return Operand{-inner.expr};
   }
   if (at("!") && kind_ == Kind::kSymbol) {
     advance();
-    TRY(Operand inner, operand(Precedence::kUnary));
+    TRY(Operand inner, operand(Precedence::kPrimary));
     return Operand{logical_not(inner.expr)};
   }
   return primary();
@@ -230,7 +229,7 @@ Result<Parser::Operand> Parser::primary() {
 
 Result<Parser::Operand> Parser::number(bool negative) {
   Number value;
-  if (!Number::parse((negative ? "-" : "") + token_, value)) return expected("a number");
+  if (!Number::parse(fmt::format("{}{}", negative ? "-" : "", token_), value)) return expected("a number");
   advance();
   if (!at(":")) return Operand{literal(value, DataType::kInt64), true};
   TRY(const DataType type, type_suffix(DataType::kInt64));

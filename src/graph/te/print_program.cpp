@@ -21,7 +21,7 @@ std::string list(const std::vector<Expr>& expressions) {
 std::string bracketed(const Shape& shape) {
   std::vector<std::string> parts;
   for (const Dim& dim : shape) parts.push_back(dim.text());
-  return "[" + join(parts) + "]";
+  return fmt::format("[{}]", join(parts));
 }
 
 std::string with_monoid(const Monoid& monoid) {
@@ -60,14 +60,14 @@ std::string text(const Scan& s) {
 std::string text(const Block& block, const std::string& indent);
 
 std::string text(const Statement& statement, const std::string& indent) {
-  const auto nested = [&](const Block& block) { return "{\n" + text(block, indent + "  ") + indent + "}"; };
+  const auto nested = [&](const Block& block) { return fmt::format("{{\n{}{}}}", text(block, indent + "  "), indent); };
   return std::visit(
       Overloaded{[&](const For& s) { return fmt::format("for k{} < {} {}", s.loop, print(s.extent), nested(*s.body)); },
                  [&](const While& s) { return fmt::format("while {} {}", print(s.condition), nested(*s.body)); },
                  [&](const If& s) {
                    const bool has_else = s.otherwise && !s.otherwise->empty();
                    return fmt::format("if {} {}{}", print(s.condition), nested(*s.then),
-                                      has_else ? " else " + nested(*s.otherwise) : "");
+                                      has_else ? fmt::format(" else {}", nested(*s.otherwise)) : "");
                  },
                  [&](const Store& s) { return fmt::format("local{}[{}] = {}", s.local, list(s.index), print(s.value)); },
                  [&](const Resize& s) { return fmt::format("resize local{}[{}]", s.local, list(s.extents)); }},
