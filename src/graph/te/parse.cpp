@@ -91,7 +91,7 @@ void Parser::advance() {
     ++position_;
     for (const std::string_view two : {"<=", "<<", ">>", "==", "&&", "||"})
       if (first == two[0] && position_ < text_.size() && text_[position_] == two[1]) {
-        token_.assign(two.begin(), two.end());
+        token_ += two[1];
         ++position_;
         break;
       }
