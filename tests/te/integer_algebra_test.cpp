@@ -37,8 +37,9 @@ void check_all_pairs(DataType dtype) {
       }
       ASSERT_EQ(of(BinaryOp::kDiv), static_cast<T>(a / b));
       ASSERT_EQ(of(BinaryOp::kTruncMod), static_cast<T>(a % b));
-      ASSERT_EQ(of(BinaryOp::kFloorDiv), static_cast<T>(std::floor(static_cast<double>(a) / b)));
-      ASSERT_EQ(of(BinaryOp::kFloorMod), static_cast<T>(a - b * std::floor(static_cast<double>(a) / b)));
+      const int quotient = static_cast<int>(std::floor(static_cast<double>(a) / b));
+      ASSERT_EQ(of(BinaryOp::kFloorDiv), static_cast<T>(quotient));
+      ASSERT_EQ(of(BinaryOp::kFloorMod), static_cast<T>(a - b * quotient));
     }
     ASSERT_EQ(apply_integer(UnaryOp::kNeg, dtype, a), static_cast<T>(-a));
     ASSERT_EQ(apply_integer(UnaryOp::kAbs, dtype, a), static_cast<T>(std::abs(a)));

@@ -124,7 +124,7 @@ TEST(ProgramText, mistakes_are_sentences) {
 TEST(ProgramText, scrambled_programs_neither_crash_nor_hang) {
   Random random(31);
   int accepted = 0;
-  for (int i = 0; i < 5'000; ++i) {
+  for (int i = 0; i < 2'000; ++i) {
     std::string text = kPrograms[random.below(std::size(kPrograms))];
     for (uint64_t edits = random.below(4); edits-- > 0 && text.size() > 1;) {
       const size_t at = random.below(text.size()), from = random.below(text.size());
@@ -143,7 +143,7 @@ TEST(ProgramText, scrambled_programs_neither_crash_nor_hang) {
     const auto values = evaluate(*program, scalars, {nullptr, nullptr}, {.elements = 10'000, .steps = 10'000});
     EXPECT_TRUE(values.ok() || !values.error().message().empty());
   }
-  EXPECT_GT(accepted, 500);
+  EXPECT_GT(accepted, 200);
 }
 
 }  // namespace

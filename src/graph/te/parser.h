@@ -44,7 +44,8 @@ class Parser {
   class Nesting;
 
   void advance();
-  Result<Operand> operand(Precedence precedence);
+  /// An operand with all operators behind it that bind at least this tightly.
+  Result<Operand> operand(Precedence least);
   Result<Operand> prefix();
   Result<Operand> primary();
   Result<Operand> number(bool negative);
