@@ -488,6 +488,11 @@ class Emitter {
 
 }  // namespace
 
+StripProgram compile_strip(const Lowered& lowered, const std::vector<Storage>& storages, const std::vector<int>& roots, int vector,
+                           Results results) {
+  return Emitter(lowered, storages, vector).compile(roots, results);
+}
+
 bool Variance::fits_slot(const Linear& linear) const {
   return std::all_of(linear.terms.begin(), linear.terms.end(),
                      [&](const Term& term) { return is_iterator(term.atom) || is_quotient[node_of(term.atom)]; });
