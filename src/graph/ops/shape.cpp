@@ -222,6 +222,11 @@ Result<te::Program> trilu_compute(const OpContext& context) {
   return single_map(context.shape(0), te::select(kept, context.load(0, te::axes(rank)), te::literal(0, context.dtype(0))));
 }
 
+/// Before opset 12 a Constant holds a tensor.
+Version tensors_only(int since) {
+  return without(since, {"value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings"});
+}
+
 }  // namespace
 
 std::vector<OpDef> shape() {
@@ -254,7 +259,7 @@ std::vector<OpDef> shape() {
                       optional("value_ints", AttributeKind::kInts), optional("value_float", AttributeKind::kFloat),
                       optional("value_floats", AttributeKind::kFloats), optional("value_string", AttributeKind::kString),
                       optional("value_strings", AttributeKind::kStrings)},
-       .versions = {{19}, {13}, {12}, {11}, {9}, {1}},
+       .versions = {{19}, {13}, {12}, tensors_only(11), tensors_only(9), tensors_only(1)},
        .infer = constant_infer,
        .compute = constant_compute},
       {.name = "EyeLike", .since = 22, .inputs = {"input:T1"}, .outputs = {"output:T2"},
