@@ -64,6 +64,25 @@ ValueExtra initializer_extra(const onnx_proto::TensorProto& tensor) {
   return extra;
 }
 
+/// Omitted outputs at the end of the list say nothing.
+template <class Names>
+int count_without_trailing_empty(const Names& names) {
+  int count = names.size();
+  while (count > 0 && names[count - 1].empty()) --count;
+  return count;
+}
+
+/// True for shapes that no tensor can have both of.
+bool contradict(const ValueType& a, const ValueType& b) {
+  if (!a.has_shape() || !b.has_shape()) return false;
+  if (a.shape->size() != b.shape->size()) return true;
+  for (size_t k = 0; k < a.shape->size(); ++k) {
+    const Dim &left = (*a.shape)[k], &right = (*b.shape)[k];
+    if (left.is_constant() && right.is_constant() && left != right) return true;
+  }
+  return false;
+}
+
 std::string node_extra(const NodeProto& node) {
   NodeProto rest;
   if (node.has_doc_string()) rest.set_doc_string(node.doc_string());
@@ -164,6 +183,7 @@ class GraphBuilder {
       TRY(ValueType type, declared_type(info));
       const auto initializer = values_.find(info.name());
       if (initializer == values_.end()) {
+        if (!outer_ && type.kind == ValueType::Kind::kUnknown) return invalid(info.name(), "a type expected, none found");
         Value value;
         value.name = info.name();
         value.type = type;
@@ -177,7 +197,11 @@ class GraphBuilder {
       Value& value = graph_.edit(initializer->second);
       if (type.is_tensor() && type.dtype != value.type.dtype)
         return invalid(info.name(), "an initializer of type {} expected, {} found", name(type.dtype), name(value.type.dtype));
+      if (contradict(type, value.type))
+        return invalid(info.name(), "an initializer of shape {} expected, {} found", text(*type.shape), text(*value.type.shape));
+      add_extra(value, info);
       if (info_.ir_version < 4 && !outer_) continue;
+      if (type.is_tensor()) value.type = type;
       value.declared = std::move(type);
       value.content.reset();
       inputs.push_back(initializer->second);
@@ -197,24 +221,44 @@ class GraphBuilder {
     node.op_type = proto.op_type();
     node.name = proto.name();
     node.extra = node_extra(proto);
-    for (const std::string& name : proto.input()) {
+    for (int k = 0; k < count_without_trailing_empty(proto.input()); ++k) {
+      const std::string& name = proto.input(k);
       const ValueId id = name.empty() ? ValueId{} : lookup(name);
       if (!name.empty() && !id.valid())
         return invalid(place, "inputs that a node, an initializer or a graph input gives expected, '{}' found", name);
       node.inputs.push_back(id);
     }
     TRY_VOID(add_attributes(proto, place, node));
-    for (const std::string& name : proto.output())
-      node.outputs.push_back(name.empty() ? ValueId{} : local(name));
+    for (int k = 0; k < count_without_trailing_empty(proto.output()); ++k)
+      node.outputs.push_back(proto.output(k).empty() ? ValueId{} : local(proto.output(k)));
     const auto opset = info_.opsets.find(domain);
-    const int64_t version = proto.has_opset() ? proto.opset() : opset == info_.opsets.end() ? 0 : opset->second;
-    if (version == 0 && domain.empty()) return invalid("opset_import", "a version of ai.onnx expected, none found");
-    TRY_VOID(ignore(add_lifted(graph_, std::move(node), version)));
-    return {};
+    if (opset == info_.opsets.end() && !proto.has_opset())
+      return invalid(place, "an import of domain '{}' expected, none found", domain.empty() ? "ai.onnx" : domain);
+    const int64_t version = proto.has_opset() ? proto.opset() : opset->second;
+    TRY(const std::vector<NodeId> added, add_lifted(graph_, std::move(node), version));
+    if (opset != info_.opsets.end() && version != opset->second)
+      for (const NodeId id : added) TRY_VOID(check_version(id, place, version, opset->second));
+    return check_declared(proto);
   }
 
-  static Result<void> ignore(Result<std::vector<NodeId>> added) {
-    if (!added.ok()) return std::move(added).error();
+  /// A node that we can't say in the model's own version must have come in that.
+  Result<void> check_version(NodeId id, const std::string& place, int64_t version, int64_t expected) const {
+    const Node& node = graph_.node(id);
+    if (!node.is_opaque()) return {};
+    return unsupported(place, "version {} of domain '{}' expected, as in the model, version {} found: {}", expected, node.domain, version,
+                       node.opaque_reason);
+  }
+
+  /// What value_info says of the outputs' element types.
+  Result<void> check_declared(const NodeProto& proto) {
+    for (const std::string& output : proto.output()) {
+      const auto info = declared_.find(output);
+      if (info == declared_.end()) continue;
+      TRY(const ValueType type, declared_type(*info->second));
+      const ValueType& inferred = graph_.value(local(output)).type;
+      if (type.is_tensor() && inferred.is_tensor() && type.dtype != inferred.dtype)
+        return invalid(output, "{} expected, as its value_info says, {} found", name(type.dtype), name(inferred.dtype));
+    }
     return {};
   }
 
@@ -315,6 +359,8 @@ class GraphBuilder {
       Value& value = graph_.edit(id);
       if (type.is_tensor() && value.type.is_tensor() && type.dtype != value.type.dtype && type.dtype != DataType::kUndefined)
         return invalid(info.name(), "an output of type {} expected, {} found", name(type.dtype), name(value.type.dtype));
+      if (!outer_ && contradict(type, value.type))
+        return invalid(info.name(), "an output of shape {} expected, {} found", text(*type.shape), text(*value.type.shape));
       if (value.type.kind == ValueType::Kind::kUnknown || (value.type.is_tensor() && !value.type.shape)) value.type = type;
       if (!value.declared) value.declared = std::move(type);
       add_extra(value, info);
@@ -347,6 +393,9 @@ Result<ModelInfo> import_info(const ModelProto& model) {
     if (!inserted && known->second != import.version())
       return invalid("opset_import", "one version a domain expected, {} and {} found for '{}'", known->second, import.version(), import.domain());
   }
+  if (model.ir_version() < 3 && info.opsets.empty()) info.opsets[""] = 1;  // imports came with IR 3
+  for (const auto& function : model.functions())  // expanded by now; the nodes that came out of them need their domains
+    for (const auto& import : function.opset_import()) info.opsets.emplace(normal_domain(import.domain()), import.version());
   info.producer_name = model.producer_name();
   info.producer_version = model.producer_version();
   info.domain = model.domain();

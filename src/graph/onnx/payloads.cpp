@@ -99,9 +99,9 @@ class Cutter {
     Counts counts;
     wire::Reader reader(message);
     for (wire::Field field; !reader.done();) {
+      const char* const start = reader.rest().data();
       if (!reader.next(field))
-        return invalid("", "an ONNX model expected, bytes that are no protocol buffer found at offset {}",
-                       reader.rest().data() - file_.data());
+        return invalid("", "an ONNX model expected, bytes that are no protocol buffer found at offset {}", start - file_.data());
       const FieldDescriptor* known = type->FindFieldByNumber(static_cast<int>(field.number));
       const Descriptor* child = known && field.type == wire::Type::kBytes ? known->message_type() : nullptr;
       TRY_VOID(count(field, type, known, counts));

@@ -1,0 +1,306 @@
+// What an exported file holds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "graph/hash.h"
+#include "graph/onnx/export.h"
+#include "onnx/messages.h"
+#include "support/files.h"
+
+namespace isomer::test {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx_proto::ModelProto;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const char* const kFloat2 = "type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } }";
+
+std::string with_types(std::string text) {
+  for (size_t at; (at = text.find("FLOAT2")) != std::string::npos;) text.replace(at, 6, kFloat2);
+  return text;
+}
+
+ModelProto graph_model(const std::string& text) { return model_of_graph(with_types(text)); }
+
+class Export : public testing::Test {
+ protected:
+  ModelProto round_trip(const ModelProto& model) {
+    const auto graph = import_message(model);
+    EXPECT_TRUE(graph.ok()) << message_of(graph);
+    if (!graph.ok()) return {};
+    const auto written = export_model(*graph, path());
+    EXPECT_TRUE(written.ok()) << message_of(written);
+    const auto back = import_model(path());
+    EXPECT_TRUE(back.ok()) << message_of(back);
+    if (!back.ok()) return {};
+    EXPECT_EQ(structural_hash(*back), structural_hash(*graph));
+    return read_message(path());
+  }
+  fs::path path() const { return scratch_.path() / "out.onnx"; }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(scratch_.path())) names.push_back(entry.path().filename().string());
+    return names;
+  }
+  ScratchFolder scratch_;
+};
+
+TEST_F(Export, KeepsWhatTheGraphDoesNotRead) {
+  ModelProto model = model_message(with_types(R"(
+    ir_version: 10 producer_name: "p" producer_version: "1" domain: "d" model_version: 7 doc_string: "doc"
+    opset_import { version: 21 } opset_import { domain: "com.example" version: 3 }
+    metadata_props { key: "a" value: "b" }
+    configuration { name: "two" num_devices: 2 }
+    training_info { update_binding { key: "w" value: "z" } }
+    graph {
+      name: "g" doc_string: "graph doc" metadata_props { key: "c" value: "d" }
+      quantization_annotation { tensor_name: "x" quant_parameter_tensor_names { key: "SCALE_TENSOR" value: "s" } }
+      node { name: "n" input: "x" output: "t" op_type: "Relu" doc_string: "node doc" metadata_props { key: "e" value: "f" } }
+      node { input: "t" input: "" input: "w" output: "y" output: "" op_type: "Custom" domain: "com.example" overload: "o"
+             attribute { name: "sparse" type: 11 sparse_tensor { values { data_type: 1 dims: 1 raw_data: "abcd" } dims: 3 } }
+             attribute { name: "type" type: 13 tp { sequence_type { elem_type { tensor_type { elem_type: 1 } } } } }
+             attribute { name: "none" type: 7 } }
+      input { name: "x" doc_string: "input doc" FLOAT2 }
+      output { name: "y" FLOAT2 }
+      initializer { name: "w" doc_string: "weight doc" data_type: 1 dims: 2 float_data: 1 float_data: 2 }
+      value_info { name: "t" doc_string: "value doc" FLOAT2 }
+    })"));
+  model.mutable_unknown_fields()->AddVarint(999, 1);
+  model.mutable_graph()->mutable_unknown_fields()->AddVarint(998, 2);
+  model.mutable_graph()->mutable_node(1)->mutable_unknown_fields()->AddVarint(997, 3);
+  model.mutable_graph()->mutable_initializer(0)->mutable_unknown_fields()->AddVarint(996, 4);
+  ModelProto written = round_trip(model);
+  // The form of what is the same: raw data, no trailing omissions, attributes by name.
+  model.mutable_graph()->mutable_initializer(0)->clear_float_data();
+  model.mutable_graph()->mutable_initializer(0)->set_raw_data(std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+  model.mutable_graph()->mutable_node(1)->mutable_output()->RemoveLast();
+  auto& attributes = *model.mutable_graph()->mutable_node(1)->mutable_attribute();
+  attributes.SwapElements(0, 2);
+  attributes.SwapElements(1, 2);
+  for (ModelProto* each : {&model, &written})
+    for (auto& import : *each->mutable_opset_import()) import.set_domain(import.domain());
+  EXPECT_EQ(written.DebugString(), model.DebugString());
+}
+
+TEST_F(Export, WritesDimsAsTheyCame) {
+  const char* graph = R"(
+    name: "g" node { input: "x" output: "y" op_type: "Relu" }
+    input { name: "x" type { denotation: "IMAGE" tensor_type { elem_type: 1 shape {
+      dim { dim_param: "batch size" denotation: "DATA_BATCH" } dim { } dim { dim_value: 3 } } } } }
+    output { name: "y" type { tensor_type { elem_type: 1 shape { dim { } dim { dim_param: "k" } dim { } } } } })";
+  const ModelProto model = model_of_graph(graph);
+  const ModelProto written = round_trip(model);
+  EXPECT_EQ(written.graph().input(0).DebugString(), model.graph().input(0).DebugString());
+  EXPECT_EQ(written.graph().output(0).DebugString(), model.graph().output(0).DebugString());
+}
+
+TEST_F(Export, NamesEveryValueOnce) {
+  auto graph = import_message(graph_model(R"(
+    name: "g" node { input: "x" output: "t" op_type: "Relu" } node { input: "t" output: "y" op_type: "Relu" }
+    input { name: "x" FLOAT2 } output { name: "y" FLOAT2 })"));
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  for (const ValueId id : graph->values())
+    if (graph->value(id).name == "t") graph->edit(id).name = "y";
+  for (const NodeId id : graph->nodes()) graph->edit(id).name = "same";
+  ASSERT_TRUE(export_model(*graph, path()).ok());
+  const ModelProto written = read_message(path());
+  EXPECT_EQ(written.graph().node(0).output(0), "y_1");
+  EXPECT_EQ(written.graph().node(1).output(0), "y");
+  EXPECT_EQ(written.graph().node(0).name(), "same");
+  EXPECT_EQ(written.graph().node(1).name(), "same_1");
+}
+
+TEST_F(Export, ListsInitializersAsInputsBeforeIr4) {
+  ModelProto model = graph_model(R"(
+    name: "g" node { input: "x" input: "w" output: "y" op_type: "Add" }
+    input { name: "w" FLOAT2 } input { name: "x" FLOAT2 } output { name: "y" FLOAT2 }
+    initializer { name: "w" data_type: 1 dims: 2 float_data: 1 float_data: 2 })");
+  model.set_ir_version(3);
+  const ModelProto written = round_trip(model);
+  EXPECT_EQ(written.ir_version(), 3);
+  ASSERT_EQ(written.graph().input_size(), 2);
+  EXPECT_EQ(written.graph().input(0).name(), "x");
+  EXPECT_EQ(written.graph().input(1).name(), "w");
+  EXPECT_EQ(written.graph().initializer(0).name(), "w");
+}
+
+TEST_F(Export, KeepsDefaultsOfInputs) {
+  const ModelProto written = round_trip(graph_model(R"(
+    name: "g" node { input: "x" input: "w" output: "y" op_type: "Add" }
+    input { name: "w" FLOAT2 } input { name: "x" FLOAT2 } output { name: "y" FLOAT2 }
+    initializer { name: "w" data_type: 1 dims: 2 float_data: 1 float_data: 2 })"));
+  EXPECT_EQ(written.graph().input(0).name(), "w");
+  EXPECT_EQ(written.graph().input(1).name(), "x");
+  EXPECT_EQ(written.graph().initializer(0).name(), "w");
+}
+
+TEST_F(Export, MakesConstantOutputsByNodes) {
+  const ModelProto written = round_trip(graph_model(R"(
+    name: "g" node { input: "c" output: "y" op_type: "Relu" }
+    output { name: "y" FLOAT2 } output { name: "c" FLOAT2 }
+    initializer { name: "c" data_type: 1 dims: 2 float_data: 1 float_data: 2 })"));
+  EXPECT_EQ(written.graph().initializer_size(), 0);
+  EXPECT_EQ(written.graph().node(0).op_type(), "Constant");
+  EXPECT_EQ(written.graph().node(0).output(0), "c");
+}
+
+TEST_F(Export, WritesSparseInitializersSparse) {
+  const ModelProto written = round_trip(model_of_graph(R"(
+    name: "g" node { input: "x" input: "w" output: "y" op_type: "Add" }
+    input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 100 } } } } }
+    output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 100 } } } } }
+    sparse_initializer { dims: 100 values { name: "w" data_type: 1 dims: 1 float_data: 5 } indices { data_type: 7 dims: 1 int64_data: 42 } })"));
+  EXPECT_EQ(written.graph().initializer_size(), 0);
+  ASSERT_EQ(written.graph().sparse_initializer_size(), 1);
+  EXPECT_EQ(written.graph().sparse_initializer(0).values().name(), "w");
+}
+
+TEST_F(Export, KeepsCapturesOfBodies) {
+  const auto graph = import_message(graph_model(R"(
+    name: "g"
+    node { input: "x" output: "outer" op_type: "Relu" }
+    node { input: "c" output: "y" op_type: "If"
+           attribute { name: "then_branch" type: 5 g { name: "then" output { name: "outer" } } }
+           attribute { name: "else_branch" type: 5 g { name: "else" node { input: "outer" input: "w" output: "e" op_type: "Add" }
+                                                        output { name: "e" FLOAT2 } } } }
+    input { name: "x" FLOAT2 } input { name: "c" type { tensor_type { elem_type: 9 shape { } } } }
+    output { name: "y" FLOAT2 } initializer { name: "w" data_type: 1 dims: 2 float_data: 1 float_data: 2 })"));
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  ASSERT_TRUE(export_model(*graph, path()).ok());
+  const ModelProto written = read_message(path());
+  const auto& node = written.graph().node(1);
+  ASSERT_EQ(node.attribute(0).name(), "else_branch");
+  const auto& otherwise = node.attribute(0).g();
+  EXPECT_THAT(otherwise.node(0).input(), ElementsAre("outer", "w"));
+  EXPECT_EQ(otherwise.initializer_size(), 0);
+  const auto& then = node.attribute(1).g();
+  ASSERT_EQ(then.node_size(), 1) << "a captured value can't be returned directly";
+  EXPECT_EQ(then.node(0).op_type(), "Identity");
+  EXPECT_EQ(then.node(0).input(0), "outer");
+}
+
+TEST_F(Export, RenamesWhatWouldHideACapture) {
+  const ModelProto written = round_trip(graph_model(R"(
+    name: "g"
+    node { input: "x" output: "t" op_type: "Relu" }
+    node { input: "c" output: "y" op_type: "If"
+           attribute { name: "then_branch" type: 5 g { name: "then" node { input: "x" output: "t" op_type: "Neg" } output { name: "t" } } }
+           attribute { name: "else_branch" type: 5 g { name: "else" node { input: "t" output: "e" op_type: "Abs" } output { name: "e" } } } }
+    input { name: "x" FLOAT2 } input { name: "c" type { tensor_type { elem_type: 9 shape { } } } } output { name: "y" FLOAT2 })"));
+  const auto& node = written.graph().node(1);
+  EXPECT_EQ(node.attribute(0).g().node(0).input(0), "t");
+  EXPECT_EQ(node.attribute(1).g().output(0).name(), "t_1");
+}
+
+/// 300 floats beside the model, 2 in it.
+ModelProto external_model(const std::string& location) {
+  return graph_model(fmt::format(R"(
+    name: "g" node {{ input: "w" input: "i" output: "y" op_type: "Gather" }} node {{ input: "y" input: "b" output: "z" op_type: "Add" }}
+    input {{ name: "i" type {{ tensor_type {{ elem_type: 7 shape {{ dim {{ dim_value: 2 }} }} }} }} }} output {{ name: "z" FLOAT2 }}
+    initializer {{ name: "w" data_type: 1 dims: 300 data_location: 1 external_data {{ key: "location" value: "{0}" }} }}
+    initializer {{ name: "b" data_type: 1 dims: 2 data_location: 1 external_data {{ key: "location" value: "{0}" }}
+                  external_data {{ key: "offset" value: "1200" }} }})", location));
+}
+
+TEST_F(Export, PutsWeightsBesideTheModelWhereTheyWere) {
+  for (const auto& [location, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"in.weights", "out.weights"}, {"sub/in.onnx.data", "out.onnx.data"}, {"model.onnx_data", "out.onnx_data"},
+           {"weights", "out.data"}, {"in.onnx", "out.onnx.data"}}) {
+    ScratchFolder source;
+    fs::create_directories(source.path() / "sub");
+    std::string data(1208, '\0');
+    for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i % 120);
+    write_file(source.path() / location, data);
+    write_message(source.path() / "the_model", external_model(location));
+    const auto graph = import_model(source.path() / "the_model");
+    ASSERT_TRUE(graph.ok()) << message_of(graph);
+    const auto done = export_model(*graph, path());
+    ASSERT_TRUE(done.ok()) << message_of(done);
+    EXPECT_THAT(files(), testing::UnorderedElementsAre("out.onnx", expected)) << location;
+    const ModelProto written = read_message(path());
+    const auto& large = written.graph().initializer(0);
+    EXPECT_EQ(large.external_data(0).value(), expected);
+    EXPECT_EQ(large.external_data(2).value(), "1200");
+    EXPECT_EQ(written.graph().initializer(1).raw_data(), data.substr(1200)) << "small tensors move into the model";
+    const auto back = import_model(path());
+    ASSERT_TRUE(back.ok()) << message_of(back);
+    EXPECT_EQ(structural_hash(*back), structural_hash(*graph));
+    fs::remove(path());
+    fs::remove(scratch_.path() / expected);
+  }
+}
+
+TEST_F(Export, PutsMuchWeightBesideTheModel) {
+  const auto graph = import_message(graph_model(R"(
+    name: "g" node { input: "x" input: "w" output: "y" op_type: "Mul" } node { input: "y" input: "v" output: "z" op_type: "Add" }
+    input { name: "x" FLOAT2 } output { name: "z" }
+    initializer { name: "w" data_type: 1 dims: 200 dims: 2 raw_data: "" } initializer { name: "v" data_type: 1 dims: 100 dims: 1 dims: 2 raw_data: "" })"));
+  EXPECT_THAT(message_of(graph), HasSubstr("raw_data of 1600 bytes"));
+  ModelProto model = graph_model(R"(
+    name: "g" node { input: "x" input: "w" output: "y" op_type: "Mul" }
+    input { name: "x" FLOAT2 } output { name: "y" } initializer { name: "w" data_type: 1 dims: 200 dims: 2 })");
+  model.mutable_graph()->mutable_initializer(0)->set_raw_data(std::string(1600, '\1'));
+  const auto heavy = import_message(model);
+  ASSERT_TRUE(heavy.ok()) << message_of(heavy);
+  ASSERT_TRUE(export_model(*heavy, path(), {.inline_bytes = 1600}).ok());
+  EXPECT_THAT(files(), ElementsAre("out.onnx"));
+  ASSERT_TRUE(export_model(*heavy, path(), {.inline_bytes = 1599}).ok());
+  EXPECT_THAT(files(), testing::UnorderedElementsAre("out.onnx", "out.data"));
+}
+
+TEST_F(Export, ReplacesItsOwnInput) {
+  write_file(scratch_.path() / "out.weights", std::string(1208, '\1'));
+  write_message(path(), external_model("out.weights"));
+  const auto graph = import_model(path());
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  const Hash128 before = structural_hash(*graph);
+  ASSERT_TRUE(export_model(*graph, path()).ok());
+  EXPECT_THAT(files(), testing::UnorderedElementsAre("out.onnx", "out.weights"));
+  const auto back = import_model(path());
+  ASSERT_TRUE(back.ok()) << message_of(back);
+  EXPECT_EQ(structural_hash(*back), before);
+}
+
+TEST_F(Export, LeavesNothingWhereWeightsChangedMeanwhile) {
+  ScratchFolder source;
+  write_file(source.path() / "w.data", std::string(1208, '\1'));
+  write_message(source.path() / "m.onnx", external_model("w.data"));
+  const auto graph = import_model(source.path() / "m.onnx");
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  fs::resize_file(source.path() / "w.data", 5000);
+  EXPECT_THAT(message_of(export_model(*graph, path())), HasSubstr("a file that changed"));
+  EXPECT_THAT(files(), testing::IsEmpty());
+}
+
+TEST_F(Export, LeavesNothingWhereItFails) {
+  const auto graph = import_message(graph_model(R"(
+    name: "g" node { input: "x" output: "y" op_type: "Relu" } input { name: "x" FLOAT2 } output { name: "y" FLOAT2 })"));
+  ASSERT_TRUE(graph.ok());
+  EXPECT_FALSE(export_model(*graph, scratch_.path() / "missing/out.onnx").ok());
+  fs::create_directory(path());
+  EXPECT_THAT(message_of(export_model(*graph, path())), HasSubstr("a regular file to replace expected"));
+  EXPECT_THAT(files(), ElementsAre("out.onnx"));
+  EXPECT_THAT(message_of(export_model(*graph, "/dev/null")), HasSubstr("a regular file to replace expected"));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(Export, FollowsALinkAndKeepsPermissions) {
+  const auto graph = import_message(graph_model(R"(
+    name: "g" node { input: "x" output: "y" op_type: "Relu" } input { name: "x" FLOAT2 } output { name: "y" FLOAT2 })"));
+  ASSERT_TRUE(graph.ok());
+  write_file(scratch_.path() / "real.onnx", "old");
+  fs::permissions(scratch_.path() / "real.onnx", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("real.onnx", path());
+  ASSERT_TRUE(export_model(*graph, path()).ok());
+  EXPECT_TRUE(fs::is_symlink(path()));
+  EXPECT_EQ(fs::status(path()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_TRUE(import_model(scratch_.path() / "real.onnx").ok());
+}
+
+}  // namespace
+}  // namespace isomer::test
