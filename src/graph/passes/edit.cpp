@@ -185,6 +185,12 @@ bool same_type(const Graph& graph, ValueId a, ValueId b) {
   return left.has_shape() && right.has_shape() && left.dtype == right.dtype && left.shape == right.shape;
 }
 
+bool is_splat(const Tensor& tensor) {
+  const auto width = static_cast<std::ptrdiff_t>(bit_width(tensor.dtype()) / 8);
+  const auto bytes = tensor.bytes();
+  return width > 0 && !bytes.empty() && std::equal(bytes.begin() + width, bytes.end(), bytes.begin());
+}
+
 std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shape& to) {
   std::vector<int64_t> target;
   bool inferred = false;

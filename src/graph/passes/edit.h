@@ -64,6 +64,9 @@ const T* attribute_of(const Node& node, std::string_view name) {
 /// Known to be the same: both tensors of equal element type, rank and dims.
 bool same_type(const Graph& graph, ValueId a, ValueId b);
 
+/// All elements have the same bytes; false without elements.
+bool is_splat(const Tensor& tensor);
+
 /// A target for Reshape that says `to` without knowing symbols: literals, 0 where the input's dim at the place is kept and
 /// at most one -1. Nothing where there is none.
 std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shape& to);

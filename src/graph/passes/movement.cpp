@@ -67,19 +67,15 @@ Expr bind_constants(const Graph& graph, const Node& node, const Expr& body) {
     if (!load || load->buffer.kind != te::BufferRef::Kind::kInput) return {};
     const ValueId input = input_of(node, load->buffer.index);
     const Tensor* constant = constant_of(graph, input);
-    if (!constant || !is_computable(constant->dtype()) || constant->count() == 0 || constant->count() > 64) return {};
+    if (!constant || !is_computable(constant->dtype()) || constant->count() == 0) return {};
     int64_t at = 0;
     for (size_t k = 0; k < load->index.size(); ++k) {
       const auto position = te::as_constant(load->index[k]);
       if (position && (*position < 0 || *position >= constant->dims()[k])) return {};
       at = position && at >= 0 ? at * constant->dims()[k] + *position : -1;
     }
-    if (at < 0) {
-      for (int64_t i = 1; i < constant->count(); ++i)
-        if (!(constant->at(i) == constant->at(0))) return {};
-      at = 0;
-    }
-    return te::literal(constant->at(at), constant->dtype());
+    if (at < 0 && !is_splat(*constant)) return {};
+    return te::literal(constant->at(std::max<int64_t>(at, 0)), constant->dtype());
   });
 }
 

@@ -6,13 +6,19 @@
 #include "graph/algorithms.h"
 #include "graph/infer.h"
 #include "graph/passes/compose_movement.h"
+#include "graph/passes/contract.h"
 #include "graph/passes/edit.h"
+#include "graph/passes/fold_affine.h"
 #include "graph/passes/fold_constants.h"
+#include "graph/passes/fold_pads.h"
+#include "graph/passes/fold_scales.h"
 #include "graph/passes/merge_casts.h"
 #include "graph/passes/merge_equal.h"
 #include "graph/passes/remove_dead.h"
 #include "graph/passes/remove_identities.h"
+#include "graph/passes/shrink_constants.h"
 #include "graph/passes/simplify_shapes.h"
+#include "graph/passes/spell_out.h"
 #include "util/check.h"
 
 namespace isomer {
@@ -23,15 +29,27 @@ struct Pass {
   PassFunction run;
 };
 
+/// Bit for bit.
 constexpr Pass kSimplify[] = {
     {"remove dead", remove_dead},
     {"fold constants", fold_constants},
+    {"shrink constants", shrink_constants},
     {"remove identities", remove_identities},
     {"merge casts", merge_casts},
     {"simplify shapes", simplify_shapes},
     {"compose movement", compose_movement},
     {"merge equal", merge_equal},
 };
+
+/// Equal in the reals.
+constexpr Pass kFold[] = {
+    {"fold pads", fold_pads},
+    {"fold affine", fold_affine},
+    {"fold scales", fold_scales},
+};
+
+constexpr Pass kContract[] = {{"contract", contract}};
+constexpr Pass kSpellOut[] = {{"spell out", spell_out}};
 
 /// What no pass may change.
 struct Interface {
@@ -80,15 +98,16 @@ class Pipeline {
     report_.weights_before = count_bytes(graph);
   }
 
-  /// The list again and again until a whole round changes nothing.
-  Result<void> to_fixpoint(std::span<const Pass> passes) {
+  /// One list after the other, again and again until a whole round changes nothing.
+  Result<void> to_fixpoint(std::initializer_list<std::span<const Pass>> lists) {
     for (int round = 0; round < options_.max_rounds; ++round) {
       int changes = 0;
       context_.set_growth_left(options_.max_growth - (count_bytes(graph_) - report_.weights_before));
-      for (const Pass& pass : passes) {
-        TRY(const int changed, run(pass));
-        changes += changed;
-      }
+      for (const auto& passes : lists)
+        for (const Pass& pass : passes) {
+          TRY(const int changed, run(pass));
+          changes += changed;
+        }
       if (changes == 0) {
         report_.stop_reason = "nothing left to change";
         return {};
@@ -99,6 +118,38 @@ class Pipeline {
     report_.stop_reason = fmt::format("{} rounds", options_.max_rounds);
     return {};
   }
+
+  Result<void> once(std::span<const Pass> passes) {
+    for (const Pass& pass : passes) {
+      const auto done = run(pass);
+      if (!done.ok()) return done.error();
+    }
+    return {};
+  }
+
+  /// Composites are found before arithmetic is folded, which would take them apart.
+  Result<void> simplify() {
+    if (options_.level == 0) return {};
+    TRY_VOID(infer(graph_));
+    TRY_VOID(to_fixpoint({kSimplify}));
+    if (options_.level == 1) return {};
+    TRY_VOID(once(kContract));
+    return to_fixpoint({kSimplify, kFold});
+  }
+
+  Result<void> spell_out() {
+    if (options_.level < 2) return {};
+    TRY_VOID(once(kSpellOut));
+    return to_fixpoint({kSimplify});
+  }
+
+  Result<void> contract() {
+    if (options_.level < 2) return {};
+    TRY_VOID(once(kContract));
+    return to_fixpoint({kSimplify});
+  }
+
+  int nodes() const { return count_nodes(graph_); }
 
   OptimizeReport finish() {
     check_interface(interface_, graph_);
@@ -149,17 +200,37 @@ class Pipeline {
 }  // namespace
 
 Result<OptimizeReport> canonicalize(Graph& graph, const OptimizeOptions& options) {
-  Graph simplified = graph;
-  Pipeline pipeline(simplified, options);
-  if (options.level > 0) {
-    TRY_VOID(infer(simplified));
-    TRY_VOID(pipeline.to_fixpoint(kSimplify));
-  }
+  Graph changed = graph;
+  Pipeline pipeline(changed, options);
+  TRY_VOID(pipeline.simplify());
+  TRY_VOID(pipeline.spell_out());
   OptimizeReport report = pipeline.finish();
-  graph = std::move(simplified);
+  graph = std::move(changed);
   return report;
 }
 
-Result<OptimizeReport> optimize(Graph& graph, const OptimizeOptions& options) { return canonicalize(graph, options); }
+Result<OptimizeReport> optimize(Graph& graph, const OptimizeOptions& options) {
+  Graph simplified = graph;
+  Pipeline pipeline(simplified, options);
+  TRY_VOID(pipeline.simplify());
+  TRY_VOID(pipeline.contract());
+  // What written-out composites uncover is kept only if it is worth nodes: else they stay as the model has them.
+  Graph uncovered = simplified;
+  Pipeline again(uncovered, options);
+  TRY_VOID(again.spell_out());
+  TRY_VOID(again.contract());
+  OptimizeReport report = pipeline.finish();
+  if (again.nodes() < report.nodes_after) {
+    const OptimizeReport more = again.finish();
+    report.steps.insert(report.steps.end(), more.steps.begin(), more.steps.end());
+    report.passes.insert(report.passes.end(), more.passes.begin(), more.passes.end());
+    report.nodes_after = more.nodes_after;
+    report.weights_after = more.weights_after;
+    report.seconds += more.seconds;
+    simplified = std::move(uncovered);
+  }
+  graph = std::move(simplified);
+  return report;
+}
 
 }  // namespace isomer

@@ -1,0 +1,74 @@
+#include "graph/passes/shrink_constants.h"
+
+#include <limits>
+
+#include "graph/infer.h"
+#include "graph/passes/contract.h"
+#include "graph/passes/edit.h"
+#include "graph/passes/movement.h"
+
+namespace isomer {
+namespace {
+
+/// The tensor in its smallest shape that broadcasts alike beside operands of other shapes; nothing if it has that already.
+std::optional<Tensor> smallest(const Tensor& tensor) {
+  if (tensor.dims().empty() || tensor.count() == 0 || !is_computable(tensor.dtype())) return std::nullopt;
+  if (is_splat(tensor)) {
+    const auto first = tensor.bytes().first(bit_width(tensor.dtype()) / 8);
+    return Tensor(tensor.dtype(), {}, std::vector<std::byte>(first.begin(), first.end()));
+  }
+  Dims dims = tensor.dims();
+  if (dims[0] != 1) return std::nullopt;
+  while (dims[0] == 1) dims.erase(dims.begin());
+  return tensor.reshaped(std::move(dims));
+}
+
+/// The body with loads of input `i` marked by the last `rank` indices only.
+te::Expr without_leading(const te::Expr& body, int i, size_t rank) {
+  return te::transform(body, [&](const te::Expr& expr) {
+    const te::Load* load = te::as<te::Load>(expr);
+    if (!load || load->buffer.kind != te::BufferRef::Kind::kInput || load->buffer.index != i || load->index.size() <= rank) return te::Expr();
+    return te::load(load->buffer, expr.dtype(), {load->index.end() - static_cast<std::ptrdiff_t>(rank), load->index.end()});
+  });
+}
+
+/// Input i of the node may be the smaller constant: the output has the same type, and each element is the same expression.
+bool means_the_same(const Graph& graph, NodeId id, int i, const Tensor& smaller) {
+  const auto before = pointwise_of(graph, id, 0);
+  if (!before) return false;
+  Graph changed = alone(graph, graph.node(id), std::numeric_limits<int64_t>::max());
+  const NodeId only = changed.nodes().front();
+  const ValueId made = emit_constant(changed, smaller, "constant");
+  changed.edit(only).inputs[i] = made;
+  if (!infer_node(changed, only).ok() || changed.node(only).is_opaque()) return false;
+  const Value &expected = graph.value(graph.node(id).outputs[0]), &found = changed.value(changed.node(only).outputs[0]);
+  if (found.type != expected.type || found.content != expected.content) return false;
+  const auto after = pointwise_of(changed, only, 0);
+  if (!after || after->shape != before->shape) return false;
+  // One element that all loads see is bound as a literal in both.
+  return without_leading(before->body, i, smaller.dims().size()) == after->body;
+}
+
+}  // namespace
+
+Result<int> shrink_constants(Graph& graph, PassContext& context) {
+  int changes = 0;
+  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return shrink_constants(body, context); }));
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (node.is_opaque() || node.inputs.size() < 2 || node.outputs.size() != 1 || !node.outputs[0].valid()) continue;
+    for (size_t i = 0; i < graph.node(id).inputs.size(); ++i) {
+      const ValueId input = graph.node(id).inputs[i];
+      const Tensor* constant = constant_of(graph, input);
+      auto smaller = constant ? smallest(*constant) : std::nullopt;
+      if (!smaller || !means_the_same(graph, id, static_cast<int>(i), *smaller)) continue;
+      const ValueId made = emit_constant(graph, std::move(*smaller), graph.value(input).name);
+      graph.edit(id).inputs[i] = made;
+      context.step("shrink constant", label(graph, id));
+      ++changes;
+    }
+  }
+  return changes;
+}
+
+}  // namespace isomer
