@@ -186,7 +186,10 @@ bool StripPlan::reduce_point(Thread& thread, int64_t lanes, std::span<void* cons
     if (!frame.run(along_reduction_ ? position.length(strip_level_) : lanes)) return false;
   } while (position.next());
   const std::vector<void*> sinks = frame.sinks;
-  if (along_reduction_) thread.merge->run(sinks, accumulated);
+  if (along_reduction_) {
+    for (size_t k = 0; k < roots_.size(); ++k) finish(sinks[k], accumulated, static_cast<int>(k));
+    thread.merge->run(sinks, accumulated);
+  }
   const int64_t stride = along_reduction_ || vector_ < 0 ? 1 : lowered_.output.factor_of(vector_);
   for (size_t k = 0; k < roots_.size(); ++k) {
     const int64_t count = along_reduction_ ? 1 : lanes;
