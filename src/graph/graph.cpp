@@ -85,6 +85,12 @@ void Graph::remove_value(ValueId id) {
   values_[id.index] = nullptr;
 }
 
+void Graph::roll_back(const Mark& mark) {
+  for (size_t i = mark.nodes; i < nodes_.size(); ++i)
+    if (nodes_[i]) remove_node({static_cast<int32_t>(i)});
+  std::fill(values_.begin() + mark.values, values_.end(), nullptr);
+}
+
 const Node& Graph::node(NodeId id) const {
   CHECK(contains(id)) << id.index;
   return *nodes_[id.index];
@@ -102,6 +108,7 @@ Node& Graph::edit(NodeId id) {
 
 Value& Graph::edit(ValueId id) {
   CHECK(contains(id)) << id.index;
+  if (static_cast<size_t>(id.index) < names_.values) names_.edited.push_back(id);
   return unshared(values_[id.index]);
 }
 
@@ -134,14 +141,17 @@ ValueId Graph::add_constant(Tensor tensor, std::string name) {
 }
 
 std::string Graph::fresh_name(std::string_view hint) {
-  const auto taken = [&](const std::string& name) {
-    return std::any_of(values_.begin(), values_.end(), [&](const auto& value) { return value && value->name == name; });
-  };
-  const auto known = last_suffix_.find(hint);
-  int suffix = known == last_suffix_.end() ? 0 : known->second + 1;
+  if (names_.edited.size() > values_.size()) names_ = Names();
+  for (const ValueId id : names_.edited)
+    if (contains(id)) names_.known.insert(value(id).name);
+  names_.edited.clear();
+  for (; names_.values < values_.size(); ++names_.values)
+    if (const auto& value = values_[names_.values]) names_.known.insert(value->name);
+  const auto last = names_.last_suffix.find(hint);
+  int suffix = last == names_.last_suffix.end() ? 0 : last->second + 1;
   std::string name = suffix == 0 ? std::string(hint) : fmt::format("{}_{}", hint, suffix);
-  while (taken(name)) name = fmt::format("{}_{}", hint, ++suffix);
-  last_suffix_.insert_or_assign(std::string(hint), suffix);
+  while (names_.known.contains(name)) name = fmt::format("{}_{}", hint, ++suffix);
+  names_.last_suffix.insert_or_assign(std::string(hint), suffix);
   return name;
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -130,6 +131,14 @@ class Graph {
   std::vector<ValueId> values() const;
   int node_count() const { return node_count_; }
 
+  /// A point in the graph's growth, and the way back to it: what was added since is removed. Changes to what was there
+  /// before stay.
+  struct Mark {
+    size_t nodes = 0, values = 0;
+  };
+  Mark mark() const { return {nodes_.size(), values_.size()}; }
+  void roll_back(const Mark& mark);
+
   // Interface of the graph. No pass may change names, order, types or shapes of inputs and outputs.
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
@@ -154,11 +163,24 @@ class Graph {
   std::vector<std::vector<NodeId>> consumers() const;
 
  private:
+  /// Of fresh_name: every name that values had so far, so that none has to be looked for. A copy starts without.
+  struct Names {
+    Names() = default;
+    Names(const Names&) {}
+    Names& operator=(const Names&) { return *this = Names(); }
+    Names(Names&&) = default;
+    Names& operator=(Names&&) = default;
+    std::unordered_set<std::string> known;
+    size_t values = 0;            ///< the names of so many values are in `known`
+    std::vector<ValueId> edited;  ///< of these perhaps not any more
+    std::map<std::string, int, std::less<>> last_suffix;  ///< so that a hint is not searched from 1 again
+  };
+
   std::shared_ptr<ModelInfo> info_ = std::make_shared<ModelInfo>();
   std::vector<std::shared_ptr<Node>> nodes_;
   std::vector<std::shared_ptr<Value>> values_;
   std::vector<ValueId> inputs_, outputs_, captures_;
-  std::map<std::string, int, std::less<>> last_suffix_;  ///< of fresh_name, so that a hint is not searched from 1 again
+  Names names_;
   int node_count_ = 0;
 };
 

@@ -176,7 +176,7 @@ Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset) {
   if (!version) return add_opaque(std::move(node), fmt::format("opset {} does not have the operator", opset));
   if (!version->to_newest) return NodeForm(graph, std::move(node)).finish();
   // A node that turns out to be opaque stays as the file has it, so the graph must be as if nothing had been emitted.
-  const Graph before = graph;
+  const Graph::Mark before = graph.mark();
   NodeForm form(graph, node);
   const auto lifted = version->to_newest(form);
   if (!lifted.ok() && lifted.error().kind != ErrorKind::kUnsupported) return lifted.error();
@@ -187,7 +187,7 @@ Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset) {
       if (graph.node(id).is_opaque()) reason = graph.node(id).opaque_reason;
     if (reason.empty()) return added;
   }
-  graph = before;
+  graph.roll_back(before);
   return add_opaque(std::move(node), std::move(reason));
 }
 
