@@ -98,5 +98,24 @@ TEST(SymbolicContents, are_unknown_where_nothing_can_be_known) {
   EXPECT_EQ(contents_of(mapped(vector(2), m.expr()), {}), "[m, m]");
 }
 
+TEST(SymbolicContents, give_up_on_what_grows_without_end) {
+  const Contents element = {n + 1};
+  const auto squared_again_and_again = [](Program& p) {
+    StageValue value = p.map({1}, input(0, {axis(0)}));
+    for (int i = 0; i < 60; ++i) value = p.map({1}, p.load(value, {axis(0)}) * p.load(value, {axis(0)}));
+    return value;
+  };
+  EXPECT_EQ(contents_of(squared_again_and_again, {&element}), "unknown");
+  const auto divided_again_and_again = [](Program& p) {
+    StageValue value = p.map({1}, input(0, {axis(0)}));
+    for (int i = 0; i < 60; ++i) {
+      const Expr x = p.load(value, {axis(0)});
+      value = p.map({1}, floor_div(x, index(2)) + floor_div(x, index(3)));
+    }
+    return value;
+  };
+  EXPECT_EQ(contents_of(divided_again_and_again, {&element}), "unknown");
+}
+
 }  // namespace
 }  // namespace isomer::te

@@ -1,5 +1,5 @@
 // The evaluator of programs, generic over its scalars: it walks the expressions and loops as they stand, and is the
-// reference that faster readers are compared with. `Concrete<Algebra>` (algebra.h) and `SymbolicScalars` (symbolic.cpp)
+// reference that faster readers are compared with. `Concrete<Algebra>` (algebra.h) and `SymbolicScalars` (symbolic_scalars.h)
 // are the scalars; an unknown one can only come from the latter. Users call evaluate.h.
 #pragma once
 

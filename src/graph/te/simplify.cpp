@@ -13,6 +13,13 @@ constexpr size_t kMaxCompared = 16;
 
 bool is_order(const Binary& e) { return e.op == BinaryOp::kLess || e.op == BinaryOp::kLessEqual; }
 
+/// The value of a literal of any type that is an integer below saturation.
+std::optional<int64_t> small_integer(const Expr& expr) {
+  const auto value = as_constant(expr);
+  if (!value || !(as<Literal>(expr)->value == Number(*value))) return std::nullopt;
+  return *value > -kSaturated && *value < kSaturated ? value : std::nullopt;
+}
+
 void flatten(BinaryOp op, const Expr& expr, std::vector<Expr>& out) {
   const Binary* e = as<Binary>(expr);
   if (e && e->op == op) {
@@ -46,15 +53,15 @@ Polynomial Simplifier::polynomial(const Expr& expr) {
 Polynomial Simplifier::read(const Expr& expr) {
   return visit(
       expr,
-      [&](const Literal& e) {
-        // Beyond saturation a literal is a thing of its own; what follows only adds to it.
-        const bool small = e.value.is_integer() && e.value.to_int64() > -kSaturated && e.value.to_int64() < kSaturated;
-        return small ? Polynomial(e.value.to_int64()) : Polynomial::atom(expr);
+      [&](const Literal&) {
+        // Beyond saturation a literal is a thing of its own.
+        const auto value = small_integer(expr);
+        return value ? Polynomial(*value) : Polynomial::atom(expr);
       },
       [&](const Var&) { return Polynomial::atom(expr); }, [&](const Symbol&) { return Polynomial::atom(expr); },
       [&](const Unary& e) {
         if (e.op == UnaryOp::kNeg) return scaled(polynomial(e.operand), -1);
-        const Polynomial operand = polynomial(e.operand);
+        Polynomial operand = polynomial(e.operand);
         if (e.op == UnaryOp::kAbs) {
           const Range r = range(operand);
           if (r.low >= 0) return operand;
@@ -68,9 +75,9 @@ Polynomial Simplifier::read(const Expr& expr) {
         return as<Select>(chosen) ? Polynomial::atom(chosen) : polynomial(chosen);
       },
       [&](const Cast&) {
-        const Expr operand = rebuilt(expr);
-        const auto value = as_constant(detail::children(operand)[0]);
-        return value ? Polynomial(*value) : Polynomial::atom(operand);
+        const Expr simple = rebuilt(expr);
+        const auto value = small_integer(as<Cast>(simple)->operand);
+        return value ? Polynomial(*value) : Polynomial::atom(simple);
       },
       [&](const Load&) { return Polynomial::atom(rebuilt(expr)); });
 }
@@ -144,7 +151,7 @@ Expr Simplifier::rebuilt(const Expr& expr) {
 Expr Simplifier::selection(const Select& e) {
   const Expr condition = simplify(e.condition);
   if (const auto value = as_constant(condition)) return simplify(*value ? e.then : e.otherwise);
-  const Expr then = simplify(e.then), otherwise = simplify(e.otherwise);
+  Expr then = simplify(e.then), otherwise = simplify(e.otherwise);
   if (then == otherwise) return then;
   if (const Unary* negated = as<Unary>(condition); negated && negated->op == UnaryOp::kNot)
     return te::select(negated->operand, otherwise, then);
@@ -254,6 +261,22 @@ Expr Simplifier::connective(BinaryOp op, const Expr& left, const Expr& right) {
   for (size_t i = 0; i < parts.size(); ++i)
     if (!dropped[i]) result = result ? binary(op, result, parts[i]) : parts[i];
   return result;
+}
+
+namespace {
+
+void count_nodes(const Expr& expr, int64_t limit, int64_t& count) {
+  if (++count >= limit) return;
+  for (const Expr& child : detail::children(expr))
+    if (count < limit) count_nodes(child, limit, count);
+}
+
+}  // namespace
+
+int64_t node_count(const Expr& expr, int64_t limit) {
+  int64_t count = 0;
+  count_nodes(expr, limit, count);
+  return count;
 }
 
 Expr simplify_index(const Expr& expr, const Ranges& ranges) { return Simplifier(ranges).simplify(expr); }

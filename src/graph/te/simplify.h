@@ -23,6 +23,10 @@ using Ranges = std::function<Interval(const Expr& leaf)>;
 /// simplified too (to a literal where the ranges decide them).
 Expr simplify_index(const Expr& expr, const Ranges& ranges = {});
 
+/// The nodes of the expression as a tree, or `limit` where there are more. Shared parts count each time: a few dozen
+/// operations can make a tree beyond all memory, and printing or comparing walks the tree.
+int64_t node_count(const Expr& expr, int64_t limit);
+
 /// Bounds of an int64 expression by interval arithmetic.
 Interval bounds(const Expr& expr, const Ranges& ranges = {});
 

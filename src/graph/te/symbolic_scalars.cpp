@@ -67,21 +67,27 @@ Scalar of_constants(BinaryOp op, int64_t a, int64_t b) {
   return std::nullopt;
 }
 
+/// Arithmetic that has grown beyond what a shape computation means is unknown: it may double with every operation.
+Scalar bounded(Dim dim) {
+  constexpr int64_t kMaxNodes = 512;
+  return dim.is_constant() || node_count(dim.expr(), kMaxNodes) < kMaxNodes ? Scalar(std::move(dim)) : std::nullopt;
+}
+
 Scalar of_dims(BinaryOp op, DataType dtype, const Dim& a, const Dim& b) {
   switch (op) {
-    case BinaryOp::kAdd: return a + b;
-    case BinaryOp::kSub: return a - b;
-    case BinaryOp::kMul: return a * b;
-    case BinaryOp::kMin: return min(a, b);
-    case BinaryOp::kMax: return max(a, b);
+    case BinaryOp::kAdd: return bounded(a + b);
+    case BinaryOp::kSub: return bounded(a - b);
+    case BinaryOp::kMul: return bounded(a * b);
+    case BinaryOp::kMin: return bounded(min(a, b));
+    case BinaryOp::kMax: return bounded(max(a, b));
     case BinaryOp::kEqual: case BinaryOp::kLess: case BinaryOp::kLessEqual: return decided(binary(op, a.expr(), b.expr()));
     case BinaryOp::kDiv:
       if (b.is(0)) return std::nullopt;
-      if (!is_float(dtype)) return Dim(binary(op, a.expr(), b.expr()));
-      return floor_mod(a, b).is(0) ? Scalar(floor_div(a, b)) : std::nullopt;
-    case BinaryOp::kFloorDiv: return b.is(0) ? std::nullopt : Scalar(floor_div(a, b));
-    case BinaryOp::kFloorMod: return b.is(0) ? std::nullopt : Scalar(floor_mod(a, b));
-    case BinaryOp::kTruncMod: return b.is(0) ? std::nullopt : Scalar(Dim(binary(op, a.expr(), b.expr())));
+      if (!is_float(dtype)) return bounded(Dim(binary(op, a.expr(), b.expr())));
+      return floor_mod(a, b).is(0) ? bounded(floor_div(a, b)) : std::nullopt;
+    case BinaryOp::kFloorDiv: return b.is(0) ? std::nullopt : bounded(floor_div(a, b));
+    case BinaryOp::kFloorMod: return b.is(0) ? std::nullopt : bounded(floor_mod(a, b));
+    case BinaryOp::kTruncMod: return b.is(0) ? std::nullopt : bounded(Dim(binary(op, a.expr(), b.expr())));
     case BinaryOp::kPow: case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft:
     case BinaryOp::kShiftRight: return std::nullopt;
   }
