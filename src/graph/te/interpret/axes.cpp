@@ -47,25 +47,34 @@ std::vector<bool> reachable(const Lowered& lowered, const std::vector<int>& root
   return reached;
 }
 
-void coalesce(Lowered& lowered, const std::vector<int>& roots, bool output) {
+Group iterators_of(const Lowered& lowered, Role role) {
+  Group group;
+  for (size_t k = 0; k < lowered.iterators.size(); ++k)
+    if (lowered.iterators[k].role == role && lowered.iterators[k].extent > 1) group.push_back(static_cast<int>(k));
+  return group;
+}
+
+void coalesce(Lowered& lowered, const std::vector<int>& roots, bool output, const std::vector<Group>& groups) {
   const std::vector<bool> reached = reachable(lowered, roots);
   std::vector<Iterator>& iterators = lowered.iterators;
-  for (size_t inner = iterators.size(); inner-- > 1;) {
-    if (iterators[inner].extent == 1 || iterators[inner].role == Role::kTime) continue;
-    for (size_t outer = inner; outer-- > 0 && iterators[outer].role == iterators[inner].role;) {
-      bool joins = Range::exactly(iterators[inner].extent) * Range::exactly(iterators[outer].extent) != Range();
-      for_each_sum(std::as_const(lowered), reached, output, [&](const Linear& sum) {
-        joins &= sum.factor_of(static_cast<Atom>(outer)) ==
-                 wrapping::mul(iterators[inner].extent, sum.factor_of(static_cast<Atom>(inner)));
-      });
-      if (!joins) break;
-      for_each_sum(lowered, reached, output, [&](Linear& sum) {
-        std::erase_if(sum.terms, [&](const Term& term) { return term.atom == static_cast<Atom>(outer); });
-      });
-      for (Node& node : lowered.nodes) node.depends &= ~(uint64_t{1} << outer);
-      iterators[inner].extent *= iterators[outer].extent;
-      iterators[outer].extent = 1;
-    }
+  const auto join = [&](int outer, int inner) {
+    bool joins = Range::exactly(iterators[inner].extent) * Range::exactly(iterators[outer].extent) != Range();
+    for_each_sum(std::as_const(lowered), reached, output, [&](const Linear& sum) {
+      joins = joins && sum.factor_of(outer) == wrapping::mul(iterators[inner].extent, sum.factor_of(inner));
+    });
+    if (!joins) return false;
+    for_each_sum(lowered, reached, output, [&](Linear& sum) {
+      std::erase_if(sum.terms, [&](const Term& term) { return term.atom == outer; });
+    });
+    for (Node& node : lowered.nodes) node.depends &= ~(uint64_t{1} << outer);
+    iterators[inner].extent *= iterators[outer].extent;
+    iterators[outer].extent = 1;
+    return true;
+  };
+  for (const Group& group : groups) {
+    size_t inner = group.size();
+    for (size_t outer = group.size(); outer-- > 0;)
+      if (inner == group.size() || !join(group[outer], group[inner])) inner = outer;
   }
 }
 

@@ -43,6 +43,7 @@ Result<std::unique_ptr<StagePlan>> plan_stage(const MapReduce& stage, const Doma
   if (values == 0 || terms == 0) return std::unique_ptr<StagePlan>(std::make_unique<IdentityPlan>(values, identity_of(stage.combine)));
   if (values <= kTiny && terms <= kTiny && values * terms <= kTiny) return plan_scalar(stage, domain);
   TRY(Lowered lowered, lower(stage.bodies, stage.combine, domain, buffers));
+  if (auto plan = plan_contraction(lowered, stage, buffers)) return plan;
   return plan_strips(std::move(lowered), stage, buffers);
 }
 

@@ -107,7 +107,7 @@ class StripPlan : public StagePlan {
 StripPlan::StripPlan(Lowered lowered, const MapReduce& stage, const std::vector<Storage>& storages)
     : lowered_(std::move(lowered)), monoid_(stage.combine), reduces_(!stage.combine.combine.empty()), roots_(lowered_.results),
       identity_(identity_of(stage.combine)) {
-  coalesce(lowered_, roots_, true);
+  coalesce(lowered_, roots_, true, {iterators_of(lowered_, Role::kSpatial), iterators_of(lowered_, Role::kReduce)});
   choose_vector(storages);
   program_ = compile_strip(lowered_, storages, roots_, vector_, reduces_ ? Results::kToLanes : Results::kToOutput);
   make_loops();

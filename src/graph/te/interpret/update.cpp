@@ -55,7 +55,7 @@ class PlannedUpdate : public PlannedStage {
     std::vector<Expr> bodies = update_.index;
     bodies.push_back(update_.value);
     TRY(Lowered lowered, lower(bodies, {}, {{}, updates, 1}, *context.buffers));
-    coalesce(lowered, lowered.results, false);
+    coalesce(lowered, lowered.results, false, {iterators_of(lowered, Role::kReduce)});
 
     std::vector<Level> levels;
     int vector = -1;
