@@ -11,6 +11,8 @@ namespace {
 /// How many lanes from this one on have the predicate's present truth, given the sum and its stride.
 int64_t lanes_of_same_truth(int64_t sum, int64_t stride, bool equality, int64_t lanes) {
   if (stride == 0) return lanes;
+  if (!equality && stride == 1) return sum < 0 ? std::min(lanes, -sum) : lanes;
+  if (!equality && stride == -1) return sum >= 0 ? std::min(lanes, sum + 1) : lanes;
   if (equality) {
     if (sum == 0) return 1;
     if (sum % stride != 0 || (sum < 0) == (stride < 0)) return lanes;

@@ -288,12 +288,25 @@ class Emitter {
   // Selects
   Value emit_select(int id, int target) {
     const Node& node = lowered_.nodes[id];
-    const Value condition = emit(node.a);
-    return condition.varies ? emit_lane_select(node, condition, target) : emit_branch(id, condition, target);
+    if (variance_.varies[node.a]) return emit_lane_select(node, emit(node.a), target);
+    return emit_branch(id, target);
   }
 
-  Value emit_branch(int id, Value condition, int target) {
+  /// All of these together are the condition.
+  void emit_conjuncts(int id, std::vector<Value>& conjuncts) {
     const Node& node = lowered_.nodes[id];
+    if (!known_[id] && node.kind == Node::Kind::kBinary && node.binary == BinaryOp::kAnd && node.dtype == DataType::kBool) {
+      emit_conjuncts(node.a, conjuncts);
+      emit_conjuncts(node.b, conjuncts);
+    } else {
+      conjuncts.push_back(emit(id));
+    }
+  }
+
+  Value emit_branch(int id, int target) {
+    const Node& node = lowered_.nodes[id];
+    std::vector<Value> conjuncts;
+    emit_conjuncts(node.a, conjuncts);
     // What both sides need is computed before they part, so that nested selects don't repeat it at each level.
     emit_shared(node.b, node.c);
     const bool varies = variance_.varies[id];
@@ -307,10 +320,11 @@ class Emitter {
         program_.code.push_back(i);
       });
     };
-    const int test = jump(Instruction::Control::kJumpIfFalse, condition);
+    std::vector<int> tests;
+    for (const Value& conjunct : conjuncts) tests.push_back(jump(Instruction::Control::kJumpIfFalse, conjunct));
     emit_side(node.b);
     const int skip = jump(Instruction::Control::kJump);
-    land(test);
+    for (const int test : tests) land(test);
     emit_side(node.c);
     land(skip);
     return {reg, varies};
