@@ -134,7 +134,7 @@ void StripPlan::make_loops() {
     const int64_t extent = lowered_.iterators[vector_].extent;
     const int64_t fitting = (24 << 10) / (8 * std::max(1, program_.scratch_areas + 1));
     int64_t most = std::clamp<int64_t>(fitting, 128, kMaxLanes);
-    if (neighbour >= 0) most = 128;
+    if (neighbour >= 0) most = 64;
     if (along_reduction_) most = extent >= 4096 ? kMaxLanes : 256;
     lanes_ = std::min(extent, most);
   }
