@@ -1,0 +1,163 @@
+#include "ops/instance.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ops/recipes.h"
+#include "util/check.h"
+
+namespace isomer::test {
+namespace {
+
+std::vector<DataType> computable(TypeSet set) {
+  std::vector<DataType> list;
+  for (int code = 1; code <= 26; ++code)
+    if (const auto dtype = static_cast<DataType>(code); set.contains(dtype) && is_computable(dtype)) list.push_back(dtype);
+  return list;
+}
+
+std::string text_of(const Attribute& attribute) {
+  if (const auto* value = std::get_if<int64_t>(&attribute)) return fmt::format("{}", *value);
+  if (const auto* value = std::get_if<float>(&attribute)) return fmt::format("{}", *value);
+  if (const auto* value = std::get_if<std::string>(&attribute)) return fmt::format("'{}'", *value);
+  if (const auto* value = std::get_if<std::vector<int64_t>>(&attribute)) return fmt::format("{}", *value);
+  if (const auto* value = std::get_if<std::vector<float>>(&attribute)) return fmt::format("{}", *value);
+  if (const auto* value = std::get_if<std::vector<std::string>>(&attribute)) return fmt::format("{}", *value);
+  return "…";
+}
+
+std::string text_of(const Tensor& tensor) {
+  std::vector<double> shown;
+  for (int64_t i = 0; i < std::min<int64_t>(tensor.count(), 12); ++i) shown.push_back(tensor.real(i));
+  return fmt::format("{}{}{}{}", name(tensor.dtype()), tensor.dims(), shown, tensor.count() > 12 ? "…" : "");
+}
+
+}  // namespace
+
+std::string Instance::text() const {
+  std::string result(op->name);
+  for (const auto& [name, value] : attributes) result += fmt::format(" {}={}", name, text_of(value));
+  for (const Input& input : inputs)
+    result += input.present ? fmt::format("\n  {}{}", text_of(input.tensor), input.constant ? " constant" : "") : "\n  -";
+  return result + fmt::format("\n  -> {} outputs", std::count(outputs.begin(), outputs.end(), true));
+}
+
+Graph graph_of(const Instance& instance, const DimOf& dim) {
+  Graph graph;
+  graph.edit_info().opsets[""] = 22;
+  graph.edit_info().ir_version = 10;
+  std::vector<ValueId> inputs;
+  Node node;
+  node.op = instance.op;
+  node.op_type = instance.op->name;
+  node.name = "node";
+  node.attributes = instance.attributes;
+  for (size_t i = 0; i < instance.inputs.size(); ++i) {
+    const Instance::Input& input = instance.inputs[i];
+    if (!input.present) {
+      node.inputs.push_back({});
+      continue;
+    }
+    const std::string name = fmt::format("x{}", i);
+    if (input.constant) {
+      node.inputs.push_back(graph.add_constant(input.tensor, name));
+      continue;
+    }
+    Value value;
+    value.name = name;
+    Shape shape;
+    for (size_t k = 0; k < input.tensor.dims().size(); ++k) shape.push_back(dim ? dim(i, k) : Dim(input.tensor.dims()[k]));
+    value.type = ValueType::tensor(input.tensor.dtype(), std::move(shape));
+    value.declared = value.type;
+    inputs.push_back(graph.add_value(std::move(value)));
+    node.inputs.push_back(inputs.back());
+  }
+  for (size_t k = 0; k < instance.captures.size(); ++k)
+    node.captures.push_back(graph.add_constant(instance.captures[k], fmt::format("c{}", k)));
+  std::vector<ValueId> outputs;
+  for (size_t i = 0; i < instance.outputs.size(); ++i) {
+    if (!instance.outputs[i]) {
+      node.outputs.push_back({});
+      continue;
+    }
+    Value value;
+    value.name = fmt::format("y{}", i);
+    outputs.push_back(graph.add_value(std::move(value)));
+    node.outputs.push_back(outputs.back());
+  }
+  graph.set_inputs(std::move(inputs));
+  graph.set_outputs(std::move(outputs));
+  graph.add_node(std::move(node));
+  return graph;
+}
+
+Maker::Maker(const OpDef& op, Random& random, int turn) : random(random) {
+  instance.op = &op;
+  int stride = 1;
+  for (const TypeVariable& variable : op.types) {
+    const std::vector<DataType> list = computable(variable.types);
+    CHECK(!list.empty()) << op.name << " " << variable.name;
+    types_[variable.name] = list[(turn / stride + turn) % list.size()];
+    stride *= static_cast<int>(list.size());
+  }
+  size_t required = 0;
+  for (const Parameter& output : op.outputs) required += output.arity != Parameter::Arity::kOptional;
+  instance.outputs.assign(std::max<size_t>(required, 1), true);
+}
+
+Dims Maker::dims(int least_rank, int most_rank, int64_t least, int64_t most) {
+  Dims result(pick(least_rank, most_rank));
+  for (int64_t& dim : result) dim = flip(0.9) ? pick(std::max<int64_t>(least, std::min<int64_t>(1, most)), most) : pick(least, most);
+  return result;
+}
+
+DataType Maker::type_of(std::string_view variable) const {
+  const auto bound = types_.find(variable);
+  return bound != types_.end() ? bound->second : parse_data_type(variable);
+}
+
+DataType Maker::type(int i) const {
+  const auto& formals = instance.op->inputs;
+  return type_of(formals[std::min<size_t>(i, formals.size() - 1)].type);
+}
+
+Tensor Maker::values(DataType dtype, Dims dims, double low, double high) {
+  const int64_t count = element_count(dims);
+  if (is_float(dtype)) {
+    std::vector<double> reals;
+    for (int64_t i = 0; i < count; ++i) reals.push_back(random.uniform(low, high));
+    return Tensor::from_doubles(dtype, std::move(dims), reals);
+  }
+  if (dtype == DataType::kBool) low = 0, high = 1;
+  if (is_unsigned_int(dtype)) low = std::max(low, 0.0);
+  std::vector<int64_t> integers;
+  for (int64_t i = 0; i < count; ++i) integers.push_back(pick(static_cast<int64_t>(low), static_cast<int64_t>(high)));
+  return Tensor::from_ints(dtype, std::move(dims), integers);
+}
+
+void Maker::add(Dims dims) {
+  const DataType dtype = type(next_input());
+  add(std::move(dims), is_float(dtype) ? -2 : -9, is_float(dtype) ? 2 : 9);
+}
+void Maker::add(Dims dims, double low, double high) { give(values(type(next_input()), std::move(dims), low, high), flip(0.1)); }
+void Maker::give(Tensor tensor, bool constant) { instance.inputs.push_back({true, std::move(tensor), constant}); }
+void Maker::decide(std::vector<int64_t> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  give(Tensor::from_ints(type(next_input()), {count}, values), flip(0.75));
+}
+void Maker::decide_scalar(int64_t value) {
+  give(Tensor::from_ints(type(next_input()), {}, std::vector{value}), flip(0.75));
+}
+void Maker::omit() { instance.inputs.emplace_back(); }
+
+Instance make_instance(const OpDef& op, Random& random, int turn) {
+  Maker maker(op, random, turn);
+  recipe_for(op)(maker);
+  auto& inputs = maker.instance.inputs;
+  while (!inputs.empty() && !inputs.back().present) inputs.pop_back();
+  return std::move(maker.instance);
+}
+
+}  // namespace isomer::test

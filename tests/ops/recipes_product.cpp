@@ -1,0 +1,146 @@
+// Matrix products and recurrent operators.
+#include "ops/recipes.h"
+
+namespace isomer::test {
+namespace {
+
+/// Shapes of two operands of MatMul.
+std::pair<Dims, Dims> factors(Maker& m) {
+  const int64_t rows = m.pick(1, 3), inner = m.pick(0, 3), columns = m.pick(1, 3);
+  const Dims batch = m.dims(0, 2);
+  Dims a = broadcastable(m, batch), b = broadcastable(m, batch);
+  const bool vector_a = m.flip(0.15), vector_b = m.flip(0.15);
+  if (vector_a)
+    a = {inner};
+  else
+    a.insert(a.end(), {rows, inner});
+  if (vector_b)
+    b = {inner};
+  else
+    b.insert(b.end(), {inner, columns});
+  return {a, b};
+}
+
+void matmul(Maker& m) {
+  const auto [a, b] = factors(m);
+  m.add(a);
+  m.add(b);
+}
+
+void matmul_integer(Maker& m) {
+  const auto [a, b] = factors(m);
+  m.add(a);
+  m.add(b);
+  if (m.flip()) m.add(a.size() == 2 && m.flip() ? Dims{a[0]} : Dims{}, 0, 5);
+  else m.omit();
+  if (m.flip()) m.add(b.size() >= 2 && m.flip() ? Dims{b.back()} : Dims{}, 0, 5);
+}
+
+void qlinear_matmul(Maker& m) {
+  const auto [a, b] = factors(m);
+  const Dims rows = a.size() == 2 && m.flip() ? Dims{a[0]} : Dims{};
+  const Dims columns = b.size() >= 2 && m.flip() ? Dims{b.back()} : Dims{};
+  m.add(a);
+  m.add(rows, 0.01, 0.1);
+  m.add(rows, 0, 5);
+  m.add(b);
+  m.add(columns, 0.01, 0.1);
+  m.add(columns, 0, 5);
+  m.add({}, 0.01, 0.1);
+  m.add({}, 0, 5);
+}
+
+void gemm(Maker& m) {
+  const int64_t rows = m.pick(0, 3), inner = m.pick(0, 3), columns = m.pick(1, 3);
+  const bool trans_a = m.flip(), trans_b = m.flip(), whole = !is_float(m.type(0));
+  m.maybe("alpha", whole ? 2.0f : 0.5f);
+  m.maybe("beta", whole ? 3.0f : static_cast<float>(m.one_of<double>({0, 1, 1.5})));
+  if (trans_a) m.set("transA", int64_t{1});
+  if (trans_b) m.set("transB", int64_t{1});
+  m.add(trans_a ? Dims{inner, rows} : Dims{rows, inner});
+  m.add(trans_b ? Dims{columns, inner} : Dims{inner, columns});
+  if (m.flip()) m.add(broadcastable(m, {rows, columns}));
+}
+
+/// Random subscripts over a few letters, with and without ellipses and an output.
+void einsum(Maker& m) {
+  const std::string letters = "ijkA";
+  const std::map<char, int64_t> dims = {{'i', m.pick(1, 3)}, {'j', m.pick(0, 3)}, {'k', m.pick(1, 3)}, {'A', m.pick(1, 3)}};
+  const Dims batch = m.dims(0, 2);
+  const bool ellipsis = m.flip(0.4);
+  std::string equation, used;
+  for (int64_t operand = m.pick(1, 3); operand > 0; --operand) {
+    const int64_t before = m.pick(0, 1), count = m.pick(1, 3);
+    Dims shape;
+    for (int64_t k = 0; k < count; ++k) {
+      if (ellipsis && k == before) {
+        const Dims own = broadcastable(m, batch);
+        shape.insert(shape.end(), own.begin(), own.end());
+        equation += "...";
+      }
+      const char letter = letters[m.random.below(letters.size())];
+      shape.push_back(dims.at(letter));
+      equation += letter;
+      used += letter;
+    }
+    m.add(shape, -2, 2);
+    if (operand > 1) equation += m.flip(0.1) ? ", " : ",";
+  }
+  if (m.flip(0.7)) {
+    std::string out;
+    for (const char letter : letters)
+      if (used.find(letter) != std::string::npos && m.flip()) out += letter;
+    equation += "->" + std::string(ellipsis ? "..." : "") + out;
+  }
+  m.set("equation", equation);
+}
+
+void recurrent(Maker& m) {
+  const std::string_view op = m.instance.op->name;
+  const int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
+  const int64_t steps = m.pick(1, 3), batch = m.pick(1, 2), inputs = m.pick(1, 3), hidden = m.pick(1, 3);
+  const std::string direction = m.word({"forward", "reverse", "bidirectional"});
+  const int64_t directions = direction == "bidirectional" ? 2 : 1;
+  if (direction != "forward" || m.flip()) m.set("direction", direction);
+  m.maybe("hidden_size", hidden);
+  const bool batch_first = m.flip(0.3);
+  if (batch_first || m.flip()) m.set("layout", int64_t{batch_first});
+  if (m.flip(0.3)) m.set("clip", 0.5f);
+  if (m.flip(0.4)) {
+    std::vector<std::string> names;
+    for (int64_t k = 0; k < directions * (op == "LSTM" ? 3 : op == "GRU" ? 2 : 1); ++k)
+      names.push_back(m.word({"Tanh", "Sigmoid", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid",
+                              "Elu", "Softsign", "Softplus"}));
+    m.set("activations", names);
+    if (m.flip()) m.set("activation_alpha", std::vector<float>(names.size(), 0.7f));
+    if (m.flip()) m.set("activation_beta", std::vector<float>(names.size(), 0.3f));
+  }
+  if (op == "LSTM") m.maybe("input_forget", m.pick(0, 1));
+  if (op == "GRU") m.maybe("linear_before_reset", m.pick(0, 1));
+  const Dims state = batch_first ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden};
+  m.add(batch_first ? Dims{batch, steps, inputs} : Dims{steps, batch, inputs}, -1, 1);
+  m.add({directions, gates * hidden, inputs}, -1, 1);
+  m.add({directions, gates * hidden, hidden}, -1, 1);
+  m.flip() ? m.add({directions, 2 * gates * hidden}, -1, 1) : m.omit();
+  m.flip(0.4) ? m.add({batch}, 0, static_cast<double>(steps)) : m.omit();
+  m.flip() ? m.add(state, -1, 1) : m.omit();
+  if (op == "LSTM") {
+    m.flip() ? m.add(state, -1, 1) : m.omit();
+    m.flip() ? m.add({directions, 3 * hidden}, -1, 1) : m.omit();
+  }
+  m.outputs(op == "LSTM" ? 3 : 2);
+  for (size_t k = 0; k < m.instance.outputs.size(); ++k) m.instance.outputs[k] = k == m.instance.outputs.size() - 1 || m.flip(0.8);
+}
+
+}  // namespace
+
+void add_product_recipes(Recipes& recipes) {
+  recipes["MatMul"] = matmul;
+  recipes["MatMulInteger"] = matmul_integer;
+  recipes["QLinearMatMul"] = qlinear_matmul;
+  recipes["Gemm"] = gemm;
+  recipes["Einsum"] = einsum;
+  for (const std::string_view name : {"LSTM", "GRU", "RNN"}) recipes[name] = recurrent;
+}
+
+}  // namespace isomer::test

@@ -1,0 +1,222 @@
+// Convolutions, pools, resampling: operators over spatial axes.
+#include <algorithm>
+
+#include "ops/recipes.h"
+
+namespace isomer::test {
+namespace {
+
+/// strides, dilations, pads and auto_pad for a kernel, and a size of each axis that such windows fit in.
+struct Windows {
+  Dims kernel, in;
+};
+
+Windows windows(Maker& m, bool dilated) {
+  const int64_t rank = m.pick(1, 3);
+  std::vector<int64_t> strides(rank), dilations(rank), pads(2 * rank);
+  Windows result{Dims(rank), Dims(rank)};
+  const std::string auto_pad = m.word({"NOTSET", "NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"});
+  const bool padded = auto_pad == "NOTSET" && m.flip();
+  for (int64_t k = 0; k < rank; ++k) {
+    result.kernel[k] = m.pick(1, 3);
+    strides[k] = m.pick(1, 3);
+    dilations[k] = dilated ? m.pick(1, 3) : 1;
+    const int64_t extent = (result.kernel[k] - 1) * dilations[k] + 1;
+    for (const int64_t side : {k, k + rank}) pads[side] = padded ? m.pick(0, std::min<int64_t>(result.kernel[k] - 1, 2)) : 0;
+    result.in[k] = std::max<int64_t>(1, extent - pads[k] - pads[k + rank]) + m.pick(0, 4);
+  }
+  if (m.flip(0.7)) m.set("strides", strides);
+  if (dilated) m.set("dilations", dilations);
+  if (padded) m.set("pads", pads);
+  if (auto_pad != "NOTSET" || m.flip()) m.set("auto_pad", auto_pad);
+  return result;
+}
+
+Dims joined(Dims head, const Dims& tail) {
+  head.insert(head.end(), tail.begin(), tail.end());
+  return head;
+}
+
+struct Channels {
+  int64_t group, in, out;  ///< in and out of a group
+};
+Channels channels(Maker& m) {
+  const Channels result{m.flip() ? 1 : m.pick(1, 3), m.pick(1, 3), m.pick(1, 2)};
+  if (result.group > 1 || m.flip()) m.set("group", result.group);
+  return result;
+}
+
+void conv(Maker& m) {
+  const Windows w = windows(m, m.flip(0.3));
+  const Channels c = channels(m);
+  if (m.flip()) m.set("kernel_shape", w.kernel);
+  m.add(joined({m.pick(0, 2), c.group * c.in}, w.in));
+  m.add(joined({c.group * c.out, c.in}, w.kernel));
+  if (m.instance.op->name == "Conv") {
+    m.flip() ? m.add({c.group * c.out}) : m.omit();
+  } else {
+    m.flip() ? m.add({}, 0, 5) : m.omit();
+    m.flip() ? m.add(m.flip() ? Dims{} : Dims{c.group * c.out}, 0, 5) : m.omit();
+  }
+}
+
+void conv_transpose(Maker& m) {
+  const Windows w = windows(m, m.flip(0.4));
+  const Channels c = channels(m);
+  if (m.flip()) m.set("kernel_shape", w.kernel);
+  const bool explicit_size = m.flip(0.3);
+  Dims extra;
+  for (size_t k = 0; k < w.in.size(); ++k) extra.push_back(explicit_size ? m.pick(1, 9) : m.pick(0, 1));
+  if (explicit_size)
+    m.set("output_shape", extra);
+  else if (m.flip())
+    m.set("output_padding", extra);
+  m.add(joined({m.pick(0, 2), c.group * c.in}, w.in));
+  m.add(joined({c.group * c.in, c.out}, w.kernel));
+  m.flip() ? m.add({c.group * c.out}) : m.omit();
+}
+
+void qlinear_conv(Maker& m) {
+  const Windows w = windows(m, m.flip(0.3));
+  const Channels c = channels(m);
+  if (m.flip()) m.set("kernel_shape", w.kernel);
+  const Dims filters = m.flip() ? Dims{} : Dims{c.group * c.out};
+  m.add(joined({m.pick(1, 2), c.group * c.in}, w.in));
+  m.add({}, 0.01, 0.1);
+  m.add({}, 0, 5);
+  m.add(joined({c.group * c.out, c.in}, w.kernel));
+  m.add(filters, 0.01, 0.1);
+  m.add(filters, 0, 5);
+  m.add({}, 0.01, 0.1);
+  m.add({}, 0, 5);
+  m.flip() ? m.add({c.group * c.out}, -50, 50) : m.omit();
+}
+
+void pool(Maker& m) {
+  const std::string_view op = m.instance.op->name;
+  const Windows w = windows(m, m.flip(0.3));
+  m.set("kernel_shape", w.kernel);
+  m.add(joined({m.pick(0, 2), m.pick(1, 2)}, w.in));
+  m.maybe("ceil_mode", m.pick(0, 1));
+  if (op == "AveragePool") m.maybe("count_include_pad", m.pick(0, 1));
+  if (op == "LpPool") m.maybe("p", m.pick(1, 3));
+  if (op == "MaxPool") {
+    m.maybe("storage_order", m.pick(0, 1));
+    m.outputs(m.pick(1, 2));
+  }
+}
+
+void global_pool(Maker& m) {
+  m.add(m.dims(3, 5, 1));
+  if (m.instance.op->name == "GlobalLpPool") m.maybe("p", m.pick(1, 3));
+}
+
+void max_unpool(Maker& m) {
+  const int64_t size = m.pick(1, 3);
+  const Dims shape = {1, m.pick(1, 2), size, size};
+  m.set("kernel_shape", std::vector<int64_t>{2, 2});
+  m.set("strides", std::vector<int64_t>{2, 2});
+  if (m.flip(0.3)) m.set("pads", std::vector<int64_t>(4));
+  m.add(shape);
+  m.add(shape, 0, static_cast<double>(4 * size * size - 1));
+  if (m.flip()) m.decide({shape[0], shape[1], 2 * size + m.pick(0, 1), 2 * size});
+}
+
+void resize(Maker& m) {
+  const Dims shape = m.dims(1, 4, 1);
+  const auto rank = static_cast<int64_t>(shape.size());
+  const std::string mode = m.word({"nearest", "linear", "cubic"});
+  std::string transform = m.word({"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_crop_and_resize", "half_pixel_symmetric"});
+  m.set("mode", mode);
+  m.maybe("coordinate_transformation_mode", transform);
+  if (!m.instance.attributes.contains("coordinate_transformation_mode")) transform = "half_pixel";
+  if (mode == "nearest") m.maybe("nearest_mode", m.word({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
+  if (mode == "cubic") m.maybe("cubic_coeff_a", -0.5f);
+  if (mode != "nearest") m.maybe("exclude_outside", m.pick(0, 1));
+  if (mode != "nearest" && transform != "tf_crop_and_resize") m.maybe("antialias", m.pick(0, 1));
+  m.maybe("extrapolation_value", 1.0f);
+  m.maybe("keep_aspect_ratio_policy", m.word({"stretch", "not_larger", "not_smaller"}));
+  std::vector<int64_t> axes;
+  for (int64_t k = 0; k < rank; ++k)
+    if (k >= rank - 2) axes.push_back(k);
+  const bool some = m.flip();
+  if (some) m.set("axes", axes);
+  const size_t first = some ? 0 : shape.size() - axes.size(), count = some ? axes.size() : shape.size();
+  m.add(shape);
+  transform == "tf_crop_and_resize" ? m.give(m.values(m.type(1), {static_cast<int64_t>(2 * count)}, 0, 1), true) : m.omit();
+  std::vector<double> scales(count, 1);
+  std::vector<int64_t> sizes(shape.end() - static_cast<int64_t>(count), shape.end());
+  for (size_t k = first; k < count; ++k) {
+    scales[k] = m.one_of<double>({0.5, 1, 1.5, 2, 2.5});
+    sizes[k] = m.pick(1, 5);
+  }
+  if (m.flip()) {
+    m.give(Tensor::from_doubles(DataType::kFloat32, {static_cast<int64_t>(count)}, scales), m.flip(0.8));
+    m.instance.attributes.erase("keep_aspect_ratio_policy");
+  } else {
+    m.omit();
+    m.decide(sizes);
+  }
+}
+
+void upsample(Maker& m) {
+  const Dims shape = m.dims(2, 4, 1);
+  m.maybe("mode", m.word({"nearest", "linear"}));
+  m.add(shape);
+  std::vector<double> scales(shape.size(), 1);
+  for (size_t k = shape.size() - 2; k < scales.size(); ++k) scales[k] = m.one_of<double>({1, 1.5, 2, 3});
+  m.give(Tensor::from_doubles(DataType::kFloat32, {static_cast<int64_t>(scales.size())}, scales), m.flip(0.8));
+}
+
+void grid_sample(Maker& m) {
+  const int64_t batch = m.pick(1, 2), rank = m.pick(2, 3);
+  Dims in = {batch, m.pick(1, 2)}, grid = {batch};
+  for (int64_t k = 0; k < rank; ++k) in.push_back(m.pick(1, 3)), grid.push_back(m.pick(0, 3));
+  grid.push_back(rank);
+  m.maybe("mode", rank == 2 ? m.word({"linear", "nearest", "cubic"}) : m.word({"linear", "nearest"}));
+  m.maybe("padding_mode", m.word({"zeros", "border", "reflection"}));
+  m.maybe("align_corners", m.pick(0, 1));
+  m.add(in);
+  m.add(grid, -1.2, 1.2);
+}
+
+void roi_align(Maker& m) {
+  const int64_t batch = m.pick(1, 2), rois = m.pick(0, 2);
+  m.maybe("mode", m.word({"avg", "max"}));
+  m.maybe("coordinate_transformation_mode", m.word({"half_pixel", "output_half_pixel"}));
+  m.maybe("output_height", m.pick(1, 3));
+  m.maybe("output_width", m.pick(1, 3));
+  m.maybe("sampling_ratio", m.pick(0, 2));
+  m.maybe("spatial_scale", 0.5f);
+  m.add({batch, m.pick(1, 2), m.pick(2, 4), m.pick(2, 4)});
+  m.add({rois, 4}, 0, 4);
+  m.add({rois}, 0, static_cast<double>(batch - 1));
+}
+
+void affine_grid(Maker& m) {
+  const int64_t batch = m.pick(1, 2), rank = m.pick(2, 3);
+  m.maybe("align_corners", m.pick(0, 1));
+  m.add({batch, rank, rank + 1});
+  std::vector<int64_t> size = {batch, m.pick(1, 2)};
+  for (int64_t k = 0; k < rank; ++k) size.push_back(m.pick(1, 3));
+  m.decide(size);
+}
+
+}  // namespace
+
+void add_window_recipes(Recipes& recipes) {
+  recipes["Conv"] = conv;
+  recipes["ConvInteger"] = conv;
+  recipes["ConvTranspose"] = conv_transpose;
+  recipes["QLinearConv"] = qlinear_conv;
+  for (const std::string_view name : {"MaxPool", "AveragePool", "LpPool"}) recipes[name] = pool;
+  for (const std::string_view name : {"GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"}) recipes[name] = global_pool;
+  recipes["MaxUnpool"] = max_unpool;
+  recipes["Resize"] = resize;
+  recipes["Upsample"] = upsample;
+  recipes["GridSample"] = grid_sample;
+  recipes["RoiAlign"] = roi_align;
+  recipes["AffineGrid"] = affine_grid;
+}
+
+}  // namespace isomer::test

@@ -1,0 +1,80 @@
+// The tensor expressions of the main operators against independent definitions, on random nodes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "graph/infer.h"
+#include "graph/interpret.h"
+#include "ops/reference.h"
+#include "support/long_run.h"
+#include "util/hash.h"
+
+namespace isomer::test {
+namespace {
+
+std::vector<const OpDef*> rows_with_reference() {
+  std::vector<const OpDef*> rows;
+  for (const OpDef* op : all_ops())
+    if (reference_for(op->name)) rows.push_back(op);
+  return rows;
+}
+
+class Meaning : public testing::TestWithParam<const OpDef*> {};
+
+/// Integers that do not fit wrap; references compute with doubles.
+double wrapped(double value, DataType dtype) {
+  if (is_float(dtype) || !std::isfinite(value)) return value;
+  std::byte bytes[8] = {};
+  encode_integer(dtype, static_cast<int64_t>(value), bytes);
+  return static_cast<double>(decode_integer(dtype, bytes));
+}
+
+void expect_equal(const te::Array& found, const Plain& expected, bool narrow) {
+  ASSERT_EQ(found.dims(), expected.dims);
+  for (int64_t i = 0; i < found.count(); ++i) {
+    const double a = wrapped(expected.values[i], found.dtype()), b = found.as_double(i);
+    const double bound = (narrow ? 0.03 : 1e-6) * (1 + std::abs(a));
+    ASSERT_TRUE((std::isnan(a) && std::isnan(b)) || a == b || std::abs(a - b) <= bound)
+        << "element " << i << ": " << a << " expected, " << b << " found";
+  }
+}
+
+TEST_P(Meaning, IsTheReference) {
+  const OpDef& op = *GetParam();
+  const Reference& reference = *reference_for(op.name);
+  const int count = is_long_run() ? 3000 : 100;
+  Random random(Hasher().add(op.name).add(1).finish().low);
+  int valid = 0;
+  for (int turn = 0; turn < count; ++turn) {
+    const Instance instance = make_instance(op, random, turn);
+    SCOPED_TRACE(instance.text());
+    Graph graph = graph_of(instance);
+    if (!infer(graph).ok() || graph.node(graph.nodes().front()).is_opaque()) continue;
+    ++valid;
+    std::vector<te::Array> inputs;
+    bool narrow = false;
+    for (const Instance::Input& input : instance.inputs) {
+      if (!input.present) continue;
+      narrow = narrow || (is_float(input.tensor.dtype()) && bit_width(input.tensor.dtype()) == 16);
+      if (!input.constant) inputs.push_back(te::Array::from(input.tensor));
+    }
+    const auto outputs = interpret(graph, inputs, {});
+    ASSERT_TRUE(outputs.ok()) << outputs.error().message();
+    const std::vector<Plain> expected = reference({instance});
+    size_t next = 0;
+    for (size_t i = 0; i < instance.outputs.size(); ++i) {
+      if (!instance.outputs[i]) continue;
+      const te::Array& found = (*outputs)[next++];
+      SCOPED_TRACE(fmt::format("output {}", i));
+      ASSERT_NO_FATAL_FAILURE(expect_equal(found, expected[i], narrow));
+    }
+  }
+  EXPECT_GE(valid, count / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Meaning, testing::ValuesIn(rows_with_reference()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace isomer::test
