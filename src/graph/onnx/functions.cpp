@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "graph/onnx/import_attribute.h"
 #include "graph/te/integer.h"
+#include "util/hash.h"
 
 namespace isomer {
 namespace {
@@ -36,6 +38,13 @@ void for_each_node(const Nodes& nodes, const Visit& visit) {
   }
 }
 
+/// What a list of nodes becomes when every call in it is expanded; saturating.
+struct Expansion {
+  int64_t nodes = 0;
+  int64_t bytes = 0;   ///< of messages, about
+  int64_t height = 0;  ///< calls within one another
+};
+
 class Library {
  public:
   static Result<Library> of(const ModelProto& model) {
@@ -56,39 +65,49 @@ class Library {
     return found == functions_.end() ? nullptr : found->second;
   }
 
-  /// Nodes that a list of nodes becomes when every call is expanded, itself included; saturating.
   template <class Nodes>
-  Result<int64_t> expanded_size(const Nodes& nodes, const ImportLimits& limits, int64_t depth) {
-    if (depth > limits.call_depth) return invalid("functions", "calls nested at most {} deep expected", limits.call_depth);
-    int64_t total = 0;
+  Result<Expansion> measure(const Nodes& nodes, const ImportLimits& limits, int64_t depth) {
+    Expansion total;
+    for (const NodeProto& node : nodes) total.bytes = te::saturating_add(total.bytes, static_cast<int64_t>(node.ByteSizeLong()));
     std::optional<Error> failure;
     for_each_node(nodes, [&](const NodeProto& node) {
-      total = te::saturating_add(total, 1);
+      total.nodes = te::saturating_add(total.nodes, 1);
+      total.bytes = te::saturating_add(total.bytes, kNodeBytes);
       const FunctionProto* function = failure ? nullptr : called_by(node);
       if (!function) return;
-      auto size = size_of(*function, limits, depth);
-      if (size.ok())
-        total = te::saturating_add(total, *size);
-      else
-        failure = size.error();
+      const auto inner = measure(*function, limits, depth + 1);
+      if (!inner.ok()) {
+        failure = inner.error();
+        return;
+      }
+      total.nodes = te::saturating_add(total.nodes, inner->nodes);
+      total.bytes = te::saturating_add(total.bytes, inner->bytes);
+      total.height = std::max(total.height, inner->height + 1);
     });
     if (failure) return *failure;
     return total;
   }
 
  private:
-  Result<int64_t> size_of(const FunctionProto& function, const ImportLimits& limits, int64_t depth) {
-    if (const auto known = sizes_.find(&function); known != sizes_.end()) {
-      if (known->second < 0) return invalid(function_label(function), "a function that does not call itself expected");
-      return known->second;
+  /// A message, and what the graph keeps for a node.
+  static constexpr int64_t kNodeBytes = 1200;
+
+  Result<Expansion> measure(const FunctionProto& function, const ImportLimits& limits, int64_t depth) {
+    const auto too_deep = [&] { return invalid("functions", "calls nested at most {} deep expected, more found", limits.call_depth); };
+    if (const auto known = measured_.find(&function); known != measured_.end()) {
+      if (!known->second) return invalid(function_label(function), "a function that does not call itself expected");
+      if (depth + known->second->height > limits.call_depth) return too_deep();
+      return *known->second;
     }
-    sizes_[&function] = -1;  // being counted: meeting it again is recursion
-    TRY(const int64_t size, expanded_size(function.node(), limits, depth + 1));
-    return sizes_[&function] = size;
+    if (depth > limits.call_depth) return too_deep();
+    measured_[&function] = std::nullopt;  // meeting it again before it is measured is recursion
+    TRY(const Expansion expansion, measure(function.node(), limits, depth));
+    measured_[&function] = expansion;
+    return expansion;
   }
 
   std::map<FunctionKey, const FunctionProto*> functions_;
-  std::unordered_map<const FunctionProto*, int64_t> sizes_;
+  std::unordered_map<const FunctionProto*, std::optional<Expansion>> measured_;
 };
 
 /// One call's view of the names and attributes of the function's body.
@@ -96,8 +115,9 @@ class Inliner {
  public:
   Inliner(const FunctionProto& function, const NodeProto& call, std::string prefix, const std::map<std::string, int64_t>& model_opsets)
       : prefix_(std::move(prefix)) {
-    bind(function.output(), call.output());
-    bind(function.input(), call.input());
+    for (int i = 0; i < call.output_size(); ++i)  // what the call does not want may be read inside all the same
+      if (!call.output(i).empty()) names_[function.output(i)] = call.output(i);
+    for (int i = 0; i < function.input_size(); ++i) names_[function.input(i)] = i < call.input_size() ? call.input(i) : "";
     for (const AttributeProto& fallback : function.attribute_proto()) attributes_[fallback.name()] = &fallback;
     for (const AttributeProto& given : call.attribute()) attributes_[given.name()] = &given;
     for (const auto& import : function.opset_import()) {
@@ -106,38 +126,31 @@ class Inliner {
     }
   }
 
-  NodeProto copy(const NodeProto& node) const {
+  NodeProto copy(const NodeProto& node) const { return copy(node, names_); }
+
+ private:
+  using Names = std::unordered_map<std::string, std::string>;
+
+  NodeProto copy(const NodeProto& node, const Names& names) const {
     NodeProto result = node;
-    rename(*result.mutable_input());
-    rename(*result.mutable_output());
+    for (std::string& name : *result.mutable_input()) name = renamed(name, names);
+    for (std::string& name : *result.mutable_output()) name = renamed(name, names);
     if (!node.name().empty()) result.set_name(prefix_ + node.name());
     if (const auto opset = opsets_.find(normal_domain(node.domain())); opset != opsets_.end() && !node.has_opset())
       result.set_opset(opset->second);
     result.clear_attribute();
-    for (const AttributeProto& attribute : node.attribute()) copy_attribute(attribute, *result.mutable_attribute());
+    for (const AttributeProto& attribute : node.attribute()) copy_attribute(attribute, names, *result.mutable_attribute());
     return result;
   }
 
- private:
-  template <class Names>
-  void bind(const Names& formals, const Names& actuals) {
-    for (int i = 0; i < formals.size(); ++i) names_[formals[i]] = i < actuals.size() ? actuals[i] : std::string();
-  }
-
-  std::string renamed(const std::string& name) const {
+  std::string renamed(const std::string& name, const Names& names) const {
     if (name.empty()) return name;
-    const auto bound = names_.find(name);
-    if (bound == names_.end()) return prefix_ + name;
-    return bound->second;
-  }
-
-  template <class Names>
-  void rename(Names& names) const {
-    for (std::string& name : names) name = renamed(name);
+    const auto bound = names.find(name);
+    return bound == names.end() ? prefix_ + name : bound->second;
   }
 
   template <class Attributes>
-  void copy_attribute(const AttributeProto& attribute, Attributes& out) const {
+  void copy_attribute(const AttributeProto& attribute, const Names& names, Attributes& out) const {
     if (!attribute.ref_attr_name().empty()) {
       const auto value = attributes_.find(attribute.ref_attr_name());
       if (value == attributes_.end()) return;  // an optional attribute that the call leaves out
@@ -148,22 +161,28 @@ class Inliner {
     }
     AttributeProto* copied = out.Add();
     *copied = attribute;
-    if (copied->has_g()) rename_body(*copied->mutable_g());
-    for (GraphProto& body : *copied->mutable_graphs()) rename_body(body);
+    if (copied->has_g()) rename_body(*copied->mutable_g(), names);
+    for (GraphProto& body : *copied->mutable_graphs()) rename_body(body, names);
   }
 
-  void rename_body(GraphProto& body) const {
-    for (auto& input : *body.mutable_input()) input.set_name(renamed(input.name()));
-    for (auto& output : *body.mutable_output()) output.set_name(renamed(output.name()));
-    for (auto& info : *body.mutable_value_info()) info.set_name(renamed(info.name()));
-    for (auto& tensor : *body.mutable_initializer()) tensor.set_name(renamed(tensor.name()));
+  /// Names that the body defines are its own, whatever they mean outside.
+  void rename_body(GraphProto& body, Names names) const {
+    for (const auto& input : body.input()) names.erase(input.name());
+    for (const auto& tensor : body.initializer()) names.erase(tensor.name());
+    for (const auto& sparse : body.sparse_initializer()) names.erase(sparse.values().name());
+    for (const NodeProto& node : body.node())
+      for (const std::string& output : node.output()) names.erase(output);
+    for (auto& input : *body.mutable_input()) input.set_name(renamed(input.name(), names));
+    for (auto& output : *body.mutable_output()) output.set_name(renamed(output.name(), names));
+    for (auto& info : *body.mutable_value_info()) info.set_name(renamed(info.name(), names));
+    for (auto& tensor : *body.mutable_initializer()) tensor.set_name(renamed(tensor.name(), names));
     for (auto& sparse : *body.mutable_sparse_initializer())
-      sparse.mutable_values()->set_name(renamed(sparse.values().name()));
-    for (NodeProto& node : *body.mutable_node()) node = copy(node);
+      sparse.mutable_values()->set_name(renamed(sparse.values().name(), names));
+    for (NodeProto& node : *body.mutable_node()) node = copy(node, names);
   }
 
   std::string prefix_;
-  std::unordered_map<std::string, std::string> names_;
+  Names names_;
   std::unordered_map<std::string, const AttributeProto*> attributes_;
   std::map<std::string, int64_t> opsets_;
 };
@@ -184,10 +203,24 @@ class Expander {
 
  private:
   void collect_names(const GraphProto& graph) {
-    const auto add = [&](const NodeProto& node) { names_.insert(node.output().begin(), node.output().end()); };
-    for_each_node(graph.node(), add);
-    for (const auto& input : graph.input()) names_.insert(input.name());
-    for (const auto& tensor : graph.initializer()) names_.insert(tensor.name());
+    for_each_node(graph.node(), [&](const NodeProto& node) {
+      for (const std::string& output : node.output()) collect_prefixes(output);
+    });
+    for (const auto& input : graph.input()) collect_prefixes(input.name());
+    for (const auto& tensor : graph.initializer()) collect_prefixes(tensor.name());
+  }
+
+  /// Each part of the name that ends with a slash, by a hash that grows with the name.
+  template <class Visit>
+  static void for_each_prefix(const std::string& name, const Visit& visit) {
+    uint64_t hash = 0;
+    for (const char letter : name) {
+      hash = mix64(hash + static_cast<uint8_t>(letter) + 1);
+      if (letter == '/') visit(hash);
+    }
+  }
+  void collect_prefixes(const std::string& name) {
+    for_each_prefix(name, [&](uint64_t prefix) { prefixes_.insert(prefix); });
   }
 
   Result<void> place(NodeProto node, int position, google::protobuf::RepeatedPtrField<NodeProto>& out) {
@@ -206,34 +239,49 @@ class Expander {
     add_passed_through(*function, node, out);
     const Inliner inliner(*function, node, fresh_prefix(node), opsets_);
     for (int i = 0; i < function->node_size(); ++i) TRY_VOID(place(inliner.copy(function->node(i)), i, out));
+    add_repeated(*function, node, out);
     return {};
   }
 
   /// A formal that is both input and output needs a node to become the output.
   static void add_passed_through(const FunctionProto& function, const NodeProto& call, google::protobuf::RepeatedPtrField<NodeProto>& out) {
     for (int i = 0; i < call.output_size(); ++i)
-      for (int k = 0; k < call.input_size(); ++k) {
-        if (function.output(i) != function.input(k) || call.output(i).empty()) continue;
-        NodeProto& identity = *out.Add();
-        identity.set_op_type("Identity");
-        identity.add_input(call.input(k));
-        identity.add_output(call.output(i));
-      }
+      for (int k = 0; k < call.input_size(); ++k)
+        if (function.output(i) == function.input(k) && !call.output(i).empty()) add_identity(call.input(k), call.output(i), out);
   }
 
-  /// A prefix that makes the names of this call's inner values unlike all others.
+  /// So do the others of several outputs that are one formal.
+  static void add_repeated(const FunctionProto& function, const NodeProto& call, google::protobuf::RepeatedPtrField<NodeProto>& out) {
+    std::unordered_map<std::string, std::string> last;
+    for (int i = 0; i < call.output_size(); ++i)
+      if (!call.output(i).empty()) last[function.output(i)] = call.output(i);
+    for (int i = 0; i < call.output_size(); ++i)
+      if (const std::string& made = last[function.output(i)]; !call.output(i).empty() && call.output(i) != made &&
+          std::find(function.input().begin(), function.input().end(), function.output(i)) == function.input().end())
+        add_identity(made, call.output(i), out);
+  }
+
+  static void add_identity(const std::string& from, const std::string& to, google::protobuf::RepeatedPtrField<NodeProto>& out) {
+    NodeProto& identity = *out.Add();
+    identity.set_op_type("Identity");
+    identity.add_input(from);
+    identity.add_output(to);
+  }
+
+  /// A prefix that makes the names of this call's inner values unlike all others; short, however deep the call is.
   std::string fresh_prefix(const NodeProto& call) {
-    const std::string base = call.name().empty() ? call.op_type() : call.name();
+    const std::string base = (call.name().empty() ? call.op_type() : call.name()).substr(0, 100);
     for (;;) {
       std::string prefix = fmt::format("{}/{}/", base, calls_++);
-      const bool taken = std::any_of(names_.begin(), names_.end(), [&](const std::string& name) { return name.starts_with(prefix); });
-      if (!taken) return prefix;
+      uint64_t hash = 0;
+      for_each_prefix(prefix, [&](uint64_t last) { hash = last; });
+      if (!prefixes_.contains(hash)) return prefix;
     }
   }
 
   const Library& library_;
   std::map<std::string, int64_t> opsets_;
-  std::unordered_set<std::string> names_;
+  std::unordered_set<uint64_t> prefixes_;
   int64_t calls_ = 0;
 };
 
@@ -242,8 +290,10 @@ class Expander {
 Result<void> expand_functions(ModelProto& model, const ImportLimits& limits) {
   TRY(Library library, Library::of(model));
   if (library.empty()) return {};
-  TRY(const int64_t size, library.expanded_size(model.graph().node(), limits, 0));
-  if (size > limits.nodes) return invalid("functions", "at most {} nodes after expansion expected, {} found", limits.nodes, size);
+  TRY(const Expansion size, library.measure(model.graph().node(), limits, 0));
+  if (size.nodes > limits.nodes) return invalid("functions", "at most {} nodes after expansion expected, {} found", limits.nodes, size.nodes);
+  const int64_t memory = te::saturating_add(limits.memory_bytes, te::saturating_mul(limits.memory_factor, static_cast<int64_t>(model.ByteSizeLong())));
+  if (size.bytes > memory) return invalid("functions", "nodes that take at most {} bytes after expansion expected, {} found", memory, size.bytes);
   return Expander(library, model).expand(*model.mutable_graph());
 }
 

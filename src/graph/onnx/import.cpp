@@ -54,7 +54,7 @@ Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<con
     return invalid("", "a file of less than 2 GiB expected (larger weights stand beside it), one of {} bytes found", bytes.size());
   TRY(CutModel cut, cut_payloads(bytes, options.limits));
   TRY(ModelProto model, parse(cut.remainder, options.limits));
-  cut.remainder = {};
+  std::string().swap(cut.remainder);
   TRY_VOID(check_versions(model));
   if (options.report) {
     *options.report = {};

@@ -1,6 +1,7 @@
 #include "graph/onnx/import_graph.h"
 
 #include <algorithm>
+#include <map>
 #include <queue>
 #include <unordered_map>
 #include <unordered_set>
@@ -309,27 +310,36 @@ class GraphBuilder {
       if (!node.attributes.emplace(attribute.name(), std::move(value)).second)
         return invalid(place, "attributes of different names expected, '{}' found twice", attribute.name());
     }
+    for (auto& [name, attribute] : node.attributes) {
+      if (auto* body = std::get_if<GraphPtr>(&attribute)) complete_captures(*body, node);
+      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
+        for (GraphPtr& each : *bodies) complete_captures(each, node);
+    }
     return {};
   }
 
-  /// Bodies of one node share its list of captures: each formal stands for the same outer value in all of them.
+  /// Bodies of one node share its list of captures: each formal stands for the same outer value in all of them. A body has
+  /// formals for those captures that were known when it was built.
   Result<GraphPtr> build_body(const GraphProto& proto, Node& node) {
     GraphBuilder builder(proto, info_, tensors_, this);
-    TRY(Graph body, builder.build());
+    auto built = builder.build();
+    if (!built.ok())
+      return std::move(built).error().within(node.name.empty() ? node.op_type : fmt::format("{} ({})", node.name, node.op_type));
+    Graph body = std::move(*built);
     std::vector<ValueId> formals(node.captures.size());
+    std::map<ValueId, size_t> position;
+    for (size_t i = 0; i < node.captures.size(); ++i) position.emplace(node.captures[i], i);
     for (size_t i = 0; i < builder.captured().size(); ++i) {
-      const auto known = std::find(node.captures.begin(), node.captures.end(), builder.captured()[i]);
-      const size_t at = known - node.captures.begin();
-      if (known == node.captures.end()) node.captures.push_back(builder.captured()[i]);
-      formals.resize(node.captures.size());
-      formals[at] = body.captures()[i];
+      const auto [known, is_new] = position.emplace(builder.captured()[i], formals.size());
+      if (is_new) {
+        node.captures.push_back(builder.captured()[i]);
+        formals.emplace_back();
+      }
+      formals[known->second] = body.captures()[i];
     }
     for (size_t i = 0; i < formals.size(); ++i)
       if (!formals[i].valid()) formals[i] = add_unused_capture(body, node.captures[i]);
     body.set_captures(std::move(formals));
-    for (auto& [name, attribute] : node.attributes)
-      if (GraphPtr* earlier = std::get_if<GraphPtr>(&attribute); earlier && (*earlier)->captures().size() < node.captures.size())
-        *earlier = with_captures(**earlier, node.captures);
     return std::make_shared<const Graph>(std::move(body));
   }
 
@@ -340,11 +350,13 @@ class GraphBuilder {
     return body.add_value(std::move(formal));
   }
 
-  GraphPtr with_captures(Graph body, const std::vector<ValueId>& outer) const {
-    std::vector<ValueId> formals = body.captures();
-    while (formals.size() < outer.size()) formals.push_back(add_unused_capture(body, outer[formals.size()]));
-    body.set_captures(std::move(formals));
-    return std::make_shared<const Graph>(std::move(body));
+  void complete_captures(GraphPtr& body, const Node& node) const {
+    if (body->captures().size() == node.captures.size()) return;
+    Graph completed = *body;
+    std::vector<ValueId> formals = completed.captures();
+    while (formals.size() < node.captures.size()) formals.push_back(add_unused_capture(completed, node.captures[formals.size()]));
+    completed.set_captures(std::move(formals));
+    body = std::make_shared<const Graph>(std::move(completed));
   }
 
   Result<void> add_outputs() {
