@@ -31,6 +31,20 @@ Result<void> infer_made(Graph& graph, NodeId id) {
   return {};
 }
 
+/// What both say of one value; nothing where they contradict each other.
+std::optional<ValueType> sharper(const ValueType& a, const ValueType& b) {
+  if (!b.is_tensor() || a.dtype != b.dtype) return std::nullopt;
+  if (!a.shape || !b.shape) return a.shape ? a : b;
+  if (a.shape->size() != b.shape->size()) return std::nullopt;
+  ValueType both = b;
+  for (size_t k = 0; k < a.shape->size(); ++k) {
+    Dim& dim = (*both.shape)[k];
+    if (dim.is_constant() && (*a.shape)[k].is_constant() && !(dim == (*a.shape)[k])) return std::nullopt;
+    if (!dim.is_constant()) dim = (*a.shape)[k];
+  }
+  return both;
+}
+
 }  // namespace
 
 bool Redirects::redirect(ValueId from, ValueId to) {
@@ -143,8 +157,10 @@ Result<void> rewrite(Graph& graph, NodeId id, std::string_view op_type, std::vec
   TRY_VOID(infer_made(graph, id));
   for (size_t i = 0; i < before.size(); ++i) {
     const ValueId output = graph.node(id).outputs[i];
-    if (output.valid() && before[i].has_shape() && graph.value(output).type != before[i])
-      return invalid(label(graph, id), "output of type {} expected, {} found", before[i].text(), graph.value(output).type.text());
+    if (!output.valid() || !before[i].is_tensor()) continue;
+    const auto type = sharper(before[i], graph.value(output).type);
+    if (!type) return invalid(label(graph, id), "output of type {} expected, {} found", before[i].text(), graph.value(output).type.text());
+    graph.edit(output).type = *type;
   }
   return {};
 }

@@ -1,0 +1,152 @@
+// Each case of tests/passes/*.txt: the passes make of the graph what the file says, and the graph after them computes what
+// the one before did, on random inputs.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "graph/hash.h"
+#include "graph/interpret.h"
+#include "graph/passes/compose_movement.h"
+#include "graph/passes/contract.h"
+#include "graph/passes/edit.h"
+#include "graph/passes/fold_affine.h"
+#include "graph/passes/fold_constants.h"
+#include "graph/passes/fold_pads.h"
+#include "graph/passes/fold_scales.h"
+#include "graph/passes/merge_casts.h"
+#include "graph/passes/merge_equal.h"
+#include "graph/passes/pipeline.h"
+#include "graph/passes/remove_dead.h"
+#include "graph/passes/remove_identities.h"
+#include "graph/passes/shrink_constants.h"
+#include "graph/passes/simplify_shapes.h"
+#include "graph/passes/spell_out.h"
+#include "graph/text.h"
+#include "passes/case_file.h"
+#include "support/files.h"
+#include "util/random.h"
+
+namespace isomer::test {
+namespace {
+
+const std::map<std::string, PassFunction> kPasses = {
+    {"compose_movement", compose_movement}, {"contract", contract},
+    {"fold_affine", fold_affine},           {"fold_constants", fold_constants},
+    {"fold_pads", fold_pads},               {"fold_scales", fold_scales},
+    {"merge_casts", merge_casts},           {"merge_equal", merge_equal},
+    {"remove_dead", remove_dead},           {"remove_identities", remove_identities},
+    {"shrink_constants", shrink_constants}, {"simplify_shapes", simplify_shapes},
+    {"spell_out", spell_out}};
+
+Result<int> run_pass(const std::string& name, Graph& graph, const OptimizeOptions& options) {
+  if (name == "optimize" || name == "canonicalize") {
+    TRY(const OptimizeReport report, name == "optimize" ? optimize(graph, options) : canonicalize(graph, options));
+    if (!report.skipped.empty()) return invalid(name, "{}", report.skipped[0]);
+    return static_cast<int>(report.steps.size());
+  }
+  std::vector<OptimizeStep> steps;
+  PassContext context(options, steps);
+  context.set_growth_left(options.max_growth);
+  return kPasses.at(name)(graph, context);
+}
+
+/// Random arrays for the inputs; each symbol is the same small number wherever it stands.
+std::vector<te::Array> random_inputs(const Graph& graph, uint64_t seed) {
+  Random random(seed);
+  std::map<std::string, int64_t> symbols;
+  std::vector<te::Array> arrays;
+  for (const ValueId id : graph.inputs()) {
+    const ValueType& type = graph.value(id).type;
+    Dims dims;
+    for (const Dim& dim : *type.shape) dims.push_back(dim.is_constant() ? dim.value() : symbols.try_emplace(dim.text(), random.between(1, 4)).first->second);
+    if (is_float(type.dtype)) {
+      std::vector<double> values(element_count(dims));
+      for (double& value : values) value = round_to(type.dtype, random.normal());
+      arrays.push_back(te::Array::reals(type.dtype, dims, values));
+    } else {
+      std::vector<int64_t> values(element_count(dims));
+      for (int64_t& value : values) value = random.between(0, type.dtype == DataType::kBool ? 1 : 2);
+      arrays.push_back(te::Array::integers(type.dtype, dims, values));
+    }
+  }
+  return arrays;
+}
+
+bool can_run(const Graph& graph) {
+  for (const NodeId id : graph.nodes())
+    if (graph.node(id).is_opaque()) return false;
+  for (const ValueId id : graph.inputs())
+    if (!graph.value(id).type.has_shape() || !is_computable(graph.value(id).type.dtype)) return false;
+  return true;
+}
+
+void expect_same_results(const Graph& before, const Graph& after) {
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const auto inputs = random_inputs(before, seed);
+    const auto expected = interpret(before, inputs, {}), found = interpret(after, inputs, {});
+    ASSERT_TRUE(expected.ok()) << expected.error().message();
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    ASSERT_EQ(expected->size(), found->size());
+    for (size_t i = 0; i < expected->size(); ++i) {
+      const te::Array &a = (*expected)[i], &b = (*found)[i];
+      ASSERT_EQ(a.dims(), b.dims());
+      ASSERT_EQ(a.dtype(), b.dtype());
+      for (int64_t k = 0; k < a.count(); ++k) {
+        const double x = a.as_double(k), y = b.as_double(k);
+        // Folded weights are rounded to float32 once more.
+        EXPECT_TRUE((std::isnan(x) && std::isnan(y)) || x == y || std::fabs(x - y) <= 2e-6 * (1 + std::fabs(x)))
+            << "output " << i << " element " << k << ": " << x << " and " << y;
+      }
+    }
+  }
+}
+
+std::string operators_of(const Graph& graph) {
+  std::map<std::string, int> counts;
+  for (const NodeId id : graph.nodes()) ++counts[graph.node(id).op_type];
+  std::string text;
+  for (const auto& [op, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", op, count);
+  return text;
+}
+
+class Passes : public testing::TestWithParam<PassCase> {};
+
+TEST_P(Passes, DoWhatTheFileSays) {
+  const PassCase& entry = GetParam();
+  const auto before = parse_graph(entry.before);
+  ASSERT_TRUE(before.ok()) << before.error().message();
+  Graph graph = *before;
+  int changes = 0;
+  for (const std::string& pass : entry.passes) {
+    const auto done = run_pass(pass, graph, entry.options);
+    ASSERT_TRUE(done.ok()) << done.error().message();
+    changes += *done;
+  }
+  if (entry.unchanged) {
+    EXPECT_EQ(changes, 0) << print_graph(graph);
+    EXPECT_EQ(structural_hash(graph), structural_hash(*before)) << print_graph(graph);
+  } else if (!entry.operators.empty()) {
+    EXPECT_EQ(operators_of(graph), entry.operators) << print_graph(graph);
+  } else {
+    const auto after = parse_graph(entry.after);
+    ASSERT_TRUE(after.ok()) << after.error().message();
+    EXPECT_EQ(structural_hash(graph), structural_hash(*after)) << "expected\n" << print_graph(*after) << "found\n" << print_graph(graph);
+  }
+  for (size_t i = 0; i < graph.outputs().size(); ++i)
+    EXPECT_EQ(graph.value(graph.outputs()[i]).name, before->value(before->outputs()[i]).name);
+  if (can_run(*before)) expect_same_results(*before, graph);
+}
+
+std::string test_name(const testing::TestParamInfo<PassCase>& info) {
+  std::string name = info.param.file.substr(0, info.param.file.size() - 4) + "_" + info.param.name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Passes, testing::ValuesIn(read_cases(source_path("tests/passes"))), test_name);
+
+}  // namespace
+}  // namespace isomer::test
