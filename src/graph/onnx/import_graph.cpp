@@ -11,6 +11,7 @@
 #include "graph/onnx/extra.pb.h"
 #include "graph/onnx/import_attribute.h"
 #include "graph/onnx/types.h"
+#include "graph/onnx/versions.h"
 
 namespace isomer {
 namespace {
@@ -26,6 +27,7 @@ std::string normal_domain(const std::string& domain) { return domain == "ai.onnx
 /// Nodes by index, each after the producers of what it reads by name; of several ready ones the first in the file.
 Result<std::vector<int>> file_order(const GraphProto& proto) {
   std::unordered_map<std::string_view, int> producer;
+  producer.reserve(proto.node_size());
   for (int i = 0; i < proto.node_size(); ++i)
     for (const std::string& output : proto.node(i).output())
       if (!output.empty() && !producer.emplace(output, i).second)
@@ -104,7 +106,9 @@ class GraphBuilder {
     graph_.name = proto_.name();
     graph_.edit_info() = info_;
     keep_extra();
+    declared_.reserve(proto_.value_info_size());
     for (const ValueInfoProto& value : proto_.value_info()) declared_.emplace(value.name(), &value);
+    values_.reserve(proto_.initializer_size() + proto_.input_size() + proto_.node_size());
     TRY_VOID(add_initializers());
     TRY_VOID(add_inputs());
     TRY(const std::vector<int> order, file_order(proto_));
@@ -236,10 +240,24 @@ class GraphBuilder {
     if (opset == info_.opsets.end() && !proto.has_opset())
       return invalid(place, "an import of domain '{}' expected, none found", domain.empty() ? "ai.onnx" : domain);
     const int64_t version = proto.has_opset() ? proto.opset() : opset->second;
-    TRY(const std::vector<NodeId> added, add_lifted(graph_, std::move(node), version));
+    TRY(const std::vector<NodeId> added, add_checked(std::move(node), version));
     if (opset != info_.opsets.end() && version != opset->second)
       for (const NodeId id : added) TRY_VOID(check_version(id, place, version, opset->second));
     return check_declared(proto);
+  }
+
+  /// What breaks its row's rules is an error, unless the rules may be newer than the row or the node may never run: the
+  /// branch of an If for other ranks than the one at hand. Then it stays as it is.
+  Result<std::vector<NodeId>> add_checked(Node node, int64_t version) {
+    const bool may_be_right = outer_ != nullptr || (node.domain.empty() && version > kNewestRowOpset);
+    if (!may_be_right) return add_lifted(graph_, std::move(node), version);
+    const Graph::Mark before = graph_.mark();
+    auto added = add_lifted(graph_, node, version);
+    if (added.ok() || added.error().kind != ErrorKind::kInvalid) return added;
+    graph_.roll_back(before);
+    node.op = nullptr;
+    node.opaque_reason = added.error().what;
+    return std::vector{graph_.add_node(std::move(node))};
   }
 
   /// A node that we can't say in the model's own version must have come in that.

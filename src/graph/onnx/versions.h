@@ -8,6 +8,9 @@
 
 namespace isomer {
 
+/// The newest version of ONNX's own operator set that the rows know all forms of.
+inline constexpr int64_t kNewestRowOpset = 22;
+
 /// An ir_version from 1 to the newest known.
 Result<void> check_ir_version(int64_t version);
 
