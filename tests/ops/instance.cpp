@@ -95,12 +95,13 @@ Graph graph_of(const Instance& instance, const DimOf& dim) {
 
 Maker::Maker(const OpDef& op, Random& random, int turn) : random(random) {
   instance.op = &op;
-  int stride = 1;
+  size_t round = turn, combinations = 1;
   for (const TypeVariable& variable : op.types) {
     const std::vector<DataType> list = computable(variable.types);
     CHECK(!list.empty()) << op.name << " " << variable.name;
-    types_[variable.name] = list[(turn / stride + turn) % list.size()];
-    stride *= static_cast<int>(list.size());
+    types_[variable.name] = list[round % list.size()];
+    combinations *= list.size();
+    round = turn + turn / combinations;
   }
   size_t required = 0;
   for (const Parameter& output : op.outputs) required += output.arity != Parameter::Arity::kOptional;

