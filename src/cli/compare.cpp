@@ -57,7 +57,7 @@ void add_compare(CLI::App& app, int& exit) {
       exit = report(result.error());
       return;
     }
-    if (options->json) fmt::print("{}\n", to_json(*result).dump());
+    if (options->json) fmt::print("{}\n", json_text(to_json(*result)));
     if (!result->passed()) {
       exit = report({ErrorKind::kMismatch, options->candidate, result->difference->text()});
       return;

@@ -90,7 +90,7 @@ void print_summary(const json& facts) {
   for (const char* side : {"inputs", "outputs"})
     for (const json& value : facts[side])
       line(side, fmt::format("{} {}{}", value["name"].get<std::string>(), value["dtype"].get<std::string>(),
-                             value["shape"].is_null() ? "[?]" : value["shape"].dump()));
+                             value["shape"].is_null() ? "[?]" : json_text(value["shape"])));
   line("weights", fmt::format("{:.3f} MB", facts["weights_mb"].get<double>()));
   line("nodes", facts["nodes"].dump());
   std::vector<std::pair<int64_t, std::string>> ops;
@@ -117,11 +117,11 @@ Result<void> inspect(const InspectOptions& options) {
   } else if (options.capability) {
     const json rows = capability(graph);
     if (options.json)
-      fmt::print("{}\n", json{{"capability", rows}}.dump());
+      fmt::print("{}\n", json_text({{"capability", rows}}));
     else
       print_capability(rows);
   } else if (options.json) {
-    fmt::print("{}\n", summary(model).dump(-1, ' ', false, json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(summary(model)));
   } else {
     print_summary(summary(model));
   }

@@ -106,7 +106,7 @@ Result<Outcome> optimize(const Options& options) {
   passes.fp = float_mode(options.fp);
   passes.threads = options.thread_count();
   if (options.verbosity > 0) passes.log = [&](std::string_view line) { note(options, "{}", printable(line)); };
-  TRY(outcome.passes, canonicalize(graph, passes));
+  TRY(outcome.passes, isomer::optimize(graph, passes));
   outcome.seconds["passes"] = watch.lap();
   TRY(const StagingFolder staging, StagingFolder::beside(options.output));
   const fs::path staged = staging.path() / fs::path(options.output).filename();
@@ -184,7 +184,7 @@ void print_table(const json& report) {
 Result<void> write_report(const Options& options, const json& report) {
   if (options.report.empty()) return {};
   TRY(OutputFile file, OutputFile::create(options.report));
-  TRY_VOID(file.write(report.dump(2, ' ', false, json::error_handler_t::replace) + "\n"));
+  TRY_VOID(file.write(json_text(report, 2) + "\n"));
   return file.commit();
 }
 
@@ -194,7 +194,7 @@ Result<void> run(const Options& options) {
   TRY_VOID(write_report(options, report));
   for (const std::string& skipped : outcome.passes.skipped) note(options, "isomer: skipped {}", printable(skipped));
   if (options.json)
-    fmt::print("{}\n", report.dump(-1, ' ', false, json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(report));
   else if (!options.quiet)
     print_table(report);
   return {};

@@ -1,6 +1,8 @@
 #include "cli/options.h"
 
+#include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "util/threads.h"
 
@@ -13,6 +15,26 @@ std::optional<int64_t> parse_int(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value) : std::nullopt;
+}
+
+/// Bytes of the code point of UTF-8 that the text starts with, if a terminal only shows it; 0 for broken ones, control
+/// characters (also those above ASCII), line separators and marks that change the direction of writing.
+size_t shown_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint32_t>(static_cast<unsigned char>(text[i])) : 0; };
+  const uint32_t first = byte(0);
+  const size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (length == 1) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  if (first < 0xc0 || first >= 0xf8) return 0;
+  uint32_t point = first & (0xffu >> (length + 1));
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+    point = point << 6 | (byte(i) & 0x3f);
+  }
+  const auto within = [&](uint32_t low, uint32_t high) { return low <= point && point <= high; };
+  const bool broken = point < kLeast[length] || within(0xd800, 0xdfff) || point > 0x10ffff;
+  const bool control = within(0x80, 0x9f) || within(0x200e, 0x200f) || within(0x2028, 0x202e) || within(0x2066, 0x2069);
+  return broken || control ? 0 : length;
 }
 
 Error usage(std::string_view flag, std::string_view expected, std::string_view found) {
@@ -49,15 +71,19 @@ int exit_code(ErrorKind kind) {
 
 std::string printable(std::string_view text) {
   std::string result;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      result += fmt::format("\\x{:02x}", byte);
-    else
-      result += c;
-    if (result.size() >= kMaxShown) return result.substr(0, kMaxShown - 3) + "...";
+  while (!text.empty()) {
+    const size_t length = shown_length(text);
+    const std::string piece =
+        length > 0 ? std::string(text.substr(0, length)) : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+    if (result.size() + piece.size() > kMaxShown - 3) return result + "...";
+    result += piece;
+    text.remove_prefix(std::max<size_t>(length, 1));
   }
   return result;
+}
+
+std::string json_text(const nlohmann::json& value, int indent) {
+  return value.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 int report(const Error& error) {

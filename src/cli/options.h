@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,7 +51,11 @@ void note(const CommonOptions& options, fmt::format_string<Args...> format, Args
   if (!options.quiet) fmt::print(stderr, "{}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Model-supplied text for a terminal: control characters escaped, cut at 200 characters.
+/// Model-supplied text for a terminal: control characters, marks that change the direction of writing and broken UTF-8
+/// escaped, cut at 200 bytes.
 std::string printable(std::string_view text);
+
+/// JSON in ASCII, whatever bytes its strings hold; on one line unless indented.
+std::string json_text(const nlohmann::json& value, int indent = -1);
 
 }  // namespace isomer::cli

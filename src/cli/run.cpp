@@ -80,7 +80,7 @@ Result<void> run(const RunOptions& options) {
   }
   if (!options.save_outputs.empty()) TRY_VOID(save(options.save_outputs, tensors));
   if (options.json) {
-    fmt::print("{}\n", json{{"outputs", report}}.dump());
+    fmt::print("{}\n", json_text({{"outputs", report}}));
     return {};
   }
   for (const json& output : report)

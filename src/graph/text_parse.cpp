@@ -430,6 +430,7 @@ class Parser {
       if (declared) graph.edit(ids.back()).declared = declared;
     }
     graph.set_outputs(std::move(ids));
+    if (depth > 0) TRY_VOID(infer(graph));
     return graph;
   }
 
@@ -521,6 +522,7 @@ class Parser {
     if (outputs.size() == 1 && outputs[0].valid() && starts_payload()) {
       Value& value = graph.edit(outputs[0]);
       TRY(value.constant, payload(value.type));
+      value.content = content_of(*value.constant);
       return {};
     }
     return node(graph, names, std::move(outputs), depth);

@@ -127,7 +127,7 @@ Result<ModelOutcome> run_model(const std::string& name, int threads) {
   OptimizeOptions options;
   options.threads = threads;
   TRY_VOID([&]() -> Result<void> {
-    const auto report = canonicalize(optimized, options);
+    const auto report = isomer::optimize(optimized, options);
     return report.ok() ? Result<void>() : Result<void>(report.error());
   }());
   TRY_VOID(export_model(optimized, optimized_path));

@@ -69,6 +69,8 @@ std::vector<PassCase> read_cases_of(const std::filesystem::path& path) {
 
 }  // namespace
 
+void PrintTo(const PassCase& entry, std::ostream* out) { *out << entry.file << ": " << entry.name; }
+
 std::vector<PassCase> read_cases(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder))

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <filesystem>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct PassCase {
   std::string before, after, operators;
   bool unchanged = false;
 };
+
+/// For gtest's messages.
+void PrintTo(const PassCase& entry, std::ostream* out);
 
 /// Every case of every .txt file in the folder; throws std::runtime_error where one is malformed.
 std::vector<PassCase> read_cases(const std::filesystem::path& folder);

@@ -44,6 +44,10 @@ bool drain(int fd, std::string& text) {
   return count > 0;
 }
 
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
 /// A file descriptor, at its start, from which `content` can be read.
 int memory_file(const std::string& content) {
   const int file = memfd_create("input", MFD_CLOEXEC);
@@ -101,6 +105,7 @@ Outcome run_program(const std::vector<std::string>& argv, const RunOptions& opti
   CHECK(waited == child);
   outcome.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   outcome.seconds = elapsed();
+  outcome.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
   outcome.peak_kb = usage.ru_maxrss;
   return outcome;
 }

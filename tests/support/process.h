@@ -12,6 +12,7 @@ struct Outcome {
   std::string out;    ///< standard output
   std::string err;    ///< standard error
   double seconds = 0;
+  double cpu_seconds = 0;  ///< its own, whatever else the machine does
   long peak_kb = 0;  ///< largest resident set
 };
 

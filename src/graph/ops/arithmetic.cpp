@@ -51,16 +51,6 @@ Compute fold(BinaryOp op, bool mean = false) {
   };
 }
 
-/// Up to opset 7 operands of variadic operators have one shape.
-Version without_broadcast(int since) {
-  return {since, since == 1 ? Reform(drop_consumed_inputs) : nullptr, [](NodeForm& form) -> Result<void> {
-            for (int i = 1; i < form.input_count(); ++i)
-              if (!form.has_rank(0) || !form.has_rank(i) || form.type(0).shape != form.type(i).shape)
-                return form.unsupported("operands of one shape expected where the opset does not broadcast");
-            return {};
-          }};
-}
-
 /// x0 + x1 + … as additions from the left; the last one makes output 0 unless more follows.
 Result<ValueId> emit_sum_but_last(NodeForm& form, int count) {
   ValueId sum = form.input(0);
@@ -85,6 +75,28 @@ Result<void> expand_mean(NodeForm& form) {
   return form.emit_as(0, "Div", {sum, form.scalar(form.type(0).dtype, count, "count")});
 }
 
+/// Min or Max of an operand and a constant scalar as the Clip that it is.
+Result<void> bound_by_clip(NodeForm& form) {
+  const bool is_min = form.node().op_type == "Min";
+  for (const int i : {1, 0}) {
+    const Tensor* bound = form.constant(i);
+    if (form.input_count() != 2 || !bound || !bound->dims().empty()) continue;
+    std::vector<ValueId> inputs = {form.input(1 - i), form.input(i)};
+    if (is_min) inputs.insert(inputs.begin() + 1, ValueId{});
+    return form.emit_as(0, "Clip", std::move(inputs));
+  }
+  return form.unsupported("operands of one shape expected where the opset does not broadcast");
+}
+
+/// Up to opset 7 operands of variadic operators have one shape; others are written in another way.
+Version without_broadcast(int since, Reform otherwise) {
+  return {since, since == 1 ? Reform(drop_consumed_inputs) : nullptr, [otherwise](NodeForm& form) -> Result<void> {
+            for (int i = 1; i < form.input_count(); ++i)
+              if (!form.has_rank(0) || !form.has_rank(i) || form.type(0).shape != form.type(i).shape) return otherwise(form);
+            return {};
+          }};
+}
+
 /// More addends than these are taken for several sums.
 constexpr size_t kMaxAddends = 32;
 
@@ -102,7 +114,7 @@ std::vector<ValueId> addends(const Graph& graph, const Node& sum) {
   while (reversed.size() + 1 < kMaxAddends) {
     reversed.push_back(add->inputs[1]);
     const Node* next = pattern.producer(add->inputs[0], "Add");
-    if (!next || !same_shape(*next) || !pattern.used_once(add->inputs[0])) break;
+    if (!next || !same_shape(*next)) break;
     add = next;
   }
   reversed.push_back(add->inputs[0]);
@@ -180,7 +192,7 @@ std::vector<OpDef> arithmetic() {
 
       {.name = "Min", .since = 13, .inputs = {"data_0*"}, .outputs = {"min"},
        .types = {{"T", kNumeric}},
-       .versions = {{12}, {8}, without_broadcast(6), without_broadcast(1)},
+       .versions = {{12}, {8}, without_broadcast(6, bound_by_clip), without_broadcast(1, bound_by_clip)},
        .infer = broadcast_shapes,
        .compute = fold(BinaryOp::kMin),
        .axioms = {{"Min(a,b) = Min(b,a)", "equal", FloatClass::kSignOfZero},
@@ -189,7 +201,7 @@ std::vector<OpDef> arithmetic() {
 
       {.name = "Max", .since = 13, .inputs = {"data_0*"}, .outputs = {"max"},
        .types = {{"T", kNumeric}},
-       .versions = {{12}, {8}, without_broadcast(6), without_broadcast(1)},
+       .versions = {{12}, {8}, without_broadcast(6, bound_by_clip), without_broadcast(1, bound_by_clip)},
        .infer = broadcast_shapes,
        .compute = fold(BinaryOp::kMax),
        .axioms = {{"Max(a,b) = Max(b,a)", "equal", FloatClass::kSignOfZero},
@@ -199,7 +211,7 @@ std::vector<OpDef> arithmetic() {
 
       {.name = "Sum", .since = 13, .inputs = {"data_0*"}, .outputs = {"sum"},
        .types = {{"T", kFloats}},
-       .versions = {{8}, without_broadcast(6), without_broadcast(1)},
+       .versions = {{8}, without_broadcast(6, expand_sum), without_broadcast(1, expand_sum)},
        .infer = broadcast_shapes,
        .compute = fold(BinaryOp::kAdd),
        .expand = expand_sum,
@@ -207,7 +219,7 @@ std::vector<OpDef> arithmetic() {
 
       {.name = "Mean", .since = 13, .inputs = {"data_0*"}, .outputs = {"mean"},
        .types = {{"T", kFloats}},
-       .versions = {{8}, without_broadcast(6), without_broadcast(1)},
+       .versions = {{8}, without_broadcast(6, expand_mean), without_broadcast(1, expand_mean)},
        .infer = broadcast_shapes,
        .compute = fold(BinaryOp::kAdd, true),
        .expand = expand_mean,

@@ -1,4 +1,4 @@
-// Concat Split Slice Pad Tile Expand: parts of tensors put together, cut out, repeated.
+// Concat Split Slice Pad CenterCropPad Tile Expand: parts of tensors put together, cut out, repeated.
 #include "graph/infer.h"
 #include "graph/ops/common.h"
 #include "graph/ops/indexing.h"
@@ -427,6 +427,51 @@ Result<void> refuse_wrap(NodeForm& form) {
   return {};
 }
 
+// CenterCropPad
+
+/// The sizes that axes come to; nothing where unknown, and no entry for those that stay.
+Result<std::vector<std::pair<int, std::optional<Dim>>>> centered_sizes(const OpContext& context) {
+  std::vector<int64_t> given(context.rank(0));
+  for (size_t k = 0; k < given.size(); ++k) given[k] = static_cast<int64_t>(k);
+  if (context.has_attribute("axes")) given = context.get_ints("axes");
+  TRY(const std::vector<int> axes, context.normalize_axes(given, context.rank(0)));
+  TRY(const auto sizes, vector_content(context, 1));
+  if (sizes && sizes->size() != axes.size()) return context.invalid("a shape of {} elements expected, {} found", axes.size(), sizes->size());
+  std::vector<std::pair<int, std::optional<Dim>>> result;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const std::optional<Dim> size = sizes ? (*sizes)[k] : std::nullopt;
+    if (size && size->is_constant() && size->value() < 0) return context.invalid("sizes of at least 0 in shape expected, {} found", size->text());
+    result.emplace_back(axes[k], size);
+  }
+  return result;
+}
+
+Result<std::vector<ValueType>> center_infer(const OpContext& context) {
+  TRY(const auto sizes, centered_sizes(context));
+  Shape shape = context.shape(0);
+  for (const auto& [axis, size] : sizes) shape[axis] = size.value_or(context.fresh(0, axis));
+  return one(context.dtype(0), std::move(shape));
+}
+
+Result<te::Program> center_compute(const OpContext& context) {
+  TRY(const auto sizes, centered_sizes(context));
+  Shape shape = context.shape(0);
+  std::vector<te::Expr> index = te::axes(context.rank(0));
+  te::Expr inside = te::truth(true);
+  for (const auto& [axis, size] : sizes) {
+    if (!size) return context.unsupported("a known shape expected");
+    const Dim& from = context.dim(0, axis);
+    shape[axis] = *size;
+    const Dim cut = floor_div(max(from - *size, 0), 2), added = floor_div(max(*size - from, 0), 2);
+    const te::Expr place = te::axis(axis) - added.expr();
+    inside = inside && te::index(0) <= place && place < min(from, *size).expr();
+    index[axis] = place + cut.expr();
+  }
+  inside = simplified(inside, shape);
+  for (te::Expr& expr : index) expr = simplified(expr, shape);
+  return single_map(std::move(shape), te::select(inside, context.load(0, std::move(index)), te::literal(0, context.dtype(0))));
+}
+
 // Tile
 
 Result<std::optional<Shape>> tile_shape(const OpContext& context) {
@@ -551,6 +596,11 @@ std::vector<OpDef> joining() {
                     }()},
        .infer = pad_infer,
        .compute = pad_compute},
+      {.name = "CenterCropPad", .since = 18, .inputs = {"input_data", "shape:Tind"}, .outputs = {"output_data"},
+       .types = {{"T", kComputable}, {"Tind", kIndices}},
+       .attributes = {optional("axes", AttributeKind::kInts)},
+       .infer = center_infer,
+       .compute = center_compute},
       {.name = "Tile", .since = 13, .inputs = {"input", "repeats:T1"}, .outputs = {"output"},
        .types = {{"T", kComputable}, {"T1", DataType::kInt64}},
        .versions = {{6}, {1, tile_repeats, refuse_repeats}},

@@ -166,14 +166,7 @@ Result<void> rewrite(Graph& graph, NodeId id, std::string_view op_type, std::vec
 }
 
 ValueId emit_constant(Graph& graph, Tensor tensor, std::string_view hint) {
-  const ValueId id = graph.add_constant(std::move(tensor), graph.fresh_name(hint));
-  const Tensor& added = *graph.value(id).constant;
-  if ((is_int(added.dtype()) || added.dtype() == DataType::kBool) && added.count() <= 1024) {
-    Content content;
-    for (const int64_t element : added.integers()) content.emplace_back(Dim(element));
-    graph.edit(id).content = std::move(content);
-  }
-  return id;
+  return graph.add_constant(std::move(tensor), graph.fresh_name(hint));
 }
 
 ValueId emit_ints(Graph& graph, std::vector<int64_t> values, std::string_view hint) {
@@ -253,6 +246,35 @@ Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& b
     changes += here;
   }
   return changes;
+}
+
+Result<void> infer_all(Graph& graph) {
+  TRY_VOID(infer(graph));
+  for (const NodeId id : graph.nodes()) {
+    Attributes attributes = graph.node(id).attributes;
+    bool has_body = false;
+    const auto refresh = [&](GraphPtr& body) -> Result<void> {
+      has_body = true;
+      Graph copy = *body;
+      const std::vector<ValueId>& captures = graph.node(id).captures;
+      for (size_t i = 0; i < captures.size() && i < copy.captures().size(); ++i) {
+        const Value& captured = graph.value(captures[i]);
+        Value& formal = copy.edit(copy.captures()[i]);
+        formal.type = captured.type;
+        formal.content = captured.content;
+      }
+      TRY_VOID(infer_all(copy));
+      body = std::make_shared<const Graph>(std::move(copy));
+      return {};
+    };
+    for (auto& [name, attribute] : attributes) {
+      if (auto* body = std::get_if<GraphPtr>(&attribute)) TRY_VOID(refresh(*body));
+      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
+        for (GraphPtr& body : *bodies) TRY_VOID(refresh(body));
+    }
+    if (has_body) graph.edit(id).attributes = std::move(attributes);
+  }
+  return {};
 }
 
 namespace {

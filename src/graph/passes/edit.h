@@ -75,6 +75,9 @@ std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shap
 /// the body. The sum of the changes.
 Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& body, NodeId node)>& edit);
 
+/// Infers the graph anew, and then its bodies with what is known of their captures.
+Result<void> infer_all(Graph& graph);
+
 /// Nodes, and those of bodies.
 int count_nodes(const Graph& graph);
 /// Bytes of all constants and tensor attributes, bodies included, equal ones once.

@@ -71,6 +71,7 @@ class AffineFolder {
     Redirects redirects(graph_);
     redirects.redirect(graph_.node(id).outputs[0], affine.source);
     redirects.apply();
+    graph_.remove_node(id);
   }
 
   Result<bool> fold_into_producer(NodeId id, const Affine& affine) {

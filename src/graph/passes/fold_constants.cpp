@@ -26,10 +26,7 @@ void become_constant(Graph& graph, ValueId id, Tensor tensor) {
   const NodeId producer = graph.value(id).producer;
   graph.set_output(producer, graph.value(id).output_index, {});
   Value& value = graph.edit(id);
-  if ((is_int(tensor.dtype()) || tensor.dtype() == DataType::kBool) && tensor.count() <= 1024 && !value.content) {
-    value.content.emplace();
-    for (const int64_t element : tensor.integers()) value.content->emplace_back(Dim(element));
-  }
+  value.content = content_of(tensor);
   value.type = ValueType::tensor(tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()));
   value.constant = std::move(tensor);
 }

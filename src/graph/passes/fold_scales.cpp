@@ -254,6 +254,7 @@ Result<int> fold_scales(Graph& graph, PassContext& context) {
     Redirects redirects(graph);
     redirects.redirect(result, source);
     redirects.apply();
+    graph.remove_node(id);
     uses.reset();
     context.step("fold factor into constants", where, kClass);
     ++changes;

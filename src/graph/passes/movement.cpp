@@ -195,7 +195,15 @@ std::optional<Spelling> spell_slice(const std::vector<Expr>& index, const Shape&
 
 }  // namespace
 
-te::Expr simplified(const te::Expr& expr, const Shape& extents) { return te::simplify_index(expr, ranges_of(extents)); }
+te::Expr simplified(const te::Expr& expr, const Shape& extents) {
+  // An axis of extent 1 has one position.
+  const te::Expr bound = te::transform(expr, [&](const Expr& node) {
+    const te::Var* var = te::as<te::Var>(node);
+    const bool single = var && var->kind == te::VarKind::kSpatial && static_cast<size_t>(var->index) < extents.size() && is_unit(extents[var->index]);
+    return single ? te::index(0) : Expr();
+  });
+  return te::simplify_index(bound, ranges_of(extents));
+}
 
 std::optional<Pointwise> pointwise_of(const Graph& graph, NodeId id, int output) {
   const Node& node = graph.node(id);

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "graph/algorithms.h"
-#include "graph/infer.h"
 #include "graph/passes/compose_movement.h"
 #include "graph/passes/contract.h"
 #include "graph/passes/edit.h"
@@ -113,7 +112,7 @@ class Pipeline {
         return {};
       }
       // What folding made constant may fix shapes and contents further on.
-      TRY_VOID(infer(graph_));
+      TRY_VOID(infer_all(graph_));
     }
     report_.stop_reason = fmt::format("{} rounds", options_.max_rounds);
     return {};
@@ -130,7 +129,7 @@ class Pipeline {
   /// Composites are found before arithmetic is folded, which would take them apart.
   Result<void> simplify() {
     if (options_.level == 0) return {};
-    TRY_VOID(infer(graph_));
+    TRY_VOID(infer_all(graph_));
     TRY_VOID(to_fixpoint({kSimplify}));
     if (options_.level == 1) return {};
     TRY_VOID(once(kContract));

@@ -74,15 +74,17 @@ void Parser::advance() {
   } else if (first == '"') {
     kind_ = Kind::kString;
     for (++position_; position_ < text_.size() && text_[position_] != '"'; ++position_) {
-      if (text_[position_] != '\\') {
-        token_ += text_[position_];
-      } else if (next_is('x') && position_ + 3 < text_.size() && hex_value(text_[position_ + 2]) >= 0 &&
-                 hex_value(text_[position_ + 3]) >= 0) {
-        token_ += static_cast<char>(hex_value(text_[position_ + 2]) * 16 + hex_value(text_[position_ + 3]));
-        position_ += 3;
-      } else if (++position_ < text_.size()) {
-        token_ += text_[position_];
+      if (text_[position_] == '\\') {
+        const bool is_hex = next_is('x') && position_ + 3 < text_.size() && hex_value(text_[position_ + 2]) >= 0 &&
+                            hex_value(text_[position_ + 3]) >= 0;
+        if (is_hex) {
+          token_ += static_cast<char>(hex_value(text_[position_ + 2]) * 16 + hex_value(text_[position_ + 3]));
+          position_ += 3;
+          continue;
+        }
+        if (++position_ == text_.size()) break;
       }
+      token_ += text_[position_];
     }
     if (position_ < text_.size()) ++position_;
   } else {

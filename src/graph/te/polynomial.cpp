@@ -219,8 +219,10 @@ Division divide(const Polynomial& a, const Polynomial& b) {
   const Term& lead = b.terms[0];
   for (int step = 0; step < kMaxDivisionSteps; ++step) {
     std::optional<Term> multiple;
-    for (const Term& term : result.remainder.terms)
-      if ((multiple = quotient(term, lead))) break;
+    for (const Term& term : result.remainder.terms) {
+      multiple = quotient(term, lead);
+      if (multiple) break;
+    }
     if (!multiple) break;
     const Polynomial part = single(*multiple);
     result.quotient = result.quotient + part;

@@ -130,6 +130,7 @@ int ScalarCode::emit_unary(const Unary& e, DataType dtype) {
   const int a = emit(e.operand);
   const DataType from = e.operand.dtype();
   if (!is_float(from)) {
+    if (e.op == UnaryOp::kAbs && !is_signed_int(from)) return a;
     const int reg = emit({.kind = Kind::kIntegerUnary, .unary = e.op, .dtype = from, .flag = from == DataType::kBool, .a = a});
     return e.op == UnaryOp::kIsNan ? reg : wrapped(reg, from);
   }

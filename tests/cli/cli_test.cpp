@@ -1,0 +1,225 @@
+// The contract of the command line (CLI.md): exit codes, one-line errors, JSON, inputs and outputs of runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "graph/onnx/export.h"
+#include "graph/onnx/tensor_file.h"
+#include "graph/text.h"
+#include "support/files.h"
+#include "support/process.h"
+
+namespace isomer::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+/// y = relu(x + c) twice over, with an Identity to remove and a constant to fold.
+constexpr std::string_view kSmall = R"(opset 17
+graph small(x: float32[batch,3]) -> (y: float32[batch,3]) {
+  c: float32[3] = {1, -2, 0.5}
+  a = Identity(x)
+  b = Add(a, c)
+  y = Relu(b)
+}
+)";
+
+/// Gathers rows: integer inputs must stay below the number of rows.
+constexpr std::string_view kLookup = R"(opset 17
+graph lookup(i: int64[50]) -> (y: float32[50,2]) {
+  table: float32[3,2] = {1, 2, 3, 4, 5, 6}
+  y = Gather(table, i)
+}
+)";
+
+class CommandLine : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  std::string model(std::string_view text, const std::string& name) const {
+    auto graph = parse_graph(text);
+    EXPECT_TRUE(graph.ok()) << graph.error().message();
+    graph->edit_info().ir_version = 8;
+    const auto written = export_model(*graph, path(name));
+    EXPECT_TRUE(written.ok()) << written.error().message();
+    return path(name);
+  }
+
+  static Outcome isomer(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), tool_path("isomer").string());
+    return run_program(arguments);
+  }
+
+  /// One line on standard error that begins as all errors do.
+  static void expect_error(const Outcome& outcome, int exit_code, const std::string& part) {
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.err, testing::StartsWith("isomer: "));
+    EXPECT_THAT(outcome.err, HasSubstr(part));
+    EXPECT_EQ(outcome.out, "");
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(CommandLine, UsageErrorsExitWithTwo) {
+  expect_error(isomer({}), 2, "subcommand");
+  expect_error(isomer({"frobnicate"}), 2, "--help");
+  expect_error(isomer({"optimize", "a.onnx"}), 2, "--output");
+  expect_error(isomer({"run", "a.onnx", "--fill", "sideways"}), 2, "sideways");
+  expect_error(isomer({"optimize", "a.onnx", "-o", "b.onnx", "--level", "9"}), 2, "level");
+}
+
+TEST_F(CommandLine, MissingAndBrokenFilesExitWithThree) {
+  expect_error(isomer({"inspect", path("none.onnx")}), 3, "none.onnx");
+  write_file(path("broken.onnx"), "not a model");
+  expect_error(isomer({"inspect", path("broken.onnx")}), 3, "broken.onnx");
+  expect_error(isomer({"inspect", folder_.path().string()}), 3, "folder");
+}
+
+TEST_F(CommandLine, UnboundDimsAreNamedWithTheFlag) {
+  const std::string file = model(kSmall, "small.onnx");
+  const Outcome outcome = isomer({"run", file, "--interpret", "-q"});
+  expect_error(outcome, 3, "batch");
+  EXPECT_THAT(outcome.err, HasSubstr("--dim"));
+  expect_error(isomer({"run", file, "--interpret", "-q", "--dim", "height=2"}), 2, "batch");
+}
+
+TEST_F(CommandLine, ShapesAreAcceptedInEverySpelling) {
+  const std::string file = model(kSmall, "small.onnx");
+  for (const char* shape : {"x:[2,3]", "x:2x3", "x:2,3", "2x3"}) {
+    const Outcome outcome = isomer({"run", file, "--interpret", "-q", "--json", "--input-shapes", shape});
+    ASSERT_EQ(outcome.exit_code, 0) << shape << outcome.err;
+    EXPECT_EQ(json::parse(outcome.out)["outputs"][0]["shape"], json({2, 3})) << shape;
+  }
+  expect_error(isomer({"run", file, "--interpret", "-q", "--input-shapes", "x:[2,4]"}), 3, "x");
+  expect_error(isomer({"run", file, "--interpret", "-q", "--input-shapes", "z:[2,4]"}), 2, "z");
+}
+
+TEST_F(CommandLine, RunReportsItsOutputs) {
+  const std::string file = model(kSmall, "small.onnx");
+  const Outcome outcome = isomer({"run", file, "--interpret", "--json", "--dim", "batch=1", "--fill", "zeros"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json output = json::parse(outcome.out)["outputs"][0];
+  EXPECT_EQ(output["name"], "y");
+  EXPECT_EQ(output["dtype"], "float32");
+  EXPECT_EQ(output["shape"], json({1, 3}));
+  EXPECT_EQ(output["min"], 0);
+  EXPECT_EQ(output["max"], 1);
+  EXPECT_EQ(output["mean"], 0.5);
+  EXPECT_EQ(output["finite"], true);
+}
+
+TEST_F(CommandLine, TheSeedDecidesTheInputs) {
+  const std::string file = model(kSmall, "small.onnx");
+  const auto run = [&](const std::string& seed) {
+    return isomer({"run", file, "--interpret", "-q", "--json", "--dim", "batch=4", "--seed", seed}).out;
+  };
+  EXPECT_EQ(run("1"), run("1"));
+  EXPECT_NE(run("1"), run("2"));
+}
+
+TEST_F(CommandLine, IntegerInputsStayBelowWhatTheyIndex) {
+  const Outcome outcome = isomer({"run", model(kLookup, "lookup.onnx"), "--interpret", "-q", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_LE(json::parse(outcome.out)["outputs"][0]["max"], 6);
+}
+
+TEST_F(CommandLine, InputsLoadAndOutputsSaveInEveryFormat) {
+  const std::string file = model(kSmall, "small.onnx");
+  const std::vector<double> values = {0, 1, 2, 3, 4, 5};
+  const Tensor x = Tensor::from_doubles(DataType::kFloat32, {2, 3}, values);
+  std::filesystem::create_directory(path("set"));
+  ASSERT_TRUE(write_tensor_file(path("set/input_0.pb"), "x", x).ok());
+  for (const std::string& inputs : {path("set"), path("set/input_0.pb"), "x:" + path("set/input_0.pb")}) {
+    const Outcome outcome = isomer({"run", file, "--interpret", "-q", "--load-inputs", inputs, "--save-outputs", path("out")});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto y = read_tensor_file(path("out/output_0.pb"));
+    ASSERT_TRUE(y.ok()) << y.error().message();
+    EXPECT_EQ(y->dims(), (Dims{2, 3}));
+    EXPECT_EQ(y->real(0), 1);
+    EXPECT_EQ(y->real(1), 0);
+    EXPECT_EQ(y->real(5), 5.5);
+  }
+  // An .npz of outputs named like the input feeds the next run.
+  const std::string echo = model("opset 17\ngraph echo(x: float32[2,3]) -> (x2: float32[2,3]) { x2 = Neg(x) }\n", "echo.onnx");
+  ASSERT_EQ(isomer({"run", echo, "--interpret", "-q", "--load-inputs", path("set"), "--save-outputs", path("out.npz")}).exit_code, 0);
+  const std::string back = model("opset 17\ngraph back(x2: float32[2,3]) -> (y: float32[2,3]) { y = Neg(x2) }\n", "back.onnx");
+  const Outcome outcome = isomer({"run", back, "--interpret", "-q", "--json", "--load-inputs", path("out.npz")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["outputs"][0]["max"], 5);
+  expect_error(isomer({"run", echo, "--interpret", "-q", "--load-inputs", "q:" + path("set/input_0.pb")}), 2, "q");
+}
+
+TEST_F(CommandLine, OptimizeWritesAModelAReportAndATable) {
+  const std::string file = model(kSmall, "small.onnx");
+  const Outcome outcome = isomer({"optimize", file, "-o", path("out.onnx"), "--report", path("report.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Identity"));
+  const json report = json::parse(read_file(path("report.json")));
+  EXPECT_EQ(report["nodes_before"], 3);
+  EXPECT_EQ(report["nodes_after"], 2);
+  EXPECT_EQ(report["ops_before"]["Identity"], 1);
+  EXPECT_EQ(report["check"]["passed"], true);
+  for (const char* key : {"model", "ops_after", "weights_mb_before", "weights_mb_after", "cost_before_us", "cost_after_us", "steps", "seconds",
+                          "stop_reason", "seed", "version"})
+    EXPECT_TRUE(report.contains(key)) << key;
+  EXPECT_EQ(isomer({"compare", file, path("out.onnx"), "--dim", "batch=3"}).exit_code, 0);
+}
+
+TEST_F(CommandLine, JsonIsAllThatStandardOutputHolds) {
+  const std::string file = model(kSmall, "small.onnx");
+  EXPECT_EQ(json::parse(isomer({"optimize", file, "-o", path("out.onnx"), "--json"}).out)["nodes_after"], 2);
+  EXPECT_EQ(json::parse(isomer({"inspect", file, "--json"}).out)["nodes"], 3);
+  EXPECT_TRUE(json::parse(isomer({"inspect", file, "--json", "--capability"}).out)["capability"].is_array());
+  EXPECT_EQ(json::parse(isomer({"compare", file, file, "--json", "--dim", "batch=3"}).out)["passed"], true);
+  EXPECT_GE(json::parse(isomer({"env", "--json"}).out)["threads"], 1);
+}
+
+TEST_F(CommandLine, CompareExitsWithOneOnADifference) {
+  const std::string file = model(kSmall, "small.onnx");
+  std::string other(kSmall);
+  other.replace(other.find("0.5"), 3, "0.6");
+  const Outcome outcome = isomer({"compare", file, model(other, "other.onnx"), "--dim", "batch=2"});
+  expect_error(outcome, 1, "y[");
+  EXPECT_THAT(outcome.err, HasSubstr("expected"));
+  expect_error(isomer({"compare", file, model(kLookup, "lookup.onnx"), "--dim", "batch=2"}), 2, "batch");
+}
+
+TEST_F(CommandLine, AFailedRunTouchesNoFile) {
+  write_file(path("out.onnx"), "precious");
+  write_file(path("broken.onnx"), "not a model");
+  EXPECT_EQ(isomer({"optimize", path("broken.onnx"), "-o", path("out.onnx")}).exit_code, 3);
+  EXPECT_EQ(read_file(path("out.onnx")), "precious");
+  const std::string file = model(kSmall, "small.onnx");
+  EXPECT_EQ(isomer({"optimize", file, "-o", path("nowhere/out.onnx")}).exit_code, 3);
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_.path())) ++files;
+  EXPECT_EQ(files, 3) << "something was left behind";
+}
+
+TEST_F(CommandLine, ModelsCanBeOptimizedInPlace) {
+  const std::string file = model(kSmall, "small.onnx");
+  ASSERT_EQ(isomer({"optimize", file, "-o", file, "-q"}).exit_code, 0);
+  EXPECT_EQ(json::parse(isomer({"inspect", file, "--json"}).out)["nodes"], 2);
+}
+
+TEST_F(CommandLine, TextFromModelsIsEscaped) {
+  const std::string file = model("opset 17\ngraph g(\"x\\x1b[31m%n\": float32[2]) -> (y: float32[2]) { y = Neg(\"x\\x1b[31m%n\") }\n", "escape.onnx");
+  const Outcome outcome = isomer({"inspect", file});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
+  EXPECT_THAT(outcome.out, HasSubstr("\\x1b[31m%n"));
+}
+
+TEST_F(CommandLine, InspectShowsGraphsAsTextAndDot) {
+  const std::string file = model(kSmall, "small.onnx");
+  EXPECT_THAT(isomer({"inspect", file, "--text"}).out, HasSubstr("Relu"));
+  EXPECT_THAT(isomer({"inspect", file, "--dot"}).out, HasSubstr("digraph"));
+  EXPECT_THAT(isomer({"inspect", file, "--capability"}).out, HasSubstr("interpreted"));
+}
+
+}  // namespace
+}  // namespace isomer::test

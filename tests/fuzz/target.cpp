@@ -1,0 +1,27 @@
+#include "fuzz/target.h"
+
+#include <memory>
+#include <vector>
+
+#include "graph/dot.h"
+#include "graph/hash.h"
+#include "graph/onnx/import.h"
+#include "graph/text.h"
+#include "util/check.h"
+
+namespace isomer::test {
+
+void import_and_print(std::span<const std::byte> bytes) {
+  // A copy of its own size, so that a sanitizer sees a read beyond its end.
+  const auto owner = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+  const auto graph = import_model(*owner, owner);
+  if (!graph.ok()) {
+    CHECK(!graph.error().what.empty());
+    return;
+  }
+  CHECK(!print_graph(*graph).empty());
+  CHECK(!to_dot(*graph).empty());
+  structural_hash(*graph);
+}
+
+}  // namespace isomer::test

@@ -1,0 +1,67 @@
+#include "hostile/command.h"
+
+#include <fmt/format.h>
+
+#include "support/files.h"
+
+namespace isomer::test {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
+constexpr size_t kLongestLine = 700;
+
+/// Bytes of the UTF-8 sequence that `text` starts with; 0: it is none, or a control character.
+size_t sequence_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto follows = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  if (byte(0) < 0x80) return byte(0) < 0x20 || byte(0) == 0x7f ? 0 : 1;
+  if (byte(0) < 0xc2) return 0;
+  if (byte(0) < 0xe0) return follows(1) && !(byte(0) == 0xc2 && byte(1) < 0xa0) ? 2 : 0;
+  if (byte(0) < 0xf0) return follows(1) && follows(2) && !(byte(0) == 0xe0 && byte(1) < 0xa0) && !(byte(0) == 0xed && byte(1) >= 0xa0) ? 3 : 0;
+  return byte(0) < 0xf5 && follows(1) && follows(2) && follows(3) ? 4 : 0;
+}
+
+}  // namespace
+
+Outcome run_isomer(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {"prlimit", "--core=0", "--cpu=60"};
+  if (!kSanitized) command.push_back("--as=4000000000");
+  command.push_back(tool_path("isomer").string());
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return run_program(command, {.seconds = 60});
+}
+
+double allowed_seconds() { return kSanitized ? 20 : 1; }
+
+long allowed_peak_kb() { return kSanitized ? 4'000'000 : 500'000; }
+
+bool is_clean_text(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = text[0] == '\n' ? 1 : sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string wrong_with_refusal(const Outcome& outcome, std::string_view file, std::string_view sentence) {
+  const std::string& line = outcome.err;
+  if (outcome.exit_code != 3) return fmt::format("exit code 3 expected, {} found: {}", outcome.exit_code, line);
+  if (!outcome.out.empty()) return "nothing on standard output expected, found: " + outcome.out;
+  if (line.empty() || line.find('\n') != line.size() - 1) return "one line expected, found: " + line;
+  if (!line.starts_with(fmt::format("isomer: {}: ", file))) return "a line that starts with the file expected, found: " + line;
+  if (line.size() > kLongestLine) return fmt::format("a line of at most {} bytes expected, {} found", kLongestLine, line.size());
+  if (!is_clean_text(line)) return "text without control characters expected, found: " + line;
+  if (line.find("internal error") != std::string::npos) return "a sentence expected, found: " + line;
+  if (line.find(sentence) == std::string::npos) return fmt::format("'{}' expected in: {}", sentence, line);
+  return "";
+}
+
+}  // namespace isomer::test

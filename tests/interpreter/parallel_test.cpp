@@ -1,0 +1,49 @@
+#include "util/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <stdexcept>
+
+#include "util/threads.h"
+
+namespace isomer {
+namespace {
+
+TEST(ThreadPool, runs_every_task_once) {
+  for (const int threads : {1, 2, 5}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.threads(), threads);
+    for (const int64_t tasks : {0, 1, 2, 1000}) {
+      std::vector<std::atomic<int>> runs(tasks);
+      pool.run(tasks, [&](int64_t task, int thread) {
+        EXPECT_LT(thread, threads);
+        ++runs[task];
+      });
+      for (const auto& count : runs) EXPECT_EQ(count, 1);
+    }
+  }
+}
+
+TEST(ThreadPool, hands_on_an_exception_and_goes_on) {
+  ThreadPool pool(3);
+  for (int round = 0; round < 20; ++round)
+    EXPECT_THROW(pool.run(50, [](int64_t task, int) {
+      if (task == 7) throw std::runtime_error("7");
+    }), std::runtime_error);
+  std::atomic<int> runs = 0;
+  pool.run(50, [&](int64_t, int) { ++runs; });
+  EXPECT_EQ(runs, 50);
+}
+
+TEST(ThreadPool, a_loop_inside_of_a_task_runs_there) {
+  ThreadPool pool(3);
+  std::atomic<int> runs = 0;
+  pool.run(8, [&](int64_t, int) { pool.run(10, [&](int64_t, int) { ++runs; }); });
+  EXPECT_EQ(runs, 80);
+}
+
+TEST(Threads, at_least_one_is_available) { EXPECT_GE(available_threads(), 1); }
+
+}  // namespace
+}  // namespace isomer
