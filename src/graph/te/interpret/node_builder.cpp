@@ -353,6 +353,12 @@ int NodeBuilder::cast(DataType dtype, int a) {
   const bool to_real = is_float(dtype), from_real = is_float(from);
   if (!to_real && !from_real && dtype != DataType::kBool) return retyped(dtype, a);
   if (!from_real) a = wrapped(a);
+  // A float32 that is 2 must become 2, also where doubles made 1.9999999999999998 of it.
+  if (from_real && !to_real && from != DataType::kFloat64) {
+    Node rounded{.kind = Node::Kind::kCast, .dtype = from};
+    rounded.a = a;
+    a = add(std::move(rounded));
+  }
   const bool is_truth = dtype == DataType::kBool && !from_real;
   Node result{.kind = is_truth ? Node::Kind::kWrap : Node::Kind::kCast, .dtype = dtype};
   result.a = a;
