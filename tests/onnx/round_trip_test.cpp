@@ -45,24 +45,38 @@ std::vector<std::string> texts(const google::protobuf::RepeatedPtrField<onnx_pro
   return all;
 }
 
-TEST_P(RoundTrip, GivesTheSameModel) {
-  const auto graph = import_model(model_);
+void expect_same_after_round_trip(const fs::path& model, const fs::path& copy) {
+  const auto graph = import_model(model);
   ASSERT_TRUE(graph.ok()) << message_of(graph);
-  ScratchFolder out;
-  const fs::path path = out.path() / "copy.onnx";
-  const auto written = export_model(*graph, path);
+  const auto written = export_model(*graph, copy);
   ASSERT_TRUE(written.ok()) << message_of(written);
-  const auto back = import_model(path);
+  const auto back = import_model(copy);
   ASSERT_TRUE(back.ok()) << message_of(back);
   EXPECT_EQ(structural_hash(*back), structural_hash(*graph));
-  const auto before = read_message(model_), after = read_message(path);
+  const auto before = read_message(model), after = read_message(copy);
   EXPECT_EQ(texts(after.graph().input()), texts(before.graph().input()));
   EXPECT_EQ(texts(after.graph().output()), texts(before.graph().output()));
   EXPECT_EQ(after.opset_import(0).version(), before.opset_import(0).version());
   EXPECT_EQ(after.ir_version(), before.ir_version());
 }
 
+TEST_P(RoundTrip, GivesTheSameModel) {
+  ScratchFolder out;
+  expect_same_after_round_trip(model_, out.path() / "copy.onnx");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, RoundTrip, testing::ValuesIn(models()), [](const auto& info) { return info.param; });
+
+TEST(NodeSuite, ComesBackTheSame) {
+  ScratchFolder out;
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(ONNX_TESTDATA) / "node")) {
+    SCOPED_TRACE(entry.path().filename().string());
+    expect_same_after_round_trip(entry.path() / "model.onnx", out.path() / "copy.onnx");
+    ++count;
+  }
+  EXPECT_GT(count, 900);
+}
 
 /// Anonymous memory of this process, in bytes.
 int64_t anonymous_memory() {

@@ -113,9 +113,21 @@ Version explicit_broadcast(int since) {
             if (*form.type(0).shape == *form.type(1).shape) return {};
             const Shape& a = *form.type(0).shape;
             const Shape& b = *form.type(1).shape;
-            if (b.size() > a.size() || !std::equal(b.rbegin(), b.rend(), a.rbegin()))
+            // What numpy aligns by ones, these opsets align by an axis.
+            const auto is_wide = [](const Dim& dim) { return !dim.is(1); };
+            const auto from = std::find_if(b.begin(), b.end(), is_wide);
+            const auto to = std::find_if(b.rbegin(), std::make_reverse_iterator(from), is_wide).base();
+            const Shape core(from, to);
+            const auto values = constants(core);
+            const bool whole = b.size() <= a.size() && std::equal(b.rbegin(), b.rend(), a.rbegin());
+            const size_t first = b.size() > a.size() ? 0 : a.size() - b.size() + (from - b.begin());
+            if (!whole && (b.size() > a.size() || !values || !std::equal(core.begin(), core.end(), a.begin() + first)))
               return form.unsupported("operands that opset 6 can broadcast expected");
             form.set("broadcast", int64_t{1});
+            if (whole) return {};
+            TRY(const ValueId aligned, form.emit("Reshape", {form.input(1), form.ints(*values, "shape")}));
+            form.set_input(1, aligned);
+            form.set("axis", static_cast<int64_t>(first));
             return {};
           }};
 }

@@ -7,7 +7,7 @@ namespace {
 
 /// Where functions of ±inf are rational or infinite.
 std::optional<Rational> at_infinity(UnaryOp op, bool negative) {
-  const Rational one = Rational(__int128{negative ? -1 : 1}), same = Rational::infinity(negative);
+  Rational one = Rational(__int128{negative ? -1 : 1}), same = Rational::infinity(negative);
   switch (op) {
     case UnaryOp::kExp: return negative ? Rational() : same;
     case UnaryOp::kLog: case UnaryOp::kSqrt: case UnaryOp::kAcosh: return negative ? Rational::nan() : same;
