@@ -2,6 +2,9 @@
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+
 #include "fuzz/mutate.h"
 #include "fuzz/target.h"
 #include "support/files.h"

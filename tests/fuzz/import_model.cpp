@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "fuzz/mutate.h"
 #include "fuzz/target.h"

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "hostile/case.h"
 #include "hostile/command.h"
 #include "support/files.h"

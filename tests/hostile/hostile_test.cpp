@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
+#include <ostream>
 
 #include "hostile/case.h"
 #include "hostile/command.h"

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <span>
 #include <thread>
 
 #include "graph/onnx/import.h"

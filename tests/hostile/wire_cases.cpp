@@ -1,7 +1,5 @@
 // Class A: bytes that are no model, or one that is spelled in a way that its writer never would.
-#include <unistd.h>
-
-#include <fstream>
+#include <filesystem>
 
 #include "hostile/bytes.h"
 #include "hostile/case.h"
