@@ -54,6 +54,7 @@ const std::vector<Row>& rules() {
       {"minimum", "min(i1, 4)", "i1"},
       {"minimum", "min(n, 9223372036854775807)", "n"},
       {"minimum", "min(n - min(n, 3), n)", "n - min(3, n)"},
+      {"minimum", "min(n, max(n, m))", "n"},
       {"maximum", "max(n, 0)", "n"},
       {"maximum", "max(n floordiv 2, n)", "n"},
       {"maximum", "max(m, max(n, m))", "max(m, n)"},

@@ -10,6 +10,7 @@
 #include "graph/passes/fold_affine.h"
 #include "graph/passes/fold_constants.h"
 #include "graph/passes/fold_pads.h"
+#include "graph/passes/fold_scales.h"
 #include "graph/passes/merge_casts.h"
 #include "graph/passes/merge_equal.h"
 #include "graph/passes/remove_dead.h"
@@ -43,6 +44,7 @@ constexpr Pass kSimplify[] = {
 constexpr Pass kFold[] = {
     {"fold pads", fold_pads},
     {"fold affine", fold_affine},
+    {"fold scales", fold_scales},
 };
 
 constexpr Pass kContract[] = {{"contract", contract}};

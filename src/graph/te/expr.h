@@ -207,7 +207,7 @@ inline Expr max(Expr a, Number b) { return max(a, literal(b, a.dtype())); }
 std::optional<int64_t> as_constant(const Expr& expr);
 
 /// Rebuilds `expr` bottom-up: `replace` is asked for each node after its children were rebuilt and returns an empty Expr
-/// to keep it.
+/// to keep it. What folds into a child is not asked again: replacing a Var by itself plus one ends.
 template <class F>
 Expr transform(const Expr& expr, F&& replace);
 
@@ -230,7 +230,9 @@ Expr transform(const Expr& expr, F&& replace) {
     changed |= !(rebuilt == child);
     child = std::move(rebuilt);
   }
-  const Expr rebuilt = changed ? detail::with_children(expr, std::move(children)) : expr;
+  const Expr rebuilt = changed ? detail::with_children(expr, children) : expr;
+  for (const Expr& child : children)
+    if (&*child == &*rebuilt) return rebuilt;
   Expr replacement = replace(rebuilt);
   return replacement ? replacement : rebuilt;
 }
