@@ -215,8 +215,10 @@ Result<void> lower_to_opset(Graph& graph, int64_t opset) {
                                                   : reform_node(graph, id, op->expand));
     // Emitted nodes are in their newest form and need lowering too; the node itself is now in its old form.
     for (const NodeId next : placed) {
-      const bool lowered = version && graph.node(next).op == op;
-      if (!lowered) pending.push_front(next);
+      const bool same = graph.node(next).op == op;
+      if (same && !version)
+        return unsupported(label(graph, next), "an operator of opset {} expected, one of opset {} found that cannot be written out", opset, op->since);
+      if (!same) pending.push_front(next);
     }
   }
   return {};

@@ -1,5 +1,6 @@
 #include "graph/passes/spell_out.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 
@@ -12,13 +13,12 @@
 namespace isomer {
 namespace {
 
-/// Expansions of expansions end: no row's expansion holds itself. A guard all the same.
-constexpr int kMaxExpansions = 1 << 20;
-
 /// Written out on its own, simplified and contracted the node is one node again.
 bool comes_back(const Graph& graph, const Node& node) {
   Graph scratch = alone(graph, node);
-  if (!reform_node(scratch, scratch.nodes().front(), node.op->expand).ok()) return false;
+  const auto placed = reform_node(scratch, scratch.nodes().front(), node.op->expand);
+  // A row may leave a node as it is, where its attributes or operands are not known well enough.
+  if (!placed.ok() || std::any_of(placed->begin(), placed->end(), [&](NodeId id) { return scratch.node(id).op == node.op; })) return false;
   if (!simplify_lightly(scratch).ok()) return false;
   if (scratch.node_count() <= 1) return true;
   OptimizeOptions options;
@@ -41,7 +41,7 @@ Result<int> spell_out(Graph& graph, PassContext& context) {
   TRY(const std::vector<NodeId> order, topological_order(graph));
   std::deque<NodeId> pending(order.begin(), order.end());
   std::map<Hash128, bool> known;
-  while (!pending.empty() && changes < kMaxExpansions) {
+  while (!pending.empty()) {
     const NodeId id = pending.front();
     pending.pop_front();
     const Node& node = graph.node(id);
