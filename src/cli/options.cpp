@@ -56,6 +56,11 @@ std::optional<Dims> parse_dims(std::string_view text) {
   return dims;
 }
 
+/// One value each time it is given: [2,3] stays whole, and a file name after it is not taken for a second value.
+void add_repeatable(CLI::App& app, const std::string& names, std::vector<std::string>& values, const std::string& description) {
+  app.add_option(names, values, description)->allow_extra_args(false);
+}
+
 }  // namespace
 
 int exit_code(ErrorKind kind) {
@@ -100,16 +105,16 @@ void CommonOptions::add_to(CLI::App& app) {
   app.add_flag("--json", json, "Print one JSON object on standard output");
   app.add_flag("-q,--quiet", quiet, "No progress, no notes");
   app.add_flag("-v,--verbose", verbosity, "Tell more (twice: everything)");
-  app.add_option("--dim", dims, "Bind a symbolic dim: name=8");
-  app.add_option("--input-shapes,--input-shape", input_shapes, "Fix an input's shape: x:[1,3,224,224], x:1x3x224x224");
+  add_repeatable(app, "--dim", dims, "Bind a symbolic dim: name=8");
+  add_repeatable(app, "--input-shapes,--input-shape", input_shapes, "Fix an input's shape: x:[1,3,224,224], x:1x3x224x224");
 }
 
 void InputOptions::add_to(CLI::App& app) {
-  app.add_option("--load-inputs,--loadInputs", files, "Inputs: a test_data_set folder, .npz, .npy, .pb, or name:FILE");
+  add_repeatable(app, "--load-inputs,--loadInputs", files, "Inputs: a test_data_set folder, .npz, .npy, .pb, or name:FILE");
   app.add_option("--fill,--fill-mode", fill, "How inputs are generated")
       ->check(CLI::IsMember({"random", "zeros", "ones", "arange"}))
       ->capture_default_str();
-  app.add_option("--val-range", ranges, "Uniform values for an input: x:[lo,hi]");
+  add_repeatable(app, "--val-range", ranges, "Uniform values for an input: x:[lo,hi]");
 }
 
 int CommonOptions::thread_count() const { return threads > 0 ? threads : available_threads(); }
