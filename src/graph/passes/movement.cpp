@@ -218,8 +218,12 @@ std::optional<Pointwise> pointwise_of(const Graph& graph, NodeId id, int output)
   if (!map || !map->reduce.empty() || map->combine.arity() > 0) return std::nullopt;
   Expr body = map->bodies[made.component];
   if (size_of(body) > kMaxNodes || !inline_stages(*program, body)) return std::nullopt;
-  body = simplified(bind_constants(graph, node, simplified(body, map->axes)), map->axes);
-  return Pointwise{map->axes, std::move(body)};
+  body = simplified(body, map->axes);
+  std::set<int> inputs;
+  te::for_each_node(body, [&](const Expr& expr) {
+    if (const te::Load* load = te::as<te::Load>(expr)) inputs.insert(load->buffer.index);
+  });
+  return Pointwise{map->axes, simplified(bind_constants(graph, node, body), map->axes), std::move(inputs)};
 }
 
 std::optional<Movement> movement_of(const Graph& graph, NodeId id, int output) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "graph/graph.h"
@@ -16,6 +17,7 @@ namespace isomer {
 struct Pointwise {
   Shape shape;
   te::Expr body;  ///< over axis(k); loads kInput buffers only
+  std::set<int> inputs;  ///< whose elements it loads, constants among them; not those that only decide what it is
 };
 
 struct Movement {

@@ -32,10 +32,11 @@ te::Expr without_leading(const te::Expr& body, int i, size_t rank) {
   });
 }
 
-/// Input i of the node may be the smaller constant: the output has the same type, and each element is the same expression.
+/// Input i of the node may be the smaller constant: its elements are operands, the output has the same type, and each
+/// element is the same expression. Axes, starts and the like are lists, of one element too.
 bool means_the_same(const Graph& graph, NodeId id, int i, const Tensor& smaller) {
   const auto before = pointwise_of(graph, id, 0);
-  if (!before) return false;
+  if (!before || !before->inputs.contains(i)) return false;
   Graph changed = alone(graph, graph.node(id), std::numeric_limits<int64_t>::max());
   const NodeId only = changed.nodes().front();
   const ValueId made = emit_constant(changed, smaller, "constant");
