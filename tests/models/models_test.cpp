@@ -12,7 +12,7 @@ namespace {
 
 std::vector<std::string> chosen_models() {
   if (is_long_run()) return model_names();
-  return {"mlp", "dqn", "espcn", "lstm", "gru", "nasrnn", "loop_decoder", "dcgan", "squeezenet1_1", "mobilenet_v3_small", "shufflenet_v2_x1_0"};
+  return {"mlp", "dqn", "espcn", "lstm", "gru", "nasrnn", "loop_decoder", "dcgan", "squeezenet1_1", "mobilenet_v3_small", "shufflenet_v2_x1_0", "vit_tiny", "clip_tiny"};
 }
 
 class Models : public testing::TestWithParam<std::string> {};
