@@ -1,6 +1,7 @@
 #include "graph/passes/anchor.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "graph/passes/edit.h"
 #include "util/check.h"
@@ -64,12 +65,29 @@ template <class F>
 Tensor mapped(const Tensor& tensor, const Layout& layout, const F& f) {
   const int width = bit_width(tensor.dtype()) / 8;
   std::vector<std::byte> bytes(tensor.bytes().size());
-  int64_t at = 0;
-  while (at < tensor.count())
-    for (int64_t row = 0; row < layout.rows; ++row)
-      for (int64_t column = 0; column < layout.columns; ++column)
-        for (int64_t k = 0; k < layout.inner; ++k, ++at)
-          encode_real(tensor.dtype(), f(row, column, tensor.real(at)), &bytes[at * width]);
+  const auto map_with = [&](const auto& decode, const auto& encode) {
+    const std::byte* in = tensor.bytes().data();
+    std::byte* out = bytes.data();
+    while (out != bytes.data() + bytes.size())
+      for (int64_t row = 0; row < layout.rows; ++row)
+        for (int64_t column = 0; column < layout.columns; ++column)
+          for (int64_t k = 0; k < layout.inner; ++k, in += width, out += width) encode(f(row, column, decode(in)), out);
+  };
+  // Nearly all weights are float32, and there are many: decided once, not for each element.
+  if (tensor.dtype() == DataType::kFloat32)
+    map_with(
+        [](const std::byte* in) {
+          float value;
+          std::memcpy(&value, in, sizeof value);
+          return static_cast<double>(value);
+        },
+        [](double wide, std::byte* out) {
+          const auto value = static_cast<float>(wide);
+          std::memcpy(out, &value, sizeof value);
+        });
+  else
+    map_with([&](const std::byte* in) { return decode_real(tensor.dtype(), in); },
+             [&](double value, std::byte* out) { encode_real(tensor.dtype(), value, out); });
   return Tensor(tensor.dtype(), tensor.dims(), std::move(bytes));
 }
 
