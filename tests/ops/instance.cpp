@@ -93,7 +93,8 @@ Graph graph_of(const Instance& instance, const DimOf& dim) {
   return graph;
 }
 
-Maker::Maker(const OpDef& op, Random& random, int turn) : random(random) {
+Maker::Maker(const OpDef& op, Random& random, int turn, const std::vector<Suggestion>& suggestions)
+    : random(random), suggestions_(suggestions) {
   instance.op = &op;
   size_t round = turn, combinations = 1;
   for (const TypeVariable& variable : op.types) {
@@ -103,12 +104,22 @@ Maker::Maker(const OpDef& op, Random& random, int turn) : random(random) {
     combinations *= list.size();
     round = turn + turn / combinations;
   }
+  if (!suggestions.empty() && !op.types.empty() && flip(0.7)) {
+    const DataType dtype = suggestions[random.below(suggestions.size())].dtype;
+    if (op.types[0].types.contains(dtype)) types_[op.types[0].name] = dtype;
+  }
   size_t required = 0;
   for (const Parameter& output : op.outputs) required += output.arity != Parameter::Arity::kOptional;
   instance.outputs.assign(std::max<size_t>(required, 1), true);
 }
 
 Dims Maker::dims(int least_rank, int most_rank, int64_t least, int64_t most) {
+  if (!suggestions_.empty() && flip(0.7)) {
+    const Dims& known = suggestions_[random.below(suggestions_.size())].dims;
+    const auto rank = static_cast<int>(known.size());
+    const bool fits = std::all_of(known.begin(), known.end(), [&](int64_t dim) { return dim >= least && dim <= std::max<int64_t>(most, 6); });
+    if (rank >= least_rank && rank <= most_rank && fits) return known;
+  }
   Dims result(pick(least_rank, most_rank));
   for (int64_t& dim : result) dim = flip(0.9) ? pick(std::max<int64_t>(least, std::min<int64_t>(1, most)), most) : pick(least, most);
   return result;
@@ -141,20 +152,22 @@ Tensor Maker::values(DataType dtype, Dims dims, double low, double high) {
 void Maker::add(Dims dims) {
   const DataType dtype = type(next_input());
   add(std::move(dims), is_float(dtype) ? -2 : -9, is_float(dtype) ? 2 : 9);
+  instance.inputs.back().free = true;
 }
 void Maker::add(Dims dims, double low, double high) { give(values(type(next_input()), std::move(dims), low, high), flip(0.1)); }
 void Maker::give(Tensor tensor, bool constant) { instance.inputs.push_back({true, std::move(tensor), constant}); }
 void Maker::decide(std::vector<int64_t> values) {
   const auto count = static_cast<int64_t>(values.size());
   give(Tensor::from_ints(type(next_input()), {count}, values), flip(0.75));
+  fix_dims();
 }
 void Maker::decide_scalar(int64_t value) {
   give(Tensor::from_ints(type(next_input()), {}, std::vector{value}), flip(0.75));
 }
 void Maker::omit() { instance.inputs.emplace_back(); }
 
-Instance make_instance(const OpDef& op, Random& random, int turn) {
-  Maker maker(op, random, turn);
+Instance make_instance(const OpDef& op, Random& random, int turn, const std::vector<Suggestion>& suggestions) {
+  Maker maker(op, random, turn, suggestions);
   recipe_for(op)(maker);
   auto& inputs = maker.instance.inputs;
   while (!inputs.empty() && !inputs.back().present) inputs.pop_back();

@@ -18,6 +18,8 @@ struct Instance {
     bool present = false;
     Tensor tensor;
     bool constant = false;  ///< an initializer, else an input of the graph
+    bool fixed = false;     ///< its dims decide a rank: they are never symbolic
+    bool free = false;      ///< any values will do
   };
   const OpDef* op = nullptr;
   Attributes attributes;
@@ -32,10 +34,16 @@ struct Instance {
 using DimOf = std::function<Dim(size_t input, size_t axis)>;
 Graph graph_of(const Instance& instance, const DimOf& dim = nullptr);
 
+/// A type and shape that an instance may choose so that it fits to what is there.
+struct Suggestion {
+  DataType dtype;
+  Dims dims;
+};
+
 class Maker {
  public:
-  /// Types are taken in turn, so that `turn` = 0, 1, … reaches all of them.
-  Maker(const OpDef& op, Random& random, int turn);
+  /// Types are taken in turn, so that `turn` = 0, 1, … reaches all of them; some from the suggestions, if there are any.
+  Maker(const OpDef& op, Random& random, int turn, const std::vector<Suggestion>& suggestions = {});
 
   Random& random;
   Instance instance;
@@ -61,6 +69,8 @@ class Maker {
   void decide(std::vector<int64_t> values);
   void decide_scalar(int64_t value);
   void omit();
+  /// The dims of the last input decide a rank.
+  void fix_dims() { instance.inputs.back().fixed = true; }
   Tensor values(DataType dtype, Dims dims, double low, double high);
   int next_input() const { return static_cast<int>(instance.inputs.size()); }
 
@@ -73,9 +83,10 @@ class Maker {
 
  private:
   std::map<std::string_view, DataType> types_;
+  std::vector<Suggestion> suggestions_;
 };
 
 /// An instance that may be invalid still.
-Instance make_instance(const OpDef& op, Random& random, int turn);
+Instance make_instance(const OpDef& op, Random& random, int turn, const std::vector<Suggestion>& suggestions = {});
 
 }  // namespace isomer::test

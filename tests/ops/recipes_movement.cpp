@@ -48,7 +48,10 @@ void squeeze(Maker& m) {
   for (int64_t k = 0; k < rank_of(shape); ++k)
     if (m.flip()) shape[k] = 1, axes.push_back(m.flip() ? k : k - rank_of(shape));
   m.add(shape);
-  if (m.flip(0.7)) m.decide(axes);
+  if (m.flip(0.7))
+    m.decide(axes);
+  else
+    m.fix_dims();
 }
 
 void unsqueeze(Maker& m) {
@@ -147,6 +150,20 @@ void pad(Maker& m) {
   if (some) m.decide(axes);
 }
 
+void center_crop_pad(Maker& m) {
+  const Dims shape = m.dims(1, 4);
+  std::vector<int64_t> axes = permutation(m, rank_of(shape)), sizes;
+  const bool some = m.flip();
+  if (some) axes.resize(m.pick(1, rank_of(shape)));
+  for (int64_t& axis : axes) {
+    sizes.push_back(m.pick(0, 5));
+    if (m.flip()) axis -= rank_of(shape);
+  }
+  if (some) m.set("axes", axes);
+  m.add(shape);
+  m.decide(sizes);
+}
+
 void tile(Maker& m) {
   const Dims shape = m.dims(1, 4);
   std::vector<int64_t> repeats;
@@ -194,6 +211,7 @@ void gather_nd(Maker& m) {
   picked.push_back(m.pick(1, rank_of(shape) - batch));
   m.add(shape);
   indices(m, picked, 1);
+  m.fix_dims();
 }
 
 void scatter_elements(Maker& m) {
@@ -218,6 +236,7 @@ void scatter_nd(Maker& m) {
   if (m.type(0) != DataType::kBool) m.maybe("reduction", m.word({"none", "add", "mul", "max", "min"}));
   m.add(shape);
   indices(m, picked, *std::min_element(shape.begin(), shape.begin() + depth));
+  m.fix_dims();
   m.add(updates);
 }
 
@@ -294,6 +313,7 @@ void add_movement_recipes(Recipes& recipes) {
   recipes["Split"] = split;
   recipes["Slice"] = slice;
   recipes["Pad"] = pad;
+  recipes["CenterCropPad"] = center_crop_pad;
   recipes["Tile"] = tile;
   recipes["Expand"] = expand;
   recipes["Gather"] = gather;

@@ -100,13 +100,14 @@ void loop(Maker& m) {
   const ValueId state = body.value("state", typed(dtype, shape));
   const ValueId next = dtype == DataType::kBool ? body.add("Not", {state}, "next") : body.add("Identity", {state}, "next");
   const ValueId limit = body.graph.add_constant(Tensor::scalar(DataType::kInt64, static_cast<double>(m.pick(0, 2))), "limit");
-  const ValueId more = m.flip() ? body.add("Identity", {go}, "more") : body.add("Less", {step, limit}, "more");
+  const bool counted = m.flip(0.7);  // else the condition alone ends it
+  const ValueId more = counted && m.flip() ? body.add("Identity", {go}, "more") : body.add("Less", {step, limit}, "more");
   const ValueId seen = body.add("Identity", {state}, "seen");
   body.graph.set_inputs({step, go, state});
   body.graph.set_outputs({more, next, seen});
   m.set("body", std::make_shared<const Graph>(std::move(body.graph)));
-  m.decide_scalar(m.pick(0, 3));
-  m.flip() ? m.give(m.values(DataType::kBool, {}, 0, 1), m.flip()) : m.omit();
+  counted ? m.decide_scalar(m.pick(0, 3)) : m.omit();
+  !counted || m.flip() ? m.give(m.values(DataType::kBool, {}, 0, 1), m.flip()) : m.omit();
   m.give(m.values(dtype, shape, 0, 3));
   m.outputs(2);
 }

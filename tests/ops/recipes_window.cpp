@@ -106,6 +106,59 @@ void pool(Maker& m) {
   }
 }
 
+int64_t blocks(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t pads) {
+  return (in + pads - (kernel - 1) * dilation - 1) / stride + 1;
+}
+
+void col2im(Maker& m) {
+  const int64_t rank = m.pick(1, 3), channels = m.pick(1, 2);
+  std::vector<int64_t> image(rank), block(rank), strides(rank), dilations(rank), pads(2 * rank);
+  int64_t elements = 1, columns = 1;
+  for (int64_t k = 0; k < rank; ++k) {
+    block[k] = m.pick(1, 3);
+    strides[k] = m.pick(1, 2);
+    dilations[k] = m.pick(1, 2);
+    pads[k] = m.pick(0, 1);
+    image[k] = (block[k] - 1) * dilations[k] + m.pick(1, 3);
+    elements *= block[k];
+    columns *= blocks(image[k], block[k], strides[k], dilations[k], pads[k]);
+  }
+  m.set("strides", strides);
+  m.set("dilations", dilations);
+  m.set("pads", pads);
+  m.add({m.pick(0, 2), channels * elements, columns});
+  m.decide(image);
+  m.decide(block);
+}
+
+void deform_conv(Maker& m) {
+  Windows w = windows(m, m.flip(0.3));
+  m.instance.attributes.erase("auto_pad");
+  const Channels c = channels(m);
+  if (m.flip()) m.set("kernel_shape", w.kernel);
+  const int64_t groups = m.flip() ? 1 : c.in * c.group;
+  if (groups > 1 || m.flip()) m.set("offset_group", groups);
+  const auto ints = [&](const char* name, int64_t fallback, size_t count) {
+    const auto found = m.instance.attributes.find(name);
+    return found == m.instance.attributes.end() ? std::vector<int64_t>(count, fallback)
+                                                : std::get<std::vector<int64_t>>(found->second);
+  };
+  const size_t rank = w.in.size();
+  const auto strides = ints("strides", 1, rank), dilations = ints("dilations", 1, rank), pads = ints("pads", 0, 2 * rank);
+  Dims out;
+  int64_t taps = groups;
+  for (size_t k = 0; k < rank; ++k) {
+    out.push_back(blocks(w.in[k], w.kernel[k], strides[k], dilations[k], pads[k] + pads[k + rank]));
+    taps *= w.kernel[k];
+  }
+  const int64_t batch = m.pick(0, 2);
+  m.add(joined({batch, c.group * c.in}, w.in));
+  m.add(joined({c.group * c.out, c.in}, w.kernel));
+  m.add(joined({batch, taps * static_cast<int64_t>(rank)}, out));
+  m.flip() ? m.add({c.group * c.out}) : m.omit();
+  m.flip() ? m.add(joined({batch, taps}, out)) : m.omit();
+}
+
 void global_pool(Maker& m) {
   m.add(m.dims(3, 5, 1));
   if (m.instance.op->name == "GlobalLpPool") m.maybe("p", m.pick(1, 3));
@@ -125,21 +178,23 @@ void max_unpool(Maker& m) {
 void resize(Maker& m) {
   const Dims shape = m.dims(1, 4, 1);
   const auto rank = static_cast<int64_t>(shape.size());
-  const std::string mode = m.word({"nearest", "linear", "cubic"});
-  std::string transform = m.word({"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_crop_and_resize", "half_pixel_symmetric"});
+  std::string mode = m.word({"nearest", "linear", "cubic"});
+  const bool plain = m.flip(0.15);  // such as the first version was
+  if (plain) mode = "linear";
+  std::string transform = plain ? "asymmetric" : m.word({"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_crop_and_resize", "half_pixel_symmetric"});
   m.set("mode", mode);
-  m.maybe("coordinate_transformation_mode", transform);
+  plain ? m.set("coordinate_transformation_mode", transform) : m.maybe("coordinate_transformation_mode", transform);
   if (!m.instance.attributes.contains("coordinate_transformation_mode")) transform = "half_pixel";
   if (mode == "nearest") m.maybe("nearest_mode", m.word({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
   if (mode == "cubic") m.maybe("cubic_coeff_a", -0.5f);
-  if (mode != "nearest") m.maybe("exclude_outside", m.pick(0, 1));
-  if (mode != "nearest" && transform != "tf_crop_and_resize") m.maybe("antialias", m.pick(0, 1));
-  m.maybe("extrapolation_value", 1.0f);
+  if (mode != "nearest" && !plain) m.maybe("exclude_outside", m.pick(0, 1));
+  if (mode != "nearest" && !plain && transform != "tf_crop_and_resize") m.maybe("antialias", m.pick(0, 1));
+  if (!plain) m.maybe("extrapolation_value", 1.0f);
   m.maybe("keep_aspect_ratio_policy", m.word({"stretch", "not_larger", "not_smaller"}));
   std::vector<int64_t> axes;
   for (int64_t k = 0; k < rank; ++k)
     if (k >= rank - 2) axes.push_back(k);
-  const bool some = m.flip();
+  const bool some = !plain && m.flip();
   if (some) m.set("axes", axes);
   const size_t first = some ? 0 : shape.size() - axes.size(), count = some ? axes.size() : shape.size();
   m.add(shape);
@@ -150,12 +205,14 @@ void resize(Maker& m) {
     scales[k] = m.one_of<double>({0.5, 1, 1.5, 2, 2.5});
     sizes[k] = m.pick(1, 5);
   }
-  if (m.flip()) {
-    m.give(Tensor::from_doubles(DataType::kFloat32, {static_cast<int64_t>(count)}, scales), m.flip(0.8));
+  if (plain || m.flip()) {
+    m.give(Tensor::from_doubles(DataType::kFloat32, {static_cast<int64_t>(count)}, scales), plain || m.flip(0.8));
     m.instance.attributes.erase("keep_aspect_ratio_policy");
   } else {
     m.omit();
     m.decide(sizes);
+    // One ratio for all axes is a fraction of dims: sizes that are known when they are.
+    if (m.instance.attributes.contains("keep_aspect_ratio_policy")) m.instance.inputs[0].fixed = true;
   }
 }
 
@@ -209,6 +266,8 @@ void add_window_recipes(Recipes& recipes) {
   recipes["ConvInteger"] = conv;
   recipes["ConvTranspose"] = conv_transpose;
   recipes["QLinearConv"] = qlinear_conv;
+  recipes["Col2Im"] = col2im;
+  recipes["DeformConv"] = deform_conv;
   for (const std::string_view name : {"MaxPool", "AveragePool", "LpPool"}) recipes[name] = pool;
   for (const std::string_view name : {"GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"}) recipes[name] = global_pool;
   recipes["MaxUnpool"] = max_unpool;

@@ -46,6 +46,12 @@ std::vector<te::Array> arrays_of(const Instance& instance) {
   return arrays;
 }
 
+/// Data decide shapes here.
+bool has_unknown_sizes(const Instance& instance) {
+  return std::any_of(instance.inputs.begin(), instance.inputs.end(),
+                     [](const Instance::Input& input) { return input.present && input.fixed && !input.constant; });
+}
+
 /// What a row has been shown.
 struct Coverage {
   int valid = 0, invalid = 0, bindings = 0;
@@ -98,7 +104,7 @@ void Sweep::check_values(const Graph& graph, const Instance& instance, const std
     for (size_t k = 0; content && k < content->size(); ++k) {
       const auto& element = (*content)[k];
       if (!element || !element->is_constant()) continue;
-      ASSERT_EQ(element->value(), found.integer(static_cast<int64_t>(k))) << "output " << i << " element " << k;
+      ASSERT_EQ(static_cast<double>(element->value()), found.as_double(static_cast<int64_t>(k))) << "output " << i << " element " << k;
     }
   }
 }
@@ -108,7 +114,7 @@ void Sweep::check_binding(const Instance& instance, const Graph& symbolic, const
                           const std::map<int64_t, std::string>& symbols, bool original) {
   Graph concrete = graph_of(instance, [&](size_t input, size_t axis) {
     const int64_t dim = instance.inputs[input].tensor.dims()[axis];
-    return symbols.contains(dim) ? Dim(bindings.at(symbols.at(dim))) : Dim(dim);
+    return symbols.contains(dim) && !instance.inputs[input].fixed ? Dim(bindings.at(symbols.at(dim))) : Dim(dim);
   });
   const auto expected = infer_outputs(concrete);
   if (!expected.ok()) {
@@ -125,6 +131,7 @@ void Sweep::check_binding(const Instance& instance, const Graph& symbolic, const
       const Dim& wanted = (*(*expected)[i].shape)[k];
       if (!wanted.is_constant()) continue;
       const auto value = evaluate((*found.shape)[k], bindings);
+      if (!value && has_unknown_sizes(instance)) continue;
       ASSERT_TRUE(value) << "output " << i << " axis " << k << ": " << (*found.shape)[k].text() << " where " << wanted.text()
                          << " is decided by shapes";
       ASSERT_EQ(*value, wanted.value()) << "output " << i << " axis " << k << ": " << (*found.shape)[k].text();
@@ -144,13 +151,13 @@ void Sweep::check_binding(const Instance& instance, const Graph& symbolic, const
 void Sweep::check_symbolic(const Instance& instance, Random& random) {
   std::map<int64_t, std::string> symbols;
   for (const Instance::Input& input : instance.inputs)
-    if (input.present && !input.constant)
+    if (input.present && !input.constant && !input.fixed)
       for (const int64_t dim : input.tensor.dims())
         if (dim > 1 ? random.chance(0.6) : dim == 1 && random.chance(0.1)) symbols[dim] = fmt::format("d{}", dim);
   if (symbols.empty()) return;
   Graph graph = graph_of(instance, [&](size_t input, size_t axis) {
     const int64_t dim = instance.inputs[input].tensor.dims()[axis];
-    return symbols.contains(dim) ? Dim::symbol(symbols.at(dim)) : Dim(dim);
+    return symbols.contains(dim) && !instance.inputs[input].fixed ? Dim::symbol(symbols.at(dim)) : Dim(dim);
   });
   const auto types = infer_outputs(graph);
   ASSERT_TRUE(types.ok()) << types.error().message();
@@ -186,7 +193,7 @@ void Sweep::check_expansion(const Graph& graph, const Instance& instance) {
 }
 
 TEST_P(Sweep, InferenceAgreesWithEvaluation) {
-  const int count = is_long_run() ? 3000 : 100;
+  const int count = is_long_run() ? 20000 : 500;
   Random random(Hasher().add(op().name).finish().low);
   for (int turn = 0; turn < count && !HasFatalFailure(); ++turn) {
     const Instance instance = make_instance(op(), random, turn);

@@ -30,6 +30,9 @@ int version_of(const OpDef& op, int64_t opset) {
   return 0;
 }
 
+/// The first Scan ran over a batch: no later one means the same.
+bool is_of_batches(const OpDef& op, int version) { return op.name == "Scan" && version == 8; }
+
 Result<Graph> written_and_read(Graph graph, int64_t opset, const std::filesystem::path& file) {
   graph.edit_info().opsets[""] = opset;
   TRY_VOID(export_model(graph, file));
@@ -49,12 +52,12 @@ void expect_equal(const te::Array& expected, const te::Array& found) {
 
 TEST_P(Versions, MeanTheSame) {
   const OpDef& op = *GetParam();
-  const int count = is_long_run() ? 1000 : 60;
+  const int count = is_long_run() ? 2000 : 204;
   Random random(Hasher().add(op.name).add(2).finish().low);
-  const ScratchFolder folder;
+  const ScratchFolder folder("/dev/shm");  // no disk to wait for
   std::set<int> reached, possible;
   for (int64_t opset = kOldest; opset <= kNewest; ++opset)
-    if (const int version = version_of(op, opset)) possible.insert(version);
+    if (const int version = version_of(op, opset); version && !is_of_batches(op, version)) possible.insert(version);
   for (int turn = 0; turn < count; ++turn) {
     const Instance instance = make_instance(op, random, turn);
     const int64_t opset = kNewest - turn % (kNewest - kOldest + 1);

@@ -29,8 +29,9 @@ void write_file(const fs::path& path, const std::string& content) {
   if (!out.flush()) throw std::runtime_error("can't write " + path.string());
 }
 
-ScratchFolder::ScratchFolder() {
-  std::string name = (fs::temp_directory_path() / "isomer-test-XXXXXX").string();
+ScratchFolder::ScratchFolder(const fs::path& parent) {
+  const bool is_given = !parent.empty() && fs::is_directory(parent);
+  std::string name = ((is_given ? parent : fs::temp_directory_path()) / "isomer-test-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("can't create " + name);
   path_ = name;
 }

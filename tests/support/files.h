@@ -21,7 +21,8 @@ void write_file(const std::filesystem::path& path, const std::string& content);
 /// A new, empty folder that is removed with all its content in the end.
 class ScratchFolder {
  public:
-  ScratchFolder();
+  /// In the folder for temporary files, or in `parent` where there is such a folder.
+  explicit ScratchFolder(const std::filesystem::path& parent = {});
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;

@@ -125,6 +125,7 @@ Version explicit_broadcast(int since) {
               return form.unsupported("operands that opset 6 can broadcast expected");
             form.set("broadcast", int64_t{1});
             if (whole) return {};
+            if (std::count(values->begin(), values->end(), 0) > 0) return form.unsupported("dims above 0 expected, which Reshape can say in opset 6");
             TRY(const ValueId aligned, form.emit("Reshape", {form.input(1), form.ints(*values, "shape")}));
             form.set_input(1, aligned);
             form.set("axis", static_cast<int64_t>(first));

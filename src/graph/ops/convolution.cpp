@@ -2,14 +2,12 @@
 #include <fmt/ranges.h>
 
 #include <functional>
-#include <numeric>
 
 #include "graph/ops/common.h"
 #include "graph/ops/operand.h"
 #include "graph/ops/quantized.h"
 #include "graph/ops/registry.h"
 #include "graph/ops/window.h"
-#include "graph/te/integer.h"
 
 namespace isomer::ops {
 namespace {
@@ -120,10 +118,7 @@ Result<void> check_filter_parameter(const OpContext& context, int i, const Dim& 
 }
 
 /// Σ (x - x_zero) * (w - w_zero) in int32; an absent zero point is 0.
-Result<te::StageValue> convolve_integers(const OpContext& context, te::Program& program, const Convolution& conv,
-                                         int x_zero, int w_zero) {
-  TRY_VOID(check_filter_parameter(context, x_zero, 1));
-  TRY_VOID(check_filter_parameter(context, w_zero, conv.out[1]));
+te::StageValue convolve_integers(const OpContext& context, te::Program& program, const Convolution& conv, int x_zero, int w_zero) {
   const auto centered = [&](int i, int zero, te::Expr channel, const Dim& channels) {
     return [&context, i, zero, channel, channels](std::vector<te::Expr> index) {
       const te::Expr value = te::cast(DataType::kInt32, context.load(i, std::move(index)));
@@ -135,33 +130,44 @@ Result<te::StageValue> convolve_integers(const OpContext& context, te::Program& 
                   centered(conv.w, w_zero, te::axis(1), conv.out[1]));
 }
 
+Result<Convolution> conv_integer_of(const OpContext& context) {
+  TRY(Convolution conv, convolution_of(context, 0, 1));
+  TRY_VOID(check_filter_parameter(context, 2, 1));
+  TRY_VOID(check_filter_parameter(context, 3, conv.out[1]));
+  return conv;
+}
+
 Result<std::vector<ValueType>> infer_conv_integer(const OpContext& context) {
-  TRY(const Convolution conv, convolution_of(context, 0, 1));
+  TRY(const Convolution conv, conv_integer_of(context));
   return one(DataType::kInt32, conv.out);
 }
 
 Result<te::Program> compute_conv_integer(const OpContext& context) {
-  TRY(const Convolution conv, convolution_of(context, 0, 1));
+  TRY(const Convolution conv, conv_integer_of(context));
   te::Program program;
-  TRY(const te::StageValue sum, convolve_integers(context, program, conv, 2, 3));
-  program.outputs = {sum};
+  program.outputs = {convolve_integers(context, program, conv, 2, 3)};
   return program;
 }
 
 enum QLinear { kX, kXScale, kXZero, kW, kWScale, kWZero, kYScale, kYZero, kBias };
 
-Result<std::vector<ValueType>> infer_qlinear_conv(const OpContext& context) {
-  TRY(const Convolution conv, convolution_of(context, kX, kW));
+Result<Convolution> qlinear_conv_of(const OpContext& context) {
+  TRY(Convolution conv, convolution_of(context, kX, kW));
+  for (const int scalar : {kXScale, kXZero, kYScale, kYZero}) TRY_VOID(check_filter_parameter(context, scalar, 1));
+  for (const int parameter : {kWScale, kWZero}) TRY_VOID(check_filter_parameter(context, parameter, conv.out[1]));
   TRY_VOID(check_bias(context, kBias, conv.out[1]));
+  return conv;
+}
+
+Result<std::vector<ValueType>> infer_qlinear_conv(const OpContext& context) {
+  TRY(const Convolution conv, qlinear_conv_of(context));
   return one(context.dtype(kYZero), conv.out);
 }
 
 Result<te::Program> compute_qlinear_conv(const OpContext& context) {
-  TRY(const Convolution conv, convolution_of(context, kX, kW));
-  for (const int scalar : {kXScale, kYScale, kYZero}) TRY_VOID(check_filter_parameter(context, scalar, 1));
-  TRY_VOID(check_filter_parameter(context, kWScale, conv.out[1]));
+  TRY(const Convolution conv, qlinear_conv_of(context));
   te::Program program;
-  TRY(const te::StageValue product, convolve_integers(context, program, conv, kXZero, kWZero));
+  const te::StageValue product = convolve_integers(context, program, conv, kXZero, kWZero);
   const te::StageValue sum = add_bias(context, program, product, kBias);
   const auto parameter = [&](int i) { return load_scalar_or_vector(context, i, te::axis(1), conv.out[1]); };
   const auto scale = [&](int i) { return te::cast(DataType::kFloat64, parameter(i)); };
@@ -171,49 +177,7 @@ Result<te::Program> compute_qlinear_conv(const OpContext& context) {
   return program;
 }
 
-// Transposed convolution as a gather. Output o takes from input i through tap k where i * stride + k * dilation = p, with
-// p = o + pad_begin. With g = gcd(stride, dilation) these are, where g divides p, the taps k = first(p) + step * j with
-// step = stride / g: then i = (p - first * dilation) / stride - j * dilation / g.
-
-struct TransposedAxis {
-  WindowAxis axis;  ///< out and in as in the convolution that this one transposes: axis.in is our output
-  int64_t common, step;
-
-  explicit TransposedAxis(WindowAxis window)
-      : axis(std::move(window)), common(std::gcd(axis.stride, axis.dilation)), step(axis.stride / common) {}
-
-  Dim taps() const { return ceil_div(axis.kernel, step); }
-
-  struct Source {
-    te::Expr tap, position, valid;
-  };
-  Source source(const te::Expr& out, const te::Expr& j) const {
-    const te::Expr p = out + axis.pad_begin.expr();
-    const te::Expr residue = te::floor_mod(te::floor_div(p, te::index(common)), te::index(step));
-    const te::Expr first = inverse() == 1 ? residue : te::floor_mod(residue * te::index(inverse()), te::index(step));
-    // With dilation 1, p - first is the multiple of the stride below p.
-    const te::Expr base = axis.dilation == 1 ? te::floor_div(p, te::index(axis.stride))
-                                             : te::floor_div(p - first * te::index(axis.dilation), te::index(axis.stride));
-    const te::Expr tap = first + j * te::index(step);
-    const te::Expr position = base - j * te::index(axis.dilation / common);
-    te::Expr valid = te::index(0) <= position && position < axis.out.expr();
-    if (!floor_mod(axis.kernel, step).is(0)) valid = tap < axis.kernel.expr() && valid;
-    if (common > 1) valid = te::equal(te::floor_mod(p, te::index(common)), 0) && valid;
-    return {tap, position, valid};
-  }
-
- private:
-  /// Of dilation / common modulo step.
-  int64_t inverse() const {
-    int64_t a = (axis.dilation / common) % step, m = step, x = 0, next = 1;
-    while (a != 0) {
-      const int64_t quotient = m / a;
-      m = std::exchange(a, m - quotient * a);
-      x = std::exchange(next, x - quotient * next);
-    }
-    return te::floor_mod(x, step);
-  }
-};
+// Transposed convolution: a gather over the windows that reach an output (window.h).
 
 struct TransposedConvolution {
   int64_t group;
@@ -273,7 +237,7 @@ Result<TransposedConvolution> transposed_of(const OpContext& context) {
   TransposedConvolution conv{.group = group, .channels = floor_div(*channels, group), .filters = w[1], .axes = {},
                              .out = {x[0], w[1] * group}};
   TRY(conv.axes, transposed_axes(context, spatial_dims(x), kernel));
-  for (const TransposedAxis& axis : conv.axes) conv.out.push_back(axis.axis.in);
+  for (const TransposedAxis& axis : conv.axes) conv.out.push_back(axis.window().in);
   TRY_VOID(check_bias(context, 2, conv.out[1]));
   return conv;
 }

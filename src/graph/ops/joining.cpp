@@ -227,7 +227,7 @@ Result<std::optional<std::vector<SliceAxis>>> slice_axes(const OpContext& contex
       slice.start = slice_bound(*(*starts)[k], dim, 0, dim);
       slice.size = max(ceil_div(slice_bound(*(*ends)[k], dim, 0, dim) - slice.start, slice.step), 0);
     } else {
-      slice.start = slice_bound(*(*starts)[k], dim, 0, dim - 1);
+      slice.start = min(slice_bound(*(*starts)[k], dim, 0, dim - 1), dim - 1);  // an axis of 0 elements starts at -1
       slice.size = max(ceil_div(slice.start - slice_bound(*(*ends)[k], dim, -1, dim - 1), -slice.step), 0);
     }
   }
@@ -389,7 +389,9 @@ Version pad_attributes(int since, const char* name) {
           [=](NodeForm& form) -> Result<void> {
             TRY_VOID(pads.to_newest(form));
             TRY(const auto value, form.take_float("value"));
-            if (value && *value != 0) form.set_input(2, form.scalar(form.type(0).dtype, *value, "value"));
+            if (!value || *value == 0) return {};
+            if (!is_float(form.type(0).dtype)) return form.unsupported("a known float type expected");
+            form.set_input(2, form.scalar(form.type(0).dtype, *value, "value"));
             return {};
           },
           [=](NodeForm& form) -> Result<void> {

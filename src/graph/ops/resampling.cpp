@@ -33,6 +33,7 @@ Result<std::vector<ValueType>> grid_sample_infer(const OpContext& context) {
   if (mode != "linear" && mode != "nearest" && mode != "cubic") return context.invalid("mode linear, nearest or cubic expected, '{}' found", mode);
   if (padding != "zeros" && padding != "border" && padding != "reflection")
     return context.invalid("padding_mode zeros, border or reflection expected, '{}' found", padding);
+  if (mode != "nearest" && context.dtype(0) == DataType::kBool) return context.unsupported("mode {} on bool", mode);
   TRY(Shape shape, sampled_shape(context));
   return one(context.dtype(0), std::move(shape));
 }
@@ -47,7 +48,6 @@ class GridSampler {
   Result<te::Program> program() {
     TRY(const Shape shape, sampled_shape(context_));
     const bool is_nearest = mode_ == "nearest";
-    if (!is_nearest && context_.dtype(0) == DataType::kBool) return context_.unsupported("mode {} on bool", mode_);
     const int64_t taps = is_nearest ? 1 : mode_ == "linear" ? 2 : 4;
     std::vector<te::Expr> index = {te::axis(0), te::axis(1)};
     te::Expr inside = te::truth(true), weight;

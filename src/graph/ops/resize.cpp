@@ -334,7 +334,8 @@ class Resizer {
   Shape out_;
 };
 
-Result<std::vector<ValueType>> output_type(const OpContext& context, const std::vector<Axis>& axes) {
+Result<std::vector<ValueType>> output_type(const OpContext& context, const Method& method, const std::vector<Axis>& axes) {
+  if (method.mode != "nearest" && context.dtype(0) == DataType::kBool) return context.unsupported("mode {} on bool", method.mode);
   Shape shape;
   for (size_t k = 0; k < axes.size(); ++k) shape.push_back(axes[k].out.value_or(context.fresh(0, static_cast<int>(k))));
   return one(context.dtype(0), std::move(shape));
@@ -345,7 +346,6 @@ Result<te::Program> program_of(const OpContext& context, const Method& method, c
     if (!axis.out) return context.unsupported("known scales or sizes expected");
   Resizer resizer(context, method, axes);
   if (method.mode == "nearest") return resizer.nearest_program();
-  if (context.dtype(0) == DataType::kBool) return context.unsupported("mode {} on bool", method.mode);
   return resizer.interpolated_program();
 }
 
@@ -406,9 +406,9 @@ Result<void> crop_axes(const OpContext& context, std::vector<Axis>& axes) {
 }
 
 Result<std::vector<ValueType>> resize_infer(const OpContext& context) {
-  TRY_VOID(resize_method(context));
+  TRY(const Method method, resize_method(context));
   TRY(const std::vector<Axis> axes, resize_axes(context));
-  return output_type(context, axes);
+  return output_type(context, method, axes);
 }
 
 Result<te::Program> resize_compute(const OpContext& context) {
@@ -586,9 +586,9 @@ OpDef upsample_row() {
           .attributes = {with_default("mode", "nearest")},
           .versions = {{7, scales_to_input, scales_to_attribute}, {1, scales_to_input, scales_to_height_and_width}},
           .infer = [](const OpContext& context) -> Result<std::vector<ValueType>> {
-            TRY_VOID(upsample_method(context));
+            TRY(const Method method, upsample_method(context));
             TRY(const std::vector<Axis> axes, upsample_axes(context));
-            return output_type(context, axes);
+            return output_type(context, method, axes);
           },
           .compute = [](const OpContext& context) -> Result<te::Program> {
             TRY(const Method method, upsample_method(context));

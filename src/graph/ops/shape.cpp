@@ -107,6 +107,10 @@ Result<te::Program> constant_of_shape_compute(const OpContext& context) {
 /// Larger ones are values of the graph, not nodes.
 constexpr int64_t kMaxConstant = 1024;
 
+Tensor floats(const std::vector<float>& elements) {
+  return Tensor::from_doubles(DataType::kFloat32, {static_cast<int64_t>(elements.size())}, std::vector<double>(elements.begin(), elements.end()));
+}
+
 Result<Tensor> constant_value(const OpContext& context) {
   if (context.has_attribute("value")) {
     const Tensor& value = context.get_tensor("value");
@@ -117,11 +121,7 @@ Result<Tensor> constant_value(const OpContext& context) {
     return Tensor::from_ints(DataType::kInt64, {}, std::vector{context.get_int("value_int")});
   if (context.has_attribute("value_ints")) return Tensor::int64s(context.get_ints("value_ints"));
   if (context.has_attribute("value_float")) return Tensor::scalar(DataType::kFloat32, context.get_float("value_float"));
-  if (context.has_attribute("value_floats")) {
-    const std::vector<float>& floats = context.get_floats("value_floats");
-    const std::vector<double> values(floats.begin(), floats.end());
-    return Tensor::from_doubles(DataType::kFloat32, {static_cast<int64_t>(values.size())}, values);
-  }
+  if (context.has_attribute("value_floats")) return floats(context.get_floats("value_floats"));
   if (context.has_attribute("value_string") || context.has_attribute("value_strings"))
     return context.unsupported("a value of strings");
   return context.invalid("one of the value attributes expected, none found");
@@ -223,9 +223,20 @@ Result<te::Program> trilu_compute(const OpContext& context) {
 }
 
 /// Before opset 12 a Constant holds a tensor.
-Version tensors_only(int since) {
-  return without(since, {"value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings"});
+Result<void> numbers_to_tensor(NodeForm& form) {
+  TRY(const auto integer, form.take_int("value_int"));
+  TRY(const auto integers, form.take_ints("value_ints"));
+  TRY(const auto real, form.take_float("value_float"));
+  TRY(const auto reals, form.take_floats("value_floats"));
+  if (form.has("value_string") || form.has("value_strings")) return form.unsupported("a value of numbers expected, strings found");
+  if (integer) form.set("value", Tensor::from_ints(DataType::kInt64, {}, std::vector{*integer}));
+  if (integers) form.set("value", Tensor::int64s(*integers));
+  if (real) form.set("value", Tensor::scalar(DataType::kFloat32, *real));
+  if (reals) form.set("value", floats(*reals));
+  return {};
 }
+
+Version tensors_only(int since) { return {since, nullptr, numbers_to_tensor}; }
 
 }  // namespace
 

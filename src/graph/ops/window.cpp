@@ -3,6 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
+
+#include "graph/te/integer.h"
 
 namespace isomer::ops {
 namespace {
@@ -42,6 +45,17 @@ void count_windows(WindowAxis& axis, Rounding rounding) {
   axis.overhangs = !left_over.is_constant() || left_over.value() < 0;
 }
 
+/// Of `value` modulo `modulus`, which have no common divisor; by Euclid's algorithm.
+int64_t inverse_modulo(int64_t value, int64_t modulus) {
+  int64_t a = value % modulus, m = modulus, x = 0, next = 1;
+  while (a != 0) {
+    const int64_t quotient = m / a;
+    m = std::exchange(a, m - quotient * a);
+    x = std::exchange(next, x - quotient * next);
+  }
+  return te::floor_mod(x, modulus);
+}
+
 }  // namespace
 
 te::Expr WindowAxis::position(te::Expr out, te::Expr tap) const {
@@ -54,6 +68,27 @@ te::Expr WindowAxis::inside(const te::Expr& out, const te::Expr& tap) const {
   const te::Expr at = position(out, tap);
   const te::Expr after_begin = pad_begin.is(0) ? te::truth(true) : te::index(0) <= at;
   return may_pass_end ? after_begin && at < in.expr() : after_begin;
+}
+
+TransposedAxis::TransposedAxis(WindowAxis window)
+    : window_(std::move(window)),
+      common_(std::gcd(window_.stride, window_.dilation)),
+      step_(window_.stride / common_),
+      inverse_(inverse_modulo(window_.dilation / common_, step_)) {}
+
+TransposedAxis::Source TransposedAxis::source(const te::Expr& out, const te::Expr& j) const {
+  const te::Expr stride = te::index(window_.stride), step = te::index(step_), common = te::index(common_);
+  const te::Expr p = out + window_.pad_begin.expr();
+  const te::Expr residue = te::floor_mod(te::floor_div(p, common), step);
+  const te::Expr first = inverse_ == 1 ? residue : te::floor_mod(residue * te::index(inverse_), step);
+  // With dilation 1, p - first is the multiple of the stride below p.
+  const te::Expr base = te::floor_div(window_.dilation == 1 ? p : p - first * te::index(window_.dilation), stride);
+  const te::Expr tap = first + j * step;
+  const te::Expr position = base - j * te::index(window_.dilation / common_);
+  te::Expr valid = te::index(0) <= position && position < window_.out.expr();
+  if (!floor_mod(window_.kernel, step_).is(0)) valid = tap < window_.kernel.expr() && valid;
+  if (common_ > 1) valid = te::equal(te::floor_mod(p, common), 0) && valid;
+  return {tap, position, valid};
 }
 
 Result<WindowAttributes> window_attributes(const OpContext& context, int rank) {

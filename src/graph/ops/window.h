@@ -26,6 +26,30 @@ struct WindowAxis {
 };
 using Window = std::vector<WindowAxis>;
 
+/// The transpose of a window as a gather. Output o of a transposed convolution (a position of the window's input) takes from
+/// its input i (an output of the window) through tap k where i * stride + k * dilation = p, with p = o + pad_begin. With
+/// g = gcd(stride, dilation) these are, where g divides p, the taps k = first(p) + step * j with step = stride / g; then
+/// i = (p - first * dilation) / stride - j * dilation / g. Once o is split by the stride, all of it is affine.
+class TransposedAxis {
+ public:
+  explicit TransposedAxis(WindowAxis window);
+
+  const WindowAxis& window() const { return window_; }
+  /// How many values j takes.
+  Dim taps() const { return ceil_div(window_.kernel, step_); }
+
+  struct Source {
+    te::Expr tap, position;
+    te::Expr valid;  ///< whether there is such a tap and position
+  };
+  Source source(const te::Expr& out, const te::Expr& j) const;
+
+ private:
+  WindowAxis window_;
+  int64_t common_, step_;
+  int64_t inverse_;  ///< of dilation / common modulo step
+};
+
 /// strides, dilations, pads and auto_pad of a node, checked, one value an axis (pads two), defaults filled in.
 struct WindowAttributes {
   std::vector<int64_t> strides, dilations, pads;

@@ -174,7 +174,7 @@ void collect_operands(Simplifier& s, BinaryOp op, const Polynomial& p, std::vect
   }
 }
 
-/// Operands that another one decides are dropped, the rest sorted: min(n, min(4, n + 1)) = min(n, 4).
+/// Operands that another one decides are dropped, the rest sorted: min(n, min(4, n + 1)) = min(n, 4), min(n, max(n, 4)) = n.
 Rewritten extremum(Simplifier& s, const Polynomial& a, const Polynomial& b, BinaryOp op) {
   constexpr size_t kMaxOperands = 16;
   std::vector<Polynomial> all, kept;
@@ -184,6 +184,9 @@ Rewritten extremum(Simplifier& s, const Polynomial& a, const Polynomial& b, Bina
   const auto loses = [&](const Polynomial& x, const Polynomial& y) {
     const Range limit = s.range(x);
     if (op == BinaryOp::kMin ? limit.low >= kSaturated : limit.high <= -kSaturated) return true;
+    std::vector<Polynomial> bounds;
+    collect_operands(s, op == BinaryOp::kMin ? BinaryOp::kMax : BinaryOp::kMin, x, bounds);
+    if (bounds.size() > 1 && std::find(bounds.begin(), bounds.end(), y) != bounds.end()) return true;
     const Range difference = s.range(x - y);
     return op == BinaryOp::kMin ? difference.low >= 0 : difference.high <= 0;
   };
