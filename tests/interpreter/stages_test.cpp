@@ -163,6 +163,17 @@ TEST(Contraction, a_condition_around_the_product_hides_what_is_not_finite) {
   EXPECT_TRUE(agrees(program, {reals({channels, size}, std::vector<double>(channels * size, 0.25)), reals({channels, channels, 2}, weights)}));
 }
 
+TEST(Contraction, a_condition_on_what_no_factor_reads_is_kept) {
+  // Every second column is 0.
+  const int64_t rows = 16, columns = 24, depth = 16;
+  const Expr product = input(0, {axis(0), reduce_axis(0)}) * input(1, {reduce_axis(0), floor_div(axis(1), index(2))});
+  const Expr even = equal(floor_mod(axis(1), index(2)), index(0));
+  Program program;
+  program.outputs.push_back(program.reduce({rows, columns}, {depth}, sum(kF32), select(even, product, literal(0, kF32))));
+  EXPECT_TRUE(agrees(program, {reals({rows, depth}, std::vector<double>(rows * depth, 0.5)),
+                               reals({depth, columns / 2}, std::vector<double>(depth * columns / 2, 0.25))}));
+}
+
 TEST(Contraction, of_integers_that_doubles_cannot_hold_stays_exact) {
   const int64_t n = 24;
   std::vector<int64_t> values(n * n);

@@ -86,7 +86,8 @@ class Divider {
   }
   uint64_t spatial(int factor) const { return node(factor).depends & role_mask(Role::kSpatial); }
 
-  /// Starts from the two factors that share least and lets each of the others join the side that it enlarges least.
+  /// Starts from the two factors that share least and lets each of the others join the side that it enlarges least. So do
+  /// conditions on what no side reads: one of the sides has to be 0 where they fail.
   bool choose_sides() {
     double most = 1;
     size_t first = 0, second = 0;
@@ -110,6 +111,12 @@ class Divider {
       side_of_[i] = growth(1) < growth(0);
       depends[side_of_[i]] |= own;
     }
+    for (const int condition : conditions_) {
+      const uint64_t own = node(condition).depends & role_mask(Role::kSpatial);
+      if (!(own & ~depends[0]) || !(own & ~depends[1])) continue;
+      const auto growth = [&](int side) { return extent_of(depends[side] | own) / extent_of(depends[side]); };
+      depends[growth(1) < growth(0)] |= own;
+    }
     depends_[0] = depends[0];
     depends_[1] = depends[1];
     return true;
@@ -123,7 +130,7 @@ class Divider {
     int condition = -1;
     has_all_conditions_[right] = true;
     for (const int one : conditions_) {
-      if (node(one).depends & ~(depends_[right] | role_mask(Role::kTime)))
+      if (node(one).depends & role_mask(Role::kSpatial) & ~depends_[right])
         has_all_conditions_[right] = false;
       else
         condition = condition < 0 ? one : builder_.binary(BinaryOp::kAnd, condition, one);
