@@ -6,6 +6,7 @@
 #include "graph/algorithms.h"
 #include "graph/passes/compose_movement.h"
 #include "graph/passes/contract.h"
+#include "graph/passes/drop_defaults.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/fold_affine.h"
 #include "graph/passes/fold_constants.h"
@@ -34,6 +35,7 @@ constexpr Pass kSimplify[] = {
     {"fold constants", fold_constants},
     {"shrink constants", shrink_constants},
     {"remove identities", remove_identities},
+    {"drop defaults", drop_defaults},
     {"merge casts", merge_casts},
     {"simplify shapes", simplify_shapes},
     {"compose movement", compose_movement},
