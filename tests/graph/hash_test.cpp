@@ -7,6 +7,7 @@
 #include "graph/algorithms.h"
 #include "graph/op_def.h"
 #include "graph/sample_graphs.h"
+#include "graph/shuffle.h"
 #include "graph/text.h"
 #include "util/random.h"
 
@@ -17,41 +18,6 @@ Graph parsed(std::string_view text) {
   auto graph = parse_graph(text);
   EXPECT_TRUE(graph.ok()) << graph.error().message();
   return std::move(*graph);
-}
-
-/// The same graph with its nodes created in another order and everything named anew.
-Graph shuffled(const Graph& graph, uint64_t seed) {
-  Random random(seed);
-  const auto permuted = [&](auto list) {
-    for (size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random.below(i)]);
-    return list;
-  };
-  Graph result;
-  std::vector<ValueId> copies(graph.values().empty() ? 0 : graph.values().back().index + 1);
-  for (const ValueId id : permuted(graph.values())) {
-    Value value = graph.value(id);
-    value.name = fmt::format("value {}", random.next());
-    copies[id.index] = result.add_value(std::move(value));
-  }
-  const auto renamed = [&](std::vector<ValueId> ids) {
-    for (ValueId& id : ids)
-      if (id.valid()) id = copies[id.index];
-    return ids;
-  };
-  for (const NodeId id : permuted(graph.nodes())) {
-    Node node = graph.node(id);
-    node.name = fmt::format("node {}", random.next());
-    node.inputs = renamed(node.inputs);
-    node.outputs = renamed(node.outputs);
-    node.captures = renamed(node.captures);
-    for (auto& [name, attribute] : node.attributes)
-      if (auto* body = std::get_if<GraphPtr>(&attribute)) *body = std::make_shared<const Graph>(shuffled(**body, random.next()));
-    result.add_node(std::move(node));
-  }
-  result.set_inputs(renamed(graph.inputs()));
-  result.set_outputs(renamed(graph.outputs()));
-  result.set_captures(renamed(graph.captures()));
-  return result;
 }
 
 /// A random graph of standard and unknown operators over one shape.
@@ -70,10 +36,10 @@ Graph random_graph(uint64_t seed) {
 
 TEST(StructuralHash, IgnoresOrderIdsAndNames) {
   const Graph everything = parsed(test::kEverything);
-  for (uint64_t seed = 0; seed < 50; ++seed) EXPECT_EQ(structural_hash(shuffled(everything, seed)), structural_hash(everything)) << seed;
+  for (uint64_t seed = 0; seed < 50; ++seed) EXPECT_EQ(structural_hash(test::shuffled(everything, seed)), structural_hash(everything)) << seed;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = random_graph(seed);
-    EXPECT_EQ(structural_hash(shuffled(graph, seed + 1)), structural_hash(graph)) << seed;
+    EXPECT_EQ(structural_hash(test::shuffled(graph, seed + 1)), structural_hash(graph)) << seed;
   }
 }
 
@@ -146,7 +112,7 @@ TEST(ValueHashes, AreEqualForEqualExpressions) {
 
 TEST(TopologicalOrder, PutsProducersFirstAndKeepsTheOrderOfCreation) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
-    const Graph graph = shuffled(random_graph(seed), seed);
+    const Graph graph = test::shuffled(random_graph(seed), seed);
     const auto order = topological_order(graph);
     ASSERT_TRUE(order.ok());
     EXPECT_EQ(order->size(), static_cast<size_t>(graph.node_count()));

@@ -7,37 +7,16 @@
 
 #include "graph/hash.h"
 #include "graph/interpret.h"
-#include "graph/passes/compose_movement.h"
-#include "graph/passes/contract.h"
 #include "graph/passes/edit.h"
-#include "graph/passes/fold_affine.h"
-#include "graph/passes/fold_constants.h"
-#include "graph/passes/fold_pads.h"
-#include "graph/passes/fold_scales.h"
-#include "graph/passes/merge_casts.h"
-#include "graph/passes/merge_equal.h"
 #include "graph/passes/pipeline.h"
-#include "graph/passes/remove_dead.h"
-#include "graph/passes/remove_identities.h"
-#include "graph/passes/shrink_constants.h"
-#include "graph/passes/simplify_shapes.h"
-#include "graph/passes/spell_out.h"
 #include "graph/text.h"
+#include "passes/all_passes.h"
 #include "passes/case_file.h"
 #include "support/files.h"
 #include "util/random.h"
 
 namespace isomer::test {
 namespace {
-
-const std::map<std::string, PassFunction> kPasses = {
-    {"compose_movement", compose_movement}, {"contract", contract},
-    {"fold_affine", fold_affine},           {"fold_constants", fold_constants},
-    {"fold_pads", fold_pads},               {"fold_scales", fold_scales},
-    {"merge_casts", merge_casts},           {"merge_equal", merge_equal},
-    {"remove_dead", remove_dead},           {"remove_identities", remove_identities},
-    {"shrink_constants", shrink_constants}, {"simplify_shapes", simplify_shapes},
-    {"spell_out", spell_out}};
 
 Result<int> run_pass(const std::string& name, Graph& graph, const OptimizeOptions& options) {
   if (name == "optimize" || name == "canonicalize") {
@@ -48,7 +27,7 @@ Result<int> run_pass(const std::string& name, Graph& graph, const OptimizeOption
   std::vector<OptimizeStep> steps;
   PassContext context(options, steps);
   context.set_growth_left(options.max_growth);
-  return kPasses.at(name)(graph, context);
+  return all_passes().at(name)(graph, context);
 }
 
 /// Random arrays for the inputs; each symbol is the same small number wherever it stands.

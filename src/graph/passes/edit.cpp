@@ -57,13 +57,16 @@ bool Redirects::redirect(ValueId from, ValueId to) {
   to = resolve(to);
   if (from == to || target_[from.index].valid()) return false;
   if (const NodeId made = graph_.value(from).producer; made.valid() && is_output(graph_, from)) {
-    // An Identity that keeps an output's name has done its work.
+    // An Identity that keeps an output's name has done its work; beside a node that stays for its other outputs it would be
+    // one node more.
     const Node& node = graph_.node(made);
-    const bool only_output = static_cast<size_t>(from.index) < uses_->size() && (*uses_)[from.index] == 1;
+    const auto uses = [&](ValueId id) { return static_cast<size_t>(id.index) < uses_->size() ? (*uses_)[id.index] : 0; };
+    const bool only_output = uses(from) == 1;
+    const bool node_stays = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId other) { return other.valid() && other != from && uses(other) > 0; });
     const bool stays = !graph_.value(to).producer.valid() || is_output(graph_, to);
     const Value& source = graph_.value(to);
     const bool becomes_constant = graph_.is_constant(to) && source.constant->bytes().size() <= kSmallBytes;
-    if (is_op(node, "Identity") && only_output && stays && !becomes_constant) return false;
+    if (((is_op(node, "Identity") && only_output) || node_stays) && stays && !becomes_constant) return false;
   }
   target_[from.index] = to;
   redirected_.push_back(from);
@@ -87,7 +90,12 @@ void Redirects::apply() {
     if (from == to) continue;
     const NodeId old = graph_.value(from).producer;
     const auto release = [&] {
-      if (old.valid()) graph_.set_output(old, graph_.value(from).output_index, {});
+      if (!old.valid()) return;
+      // The node may stay, and say by the number of its outputs what it does.
+      Value unread;
+      unread.name = graph_.fresh_name(graph_.value(from).name);
+      unread.type = graph_.value(from).type;
+      graph_.set_output(old, graph_.value(from).output_index, graph_.add_value(std::move(unread)));
     };
     const Value& source = graph_.value(to);
     if (source.producer.valid() && !is_output(graph_, to)) {

@@ -86,7 +86,7 @@ Result<int> remove_dead(Graph& graph, PassContext& context) {
       if (outputs[i].valid() && is_unread(outputs[i]) && may_omit(graph.node(id), i)) graph.set_output(id, static_cast<int>(i), {});
     if (!outputs.empty() && !graph.node(id).outputs.back().valid()) {
       std::vector<ValueId>& list = graph.edit(id).outputs;
-      while (list.size() > 1 && !list.back().valid()) list.pop_back();
+      while (list.size() > 1 && !list.back().valid() && may_omit(graph.node(id), list.size() - 1)) list.pop_back();
     }
   }
   std::vector<bool> keep(uses.size(), false);

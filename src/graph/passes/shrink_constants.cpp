@@ -1,6 +1,7 @@
 #include "graph/passes/shrink_constants.h"
 
 #include <limits>
+#include <set>
 
 #include "graph/infer.h"
 #include "graph/passes/contract.h"
@@ -32,11 +33,27 @@ te::Expr without_leading(const te::Expr& body, int i, size_t rank) {
   });
 }
 
+/// A dim of the output is not made of the inputs' dims: elements decide it, perhaps together with the rank of an input.
+bool is_decided_by_data(const Graph& graph, const Node& node) {
+  std::set<std::string> known;
+  const auto symbols = [&](ValueId id, auto&& visit) {
+    if (!id.valid() || !graph.value(id).type.has_shape()) return;
+    for (const Dim& dim : *graph.value(id).type.shape)
+      te::for_each_node(dim.expr(), [&](const te::Expr& e) {
+        if (const te::Symbol* symbol = te::as<te::Symbol>(e)) visit(symbol->name);
+      });
+  };
+  for (const ValueId input : node.inputs) symbols(input, [&](const std::string& name) { known.insert(name); });
+  bool decided = false;
+  symbols(node.outputs[0], [&](const std::string& name) { decided = decided || !known.contains(name); });
+  return decided;
+}
+
 /// Input i of the node may be the smaller constant: its elements are operands, the output has the same type, and each
 /// element is the same expression. Axes, starts and the like are lists, of one element too.
 bool means_the_same(const Graph& graph, NodeId id, int i, const Tensor& smaller) {
   const auto before = pointwise_of(graph, id, 0);
-  if (!before || !before->inputs.contains(i)) return false;
+  if (!before || !before->inputs.contains(i) || is_decided_by_data(graph, graph.node(id))) return false;
   Graph changed = alone(graph, graph.node(id), std::numeric_limits<int64_t>::max());
   const NodeId only = changed.nodes().front();
   const ValueId made = emit_constant(changed, smaller, "constant");

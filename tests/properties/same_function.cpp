@@ -1,0 +1,173 @@
+#include "properties/same_function.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "graph/interpret.h"
+#include "verify/equivalence.h"
+
+namespace isomer::test {
+namespace {
+
+Inputs arrays_of(const std::vector<Tensor>& tensors) {
+  Inputs arrays;
+  for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
+  return arrays;
+}
+
+/// A run with all that was on the way.
+struct Trace {
+  std::vector<te::Array> outputs;
+  std::map<int32_t, te::Array> values;
+  bool ok = false;
+};
+
+Trace traced(const Graph& graph, const Inputs& inputs, bool rounded) {
+  Trace trace;
+  InterpretOptions options{.round_values = rounded};
+  options.observe = [&](ValueId id, const te::Array& array) { trace.values[id.index] = array; };
+  auto outputs = interpret(graph, inputs, options);
+  trace.ok = outputs.ok();
+  if (trace.ok) trace.outputs = std::move(*outputs);
+  return trace;
+}
+
+bool is_finite(const te::Array& array) {
+  for (int64_t i = 0; i < array.count(); ++i)
+    if (!std::isfinite(array.as_double(i))) return false;
+  return true;
+}
+
+/// Integers and sizes are the same, and all is finite.
+bool decides_alike(const Trace& a, const Trace& b) {
+  if (!a.ok || !b.ok) return false;
+  for (const auto& [id, x] : a.values) {
+    const auto found = b.values.find(id);
+    if (found == b.values.end()) return false;
+    const te::Array& y = found->second;
+    if (x.dims() != y.dims() || !is_finite(x) || !is_finite(y)) return false;
+    for (int64_t i = 0; i < x.count() && !is_float(x.dtype()); ++i)
+      if (x.integer(i) != y.integer(i)) return false;
+  }
+  return true;
+}
+
+/// Each float a little away from where it was, except for round numbers, which rounding leaves alone.
+Tensor nudged(const Tensor& tensor, Random& random) {
+  if (!is_float(tensor.dtype())) return tensor;
+  const double unit = tensor.dtype() == DataType::kBFloat16 ? 0x1p-7 : tensor.dtype() == DataType::kFloat16 ? 0x1p-10 : 0x1p-22;
+  std::vector<double> values;
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    const double value = tensor.real(i);
+    values.push_back(value * 4 == std::floor(value * 4) ? value : value * (1 + unit * random.uniform(-1, 1)));
+  }
+  return Tensor::from_doubles(tensor.dtype(), tensor.dims(), values);
+}
+
+Graph nudged(const Graph& graph, Random& random) {
+  Graph result = graph;
+  for (const ValueId id : result.values())
+    if (const auto& constant = result.value(id).constant; constant && is_computable(constant->dtype()))
+      result.edit(id).constant = nudged(*constant, random);
+  return result;
+}
+
+/// The bound that small changes of all numbers suggest; infinite where they flip a decision.
+std::vector<double> bounds_by_nudging(const Graph& graph, const Inputs& inputs) {
+  constexpr int kTrials = 8;
+  const Trace exact = traced(graph, inputs, false);
+  std::vector<double> bounds(exact.outputs.size());
+  const Trace rounded = traced(graph, inputs, true);
+  Random random(1);
+  for (int trial = 0; trial <= kTrials; ++trial) {
+    Trace other = rounded;
+    if (trial > 0) {
+      Inputs near;
+      for (const te::Array& input : inputs) near.push_back(te::Array::from(nudged(te::to_tensor(input), random)));
+      other = traced(nudged(graph, random), near, trial % 2 == 0);
+    }
+    if (!decides_alike(exact, other)) return std::vector<double>(exact.outputs.size(), INFINITY);
+    for (size_t i = 0; i < bounds.size(); ++i) bounds[i] = std::max(bounds[i], error_bound(exact.outputs[i], other.outputs[i]));
+  }
+  return bounds;
+}
+
+std::string shape_mismatch(const te::Array& expected, const te::Array& found) {
+  if (expected.dtype() == found.dtype() && expected.dims() == found.dims()) return "";
+  return fmt::format("{}{} expected, {}{} found", name(expected.dtype()), expected.dims(), name(found.dtype()), found.dims());
+}
+
+bool same_bits(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
+}
+
+}  // namespace
+
+Comparisons& comparisons() {
+  static Comparisons counts;
+  return counts;
+}
+
+Case case_of(Sample sample, uint64_t seed) {
+  Random random(seed);
+  std::vector<Inputs> candidates = {arrays_of(sample.inputs), arrays_of(other_inputs(sample, random))};
+  if (auto sized = other_sizes(sample, random); !sized.empty()) candidates.push_back(arrays_of(sized));
+  Case result{std::move(sample), seed, {}};
+  for (Inputs& inputs : candidates) {
+    auto exact = interpret(result.sample.graph, inputs, {});
+    if (!exact.ok()) continue;
+    auto rounded = interpret(result.sample.graph, inputs, {.round_values = true});
+    result.runs.push_back({std::move(inputs), std::move(*exact), rounded.ok() ? std::move(*rounded) : std::vector<te::Array>()});
+  }
+  return result;
+}
+
+std::string difference(const Case& before, const Graph& after) {
+  const Graph& graph = before.sample.graph;
+  for (const Run& run : before.runs) {
+    const auto found = interpret(after, run.inputs, {});
+    if (!found.ok()) return fmt::format("does not run any more: {}", found.error().message());
+    ++comparisons().all;
+    std::vector<double> bounds;
+    for (size_t i = 0; i < found->size(); ++i) {
+      const te::Array& wanted = run.exact[i];
+      const std::string name = graph.value(graph.outputs()[i]).name;
+      Equivalence result;
+      compare_output(name, wanted, (*found)[i], run.rounded.empty() ? 0 : error_bound(wanted, run.rounded[i]), result);
+      if (result.passed()) continue;
+      if (bounds.empty()) bounds = bounds_by_nudging(graph, run.inputs);
+      if (std::isinf(bounds[i])) {
+        ++comparisons().undecided;
+        break;
+      }
+      if (const std::string shape = shape_mismatch(wanted, (*found)[i]); !shape.empty()) return fmt::format("{}: {}", name, shape);
+      Equivalence again;
+      compare_output(name, wanted, (*found)[i], bounds[i], again);
+      if (!again.passed()) return again.difference->text();
+    }
+  }
+  return "";
+}
+
+std::string difference_in_bits(const Case& before, const Graph& after) {
+  const Graph& graph = before.sample.graph;
+  for (const Run& run : before.runs) {
+    if (run.rounded.empty()) continue;
+    const auto found = interpret(after, run.inputs, {.round_values = true});
+    if (!found.ok()) return fmt::format("does not run any more: {}", found.error().message());
+    for (size_t i = 0; i < found->size(); ++i) {
+      const te::Array &x = run.rounded[i], &y = (*found)[i];
+      const std::string name = graph.value(graph.outputs()[i]).name;
+      if (const std::string shape = shape_mismatch(x, y); !shape.empty()) return fmt::format("{}: {}", name, shape);
+      for (int64_t k = 0; k < x.count(); ++k)
+        if (is_float(x.dtype()) ? !same_bits(x.real(k), y.real(k)) : x.integer(k) != y.integer(k))
+          return fmt::format("{}, element {}: {} expected, {} found", name, k, x.as_double(k), y.as_double(k));
+    }
+  }
+  return "";
+}
+
+}  // namespace isomer::test
