@@ -299,6 +299,12 @@ void trilu(Maker& m) {
   m.maybe("upper", m.pick(0, 1));
 }
 
+void window(Maker& m) {
+  m.give(m.values(m.type(0), {}, 1, 9), m.flip(0.75));
+  m.set("output_datatype", static_cast<int64_t>(m.type_of("T2")));
+  m.maybe("periodic", m.pick(0, 1));
+}
+
 }  // namespace
 
 void add_movement_recipes(Recipes& recipes) {
@@ -330,6 +336,7 @@ void add_movement_recipes(Recipes& recipes) {
   recipes["EyeLike"] = eye_like;
   recipes["OneHot"] = one_hot;
   recipes["Trilu"] = trilu;
+  for (const std::string_view name : {"HannWindow", "HammingWindow", "BlackmanWindow"}) recipes[name] = window;
 }
 
 }  // namespace isomer::test

@@ -51,6 +51,9 @@ const Reference* reference_for(std::string_view op) {
     References all;
     add_pointwise_references(all);
     add_movement_references(all);
+    add_shape_references(all);
+    add_index_references(all);
+    add_quantized_references(all);
     add_axis_references(all);
     add_window_references(all);
     add_product_references(all);

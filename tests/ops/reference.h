@@ -47,12 +47,20 @@ struct Call {
 /// The outputs that the reference defines, first ones first.
 using Reference = std::function<std::vector<Plain>(const Call&)>;
 
+/// Σ of products over windows, as Conv's attributes say.
+Plain convolved(const Call& call, const Plain& x, const Plain& w);
+/// As MatMul.
+Plain multiplied(Plain a, Plain b);
+
 /// nullptr where there is none.
 const Reference* reference_for(std::string_view op);
 
 using References = std::map<std::string_view, Reference>;
 void add_pointwise_references(References& references);
 void add_movement_references(References& references);
+void add_shape_references(References& references);
+void add_index_references(References& references);
+void add_quantized_references(References& references);
 void add_axis_references(References& references);
 void add_window_references(References& references);
 void add_product_references(References& references);

@@ -56,6 +56,40 @@ Reference broadcast(double (*f)(double, double), double (*finish)(double, double
   };
 }
 
+bool takes_reals(const Call& call) { return is_float(call.instance.inputs[0].tensor.dtype()); }
+
+/// As `broadcast`; f also sees the call.
+Reference broadcast_with(double (*f)(double, double, const Call&)) {
+  return [f](const Call& call) {
+    Plain y(broadcast_dims(call));
+    for (int64_t i = 0; i < y.count(); ++i)
+      y.values[i] = f(broadcast_element(call.input(0), y.index(i)), broadcast_element(call.input(1), y.index(i)), call);
+    return std::vector{y};
+  };
+}
+
+/// On integers, by their bits.
+template <class F>
+Reference bitwise(F f) {
+  return [f](const Call& call) {
+    Plain y(broadcast_dims(call));
+    for (int64_t i = 0; i < y.count(); ++i)
+      y.values[i] = static_cast<double>(f(static_cast<int64_t>(broadcast_element(call.input(0), y.index(i))),
+                                          static_cast<int64_t>(broadcast_element(call.input(1), y.index(i)))));
+    return std::vector{y};
+  };
+}
+
+std::vector<Plain> cast_to(const Call& call, DataType dtype) {
+  Plain y = call.input(0);
+  for (double& value : y.values)
+    if (dtype == DataType::kBool)
+      value = value != 0;
+    else if (!is_float(dtype))
+      value = std::trunc(value);
+  return {y};
+}
+
 double normal_cdf(double x) { return 0.5 * (1 + std::erf(x / std::sqrt(2.0))); }
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
@@ -128,6 +162,29 @@ void add_pointwise_references(References& references) {
   references["And"] = broadcast([](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; });
   references["Or"] = broadcast([](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; });
   references["Xor"] = broadcast([](double a, double b) { return (a != 0) != (b != 0) ? 1.0 : 0.0; });
+  references["Div"] = broadcast_with([](double a, double b, const Call& c) { return takes_reals(c) ? a / b : std::trunc(a / b); });
+  references["Mod"] = broadcast_with([](double a, double b, const Call& c) {
+    return c.integer("fmod", 0) != 0 ? std::fmod(a, b) : a - b * std::floor(a / b);
+  });
+  references["BitShift"] = broadcast_with([](double a, double b, const Call& c) {
+    return c.text("direction", "") == "LEFT" ? a * std::exp2(b) : std::floor(a / std::exp2(b));
+  });
+  references["BitwiseAnd"] = bitwise([](int64_t a, int64_t b) { return a & b; });
+  references["BitwiseOr"] = bitwise([](int64_t a, int64_t b) { return a | b; });
+  references["BitwiseXor"] = bitwise([](int64_t a, int64_t b) { return a ^ b; });
+  references["BitwiseNot"] = unary([](double x) { return -x - 1; });
+  references["IsNaN"] = unary([](double x) { return std::isnan(x) ? 1.0 : 0.0; });
+  references["IsInf"] = unary_with([](double x, const Call& c) {
+    return std::isinf(x) && c.integer(x < 0 ? "detect_negative" : "detect_positive", 1) != 0 ? 1.0 : 0.0;
+  });
+  references["Shrink"] = unary_with([](double x, const Call& c) {
+    const double limit = c.real("lambd", 0.5), bias = c.real("bias", 0);
+    return x < -limit ? x + bias : x > limit ? x - bias : 0;
+  });
+  references["Swish"] = unary_with([](double x, const Call& c) { return x * sigmoid(c.real("alpha", 1) * x); });
+  references["Cast"] = [](const Call& call) { return cast_to(call, static_cast<DataType>(call.integer("to", 1))); };
+  references["CastLike"] = [](const Call& call) { return cast_to(call, call.instance.inputs[1].tensor.dtype()); };
+  references["Dropout"] = [](const Call& call) { return std::vector{call.input(0), Plain(call.input(0).dims, 1)}; };
   references["PRelu"] = broadcast([](double x, double slope) { return x < 0 ? slope * x : x; });
   references["Where"] = [](const Call& call) {
     Plain y(broadcast_dims(call));

@@ -33,6 +33,7 @@ double wrapped(double value, DataType dtype) {
 
 void expect_equal(const te::Array& found, const Plain& expected, bool narrow) {
   ASSERT_EQ(found.dims(), expected.dims);
+  narrow = narrow || (is_float(found.dtype()) && bit_width(found.dtype()) == 16);
   for (int64_t i = 0; i < found.count(); ++i) {
     // Nothing of an integer type stands for it, or no double does.
     if (!is_float(found.dtype()) && !(std::fabs(expected.values[i]) < 0x1p53)) continue;

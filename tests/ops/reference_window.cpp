@@ -49,14 +49,14 @@ Geometry geometry(const Call& call, const Dims& in, const Dims& kernel) {
   return g;
 }
 
-std::vector<Plain> conv(const Call& call) {
-  const Plain x = call.input(0), w = call.input(1);
+}  // namespace
+
+Plain convolved(const Call& call, const Plain& x, const Plain& w) {
   const Geometry g = geometry(call, spatial(x.dims), spatial(w.dims));
   const int64_t group = call.integer("group", 1), per_group = w.dims[0] / group;
   Plain y(with_head(x.dims[0], w.dims[0], g.out));
   for (int64_t i = 0; i < y.count(); ++i) {
     const Dims at = y.index(i);
-    if (call.has(2)) y.values[i] = call.input(2).values[at[1]];
     for (int64_t j = at[1] * w.count() / w.dims[0]; j < (at[1] + 1) * w.count() / w.dims[0]; ++j) {
       const Dims tap = w.index(j);
       Dims from = {at[0], at[1] / per_group * w.dims[1] + tap[1]};
@@ -67,6 +67,80 @@ std::vector<Plain> conv(const Call& call) {
       }
       if (inside) y.values[i] += x.at(from) * w.values[j];
     }
+  }
+  return y;
+}
+
+namespace {
+
+std::vector<Plain> conv(const Call& call) {
+  Plain y = convolved(call, call.input(0), call.input(1));
+  for (int64_t i = 0; i < y.count() && call.has(2); ++i) y.values[i] += call.input(2).values[y.index(i)[1]];
+  return {y};
+}
+
+/// Each element of each block goes where its block lies in the image.
+std::vector<Plain> col2im(const Call& call) {
+  const Plain x = call.input(0);
+  const auto image = call.instance.inputs[1].tensor.integers(), block = call.instance.inputs[2].tensor.integers();
+  const size_t rank = image.size();
+  const Plain taps{Dims(block)};
+  const Geometry g = geometry(call, image, block);
+  const Plain blocks(g.out);
+  const int64_t channels = x.dims[1] / taps.count();
+  Plain y(with_head(x.dims[0], channels, image));
+  for (int64_t i = 0; i < x.count(); ++i) {
+    const Dims at = x.index(i), tap = taps.index(at[1] % taps.count()), place = blocks.index(at[2]);
+    Dims to = {at[0], at[1] / taps.count()};
+    bool inside = true;
+    for (size_t k = 0; k < rank; ++k) {
+      to.push_back(place[k] * g.strides[k] + tap[k] * g.dilations[k] - g.begin[k]);
+      inside = inside && to.back() >= 0 && to.back() < image[k];
+    }
+    if (inside) y.at(to) += x.values[i];
+  }
+  return {y};
+}
+
+/// Between elements linear, 0 outside.
+double interpolated(const Plain& x, const Dims& head, const std::vector<double>& position) {
+  double sum = 0;
+  for (uint64_t corner = 0; corner < uint64_t{1} << position.size(); ++corner) {
+    Dims at = head;
+    double weight = 1;
+    bool inside = true;
+    for (size_t k = 0; k < position.size(); ++k) {
+      at.push_back(static_cast<int64_t>(std::floor(position[k])) + static_cast<int64_t>((corner >> k) & 1));
+      weight *= 1 - std::fabs(position[k] - static_cast<double>(at.back()));
+      inside = inside && at.back() >= 0 && at.back() < x.dims[at.size() - 1];
+    }
+    if (inside) sum += weight * x.at(at);
+  }
+  return sum;
+}
+
+std::vector<Plain> deform_conv(const Call& call) {
+  const Plain x = call.input(0), w = call.input(1), offset = call.input(2);
+  const Geometry g = geometry(call, spatial(x.dims), spatial(w.dims));
+  const Plain taps(spatial(w.dims));
+  const int64_t group = call.integer("group", 1), offset_group = call.integer("offset_group", 1);
+  Plain y(with_head(x.dims[0], w.dims[0], g.out));
+  const auto rank = static_cast<int64_t>(g.out.size());
+  for (int64_t i = 0; i < y.count(); ++i) {
+    const Dims at = y.index(i);
+    if (call.has(3)) y.values[i] = call.input(3).values[at[1]];
+    for (int64_t c = 0; c < w.dims[1]; ++c)
+      for (int64_t t = 0; t < taps.count(); ++t) {
+        const int64_t channel = at[1] / (w.dims[0] / group) * w.dims[1] + c;
+        const int64_t part = channel / (x.dims[1] / offset_group) * taps.count() + t;
+        const Dims tap = taps.index(t), place(at.begin() + 2, at.end());
+        std::vector<double> position;
+        for (int64_t k = 0; k < rank; ++k)
+          position.push_back(static_cast<double>(place[k] * g.strides[k] + tap[k] * g.dilations[k] - g.begin[k]) +
+                             offset.at(with_head(at[0], part * rank + k, place)));
+        const double mask = call.has(4) ? call.input(4).at(with_head(at[0], part, place)) : 1;
+        y.values[i] += mask * interpolated(x, {at[0], channel}, position) * w.at(with_head(at[1], c, tap));
+      }
   }
   return {y};
 }
@@ -197,6 +271,8 @@ std::vector<Plain> global_pool(const Call& call, F f) {
 
 void add_window_references(References& references) {
   references["Conv"] = conv;
+  references["Col2Im"] = col2im;
+  references["DeformConv"] = deform_conv;
   references["ConvTranspose"] = conv_transpose;
   references["MaxPool"] = max_pool;
   references["AveragePool"] = [](const Call& call) {

@@ -1,0 +1,88 @@
+// Quantization and products of quantized operands.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/reference.h"
+
+namespace isomer::test {
+namespace {
+
+/// A scale or zero point at an element of a tensor: of all, or one along the axis.
+double parameter(const Call& call, size_t i, double fallback, const Dims& at, int64_t axis) {
+  if (!call.has(i)) return fallback;
+  const Plain x = call.input(i);
+  return x.rank() == 0 ? x.values[0] : x.values[x.count() == 1 ? 0 : at[axis]];
+}
+
+double saturated(double value, DataType dtype) {
+  if (is_float(dtype)) return value;
+  const int width = bit_width(dtype);
+  return is_unsigned_int(dtype) ? std::clamp(value, 0.0, std::exp2(width) - 1) : std::clamp(value, -std::exp2(width - 1), std::exp2(width - 1) - 1);
+}
+
+std::vector<Plain> quantize(const Call& call) {
+  const Plain x = call.input(0);
+  const int64_t given = call.integer("axis", 1), axis = given < 0 ? given + x.rank() : given;
+  const auto stated = static_cast<DataType>(call.integer("output_dtype", 0));
+  const DataType dtype = call.has(2) ? call.instance.inputs[2].tensor.dtype() : stated != DataType::kUndefined ? stated : DataType::kUInt8;
+  Plain y(x.dims);
+  for (int64_t i = 0; i < x.count(); ++i)
+    y.values[i] = saturated(std::nearbyint(x.values[i] / parameter(call, 1, 1, x.index(i), axis)) + parameter(call, 2, 0, x.index(i), axis), dtype);
+  return {y};
+}
+
+std::vector<Plain> dequantize(const Call& call) {
+  const Plain x = call.input(0);
+  const int64_t given = call.integer("axis", 1), axis = given < 0 ? given + x.rank() : given;
+  Plain y(x.dims);
+  for (int64_t i = 0; i < x.count(); ++i)
+    y.values[i] = (x.values[i] - parameter(call, 2, 0, x.index(i), axis)) * parameter(call, 1, 1, x.index(i), axis);
+  return {y};
+}
+
+/// Operand i less its zero point, times its scale (-1: none), both along the axis where they are vectors.
+Plain real_operand(const Call& call, size_t i, int64_t scale, size_t zero, int64_t axis) {
+  Plain x = call.input(i);
+  for (int64_t k = 0; k < x.count(); ++k) {
+    const Dims at = x.index(k);
+    x.values[k] -= parameter(call, zero, 0, at, axis);
+    if (scale >= 0) x.values[k] *= parameter(call, scale, 1, at, axis);
+  }
+  return x;
+}
+
+int64_t rows_axis(const Call& call, size_t i) { return std::max<int64_t>(call.input(i).rank() - 2, 0); }
+int64_t columns_axis(const Call& call, size_t i) { return call.input(i).rank() - 1; }
+
+Plain requantized(const Call& call, Plain y, size_t scale, size_t zero) {
+  for (double& value : y.values)
+    value = saturated(std::nearbyint(value / call.input(scale).values[0]) + call.input(zero).values[0], call.instance.inputs[zero].tensor.dtype());
+  return y;
+}
+
+}  // namespace
+
+void add_quantized_references(References& references) {
+  references["QuantizeLinear"] = quantize;
+  references["DequantizeLinear"] = dequantize;
+  references["MatMulInteger"] = [](const Call& call) {
+    return std::vector{multiplied(real_operand(call, 0, -1, 2, rows_axis(call, 0)), real_operand(call, 1, -1, 3, columns_axis(call, 1)))};
+  };
+  references["ConvInteger"] = [](const Call& call) {
+    return std::vector{convolved(call, real_operand(call, 0, -1, 2, 0), real_operand(call, 1, -1, 3, 0))};
+  };
+  references["QLinearMatMul"] = [](const Call& call) {
+    const Plain y = multiplied(real_operand(call, 0, 1, 2, rows_axis(call, 0)), real_operand(call, 3, 4, 5, columns_axis(call, 3)));
+    return std::vector{requantized(call, y, 6, 7)};
+  };
+  references["QLinearConv"] = [](const Call& call) {
+    Plain y = convolved(call, real_operand(call, 0, 1, 2, 0), real_operand(call, 3, 4, 5, 0));
+    for (int64_t i = 0; i < y.count() && call.has(8); ++i) {
+      const Dims filter = {y.index(i)[1]};
+      y.values[i] += call.input(8).values[filter[0]] * call.input(1).values[0] * parameter(call, 4, 1, filter, 0);
+    }
+    return std::vector{requantized(call, y, 6, 7)};
+  };
+}
+
+}  // namespace isomer::test
