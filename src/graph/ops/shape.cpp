@@ -1,6 +1,7 @@
-// Shape Size Range ConstantOfShape Constant EyeLike OneHot Trilu: tensors made from shapes, numbers and positions.
+// Shape Size Range ConstantOfShape Constant EyeLike OneHot Trilu HannWindow HammingWindow BlackmanWindow: tensors made from shapes, numbers and positions.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "graph/infer.h"
 #include "graph/ops/common.h"
@@ -145,14 +146,17 @@ Result<te::Program> constant_compute(const OpContext& context) {
 
 // EyeLike
 
+Result<DataType> type_attribute(const OpContext& context, std::string_view attribute) {
+  const int64_t code = context.get_int(attribute);
+  if (!is_known_data_type(code)) return context.invalid("a data type as {} expected, {} found", attribute, code);
+  const auto dtype = static_cast<DataType>(code);
+  if (!is_computable(dtype)) return context.unsupported("{} {}", attribute, name(dtype));
+  return dtype;
+}
+
 Result<DataType> eye_type(const OpContext& context) {
   if (context.rank(0) != 2) return context.invalid("input of rank 2 expected, shape {} found", text(context.shape(0)));
-  if (!context.has_attribute("dtype")) return context.dtype(0);
-  const int64_t code = context.get_int("dtype");
-  if (!is_known_data_type(code)) return context.invalid("a data type as dtype expected, {} found", code);
-  const auto dtype = static_cast<DataType>(code);
-  if (!is_computable(dtype)) return context.unsupported("dtype {}", name(dtype));
-  return dtype;
+  return context.has_attribute("dtype") ? type_attribute(context, "dtype") : context.dtype(0);
 }
 
 /// A diagonal beyond every dim is as good as any; sums with it must not overflow.
@@ -238,6 +242,43 @@ Result<void> numbers_to_tensor(NodeForm& form) {
 
 Version tensors_only(int since) { return {since, nullptr, numbers_to_tensor}; }
 
+// HannWindow HammingWindow BlackmanWindow: a - b cos(x) + c cos(2x), x = 2 pi i / n with n the size, or size - 1 where the
+// window is not periodic.
+
+struct CosineWindow {
+  double a, b, c;
+};
+
+Result<Dim> window_size(const OpContext& context) {
+  TRY_VOID(expect_scalar(context, 0));
+  const auto size = context.dims(0);
+  if (!size) return context.fresh(0, 0);
+  if ((*size)[0].is_constant() && ((*size)[0].value() < 0 || (*size)[0].value() > kMaxDim))
+    return context.invalid("a size in [0, 2^40] expected, {} found", (*size)[0].text());
+  return (*size)[0];
+}
+
+OpDef window_row(const char* name, CosineWindow window) {
+  return {.name = name, .since = 17, .inputs = {"size:T1"}, .outputs = {"output:T2"},
+          .types = {{"T1", DataType::kInt32 | DataType::kInt64}, {"T2", kNumeric}},
+          .attributes = {with_default("output_datatype", 1), with_default("periodic", 1)},
+          .infer = [](const OpContext& context) -> Result<std::vector<ValueType>> {
+            TRY(const DataType dtype, type_attribute(context, "output_datatype"));
+            TRY(Dim size, window_size(context));
+            return one(dtype, {std::move(size)});
+          },
+          .compute = [window](const OpContext& context) -> Result<te::Program> {
+            TRY(const DataType dtype, type_attribute(context, "output_datatype"));
+            if (!context.dims(0)) return context.unsupported("a known size expected");
+            TRY(const Dim size, window_size(context));
+            const auto real = [](double value) { return te::literal(value, DataType::kFloat64); };
+            const Dim period = context.get_int("periodic") != 0 ? size : size - 1;
+            const te::Expr x = te::cast(DataType::kFloat64, te::axis(0)) * real(2 * std::numbers::pi) / te::cast(DataType::kFloat64, period.expr());
+            const auto cosine = [](te::Expr angle) { return te::unary(te::UnaryOp::kCos, std::move(angle)); };
+            return single_map({size}, te::cast(dtype, real(window.a) - real(window.b) * cosine(x) + real(window.c) * cosine(real(2) * x)));
+          }};
+}
+
 }  // namespace
 
 std::vector<OpDef> shape() {
@@ -293,6 +334,9 @@ std::vector<OpDef> shape() {
        .attributes = {with_default("upper", 1)},
        .infer = trilu_infer,
        .compute = trilu_compute},
+      window_row("HannWindow", {0.5, 0.5, 0}),
+      window_row("HammingWindow", {25.0 / 46, 21.0 / 46, 0}),
+      window_row("BlackmanWindow", {0.42, 0.5, 0.08}),
   };
 }
 
