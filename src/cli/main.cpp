@@ -4,10 +4,24 @@
 
 #include "cli/commands.h"
 #include "cli/version.h"
+#include "util/stop.h"
+
+namespace {
+
+/// The first Ctrl-C ends the work where it may end, the second one ends the process.
+void stop_on_interrupt() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { isomer::request_stop(); };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace isomer::cli;
   std::signal(SIGPIPE, SIG_IGN);
+  stop_on_interrupt();
   CLI::App app("Isomer: a superoptimizer for ONNX models", "isomer");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);

@@ -33,6 +33,15 @@ void sync_folder(const fs::path& folder) {
 
 }  // namespace
 
+Result<void> check_output_place(const fs::path& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (!path.has_filename() || fs::is_directory(status)) return unsupported(path.string(), "a file to write expected, a folder found");
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    return unsupported(path.string(), "a regular file to replace expected, something else found");
+  return {};
+}
+
 Result<OutputFile> OutputFile::create(const fs::path& path) {
   OutputFile file;
   file.path_ = path;
@@ -41,9 +50,7 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
     file.path_ = fs::weakly_canonical(path, failed);
     if (failed) return unsupported(path.string(), "can't follow the link: {}", failed.message());
   }
-  const fs::file_status status = fs::status(file.path_, failed);
-  if (fs::exists(status) && !fs::is_regular_file(status))
-    return unsupported(path.string(), "a regular file to replace expected, something else found");
+  TRY_VOID(check_output_place(file.path_));
   static std::atomic<unsigned> count = 0;
   const std::string name = fmt::format(".{}.{}-{}.tmp", file.path_.filename().string().substr(0, 200), getpid(), count++);
   file.temporary_ = (file.path_.parent_path() / name).string();
@@ -53,7 +60,7 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
     file.temporary_.clear();
     return error;
   }
-  if (fs::exists(status)) fchmod(file.fd_.get(), static_cast<mode_t>(status.permissions()));
+  if (const fs::file_status status = fs::status(file.path_, failed); fs::exists(status)) fchmod(file.fd_.get(), static_cast<mode_t>(status.permissions()));
   return file;
 }
 

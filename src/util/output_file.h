@@ -14,6 +14,9 @@
 
 namespace isomer {
 
+/// An error unless a file of this name can be made or replaces a regular one: not a folder, a device or a pipe.
+Result<void> check_output_place(const std::filesystem::path& path);
+
 /// Written beside its final name and renamed by `commit`; without that nothing stays. Errors are of kind kUnsupported and
 /// name the path.
 class OutputFile {

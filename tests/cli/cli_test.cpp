@@ -200,6 +200,15 @@ TEST_F(CommandLine, AFailedRunTouchesNoFile) {
   EXPECT_EQ(files, 3) << "something was left behind";
 }
 
+TEST_F(CommandLine, CtrlCStopsAndLeavesNothing) {
+  std::string text = "opset 17\ngraph slow(x: float32[1500,1500]) -> (y: float32[1500,1500]) {\n  a0 = Neg(x)\n";
+  for (int i = 1; i <= 60; ++i) text += fmt::format("  a{} = MatMul(a{}, x)\n", i, i - 1);
+  const std::string file = model(text + "  y = Relu(a60)\n}\n", "slow.onnx");
+  const Outcome outcome = run_program({"timeout", "--preserve-status", "--signal=INT", "1", tool_path("isomer").string(), "optimize", file, "-o", path("out.onnx"), "-q"});
+  expect_error(outcome, 4, "stopped");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
+}
+
 TEST_F(CommandLine, ModelsCanBeOptimizedInPlace) {
   const std::string file = model(kSmall, "small.onnx");
   ASSERT_EQ(isomer({"optimize", file, "-o", file, "-q"}).exit_code, 0);

@@ -20,6 +20,7 @@
 #include "graph/passes/simplify_shapes.h"
 #include "graph/passes/spell_out.h"
 #include "util/check.h"
+#include "util/stop.h"
 
 namespace isomer {
 namespace {
@@ -165,6 +166,7 @@ class Pipeline {
   static double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
   Result<int> run(const Pass& pass) {
+    TRY_VOID(check_stop());
     const auto start = Clock::now();
     const int nodes = graph_.node_count();
     const size_t steps = report_.steps.size();

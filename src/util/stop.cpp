@@ -1,0 +1,20 @@
+#include "util/stop.h"
+
+#include <atomic>
+
+namespace isomer {
+namespace {
+
+std::atomic<bool> stop_requested = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
+
+}  // namespace
+
+void request_stop() { stop_requested.store(true, std::memory_order_relaxed); }
+
+Result<void> check_stop() {
+  if (stop_requested.load(std::memory_order_relaxed)) return Error{ErrorKind::kStopped, "", "stopped"};
+  return {};
+}
+
+}  // namespace isomer
