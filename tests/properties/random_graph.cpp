@@ -339,12 +339,15 @@ std::vector<Tensor> other_inputs(const Sample& sample, Random& random) {
 
 std::vector<Tensor> other_sizes(const Sample& sample, Random& random) {
   std::map<std::string, int64_t> sizes;
+  // A dim of 0 that a shape is computed of would say "copied" to Reshape: symbols stand for none there.
+  const auto nodes = sample.graph.nodes();
+  const bool has_reshape = std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) { return sample.graph.node(id).op_type == "Reshape"; });
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < sample.inputs.size(); ++i) {
     const Shape& shape = *sample.graph.value(sample.graph.inputs()[i]).type.shape;
     Dims dims;
     for (const Dim& dim : shape)
-      dims.push_back(dim.is_constant() ? dim.value() : sizes.try_emplace(dim.text(), random.between(0, 5)).first->second);
+      dims.push_back(dim.is_constant() ? dim.value() : sizes.try_emplace(dim.text(), random.between(has_reshape, 5)).first->second);
     const Tensor& old = sample.inputs[i];
     inputs.push_back(sample.free[i] ? random_tensor(old.dtype(), dims, random) : mixed(old, dims, random));
   }

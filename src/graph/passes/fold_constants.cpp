@@ -225,6 +225,12 @@ class Folder {
   std::vector<ValueId> chosen_;
 };
 
+bool has_real_zero(const Tensor& tensor) {
+  bool found = false;
+  for (int64_t i = 0; i < tensor.count() && is_float(tensor.dtype()); ++i) found = found || tensor.real(i) == 0;
+  return found;
+}
+
 /// Constant nodes that hold a tensor, and values whose elements inference knows.
 int fold_known(Graph& graph, PassContext& context) {
   int changes = 0;
@@ -242,8 +248,11 @@ int fold_known(Graph& graph, PassContext& context) {
       if (!output.valid()) continue;
       auto tensor = known_tensor(graph.value(output));
       const auto bytes = tensor ? static_cast<int64_t>(tensor->bytes().size()) : 0;
-      if (!tensor || bytes > context.options.small_constant || !context.may_grow(bytes)) continue;
-      context.step("fold known content", label(graph, id));
+      if (!tensor || bytes > context.options.small_constant) continue;
+      // Contents are integers: they don't know -0.
+      const FloatClass fp_class = has_real_zero(*tensor) ? FloatClass::kSignOfZero : FloatClass::kExact;
+      if (!context.allows(fp_class) || !context.may_grow(bytes)) continue;
+      context.step("fold known content", label(graph, id), fp_class);
       become_constant(graph, output, std::move(*tensor));
       ++changes;
     }
