@@ -45,6 +45,7 @@ class Stopwatch {
 class StagingFolder {
  public:
   static Result<StagingFolder> beside(const fs::path& place) {
+    TRY_VOID(check_output_place(place));
     const fs::path parent = place.has_parent_path() ? place.parent_path() : fs::path(".");
     std::string pattern = (parent / ".isomer-XXXXXX").string();
     if (!mkdtemp(pattern.data())) return unsupported(place.string(), "a folder that can be written to expected");
@@ -65,7 +66,7 @@ class StagingFolder {
     for (const auto& entry : fs::directory_iterator(path_))
       if (entry.path().filename() != place.filename()) fs::rename(entry.path(), target / entry.path().filename(), error);
     if (!error) fs::rename(path_ / place.filename(), place, error);
-    if (error) return unsupported(place.string(), "a place that can be written to expected, {} found", error.message());
+    if (error) return unsupported(place.string(), "a place that can be written to expected, found: {}", error.message());
     return {};
   }
 
@@ -75,6 +76,7 @@ class StagingFolder {
 };
 
 struct Outcome {
+  StagingFolder staging;  ///< with the optimized model
   LoadedModel before, after;
   OptimizeReport passes;
   std::optional<CheckReport> check;
@@ -96,9 +98,10 @@ std::string_view class_name(FloatClass fp_class) {
 }
 
 Result<Outcome> optimize(const Options& options) {
-  Outcome outcome;
   Stopwatch watch;
-  TRY(outcome.before, load_model(options.input, options));
+  TRY(LoadedModel before, load_model(options.input, options));
+  TRY(StagingFolder staging, StagingFolder::beside(options.output));
+  Outcome outcome{std::move(staging), std::move(before), {}, {}, {}, {}};
   outcome.seconds["import"] = watch.lap();
   Graph graph = outcome.before.graph;
   OptimizeOptions passes;
@@ -108,8 +111,7 @@ Result<Outcome> optimize(const Options& options) {
   if (options.verbosity > 0) passes.log = [&](std::string_view line) { note(options, "{}", printable(line)); };
   TRY(outcome.passes, isomer::optimize(graph, passes));
   outcome.seconds["passes"] = watch.lap();
-  TRY(const StagingFolder staging, StagingFolder::beside(options.output));
-  const fs::path staged = staging.path() / fs::path(options.output).filename();
+  const fs::path staged = outcome.staging.path() / fs::path(options.output).filename();
   TRY_VOID(export_model(graph, staged));
   outcome.seconds["export"] = watch.lap();
   // What is checked is what was written, read again.
@@ -124,7 +126,6 @@ Result<Outcome> optimize(const Options& options) {
     if (const auto& difference = outcome.check->equivalence.difference)
       return Error{ErrorKind::kMismatch, options.input, "the optimized model differs, nothing is written: " + difference->text()};
   }
-  TRY_VOID(staging.release_to(options.output));
   return outcome;
 }
 
@@ -181,17 +182,23 @@ void print_table(const json& report) {
     fmt::print("{} nodes cannot be run here and were not checked: they are as they were\n", unchecked);
 }
 
-Result<void> write_report(const Options& options, const json& report) {
-  if (options.report.empty()) return {};
-  TRY(OutputFile file, OutputFile::create(options.report));
+Result<void> write_report(const json& report, OutputFile& file) {
   TRY_VOID(file.write(json_text(report, 2) + "\n"));
-  return file.commit();
+  return file.sync();
 }
 
+/// Model and report get their names when both are written.
 Result<void> run(const Options& options) {
+  std::optional<OutputFile> report_file;
+  if (!options.report.empty()) {
+    TRY(OutputFile file, OutputFile::create(options.report));
+    report_file.emplace(std::move(file));
+  }
   TRY(const Outcome outcome, optimize(options));
   const json report = report_json(options, outcome);
-  TRY_VOID(write_report(options, report));
+  if (report_file) TRY_VOID(write_report(report, *report_file));
+  TRY_VOID(outcome.staging.release_to(options.output));
+  if (report_file) TRY_VOID(report_file->commit());
   for (const std::string& skipped : outcome.passes.skipped) note(options, "isomer: skipped {}", printable(skipped));
   if (options.json)
     fmt::print("{}\n", json_text(report));

@@ -42,7 +42,7 @@ DataflowView::DataflowView(const Graph& graph) : nodes(graph.nodes()) {
       for (const ValueId read : *list)
         if (read.valid() && graph.value(read).producer.valid())
           edges.push_back({vertex_of[graph.value(read).producer.index], static_cast<int>(v)});
-  std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.source < b.source; });
+  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return std::pair(a.source, a.target) < std::pair(b.source, b.target); });
   first_edge.resize(nodes.size() + 1);
   for (const Edge& edge : edges) ++first_edge[edge.source + 1];
   for (size_t v = 0; v < nodes.size(); ++v) first_edge[v + 1] += first_edge[v];

@@ -4,11 +4,15 @@
 #include <map>
 
 #include "graph/algorithms.h"
+#include "graph/te/simplify.h"
 #include "graph/te/symbolic.h"
 #include "util/check.h"
 
 namespace isomer {
 namespace {
+
+/// Operations and operands of one symbolic dim.
+constexpr int64_t kMaxDimNodes = 512;
 
 bool is_kind(const Attribute& attribute, AttributeKind kind) {
   switch (kind) {
@@ -48,9 +52,12 @@ Result<void> check_arity(const OpContext& context) {
   for (int i = 0; i < context.input_count(); ++i)
     if (!formal(op.inputs, i))
       return context.invalid("at most {} inputs expected, {} found", op.inputs.size(), context.input_count());
-  for (size_t i = 0; i < op.inputs.size(); ++i)
-    if (op.inputs[i].arity == Parameter::Arity::kRequired && !context.has_input(static_cast<int>(i)))
-      return context.invalid("input {} ({}) expected, none found", i, op.inputs[i].name);
+  for (int i = 0; i < std::max(context.input_count(), static_cast<int>(op.inputs.size())); ++i) {
+    const Parameter& parameter = *formal(op.inputs, i);
+    // A list of values of one type has at least one; the states of a Loop may be none.
+    const bool optional = parameter.arity == Parameter::Arity::kOptional || (parameter.heterogeneous && i >= context.input_count());
+    if (!optional && !context.has_input(i)) return context.invalid("input {} ({}) expected, none found", i, parameter.name);
+  }
   for (int i = 0; i < context.output_count(); ++i)
     if (!formal(op.outputs, i))
       return context.invalid("at most {} outputs expected, {} found", op.outputs.size(), context.output_count());
@@ -112,6 +119,14 @@ Result<void> check_limits(const OpContext& context, int output, const ValueType&
   if (bytes.is_constant() && bytes.value() > kMaxBytes)
     return context.invalid("output {} of at most 2^46 bytes expected, {} found", output, type.text());
   return {};
+}
+
+/// Dims whose expressions have grown beyond use become dims of their own: each operator behind them would multiply their size.
+void bound_dims(const OpContext& context, int output, ValueType& type) {
+  if (!type.has_shape()) return;
+  for (size_t k = 0; k < type.shape->size(); ++k)
+    if (Dim& dim = (*type.shape)[k]; !dim.is_constant() && te::node_count(dim.expr(), kMaxDimNodes) >= kMaxDimNodes)
+      dim = context.fresh(output, static_cast<int>(k));
 }
 
 bool all_ranks_known(const OpContext& context) {
@@ -206,7 +221,10 @@ Result<std::vector<ValueType>> infer_types(const OpContext& context) {
   TRY(std::vector<ValueType> types, context.op().infer(context));
   CHECK(static_cast<int>(types.size()) >= context.output_count()) << context.label();
   types.resize(context.output_count());
-  for (int i = 0; i < context.output_count(); ++i) TRY_VOID(check_limits(context, i, types[i]));
+  for (int i = 0; i < context.output_count(); ++i) {
+    bound_dims(context, i, types[i]);
+    TRY_VOID(check_limits(context, i, types[i]));
+  }
   return types;
 }
 

@@ -9,6 +9,7 @@
 #include "graph/op_context.h"
 #include "graph/te/interpret.h"
 #include "util/parallel.h"
+#include "util/stop.h"
 
 namespace isomer {
 namespace {
@@ -17,6 +18,8 @@ using te::Array;
 
 /// Elements of computed arrays up to this count are shown to rows: shapes, axes, scales.
 constexpr int64_t kMaxShown = 1024;
+/// More often than the bodies of a model mean to run, all loops in loops together.
+constexpr int64_t kMaxBodyRuns = int64_t{1} << 20;
 
 /// What of a graph doesn't change between runs.
 struct Prepared {
@@ -80,6 +83,7 @@ class Interpreter {
     TRY_VOID(bind_inputs(graph, inputs, arrays));
     for (size_t i = 0; i < captures.size(); ++i) arrays[graph.captures()[i].index] = captures[i];
     for (const NodeId id : prepared->order) {
+      TRY_VOID(check_stop());
       TRY_VOID(run_node(graph, id, arrays, outermost));
       const Node& node = graph.node(id);
       for (const auto* list : {&node.inputs, &node.captures})
@@ -101,6 +105,7 @@ class Interpreter {
    public:
     Bodies(Interpreter& interpreter, std::vector<Array> captures) : interpreter_(interpreter), captures_(std::move(captures)) {}
     Result<std::vector<Array>> run(const Graph& body, std::span<const Array> inputs) override {
+      if (++interpreter_.body_runs_ > kMaxBodyRuns) return unsupported("", "bodies that run at most {} times in all expected", kMaxBodyRuns);
       return interpreter_.run(body, inputs, captures_, false);
     }
 
@@ -218,6 +223,7 @@ class Interpreter {
   const InterpretOptions& options_;
   ThreadPool pool_;
   std::unordered_map<const Graph*, Prepared> prepared_;
+  int64_t body_runs_ = 0;
 };
 
 }  // namespace

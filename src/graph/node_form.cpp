@@ -175,9 +175,12 @@ Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset) {
   const Version* version = version_at(*node.op, opset);
   if (!version) return add_opaque(std::move(node), fmt::format("opset {} does not have the operator", opset));
   if (!version->to_newest) return NodeForm(graph, std::move(node)).finish();
+  // No version makes an attribute of the first input: changes of form may rely on it.
+  NodeForm form(graph, node);
+  if (!node.op->inputs.empty() && node.op->inputs[0].arity != Parameter::Arity::kOptional && !node.op->inputs[0].heterogeneous && !form.has_input(0))
+    return form.invalid("input 0 ({}) expected, none found", node.op->inputs[0].name);
   // A node that turns out to be opaque stays as the file has it, so the graph must be as if nothing had been emitted.
   const Graph::Mark before = graph.mark();
-  NodeForm form(graph, node);
   const auto lifted = version->to_newest(form);
   if (!lifted.ok() && lifted.error().kind != ErrorKind::kUnsupported) return lifted.error();
   std::string reason = lifted.ok() ? "" : lifted.error().what;

@@ -68,8 +68,8 @@ std::optional<std::vector<double>> OpContext::reals(int i) const {
 }
 
 Dim OpContext::fresh(int output, int axis) const {
-  CHECK(output < output_count());
-  return Dim::symbol(fmt::format("{}.{}", output_names_[output], axis));
+  const bool named = output < output_count() && !output_names_[output].empty();
+  return Dim::symbol(fmt::format("{}.{}", named ? output_names_[output] : fmt::format("{} output {}", label_, output), axis));
 }
 
 const Attribute* OpContext::find(std::string_view name) const {

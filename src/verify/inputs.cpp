@@ -139,7 +139,8 @@ Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOption
     if (is_float(dtype)) {
       tensors.push_back(fill_floats(dtype, dims, ranged ? &range->second : nullptr, options.fill, random));
     } else if (ranged) {
-      const auto low = static_cast<int64_t>(range->second.first), high = static_cast<int64_t>(range->second.second);
+      const auto bounded = [](double value) { return static_cast<int64_t>(std::clamp(value, -0x1p61, 0x1p61)); };
+      const int64_t low = bounded(range->second.first), high = bounded(range->second.second);
       tensors.push_back(fill_integers(dtype, dims, low, high - low + 1, options.fill, random));
     } else {
       const int64_t bound = dtype == DataType::kBool ? 2 : bounds.of(graph.inputs()[i]).value_or(kDefaultIntegers);

@@ -27,7 +27,11 @@ bool has_opaque(const Graph& graph) {
 
 class Cutter {
  public:
-  explicit Cutter(const Graph& graph) : result_{graph, 0}, graph_(result_.graph) {}
+  /// Inputs for which no values can be made, such as strings, feed nothing that can be run.
+  explicit Cutter(const Graph& graph) : result_{graph, 0}, graph_(result_.graph) {
+    for (const ValueId id : graph.inputs())
+      if (const ValueType& type = graph.value(id).type; !type.is_tensor() || !is_computable(type.dtype)) unknown_.insert(id);
+  }
 
   Result<CutGraph> cut() {
     TRY(const std::vector<NodeId> order, topological_order(graph_));
@@ -70,7 +74,9 @@ class Cutter {
   }
 
   void set_interface() {
-    std::vector<ValueId> inputs = graph_.inputs();
+    std::vector<ValueId> inputs;
+    for (const ValueId id : graph_.inputs())
+      if (!unknown_.contains(id)) inputs.push_back(id);
     for (const auto& [name, id] : seam_inputs_) inputs.push_back(id);
     std::vector<ValueId> outputs;
     for (const ValueId id : graph_.outputs())

@@ -20,12 +20,14 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using onnx_proto::AttributeProto;
+using onnx_proto::GraphProto;
 using onnx_proto::ModelProto;
 using onnx_proto::NodeProto;
 using onnx_proto::TensorProto;
 
 constexpr size_t kMostMessages = 5000;
 constexpr int64_t kMostElements = 4096;
+constexpr size_t kMostCopied = 10'000;
 
 template <class T>
 const T& one_of(const std::vector<T>& list, Random& random) {
@@ -142,15 +144,19 @@ class Mutator {
     }
   }
 
-  /// A message for the field: a copy of one of its type, or an empty one.
-  void fill(Message& message) {
-    const auto found = survey_.by_type.find(message.GetDescriptor());
-    if (found == survey_.by_type.end() || random_.chance(0.2)) return;
+  /// What a new message holds: a copy of one of its type, or nothing. Taken before the message stands in the model, where it
+  /// may replace what it is a copy of.
+  std::unique_ptr<Message> filling(const Descriptor* type) {
+    const auto found = survey_.by_type.find(type);
+    if (found == survey_.by_type.end() || random_.chance(0.2)) return nullptr;
     const Message& source = *one_of(found->second, random_);
-    // Of a message that holds `message` itself the copy would be taken while it changes.
-    const std::unique_ptr<Message> copy(source.New());
+    std::unique_ptr<Message> copy(source.New());
     copy->CopyFrom(source);
-    if (copy->ByteSizeLong() < 10'000) message.CopyFrom(*copy);
+    return copy->ByteSizeLong() < kMostCopied ? std::move(copy) : nullptr;
+  }
+
+  static void fill(Message& message, const std::unique_ptr<Message>& content) {
+    if (content) message.CopyFrom(*content);
   }
 
   void set(Message& message, const FieldDescriptor& field) {
@@ -163,7 +169,10 @@ class Mutator {
       case FieldDescriptor::CPPTYPE_FLOAT: return reflection.SetFloat(&message, &field, static_cast<float>(real(random_)));
       case FieldDescriptor::CPPTYPE_DOUBLE: return reflection.SetDouble(&message, &field, real(random_));
       case FieldDescriptor::CPPTYPE_STRING: return reflection.SetString(&message, &field, text());
-      case FieldDescriptor::CPPTYPE_MESSAGE: return fill(*reflection.MutableMessage(&message, &field));
+      case FieldDescriptor::CPPTYPE_MESSAGE: {
+        const auto content = filling(field.message_type());
+        return fill(*reflection.MutableMessage(&message, &field), content);
+      }
       default: return;
     }
   }
@@ -177,7 +186,10 @@ class Mutator {
       case FieldDescriptor::CPPTYPE_FLOAT: return reflection.AddFloat(&message, &field, static_cast<float>(real(random_)));
       case FieldDescriptor::CPPTYPE_DOUBLE: return reflection.AddDouble(&message, &field, real(random_));
       case FieldDescriptor::CPPTYPE_STRING: return reflection.AddString(&message, &field, text());
-      case FieldDescriptor::CPPTYPE_MESSAGE: return fill(*reflection.AddMessage(&message, &field));
+      case FieldDescriptor::CPPTYPE_MESSAGE: {
+        const auto content = filling(field.message_type());
+        return fill(*reflection.AddMessage(&message, &field), content);
+      }
       default: return;
     }
   }
@@ -225,8 +237,8 @@ class Mutator {
       case AttributeKind::kInt: attribute.set_type(AttributeProto::INT); return attribute.set_i(number(random_));
       case AttributeKind::kFloat: attribute.set_type(AttributeProto::FLOAT); return attribute.set_f(static_cast<float>(real(random_)));
       case AttributeKind::kString: attribute.set_type(AttributeProto::STRING); return attribute.set_s(text());
-      case AttributeKind::kTensor: attribute.set_type(AttributeProto::TENSOR); return fill(*attribute.mutable_t());
-      case AttributeKind::kGraph: attribute.set_type(AttributeProto::GRAPH); return fill(*attribute.mutable_g());
+      case AttributeKind::kTensor: attribute.set_type(AttributeProto::TENSOR); return fill(*attribute.mutable_t(), filling(TensorProto::descriptor()));
+      case AttributeKind::kGraph: attribute.set_type(AttributeProto::GRAPH); return fill(*attribute.mutable_g(), filling(GraphProto::descriptor()));
       case AttributeKind::kInts:
         attribute.set_type(AttributeProto::INTS);
         for (uint64_t i = 0; i < times; ++i) attribute.add_ints(number(random_));

@@ -32,10 +32,12 @@ size_t sequence_length(std::string_view text) {
 
 Outcome run_isomer(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {"prlimit", "--core=0", "--cpu=60"};
-  if (!kSanitized) command.push_back("--as=4000000000");
+  if (!kSanitized) command.push_back("--data=4000000000");
   command.push_back(tool_path("isomer").string());
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return run_program(command, {.seconds = 60});
+  RunOptions limits;
+  limits.seconds = 60;
+  return run_program(command, limits);
 }
 
 double allowed_seconds() { return kSanitized ? 20 : 1; }

@@ -301,10 +301,10 @@ std::vector<HostileCase> functions() {
       model_case("calls_double_22_times", "nodes after expansion expected", call_chain(23, 2)),
       model_case("calls_double_31_times", "nodes after expansion expected", call_chain(32, 2)),
       {"calls_times_1000", [] { return serialized(call_chain(12, 1000)); }, "nodes after expansion expected"},
-      {"calls_100000_times",
+      {"calls_50000_times",
        [] {
          std::string graph;
-         for (int i = 0; i < 100'000; ++i)
+         for (int i = 0; i < 50'000; ++i)
            graph += bytes_field(1, bytes_field(1, "x") + bytes_field(2, "v" + std::to_string(i)) + bytes_field(4, "F0") + bytes_field(7, "f"));
          return serialized(calling({function("F0", node_of("b = Relu(a)"))})) + bytes_field(7, graph);
        },

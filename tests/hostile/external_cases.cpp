@@ -82,7 +82,7 @@ std::vector<HostileCase> paths() {
       at("backslash", relative, "..\\secret.bin"),
       at("drive_letter", relative, "C:\\Windows\\win.ini"),
       at("uri", "a readable file expected", "file:///etc/passwd"),
-      at("name_of_5000_bytes", "", std::string(5000, 'a')),
+      at("name_of_5000_bytes", relative, std::string(5000, 'a')),
       at("part_of_300_bytes", "a readable file expected", std::string(300, 'a'), write_weights),
       at("spaces", "a readable file expected", " ", write_weights),
       at("tilde", "a readable file expected", "~/.ssh/id_rsa", write_weights),

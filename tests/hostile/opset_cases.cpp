@@ -58,7 +58,7 @@ std::vector<HostileCase> operators() {
       {"sequence_operator", "", "s = SequenceConstruct(x: f32[2], x); y = SequenceAt(s, i: i64[]{2^62})"},
       {"string_operator", "", "y = StringNormalizer<case_change_action=\"UP\">(x: string[2])"},
       {"ml_operator", "", "y = ai.onnx.ml.Scaler<offset=[nan], scale=[]>(x: f32[2])"},
-      {"opaque_feeds_shape", "", "s = com.example.Shape(x: f32[2]); y = Reshape(x, s); z = ConstantOfShape(y)"},
+      {"opaque_feeds_shape", "", "s = com.example.Shape(x: f32[2]); y = Reshape(x, s); c = Cast<to=7>(y); z = ConstantOfShape(c)"},
       {"opaque_in_body", "",
        "y = If<then_branch={-> t | t = com.example.Scale(x)}, else_branch={-> e | e = Neg(x)}>(c: bool[]); z = Neg(x: f32[2])"},
       {"opaque_with_body", "", "y = com.example.Map<body={i: f32 -> o | o = Frobnicate(i, x)}>(x: f32[2])"},

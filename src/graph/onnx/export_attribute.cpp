@@ -1,5 +1,6 @@
 #include "graph/onnx/export_attribute.h"
 
+#include "graph/onnx/parse.h"
 #include "graph/onnx/tensor_writer.h"
 
 namespace isomer {
@@ -62,7 +63,7 @@ struct Writer {
     return {};
   }
   Result<void> operator()(const RawAttribute& value) const {
-    const bool parsed = proto.ParseFromString(value.bytes);
+    const bool parsed = parse_nested(value.bytes, proto);
     CHECK(parsed) << "a raw attribute that is no AttributeProto";
     return {};
   }

@@ -11,6 +11,7 @@
 #include "graph/onnx/export_attribute.h"
 #include "graph/onnx/export_names.h"
 #include "graph/onnx/extra.pb.h"
+#include "graph/onnx/parse.h"
 #include "graph/onnx/sparse_writer.h"
 #include "graph/onnx/tensor_writer.h"
 #include "graph/onnx/types.h"
@@ -51,7 +52,7 @@ Result<Graph> lowered(Graph graph, int64_t opset) {
 
 ValueExtra extra_of(const Value& value) {
   ValueExtra extra;
-  const bool parsed = extra.ParseFromString(value.extra);
+  const bool parsed = parse_nested(value.extra, extra);
   CHECK(parsed) << value.name;
   return extra;
 }
@@ -82,7 +83,7 @@ class GraphWriter {
 
   /// Initializers go to the list where there is one, else into the message.
   Result<void> write(GraphProto& proto, std::vector<Initializer>* initializers) {
-    const bool parsed = proto.ParseFromString(graph_.extra);
+    const bool parsed = parse_nested(graph_.extra, proto);
     CHECK(parsed) << graph_.name;
     if (!graph_.name.empty()) proto.set_name(graph_.name);
     write_constant_outputs(proto);
@@ -124,7 +125,7 @@ class GraphWriter {
   }
 
   Result<void> write_node(const Node& node, NodeProto& proto) {
-    const bool parsed = proto.ParseFromString(node.extra);
+    const bool parsed = parse_nested(node.extra, proto);
     CHECK(parsed) << node.name;
     for (const ValueId id : node.inputs) proto.add_input(id.valid() ? names_.of(id) : "");
     for (const ValueId id : node.outputs) proto.add_output(id.valid() ? names_.of(id) : "");
@@ -259,7 +260,7 @@ Result<ExportedModel> export_graph(const Graph& graph) {
   const int64_t opset = graph.info().opset();
   TRY(const Graph written, lowered(graph, opset == 0 ? kDefaultOpset : opset));
   ExportedModel exported;
-  const bool parsed = exported.model.ParsePartialFromString(graph.info().extra);
+  const bool parsed = parse_nested(graph.info().extra, exported.model);
   CHECK(parsed) << graph.name;
   write_info(graph.info(), exported.model);
   TRY_VOID(GraphWriter(written, {}, nullptr).write(*exported.model.mutable_graph(), &exported.initializers));

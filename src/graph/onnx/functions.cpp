@@ -54,6 +54,9 @@ class Library {
       const FunctionKey key{normal_domain(function.domain()), function.name(), function.overload()};
       if (!library.functions_.emplace(key, &function).second)
         return invalid(function_label(function), "one definition expected, two found");
+      std::unordered_set<std::string_view> inputs;
+      for (const std::string& input : function.input())
+        if (!inputs.insert(input).second) return invalid(function_label(function), "inputs of different names expected, '{}' found twice", input);
     }
     return library;
   }

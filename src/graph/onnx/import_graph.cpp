@@ -10,6 +10,7 @@
 #include "graph/node_form.h"
 #include "graph/onnx/extra.pb.h"
 #include "graph/onnx/import_attribute.h"
+#include "graph/onnx/parse.h"
 #include "graph/onnx/types.h"
 #include "graph/onnx/versions.h"
 
@@ -289,7 +290,7 @@ class GraphBuilder {
 
   static void add_extra(Value& value, const ValueInfoProto& info) {
     ValueExtra extra;
-    extra.ParseFromString(value.extra);
+    parse_nested(value.extra, extra);
     *extra.mutable_info() = info;
     extra.mutable_info()->clear_name();
     value.extra = extra.SerializeAsString();

@@ -15,7 +15,7 @@ struct ImportLimits {
   int64_t attributes_per_node = 256;
   int64_t list_elements = 1'000'000;  ///< of an attribute, of a node's inputs
   /// What the parsed model may occupy: so much, and so many times the file's size.
-  int64_t memory_bytes = int64_t{256} << 20;
+  int64_t memory_bytes = int64_t{128} << 20;
   int64_t memory_factor = 8;
 };
 

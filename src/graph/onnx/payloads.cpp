@@ -27,6 +27,16 @@ constexpr int64_t kNodeBytes = 1000;
 constexpr int64_t kElementBytes = 48;
 constexpr int64_t kGrowth = 2;
 
+/// Kept, as descriptor() costs more than what is done for a field.
+struct Types {
+  const Descriptor* model = ModelProto::descriptor();
+  const Descriptor* graph = GraphProto::descriptor();
+  const Descriptor* node = NodeProto::descriptor();
+  const Descriptor* attribute = AttributeProto::descriptor();
+  const Descriptor* tensor = TensorProto::descriptor();
+  const Descriptor* entry = onnx_proto::StringStringEntryProto::descriptor();
+};
+
 struct MessageFacts {
   bool holds_tensors = false;  ///< itself, or somewhere beneath
   int64_t bytes = 0;           ///< of an empty one in memory
@@ -47,9 +57,8 @@ MessageFacts measure(const Descriptor* message) {
   return {reaches_tensor(message, seen), bytes};
 }
 
-bool is_name(const FieldDescriptor& field) {
-  return field.type() == FieldDescriptor::TYPE_STRING && field.name() != "doc_string" &&
-         field.containing_type() != onnx_proto::StringStringEntryProto::descriptor();
+bool is_name(const FieldDescriptor& field, const Types& types) {
+  return field.type() == FieldDescriptor::TYPE_STRING && field.name() != "doc_string" && field.containing_type() != types.entry;
 }
 
 int64_t element_bytes(const FieldDescriptor& field) {
@@ -77,7 +86,7 @@ class Cutter {
         memory_left_(limits.memory_bytes + limits.memory_factor * static_cast<int64_t>(file.size())) {}
 
   Result<CutModel> cut() {
-    TRY_VOID(walk(file_, ModelProto::descriptor(), {}));
+    TRY_VOID(walk(file_, types_.model, {}));
     return CutModel{std::move(out_), std::move(payloads_)};
   }
 
@@ -118,22 +127,22 @@ class Cutter {
       return invalid("", "messages nested at most {} deep expected, more found", limits_.message_depth);
     if (place.bodies > limits_.body_depth)
       return invalid("", "bodies nested at most {} deep expected, more found", limits_.body_depth);
-    if (type == NodeProto::descriptor() && ++nodes_ > limits_.nodes)
+    if (type == types_.node && ++nodes_ > limits_.nodes)
       return invalid("", "at most {} nodes expected, more found", limits_.nodes);
     return spend(facts_of(type).bytes);
   }
 
   Result<void> count(const wire::Field& field, const Descriptor* type, const FieldDescriptor* known, Counts& counts) {
     if (!known) return spend(static_cast<int64_t>(field.whole.size()) + kElementBytes);
-    if (is_name(*known) && static_cast<int64_t>(field.bytes.size()) > limits_.name_bytes)
+    if (is_name(*known, types_) && static_cast<int64_t>(field.bytes.size()) > limits_.name_bytes)
       return invalid("", "{}.{} of at most {} bytes expected, {} found", type->name(), known->name(), limits_.name_bytes,
                      field.bytes.size());
     const bool packed = field.type == wire::Type::kBytes && known->is_packable();
     const int64_t elements = packed ? packed_count(*known, field.bytes) : 1;
     const int64_t total = counts[field.number] += elements;
-    if (type == NodeProto::descriptor() && field.number == NodeProto::kAttributeFieldNumber && total > limits_.attributes_per_node)
+    if (type == types_.node && field.number == NodeProto::kAttributeFieldNumber && total > limits_.attributes_per_node)
       return invalid("", "at most {} attributes of a node expected, more found", limits_.attributes_per_node);
-    const bool limited = known->is_repeated() && (type == NodeProto::descriptor() || type == AttributeProto::descriptor());
+    const bool limited = known->is_repeated() && (type == types_.node || type == types_.attribute);
     if (limited && total > limits_.list_elements)
       return invalid("", "lists of at most {} elements expected, a longer one found", limits_.list_elements);
     if (known->message_type() != nullptr) return {};
@@ -148,8 +157,8 @@ class Cutter {
                    limits_.memory_bytes >> 20, limits_.memory_factor);
   }
 
-  static bool is_payload(const wire::Field& field, const Descriptor* type) {
-    return type == TensorProto::descriptor() && field.type == wire::Type::kBytes &&
+  bool is_payload(const wire::Field& field, const Descriptor* type) const {
+    return type == types_.tensor && field.type == wire::Type::kBytes &&
            field.number == TensorProto::kRawDataFieldNumber;
   }
 
@@ -164,13 +173,13 @@ class Cutter {
   }
 
   /// Training graphs are kept as they are, data included.
-  static bool is_training(const wire::Field& field, const Descriptor* type) {
-    return type == ModelProto::descriptor() && field.number == ModelProto::kTrainingInfoFieldNumber;
+  bool is_training(const wire::Field& field, const Descriptor* type) const {
+    return type == types_.model && field.number == ModelProto::kTrainingInfoFieldNumber;
   }
 
   Result<void> walk_child(const wire::Field& field, const Descriptor* type, const Descriptor* child, Place place) {
     ++place.messages;
-    if (child == GraphProto::descriptor() && type == AttributeProto::descriptor()) ++place.bodies;
+    if (child == types_.graph && type == types_.attribute) ++place.bodies;
     if (place.copying && (is_training(field, type) || !facts_of(child).holds_tensors)) {
       out_.append(field.whole);
       place.copying = false;
@@ -186,6 +195,7 @@ class Cutter {
     return {};
   }
 
+  const Types types_;
   std::string_view file_;
   ImportLimits limits_;
   int64_t memory_left_ = 0;

@@ -1,6 +1,7 @@
 #include "graph/onnx/types.h"
 
 #include "graph/infer.h"
+#include "graph/onnx/parse.h"
 
 namespace isomer {
 namespace {
@@ -62,7 +63,7 @@ Result<ValueType> read_type(const TypeProto& proto, std::string_view value_name)
 void write_type(const ValueType& type, TypeProto& proto) {
   switch (type.kind) {
     case ValueType::Kind::kUnknown: return;
-    case ValueType::Kind::kOther: proto.ParseFromString(type.opaque); return;
+    case ValueType::Kind::kOther: parse_nested(type.opaque, proto); return;
     case ValueType::Kind::kTensor: break;
   }
   auto& tensor = *proto.mutable_tensor_type();

@@ -160,6 +160,8 @@ Result<std::vector<ValueType>> branch_types(const OpContext& context, const char
 
 Result<std::vector<ValueType>> if_infer(const OpContext& context) {
   TRY_VOID(expect_scalar(context, 0));
+  const size_t then_count = context.get_graph("then_branch").outputs().size(), else_count = context.get_graph("else_branch").outputs().size();
+  if (then_count != else_count) return context.invalid("branches with equally many outputs expected, {} and {} found", then_count, else_count);
   if (const auto taken = context.scalar_int(0)) return branch_types(context, *taken ? "then_branch" : "else_branch");
   TRY(std::vector<ValueType> types, branch_types(context, "then_branch"));
   TRY(const std::vector<ValueType> others, branch_types(context, "else_branch"));
@@ -224,6 +226,9 @@ Result<void> check_loop(const OpContext& context) {
   for (int i = 0; i < states; ++i)
     if (!context.has_input(2 + i)) return context.invalid("an initial value of state {} expected, none found", i);
   TRY_VOID(expect_body(context, body, 2 + states, 1 + std::max(states, context.output_count())));
+  const ValueType& condition = body.value(body.outputs()[0]).type;
+  if (condition.is_tensor() && condition.dtype != DataType::kBool)
+    return context.invalid("a body whose first output is a condition of type bool expected, {} found", name(condition.dtype));
   return {};
 }
 

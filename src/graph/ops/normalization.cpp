@@ -93,6 +93,7 @@ Result<void> require_inference(NodeForm& form) {
 /// spatial = 0: one scale, bias, mean and variance an element instead of a channel.
 Result<void> normalize_each_element(NodeForm& form) {
   TRY(const auto eps, form.take_float("epsilon"));
+  if (!form.has_input(4) || !is_float(form.type(4).dtype)) return form.unsupported("a variance of known float type expected");
   TRY(const ValueId centered, form.emit("Sub", {form.input(0), form.input(3)}));
   TRY(const ValueId variance,
       form.emit("Add", {form.input(4), form.scalar(form.type(4).dtype, eps.value_or(kEpsilon), "epsilon")}));

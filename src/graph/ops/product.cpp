@@ -230,6 +230,7 @@ Result<ValueId> emit_scaled(NodeForm& form, ValueId value, float factor, std::st
 }
 
 Result<void> expand_gemm(NodeForm& form) {
+  if (!form.type(0).is_tensor()) return form.unsupported("A of known type expected");
   TRY(const auto trans_a, form.take_int("transA"));
   TRY(const auto trans_b, form.take_int("transB"));
   TRY(const auto alpha, form.take_float("alpha"));
@@ -277,7 +278,9 @@ std::optional<Node> recognize_gemm(const Graph& graph, NodeId root) {
 
 /// Opsets up to 10 had no Gemm without C.
 Result<void> require_c(NodeForm& form) {
-  if (!form.has_input(2)) form.set_input(2, form.scalar(form.type(0).dtype, 0, "zero"));
+  if (form.has_input(2)) return {};
+  if (!form.type(0).is_tensor()) return form.unsupported("A of known type expected");
+  form.set_input(2, form.scalar(form.type(0).dtype, 0, "zero"));
   return {};
 }
 

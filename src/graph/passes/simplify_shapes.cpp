@@ -8,6 +8,7 @@ namespace {
 /// The constant target of a Reshape that computes its own.
 std::optional<std::vector<int64_t>> literal_target(const Graph& graph, const Node& node) {
   if (!is_op(node, "Reshape") || constant_of(graph, node.inputs[1])) return std::nullopt;
+  if (!node.outputs[0].valid()) return std::nullopt;  // dead, not removed yet
   const ValueType &from = graph.value(node.inputs[0]).type, &to = graph.value(node.outputs[0]).type;
   if (!from.has_shape() || !to.has_shape()) return std::nullopt;
   return reshape_target(*from.shape, *to.shape);

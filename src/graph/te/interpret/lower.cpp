@@ -17,7 +17,7 @@ struct Cuts {
 class Lowerer {
  public:
   Lowerer(const Domain& domain, const Buffers& buffers, const Cuts& cuts)
-      : domain_(domain), buffers_(buffers), builder_(lowered_) {
+      : buffers_(buffers), builder_(lowered_) {
     for (size_t k = 0; k < domain.axes.size(); ++k) spatial_.push_back(add_axis(Role::kSpatial, k, domain.axes[k], cuts.spatial[k]));
     for (size_t k = 0; k < domain.reduce.size(); ++k) reduce_.push_back(add_axis(Role::kReduce, k, domain.reduce[k], cuts.reduce[k]));
     time_ = Linear::of(static_cast<Atom>(lowered_.iterators.size()));
@@ -180,7 +180,6 @@ class Lowerer {
     return builder_.integer(0, DataType::kInt64);
   }
 
-  const Domain& domain_;
   const Buffers& buffers_;
   Lowered lowered_;
   NodeBuilder builder_;

@@ -112,8 +112,9 @@ Linear NodeBuilder::floor_div(const Linear& numerator, int64_t divisor) {
 
   // The longest run of terms, largest factors first, that share a factor g with the divisor while what is left stays in [0, g).
   std::vector<Term> terms = rest.terms;
-  std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
-    return Range::exactly(a.factor).magnitude() > Range::exactly(b.factor).magnitude();
+  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
+    const auto left = Range::exactly(a.factor).magnitude(), right = Range::exactly(b.factor).magnitude();
+    return left != right ? left > right : a.atom < b.atom;
   });
   for (size_t count = terms.size(); count > 0; --count) {
     int64_t g = divisor;

@@ -36,6 +36,8 @@ class PlannedScan : public PlannedStage {
       states_.push_back(std::move(state[0]));
       values.push_back(std::move(value));
     }
+    // However many steps there are, none makes an element.
+    if (std::all_of(values.begin(), values.end(), [](const Array& value) { return value.count() == 0; })) return values;
     inner_.assign(steps_.size(), {});
     inner_memory_.assign(steps_.size(), {});
     const Buffers buffers = [&](const BufferRef& ref) -> const Array& {
