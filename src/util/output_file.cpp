@@ -36,7 +36,8 @@ void sync_folder(const fs::path& folder) {
 Result<void> check_output_place(const fs::path& path) {
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
-  if (!path.has_filename() || fs::is_directory(status)) return unsupported(path.string(), "a file to write expected, a folder found");
+  if (fs::is_directory(status)) return unsupported(path.string(), "a regular file to replace expected, a folder found");
+  if (!path.has_filename()) return unsupported(path.string(), "the name of a file expected, that of a folder found");
   if (fs::exists(status) && !fs::is_regular_file(status))
     return unsupported(path.string(), "a regular file to replace expected, something else found");
   return {};

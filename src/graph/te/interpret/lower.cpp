@@ -1,6 +1,8 @@
 #include "graph/te/interpret/lower.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "graph/te/interpret/node_builder.h"
@@ -169,10 +171,9 @@ class Lowerer {
   }
 
   int buffer(const BufferRef& ref) {
-    const auto found = std::find(lowered_.buffers.begin(), lowered_.buffers.end(), ref);
-    if (found != lowered_.buffers.end()) return static_cast<int>(found - lowered_.buffers.begin());
-    lowered_.buffers.push_back(ref);
-    return static_cast<int>(lowered_.buffers.size()) - 1;
+    const auto [numbered, is_new] = numbers_.emplace(std::tuple(ref.kind, ref.index, ref.component), static_cast<int>(lowered_.buffers.size()));
+    if (is_new) lowered_.buffers.push_back(ref);
+    return numbered->second;
   }
 
   int fail(Error error) {
@@ -181,6 +182,7 @@ class Lowerer {
   }
 
   const Buffers& buffers_;
+  std::map<std::tuple<BufferRef::Kind, int, int>, int> numbers_;  ///< where a buffer stands in lowered_.buffers
   Lowered lowered_;
   NodeBuilder builder_;
   std::vector<Linear> spatial_, reduce_;

@@ -184,9 +184,10 @@ int ScalarCode::emit_cast(const Cast& e, DataType dtype) {
 }
 
 int ScalarCode::emit_load(const Load& e, DataType dtype) {
-  const auto found = std::find(buffers_.begin(), buffers_.end(), e.buffer);
-  const int buffer = static_cast<int>(found - buffers_.begin());
-  if (found == buffers_.end()) buffers_.push_back(e.buffer);
+  const std::tuple key(e.buffer.kind, e.buffer.index, e.buffer.component);
+  const auto [numbered, is_new] = buffer_numbers_.emplace(key, static_cast<int>(buffers_.size()));
+  if (is_new) buffers_.push_back(e.buffer);
+  const int buffer = numbered->second;
   int address = -1;
   for (size_t k = 0; k < e.index.size(); ++k) {
     const int index = emit(e.index[k]);

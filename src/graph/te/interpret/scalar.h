@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -89,6 +91,7 @@ class ScalarCode {
   std::vector<ScalarInstruction> instructions_;
   std::vector<Cell> registers_;
   std::vector<BufferRef> buffers_;
+  std::map<std::tuple<BufferRef::Kind, int, int>, int> buffer_numbers_;  ///< where a buffer stands in buffers_
   std::vector<std::pair<Var, int>> variables_;
   std::unordered_map<Hash128, int> memo_;
   std::vector<Hash128> memo_order_;
