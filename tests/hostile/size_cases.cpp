@@ -117,7 +117,8 @@ std::vector<HostileCase> sparse_initializers() {
 /// `model` of each row is the type of an input.
 std::vector<HostileCase> types() {
   return around("node { op_type: 'Identity' input: 'x' output: 'y' } input { name: 'x' type { ", "} }", {
-      {"type_dim_negative", "dim 0 in [0, 2^40] expected, -1 found", "tensor_type { elem_type: 1 shape { dim { dim_value: -1 } } }"},
+      {"type_dim_unknown", "", "tensor_type { elem_type: 1 shape { dim { dim_value: -1 } } }"},
+      {"type_dim_negative", "dim 0 in [0, 2^40] expected, -2 found", "tensor_type { elem_type: 1 shape { dim { dim_value: -2 } } }"},
       {"type_dim_2_62", "dim 1 in [0, 2^40] expected",
        "tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 4611686018427387904 } } }"},
       {"type_product_wraps", "at most 2^46 bytes",

@@ -132,9 +132,37 @@ void recurrent(Maker& m) {
   for (size_t k = 0; k < m.instance.outputs.size(); ++k) m.instance.outputs[k] = k == m.instance.outputs.size() - 1 || m.flip(0.8);
 }
 
+/// A scalar of the type of formal input i, mostly constant.
+void length(Maker& m, int i, int64_t least, int64_t most) { m.give(m.values(m.type(i), {}, static_cast<double>(least), static_cast<double>(most)), m.flip(0.75)); }
+
+void dft(Maker& m) {
+  const bool onesided = m.flip();
+  Dims in = m.dims(1, 3, 1, 5);
+  in.push_back(onesided ? 1 : m.pick(1, 2));
+  const int64_t rank = static_cast<int64_t>(in.size());
+  m.maybe("inverse", int64_t{0});
+  if (onesided || m.flip()) m.set("onesided", int64_t{onesided});
+  m.add(in);
+  m.flip() ? length(m, 1, 1, 6) : m.omit();
+  m.flip() ? m.decide_scalar(m.pick(-rank, rank - 2) == -1 ? 0 : m.pick(0, rank - 2)) : m.omit();
+}
+
+void stft(Maker& m) {
+  const bool onesided = m.flip();
+  const int64_t frame = m.pick(1, 4), samples = frame + m.pick(0, 5);
+  const int has = static_cast<int>(m.pick(0, 3));
+  if (!onesided || m.flip()) m.set("onesided", int64_t{onesided});
+  m.add({m.pick(1, 2), samples, onesided ? 1 : m.pick(1, 2)});
+  length(m, 1, 1, 3);
+  has & 1 ? m.add({frame}) : m.omit();
+  has & 2 ? length(m, 3, frame, frame) : m.omit();
+}
+
 }  // namespace
 
 void add_product_recipes(Recipes& recipes) {
+  recipes["DFT"] = dft;
+  recipes["STFT"] = stft;
   recipes["MatMul"] = matmul;
   recipes["MatMulInteger"] = matmul_integer;
   recipes["QLinearMatMul"] = qlinear_matmul;

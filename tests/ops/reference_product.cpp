@@ -1,7 +1,9 @@
-// Products: MatMul, Gemm, Einsum.
+// Products: MatMul, Gemm, Einsum, DFT, STFT.
 #include <algorithm>
 #include <cctype>
+#include <complex>
 #include <map>
+#include <numbers>
 
 #include "ops/reference.h"
 
@@ -112,12 +114,74 @@ std::vector<Plain> einsum(const Call& call) {
   return {y};
 }
 
+/// Term n of the transform of that many numbers, for output k.
+std::complex<double> turned(std::complex<double> x, int64_t k, int64_t n, int64_t count) {
+  return x * std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(k * n) / static_cast<double>(count));
+}
+
+std::complex<double> complex_at(const Plain& x, Dims index) {
+  index.push_back(0);
+  const double real = x.at(index);
+  index.back() = 1;
+  return {real, x.dims.back() == 2 ? x.at(index) : 0};
+}
+
+void set_complex(Plain& y, Dims index, std::complex<double> value) {
+  index.push_back(0);
+  y.at(index) = value.real();
+  index.back() = 1;
+  y.at(index) = value.imag();
+}
+
+std::vector<Plain> dft(const Call& call) {
+  const Plain x = call.input(0);
+  int64_t axis = call.has(2) ? static_cast<int64_t>(call.input(2).values[0]) : -2;
+  if (axis < 0) axis += x.rank();
+  const int64_t count = call.has(1) ? static_cast<int64_t>(call.input(1).values[0]) : x.dims[axis];
+  Dims space(x.dims.begin(), x.dims.end() - 1);
+  space[axis] = call.integer("onesided", 0) ? count / 2 + 1 : count;
+  Dims out = space;
+  out.push_back(2);
+  Plain y(out);
+  const Plain positions(space);
+  for (int64_t i = 0; i < positions.count(); ++i) {
+    Dims at = positions.index(i);
+    const Dims place = at;
+    std::complex<double> sum = 0;
+    for (int64_t n = 0; n < std::min(count, x.dims[axis]); ++n) {
+      at[axis] = n;
+      sum += turned(complex_at(x, at), place[axis], n, count);
+    }
+    set_complex(y, place, sum);
+  }
+  return {y};
+}
+
+std::vector<Plain> stft(const Call& call) {
+  const Plain x = call.input(0);
+  const int64_t step = static_cast<int64_t>(call.input(1).values[0]);
+  const int64_t count = call.has(2) ? call.input(2).count() : call.has(3) ? static_cast<int64_t>(call.input(3).values[0]) : x.dims[1];
+  const Plain window = call.has(2) ? call.input(2) : Plain({count}, 1);
+  const int64_t frames = (x.dims[1] - count) / step + 1, bins = call.integer("onesided", 1) ? count / 2 + 1 : count;
+  Plain y({x.dims[0], frames, bins, 2});
+  for (int64_t b = 0; b < x.dims[0]; ++b)
+    for (int64_t f = 0; f < frames; ++f)
+      for (int64_t k = 0; k < bins; ++k) {
+        std::complex<double> sum = 0;
+        for (int64_t n = 0; n < count; ++n) sum += turned(complex_at(x, {b, f * step + n}) * window.values[n], k, n, count);
+        set_complex(y, {b, f, k}, sum);
+      }
+  return {y};
+}
+
 }  // namespace
 
 void add_product_references(References& references) {
   references["MatMul"] = [](const Call& call) { return std::vector{multiplied(call.input(0), call.input(1))}; };
   references["Gemm"] = gemm;
   references["Einsum"] = einsum;
+  references["DFT"] = dft;
+  references["STFT"] = stft;
 }
 
 }  // namespace isomer::test

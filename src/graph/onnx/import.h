@@ -34,4 +34,7 @@ Result<Graph> import_model(const std::filesystem::path& path, const ImportOption
 /// The same from memory, which `owner` keeps alive for as long as the graph's weights need it.
 Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const ImportOptions& options = {});
 
+/// A sentence for each output of the graph whose shape the file declares wrongly. It is written back as it was declared.
+std::vector<std::string> wrong_declarations(const Graph& graph);
+
 }  // namespace isomer

@@ -390,8 +390,6 @@ class GraphBuilder {
       Value& value = graph_.edit(id);
       if (type.is_tensor() && value.type.is_tensor() && type.dtype != value.type.dtype && type.dtype != DataType::kUndefined)
         return invalid(info.name(), "an output of type {} expected, {} found", name(type.dtype), name(value.type.dtype));
-      if (!outer_ && contradict(type, value.type))
-        return invalid(info.name(), "an output of shape {} expected, {} found", text(*type.shape), text(*value.type.shape));
       if (value.type.kind == ValueType::Kind::kUnknown || (value.type.is_tensor() && !value.type.shape)) value.type = type;
       if (!value.declared) value.declared = std::move(type);
       add_extra(value, info);
@@ -447,6 +445,16 @@ Result<ModelInfo> import_info(const ModelProto& model) {
 Result<Graph> import_graph(const ModelProto& model, TensorReader& tensors) {
   TRY(const ModelInfo info, import_info(model));
   return GraphBuilder(model.graph(), info, tensors, nullptr).build();
+}
+
+std::vector<std::string> wrong_declarations(const Graph& graph) {
+  std::vector<std::string> sentences;
+  for (const ValueId id : graph.outputs()) {
+    const Value& value = graph.value(id);
+    if (value.declared && contradict(*value.declared, value.type))
+      sentences.push_back(fmt::format("{}: the file declares an output of shape {}, it has {}", value.name, text(*value.declared->shape), text(*value.type.shape)));
+  }
+  return sentences;
 }
 
 }  // namespace isomer

@@ -12,6 +12,8 @@ using onnx_proto::TypeProto;
 Result<Dim> read_dim(const TensorShapeProto::Dimension& proto, std::string_view value_name, int axis) {
   if (proto.value_case() == TensorShapeProto::Dimension::kDimValue) {
     const int64_t value = proto.dim_value();
+    // Some exporters write -1 for what they do not know.
+    if (value == -1) return Dim::symbol(fmt::format("{}.{}", value_name, axis));
     if (value < 0 || value > kMaxDim) return invalid("", "dim {} in [0, 2^40] expected, {} found", axis, value);
     return Dim(value);
   }

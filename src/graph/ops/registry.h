@@ -27,6 +27,7 @@ std::vector<OpDef> folding();         ///< Col2Im DeformConv
 std::vector<OpDef> pooling();         ///< MaxPool AveragePool LpPool Global*
 std::vector<OpDef> normalization();   ///< BatchNormalization LayerNormalization … LRN LpNormalization
 std::vector<OpDef> softmax();         ///< Softmax LogSoftmax Hardmax
+std::vector<OpDef> spectral();      ///< DFT STFT
 std::vector<OpDef> resampling();      ///< Resize Upsample GridSample RoiAlign
 std::vector<OpDef> recurrent();       ///< LSTM GRU RNN
 std::vector<OpDef> quantization();    ///< QuantizeLinear DequantizeLinear …
