@@ -4,26 +4,46 @@
 
 #include "graph/bind.h"
 #include "graph/interpret.h"
+#include "graph/te/integer.h"
 #include "verify/seams.h"
 
 namespace isomer {
 namespace {
 
-/// Sizes tried for symbolic dims, smallest first: different ones tell apart what equal ones would not, and strided or
-/// concatenated feature maps want multiples of 32.
-std::vector<std::map<std::string, int64_t>> candidate_sizes(const std::vector<std::string>& dims) {
+struct Candidate {
+  std::map<std::string, int64_t> sizes;
+  bool last_resort = false;  ///< only where the model ran on nothing smaller
+};
+
+/// Sizes tried for symbolic dims, smallest first: different ones tell apart what equal ones would not, strided or
+/// concatenated feature maps want multiples of 32, and sounds are long.
+std::vector<Candidate> candidate_sizes(const std::vector<std::string>& dims) {
   if (dims.empty()) return {{}};
-  std::vector<std::map<std::string, int64_t>> candidates;
-  const auto add = [&](const std::function<int64_t(int64_t)>& size) {
-    auto& sizes = candidates.emplace_back();
-    for (size_t k = 0; k < dims.size(); ++k) sizes[dims[k]] = size(static_cast<int64_t>(k));
+  std::vector<Candidate> candidates;
+  const auto add = [&](const std::function<int64_t(int64_t)>& size, bool last_resort = false) {
+    Candidate& candidate = candidates.emplace_back();
+    candidate.last_resort = last_resort;
+    for (size_t k = 0; k < dims.size(); ++k) candidate.sizes[dims[k]] = size(static_cast<int64_t>(k));
   };
   add([](int64_t k) { return 2 + k; });
   add([](int64_t k) { return 5 + 3 * k; });
   for (const int64_t size : {4, 1, 8, 16}) add([=](int64_t) { return size; });
   add([](int64_t k) { return 32 + 32 * k; });
   for (const int64_t size : {32, 64, 96, 224}) add([=](int64_t) { return size; });
+  for (const int64_t size : {512, 2048, 16384})
+    for (const int64_t first : {int64_t{1}, size}) add([=](int64_t k) { return k == 0 ? first : size; }, true);
   return candidates;
+}
+
+/// What is made as a last resort must not be the end of a small machine.
+constexpr int64_t kMostElements = int64_t{1} << 24;
+
+bool is_moderate(const Graph& bound) {
+  int64_t elements = 0;
+  for (const ValueId input : bound.inputs())
+    if (const ValueType& type = bound.value(input).type; type.has_shape())
+      if (const Dim count = element_count(*type.shape); count.is_constant()) elements = te::saturating_add(elements, count.value());
+  return elements <= kMostElements;
 }
 
 std::vector<te::Array> arrays(const std::vector<Tensor>& tensors) {
@@ -33,9 +53,10 @@ std::vector<te::Array> arrays(const std::vector<Tensor>& tensors) {
 }
 
 /// Inputs for these sizes, if the reference runs on them.
-Result<std::vector<te::Array>> inputs_for(const Graph& reference, const std::map<std::string, int64_t>& sizes, uint64_t seed) {
+Result<std::vector<te::Array>> inputs_for(const Graph& reference, const Candidate& candidate, uint64_t seed) {
   Graph bound = reference;
-  TRY_VOID(bind_inputs(bound, sizes, {}));
+  TRY_VOID(bind_inputs(bound, candidate.sizes, {}));
+  if (candidate.last_resort && !is_moderate(bound)) return unsupported("", "smaller inputs expected");
   TRY(const std::vector<Tensor> tensors, generate_inputs(bound, {.seed = seed}));
   return arrays(tensors);
 }
@@ -49,14 +70,15 @@ Result<CheckReport> check_same(const Graph& before, const Graph& after, const Ch
   report.nodes_unchecked = reference.unchecked;
   const auto dims = free_dims(reference.graph);
   std::string refusal;
-  for (const auto& sizes : candidate_sizes(dims)) {
+  for (const Candidate& candidate_size : candidate_sizes(dims)) {
     const int left = options.runs - report.equivalence.runs;
     if (left == 0 || !report.equivalence.passed()) break;
+    if (candidate_size.last_resort && report.equivalence.runs > 0) break;
     // Without symbolic dims all runs have one shape; else each run has another.
     std::vector<std::vector<te::Array>> input_sets;
     std::optional<Error> failed;
     for (int run = 0; run < (dims.empty() ? left : 1) && !failed; ++run) {
-      auto inputs = inputs_for(reference.graph, sizes, options.seed + report.equivalence.runs + run);
+      auto inputs = inputs_for(reference.graph, candidate_size, options.seed + report.equivalence.runs + run);
       if (inputs.ok())
         input_sets.push_back(std::move(*inputs));
       else
@@ -67,6 +89,7 @@ Result<CheckReport> check_same(const Graph& before, const Graph& after, const Ch
       if (!runs.ok()) failed = runs.error();
     }
     if (failed) {
+      if (failed->kind == ErrorKind::kStopped) return *failed;
       refusal = failed->message();
       continue;
     }

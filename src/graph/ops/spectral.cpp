@@ -41,7 +41,7 @@ Result<Dim> scalar_dim(const OpContext& context, int i, const Dim& unknown) {
   return dim;
 }
 
-/// Extent 1 or 2 of the last axis; 2 where it is not known.
+/// The extent of the last axis.
 Result<Dim> parts(const OpContext& context) {
   const Dim& last = context.shape(0).back();
   if (last.is_constant() && !last.is(1) && !last.is(2)) return context.invalid("a last axis of 1 or 2 expected, {} found", text(context.shape(0)));
@@ -149,10 +149,12 @@ struct Stft {
 
 Result<Stft> stft_of(const OpContext& context) {
   const Shape& signal = context.shape(0);
-  if (signal.size() != 3) return context.invalid("a signal of rank 3 expected, {} found", text(signal));
+  // Real signals come without the last axis too, though the standard has it.
+  if (signal.size() != 2 && signal.size() != 3) return context.invalid("a signal of rank 3 expected, {} found", text(signal));
   Stft stft{};
   Transform& transform = stft.transform;
-  TRY(transform.in_parts, parts(context));
+  transform.in_parts = 1;
+  if (signal.size() == 3) { TRY(transform.in_parts, parts(context)); }
   const bool onesided = context.get_int("onesided") != 0;
   if (onesided && transform.in_parts.is(2)) return context.invalid("a real signal expected where onesided is 1, {} found", text(signal));
   transform.length = signal[1];
@@ -188,7 +190,9 @@ Result<te::Program> compute_stft(const OpContext& context) {
   te::Program program;
   const te::StageValue table = basis(program, transform, wide);
   const Expr n = te::reduce_axis(0), p = te::reduce_axis(1);
-  Expr term = te::cast(wide, context.load(0, {te::axis(0), te::axis(1) * stft.step.expr() + n, p}));
+  std::vector<Expr> index = {te::axis(0), te::axis(1) * stft.step.expr() + n};
+  if (context.rank(0) == 3) index.push_back(p);
+  Expr term = te::cast(wide, context.load(0, std::move(index)));
   if (context.has_input(kWindow)) term = term * te::cast(wide, context.load(kWindow, {n}));
   term = term * program.load(table, {te::axis(2), n, p, te::axis(3)});
   const te::StageValue sum = sum_over(program, stft.out, {transform.length, transform.in_parts}, std::move(term));
