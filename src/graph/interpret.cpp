@@ -80,7 +80,7 @@ class Interpreter {
     TRY(const Prepared* prepared, prepared_for(graph));
     std::vector<int> uses = prepared->uses;
     std::vector<Array> arrays(uses.size());
-    TRY_VOID(bind_inputs(graph, inputs, arrays));
+    TRY_VOID(bind_inputs(graph, inputs, arrays, outermost));
     for (size_t i = 0; i < captures.size(); ++i) arrays[graph.captures()[i].index] = captures[i];
     for (const NodeId id : prepared->order) {
       TRY_VOID(check_stop());
@@ -121,7 +121,8 @@ class Interpreter {
     return &prepared_.emplace(&graph, std::move(prepared)).first->second;
   }
 
-  static Result<void> bind_inputs(const Graph& graph, std::span<const Array> inputs, std::vector<Array>& arrays) {
+  /// A body runs on the shapes that it is given: states of loops change theirs, whatever the file declares.
+  static Result<void> bind_inputs(const Graph& graph, std::span<const Array> inputs, std::vector<Array>& arrays, bool outermost) {
     if (inputs.size() != graph.inputs().size())
       return invalid("inputs", "{} expected, {} found", graph.inputs().size(), inputs.size());
     std::map<std::string, int64_t> symbols;
@@ -131,7 +132,7 @@ class Interpreter {
         if (!value.constant) return invalid(value.name, "a tensor expected, none found");
         continue;
       }
-      TRY_VOID(check_input(value, inputs[i], symbols));
+      if (outermost) TRY_VOID(check_input(value, inputs[i], symbols));
       arrays[graph.inputs()[i].index] = inputs[i];
     }
     return {};

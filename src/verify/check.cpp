@@ -28,8 +28,10 @@ std::vector<Candidate> candidate_sizes(const std::vector<std::string>& dims) {
   add([](int64_t k) { return 2 + k; });
   add([](int64_t k) { return 5 + 3 * k; });
   for (const int64_t size : {4, 1, 8, 16}) add([=](int64_t) { return size; });
-  add([](int64_t k) { return 32 + 32 * k; });
-  for (const int64_t size : {32, 64, 96, 224}) add([=](int64_t) { return size; });
+  // The first dim mostly is the number of samples: few are tried before as many as there are elements.
+  add([](int64_t k) { return k == 0 ? 2 : 32 + 32 * k; });
+  for (const int64_t size : {32, 64, 96, 224})
+    for (const int64_t first : {int64_t{2}, int64_t{1}, size}) add([=](int64_t k) { return k == 0 ? first : size; });
   for (const int64_t size : {512, 2048, 16384})
     for (const int64_t first : {int64_t{1}, size}) add([=](int64_t k) { return k == 0 ? first : size; }, true);
   return candidates;
@@ -64,8 +66,8 @@ Result<std::vector<te::Array>> inputs_for(const Graph& reference, const Candidat
 }  // namespace
 
 Result<CheckReport> check_same(const Graph& before, const Graph& after, const CheckOptions& options) {
-  TRY(const CutGraph reference, cut_at_opaque(before));
-  TRY(const CutGraph candidate, cut_at_opaque(after));
+  TRY(const CutPair cut, cut_at_opaque(before, after));
+  const auto& [reference, candidate] = cut;
   CheckReport report;
   report.nodes_unchecked = reference.unchecked;
   const auto dims = free_dims(reference.graph);
@@ -90,7 +92,7 @@ Result<CheckReport> check_same(const Graph& before, const Graph& after, const Ch
     }
     if (failed) {
       if (failed->kind == ErrorKind::kStopped) return *failed;
-      refusal = failed->message();
+      if (refusal.empty() || !candidate_size.last_resort) refusal = failed->message();
       continue;
     }
     TRY(const Equivalence compared, compare_models_on(reference.graph, candidate.graph, input_sets, options.threads));

@@ -10,8 +10,13 @@ struct CutGraph {
   int unchecked = 0;  ///< nodes that are not in it: the opaque ones, and those behind a seam of unknown type or shape
 };
 
-/// Deterministic by names: a graph and its optimized form, which has the same opaque nodes, get the same seams in the same
-/// order. Control flow whose bodies hold opaque nodes counts as opaque.
-Result<CutGraph> cut_at_opaque(const Graph& graph);
+struct CutPair {
+  CutGraph before, after;
+};
+
+/// Cuts a graph and its optimized form, which has the same opaque nodes, so that both have the same inputs and outputs in the
+/// same order. What an opaque node reads is compared by the node's name for it, not by the value: two equal values may have
+/// become one, or a constant. Control flow whose bodies hold opaque nodes counts as opaque.
+Result<CutPair> cut_at_opaque(const Graph& before, const Graph& after);
 
 }  // namespace isomer

@@ -200,6 +200,25 @@ TEST_F(CommandLine, AFailedRunTouchesNoFile) {
   EXPECT_EQ(files, 3) << "something was left behind";
 }
 
+TEST_F(CommandLine, WhatAnUnknownNodeReadsIsCheckedByTheNodesNameForIt) {
+  const std::string file = model(R"(opset 17
+opset "com.example" 1
+graph unknown(x: float32[3]) -> (z: float32[3]) {
+  c: float32[3] = {1, 2, 3}
+  a = Neg(x)
+  b = Neg(x)
+  d = Neg(c)
+  y: float32[3] = com.example::Mix(a, b, d)
+  z = Relu(y)
+}
+)", "unknown.onnx");
+  const Outcome outcome = isomer({"optimize", file, "-o", path("out.onnx"), "-q", "--report", path("report.json")});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(read_file(path("report.json")));
+  EXPECT_EQ(report["ops_after"]["Neg"], 1);
+  EXPECT_EQ(report["check"]["nodes_unchecked"], 1);
+}
+
 TEST_F(CommandLine, CtrlCStopsAndLeavesNothing) {
   std::string text = "opset 17\ngraph slow(x: float32[1500,1500]) -> (y: float32[1500,1500]) {\n  a0 = Neg(x)\n";
   for (int i = 1; i <= 60; ++i) text += fmt::format("  a{} = MatMul(a{}, x)\n", i, i - 1);
