@@ -25,7 +25,7 @@ Result<Dims> read_dims(const google::protobuf::RepeatedField<int64_t>& proto, Da
     if (dim < 0 || dim > kMaxDim) return invalid("", "dims in [0, 2^40] expected, {} found", dim);
     if (dim != 0) bytes = bytes * Dim(dim);
   }
-  if (bytes.value() > kMaxBytes) return invalid("", "a tensor of at most 2^46 bytes expected, a larger one found");
+  if (bytes.value() > kMaxTensorBytes) return invalid("", "a tensor of at most 2^38 bytes expected, a larger one found");
   return dims;
 }
 

@@ -44,7 +44,11 @@ Result<Shape> concat_shape(const OpContext& context, int axis) {
   return shape;
 }
 
+/// Each element looks for its piece among all.
+constexpr int kMaxPieces = 4096;
+
 Result<std::vector<ValueType>> concat_infer(const OpContext& context) {
+  if (context.input_count() > kMaxPieces) return context.unsupported("more than {} inputs", kMaxPieces);
   for (int i = 0; i < context.input_count(); ++i)
     if (!context.has_input(i)) return context.invalid("input {} expected, none found", i);
   TRY(const int axis, context.normalize_axis(context.get_int("axis"), context.rank(0)));

@@ -97,6 +97,7 @@ Result<void> from_axis_on(NodeForm& form) {
   }
   form.set_input(0, flat);
   form.set("axis", int64_t{1});
+  if (!form.has_output(0)) return form.unsupported("an output expected, none found");
   const ValueId original = form.detour(0);
   form.emit_after("Reshape", {form.node().outputs[0], shape}, {}, original);
   return {};
@@ -117,6 +118,7 @@ Result<void> to_axis_on(NodeForm& form) {
   TRY(const ValueId turned, form.emit("Transpose", {form.input(0)}, {{"perm", swap}}));
   form.set_input(0, turned);
   form.set("axis", int64_t{rank - 1});
+  if (!form.has_output(0)) return form.unsupported("an output expected, none found");
   const ValueId original = form.detour(0);
   form.graph().edit(form.node().outputs[0]).type = form.type(0);
   form.emit_after("Transpose", {form.node().outputs[0]}, {{"perm", std::move(swap)}}, original);
