@@ -230,7 +230,7 @@ std::vector<HostileCase> hiding_places() {
                 bytes_field(7, bytes_field(5, bytes_field(8, "w") + number_field(2, 1) + number_field(1, uint64_t{1} << 38) +
                                                   number_field(14, 1) + entry("location", "w.bin")));
        },
-       "a tensor of at most 2^38 bytes expected",
+       "external data of at most 2^38 bytes expected",
        [](const fs::path& folder) {
          write_weights(folder);
          fs::resize_file(folder / "w.bin", uint64_t{1} << 40);

@@ -16,11 +16,11 @@ std::vector<HostileCase> around(const std::string& before, const std::string& af
 /// `model` of each row is an initializer that an Identity reads.
 std::vector<HostileCase> initializers() {
   return around("node { op_type: 'Identity' input: 'w' output: 'y' } initializer { name: 'w' ", "}", {
-      {"product_wraps", "at most 2^38 bytes", "data_type: 1 dims: 4294967296 dims: 4294967296"},
+      {"product_wraps", "at most 2^46 bytes", "data_type: 1 dims: 4294967296 dims: 4294967296"},
       {"product_wraps_to_4", "dims in [0, 2^40] expected", "data_type: 1 dims: 4611686018427387904 dims: 4 float_data: [1,2,3,4]"},
-      {"product_2_47", "at most 2^38 bytes", "data_type: 1 dims: 1099511627776 dims: 32"},
+      {"product_2_47", "at most 2^46 bytes", "data_type: 1 dims: 1099511627776 dims: 32"},
       {"product_2_46_without_data", "elements of float32 in float_data expected", "data_type: 1 dims: 1099511627776 dims: 16"},
-      {"element_size_overflows", "at most 2^38 bytes", "data_type: 15 dims: 1048576 dims: 1048576 dims: 1048576"},
+      {"element_size_overflows", "at most 2^46 bytes", "data_type: 15 dims: 1048576 dims: 1048576 dims: 1048576"},
       {"dim_negative", "dims in [0, 2^40] expected, -1 found", "data_type: 1 dims: -1 raw_data: '\\0\\0\\0\\0'"},
       {"dims_negative_twice", "dims in [0, 2^40] expected, -2 found", "data_type: 1 dims: -2 dims: -1 float_data: [1,2]"},
       {"dim_min", "dims in [0, 2^40] expected", "data_type: 1 dims: -9223372036854775808"},
@@ -98,7 +98,7 @@ std::vector<HostileCase> sparse_initializers() {
       {"sparse_indices_rank_3", "indices of type int64 and shape", values + "indices { data_type: 7 dims: [2,1,1] int64_data: [1,2] } dims: 5"},
       {"sparse_of_terabytes", "a sparse tensor of at most 64 MiB",
        values + "indices { data_type: 7 dims: 2 int64_data: [1,3] } dims: 1099511627776"},
-      {"sparse_product_wraps", "at most 2^38 bytes",
+      {"sparse_product_wraps", "at most 2^46 bytes",
        values + "indices { data_type: 7 dims: 2 int64_data: [1,3] } dims: 4294967296 dims: 4294967296"},
       {"sparse_dim_negative", "dims in [0, 2^40] expected", values + "indices { data_type: 7 dims: 2 int64_data: [1,3] } dims: -5"},
       {"sparse_rank_1025", "rank of at most 1024",

@@ -5,9 +5,6 @@
 
 namespace isomer {
 
-/// Of one initializer: what reads all of it, as a hash does, must come to an end.
-inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 38;
-
 struct ImportLimits {
   int64_t file_bytes = (int64_t{1} << 31) - 1;  ///< of the model itself; weights beside it are not counted
   int64_t nodes = 1'000'000;                    ///< bodies and functions included, calls expanded

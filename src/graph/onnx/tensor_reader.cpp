@@ -17,6 +17,9 @@ using onnx_proto::TensorProto;
 constexpr int64_t kDenseBytes = int64_t{64} << 20;
 constexpr int64_t kDenseFactor = 32;
 
+/// Of one tensor: what reads all of it, as a hash does, must come to an end.
+constexpr uint64_t kMaxExternalBytes = uint64_t{1} << 38;
+
 Result<Dims> read_dims(const google::protobuf::RepeatedField<int64_t>& proto, DataType dtype) {
   if (proto.size() > kMaxRank) return invalid("", "rank of at most {} expected, {} found", kMaxRank, proto.size());
   const Dims dims(proto.begin(), proto.end());
@@ -25,7 +28,7 @@ Result<Dims> read_dims(const google::protobuf::RepeatedField<int64_t>& proto, Da
     if (dim < 0 || dim > kMaxDim) return invalid("", "dims in [0, 2^40] expected, {} found", dim);
     if (dim != 0) bytes = bytes * Dim(dim);
   }
-  if (bytes.value() > kMaxTensorBytes) return invalid("", "a tensor of at most 2^38 bytes expected, a larger one found");
+  if (bytes.value() > kMaxBytes) return invalid("", "a tensor of at most 2^46 bytes expected, a larger one found");
   return dims;
 }
 
@@ -107,6 +110,7 @@ Result<TensorReader::Bytes> TensorReader::external(const TensorProto& proto, uin
   TRY(const ExternalPlace place, read_place(proto));
   TRY_VOID(check_relative_path(place.location));
   if (path_.empty()) return unsupported("", "external data need a model that is read from a file");
+  if (size > kMaxExternalBytes) return unsupported("", "external data of at most 2^38 bytes expected, {} found", size);
   if (place.length && *place.length != size) return invalid("", "external data of {} bytes expected, {} found", size, *place.length);
   if (!folder_) {
     TRY(folder_, Folder::open(path_));
