@@ -4,8 +4,8 @@
     python3 -m venv /tmp/peers && /tmp/peers/bin/pip install onnxruntime numpy
     /tmp/peers/bin/python scripts/check_in_onnxruntime.py [NAME or FILE.onnx ...]
 
-NAME is a model of models/ (default: all of them), filled with its weights in a temporary folder; FILE.onnx runs on
-FILE.npz where that exists, else on the inputs that `isomer run` generates. Outputs of a and b agree where they differ by
+NAME is a model of models/ (default: all of them), filled with its weights in a temporary folder; FILE.onnx runs on the
+inputs of FILE.npz (models/fetch_real_models.py --inputs writes such pairs). Outputs of a and b agree where they differ by
 at most 1e-4 of the largest absolute value of a, plus 1e-6. Exit status 1 where any do not, or a model does not load.
 """
 
@@ -56,8 +56,7 @@ class Isomer:
 
     def run(self, model, inputs, work):
         outputs = work / "outputs.npz"
-        arguments = ["--load-inputs", inputs] if inputs.exists() else []
-        self.tool("isomer", "run", model, "--interpret", "-q", *arguments, "--save-outputs", outputs)
+        self.tool("isomer", "run", model, "--interpret", "-q", "--load-inputs", inputs, "--save-outputs", outputs)
         return dict(np.load(outputs))
 
 
