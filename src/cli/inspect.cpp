@@ -28,7 +28,7 @@ json interface_of(const Graph& graph, const std::vector<ValueId>& values) {
       shape = json::array();
       for (const Dim& dim : *value.type.shape) shape.push_back(dim.is_constant() ? json(dim.value()) : json(dim.text()));
     }
-    list.push_back({{"name", value.name}, {"dtype", isomer::name(value.type.dtype)}, {"shape", shape}});
+    list.push_back({{"name", value.name}, {"dtype", isomer::name(value.type.dtype)}, {"shape", std::move(shape)}});
   }
   return list;
 }

@@ -40,7 +40,7 @@ Outcome run_isomer(const std::vector<std::string>& arguments) {
   return run_program(command, limits);
 }
 
-double allowed_seconds() { return kSanitized ? 20 : 1; }
+double allowed_seconds() { return kSanitized ? 60 : 4; }
 
 long allowed_peak_kb() { return kSanitized ? 4'000'000 : 500'000; }
 

@@ -12,7 +12,8 @@ namespace isomer::test {
 /// `isomer ARGUMENTS…`, killed after a time that no command needs, with bounded memory.
 Outcome run_isomer(const std::vector<std::string>& arguments);
 
-/// What a hostile file may cost at most (Shows 6; more in a build with sanitizers).
+/// What a hostile file may cost at most: four times the second that it may take on an idle machine, as tests run on
+/// slow and busy ones too; more in a build with sanitizers.
 double allowed_seconds();
 long allowed_peak_kb();
 

@@ -182,7 +182,8 @@ class GraphBuilder {
   /// Before IR 4 every initializer is an input as well, and a constant; since then it is a default that callers may override.
   Result<void> add_inputs() {
     std::vector<ValueId> inputs;
-    std::unordered_set<std::string_view> seen;
+    inputs.reserve(proto_.input_size());
+    std::unordered_set<std::string_view> seen(proto_.input_size());
     for (const ValueInfoProto& info : proto_.input()) {
       if (info.name().empty()) return invalid("graph input", "a name expected, an empty one found");
       if (!seen.insert(info.name()).second) return invalid(info.name(), "inputs of different names expected, one found twice");
@@ -290,10 +291,10 @@ class GraphBuilder {
 
   static void add_extra(Value& value, const ValueInfoProto& info) {
     ValueExtra extra;
-    parse_nested(value.extra, extra);
+    if (!value.extra.empty()) parse_nested(value.extra, extra);
     *extra.mutable_info() = info;
     extra.mutable_info()->clear_name();
-    value.extra = extra.SerializeAsString();
+    extra.SerializeToString(&value.extra);
   }
 
   /// A value for every node output, with what value_info says of it; before the nodes, so that no name that a form change
