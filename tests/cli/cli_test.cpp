@@ -223,7 +223,7 @@ TEST_F(CommandLine, CtrlCStopsAndLeavesNothing) {
   std::string text = "opset 17\ngraph slow(x: float32[1500,1500]) -> (y: float32[1500,1500]) {\n  a0 = Neg(x)\n";
   for (int i = 1; i <= 60; ++i) text += fmt::format("  a{} = MatMul(a{}, x)\n", i, i - 1);
   const std::string file = model(text + "  y = Relu(a60)\n}\n", "slow.onnx");
-  const Outcome outcome = run_program({"timeout", "--preserve-status", "--signal=INT", "1", tool_path("isomer").string(), "optimize", file, "-o", path("out.onnx"), "-q"});
+  const Outcome outcome = run_program({"timeout", "--foreground", "--preserve-status", "--signal=INT", "1", tool_path("isomer").string(), "optimize", file, "-o", path("out.onnx"), "-q"});
   expect_error(outcome, 4, "stopped");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
 }
