@@ -146,7 +146,10 @@ std::vector<Plain> top_k(const Call& call) {
     std::vector<int64_t> order(x.dims[axis]);
     std::iota(order.begin(), order.end(), 0);
     const bool largest = call.integer("largest", 1) != 0;
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return largest ? element(a) > element(b) : element(a) < element(b); });
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      const double left = element(a), right = element(b);
+      return left == right ? a < b : (left > right) == largest;
+    });
     for (int64_t k = 0; k < dims[axis]; ++k) {
       const double value = element(order[k]);
       at[axis] = k;
