@@ -18,8 +18,16 @@ bool is_plain_word(std::string_view text) {
 
 bool is_literal(const Expr& expr) { return as<Literal>(expr) != nullptr; }
 
+std::string plain_name(const BufferRef& buffer) {
+  std::string text = fmt::format("{}{}", prefix_of(buffer.kind), buffer.index);
+  if (buffer.component != 0) text += fmt::format(".{}", buffer.component);
+  return text;
+}
+
 class Printer {
  public:
+  explicit Printer(const BufferNames& buffer_name) : buffer_name_(buffer_name) {}
+
   std::string text;
 
   /// `implied` is the type that the parser gives to a literal without one at this place.
@@ -38,8 +46,7 @@ class Printer {
         },
         [&](const Cast& e) { call(name(expr.dtype()), {{e.operand, DataType::kInt64}}); },
         [&](const Load& e) {
-          text += fmt::format("{}{}", prefix_of(e.buffer.kind), e.buffer.index);
-          if (e.buffer.component != 0) text += fmt::format(".{}", e.buffer.component);
+          text += buffer_name_(e.buffer);
           text += '[';
           for (size_t i = 0; i < e.index.size(); ++i) {
             if (i) text += ", ";
@@ -99,12 +106,16 @@ class Printer {
     print(e.right, tighter(syntax.precedence), e.left.dtype());
     if (enclosed) text += ')';
   }
+
+  const BufferNames& buffer_name_;
 };
 
 }  // namespace
 
-std::string print(const Expr& expr) {
-  Printer printer;
+std::string print(const Expr& expr) { return print(expr, plain_name); }
+
+std::string print(const Expr& expr, const BufferNames& buffer_name) {
+  Printer printer(buffer_name);
   printer.print(expr, Precedence::kOr);
   return std::move(printer.text);
 }

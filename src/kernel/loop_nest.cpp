@@ -1,0 +1,37 @@
+#include "kernel/loop_nest.h"
+
+#include "util/check.h"
+
+namespace isomer::kernel {
+
+int Kernel::find_buffer(std::string_view name) const {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+te::Interval LoopRanges::interval(int variable) const {
+  const auto found = extents_.find(variable);
+  if (found == extents_.end()) return {};
+  const te::Interval extent = te::bounds(found->second);
+  return {0, extent.high ? std::optional(*extent.high - 1) : std::nullopt};
+}
+
+te::Ranges LoopRanges::ranges() const {
+  return [this](const Expr& leaf) -> te::Interval {
+    if (const auto* variable = te::as<te::Var>(leaf); variable && variable->kind == te::VarKind::kLoop) return interval(variable->index);
+    return {};
+  };
+}
+
+Expr bind_iterators(const Block& block, const Expr& expr) {
+  return te::transform(expr, [&](const Expr& e) -> Expr {
+    const auto* variable = te::as<te::Var>(e);
+    if (!variable) return {};
+    if (variable->kind == te::VarKind::kSpatial) return block.axes[variable->index].binding;
+    if (variable->kind == te::VarKind::kReduce) return block.reduce[variable->index].binding;
+    return {};
+  });
+}
+
+}  // namespace isomer::kernel

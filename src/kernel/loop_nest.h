@@ -1,0 +1,150 @@
+// The loop nest: the one lowered form of a task, which schedules transform and code generators read.
+//
+//     Kernel         buffers and a list of statements
+//     Loop           for (kV = 0; kV < extent; ++kV) body, with a kind: serial, parallel, vectorized, unrolled
+//     Block          a computation at one point of an iteration domain: its iterators are bound to expressions of the loop
+//                    variables around it, its bodies are tensor expressions over the iterators (TensorIR's block: Feng et
+//                    al. 2023, section 3). Schedules move loops and change bindings; what a block means stays.
+//     Branch, While, Resize    what imperative references need besides
+//
+// Expressions are te::Expr. In a kernel every load reads BufferRef::kLocal with the number of one of its buffers; axis(k) and
+// reduce_axis(k) are iterators of the block around, var(kLoop, v) is the variable of an enclosing loop.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/te/program.h"
+#include "graph/te/simplify.h"
+
+namespace isomer::kernel {
+
+using te::Expr;
+
+/// Where a buffer lives.
+enum class Scope : uint8_t {
+  kArgument,   ///< memory of the caller: an input, an output, a value that outlives a root statement
+  kCache,      ///< one copy a thread, in its scratch memory
+  kRegister,   ///< one copy a thread; every index is a constant once unrolled and vectorized loops are laid out
+};
+
+struct Buffer {
+  std::string name;  ///< unique in the kernel; how schedules and the text form call it
+  DataType dtype = DataType::kUndefined;
+  Shape shape;  ///< of the layout in memory, row-major; dims that data decide hold loads of scalar buffers
+  Scope scope = Scope::kArgument;
+  bool operator==(const Buffer&) const = default;
+};
+
+struct Iterator {
+  Expr extent;   ///< the iterator runs over [0, extent)
+  Expr binding;  ///< over loop variables
+};
+
+/// Component k writes `writes[k].index` of buffer `writes[k].buffer`: bodies[k] itself where `combine` has no components,
+/// else the old element combined with it. Where `initialize` is set, the block first writes `initial` at the first point of
+/// its reduction (all reduce iterators 0).
+struct Write {
+  int buffer = -1;
+  std::vector<Expr> index;  ///< over the iterators
+};
+
+struct Block {
+  std::string name;  ///< unique in the kernel
+  std::vector<Iterator> axes;    ///< iterator k is axis(k) in the bodies
+  std::vector<Iterator> reduce;  ///< iterator k is reduce_axis(k)
+  Expr predicate;                ///< over loop variables: the block does nothing where it is false; empty: always true
+  std::vector<Write> writes;
+  te::Monoid combine;
+  bool initialize = false;
+  std::vector<Expr> bodies;
+  bool is_reduction() const { return combine.arity() > 0; }
+};
+
+enum class LoopKind : uint8_t {
+  kSerial,
+  kParallel,    ///< iterations may run on several threads; outermost only
+  kVectorized,  ///< all iterations at once, in vector lanes; constant extent
+  kUnrolled,    ///< written out; constant extent
+};
+
+struct Statement;
+using Statements = std::vector<Statement>;
+
+struct Loop {
+  int variable = -1;  ///< read as var(kLoop, variable); unique in the kernel
+  Expr extent;
+  LoopKind kind = LoopKind::kSerial;
+  /// The iterations depend on each other in this order (steps of a scan, updates, imperative loops): no primitive but
+  /// `annotate` touches the loop.
+  bool ordered = false;
+  std::map<std::string, int64_t> annotations = {};
+  Statements body = {};
+};
+
+struct Branch {
+  Expr condition;
+  Statements then, otherwise;
+};
+/// The condition is read again before each round.
+struct While {
+  Expr condition;
+  Statements body;
+};
+/// Gives a buffer, whose size data decide, its extents before its first use; its elements are zero then.
+struct Resize {
+  int buffer = -1;
+  std::vector<Expr> extents;
+};
+
+struct Statement {
+  std::variant<Loop, Block, Branch, While, Resize> node;
+};
+
+/// A task on its way to machine code.
+struct Kernel {
+  std::vector<Buffer> buffers;
+  std::vector<int> inputs;   ///< buffer of the task's input k; -1 where it is not read
+  std::vector<int> outputs;  ///< buffer of output k; -1 for an output that the task does not have
+  Statements body;
+  int next_variable = 0;  ///< the number that the next new loop takes
+
+  int find_buffer(std::string_view name) const;  ///< -1 where there is none
+};
+
+inline Expr loop_variable(int v) { return te::var(te::VarKind::kLoop, v); }
+inline Expr load_buffer(const Kernel& kernel, int buffer, std::vector<Expr> index) {
+  return te::load({te::BufferRef::Kind::kLocal, buffer, 0}, kernel.buffers[buffer].dtype, std::move(index));
+}
+
+/// Ranges of the loop variables that have been entered, for simplification and bounds.
+class LoopRanges {
+ public:
+  void enter(const Loop& loop) { extents_[loop.variable] = loop.extent; }
+  void leave(const Loop& loop) { extents_.erase(loop.variable); }
+  te::Interval interval(int variable) const;
+  te::Ranges ranges() const;
+
+ private:
+  std::map<int, Expr> extents_;
+};
+
+/// The bodies of a block with its iterators replaced by their bindings.
+Expr bind_iterators(const Block& block, const Expr& expr);
+
+/// Text of a kernel, for people, tests and hashes:
+///
+///     buffer s0: float32[4, 8]
+///     for k0 < 4 parallel {
+///       for k1 < 8 {
+///         s0: i0 < 4 = k0, i1 < 8 = k1 { s0[i0, i1] = in0[i0, i1]:float32*2 }
+///       }
+///     }
+std::string print(const Kernel& kernel);
+/// Equal for kernels that print alike.
+Hash128 structural_hash(const Kernel& kernel);
+
+}  // namespace isomer::kernel

@@ -1,0 +1,281 @@
+#include "kernel/lower.h"
+
+#include "util/check.h"
+
+namespace isomer::kernel {
+namespace {
+
+using te::BufferRef;
+
+/// Replaces every axis(k) by at[k].
+Expr at_point(const Expr& expr, const std::vector<Expr>& at) {
+  return te::transform(expr, [&](const Expr& e) -> Expr {
+    const auto* variable = te::as<te::Var>(e);
+    return variable && variable->kind == te::VarKind::kSpatial ? at[variable->index] : Expr();
+  });
+}
+
+class Lowering {
+ public:
+  Lowering(const te::Program& program, const std::vector<TaskType>& inputs) : program_(program) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool present = inputs[i].dtype != DataType::kUndefined;
+      kernel_.inputs.push_back(present ? add_buffer(fmt::format("in{}", i), inputs[i].dtype, inputs[i].shape) : -1);
+    }
+  }
+
+  Kernel run() {
+    for (size_t s = 0; s < program_.stages.size(); ++s) {
+      name_ = fmt::format("s{}", s);
+      std::visit([&](const auto& stage) { lower(stage, program_.stages[s]); }, program_.stages[s].body);
+    }
+    for (const te::StageValue& output : program_.outputs)
+      kernel_.outputs.push_back(output.stage < 0 ? -1 : stages_[output.stage][output.component]);
+    return std::move(kernel_);
+  }
+
+ private:
+  int add_buffer(std::string name, DataType dtype, Shape shape) {
+    for (Dim& dim : shape) dim = Dim(globalized(dim.expr()));
+    kernel_.buffers.push_back({std::move(name), dtype, std::move(shape)});
+    return static_cast<int>(kernel_.buffers.size()) - 1;
+  }
+
+  /// The buffers of a stage's components.
+  std::vector<int> add_stage_buffers(const te::Stage& stage) {
+    std::vector<int> buffers;
+    for (int c = 0; c < stage.components(); ++c)
+      buffers.push_back(add_buffer(c == 0 ? name_ : fmt::format("{}.{}", name_, c), stage.dtype(c), stage.shape(c)));
+    return buffers;
+  }
+
+  /// Loads of the program's buffers become loads of the kernel's, the time of a scan the variable of its loop, a loop of an
+  /// imperative stage a loop of the kernel's.
+  Expr globalized(const Expr& expr) const {
+    return te::transform(expr, [&](const Expr& e) -> Expr {
+      if (const auto* variable = te::as<te::Var>(e)) {
+        if (variable->kind == te::VarKind::kTime) return loop_variable(time_);
+        if (variable->kind == te::VarKind::kLoop) return loop_variable(loops_.at(variable->index));
+        return {};
+      }
+      const auto* load = te::as<te::Load>(e);
+      if (!load) return {};
+      const BufferRef& from = load->buffer;
+      switch (from.kind) {
+        case BufferRef::Kind::kInput: return load_buffer(kernel_, kernel_.inputs[from.index], load->index);
+        case BufferRef::Kind::kStage: return load_buffer(kernel_, stages_[from.index][from.component], load->index);
+        case BufferRef::Kind::kInner: return load_buffer(kernel_, inner_[from.index][from.component], load->index);
+        case BufferRef::Kind::kLocal: return load_buffer(kernel_, locals_[from.index], load->index);
+        case BufferRef::Kind::kState: return load_state(from.index, load->index);
+      }
+      return {};
+    });
+  }
+
+  /// Before the first step a state is its initial value, later the value of the step before.
+  Expr load_state(int state, const std::vector<Expr>& index) const {
+    std::vector<Expr> previous = {loop_variable(time_) - 1};
+    previous.insert(previous.end(), index.begin(), index.end());
+    const Expr initial = at_point(globalized(scan_->states[state].init), index);
+    return te::select(te::equal(loop_variable(time_), 0), initial, load_buffer(kernel_, states_[state], std::move(previous)));
+  }
+
+  std::vector<Expr> globalized(std::vector<Expr> list) const {
+    for (Expr& e : list) e = globalized(e);
+    return list;
+  }
+
+  /// Wraps a block over new loops, one for each of its iterators.
+  Statement nest(Block block, const Shape& axes, const Shape& reduce) {
+    std::vector<Loop> loops;
+    const auto iterate = [&](const Shape& extents, std::vector<Iterator>& iterators) {
+      for (const Dim& dim : extents) {
+        const Expr extent = globalized(dim.expr());
+        const int variable = kernel_.next_variable++;
+        loops.push_back({.variable = variable, .extent = extent});
+        iterators.push_back({extent, loop_variable(variable)});
+      }
+    };
+    iterate(axes, block.axes);
+    iterate(reduce, block.reduce);
+    Statement statement = {std::move(block)};
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+      loop->body.push_back(std::move(statement));
+      statement = {std::move(*loop)};
+    }
+    return statement;
+  }
+
+  Statement map(std::string name, const Shape& axes, Write write, Expr body) {
+    Block block;
+    block.name = std::move(name);
+    block.writes = {std::move(write)};
+    block.bodies = {std::move(body)};
+    return nest(std::move(block), axes, {});
+  }
+
+  Statement map_reduce(const std::string& name, const te::MapReduce& stage, const std::vector<int>& buffers) {
+    Block block;
+    block.name = name;
+    block.combine = stage.combine;
+    block.initialize = block.is_reduction();
+    for (size_t c = 0; c < stage.bodies.size(); ++c) {
+      block.writes.push_back({buffers[c], te::axes(static_cast<int>(stage.axes.size()))});
+      block.bodies.push_back(globalized(stage.bodies[c]));
+    }
+    return nest(std::move(block), stage.axes, stage.reduce);
+  }
+
+  void lower(const te::MapReduce& body, const te::Stage& stage) {
+    stages_.push_back(add_stage_buffers(stage));
+    kernel_.body.push_back(map_reduce(name_, body, stages_.back()));
+  }
+
+  /// for t { inner stages; state k [t, …] = inner stage next[k] }
+  void lower(const te::Scan& scan, const te::Stage& stage) {
+    scan_ = &scan;
+    states_ = add_stage_buffers(stage);
+    Loop steps;
+    steps.variable = time_ = kernel_.next_variable++;
+    steps.extent = globalized(scan.trip.expr());
+    steps.ordered = true;
+    for (size_t i = 0; i < scan.steps.size(); ++i) {
+      const te::MapReduce& step = scan.steps[i];
+      const std::string name = fmt::format("{}.inner{}", name_, i);
+      std::vector<int> buffers;
+      for (size_t c = 0; c < step.bodies.size(); ++c)
+        buffers.push_back(add_buffer(c == 0 ? name : fmt::format("{}.{}", name, c), step.bodies[c].dtype(), step.axes));
+      inner_.push_back(std::move(buffers));
+      steps.body.push_back(map_reduce(name, step, inner_.back()));
+    }
+    for (size_t k = 0; k < scan.states.size(); ++k) {
+      const int rank = static_cast<int>(scan.states[k].shape.size());
+      std::vector<Expr> index = {loop_variable(time_)};
+      for (Expr& axis : te::axes(rank)) index.push_back(std::move(axis));
+      steps.body.push_back(map(k == 0 ? name_ : fmt::format("{}.{}", name_, k), scan.states[k].shape, {states_[k], std::move(index)},
+                               load_buffer(kernel_, inner_[scan.next[k]][0], te::axes(rank))));
+    }
+    kernel_.body.push_back({std::move(steps)});
+    stages_.push_back(std::move(states_));
+    inner_.clear();
+    scan_ = nullptr;
+  }
+
+  /// A map that sets the initial elements, then ordered loops around a block without iterators.
+  void lower(const te::Update& update, const te::Stage& stage) {
+    stages_.push_back(add_stage_buffers(stage));
+    const int buffer = stages_.back()[0];
+    const int rank = static_cast<int>(update.shape.size());
+    kernel_.body.push_back(map(name_ + ".init", update.shape, {buffer, te::axes(rank)}, globalized(update.init)));
+    std::vector<Loop> loops;
+    std::vector<Expr> point;
+    for (const Dim& dim : update.updates) {
+      loops.push_back({.variable = kernel_.next_variable++, .extent = globalized(dim.expr()), .ordered = true});
+      point.push_back(loop_variable(loops.back().variable));
+    }
+    const auto at_update = [&](const Expr& expr) {
+      return te::transform(globalized(expr), [&](const Expr& e) -> Expr {
+        const auto* variable = te::as<te::Var>(e);
+        return variable && variable->kind == te::VarKind::kReduce ? point[variable->index] : Expr();
+      });
+    };
+    Block block;
+    block.name = name_;
+    block.combine = update.combine;
+    block.writes = {{buffer, {}}};
+    for (const Expr& e : update.index) block.writes[0].index.push_back(at_update(e));
+    block.bodies = {at_update(update.value)};
+    Statement statement = {std::move(block)};
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+      loop->body.push_back(std::move(statement));
+      statement = {std::move(*loop)};
+    }
+    kernel_.body.push_back(std::move(statement));
+  }
+
+  void lower(const te::Imperative& imperative, const te::Stage&) {
+    locals_.clear();
+    for (const te::Local& local : imperative.body.locals)
+      locals_.push_back(add_buffer(fmt::format("{}.local{}", name_, locals_.size()), local.dtype, local.shape));
+    for (const int local : locals_) {
+      // Locals are zero before the first store; those that a Resize gives their extents are so by its meaning.
+      const Shape& shape = kernel_.buffers[local].shape;
+      const int rank = static_cast<int>(shape.size());
+      if (resizes(imperative.body.block, local)) continue;
+      kernel_.body.push_back(map(kernel_.buffers[local].name + ".zero", imperative.body.locals[local - locals_[0]].shape, {local, te::axes(rank)},
+                                 te::literal(0, kernel_.buffers[local].dtype)));
+    }
+    stores_ = 0;
+    for (Statement& statement : lower(imperative.body.block)) kernel_.body.push_back(std::move(statement));
+    std::vector<int> outputs;
+    for (const int output : imperative.outputs) outputs.push_back(locals_[output]);
+    stages_.push_back(std::move(outputs));
+  }
+
+  bool resizes(const te::Block& block, int buffer) const {
+    for (const te::Statement& statement : block) {
+      const bool found = std::visit(te::Overloaded{[&](const te::For& s) { return resizes(*s.body, buffer); },
+                                                   [&](const te::While& s) { return resizes(*s.body, buffer); },
+                                                   [&](const te::If& s) { return resizes(*s.then, buffer) || (s.otherwise && resizes(*s.otherwise, buffer)); },
+                                                   [&](const te::Store&) { return false; },
+                                                   [&](const te::Resize& s) { return locals_[s.local] == buffer; }},
+                                    statement.body);
+      if (found) return true;
+    }
+    return false;
+  }
+
+  Statements lower(const te::Block& block) {
+    Statements result;
+    for (const te::Statement& statement : block) result.push_back(std::visit([&](const auto& s) { return lower(s); }, statement.body));
+    return result;
+  }
+
+  Statement lower(const te::For& loop) {
+    Loop result = {.variable = kernel_.next_variable++, .extent = globalized(loop.extent), .ordered = true};
+    loops_[loop.loop] = result.variable;
+    result.body = lower(*loop.body);
+    return {std::move(result)};
+  }
+  Statement lower(const te::While& loop) { return {While{globalized(loop.condition), lower(*loop.body)}}; }
+  Statement lower(const te::If& branch) {
+    return {Branch{globalized(branch.condition), lower(*branch.then), branch.otherwise ? lower(*branch.otherwise) : Statements()}};
+  }
+  Statement lower(const te::Store& store) {
+    Block block;
+    block.name = fmt::format("{}.store{}", name_, stores_++);
+    block.writes = {{locals_[store.local], globalized(store.index)}};
+    block.bodies = {globalized(store.value)};
+    return {std::move(block)};
+  }
+  Statement lower(const te::Resize& resize) { return {Resize{locals_[resize.local], globalized(resize.extents)}}; }
+
+  const te::Program& program_;
+  Kernel kernel_;
+  std::string name_;                      ///< of the stage at hand
+  std::vector<std::vector<int>> stages_;  ///< buffers of the components of earlier stages
+  const te::Scan* scan_ = nullptr;        ///< the scan at hand, with
+  int time_ = -1;                         ///< the variable of its steps
+  std::vector<int> states_;               ///< the buffers of its states
+  std::vector<std::vector<int>> inner_;   ///< and of its inner stages
+  std::vector<int> locals_;               ///< buffers of the imperative stage at hand
+  std::map<int, int> loops_;              ///< variables of its loops
+  int stores_ = 0;
+};
+
+}  // namespace
+
+Result<Kernel> lower(const te::Program& program, const std::vector<TaskType>& inputs) {
+  Kernel kernel = Lowering(program, inputs).run();
+  for (const Buffer& buffer : kernel.buffers)
+    for (const Dim& dim : buffer.shape) {
+      std::optional<std::string> unbound;
+      te::for_each_node(dim.expr(), [&](const Expr& e) {
+        if (const auto* symbol = te::as<te::Symbol>(e)) unbound = symbol->name;
+      });
+      if (unbound) return unsupported(buffer.name, "sizes that are known expected, '{}' is not bound", *unbound);
+    }
+  return kernel;
+}
+
+}  // namespace isomer::kernel
