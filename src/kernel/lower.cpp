@@ -1,5 +1,6 @@
 #include "kernel/lower.h"
 
+#include "kernel/tree.h"
 #include "util/check.h"
 
 namespace isomer::kernel {
@@ -85,25 +86,15 @@ class Lowering {
     return list;
   }
 
-  /// Wraps a block over new loops, one for each of its iterators.
+  /// A block over new loops, one for each of its iterators.
   Statement nest(Block block, const Shape& axes, const Shape& reduce) {
-    std::vector<Loop> loops;
-    const auto iterate = [&](const Shape& extents, std::vector<Iterator>& iterators) {
-      for (const Dim& dim : extents) {
-        const Expr extent = globalized(dim.expr());
-        const int variable = kernel_.next_variable++;
-        loops.push_back({.variable = variable, .extent = extent});
-        iterators.push_back({extent, loop_variable(variable)});
-      }
-    };
-    iterate(axes, block.axes);
-    iterate(reduce, block.reduce);
-    Statement statement = {std::move(block)};
-    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-      loop->body.push_back(std::move(statement));
-      statement = {std::move(*loop)};
-    }
-    return statement;
+    std::vector<Expr> extents;
+    for (const Dim& dim : axes) extents.push_back(globalized(dim.expr()));
+    for (const Dim& dim : reduce) extents.push_back(globalized(dim.expr()));
+    return under_loops(kernel_, extents, [&](const std::vector<Expr>& variables) {
+      for (size_t k = 0; k < extents.size(); ++k) (k < axes.size() ? block.axes : block.reduce).push_back({extents[k], variables[k]});
+      return std::move(block);
+    });
   }
 
   Statement map(std::string name, const Shape& axes, Write write, Expr body) {

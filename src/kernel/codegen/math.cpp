@@ -1,0 +1,175 @@
+#include "kernel/codegen/math.h"
+
+#include <cmath>
+#include <initializer_list>
+
+namespace isomer::kernel::codegen {
+namespace {
+
+/// A value with the operators of C++, for formulas.
+class Lanes {
+ public:
+  Lanes(Builder& build, llvm::Value* value) : build_(&build), value_(value) {}
+  operator llvm::Value*() const { return value_; }
+  Builder& build() const { return *build_; }
+  Lanes made(llvm::Value* value) const { return {*build_, value}; }
+  Lanes constant(double x) const { return made(llvm::ConstantFP::get(value_->getType(), x)); }
+  Lanes integer(int64_t x) const { return made(llvm::ConstantInt::get(bits_type(), static_cast<uint64_t>(x), true)); }
+  Lanes bits() const { return made(build_->CreateBitCast(value_, bits_type())); }
+  Lanes as_float() const { return made(build_->CreateBitCast(value_, widened(build_->getFloatTy(), lanes_of(value_)))); }
+  Lanes converted() const { return made(build_->CreateSIToFP(value_, widened(build_->getFloatTy(), lanes_of(value_)))); }
+
+ private:
+  llvm::Type* bits_type() const {
+    return widened(build_->getIntNTy(value_->getType()->getScalarSizeInBits()), lanes_of(value_));
+  }
+  Builder* build_;
+  llvm::Value* value_;
+};
+
+bool is_integer(const Lanes& a) { return static_cast<llvm::Value*>(a)->getType()->isIntOrIntVectorTy(); }
+Lanes operator+(Lanes a, Lanes b) { return a.made(is_integer(a) ? a.build().CreateAdd(a, b) : a.build().CreateFAdd(a, b)); }
+Lanes operator-(Lanes a, Lanes b) { return a.made(is_integer(a) ? a.build().CreateSub(a, b) : a.build().CreateFSub(a, b)); }
+Lanes operator*(Lanes a, Lanes b) { return a.made(a.build().CreateFMul(a, b)); }
+Lanes operator/(Lanes a, Lanes b) { return a.made(a.build().CreateFDiv(a, b)); }
+Lanes operator+(Lanes a, double b) { return a + a.constant(b); }
+Lanes operator-(Lanes a, double b) { return a - a.constant(b); }
+Lanes operator*(Lanes a, double b) { return a * a.constant(b); }
+Lanes operator-(double a, Lanes b) { return b.constant(a) - b; }
+Lanes operator/(double a, Lanes b) { return b.constant(a) / b; }
+Lanes operator<(Lanes a, double b) { return a.made(a.build().CreateFCmpOLT(a, a.constant(b))); }
+Lanes operator>(Lanes a, double b) { return a.made(a.build().CreateFCmpOGT(a, a.constant(b))); }
+Lanes operator==(Lanes a, double b) { return a.made(a.build().CreateFCmpOEQ(a, a.constant(b))); }
+Lanes select(Lanes condition, Lanes then, Lanes otherwise) {
+  return then.made(then.build().CreateSelect(condition, then, otherwise));
+}
+Lanes abs(Lanes a) { return a.made(a.build().CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a)); }
+Lanes with_sign_of(Lanes a, Lanes sign) { return a.made(a.build().CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a, sign)); }
+
+/// c[0] + x * (c[1] + x * …)
+Lanes polynomial(Lanes x, std::initializer_list<double> coefficients) {
+  auto next = std::rbegin(coefficients);
+  Lanes sum = x.constant(*next);
+  while (++next != std::rend(coefficients)) sum = sum * x + *next;
+  return sum;
+}
+
+// ln 2 as a sum; multiples of the first part by integers below 2^15 are exact.
+constexpr double kLn2High = 0x1.63p-1;
+constexpr double kLn2Low = -0x1.bd0105c610ca8p-13;
+
+/// 2^k for float bits of k in [-126, 127].
+Lanes power_of_two(Lanes k) { return k.made(k.build().CreateShl(k + k.integer(127), 23)).as_float(); }
+
+/// x = n ln 2 + r, exp(r) by a polynomial, times 2^n in two steps: n reaches from -150 to 128, exponents of floats don't.
+Lanes exp(Lanes x) {
+  // Comparisons in this order let NaN through.
+  x = select(x > 88.8, x.constant(88.8), x);
+  x = select(x < -104, x.constant(-104), x);
+  // Adding 1.5 * 2^23 leaves the rounded quotient in the low bits.
+  const double magic = 0x1.8p23;
+  const Lanes shifted = x * 0x1.71547652b82fep0 + magic;
+  const Lanes rounded = shifted - magic;
+  const Lanes r = (x - rounded * kLn2High) - rounded * kLn2Low;
+  const Lanes tail = polynomial(r, {0.499999933, 0.166665191, 0.0416684057, 0.0083688986, 0.00138142243});
+  const Lanes fraction = (r + r * r * tail) + 1;
+  const Lanes n = shifted.bits() - shifted.constant(magic).bits();
+  const Lanes half = n.made(n.build().CreateAShr(n, 1));
+  return fraction * power_of_two(half) * power_of_two(n - half);
+}
+
+/// x = 2^k m with m in [sqrt(1/2), sqrt(2)); log(m) = f - f^2/2 + f^3 P(f) for f = m - 1.
+Lanes log(Lanes x) {
+  const Lanes is_subnormal = x < 0x1p-126;
+  const Lanes scaled = select(is_subnormal, x * 0x1p23, x);
+  const Lanes bits = scaled.bits();
+  const Lanes k = bits.made(bits.build().CreateAShr(bits - bits.integer(0x3f3504f3), 23));
+  const Lanes f = (bits - k.made(k.build().CreateShl(k, 23))).as_float() - 1;
+  const Lanes exponent = k.converted() - select(is_subnormal, x.constant(23), x.constant(0));
+  const Lanes square = f * f;
+  const Lanes tail = polynomial(f, {0.333333102, -0.249999852, 0.200022468, -0.166693481, 0.142182668, -0.123823057,
+                                    0.118741395, -0.118031758, 0.0692893381});
+  const Lanes small = (f * square * tail + exponent * kLn2Low) - square * 0.5;
+  const Lanes finite = (small + f) + exponent * kLn2High;
+  const Lanes positive = select(x < INFINITY, finite, x);  // infinity and NaN are their own logarithms
+  const Lanes not_positive = select(x == 0, x.constant(-INFINITY), x.constant(NAN));
+  const Lanes is_not_positive = x.made(x.build().CreateFCmpOLE(x, x.constant(0)));
+  return select(is_not_positive, not_positive, positive);
+}
+
+/// Near 0 an odd polynomial, else 1 - 2 / (exp(2|x|) + 1).
+Lanes tanh(Lanes x) {
+  const Lanes magnitude = abs(x), square = x * x;
+  const Lanes tail = polynomial(square, {-0.333332839, 0.133314913, -0.0537434999, 0.0206505923, -0.00571704996});
+  const Lanes near = x + x * square * tail;
+  const Lanes far = 1 - 2 / (exp(magnitude + magnitude) + 1);
+  return select(magnitude < 0.625, near, with_sign_of(far, x));
+}
+
+/// Near 0 an odd polynomial, else 1 - exp(-g(|x|)) with g = -log(erfc), of which 4 is the last argument that matters.
+Lanes erf(Lanes x) {
+  const Lanes magnitude = abs(x);
+  const Lanes near = x + x * polynomial(x * x, {0.128379145, -0.376124627, 0.112814665, -0.0267533348, 0.00497311726, -0.000588677618});
+  const Lanes a = select(magnitude > 4, x.constant(4), magnitude);
+  const Lanes g = polynomial(a, {0.000166448149, 1.12779724, 0.636976087, 0.104113675, -0.0223152114, 0.00306548988, -0.00019821961});
+  const Lanes far = 1 - exp(x.constant(0) - g);
+  return select(magnitude < 0.9, near, with_sign_of(far, x));
+}
+
+llvm::Value* rounding(const Site& site, llvm::Intrinsic::ID intrinsic, llvm::Value* x) {
+  return site.build.CreateUnaryIntrinsic(intrinsic, x);
+}
+
+}  // namespace
+
+llvm::Value* float_exp(Builder& build, llvm::Value* x) { return exp({build, x}); }
+llvm::Value* float_log(Builder& build, llvm::Value* x) { return log({build, x}); }
+llvm::Value* float_tanh(Builder& build, llvm::Value* x) { return tanh({build, x}); }
+llvm::Value* float_erf(Builder& build, llvm::Value* x) { return erf({build, x}); }
+
+llvm::Value* round_to_even(const Site& site, llvm::Value* x) {
+  if (site.target.has("sse4.1")) return rounding(site, llvm::Intrinsic::roundeven, x);
+  // Adding and subtracting 2^52 (2^23) rounds what is smaller; the rest are integers.
+  const Lanes value(site.build, x), magnitude = abs(value);
+  const double limit = x->getType()->getScalarSizeInBits() == 64 ? 0x1p52 : 0x1p23;
+  return select(magnitude < limit, with_sign_of((magnitude + limit) - limit, value), value);
+}
+
+llvm::Value* floor(const Site& site, llvm::Value* x) {
+  if (site.target.has("sse4.1")) return rounding(site, llvm::Intrinsic::floor, x);
+  const Lanes value(site.build, x), nearest(site.build, round_to_even(site, x));
+  const Lanes is_above = value.made(site.build.CreateFCmpOGT(nearest, value));
+  return with_sign_of(select(is_above, nearest - 1, nearest), value);
+}
+
+llvm::Value* ceil(const Site& site, llvm::Value* x) {
+  if (site.target.has("sse4.1")) return rounding(site, llvm::Intrinsic::ceil, x);
+  return site.build.CreateFNeg(floor(site, site.build.CreateFNeg(x)));
+}
+
+llvm::Value* call_math(const Site& site, runtime::MathFunction function, std::vector<llvm::Value*> arguments) {
+  Builder& build = site.build;
+  llvm::Type* const type = arguments[0]->getType();
+  llvm::Type* const wide = widened(build.getDoubleTy(), lanes_of(arguments[0]));
+  const bool is_narrow = type->getScalarSizeInBits() < 64;
+  if (is_narrow)
+    for (llvm::Value*& argument : arguments) argument = build.CreateFPExt(argument, wide);
+  const std::vector<llvm::Type*> parameters(arguments.size(), build.getDoubleTy());
+  llvm::Value* const field = build.CreateConstGEP1_64(build.getInt8Ty(), site.frame, offsetof(runtime::Frame, math));
+  llvm::Value* const table = build.CreateAlignedLoad(build.getPtrTy(), field, llvm::Align(8));
+  llvm::Value* const entry = build.CreateConstGEP1_64(build.getPtrTy(), table, static_cast<int>(function));
+  llvm::Value* const callee = build.CreateAlignedLoad(build.getPtrTy(), entry, llvm::Align(8));
+  llvm::Value* result = llvm::PoisonValue::get(wide);
+  for (int k = 0; k < lanes_of(result); ++k) {
+    std::vector<llvm::Value*> scalars;
+    for (llvm::Value* argument : arguments) scalars.push_back(lane(build, argument, k));
+    llvm::CallInst* const call = build.CreateCall(llvm::FunctionType::get(build.getDoubleTy(), parameters, false), callee, scalars);
+    call->setDoesNotAccessMemory();
+    call->setDoesNotThrow();
+    call->addFnAttr(llvm::Attribute::WillReturn);
+    result = lanes_of(result) == 1 ? call : build.CreateInsertElement(result, call, k);
+  }
+  return is_narrow ? build.CreateFPTrunc(result, type) : result;
+}
+
+}  // namespace isomer::kernel::codegen

@@ -1,0 +1,70 @@
+// Machine code of kernels by LLVM: the only door to it. Code is a flat image: position-independent, with the constants that
+// it reads, without imports and relocations, called as runtime/kernel_abi.h says. Tests: tests/kernel/codegen_test.cpp.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/loop_nest.h"
+#include "runtime/kernel_abi.h"
+#include "util/result.h"
+
+namespace isomer::kernel {
+
+/// A processor to make code for.
+struct Target {
+  std::string cpu;        ///< as LLVM names it: "haswell"
+  std::string features;   ///< where they differ from the CPU's, as llc takes them: "+avx2,-avx512f"
+  int vector_bits = 128;  ///< of the widest registers that code may use: 128, 256 or 512
+  /// What code for this target may use beyond x86-64, of: sse4.1 avx f16c fma avx2 bmi2 avx512f avx512bw avx512dq avx512vl.
+  std::vector<std::string> extensions;
+
+  bool has(std::string_view extension) const;
+};
+
+/// The machine that this runs on.
+Target host_target();
+/// "cpu=haswell", a CPU that LLVM knows; "cpu=host" and "cpu" for this machine.
+Result<Target> parse_target(std::string_view text);
+/// Whether this machine has the target's extensions.
+bool runs_here(const Target& target);
+
+/// The code of one root statement of a kernel.
+struct Part {
+  int64_t entry = 0;          ///< byte offset of its runtime::PartFunction in the image
+  int64_t iterations = 1;     ///< the extent of its outermost loop where that is parallel, else 1
+  int64_t scratch_bytes = 0;  ///< that each thread needs
+};
+
+struct MachineCode {
+  std::vector<std::byte> image;            ///< to be mapped at a multiple of 64 bytes, readable and executable
+  std::vector<std::vector<Part>> kernels;  ///< kernels[k][p]: root statement p of kernel k
+};
+
+/// Errors are of kind kUnsupported: what no code is generated for. A loop nest that breaks the rules of loop_nest.h is a bug.
+Result<MachineCode> compile(std::span<const Kernel* const> kernels, const Target& target);
+Result<MachineCode> compile(const Kernel& kernel, const Target& target);
+
+/// For people: LLVM's text before optimization, assembly after it.
+Result<std::string> emit_ir(const Kernel& kernel, const Target& target);
+Result<std::string> emit_assembly(const Kernel& kernel, const Target& target);
+
+/// An image in memory, ready to run.
+class LoadedCode {
+ public:
+  static Result<LoadedCode> load(std::span<const std::byte> image);
+  /// The function of a part of this image; valid as long as this lives.
+  runtime::PartFunction function(const Part& part) const;
+
+ private:
+  struct Unmap {
+    size_t bytes = 0;
+    void operator()(void* start) const;
+  };
+  std::unique_ptr<void, Unmap> memory_;
+};
+
+}  // namespace isomer::kernel

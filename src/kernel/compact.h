@@ -1,0 +1,12 @@
+// The last step of a schedule: thread-private buffers shrink to what one iteration of the loops around their uses needs.
+#pragma once
+
+#include "kernel/loop_nest.h"
+
+namespace isomer::kernel {
+
+/// Every buffer in cache or registers gets the shape of the region that is used below the innermost loop around all its
+/// uses; indices are relative to that region. Buffers that nothing uses are left without elements.
+void compact(Kernel& kernel);
+
+}  // namespace isomer::kernel

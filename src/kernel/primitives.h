@@ -1,0 +1,61 @@
+// The schedule primitives (DESIGN.md 7; TVM's TensorIR: Feng et al. 2023, section 3.2). Each checks that it applies and says
+// why it does not; the kernel is then in an unspecified state (Schedule works on a copy). None changes what the kernel
+// computes, but for the order in which a reduction combines. New loops take the next free variables, in the order in which
+// the result lists them.
+#pragma once
+
+#include "kernel/loop_nest.h"
+#include "kernel/trace.h"
+#include "util/result.h"
+
+namespace isomer::kernel::primitives {
+
+// Loops (primitives_loops.cpp)
+
+/// Replaces a loop by a nest of these extents, outermost first; one factor may be -1: as large as needed. Where the product
+/// is more than the extent the blocks below get a predicate.
+Result<LoopIds> split(Kernel& kernel, LoopId loop, const Integers& factors);
+/// One loop for a nest of loops, each the only statement of the one before.
+Result<LoopId> fuse(Kernel& kernel, const LoopIds& loops);
+/// Puts these loops of one nest into this order; they share the places that they had.
+Result<void> reorder(Kernel& kernel, const LoopIds& loops);
+/// The loop is outermost, and what its iterations write does not overlap.
+Result<void> parallel(Kernel& kernel, LoopId loop);
+/// The loop has a constant extent and no loop below it is parallel or vectorized; no reduction runs over it.
+Result<void> vectorize(Kernel& kernel, LoopId loop);
+Result<void> unroll(Kernel& kernel, LoopId loop);
+Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64_t value);
+
+// Blocks into others (primitives_inline.cpp)
+
+/// What reads the block's buffer computes the element itself. The block is a map over the whole buffer, which is no output.
+Result<void> compute_inline(Kernel& kernel, const std::string& block);
+/// The block, a map that reads one element of one buffer, is applied by the block that writes that buffer.
+Result<void> reverse_compute_inline(Kernel& kernel, const std::string& block);
+
+// Blocks to other places (primitives_move.cpp)
+
+/// Moves a block under a loop whose body holds all that reads its buffer: it computes there what the body needs.
+Result<void> compute_at(Kernel& kernel, const std::string& block, LoopId loop);
+/// Moves a map under a loop whose body writes what the map reads: it handles there what the body has finished.
+Result<void> reverse_compute_at(Kernel& kernel, const std::string& block, LoopId loop);
+
+// Buffers (primitives_cache.cpp)
+
+/// A copy of what `block` reads of `buffer`, in a buffer and by a block of its own that takes its place as source. Where the
+/// read stands under a select that only bounds its index (padding), the copy holds what the select gives.
+Result<std::string> cache_read(Kernel& kernel, const std::string& block, const std::string& buffer);
+/// The block writes a new buffer, from which a new block copies to the old one.
+Result<std::string> cache_write(Kernel& kernel, const std::string& block);
+/// "cache" or "registers": memory of the thread, of the size that one iteration of the loops around all uses needs.
+Result<void> set_scope(Kernel& kernel, const std::string& buffer, const std::string& scope);
+
+// Reductions (primitives_reduction.cpp)
+
+/// The initialization becomes a block of its own in front of the loop. No loop above runs over the reduction.
+Result<std::string> decompose_reduction(Kernel& kernel, const std::string& block, LoopId loop);
+/// The reduction over the loop happens last, in a block of its own, over partial results that the loop's iterations
+/// compute independently: an array with one more axis. The monoid is commutative.
+Result<std::string> rfactor(Kernel& kernel, const std::string& block, LoopId loop);
+
+}  // namespace isomer::kernel::primitives

@@ -1,0 +1,174 @@
+#include "kernel/primitives.h"
+#include "kernel/regions.h"
+#include "kernel/tree.h"
+
+namespace isomer::kernel::primitives {
+namespace {
+
+int add_buffer(Kernel& kernel, const std::string& hint, DataType dtype, Shape shape) {
+  kernel.buffers.push_back({fresh_buffer_name(kernel, hint), dtype, std::move(shape)});
+  return static_cast<int>(kernel.buffers.size()) - 1;
+}
+
+/// Inserts a root statement before (after) the one that `place` stands in.
+void insert_beside(Kernel& kernel, const Place& place, Statement statement, bool after) {
+  const auto at = std::find_if(kernel.body.begin(), kernel.body.end(), [&](const Statement& s) { return &s == place.root(); });
+  kernel.body.insert(after ? at + 1 : at, std::move(statement));
+}
+
+/// Copies element `index` of a source (as an expression over axis(k)) to a new buffer of these extents.
+Statement copy(Kernel& kernel, const std::string& name, const std::vector<Expr>& extents, int buffer, std::vector<Expr> index, Expr value) {
+  return under_loops(kernel, extents, [&](const std::vector<Expr>& variables) {
+    Block block;
+    block.name = name;
+    for (size_t k = 0; k < extents.size(); ++k) block.axes.push_back({extents[k], variables[k]});
+    block.writes = {{buffer, std::move(index)}};
+    block.bodies = {std::move(value)};
+    return block;
+  });
+}
+
+/// What a block reads of a buffer: element `index`, or where `condition` is false a constant.
+struct Read {
+  Expr whole;  ///< the load, or the select around it
+  std::vector<Expr> index;
+  Expr condition;  ///< over axis(k) in place of index[k]; empty: true
+  Expr otherwise;
+};
+
+/// The condition with axis(k) for index[k], where each of its comparisons is one of index[k] with constants.
+std::optional<Expr> over_index(const Expr& condition, const std::vector<Expr>& index) {
+  const auto* e = te::as<te::Binary>(condition);
+  if (!e) return std::nullopt;
+  if (e->op == te::BinaryOp::kAnd) {
+    const auto left = over_index(e->left, index), right = over_index(e->right, index);
+    return left && right ? std::optional(*left && *right) : std::nullopt;
+  }
+  if (e->op != te::BinaryOp::kLess && e->op != te::BinaryOp::kLessEqual) return std::nullopt;
+  if (e->left.dtype() != DataType::kInt64) return std::nullopt;
+  // left <= right says: right - left >= 0, or (rest + index[k]) >= 0, or (rest - index[k]) >= 0 with a constant rest.
+  const Expr gap = e->right - e->left;
+  const Expr least = te::index(e->op == te::BinaryOp::kLess ? 1 : 0);
+  for (size_t k = 0; k < index.size(); ++k) {
+    const Expr axis = te::axis(static_cast<int>(k));
+    if (const Expr rest = te::simplify_index(gap - index[k]); te::as_constant(rest)) return least <= rest + axis;
+    if (const Expr rest = te::simplify_index(gap + index[k]); te::as_constant(rest)) return least <= rest - axis;
+  }
+  return std::nullopt;
+}
+
+std::optional<Read> padded_read(const Expr& e, int buffer) {
+  const auto* select = te::as<te::Select>(e);
+  if (!select || !te::as<te::Literal>(select->otherwise)) return std::nullopt;
+  const auto* load = te::as<te::Load>(select->then);
+  if (!load || load->buffer.index != buffer) return std::nullopt;
+  const auto condition = over_index(select->condition, load->index);
+  if (!condition) return std::nullopt;
+  return Read{e, load->index, *condition, select->otherwise};
+}
+
+/// All reads of the buffer; a load under a select that bounds its index counts as one with it.
+void find_reads(const Expr& e, int buffer, std::vector<Read>& reads) {
+  if (const auto padded = padded_read(e, buffer)) {
+    reads.push_back(*padded);
+    return;
+  }
+  if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == buffer) reads.push_back({e, load->index, {}, {}});
+  for (const Expr& child : te::detail::children(e)) find_reads(child, buffer, reads);
+}
+
+/// The values of an expression over a block's iterators.
+std::optional<Span> span_over(const Block& block, const Expr& index) {
+  std::vector<Loop> loops;
+  std::vector<const Loop*> inner;
+  constexpr int kFirst = 1 << 20;  // beyond any variable of the kernel
+  for (const auto* list : {&block.axes, &block.reduce})
+    for (const Iterator& iterator : *list) loops.push_back({.variable = kFirst + static_cast<int>(loops.size()), .extent = iterator.extent});
+  for (const Loop& loop : loops) inner.push_back(&loop);
+  const Expr over_loops = te::transform(index, [&](const Expr& e) -> Expr {
+    const auto* variable = te::as<te::Var>(e);
+    if (!variable || variable->kind == te::VarKind::kLoop) return {};
+    return loop_variable(kFirst + variable->index + (variable->kind == te::VarKind::kReduce ? static_cast<int>(block.axes.size()) : 0));
+  });
+  return span_of(over_loops, inner);
+}
+
+}  // namespace
+
+Result<std::string> cache_read(Kernel& kernel, const std::string& name, const std::string& buffer_name) {
+  TRY(Place place, find_block(kernel, name));
+  const int source = kernel.find_buffer(buffer_name);
+  if (source < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
+  Block& block = place.block();
+  std::vector<Read> reads;
+  for (const Expr& body : block.bodies) find_reads(body, source, reads);
+  if (reads.empty()) return invalid(name, "a block that reads '{}' expected", buffer_name);
+  for (const Read& read : reads)
+    if (!(read.index == reads[0].index) || static_cast<bool>(read.condition) != static_cast<bool>(reads[0].condition))
+      return invalid(name, "one element of '{}' read at a point expected, there are several", buffer_name);
+
+  const Read& read = reads[0];
+  const Shape& shape = kernel.buffers[source].shape;
+  std::vector<Expr> extents, from, to;
+  std::map<int, Expr> shifted;
+  for (size_t k = 0; k < read.index.size(); ++k) {
+    const auto span = loads(read.index[k]).empty() ? span_over(block, read.index[k]) : std::nullopt;
+    const auto minimum = span ? te::as_constant(span->minimum) : std::nullopt;
+    if (!minimum && read.condition) return invalid(name, "affine indices under a padding expected");
+    extents.push_back(minimum ? span->extent : shape[k].expr());
+    from.push_back(te::axis(static_cast<int>(k)) + minimum.value_or(0));
+    to.push_back(read.index[k] - te::index(minimum.value_or(0)));
+  }
+  const auto at_source = [&](const Expr& e) {
+    return te::transform(e, [&](const Expr& part) -> Expr {
+      const auto* variable = te::as<te::Var>(part);
+      return variable && variable->kind == te::VarKind::kSpatial ? from[variable->index] : Expr();
+    });
+  };
+  const Expr element = load_buffer(kernel, source, from);
+  const Expr value = read.condition ? te::select(at_source(read.condition), element, read.otherwise) : element;
+  Shape cached;
+  for (const Expr& extent : extents) cached.push_back(Dim(extent));
+  const int cache = add_buffer(kernel, buffer_name + ".cache", kernel.buffers[source].dtype, cached);
+  const Expr replacement = load_buffer(kernel, cache, to);
+  const Expr whole = read.whole;
+  for (Expr& body : block.bodies) body = te::transform(body, [&](const Expr& e) { return e == whole ? replacement : Expr(); });
+  const std::string copier = fresh_block_name(kernel, kernel.buffers[cache].name);
+  insert_beside(kernel, place, copy(kernel, copier, extents, cache, te::axes(static_cast<int>(extents.size())), value), false);
+  return copier;
+}
+
+Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
+  TRY(Place place, find_block(kernel, name));
+  Block& block = place.block();
+  if (block.writes.size() != 1) return invalid(name, "one buffer written expected, {} found", block.writes.size());
+  const int target = block.writes[0].buffer;
+  if (writers(kernel, target).size() != 1) return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[target].name);
+  if (block.writes[0].index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… written expected");
+  const Buffer written = kernel.buffers[target];
+  const int cache = add_buffer(kernel, written.name + ".cache", written.dtype, written.shape);
+  block.writes[0].buffer = cache;
+  std::vector<Expr> extents;
+  for (const Iterator& axis : block.axes) extents.push_back(axis.extent);
+  // The copier takes the name, the block that computes becomes "name.cache": epilogues go on by the name of what they write.
+  const std::string computing = fresh_block_name(kernel, name + ".cache");
+  block.name = computing;
+  const std::vector<Expr> point = te::axes(static_cast<int>(extents.size()));
+  insert_beside(kernel, place, copy(kernel, name, extents, target, point, load_buffer(kernel, cache, point)), true);
+  return computing;
+}
+
+Result<void> set_scope(Kernel& kernel, const std::string& buffer_name, const std::string& scope) {
+  const int buffer = kernel.find_buffer(buffer_name);
+  if (buffer < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
+  if (scope != "cache" && scope != "registers") return invalid(buffer_name, "scope 'cache' or 'registers' expected, '{}' found", scope);
+  if (is_output(kernel, buffer) || std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end())
+    return invalid(buffer_name, "a buffer between blocks expected, it is an input or output");
+  int roots = 0;
+  for (const Statement& root : kernel.body) roots += touches(root, buffer);
+  if (roots != 1) return invalid(buffer_name, "uses in one nest expected, {} have some", roots);
+  kernel.buffers[buffer].scope = scope == "cache" ? Scope::kCache : Scope::kRegister;
+  return {};
+}
+
+}  // namespace isomer::kernel::primitives

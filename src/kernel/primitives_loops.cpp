@@ -1,0 +1,218 @@
+#include <algorithm>
+
+#include "kernel/primitives.h"
+#include "kernel/tree.h"
+
+namespace isomer::kernel::primitives {
+namespace {
+
+std::string text(LoopId loop) { return fmt::format("k{}", loop.variable); }
+
+constexpr int64_t kMaxUnrolled = 4096;  ///< iterations of one loop; far beyond any instruction cache
+
+Result<Place> find_free_loop(Kernel& kernel, LoopId id) {
+  TRY(Place place, find_loop(kernel, id.variable));
+  if (place.loop().ordered) return invalid(text(id), "a loop of independent iterations expected, its order is its meaning");
+  if (place.loop().kind != LoopKind::kSerial) return invalid(text(id), "a serial loop expected, it is parallel, vectorized or unrolled");
+  return place;
+}
+
+Result<int64_t> constant_extent(const Loop& loop) {
+  const auto extent = te::as_constant(loop.extent);
+  if (!extent) return invalid(text(LoopId{loop.variable}), "a constant extent expected, data decide it");
+  return *extent;
+}
+
+/// Puts `statements` under loops of these variables and extents.
+Statement nest(const std::vector<std::pair<int, Expr>>& loops, Statements statements) {
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    Loop outer{.variable = loop->first, .extent = loop->second, .body = std::move(statements)};
+    statements.clear();
+    statements.push_back({std::move(outer)});
+  }
+  return std::move(statements.front());
+}
+
+void add_predicate(Statements& statements, const Expr& condition) {
+  for (Statement& statement : statements)
+    std::visit(te::Overloaded{[&](Block& block) { block.predicate = block.predicate ? block.predicate && condition : condition; },
+                              [&](Loop& loop) { add_predicate(loop.body, condition); },
+                              [&](Branch& branch) {
+                                add_predicate(branch.then, condition);
+                                add_predicate(branch.otherwise, condition);
+                              },
+                              [&](While& loop) { loop.condition = loop.condition && condition; }, [](Resize&) {}},
+               statement.node);
+}
+
+/// The loops of a chain: each, but the first, the only statement in the loop before.
+Result<std::vector<Place>> chain(Kernel& kernel, const LoopIds& ids) {
+  std::vector<Place> places;
+  for (const LoopId id : ids) {
+    TRY(Place place, find_free_loop(kernel, id));
+    places.push_back(std::move(place));
+  }
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.ancestors.size() < b.ancestors.size(); });
+  for (size_t i = 1; i < places.size(); ++i) {
+    const Place &outer = places[i - 1], &inner = places[i];
+    const std::string name = text(LoopId{inner.loop().variable});
+    const auto found = std::find(inner.ancestors.begin(), inner.ancestors.end(), &outer.statement());
+    if (found == inner.ancestors.end()) return invalid(name, "loops of one nest expected, it is not inside {}", text(LoopId{outer.loop().variable}));
+    for (auto ancestor = found; ancestor != inner.ancestors.end(); ++ancestor) {
+      const auto* loop = std::get_if<Loop>(&(*ancestor)->node);
+      if (!loop || loop->body.size() != 1) return invalid(name, "loops with nothing between them expected, other statements stand there");
+    }
+  }
+  return places;
+}
+
+bool reads_any(const std::vector<Iterator>& iterators, int variable) {
+  return std::any_of(iterators.begin(), iterators.end(), [&](const Iterator& i) { return variables(i.binding).contains(variable); });
+}
+
+/// An error where a block below runs a reduction over the loop.
+Result<void> check_spatial(const Loop& loop, std::string_view use) {
+  std::optional<std::string> reducing;
+  for_each_block(loop.body, [&](const Block& block, const auto&) {
+    if (reads_any(block.reduce, loop.variable)) reducing = block.name;
+  });
+  if (reducing) return invalid(text(LoopId{loop.variable}), "a loop over axes expected to be {}, {} reduces over it", use, *reducing);
+  return {};
+}
+
+Result<void> check_no_kind_below(const Loop& loop, LoopKind kind, std::string_view what) {
+  for (const Statement& statement : loop.body)
+    if (const auto* inner = std::get_if<Loop>(&statement.node)) {
+      if (inner->kind == kind) return invalid(text(LoopId{loop.variable}), "no {} loop inside expected, {} is one", what, text(LoopId{inner->variable}));
+      TRY_VOID(check_no_kind_below(*inner, kind, what));
+    }
+  return {};
+}
+
+}  // namespace
+
+Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
+  TRY(Place place, find_free_loop(kernel, id));
+  TRY(const int64_t extent, constant_extent(place.loop()));
+  int64_t product = 1;
+  int inferred = -1;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    if (factors[i] == -1 && inferred < 0) {
+      inferred = static_cast<int>(i);
+    } else if (factors[i] < 1 || __builtin_mul_overflow(product, factors[i], &product)) {
+      return invalid(text(id), "factors of at least 1, one of them -1 at most, expected, {} found", factors[i]);
+    }
+  }
+  if (factors.empty()) return invalid(text(id), "factors expected, none found");
+  Integers extents = factors;
+  if (inferred >= 0) {
+    extents[inferred] = std::max<int64_t>((extent + product - 1) / product, 1);
+    product *= extents[inferred];
+  }
+  if (product < extent) return invalid(text(id), "factors whose product is at least {} expected, {} found", extent, product);
+
+  LoopIds created;
+  std::vector<std::pair<int, Expr>> loops;
+  Expr position = te::index(0);
+  LoopRanges ranges;
+  for (const int64_t factor : extents) {
+    created.push_back({kernel.next_variable++});
+    loops.emplace_back(created.back().variable, te::index(factor));
+    ranges.enter({.variable = created.back().variable, .extent = te::index(factor)});
+    position = position * factor + loop_variable(created.back().variable);
+  }
+  position = te::simplify_index(position, ranges.ranges());
+  Statements body = std::move(place.loop().body);
+  rewrite_expressions(body, [&](const Expr& e) { return substitute(e, {{id.variable, position}}); });
+  if (product != extent) add_predicate(body, position < te::index(extent));
+  place.statement() = nest(loops, std::move(body));
+  return created;
+}
+
+Result<LoopId> fuse(Kernel& kernel, const LoopIds& ids) {
+  if (ids.empty()) return invalid("fuse", "loops expected, none found");
+  TRY(const std::vector<Place> places, chain(kernel, ids));
+  int64_t product = 1;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].loop().variable != ids[i].variable) return invalid(text(ids[i]), "loops in the order of their nest expected");
+    if (i > 0 && places[i].list != &places[i - 1].loop().body) return invalid(text(ids[i]), "loops of one nest without others between expected");
+    TRY(const int64_t extent, constant_extent(places[i].loop()));
+    if (__builtin_mul_overflow(product, extent, &product)) return invalid(text(ids[i]), "less than 2^63 iterations expected");
+  }
+  const LoopId created{kernel.next_variable++};
+  std::map<int, Expr> replacements;
+  Expr rest = loop_variable(created.variable);
+  for (size_t i = places.size(); i-- > 0;) {
+    const Expr extent = places[i].loop().extent;
+    replacements.emplace(ids[i].variable, i == 0 ? rest : te::floor_mod(rest, extent));
+    rest = te::floor_div(rest, extent);
+  }
+  Statements body = std::move(places.back().loop().body);
+  rewrite_expressions(body, [&](const Expr& e) { return substitute(e, replacements); });
+  places.front().statement() = nest({{created.variable, te::index(product)}}, std::move(body));
+  return created;
+}
+
+Result<void> reorder(Kernel& kernel, const LoopIds& ids) {
+  TRY(const std::vector<Place> places, chain(kernel, ids));
+  for (const Place& place : places)
+    for (const LoopId other : ids)
+      if (variables(place.loop().extent).contains(other.variable))
+        return invalid(text(LoopId{place.loop().variable}), "an extent that none of the loops decides expected, {} does", text(other));
+  std::map<int, Loop> heads;
+  for (const Place& place : places) {
+    const Loop& loop = place.loop();
+    heads[loop.variable] = {.variable = loop.variable, .extent = loop.extent, .annotations = loop.annotations};
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Loop& head = heads.at(ids[i].variable);
+    Loop& loop = places[i].loop();
+    loop.variable = head.variable;
+    loop.extent = head.extent;
+    loop.annotations = head.annotations;
+  }
+  return {};
+}
+
+Result<void> parallel(Kernel& kernel, LoopId id) {
+  TRY(Place place, find_free_loop(kernel, id));
+  if (!place.ancestors.empty()) return invalid(text(id), "an outermost loop expected, it stands inside another statement");
+  TRY_VOID(constant_extent(place.loop()));
+  TRY_VOID(check_spatial(place.loop(), "parallel"));
+  std::optional<std::string> shared;
+  for_each_block(place.loop().body, [&](const Block& block, const auto&) {
+    const bool writes_arguments = std::any_of(block.writes.begin(), block.writes.end(), [&](const Write& w) { return kernel.buffers[w.buffer].scope == Scope::kArgument; });
+    if (writes_arguments && !reads_any(block.axes, id.variable)) shared = block.name;
+  });
+  if (shared) return invalid(text(id), "iterations that write different elements expected, {} writes the same ones in each", *shared);
+  place.loop().kind = LoopKind::kParallel;
+  return {};
+}
+
+Result<void> vectorize(Kernel& kernel, LoopId id) {
+  TRY(Place place, find_free_loop(kernel, id));
+  TRY(const int64_t extent, constant_extent(place.loop()));
+  if (extent > 64) return invalid(text(id), "at most 64 vector lanes expected, {} found", extent);
+  TRY_VOID(check_spatial(place.loop(), "vectorized"));
+  TRY_VOID(check_no_kind_below(place.loop(), LoopKind::kVectorized, "vectorized"));
+  for (const Loop* outer : place.loops())
+    if (outer->kind == LoopKind::kVectorized) return invalid(text(id), "no vectorized loop around expected, {} is one", text(LoopId{outer->variable}));
+  place.loop().kind = LoopKind::kVectorized;
+  return {};
+}
+
+Result<void> unroll(Kernel& kernel, LoopId id) {
+  TRY(Place place, find_free_loop(kernel, id));
+  TRY(const int64_t extent, constant_extent(place.loop()));
+  if (extent > kMaxUnrolled) return invalid(text(id), "at most {} iterations to write out expected, {} found", kMaxUnrolled, extent);
+  place.loop().kind = LoopKind::kUnrolled;
+  return {};
+}
+
+Result<void> annotate(Kernel& kernel, LoopId id, const std::string& key, int64_t value) {
+  TRY(Place place, find_loop(kernel, id.variable));
+  place.loop().annotations[key] = value;
+  return {};
+}
+
+}  // namespace isomer::kernel::primitives

@@ -1,0 +1,183 @@
+#include "kernel/primitives.h"
+#include "kernel/regions.h"
+#include "kernel/tree.h"
+
+namespace isomer::kernel::primitives {
+namespace {
+
+std::string text(LoopId loop) { return fmt::format("k{}", loop.variable); }
+
+/// Every loop around the blocks that write what `block` reads stands around the body of `place`'s loop as well: what the
+/// block reads is there when that body runs.
+Result<void> check_sources_reach(Kernel& kernel, const Block& block, const Place& place) {
+  std::set<int> around = {place.loop().variable};
+  for (const Loop* loop : place.loops()) around.insert(loop->variable);
+  for (const int source : loads(block))
+    for (const std::string& writer : writers(kernel, source)) {
+      if (writer == block.name) continue;
+      TRY(const Place at, find_block(kernel, writer));
+      for (const Loop* loop : at.loops())
+        if (kernel.buffers[source].scope != Scope::kArgument && !around.contains(loop->variable))
+          return invalid(block.name, "sources that reach {} expected, '{}' is computed in {}", text(LoopId{place.loop().variable}), kernel.buffers[source].name,
+                         text(LoopId{loop->variable}));
+    }
+  return {};
+}
+
+/// The ranges of the loop, what is around it, and (new) loops of the moved block.
+LoopRanges ranges_at(const Place& place) {
+  LoopRanges ranges;
+  for (const Loop* loop : place.loops()) ranges.enter(*loop);
+  ranges.enter(place.loop());
+  return ranges;
+}
+
+/// `block` with new loops over the spans of its axes and the whole of its reduction.
+Statement over_spans(Kernel& kernel, Block block, const Region& axes, LoopRanges ranges) {
+  std::vector<Expr> extents;
+  for (const Span& span : axes) extents.push_back(span.extent);
+  for (const Iterator& iterator : block.reduce) extents.push_back(iterator.extent);
+  const int first = kernel.next_variable;
+  for (size_t k = 0; k < extents.size(); ++k) ranges.enter({.variable = first + static_cast<int>(k), .extent = extents[k]});
+  return under_loops(kernel, extents, [&](const std::vector<Expr>& variables) {
+    block.predicate = {};
+    for (size_t k = 0; k < axes.size(); ++k) {
+      Iterator& axis = block.axes[k];
+      axis.binding = te::simplify_index(axes[k].minimum + variables[k], ranges.ranges());
+      block.predicate = both(block.predicate, in_range(axis.binding, axis.extent, ranges.ranges()));
+    }
+    for (size_t k = 0; k < block.reduce.size(); ++k) block.reduce[k].binding = variables[axes.size() + k];
+    return std::move(block);
+  });
+}
+
+bool free_to_move(const Place& place) {
+  for (const Statement* ancestor : place.ancestors) {
+    const auto* loop = std::get_if<Loop>(&ancestor->node);
+    if (!loop || loop->ordered || loop->body.size() != 1) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
+  TRY(const Place place, find_block(kernel, name));
+  Block block = place.block();
+  if (!free_to_move(place)) return invalid(name, "a block alone in its loops expected, other statements stand there");
+  std::set<int> written;
+  for (const Write& write : block.writes) {
+    const Buffer& buffer = kernel.buffers[write.buffer];
+    if (is_output(kernel, write.buffer)) return invalid(name, "a buffer that is no output expected, '{}' is one", buffer.name);
+    if (writers(kernel, write.buffer).size() != 1) return invalid(name, "the only writer of '{}' expected, there are others", buffer.name);
+    if (write.index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… of '{}' written expected", buffer.name);
+    written.insert(write.buffer);
+  }
+  {
+    TRY(const Place target, find_loop(kernel, id.variable));
+    for (const Statement* ancestor : target.ancestors)
+      if (ancestor == place.root()) return invalid(name, "a loop outside the block's own expected, {} is inside", text(id));
+    TRY_VOID(check_sources_reach(kernel, block, target));
+  }
+  remove(kernel, place);
+  TRY(const Place target, find_loop(kernel, id.variable));
+  Loop& loop = target.loop();
+  if (loop.kind == LoopKind::kVectorized || loop.kind == LoopKind::kUnrolled) return invalid(text(id), "a serial or parallel loop expected");
+
+  const size_t none = loop.body.size();
+  size_t position = none;
+  Region region;
+  for (const int buffer : written) {
+    for (const std::string& reader : readers(kernel, buffer)) {
+      TRY(const Place at, find_block(kernel, reader));
+      if (std::find(at.ancestors.begin(), at.ancestors.end(), &target.statement()) == at.ancestors.end())
+        return invalid(name, "all readers of '{}' inside {} expected, {} is not", kernel.buffers[buffer].name, text(id), reader);
+    }
+    for (size_t i = loop.body.size(); i-- > 0;)
+      if (touches(loop.body[i], buffer)) position = std::min(position, i);
+    const Region read = region_of(kernel, loop.body, buffer, Access::kRead);
+    for (size_t k = 0; k < read.size(); ++k) {
+      if (region.size() < read.size()) {
+        region = read;
+        break;
+      }
+      region[k] = united(region[k], read[k]).value_or(Span{te::index(0), block.axes[k].extent});
+    }
+  }
+  if (position == none) return invalid(name, "readers inside {} expected, there are none", text(id));
+  Statement moved = over_spans(kernel, std::move(block), region, ranges_at(target));
+  loop.body.insert(loop.body.begin() + static_cast<std::ptrdiff_t>(position), std::move(moved));
+  for (const int buffer : written) kernel.buffers[buffer].scope = Scope::kCache;
+  return {};
+}
+
+Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId id) {
+  TRY(const Place place, find_block(kernel, name));
+  Block block = place.block();
+  if (!free_to_move(place)) return invalid(name, "a block alone in its loops expected, other statements stand there");
+  if (block.is_reduction()) return invalid(name, "a map expected, it is a reduction");
+  TRY(const Place target, find_loop(kernel, id.variable));
+  Loop& loop = target.loop();
+  if (loop.kind == LoopKind::kVectorized || loop.kind == LoopKind::kUnrolled) return invalid(text(id), "a serial or parallel loop expected");
+  if (target.root() == place.root()) return invalid(name, "a loop of another nest expected, {} is of its own", text(id));
+
+  // Reductions below are complete after the loop's body only where no loop around it runs over them.
+  std::set<int> around = {id.variable};
+  for (const Loop* outer : target.loops()) around.insert(outer->variable);
+  std::optional<std::string> unfinished;
+  std::set<int> written;
+  for_each_block(loop.body, [&](const Block& inner, const auto&) {
+    written.merge(stores(inner));
+    for (const Iterator& iterator : inner.reduce)
+      for (const int variable : variables(iterator.binding))
+        if (around.contains(variable)) unfinished = inner.name;
+  });
+  if (unfinished) return invalid(name, "reductions that end inside {} expected, {} goes on", text(id), *unfinished);
+
+  // Axes that index what the body writes run over what it writes, the others over all.
+  Region region;
+  for (const Iterator& axis : block.axes) region.push_back({te::index(0), axis.extent});
+  std::vector<bool> bound(block.axes.size(), false);
+  bool follows = false;
+  std::optional<Error> error;
+  const auto follow = [&](const te::Load& load) {
+    const Region span = region_of(kernel, loop.body, load.buffer.index, Access::kWrite);
+    follows = true;
+    for (size_t j = 0; j < load.index.size(); ++j) {
+      const Shape& shape = kernel.buffers[load.buffer.index].shape;
+      const bool whole = span[j].minimum == te::index(0) && span[j].extent == shape[j].expr();
+      const auto* variable = te::as<te::Var>(load.index[j]);
+      if (!variable || variable->kind != te::VarKind::kSpatial) {
+        if (!whole) error = invalid(name, "indices of '{}' that are axes expected", kernel.buffers[load.buffer.index].name);
+        continue;
+      }
+      const int k = variable->index;
+      if (bound[k] && !(region[k].minimum == span[j].minimum && region[k].extent == span[j].extent))
+        error = invalid(name, "sources of one region expected, axis {} reads two", k);
+      bound[k] = true;
+      region[k] = span[j];
+    }
+  };
+  for (const Expr& body : block.bodies)
+    te::for_each_node(body, [&](const Expr& e) {
+      if (const auto* load = te::as<te::Load>(e); load && written.contains(load->buffer.index)) follow(*load);
+    });
+  if (error) return std::move(*error);
+  if (!follows) return invalid(name, "a reader of what {} writes expected, it reads none of that", text(id));
+  TRY(const Place first, find_loop(kernel, target.loops().empty() ? id.variable : target.loops().front()->variable));
+  std::optional<std::string> anchor;
+  for_each_block({first.statement()}, [&](const Block& inner, const auto&) {
+    if (!anchor) anchor = inner.name;
+  });
+  for (const int source : loads(block))
+    if (!written.contains(source) && !written_before(kernel, source, *anchor))
+      return invalid(name, "sources that are complete before {} expected, '{}' is not", text(id), kernel.buffers[source].name);
+
+  remove(kernel, place);
+  TRY(const Place destination, find_loop(kernel, id.variable));
+  Statement moved = over_spans(kernel, std::move(block), region, ranges_at(destination));
+  destination.loop().body.push_back(std::move(moved));
+  return {};
+}
+
+}  // namespace isomer::kernel::primitives

@@ -1,0 +1,33 @@
+// Which part of a buffer the iterations of some loops touch.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernel/loop_nest.h"
+
+namespace isomer::kernel {
+
+/// minimum … minimum + extent - 1, the minimum over variables of loops outside those that the region sums up.
+struct Span {
+  Expr minimum;
+  Expr extent;
+};
+using Region = std::vector<Span>;
+
+/// The values of an index expression over all iterations of `inner`, where it is affine in their variables; else nothing.
+std::optional<Span> span_of(const Expr& index, const std::vector<const Loop*>& inner);
+/// The smallest span that holds both, where their minima differ by a constant.
+std::optional<Span> united(const Span& a, const Span& b);
+
+/// The part of `buffer` that the statements read (or write). A dim that no span describes is taken whole. Empty where
+/// nothing is touched.
+enum class Access : uint8_t { kRead, kWrite, kEither };
+Region region_of(const Kernel& kernel, const Statements& statements, int buffer, Access access);
+
+/// The conditions under which `value` lies in [0, extent), as far as the ranges don't prove them; empty: it always does.
+Expr in_range(const Expr& value, const Expr& extent, const te::Ranges& ranges);
+/// a && b, where an empty one is true.
+Expr both(const Expr& a, const Expr& b);
+
+}  // namespace isomer::kernel

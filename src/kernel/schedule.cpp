@@ -1,0 +1,247 @@
+#include "kernel/schedule.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "kernel/compact.h"
+#include "kernel/primitives.h"
+#include "kernel/tree.h"
+
+namespace isomer::kernel {
+namespace {
+
+using Run = std::function<Result<Arguments>(Kernel&, const Arguments&)>;
+
+/// What a primitive returns, as arguments of later ones.
+Arguments as_arguments(LoopId loop) { return {loop}; }
+Arguments as_arguments(std::string name) { return {std::move(name)}; }
+Arguments as_arguments(const LoopIds& loops) { return {loops.begin(), loops.end()}; }
+
+template <class T>
+Result<Arguments> as_arguments(Result<T> result) {
+  if (!result.ok()) return std::move(result).error();
+  return as_arguments(*std::move(result));
+}
+Result<Arguments> as_arguments(Result<void> result) {
+  if (!result.ok()) return std::move(result).error();
+  return Arguments();
+}
+
+/// Calls a typed primitive with arguments of a trace.
+template <class R, class... Parameters, size_t... I>
+Result<Arguments> call(R (*primitive)(Kernel&, Parameters...), Kernel& kernel, const Arguments& arguments, std::index_sequence<I...>) {
+  if (arguments.size() != sizeof...(Parameters)) return invalid("", "{} arguments expected, {} found", sizeof...(Parameters), arguments.size());
+  if (!(std::holds_alternative<std::remove_cvref_t<Parameters>>(arguments[I]) && ...)) return invalid("", "arguments of other kinds expected");
+  return as_arguments(primitive(kernel, std::get<std::remove_cvref_t<Parameters>>(arguments[I])...));
+}
+
+template <class R, class... Parameters>
+Run adapted(R (*primitive)(Kernel&, Parameters...)) {
+  return [primitive](Kernel& kernel, const Arguments& arguments) { return call(primitive, kernel, arguments, std::index_sequence_for<Parameters...>()); };
+}
+
+struct Primitive {
+  std::string_view name;
+  Run run;
+};
+
+const std::vector<Primitive>& all_primitives() {
+  static const std::vector<Primitive> all = {
+      {"split", adapted(primitives::split)},
+      {"fuse", adapted(primitives::fuse)},
+      {"reorder", adapted(primitives::reorder)},
+      {"parallel", adapted(primitives::parallel)},
+      {"vectorize", adapted(primitives::vectorize)},
+      {"unroll", adapted(primitives::unroll)},
+      {"annotate", adapted(primitives::annotate)},
+      {"compute_inline", adapted(primitives::compute_inline)},
+      {"reverse_compute_inline", adapted(primitives::reverse_compute_inline)},
+      {"compute_at", adapted(primitives::compute_at)},
+      {"reverse_compute_at", adapted(primitives::reverse_compute_at)},
+      {"cache_read", adapted(primitives::cache_read)},
+      {"cache_write", adapted(primitives::cache_write)},
+      {"set_scope", adapted(primitives::set_scope)},
+      {"decompose_reduction", adapted(primitives::decompose_reduction)},
+      {"rfactor", adapted(primitives::rfactor)},
+  };
+  return all;
+}
+
+std::vector<int64_t> divisors(int64_t n) {
+  std::vector<int64_t> result;
+  for (int64_t d = 1; d * d <= n; ++d) {
+    if (n % d) continue;
+    result.push_back(d);
+    if (d * d != n) result.push_back(n / d);
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+template <class T>
+Result<T> single(Result<Arguments> results) {
+  if (!results.ok()) return std::move(results).error();
+  return std::get<T>(results->front());
+}
+
+Result<void> nothing(Result<Arguments> results) {
+  if (!results.ok()) return std::move(results).error();
+  return {};
+}
+
+Argument argument_of(const Schedule::Factors& factors) {
+  return std::visit([](const auto& f) { return Argument(f); }, factors);
+}
+
+}  // namespace
+
+Kernel Schedule::finish() const {
+  Kernel kernel = kernel_;
+  compact(kernel);
+  return kernel;
+}
+
+Result<LoopIds> Schedule::loops(const std::string& block) const {
+  Kernel copy = kernel_;
+  TRY(const Place place, find_block(copy, block));
+  LoopIds result;
+  for (const Loop* loop : place.loops()) result.push_back({loop->variable});
+  return result;
+}
+
+std::vector<std::string> Schedule::blocks() const {
+  std::vector<std::string> names;
+  for_each_block(kernel_.body, [&](const Block& block, const auto&) { names.push_back(block.name); });
+  return names;
+}
+
+Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) {
+  const auto& all = all_primitives();
+  const auto primitive = std::find_if(all.begin(), all.end(), [&](const Primitive& p) { return p.name == name; });
+  if (primitive == all.end()) return invalid(name, "the name of a primitive expected");
+  Arguments resolved = arguments;
+  for (Argument& argument : resolved)
+    if (const auto* sampled = std::get_if<Sampled>(&argument)) {
+      if (sampled->number < 0 || sampled->number >= static_cast<int>(decisions_.size())) return invalid(name, "a decision that was taken expected, t{} found", sampled->number);
+      argument = Integers(decisions_[sampled->number]);
+    }
+  Kernel changed = kernel_;
+  auto results = primitive->run(changed, resolved);
+  if (!results.ok()) return std::move(results).error().within(name);
+  kernel_ = std::move(changed);
+  trace_.instructions.push_back({name, std::move(arguments), *results, {}});
+  return results;
+}
+
+Result<LoopIds> Schedule::split(LoopId loop, const Factors& factors) {
+  TRY(const Arguments results, apply("split", {loop, argument_of(factors)}));
+  LoopIds loops;
+  for (const Argument& result : results) loops.push_back(std::get<LoopId>(result));
+  return loops;
+}
+Result<LoopId> Schedule::fuse(const LoopIds& loops) { return single<LoopId>(apply("fuse", {loops})); }
+Result<void> Schedule::reorder(const LoopIds& loops) { return nothing(apply("reorder", {loops})); }
+Result<void> Schedule::parallel(LoopId loop) { return nothing(apply("parallel", {loop})); }
+Result<void> Schedule::vectorize(LoopId loop) { return nothing(apply("vectorize", {loop})); }
+Result<void> Schedule::unroll(LoopId loop) { return nothing(apply("unroll", {loop})); }
+Result<void> Schedule::annotate(LoopId loop, const std::string& key, int64_t value) { return nothing(apply("annotate", {loop, key, value})); }
+Result<void> Schedule::compute_inline(const std::string& block) { return nothing(apply("compute_inline", {block})); }
+Result<void> Schedule::reverse_compute_inline(const std::string& block) { return nothing(apply("reverse_compute_inline", {block})); }
+Result<void> Schedule::compute_at(const std::string& block, LoopId loop) { return nothing(apply("compute_at", {block, loop})); }
+Result<void> Schedule::reverse_compute_at(const std::string& block, LoopId loop) { return nothing(apply("reverse_compute_at", {block, loop})); }
+Result<std::string> Schedule::cache_read(const std::string& block, const std::string& buffer) { return single<std::string>(apply("cache_read", {block, buffer})); }
+Result<std::string> Schedule::cache_write(const std::string& block) { return single<std::string>(apply("cache_write", {block})); }
+Result<void> Schedule::set_scope(const std::string& buffer, const std::string& scope) { return nothing(apply("set_scope", {buffer, scope})); }
+Result<std::string> Schedule::decompose_reduction(const std::string& block, LoopId loop) {
+  return single<std::string>(apply("decompose_reduction", {block, loop}));
+}
+Result<std::string> Schedule::rfactor(const std::string& block, LoopId loop) { return single<std::string>(apply("rfactor", {block, loop})); }
+
+Result<Sampled> Schedule::record(Instruction instruction) {
+  const Arguments& arguments = instruction.arguments;
+  const Integers& decision = instruction.decision;
+  if (instruction.primitive == "sample_perfect_tile") {
+    const bool typed = arguments.size() == 3 && std::holds_alternative<LoopId>(arguments[0]) && std::holds_alternative<int64_t>(arguments[1]) &&
+                       std::holds_alternative<int64_t>(arguments[2]);
+    if (!typed) return invalid(instruction.primitive, "a loop, the number of factors and the largest innermost one expected");
+    TRY(const Place place, find_loop(kernel_, std::get<LoopId>(arguments[0]).variable));
+    int64_t product = 1;
+    for (const int64_t factor : decision)
+      if (factor < 1 || __builtin_mul_overflow(product, factor, &product)) return invalid(instruction.primitive, "factors of at least 1 expected, {} found", factor);
+    if (te::as_constant(place.loop().extent) != product || static_cast<int64_t>(decision.size()) != std::get<int64_t>(arguments[1]) ||
+        decision.back() > std::get<int64_t>(arguments[2]))
+      return invalid(instruction.primitive, "{} factors of the loop's extent expected", std::get<int64_t>(arguments[1]));
+  } else if (instruction.primitive == "sample_categorical") {
+    const auto* candidates = arguments.size() == 1 ? std::get_if<Integers>(&arguments[0]) : nullptr;
+    if (!candidates) return invalid(instruction.primitive, "a list of candidates expected");
+    if (decision.size() != 1 || std::find(candidates->begin(), candidates->end(), decision[0]) == candidates->end())
+      return invalid(instruction.primitive, "one of the candidates expected");
+  } else {
+    return invalid(instruction.primitive, "no decision expected, it samples nothing");
+  }
+  const Sampled sampled{static_cast<int>(decisions_.size())};
+  decisions_.push_back(decision);
+  instruction.results = {sampled};
+  trace_.instructions.push_back(std::move(instruction));
+  return sampled;
+}
+
+Result<Sampled> Schedule::sample_perfect_tile(Random& random, LoopId loop, int64_t parts, int64_t largest_innermost) {
+  TRY(const Place place, find_loop(kernel_, loop.variable));
+  const auto extent = te::as_constant(place.loop().extent);
+  if (!extent || *extent < 1 || parts < 1 || largest_innermost < 1) return invalid(fmt::format("k{}", loop.variable), "a loop of constant extent to tile expected");
+  Integers factors(static_cast<size_t>(parts), 1);
+  int64_t rest = *extent;
+  for (size_t i = factors.size(); i-- > 1;) {
+    std::vector<int64_t> choices = divisors(rest);
+    if (i == factors.size() - 1) std::erase_if(choices, [&](int64_t d) { return d > largest_innermost; });
+    factors[i] = choices[random.below(choices.size())];
+    rest /= factors[i];
+  }
+  factors[0] = rest;
+  return record({"sample_perfect_tile", {loop, parts, largest_innermost}, {}, factors});
+}
+
+Result<Sampled> Schedule::sample_categorical(Random& random, const Integers& candidates) {
+  if (candidates.empty()) return invalid("sample_categorical", "candidates expected, none found");
+  return record({"sample_categorical", {candidates}, {}, {candidates[random.below(candidates.size())]}});
+}
+
+Result<Schedule> replay(const Trace& trace, Kernel kernel) {
+  Schedule schedule(std::move(kernel));
+  std::map<int, LoopId> loops;
+  std::map<std::string, std::string> names;
+  const auto renamed = [&](Argument argument) {
+    const auto loop_of = [&](LoopId loop) { return loops.contains(loop.variable) ? loops.at(loop.variable) : loop; };
+    std::visit(te::Overloaded{[&](LoopId& loop) { loop = loop_of(loop); },
+                              [&](LoopIds& list) { std::transform(list.begin(), list.end(), list.begin(), loop_of); },
+                              [&](std::string& name) {
+                                if (names.contains(name)) name = names.at(name);
+                              },
+                              [](auto&) {}},
+               argument);
+    return argument;
+  };
+  for (size_t i = 0; i < trace.instructions.size(); ++i) {
+    const Instruction& instruction = trace.instructions[i];
+    const std::string place = fmt::format("instruction {}", i + 1);
+    Arguments arguments;
+    std::transform(instruction.arguments.begin(), instruction.arguments.end(), std::back_inserter(arguments), renamed);
+    if (!instruction.decision.empty()) {
+      auto sampled = schedule.record({instruction.primitive, std::move(arguments), {}, instruction.decision});
+      if (!sampled.ok()) return std::move(sampled).error().within(place);
+      continue;
+    }
+    auto results = schedule.apply(instruction.primitive, std::move(arguments));
+    if (!results.ok()) return std::move(results).error().within(place);
+    for (size_t k = 0; k < std::min(results->size(), instruction.results.size()); ++k) {
+      const Argument &old = instruction.results[k], &made = (*results)[k];
+      if (const auto* loop = std::get_if<LoopId>(&old); loop && std::holds_alternative<LoopId>(made)) loops[loop->variable] = std::get<LoopId>(made);
+      if (const auto* name = std::get_if<std::string>(&old); name && std::holds_alternative<std::string>(made)) names[*name] = std::get<std::string>(made);
+    }
+  }
+  return schedule;
+}
+
+}  // namespace isomer::kernel

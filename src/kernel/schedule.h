@@ -1,0 +1,75 @@
+// A schedule: a kernel on its way from `lower` to code, and the trace of what was done to it. Every primitive either
+// applies or leaves everything as it was and says why.
+//
+//     Schedule schedule(kernel);
+//     TRY(const LoopIds tile, schedule.split(loop, {-1, 8}));
+//     TRY_VOID(schedule.vectorize(tile[1]));
+//     Kernel ready = schedule.finish();
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernel/loop_nest.h"
+#include "kernel/trace.h"
+#include "util/random.h"
+#include "util/result.h"
+
+namespace isomer::kernel {
+
+class Schedule {
+ public:
+  explicit Schedule(Kernel kernel) : kernel_(std::move(kernel)) {}
+
+  const Kernel& kernel() const { return kernel_; }
+  const Trace& trace() const { return trace_; }
+  /// The kernel for code generation: thread-private buffers compacted (compact.h).
+  Kernel finish() const;
+
+  /// The loops around a block, outermost first; the names of all blocks, in order.
+  Result<LoopIds> loops(const std::string& block) const;
+  std::vector<std::string> blocks() const;
+
+  /// Any primitive, by name. What it gives stands in the trace.
+  Result<Arguments> apply(const std::string& primitive, Arguments arguments);
+
+  // The primitives (primitives.h); factors may be sampled.
+  using Factors = std::variant<Integers, Sampled>;
+  Result<LoopIds> split(LoopId loop, const Factors& factors);
+  Result<LoopId> fuse(const LoopIds& loops);
+  Result<void> reorder(const LoopIds& loops);
+  Result<void> parallel(LoopId loop);
+  Result<void> vectorize(LoopId loop);
+  Result<void> unroll(LoopId loop);
+  Result<void> annotate(LoopId loop, const std::string& key, int64_t value);
+  Result<void> compute_inline(const std::string& block);
+  Result<void> reverse_compute_inline(const std::string& block);
+  Result<void> compute_at(const std::string& block, LoopId loop);
+  Result<void> reverse_compute_at(const std::string& block, LoopId loop);
+  Result<std::string> cache_read(const std::string& block, const std::string& buffer);
+  Result<std::string> cache_write(const std::string& block);
+  Result<void> set_scope(const std::string& buffer, const std::string& scope);
+  Result<std::string> decompose_reduction(const std::string& block, LoopId loop);
+  Result<std::string> rfactor(const std::string& block, LoopId loop);
+
+  // Sampling: the decisions stand in the trace and are taken from there when it replays.
+  /// `parts` factors whose product is the loop's extent, the last at most `largest_innermost`.
+  Result<Sampled> sample_perfect_tile(Random& random, LoopId loop, int64_t parts, int64_t largest_innermost);
+  /// One of the candidates.
+  Result<Sampled> sample_categorical(Random& random, const Integers& candidates);
+  const Integers& decision(Sampled sampled) const { return decisions_[sampled.number]; }
+
+ private:
+  Result<Sampled> record(Instruction instruction);
+  friend Result<Schedule> replay(const Trace& trace, Kernel kernel);
+
+  Kernel kernel_;
+  Trace trace_;
+  std::vector<Integers> decisions_;
+};
+
+/// Applies a trace to a kernel: loops and blocks that its instructions gave are called as they call them there. The error
+/// names the first instruction that does not apply. Decisions that a changed trace holds are checked like sampled ones.
+Result<Schedule> replay(const Trace& trace, Kernel kernel);
+
+}  // namespace isomer::kernel

@@ -1,0 +1,170 @@
+#include "kernel/trace.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+#include "graph/te/expr.h"
+
+namespace isomer::kernel {
+namespace {
+
+using te::Overloaded;
+
+std::string text(const Argument& argument) {
+  return std::visit(Overloaded{[](int64_t value) { return fmt::format("{}", value); }, [](const std::string& name) { return name; },
+                               [](LoopId loop) { return fmt::format("k{}", loop.variable); },
+                               [](Sampled sampled) { return fmt::format("t{}", sampled.number); },
+                               [](const Integers& values) { return fmt::format("[{}]", fmt::join(values, ", ")); },
+                               [](const LoopIds& loops) {
+                                 std::string list;
+                                 for (const LoopId loop : loops) list += fmt::format("{}k{}", list.empty() ? "" : ", ", loop.variable);
+                                 return "{" + list + "}";
+                               }},
+                    argument);
+}
+
+std::string text(const Arguments& arguments) {
+  std::string list;
+  for (const Argument& argument : arguments) list += (list.empty() ? "" : ", ") + text(argument);
+  return list;
+}
+
+/// Reads one line.
+class LineParser {
+ public:
+  explicit LineParser(std::string_view line) : rest_(line) {}
+
+  Result<Instruction> instruction() {
+    Instruction result;
+    // Results end at " = "; a line without it has none.
+    if (const size_t equals = rest_.find(" = "); equals != std::string_view::npos && equals < rest_.find('(')) {
+      TRY(result.results, arguments('='));
+      skip();
+    }
+    const size_t open = rest_.find('(');
+    if (open == std::string_view::npos) return expected("a primitive with its arguments in parentheses");
+    result.primitive = std::string(rest_.substr(0, open));
+    rest_.remove_prefix(open + 1);
+    TRY(result.arguments, arguments(')'));
+    skip();
+    if (!accept("->")) return at_end(std::move(result));
+    TRY(const Argument decision, argument());
+    const auto* values = std::get_if<Integers>(&decision);
+    if (!values) return expected("a list of integers after '->'");
+    result.decision = *values;
+    return at_end(std::move(result));
+  }
+
+ private:
+  Error expected(std::string_view what) const { return invalid("", "{} expected, '{}' found", what, rest_.substr(0, 40)); }
+
+  void skip() {
+    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+  }
+
+  bool accept(std::string_view token) {
+    skip();
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    return true;
+  }
+
+  Result<Instruction> at_end(Instruction instruction) {
+    skip();
+    if (!rest_.empty()) return expected("the end of the line");
+    return instruction;
+  }
+
+  Result<Arguments> arguments(char end) {
+    Arguments list;
+    const std::string_view close(&end, 1);
+    if (accept(close)) return list;
+    do {
+      TRY(Argument one, argument());
+      list.push_back(std::move(one));
+    } while (accept(","));
+    if (!accept(close)) return expected(fmt::format("',' or '{}'", end));
+    return list;
+  }
+
+  Result<Argument> argument() {
+    if (accept("[")) {
+      Integers values;
+      if (accept("]")) return Argument(values);
+      do {
+        TRY(const Argument one, word());
+        if (!std::holds_alternative<int64_t>(one)) return expected("an integer");
+        values.push_back(std::get<int64_t>(one));
+      } while (accept(","));
+      if (!accept("]")) return expected("',' or ']'");
+      return Argument(values);
+    }
+    if (accept("{")) {
+      LoopIds loops;
+      if (accept("}")) return Argument(loops);
+      do {
+        TRY(const Argument one, word());
+        if (!std::holds_alternative<LoopId>(one)) return expected("a loop");
+        loops.push_back(std::get<LoopId>(one));
+      } while (accept(","));
+      if (!accept("}")) return expected("',' or '}'");
+      return Argument(loops);
+    }
+    return word();
+  }
+
+  static std::optional<int64_t> integer(std::string_view digits) {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
+  }
+
+  Result<Argument> word() {
+    skip();
+    size_t length = 0;
+    while (length < rest_.size() && std::string_view(",)]}= ").find(rest_[length]) == std::string_view::npos) ++length;
+    if (length == 0) return expected("an argument");
+    const std::string_view word = rest_.substr(0, length);
+    rest_.remove_prefix(length);
+    if (const auto value = integer(word)) return Argument(*value);
+    const auto number = integer(word.substr(1));
+    if (number && *number >= 0 && word[0] == 'k') return Argument(LoopId{static_cast<int>(*number)});
+    if (number && *number >= 0 && word[0] == 't') return Argument(Sampled{static_cast<int>(*number)});
+    return Argument(std::string(word));
+  }
+
+  std::string_view rest_;
+};
+
+}  // namespace
+
+std::string print(const Trace& trace) {
+  std::string result;
+  for (const Instruction& i : trace.instructions) {
+    if (!i.results.empty()) result += text(i.results) + " = ";
+    result += fmt::format("{}({})", i.primitive, text(i.arguments));
+    if (!i.decision.empty()) result += " -> " + text(Argument(i.decision));
+    result += '\n';
+  }
+  return result;
+}
+
+Result<Trace> parse_trace(std::string_view text) {
+  Trace trace;
+  for (int number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) continue;
+    auto instruction = LineParser(line.substr(line.find_first_not_of(' '))).instruction();
+    if (!instruction.ok()) return std::move(instruction).error().within(fmt::format("line {}", number));
+    trace.instructions.push_back(std::move(*instruction));
+  }
+  return trace;
+}
+
+Hash128 hash(const Trace& trace) { return Hasher().add(std::string_view(print(trace))).finish(); }
+
+}  // namespace isomer::kernel

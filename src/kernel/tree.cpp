@@ -1,0 +1,263 @@
+#include "kernel/tree.h"
+
+#include <algorithm>
+
+namespace isomer::kernel {
+namespace {
+
+/// Looks for the statement that `wanted` accepts.
+bool find(Statements& list, const std::function<bool(const Statement&)>& wanted, Place& place) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (wanted(list[i])) {
+      place.list = &list;
+      place.position = i;
+      return true;
+    }
+    place.ancestors.push_back(&list[i]);
+    const bool found = std::visit(te::Overloaded{[&](Loop& s) { return find(s.body, wanted, place); },
+                                                 [&](Branch& s) { return find(s.then, wanted, place) || find(s.otherwise, wanted, place); },
+                                                 [&](While& s) { return find(s.body, wanted, place); }, [](Block&) { return false; },
+                                                 [](Resize&) { return false; }},
+                                  list[i].node);
+    if (found) return true;
+    place.ancestors.pop_back();
+  }
+  return false;
+}
+
+void walk(const Statements& statements, std::vector<const Loop*>& loops, const BlockVisitor& look) {
+  for (const Statement& statement : statements)
+    std::visit(te::Overloaded{[&](const Loop& s) {
+                                loops.push_back(&s);
+                                walk(s.body, loops, look);
+                                loops.pop_back();
+                              },
+                              [&](const Block& s) { look(s, loops); },
+                              [&](const Branch& s) {
+                                walk(s.then, loops, look);
+                                walk(s.otherwise, loops, look);
+                              },
+                              [&](const While& s) { walk(s.body, loops, look); }, [](const Resize&) {}},
+               statement.node);
+}
+
+void add_loads(const Expr& expr, std::set<int>& buffers) {
+  te::for_each_node(expr, [&](const Expr& e) {
+    if (const auto* load = te::as<te::Load>(e)) buffers.insert(load->buffer.index);
+  });
+}
+
+/// look(expression) for each of them; `List` is Statements or const Statements.
+template <class List, class Look>
+void visit_expressions(List& statements, const Look& look) {
+  const auto all = [&](auto& list) {
+    for (auto& e : list) look(e);
+  };
+  const auto iterators = [&](auto& list) {
+    for (auto& iterator : list) {
+      look(iterator.extent);
+      look(iterator.binding);
+    }
+  };
+  for (auto& statement : statements)
+    std::visit(
+        [&](auto& s) {
+          using Node = std::remove_cvref_t<decltype(s)>;
+          if constexpr (std::is_same_v<Node, Loop>) {
+            look(s.extent);
+            visit_expressions(s.body, look);
+          } else if constexpr (std::is_same_v<Node, Block>) {
+            iterators(s.axes);
+            iterators(s.reduce);
+            if (s.predicate) look(s.predicate);
+            for (auto& write : s.writes) all(write.index);
+            all(s.bodies);
+          } else if constexpr (std::is_same_v<Node, Branch>) {
+            look(s.condition);
+            visit_expressions(s.then, look);
+            visit_expressions(s.otherwise, look);
+          } else if constexpr (std::is_same_v<Node, While>) {
+            look(s.condition);
+            visit_expressions(s.body, look);
+          } else {
+            all(s.extents);
+          }
+        },
+        statement.node);
+}
+
+}  // namespace
+
+std::vector<Loop*> Place::loops() const {
+  std::vector<Loop*> result;
+  for (Statement* ancestor : ancestors)
+    if (auto* loop = std::get_if<Loop>(&ancestor->node)) result.push_back(loop);
+  return result;
+}
+
+Result<Place> find_loop(Kernel& kernel, int variable) {
+  Place place;
+  const auto wanted = [&](const Statement& statement) {
+    const auto* loop = std::get_if<Loop>(&statement.node);
+    return loop && loop->variable == variable;
+  };
+  if (!find(kernel.body, wanted, place)) return invalid(fmt::format("k{}", variable), "a loop of the kernel expected, there is none of this name");
+  return place;
+}
+
+Result<Place> find_block(Kernel& kernel, std::string_view name) {
+  Place place;
+  const auto wanted = [&](const Statement& statement) {
+    const auto* block = std::get_if<Block>(&statement.node);
+    return block && block->name == name;
+  };
+  if (!find(kernel.body, wanted, place)) return invalid(std::string(name), "a block of the kernel expected, there is none of this name");
+  return place;
+}
+
+void for_each_block(const Statements& statements, const BlockVisitor& look) {
+  std::vector<const Loop*> loops;
+  walk(statements, loops, look);
+}
+
+void edit_blocks(Statements& statements, const std::function<void(Block&)>& edit) {
+  for (Statement& statement : statements)
+    std::visit(te::Overloaded{[&](Loop& s) { edit_blocks(s.body, edit); }, [&](Block& s) { edit(s); },
+                              [&](Branch& s) {
+                                edit_blocks(s.then, edit);
+                                edit_blocks(s.otherwise, edit);
+                              },
+                              [&](While& s) { edit_blocks(s.body, edit); }, [](Resize&) {}},
+               statement.node);
+}
+
+void rewrite_expressions(Statements& statements, const std::function<Expr(const Expr&)>& rewrite) {
+  visit_expressions(statements, [&](Expr& e) { e = rewrite(e); });
+}
+
+void for_each_expression(const Statements& statements, const std::function<void(const Expr&)>& look) { visit_expressions(statements, look); }
+
+std::set<int> variables(const Expr& expr) {
+  std::set<int> result;
+  te::for_each_node(expr, [&](const Expr& e) {
+    if (const auto* variable = te::as<te::Var>(e); variable && variable->kind == te::VarKind::kLoop) result.insert(variable->index);
+  });
+  return result;
+}
+
+Expr substitute(const Expr& expr, const std::map<int, Expr>& variables) {
+  return te::transform(expr, [&](const Expr& e) -> Expr {
+    const auto* variable = te::as<te::Var>(e);
+    if (!variable || variable->kind != te::VarKind::kLoop) return {};
+    const auto found = variables.find(variable->index);
+    return found == variables.end() ? Expr() : found->second;
+  });
+}
+
+std::set<int> loads(const Expr& expr) {
+  std::set<int> result;
+  add_loads(expr, result);
+  return result;
+}
+
+std::set<int> loads(const Block& block) {
+  std::set<int> result;
+  for (const Expr& body : block.bodies) add_loads(body, result);
+  for (const Write& write : block.writes)
+    for (const Expr& e : write.index) add_loads(e, result);
+  if (block.predicate) add_loads(block.predicate, result);
+  return result;
+}
+
+std::set<int> stores(const Block& block) {
+  std::set<int> result;
+  for (const Write& write : block.writes) result.insert(write.buffer);
+  return result;
+}
+
+bool touches(const Statement& statement, int buffer) {
+  const Statements alone = {statement};
+  bool found = false;
+  for_each_expression(alone, [&](const Expr& e) { found |= loads(e).contains(buffer); });
+  for_each_block(alone, [&](const Block& block, const auto&) { found |= stores(block).contains(buffer); });
+  return found;
+}
+
+std::vector<std::string> writers(const Kernel& kernel, int buffer) {
+  std::vector<std::string> names;
+  for_each_block(kernel.body, [&](const Block& block, const auto&) {
+    if (stores(block).contains(buffer)) names.push_back(block.name);
+  });
+  return names;
+}
+
+std::vector<std::string> readers(const Kernel& kernel, int buffer) {
+  std::vector<std::string> names;
+  for_each_block(kernel.body, [&](const Block& block, const auto&) {
+    if (loads(block).contains(buffer)) names.push_back(block.name);
+  });
+  return names;
+}
+
+bool written_before(const Kernel& kernel, int buffer, std::string_view name) {
+  bool passed = false, before = true;
+  for_each_block(kernel.body, [&](const Block& block, const auto&) {
+    passed |= block.name == name;
+    if (passed && stores(block).contains(buffer)) before = false;
+  });
+  return before;
+}
+
+bool is_output(const Kernel& kernel, int buffer) {
+  return std::find(kernel.outputs.begin(), kernel.outputs.end(), buffer) != kernel.outputs.end();
+}
+
+void remove(Kernel& kernel, const Place& place) {
+  place.list->erase(place.list->begin() + static_cast<std::ptrdiff_t>(place.position));
+  const std::function<void(Statements&)> prune = [&](Statements& list) {
+    for (Statement& statement : list)
+      if (auto* loop = std::get_if<Loop>(&statement.node)) prune(loop->body);
+    std::erase_if(list, [](const Statement& statement) {
+      const auto* loop = std::get_if<Loop>(&statement.node);
+      return loop && loop->body.empty();
+    });
+  };
+  prune(kernel.body);
+}
+
+std::string fresh_block_name(const Kernel& kernel, const std::string& hint) {
+  std::set<std::string> names;
+  for_each_block(kernel.body, [&](const Block& block, const auto&) { names.insert(block.name); });
+  std::string name = hint;
+  for (int i = 1; names.contains(name); ++i) name = fmt::format("{}_{}", hint, i);
+  return name;
+}
+
+std::string fresh_buffer_name(const Kernel& kernel, const std::string& hint) {
+  std::string name = hint;
+  for (int i = 1; kernel.find_buffer(name) >= 0; ++i) name = fmt::format("{}_{}", hint, i);
+  return name;
+}
+
+Statement under_loops(Kernel& kernel, const std::vector<Expr>& extents, const std::function<Block(const std::vector<Expr>& variables)>& make) {
+  std::vector<Loop> loops;
+  std::vector<Expr> variables;
+  for (const Expr& extent : extents) {
+    loops.push_back({.variable = kernel.next_variable++, .extent = extent});
+    variables.push_back(loop_variable(loops.back().variable));
+  }
+  Statement statement = {make(variables)};
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    loop->body.push_back(std::move(statement));
+    statement = {std::move(*loop)};
+  }
+  return statement;
+}
+
+LoopRanges ranges_of(const std::vector<const Loop*>& loops) {
+  LoopRanges ranges;
+  for (const Loop* loop : loops) ranges.enter(*loop);
+  return ranges;
+}
+
+}  // namespace isomer::kernel

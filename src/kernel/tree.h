@@ -1,0 +1,70 @@
+// Finding one's way in a kernel's statements.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernel/loop_nest.h"
+#include "util/result.h"
+
+namespace isomer::kernel {
+
+/// Where a statement stands: element `position` of `list`, inside `ancestors` (outermost first).
+struct Place {
+  Statements* list = nullptr;
+  size_t position = 0;
+  std::vector<Statement*> ancestors;
+
+  Statement& statement() const { return (*list)[position]; }
+  Loop& loop() const { return std::get<Loop>(statement().node); }
+  Block& block() const { return std::get<Block>(statement().node); }
+  /// The loops around it, outermost first.
+  std::vector<Loop*> loops() const;
+  /// The statement of the kernel's body that it is or stands in.
+  const Statement* root() const { return ancestors.empty() ? &statement() : ancestors.front(); }
+};
+
+Result<Place> find_loop(Kernel& kernel, int variable);
+Result<Place> find_block(Kernel& kernel, std::string_view name);
+
+/// Calls `look` on every block below, in order, with the loops around it (those of `statements` only).
+using BlockVisitor = std::function<void(const Block&, const std::vector<const Loop*>&)>;
+void for_each_block(const Statements& statements, const BlockVisitor& look);
+void edit_blocks(Statements& statements, const std::function<void(Block&)>& edit);
+/// Every expression of the statements is replaced by what `rewrite` makes of it.
+void rewrite_expressions(Statements& statements, const std::function<Expr(const Expr&)>& rewrite);
+/// Calls `look` on every expression of the statements.
+void for_each_expression(const Statements& statements, const std::function<void(const Expr&)>& look);
+
+/// Loop variables that an expression reads.
+std::set<int> variables(const Expr& expr);
+Expr substitute(const Expr& expr, const std::map<int, Expr>& variables);
+/// Buffers that an expression loads from; those that a block loads from (in bodies, indices and its predicate).
+std::set<int> loads(const Expr& expr);
+std::set<int> loads(const Block& block);
+std::set<int> stores(const Block& block);
+/// Whether anything below reads or writes the buffer.
+bool touches(const Statement& statement, int buffer);
+
+/// Names of the blocks that write (read) the buffer, in order.
+std::vector<std::string> writers(const Kernel& kernel, int buffer);
+std::vector<std::string> readers(const Kernel& kernel, int buffer);
+/// Whether all that writes the buffer stands before the block of this name.
+bool written_before(const Kernel& kernel, int buffer, std::string_view block);
+bool is_output(const Kernel& kernel, int buffer);
+
+/// Removes a statement, and every loop that is empty without it.
+void remove(Kernel& kernel, const Place& place);
+/// A name that no block (no buffer) has: `hint`, or `hint_1`, …
+std::string fresh_block_name(const Kernel& kernel, const std::string& hint);
+std::string fresh_buffer_name(const Kernel& kernel, const std::string& hint);
+
+/// A block under new serial loops of these extents; each loop's variable is given to `bind`, in order.
+Statement under_loops(Kernel& kernel, const std::vector<Expr>& extents, const std::function<Block(const std::vector<Expr>& variables)>& make);
+
+/// Ranges of the variables of these loops.
+LoopRanges ranges_of(const std::vector<const Loop*>& loops);
+
+}  // namespace isomer::kernel
