@@ -47,10 +47,11 @@ json caches() {
   return result;
 }
 
-/// The file that a shared library of this name would come from, null when there is none. Loaded only to be asked.
+/// The file that a shared library of this name would come from, null when there is none. What was loaded stays: some
+/// libraries lose what they allocated when they are unloaded.
 json library(std::initializer_list<const char*> names) {
   for (const char* name : names) {
-    void* handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    void* handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) continue;
     dlclose(handle);
     return name;

@@ -3,17 +3,10 @@
 #include <fmt/format.h>
 
 #include "support/files.h"
+#include "support/sanitized.h"
 
 namespace isomer::test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
 
 constexpr size_t kLongestLine = 700;
 
@@ -31,12 +24,13 @@ size_t sequence_length(std::string_view text) {
 }  // namespace
 
 Outcome run_isomer(const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {"prlimit", "--core=0", "--cpu=60"};
+  constexpr int kLimit = kSanitized ? 900 : 60;
+  std::vector<std::string> command = {"prlimit", "--core=0", fmt::format("--cpu={}", kLimit)};
   if (!kSanitized) command.push_back("--data=4000000000");
   command.push_back(tool_path("isomer").string());
   command.insert(command.end(), arguments.begin(), arguments.end());
   RunOptions limits;
-  limits.seconds = 60;
+  limits.seconds = kLimit;
   return run_program(command, limits);
 }
 

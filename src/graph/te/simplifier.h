@@ -32,7 +32,7 @@ inline constexpr int kMaxCases = 3;
 
 class Simplifier {
  public:
-  explicit Simplifier(const Ranges& ranges) : ranges_(ranges) {}
+  explicit Simplifier(Ranges ranges) : ranges_(std::move(ranges)) {}
 
   /// The normal form of an expression of any type.
   Expr simplify(const Expr& expr);
@@ -68,7 +68,7 @@ class Simplifier {
   Range range_of_binary(const Binary& e);
   Range range_of_leaf(const Expr& leaf);
 
-  const Ranges& ranges_;
+  Ranges ranges_;
   /// By node; the expressions are kept alive with their results.
   std::unordered_map<const ExprNode*, std::pair<Expr, Polynomial>> polynomials_;
   std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> others_;
