@@ -43,6 +43,26 @@ TEST(ThreadPool, a_loop_inside_of_a_task_runs_there) {
   EXPECT_EQ(runs, 80);
 }
 
+TEST(ThreadPool, runs_once_on_every_thread) {
+  for (const int threads : {1, 2, 5}) {
+    std::atomic<int> prepared = 0;
+    ThreadPool pool(threads, [&](int) { ++prepared; });
+    for (int round = 0; round < 50; ++round) {
+      std::vector<int> runs(threads);
+      pool.run_on_all([&](int thread) { ++runs[thread]; });
+      EXPECT_EQ(runs, std::vector<int>(threads, 1));
+    }
+    EXPECT_EQ(prepared, threads - 1);
+  }
+}
+
+TEST(ThreadPool, a_call_on_all_inside_of_another_runs_there) {
+  ThreadPool pool(3);
+  std::atomic<int> runs = 0;
+  pool.run_on_all([&](int) { pool.run_on_all([&](int) { ++runs; }); });
+  EXPECT_EQ(runs, 9);
+}
+
 TEST(Threads, at_least_one_is_available) { EXPECT_GE(available_threads(), 1); }
 
 }  // namespace
