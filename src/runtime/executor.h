@@ -1,0 +1,37 @@
+// Runs the steps of a variant over the values of a table.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/value_table.h"
+#include "runtime/workers.h"
+
+namespace isomer::runtime {
+
+/// What a step took so far, bodies inside of it included.
+struct StepTime {
+  const Step* step = nullptr;
+  int64_t runs = 0;
+  int64_t nanoseconds = 0;
+};
+
+class Executor {
+ public:
+  /// Model, variant, table and workers outlive it. `timed`: reads the clock around each step.
+  static Result<Executor> create(const Model& model, const Variant& variant, ValueTable& table, Workers& workers, bool timed);
+  Executor(Executor&&) noexcept;
+  ~Executor();
+
+  /// The error names the step, of kind kInvalid: what the data of the inputs led to; kUnsupported: no memory.
+  Result<void> run();
+  /// In the order of the steps, those of bodies behind their step.
+  std::vector<StepTime> times() const;
+
+ private:
+  class State;
+  explicit Executor(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace isomer::runtime

@@ -1,0 +1,55 @@
+#include "runtime/memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace isomer::runtime {
+namespace {
+
+constexpr int64_t kLargePage = int64_t{2} << 20;
+
+int64_t round_up(int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; }
+
+/// What no allocation may pass: Linux hands out addresses without memory behind them.
+int64_t physical_bytes() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE); }
+
+}  // namespace
+
+std::optional<Memory> Memory::allocate(int64_t bytes) {
+  if (bytes < 0 || bytes > physical_bytes()) return std::nullopt;
+  const int64_t unit = bytes < kLargePage ? 64 : kLargePage;
+  Memory memory;
+  memory.bytes_ = round_up(std::max<int64_t>(bytes, 1), unit);
+  memory.data_ = static_cast<std::byte*>(std::aligned_alloc(unit, memory.bytes_));
+  if (memory.data_ == nullptr) return std::nullopt;
+  if (unit == kLargePage) madvise(memory.data_, memory.bytes_, MADV_HUGEPAGE);
+  std::memset(memory.data_, 0, memory.bytes_);
+  return memory;
+}
+
+Memory::~Memory() { std::free(data_); }
+
+// A copy, not a mapping of the file: what was hashed is what runs, whoever writes to the file later, and folders may be
+// mounted noexec.
+Result<ExecutableMemory> ExecutableMemory::copy_of(std::span<const std::byte> code) {
+  ExecutableMemory memory;
+  if (code.empty()) return memory;
+  void* start = mmap(nullptr, code.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) return unsupported("code", "{} bytes of memory expected, found: {}", code.size(), std::strerror(errno));
+  memory.code_ = {static_cast<const std::byte*>(start), code.size()};
+  std::memcpy(start, code.data(), code.size());
+  if (mprotect(start, code.size(), PROT_READ | PROT_EXEC) != 0)
+    return unsupported("code", "a system that lets a program make code expected, found: {}", std::strerror(errno));
+  return memory;
+}
+
+ExecutableMemory::~ExecutableMemory() {
+  if (!code_.empty()) munmap(const_cast<std::byte*>(code_.data()), code_.size());
+}
+
+}  // namespace isomer::runtime

@@ -1,0 +1,137 @@
+#include "runtime/value_table.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/artifact_check.h"
+#include "runtime/overloaded.h"
+
+namespace isomer::runtime {
+namespace {
+
+/// Where values without bytes lie.
+alignas(kAlignment) std::byte nowhere[kAlignment];
+
+const ViewOf* view(const Value& value) { return std::get_if<ViewOf>(&value.place); }
+
+}  // namespace
+
+ValueTable::ValueTable(const Model& model, const Variant& variant)
+    : variant_(&variant), data_(variant.values.size(), nowhere), dynamic_(variant.values.size()), slots_(variant.values.size()),
+      views_(variant.values.size()) {
+  for (const Value& value : variant.values) {
+    dims_.push_back(value.dims);
+    for (int64_t& dim : dims_.back()) dim = std::max<int64_t>(dim, 0);
+  }
+  for (size_t k = 0; k < variant.values.size(); ++k) {
+    const auto* viewed = view(variant.values[k]);
+    if (viewed == nullptr) continue;
+    views_[viewed->value].push_back(static_cast<int32_t>(k));
+  }
+  for (size_t k = 0; k < variant.values.size(); ++k)
+    if (const auto* in = std::get_if<InWeights>(&variant.values[k].place))
+      data_[k] = const_cast<std::byte*>(model.weight(in->number));
+}
+
+Result<ValueTable> ValueTable::create(const Model& model, const Variant& variant) {
+  ValueTable table(model, variant);
+  auto arena = Memory::allocate(variant.arena_bytes);
+  if (!arena) return unsupported("arena", "{} bytes of memory expected, less found", variant.arena_bytes);
+  table.arena_ = std::move(*arena);
+  for (size_t k = 0; k < variant.values.size(); ++k)
+    if (const auto* in = std::get_if<InArena>(&variant.values[k].place)) table.data_[k] = table.arena_.data() + in->offset;
+  for (size_t k = 0; k < variant.values.size(); ++k)
+    if (const auto* viewed = view(variant.values[k])) table.data_[k] = table.data_[viewed->value] + viewed->offset;
+  return table;
+}
+
+bool ValueTable::is_open(int32_t number) const {
+  return std::holds_alternative<Dynamic>(base_of(*variant_, value(number)).place);
+}
+
+int64_t ValueTable::bytes(int32_t number) const {
+  return is_open(number) ? packed_bytes(value(number).type, dims(number)).value_or(0) : value(number).bytes;
+}
+
+void ValueTable::watch(int32_t number, void** slot) {
+  const auto* viewed = view(value(number));
+  slots_[viewed == nullptr ? number : viewed->value].push_back({slot, viewed == nullptr ? 0 : viewed->offset});
+  *slot = data_[number];
+}
+
+void ValueTable::place(int32_t number, void* data) {
+  if (data_[number] == data) return;
+  data_[number] = static_cast<std::byte*>(data);
+  for (const int32_t other : views_[number]) data_[other] = data_[number] + view(value(other))->offset;
+  for (const Slot& slot : slots_[number]) *slot.where = data_[number] + slot.offset;
+}
+
+bool ValueTable::fail(std::string problem) {
+  problem_ = std::move(problem);
+  return false;
+}
+
+bool ValueTable::take_memory(int32_t number, int64_t bytes, Content content) {
+  Memory& memory = dynamic_[number];
+  if (memory.data() != nullptr && memory.bytes() >= bytes) return true;
+  const bool keep = content == Content::kKept;
+  // Twice as much where it grows step by step.
+  auto larger = Memory::allocate(keep ? std::max(bytes, 2 * memory.bytes()) : bytes);
+  if (!larger) return false;
+  if (keep && memory.data() != nullptr) std::memcpy(larger->data(), memory.data(), memory.bytes());
+  std::swap(memory, *larger);
+  return true;
+}
+
+bool ValueTable::fit_views(int32_t base, int64_t bytes) {
+  for (const int32_t number : views_[base]) {
+    std::vector<int64_t>& dims = dims_[number];
+    const std::vector<int64_t>& declared = value(number).dims;
+    const auto open = std::ranges::find(declared, -1) - declared.begin();
+    dims = declared;
+    if (open < std::ssize(dims)) {
+      dims[open] = 1;
+      const int64_t unit = packed_bytes(value(number).type, dims).value_or(0);
+      dims[open] = unit == 0 ? 0 : bytes / unit;
+    }
+    if (packed_bytes(value(number).type, dims) != bytes)
+      return fail(fmt::format("{} expected of '{}', {} bytes found", describe(value(number).type, declared), value(number).name, bytes));
+  }
+  return true;
+}
+
+bool ValueTable::set_dims(int32_t number, std::span<const int64_t> dims) {
+  const auto bytes = packed_bytes(value(number).type, dims);
+  if (!bytes || dims.size() != dims_[number].size())
+    return fail(fmt::format("a size expected of '{}', {} found", value(number).name, describe(value(number).type, dims)));
+  if (dims.data() != dims_[number].data()) std::ranges::copy(dims, dims_[number].begin());
+  return fit_views(number, *bytes);
+}
+
+bool ValueTable::resize(int32_t number, std::span<const int64_t> dims, int64_t least_bytes, Content content) {
+  if (!set_dims(number, dims)) return false;
+  const int64_t needed = std::max(least_bytes, bytes(number));
+  if (!take_memory(number, needed, content))
+    return fail(fmt::format("{} bytes of memory expected for '{}', less found", needed, value(number).name));
+  place(number, dynamic_[number].data());
+  return true;
+}
+
+bool ValueTable::resize(int32_t number, std::span<const int64_t> dims) { return resize(number, dims, 0, Content::kAny); }
+bool ValueTable::grow(int32_t number, std::span<const int64_t> dims) { return resize(number, dims, 0, Content::kKept); }
+
+bool ValueTable::resize_cleared(int32_t number, int64_t bytes) {
+  const std::lock_guard lock(*mutex_);
+  if (!std::holds_alternative<Dynamic>(value(number).place)) return fail(fmt::format("a dynamic value expected, '{}' found", value(number).name));
+  if (!resize(number, dims(number), bytes, Content::kAny)) return false;
+  std::memset(data(number), 0, std::max(bytes, this->bytes(number)));
+  return true;
+}
+
+int64_t ValueTable::memory_bytes() const {
+  int64_t bytes = arena_.bytes();
+  for (const Memory& memory : dynamic_) bytes += memory.bytes();
+  return bytes;
+}
+
+}  // namespace isomer::runtime
