@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kernel/loop_nest.h"
 #include "runtime/kernel_abi.h"
+#include "runtime/memory.h"
 #include "util/result.h"
 
 namespace isomer::kernel {
@@ -19,7 +19,7 @@ struct Target {
   std::string cpu;        ///< as LLVM names it: "haswell"
   std::string features;   ///< where they differ from the CPU's, as llc takes them: "+avx2,-avx512f"
   int vector_bits = 128;  ///< of the widest registers that code may use: 128, 256 or 512
-  /// What code for this target may use beyond x86-64, of: sse4.1 avx f16c fma avx2 bmi2 avx512f avx512bw avx512dq avx512vl.
+  /// What code for this target may use beyond x86-64, by the names of LLVM and runtime/cpu_features.h: "avx2", "fma", …
   std::vector<std::string> extensions;
 
   bool has(std::string_view extension) const;
@@ -52,19 +52,7 @@ Result<MachineCode> compile(const Kernel& kernel, const Target& target);
 Result<std::string> emit_ir(const Kernel& kernel, const Target& target);
 Result<std::string> emit_assembly(const Kernel& kernel, const Target& target);
 
-/// An image in memory, ready to run.
-class LoadedCode {
- public:
-  static Result<LoadedCode> load(std::span<const std::byte> image);
-  /// The function of a part of this image; valid as long as this lives.
-  runtime::PartFunction function(const Part& part) const;
-
- private:
-  struct Unmap {
-    size_t bytes = 0;
-    void operator()(void* start) const;
-  };
-  std::unique_ptr<void, Unmap> memory_;
-};
+/// The function of a part of an image that was loaded.
+runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const Part& part);
 
 }  // namespace isomer::kernel

@@ -4,6 +4,9 @@
 
 namespace isomer::kernel {
 
+Loop::Loop() = default;
+Loop::Loop(int number, Expr count, bool in_order) : variable(number), extent(std::move(count)), ordered(in_order) {}
+
 int Kernel::find_buffer(std::string_view name) const {
   for (size_t i = 0; i < buffers.size(); ++i)
     if (buffers[i].name == name) return static_cast<int>(i);

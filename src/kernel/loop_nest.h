@@ -75,14 +75,17 @@ struct Statement;
 using Statements = std::vector<Statement>;
 
 struct Loop {
+  Loop();
+  Loop(int variable, Expr extent, bool ordered = false);
+
   int variable = -1;  ///< read as var(kLoop, variable); unique in the kernel
   Expr extent;
   LoopKind kind = LoopKind::kSerial;
   /// The iterations depend on each other in this order (steps of a scan, updates, imperative loops): no primitive but
   /// `annotate` touches the loop.
   bool ordered = false;
-  std::map<std::string, int64_t> annotations = {};
-  Statements body = {};
+  std::map<std::string, int64_t> annotations;
+  Statements body;
 };
 
 struct Branch {
@@ -123,7 +126,8 @@ inline Expr load_buffer(const Kernel& kernel, int buffer, std::vector<Expr> inde
 /// Ranges of the loop variables that have been entered, for simplification and bounds.
 class LoopRanges {
  public:
-  void enter(const Loop& loop) { extents_[loop.variable] = loop.extent; }
+  void enter(int variable, const Expr& extent) { extents_[variable] = extent; }
+  void enter(const Loop& loop) { enter(loop.variable, loop.extent); }
   void leave(const Loop& loop) { extents_.erase(loop.variable); }
   te::Interval interval(int variable) const;
   te::Ranges ranges() const;

@@ -161,7 +161,7 @@ class Lowering {
     std::vector<Loop> loops;
     std::vector<Expr> point;
     for (const Dim& dim : update.updates) {
-      loops.push_back({.variable = kernel_.next_variable++, .extent = globalized(dim.expr()), .ordered = true});
+      loops.emplace_back(kernel_.next_variable++, globalized(dim.expr()), true);
       point.push_back(loop_variable(loops.back().variable));
     }
     const auto at_update = [&](const Expr& expr) {
@@ -223,7 +223,7 @@ class Lowering {
   }
 
   Statement lower(const te::For& loop) {
-    Loop result = {.variable = kernel_.next_variable++, .extent = globalized(loop.extent), .ordered = true};
+    Loop result(kernel_.next_variable++, globalized(loop.extent), true);
     loops_[loop.loop] = result.variable;
     result.body = lower(*loop.body);
     return {std::move(result)};

@@ -50,6 +50,16 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& block);
 /// "cache" or "registers": memory of the thread, of the size that one iteration of the loops around all uses needs.
 Result<void> set_scope(Kernel& kernel, const std::string& buffer, const std::string& scope);
 
+// Layouts (primitives_layout.cpp)
+
+/// Changes the order of a buffer's elements in memory; physical axes are separated by ':', each "k" (axis k), "k/b" (its
+/// blocks of b) or "k%b" (within its block): "0:1/8:2:3:1%8" is NCHW8c. A last block that is not full has elements that
+/// nothing writes. The buffer is no input or output.
+Result<void> transform_layout(Kernel& kernel, const std::string& buffer, const std::string& layout);
+/// The block computes whole tiles: where loops run beyond its axes it reads elements at their ends instead, and its
+/// buffer, which only this thread sees, has room for what nothing uses. No predicate over axes is left.
+Result<void> pad(Kernel& kernel, const std::string& block);
+
 // Reductions (primitives_reduction.cpp)
 
 /// The initialization becomes a block of its own in front of the loop. No loop above runs over the reduction.

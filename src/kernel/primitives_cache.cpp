@@ -83,7 +83,7 @@ std::optional<Span> span_over(const Block& block, const Expr& index) {
   std::vector<const Loop*> inner;
   constexpr int kFirst = 1 << 20;  // beyond any variable of the kernel
   for (const auto* list : {&block.axes, &block.reduce})
-    for (const Iterator& iterator : *list) loops.push_back({.variable = kFirst + static_cast<int>(loops.size()), .extent = iterator.extent});
+    for (const Iterator& iterator : *list) loops.emplace_back(kFirst + static_cast<int>(loops.size()), iterator.extent);
   for (const Loop& loop : loops) inner.push_back(&loop);
   const Expr over_loops = te::transform(index, [&](const Expr& e) -> Expr {
     const auto* variable = te::as<te::Var>(e);

@@ -26,8 +26,8 @@ Result<int64_t> constant_extent(const Loop& loop) {
 /// Puts `statements` under loops of these variables and extents.
 Statement nest(const std::vector<std::pair<int, Expr>>& loops, Statements statements) {
   for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-    Loop outer{.variable = loop->first, .extent = loop->second, .body = std::move(statements)};
-    statements.clear();
+    Loop outer(loop->first, loop->second);
+    outer.body.swap(statements);
     statements.push_back({std::move(outer)});
   }
   return std::move(statements.front());
@@ -118,7 +118,7 @@ Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
   for (const int64_t factor : extents) {
     created.push_back({kernel.next_variable++});
     loops.emplace_back(created.back().variable, te::index(factor));
-    ranges.enter({.variable = created.back().variable, .extent = te::index(factor)});
+    ranges.enter(created.back().variable, te::index(factor));
     position = position * factor + loop_variable(created.back().variable);
   }
   position = te::simplify_index(position, ranges.ranges());
@@ -162,7 +162,8 @@ Result<void> reorder(Kernel& kernel, const LoopIds& ids) {
   std::map<int, Loop> heads;
   for (const Place& place : places) {
     const Loop& loop = place.loop();
-    heads[loop.variable] = {.variable = loop.variable, .extent = loop.extent, .annotations = loop.annotations};
+    heads[loop.variable] = Loop(loop.variable, loop.extent);
+    heads[loop.variable].annotations = loop.annotations;
   }
   for (size_t i = 0; i < places.size(); ++i) {
     const Loop& head = heads.at(ids[i].variable);

@@ -38,7 +38,7 @@ Statement over_spans(Kernel& kernel, Block block, const Region& axes, LoopRanges
   for (const Span& span : axes) extents.push_back(span.extent);
   for (const Iterator& iterator : block.reduce) extents.push_back(iterator.extent);
   const int first = kernel.next_variable;
-  for (size_t k = 0; k < extents.size(); ++k) ranges.enter({.variable = first + static_cast<int>(k), .extent = extents[k]});
+  for (size_t k = 0; k < extents.size(); ++k) ranges.enter(first + static_cast<int>(k), extents[k]);
   return under_loops(kernel, extents, [&](const std::vector<Expr>& variables) {
     block.predicate = {};
     for (size_t k = 0; k < axes.size(); ++k) {

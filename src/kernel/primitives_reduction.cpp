@@ -48,7 +48,8 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name,
   std::vector<Loop> loops;
   for (const Loop* loop : inner) {
     if (!spatial.contains(loop->variable)) continue;
-    Loop copy{.variable = kernel.next_variable++, .extent = loop->extent, .kind = loop->kind};
+    Loop copy(kernel.next_variable++, loop->extent);
+    copy.kind = loop->kind;
     renamed.emplace(loop->variable, loop_variable(copy.variable));
     loops.push_back(std::move(copy));
     outside.insert(loop->variable);

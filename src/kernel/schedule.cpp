@@ -62,6 +62,8 @@ const std::vector<Primitive>& all_primitives() {
       {"cache_read", adapted(primitives::cache_read)},
       {"cache_write", adapted(primitives::cache_write)},
       {"set_scope", adapted(primitives::set_scope)},
+      {"transform_layout", adapted(primitives::transform_layout)},
+      {"pad", adapted(primitives::pad)},
       {"decompose_reduction", adapted(primitives::decompose_reduction)},
       {"rfactor", adapted(primitives::rfactor)},
   };
@@ -153,6 +155,10 @@ Result<void> Schedule::reverse_compute_at(const std::string& block, LoopId loop)
 Result<std::string> Schedule::cache_read(const std::string& block, const std::string& buffer) { return single<std::string>(apply("cache_read", {block, buffer})); }
 Result<std::string> Schedule::cache_write(const std::string& block) { return single<std::string>(apply("cache_write", {block})); }
 Result<void> Schedule::set_scope(const std::string& buffer, const std::string& scope) { return nothing(apply("set_scope", {buffer, scope})); }
+Result<void> Schedule::transform_layout(const std::string& buffer, const std::string& layout) {
+  return nothing(apply("transform_layout", {buffer, layout}));
+}
+Result<void> Schedule::pad(const std::string& block) { return nothing(apply("pad", {block})); }
 Result<std::string> Schedule::decompose_reduction(const std::string& block, LoopId loop) {
   return single<std::string>(apply("decompose_reduction", {block, loop}));
 }

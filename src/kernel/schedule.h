@@ -49,6 +49,8 @@ class Schedule {
   Result<std::string> cache_read(const std::string& block, const std::string& buffer);
   Result<std::string> cache_write(const std::string& block);
   Result<void> set_scope(const std::string& buffer, const std::string& scope);
+  Result<void> transform_layout(const std::string& buffer, const std::string& layout);
+  Result<void> pad(const std::string& block);
   Result<std::string> decompose_reduction(const std::string& block, LoopId loop);
   Result<std::string> rfactor(const std::string& block, LoopId loop);
 

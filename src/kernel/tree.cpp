@@ -243,7 +243,7 @@ Statement under_loops(Kernel& kernel, const std::vector<Expr>& extents, const st
   std::vector<Loop> loops;
   std::vector<Expr> variables;
   for (const Expr& extent : extents) {
-    loops.push_back({.variable = kernel.next_variable++, .extent = extent});
+    loops.emplace_back(kernel.next_variable++, extent);
     variables.push_back(loop_variable(loops.back().variable));
   }
   Statement statement = {make(variables)};

@@ -1,0 +1,57 @@
+#include "kernel/access.h"
+
+#include <algorithm>
+
+namespace isomer::kernel {
+
+Expr offset_of(const Buffer& buffer, const std::vector<Expr>& index) {
+  Expr offset = te::index(0);
+  for (size_t k = 0; k < index.size(); ++k) offset = offset * buffer.shape[k].expr() + index[k];
+  return offset;
+}
+
+std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block) {
+  const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+    const auto* variable = te::as<te::Var>(leaf);
+    if (!variable || variable->kind == te::VarKind::kLoop) return {};
+    const auto& list = variable->kind == te::VarKind::kSpatial ? block.axes : block.reduce;
+    const auto extent = te::as_constant(list[variable->index].extent);
+    return {0, extent ? std::optional(*extent - 1) : std::nullopt};
+  };
+  const auto stride = [&](const Expr& offset, const Expr& iterator) -> std::optional<int64_t> {
+    const Expr next = te::transform(offset, [&](const Expr& e) { return e == iterator ? iterator + 1 : Expr(); });
+    return te::as_constant(te::simplify_index(next - offset, ranges));
+  };
+  std::vector<LoadAccess> accesses;
+  for (const Expr& body : block.bodies)
+    te::for_each_node(body, [&](const Expr& e) {
+      const auto* load = te::as<te::Load>(e);
+      if (!load || std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& known) { return known.load == e; })) return;
+      LoadAccess access{e, load->buffer.index, {}, {}};
+      const Expr offset = te::simplify_index(offset_of(kernel.buffers[load->buffer.index], load->index), ranges);
+      for (size_t k = 0; k < block.axes.size(); ++k) access.axes.push_back(stride(offset, te::axis(static_cast<int>(k))));
+      for (size_t k = 0; k < block.reduce.size(); ++k) access.reduce.push_back(stride(offset, te::reduce_axis(static_cast<int>(k))));
+      accesses.push_back(std::move(access));
+    });
+  return accesses;
+}
+
+std::optional<int64_t> points(const Block& block) {
+  int64_t count = 1;
+  for (const auto* list : {&block.axes, &block.reduce})
+    for (const Iterator& iterator : *list) {
+      const auto extent = te::as_constant(iterator.extent);
+      if (!extent || __builtin_mul_overflow(count, *extent, &count)) return std::nullopt;
+    }
+  return count;
+}
+
+int count_operations(const Expr& expr) {
+  int count = 0;
+  te::for_each_node(expr, [&](const Expr& e) {
+    if (e.dtype() != DataType::kInt64 && (te::as<te::Unary>(e) || te::as<te::Binary>(e))) ++count;
+  });
+  return count;
+}
+
+}  // namespace isomer::kernel

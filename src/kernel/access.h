@@ -1,0 +1,32 @@
+// How a block's loads move through memory as its iterators advance: what schedules are chosen by.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernel/loop_nest.h"
+
+namespace isomer::kernel {
+
+/// One load of a block. A stride is in elements of the buffer for a step of the iterator by one; nothing where it is no
+/// constant.
+struct LoadAccess {
+  Expr load;
+  int buffer = -1;
+  std::vector<std::optional<int64_t>> axes;
+  std::vector<std::optional<int64_t>> reduce;
+};
+
+/// The loads in the bodies of a block, each once, in order; those inside other loads' indices too.
+std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block);
+
+/// Row-major offset of an element.
+Expr offset_of(const Buffer& buffer, const std::vector<Expr>& index);
+
+/// Iterations of a block; nothing where data decide them.
+std::optional<int64_t> points(const Block& block);
+
+/// Arithmetic operations and intrinsics in an expression.
+int count_operations(const Expr& expr);
+
+}  // namespace isomer::kernel

@@ -1,0 +1,25 @@
+// The schedule that a task gets without any measurement: chosen by how its loads move, the machine's vectors, registers and
+// threads. What it looks at are tensor expressions; it knows no operators (DESIGN.md 7).
+#pragma once
+
+#include <set>
+
+#include "kernel/schedule.h"
+
+namespace isomer::kernel {
+
+struct Machine {
+  int vector_bits = 256;
+  int vector_registers = 16;
+  /// An operand of a multiply-add may be a broadcast from memory (AVX-512): no register is needed for it.
+  bool broadcast_operands = false;
+  int threads = 1;
+
+  int lanes(DataType dtype) const;
+};
+
+/// A valid schedule for any kernel that `lower` gives. `constants` are the task's inputs that are known at compile time:
+/// what depends on them alone is computed once, so they may be brought into any layout.
+Schedule default_schedule(Kernel kernel, const Machine& machine, const std::set<int>& constants = {});
+
+}  // namespace isomer::kernel

@@ -1,0 +1,168 @@
+#include <charconv>
+
+#include "kernel/primitives.h"
+#include "kernel/regions.h"
+#include "kernel/tree.h"
+
+namespace isomer::kernel::primitives {
+namespace {
+
+/// One physical axis: all of logical axis `axis`, the number of its block, or the place within it.
+struct Term {
+  int axis = 0;
+  enum class Part : uint8_t { kWhole, kBlock, kWithin } part = Part::kWhole;
+  int64_t block = 0;
+};
+
+std::optional<Term> parse_term(std::string_view text) {
+  Term term;
+  const char* const end = text.data() + text.size();
+  auto [next, error] = std::from_chars(text.data(), end, term.axis);
+  if (error != std::errc() || term.axis < 0) return std::nullopt;
+  if (next == end) return term;
+  term.part = *next == '/' ? Term::Part::kBlock : Term::Part::kWithin;
+  if (*next != '/' && *next != '%') return std::nullopt;
+  const auto [last, bad] = std::from_chars(next + 1, end, term.block);
+  return bad == std::errc() && last == end && term.block > 0 ? std::optional(term) : std::nullopt;
+}
+
+/// The terms of a layout that holds each of `rank` axes once.
+std::optional<std::vector<Term>> parse_layout(std::string_view text, size_t rank) {
+  std::vector<Term> terms;
+  while (true) {
+    const size_t colon = std::min(text.find(':'), text.size());
+    const auto term = parse_term(text.substr(0, colon));
+    if (!term || term->axis >= static_cast<int>(rank)) return std::nullopt;
+    terms.push_back(*term);
+    if (colon == text.size()) break;
+    text.remove_prefix(colon + 1);
+  }
+  for (size_t k = 0; k < rank; ++k) {
+    int whole = 0, blocks = 0, within = 0;
+    int64_t block = 0;
+    bool agree = true;
+    for (const Term& term : terms) {
+      if (term.axis != static_cast<int>(k)) continue;
+      whole += term.part == Term::Part::kWhole;
+      blocks += term.part == Term::Part::kBlock;
+      within += term.part == Term::Part::kWithin;
+      if (term.part == Term::Part::kWhole) continue;
+      agree &= block == 0 || block == term.block;
+      block = term.block;
+    }
+    const bool once = (whole == 1 && blocks + within == 0) || (whole == 0 && blocks == 1 && within == 1);
+    if (!once || !agree) return std::nullopt;
+  }
+  return terms;
+}
+
+/// The parts of a conjunction that read a variable which `kept` holds.
+Expr reading(const Expr& condition, const std::set<int>& kept) {
+  if (!condition) return {};
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) return both(reading(e->left, kept), reading(e->right, kept));
+  for (const int variable : variables(condition))
+    if (kept.contains(variable)) return condition;
+  return {};
+}
+
+}  // namespace
+
+Result<void> transform_layout(Kernel& kernel, const std::string& name, const std::string& layout) {
+  const int buffer = kernel.find_buffer(name);
+  if (buffer < 0) return invalid(name, "a buffer of the kernel expected, there is none of this name");
+  if (is_output(kernel, buffer) || std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end())
+    return invalid(name, "a buffer between blocks expected, it is an input or output");
+  Shape& shape = kernel.buffers[buffer].shape;
+  const auto terms = parse_layout(layout, shape.size());
+  if (!terms) return invalid(name, "a layout that holds each of its {} axes once expected, '{}' found", shape.size(), layout);
+  const auto laid_out = [&](const std::vector<Expr>& index) {
+    std::vector<Expr> result;
+    for (const Term& term : *terms) {
+      const Expr& at = index[term.axis];
+      switch (term.part) {
+        case Term::Part::kWhole: result.push_back(at); break;
+        case Term::Part::kBlock: result.push_back(te::floor_div(at, te::index(term.block))); break;
+        case Term::Part::kWithin: result.push_back(te::floor_mod(at, te::index(term.block))); break;
+      }
+    }
+    return result;
+  };
+  Shape physical;
+  for (const Term& term : *terms)
+    physical.push_back(term.part == Term::Part::kWhole   ? shape[term.axis]
+                       : term.part == Term::Part::kBlock ? ceil_div(shape[term.axis], Dim(term.block))
+                                                         : Dim(term.block));
+  shape = std::move(physical);
+  rewrite_expressions(kernel.body, [&](const Expr& expr) {
+    return te::transform(expr, [&](const Expr& e) -> Expr {
+      const auto* load = te::as<te::Load>(e);
+      return load && load->buffer.index == buffer ? load_buffer(kernel, buffer, laid_out(load->index)) : Expr();
+    });
+  });
+  edit_blocks(kernel.body, [&](Block& block) {
+    for (Write& write : block.writes)
+      if (write.buffer == buffer) write.index = laid_out(write.index);
+  });
+  return {};
+}
+
+Result<void> pad(Kernel& kernel, const std::string& name) {
+  TRY(const Place place, find_block(kernel, name));
+  Block& block = place.block();
+  for (const Write& write : block.writes) {
+    if (kernel.buffers[write.buffer].scope == Scope::kArgument) return invalid(name, "a buffer of the thread's own expected, '{}' is none", kernel.buffers[write.buffer].name);
+    if (write.index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… written expected");
+  }
+  std::set<int> reducing;
+  for (const Iterator& iterator : block.reduce) reducing.merge(variables(iterator.binding));
+  block.predicate = reading(block.predicate, reducing);
+
+  LoopRanges loops;
+  for (const Loop* loop : place.loops()) loops.enter(*loop);
+  std::vector<int64_t> covered;
+  std::vector<Expr> clamped;
+  for (size_t k = 0; k < block.axes.size(); ++k) {
+    const auto extent = te::as_constant(block.axes[k].extent);
+    const te::Interval reached = te::bounds(block.axes[k].binding, loops.ranges());
+    if (!extent || !reached.high) return invalid(name, "constant extents expected, data decide that of axis {}", k);
+    covered.push_back(std::max(*extent, *reached.high + 1));
+    const Expr axis = te::axis(static_cast<int>(k));
+    clamped.push_back(covered[k] == *extent ? axis : te::min(axis, te::index(*extent - 1)));
+  }
+  const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+    const auto* variable = te::as<te::Var>(leaf);
+    if (variable && variable->kind == te::VarKind::kSpatial) return {0, covered[variable->index] - 1};
+    if (variable && variable->kind == te::VarKind::kReduce) {
+      const auto extent = te::as_constant(block.reduce[variable->index].extent);
+      return {0, extent ? std::optional(*extent - 1) : std::nullopt};
+    }
+    return loops.ranges()(leaf);
+  };
+  const auto clamp = [&](const Expr& expr) {
+    return te::transform(expr, [&](const Expr& e) -> Expr {
+      const auto* variable = te::as<te::Var>(e);
+      return variable && variable->kind == te::VarKind::kSpatial ? clamped[variable->index] : Expr();
+    });
+  };
+  // A load that stays inside its buffer anyway (a packed one with full blocks) is left as it is.
+  const std::function<Expr(const Expr&)> inside = [&](const Expr& e) -> Expr {
+    if (const auto* load = te::as<te::Load>(e)) {
+      bool fits = true;
+      for (size_t j = 0; j < load->index.size(); ++j) fits &= !in_range(load->index[j], kernel.buffers[load->buffer.index].shape[j].expr(), ranges);
+      return fits ? e : clamp(e);
+    }
+    std::vector<Expr> children = te::detail::children(e);
+    if (children.empty()) return clamp(e);
+    for (Expr& child : children) child = inside(child);
+    return te::detail::with_children(e, std::move(children));
+  };
+  for (Expr& body : block.bodies) body = inside(body);
+  for (size_t k = 0; k < block.axes.size(); ++k) block.axes[k].extent = te::index(covered[k]);
+  for (const Write& write : block.writes) {
+    Shape& shape = kernel.buffers[write.buffer].shape;
+    for (size_t k = 0; k < shape.size(); ++k) shape[k] = Dim(covered[k]);
+  }
+  return {};
+}
+
+}  // namespace isomer::kernel::primitives
