@@ -101,19 +101,19 @@ Lanes log(Lanes x) {
 Lanes tanh(Lanes x) {
   const Lanes magnitude = abs(x), square = x * x;
   const Lanes tail = polynomial(square, {-0.333332839, 0.133314913, -0.0537434999, 0.0206505923, -0.00571704996});
-  const Lanes near = x + x * square * tail;
+  const Lanes near = magnitude + magnitude * square * tail;
   const Lanes far = 1 - 2 / (exp(magnitude + magnitude) + 1);
-  return select(magnitude < 0.625, near, with_sign_of(far, x));
+  return with_sign_of(select(magnitude < 0.625, near, far), x);
 }
 
 /// Near 0 an odd polynomial, else 1 - exp(-g(|x|)) with g = -log(erfc), of which 4 is the last argument that matters.
 Lanes erf(Lanes x) {
   const Lanes magnitude = abs(x);
-  const Lanes near = x + x * polynomial(x * x, {0.128379145, -0.376124627, 0.112814665, -0.0267533348, 0.00497311726, -0.000588677618});
+  const Lanes near = magnitude + magnitude * polynomial(x * x, {0.128379145, -0.376124627, 0.112814665, -0.0267533348, 0.00497311726, -0.000588677618});
   const Lanes a = select(magnitude > 4, x.constant(4), magnitude);
   const Lanes g = polynomial(a, {0.000166448149, 1.12779724, 0.636976087, 0.104113675, -0.0223152114, 0.00306548988, -0.00019821961});
   const Lanes far = 1 - exp(x.constant(0) - g);
-  return select(magnitude < 0.9, near, with_sign_of(far, x));
+  return with_sign_of(select(magnitude < 0.9, near, far), x);
 }
 
 llvm::Value* rounding(const Site& site, llvm::Intrinsic::ID intrinsic, llvm::Value* x) {

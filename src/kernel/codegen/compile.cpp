@@ -1,0 +1,110 @@
+#include <llvm/IR/Verifier.h>
+
+#include <map>
+
+#include "kernel/codegen/image.h"
+#include "kernel/codegen/optimize.h"
+#include "kernel/codegen/part.h"
+#include "kernel/codegen/site.h"
+#include "kernel/codegen/target.h"
+#include "kernel/codegen_llvm.h"
+#include "util/check.h"
+
+namespace isomer::kernel {
+namespace codegen {
+namespace {
+
+std::string part_name(size_t kernel, size_t part) { return fmt::format("kernel{}.part{}", kernel, part); }
+
+/// The parts of some kernels on their way to code.
+class Compilation {
+ public:
+  explicit Compilation(const Target& target) : target_(target), machine_(machine_for(target)), module_("kernels", context_) {
+    module_.setTargetTriple(machine_->getTargetTriple().str());
+    module_.setDataLayout(machine_->createDataLayout());
+    module_.setPICLevel(llvm::PICLevel::SmallPIC);
+  }
+
+  Result<void> add(const Kernel& kernel) {
+    std::vector<Part> parts;
+    std::map<int, size_t> owners;
+    for (size_t p = 0; p < kernel.body.size(); ++p) {
+      const std::string name = part_name(kernels_.size(), p);
+      try {
+        const PartCode code = emit_part(module_, target_, kernel, kernel.body[p], name);
+        parts.push_back({.iterations = code.iterations, .scratch_bytes = code.scratch_bytes});
+        for (const int buffer : code.private_buffers)
+          if (owners.emplace(buffer, p).first->second != p)
+            return unsupported(kernel.buffers[buffer].name, "a thread's own buffer in one root statement expected, it is used in two");
+      } catch (Unsupported& failure) {
+        return std::move(failure.error);
+      }
+    }
+    kernels_.push_back(std::move(parts));
+    return {};
+  }
+
+  std::string text() {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module_.print(stream, nullptr);
+    return text;
+  }
+  std::string assembly() { return optimized(llvm::CodeGenFileType::AssemblyFile); }
+  MachineCode code() {
+    Image image = link(optimized(llvm::CodeGenFileType::ObjectFile));
+    for (size_t k = 0; k < kernels_.size(); ++k)
+      for (size_t p = 0; p < kernels_[k].size(); ++p) kernels_[k][p].entry = image.functions.at(part_name(k, p));
+    return {std::move(image.bytes), std::move(kernels_)};
+  }
+
+ private:
+  std::string optimized(llvm::CodeGenFileType type) {
+    verify();
+    optimize(module_, *machine_);
+    return emitted(module_, *machine_, type);
+  }
+  void verify() {
+    std::string problem;
+    llvm::raw_string_ostream stream(problem);
+    CHECK(!llvm::verifyModule(module_, &stream)) << problem;
+  }
+
+  const Target& target_;
+  llvm::LLVMContext context_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  llvm::Module module_;
+  std::vector<std::vector<Part>> kernels_;
+};
+
+}  // namespace
+}  // namespace codegen
+
+Result<MachineCode> compile(std::span<const Kernel* const> kernels, const Target& target) {
+  codegen::Compilation compilation(target);
+  for (const Kernel* kernel : kernels) TRY_VOID(compilation.add(*kernel));
+  return compilation.code();
+}
+
+Result<MachineCode> compile(const Kernel& kernel, const Target& target) {
+  const Kernel* const kernels[] = {&kernel};
+  return compile(kernels, target);
+}
+
+Result<std::string> emit_ir(const Kernel& kernel, const Target& target) {
+  codegen::Compilation compilation(target);
+  TRY_VOID(compilation.add(kernel));
+  return compilation.text();
+}
+
+Result<std::string> emit_assembly(const Kernel& kernel, const Target& target) {
+  codegen::Compilation compilation(target);
+  TRY_VOID(compilation.add(kernel));
+  return compilation.assembly();
+}
+
+runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const Part& part) {
+  return reinterpret_cast<runtime::PartFunction>(const_cast<std::byte*>(image.bytes().data()) + part.entry);
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,207 @@
+#include "kernel/codegen/memory.h"
+
+#include <numeric>
+
+#include "kernel/codegen/access.h"
+#include "kernel/codegen/convert.h"
+#include "util/check.h"
+
+namespace isomer::kernel::codegen {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+/// Of a buffer in registers: what is larger would not fit there, and soon not on the stack.
+constexpr int64_t kMaxRegisterBytes = 16384;
+
+int64_t bytes_of(DataType dtype) { return dtype == DataType::kBool ? 1 : bit_width(dtype) / 8; }
+
+}  // namespace
+
+Memory::Memory(const Site& site, const Kernel& kernel, llvm::BasicBlock* entry)
+    : site_(site), build_(site.build), kernel_(kernel), entry_(entry) {}
+
+/// Different buffers never overlap: each is a type of its own to type-based alias analysis.
+llvm::MDNode* Memory::tag(const std::string& name) {
+  llvm::MDNode*& tag = tags_[name];
+  if (!tag) {
+    llvm::MDBuilder metadata(build_.getContext());
+    llvm::MDNode* const type = metadata.createTBAAScalarTypeNode(name, metadata.createTBAARoot("isomer"));
+    tag = metadata.createTBAAStructTagNode(type, type, 0);
+  }
+  return tag;
+}
+
+template <class T>
+T* Memory::tagged(int buffer, T* instruction) {
+  instruction->setMetadata(llvm::LLVMContext::MD_tbaa, tag(kernel_.buffers[buffer].name));
+  return instruction;
+}
+
+llvm::Value* Memory::load_field(llvm::Value* pointer, llvm::Type* type, int64_t offset) {
+  llvm::Value* const field = build_.CreateConstGEP1_64(build_.getInt8Ty(), pointer, offset);
+  llvm::LoadInst* const load = build_.CreateAlignedLoad(type, field, llvm::Align(8));
+  load->setMetadata(llvm::LLVMContext::MD_tbaa, tag("of the frame"));
+  return load;
+}
+
+llvm::Value* Memory::load_private(int buffer, int64_t bytes) {
+  const Buffer& target = kernel_.buffers[buffer];
+  private_.insert(buffer);
+  if (target.scope == Scope::kRegister) {
+    if (bytes > kMaxRegisterBytes) fail_unsupported("'{}' has {} bytes: too many for registers", target.name, bytes);
+    llvm::Type* const type = llvm::ArrayType::get(memory_type(build_, target.dtype), bytes / bytes_of(target.dtype));
+    llvm::AllocaInst* const variable = build_.CreateAlloca(type, nullptr, target.name);
+    variable->setAlignment(llvm::Align(kAlignment));
+    return variable;
+  }
+  llvm::Value* const scratch = load_field(site_.frame, build_.getPtrTy(), offsetof(runtime::Frame, scratch));
+  llvm::Value* const result = build_.CreateConstGEP1_64(build_.getInt8Ty(), scratch, scratch_bytes_);
+  scratch_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return result;
+}
+
+/// The pointers of the frame are read once; those that a resize may change, at each use.
+llvm::Value* Memory::start(int buffer) {
+  const Buffer& target = kernel_.buffers[buffer];
+  const bool is_static = has_static_shape(target);
+  const int64_t field = buffer * static_cast<int64_t>(sizeof(void*));
+  const auto argument = [&] {
+    llvm::Value* const buffers = load_field(site_.frame, build_.getPtrTy(), offsetof(runtime::Frame, buffers));
+    return load_field(buffers, build_.getPtrTy(), field);
+  };
+  if (!is_static) {
+    if (target.scope != Scope::kArgument) fail_unsupported("'{}' is a thread's own but has no fixed size", target.name);
+    return argument();
+  }
+  llvm::Value*& known = starts_[buffer];
+  if (known) return known;
+  const Builder::InsertPointGuard guard(build_);
+  build_.SetInsertPoint(entry_, entry_->getFirstInsertionPt());
+  const int64_t bytes = element_count(target.shape).value() * bytes_of(target.dtype);
+  return known = target.scope == Scope::kArgument ? argument() : load_private(buffer, bytes);
+}
+
+llvm::Value* Memory::address(int buffer, llvm::Value* number) {
+  return build_.CreateGEP(memory_type(build_, kernel_.buffers[buffer].dtype), start(buffer), number);
+}
+
+llvm::Align Memory::alignment(int buffer, int64_t multiple) const {
+  const int64_t bytes = bytes_of(kernel_.buffers[buffer].dtype);
+  return llvm::Align(multiple == 0 ? kAlignment : std::gcd(kAlignment, multiple * bytes));
+}
+
+/// Masked accesses keep variables in memory; those of registers may touch all lanes, as long as they are there.
+bool Memory::is_inside_registers(int buffer, const Position& position, int lanes) const {
+  const Buffer& target = kernel_.buffers[buffer];
+  const auto* base = llvm::dyn_cast<llvm::ConstantInt>(position.base);
+  return target.scope == Scope::kRegister && base && base->getSExtValue() >= 0 &&
+         base->getSExtValue() + lanes <= element_count(target.shape).value();
+}
+
+llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm::Value* mask) {
+  const DataType dtype = kernel_.buffers[buffer].dtype;
+  llvm::Type* const scalar = memory_type(build_, dtype);
+  llvm::Type* const type = widened(scalar, position.is_uniform() ? 1 : lanes);
+  const llvm::Align one(bytes_of(dtype));
+  llvm::Value* result = nullptr;
+  if (position.is_uniform()) {
+    result = tagged(buffer, build_.CreateAlignedLoad(type, address(buffer, position.base), alignment(buffer, position.multiple)));
+  } else if (!position.numbers && position.stride == 1) {
+    llvm::Value* const pointer = address(buffer, position.base);
+    const llvm::Align align = alignment(buffer, position.multiple);
+    if (!mask || is_inside_registers(buffer, position, lanes))
+      result = tagged(buffer, build_.CreateAlignedLoad(type, pointer, align));
+    else
+      result = tagged(buffer, build_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type)));
+  } else if (mask) {
+    llvm::Value* numbers = position.numbers;
+    if (!numbers) {
+      numbers = spread(build_, position.base, lanes);
+      llvm::Value* const steps = build_.CreateStepVector(numbers->getType());
+      numbers = build_.CreateAdd(numbers, build_.CreateMul(steps, llvm::ConstantInt::get(steps->getType(), position.stride, true)));
+    }
+    result = tagged(buffer, build_.CreateMaskedGather(type, address(buffer, numbers), one, mask, llvm::Constant::getNullValue(type)));
+  } else {
+    result = llvm::PoisonValue::get(type);
+    for (int k = 0; k < lanes; ++k) {
+      llvm::Value* const number = position.numbers ? lane(build_, position.numbers, k)
+                                                   : build_.CreateAdd(position.base, build_.getInt64(k * position.stride));
+      llvm::Value* const element = tagged(buffer, build_.CreateAlignedLoad(scalar, address(buffer, number), one));
+      result = build_.CreateInsertElement(result, element, k);
+    }
+  }
+  return from_memory(site_, dtype, result);
+}
+
+void Memory::store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask) {
+  const DataType dtype = kernel_.buffers[buffer].dtype;
+  const int lanes = lanes_of(value);
+  const llvm::Align one(bytes_of(dtype));
+  llvm::Value* stored = to_memory(site_, dtype, value);
+  if (lanes == 1) {
+    tagged(buffer, build_.CreateAlignedStore(stored, address(buffer, position.base), alignment(buffer, position.multiple)));
+    return;
+  }
+  if (!position.numbers && position.stride == 1) {
+    llvm::Value* const pointer = address(buffer, position.base);
+    const llvm::Align align = alignment(buffer, position.multiple);
+    if (mask && !is_inside_registers(buffer, position, lanes)) {
+      tagged(buffer, build_.CreateMaskedStore(stored, pointer, align, mask));
+      return;
+    }
+    if (mask) stored = build_.CreateSelect(mask, stored, tagged(buffer, build_.CreateAlignedLoad(stored->getType(), pointer, align)));
+    tagged(buffer, build_.CreateAlignedStore(stored, pointer, align));
+    return;
+  }
+  for (int k = 0; k < lanes; ++k) {
+    llvm::Value* const number = position.numbers ? lane(build_, position.numbers, k)
+                                                 : build_.CreateAdd(position.base, build_.getInt64(k * position.stride));
+    llvm::Value* const pointer = address(buffer, number);
+    llvm::Value* const element = lane(build_, stored, k);
+    if (!mask) {
+      tagged(buffer, build_.CreateAlignedStore(element, pointer, one));
+      continue;
+    }
+    // A masked store of one lane is a branch that optimization may see through.
+    llvm::Type* const single = llvm::FixedVectorType::get(element->getType(), 1);
+    llvm::Value* const bit = build_.CreateBitCast(lane(build_, mask, k), llvm::FixedVectorType::get(build_.getInt1Ty(), 1));
+    tagged(buffer, build_.CreateMaskedStore(build_.CreateBitCast(element, single), pointer, one, bit));
+  }
+}
+
+llvm::Value* Memory::extents_of(int buffer) {
+  llvm::Value* const extents = load_field(site_.frame, build_.getPtrTy(), offsetof(runtime::Frame, extents));
+  return load_field(extents, build_.getPtrTy(), buffer * static_cast<int64_t>(sizeof(int64_t*)));
+}
+
+llvm::Value* Memory::extent(int buffer, int axis) {
+  const Buffer& target = kernel_.buffers[buffer];
+  if (has_static_shape(target)) return build_.getInt64(target.shape[axis].value());
+  return load_field(extents_of(buffer), build_.getInt64Ty(), axis * static_cast<int64_t>(sizeof(int64_t)));
+}
+
+llvm::Value* Memory::resize(int buffer, const std::vector<llvm::Value*>& extents) {
+  llvm::Value* const target = extents_of(buffer);
+  llvm::Value* bytes = build_.getInt64(bytes_of(kernel_.buffers[buffer].dtype));
+  llvm::Value* overflows = build_.getFalse();
+  llvm::Value* is_empty = build_.getFalse();
+  for (size_t k = 0; k < extents.size(); ++k) {
+    llvm::Value* const field = build_.CreateConstGEP1_64(build_.getInt64Ty(), target, static_cast<int64_t>(k));
+    llvm::StoreInst* const store = build_.CreateAlignedStore(extents[k], field, llvm::Align(8));
+    store->setMetadata(llvm::LLVMContext::MD_tbaa, tag("of the frame"));
+    is_empty = build_.CreateOr(is_empty, build_.CreateICmpEQ(extents[k], build_.getInt64(0)));
+    llvm::Value* const product = build_.CreateBinaryIntrinsic(llvm::Intrinsic::smul_with_overflow, bytes, extents[k]);
+    bytes = build_.CreateExtractValue(product, 0);
+    overflows = build_.CreateOr(overflows, build_.CreateExtractValue(product, 1));
+  }
+  // What is too much is asked for as such: the runtime has less than 2^62 bytes.
+  bytes = build_.CreateSelect(overflows, build_.getInt64(int64_t{1} << 62), bytes);
+  bytes = build_.CreateSelect(is_empty, build_.getInt64(0), bytes);
+  auto* const type = llvm::FunctionType::get(build_.getInt8Ty(), {build_.getPtrTy(), build_.getInt32Ty(), build_.getInt64Ty()}, false);
+  llvm::Value* const callee = load_field(site_.frame, build_.getPtrTy(), offsetof(runtime::Frame, resize));
+  llvm::CallInst* const call = build_.CreateCall(type, callee, {site_.frame, build_.getInt32(buffer), bytes});
+  call->setDoesNotThrow();
+  return build_.CreateICmpNE(call, build_.getInt8(0));
+}
+
+}  // namespace isomer::kernel::codegen

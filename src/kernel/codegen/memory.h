@@ -1,0 +1,62 @@
+// The buffers of a kernel as code sees them: arguments through the frame, caches in the thread's scratch memory, registers as
+// local variables that optimization makes values of.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "kernel/codegen/site.h"
+
+namespace isomer::kernel::codegen {
+
+/// Elements of a buffer, one for each lane, by their row-major numbers.
+struct Position {
+  llvm::Value* base;         ///< int64, a scalar: of lane 0
+  int64_t stride = 0;        ///< from one lane to the next
+  llvm::Value* numbers = nullptr;  ///< where there is no such stride: of all lanes, instead of `base`
+  int64_t multiple = 0;      ///< the base is a multiple of this; 0: the base is 0
+  bool is_uniform() const { return !numbers && stride == 0; }
+};
+
+class Memory {
+ public:
+  /// `entry` runs before all else in the part's function.
+  Memory(const Site& site, const Kernel& kernel, llvm::BasicBlock* entry);
+
+  /// One lane where the position is uniform. Lanes that the mask leaves out are not touched, and 0; nullptr: no mask.
+  llvm::Value* load(int buffer, const Position& position, int lanes, llvm::Value* mask);
+  /// The value has `lanes` lanes; of lanes with one position the last stays.
+  void store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask);
+  int rank(int buffer) const { return static_cast<int>(kernel_.buffers[buffer].shape.size()); }
+  llvm::Value* extent(int buffer, int axis);
+  /// Sets the extents and asks for memory; a condition: there was enough.
+  llvm::Value* resize(int buffer, const std::vector<llvm::Value*>& extents);
+
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+  /// Buffers of the thread's own.
+  const std::set<int>& private_buffers() const { return private_; }
+
+ private:
+  llvm::Value* start(int buffer);
+  llvm::Value* address(int buffer, llvm::Value* number);
+  llvm::Align alignment(int buffer, int64_t multiple) const;
+  llvm::Value* load_field(llvm::Value* pointer, llvm::Type* type, int64_t offset);
+  llvm::Value* load_private(int buffer, int64_t bytes);
+  llvm::Value* extents_of(int buffer);
+  llvm::MDNode* tag(const std::string& name);
+  template <class T>
+  T* tagged(int buffer, T* instruction);
+  bool is_inside_registers(int buffer, const Position& position, int lanes) const;
+
+  const Site& site_;
+  Builder& build_;
+  const Kernel& kernel_;
+  llvm::BasicBlock* entry_;
+  std::map<int, llvm::Value*> starts_;
+  std::map<std::string, llvm::MDNode*> tags_;
+  std::set<int> private_;
+  int64_t scratch_bytes_ = 0;
+};
+
+}  // namespace isomer::kernel::codegen

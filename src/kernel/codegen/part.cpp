@@ -1,0 +1,303 @@
+#include "kernel/codegen/part.h"
+
+#include "kernel/codegen/convert.h"
+#include "kernel/codegen/expressions.h"
+#include "kernel/codegen/vectorizable.h"
+#include "util/check.h"
+
+namespace isomer::kernel::codegen {
+namespace {
+
+using runtime::Outcome;
+
+/// Blocks that are written out; more would take minutes.
+constexpr int kMaxCopies = 20000;
+constexpr int64_t kMaxLanes = 256;
+/// Iterations that a vectorized loop is written out for where they can't be made at once.
+constexpr int64_t kMaxLanesInTurn = 64;
+
+/// A block with its iterators replaced by what they are bound to, simplified.
+struct BoundBlock {
+  Expr predicate;  ///< may be empty
+  Expr is_first;   ///< all reduce iterators are 0
+  std::vector<Expr> bodies;
+  std::vector<Access> writes;
+};
+
+class PartEmitter {
+ public:
+  PartEmitter(llvm::Function* function, const Target& target, const Kernel& kernel)
+      : function_(function),
+        kernel_(kernel),
+        build_(function->getContext()),
+        site_{build_, target, function->getArg(0)},
+        entry_(llvm::BasicBlock::Create(build_.getContext(), "entry", function)),
+        plans_(kernel, environment_.ranges),
+        memory_(site_, kernel, entry_),
+        expressions_(site_, environment_, memory_, plans_, [this](Outcome outcome) { return exit(outcome); }) {
+    // The only liberty that optimization may take with real numbers.
+    llvm::FastMathFlags flags;
+    flags.setAllowContract();
+    build_.setFastMathFlags(flags);
+  }
+
+  PartCode run(const Statement& root) {
+    PartCode part;
+    build_.SetInsertPoint(entry_);
+    llvm::BasicBlock* const body = expressions_.new_block("body");
+    build_.SetInsertPoint(body);
+    const auto* loop = std::get_if<Loop>(&root.node);
+    const auto extent = loop && loop->kind == LoopKind::kParallel ? te::as_constant(loop->extent) : std::nullopt;
+    if (extent) {
+      part.iterations = *extent;
+      counted(*loop, function_->getArg(1), function_->getArg(2));
+    } else {
+      emit(root);
+    }
+    build_.CreateBr(exit(Outcome::kDone));
+    build_.SetInsertPoint(entry_);
+    build_.CreateBr(body);
+    part.scratch_bytes = memory_.scratch_bytes();
+    part.private_buffers = memory_.private_buffers();
+    return part;
+  }
+
+ private:
+  llvm::BasicBlock* exit(Outcome outcome) {
+    llvm::BasicBlock*& block = exits_[outcome];
+    if (block) return block;
+    block = expressions_.new_block("exit");
+    const Builder::InsertPointGuard guard(build_);
+    build_.SetInsertPoint(block);
+    build_.CreateRet(build_.getInt32(static_cast<int32_t>(outcome)));
+    return block;
+  }
+
+  llvm::Value* evaluate(const Expr& expr) {
+    expressions_.forget();
+    return expressions_.evaluate(expr);
+  }
+
+  void emit(const Statements& statements) {
+    for (const Statement& statement : statements) emit(statement);
+  }
+  void emit(const Statement& statement) {
+    std::visit([&](const auto& s) { emit(s); }, statement.node);
+  }
+
+  // Loops
+
+  void emit(const Loop& loop) {
+    const auto extent = te::as_constant(loop.extent);
+    if (extent && *extent <= 1) return written_out(loop, *extent);
+    switch (loop.kind) {
+      case LoopKind::kUnrolled:
+        CHECK(extent) << "k" << loop.variable << " is unrolled but has no constant extent";
+        return written_out(loop, *extent);
+      case LoopKind::kVectorized:
+        CHECK(extent) << "k" << loop.variable << " is vectorized but has no constant extent";
+        if (environment_.lanes == 1 && *extent <= kMaxLanes && is_vectorizable(loop)) return at_once(loop, static_cast<int>(*extent));
+        if (*extent <= kMaxLanesInTurn) return written_out(loop, *extent);
+        break;
+      case LoopKind::kSerial: case LoopKind::kParallel: break;
+    }
+    llvm::Value* const end = evaluate(loop.extent);
+    counted(loop, build_.getInt64(0), end);
+  }
+
+  void with_variable(const Loop& loop, llvm::Value* value) {
+    environment_.ranges.enter(loop);
+    environment_.loops[loop.variable] = value;
+    emit(loop.body);
+    environment_.loops.erase(loop.variable);
+    environment_.ranges.leave(loop);
+  }
+
+  void written_out(const Loop& loop, int64_t extent) {
+    for (int64_t i = 0; i < extent; ++i) with_variable(loop, build_.getInt64(i));
+  }
+
+  void at_once(const Loop& loop, int lanes) {
+    environment_.lanes = lanes;
+    environment_.vector_variable = loop.variable;
+    with_variable(loop, build_.CreateStepVector(widened(build_.getInt64Ty(), lanes)));
+    environment_.vector_variable = -1;
+    environment_.lanes = 1;
+  }
+
+  /// if (begin < end) do { body } while (++i < end)
+  void counted(const Loop& loop, llvm::Value* begin, llvm::Value* end) {
+    expressions_.branch(build_.CreateICmpSLT(begin, end), [&] {
+      llvm::BasicBlock *const before = build_.GetInsertBlock(), *const body = expressions_.new_block("loop"), *const after = expressions_.new_block("after");
+      build_.CreateBr(body);
+      build_.SetInsertPoint(body);
+      llvm::PHINode* const i = build_.CreatePHI(build_.getInt64Ty(), 2, "k" + std::to_string(loop.variable));
+      i->addIncoming(begin, before);
+      with_variable(loop, i);
+      llvm::Value* const next = build_.CreateAdd(i, build_.getInt64(1), "", true, true);
+      i->addIncoming(next, build_.GetInsertBlock());
+      build_.CreateCondBr(build_.CreateICmpSLT(next, end), body, after);
+      build_.SetInsertPoint(after);
+    }, [] {});
+  }
+
+  // Imperative statements
+
+  void emit(const Branch& branch) {
+    expressions_.branch(evaluate(branch.condition), [&] { emit(branch.then); }, [&] { emit(branch.otherwise); });
+  }
+
+  void emit(const While& loop) {
+    llvm::BasicBlock *const head = expressions_.new_block("while"), *const body = expressions_.new_block("round"), *const after = expressions_.new_block("after");
+    build_.CreateBr(head);
+    build_.SetInsertPoint(head);
+    build_.CreateCondBr(evaluate(loop.condition), body, after);
+    build_.SetInsertPoint(body);
+    emit(loop.body);
+    build_.CreateBr(head);
+    build_.SetInsertPoint(after);
+  }
+
+  void emit(const Resize& resize) {
+    expressions_.forget();
+    std::vector<llvm::Value*> extents;
+    for (const Expr& extent : resize.extents) {
+      extents.push_back(expressions_.evaluate(extent));
+      expressions_.require(build_.CreateICmpSGE(extents.back(), build_.getInt64(0)), Outcome::kIndexOutOfRange);
+    }
+    expressions_.require(memory_.resize(resize.buffer, extents), Outcome::kOutOfMemory);
+  }
+
+  // Blocks
+
+  const BoundBlock& bound(const Block& block) {
+    const auto known = blocks_.find(&block);
+    if (known != blocks_.end()) return known->second;
+    BoundBlock result;
+    if (block.predicate) result.predicate = holds_load(block.predicate) ? block.predicate : te::simplify_index(block.predicate, environment_.ranges.ranges());
+    result.is_first = te::truth(block.initialize);
+    for (const Iterator& iterator : block.reduce) result.is_first = result.is_first && te::equal(iterator.binding, 0);
+    result.is_first = te::simplify_index(result.is_first, environment_.ranges.ranges());
+    for (const Expr& body : block.bodies) result.bodies.push_back(plans_.simplified(bind_iterators(block, body)));
+    for (const Write& write : block.writes) {
+      std::vector<Expr> index;
+      for (const Expr& i : write.index) index.push_back(bind_iterators(block, i));
+      result.writes.push_back(plans_.plan(write.buffer, index));
+    }
+    return blocks_.emplace(&block, std::move(result)).first->second;
+  }
+
+  void emit(const Block& block) {
+    if (++copies_ > kMaxCopies) fail_unsupported("loops that are written out repeat blocks more than {} times", kMaxCopies);
+    const BoundBlock& plan = bound(block);
+    expressions_.forget();
+    if (!plan.predicate) return compute(block, plan);
+    llvm::Value* const predicate = expressions_.evaluate(plan.predicate);
+    if (lanes_of(predicate) == 1) return expressions_.branch(predicate, [&] { compute(block, plan); }, [] {});
+    if (is_never(predicate)) return;
+    environment_.mask = is_always(predicate) ? nullptr : predicate;
+    compute(block, plan);
+    environment_.mask = nullptr;
+  }
+
+  void compute(const Block& block, const BoundBlock& plan) {
+    std::vector<llvm::Value*> values;
+    for (const Expr& body : plan.bodies) values.push_back(expressions_.evaluate(body));
+    if (environment_.lanes == 1) return write(block, plan, values, positions(plan));
+    const std::vector<Position> at = positions(plan);
+    const bool are_distinct = std::all_of(at.begin(), at.end(), [](const Position& p) { return !p.numbers && p.stride != 0; });
+    if (are_distinct) return write(block, plan, values, at);
+    const bool is_one = std::all_of(at.begin(), at.end(), [](const Position& p) { return p.is_uniform(); });
+    if (is_one && !block.is_reduction() && !environment_.mask) return write(block, plan, values, at);
+    in_turn(block, plan, values);
+  }
+
+  /// One lane after the other: several may write to one element.
+  void in_turn(const Block& block, const BoundBlock& plan, const std::vector<llvm::Value*>& values) {
+    const Environment outer = environment_;
+    for (int k = 0; k < outer.lanes; ++k) {
+      environment_.lanes = 1;
+      environment_.mask = nullptr;
+      environment_.loops[outer.vector_variable] = build_.getInt64(k);
+      expressions_.forget();
+      std::vector<llvm::Value*> of_lane;
+      for (llvm::Value* value : values) of_lane.push_back(lane(build_, value, k));
+      const auto step = [&] { write(block, plan, of_lane, positions(plan)); };
+      outer.mask ? expressions_.branch(lane(build_, outer.mask, k), step, [] {}) : step();
+    }
+    environment_ = outer;
+  }
+
+  std::vector<Position> positions(const BoundBlock& plan) {
+    std::vector<Position> result;
+    for (const Access& access : plan.writes) result.push_back(expressions_.position(access));
+    return result;
+  }
+
+  void write(const Block& block, const BoundBlock& plan, std::vector<llvm::Value*> values, const std::vector<Position>& at) {
+    if (block.is_reduction()) values = combined(block, plan, values, at);
+    for (size_t c = 0; c < values.size(); ++c) {
+      const int lanes = at[c].is_uniform() ? 1 : environment_.lanes;
+      memory_.store(plan.writes[c].buffer, at[c], spread(build_, values[c], lanes), environment_.mask);
+    }
+  }
+
+  std::vector<llvm::Value*> combined(const Block& block, const BoundBlock& plan, const std::vector<llvm::Value*>& values, const std::vector<Position>& at) {
+    llvm::Value* const is_first = expressions_.evaluate(plan.is_first);
+    std::vector<llvm::Value*> old;
+    for (size_t c = 0; c < values.size(); ++c) {
+      llvm::Value* initial = expressions_.evaluate(block.combine.identity[c]);
+      if (is_always(is_first)) {
+        old.push_back(initial);
+        continue;
+      }
+      llvm::Value* value = memory_.load(plan.writes[c].buffer, at[c], environment_.lanes, environment_.mask);
+      if (!is_never(is_first)) {
+        const int lanes = std::max(lanes_of(value), lanes_of(is_first));
+        value = build_.CreateSelect(is_first, spread(build_, initial, lanes), spread(build_, value, lanes));
+      }
+      old.push_back(value);
+    }
+    environment_.left = &old;
+    environment_.right = &values;
+    expressions_.forget();
+    std::vector<llvm::Value*> result;
+    for (const Expr& combine : block.combine.combine) result.push_back(expressions_.evaluate(combine));
+    expressions_.forget();
+    environment_.left = environment_.right = nullptr;
+    return result;
+  }
+
+  llvm::Function* const function_;
+  const Kernel& kernel_;
+  Builder build_;
+  const Site site_;
+  llvm::BasicBlock* const entry_;
+  Environment environment_;
+  AccessPlans plans_;
+  Memory memory_;
+  std::map<Outcome, llvm::BasicBlock*> exits_;
+  std::map<const Block*, BoundBlock> blocks_;
+  int copies_ = 0;
+  Expressions expressions_;
+};
+
+}  // namespace
+
+PartCode emit_part(llvm::Module& module, const Target& target, const Kernel& kernel, const Statement& root, const std::string& name) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Type *const pointer = llvm::PointerType::get(context, 0), *const integer = llvm::Type::getInt64Ty(context);
+  auto* const type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {pointer, integer, integer}, false);
+  llvm::Function* const function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
+  function->setDoesNotThrow();
+  function->addFnAttr("no-builtins");
+  function->addFnAttr("target-cpu", target.cpu);
+  function->addFnAttr("target-features", target.features);
+  // Both: one alone splits vectors of 512 bits.
+  function->addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
+  function->addFnAttr("min-legal-vector-width", std::to_string(target.vector_bits));
+  function->getArg(0)->addAttr(llvm::Attribute::NoAlias);
+  return PartEmitter(function, target, kernel).run(root);
+}
+
+}  // namespace isomer::kernel::codegen

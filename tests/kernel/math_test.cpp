@@ -1,0 +1,114 @@
+// The vector code of elementary functions over all float32 bit patterns (a stride of them, in the short run), against libm in
+// double precision.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernel/hand_made.h"
+#include "kernel/run_kernel.h"
+#include "support/long_run.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+using te::UnaryOp;
+
+struct Function {
+  const char* name;
+  UnaryOp op;
+  double (*exact)(double);
+};
+
+void PrintTo(const Function& function, std::ostream* out) { *out << function.name; }
+
+constexpr int64_t kCount = 1 << 14;
+
+/// out[i] = f(in[i]), eight lanes at a time.
+Kernel kernel_of(UnaryOp op) {
+  Kernel kernel;
+  kernel.buffers = {{"in", DataType::kFloat32, {kCount}}, {"out", DataType::kFloat32, {kCount}}};
+  kernel.inputs = {0};
+  kernel.outputs = {1};
+  const Expr i = k(0) * 8 + k(1);
+  const Block block = assign("f", 1, {i}, te::unary(op, load_buffer(kernel, 0, {i})));
+  kernel.body = {loop(0, kCount / 8, LoopKind::kSerial, {loop(1, 8, LoopKind::kVectorized, {Statement{block}})})};
+  kernel.next_variable = 2;
+  return kernel;
+}
+
+/// How far off a float is, in units of the last place of the exact value.
+double ulps(double exact, float found) {
+  if (std::isnan(exact)) return std::isnan(found) ? 0 : INFINITY;
+  const auto nearest = static_cast<float>(exact);
+  if (std::isinf(nearest) && found == nearest) return 0;
+  if (std::isnan(found) || std::isinf(found) || std::isinf(nearest)) return std::isinf(nearest) && std::fabs(found) == std::numeric_limits<float>::max() ? 1 : INFINITY;
+  const double unit = exact == 0 ? 0x1p-149 : std::max(std::ldexp(1.0, std::ilogb(exact) - 23), 0x1p-149);
+  return std::fabs(exact - static_cast<double>(found)) / unit;
+}
+
+class Elementary : public testing::TestWithParam<std::tuple<Function, const char*>> {};
+
+TEST_P(Elementary, IsNearToTheFunction) {
+  const auto& [function, cpu] = GetParam();
+  const Target target = *parse_target(cpu);
+  if (!runs_here(target)) GTEST_SKIP() << "this machine can't run code for " << cpu;
+  const MachineCode code = *compile(kernel_of(function.op), target);
+  const auto memory = *runtime::Memory::allocate(2 * kCount * 4);
+  const auto image = runtime::ExecutableMemory::copy_of(code.image);
+  ASSERT_TRUE(image.ok());
+  auto* const in = reinterpret_cast<float*>(memory.data());
+  float* const out = in + kCount;
+  void* buffers[] = {in, out};
+  runtime::Frame frame{buffers, nullptr, nullptr, nullptr, nullptr};
+  // A stride that is prime reaches all exponents and mantissas of all forms.
+  const uint64_t stride = isomer::test::is_long_run() ? 7 : 1009;
+  double worst = 0;
+  float worst_at = 0;
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32;) {
+    for (int64_t i = 0; i < kCount; ++i, bits += stride) in[i] = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    ASSERT_EQ(function_of(*image, code.kernels[0][0])(&frame, 0, 1), 0);
+    for (int64_t i = 0; i < kCount; ++i) {
+      const double off = ulps(function.exact(static_cast<double>(in[i])), out[i]);
+      if (off > worst) worst = off, worst_at = in[i];
+    }
+  }
+  RecordProperty("ulps", std::to_string(worst));
+  EXPECT_LE(worst, 2) << "at " << worst_at;
+  EXPECT_GT(worst, 0.4) << "the test sees nothing";
+}
+
+TEST_P(Elementary, IsRightAtItsEnds) {
+  const auto& [function, cpu] = GetParam();
+  const Target target = *parse_target(cpu);
+  if (!runs_here(target)) GTEST_SKIP() << "this machine can't run code for " << cpu;
+  std::vector<float> points = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 88.72284f, 88.7229f, 89, 1000, 3e38f, -87.33655f, -88, -103.9f, -104, -1000, -3e38f, 0x1p-149f, 0x1p-126f, -0x1p-149f, 9, -9, 4, -4};
+  points.resize(kCount, 0);
+  std::vector<std::byte> bytes(kCount * 4);
+  std::memcpy(bytes.data(), points.data(), bytes.size());
+  const auto found = run(kernel_of(function.op), {Tensor(DataType::kFloat32, {kCount}, bytes)}, target);
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  for (int64_t i = 0; i < 25; ++i) {
+    const double exact = function.exact(points[i]);
+    const double value = found->outputs[0].real(i);
+    EXPECT_LE(ulps(exact, static_cast<float>(value)), 2) << points[i] << ": " << value << " instead of " << exact;
+    EXPECT_TRUE(exact != 0 || std::signbit(exact) == std::signbit(value)) << points[i];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, Elementary,
+                         testing::Combine(testing::Values(Function{"exp", UnaryOp::kExp, std::exp}, Function{"log", UnaryOp::kLog, std::log},
+                                                          Function{"tanh", UnaryOp::kTanh, std::tanh}, Function{"erf", UnaryOp::kErf, std::erf},
+                                                          Function{"sqrt", UnaryOp::kSqrt, std::sqrt}),
+                                          testing::Values("cpu=x86-64", "cpu=haswell", "cpu=skylake-avx512")),
+                         [](const auto& info) {
+                           std::string name = std::string(std::get<0>(info.param).name) + "_" + (std::get<1>(info.param) + 4);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace isomer::kernel::test
