@@ -11,6 +11,7 @@
 namespace isomer::runtime {
 namespace {
 
+constexpr int64_t kSmallUnit = 64;
 constexpr int64_t kLargePage = int64_t{2} << 20;
 
 int64_t round_up(int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; }
@@ -18,21 +19,41 @@ int64_t round_up(int64_t size, int64_t unit) { return (size + unit - 1) / unit *
 /// What no allocation may pass: Linux hands out addresses without memory behind them.
 int64_t physical_bytes() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE); }
 
+/// Untouched pages of zeros, aligned to large ones; the pages around them go back.
+std::byte* map_pages(int64_t bytes) {
+  void* start = mmap(nullptr, bytes + kLargePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return nullptr;
+  auto* first = static_cast<std::byte*>(start);
+  const int64_t before = -reinterpret_cast<intptr_t>(start) & (kLargePage - 1);
+  if (before > 0) munmap(first, before);
+  if (before < kLargePage) munmap(first + before + bytes, kLargePage - before);
+  madvise(first + before, bytes, MADV_HUGEPAGE);  // a refusal costs time only
+  return first + before;
+}
+
 }  // namespace
 
 std::optional<Memory> Memory::allocate(int64_t bytes) {
   if (bytes < 0 || bytes > physical_bytes()) return std::nullopt;
-  const int64_t unit = bytes < kLargePage ? 64 : kLargePage;
   Memory memory;
-  memory.bytes_ = round_up(std::max<int64_t>(bytes, 1), unit);
-  memory.data_ = static_cast<std::byte*>(std::aligned_alloc(unit, memory.bytes_));
+  if (bytes >= kLargePage) {
+    memory.bytes_ = round_up(bytes, kLargePage);
+    memory.data_ = map_pages(memory.bytes_);
+  } else {
+    memory.bytes_ = round_up(std::max<int64_t>(bytes, 1), kSmallUnit);
+    memory.data_ = static_cast<std::byte*>(std::aligned_alloc(kSmallUnit, memory.bytes_));
+    if (memory.data_ != nullptr) std::memset(memory.data_, 0, memory.bytes_);
+  }
   if (memory.data_ == nullptr) return std::nullopt;
-  if (unit == kLargePage) madvise(memory.data_, memory.bytes_, MADV_HUGEPAGE);
-  std::memset(memory.data_, 0, memory.bytes_);
   return memory;
 }
 
-Memory::~Memory() { std::free(data_); }
+Memory::~Memory() {
+  if (data_ != nullptr && bytes_ >= kLargePage)
+    munmap(data_, bytes_);
+  else
+    std::free(data_);
+}
 
 // A copy, not a mapping of the file: what was hashed is what runs, whoever writes to the file later, and folders may be
 // mounted noexec.

@@ -15,7 +15,8 @@ namespace isomer::runtime {
 class Memory {
  public:
   Memory() = default;
-  /// Zeros; nothing where the machine has not so much. 0 bytes give a pointer too.
+  /// Zeros, from 2 MB on pages that take memory when they are first written; nothing where the machine has not so much.
+  /// 0 bytes give a pointer too.
   static std::optional<Memory> allocate(int64_t bytes);
   Memory(Memory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Memory& operator=(Memory&& other) noexcept {
