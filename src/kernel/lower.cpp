@@ -1,5 +1,7 @@
 #include "kernel/lower.h"
 
+#include <algorithm>
+
 #include "kernel/tree.h"
 #include "util/check.h"
 
@@ -25,13 +27,14 @@ class Lowering {
     }
   }
 
-  Kernel run() {
+  Result<Kernel> run() {
     for (size_t s = 0; s < program_.stages.size(); ++s) {
       name_ = fmt::format("s{}", s);
       std::visit([&](const auto& stage) { lower(stage, program_.stages[s]); }, program_.stages[s].body);
     }
     for (const te::StageValue& output : program_.outputs)
       kernel_.outputs.push_back(output.stage < 0 ? -1 : stages_[output.stage][output.component]);
+    TRY_VOID(check_sizes());
     return std::move(kernel_);
   }
 
@@ -42,12 +45,22 @@ class Lowering {
     return static_cast<int>(kernel_.buffers.size()) - 1;
   }
 
-  /// The buffers of a stage's components.
+  /// The buffers of a stage's components. Those whose sizes data decide get them before the stage runs.
   std::vector<int> add_stage_buffers(const te::Stage& stage) {
     std::vector<int> buffers;
-    for (int c = 0; c < stage.components(); ++c)
+    for (int c = 0; c < stage.components(); ++c) {
       buffers.push_back(add_buffer(c == 0 ? name_ : fmt::format("{}.{}", name_, c), stage.dtype(c), stage.shape(c)));
+      size(kernel_.body, buffers.back());
+    }
     return buffers;
+  }
+
+  /// Appends a Resize where loads decide the shape.
+  void size(Statements& statements, int buffer) const {
+    std::vector<Expr> extents;
+    for (const Dim& dim : kernel_.buffers[buffer].shape) extents.push_back(dim.expr());
+    if (std::any_of(extents.begin(), extents.end(), [](const Expr& extent) { return !loads(extent).empty(); }))
+      statements.push_back({Resize{buffer, std::move(extents)}});
   }
 
   /// Loads of the program's buffers become loads of the kernel's, the time of a scan the variable of its loop, a loop of an
@@ -105,21 +118,28 @@ class Lowering {
     return nest(std::move(block), axes, {});
   }
 
-  Statement map_reduce(const std::string& name, const te::MapReduce& stage, const std::vector<int>& buffers) {
+  /// A reduction over what may be empty is initialized by a block of its own.
+  void map_reduce(Statements& statements, const std::string& name, const te::MapReduce& stage, const std::vector<int>& buffers) {
     Block block;
     block.name = name;
     block.combine = stage.combine;
-    block.initialize = block.is_reduction();
-    for (size_t c = 0; c < stage.bodies.size(); ++c) {
-      block.writes.push_back({buffers[c], te::axes(static_cast<int>(stage.axes.size()))});
-      block.bodies.push_back(globalized(stage.bodies[c]));
+    for (const int buffer : buffers) block.writes.push_back({buffer, te::axes(static_cast<int>(stage.axes.size()))});
+    const bool has_terms = std::all_of(stage.reduce.begin(), stage.reduce.end(), [](const Dim& dim) { return dim.constant().value_or(0) > 0; });
+    block.initialize = block.is_reduction() && has_terms;
+    if (block.is_reduction() && !has_terms) {
+      Block initial;
+      initial.name = name + ".initial";
+      initial.writes = block.writes;
+      initial.bodies = stage.combine.identity;
+      statements.push_back(nest(std::move(initial), stage.axes, {}));
     }
-    return nest(std::move(block), stage.axes, stage.reduce);
+    for (const Expr& body : stage.bodies) block.bodies.push_back(globalized(body));
+    statements.push_back(nest(std::move(block), stage.axes, stage.reduce));
   }
 
   void lower(const te::MapReduce& body, const te::Stage& stage) {
     stages_.push_back(add_stage_buffers(stage));
-    kernel_.body.push_back(map_reduce(name_, body, stages_.back()));
+    map_reduce(kernel_.body, name_, body, stages_.back());
   }
 
   /// for t { inner stages; state k [t, …] = inner stage next[k] }
@@ -134,10 +154,12 @@ class Lowering {
       const te::MapReduce& step = scan.steps[i];
       const std::string name = fmt::format("{}.inner{}", name_, i);
       std::vector<int> buffers;
-      for (size_t c = 0; c < step.bodies.size(); ++c)
+      for (size_t c = 0; c < step.bodies.size(); ++c) {
         buffers.push_back(add_buffer(c == 0 ? name : fmt::format("{}.{}", name, c), step.bodies[c].dtype(), step.axes));
+        size(steps.body, buffers.back());
+      }
       inner_.push_back(std::move(buffers));
-      steps.body.push_back(map_reduce(name, step, inner_.back()));
+      map_reduce(steps.body, name, step, inner_.back());
     }
     for (size_t k = 0; k < scan.states.size(); ++k) {
       const int rank = static_cast<int>(scan.states[k].shape.size());
@@ -192,7 +214,11 @@ class Lowering {
       // Locals are zero before the first store; those that a Resize gives their extents are so by its meaning.
       const Shape& shape = kernel_.buffers[local].shape;
       const int rank = static_cast<int>(shape.size());
-      if (resizes(imperative.body.block, local)) continue;
+      if (resizes(imperative.body.block, local)) {
+        sized_.insert(local);
+        continue;
+      }
+      size(kernel_.body, local);
       kernel_.body.push_back(map(kernel_.buffers[local].name + ".zero", imperative.body.locals[local - locals_[0]].shape, {local, te::axes(rank)},
                                  te::literal(0, kernel_.buffers[local].dtype)));
     }
@@ -241,6 +267,21 @@ class Lowering {
   }
   Statement lower(const te::Resize& resize) { return {Resize{locals_[resize.local], globalized(resize.extents)}}; }
 
+  /// Symbols stand only where a statement of an imperative stage sets the extents.
+  Result<void> check_sizes() const {
+    for (size_t b = 0; b < kernel_.buffers.size(); ++b) {
+      if (sized_.contains(static_cast<int>(b))) continue;
+      for (const Dim& dim : kernel_.buffers[b].shape) {
+        std::optional<std::string> unbound;
+        te::for_each_node(dim.expr(), [&](const Expr& e) {
+          if (const auto* symbol = te::as<te::Symbol>(e)) unbound = symbol->name;
+        });
+        if (unbound) return unsupported(kernel_.buffers[b].name, "sizes that are known expected, '{}' is not bound", *unbound);
+      }
+    }
+    return {};
+  }
+
   const te::Program& program_;
   Kernel kernel_;
   std::string name_;                      ///< of the stage at hand
@@ -252,21 +293,11 @@ class Lowering {
   std::vector<int> locals_;               ///< buffers of the imperative stage at hand
   std::map<int, int> loops_;              ///< variables of its loops
   int stores_ = 0;
+  std::set<int> sized_;                   ///< locals that get their extents from statements of their stages
 };
 
 }  // namespace
 
-Result<Kernel> lower(const te::Program& program, const std::vector<TaskType>& inputs) {
-  Kernel kernel = Lowering(program, inputs).run();
-  for (const Buffer& buffer : kernel.buffers)
-    for (const Dim& dim : buffer.shape) {
-      std::optional<std::string> unbound;
-      te::for_each_node(dim.expr(), [&](const Expr& e) {
-        if (const auto* symbol = te::as<te::Symbol>(e)) unbound = symbol->name;
-      });
-      if (unbound) return unsupported(buffer.name, "sizes that are known expected, '{}' is not bound", *unbound);
-    }
-  return kernel;
-}
+Result<Kernel> lower(const te::Program& program, const std::vector<TaskType>& inputs) { return Lowering(program, inputs).run(); }
 
 }  // namespace isomer::kernel
