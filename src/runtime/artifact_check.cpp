@@ -142,6 +142,11 @@ class VariantCheck {
     if (is_dynamic(base) && &base != &at(value)) return invalid("", "no view of a dynamic value expected, value {} found", value);
     return {};
   }
+  /// A dynamic value that is given a new size gives up what is read meanwhile.
+  Result<void> check_apart(int32_t from, int32_t to) const {
+    if (!is_dynamic(at(to)) || &base_of(variant_, at(from)) != &at(to)) return {};
+    return invalid("", "another value than '{}' to copy from expected, a view of it found", at(to).name);
+  }
   Result<void> check_move(const Move& move) const {
     TRY_VOID(check_writable(move.to));
     if (!has(move.from)) return invalid("", "one of {} values expected, {} found", variant_.values.size(), move.from);
@@ -173,7 +178,10 @@ class VariantCheck {
       if (value != -1 && !has(value)) return invalid("", "one of {} values expected, {} found", variant_.values.size(), value);
     return {};
   }
-  Result<void> check(const CopyStep& step, int) const { return check_move(step.move); }
+  Result<void> check(const CopyStep& step, int) const {
+    TRY_VOID(check_move(step.move));
+    return check_apart(step.move.from, step.move.to);
+  }
   Result<void> check(const ShapeStep& step, int) const {
     TRY_VOID(check_writable(step.to));
     if (!has(step.of)) return invalid("", "one of {} values expected, {} found", variant_.values.size(), step.of);
@@ -204,6 +212,7 @@ class VariantCheck {
     const bool rank_fits = to.dims.size() == from.dims.size() + 1;
     const bool dims_fit = is_dynamic(to) || (rank_fits && !is_dynamic(base_of(variant_, from)) &&
         std::ranges::equal(std::span(to.dims).subspan(1), from.dims));
+    TRY_VOID(check_apart(stack.from, stack.to));
     if (from.type == to.type && whole_bytes && rank_fits && dims_fit && is_plain(from) && is_plain(to)) return {};
     return invalid("", "a stack of {} expected, {} found", describe(from.type, from.dims), describe(to.type, to.dims));
   }

@@ -206,7 +206,7 @@ class Executor::State {
     } else if (iteration >= before[0]) {
       return invalid("", "{} iterations expected, more found", before[0]);
     }
-    if (bytes > 0) std::memcpy(table_.data(stack.to) + iteration * bytes, table_.data(stack.from), bytes);
+    if (bytes > 0) std::memmove(table_.data(stack.to) + iteration * bytes, table_.data(stack.from), bytes);
     return {};
   }
 

@@ -270,6 +270,10 @@ INSTANTIATE_TEST_SUITE_P(Rules, ArtifactCheck, testing::Values(
     Broken{"move", "a move between values of one type and shape", [](Artifact& a) { std::get<BranchStep>(a.variants[0].steps[1].action).else_body.moves[0].to = 1; }},
     Broken{"written_input", "a value that may be written", [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).iteration = 0; }},
     Broken{"stack", "a stack of int64[]", [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).stacks[0].from = 5; }},
+    Broken{"copy_of_itself", "a view of it found", [](Artifact& a) {
+      value(a, "view").dims = {-1};
+      a.variants[0].steps = {PlanBuilder::copy(4, 3)};
+    }},
     Broken{"depth", "bodies inside of each other", [](Artifact& a) {
       for (int depth = 0; depth < 40; ++depth) a.variants[0].steps = {PlanBuilder::loop({-1, -1, -1, {a.variants[0].steps, {}}, {}})};
     }}), [](const auto& info) { return info.param.name; });

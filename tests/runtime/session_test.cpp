@@ -216,6 +216,22 @@ TEST(Session, sizes_that_data_decide_change_from_run_to_run) {
   }
 }
 
+TEST(Session, moves_of_a_loop_take_dynamic_values_and_their_own_views) {
+  PlanBuilder plan;
+  const int32_t n = plan.input("n", kInt64, {});
+  const int32_t y = plan.dynamic_output("y", kInt64, {-1}), z = plan.dynamic_output("z", kInt64, {-1});
+  const int32_t same = plan.view(y, 0, {-1});
+  const int32_t i = plan.arena("i", kInt64, {});
+  const int32_t three = plan.weight<int64_t>(kInt64, {}, {3});
+  const auto session = open_session(plan.build({
+      plan.kernel(entries().count_up, {n, y}),
+      PlanBuilder::loop({three, -1, i, {{plan.kernel(entries().count_up, {i, z})}, {{z, y}, {same, z}}}, {}}),
+  }));
+  const auto outputs = run_on(*session, {9});
+  EXPECT_THAT(content_of<int64_t>(outputs[0]), ElementsAre(0, 1));
+  EXPECT_THAT(content_of<int64_t>(outputs[1]), ElementsAre(0));
+}
+
 /// What a plan with one input n says of its value.
 std::string failure_of(Artifact artifact, int64_t n) {
   const auto session = open_session(std::move(artifact));
