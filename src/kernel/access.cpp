@@ -49,7 +49,12 @@ std::optional<int64_t> points(const Block& block) {
 int count_operations(const Expr& expr) {
   int count = 0;
   te::for_each_node(expr, [&](const Expr& e) {
-    if (e.dtype() != DataType::kInt64 && (te::as<te::Unary>(e) || te::as<te::Binary>(e))) ++count;
+    if (e.dtype() == DataType::kInt64) return;
+    if (const auto* unary = te::as<te::Unary>(e)) {
+      const bool simple = unary->op == te::UnaryOp::kNeg || unary->op == te::UnaryOp::kAbs || unary->op == te::UnaryOp::kNot || unary->op == te::UnaryOp::kIsNan;
+      count += simple ? 1 : 10;
+    }
+    if (const auto* binary = te::as<te::Binary>(e)) count += binary->op == te::BinaryOp::kDiv ? 4 : binary->op == te::BinaryOp::kPow ? 20 : 1;
   });
   return count;
 }

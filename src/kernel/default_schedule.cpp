@@ -10,8 +10,10 @@ namespace {
 
 /// Loops shorter than this many element operations are not worth a fork and join.
 constexpr int64_t kParallelWork = 16'384;
-/// A map of at most so many operations is computed again by each of its readers rather than stored.
+/// A map of at most so many operations (intrinsics count more) is computed again by each of its readers rather than stored.
 constexpr int kCheap = 2;
+/// Elements of a row of intermediate results that a core's own cache holds.
+constexpr int64_t kRowElements = 65'536;
 /// Reductions unrolled inside a tile: windows of pooling and depthwise filters.
 constexpr int64_t kSmallWindow = 25;
 
@@ -38,10 +40,14 @@ class Scheduler {
 
   Schedule run() {
     inline_maps();
-    for (const std::string& name : schedule_.blocks()) {
-      if (!alone(name)) continue;  // moved under another block's loops already, or part of something ordered
+    for (const std::string& name : schedule_.blocks())
+      if (alone(name) && block(name).is_reduction()) schedule_tiles(name);
+    std::vector<std::string> rest = schedule_.blocks();
+    std::reverse(rest.begin(), rest.end());
+    for (const std::string& name : rest) {
+      if (!alone(name)) continue;  // under another block's loops already, or part of something ordered
       if (block(name).is_reduction()) {
-        schedule_reduction(name);
+        schedule_rows(name);
       } else {
         schedule_map(name);
       }
@@ -120,11 +126,64 @@ class Scheduler {
     const auto work = points(map);
     if (!work || *work == 0) return;
     LoopIds loops = *schedule_.loops(name);
+    const size_t rows = row_axes(map);
+    if (rows > 0) return schedule_row_group(name, rows, *work);
     if (loops.size() > 1 && is_flat(map)) loops = {*schedule_.fuse(loops)};
     vectorize(loops.back(), lanes(map));
     loops = *schedule_.loops(name);
-    if (*work < kParallelWork || machine_.threads < 2) return;
-    parallelize({loops.begin(), loops.end() - 1});
+    parallelize({loops.begin(), loops.end() - 1}, *work);
+  }
+
+  /// How many leading axes of a map index all reductions that it reads: what it reads of them is the work of one row.
+  size_t row_axes(const Block& map) const {
+    size_t rows = map.axes.size();
+    bool reads_reduction = false;
+    te::for_each_node(map.bodies[0], [&](const Expr& e) {
+      const auto* load = te::as<te::Load>(e);
+      if (!load) return;
+      const auto makers = writers(kernel(), load->buffer.index);
+      if (makers.size() != 1 || !alone(makers[0]) || !block(makers[0]).is_reduction()) return;
+      reads_reduction = true;
+      size_t leading = 0;
+      while (leading < rows && std::find(load->index.begin(), load->index.end(), te::axis(static_cast<int>(leading))) != load->index.end()) ++leading;
+      rows = leading;
+    });
+    return reads_reduction && rows < map.axes.size() ? rows : 0;
+  }
+
+  /// Reductions over rows and the map that reads them share one loop over the rows: what they pass on stays in cache.
+  void schedule_row_group(const std::string& name, size_t rows, int64_t work) {
+    LoopIds loops = *schedule_.loops(name);
+    LoopIds outer(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows));
+    const LoopId row = rows == 1 ? outer[0] : *schedule_.fuse(outer);
+    std::vector<std::string> earlier = schedule_.blocks();
+    earlier.erase(std::find(earlier.begin(), earlier.end(), name), earlier.end());
+    std::vector<std::string> moved;
+    for (auto producer = earlier.rbegin(); producer != earlier.rend(); ++producer)
+      if (alone(*producer) && moved_to_row(*producer, row)) moved.push_back(*producer);
+    vectorize((*schedule_.loops(name)).back(), lanes(block(name)));
+    for (auto producer = moved.rbegin(); producer != moved.rend(); ++producer) {
+      const Block inner = block(*producer);
+      if (inner.is_reduction()) {
+        vectorize_reduction(*producer);
+      } else {
+        vectorize((*schedule_.loops(*producer)).back(), lanes(inner));
+      }
+    }
+    parallelize({row}, work * static_cast<int64_t>(1 + moved.size()));
+  }
+
+  /// Moves a block under the loop unless it would be computed more than once, or what it passes on would not fit a cache.
+  bool moved_to_row(const std::string& name, LoopId row) {
+    const Schedule before = schedule_;
+    const auto work = points(block(name));
+    if (!work || !schedule_.compute_at(name, row).ok()) return false;
+    int64_t iterations = 1;
+    const LoopIds loops = *schedule_.loops(name);
+    for (const LoopId loop : loops) iterations *= extent(loop);
+    if (iterations <= *work && *work / std::max<int64_t>(extent(row), 1) <= kRowElements) return true;
+    schedule_ = before;
+    return false;
   }
 
   /// Splits a loop so that vectors of it are left; whole ones where a width divides it.
@@ -138,25 +197,28 @@ class Scheduler {
     if (parts.ok()) (void)tried(schedule_.vectorize((*parts)[1]));
   }
 
-  /// One parallel loop over these outermost ones.
-  void parallelize(const LoopIds& outer) {
-    if (outer.empty()) return;
+  /// One parallel loop over these outermost ones, where there is enough to do.
+  void parallelize(const LoopIds& outer, int64_t work) {
+    if (outer.empty() || work < kParallelWork || machine_.threads < 2) return;
     const auto fused = outer.size() == 1 ? Result<LoopId>(outer[0]) : schedule_.fuse(outer);
     if (fused.ok()) (void)tried(schedule_.parallel(*fused));
   }
 
   // Reductions
 
-  void schedule_reduction(const std::string& name) {
-    std::string reduction = name;
-    store_paddings(reduction);
-    Block current = block(reduction);
-    const auto work = points(current);
+  /// Reductions of which lanes compute several results at a time.
+  void schedule_tiles(const std::string& name) {
+    const Schedule before = schedule_;
+    store_paddings(name);
+    const Block reduction = block(name);
+    const auto work = points(reduction);
     if (!work || *work == 0) return;
-    Tile tile = choose_tile(current);
-    if (tile.vector_axis < 0) return schedule_rows(reduction, current, *work);
-    pack(reduction, tile);
-    schedule_tiles(reduction, tile, *work);
+    const Tile tile = choose_tile(reduction);
+    if (tile.vector_axis >= 0) {
+      pack(name, tile);
+      if (lay_out_tiles(name, tile, *work)) return;
+    }
+    schedule_ = before;
   }
 
   /// Reads under a padding's select become reads of a padded copy.
@@ -243,10 +305,11 @@ class Scheduler {
         const int64_t registers = rows * vectors + vectors + (machine_.broadcast_operands ? 0 : 1);
         if (registers > machine_.vector_registers || vectors > vectors_there || rows > rows_there) continue;
         const auto used = [](int64_t there, int64_t step) { return static_cast<double>(there) / static_cast<double>((there + step - 1) / step * step); };
+        // Eight accumulators hide the latency of multiply-adds; tiles of one vector reach four fifths of the rest.
         const double filled = used(vectors_there, vectors) * used(rows_there, rows);
-        const double independent = std::min(1.0, static_cast<double>(rows * vectors) / 10);
+        const double busy = std::min(1.0, static_cast<double>(rows * vectors) / 8) * (vectors == 1 ? 0.8 : 1);
         const double reuse = static_cast<double>(rows * vectors) / static_cast<double>(rows + vectors);
-        const double score = filled * independent * std::min(1.0, 0.7 + 0.1 * reuse);
+        const double score = filled * busy * (1 + 0.01 * reuse);
         if (score > best) {
           best = score;
           tile.vectors = vectors;
@@ -276,15 +339,29 @@ class Scheduler {
     }
   }
 
+  /// The map that alone reads the reduction's result, element by element; empty: there is none.
+  std::string epilogue(const Block& reduction) const {
+    const int buffer = reduction.writes[0].buffer;
+    const std::vector<std::string> users = readers(kernel(), buffer);
+    if (is_output(kernel(), buffer) || users.size() != 1 || !alone(users[0])) return {};
+    const Block map = block(users[0]);
+    if (map.is_reduction() || map.axes.size() != reduction.axes.size()) return {};
+    bool same = true;
+    te::for_each_node(map.bodies[0], [&](const Expr& e) {
+      if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == buffer) same &= load->index == te::axes(static_cast<int>(map.axes.size()));
+    });
+    return same ? users[0] : std::string();
+  }
+
   /// outer axes, parallel | tiles | reduction | rows unrolled, vectors unrolled, lanes
-  void schedule_tiles(const std::string& name, const Tile& tile, int64_t work) {
+  bool lay_out_tiles(const std::string& name, const Tile& tile, int64_t work) {
     const Block reduction = block(name);
     const std::string written = kernel().buffers[reduction.writes[0].buffer].name;
     LoopIds loops = *schedule_.loops(name);
     const size_t rank = reduction.axes.size();
     const int64_t width = tile.lanes * tile.vectors;
     const auto across = schedule_.split(loops[tile.vector_axis], Integers{-1, tile.vectors, tile.lanes});
-    if (!across.ok()) return;
+    if (!across.ok()) return false;
     LoopIds outer, inner, window;
     LoopIds down;
     if (tile.row_axis >= 0) down = *schedule_.split(loops[tile.row_axis], Integers{-1, tile.rows});
@@ -310,14 +387,20 @@ class Scheduler {
     LoopIds order = outer;
     order.insert(order.end(), window.begin(), window.end());
     order.insert(order.end(), inner.begin(), inner.end());
-    if (!schedule_.reorder(order).ok()) return;
+    if (!schedule_.reorder(order).ok()) return false;
 
-    const auto computing = schedule_.cache_write(name);
-    if (!computing.ok()) return;
-    if (!schedule_.reverse_compute_at(name, outer.back()).ok()) return;
-    if (!schedule_.set_scope(written + ".cache", "registers").ok()) return;
-    (void)tried(schedule_.pad(*computing));
-    if (!window.empty()) (void)tried(schedule_.decompose_reduction(*computing, window.front()));
+    // What stores the tile: the epilogue, or a copy.
+    std::string computing = name, store = epilogue(reduction), registers = written;
+    if (store.empty()) {
+      const auto made = schedule_.cache_write(name);
+      if (!made.ok()) return false;
+      computing = *made;
+      store = name;
+      registers = written + ".cache";
+    }
+    if (!schedule_.reverse_compute_at(store, outer.back()).ok() || !schedule_.set_scope(registers, "registers").ok()) return false;
+    (void)tried(schedule_.pad(computing));
+    if (!window.empty()) (void)tried(schedule_.decompose_reduction(computing, window.front()));
     const auto lay_out = [&](const LoopIds& tile_loops) {
       for (const LoopId loop : tile_loops)
         if (loop == tile_loops.back()) {
@@ -326,12 +409,13 @@ class Scheduler {
           (void)tried(schedule_.unroll(loop));
         }
     };
-    lay_out_initialization(*computing);
+    lay_out_initialization(computing);
     lay_out(inner);
     if (window_size <= kSmallWindow)
       for (const LoopId loop : window) (void)tried(schedule_.unroll(loop));
-    store_tile(name, tile, width);
-    if (work >= kParallelWork && machine_.threads > 1) parallelize(outer_of(name, outer));
+    store_tile(store, tile, width);
+    parallelize(outer_of(store, outer), work);
+    return true;
   }
 
   /// The initialization took the kinds that the loops had then: serial ones; its last loop runs along the lanes.
@@ -379,34 +463,49 @@ class Scheduler {
     return result;
   }
 
-  /// Reductions along memory: lanes hold partial results, combined at the end of each row.
-  void schedule_rows(const std::string& name, const Block& reduction, int64_t work) {
+  /// Other reductions: rows in parallel, lanes over the reduction.
+  void schedule_rows(const std::string& name) {
+    const Block reduction = block(name);
+    const auto work = points(reduction);
+    if (!work || *work == 0) return;
+    vectorize_reduction(name);
+    const LoopIds loops = *schedule_.loops(name);
+    parallelize({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(reduction.axes.size())}, *work);
+  }
+
+  /// A reduction along memory: lanes hold partial results, combined at the end.
+  void vectorize_reduction(const std::string& name) {
+    const Block reduction = block(name);
     const std::vector<LoadAccess> accesses = load_accesses(kernel(), reduction);
-    LoopIds loops = *schedule_.loops(name);
-    const size_t rank = reduction.axes.size();
     int along = -1;
     for (size_t k = 0; k < reduction.reduce.size(); ++k) {
-      bool contiguous = !accesses.empty();
-      for (const LoadAccess& access : accesses) contiguous &= access.reduce[k] == 1 || access.reduce[k] == 0;
-      if (contiguous) along = static_cast<int>(k);
+      const bool contiguous = std::all_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.reduce[k] == 1 || a.reduce[k] == 0; });
+      if (contiguous && !accesses.empty()) along = static_cast<int>(k);
     }
-    const int64_t width = lanes(reduction);
-    const auto parallel_rows = [&](const std::string& inside) {
-      const LoopIds all = *schedule_.loops(inside);
-      if (rank > 0 && work >= kParallelWork && machine_.threads > 1) parallelize({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rank)});
-    };
-    if (along < 0 || !reduction.combine.commutative || extent(loops[rank + along]) < 2 * width || extent(loops[rank + along]) % width != 0)
-      return parallel_rows(name);
-    const auto parts = schedule_.split(loops[rank + along], Integers{-1, width});
-    if (!parts.ok()) return;
-    const auto partial = schedule_.rfactor(name, (*parts)[1]);
-    if (!partial.ok()) return parallel_rows(name);
+    const LoopIds loops = *schedule_.loops(name);
+    const int64_t narrow = lanes(reduction);
+    if (along < 0 || !reduction.combine.commutative || reduction.writes.size() != 1) return;
+    const LoopId loop = loops[loops.size() - reduction.reduce.size() + static_cast<size_t>(along)];
+    const int64_t count = extent(loop);
+    if (count < 2 * narrow) return;
+    const int64_t width = count % (4 * narrow) == 0 ? 4 * narrow : count % (2 * narrow) == 0 ? 2 * narrow : narrow;
+    const Schedule before = schedule_;
+    const auto parts = schedule_.split(loop, Integers{-1, width});
+    const auto partial = parts.ok() ? schedule_.rfactor(name, (*parts)[1]) : Result<std::string>(parts.error());
+    if (!partial.ok()) {
+      schedule_ = before;
+      return;
+    }
+    const std::string written = kernel().buffers[block(*partial).writes[0].buffer].name;
+    (void)tried(schedule_.set_scope(written, "registers"));
     LoopIds order = *schedule_.loops(*partial);
+    order.erase(order.begin(), std::find(order.begin(), order.end(), (*parts)[0]));
     std::erase(order, (*parts)[1]);
     order.push_back((*parts)[1]);
-    if (schedule_.reorder(order).ok()) (void)tried(schedule_.vectorize((*parts)[1]));
-    if (rank > 0) (void)tried(schedule_.compute_at(*partial, (*schedule_.loops(name))[rank - 1]));
-    parallel_rows(name);
+    if (!schedule_.reorder(order).ok()) return;
+    if (const auto initial = schedule_.decompose_reduction(*partial, order.front()); initial.ok()) (void)tried(schedule_.vectorize(schedule_.loops(*initial)->back()));
+    (void)tried(schedule_.vectorize((*parts)[1]));
+    (void)tried(schedule_.unroll(schedule_.loops(name)->back()));
   }
 
   Schedule schedule_;

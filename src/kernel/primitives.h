@@ -64,8 +64,8 @@ Result<void> pad(Kernel& kernel, const std::string& block);
 
 /// The initialization becomes a block of its own in front of the loop. No loop above runs over the reduction.
 Result<std::string> decompose_reduction(Kernel& kernel, const std::string& block, LoopId loop);
-/// The reduction over the loop happens last, in a block of its own, over partial results that the loop's iterations
-/// compute independently: an array with one more axis. The monoid is commutative.
+/// The reduction over the loop happens last, in a block of its own behind the reduction's outermost loop, over partial
+/// results that the loop's iterations compute independently, in buffers with one more axis. The monoid is commutative.
 Result<std::string> rfactor(Kernel& kernel, const std::string& block, LoopId loop);
 
 }  // namespace isomer::kernel::primitives

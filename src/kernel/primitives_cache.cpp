@@ -117,7 +117,7 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
     if (!minimum && read.condition) return invalid(name, "affine indices under a padding expected");
     extents.push_back(minimum ? span->extent : shape[k].expr());
     from.push_back(te::axis(static_cast<int>(k)) + minimum.value_or(0));
-    to.push_back(read.index[k] - te::index(minimum.value_or(0)));
+    to.push_back(te::simplify_index(read.index[k] - te::index(minimum.value_or(0))));
   }
   const auto at_source = [&](const Expr& e) {
     return te::transform(e, [&](const Expr& part) -> Expr {
@@ -126,7 +126,7 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
     });
   };
   const Expr element = load_buffer(kernel, source, from);
-  const Expr value = read.condition ? te::select(at_source(read.condition), element, read.otherwise) : element;
+  const Expr value = read.condition ? te::select(te::simplify_index(at_source(read.condition)), element, read.otherwise) : element;
   Shape cached;
   for (const Expr& extent : extents) cached.push_back(Dim(extent));
   const int cache = add_buffer(kernel, buffer_name + ".cache", kernel.buffers[source].dtype, cached);

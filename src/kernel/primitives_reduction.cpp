@@ -84,8 +84,24 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) 
   if (!reducing.contains(id.variable) || spatial.contains(id.variable)) return invalid(text(id), "a loop over the reduction alone expected");
   for (const Write& write : block.writes)
     if (write.index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… written expected");
-  for (const Statement* ancestor : place.ancestors)
-    if (const auto* loop = std::get_if<Loop>(&ancestor->node); !loop || loop->body.size() != 1) return invalid(name, "a block alone in its loops expected");
+
+  // Both blocks share the loops outside the reduction's outermost one.
+  const std::vector<Loop*> around = place.loops();
+  const auto outermost = std::find_if(around.begin(), around.end(), [&](const Loop* loop) { return reducing.contains(loop->variable); });
+  std::set<int> visible;
+  for (auto loop = around.begin(); loop != outermost; ++loop) visible.insert((*loop)->variable);
+  std::map<int, Expr> renamed;
+  std::vector<Loop> loops;
+  for (auto loop = outermost; loop != around.end(); ++loop) {
+    if ((*loop)->body.size() != 1) return invalid(name, "a block alone in the loops of its reduction expected");
+    const bool over_axes = spatial.contains((*loop)->variable);
+    if (over_axes && reducing.contains((*loop)->variable))
+      return invalid(text(LoopId{(*loop)->variable}), "a loop over axes or over the reduction expected, it runs over both");
+    if (!over_axes) continue;
+    loops.emplace_back(kernel.next_variable++, (*loop)->extent);
+    renamed.emplace((*loop)->variable, loop_variable(loops.back().variable));
+    visible.insert((*loop)->variable);
+  }
 
   // Partial results over one more axis. The reduction that is left runs over its loops themselves: the first of them is
   // where all are 0, as the first values of the old iterators depend on the new axis.
@@ -94,57 +110,54 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) 
   std::map<int, Expr> iterators = {{id.variable, te::axis(0)}};
   partial.axes.insert(partial.axes.begin(), {te::index(*extent), loop_variable(id.variable)});
   partial.reduce.clear();
-  for (const Loop* loop : place.loops()) {
+  for (const Loop* loop : around) {
     if (!reducing.contains(loop->variable) || loop->variable == id.variable) continue;
-    if (spatial.contains(loop->variable)) return invalid(text(LoopId{loop->variable}), "a loop over axes or over the reduction expected, it runs over both");
     iterators.emplace(loop->variable, te::reduce_axis(static_cast<int>(partial.reduce.size())));
     partial.reduce.push_back({loop->extent, loop_variable(loop->variable)});
   }
-  std::vector<Expr> point = {te::axis(0)};
-  for (size_t k = 0; k < block.axes.size(); ++k) point.push_back(te::axis(static_cast<int>(k) + 1));
-  const auto over_partial = [&](const Expr& expr) {
-    return te::transform(expr, [&](const Expr& e) -> Expr {
-      const auto* variable = te::as<te::Var>(e);
-      if (variable && variable->kind == te::VarKind::kSpatial) return point[variable->index + 1];
-      if (variable && variable->kind == te::VarKind::kReduce) return te::transform(block.reduce[variable->index].binding, [&](const Expr& part) -> Expr {
-        const auto* loop = te::as<te::Var>(part);
-        return loop && loop->kind == te::VarKind::kLoop && iterators.contains(loop->index) ? iterators.at(loop->index) : Expr();
-      });
-      return {};
+  const auto in_loops = [&](const Expr& binding) {
+    return te::transform(binding, [&](const Expr& e) -> Expr {
+      const auto* loop = te::as<te::Var>(e);
+      return loop && loop->kind == te::VarKind::kLoop && iterators.contains(loop->index) ? iterators.at(loop->index) : Expr();
     });
   };
-  for (Expr& body : partial.bodies) body = over_partial(body);
-  std::vector<Write> last_writes = block.writes;
-  std::vector<Expr> last_bodies, load_point = {te::reduce_axis(0)};
-  for (size_t k = 0; k < block.axes.size(); ++k) load_point.push_back(te::axis(static_cast<int>(k)));
+  for (Expr& body : partial.bodies)
+    body = te::transform(body, [&](const Expr& e) -> Expr {
+      const auto* variable = te::as<te::Var>(e);
+      if (variable && variable->kind == te::VarKind::kSpatial) return te::axis(variable->index + 1);
+      if (variable && variable->kind == te::VarKind::kReduce) return in_loops(block.reduce[variable->index].binding);
+      return {};
+    });
+
+  Block last;
+  last.name = block.name;
+  for (const Iterator& axis : block.axes) last.axes.push_back({axis.extent, substitute(axis.binding, renamed)});
+  loops.emplace_back(kernel.next_variable++, te::index(*extent));
+  last.reduce = {{te::index(*extent), loop_variable(loops.back().variable)}};
+  if (const Expr kept = restricted(block.predicate, visible)) last.predicate = substitute(kept, renamed);
+  last.writes = block.writes;
+  last.combine = block.combine;
+  last.initialize = true;
+  const int rank = static_cast<int>(block.axes.size());
+  std::vector<Expr> partial_point = te::axes(rank + 1), read_point = te::axes(rank);
+  read_point.insert(read_point.begin(), te::reduce_axis(0));
   for (Write& write : partial.writes) {
     const Buffer old = kernel.buffers[write.buffer];
     Shape shape = old.shape;
     shape.insert(shape.begin(), Dim(*extent));
     kernel.buffers.push_back({fresh_buffer_name(kernel, old.name + ".partial"), old.dtype, shape});
-    write = {static_cast<int>(kernel.buffers.size()) - 1, point};
-    last_bodies.push_back(load_buffer(kernel, write.buffer, load_point));
+    write = {static_cast<int>(kernel.buffers.size()) - 1, partial_point};
+    last.bodies.push_back(load_buffer(kernel, write.buffer, read_point));
   }
-  std::vector<Expr> extents;
-  for (const Iterator& axis : block.axes) extents.push_back(axis.extent);
-  const size_t axes = extents.size();
-  extents.push_back(te::index(*extent));
-  Statement last = under_loops(kernel, extents, [&](const std::vector<Expr>& variables) {
-    Block result;
-    result.name = block.name;
-    for (size_t k = 0; k < axes; ++k) result.axes.push_back({extents[k], variables[k]});
-    result.reduce = {{extents[axes], variables[axes]}};
-    result.writes = std::move(last_writes);
-    result.combine = block.combine;
-    result.initialize = true;
-    result.bodies = std::move(last_bodies);
-    return result;
-  });
   const std::string created = partial.name;
-  const Statement* root = place.root();
   block = std::move(partial);
-  const auto at = std::find_if(kernel.body.begin(), kernel.body.end(), [&](const Statement& s) { return &s == root; });
-  kernel.body.insert(at + 1, std::move(last));
+  Statement statement = {std::move(last)};
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    loop->body.push_back(std::move(statement));
+    statement = {std::move(*loop)};
+  }
+  TRY(const Place before, find_loop(kernel, (*outermost)->variable));
+  before.list->insert(before.list->begin() + static_cast<std::ptrdiff_t>(before.position) + 1, std::move(statement));
   return created;
 }
 
