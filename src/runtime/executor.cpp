@@ -109,13 +109,14 @@ class Executor::State {
   Result<void> run_kernel(const PreparedStep& step) {
     for (const PreparedPart& part : step.parts) {
       std::atomic<Outcome> outcome = Outcome::kDone;
-      workers_.share(part.iterations, [&](int number, int64_t begin, int64_t end) {
-        ThreadFrame& thread = frames_[number];
-        thread.step = &step;
-        thread.frame.buffers = const_cast<void**>(step.buffers.data());
-        thread.frame.extents = const_cast<int64_t**>(step.extents.data());
-        const Outcome end_of_range = call(part.function, &thread.frame, begin, end);
-        if (end_of_range != Outcome::kDone) outcome.store(end_of_range, std::memory_order_relaxed);
+      workers_.share(part.iterations, [frames = frames_.data(), step = &step, function = part.function, outcome = &outcome](
+                                          int number, int64_t begin, int64_t end) {
+        ThreadFrame& thread = frames[number];
+        thread.step = step;
+        thread.frame.buffers = const_cast<void**>(step->buffers.data());
+        thread.frame.extents = const_cast<int64_t**>(step->extents.data());
+        const Outcome end_of_range = call(function, &thread.frame, begin, end);
+        if (end_of_range != Outcome::kDone) outcome->store(end_of_range, std::memory_order_relaxed);
       });
       if (outcome != Outcome::kDone) return failure(outcome);
     }

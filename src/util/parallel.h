@@ -58,12 +58,13 @@ class ThreadPool {
   std::vector<std::thread> workers_;
   std::atomic<bool> busy_ = false;
   std::atomic<bool> closing_ = false;
-  Call call_ = nullptr;
-  void* context_ = nullptr;
   std::mutex error_mutex_;
   std::exception_ptr error_;
-  // A line each: the one is written where all wait for it, the other by all in the end.
+  // One line for what the caller tells the workers, one for what they answer: each line that moves between two cores costs
+  // a fork about 0.1 us.
   alignas(64) std::atomic<uint32_t> round_ = 0;  ///< grows when a loop starts
+  Call call_ = nullptr;
+  void* context_ = nullptr;
   alignas(64) std::atomic<int> running_ = 0;     ///< workers that haven't left the current loop
 };
 
