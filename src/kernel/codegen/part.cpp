@@ -10,8 +10,8 @@ namespace {
 
 using runtime::Outcome;
 
-/// Blocks that are written out; more would take minutes.
-constexpr int kMaxCopies = 20000;
+/// Of a part, before optimization; more take more than some seconds.
+constexpr unsigned kMaxInstructions = 50000;
 constexpr int64_t kMaxLanes = 256;
 /// Iterations that a vectorized loop is written out for where they can't be made at once.
 constexpr int64_t kMaxLanesInTurn = 64;
@@ -188,7 +188,9 @@ class PartEmitter {
   }
 
   void emit(const Block& block) {
-    if (++copies_ > kMaxCopies) fail_unsupported("loops that are written out repeat blocks more than {} times", kMaxCopies);
+    // Counting walks the function: now and then is enough.
+    if (++copies_ % 64 == 0 && function_->getInstructionCount() > kMaxInstructions)
+      fail_unsupported("more than {} instructions: too many loops are written out", kMaxInstructions);
     const BoundBlock& plan = bound(block);
     expressions_.forget();
     if (!plan.predicate) return compute(block, plan);

@@ -1,0 +1,277 @@
+// Loops that are vectorized, unrolled, parallel, over registers and caches, with tails; what is checked at run time; the code
+// of a register tile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "kernel/hand_made.h"
+#include "kernel/run_kernel.h"
+#include "util/random.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+using testing::ElementsAreArray;
+
+Tensor numbers(DataType dtype, Dims dims, uint64_t seed = 1) {
+  Random random(seed);
+  std::vector<double> values(element_count(dims));
+  for (double& value : values) value = static_cast<double>(random.between(-8, 8)) * (is_float(dtype) ? 0.25 : 1);
+  if (is_float(dtype)) return Tensor::from_doubles(dtype, std::move(dims), values);
+  const std::vector<int64_t> integers(values.begin(), values.end());
+  return Tensor::from_ints(dtype, std::move(dims), integers);
+}
+
+std::vector<double> values_of(const Tensor& tensor) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < tensor.count(); ++i) values.push_back(tensor.real(i));
+  return values;
+}
+
+/// All loops serial: what the kernel means.
+void serialize(Statements& statements) {
+  for (Statement& statement : statements)
+    if (auto* loop = std::get_if<Loop>(&statement.node)) {
+      loop->kind = LoopKind::kSerial;
+      serialize(loop->body);
+    }
+}
+
+/// The outputs are those of the kernel with serial loops, on all targets that run here.
+void expect_same_as_serial(const Kernel& kernel, const std::vector<Tensor>& inputs) {
+  Kernel serial = kernel;
+  serialize(serial.body);
+  const auto expected = run(serial, inputs, host_target());
+  ASSERT_TRUE(expected.ok()) << expected.error().message();
+  for (const char* cpu : {"cpu=x86-64", "cpu=haswell", "cpu=skylake-avx512", "cpu=host"}) {
+    SCOPED_TRACE(cpu);
+    const Target target = *parse_target(cpu);
+    ASSERT_TRUE(compile(kernel, target).ok());
+    if (!runs_here(target)) continue;
+    const auto found = run(kernel, inputs, target);
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    for (size_t i = 0; i < expected->outputs.size(); ++i)
+      ASSERT_THAT(values_of(found->outputs[i]), ElementsAreArray(values_of(expected->outputs[i]))) << print(kernel);
+  }
+}
+
+Kernel kernel_of(std::vector<Buffer> buffers, std::vector<int> inputs, std::vector<int> outputs) {
+  Kernel kernel;
+  kernel.buffers = std::move(buffers);
+  kernel.inputs = std::move(inputs);
+  kernel.outputs = std::move(outputs);
+  kernel.next_variable = 100;
+  return kernel;
+}
+
+class MapOfType : public testing::TestWithParam<DataType> {};
+
+TEST_P(MapOfType, WithATail) {
+  const DataType dtype = GetParam();
+  for (const int64_t lanes : {3, 4, 8, 16, 32}) {
+    Kernel kernel = kernel_of({{"in", dtype, {37}}, {"out", dtype, {37}}}, {0}, {1});
+    const Expr i = k(0) * lanes + k(1);
+    const Expr x = load_buffer(kernel, 0, {i});
+    Block block = assign("map", 1, {i}, dtype == DataType::kBool ? te::logical_not(x) : te::max(x + x, x));
+    block.predicate = i < te::index(37);
+    kernel.body = {loop(0, (36 + lanes) / lanes, LoopKind::kParallel, {loop(1, lanes, LoopKind::kVectorized, {Statement{block}})})};
+    expect_same_as_serial(kernel, {numbers(dtype, {37})});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, MapOfType,
+                         testing::Values(DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16, DataType::kInt8, DataType::kUInt8,
+                                         DataType::kInt16, DataType::kInt32, DataType::kInt64, DataType::kUInt64, DataType::kBool),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+TEST(Vectorized, Transposes) {
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {16, 9}}, {"out", DataType::kFloat32, {9, 16}}}, {0}, {1});
+  const Block block = assign("t", 1, {k(0), k(1)}, load_buffer(kernel, 0, {k(1), k(0)}));
+  kernel.body = {loop(0, 9, LoopKind::kSerial, {loop(1, 16, LoopKind::kVectorized, {Statement{block}})})};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {16, 9})});
+  kernel.body = {loop(1, 16, LoopKind::kSerial, {loop(0, 9, LoopKind::kVectorized, {Statement{block}})})};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {16, 9})});
+}
+
+TEST(Vectorized, ReadsPaddingUnderAMask) {
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {30}}, {"out", DataType::kFloat32, {32}}}, {0}, {1});
+  const Expr i = k(0) * 8 + k(1);
+  const Expr inside = te::index(1) <= i && i < te::index(31);
+  const Block block = assign("pad", 1, {i}, te::select(inside, load_buffer(kernel, 0, {i - 1}), te::literal(7, DataType::kFloat32)));
+  kernel.body = {loop(0, 4, LoopKind::kSerial, {loop(1, 8, LoopKind::kVectorized, {Statement{block}})})};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {30})});
+}
+
+TEST(Vectorized, ReducesInOrder) {
+  for (const bool has_tail : {false, true}) {
+    Kernel kernel = kernel_of({{"in", DataType::kFloat32, {5, 24}}, {"out", DataType::kFloat32, {5}}}, {0}, {1});
+    Block block = accumulate("sum", 1, {k(0)}, load_buffer(kernel, 0, {k(0), k(1) * 8 + k(2)}));
+    block.initialize = true;
+    block.reduce = {{te::index(24), k(1) * 8 + k(2)}};
+    if (has_tail) block.predicate = k(1) * 8 + k(2) < te::index(21);
+    kernel.body = {loop(0, 5, LoopKind::kSerial, {loop(1, 3, LoopKind::kSerial, {loop(2, 8, LoopKind::kVectorized, {Statement{block}})})})};
+    expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {5, 24})});
+  }
+}
+
+TEST(Vectorized, AddsLanesThatShareAnElement) {
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {24}}, {"out", DataType::kFloat32, {8}}}, {0}, {1});
+  const Block zero = assign("zero", 1, {k(0)}, te::literal(0, DataType::kFloat32));
+  const Block block = accumulate("bins", 1, {te::floor_div(k(1), te::index(3))}, load_buffer(kernel, 0, {k(1)}));
+  kernel.body = {loop(0, 8, LoopKind::kVectorized, {Statement{zero}}), loop(1, 24, LoopKind::kVectorized, {Statement{block}})};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {24})});
+}
+
+TEST(Vectorized, KeepsWhatEachIterationHasOfItsOwn) {
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {16}}, {"own", DataType::kFloat32, {1}, Scope::kRegister}, {"out", DataType::kFloat32, {16}}}, {0}, {2});
+  const Block first = assign("first", 1, {te::index(0)}, load_buffer(kernel, 0, {k(0)}) * 2);
+  const Block second = assign("second", 2, {k(0)}, load_buffer(kernel, 1, {te::index(0)}) + 1);
+  kernel.body = {loop(0, 16, LoopKind::kVectorized, {Statement{first}, Statement{second}})};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {16})});
+}
+
+TEST(Vectorized, HoldsSerialLoopsAndBranches) {
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {7, 16}}, {"sum", DataType::kFloat32, {16}, Scope::kRegister}, {"out", DataType::kFloat32, {3, 16}}}, {0}, {2});
+  const Block zero = assign("zero", 1, {k(1)}, te::literal(0, DataType::kFloat32));
+  const Block add = accumulate("add", 1, {k(1)}, load_buffer(kernel, 0, {k(2), k(1)}));
+  const Block write = assign("write", 2, {k(0), k(1)}, load_buffer(kernel, 1, {k(1)}));
+  const Block other = assign("other", 2, {k(0), k(1)}, te::literal(3, DataType::kFloat32));
+  Branch branch{k(0) < te::index(2), {Statement{write}}, {Statement{other}}};
+  kernel.body = {loop(0, 3, LoopKind::kSerial, {loop(1, 16, LoopKind::kVectorized, {Statement{zero}, loop(2, 7, LoopKind::kSerial, {Statement{add}}), Statement{branch}})})};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {7, 16})});
+}
+
+TEST(Vectorized, RunsOneByOneWhereLanesPartWays) {
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {16}}, {"out", DataType::kFloat32, {16}}}, {0}, {1});
+  const Block zero = assign("zero", 1, {k(0)}, te::literal(0, DataType::kFloat32));
+  const Block add = accumulate("add", 1, {k(0)}, load_buffer(kernel, 0, {k(1)}));
+  Statement inner = loop(1, 0, LoopKind::kSerial, {Statement{add}});
+  std::get<Loop>(inner.node).extent = k(0) + 1;
+  Branch branch{te::equal(te::floor_mod(k(0), te::index(2)), 0), {inner}, {}};
+  kernel.body = {loop(0, 16, LoopKind::kVectorized, {Statement{zero}, Statement{branch}})};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {16})});
+}
+
+TEST(Cache, IsEachThreadsOwn) {
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {6, 16}}, {"row", DataType::kFloat32, {16}, Scope::kCache}, {"flag", DataType::kInt8, {3}, Scope::kCache}, {"out", DataType::kFloat32, {6, 16}}}, {0}, {3});
+  const Block copy = assign("copy", 1, {k(1)}, load_buffer(kernel, 0, {k(0), k(1)}));
+  const Block mark = assign("mark", 2, {te::index(2)}, te::literal(1, DataType::kInt8));
+  const Block reverse = assign("reverse", 3, {k(0), k(2)}, load_buffer(kernel, 1, {te::index(15) - k(2)}) + te::cast(DataType::kFloat32, load_buffer(kernel, 2, {te::index(2)})));
+  kernel.body = {loop(0, 6, LoopKind::kParallel, {loop(1, 16, LoopKind::kVectorized, {Statement{copy}}), Statement{mark}, loop(2, 16, LoopKind::kVectorized, {Statement{reverse}})})};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {6, 16})});
+  const auto code = compile(kernel, host_target());
+  ASSERT_TRUE(code.ok());
+  EXPECT_EQ(code->kernels[0][0].iterations, 6);
+  EXPECT_EQ(code->kernels[0][0].scratch_bytes, 128);
+}
+
+TEST(Cache, OfTwoPartsIsRefused) {
+  Kernel kernel = kernel_of({{"own", DataType::kFloat32, {1}, Scope::kCache}, {"out", DataType::kFloat32, {1}}}, {}, {1});
+  kernel.body = {Statement{assign("a", 0, {te::index(0)}, te::literal(1, DataType::kFloat32))}, Statement{assign("b", 1, {te::index(0)}, load_buffer(kernel, 0, {te::index(0)}))}};
+  const auto code = compile(kernel, host_target());
+  ASSERT_FALSE(code.ok());
+  EXPECT_EQ(code.error().kind, ErrorKind::kUnsupported);
+}
+
+// What is checked at run time
+
+Kernel gather(LoopKind kind) {
+  Kernel kernel = kernel_of({{"table", DataType::kFloat32, {10}}, {"at", DataType::kInt64, {16}}, {"out", DataType::kFloat32, {16}}}, {0, 1}, {2});
+  const Expr at = load_buffer(kernel, 1, {k(0)});
+  const Expr wrapped = te::select(at < te::index(0), at + 10, at);
+  const Expr skips = te::equal(at, 100);
+  kernel.body = {loop(0, 16, kind, {Statement{assign("gather", 2, {k(0)}, te::select(skips, te::literal(-1, DataType::kFloat32), load_buffer(kernel, 0, {wrapped})))}})};
+  return kernel;
+}
+
+TEST(Checks, IndicesFromDataAreInRange) {
+  std::vector<int64_t> at = {0, -1, 9, -10, 3, 3, 100, 5, 1, 2, 100, 4, 6, 7, 8, 9};
+  const Tensor table = numbers(DataType::kFloat32, {10});
+  expect_same_as_serial(gather(LoopKind::kVectorized), {table, Tensor::int64s(at)});
+  for (const int64_t wrong : {int64_t{10}, int64_t{-11}, INT64_MAX, INT64_MIN})
+    for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kVectorized, LoopKind::kUnrolled}) {
+      at[11] = wrong;
+      const auto found = run(gather(kind), {table, Tensor::int64s(at)}, host_target());
+      ASSERT_FALSE(found.ok());
+      EXPECT_EQ(found.error().message(), "outcome: 1") << wrong;
+    }
+}
+
+TEST(Checks, DivisionByZeroIsReportedWhereItHappens) {
+  for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kVectorized}) {
+    Kernel kernel = kernel_of({{"a", DataType::kInt32, {8}}, {"b", DataType::kInt32, {8}}, {"out", DataType::kInt32, {8}}}, {0, 1}, {2});
+    const Expr a = load_buffer(kernel, 0, {k(0)}), b = load_buffer(kernel, 1, {k(0)});
+    const Expr zero = te::literal(0, DataType::kInt32);
+    const auto with = [&](const Expr& body) {
+      kernel.body = {loop(0, 8, kind, {Statement{assign("divide", 2, {k(0)}, body)}})};
+      return run(kernel, {Tensor::from_ints(DataType::kInt32, {8}, std::vector<int64_t>{7, -7, 0, 1, INT32_MIN, 5, 6, 9}),
+                          Tensor::from_ints(DataType::kInt32, {8}, std::vector<int64_t>{2, 2, 0, 3, -1, 0, -4, 3})}, host_target());
+    };
+    const auto bare = with(a / b);
+    ASSERT_FALSE(bare.ok());
+    EXPECT_EQ(bare.error().message(), "outcome: 2");
+    const auto guarded = with(te::select(te::equal(b, zero), zero, a / b));
+    ASSERT_TRUE(guarded.ok()) << guarded.error().message();
+    EXPECT_THAT(guarded->outputs[0].integers(), ElementsAreArray({3, -3, 0, 0, INT32_MIN, 0, -1, 3}));
+  }
+}
+
+// Register tiles
+
+/// C[6, 16] = sum over k of A[k, 6] B[k, 16], accumulators in registers.
+Kernel tile(int64_t rows, int64_t columns, int64_t depth) {
+  Kernel kernel = kernel_of({{"A", DataType::kFloat32, {depth, rows}}, {"B", DataType::kFloat32, {depth, columns}},
+                             {"sum", DataType::kFloat32, {rows, columns}, Scope::kRegister}, {"C", DataType::kFloat32, {rows, columns}}}, {0, 1}, {3});
+  const auto nest = [&](int variable, Block block) {
+    return loop(variable, rows, LoopKind::kUnrolled, {loop(variable + 1, columns, LoopKind::kVectorized, {Statement{std::move(block)}})});
+  };
+  const Block zero = assign("zero", 2, {k(1), k(2)}, te::literal(0, DataType::kFloat32));
+  const Block add = accumulate("add", 2, {k(4), k(5)}, load_buffer(kernel, 0, {k(3), k(4)}) * load_buffer(kernel, 1, {k(3), k(5)}));
+  const Block write = assign("write", 3, {k(6), k(7)}, load_buffer(kernel, 2, {k(6), k(7)}));
+  kernel.body = {loop(0, 1, LoopKind::kSerial, {nest(1, zero), loop(3, depth, LoopKind::kSerial, {nest(4, add)}), nest(6, write)})};
+  return kernel;
+}
+
+int count(const std::string& text, const char* pattern) {
+  const std::regex regex(pattern);
+  return static_cast<int>(std::distance(std::sregex_iterator(text.begin(), text.end(), regex), std::sregex_iterator()));
+}
+
+TEST(RegisterTile, StaysInRegisters) {
+  struct Case {
+    const char* cpu;
+    int64_t rows, columns;
+    int fused;
+  };
+  for (const Case& c : {Case{"cpu=haswell", 6, 16, 12}, Case{"cpu=skylake-avx512", 14, 32, 28}, Case{"cpu=skylake-avx512", 6, 64, 24}}) {
+    const auto assembly = emit_assembly(tile(c.rows, c.columns, 256), *parse_target(c.cpu));
+    ASSERT_TRUE(assembly.ok()) << assembly.error().message();
+    SCOPED_TRACE(*assembly);
+    EXPECT_EQ(count(*assembly, "vfmadd"), c.fused);
+    EXPECT_EQ(count(*assembly, "\\(%rsp\\)"), 0) << "spills";
+    EXPECT_EQ(count(*assembly, "call"), 0);
+  }
+}
+
+TEST(RegisterTile, IsRight) { expect_same_as_serial(tile(6, 16, 256), {numbers(DataType::kFloat32, {256, 6}), numbers(DataType::kFloat32, {256, 16}, 2)}); }
+
+// Targets
+
+TEST(Targets, AreParsed) {
+  EXPECT_EQ(parse_target("cpu")->cpu, host_target().cpu);
+  EXPECT_TRUE(runs_here(host_target()));
+  EXPECT_EQ(parse_target("cpu=haswell")->vector_bits, 256);
+  EXPECT_EQ(parse_target("cpu=skylake-avx512")->vector_bits, 512);
+  EXPECT_EQ(parse_target("cpu=x86-64")->vector_bits, 128);
+  EXPECT_TRUE(parse_target("cpu=haswell")->has("fma"));
+  EXPECT_FALSE(parse_target("cpu=x86-64")->has("avx"));
+  for (const char* text : {"", "gpu", "cpu=", "cpu=pentium", "cpu=toaster", "haswell"}) {
+    const auto target = parse_target(text);
+    ASSERT_FALSE(target.ok()) << text;
+    EXPECT_EQ(target.error().kind, ErrorKind::kUsage);
+  }
+}
+
+}  // namespace
+}  // namespace isomer::kernel::test
