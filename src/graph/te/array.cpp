@@ -1,5 +1,8 @@
 #include "graph/te/array.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -38,6 +41,27 @@ void copy(void* to, const void* from, size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
+/// Bytes of all arrays that live. Memory that is asked for is not refused until it is written, and then it is the machine
+/// that stops: a model that grows without end must end before.
+std::atomic<size_t> live_bytes = 0;
+
+size_t most_live_bytes() {
+  static const size_t half = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 2;
+  return half;
+}
+
+/// Memory for `bytes`, counted until it is freed; nullptr where there is not so much.
+std::shared_ptr<void> allocate_counted(size_t bytes) {
+  if (live_bytes.fetch_add(bytes) + bytes <= most_live_bytes())
+    if (void* memory = std::aligned_alloc(kAlignment, bytes))
+      return {memory, [bytes](void* p) {
+                std::free(p);
+                live_bytes -= bytes;
+              }};
+  live_bytes -= bytes;
+  return nullptr;
+}
+
 Array allocate_or_throw(DataType dtype, Dims dims) {
   Result<Array> array = Array::allocate(dtype, std::move(dims));
   if (!array.ok()) throw std::bad_alloc();
@@ -54,13 +78,13 @@ Result<Array> Array::allocate(DataType dtype, Dims dims) {
   }
   // Eight bytes an element, and a little more so that an empty array has an address.
   const bool absurd = count > (size_t{1} << 44);
-  void* memory = absurd ? nullptr : std::aligned_alloc(kAlignment, (count * 8 + kAlignment) / kAlignment * kAlignment);
+  std::shared_ptr<void> memory = absurd ? nullptr : allocate_counted((count * 8 + kAlignment) / kAlignment * kAlignment);
   if (!memory) return unsupported("", "a tensor of {} elements does not fit into memory", count);
   Array array;
   array.dtype_ = dtype;
   array.storage_ = working_storage(dtype);
   array.dims_ = std::move(dims);
-  array.data_ = std::shared_ptr<const void>(memory, [](const void* p) { std::free(const_cast<void*>(p)); });
+  array.data_ = std::move(memory);
   return array;
 }
 
