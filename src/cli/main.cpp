@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
   });
   int exit = kDone;
   add_optimize(app, exit);
+  add_compile(app, exit);
   add_run(app, exit);
   add_compare(app, exit);
   add_inspect(app, exit);

@@ -102,6 +102,12 @@ void compare_output(const std::string& name, const te::Array& expected, const te
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate,
                                       const std::vector<std::vector<te::Array>>& input_sets, int threads) {
   TRY_VOID(check_interfaces(reference, candidate));
+  const auto run = [&](std::span<const te::Array> inputs) { return interpret(candidate, inputs, {.threads = threads}); };
+  return compare_with(reference, run, input_sets, threads);
+}
+
+Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate,
+                                 const std::vector<std::vector<te::Array>>& input_sets, int threads) {
   Equivalence result;
   std::vector<double> bounds;
   for (const auto& inputs : input_sets) {
@@ -110,7 +116,7 @@ Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candi
       TRY(const auto rounded, interpret(reference, inputs, {.threads = threads, .round_values = true}));
       for (size_t i = 0; i < expected.size(); ++i) bounds.push_back(error_bound(expected[i], rounded[i]));
     }
-    TRY(const auto found, interpret(candidate, inputs, {.threads = threads}));
+    TRY(const auto found, candidate(inputs));
     for (size_t i = 0; i < expected.size(); ++i)
       compare_output(reference.value(reference.outputs()[i]).name, expected[i], found[i], bounds[i], result);
     ++result.runs;

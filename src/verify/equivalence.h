@@ -2,7 +2,9 @@
 // reference itself (reliability.md 3.5, P4), so that no model needs a tolerance of its own.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +48,12 @@ void compare_output(const std::string& name, const te::Array& expected, const te
 /// Runs both on the same inputs (generated from `reference`'s interface; inputs and outputs are paired by position and
 /// must agree in number, type and shape).
 Result<Equivalence> compare_models(const Graph& reference, const Graph& candidate, const EquivalenceOptions& options);
-/// The same on given inputs.
+/// Outputs for inputs in the order of a reference's.
+using RunModel = std::function<Result<std::vector<te::Array>>(std::span<const te::Array> inputs)>;
+/// Runs the reference in the interpreter and the candidate on given inputs.
+Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate,
+                                 const std::vector<std::vector<te::Array>>& input_sets, int threads);
+/// compare_models on given inputs.
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate,
                                       const std::vector<std::vector<te::Array>>& input_sets, int threads);
 

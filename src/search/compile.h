@@ -1,0 +1,47 @@
+// Graphs into artifacts: tasks, kernels with their schedules, machine code, packed weights, memory plan.
+// Tests: tests/search/compile_test.cpp
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+#include "kernel/codegen_llvm.h"
+#include "kernel/default_schedule.h"
+#include "runtime/artifact.h"
+#include "search/fuse.h"
+
+namespace isomer {
+
+struct CompileOptions {
+  kernel::Target target;
+  int threads = 1;  ///< that the artifact is scheduled for
+  uint64_t seed = 0;
+  FuseOptions fuse;
+  std::function<void(std::string_view)> log = nullptr;
+};
+
+/// A task on its way: what `inspect` shows.
+struct CompiledTask {
+  Task task;
+  std::string name;
+  int view_of = -1;  ///< of which input it is a view; then it has no kernel
+  kernel::Trace trace;
+  /// What the artifact runs; what depends on constants alone has been computed and is not in it.
+  kernel::Kernel kernel;
+};
+
+struct Compilation {
+  std::vector<CompiledTask> tasks;
+  runtime::Artifact artifact;
+};
+
+/// The artifact of one variant of a graph whose dims are bound. Errors (kUnsupported): what cannot be compiled yet, by name.
+Result<Compilation> compile(const Graph& graph, const CompileOptions& options);
+
+/// Registers and vectors of a target, for schedules.
+kernel::Machine machine_of(const kernel::Target& target, int threads);
+
+}  // namespace isomer

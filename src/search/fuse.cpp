@@ -1,0 +1,269 @@
+#include "search/fuse.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "graph/algorithms.h"
+#include "graph/infer.h"
+#include "graph/op_context.h"
+#include "graph/te/rewrite_program.h"
+#include "graph/te/simplify.h"
+
+namespace isomer {
+namespace {
+
+using te::BufferRef;
+using te::Expr;
+
+/// What a program is made of, as far as fusion asks.
+enum class Form : uint8_t {
+  kMovement,  ///< maps that compute nothing: each element is one of an input, or a constant
+  kMap,       ///< maps only
+  kRows,      ///< reductions that use each element that they read a few times
+  kAnchor,    ///< sums of products that use what they read many times
+  kOther,     ///< scans, updates, imperative stages
+};
+
+bool computes(const Expr& expr) {
+  bool found = false;
+  te::for_each_node(expr, [&](const Expr& e) { found |= e.dtype() != DataType::kInt64 && (te::as<te::Unary>(e) || te::as<te::Binary>(e)); });
+  return found;
+}
+
+/// How often the elements that a reduction reads are used, on average.
+double reuse(const te::MapReduce& stage, const Graph& graph, const std::vector<ValueId>& inputs, const te::Program& program) {
+  double points = 1;
+  for (const auto* dims : {&stage.axes, &stage.reduce})
+    for (const Dim& dim : *dims) points *= static_cast<double>(dim.constant().value_or(1));
+  double read = 0;
+  for (const Expr& body : stage.bodies)
+    te::for_each_node(body, [&](const Expr& e) {
+      const auto* load = te::as<te::Load>(e);
+      if (!load) return;
+      Shape shape;
+      if (load->buffer.kind == BufferRef::Kind::kInput && inputs[load->buffer.index].valid()) shape = *graph.value(inputs[load->buffer.index]).type.shape;
+      if (load->buffer.kind == BufferRef::Kind::kStage) shape = program.stages[load->buffer.index].shape(load->buffer.component);
+      read = std::max(read, static_cast<double>(element_count(shape).constant().value_or(1)));
+    });
+  return points / std::max(read, 1.0);
+}
+
+Form form_of(const te::Program& program, const Graph& graph, const std::vector<ValueId>& inputs) {
+  Form form = Form::kMovement;
+  for (const te::Stage& stage : program.stages) {
+    const auto* body = std::get_if<te::MapReduce>(&stage.body);
+    if (!body) return Form::kOther;
+    if (body->combine.arity() == 0) {
+      for (const Expr& e : body->bodies)
+        if (computes(e)) form = std::max(form, Form::kMap);
+    } else {
+      form = std::max(form, reuse(*body, graph, inputs, program) > 4 ? Form::kAnchor : Form::kRows);
+    }
+  }
+  return form;
+}
+
+/// Whether every load of input `number` takes the element at the point of the stage, of a stage of the input's shape.
+bool reads_in_place(const te::Program& program, int number, const Shape& shape) {
+  bool in_place = true;
+  for (const te::Stage& stage : program.stages) {
+    const auto* body = std::get_if<te::MapReduce>(&stage.body);
+    if (!body) return false;
+    for (const Expr& e : body->bodies)
+      te::for_each_node(e, [&](const Expr& part) {
+        const auto* load = te::as<te::Load>(part);
+        if (!load || load->buffer.kind != BufferRef::Kind::kInput || load->buffer.index != number) return;
+        in_place &= body->axes == shape && load->index == te::axes(static_cast<int>(shape.size()));
+      });
+  }
+  return in_place;
+}
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const FuseOptions& options) : graph_(graph), options_(options), uses_(graph.use_counts()) {}
+
+  Result<std::vector<Task>> run() {
+    TRY(const std::vector<NodeId> order, needed_nodes());
+    for (const NodeId id : order) TRY_VOID(add(id));
+    std::vector<Task> tasks;
+    for (Group& group : groups_)
+      if (!group.task.nodes.empty()) tasks.push_back(std::move(group.task));
+    return tasks;
+  }
+
+ private:
+  struct Group {
+    Task task;
+    Form form = Form::kMovement;
+  };
+
+  Result<std::vector<NodeId>> needed_nodes() const {
+    TRY(std::vector<NodeId> order, topological_order(graph_));
+    std::set<ValueId> needed(graph_.outputs().begin(), graph_.outputs().end());
+    std::vector<NodeId> result;
+    for (auto id = order.rbegin(); id != order.rend(); ++id) {
+      const Node& node = graph_.node(*id);
+      if (std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v.valid() && needed.contains(v); })) continue;
+      result.push_back(*id);
+      for (const auto* list : {&node.inputs, &node.captures}) needed.insert(list->begin(), list->end());
+    }
+    std::reverse(result.begin(), result.end());
+    return result;
+  }
+
+  Result<void> add(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.is_opaque()) return unsupported(label(graph_, id), "a node that has a row expected, {}", node.opaque_reason);
+    if (!node.op->compute) return unsupported(label(graph_, id), "a node with a tensor expression expected: control flow is not compiled yet");
+    for (const auto* list : {&node.inputs, &node.outputs})
+      for (const ValueId value : *list)
+        if (value.valid() && !constants(graph_.value(value).type.shape.value_or(Shape{Dim::symbol("?")})))
+          return unsupported(label(graph_, id), "sizes that are known at compile time expected, those of '{}' are not", graph_.value(value).name);
+    const OpContext context = context_of(graph_, id);
+    TRY(te::Program program, node.op->compute(context));
+    Group group{{{id}, node.inputs, {}, std::move(program)}, {}};
+    group.form = form_of(group.task.program, graph_, node.inputs);
+    std::vector<te::StageValue> outputs;
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId value = node.outputs[k];
+      if (!value.valid() || uses_[value.index] == 0) continue;
+      group.task.outputs.push_back(value);
+      outputs.push_back(group.task.program.outputs[k]);
+    }
+    group.task.program.outputs = std::move(outputs);
+    const int host = options_.enabled ? find_host(group) : -1;
+    const int index = static_cast<int>(groups_.size());
+    if (host >= 0) {
+      group = merged(std::move(groups_[host]), std::move(group));
+      groups_[host] = {};
+    }
+    for (const ValueId output : group.task.outputs) group_of_[output] = index;
+    groups_.push_back(std::move(group));
+    return {};
+  }
+
+  /// The group that the new one joins: it makes one value, which nothing else reads.
+  int find_host(const Group& group) const {
+    int best = -1;
+    for (size_t k = 0; k < group.task.inputs.size(); ++k) {
+      const ValueId value = group.task.inputs[k];
+      const auto found = value.valid() ? group_of_.find(value) : group_of_.end();
+      if (found == group_of_.end()) continue;
+      const Group& host = groups_[found->second];
+      const auto times = std::count(group.task.inputs.begin(), group.task.inputs.end(), value);
+      if (host.task.outputs.size() != 1 || uses_[value.index] != times) continue;
+      if (std::count(graph_.outputs().begin(), graph_.outputs().end(), value)) continue;
+      if (!fits(host, group, static_cast<int>(k))) continue;
+      if (best < 0 || host.form > groups_[best].form) best = found->second;
+    }
+    return best;
+  }
+
+  bool fits(const Group& host, const Group& group, int input) const {
+    if (host.form == Form::kOther || group.form == Form::kOther) return false;
+    const Shape& shape = *graph_.value(group.task.inputs[input]).type.shape;
+    const bool in_place = reads_in_place(group.task.program, input, shape);
+    switch (host.form) {
+      case Form::kMovement: return group.form != Form::kAnchor && group.form != Form::kRows;
+      case Form::kMap: return group.form == Form::kMovement || group.form == Form::kMap || (group.form == Form::kRows && in_place);
+      case Form::kRows: case Form::kAnchor: return group.form <= Form::kMap && in_place;
+      case Form::kOther: return false;
+    }
+    return false;
+  }
+
+  /// The host's program, then the group's over the host's output.
+  Group merged(Group host, Group group) const {
+    Group result;
+    result.form = std::max(host.form, group.form);
+    Task& task = result.task;
+    task.nodes = host.task.nodes;
+    task.nodes.insert(task.nodes.end(), group.task.nodes.begin(), group.task.nodes.end());
+    task.inputs = host.task.inputs;
+    task.outputs = group.task.outputs;
+    task.program = std::move(host.task.program);
+    const te::StageValue passed = task.program.outputs[0];
+    const int offset = static_cast<int>(task.program.stages.size());
+    std::vector<BufferRef> sources;
+    for (const ValueId value : group.task.inputs) {
+      if (value == host.task.outputs[0]) {
+        sources.push_back({BufferRef::Kind::kStage, passed.stage, passed.component});
+        continue;
+      }
+      auto known = std::find(task.inputs.begin(), task.inputs.end(), value);
+      if (known == task.inputs.end()) known = task.inputs.insert(task.inputs.end(), value);
+      sources.push_back({BufferRef::Kind::kInput, static_cast<int>(known - task.inputs.begin()), 0});
+    }
+    te::rewrite(group.task.program, [&](const Expr& e) -> Expr {
+      const auto* load = te::as<te::Load>(e);
+      if (!load) return {};
+      if (load->buffer.kind == BufferRef::Kind::kInput) return te::load(sources[load->buffer.index], e.dtype(), load->index);
+      if (load->buffer.kind == BufferRef::Kind::kStage)
+        return te::load({BufferRef::Kind::kStage, load->buffer.index + offset, load->buffer.component}, e.dtype(), load->index);
+      return {};
+    });
+    for (te::Stage& stage : group.task.program.stages) task.program.stages.push_back(std::move(stage));
+    task.program.outputs = group.task.program.outputs;
+    for (te::StageValue& output : task.program.outputs) output.stage += offset;
+    return result;
+  }
+
+  const Graph& graph_;
+  const FuseOptions& options_;
+  std::vector<int> uses_;
+  std::vector<Group> groups_;
+  std::map<ValueId, int> group_of_;
+};
+
+}  // namespace
+
+std::string Task::name(const Graph& graph) const {
+  std::vector<std::string> operators;
+  for (const NodeId id : nodes) operators.push_back(graph.node(id).op_type);
+  return fmt::format("{}", fmt::join(operators, "+"));
+}
+
+Result<std::vector<kernel::TaskType>> input_types(const Graph& graph, const Task& task) {
+  std::vector<kernel::TaskType> types;
+  for (const ValueId value : task.inputs) {
+    if (!value.valid()) {
+      types.push_back({DataType::kUndefined, {}});
+      continue;
+    }
+    const ValueType& type = graph.value(value).type;
+    if (!type.has_shape() || !constants(*type.shape)) return unsupported(graph.value(value).name, "a shape that is known at compile time expected, {} found", type.text());
+    types.push_back({type.dtype, *type.shape});
+  }
+  return types;
+}
+
+Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options) { return Fuser(graph, options).run(); }
+
+int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>& inputs) {
+  if (program.stages.size() != 1 || program.outputs.size() != 1) return -1;
+  const auto* body = std::get_if<te::MapReduce>(&program.stages[0].body);
+  if (!body || body->combine.arity() != 0 || body->bodies.size() != 1) return -1;
+  const auto* load = te::as<te::Load>(body->bodies[0]);
+  if (!load || load->buffer.kind != BufferRef::Kind::kInput) return -1;
+  const kernel::TaskType& input = inputs[load->buffer.index];
+  if (input.dtype != body->bodies[0].dtype() || !(element_count(input.shape) == element_count(body->axes))) return -1;
+  const auto offset = [](const Shape& shape, const std::vector<Expr>& index) {
+    Expr result = te::index(0);
+    for (size_t k = 0; k < index.size(); ++k) result = result * shape[k].expr() + index[k];
+    return result;
+  };
+  const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+    const auto* variable = te::as<te::Var>(leaf);
+    if (!variable) return {};
+    return {0, body->axes[variable->index].value() - 1};
+  };
+  const Expr moved = offset(input.shape, load->index) - offset(body->axes, te::axes(static_cast<int>(body->axes.size())));
+  return te::as_constant(te::simplify_index(moved, ranges)) == 0 ? load->buffer.index : -1;
+}
+
+}  // namespace isomer

@@ -1,0 +1,22 @@
+// Graphs into tasks (DESIGN.md 1): an anchor with what can be computed on its way in and out. What decides is the form of
+// the programs, never the operator. Tests: tests/search/fuse_test.cpp
+#pragma once
+
+#include <vector>
+
+#include "search/task.h"
+
+namespace isomer {
+
+struct FuseOptions {
+  bool enabled = true;  ///< false: every node is a task, for measuring what fusion gives
+};
+
+/// The tasks of a graph whose dims are bound, in an order in which they can run; nodes that no output needs are left out.
+/// Errors (kUnsupported): a node without a program, or whose sizes data decide; it is named.
+Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options = {});
+
+/// Where a program only renames the elements of one input, in the order in which they lie in memory: that input; else -1.
+int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>& inputs);
+
+}  // namespace isomer
