@@ -1,10 +1,13 @@
 // isomer compile: a model into an artifact for a machine, checked against the interpreter.
+#include <fmt/ranges.h>
+
 #include <chrono>
 
 #include "cli/commands.h"
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
 #include "cli/version.h"
+#include "graph/bind.h"
 #include "graph/onnx/versions.h"
 #include "graph/passes/pipeline.h"
 #include "runtime/artifact_file.h"
@@ -54,6 +57,9 @@ Result<void> compile_model(const CompileCommand& options) {
     return error;
   }
   const auto in_file = [&](Error error) { return std::move(error).within(options.file); };
+
+  if (const auto unbound = free_dims(model.graph); !unbound.empty())
+    return in_file(unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE", fmt::join(unbound, ", "), unbound.front()));
 
   Graph graph = model.graph;
   // Composites of every opset have their row: what the file's opset would not let a file say, a kernel may be.

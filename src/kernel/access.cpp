@@ -4,6 +4,12 @@
 
 namespace isomer::kernel {
 
+bool is_point(const std::vector<Expr>& index, const Shape& shape) {
+  for (size_t k = 0; k < index.size(); ++k)
+    if (!shape[k].is(1) && !(index[k] == te::axis(static_cast<int>(k)))) return false;
+  return true;
+}
+
 Expr offset_of(const Buffer& buffer, const std::vector<Expr>& index) {
   Expr offset = te::index(0);
   for (size_t k = 0; k < index.size(); ++k) offset = offset * buffer.shape[k].expr() + index[k];

@@ -114,7 +114,7 @@ class Scheduler {
     const Buffer& out = kernel().buffers[block.writes[0].buffer];
     for (const LoadAccess& access : load_accesses(kernel(), block)) {
       const auto& index = te::as<te::Load>(access.load)->index;
-      const bool same = index == block.writes[0].index && kernel().buffers[access.buffer].shape == out.shape;
+      const bool same = kernel().buffers[access.buffer].shape == out.shape && is_point(index, out.shape);
       const bool fixed = std::all_of(access.axes.begin(), access.axes.end(), [](const auto& stride) { return stride == 0; });
       if (!same && !fixed) return false;
     }
@@ -348,7 +348,7 @@ class Scheduler {
     if (map.is_reduction() || map.axes.size() != reduction.axes.size()) return {};
     bool same = true;
     te::for_each_node(map.bodies[0], [&](const Expr& e) {
-      if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == buffer) same &= load->index == te::axes(static_cast<int>(map.axes.size()));
+      if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == buffer) same &= is_point(load->index, kernel().buffers[buffer].shape);
     });
     return same ? users[0] : std::string();
   }

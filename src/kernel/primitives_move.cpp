@@ -145,6 +145,7 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
     follows = true;
     for (size_t j = 0; j < load.index.size(); ++j) {
       const Shape& shape = kernel.buffers[load.buffer.index].shape;
+      if (shape[j].is(1)) continue;
       const bool whole = span[j].minimum == te::index(0) && span[j].extent == shape[j].expr();
       const auto* variable = te::as<te::Var>(load.index[j]);
       if (!variable || variable->kind != te::VarKind::kSpatial) {

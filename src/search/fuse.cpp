@@ -12,6 +12,7 @@
 #include "graph/op_context.h"
 #include "graph/te/rewrite_program.h"
 #include "graph/te/simplify.h"
+#include "kernel/access.h"
 
 namespace isomer {
 namespace {
@@ -77,7 +78,7 @@ bool reads_in_place(const te::Program& program, int number, const Shape& shape) 
       te::for_each_node(e, [&](const Expr& part) {
         const auto* load = te::as<te::Load>(part);
         if (!load || load->buffer.kind != BufferRef::Kind::kInput || load->buffer.index != number) return;
-        in_place &= body->axes == shape && load->index == te::axes(static_cast<int>(shape.size()));
+        in_place &= body->axes == shape && kernel::is_point(load->index, shape);
       });
   }
   return in_place;
