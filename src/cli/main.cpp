@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   add_optimize(app, exit);
   add_compile(app, exit);
   add_run(app, exit);
+  add_bench(app, exit);
   add_compare(app, exit);
   add_inspect(app, exit);
   add_env(app, exit);

@@ -4,11 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/load_artifact.h"
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
 #include "cli/numpy_file.h"
 #include "graph/interpret.h"
 #include "graph/onnx/tensor_file.h"
+#include "search/run_artifact.h"
 
 namespace isomer::cli {
 namespace {
@@ -62,14 +64,39 @@ Result<void> save(const std::string& place, const std::vector<NamedTensor>& outp
   return {};
 }
 
-Result<void> run(const RunOptions& options) {
-  TRY(LoadedModel model, load_model(options.file, options));
-  Graph& graph = model.graph;
-  TRY(const std::vector<Tensor> inputs, model_inputs(graph, options.inputs, options.seed));
+/// The model as it runs: what its inputs and outputs are, and their values.
+struct Ran {
+  Graph graph;
+  std::vector<te::Array> outputs;
+};
+
+Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options) {
+  TRY(const std::vector<Tensor> tensors, model_inputs(graph, options.inputs, options.seed));
   std::vector<te::Array> arrays;
-  for (const Tensor& tensor : inputs) arrays.push_back(te::Array::from(tensor));
-  auto outputs = interpret(graph, arrays, {.threads = options.thread_count()});
+  for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
+  return arrays;
+}
+
+Result<Ran> interpret_file(const RunOptions& options) {
+  TRY(LoadedModel model, load_model(options.file, options));
+  TRY(const std::vector<te::Array> arrays, inputs_of(model.graph, options));
+  auto outputs = interpret(model.graph, arrays, {.threads = options.thread_count()});
   if (!outputs.ok()) return std::move(outputs).error().within(options.file);
+  return Ran{std::move(model.graph), std::move(*outputs)};
+}
+
+Result<Ran> run_artifact_file(const RunOptions& options) {
+  TRY(LoadedArtifact artifact, load_artifact(options.file, options));
+  TRY(const std::vector<te::Array> arrays, inputs_of(artifact.interface, options));
+  auto outputs = run_artifact(*artifact.session, arrays);
+  if (!outputs.ok()) return std::move(outputs).error().within(options.file);
+  return Ran{std::move(artifact.interface), std::move(*outputs)};
+}
+
+Result<void> run(const RunOptions& options) {
+  TRY(const Ran ran, is_artifact(options.file) ? run_artifact_file(options) : interpret_file(options));
+  const Graph& graph = ran.graph;
+  const std::vector<te::Array>* outputs = &ran.outputs;
   std::vector<NamedTensor> tensors;
   json report = json::array();
   for (size_t i = 0; i < outputs->size(); ++i) {
@@ -101,7 +128,7 @@ void add_run(CLI::App& app, int& exit) {
   options->add_to(*command);
   options->inputs.add_to(*command);
   command->callback([options, &exit] {
-    if (!options->interpret) note(*options, "isomer: no code generation in this version: interpreting");
+    if (!options->interpret && !is_artifact(options->file)) note(*options, "isomer: interpreting; `isomer compile` makes an artifact that runs as machine code");
     const auto done = run(*options);
     exit = done.ok() ? kDone : report(done.error());
   });

@@ -1,0 +1,174 @@
+// isomer bench: how long an artifact takes, as a whole and task by task.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <charconv>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/load_artifact.h"
+#include "cli/model_inputs.h"
+
+namespace isomer::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+struct BenchOptions : CommonOptions {
+  InputOptions inputs;
+  std::string file;
+  double duration = 3;
+  bool serve = false;
+};
+
+double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+
+/// A session with inputs to run it on; its outputs stay in the session.
+class Bench {
+ public:
+  static Result<Bench> open(const BenchOptions& options, bool timed) {
+    TRY(LoadedArtifact artifact, load_artifact(options.file, options, timed));
+    TRY(std::vector<Tensor> inputs, model_inputs(artifact.interface, options.inputs, options.seed));
+    return Bench(std::move(artifact), std::move(inputs));
+  }
+
+  runtime::Session& session() { return *artifact_.session; }
+
+  Result<double> run() {
+    const auto start = Clock::now();
+    TRY_VOID(session().run(given_, outputs_));
+    return milliseconds(Clock::now() - start);
+  }
+
+  Result<std::vector<double>> run_for(double seconds) {
+    std::vector<double> times;
+    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    do {
+      TRY(const double time, run());
+      times.push_back(time);
+    } while (Clock::now() < end);
+    return times;
+  }
+
+ private:
+  Bench(LoadedArtifact artifact, std::vector<Tensor> inputs) : artifact_(std::move(artifact)), inputs_(std::move(inputs)), outputs_(artifact_.session->variant().outputs.size()) {
+    for (const Tensor& tensor : inputs_)
+      // Inputs are only read.
+      given_.push_back({static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(), const_cast<std::byte*>(tensor.bytes().data())});
+  }
+
+  LoadedArtifact artifact_;
+  std::vector<Tensor> inputs_;
+  std::vector<runtime::Tensor> given_, outputs_;
+};
+
+double quantile(std::vector<double> sorted, double q) {
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+double peak_memory_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+json tasks_of(const runtime::Session& session) {
+  int64_t total = 0;
+  for (const auto& time : session.times()) total += time.nanoseconds;
+  json tasks = json::array();
+  for (const auto& time : session.times()) {
+    if (time.runs == 0) continue;
+    const double microseconds = static_cast<double>(time.nanoseconds) / 1e3 / static_cast<double>(time.runs);
+    tasks.push_back({{"name", time.step->name},
+                     {"ops", time.step->operators},
+                     {"share", static_cast<double>(time.nanoseconds) / static_cast<double>(std::max<int64_t>(total, 1))},
+                     {"median_us", microseconds},
+                     {"gflops", static_cast<double>(time.step->flops) / (microseconds * 1e3)}});
+  }
+  return tasks;
+}
+
+/// Loads once, then runs as often as each line of standard input says.
+Result<void> serve(const BenchOptions& options) {
+  const auto start = Clock::now();
+  TRY(Bench bench, Bench::open(options, false));
+  fmt::print("{}\n", json_text({{"ready", true}, {"load_s", milliseconds(Clock::now() - start) / 1e3}}));
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    int64_t count = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), count);
+    if (error != std::errc() || end != line.data() + line.size() || count < 0) return Error{ErrorKind::kUsage, "standard input", "a number of runs expected, '" + line + "' found"};
+    json times = json::array();
+    for (int64_t i = 0; i < count; ++i) {
+      TRY(const double time, bench.run());
+      times.push_back(time);
+    }
+    fmt::print("{}\n", json_text({{"times_ms", times}}));
+    std::fflush(stdout);
+  }
+  return {};
+}
+
+Result<void> measure(const BenchOptions& options) {
+  TRY(Bench bench, Bench::open(options, false));
+  TRY_VOID(bench.run_for(options.duration / 10));
+  TRY(const std::vector<double> times, bench.run_for(options.duration));
+  TRY(Bench profile, Bench::open(options, true));
+  TRY_VOID(profile.run_for(options.duration / 3));
+
+  double gflop = 0;
+  for (const runtime::Step& step : bench.session().variant().steps) gflop += static_cast<double>(step.flops) / 1e9;
+  const double median = quantile(times, 0.5);
+  const json report = {{"model", options.file},
+                       {"threads", bench.session().threads()},
+                       {"times_ms", times},
+                       {"min_ms", quantile(times, 0)},
+                       {"median_ms", median},
+                       {"p90_ms", quantile(times, 0.9)},
+                       {"p99_ms", quantile(times, 0.99)},
+                       {"peak_memory_mb", peak_memory_mb()},
+                       {"gflop", gflop},
+                       {"gflops", gflop / median * 1e3},
+                       {"fma_peak_gflops", nullptr},
+                       {"tasks", tasks_of(profile.session())},
+                       {"against", json::object()}};
+  if (options.json) {
+    fmt::print("{}\n", json_text(report));
+    return {};
+  }
+  fmt::print("{} at {} threads: median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} of {} runs; {:.1f} GFLOP/s\n", printable(options.file), bench.session().threads(),
+             median, quantile(times, 0), quantile(times, 0.9), quantile(times, 0.99), times.size(), gflop / median * 1e3);
+  std::vector<json> tasks = report["tasks"];
+  std::sort(tasks.begin(), tasks.end(), [](const json& a, const json& b) { return a["share"] > b["share"]; });
+  fmt::print("{:>6}  {:>10}  {:>8}  task\n", "share", "us", "GFLOP/s");
+  for (const json& task : tasks)
+    fmt::print("{:5.1f}%  {:10.1f}  {:8.1f}  {}\n", 100 * task["share"].get<double>(), task["median_us"].get<double>(), task["gflops"].get<double>(),
+               printable(task["name"].get<std::string>()));
+  return {};
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& exit) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "Measure an artifact: latency and a profile of its tasks");
+  command->add_option("FILE", options->file, "The artifact")->required();
+  command->add_option("--duration", options->duration, "Seconds to measure for")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_flag("--serve", options->serve, "Load once; for each line N on standard input run N times and print the times");
+  options->add_to(*command);
+  options->inputs.add_to(*command);
+  command->callback([options, &exit] {
+    if (!is_artifact(options->file)) {
+      exit = report(unsupported(options->file, "an artifact expected; `isomer compile` makes one"));
+      return;
+    }
+    const auto done = options->serve ? serve(*options) : measure(*options);
+    exit = done.ok() ? kDone : report(done.error());
+  });
+}
+
+}  // namespace isomer::cli

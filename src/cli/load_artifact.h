@@ -1,0 +1,24 @@
+// Opening an artifact for a command.
+#pragma once
+
+#include <memory>
+
+#include "cli/options.h"
+#include "graph/graph.h"
+#include "runtime/session.h"
+
+namespace isomer::cli {
+
+/// By its first bytes.
+bool is_artifact(const std::string& file);
+
+struct LoadedArtifact {
+  std::shared_ptr<const runtime::Model> model;
+  std::unique_ptr<runtime::Session> session;
+  Graph interface;  ///< its inputs and outputs, without nodes
+};
+
+/// A session of the variant that --dim names. `timed`: it measures its steps. Errors carry the file's name.
+Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed = false);
+
+}  // namespace isomer::cli
