@@ -54,5 +54,7 @@ Result<std::string> emit_assembly(const Kernel& kernel, const Target& target);
 
 /// The function of a part of an image that was loaded.
 runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const Part& part);
+/// Runs iterations [begin, end) of a part; to be preferred, as sanitizers mind calls of machine code elsewhere.
+runtime::Outcome call(const runtime::ExecutableMemory& image, const Part& part, runtime::Frame& frame, int64_t begin, int64_t end);
 
 }  // namespace isomer::kernel

@@ -70,7 +70,7 @@ TEST_P(Elementary, IsNearToTheFunction) {
   float worst_at = 0;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32;) {
     for (int64_t i = 0; i < kCount; ++i, bits += stride) in[i] = std::bit_cast<float>(static_cast<uint32_t>(bits));
-    ASSERT_EQ(function_of(*image, code.kernels[0][0])(&frame, 0, 1), 0);
+    ASSERT_EQ(call(*image, code.kernels[0][0], frame, 0, 1), runtime::Outcome::kDone);
     for (int64_t i = 0; i < kCount; ++i) {
       const double off = ulps(function.exact(static_cast<double>(in[i])), out[i]);
       if (off > worst) worst = off, worst_at = in[i];

@@ -55,8 +55,8 @@ class Runner {
       for (int64_t piece = 0; piece < 3; ++piece) {
         const int64_t begin = part.iterations * piece / 3, end = part.iterations * (piece + 1) / 3;
         if (begin == end && part.iterations > 0) continue;
-        const int32_t outcome = function_of(memory, part)(&shared.frame, begin, end);
-        if (outcome != 0) return invalid("outcome", "{}", outcome);
+        const runtime::Outcome outcome = call(memory, part, shared.frame, begin, end);
+        if (outcome != runtime::Outcome::kDone) return invalid("outcome", "{}", static_cast<int32_t>(outcome));
       }
       scratch.check("scratch memory");
     }

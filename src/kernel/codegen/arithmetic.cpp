@@ -17,10 +17,16 @@ llvm::Constant* number(llvm::Value* like, int64_t x) { return llvm::ConstantInt:
 
 // Reals
 
-bool is_number(const llvm::Value* value) {
+/// The constant that is in all lanes, if there is one and it is a T.
+template <class T>
+const T* constant_of(const llvm::Value* value) {
   const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
   if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
-  const auto* real = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+  return llvm::dyn_cast_or_null<T>(constant);
+}
+
+bool is_number(const llvm::Value* value) {
+  const auto* real = constant_of<llvm::ConstantFP>(value);
   return real && !real->isNaN();
 }
 
@@ -40,6 +46,18 @@ llvm::Value* real_floor_mod(const Site& site, llvm::Value* a, llvm::Value* b) {
   llvm::Value* const nonzero = build.CreateSelect(differs, build.CreateFAdd(remainder, b), remainder);
   llvm::Value* const signed_zero = build.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, zero(b), b);
   return build.CreateSelect(build.CreateFCmpOEQ(remainder, zero(remainder)), signed_zero, nonzero);
+}
+
+/// Squares and roots have instructions. Unlike sqrt, pow gives 0 for -0 and infinity for -infinity.
+llvm::Value* real_power(const Site& site, llvm::Value* base, llvm::Value* exponent) {
+  Builder& build = site.build;
+  const auto* known = constant_of<llvm::ConstantFP>(exponent);
+  if (known && known->isExactlyValue(2)) return build.CreateFMul(base, base);
+  if (!known || !known->isExactlyValue(0.5)) return call_math(site, MathFunction::kPow, {base, exponent});
+  const auto absolute = [&](llvm::Value* x) { return build.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); };
+  llvm::Value* const infinity = llvm::ConstantFP::getInfinity(base->getType());
+  llvm::Value* const root = absolute(build.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, base));
+  return build.CreateSelect(build.CreateFCmpOEQ(absolute(base), infinity), infinity, root);
 }
 
 llvm::Value* apply_real(const Site& site, UnaryOp op, llvm::Value* x) {
@@ -84,7 +102,7 @@ llvm::Value* apply_real(const Site& site, BinaryOp op, llvm::Value* a, llvm::Val
     case BinaryOp::kFloorDiv: return floor(site, build.CreateFDiv(a, b));
     case BinaryOp::kFloorMod: return real_floor_mod(site, a, b);
     case BinaryOp::kTruncMod: return call_math(site, MathFunction::kFmod, {a, b});
-    case BinaryOp::kPow: return call_math(site, MathFunction::kPow, {a, b});
+    case BinaryOp::kPow: return real_power(site, a, b);
     case BinaryOp::kMin: return real_extreme(build, Predicate::FCMP_OLT, a, b);
     case BinaryOp::kMax: return real_extreme(build, Predicate::FCMP_OGT, a, b);
     case BinaryOp::kEqual: return build.CreateFCmpOEQ(a, b);
@@ -109,9 +127,7 @@ llvm::Value* apply_integer(Builder& build, UnaryOp op, DataType dtype, llvm::Val
 }
 
 bool is_positive_literal(llvm::Value* value) {
-  const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
-  if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
-  const auto* integer = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
+  const auto* integer = constant_of<llvm::ConstantInt>(value);
   return integer && integer->getValue().isStrictlyPositive();
 }
 

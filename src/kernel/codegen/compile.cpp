@@ -107,4 +107,11 @@ runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const 
   return reinterpret_cast<runtime::PartFunction>(const_cast<std::byte*>(image.bytes().data()) + part.entry);
 }
 
+#if defined(__clang__)
+__attribute__((no_sanitize("function")))  // it looks for a type before the function's first byte
+#endif
+runtime::Outcome call(const runtime::ExecutableMemory& image, const Part& part, runtime::Frame& frame, int64_t begin, int64_t end) {
+  return static_cast<runtime::Outcome>(function_of(image, part)(&frame, begin, end));
+}
+
 }  // namespace isomer::kernel
