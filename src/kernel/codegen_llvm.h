@@ -1,5 +1,5 @@
 // Machine code of kernels by LLVM: the only door to it. Code is a flat image: position-independent, with the constants that
-// it reads, without imports and relocations, called as runtime/kernel_abi.h says. Tests: tests/kernel/codegen_test.cpp.
+// it reads, without imports and relocations, called as runtime/kernel_abi.h says. Tests: tests/kernel.
 #pragma once
 
 #include <cstddef>

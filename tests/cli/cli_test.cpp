@@ -178,6 +178,35 @@ TEST_F(CommandLine, JsonIsAllThatStandardOutputHolds) {
   EXPECT_GE(json::parse(isomer({"env", "--json"}).out)["threads"], 1);
 }
 
+TEST_F(CommandLine, ModelsCompileAndArtifactsRunLikeTheModel) {
+  const std::string file = model(R"(opset 17
+graph block(x: float32[batch,37], z: float32[29,37]) -> (y: float32[batch,29]) {
+  c: float32[29] = {1, -2, 0.5, 1, -2, 0.5, 1, -2, 0.5, 1, -2, 0.5, 1, -2, 0.5, 1, -2, 0.5, 1, -2, 0.5, 1, -2, 0.5, 1, -2, 0.5, 1, -2}
+  t = Transpose(z)
+  m = MatMul(x, t)
+  b = Add(m, c)
+  r = Relu(b)
+  y = Softmax(r)
+}
+)", "block.onnx");
+  expect_error(isomer({"compile", file, "-o", path("no.iso"), "-q"}), 3, "--dim batch=SIZE");
+  const Outcome compiled = isomer({"compile", file, "-o", path("block.iso"), "--dim", "batch=5", "-q"});
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
+  EXPECT_EQ(isomer({"compile", file, "-o", path("old.iso"), "--dim", "batch=5", "--target", "cpu=x86-64", "-q"}).exit_code, 0);
+  const json expected = json::parse(isomer({"run", file, "--dim", "batch=5", "--json", "-q"}).out)["outputs"][0];
+  for (const char* artifact : {"block.iso", "old.iso"}) {
+    const json found = json::parse(isomer({"run", path(artifact), "--json", "-q"}).out)["outputs"][0];
+    EXPECT_EQ(found["shape"], expected["shape"]);
+    EXPECT_NEAR(found["max"].get<double>(), expected["max"].get<double>(), 1e-5);
+    EXPECT_NEAR(found["min"].get<double>(), expected["min"].get<double>(), 1e-5);
+  }
+  const json bench = json::parse(isomer({"bench", path("block.iso"), "--duration", "0.05", "--json"}).out);
+  EXPECT_GE(bench["times_ms"].size(), 1);
+  EXPECT_FALSE(bench["tasks"].empty());
+  write_file(path("broken.iso"), read_file(path("block.iso")).substr(0, 3000));
+  expect_error(isomer({"run", path("broken.iso"), "-q"}), 3, "broken.iso");
+}
+
 TEST_F(CommandLine, CompareExitsWithOneOnADifference) {
   const std::string file = model(kSmall, "small.onnx");
   std::string other(kSmall);

@@ -197,19 +197,10 @@ Position Expressions::position(const Access& access) {
 }
 
 void Expressions::check(const Position& index, llvm::Value* extent) {
-  llvm::Value *values = index.is_uniform() ? index.base : numbers(index), *limit = extent;
+  llvm::Value *values = index.is_uniform() ? index.base : numbers_of(build_, index, environment_.lanes), *limit = extent;
   match_lanes(build_, values, limit);
   // As unsigned numbers, negative indices are beyond all extents.
   require(build_.CreateICmpULT(values, limit), Outcome::kIndexOutOfRange);
-}
-
-/// Numbers of all lanes.
-llvm::Value* Expressions::numbers(const Position& position) {
-  if (position.numbers) return position.numbers;
-  llvm::Value* const base = spread(build_, position.base, environment_.lanes);
-  if (position.stride == 0) return base;
-  llvm::Value* const steps = build_.CreateStepVector(base->getType());
-  return build_.CreateAdd(base, build_.CreateMul(steps, llvm::ConstantInt::get(steps->getType(), position.stride, true)));
 }
 
 /// Indices that loop variables alone decide are in range where they are used: their arithmetic does not wrap.
@@ -248,7 +239,7 @@ Position Expressions::position(const te::Polynomial& polynomial, bool may_wrap) 
   result.multiple = std::gcd(multiple, constant);
   if (lanes) {
     const Position regular{base, result.stride, nullptr, 1};
-    result.numbers = build_.CreateAdd(lanes, numbers(regular), "", false, no_wrap);
+    result.numbers = build_.CreateAdd(lanes, numbers_of(build_, regular, environment_.lanes), "", false, no_wrap);
     result.stride = 0;
   }
   return result;
@@ -256,7 +247,7 @@ Position Expressions::position(const te::Polynomial& polynomial, bool may_wrap) 
 
 Position Expressions::scaled(Position position, llvm::Value* factor) {
   if (is_constant(factor) && constant_of(factor) == 1) return position;
-  if (position.stride != 0 && !is_constant(factor)) position.numbers = numbers(position), position.stride = 0;
+  if (position.stride != 0 && !is_constant(factor)) position.numbers = numbers_of(build_, position, environment_.lanes), position.stride = 0;
   if (position.numbers) {
     position.numbers = build_.CreateMul(position.numbers, spread(build_, factor, lanes_of(position.numbers)));
     return position;
@@ -270,7 +261,7 @@ Position Expressions::scaled(Position position, llvm::Value* factor) {
 Position Expressions::sum(const Position& a, const Position& b) {
   Position result{nullptr, 0, nullptr, std::gcd(a.multiple, b.multiple)};
   if (a.numbers || b.numbers) {
-    result.numbers = build_.CreateAdd(numbers(a), numbers(b));
+    result.numbers = build_.CreateAdd(numbers_of(build_, a, environment_.lanes), numbers_of(build_, b, environment_.lanes));
     return result;
   }
   result.base = build_.CreateAdd(a.base, b.base);

@@ -44,7 +44,6 @@ class Expressions {
   Position position(const te::Polynomial& polynomial, bool may_wrap);
   Position scaled(Position position, llvm::Value* factor);
   Position sum(const Position& a, const Position& b);
-  llvm::Value* numbers(const Position& position);
   void check(const Position& index, llvm::Value* extent);
 
   const Site& site_;

@@ -17,6 +17,18 @@ int64_t bytes_of(DataType dtype) { return dtype == DataType::kBool ? 1 : bit_wid
 
 }  // namespace
 
+llvm::Value* numbers_of(Builder& build, const Position& position, int lanes) {
+  if (position.numbers) return position.numbers;
+  llvm::Value* const base = spread(build, position.base, lanes);
+  if (position.stride == 0) return base;
+  llvm::Value* const steps = build.CreateStepVector(base->getType());
+  return build.CreateAdd(base, build.CreateMul(steps, llvm::ConstantInt::get(steps->getType(), position.stride, true)));
+}
+
+llvm::Value* number_of(Builder& build, const Position& position, int k) {
+  return position.numbers ? lane(build, position.numbers, k) : build.CreateAdd(position.base, build.getInt64(k * position.stride));
+}
+
 Memory::Memory(const Site& site, const Kernel& kernel, llvm::BasicBlock* entry)
     : site_(site), build_(site.build), kernel_(kernel), entry_(entry) {}
 
@@ -114,19 +126,13 @@ llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm:
     else
       result = tagged(buffer, build_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type)));
   } else if (mask) {
-    llvm::Value* numbers = position.numbers;
-    if (!numbers) {
-      numbers = spread(build_, position.base, lanes);
-      llvm::Value* const steps = build_.CreateStepVector(numbers->getType());
-      numbers = build_.CreateAdd(numbers, build_.CreateMul(steps, llvm::ConstantInt::get(steps->getType(), position.stride, true)));
-    }
+    llvm::Value* const numbers = numbers_of(build_, position, lanes);
     result = tagged(buffer, build_.CreateMaskedGather(type, address(buffer, numbers), one, mask, llvm::Constant::getNullValue(type)));
   } else {
     result = llvm::PoisonValue::get(type);
     for (int k = 0; k < lanes; ++k) {
-      llvm::Value* const number = position.numbers ? lane(build_, position.numbers, k)
-                                                   : build_.CreateAdd(position.base, build_.getInt64(k * position.stride));
-      llvm::Value* const element = tagged(buffer, build_.CreateAlignedLoad(scalar, address(buffer, number), one));
+      llvm::Value* const pointer = address(buffer, number_of(build_, position, k));
+      llvm::Value* const element = tagged(buffer, build_.CreateAlignedLoad(scalar, pointer, one));
       result = build_.CreateInsertElement(result, element, k);
     }
   }
@@ -154,9 +160,7 @@ void Memory::store(int buffer, const Position& position, llvm::Value* value, llv
     return;
   }
   for (int k = 0; k < lanes; ++k) {
-    llvm::Value* const number = position.numbers ? lane(build_, position.numbers, k)
-                                                 : build_.CreateAdd(position.base, build_.getInt64(k * position.stride));
-    llvm::Value* const pointer = address(buffer, number);
+    llvm::Value* const pointer = address(buffer, number_of(build_, position, k));
     llvm::Value* const element = lane(build_, stored, k);
     if (!mask) {
       tagged(buffer, build_.CreateAlignedStore(element, pointer, one));

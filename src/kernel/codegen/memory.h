@@ -19,6 +19,10 @@ struct Position {
   bool is_uniform() const { return !numbers && stride == 0; }
 };
 
+/// The element numbers of all lanes; of one of them.
+llvm::Value* numbers_of(Builder& build, const Position& position, int lanes);
+llvm::Value* number_of(Builder& build, const Position& position, int k);
+
 class Memory {
  public:
   /// `entry` runs before all else in the part's function.

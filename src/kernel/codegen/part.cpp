@@ -1,6 +1,5 @@
 #include "kernel/codegen/part.h"
 
-#include "kernel/codegen/convert.h"
 #include "kernel/codegen/expressions.h"
 #include "kernel/codegen/vectorizable.h"
 #include "util/check.h"
