@@ -4,7 +4,7 @@
 #include "hostile/stored.h"
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
+  if (argc != 2 || argv[1][0] == '-') {
     fmt::print(stderr, "usage: generate FOLDER (tests/hostile)\n");
     return 2;
   }
