@@ -8,7 +8,8 @@
 namespace isomer::kernel {
 namespace {
 
-/// The innermost list of statements that holds all uses of the buffer.
+/// The innermost list of statements that holds all uses of the buffer, outside of vectorized loops: each lane has elements
+/// of its own.
 const Statements& common_list(const Statements& statements, int buffer) {
   const Statement* user = nullptr;
   for (const Statement& statement : statements) {
@@ -17,7 +18,7 @@ const Statements& common_list(const Statements& statements, int buffer) {
     user = &statement;
   }
   const auto* loop = user ? std::get_if<Loop>(&user->node) : nullptr;
-  return loop ? common_list(loop->body, buffer) : statements;
+  return loop && loop->kind != LoopKind::kVectorized ? common_list(loop->body, buffer) : statements;
 }
 
 }  // namespace

@@ -146,6 +146,11 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
   if (writers(kernel, target).size() != 1) return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[target].name);
   if (block.writes[0].index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… written expected");
   const Buffer written = kernel.buffers[target];
+  if (written.scope != Scope::kArgument) return invalid(name, "a buffer that is no thread's own expected, '{}' is one", written.name);
+  for (const std::string& reader : readers(kernel, target)) {
+    TRY(const Place at, find_block(kernel, reader));
+    if (at.root() == place.root()) return invalid(name, "readers of '{}' in later nests expected, {} is in this one", written.name, reader);
+  }
   const int cache = add_buffer(kernel, written.name + ".cache", written.dtype, written.shape);
   block.writes[0].buffer = cache;
   std::vector<Expr> extents;
@@ -164,9 +169,6 @@ Result<void> set_scope(Kernel& kernel, const std::string& buffer_name, const std
   if (scope != "cache" && scope != "registers") return invalid(buffer_name, "scope 'cache' or 'registers' expected, '{}' found", scope);
   if (is_output(kernel, buffer) || std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end())
     return invalid(buffer_name, "a buffer between blocks expected, it is an input or output");
-  int roots = 0;
-  for (const Statement& root : kernel.body) roots += touches(root, buffer);
-  if (roots != 1) return invalid(buffer_name, "uses in one nest expected, {} have some", roots);
   kernel.buffers[buffer].scope = scope == "cache" ? Scope::kCache : Scope::kRegister;
   return {};
 }

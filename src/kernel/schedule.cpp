@@ -92,6 +92,16 @@ Result<void> nothing(Result<Arguments> results) {
   return {};
 }
 
+/// What one thread sees alone must not be written in one nest and read in another.
+Result<void> check_scopes(const Kernel& kernel, const std::string& primitive) {
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    if (kernel.buffers[b].scope == Scope::kArgument) continue;
+    const auto nests = std::count_if(kernel.body.begin(), kernel.body.end(), [&](const Statement& root) { return touches(root, static_cast<int>(b)); });
+    if (nests > 1) return invalid(primitive, "uses of a thread's own '{}' in one nest expected, {} nests would have some", kernel.buffers[b].name, nests);
+  }
+  return {};
+}
+
 Argument argument_of(const Schedule::Factors& factors) {
   return std::visit([](const auto& f) { return Argument(f); }, factors);
 }
@@ -131,6 +141,7 @@ Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) 
   Kernel changed = kernel_;
   auto results = primitive->run(changed, resolved);
   if (!results.ok()) return std::move(results).error().within(name);
+  TRY_VOID(check_scopes(changed, name));
   kernel_ = std::move(changed);
   trace_.instructions.push_back({name, std::move(arguments), *results, {}});
   return results;

@@ -1,0 +1,195 @@
+// Schedule primitives: whatever applies leaves the meaning as it was, traces replay to the same kernel, and what does not
+// apply says why.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/te/program_text.h"
+#include "kernel/default_schedule.h"
+#include "kernel/lower.h"
+#include "kernel/run_kernel.h"
+#include "kernel/schedule.h"
+#include "support/long_run.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+using isomer::test::is_long_run;
+using testing::HasSubstr;
+
+struct Example {
+  const char* name;
+  const char* program;
+  std::vector<Dims> inputs;  ///< float32
+};
+
+const std::vector<Example>& examples() {
+  static const std::vector<Example> all = {
+      {"product",
+       "s0 = reduce [13, 17] over [9] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\n"
+       "s1 = map [13, 17] { max(s0[i0, i1]:float32 + in2[i1]:float32, 0) }\noutput s1\n",
+       {{13, 9}, {9, 17}, {17}}},
+      {"padded_convolution",
+       "s0 = reduce [2, 5, 7, 6] over [3, 3, 3] with sum:float32 { select(0 <= i2 + r1 - 1 && i2 + r1 - 1 < 7 && 0 <= i3 + r2 - 1 && i3 + r2 - 1 < 6, "
+       "in0[i0, r0, i2 + r1 - 1, i3 + r2 - 1]:float32, 0:float32)*in1[i1, r0, r1, r2]:float32 }\noutput s0\n",
+       {{2, 3, 7, 6}, {5, 3, 3, 3}}},
+      {"rows",
+       "s0 = reduce [6] over [20] with max:float32 { in0[i0, r0]:float32 }\ns1 = map [6, 20] { in0[i0, i1]:float32 - s0[i0]:float32 }\n"
+       "s2 = reduce [6] over [20] with sum:float32 { s1[i0, r0]:float32 }\ns3 = map [6, 20] { s1[i0, i1]:float32 + s2[i0]:float32 }\noutput s3\n",
+       {{6, 20}}},
+      {"movement",
+       "s0 = map [4, 6, 5] { in0[i1, i2, i0]:float32*3 }\ns1 = map [24, 5] { s0[i0 floordiv 6, i0 floormod 6, i1]:float32 + 1 }\noutput s1\n",
+       {{6, 5, 4}}},
+  };
+  return all;
+}
+
+Kernel lowered(const Example& example) {
+  const auto program = te::parse_program(example.program);
+  CHECK(program.ok()) << program.error().message();
+  std::vector<TaskType> types;
+  for (const Dims& dims : example.inputs) types.push_back({DataType::kFloat32, Shape(dims.begin(), dims.end())});
+  auto kernel = lower(*program, types);
+  CHECK(kernel.ok()) << kernel.error().message();
+  return *std::move(kernel);
+}
+
+/// Small integers: sums of their products are exact in any order.
+std::vector<Tensor> integers(const Example& example, Random& random) {
+  std::vector<Tensor> tensors;
+  for (const Dims& dims : example.inputs) {
+    std::vector<double> values(static_cast<size_t>(element_count(dims)));
+    for (double& value : values) value = static_cast<double>(random.between(-4, 4));
+    tensors.push_back(Tensor::from_doubles(DataType::kFloat32, dims, values));
+  }
+  return tensors;
+}
+
+Kernel finished_like_lowered(const Kernel& kernel) { return Schedule(kernel).finish(); }
+
+void expect_same_meaning(const Example& example, const Schedule& schedule, const Kernel& kernel) {
+  SCOPED_TRACE(fmt::format("{}\n{}", print(schedule.trace()), print(schedule.finish())));
+  Random random(7);
+  const std::vector<Tensor> inputs = integers(example, random);
+  const auto expected = run(finished_like_lowered(kernel), inputs, host_target());
+  const auto found = run(schedule.finish(), inputs, host_target());
+  ASSERT_TRUE(expected.ok()) << expected.error().message();
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  for (size_t k = 0; k < expected->outputs.size(); ++k) EXPECT_TRUE(expected->outputs[k].same_contents(found->outputs[k])) << "output " << k;
+}
+
+void expect_replays(const Schedule& schedule, const Kernel& kernel) {
+  const auto parsed = parse_trace(print(schedule.trace()));
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message();
+  EXPECT_EQ(*parsed, schedule.trace());
+  const auto again = replay(*parsed, kernel);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_EQ(structural_hash(again->finish()), structural_hash(schedule.finish()));
+  EXPECT_EQ(hash(again->trace()), hash(schedule.trace()));
+}
+
+class OnExample : public testing::TestWithParam<Example> {};
+
+TEST_P(OnExample, TheDefaultScheduleReplaysAndKeepsTheMeaning) {
+  const Kernel kernel = lowered(GetParam());
+  for (const int bits : {128, 256, 512})
+    for (const int threads : {1, 2}) {
+      Machine machine;
+      machine.vector_bits = bits;
+      machine.threads = threads;
+      const Schedule schedule = default_schedule(kernel, machine);
+      expect_replays(schedule, kernel);
+      expect_same_meaning(GetParam(), schedule, kernel);
+    }
+}
+
+/// One primitive with random arguments; most don't apply.
+void try_something(Schedule& schedule, Random& random) {
+  const std::vector<std::string> blocks = schedule.blocks();
+  const std::string block = blocks[random.below(blocks.size())];
+  const auto buffer = [&] { return schedule.kernel().buffers[random.below(schedule.kernel().buffers.size())].name; };
+  const auto loop_of = [&](const std::string& name) {
+    const LoopIds loops = *schedule.loops(name);
+    return loops.empty() ? LoopId{} : loops[random.below(loops.size())];
+  };
+  const LoopId loop = loop_of(block);
+  LoopIds loops = *schedule.loops(block);
+  switch (random.below(16)) {
+    case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
+    case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
+    case 2:
+      if (const auto tile = schedule.sample_perfect_tile(random, loop, 2, 8); tile.ok()) (void)schedule.split(loop, *tile);
+      break;
+    case 3: {
+      const size_t first = random.below(loops.size() + 1);
+      (void)schedule.fuse({loops.begin() + static_cast<std::ptrdiff_t>(first), loops.end()});
+      break;
+    }
+    case 4:
+      for (size_t i = loops.size(); i > 1; --i) std::swap(loops[i - 1], loops[random.below(i)]);
+      (void)schedule.reorder(loops);
+      break;
+    case 5: (void)schedule.parallel(loop); break;
+    case 6: (void)schedule.vectorize(loop); break;
+    case 7: (void)schedule.unroll(loop); break;
+    case 8: (void)schedule.compute_inline(block); break;
+    case 9: (void)schedule.reverse_compute_inline(block); break;
+    case 10: (void)schedule.compute_at(block, loop_of(blocks[random.below(blocks.size())])); break;
+    case 11: (void)schedule.reverse_compute_at(block, loop_of(blocks[random.below(blocks.size())])); break;
+    case 12: (void)schedule.cache_read(block, buffer()); break;
+    case 13: (void)schedule.cache_write(block); break;
+    case 14: (void)schedule.decompose_reduction(block, loop); break;
+    case 15: (void)schedule.rfactor(block, loop); break;
+  }
+}
+
+TEST_P(OnExample, RandomTracesKeepTheMeaning) {
+  const Kernel kernel = lowered(GetParam());
+  const int count = is_long_run() ? 2'500 : 25;
+  for (int seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Random random(static_cast<uint64_t>(seed));
+    Schedule schedule(kernel);
+    const int64_t attempts = random.between(1, 30);
+    for (int64_t i = 0; i < attempts; ++i) try_something(schedule, random);
+    expect_replays(schedule, kernel);
+    expect_same_meaning(GetParam(), schedule, kernel);
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, OnExample, testing::ValuesIn(examples()), [](const auto& info) { return info.param.name; });
+
+TEST(Primitives, SayWhyTheyDoNotApply) {
+  const Kernel kernel = lowered(examples()[0]);
+  Schedule schedule(kernel);
+  const LoopIds loops = *schedule.loops("s0");
+  const auto says = [](const auto& result, const char* why) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_THAT(result.error().message(), HasSubstr(why));
+  };
+  says(schedule.split(loops[0], Integers{2, 3}), "whose product is at least 13");
+  says(schedule.split({999}, Integers{2, -1}), "there is none of this name");
+  says(schedule.vectorize(loops[2]), "s0 reduces over it");
+  says(schedule.parallel(loops[1]), "an outermost loop expected");
+  says(schedule.compute_inline("s0"), "a map expected");
+  says(schedule.compute_inline("s1"), "no output expected");
+  says(schedule.fuse({loops[1], loops[0]}), "in the order of their nest");
+  says(schedule.rfactor("s0", loops[0]), "over the reduction alone");
+  says(schedule.set_scope("s1", "cache"), "between blocks expected");
+  says(schedule.transform_layout("s0", "0:1/0"), "each of its 2 axes once");
+  EXPECT_TRUE(schedule.trace().instructions.empty());
+  EXPECT_EQ(structural_hash(schedule.kernel()), structural_hash(kernel));
+}
+
+TEST(Traces, AreReadAndRefusedByLine) {
+  EXPECT_TRUE(parse_trace("# a comment\n\nk3, k4 = split(k0, [-1, 4])\n").ok());
+  for (const char* broken : {"split(k0", "k1 = ", "split(k0) -> 3", "split(k0, [1, x])", "split(k0) more"})
+    EXPECT_FALSE(parse_trace(broken).ok()) << broken;
+  const auto unknown = replay(*parse_trace("frobnicate(k0)"), lowered(examples()[0]));
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.error().message(), HasSubstr("instruction 1"));
+}
+
+}  // namespace
+}  // namespace isomer::kernel::test
