@@ -61,9 +61,16 @@ Dim max(const Dim& a, const Dim& b) {
 }
 
 Dim element_count(const Shape& shape) {
-  Dim count = 1;
-  for (const Dim& dim : shape) count = count * dim;
-  return count;
+  // The symbols are brought to normal form once, not after each product.
+  Dim known = 1;
+  te::Expr product;
+  for (const Dim& dim : shape) {
+    if (dim.is_constant())
+      known = known * dim;
+    else
+      product = product ? product * dim.expr() : dim.expr();
+  }
+  return product ? known * Dim(product) : known;
 }
 
 std::string text(const Shape& shape) {
