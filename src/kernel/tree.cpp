@@ -212,6 +212,14 @@ bool is_output(const Kernel& kernel, int buffer) {
   return std::find(kernel.outputs.begin(), kernel.outputs.end(), buffer) != kernel.outputs.end();
 }
 
+bool has_dynamic_sizes(const Kernel& kernel) {
+  for (const Buffer& buffer : kernel.buffers)
+    if (!constants(buffer.shape)) return true;
+  Kernel copy = kernel;
+  Place place;
+  return find(copy.body, [](const Statement& statement) { return std::holds_alternative<Resize>(statement.node); }, place);
+}
+
 void remove(Kernel& kernel, const Place& place) {
   place.list->erase(place.list->begin() + static_cast<std::ptrdiff_t>(place.position));
   const std::function<void(Statements&)> prune = [&](Statements& list) {

@@ -55,6 +55,9 @@ std::vector<std::string> readers(const Kernel& kernel, int buffer);
 bool written_before(const Kernel& kernel, int buffer, std::string_view block);
 bool is_output(const Kernel& kernel, int buffer);
 
+/// Whether data decide the size of a buffer.
+bool has_dynamic_sizes(const Kernel& kernel);
+
 /// Removes a statement, and every loop that is empty without it.
 void remove(Kernel& kernel, const Place& place);
 /// A name that no block (no buffer) has: `hint`, or `hint_1`, …

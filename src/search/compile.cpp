@@ -28,17 +28,17 @@ struct Scheduled {
 
 /// Floating-point operations of a kernel: twice the products of sums, once everything else.
 int64_t count_flops(const Kernel& kernel) {
-  int64_t flops = 0;
+  double flops = 0;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
-    int64_t points = 1;
+    double points = 1;
     for (const auto* list : {&block.axes, &block.reduce})
-      for (const kernel::Iterator& iterator : *list) points *= te::as_constant(iterator.extent).value_or(0);
-    int64_t operations = block.is_reduction();
+      for (const kernel::Iterator& iterator : *list) points *= static_cast<double>(te::as_constant(iterator.extent).value_or(0));
+    int operations = block.is_reduction();
     for (const kernel::Expr& body : block.bodies)
       te::for_each_node(body, [&](const kernel::Expr& e) { operations += is_float(e.dtype()) && (te::as<te::Binary>(e) || te::as<te::Unary>(e)); });
     flops += points * operations;
   });
-  return flops;
+  return static_cast<int64_t>(std::min(flops, 0x1p62));
 }
 
 class Compiler {
@@ -80,6 +80,8 @@ class Compiler {
     if (compiled.view_of < 0) {
       auto lowered = kernel::lower(task.program, types);
       if (!lowered.ok()) return std::move(lowered).error().within(label(graph_, task.nodes.front()));
+      if (kernel::has_dynamic_sizes(*lowered))
+        return unsupported(label(graph_, task.nodes.front()), "sizes that are known at compile time expected, data decide some");
       std::set<int> constants;
       for (size_t k = 0; k < task.inputs.size(); ++k)
         if (task.inputs[k].valid() && graph_.is_constant(task.inputs[k])) constants.insert(static_cast<int>(k));

@@ -125,29 +125,33 @@ Case case_of(Sample sample, uint64_t seed) {
   return result;
 }
 
+std::string difference(const Graph& graph, const Run& run, const std::vector<te::Array>& found) {
+  ++comparisons().all;
+  std::vector<double> bounds;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const te::Array& wanted = run.exact[i];
+    const std::string name = graph.value(graph.outputs()[i]).name;
+    Equivalence result;
+    compare_output(name, wanted, found[i], run.rounded.empty() ? 0 : error_bound(wanted, run.rounded[i]), result);
+    if (result.passed()) continue;
+    if (bounds.empty()) bounds = bounds_by_nudging(graph, run.inputs);
+    if (std::isinf(bounds[i])) {
+      ++comparisons().undecided;
+      break;
+    }
+    if (const std::string shape = shape_mismatch(wanted, found[i]); !shape.empty()) return fmt::format("{}: {}", name, shape);
+    Equivalence again;
+    compare_output(name, wanted, found[i], bounds[i], again);
+    if (!again.passed()) return again.difference->text();
+  }
+  return "";
+}
+
 std::string difference(const Case& before, const Graph& after) {
-  const Graph& graph = before.sample.graph;
   for (const Run& run : before.runs) {
     const auto found = interpret(after, run.inputs, {});
     if (!found.ok()) return fmt::format("does not run any more: {}", found.error().message());
-    ++comparisons().all;
-    std::vector<double> bounds;
-    for (size_t i = 0; i < found->size(); ++i) {
-      const te::Array& wanted = run.exact[i];
-      const std::string name = graph.value(graph.outputs()[i]).name;
-      Equivalence result;
-      compare_output(name, wanted, (*found)[i], run.rounded.empty() ? 0 : error_bound(wanted, run.rounded[i]), result);
-      if (result.passed()) continue;
-      if (bounds.empty()) bounds = bounds_by_nudging(graph, run.inputs);
-      if (std::isinf(bounds[i])) {
-        ++comparisons().undecided;
-        break;
-      }
-      if (const std::string shape = shape_mismatch(wanted, (*found)[i]); !shape.empty()) return fmt::format("{}: {}", name, shape);
-      Equivalence again;
-      compare_output(name, wanted, (*found)[i], bounds[i], again);
-      if (!again.passed()) return again.difference->text();
-    }
+    if (std::string text = difference(before.sample.graph, run, *found); !text.empty()) return text;
   }
   return "";
 }

@@ -30,6 +30,8 @@ Case case_of(Sample sample, uint64_t seed);
 /// Empty, or how the outputs differ by more than rounding explains (the yardstick of src/verify). Where it flips a decision
 /// (an integer, a size, what is finite) on the way, nothing is said.
 std::string difference(const Case& before, const Graph& after);
+/// The same for what something else made of a run's inputs.
+std::string difference(const Graph& graph, const Run& run, const std::vector<te::Array>& found);
 
 /// The same bit for bit, where values are rounded as they are made.
 std::string difference_in_bits(const Case& before, const Graph& after);

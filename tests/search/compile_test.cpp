@@ -1,0 +1,108 @@
+// Compiled models against the interpreter, on random graphs of all rows; and what fusion makes of common forms.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "graph/bind.h"
+#include "graph/text.h"
+#include "properties/same_function.h"
+#include "search/compile.h"
+#include "search/run_artifact.h"
+#include "support/long_run.h"
+
+namespace isomer::test {
+namespace {
+
+Result<Compilation> compiled(const Graph& graph, bool fused = true) {
+  CompileOptions options;
+  options.target = kernel::host_target();
+  options.threads = 2;
+  options.fuse.enabled = fused;
+  return compile(graph, options);
+}
+
+Result<std::vector<te::Array>> run(const runtime::Artifact& artifact, const std::vector<te::Array>& inputs) {
+  TRY(auto model, runtime::Model::load(artifact));
+  runtime::SessionOptions options;
+  options.threads = 2;
+  TRY(const auto session, runtime::Session::create(model, options));
+  return run_artifact(*session, inputs);
+}
+
+std::vector<std::string> task_names(std::string_view text, bool fused) {
+  auto graph = parse_graph(text);
+  CHECK(graph.ok()) << graph.error().message();
+  const auto result = compiled(*graph, fused);
+  CHECK(result.ok()) << result.error().message();
+  std::vector<std::string> names;
+  for (const CompiledTask& task : result->tasks) names.push_back(task.name);
+  return names;
+}
+
+constexpr std::string_view kBlock = R"(opset 17
+graph block(x: float32[1,8,10,10], r: float32[1,16,10,10]) -> (y: float32[16,100]) {
+  w: float32[16,8,3,3] = random 1
+  b: float32[16] = random 2
+  c = Conv(x, w, b) {pads = [1,1,1,1]}
+  a = Add(c, r)
+  e = Relu(a)
+  s: int64[2] = {16, 100}
+  f = Reshape(e, s)
+  y = Softmax(f)
+}
+)";
+
+TEST(Fuse, EpiloguesJoinTheirAnchor) {
+  EXPECT_EQ(task_names(kBlock, true), (std::vector<std::string>{"Conv+Add+Relu", "Reshape", "Softmax"}));
+  EXPECT_EQ(task_names(kBlock, false), (std::vector<std::string>{"Conv", "Add", "Relu", "Reshape", "Softmax"}));
+}
+
+TEST(Compile, EqualTasksAreOneKernelAndPackedWeightsArePerTask) {
+  const auto graph = parse_graph(R"(opset 17
+graph twice(x: float32[4,32]) -> (y: float32[4,32]) {
+  v: float32[32,32] = random 1
+  w: float32[32,32] = random 2
+  a = MatMul(x, v)
+  y = MatMul(a, w)
+}
+)");
+  ASSERT_TRUE(graph.ok());
+  const auto result = compiled(*graph);
+  ASSERT_TRUE(result.ok()) << result.error().message();
+  EXPECT_EQ(result->artifact.kernels.size(), 1);
+  EXPECT_EQ(result->artifact.variants[0].steps.size(), 2);
+}
+
+/// A graph at the sizes of some inputs.
+Result<Graph> bound(Graph graph, const std::vector<te::Array>& inputs) {
+  std::map<std::string, Dims> shapes;
+  for (size_t k = 0; k < inputs.size(); ++k) shapes[graph.value(graph.inputs()[k]).name] = inputs[k].dims();
+  TRY_VOID(bind_inputs(graph, {}, shapes));
+  return graph;
+}
+
+TEST(Compile, RandomGraphsRunAsInTheInterpreter) {
+  const uint64_t count = is_long_run() ? 2'000 : 150;
+  int ran = 0;
+  for (uint64_t seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const Case tried = case_of(random_sample(seed), seed);
+    for (const isomer::test::Run& one : tried.runs) {
+      const auto graph = bound(tried.sample.graph, one.inputs);
+      if (!graph.ok()) continue;
+      const auto result = compiled(*graph);
+      if (!result.ok()) {
+        EXPECT_EQ(result.error().kind, ErrorKind::kUnsupported) << result.error().message();
+        continue;
+      }
+      const auto found = run(result->artifact, one.inputs);
+      ASSERT_TRUE(found.ok()) << found.error().message();
+      EXPECT_EQ(difference(*graph, one, *found), "");
+      ++ran;
+    }
+  }
+  fmt::print("{} compiled graphs ran\n", ran);
+  EXPECT_GT(ran, static_cast<int>(count / 4));
+}
+
+}  // namespace
+}  // namespace isomer::test
