@@ -155,17 +155,13 @@ Result<void> measure(const BenchOptions& options) {
 
 void add_bench(CLI::App& app, int& exit) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = app.add_subcommand("bench", "Measure an artifact: latency and a profile of its tasks");
-  command->add_option("FILE", options->file, "The artifact")->required();
+  CLI::App* command = app.add_subcommand("bench", "Measure a model or artifact: latency and a profile of its tasks");
+  command->add_option("FILE", options->file, "The model or artifact")->required();
   command->add_option("--duration", options->duration, "Seconds to measure for")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_flag("--serve", options->serve, "Load once; for each line N on standard input run N times and print the times");
   options->add_to(*command);
   options->inputs.add_to(*command);
   command->callback([options, &exit] {
-    if (!is_artifact(options->file)) {
-      exit = report(unsupported(options->file, "an artifact expected; `isomer compile` makes one"));
-      return;
-    }
     const auto done = options->serve ? serve(*options) : measure(*options);
     exit = done.ok() ? kDone : report(done.error());
   });

@@ -1,9 +1,11 @@
-// isomer inspect: what a model holds, and which of its nodes this version can run.
+// isomer inspect: what a model or artifact holds, which of a model's nodes this version can run, and what they become.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/load_model.h"
+#include "cli/inspect_artifact.h"
+#include "cli/inspect_tasks.h"
+#include "cli/load_artifact.h"
 #include "graph/dot.h"
 #include "graph/op_def.h"
 #include "graph/passes/edit.h"
@@ -16,7 +18,8 @@ using nlohmann::json;
 
 struct InspectOptions : CommonOptions {
   std::string file;
-  bool text = false, dot = false, capability = false;
+  bool text = false, dot = false, capability = false, verify = false;
+  TaskView code;
 };
 
 json interface_of(const Graph& graph, const std::vector<ValueId>& values) {
@@ -108,7 +111,9 @@ void print_capability(const json& rows) {
 }
 
 Result<void> inspect(const InspectOptions& options) {
+  if (is_artifact(options.file)) return inspect_artifact(options.file, options, options.verify);
   TRY(const LoadedModel model, load_model(options.file, options));
+  if (options.code.wanted()) return inspect_tasks(model, options.file, options, options.code);
   const Graph& graph = model.graph;
   if (options.text) {
     fmt::print("{}", print_graph(graph));
@@ -132,11 +137,13 @@ Result<void> inspect(const InspectOptions& options) {
 
 void add_inspect(CLI::App& app, int& exit) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "What a model holds");
-  command->add_option("FILE", options->file, "The model")->required();
+  CLI::App* command = app.add_subcommand("inspect", "What a model or artifact holds");
+  command->add_option("FILE", options->file, "The model or artifact")->required();
   auto* text = command->add_flag("--text", options->text, "The graph as text");
   auto* dot = command->add_flag("--dot", options->dot, "The graph for Graphviz")->excludes(text);
   command->add_flag("--capability", options->capability, "Which nodes this version runs, and why not")->excludes(text)->excludes(dot);
+  command->add_flag("--verify", options->verify, "Hash an artifact's weights");
+  options->code.add_to(*command);
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = inspect(*options);

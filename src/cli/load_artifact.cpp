@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "cli/compile_model.h"
 #include "runtime/artifact_file.h"
 
 namespace isomer::cli {
@@ -24,6 +25,17 @@ Graph interface_of(const runtime::Variant& variant) {
   return graph;
 }
 
+Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file, const CommonOptions& options) {
+  if (is_artifact(file)) {
+    auto model = runtime::Model::open(file);
+    if (!model.ok()) return std::move(model).error().within(file);
+    return std::move(*model);
+  }
+  TRY(const LoadedModel model, load_model(file, options));
+  TRY(Compilation compiled, compile_model(model, file, options, {}));
+  return runtime::Model::load(std::move(compiled.artifact));
+}
+
 }  // namespace
 
 bool is_artifact(const std::string& file) {
@@ -34,16 +46,15 @@ bool is_artifact(const std::string& file) {
 
 Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed) {
   TRY(const auto dims, options.bound_dims());
-  auto model = runtime::Model::open(file);
-  if (!model.ok()) return std::move(model).error().within(file);
+  TRY(auto model, open_model(file, options));
   runtime::SessionOptions session_options;
   session_options.threads = options.thread_count();
-  session_options.bindings = dims;
+  if (is_artifact(file)) session_options.bindings = dims;
   session_options.timed = timed;
-  auto session = runtime::Session::create(*model, session_options);
+  auto session = runtime::Session::create(model, session_options);
   if (!session.ok()) return std::move(session).error().within(file);
   Graph interface = interface_of((*session)->variant());
-  return LoadedArtifact{std::move(*model), std::move(*session), std::move(interface)};
+  return LoadedArtifact{std::move(model), std::move(*session), std::move(interface)};
 }
 
 }  // namespace isomer::cli

@@ -18,7 +18,8 @@ struct LoadedArtifact {
   Graph interface;  ///< its inputs and outputs, without nodes
 };
 
-/// A session of the variant that --dim names. `timed`: it measures its steps. Errors carry the file's name.
+/// A session of the variant that --dim names; a model is compiled in memory. `timed`: it measures its steps. Errors carry
+/// the file's name.
 Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed = false);
 
 }  // namespace isomer::cli

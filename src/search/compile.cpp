@@ -26,21 +26,6 @@ struct Scheduled {
   ConstantParts constants;
 };
 
-/// Floating-point operations of a kernel: twice the products of sums, once everything else.
-int64_t count_flops(const Kernel& kernel) {
-  double flops = 0;
-  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
-    double points = 1;
-    for (const auto* list : {&block.axes, &block.reduce})
-      for (const kernel::Iterator& iterator : *list) points *= static_cast<double>(te::as_constant(iterator.extent).value_or(0));
-    int operations = block.is_reduction();
-    for (const kernel::Expr& body : block.bodies)
-      te::for_each_node(body, [&](const kernel::Expr& e) { operations += is_float(e.dtype()) && (te::as<te::Binary>(e) || te::as<te::Unary>(e)); });
-    flops += points * operations;
-  });
-  return static_cast<int64_t>(std::min(flops, 0x1p62));
-}
-
 class Compiler {
  public:
   Compiler(const Graph& graph, const CompileOptions& options) : graph_(graph), options_(options) {}
@@ -319,6 +304,20 @@ kernel::Machine machine_of(const kernel::Target& target, int threads) {
   machine.broadcast_operands = target.has("avx512f");
   machine.threads = threads;
   return machine;
+}
+
+int64_t count_flops(const kernel::Kernel& kernel) {
+  double flops = 0;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    double points = 1;
+    for (const auto* list : {&block.axes, &block.reduce})
+      for (const kernel::Iterator& iterator : *list) points *= static_cast<double>(te::as_constant(iterator.extent).value_or(0));
+    int operations = block.is_reduction();
+    for (const kernel::Expr& body : block.bodies)
+      te::for_each_node(body, [&](const kernel::Expr& e) { operations += is_float(e.dtype()) && (te::as<te::Binary>(e) || te::as<te::Unary>(e)); });
+    flops += points * operations;
+  });
+  return static_cast<int64_t>(std::min(flops, 0x1p62));
 }
 
 Result<Compilation> compile(const Graph& graph, const CompileOptions& options) { return Compiler(graph, options).run(); }

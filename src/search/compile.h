@@ -41,6 +41,9 @@ struct Compilation {
 /// The artifact of one variant of a graph whose dims are bound. Errors (kUnsupported): what cannot be compiled yet, by name.
 Result<Compilation> compile(const Graph& graph, const CompileOptions& options);
 
+/// Floating-point operations of a kernel: twice the products of sums, once everything else.
+int64_t count_flops(const kernel::Kernel& kernel);
+
 /// Registers and vectors of a target, for schedules.
 kernel::Machine machine_of(const kernel::Target& target, int threads);
 

@@ -24,7 +24,7 @@ size_t sequence_length(std::string_view text) {
 }  // namespace
 
 Outcome run_isomer(const std::vector<std::string>& arguments) {
-  constexpr int kLimit = kSanitized ? 900 : 60;
+  constexpr int kLimit = kSanitized ? 120 : 60;
   std::vector<std::string> command = {"prlimit", "--core=0", fmt::format("--cpu={}", kLimit)};
   if (!kSanitized) command.push_back("--data=4000000000");
   command.push_back(tool_path("isomer").string());

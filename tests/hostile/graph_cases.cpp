@@ -81,6 +81,9 @@ std::vector<HostileCase> lists() {
       {"initializer_of_other_shape_than_input", "an initializer of shape [2] expected, [3] found", kX + kY + kRelu + "initializer { name: 'x' data_type: 1 dims: 3 float_data: [1,2,3] }"},
       {"value_info_twice", "", kX + kY + kRelu + "value_info { name: 'y' } value_info { name: 'y' }"},
       {"value_info_of_nothing", "", kX + kY + kRelu + "value_info { name: 'ghost' type { tensor_type { elem_type: 1 } } }"},
+      {"value_info_without_name", "",
+       kX + kY + "node { op_type: 'Dropout' input: 'x' output: '' output: 'm' } node { op_type: 'Relu' input: 'x' output: 'y' } "
+       "value_info { type { tensor_type { elem_type: 7 shape { dim { dim_value: 2 } } } } }"},
       {"value_info_of_other_type", "int64 expected, as its value_info says, float32 found",
        kX + "output { name: 'z' } node { op_type: 'Neg' input: 'y' output: 'z' } " + kRelu +
        "value_info { name: 'y' type { tensor_type { elem_type: 7 shape { dim { dim_value: 2 } } } } }"},

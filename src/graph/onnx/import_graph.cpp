@@ -273,7 +273,7 @@ class GraphBuilder {
   /// What value_info says of the outputs' element types.
   Result<void> check_declared(const NodeProto& proto) {
     for (const std::string& output : proto.output()) {
-      const auto info = declared_.find(output);
+      const auto info = output.empty() ? declared_.end() : declared_.find(output);
       if (info == declared_.end()) continue;
       TRY(const ValueType type, declared_type(*info->second));
       const ValueType& inferred = graph_.value(local(output)).type;

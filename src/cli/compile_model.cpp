@@ -1,0 +1,46 @@
+#include "cli/compile_model.h"
+
+#include <fmt/ranges.h>
+
+#include "cli/version.h"
+#include "graph/bind.h"
+#include "graph/onnx/versions.h"
+#include "graph/passes/pipeline.h"
+
+namespace isomer::cli {
+
+void CompileChoices::add_to(CLI::App& app) {
+  app.add_option("--target", target, "cpu, or cpu=NAME as LLVM calls it")->capture_default_str();
+  app.add_option("--level", level, "Of optimization")->check(CLI::Range(0, 3))->capture_default_str();
+  app.add_flag("--no-fusion", no_fusion, "Every node a task of its own, to see what fusion gives");
+}
+
+Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options, const CompileChoices& choices) {
+  auto target = kernel::parse_target(choices.target);
+  if (!target.ok()) {
+    Error error = std::move(target).error().within("--target");
+    error.kind = ErrorKind::kUsage;
+    return error;
+  }
+  const auto in_file = [&](Error error) { return std::move(error).within(file); };
+  if (const auto unbound = free_dims(model.graph); !unbound.empty())
+    return in_file(unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE", fmt::join(unbound, ", "), unbound.front()));
+
+  Graph graph = model.graph;
+  // Composites of every opset have their row: what the file's opset would not let a file say, a kernel may be.
+  graph.edit_info().opsets[""] = kNewestRowOpset;
+  auto report = optimize(graph, {.level = choices.level, .threads = options.thread_count()});
+  if (!report.ok()) return in_file(std::move(report).error());
+
+  CompileOptions compile_options;
+  compile_options.target = *target;
+  compile_options.threads = options.thread_count();
+  compile_options.seed = options.seed;
+  compile_options.fuse.enabled = !choices.no_fusion;
+  auto compiled = compile(graph, compile_options);
+  if (!compiled.ok()) return in_file(std::move(compiled).error());
+  compiled->artifact.provenance.producer = version_text();
+  return std::move(*compiled);
+}
+
+}  // namespace isomer::cli

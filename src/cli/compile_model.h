@@ -1,0 +1,20 @@
+// From a loaded model to code, for commands: optimized, fused into tasks, scheduled, compiled.
+#pragma once
+
+#include "cli/load_model.h"
+#include "search/compile.h"
+
+namespace isomer::cli {
+
+struct CompileChoices {
+  std::string target = "cpu";
+  int level = 2;
+  bool no_fusion = false;
+
+  void add_to(CLI::App& app);
+};
+
+/// Errors carry the file's name; kUsage: the target.
+Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options, const CompileChoices& choices);
+
+}  // namespace isomer::cli

@@ -1,0 +1,85 @@
+#include "cli/inspect_artifact.h"
+
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/artifact_file.h"
+#include "runtime/model.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+using runtime::Artifact;
+using runtime::Variant;
+
+json ports(const Variant& variant, const std::vector<runtime::Port>& list) {
+  json result = json::array();
+  for (const runtime::Port& port : list) {
+    const runtime::Value& value = variant.values[port.value];
+    result.push_back({{"name", port.name}, {"dtype", isomer::name(static_cast<DataType>(value.type))}, {"shape", value.dims}});
+  }
+  return result;
+}
+
+json steps(const Variant& variant) {
+  json result = json::array();
+  for (const runtime::Step& step : variant.steps) result.push_back({{"name", step.name}, {"ops", step.operators}, {"gflop", static_cast<double>(step.flops) / 1e9}});
+  return result;
+}
+
+json summary(const Artifact& artifact) {
+  size_t weights = 0;
+  for (const auto& weight : artifact.weights) weights += weight.size();
+  json variants = json::array();
+  for (const Variant& variant : artifact.variants)
+    variants.push_back({{"target", variant.target.name},
+                        {"features", variant.target.features},
+                        {"dims", variant.bindings},
+                        {"inputs", ports(variant, variant.inputs)},
+                        {"outputs", ports(variant, variant.outputs)},
+                        {"arena_mb", static_cast<double>(variant.arena_bytes) / 1e6},
+                        {"steps", steps(variant)}});
+  return {{"producer", artifact.provenance.producer},
+          {"seed", artifact.provenance.seed},
+          {"code_kb", static_cast<double>(artifact.code.size()) / 1e3},
+          {"kernels", artifact.kernels.size()},
+          {"weights_mb", static_cast<double>(weights) / 1e6},
+          {"variants", variants}};
+}
+
+void print_summary(const json& facts) {
+  const auto line = [](std::string_view key, const std::string& value) { fmt::print("{:<10} {}\n", key, printable(value)); };
+  line("producer", facts["producer"]);
+  line("weights", fmt::format("{:.3f} MB", facts["weights_mb"].get<double>()));
+  line("code", fmt::format("{:.1f} KB, {} kernels", facts["code_kb"].get<double>(), facts["kernels"].get<size_t>()));
+  for (const json& variant : facts["variants"]) {
+    line("target", fmt::format("{} {}", variant["target"].get<std::string>(), fmt::join(variant["features"].get<std::vector<std::string>>(), ",")));
+    line("dims", runtime::describe(variant["dims"].get<runtime::Bindings>()));
+    for (const char* side : {"inputs", "outputs"})
+      for (const json& value : variant[side]) line(side, fmt::format("{} {}{}", value["name"].get<std::string>(), value["dtype"].get<std::string>(), json_text(value["shape"])));
+    line("arena", fmt::format("{:.3f} MB", variant["arena_mb"].get<double>()));
+    line("steps", fmt::format("{}", variant["steps"].size()));
+    for (const json& step : variant["steps"]) fmt::print("{:>10.4f} GFLOP  {}\n", step["gflop"].get<double>(), printable(step["name"].get<std::string>()));
+  }
+}
+
+}  // namespace
+
+Result<void> inspect_artifact(const std::string& file, const CommonOptions& options, bool verify) {
+  auto artifact = runtime::read_artifact(file);
+  if (!artifact.ok()) return std::move(artifact).error().within(file);
+  if (verify)
+    if (auto verified = runtime::verify_weights(file); !verified.ok()) return std::move(verified).error().within(file);
+  const json facts = summary(*artifact);
+  if (options.json) {
+    fmt::print("{}\n", json_text(facts));
+  } else {
+    print_summary(facts);
+    if (verify) fmt::print("verified   weights are as they were written\n");
+  }
+  return {};
+}
+
+}  // namespace isomer::cli

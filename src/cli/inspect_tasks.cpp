@@ -1,0 +1,82 @@
+#include "cli/inspect_tasks.h"
+
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string describe(const kernel::Buffer& buffer) {
+  std::vector<std::string> dims;
+  for (const Dim& dim : buffer.shape) dims.push_back(dim.text());
+  return fmt::format("{}[{}]", isomer::name(buffer.dtype), fmt::join(dims, ","));
+}
+
+/// Types of the buffers that the kernel gets or gives: inputs in their layouts, then outputs.
+std::vector<std::string> types(const kernel::Kernel& kernel, const std::vector<int>& buffers) {
+  std::vector<std::string> list;
+  for (const int buffer : buffers)
+    if (buffer >= 0) list.push_back(describe(kernel.buffers[buffer]));
+  return list;
+}
+
+json row(const CompiledTask& task, size_t number) {
+  const bool is_view = task.view_of >= 0;
+  return {{"task", number},
+          {"name", task.name},
+          {"view", is_view},
+          {"inputs", is_view ? std::vector<std::string>() : types(task.kernel, task.kernel.inputs)},
+          {"outputs", is_view ? std::vector<std::string>() : types(task.kernel, task.kernel.outputs)},
+          {"gflop", is_view ? 0.0 : static_cast<double>(count_flops(task.kernel)) / 1e9}};
+}
+
+Result<void> print_code(const CompiledTask& task, const kernel::Target& target, const TaskView& view) {
+  if (view.trace) fmt::print("{}\n", print(task.trace));
+  if (view.nest) fmt::print("{}\n", print(task.kernel));
+  if (view.llvm) {
+    TRY(const std::string text, kernel::emit_ir(task.kernel, target));
+    fmt::print("{}\n", text);
+  }
+  if (view.assembly) {
+    TRY(const std::string text, kernel::emit_assembly(task.kernel, target));
+    fmt::print("{}\n", text);
+  }
+  return {};
+}
+
+}  // namespace
+
+void TaskView::add_to(CLI::App& app) {
+  app.add_flag("--tasks", tasks, "The tasks that the model becomes");
+  app.add_option("--task", task, "Only this one, by its number")->check(CLI::NonNegativeNumber);
+  app.add_flag("--trace", trace, "The schedule of each task: primitives and decisions");
+  app.add_flag("--nest", nest, "Its loop nest");
+  app.add_flag("--llvm", llvm, "Its LLVM IR before optimization");
+  app.add_flag("--assembly", assembly, "Its machine code as text");
+  choices.add_to(app);
+}
+
+Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, const CommonOptions& options, const TaskView& view) {
+  TRY(const Compilation compiled, compile_model(model, file, options, view.choices));
+  const auto count = static_cast<int>(compiled.tasks.size());
+  if (view.task >= count) return Error{ErrorKind::kUsage, "--task", fmt::format("a number below {} expected, {} found", count, view.task)};
+  TRY(const kernel::Target target, kernel::parse_target(view.choices.target));
+  json rows = json::array();
+  for (int number = 0; number < count; ++number) {
+    if (view.task >= 0 && number != view.task) continue;
+    const CompiledTask& task = compiled.tasks[number];
+    const json facts = row(task, number);
+    rows.push_back(facts);
+    if (options.json) continue;
+    fmt::print("{:4}  {}{}: {} -> {}\n", number, printable(task.name), task.view_of >= 0 ? " (a view)" : "",
+               fmt::join(facts["inputs"].get<std::vector<std::string>>(), " "), fmt::join(facts["outputs"].get<std::vector<std::string>>(), " "));
+    if (task.view_of < 0) TRY_VOID(print_code(task, target, view));
+  }
+  if (options.json) fmt::print("{}\n", json_text({{"tasks", rows}}));
+  return {};
+}
+
+}  // namespace isomer::cli

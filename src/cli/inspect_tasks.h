@@ -1,0 +1,21 @@
+// What `inspect` shows of a model on its way to code: its tasks, and of a task the schedule, loop nest, IR and assembly.
+#pragma once
+
+#include "cli/compile_model.h"
+
+namespace isomer::cli {
+
+struct TaskView {
+  bool tasks = false;
+  int task = -1;  ///< which one; -1: all
+  bool trace = false, nest = false, llvm = false, assembly = false;
+  CompileChoices choices;
+
+  void add_to(CLI::App& app);
+  bool wanted() const { return tasks || task >= 0 || trace || nest || llvm || assembly; }
+};
+
+/// Errors carry the file's name.
+Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, const CommonOptions& options, const TaskView& view);
+
+}  // namespace isomer::cli
