@@ -16,30 +16,58 @@ Expr offset_of(const Buffer& buffer, const std::vector<Expr>& index) {
   return offset;
 }
 
-std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block) {
-  const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
-    const auto* variable = te::as<te::Var>(leaf);
-    if (!variable || variable->kind == te::VarKind::kLoop) return {};
-    const auto& list = variable->kind == te::VarKind::kSpatial ? block.axes : block.reduce;
-    const auto extent = te::as_constant(list[variable->index].extent);
-    return {0, extent ? std::optional(*extent - 1) : std::nullopt};
-  };
-  const auto stride = [&](const Expr& offset, const Expr& iterator) -> std::optional<int64_t> {
+namespace {
+
+/// Strides of an offset over a block's iterators.
+class Strides {
+ public:
+  explicit Strides(const Block& block) : block_(block) {
+    ranges_ = [this](const Expr& leaf) -> te::Interval {
+      const auto* variable = te::as<te::Var>(leaf);
+      if (!variable || variable->kind == te::VarKind::kLoop) return {};
+      const auto& list = variable->kind == te::VarKind::kSpatial ? block_.axes : block_.reduce;
+      const auto extent = te::as_constant(list[variable->index].extent);
+      return {0, extent ? std::optional(*extent - 1) : std::nullopt};
+    };
+  }
+  Strides(const Strides&) = delete;
+
+  Expr simplified(const Expr& offset) const { return te::simplify_index(offset, ranges_); }
+  std::optional<int64_t> along(const Expr& offset, const Expr& iterator) const {
     const Expr next = te::transform(offset, [&](const Expr& e) { return e == iterator ? iterator + 1 : Expr(); });
-    return te::as_constant(te::simplify_index(next - offset, ranges));
-  };
+    return te::as_constant(simplified(next - offset));
+  }
+  std::vector<std::optional<int64_t>> along_axes(const Expr& offset) const {
+    std::vector<std::optional<int64_t>> result;
+    for (size_t k = 0; k < block_.axes.size(); ++k) result.push_back(along(offset, te::axis(static_cast<int>(k))));
+    return result;
+  }
+
+ private:
+  const Block& block_;
+  te::Ranges ranges_;
+};
+
+}  // namespace
+
+std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block) {
+  const Strides strides(block);
   std::vector<LoadAccess> accesses;
   for (const Expr& body : block.bodies)
     te::for_each_node(body, [&](const Expr& e) {
       const auto* load = te::as<te::Load>(e);
       if (!load || std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& known) { return known.load == e; })) return;
-      LoadAccess access{e, load->buffer.index, {}, {}};
-      const Expr offset = te::simplify_index(offset_of(kernel.buffers[load->buffer.index], load->index), ranges);
-      for (size_t k = 0; k < block.axes.size(); ++k) access.axes.push_back(stride(offset, te::axis(static_cast<int>(k))));
-      for (size_t k = 0; k < block.reduce.size(); ++k) access.reduce.push_back(stride(offset, te::reduce_axis(static_cast<int>(k))));
+      const Expr offset = strides.simplified(offset_of(kernel.buffers[load->buffer.index], load->index));
+      LoadAccess access{e, load->buffer.index, strides.along_axes(offset), {}};
+      for (size_t k = 0; k < block.reduce.size(); ++k) access.reduce.push_back(strides.along(offset, te::reduce_axis(static_cast<int>(k))));
       accesses.push_back(std::move(access));
     });
   return accesses;
+}
+
+std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Block& block) {
+  const Strides strides(block);
+  return strides.along_axes(strides.simplified(offset_of(kernel.buffers[block.writes[0].buffer], block.writes[0].index)));
 }
 
 std::optional<int64_t> points(const Block& block) {

@@ -20,6 +20,9 @@ struct LoadAccess {
 /// The loads in the bodies of a block, each once, in order; those inside other loads' indices too.
 std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block);
 
+/// Steps of the element that a block writes (of its first buffer), by axis.
+std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Block& block);
+
 /// Whether an index is axis(0), axis(1)… in a buffer of this shape; dims of 1 have one index anyway.
 bool is_point(const std::vector<Expr>& index, const Shape& shape);
 

@@ -1,6 +1,9 @@
 #include "kernel/default_schedule.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <numeric>
 
 #include "kernel/access.h"
 #include "kernel/tree.h"
@@ -14,6 +17,8 @@ constexpr int64_t kParallelWork = 16'384;
 constexpr int kCheap = 2;
 /// Elements of a row of intermediate results that a core's own cache holds.
 constexpr int64_t kRowElements = 65'536;
+/// Copies of operands pay where each element takes part in so many results.
+constexpr int64_t kWorthCopy = 16;
 /// Reductions unrolled inside a tile: windows of pooling and depthwise filters.
 constexpr int64_t kSmallWindow = 25;
 
@@ -30,16 +35,21 @@ struct Tile {
   int64_t lanes = 1;
   int64_t vectors = 1;  ///< of `lanes` along vector_axis
   int64_t rows = 1;     ///< along row_axis
+  std::vector<int> window;  ///< reduce iterators in the order of their loops
+  bool pads = false;    ///< operands have elements for the lanes beyond the axis
 };
+
+using Strides = std::vector<std::optional<int64_t>>;
 
 class Scheduler {
  public:
-  Scheduler(Kernel kernel, const Machine& machine, const std::set<int>& constants) : schedule_(std::move(kernel)), machine_(machine) {
+  Scheduler(Schedule schedule, const Machine& machine, const std::set<int>& constants) : schedule_(std::move(schedule)), machine_(machine) {
     for (const int input : constants) constants_.insert(schedule_.kernel().inputs[input]);
   }
 
   Schedule run() {
     inline_maps();
+    (void)tried(schedule_.collapse());
     for (const std::string& name : schedule_.blocks())
       if (alone(name) && block(name).is_reduction()) schedule_tiles(name);
     std::vector<std::string> rest = schedule_.blocks();
@@ -109,25 +119,37 @@ class Scheduler {
 
   // Maps
 
-  /// Whether every load moves with the output, element by element, or not at all.
+  /// Whether every load moves through memory as the output does, or not at all.
   bool is_flat(const Block& block) const {
-    const Buffer& out = kernel().buffers[block.writes[0].buffer];
+    const Strides out = write_strides(kernel(), block);
     for (const LoadAccess& access : load_accesses(kernel(), block)) {
-      const auto& index = te::as<te::Load>(access.load)->index;
-      const bool same = kernel().buffers[access.buffer].shape == out.shape && is_point(index, out.shape);
       const bool fixed = std::all_of(access.axes.begin(), access.axes.end(), [](const auto& stride) { return stride == 0; });
-      if (!same && !fixed) return false;
+      if (!fixed && access.axes != out) return false;
     }
     return true;
+  }
+
+  /// Loops of a map in the order in which its output lies in memory, as far as that is known.
+  LoopIds in_memory_order(const std::string& name) {
+    LoopIds loops = *schedule_.loops(name);
+    const Strides out = write_strides(kernel(), block(name));
+    if (std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; })) return loops;
+    std::vector<size_t> order(loops.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return *out[a] > *out[b]; });
+    LoopIds sorted;
+    for (const size_t k : order) sorted.push_back(loops[k]);
+    if (sorted != loops && tried(schedule_.reorder(sorted))) loops = sorted;
+    return loops;
   }
 
   void schedule_map(const std::string& name) {
     const Block map = block(name);
     const auto work = points(map);
     if (!work || *work == 0) return;
-    LoopIds loops = *schedule_.loops(name);
     const size_t rows = row_axes(map);
     if (rows > 0) return schedule_row_group(name, rows, *work);
+    LoopIds loops = in_memory_order(name);
     if (loops.size() > 1 && is_flat(map)) loops = {*schedule_.fuse(loops)};
     vectorize(loops.back(), lanes(map));
     loops = *schedule_.loops(name);
@@ -210,65 +232,104 @@ class Scheduler {
   void schedule_tiles(const std::string& name) {
     const Schedule before = schedule_;
     store_paddings(name);
-    const Block reduction = block(name);
-    const auto work = points(reduction);
+    const auto work = points(block(name));
     if (!work || *work == 0) return;
-    const Tile tile = choose_tile(reduction);
+    Tile tile = choose_tile(block(name));
     if (tile.vector_axis >= 0) {
-      pack(name, tile);
-      if (lay_out_tiles(name, tile, *work)) return;
+      tile.window = window_order(block(name), tile);
+      if (pack(name, tile) && lay_out_tiles(name, tile, *work)) return;
     }
     schedule_ = before;
   }
 
-  /// Reads under a padding's select become reads of a padded copy.
+  /// How many results an element of this access takes part in, its place in a window not counted.
+  static int64_t reuse(const Block& block, const LoadAccess& access) {
+    int64_t count = 1;
+    for (size_t k = 0; k < block.axes.size(); ++k)
+      if (access.axes[k] == 0) count *= te::as_constant(block.axes[k].extent).value_or(1);
+    return count;
+  }
+
+  /// Reads under a padding's select become reads of a padded copy, where elements are read often.
   void store_paddings(const std::string& name) {
-    for (const Expr& body : block(name).bodies) {
+    const Block reduction = block(name);
+    const std::vector<LoadAccess> accesses = load_accesses(kernel(), reduction);
+    for (const Expr& body : reduction.bodies) {
       std::set<int> padded;
       te::for_each_node(body, [&](const Expr& e) {
-        if (const auto* select = te::as<te::Select>(e))
-          if (const auto* load = te::as<te::Load>(select->then)) padded.insert(load->buffer.index);
+        const auto* select = te::as<te::Select>(e);
+        const auto* load = select ? te::as<te::Load>(select->then) : nullptr;
+        if (!load) return;
+        const auto access = std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.load == select->then; });
+        if (access != accesses.end() && reuse(reduction, *access) >= kWorthCopy) padded.insert(load->buffer.index);
       });
       for (const int buffer : padded) {
+        const std::string layout = memory_layout(kernel().buffers[buffer], reduction, accesses);
         const auto copier = schedule_.cache_read(name, kernel().buffers[buffer].name);
-        if (copier.ok()) schedule_map(*copier);
+        if (!copier.ok()) continue;
+        if (!layout.empty()) (void)tried(schedule_.transform_layout(*copier, layout));
+        schedule_map(*copier);
       }
     }
   }
 
+  /// The order of a buffer's dims in memory is that of its accesses: a copy of it keeps the dims over which the reduction
+  /// runs with a constant operand innermost. Empty: as it is.
+  std::string memory_layout(const Buffer& buffer, const Block& reduction, const std::vector<LoadAccess>& accesses) const {
+    const int number = kernel().find_buffer(buffer.name);
+    std::vector<int> inner, rest;
+    const auto access = std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == number; });
+    if (access == accesses.end()) return {};
+    const auto& index = te::as<te::Load>(access->load)->index;
+    for (size_t k = 0; k < index.size(); ++k) {
+      const auto* variable = te::as<te::Var>(index[k]);
+      (variable && variable->kind == te::VarKind::kReduce ? inner : rest).push_back(static_cast<int>(k));
+    }
+    (void)reduction;
+    rest.insert(rest.end(), inner.begin(), inner.end());
+    return std::is_sorted(rest.begin(), rest.end()) ? std::string() : fmt::format("{}", fmt::join(rest, ":"));
+  }
+
   bool constant(int buffer) const { return constants_.contains(buffer); }
+
+  /// Whether a copy of the operand in blocks of vectors can be had for little.
+  bool can_pack(const Block& reduction, const LoadAccess& access, int axis) const {
+    const auto& index = te::as<te::Load>(access.load)->index;
+    if (std::find(index.begin(), index.end(), te::axis(axis)) == index.end()) return false;
+    return constant(access.buffer) || reuse(reduction, access) >= kWorthCopy;
+  }
 
   /// Lanes along the axis: every load moves by one element or stays, or can be packed so; the output is written in order
   /// or each vector of results is the work of a long reduction.
-  bool can_vectorize(const Block& reduction, const std::vector<LoadAccess>& accesses, int axis) const {
+  bool can_vectorize(const Block& reduction, const std::vector<LoadAccess>& accesses, int axis, bool is_contiguous) const {
     bool moves = false;
     for (const LoadAccess& access : accesses) {
       const auto stride = access.axes[axis];
       if (!stride) return false;
       moves |= *stride != 0;
-      if (*stride != 0 && *stride != 1 && !constant(access.buffer)) return false;
+      if (*stride != 0 && *stride != 1 && !can_pack(reduction, access, axis)) return false;
     }
-    const bool last = axis + 1 == static_cast<int>(reduction.axes.size());
     int64_t length = 1;
     for (const Iterator& r : reduction.reduce) length *= te::as_constant(r.extent).value_or(0);
-    return moves && (last || length >= 32);
+    return moves && (is_contiguous || length >= 32);
   }
 
   Tile choose_tile(const Block& reduction) const {
     const std::vector<LoadAccess> accesses = load_accesses(kernel(), reduction);
+    const Strides out = stored_strides(reduction);
     const int64_t lanes = this->lanes(reduction);
     Tile best;
     double best_score = 0;
     for (int axis = static_cast<int>(reduction.axes.size()); axis-- > 0;) {
       const auto size = te::as_constant(reduction.axes[axis].extent);
-      if (!size || *size < 2 || reduction.writes.size() != 1 || !can_vectorize(reduction, accesses, axis)) continue;
-      Tile tile = with_rows(reduction, accesses, axis, lanes);
+      const bool is_contiguous = out[axis] == 1;
+      if (!size || *size < 2 || reduction.writes.size() != 1 || !can_vectorize(reduction, accesses, axis, is_contiguous)) continue;
+      const Tile tile = with_rows(reduction, accesses, out, axis, lanes);
       // Lanes that do something, and how often a loaded vector is used.
       const int64_t covered = tile.lanes * tile.vectors;
       const double filled = static_cast<double>(*size) / static_cast<double>((*size + covered - 1) / covered * covered);
       const double reuse = static_cast<double>(tile.rows * tile.vectors) / static_cast<double>(tile.rows + tile.vectors);
-      const bool last = axis + 1 == static_cast<int>(reduction.axes.size());
-      const double score = filled * std::min(reuse, 1.5) * static_cast<double>(tile.lanes) * (last ? 1.25 : 1);
+      const double score = filled * std::min(reuse, 1.5) * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1);
       if (score > best_score) {
         best = tile;
         best_score = score;
@@ -277,39 +338,48 @@ class Scheduler {
     return best;
   }
 
+  /// How the results lie in memory in the end: as the epilogue stores them, if there is one.
+  Strides stored_strides(const Block& reduction) const {
+    const std::string map = epilogue(reduction);
+    return write_strides(kernel(), map.empty() ? reduction : block(map));
+  }
+
+  /// Along which axis tiles have rows: one along which vectors of some operand stay the same, of those the one along which
+  /// results lie closest together.
+  int choose_row_axis(const Block& reduction, const std::vector<LoadAccess>& accesses, const Strides& out, int axis) const {
+    int best = -1;
+    for (int row = 0; row < static_cast<int>(reduction.axes.size()); ++row) {
+      if (row == axis || te::as_constant(reduction.axes[row].extent).value_or(0) < 2 || !out[row]) continue;
+      const bool reuses = std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.axes[row] == 0 && a.axes[axis] != 0; });
+      const bool regular = std::all_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.axes[row].has_value(); });
+      if (reuses && regular && (best < 0 || *out[row] <= *out[best])) best = row;
+    }
+    return best;
+  }
+
   /// The register tile: as many rows of vectors as registers hold, at least one vector and (without broadcast operands) one
   /// scalar beside the accumulators (kernel_tuner.md 6.1).
-  Tile with_rows(const Block& reduction, const std::vector<LoadAccess>& accesses, int axis, int64_t lanes) const {
-    Tile tile{.vector_axis = axis};
+  Tile with_rows(const Block& reduction, const std::vector<LoadAccess>& accesses, const Strides& out, int axis, int64_t lanes) const {
+    Tile tile;
+    tile.vector_axis = axis;
     const int64_t size = *te::as_constant(reduction.axes[axis].extent);
     tile.lanes = std::min<int64_t>(lanes, std::bit_ceil(static_cast<uint64_t>(size)));
-    for (size_t k = reduction.axes.size(); k-- > 0 && tile.row_axis < 0;) {
-      const int row = static_cast<int>(k);
-      if (row == axis || te::as_constant(reduction.axes[row].extent).value_or(0) < 2) continue;
-      bool reuses = false, streams = false;
-      for (const LoadAccess& access : accesses) {
-        reuses |= access.axes[row] == 0 && access.axes[axis] != 0;
-        streams |= access.axes[row] != 0 && access.axes[axis] == 0;
-      }
-      if (reuses && streams) tile.row_axis = row;
-    }
+    tile.row_axis = choose_row_axis(reduction, accesses, out, axis);
     const int64_t vectors_there = (size + tile.lanes - 1) / tile.lanes;
-    if (tile.row_axis < 0) {
-      tile.vectors = std::min<int64_t>(4, vectors_there);
-      return tile;
-    }
-    const int64_t rows_there = *te::as_constant(reduction.axes[tile.row_axis].extent);
+    const int64_t rows_there = tile.row_axis < 0 ? 1 : *te::as_constant(reduction.axes[tile.row_axis].extent);
+    const auto used = [](int64_t there, int64_t step) { return static_cast<double>(there) / static_cast<double>((there + step - 1) / step * step); };
     double best = 0;
-    for (int64_t vectors = 1; vectors <= 4; ++vectors)
-      for (int64_t rows = 1; rows <= 14; ++rows) {
+    for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, vectors_there); ++vectors)
+      for (int64_t rows = 1; rows <= std::min<int64_t>(14, rows_there); ++rows) {
         const int64_t registers = rows * vectors + vectors + (machine_.broadcast_operands ? 0 : 1);
-        if (registers > machine_.vector_registers || vectors > vectors_there || rows > rows_there) continue;
-        const auto used = [](int64_t there, int64_t step) { return static_cast<double>(there) / static_cast<double>((there + step - 1) / step * step); };
-        // Eight accumulators hide the latency of multiply-adds; tiles of one vector reach four fifths of the rest.
-        const double filled = used(vectors_there, vectors) * used(rows_there, rows);
-        const double busy = std::min(1.0, static_cast<double>(rows * vectors) / 8) * (vectors == 1 ? 0.8 : 1);
-        const double reuse = static_cast<double>(rows * vectors) / static_cast<double>(rows + vectors);
-        const double score = filled * busy * (1 + 0.01 * reuse);
+        if (registers > machine_.vector_registers || (vectors > 4 && rows > 1)) continue;
+        // Eight accumulators hide the latency of multiply-adds. A step loads a vector for each column and an element for
+        // each row: two loads for two multiply-adds are as many as a core has. Rows that are left over run alone.
+        const double accumulators = static_cast<double>(rows * vectors);
+        const double filled = used(vectors_there, vectors) * (0.5 + 0.5 * used(rows_there, rows));
+        const double busy = std::min(1.0, accumulators / 10);
+        const double reuse = accumulators / static_cast<double>(rows + vectors);
+        const double score = filled * busy * std::min(1.0, 0.55 + 0.25 * reuse) * (1 + 0.01 * reuse);
         if (score > best) {
           best = score;
           tile.vectors = vectors;
@@ -319,24 +389,70 @@ class Scheduler {
     return tile;
   }
 
-  /// Constant operands that the vectors run across are brought into blocks of the tile's width.
-  void pack(const std::string& name, const Tile& tile) {
-    const Block reduction = block(name);
+  /// Reduction loops, outermost first: those that move an operand farthest.
+  std::vector<int> window_order(const Block& reduction, const Tile& tile) const {
+    std::vector<int64_t> farthest(reduction.reduce.size(), 0);
     for (const LoadAccess& access : load_accesses(kernel(), reduction)) {
-      if (!constant(access.buffer) || access.axes[tile.vector_axis] == 0) continue;
-      const auto& index = te::as<te::Load>(access.load)->index;
-      const auto along = std::find(index.begin(), index.end(), te::axis(tile.vector_axis));
-      if (along == index.end()) continue;
-      const std::string source = kernel().buffers[access.buffer].name;
-      const auto copier = schedule_.cache_read(name, source);
-      if (!copier.ok()) continue;
-      const int64_t width = tile.lanes * tile.vectors;
-      const auto axis = along - index.begin();
-      std::string layout = fmt::format("{}/{}", axis, width);
-      for (size_t k = 0; k < index.size(); ++k)
-        if (static_cast<std::ptrdiff_t>(k) != axis) layout += fmt::format(":{}", k);
-      (void)tried(schedule_.transform_layout(*copier, layout + fmt::format(":{}%{}", axis, width)));
+      // Packed operands follow whatever order there is.
+      if (access.axes[tile.vector_axis] != 0 && can_pack(reduction, access, tile.vector_axis)) continue;
+      for (size_t k = 0; k < farthest.size(); ++k) farthest[k] = std::max(farthest[k], std::abs(access.reduce[k].value_or(int64_t{1} << 40)));
     }
+    std::vector<int> order(farthest.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return farthest[a] > farthest[b]; });
+    return order;
+  }
+
+  /// Operands that the vectors run across are brought into blocks of the tile's width, in the order in which the tile's
+  /// loops read them, unless they lie well already: contiguous along the vectors, of whole vectors, and not constant.
+  bool pack(const std::string& name, Tile& tile) {
+    const Block reduction = block(name);
+    const int64_t width = tile.lanes * tile.vectors;
+    const bool has_tail = *te::as_constant(reduction.axes[tile.vector_axis].extent) % width != 0;
+    tile.pads = has_tail;
+    for (const LoadAccess& access : load_accesses(kernel(), reduction)) {
+      const auto stride = access.axes[tile.vector_axis];
+      if (stride == 0) continue;
+      if (stride == 1 && !constant(access.buffer) && !(has_tail && reuse(reduction, access) >= kWorthCopy)) {
+        tile.pads = false;
+        continue;
+      }
+      if (!can_pack(reduction, access, tile.vector_axis)) {
+        if (stride != 1) return false;
+        tile.pads = false;
+        continue;
+      }
+      const auto& index = te::as<te::Load>(access.load)->index;
+      const auto along = std::find(index.begin(), index.end(), te::axis(tile.vector_axis)) - index.begin();
+      const std::string source = kernel().buffers[access.buffer].name;
+      const bool is_constant = constant(access.buffer);
+      const auto copier = schedule_.cache_read(name, source);
+      if (!copier.ok()) return false;
+      // Dims over other axes, blocks, dims over the reduction in the order of its loops, lanes.
+      std::vector<std::pair<int, std::ptrdiff_t>> dims;
+      for (size_t k = 0; k < index.size(); ++k) {
+        if (static_cast<std::ptrdiff_t>(k) == along) continue;
+        int place = -1;
+        te::for_each_node(index[k], [&](const Expr& e) {
+          const auto* variable = te::as<te::Var>(e);
+          if (!variable || variable->kind != te::VarKind::kReduce) return;
+          const auto at = std::find(tile.window.begin(), tile.window.end(), variable->index) - tile.window.begin();
+          place = std::max(place, static_cast<int>(at));
+        });
+        dims.emplace_back(place, static_cast<std::ptrdiff_t>(k));
+      }
+      std::stable_sort(dims.begin(), dims.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::vector<std::string> layout;
+      for (const auto& [place, k] : dims)
+        if (place < 0) layout.push_back(fmt::format("{}", k));
+      layout.push_back(fmt::format("{}/{}", along, width));
+      for (const auto& [place, k] : dims)
+        if (place >= 0) layout.push_back(fmt::format("{}", k));
+      layout.push_back(fmt::format("{}%{}", along, width));
+      if (!schedule_.transform_layout(*copier, fmt::format("{}", fmt::join(layout, ":"))).ok()) return false;
+      if (!is_constant) schedule_map(*copier);
+    }
+    return true;
   }
 
   /// The map that alone reads the reduction's result, element by element; empty: there is none.
@@ -345,7 +461,7 @@ class Scheduler {
     const std::vector<std::string> users = readers(kernel(), buffer);
     if (is_output(kernel(), buffer) || users.size() != 1 || !alone(users[0])) return {};
     const Block map = block(users[0]);
-    if (map.is_reduction() || map.axes.size() != reduction.axes.size()) return {};
+    if (map.is_reduction() || map.writes.size() != 1 || map.axes.size() != reduction.axes.size()) return {};
     bool same = true;
     te::for_each_node(map.bodies[0], [&](const Expr& e) {
       if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == buffer) same &= is_point(load->index, kernel().buffers[buffer].shape);
@@ -353,35 +469,45 @@ class Scheduler {
     return same ? users[0] : std::string();
   }
 
-  /// outer axes, parallel | tiles | reduction | rows unrolled, vectors unrolled, lanes
+  /// axes that move packed operands, tiles of vectors, other axes, tiles of rows | reduction | rows unrolled, vectors
+  /// unrolled, lanes
   bool lay_out_tiles(const std::string& name, const Tile& tile, int64_t work) {
     const Block reduction = block(name);
+    const std::vector<LoadAccess> accesses = load_accesses(kernel(), reduction);
     const std::string written = kernel().buffers[reduction.writes[0].buffer].name;
-    LoopIds loops = *schedule_.loops(name);
+    const Strides stored = stored_strides(reduction);
+    const LoopIds loops = *schedule_.loops(name);
     const size_t rank = reduction.axes.size();
     const int64_t width = tile.lanes * tile.vectors;
     const auto across = schedule_.split(loops[tile.vector_axis], Integers{-1, tile.vectors, tile.lanes});
     if (!across.ok()) return false;
-    LoopIds outer, inner, window;
-    LoopIds down;
-    if (tile.row_axis >= 0) down = *schedule_.split(loops[tile.row_axis], Integers{-1, tile.rows});
+    LoopIds batch, image, window, inner;
+    int64_t outer_iterations = extent((*across)[0]);
     for (size_t k = 0; k < rank; ++k) {
-      if (static_cast<int>(k) == tile.vector_axis) {
-        outer.push_back((*across)[0]);
-      } else if (static_cast<int>(k) == tile.row_axis) {
-        outer.push_back(down[0]);
-      } else {
-        outer.push_back(loops[k]);
-      }
+      if (static_cast<int>(k) == tile.vector_axis || static_cast<int>(k) == tile.row_axis) continue;
+      const bool moves = std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.axes[tile.vector_axis] != 0 && a.axes[k] != 0; });
+      (moves ? batch : image).push_back(loops[k]);
+      outer_iterations *= extent(loops[k]);
     }
-    // Tiles along the vectors stay together outside those along the rows: a packed panel serves all rows.
-    if (tile.row_axis >= 0 && tile.vector_axis > tile.row_axis) std::iter_swap(outer.begin() + tile.vector_axis, outer.begin() + tile.row_axis);
     int64_t window_size = 1;
-    for (size_t k = rank; k < loops.size(); ++k) {
-      window.push_back(loops[k]);
-      window_size *= extent(loops[k]);
+    for (const int k : tile.window) {
+      window.push_back(loops[rank + static_cast<size_t>(k)]);
+      window_size *= extent(window.back());
     }
-    if (tile.row_axis >= 0) inner.push_back(down[1]);
+    LoopIds outer = batch;
+    outer.push_back((*across)[0]);
+    outer.insert(outer.end(), image.begin(), image.end());
+    bool peels = false;
+    size_t shared = outer.size();  // loops that threads may share
+    if (tile.row_axis >= 0) {
+      const int64_t rows = *te::as_constant(reduction.axes[tile.row_axis].extent), tiles = (rows + tile.rows - 1) / tile.rows;
+      peels = rows % tile.rows != 0 && tiles > 1;
+      const int64_t pieces = pieces_of(tiles, outer_iterations);
+      const LoopIds down = *schedule_.split(loops[tile.row_axis], pieces > 1 ? Integers{pieces, -1, tile.rows} : Integers{-1, tile.rows});
+      outer.insert(outer.end(), down.begin(), down.end() - 1);
+      shared = outer.size() - 1;
+      inner.push_back(down.back());
+    }
     inner.push_back((*across)[1]);
     inner.push_back((*across)[2]);
     LoopIds order = outer;
@@ -399,7 +525,7 @@ class Scheduler {
       registers = written + ".cache";
     }
     if (!schedule_.reverse_compute_at(store, outer.back()).ok() || !schedule_.set_scope(registers, "registers").ok()) return false;
-    (void)tried(schedule_.pad(computing));
+    if (tile.pads) (void)tried(schedule_.pad(computing, tile.vector_axis));
     if (!window.empty()) (void)tried(schedule_.decompose_reduction(computing, window.front()));
     const auto lay_out = [&](const LoopIds& tile_loops) {
       for (const LoopId loop : tile_loops)
@@ -414,8 +540,18 @@ class Scheduler {
     if (window_size <= kSmallWindow)
       for (const LoopId loop : window) (void)tried(schedule_.unroll(loop));
     store_tile(store, tile, width);
-    parallelize(outer_of(store, outer), work);
+    if (peels) (void)tried(schedule_.peel(outer.back()));
+    parallelize({outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))}, work);
     return true;
+  }
+
+  /// Into how many pieces tiles of rows are cut so that threads get equal shares of `outer` times them.
+  int64_t pieces_of(int64_t tiles, int64_t outer) const {
+    const int64_t wanted = 8 * machine_.threads;
+    if (machine_.threads < 2 || outer >= wanted || outer % machine_.threads == 0) return 1;
+    for (int64_t pieces = 2; pieces <= std::min(tiles, 8 * wanted); ++pieces)
+      if (tiles % pieces == 0 && (outer * pieces >= wanted || outer * pieces % machine_.threads == 0)) return pieces;
+    return 1;
   }
 
   /// The initialization took the kinds that the loops had then: serial ones; its last loop runs along the lanes.
@@ -435,32 +571,19 @@ class Scheduler {
 
   /// The block that stores the tile: rows unrolled, vectors along the tile's vector axis.
   void store_tile(const std::string& name, const Tile& tile, int64_t width) {
-    const Block store = block(name);
     const LoopIds loops = *schedule_.loops(name);
-    const size_t rank = store.axes.size();
+    const size_t rank = block(name).axes.size();
     const LoopIds own(loops.end() - static_cast<std::ptrdiff_t>(rank), loops.end());
+    LoopIds order;
     for (size_t k = 0; k < rank; ++k)
-      if (static_cast<int>(k) != tile.vector_axis) (void)tried(schedule_.unroll(own[k]));
-    if (tile.vector_axis + 1 != static_cast<int>(rank)) {
-      LoopIds order;
-      for (size_t k = 0; k < rank; ++k)
-        if (static_cast<int>(k) != tile.vector_axis) order.push_back(own[k]);
-      order.push_back(own[tile.vector_axis]);
-    }
+      if (static_cast<int>(k) != tile.vector_axis) order.push_back(own[k]);
+    order.push_back(own[tile.vector_axis]);
+    if (order != own) (void)tried(schedule_.reorder(order));
     const auto parts = schedule_.split(own[tile.vector_axis], Integers{width / tile.lanes, tile.lanes});
     if (!parts.ok()) return;
+    for (size_t k = 0; k + 1 < rank; ++k) (void)tried(schedule_.unroll(order[k]));
     (void)tried(schedule_.unroll((*parts)[0]));
     (void)tried(schedule_.vectorize((*parts)[1]));
-  }
-
-  /// The loops of `outer` that stand around everything in the block's nest.
-  LoopIds outer_of(const std::string& name, const LoopIds& outer) const {
-    const LoopIds loops = *schedule_.loops(name);
-    LoopIds result;
-    for (size_t k = 0; k + 1 < std::min(loops.size(), outer.size()); ++k)
-      if (loops[k] == outer[k]) result.push_back(loops[k]);
-    if (result.empty() && !outer.empty()) result.push_back(outer[0]);
-    return result;
   }
 
   /// Other reductions: rows in parallel, lanes over the reduction.
@@ -517,8 +640,8 @@ class Scheduler {
 
 int Machine::lanes(DataType dtype) const { return std::max(1, vector_bits / std::max(bit_width(dtype), 32)); }
 
-Schedule default_schedule(Kernel kernel, const Machine& machine, const std::set<int>& constants) {
-  return Scheduler(std::move(kernel), machine, constants).run();
+Schedule default_schedule(Schedule schedule, const Machine& machine, const std::set<int>& constants) {
+  return Scheduler(std::move(schedule), machine, constants).run();
 }
 
 }  // namespace isomer::kernel

@@ -18,8 +18,9 @@ struct Machine {
   int lanes(DataType dtype) const;
 };
 
-/// A valid schedule for any kernel that `lower` gives. `constants` are the task's inputs that are known at compile time:
+/// A valid schedule for any kernel that `lower` gives, of which only layouts of inputs and outputs may have been set.
+/// `constants` are the task's inputs that are known at compile time:
 /// what depends on them alone is computed once, so they may be brought into any layout.
-Schedule default_schedule(Kernel kernel, const Machine& machine, const std::set<int>& constants = {});
+Schedule default_schedule(Schedule schedule, const Machine& machine, const std::set<int>& constants = {});
 
 }  // namespace isomer::kernel

@@ -24,6 +24,9 @@ Result<void> parallel(Kernel& kernel, LoopId loop);
 /// The loop has a constant extent and no loop below it is parallel or vectorized; no reduction runs over it.
 Result<void> vectorize(Kernel& kernel, LoopId loop);
 Result<void> unroll(Kernel& kernel, LoopId loop);
+/// The last iteration stands apart, behind the loop, with blocks and buffers of its own: predicates that only it needs are
+/// gone from the others.
+Result<void> peel(Kernel& kernel, LoopId loop);
 Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64_t value);
 
 // Blocks into others (primitives_inline.cpp)
@@ -56,9 +59,14 @@ Result<void> set_scope(Kernel& kernel, const std::string& buffer, const std::str
 /// blocks of b) or "k%b" (within its block): "0:1/8:2:3:1%8" is NCHW8c. A last block that is not full has elements that
 /// nothing writes. The buffer is no input or output.
 Result<void> transform_layout(Kernel& kernel, const std::string& buffer, const std::string& layout);
-/// The block computes whole tiles: where loops run beyond its axes it reads elements at their ends instead, and its
-/// buffer, which only this thread sees, has room for what nothing uses. No predicate over axes is left.
-Result<void> pad(Kernel& kernel, const std::string& block);
+/// The same for an input or output: whoever calls the kernel must lay it out so.
+Result<void> set_layout(Kernel& kernel, const std::string& buffer, const std::string& layout);
+/// The block computes whole tiles along an axis: where loops run beyond it the block reads elements at its end instead, and
+/// its buffer, which only this thread sees, has room for what nothing uses. No predicate over the axis is left.
+Result<void> pad(Kernel& kernel, const std::string& block, int64_t axis);
+/// Neighbouring dims of buffers over which neighbouring iterators of blocks run, everywhere, become one dim and one
+/// iterator: [1, 64, 56, 56] may become [1, 64, 3136]. Reductions over one step go (but for a last one). Before all that makes loops other than `lower` does.
+Result<void> collapse(Kernel& kernel);
 
 // Reductions (primitives_reduction.cpp)
 

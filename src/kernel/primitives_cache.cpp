@@ -93,6 +93,28 @@ std::optional<Span> span_over(const Block& block, const Expr& index) {
   return span_of(over_loops, inner);
 }
 
+/// Whether an index gives every point of the iterators an element of its own: each axis stands there whole, or as number of
+/// its block and place within it.
+bool is_layout(const std::vector<Expr>& index, size_t rank) {
+  std::vector<int> whole(rank, 0), blocks(rank, 0), within(rank, 0);
+  std::vector<int64_t> size(rank, 0);
+  for (const Expr& e : index) {
+    const auto* binary = te::as<te::Binary>(e);
+    const auto* variable = te::as<te::Var>(binary ? binary->left : e);
+    if (te::as_constant(e) == 0) continue;
+    if (!variable || variable->kind != te::VarKind::kSpatial || (binary && !te::as_constant(binary->right))) return false;
+    if (binary) {
+      const int64_t block = *te::as_constant(binary->right);
+      if (size[variable->index] != 0 && size[variable->index] != block) return false;
+      size[variable->index] = block;
+    }
+    ++(!binary ? whole : binary->op == te::BinaryOp::kFloorDiv ? blocks : within)[variable->index];
+  }
+  for (size_t k = 0; k < rank; ++k)
+    if (!(whole[k] == 1 && blocks[k] + within[k] == 0) && !(whole[k] == 0 && blocks[k] == 1 && within[k] == 1)) return false;
+  return true;
+}
+
 }  // namespace
 
 Result<std::string> cache_read(Kernel& kernel, const std::string& name, const std::string& buffer_name) {
@@ -144,22 +166,27 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
   if (block.writes.size() != 1) return invalid(name, "one buffer written expected, {} found", block.writes.size());
   const int target = block.writes[0].buffer;
   if (writers(kernel, target).size() != 1) return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[target].name);
-  if (block.writes[0].index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… written expected");
+  const std::vector<Expr> index = block.writes[0].index;
+  if (!is_layout(index, block.axes.size())) return invalid(name, "a layout of its axes written expected");
   const Buffer written = kernel.buffers[target];
   if (written.scope != Scope::kArgument) return invalid(name, "a buffer that is no thread's own expected, '{}' is one", written.name);
   for (const std::string& reader : readers(kernel, target)) {
     TRY(const Place at, find_block(kernel, reader));
     if (at.root() == place.root()) return invalid(name, "readers of '{}' in later nests expected, {} is in this one", written.name, reader);
   }
-  const int cache = add_buffer(kernel, written.name + ".cache", written.dtype, written.shape);
-  block.writes[0].buffer = cache;
   std::vector<Expr> extents;
-  for (const Iterator& axis : block.axes) extents.push_back(axis.extent);
+  Shape shape;
+  for (const Iterator& axis : block.axes) {
+    extents.push_back(axis.extent);
+    shape.push_back(Dim(axis.extent));
+  }
+  const std::vector<Expr> point = te::axes(static_cast<int>(extents.size()));
+  const int cache = add_buffer(kernel, written.name + ".cache", written.dtype, shape);
+  block.writes[0] = {cache, point};
   // The copier takes the name, the block that computes becomes "name.cache": epilogues go on by the name of what they write.
   const std::string computing = fresh_block_name(kernel, name + ".cache");
   block.name = computing;
-  const std::vector<Expr> point = te::axes(static_cast<int>(extents.size()));
-  insert_beside(kernel, place, copy(kernel, name, extents, target, point, load_buffer(kernel, cache, point)), true);
+  insert_beside(kernel, place, copy(kernel, name, extents, target, index, load_buffer(kernel, cache, point)), true);
   return computing;
 }
 

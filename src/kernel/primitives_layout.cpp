@@ -56,22 +56,21 @@ std::optional<std::vector<Term>> parse_layout(std::string_view text, size_t rank
   return terms;
 }
 
-/// The parts of a conjunction that read a variable which `kept` holds.
-Expr reading(const Expr& condition, const std::set<int>& kept) {
+/// A conjunction without the parts that say no more than that `value` is below its extent.
+Expr without_bound(const Expr& condition, const Expr& value) {
   if (!condition) return {};
-  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) return both(reading(e->left, kept), reading(e->right, kept));
-  for (const int variable : variables(condition))
-    if (kept.contains(variable)) return condition;
-  return {};
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) return both(without_bound(e->left, value), without_bound(e->right, value));
+  const auto* bound = te::as<te::Binary>(condition);
+  const bool is_bound = bound && bound->op == te::BinaryOp::kLess && te::as_constant(bound->right) && te::simplify_index(bound->left - value) == te::index(0);
+  return is_bound ? Expr() : condition;
 }
 
-}  // namespace
+bool is_argument(const Kernel& kernel, int buffer) {
+  return is_output(kernel, buffer) || std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end();
+}
 
-Result<void> transform_layout(Kernel& kernel, const std::string& name, const std::string& layout) {
-  const int buffer = kernel.find_buffer(name);
-  if (buffer < 0) return invalid(name, "a buffer of the kernel expected, there is none of this name");
-  if (is_output(kernel, buffer) || std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end())
-    return invalid(name, "a buffer between blocks expected, it is an input or output");
+Result<void> lay_out(Kernel& kernel, int buffer, const std::string& layout) {
+  const std::string& name = kernel.buffers[buffer].name;
   Shape& shape = kernel.buffers[buffer].shape;
   const auto terms = parse_layout(layout, shape.size());
   if (!terms) return invalid(name, "a layout that holds each of its {} axes once expected, '{}' found", shape.size(), layout);
@@ -106,16 +105,33 @@ Result<void> transform_layout(Kernel& kernel, const std::string& name, const std
   return {};
 }
 
-Result<void> pad(Kernel& kernel, const std::string& name) {
+}  // namespace
+
+Result<void> transform_layout(Kernel& kernel, const std::string& name, const std::string& layout) {
+  const int buffer = kernel.find_buffer(name);
+  if (buffer < 0) return invalid(name, "a buffer of the kernel expected, there is none of this name");
+  if (is_argument(kernel, buffer)) return invalid(name, "a buffer between blocks expected, it is an input or output");
+  return lay_out(kernel, buffer, layout);
+}
+
+Result<void> set_layout(Kernel& kernel, const std::string& name, const std::string& layout) {
+  const int buffer = kernel.find_buffer(name);
+  if (buffer < 0) return invalid(name, "a buffer of the kernel expected, there is none of this name");
+  if (!is_argument(kernel, buffer)) return invalid(name, "an input or output expected, it stands between blocks");
+  return lay_out(kernel, buffer, layout);
+}
+
+Result<void> pad(Kernel& kernel, const std::string& name, int64_t padded) {
   TRY(const Place place, find_block(kernel, name));
   Block& block = place.block();
+  if (padded < 0 || padded >= static_cast<int64_t>(block.axes.size())) return invalid(name, "an axis below {} expected, {} found", block.axes.size(), padded);
   for (const Write& write : block.writes) {
     if (kernel.buffers[write.buffer].scope == Scope::kArgument) return invalid(name, "a buffer of the thread's own expected, '{}' is none", kernel.buffers[write.buffer].name);
     if (write.index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… written expected");
   }
-  std::set<int> reducing;
-  for (const Iterator& iterator : block.reduce) reducing.merge(variables(iterator.binding));
-  block.predicate = reading(block.predicate, reducing);
+  block.predicate = without_bound(block.predicate, block.axes[padded].binding);
+  for (const int variable : variables(block.axes[padded].binding))
+    if (block.predicate && variables(block.predicate).contains(variable)) return invalid(name, "an axis that stands alone in the block's predicate expected");
 
   LoopRanges loops;
   for (const Loop* loop : place.loops()) loops.enter(*loop);
@@ -125,7 +141,7 @@ Result<void> pad(Kernel& kernel, const std::string& name) {
     const auto extent = te::as_constant(block.axes[k].extent);
     const te::Interval reached = te::bounds(block.axes[k].binding, loops.ranges());
     if (!extent || !reached.high) return invalid(name, "constant extents expected, data decide that of axis {}", k);
-    covered.push_back(std::max(*extent, *reached.high + 1));
+    covered.push_back(static_cast<int64_t>(k) == padded ? std::max(*extent, *reached.high + 1) : *extent);
     const Expr axis = te::axis(static_cast<int>(k));
     clamped.push_back(covered[k] == *extent ? axis : te::min(axis, te::index(*extent - 1)));
   }

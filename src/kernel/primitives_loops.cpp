@@ -89,6 +89,46 @@ Result<void> check_no_kind_below(const Loop& loop, LoopKind kind, std::string_vi
   return {};
 }
 
+/// Loops and blocks of a copy get names of their own.
+void rename(Kernel& kernel, Statements& statements, std::map<int, Expr>& renamed) {
+  for (Statement& statement : statements)
+    std::visit(te::Overloaded{[&](Block& block) { block.name = fresh_block_name(kernel, block.name + ".tail"); },
+                              [&](Loop& loop) {
+                                const int variable = kernel.next_variable++;
+                                renamed.emplace(loop.variable, loop_variable(variable));
+                                loop.variable = variable;
+                                rename(kernel, loop.body, renamed);
+                              },
+                              [&](Branch& branch) {
+                                rename(kernel, branch.then, renamed);
+                                rename(kernel, branch.otherwise, renamed);
+                              },
+                              [&](While& loop) { rename(kernel, loop.body, renamed); }, [](Resize&) {}},
+               statement.node);
+}
+
+/// Reads and writes `to` in place of `from`.
+void replace_buffer(const Kernel& kernel, Statements& statements, int from, int to) {
+  rewrite_expressions(statements, [&](const Expr& expr) {
+    return te::transform(expr, [&](const Expr& e) -> Expr {
+      const auto* load = te::as<te::Load>(e);
+      if (!load || load->buffer.index != from) return {};
+      return load_buffer(kernel, to, load->index);
+    });
+  });
+  edit_blocks(statements, [&](Block& block) {
+    for (Write& write : block.writes)
+      if (write.buffer == from) write.buffer = to;
+  });
+}
+
+/// Uses of a buffer by blocks below.
+int64_t count_uses(const Statements& statements, int buffer) {
+  int64_t count = 0;
+  for_each_block(statements, [&](const Block& block, const auto&) { count += loads(block).contains(buffer) + stores(block).contains(buffer); });
+  return count;
+}
+
 }  // namespace
 
 Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
@@ -207,6 +247,36 @@ Result<void> unroll(Kernel& kernel, LoopId id) {
   TRY(const int64_t extent, constant_extent(place.loop()));
   if (extent > kMaxUnrolled) return invalid(text(id), "at most {} iterations to write out expected, {} found", kMaxUnrolled, extent);
   place.loop().kind = LoopKind::kUnrolled;
+  return {};
+}
+
+Result<void> peel(Kernel& kernel, LoopId id) {
+  TRY(Place place, find_free_loop(kernel, id));
+  TRY(const int64_t extent, constant_extent(place.loop()));
+  if (extent < 2) return invalid(text(id), "at least 2 iterations expected, {} found", extent);
+  if (place.ancestors.empty()) return invalid(text(id), "a loop inside another expected, it is outermost");
+  std::map<int, int> own;  // buffers of the loop's iterations alone
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    const int buffer = static_cast<int>(b);
+    if (kernel.buffers[b].scope == Scope::kArgument || !touches(place.statement(), buffer)) continue;
+    if (count_uses(place.loop().body, buffer) != count_uses(kernel.body, buffer))
+      return invalid(text(id), "a thread's own buffers used inside or outside of it expected, '{}' is both", kernel.buffers[b].name);
+    own.emplace(buffer, -1);
+  }
+  for (auto& [buffer, copy] : own) {
+    Buffer made = kernel.buffers[buffer];
+    made.name = fresh_buffer_name(kernel, made.name + ".tail");
+    copy = static_cast<int>(kernel.buffers.size());
+    kernel.buffers.push_back(std::move(made));
+  }
+  place.loop().extent = te::index(extent - 1);
+  Statements tail = place.loop().body;
+  std::map<int, Expr> renamed = {{id.variable, te::index(extent - 1)}};
+  for (const auto& [buffer, copy] : own) replace_buffer(kernel, tail, buffer, copy);
+  rename(kernel, tail, renamed);
+  rewrite_expressions(tail, [&](const Expr& e) { return te::simplify_index(substitute(e, renamed)); });
+  const auto behind = place.list->begin() + static_cast<std::ptrdiff_t>(place.position) + 1;
+  place.list->insert(behind, std::make_move_iterator(tail.begin()), std::make_move_iterator(tail.end()));
   return {};
 }
 

@@ -54,6 +54,7 @@ const std::vector<Primitive>& all_primitives() {
       {"parallel", adapted(primitives::parallel)},
       {"vectorize", adapted(primitives::vectorize)},
       {"unroll", adapted(primitives::unroll)},
+      {"peel", adapted(primitives::peel)},
       {"annotate", adapted(primitives::annotate)},
       {"compute_inline", adapted(primitives::compute_inline)},
       {"reverse_compute_inline", adapted(primitives::reverse_compute_inline)},
@@ -63,7 +64,9 @@ const std::vector<Primitive>& all_primitives() {
       {"cache_write", adapted(primitives::cache_write)},
       {"set_scope", adapted(primitives::set_scope)},
       {"transform_layout", adapted(primitives::transform_layout)},
+      {"set_layout", adapted(primitives::set_layout)},
       {"pad", adapted(primitives::pad)},
+      {"collapse", adapted(primitives::collapse)},
       {"decompose_reduction", adapted(primitives::decompose_reduction)},
       {"rfactor", adapted(primitives::rfactor)},
   };
@@ -158,6 +161,7 @@ Result<void> Schedule::reorder(const LoopIds& loops) { return nothing(apply("reo
 Result<void> Schedule::parallel(LoopId loop) { return nothing(apply("parallel", {loop})); }
 Result<void> Schedule::vectorize(LoopId loop) { return nothing(apply("vectorize", {loop})); }
 Result<void> Schedule::unroll(LoopId loop) { return nothing(apply("unroll", {loop})); }
+Result<void> Schedule::peel(LoopId loop) { return nothing(apply("peel", {loop})); }
 Result<void> Schedule::annotate(LoopId loop, const std::string& key, int64_t value) { return nothing(apply("annotate", {loop, key, value})); }
 Result<void> Schedule::compute_inline(const std::string& block) { return nothing(apply("compute_inline", {block})); }
 Result<void> Schedule::reverse_compute_inline(const std::string& block) { return nothing(apply("reverse_compute_inline", {block})); }
@@ -169,7 +173,9 @@ Result<void> Schedule::set_scope(const std::string& buffer, const std::string& s
 Result<void> Schedule::transform_layout(const std::string& buffer, const std::string& layout) {
   return nothing(apply("transform_layout", {buffer, layout}));
 }
-Result<void> Schedule::pad(const std::string& block) { return nothing(apply("pad", {block})); }
+Result<void> Schedule::set_layout(const std::string& buffer, const std::string& layout) { return nothing(apply("set_layout", {buffer, layout})); }
+Result<void> Schedule::pad(const std::string& block, int64_t axis) { return nothing(apply("pad", {block, axis})); }
+Result<void> Schedule::collapse() { return nothing(apply("collapse", {})); }
 Result<std::string> Schedule::decompose_reduction(const std::string& block, LoopId loop) {
   return single<std::string>(apply("decompose_reduction", {block, loop}));
 }

@@ -41,6 +41,7 @@ class Schedule {
   Result<void> parallel(LoopId loop);
   Result<void> vectorize(LoopId loop);
   Result<void> unroll(LoopId loop);
+  Result<void> peel(LoopId loop);
   Result<void> annotate(LoopId loop, const std::string& key, int64_t value);
   Result<void> compute_inline(const std::string& block);
   Result<void> reverse_compute_inline(const std::string& block);
@@ -50,7 +51,9 @@ class Schedule {
   Result<std::string> cache_write(const std::string& block);
   Result<void> set_scope(const std::string& buffer, const std::string& scope);
   Result<void> transform_layout(const std::string& buffer, const std::string& layout);
-  Result<void> pad(const std::string& block);
+  Result<void> set_layout(const std::string& buffer, const std::string& layout);
+  Result<void> pad(const std::string& block, int64_t axis);
+  Result<void> collapse();
   Result<std::string> decompose_reduction(const std::string& block, LoopId loop);
   Result<std::string> rfactor(const std::string& block, LoopId loop);
 

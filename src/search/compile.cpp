@@ -11,6 +11,7 @@
 #include "runtime/memory.h"
 #include "runtime/memory_plan.h"
 #include "search/constant_parts.h"
+#include "search/layouts.h"
 
 namespace isomer {
 namespace {
@@ -32,6 +33,9 @@ class Compiler {
 
   Result<Compilation> run() {
     TRY(std::vector<Task> tasks, fuse(graph_, options_.fuse));
+    if (options_.assign_layouts) {
+      TRY(tasks, assign_layouts(graph_, std::move(tasks)));
+    }
     for (Task& task : tasks) TRY_VOID(schedule(std::move(task)));
     TRY_VOID(generate_code());
     plan_values();
@@ -61,22 +65,26 @@ class Compiler {
     TRY(const std::vector<kernel::TaskType> types, input_types(graph_, task));
     CompiledTask compiled;
     compiled.name = task.name(graph_);
-    compiled.view_of = viewed_input(task.program, types);
+    const bool is_laid_out = std::any_of(task.input_layouts.begin(), task.input_layouts.end(), [](const auto& layout) { return !layout.empty(); }) ||
+                             std::any_of(task.output_layouts.begin(), task.output_layouts.end(), [](const auto& layout) { return !layout.empty(); });
+    compiled.view_of = is_laid_out ? -1 : viewed_input(task.program, types);
     if (compiled.view_of < 0) {
       auto lowered = kernel::lower(task.program, types);
-      if (!lowered.ok()) return std::move(lowered).error().within(label(graph_, task.nodes.front()));
+      if (!lowered.ok()) return std::move(lowered).error().within(task.place(graph_));
       if (kernel::has_dynamic_sizes(*lowered))
-        return unsupported(label(graph_, task.nodes.front()), "sizes that are known at compile time expected, data decide some");
+        return unsupported(task.place(graph_), "sizes that are known at compile time expected, data decide some");
       std::set<int> constants;
       for (size_t k = 0; k < task.inputs.size(); ++k)
         if (task.inputs[k].valid() && graph_.is_constant(task.inputs[k])) constants.insert(static_cast<int>(k));
+      kernel::Schedule schedule(std::move(*lowered));
+      TRY_VOID(set_layouts(schedule, task));
       Hasher hasher;
-      hasher.add(kernel::structural_hash(*lowered));
+      hasher.add(kernel::structural_hash(schedule.kernel()));
       for (const int constant : constants) hasher.add(static_cast<uint64_t>(constant));
       const Hash128 key = hasher.finish();
       const auto known = numbers_.find(key);
       if (known == numbers_.end()) {
-        const kernel::Schedule made = kernel::default_schedule(std::move(*lowered), machine_of(options_.target, options_.threads), constants);
+        const kernel::Schedule made = kernel::default_schedule(std::move(schedule), machine_of(options_.target, options_.threads), constants);
         Scheduled entry{made.trace(), made.finish(), {}};
         entry.constants = take_constant_parts(entry.kernel, constants);
         scheduled_.push_back(std::move(entry));
@@ -90,6 +98,16 @@ class Compiler {
     }
     compiled.task = std::move(task);
     result_.tasks.push_back(std::move(compiled));
+    return {};
+  }
+
+  static Result<void> set_layouts(kernel::Schedule& schedule, const Task& task) {
+    const auto set = [&](int buffer, const std::string& layout) -> Result<void> {
+      if (buffer < 0 || layout.empty()) return {};
+      return schedule.set_layout(schedule.kernel().buffers[buffer].name, layout);
+    };
+    for (size_t k = 0; k < task.inputs.size(); ++k) TRY_VOID(set(schedule.kernel().inputs[k], task.input_layout(k)));
+    for (size_t k = 0; k < task.outputs.size(); ++k) TRY_VOID(set(schedule.kernel().outputs[k], task.output_layout(k)));
     return {};
   }
 
@@ -117,9 +135,9 @@ class Compiler {
     return static_cast<int>(variant().values.size()) - 1;
   }
 
-  int add_value(ValueId id, runtime::Place place) {
+  int add_value(ValueId id, const std::string& layout, runtime::Place place) {
     const Value& value = graph_.value(id);
-    return values_[id] = add_value(value.name, value.type.dtype, *value.type.shape, place);
+    return values_[{id, layout}] = add_value(value.name, value.type.dtype, *value.type.shape, place);
   }
 
   int add_weight(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
@@ -132,39 +150,42 @@ class Compiler {
   void plan_values() {
     for (size_t k = 0; k < graph_.inputs().size(); ++k) {
       const ValueId id = graph_.inputs()[k];
-      variant().inputs.push_back({graph_.value(id).name, add_value(id, runtime::InInput{static_cast<int32_t>(k)})});
+      variant().inputs.push_back({graph_.value(id).name, add_value(id, "", runtime::InInput{static_cast<int32_t>(k)})});
     }
-    std::set<ValueId> written;
+    std::set<ValueId> written;  // row-major, by a kernel
     for (const CompiledTask& compiled : result_.tasks)
-      if (compiled.view_of < 0) written.insert(compiled.task.outputs.begin(), compiled.task.outputs.end());
+      for (size_t k = 0; k < compiled.task.outputs.size(); ++k)
+        if (compiled.view_of < 0 && compiled.task.output_layout(k).empty()) written.insert(compiled.task.outputs[k]);
     for (size_t k = 0; k < graph_.outputs().size(); ++k) {
       const ValueId id = graph_.outputs()[k];
       const auto number = static_cast<int32_t>(k);
-      const bool in_place = written.contains(id) && !values_.contains(id);
+      const bool in_place = written.contains(id) && !values_.contains({id, ""});
       const Value& value = graph_.value(id);
-      const int made = in_place ? add_value(id, runtime::InOutput{number}) : add_value(value.name, value.type.dtype, *value.type.shape, runtime::InOutput{number});
+      const int made = in_place ? add_value(id, "", runtime::InOutput{number}) : add_value(value.name, value.type.dtype, *value.type.shape, runtime::InOutput{number});
       if (!in_place) copies_.emplace_back(id, made);
       variant().outputs.push_back({value.name, made});
     }
     for (const CompiledTask& compiled : result_.tasks)
-      for (const ValueId output : compiled.task.outputs) {
+      for (size_t k = 0; k < compiled.task.outputs.size(); ++k) {
+        const ValueId output = compiled.task.outputs[k];
+        const std::string layout = compiled.task.output_layout(k);
         if (compiled.view_of >= 0) {
           // A view of a view is one of what that views.
-          const int source = value_of(compiled.task.inputs[compiled.view_of]);
+          const int source = value_of(compiled.task.inputs[compiled.view_of], "");
           const auto* through = std::get_if<runtime::ViewOf>(&variant().values[source].place);
-          add_value(output, runtime::ViewOf{through ? through->value : source, 0});
-        } else if (!values_.contains(output)) {
-          add_value(output, runtime::InArena{});
+          add_value(output, layout, runtime::ViewOf{through ? through->value : source, 0});
+        } else if (!values_.contains({output, layout})) {
+          add_value(output, layout, runtime::InArena{});
         }
       }
   }
 
   /// The value of a graph's value; a constant becomes a weight.
-  int value_of(ValueId id) {
-    if (const auto found = values_.find(id); found != values_.end()) return found->second;
+  int value_of(ValueId id, const std::string& layout) {
+    if (const auto found = values_.find({id, layout}); found != values_.end()) return found->second;
     const Tensor& tensor = *graph_.value(id).constant;
     const int weight = add_weight(tensor.bytes(), std::make_shared<const Tensor>(tensor));
-    return add_value(id, runtime::InWeights{weight});
+    return add_value(id, "", runtime::InWeights{weight});
   }
 
   /// Runs what depends on constants alone, here and now: in code for this machine, whatever the target is.
@@ -190,7 +211,7 @@ class Compiler {
     auto memory = std::make_shared<std::vector<runtime::Memory>>();
     const auto allocate = [&](int64_t bytes) -> Result<void*> {
       auto made = runtime::Memory::allocate(bytes);
-      if (!made) return unsupported(label(graph_, task.nodes.front()), "{} bytes of memory for packed constants expected", bytes);
+      if (!made) return unsupported(task.place(graph_), "{} bytes of memory for packed constants expected", bytes);
       memory->push_back(std::move(*made));
       return static_cast<void*>(memory->back().data());
     };
@@ -210,7 +231,7 @@ class Compiler {
       TRY(void* const scratch, allocate(part.scratch_bytes));
       runtime::Frame frame{buffers.data(), extents.data(), scratch, nullptr, runtime::math_table()};
       const auto outcome = static_cast<runtime::Outcome>(kernel::function_of(image, part)(&frame, 0, part.iterations));
-      if (outcome != runtime::Outcome::kDone) return invalid(label(graph_, task.nodes.front()), "constants that can be packed expected");
+      if (outcome != runtime::Outcome::kDone) return invalid(task.place(graph_), "constants that can be packed expected");
     }
     for (const int b : parts.buffers) {
       const kernel::Buffer& buffer = kernel.buffers[b];
@@ -235,7 +256,7 @@ class Compiler {
     for (const auto& [id, to] : copies_) {
       runtime::Step step;
       step.name = "copy of " + graph_.value(id).name;
-      step.action = runtime::CopyStep{{value_of(id), to}};
+      step.action = runtime::CopyStep{{value_of(id, ""), to}};
       variant().steps.push_back(std::move(step));
     }
   }
@@ -248,9 +269,9 @@ class Compiler {
     kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) { used.merge(kernel::stores(block)); });
     std::vector<int32_t> arguments(kernel.buffers.size(), -1);
     for (size_t k = 0; k < kernel.inputs.size(); ++k)
-      if (const int b = kernel.inputs[k]; b >= 0 && used.contains(b)) arguments[b] = value_of(compiled.task.inputs[k]);
+      if (const int b = kernel.inputs[k]; b >= 0 && used.contains(b)) arguments[b] = value_of(compiled.task.inputs[k], compiled.task.input_layout(k));
     for (size_t k = 0; k < kernel.outputs.size(); ++k)
-      if (const int b = kernel.outputs[k]; b >= 0) arguments[b] = values_.at(compiled.task.outputs[k]);
+      if (const int b = kernel.outputs[k]; b >= 0) arguments[b] = values_.at({compiled.task.outputs[k], compiled.task.output_layout(k)});
     for (const auto& [b, value] : packed_[t]) arguments[b] = value;
     for (const int b : used) {
       const kernel::Buffer& buffer = kernel.buffers[b];
@@ -290,7 +311,7 @@ class Compiler {
   std::vector<Scheduled> scheduled_;
   std::map<Hash128, size_t> numbers_;
   std::vector<int> kernel_of_;               ///< by task; -1 for a view
-  std::map<ValueId, int> values_;            ///< of the variant, by the graph's
+  std::map<std::pair<ValueId, std::string>, int> values_;  ///< of the variant, by the graph's and their layouts
   std::vector<std::map<int, int>> packed_;   ///< by task: the value of a buffer that was computed already
   std::vector<std::pair<ValueId, int>> copies_;  ///< to outputs that no kernel writes
 };

@@ -20,6 +20,7 @@ struct CompileOptions {
   int threads = 1;  ///< that the artifact is scheduled for
   uint64_t seed = 0;
   FuseOptions fuse;
+  bool assign_layouts = true;  ///< false: everything row-major, for measuring what layouts give
   std::function<void(std::string_view)> log = nullptr;
 };
 

@@ -127,7 +127,10 @@ class Fuser {
           return unsupported(label(graph_, id), "sizes that are known at compile time expected, those of '{}' are not", graph_.value(value).name);
     const OpContext context = context_of(graph_, id);
     TRY(te::Program program, node.op->compute(context));
-    Group group{{{id}, node.inputs, {}, std::move(program)}, {}};
+    Group group;
+    group.task.nodes = {id};
+    group.task.inputs = node.inputs;
+    group.task.program = std::move(program);
     group.form = form_of(group.task.program, graph_, node.inputs);
     std::vector<te::StageValue> outputs;
     for (size_t k = 0; k < node.outputs.size(); ++k) {
@@ -224,10 +227,13 @@ class Fuser {
 }  // namespace
 
 std::string Task::name(const Graph& graph) const {
+  if (nodes.empty()) return "Relayout";
   std::vector<std::string> operators;
   for (const NodeId id : nodes) operators.push_back(graph.node(id).op_type);
   return fmt::format("{}", fmt::join(operators, "+"));
 }
+
+std::string Task::place(const Graph& graph) const { return nodes.empty() ? graph.value(outputs.front()).name : label(graph, nodes.front()); }
 
 Result<std::vector<kernel::TaskType>> input_types(const Graph& graph, const Task& task) {
   std::vector<kernel::TaskType> types;

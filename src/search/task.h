@@ -10,13 +10,20 @@
 namespace isomer {
 
 struct Task {
-  std::vector<NodeId> nodes;    ///< in the order in which they run
+  std::vector<NodeId> nodes;    ///< in the order in which they run; none for a change of layout
   std::vector<ValueId> inputs;  ///< the program's inputs
   std::vector<ValueId> outputs; ///< its outputs
   te::Program program;
+  /// By input and output, as transform_layout takes them ("0:2:3:1"); empty, or none at all: row-major.
+  std::vector<std::string> input_layouts;
+  std::vector<std::string> output_layouts;
 
-  /// "Conv+Relu": the operators, for people.
+  std::string input_layout(size_t k) const { return k < input_layouts.size() ? input_layouts[k] : std::string(); }
+  std::string output_layout(size_t k) const { return k < output_layouts.size() ? output_layouts[k] : std::string(); }
+  /// "Conv+Relu": the operators, for people; "Relayout" for a task that only changes a value's layout.
   std::string name(const Graph& graph) const;
+  /// What errors call it: its first node.
+  std::string place(const Graph& graph) const;
 };
 
 /// Types and shapes of a task's inputs. Errors: a value without a constant shape.

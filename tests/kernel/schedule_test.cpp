@@ -97,7 +97,7 @@ TEST_P(OnExample, TheDefaultScheduleReplaysAndKeepsTheMeaning) {
       Machine machine;
       machine.vector_bits = bits;
       machine.threads = threads;
-      const Schedule schedule = default_schedule(kernel, machine);
+      const Schedule schedule = default_schedule(Schedule(kernel), machine);
       expect_replays(schedule, kernel);
       expect_same_meaning(GetParam(), schedule, kernel);
     }

@@ -1,0 +1,179 @@
+#include "search/layouts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "graph/min_cut.h"
+#include "kernel/access.h"
+#include "kernel/tree.h"
+#include "search/fuse.h"
+
+namespace isomer {
+namespace {
+
+using kernel::Kernel;
+
+/// What cutting an edge may never cost.
+constexpr int64_t kNever = int64_t{1} << 50;
+
+const Shape& shape_of(const Graph& graph, ValueId value) { return *graph.value(value).type.shape; }
+
+int64_t bytes_of(const Graph& graph, ValueId value) { return packed_bytes(graph.value(value).type.dtype, element_count(shape_of(graph, value)).value()); }
+
+/// "0:2:3:1" for four dims; empty where that is no other order of the elements, or the value has no channels.
+std::string channels_last(const Graph& graph, ValueId value) {
+  const Shape& shape = shape_of(graph, value);
+  if (shape.size() < 3 || shape[1].value() <= 1) return {};
+  int64_t image = 1;
+  for (size_t k = 2; k < shape.size(); ++k) image *= shape[k].value();
+  if (image <= 1) return {};
+  std::string layout = "0";
+  for (size_t k = 2; k < shape.size(); ++k) layout += fmt::format(":{}", k);
+  return layout + ":1";
+}
+
+/// Whether a reduction's vectors should run along axis 1 of a result with axes behind it: constants move along it, and what
+/// is no constant either stays or moves along the axes behind it too.
+bool wants_channels_last(const Kernel& kernel, const std::set<int>& constants) {
+  bool wants = false;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
+    const bool is_plain = std::none_of(loops.begin(), loops.end(), [](const kernel::Loop* loop) { return loop->ordered; });
+    if (!is_plain || !block.is_reduction() || block.axes.size() < 3) return;
+    bool weighs = false, slides = false;
+    for (const kernel::LoadAccess& access : load_accesses(kernel, block)) {
+      const bool along_channels = access.axes[1] != 0;
+      const bool along_image = std::any_of(access.axes.begin() + 2, access.axes.end(), [](const auto& stride) { return stride != 0; });
+      weighs |= along_channels && !along_image && constants.contains(access.buffer);
+      slides |= along_image;
+    }
+    wants |= weighs && slides;
+  });
+  return wants;
+}
+
+/// Buffers that a reduction reads under a padding's select: its copy of them has any layout.
+std::set<int> padded_buffers(const Kernel& kernel) {
+  std::set<int> padded;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    for (const kernel::Expr& body : block.bodies)
+      te::for_each_node(body, [&](const kernel::Expr& e) {
+        const auto* select = te::as<te::Select>(e);
+        const auto* load = select && block.is_reduction() ? te::as<te::Load>(select->then) : nullptr;
+        if (load) padded.insert(load->buffer.index);
+      });
+  });
+  return padded;
+}
+
+class Assigner {
+ public:
+  Assigner(const Graph& graph, std::vector<Task> tasks) : graph_(graph), tasks_(std::move(tasks)) {}
+
+  Result<std::vector<Task>> run() {
+    for (size_t t = 0; t < tasks_.size(); ++t)
+      for (const ValueId output : tasks_[t].outputs) maker_[output] = t;
+    TRY_VOID(choose());
+    if (std::find(last_.begin(), last_.end(), true) == last_.end()) return std::move(tasks_);
+    return placed();
+  }
+
+ private:
+  // Vertex 0 stands for channels last, vertex 1 for row-major, t + 2 for task t.
+  Result<void> choose() {
+    std::vector<CutEdge> edges;
+    const std::set<ValueId> outputs(graph_.outputs().begin(), graph_.outputs().end());
+    for (size_t t = 0; t < tasks_.size(); ++t) {
+      const Task& task = tasks_[t];
+      const int vertex = static_cast<int>(t) + 2;
+      TRY(const std::vector<kernel::TaskType> types, input_types(graph_, task));
+      TRY(const Kernel kernel, kernel::lower(task.program, types));
+      std::set<int> constants;
+      for (size_t k = 0; k < task.inputs.size(); ++k)
+        if (kernel.inputs[k] >= 0 && graph_.is_constant(task.inputs[k])) constants.insert(kernel.inputs[k]);
+      takes_any_.emplace_back();
+      if (wants_channels_last(kernel, constants)) {
+        const std::set<int> padded = padded_buffers(kernel);
+        for (size_t k = 0; k < task.inputs.size(); ++k)
+          if (padded.contains(kernel.inputs[k])) takes_any_.back().insert(task.inputs[k]);
+        edges.push_back({0, vertex, kNever});
+      } else {
+        const bool is_view = viewed_input(task.program, types) >= 0;
+        const bool has_channels = std::any_of(task.outputs.begin(), task.outputs.end(), [&](ValueId v) { return !channels_last(graph_, v).empty(); });
+        if (!has_channels || is_view || !is_plain(kernel)) edges.push_back({1, vertex, kNever});
+      }
+      for (const ValueId input : task.inputs) {
+        if (!input.valid() || graph_.is_constant(input) || takes_any_[t].contains(input) || channels_last(graph_, input).empty()) continue;
+        const auto made = maker_.find(input);
+        edges.push_back({made == maker_.end() ? 1 : static_cast<int>(made->second) + 2, vertex, bytes_of(graph_, input)});
+      }
+      for (const ValueId output : task.outputs)
+        if (outputs.contains(output) && !channels_last(graph_, output).empty()) edges.push_back({vertex, 1, bytes_of(graph_, output)});
+    }
+    const std::vector<bool> side = min_cut(tasks_.size() + 2, edges);
+    last_.assign(side.begin() + 2, side.end());
+    return {};
+  }
+
+  /// Whether all its loops can be put into another order.
+  static bool is_plain(const Kernel& kernel) {
+    bool plain = true;
+    kernel::for_each_block(kernel.body, [&](const kernel::Block&, const auto& loops) {
+      for (const kernel::Loop* loop : loops) plain &= !loop->ordered;
+    });
+    return plain;
+  }
+
+  std::string layout_of(ValueId value) const {
+    const auto made = maker_.find(value);
+    return made != maker_.end() && last_[made->second] ? channels_last(graph_, value) : std::string();
+  }
+
+  /// The tasks with their layouts, each with what it needs in front.
+  Result<std::vector<Task>> placed() {
+    std::vector<Task> result;
+    for (size_t t = 0; t < tasks_.size(); ++t) {
+      Task& task = tasks_[t];
+      for (const ValueId input : task.inputs) {
+        const bool is_laid_out = input.valid() && !graph_.is_constant(input);
+        const std::string wanted = !is_laid_out                    ? std::string()
+                                   : takes_any_[t].contains(input) ? layout_of(input)
+                                   : last_[t]                      ? channels_last(graph_, input)
+                                                                   : std::string();
+        task.input_layouts.push_back(wanted);
+        if (is_laid_out && wanted != layout_of(input) && made_.insert({input, wanted}).second) result.push_back(relayout(input, wanted));
+      }
+      for (const ValueId output : task.outputs) task.output_layouts.push_back(layout_of(output));
+      result.push_back(std::move(task));
+    }
+    for (const ValueId output : graph_.outputs())
+      if (!layout_of(output).empty() && made_.insert({output, ""}).second) result.push_back(relayout(output, ""));
+    return result;
+  }
+
+  Task relayout(ValueId value, const std::string& wanted) const {
+    Task task;
+    task.inputs = task.outputs = {value};
+    task.input_layouts = {layout_of(value)};
+    task.output_layouts = {wanted};
+    const Shape& shape = shape_of(graph_, value);
+    const te::BufferRef input{te::BufferRef::Kind::kInput, 0, 0};
+    task.program.outputs = {task.program.map(shape, te::load(input, graph_.value(value).type.dtype, te::axes(static_cast<int>(shape.size()))))};
+    return task;
+  }
+
+  const Graph& graph_;
+  std::vector<Task> tasks_;
+  std::map<ValueId, size_t> maker_;
+  std::vector<std::set<ValueId>> takes_any_;  ///< by task: inputs that it reads in whatever layout they have
+  std::vector<bool> last_;  ///< by task: its inputs and outputs lie channels last
+  std::set<std::pair<ValueId, std::string>> made_;
+};
+
+}  // namespace
+
+Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks) { return Assigner(graph, std::move(tasks)).run(); }
+
+}  // namespace isomer
