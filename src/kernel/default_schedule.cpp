@@ -527,6 +527,13 @@ class Scheduler {
     if (!schedule_.reverse_compute_at(store, outer.back()).ok() || !schedule_.set_scope(registers, "registers").ok()) return false;
     if (tile.pads) (void)tried(schedule_.pad(computing, tile.vector_axis));
     if (!window.empty()) (void)tried(schedule_.decompose_reduction(computing, window.front()));
+    if (tile.vector_axis + 1 != static_cast<int>(rank)) {
+      std::vector<int> dims;
+      for (size_t k = 0; k < rank; ++k)
+        if (static_cast<int>(k) != tile.vector_axis) dims.push_back(static_cast<int>(k));
+      dims.push_back(tile.vector_axis);
+      (void)tried(schedule_.transform_layout(registers, fmt::format("{}", fmt::join(dims, ":"))));
+    }
     const auto lay_out = [&](const LoopIds& tile_loops) {
       for (const LoopId loop : tile_loops)
         if (loop == tile_loops.back()) {
