@@ -31,7 +31,7 @@ class Bench {
  public:
   static Result<Bench> open(const BenchOptions& options, bool timed) {
     TRY(LoadedArtifact artifact, load_artifact(options.file, options, timed));
-    TRY(std::vector<Tensor> inputs, model_inputs(artifact.interface, options.inputs, options.seed));
+    TRY(std::vector<Tensor> inputs, model_inputs(artifact.interface, options.inputs, options.seed, artifact.bounds));
     return Bench(std::move(artifact), std::move(inputs));
   }
 

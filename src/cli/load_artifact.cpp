@@ -53,8 +53,12 @@ Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOption
   session_options.timed = timed;
   auto session = runtime::Session::create(model, session_options);
   if (!session.ok()) return std::move(session).error().within(file);
-  Graph interface = interface_of((*session)->variant());
-  return LoadedArtifact{std::move(model), std::move(*session), std::move(interface)};
+  LoadedArtifact loaded{std::move(model), std::move(*session), {}, {}};
+  const runtime::Variant& variant = loaded.session->variant();
+  loaded.interface = interface_of(variant);
+  for (const runtime::Port& port : variant.inputs)
+    if (port.below > 0) loaded.bounds[port.name] = port.below;
+  return loaded;
 }
 
 }  // namespace isomer::cli

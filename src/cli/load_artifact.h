@@ -16,6 +16,7 @@ struct LoadedArtifact {
   std::shared_ptr<const runtime::Model> model;
   std::unique_ptr<runtime::Session> session;
   Graph interface;  ///< its inputs and outputs, without nodes
+  std::map<std::string, int64_t> bounds;  ///< of integer inputs that index something (FillOptions)
 };
 
 /// A session of the variant that --dim names; a model is compiled in memory. `timed`: it measures its steps. Errors carry

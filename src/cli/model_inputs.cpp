@@ -117,12 +117,13 @@ Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
   return fill;
 }
 
-Result<std::vector<Tensor>> model_inputs(Graph& graph, const InputOptions& options, uint64_t seed) {
+Result<std::vector<Tensor>> model_inputs(Graph& graph, const InputOptions& options, uint64_t seed, const std::map<std::string, int64_t>& bounds) {
   Loaded loaded(graph);
   for (const std::string& argument : options.files) TRY_VOID(load(argument, graph, loaded));
   TRY_VOID(bind_to(graph, loaded));
   const auto& tensors = loaded.tensors();
-  TRY(const FillOptions fill, fill_options(options, seed));
+  TRY(FillOptions fill, fill_options(options, seed));
+  fill.bounds = bounds;
   std::vector<Tensor> inputs;
   const bool all_loaded = std::all_of(tensors.begin(), tensors.end(), [](const auto& t) { return t.has_value(); });
   if (!all_loaded) {

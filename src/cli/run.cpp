@@ -70,8 +70,8 @@ struct Ran {
   std::vector<te::Array> outputs;
 };
 
-Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options) {
-  TRY(const std::vector<Tensor> tensors, model_inputs(graph, options.inputs, options.seed));
+Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options, const std::map<std::string, int64_t>& bounds = {}) {
+  TRY(const std::vector<Tensor> tensors, model_inputs(graph, options.inputs, options.seed, bounds));
   std::vector<te::Array> arrays;
   for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
   return arrays;
@@ -87,7 +87,7 @@ Result<Ran> interpret_file(const RunOptions& options) {
 
 Result<Ran> run_artifact_file(const RunOptions& options) {
   TRY(LoadedArtifact artifact, load_artifact(options.file, options));
-  TRY(const std::vector<te::Array> arrays, inputs_of(artifact.interface, options));
+  TRY(const std::vector<te::Array> arrays, inputs_of(artifact.interface, options, artifact.bounds));
   auto outputs = run_artifact(*artifact.session, arrays);
   if (!outputs.ok()) return std::move(outputs).error().within(options.file);
   return Ran{std::move(artifact.interface), std::move(*outputs)};

@@ -58,6 +58,7 @@ struct Value {
 struct Port {
   std::string name;
   int32_t value = 0;
+  int64_t below = 0;  ///< elements are numbers in [0, below), as they index something; 0: nothing is known
   bool operator==(const Port&) const = default;
 };
 

@@ -15,7 +15,7 @@ template <class A> void fields(A& a, InArena& place) { a(place.offset); }
 template <class A> void fields(A&, Dynamic&) {}
 template <class A> void fields(A& a, ViewOf& place) { a(place.value, place.offset); }
 template <class A> void fields(A& a, Value& value) { a(value.name, value.type, value.dims, value.bytes, value.place); }
-template <class A> void fields(A& a, Port& port) { a(port.name, port.value); }
+template <class A> void fields(A& a, Port& port) { a(port.name, port.value, port.below); }
 template <class A> void fields(A& a, Move& move) { a(move.from, move.to); }
 template <class A> void fields(A& a, Body& body) { a(body.steps, body.moves); }
 template <class A> void fields(A& a, KernelStep& step) { a(step.kernel, step.arguments); }

@@ -12,6 +12,7 @@
 #include "runtime/memory_plan.h"
 #include "search/constant_parts.h"
 #include "search/layouts.h"
+#include "verify/inputs.h"
 
 namespace isomer {
 namespace {
@@ -150,7 +151,8 @@ class Compiler {
   void plan_values() {
     for (size_t k = 0; k < graph_.inputs().size(); ++k) {
       const ValueId id = graph_.inputs()[k];
-      variant().inputs.push_back({graph_.value(id).name, add_value(id, "", runtime::InInput{static_cast<int32_t>(k)})});
+      const int value = add_value(id, "", runtime::InInput{static_cast<int32_t>(k)});
+      variant().inputs.push_back({graph_.value(id).name, value, index_bound(graph_, id).value_or(0)});
     }
     std::set<ValueId> written;  // row-major, by a kernel
     for (const CompiledTask& compiled : result_.tasks)
@@ -163,7 +165,7 @@ class Compiler {
       const Value& value = graph_.value(id);
       const int made = in_place ? add_value(id, "", runtime::InOutput{number}) : add_value(value.name, value.type.dtype, *value.type.shape, runtime::InOutput{number});
       if (!in_place) copies_.emplace_back(id, made);
-      variant().outputs.push_back({value.name, made});
+      variant().outputs.push_back({value.name, made, 0});
     }
     for (const CompiledTask& compiled : result_.tasks)
       for (size_t k = 0; k < compiled.task.outputs.size(); ++k) {

@@ -143,7 +143,9 @@ Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOption
       const int64_t low = bounded(range->second.first), high = bounded(range->second.second);
       tensors.push_back(fill_integers(dtype, dims, low, high - low + 1, options.fill, random));
     } else {
-      const int64_t bound = dtype == DataType::kBool ? 2 : bounds.of(graph.inputs()[i]).value_or(kDefaultIntegers);
+      const auto known = options.bounds.find(value.name);
+      const int64_t other = known == options.bounds.end() ? kDefaultIntegers : known->second;
+      const int64_t bound = dtype == DataType::kBool ? 2 : bounds.of(graph.inputs()[i]).value_or(other);
       tensors.push_back(fill_integers(dtype, dims, 0, bound, options.fill, random));
     }
   }

@@ -17,6 +17,8 @@ struct FillOptions {
   Fill fill = Fill::kRandom;
   /// Uniform values in [low, high] for the inputs named ("": every float input).
   std::map<std::string, std::pair<double, double>> ranges = {};
+  /// What integers of the inputs named stay below, where the graph's nodes don't say.
+  std::map<std::string, int64_t> bounds = {};
 };
 
 /// One tensor an input of the graph, in order: floats normal(0,1); integers uniform below the size of the axis that they

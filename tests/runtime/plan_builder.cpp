@@ -19,12 +19,12 @@ int32_t PlanBuilder::value(std::string name, ElementType type, std::vector<int64
 }
 
 int32_t PlanBuilder::input(const std::string& name, ElementType type, std::vector<int64_t> dims) {
-  variant_.inputs.push_back({name, value(name, type, std::move(dims), InInput{static_cast<int32_t>(variant_.inputs.size())})});
+  variant_.inputs.push_back({name, value(name, type, std::move(dims), InInput{static_cast<int32_t>(variant_.inputs.size())}), 0});
   return variant_.inputs.back().value;
 }
 
 int32_t PlanBuilder::output(const std::string& name, ElementType type, std::vector<int64_t> dims) {
-  variant_.outputs.push_back({name, value(name, type, std::move(dims), InOutput{static_cast<int32_t>(variant_.outputs.size())})});
+  variant_.outputs.push_back({name, value(name, type, std::move(dims), InOutput{static_cast<int32_t>(variant_.outputs.size())}), 0});
   return variant_.outputs.back().value;
 }
 
@@ -33,7 +33,7 @@ int32_t PlanBuilder::dynamic(const std::string& name, ElementType type, std::vec
 }
 
 int32_t PlanBuilder::dynamic_output(const std::string& name, ElementType type, std::vector<int64_t> dims) {
-  variant_.outputs.push_back({name, dynamic(name, type, std::move(dims))});
+  variant_.outputs.push_back({name, dynamic(name, type, std::move(dims)), 0});
   return variant_.outputs.back().value;
 }
 
