@@ -68,6 +68,23 @@ Form form_of(const te::Program& program, const Graph& graph, const std::vector<V
   return form;
 }
 
+/// Whether each element is one of an input, found by sums of indices: readers take it from there at no cost.
+bool renames(const te::Program& program) {
+  for (const te::Stage& stage : program.stages) {
+    const auto* body = std::get_if<te::MapReduce>(&stage.body);
+    const auto* load = body && body->bodies.size() == 1 ? te::as<te::Load>(body->bodies[0]) : nullptr;
+    if (!load) return false;
+    bool sums = true;
+    for (const Expr& index : load->index)
+      te::for_each_node(index, [&](const Expr& e) {
+        const auto* binary = te::as<te::Binary>(e);
+        sums &= te::as<te::Var>(e) || te::as<te::Literal>(e) || (binary && (binary->op == te::BinaryOp::kAdd || binary->op == te::BinaryOp::kMul));
+      });
+    if (!sums) return false;
+  }
+  return true;
+}
+
 /// Whether every load of input `number` takes the element at the point of the stage, of a stage of the input's shape.
 bool reads_in_place(const te::Program& program, int number, const Shape& shape) {
   bool in_place = true;
@@ -140,9 +157,8 @@ class Fuser {
       outputs.push_back(group.task.program.outputs[k]);
     }
     group.task.program.outputs = std::move(outputs);
-    const int host = options_.enabled ? find_host(group) : -1;
     const int index = static_cast<int>(groups_.size());
-    if (host >= 0) {
+    for (int host = -1; options_.enabled && (host = find_host(group)) >= 0;) {
       group = merged(std::move(groups_[host]), std::move(group));
       groups_[host] = {};
     }
@@ -173,7 +189,7 @@ class Fuser {
     const Shape& shape = *graph_.value(group.task.inputs[input]).type.shape;
     const bool in_place = reads_in_place(group.task.program, input, shape);
     switch (host.form) {
-      case Form::kMovement: return group.form != Form::kAnchor && group.form != Form::kRows;
+      case Form::kMovement: return group.form < Form::kRows || renames(host.task.program);
       case Form::kMap: return group.form == Form::kMovement || group.form == Form::kMap || (group.form == Form::kRows && in_place);
       case Form::kRows: case Form::kAnchor: return group.form <= Form::kMap && in_place;
       case Form::kOther: return false;
