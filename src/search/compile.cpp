@@ -66,40 +66,42 @@ class Compiler {
     TRY(const std::vector<kernel::TaskType> types, input_types(graph_, task));
     CompiledTask compiled;
     compiled.name = task.name(graph_);
-    const bool is_laid_out = std::any_of(task.input_layouts.begin(), task.input_layouts.end(), [](const auto& layout) { return !layout.empty(); }) ||
-                             std::any_of(task.output_layouts.begin(), task.output_layouts.end(), [](const auto& layout) { return !layout.empty(); });
-    compiled.view_of = is_laid_out ? -1 : viewed_input(task.program, types);
+    compiled.view_of = task.is_laid_out() ? -1 : viewed_input(task.program, types);
+    std::optional<kernel::Schedule> schedule;
     if (compiled.view_of < 0) {
       auto lowered = kernel::lower(task.program, types);
       if (!lowered.ok()) return std::move(lowered).error().within(task.place(graph_));
-      if (kernel::has_dynamic_sizes(*lowered))
-        return unsupported(task.place(graph_), "sizes that are known at compile time expected, data decide some");
-      std::set<int> constants;
-      for (size_t k = 0; k < task.inputs.size(); ++k)
-        if (task.inputs[k].valid() && graph_.is_constant(task.inputs[k])) constants.insert(static_cast<int>(k));
-      kernel::Schedule schedule(std::move(*lowered));
-      TRY_VOID(set_layouts(schedule, task));
-      Hasher hasher;
-      hasher.add(kernel::structural_hash(schedule.kernel()));
-      for (const int constant : constants) hasher.add(static_cast<uint64_t>(constant));
-      const Hash128 key = hasher.finish();
-      const auto known = numbers_.find(key);
-      if (known == numbers_.end()) {
-        const kernel::Schedule made = kernel::default_schedule(std::move(schedule), machine_of(options_.target, options_.threads), constants);
-        Scheduled entry{made.trace(), made.finish(), {}};
-        entry.constants = take_constant_parts(entry.kernel, constants);
-        scheduled_.push_back(std::move(entry));
-        numbers_.emplace(key, scheduled_.size() - 1);
-      }
-      kernel_of_.push_back(static_cast<int>(numbers_.at(key)));
+      if (kernel::has_dynamic_sizes(*lowered)) return unsupported(task.place(graph_), "sizes that are known at compile time expected, data decide some");
+      schedule.emplace(std::move(*lowered));
+      TRY_VOID(set_layouts(*schedule, task));
+      if (task.is_laid_out()) compiled.view_of = viewed_input(schedule->kernel());
+    }
+    kernel_of_.push_back(compiled.view_of >= 0 ? -1 : scheduled(*std::move(schedule), task));
+    if (compiled.view_of < 0) {
       compiled.trace = scheduled_[kernel_of_.back()].trace;
       compiled.kernel = scheduled_[kernel_of_.back()].kernel;
-    } else {
-      kernel_of_.push_back(-1);
     }
     compiled.task = std::move(task);
     result_.tasks.push_back(std::move(compiled));
     return {};
+  }
+
+  /// The number of the task's kernel.
+  int scheduled(kernel::Schedule schedule, const Task& task) {
+    std::set<int> constants;
+    for (size_t k = 0; k < task.inputs.size(); ++k)
+      if (task.inputs[k].valid() && graph_.is_constant(task.inputs[k])) constants.insert(static_cast<int>(k));
+    Hasher hasher;
+    hasher.add(kernel::structural_hash(schedule.kernel()));
+    for (const int constant : constants) hasher.add(static_cast<uint64_t>(constant));
+    const auto [known, is_new] = numbers_.try_emplace(hasher.finish(), scheduled_.size());
+    if (is_new) {
+      const kernel::Schedule made = kernel::default_schedule(std::move(schedule), machine_of(options_.target, options_.threads), constants);
+      Scheduled entry{made.trace(), made.finish(), {}};
+      entry.constants = take_constant_parts(entry.kernel, constants);
+      scheduled_.push_back(std::move(entry));
+    }
+    return static_cast<int>(known->second);
   }
 
   static Result<void> set_layouts(kernel::Schedule& schedule, const Task& task) {
@@ -173,7 +175,7 @@ class Compiler {
         const std::string layout = compiled.task.output_layout(k);
         if (compiled.view_of >= 0) {
           // A view of a view is one of what that views.
-          const int source = value_of(compiled.task.inputs[compiled.view_of], "");
+          const int source = value_of(compiled.task.inputs[compiled.view_of], compiled.task.input_layout(compiled.view_of));
           const auto* through = std::get_if<runtime::ViewOf>(&variant().values[source].place);
           add_value(output, layout, runtime::ViewOf{through ? through->value : source, 0});
         } else if (!values_.contains({output, layout})) {

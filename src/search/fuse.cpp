@@ -13,6 +13,7 @@
 #include "graph/te/rewrite_program.h"
 #include "graph/te/simplify.h"
 #include "kernel/access.h"
+#include "kernel/tree.h"
 
 namespace isomer {
 namespace {
@@ -249,6 +250,11 @@ std::string Task::name(const Graph& graph) const {
   return fmt::format("{}", fmt::join(operators, "+"));
 }
 
+bool Task::is_laid_out() const {
+  const auto is_set = [](const std::string& layout) { return !layout.empty(); };
+  return std::any_of(input_layouts.begin(), input_layouts.end(), is_set) || std::any_of(output_layouts.begin(), output_layouts.end(), is_set);
+}
+
 std::string Task::place(const Graph& graph) const { return nodes.empty() ? graph.value(outputs.front()).name : label(graph, nodes.front()); }
 
 Result<std::vector<kernel::TaskType>> input_types(const Graph& graph, const Task& task) {
@@ -287,6 +293,24 @@ int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>
   };
   const Expr moved = offset(input.shape, load->index) - offset(body->axes, te::axes(static_cast<int>(body->axes.size())));
   return te::as_constant(te::simplify_index(moved, ranges)) == 0 ? load->buffer.index : -1;
+}
+
+int viewed_input(const kernel::Kernel& kernel) {
+  std::vector<const kernel::Block*> blocks;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) { blocks.push_back(&block); });
+  if (blocks.size() != 1 || blocks[0]->is_reduction() || blocks[0]->bodies.size() != 1) return -1;
+  const auto* load = te::as<te::Load>(blocks[0]->bodies[0]);
+  if (!load) return -1;
+  const kernel::Buffer &from = kernel.buffers[load->buffer.index], &to = kernel.buffers[blocks[0]->writes[0].buffer];
+  const auto input = std::find(kernel.inputs.begin(), kernel.inputs.end(), load->buffer.index);
+  if (input == kernel.inputs.end() || from.dtype != to.dtype || !(element_count(from.shape) == element_count(to.shape))) return -1;
+  const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+    const auto* variable = te::as<te::Var>(leaf);
+    if (!variable) return {};
+    return {0, te::as_constant(blocks[0]->axes[variable->index].extent).value_or(0) - 1};
+  };
+  const Expr moved = kernel::offset_of(from, load->index) - kernel::offset_of(to, blocks[0]->writes[0].index);
+  return te::as_constant(te::simplify_index(moved, ranges)) == 0 ? static_cast<int>(input - kernel.inputs.begin()) : -1;
 }
 
 }  // namespace isomer

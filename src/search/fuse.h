@@ -18,5 +18,7 @@ Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options = 
 
 /// Where a program only renames the elements of one input, in the order in which they lie in memory: that input; else -1.
 int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>& inputs);
+/// The same for a kernel whose layouts have been set.
+int viewed_input(const kernel::Kernel& kernel);
 
 }  // namespace isomer

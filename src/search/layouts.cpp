@@ -54,6 +54,35 @@ bool wants_channels_last(const Kernel& kernel, const std::set<int>& constants) {
   return wants;
 }
 
+/// Whether everything stays at its place in the batch and in its channel (or one at a constant distance): then channels last
+/// is as good as row-major.
+bool keeps_channels(const Kernel& kernel) {
+  const auto is_own = [](const kernel::Expr& index, int axis) { return te::as_constant(te::simplify_index(index - te::axis(axis))) || te::as_constant(index); };
+  bool keeps = true;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
+    for (const kernel::Loop* loop : loops) keeps &= !loop->ordered;
+    const auto look = [&](int buffer, const std::vector<kernel::Expr>& index) {
+      const size_t rank = index.size();
+      if (kernel.buffers[buffer].shape.size() < 3 && rank == kernel.buffers[buffer].shape.size() && rank <= 1) return;
+      keeps &= rank >= 3 && rank == block.axes.size() && is_own(index[0], 0) && is_own(index[1], 1);
+    };
+    for (const kernel::Write& write : block.writes) look(write.buffer, write.index);
+    for (const kernel::Expr& body : block.bodies)
+      te::for_each_node(body, [&](const kernel::Expr& e) {
+        if (const auto* load = te::as<te::Load>(e)) look(load->buffer.index, load->index);
+      });
+  });
+  return keeps;
+}
+
+bool only_maps(const Kernel& kernel) {
+  bool maps = true;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
+    maps &= !block.is_reduction() && std::none_of(loops.begin(), loops.end(), [](const kernel::Loop* loop) { return loop->ordered; });
+  });
+  return maps;
+}
+
 /// Buffers that a reduction reads under a padding's select: its copy of them has any layout.
 std::set<int> padded_buffers(const Kernel& kernel) {
   std::set<int> padded;
@@ -102,7 +131,11 @@ class Assigner {
       } else {
         const bool is_view = viewed_input(task.program, types) >= 0;
         const bool has_channels = std::any_of(task.outputs.begin(), task.outputs.end(), [&](ValueId v) { return !channels_last(graph_, v).empty(); });
-        if (!has_channels || is_view || !is_plain(kernel)) edges.push_back({1, vertex, kNever});
+        if (!has_channels || is_view || !keeps_channels(kernel)) {
+          edges.push_back({1, vertex, kNever});
+          // What moves elements anyway finds them in any layout.
+          if (!is_view && only_maps(kernel)) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
+        }
       }
       for (const ValueId input : task.inputs) {
         if (!input.valid() || graph_.is_constant(input) || takes_any_[t].contains(input) || channels_last(graph_, input).empty()) continue;
@@ -115,15 +148,6 @@ class Assigner {
     const std::vector<bool> side = min_cut(tasks_.size() + 2, edges);
     last_.assign(side.begin() + 2, side.end());
     return {};
-  }
-
-  /// Whether all its loops can be put into another order.
-  static bool is_plain(const Kernel& kernel) {
-    bool plain = true;
-    kernel::for_each_block(kernel.body, [&](const kernel::Block&, const auto& loops) {
-      for (const kernel::Loop* loop : loops) plain &= !loop->ordered;
-    });
-    return plain;
   }
 
   std::string layout_of(ValueId value) const {
