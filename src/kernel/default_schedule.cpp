@@ -19,6 +19,9 @@ constexpr int kCheap = 2;
 constexpr int64_t kRowElements = 65'536;
 /// Copies of operands pay where each element takes part in so many results.
 constexpr int64_t kWorthCopy = 16;
+/// Packed operands of a tile that stay in the second level of cache; results that do while blocks of the reduction pass.
+constexpr int64_t kPanelBytes = 163'840;
+constexpr int64_t kHeldBytes = 16'384;
 /// Reductions unrolled inside a tile: windows of pooling and depthwise filters.
 constexpr int64_t kSmallWindow = 25;
 
@@ -482,12 +485,10 @@ class Scheduler {
     const auto across = schedule_.split(loops[tile.vector_axis], Integers{-1, tile.vectors, tile.lanes});
     if (!across.ok()) return false;
     LoopIds batch, image, window, inner;
-    int64_t outer_iterations = extent((*across)[0]);
     for (size_t k = 0; k < rank; ++k) {
       if (static_cast<int>(k) == tile.vector_axis || static_cast<int>(k) == tile.row_axis) continue;
       const bool moves = std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.axes[tile.vector_axis] != 0 && a.axes[k] != 0; });
       (moves ? batch : image).push_back(loops[k]);
-      outer_iterations *= extent(loops[k]);
     }
     int64_t window_size = 1;
     for (const int k : tile.window) {
@@ -496,21 +497,42 @@ class Scheduler {
     }
     LoopIds outer = batch;
     outer.push_back((*across)[0]);
-    outer.insert(outer.end(), image.begin(), image.end());
+    LoopIds blocks;  // of the reduction, around loops over results
+    LoopIds held;    // over results that a block of the reduction runs through
     bool peels = false;
-    size_t shared = outer.size();  // loops that threads may share
     if (tile.row_axis >= 0) {
       const int64_t rows = *te::as_constant(reduction.axes[tile.row_axis].extent), tiles = (rows + tile.rows - 1) / tile.rows;
       peels = rows % tile.rows != 0 && tiles > 1;
-      const int64_t pieces = pieces_of(tiles, outer_iterations);
+      const int64_t element = lanes_bytes(reduction), most = kHeldBytes / (width * element) / tile.rows;  // tiles of results that stay in cache
+      if (window_size * width * element > kPanelBytes && tiles * iterations(image) > 1 && most > 1) blocks = block_window(window, kPanelBytes / (width * element));
+      int64_t pieces = 1;
+      if (!blocks.empty() && tiles > most) {
+        pieces = pieces_of_at_most(tiles, most);
+      } else if (blocks.empty()) {
+        pieces = pieces_of(tiles, iterations(outer) * iterations(image));
+      }
+      for (int64_t results = tiles; !blocks.empty() && pieces == 1 && !image.empty() && results * extent(image.back()) <= most;) {
+        results *= extent(image.back());
+        held.insert(held.begin(), image.back());
+        image.pop_back();
+      }
       const LoopIds down = *schedule_.split(loops[tile.row_axis], pieces > 1 ? Integers{pieces, -1, tile.rows} : Integers{-1, tile.rows});
-      outer.insert(outer.end(), down.begin(), down.end() - 1);
-      shared = outer.size() - 1;
+      outer.insert(outer.end(), image.begin(), image.end());
+      if (pieces > 1) outer.push_back(down[0]);
+      held.push_back(down[down.size() - 2]);
       inner.push_back(down.back());
+    } else {
+      outer.insert(outer.end(), image.begin(), image.end());
     }
+    const size_t shared = outer.size();  // loops that threads may share
     inner.push_back((*across)[1]);
     inner.push_back((*across)[2]);
+    if (blocks.empty()) {
+      outer.insert(outer.end(), held.begin(), held.end());
+    }
     LoopIds order = outer;
+    order.insert(order.end(), blocks.begin(), blocks.end());
+    if (!blocks.empty()) order.insert(order.end(), held.begin(), held.end());
     order.insert(order.end(), window.begin(), window.end());
     order.insert(order.end(), inner.begin(), inner.end());
     if (!schedule_.reorder(order).ok()) return false;
@@ -524,9 +546,9 @@ class Scheduler {
       store = name;
       registers = written + ".cache";
     }
-    if (!schedule_.reverse_compute_at(store, outer.back()).ok() || !schedule_.set_scope(registers, "registers").ok()) return false;
+    if (!schedule_.reverse_compute_at(store, outer.back()).ok() || !schedule_.set_scope(registers, blocks.empty() ? "registers" : "cache").ok()) return false;
     if (tile.pads) (void)tried(schedule_.pad(computing, tile.vector_axis));
-    if (!window.empty()) (void)tried(schedule_.decompose_reduction(computing, window.front()));
+    if (const LoopIds& reducing = blocks.empty() ? window : blocks; !reducing.empty()) (void)tried(schedule_.decompose_reduction(computing, reducing.front()));
     if (tile.vector_axis + 1 != static_cast<int>(rank)) {
       std::vector<int> dims;
       for (size_t k = 0; k < rank; ++k)
@@ -547,9 +569,45 @@ class Scheduler {
     if (window_size <= kSmallWindow)
       for (const LoopId loop : window) (void)tried(schedule_.unroll(loop));
     store_tile(store, tile, width);
-    if (peels) (void)tried(schedule_.peel(outer.back()));
+    if (peels) (void)tried(schedule_.peel(held.back()));
     parallelize({outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))}, work);
     return true;
+  }
+
+  int64_t lanes_bytes(const Block& block) const { return std::max(bit_width(kernel().buffers[block.writes[0].buffer].dtype), 32) / 8; }
+
+  int64_t iterations(const LoopIds& loops) const {
+    int64_t count = 1;
+    for (const LoopId loop : loops) count *= extent(loop);
+    return count;
+  }
+
+  /// Takes loops off the reduction's front until what is left has at most `steps` steps; cuts one in two where none fits.
+  LoopIds block_window(LoopIds& window, int64_t steps) {
+    int64_t count = 1;
+    size_t first = window.size();
+    while (first > 0 && count * extent(window[first - 1]) <= steps) count *= extent(window[--first]);
+    LoopIds blocks(window.begin(), window.begin() + static_cast<std::ptrdiff_t>(first));
+    window.erase(window.begin(), window.begin() + static_cast<std::ptrdiff_t>(first));
+    if (!window.empty() || blocks.empty()) return blocks;
+    const int64_t length = extent(blocks.back());
+    int64_t step = std::min(steps, length);
+    while (step > 1 && length % step != 0) --step;
+    if (2 * step < std::min<int64_t>(steps, 64)) {  // no factor of use
+      window.swap(blocks);
+      return {};
+    }
+    const LoopIds parts = *schedule_.split(blocks.back(), Integers{-1, step});
+    blocks.back() = parts[0];
+    window = {parts[1]};
+    return blocks;
+  }
+
+  /// The smallest number of equal pieces of at most `most` tiles each; 1 where there is none of use.
+  static int64_t pieces_of_at_most(int64_t tiles, int64_t most) {
+    for (int64_t pieces = (tiles + most - 1) / most; pieces <= 4 * (tiles + most - 1) / most; ++pieces)
+      if (tiles % pieces == 0) return pieces;
+    return 1;
   }
 
   /// Into how many pieces tiles of rows are cut so that threads get equal shares of `outer` times them.
@@ -570,7 +628,7 @@ class Scheduler {
       if (std::find(around->begin(), around->end(), loop) != around->end()) continue;
       if (loop == loops->back()) {
         (void)tried(schedule_.vectorize(loop));
-      } else {
+      } else if (extent(loop) <= 14) {
         (void)tried(schedule_.unroll(loop));
       }
     }
@@ -588,7 +646,8 @@ class Scheduler {
     if (order != own) (void)tried(schedule_.reorder(order));
     const auto parts = schedule_.split(own[tile.vector_axis], Integers{width / tile.lanes, tile.lanes});
     if (!parts.ok()) return;
-    for (size_t k = 0; k + 1 < rank; ++k) (void)tried(schedule_.unroll(order[k]));
+    for (size_t k = 0; k + 1 < rank; ++k)
+      if (extent(order[k]) <= tile.rows) (void)tried(schedule_.unroll(order[k]));
     (void)tried(schedule_.unroll((*parts)[0]));
     (void)tried(schedule_.vectorize((*parts)[1]));
   }

@@ -259,9 +259,7 @@ Result<void> peel(Kernel& kernel, LoopId id) {
   for (size_t b = 0; b < kernel.buffers.size(); ++b) {
     const int buffer = static_cast<int>(b);
     if (kernel.buffers[b].scope == Scope::kArgument || !touches(place.statement(), buffer)) continue;
-    if (count_uses(place.loop().body, buffer) != count_uses(kernel.body, buffer))
-      return invalid(text(id), "a thread's own buffers used inside or outside of it expected, '{}' is both", kernel.buffers[b].name);
-    own.emplace(buffer, -1);
+    if (count_uses(place.loop().body, buffer) == count_uses(kernel.body, buffer)) own.emplace(buffer, -1);
   }
   for (auto& [buffer, copy] : own) {
     Buffer made = kernel.buffers[buffer];

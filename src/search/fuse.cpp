@@ -145,6 +145,7 @@ class Fuser {
           return unsupported(label(graph_, id), "sizes that are known at compile time expected, those of '{}' are not", graph_.value(value).name);
     const OpContext context = context_of(graph_, id);
     TRY(te::Program program, node.op->compute(context));
+    specialize(program, node.inputs);
     Group group;
     group.task.nodes = {id};
     group.task.inputs = node.inputs;
@@ -166,6 +167,25 @@ class Fuser {
     for (const ValueId output : group.task.outputs) group_of_[output] = index;
     groups_.push_back(std::move(group));
     return {};
+  }
+
+  /// Constants of one element become literals.
+  void specialize(te::Program& program, const std::vector<ValueId>& inputs) const {
+    std::map<int, Expr> literals;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      if (!inputs[k].valid() || !graph_.is_constant(inputs[k])) continue;
+      const Tensor& tensor = *graph_.value(inputs[k]).constant;
+      if (tensor.count() != 1 || !is_computable(tensor.dtype())) continue;
+      const DataType dtype = tensor.dtype();
+      literals.emplace(static_cast<int>(k), is_float(dtype) ? te::literal(tensor.real(0), dtype) : te::literal(tensor.integer(0), dtype));
+    }
+    if (literals.empty()) return;
+    te::rewrite(program, [&](const Expr& e) -> Expr {
+      const auto* load = te::as<te::Load>(e);
+      if (!load || load->buffer.kind != BufferRef::Kind::kInput) return {};
+      const auto literal = literals.find(load->buffer.index);
+      return literal == literals.end() ? Expr() : literal->second;
+    });
   }
 
   /// The group that the new one joins: it makes one value, which nothing else reads.

@@ -48,11 +48,15 @@ llvm::Value* real_floor_mod(const Site& site, llvm::Value* a, llvm::Value* b) {
   return build.CreateSelect(build.CreateFCmpOEQ(remainder, zero(remainder)), signed_zero, nonzero);
 }
 
-/// Squares and roots have instructions. Unlike sqrt, pow gives 0 for -0 and infinity for -infinity.
+/// Small powers and roots have instructions. Unlike sqrt, pow gives 0 for -0 and infinity for -infinity.
 llvm::Value* real_power(const Site& site, llvm::Value* base, llvm::Value* exponent) {
   Builder& build = site.build;
   const auto* known = constant_of<llvm::ConstantFP>(exponent);
-  if (known && known->isExactlyValue(2)) return build.CreateFMul(base, base);
+  for (const int whole : {2, 3, 4}) {
+    if (!known || !known->isExactlyValue(whole)) continue;
+    llvm::Value* const square = build.CreateFMul(base, base);
+    return whole == 2 ? square : build.CreateFMul(square, whole == 3 ? base : square);
+  }
   if (!known || !known->isExactlyValue(0.5)) return call_math(site, MathFunction::kPow, {base, exponent});
   const auto absolute = [&](llvm::Value* x) { return build.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); };
   llvm::Value* const infinity = llvm::ConstantFP::getInfinity(base->getType());
