@@ -6,6 +6,7 @@
 #include "graph/bind.h"
 #include "graph/onnx/versions.h"
 #include "graph/passes/pipeline.h"
+#include "graph/passes/widen_groups.h"
 
 namespace isomer::cli {
 
@@ -31,6 +32,9 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
   graph.edit_info().opsets[""] = kNewestRowOpset;
   auto report = optimize(graph, {.level = choices.level, .threads = options.thread_count()});
   if (!report.ok()) return in_file(std::move(report).error());
+
+  const int lanes = machine_of(*target, 1).lanes(DataType::kFloat32);
+  if (auto widened = widen_groups(graph, lanes); !widened.ok()) return in_file(std::move(widened).error());
 
   CompileOptions compile_options;
   compile_options.target = *target;

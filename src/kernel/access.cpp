@@ -37,6 +37,20 @@ class Strides {
     const Expr next = te::transform(offset, [&](const Expr& e) { return e == iterator ? iterator + 1 : Expr(); });
     return te::as_constant(simplified(next - offset));
   }
+  /// Between neighbours in a block of `width`.
+  std::optional<int64_t> within(const Expr& offset, const Expr& iterator, int64_t width) const {
+    constexpr int kBlock = 1 << 20, kPlace = kBlock + 1;  // beyond any variable of the kernel
+    const Expr place = loop_variable(kPlace);
+    const auto at = [&](const Expr& in_block) {
+      return te::transform(offset, [&](const Expr& e) { return e == iterator ? loop_variable(kBlock) * width + in_block : Expr(); });
+    };
+    const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+      const auto* variable = te::as<te::Var>(leaf);
+      if (!variable || variable->kind != te::VarKind::kLoop) return ranges_(leaf);
+      return {0, variable->index == kPlace ? std::optional(width - 2) : std::nullopt};
+    };
+    return te::as_constant(te::simplify_index(at(place + 1) - at(place), ranges));
+  }
   std::vector<std::optional<int64_t>> along_axes(const Expr& offset) const {
     std::vector<std::optional<int64_t>> result;
     for (size_t k = 0; k < block_.axes.size(); ++k) result.push_back(along(offset, te::axis(static_cast<int>(k))));
@@ -50,7 +64,9 @@ class Strides {
 
 }  // namespace
 
-std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block) {
+std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block) { return load_accesses(kernel, block, -1, 1); }
+
+std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, int axis, int64_t width) {
   const Strides strides(block);
   std::vector<LoadAccess> accesses;
   for (const Expr& body : block.bodies)
@@ -59,6 +75,7 @@ std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block) 
       if (!load || std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& known) { return known.load == e; })) return;
       const Expr offset = strides.simplified(offset_of(kernel.buffers[load->buffer.index], load->index));
       LoadAccess access{e, load->buffer.index, strides.along_axes(offset), {}};
+      if (axis >= 0 && width > 1 && !access.axes[axis]) access.axes[axis] = strides.within(offset, te::axis(axis), width);
       for (size_t k = 0; k < block.reduce.size(); ++k) access.reduce.push_back(strides.along(offset, te::reduce_axis(static_cast<int>(k))));
       accesses.push_back(std::move(access));
     });

@@ -19,6 +19,8 @@ struct LoadAccess {
 
 /// The loads in the bodies of a block, each once, in order; those inside other loads' indices too.
 std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block);
+/// The same, with the stride along `axis` between neighbours in one of the blocks of `width` that the axis is cut into.
+std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, int axis, int64_t width);
 
 /// Steps of the element that a block writes (of its first buffer), by axis.
 std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Block& block);

@@ -38,6 +38,7 @@ struct Tile {
   int64_t lanes = 1;
   int64_t vectors = 1;  ///< of `lanes` along vector_axis
   int64_t rows = 1;     ///< along row_axis
+  std::vector<LoadAccess> accesses;  ///< strides along vector_axis are those within a tile
   std::vector<int> window;  ///< reduce iterators in the order of their loops
   bool pads = false;    ///< operands have elements for the lanes beyond the axis
 };
@@ -245,12 +246,10 @@ class Scheduler {
     schedule_ = before;
   }
 
-  /// How many results an element of this access takes part in, its place in a window not counted.
-  static int64_t reuse(const Block& block, const LoadAccess& access) {
-    int64_t count = 1;
-    for (size_t k = 0; k < block.axes.size(); ++k)
-      if (access.axes[k] == 0) count *= te::as_constant(block.axes[k].extent).value_or(1);
-    return count;
+  /// In how many steps of the reduction an element of the operand takes part, on average.
+  int64_t reuse(const Block& block, const LoadAccess& access) const {
+    const int64_t elements = element_count(kernel().buffers[access.buffer].shape).constant().value_or(0);
+    return points(block).value_or(0) / std::max<int64_t>(elements, 1);
   }
 
   /// Reads under a padding's select become reads of a padded copy, where elements are read often.
@@ -318,7 +317,7 @@ class Scheduler {
   }
 
   Tile choose_tile(const Block& reduction) const {
-    const std::vector<LoadAccess> accesses = load_accesses(kernel(), reduction);
+    const std::vector<LoadAccess> plain = load_accesses(kernel(), reduction);
     const Strides out = stored_strides(reduction);
     const int64_t lanes = this->lanes(reduction);
     Tile best;
@@ -326,16 +325,26 @@ class Scheduler {
     for (int axis = static_cast<int>(reduction.axes.size()); axis-- > 0;) {
       const auto size = te::as_constant(reduction.axes[axis].extent);
       const bool is_contiguous = out[axis] == 1;
-      if (!size || *size < 2 || reduction.writes.size() != 1 || !can_vectorize(reduction, accesses, axis, is_contiguous)) continue;
-      const Tile tile = with_rows(reduction, accesses, out, axis, lanes);
-      // Lanes that do something, and how often a loaded vector is used.
-      const int64_t covered = tile.lanes * tile.vectors;
-      const double filled = static_cast<double>(*size) / static_cast<double>((*size + covered - 1) / covered * covered);
-      const double reuse = static_cast<double>(tile.rows * tile.vectors) / static_cast<double>(tile.rows + tile.vectors);
-      const double score = filled * std::min(reuse, 1.5) * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1);
-      if (score > best_score) {
-        best = tile;
-        best_score = score;
+      if (!size || *size < 2 || reduction.writes.size() != 1) continue;
+      const bool is_regular = std::all_of(plain.begin(), plain.end(), [&](const LoadAccess& a) { return a.axes[axis].has_value(); });
+      for (int64_t vectors = 1; vectors <= 8; ++vectors) {
+        Tile tile;
+        tile.vector_axis = axis;
+        tile.lanes = std::min<int64_t>(lanes, std::bit_ceil(static_cast<uint64_t>(*size)));
+        tile.vectors = vectors;
+        const int64_t width = tile.lanes * vectors, there = (*size + tile.lanes - 1) / tile.lanes;
+        // Groups of channels: a tile lies inside of one.
+        if (vectors > there || (!is_regular && *size % width != 0)) continue;
+        tile.accesses = is_regular ? plain : load_accesses(kernel(), reduction, axis, width);
+        if (!can_vectorize(reduction, tile.accesses, axis, is_contiguous)) continue;
+        const double quality = choose_rows(reduction, out, tile);
+        const double filled = static_cast<double>(there) / static_cast<double>((there + vectors - 1) / vectors * vectors);
+        const double in_lanes = static_cast<double>(*size) / static_cast<double>(there * tile.lanes);
+        const double score = quality * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1);
+        if (score > best_score) {
+          best = tile;
+          best_score = score;
+        }
       }
     }
     return best;
@@ -361,41 +370,33 @@ class Scheduler {
   }
 
   /// The register tile: as many rows of vectors as registers hold, at least one vector and (without broadcast operands) one
-  /// scalar beside the accumulators (kernel_tuner.md 6.1).
-  Tile with_rows(const Block& reduction, const std::vector<LoadAccess>& accesses, const Strides& out, int axis, int64_t lanes) const {
-    Tile tile;
-    tile.vector_axis = axis;
-    const int64_t size = *te::as_constant(reduction.axes[axis].extent);
-    tile.lanes = std::min<int64_t>(lanes, std::bit_ceil(static_cast<uint64_t>(size)));
-    tile.row_axis = choose_row_axis(reduction, accesses, out, axis);
-    const int64_t vectors_there = (size + tile.lanes - 1) / tile.lanes;
+  /// scalar beside the accumulators (kernel_tuner.md 6.1). The share of the peak that it may reach.
+  double choose_rows(const Block& reduction, const Strides& out, Tile& tile) const {
+    tile.row_axis = choose_row_axis(reduction, tile.accesses, out, tile.vector_axis);
     const int64_t rows_there = tile.row_axis < 0 ? 1 : *te::as_constant(reduction.axes[tile.row_axis].extent);
-    const auto used = [](int64_t there, int64_t step) { return static_cast<double>(there) / static_cast<double>((there + step - 1) / step * step); };
     double best = 0;
-    for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, vectors_there); ++vectors)
-      for (int64_t rows = 1; rows <= std::min<int64_t>(14, rows_there); ++rows) {
-        const int64_t registers = rows * vectors + vectors + (machine_.broadcast_operands ? 0 : 1);
-        if (registers > machine_.vector_registers || (vectors > 4 && rows > 1)) continue;
-        // Eight accumulators hide the latency of multiply-adds. A step loads a vector for each column and an element for
-        // each row: two loads for two multiply-adds are as many as a core has. Rows that are left over run alone.
-        const double accumulators = static_cast<double>(rows * vectors);
-        const double filled = used(vectors_there, vectors) * (0.5 + 0.5 * used(rows_there, rows));
-        const double busy = std::min(1.0, accumulators / 10);
-        const double reuse = accumulators / static_cast<double>(rows + vectors);
-        const double score = filled * busy * std::min(1.0, 0.55 + 0.25 * reuse) * (1 + 0.01 * reuse);
-        if (score > best) {
-          best = score;
-          tile.vectors = vectors;
-          tile.rows = rows;
-        }
+    for (int64_t rows = 1; rows <= std::min<int64_t>(14, rows_there); ++rows) {
+      const int64_t registers = rows * tile.vectors + tile.vectors + (machine_.broadcast_operands ? 0 : 1);
+      if (registers > machine_.vector_registers || (tile.vectors > 4 && rows > 1)) continue;
+      // Eight accumulators hide the latency of multiply-adds. A step loads a vector for each column and an element for
+      // each row: two loads for two multiply-adds are as many as a core has. Rows that are left over run alone.
+      const double accumulators = static_cast<double>(rows * tile.vectors);
+      const double used = static_cast<double>(rows_there) / static_cast<double>((rows_there + rows - 1) / rows * rows);
+      const double busy = std::min(1.0, accumulators / 10);
+      const double reuse = accumulators / static_cast<double>(rows + tile.vectors);
+      const double score = (0.5 + 0.5 * used) * busy * std::min(1.0, 0.55 + 0.25 * reuse) * (1 + 0.01 * reuse);
+      if (score > best) {
+        best = score;
+        tile.rows = rows;
       }
-    return tile;
+    }
+    return best;
   }
 
   /// Reduction loops, outermost first: those that move an operand farthest.
   std::vector<int> window_order(const Block& reduction, const Tile& tile) const {
     std::vector<int64_t> farthest(reduction.reduce.size(), 0);
-    for (const LoadAccess& access : load_accesses(kernel(), reduction)) {
+    for (const LoadAccess& access : tile.accesses) {
       // Packed operands follow whatever order there is.
       if (access.axes[tile.vector_axis] != 0 && can_pack(reduction, access, tile.vector_axis)) continue;
       for (size_t k = 0; k < farthest.size(); ++k) farthest[k] = std::max(farthest[k], std::abs(access.reduce[k].value_or(int64_t{1} << 40)));
@@ -413,7 +414,7 @@ class Scheduler {
     const int64_t width = tile.lanes * tile.vectors;
     const bool has_tail = *te::as_constant(reduction.axes[tile.vector_axis].extent) % width != 0;
     tile.pads = has_tail;
-    for (const LoadAccess& access : load_accesses(kernel(), reduction)) {
+    for (const LoadAccess& access : tile.accesses) {
       const auto stride = access.axes[tile.vector_axis];
       if (stride == 0) continue;
       if (stride == 1 && !constant(access.buffer) && !(has_tail && reuse(reduction, access) >= kWorthCopy)) {
@@ -476,9 +477,8 @@ class Scheduler {
   /// unrolled, lanes
   bool lay_out_tiles(const std::string& name, const Tile& tile, int64_t work) {
     const Block reduction = block(name);
-    const std::vector<LoadAccess> accesses = load_accesses(kernel(), reduction);
+    const std::vector<LoadAccess>& accesses = tile.accesses;
     const std::string written = kernel().buffers[reduction.writes[0].buffer].name;
-    const Strides stored = stored_strides(reduction);
     const LoopIds loops = *schedule_.loops(name);
     const size_t rank = reduction.axes.size();
     const int64_t width = tile.lanes * tile.vectors;

@@ -136,10 +136,13 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
   for (size_t k = 0; k < read.index.size(); ++k) {
     const auto span = loads(read.index[k]).empty() ? span_over(block, read.index[k]) : std::nullopt;
     const auto minimum = span ? te::as_constant(span->minimum) : std::nullopt;
-    if (!minimum && read.condition) return invalid(name, "affine indices under a padding expected");
+    bool is_bounded = false;
+    if (read.condition) te::for_each_node(read.condition, [&](const Expr& e) { is_bounded |= e == te::axis(static_cast<int>(k)); });
+    if (!minimum && is_bounded) return invalid(name, "affine indices under a padding expected");
     extents.push_back(minimum ? span->extent : shape[k].expr());
-    from.push_back(te::axis(static_cast<int>(k)) + minimum.value_or(0));
-    to.push_back(te::simplify_index(read.index[k] - te::index(minimum.value_or(0))));
+    const Expr low = minimum ? span->minimum : te::index(0);
+    from.push_back(te::axis(static_cast<int>(k)) + low);
+    to.push_back(te::simplify_index(read.index[k] - low));
   }
   const auto at_source = [&](const Expr& e) {
     return te::transform(e, [&](const Expr& part) -> Expr {
