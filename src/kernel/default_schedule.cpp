@@ -140,7 +140,7 @@ class Scheduler {
     if (std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; })) return loops;
     std::vector<size_t> order(loops.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return *out[a] > *out[b]; });
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::pair(-*out[a], a) < std::pair(-*out[b], b); });
     LoopIds sorted;
     for (const size_t k : order) sorted.push_back(loops[k]);
     if (sorted != loops && tried(schedule_.reorder(sorted))) loops = sorted;
@@ -403,7 +403,7 @@ class Scheduler {
     }
     std::vector<int> order(farthest.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return farthest[a] > farthest[b]; });
+    std::sort(order.begin(), order.end(), [&](int a, int b) { return std::pair(-farthest[a], a) < std::pair(-farthest[b], b); });
     return order;
   }
 
@@ -445,7 +445,7 @@ class Scheduler {
         });
         dims.emplace_back(place, static_cast<std::ptrdiff_t>(k));
       }
-      std::stable_sort(dims.begin(), dims.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::sort(dims.begin(), dims.end());
       std::vector<std::string> layout;
       for (const auto& [place, k] : dims)
         if (place < 0) layout.push_back(fmt::format("{}", k));
