@@ -47,4 +47,85 @@ void compact(Kernel& kernel) {
   }
 }
 
+namespace {
+
+/// The only block below, through loops that hold one statement each.
+Block* only_block(Statement& statement) {
+  if (auto* block = std::get_if<Block>(&statement.node)) return block;
+  auto* loop = std::get_if<Loop>(&statement.node);
+  return loop && loop->body.size() == 1 ? only_block(loop->body.front()) : nullptr;
+}
+
+void loops_below(const Statement& statement, std::set<int>& found) {
+  const auto* loop = std::get_if<Loop>(&statement.node);
+  if (!loop) return;
+  found.insert(loop->variable);
+  loops_below(loop->body.front(), found);
+}
+
+/// Parts of a conjunction that read none of the variables; the others stay in `condition`.
+Expr take_independent(Expr& condition, const std::set<int>& inner) {
+  if (!condition) return {};
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) {
+    Expr left = e->left, right = e->right;
+    const Expr from_left = take_independent(left, inner), from_right = take_independent(right, inner);
+    condition = both(left, right);
+    return both(from_left, from_right);
+  }
+  for (const int variable : variables(condition))
+    if (inner.contains(variable)) return {};
+  Expr taken;
+  std::swap(taken, condition);
+  return taken;
+}
+
+/// Without the parts of a conjunction that always hold.
+Expr simplified(const Expr& condition, const te::Ranges& ranges) {
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) return both(simplified(e->left, ranges), simplified(e->right, ranges));
+  if (!loads(condition).empty()) return condition;
+  const Expr result = te::simplify_index(condition, ranges);
+  return result == te::truth(true) ? Expr() : result;
+}
+
+void simplify_predicates(Statements& statements, LoopRanges& ranges) {
+  for (Statement& statement : statements) {
+    if (auto* block = std::get_if<Block>(&statement.node); block && block->predicate) block->predicate = simplified(block->predicate, ranges.ranges());
+    auto* loop = std::get_if<Loop>(&statement.node);
+    if (!loop) continue;
+    ranges.enter(*loop);
+    simplify_predicates(loop->body, ranges);
+    ranges.leave(*loop);
+  }
+}
+
+void hoist(Statements& statements) {
+  for (Statement& statement : statements) {
+    auto* loop = std::get_if<Loop>(&statement.node);
+    if (!loop) continue;
+    Block* const block = only_block(statement);
+    if (block && block->predicate && loop->kind != LoopKind::kParallel) {
+      std::set<int> inner;
+      loops_below(statement, inner);
+      if (Expr condition = take_independent(block->predicate, inner)) {
+        Branch branch;
+        branch.condition = std::move(condition);
+        branch.then.push_back(std::move(statement));
+        statement.node = std::move(branch);
+        hoist(std::get<Branch>(statement.node).then);
+        continue;
+      }
+    }
+    hoist(loop->body);
+  }
+}
+
+}  // namespace
+
+void hoist_predicates(Kernel& kernel) {
+  LoopRanges ranges;
+  simplify_predicates(kernel.body, ranges);
+  for (Statement& root : kernel.body)
+    if (auto* loop = std::get_if<Loop>(&root.node)) hoist(loop->body);
+}
+
 }  // namespace isomer::kernel

@@ -9,4 +9,7 @@ namespace isomer::kernel {
 /// uses; indices are relative to that region. Buffers that nothing uses are left without elements.
 void compact(Kernel& kernel);
 
+/// What a block's predicate says of loops outside of others that hold nothing else becomes a branch around those.
+void hoist_predicates(Kernel& kernel);
+
 }  // namespace isomer::kernel

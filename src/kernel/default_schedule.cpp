@@ -40,6 +40,7 @@ struct Tile {
   int64_t rows = 1;     ///< along row_axis
   std::vector<LoadAccess> accesses;  ///< strides along vector_axis are those within a tile
   std::vector<int> window;  ///< reduce iterators in the order of their loops
+  bool may_skip = false;  ///< what padding's zeros are multiplied with is constant
   bool pads = false;    ///< operands have elements for the lanes beyond the axis
 };
 
@@ -241,6 +242,7 @@ class Scheduler {
     Tile tile = choose_tile(block(name));
     if (tile.vector_axis >= 0) {
       tile.window = window_order(block(name), tile);
+      tile.may_skip = factors_are_constant(block(name));
       if (pack(name, tile) && lay_out_tiles(name, tile, *work)) return;
     }
     schedule_ = before;
@@ -374,9 +376,14 @@ class Scheduler {
   double choose_rows(const Block& reduction, const Strides& out, Tile& tile) const {
     tile.row_axis = choose_row_axis(reduction, tile.accesses, out, tile.vector_axis);
     const int64_t rows_there = tile.row_axis < 0 ? 1 : *te::as_constant(reduction.axes[tile.row_axis].extent);
+    // A small window's innermost loop is written out inside of the rows: its vectors of operands are held, or read again.
+    int64_t window = 1;
+    for (const Iterator& r : reduction.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindow + 1);
+    const bool is_small = window <= kSmallWindow && reduction.reduce.size() > 1;
+    const int64_t held = is_small ? std::min<int64_t>(te::as_constant(reduction.reduce.back().extent).value_or(1), 3) : 1;
     double best = 0;
     for (int64_t rows = 1; rows <= std::min<int64_t>(14, rows_there); ++rows) {
-      const int64_t registers = rows * tile.vectors + tile.vectors + (machine_.broadcast_operands ? 0 : 1);
+      const int64_t registers = rows * tile.vectors + held * tile.vectors + (machine_.broadcast_operands && !is_small ? 0 : 1);
       if (registers > machine_.vector_registers || (tile.vectors > 4 && rows > 1)) continue;
       // Eight accumulators hide the latency of multiply-adds. A step loads a vector for each column and an element for
       // each row: two loads for two multiply-adds are as many as a core has. Rows that are left over run alone.
@@ -530,10 +537,18 @@ class Scheduler {
     if (blocks.empty()) {
       outer.insert(outer.end(), held.begin(), held.end());
     }
+    // Small windows: neighbours in a row share what the innermost loop reads.
+    const bool is_small = window_size <= kSmallWindow;
+    LoopIds last;
+    if (is_small && window.size() > 1) {
+      last = {window.back()};
+      window.pop_back();
+    }
     LoopIds order = outer;
     order.insert(order.end(), blocks.begin(), blocks.end());
     if (!blocks.empty()) order.insert(order.end(), held.begin(), held.end());
     order.insert(order.end(), window.begin(), window.end());
+    if (!last.empty()) inner.insert(inner.end() - 2, last[0]);
     order.insert(order.end(), inner.begin(), inner.end());
     if (!schedule_.reorder(order).ok()) return false;
 
@@ -566,10 +581,12 @@ class Scheduler {
     };
     lay_out_initialization(computing);
     lay_out(inner);
-    if (window_size <= kSmallWindow)
+    const bool skips = tile.may_skip && tried(schedule_.skip_padding(computing));
+    if (is_small)
       for (const LoopId loop : window) (void)tried(schedule_.unroll(loop));
     store_tile(store, tile, width);
-    if (peels) (void)tried(schedule_.peel(held.back()));
+    if (!held.empty() && (peels || skips) && extent(held.back()) > 1) (void)tried(schedule_.peel(held.back(), "last"));
+    if (!held.empty() && skips && extent(held.back()) > 1) (void)tried(schedule_.peel(held.back(), "first"));
     parallelize({outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))}, work);
     return true;
   }
@@ -580,6 +597,17 @@ class Scheduler {
     int64_t count = 1;
     for (const LoopId loop : loops) count *= extent(loop);
     return count;
+  }
+
+  /// Whether what is multiplied in the reduction with an operand is constant, and with that finite.
+  bool factors_are_constant(const Block& reduction) const {
+    const auto* product = te::as<te::Binary>(reduction.bodies[0]);
+    if (!product || product->op != te::BinaryOp::kMul) return true;
+    for (const Expr& factor : {product->left, product->right}) {
+      const auto* load = te::as<te::Load>(factor);
+      if (load && writers(kernel(), load->buffer.index).empty() && constant(load->buffer.index)) return true;
+    }
+    return false;
   }
 
   /// Takes loops off the reduction's front until what is left has at most `steps` steps; cuts one in two where none fits.

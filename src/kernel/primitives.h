@@ -24,9 +24,9 @@ Result<void> parallel(Kernel& kernel, LoopId loop);
 /// The loop has a constant extent and no loop below it is parallel or vectorized; no reduction runs over it.
 Result<void> vectorize(Kernel& kernel, LoopId loop);
 Result<void> unroll(Kernel& kernel, LoopId loop);
-/// The last iteration stands apart, behind the loop, with blocks and buffers of its own: predicates that only it needs are
-/// gone from the others.
-Result<void> peel(Kernel& kernel, LoopId loop);
+/// The "first" or "last" iteration stands apart, before or behind the loop, with blocks (and buffers of its own, where only
+/// the loop uses them): predicates that only it needs are gone from the others.
+Result<void> peel(Kernel& kernel, LoopId loop, const std::string& iteration);
 Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64_t value);
 
 // Blocks into others (primitives_inline.cpp)
@@ -69,6 +69,10 @@ Result<void> pad(Kernel& kernel, const std::string& block, int64_t axis);
 Result<void> collapse(Kernel& kernel);
 
 // Reductions (primitives_reduction.cpp)
+
+/// Where a padding's select gives what changes nothing, or a zero that is multiplied, its condition becomes the block's
+/// predicate. The other factors are finite. The reduction's initialization stands elsewhere.
+Result<void> skip_padding(Kernel& kernel, const std::string& block);
 
 /// The initialization becomes a block of its own in front of the loop. No loop above runs over the reduction.
 Result<std::string> decompose_reduction(Kernel& kernel, const std::string& block, LoopId loop);

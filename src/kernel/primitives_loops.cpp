@@ -90,20 +90,20 @@ Result<void> check_no_kind_below(const Loop& loop, LoopKind kind, std::string_vi
 }
 
 /// Loops and blocks of a copy get names of their own.
-void rename(Kernel& kernel, Statements& statements, std::map<int, Expr>& renamed) {
+void rename(Kernel& kernel, Statements& statements, const std::string& suffix, std::map<int, Expr>& renamed) {
   for (Statement& statement : statements)
-    std::visit(te::Overloaded{[&](Block& block) { block.name = fresh_block_name(kernel, block.name + ".tail"); },
+    std::visit(te::Overloaded{[&](Block& block) { block.name = fresh_block_name(kernel, block.name + suffix); },
                               [&](Loop& loop) {
                                 const int variable = kernel.next_variable++;
                                 renamed.emplace(loop.variable, loop_variable(variable));
                                 loop.variable = variable;
-                                rename(kernel, loop.body, renamed);
+                                rename(kernel, loop.body, suffix, renamed);
                               },
                               [&](Branch& branch) {
-                                rename(kernel, branch.then, renamed);
-                                rename(kernel, branch.otherwise, renamed);
+                                rename(kernel, branch.then, suffix, renamed);
+                                rename(kernel, branch.otherwise, suffix, renamed);
                               },
-                              [&](While& loop) { rename(kernel, loop.body, renamed); }, [](Resize&) {}},
+                              [&](While& loop) { rename(kernel, loop.body, suffix, renamed); }, [](Resize&) {}},
                statement.node);
 }
 
@@ -250,7 +250,9 @@ Result<void> unroll(Kernel& kernel, LoopId id) {
   return {};
 }
 
-Result<void> peel(Kernel& kernel, LoopId id) {
+Result<void> peel(Kernel& kernel, LoopId id, const std::string& iteration) {
+  if (iteration != "first" && iteration != "last") return invalid(text(id), "the iteration 'first' or 'last' expected, '{}' found", iteration);
+  const bool is_first = iteration == "first";
   TRY(Place place, find_free_loop(kernel, id));
   TRY(const int64_t extent, constant_extent(place.loop()));
   if (extent < 2) return invalid(text(id), "at least 2 iterations expected, {} found", extent);
@@ -261,20 +263,23 @@ Result<void> peel(Kernel& kernel, LoopId id) {
     if (kernel.buffers[b].scope == Scope::kArgument || !touches(place.statement(), buffer)) continue;
     if (count_uses(place.loop().body, buffer) == count_uses(kernel.body, buffer)) own.emplace(buffer, -1);
   }
+  const std::string suffix = is_first ? ".head" : ".tail";
   for (auto& [buffer, copy] : own) {
     Buffer made = kernel.buffers[buffer];
-    made.name = fresh_buffer_name(kernel, made.name + ".tail");
+    made.name = fresh_buffer_name(kernel, made.name + suffix);
     copy = static_cast<int>(kernel.buffers.size());
     kernel.buffers.push_back(std::move(made));
   }
   place.loop().extent = te::index(extent - 1);
-  Statements tail = place.loop().body;
-  std::map<int, Expr> renamed = {{id.variable, te::index(extent - 1)}};
-  for (const auto& [buffer, copy] : own) replace_buffer(kernel, tail, buffer, copy);
-  rename(kernel, tail, renamed);
-  rewrite_expressions(tail, [&](const Expr& e) { return te::simplify_index(substitute(e, renamed)); });
-  const auto behind = place.list->begin() + static_cast<std::ptrdiff_t>(place.position) + 1;
-  place.list->insert(behind, std::make_move_iterator(tail.begin()), std::make_move_iterator(tail.end()));
+  Statements apart = place.loop().body;
+  std::map<int, Expr> renamed = {{id.variable, te::index(is_first ? 0 : extent - 1)}};
+  for (const auto& [buffer, copy] : own) replace_buffer(kernel, apart, buffer, copy);
+  rename(kernel, apart, suffix, renamed);
+  rewrite_expressions(apart, [&](const Expr& e) { return te::simplify_index(substitute(e, renamed)); });
+  if (is_first)
+    rewrite_expressions(place.loop().body, [&](const Expr& e) { return te::simplify_index(substitute(e, {{id.variable, loop_variable(id.variable) + 1}})); });
+  const auto at = place.list->begin() + static_cast<std::ptrdiff_t>(place.position) + (is_first ? 0 : 1);
+  place.list->insert(at, std::make_move_iterator(apart.begin()), std::make_move_iterator(apart.end()));
   return {};
 }
 

@@ -55,6 +55,7 @@ const std::vector<Primitive>& all_primitives() {
       {"vectorize", adapted(primitives::vectorize)},
       {"unroll", adapted(primitives::unroll)},
       {"peel", adapted(primitives::peel)},
+      {"skip_padding", adapted(primitives::skip_padding)},
       {"annotate", adapted(primitives::annotate)},
       {"compute_inline", adapted(primitives::compute_inline)},
       {"reverse_compute_inline", adapted(primitives::reverse_compute_inline)},
@@ -114,6 +115,7 @@ Argument argument_of(const Schedule::Factors& factors) {
 Kernel Schedule::finish() const {
   Kernel kernel = kernel_;
   compact(kernel);
+  hoist_predicates(kernel);
   return kernel;
 }
 
@@ -161,7 +163,8 @@ Result<void> Schedule::reorder(const LoopIds& loops) { return nothing(apply("reo
 Result<void> Schedule::parallel(LoopId loop) { return nothing(apply("parallel", {loop})); }
 Result<void> Schedule::vectorize(LoopId loop) { return nothing(apply("vectorize", {loop})); }
 Result<void> Schedule::unroll(LoopId loop) { return nothing(apply("unroll", {loop})); }
-Result<void> Schedule::peel(LoopId loop) { return nothing(apply("peel", {loop})); }
+Result<void> Schedule::peel(LoopId loop, const std::string& iteration) { return nothing(apply("peel", {loop, iteration})); }
+Result<void> Schedule::skip_padding(const std::string& block) { return nothing(apply("skip_padding", {block})); }
 Result<void> Schedule::annotate(LoopId loop, const std::string& key, int64_t value) { return nothing(apply("annotate", {loop, key, value})); }
 Result<void> Schedule::compute_inline(const std::string& block) { return nothing(apply("compute_inline", {block})); }
 Result<void> Schedule::reverse_compute_inline(const std::string& block) { return nothing(apply("reverse_compute_inline", {block})); }

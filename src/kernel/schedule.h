@@ -41,7 +41,8 @@ class Schedule {
   Result<void> parallel(LoopId loop);
   Result<void> vectorize(LoopId loop);
   Result<void> unroll(LoopId loop);
-  Result<void> peel(LoopId loop);
+  Result<void> peel(LoopId loop, const std::string& iteration);
+  Result<void> skip_padding(const std::string& block);
   Result<void> annotate(LoopId loop, const std::string& key, int64_t value);
   Result<void> compute_inline(const std::string& block);
   Result<void> reverse_compute_inline(const std::string& block);

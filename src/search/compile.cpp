@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "kernel/lower.h"
@@ -86,11 +87,19 @@ class Compiler {
     return {};
   }
 
+  bool is_finite(ValueId id) {
+    const auto [known, is_new] = finite_.try_emplace(id, true);
+    const Tensor& tensor = *graph_.value(id).constant;
+    if (is_new && is_float(tensor.dtype()))
+      for (int64_t i = 0; i < tensor.count() && known->second; ++i) known->second = std::isfinite(tensor.real(i));
+    return known->second;
+  }
+
   /// The number of the task's kernel.
   int scheduled(kernel::Schedule schedule, const Task& task) {
     std::set<int> constants;
     for (size_t k = 0; k < task.inputs.size(); ++k)
-      if (task.inputs[k].valid() && graph_.is_constant(task.inputs[k])) constants.insert(static_cast<int>(k));
+      if (task.inputs[k].valid() && graph_.is_constant(task.inputs[k]) && is_finite(task.inputs[k])) constants.insert(static_cast<int>(k));
     Hasher hasher;
     hasher.add(kernel::structural_hash(schedule.kernel()));
     for (const int constant : constants) hasher.add(static_cast<uint64_t>(constant));
@@ -314,6 +323,7 @@ class Compiler {
   Compilation result_;
   std::vector<Scheduled> scheduled_;
   std::map<Hash128, size_t> numbers_;
+  std::map<ValueId, bool> finite_;           ///< constants without infinities and NaN
   std::vector<int> kernel_of_;               ///< by task; -1 for a view
   std::map<std::pair<ValueId, std::string>, int> values_;  ///< of the variant, by the graph's and their layouts
   std::vector<std::map<int, int>> packed_;   ///< by task: the value of a buffer that was computed already
