@@ -296,6 +296,16 @@ class Scheduler {
 
   bool constant(int buffer) const { return constants_.contains(buffer); }
 
+  /// Which of the elements of its buffer that a block reads an access is.
+  int64_t ordinal(const std::string& name, const LoadAccess& access) const {
+    int64_t number = 0;
+    for (const LoadAccess& other : load_accesses(kernel(), block(name))) {
+      if (other.load == access.load) break;
+      number += other.buffer == access.buffer;
+    }
+    return number;
+  }
+
   /// Whether a copy of the operand in blocks of vectors can be had for little.
   bool can_pack(const Block& reduction, const LoadAccess& access, int axis) const {
     const auto& index = te::as<te::Load>(access.load)->index;
@@ -437,7 +447,7 @@ class Scheduler {
       const auto along = std::find(index.begin(), index.end(), te::axis(tile.vector_axis)) - index.begin();
       const std::string source = kernel().buffers[access.buffer].name;
       const bool is_constant = constant(access.buffer);
-      const auto copier = schedule_.cache_read(name, source);
+      const auto copier = schedule_.cache_read(name, source, ordinal(name, access));
       if (!copier.ok()) return false;
       // Dims over other axes, blocks, dims over the reduction in the order of its loops, lanes.
       std::vector<std::pair<int, std::ptrdiff_t>> dims;

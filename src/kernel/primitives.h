@@ -45,9 +45,9 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& block, LoopId
 
 // Buffers (primitives_cache.cpp)
 
-/// A copy of what `block` reads of `buffer`, in a buffer and by a block of its own that takes its place as source. Where the
+/// A copy of what `block` reads of `buffer` (element `number` of those that it reads at a point, 0 for the first), in a buffer and by a block of its own that takes its place as source. Where the
 /// read stands under a select that only bounds its index (padding), the copy holds what the select gives.
-Result<std::string> cache_read(Kernel& kernel, const std::string& block, const std::string& buffer);
+Result<std::string> cache_read(Kernel& kernel, const std::string& block, const std::string& buffer, int64_t number);
 /// The block writes a new buffer, from which a new block copies to the old one.
 Result<std::string> cache_write(Kernel& kernel, const std::string& block);
 /// "cache" or "registers": memory of the thread, of the size that one iteration of the loops around all uses needs.

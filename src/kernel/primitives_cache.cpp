@@ -117,19 +117,19 @@ bool is_layout(const std::vector<Expr>& index, size_t rank) {
 
 }  // namespace
 
-Result<std::string> cache_read(Kernel& kernel, const std::string& name, const std::string& buffer_name) {
+Result<std::string> cache_read(Kernel& kernel, const std::string& name, const std::string& buffer_name, int64_t number) {
   TRY(Place place, find_block(kernel, name));
   const int source = kernel.find_buffer(buffer_name);
   if (source < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
   Block& block = place.block();
-  std::vector<Read> reads;
-  for (const Expr& body : block.bodies) find_reads(body, source, reads);
+  std::vector<Read> all, reads;
+  for (const Expr& body : block.bodies) find_reads(body, source, all);
+  for (const Read& read : all)
+    if (std::none_of(reads.begin(), reads.end(), [&](const Read& known) { return known.whole == read.whole; })) reads.push_back(read);
   if (reads.empty()) return invalid(name, "a block that reads '{}' expected", buffer_name);
-  for (const Read& read : reads)
-    if (!(read.index == reads[0].index) || static_cast<bool>(read.condition) != static_cast<bool>(reads[0].condition))
-      return invalid(name, "one element of '{}' read at a point expected, there are several", buffer_name);
+  if (number < 0 || number >= static_cast<int64_t>(reads.size())) return invalid(name, "one of {} elements of '{}' that it reads expected, {} found", reads.size(), buffer_name, number);
 
-  const Read& read = reads[0];
+  const Read& read = reads[number];
   const Shape& shape = kernel.buffers[source].shape;
   std::vector<Expr> extents, from, to;
   std::map<int, Expr> shifted;

@@ -170,7 +170,9 @@ Result<void> Schedule::compute_inline(const std::string& block) { return nothing
 Result<void> Schedule::reverse_compute_inline(const std::string& block) { return nothing(apply("reverse_compute_inline", {block})); }
 Result<void> Schedule::compute_at(const std::string& block, LoopId loop) { return nothing(apply("compute_at", {block, loop})); }
 Result<void> Schedule::reverse_compute_at(const std::string& block, LoopId loop) { return nothing(apply("reverse_compute_at", {block, loop})); }
-Result<std::string> Schedule::cache_read(const std::string& block, const std::string& buffer) { return single<std::string>(apply("cache_read", {block, buffer})); }
+Result<std::string> Schedule::cache_read(const std::string& block, const std::string& buffer, int64_t number) {
+  return single<std::string>(apply("cache_read", {block, buffer, number}));
+}
 Result<std::string> Schedule::cache_write(const std::string& block) { return single<std::string>(apply("cache_write", {block})); }
 Result<void> Schedule::set_scope(const std::string& buffer, const std::string& scope) { return nothing(apply("set_scope", {buffer, scope})); }
 Result<void> Schedule::transform_layout(const std::string& buffer, const std::string& layout) {

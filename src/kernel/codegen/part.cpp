@@ -27,7 +27,6 @@ class PartEmitter {
  public:
   PartEmitter(llvm::Function* function, const Target& target, const Kernel& kernel)
       : function_(function),
-        kernel_(kernel),
         build_(function->getContext()),
         site_{build_, target, function->getArg(0)},
         entry_(llvm::BasicBlock::Create(build_.getContext(), "entry", function)),
@@ -270,7 +269,6 @@ class PartEmitter {
   }
 
   llvm::Function* const function_;
-  const Kernel& kernel_;
   Builder build_;
   const Site site_;
   llvm::BasicBlock* const entry_;
