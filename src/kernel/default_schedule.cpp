@@ -57,6 +57,8 @@ class Scheduler {
     (void)tried(schedule_.collapse());
     for (const std::string& name : schedule_.blocks())
       if (alone(name) && block(name).is_reduction()) schedule_tiles(name);
+    for (const std::string& name : schedule_.blocks())
+      if (is_step(name)) schedule_step(name);
     std::vector<std::string> rest = schedule_.blocks();
     std::reverse(rest.begin(), rest.end());
     for (const std::string& name : rest) {
@@ -87,6 +89,75 @@ class Scheduler {
       const auto* loop = std::get_if<Loop>(&ancestor->node);
       return loop && !loop->ordered && loop->body.size() == 1 && loop->kind == LoopKind::kSerial && te::as_constant(loop->extent);
     });
+  }
+
+  /// Whether the block is part of something ordered (a step of a scan) and alone in the loops inside of that.
+  bool is_step(const std::string& name) const {
+    Kernel copy = kernel();
+    const auto place = find_block(copy, name);
+    if (!place.ok()) return false;
+    bool is_ordered = false, is_free = true;
+    for (const Statement* ancestor : place->ancestors) {
+      const auto* loop = std::get_if<Loop>(&ancestor->node);
+      if (!loop) return false;
+      is_ordered |= loop->ordered;
+      is_free = loop->ordered || (is_free && loop->body.size() == 1 && loop->kind == LoopKind::kSerial && te::as_constant(loop->extent));
+    }
+    return is_ordered && is_free && !std::get<Loop>(place->ancestors.back()->node).ordered;
+  }
+
+  /// The block's own loops, inside of what is ordered.
+  LoopIds step_loops(const std::string& name) const {
+    Kernel copy = kernel();
+    LoopIds result;
+    for (const Loop* loop : find_block(copy, name)->loops()) {
+      if (loop->ordered) result.clear();
+      if (!loop->ordered) result.push_back({loop->variable});
+    }
+    return result;
+  }
+
+  /// Steps run on one thread, and what they compute lies where the next ones find it: vectors, and tiles of registers that
+  /// live through the reduction.
+  void schedule_step(const std::string& name) {
+    const Block step = block(name);
+    const LoopIds loops = step_loops(name);
+    if (loops.size() != step.axes.size() + step.reduce.size() || step.writes.size() != 1 || step.bodies.size() != 1) return;
+    if (!step.is_reduction()) return vectorize(loops.back(), lanes(step));
+    const Schedule before = schedule_;
+    packs_constants_only_ = true;
+    Tile tile = choose_tile(step);
+    bool done = tile.vector_axis >= 0;
+    if (done) {
+      tile.window = window_order(step, tile);
+      done = pack(name, tile) && lay_out_step(name, tile, loops);
+    }
+    packs_constants_only_ = false;
+    if (!done) schedule_ = before;
+  }
+
+  /// axes, tiles of vectors, tiles of rows | reduction | rows, vectors, lanes
+  bool lay_out_step(const std::string& name, const Tile& tile, const LoopIds& loops) {
+    const size_t rank = block(name).axes.size();
+    const auto across = schedule_.split(loops[tile.vector_axis], Integers{-1, tile.vectors, tile.lanes});
+    if (!across.ok()) return false;
+    LoopIds order, inner;
+    for (size_t k = 0; k < rank; ++k)
+      if (static_cast<int>(k) != tile.vector_axis && static_cast<int>(k) != tile.row_axis) order.push_back(loops[k]);
+    order.push_back((*across)[0]);
+    if (tile.row_axis >= 0) {
+      const LoopIds down = *schedule_.split(loops[tile.row_axis], Integers{-1, tile.rows});
+      order.push_back(down[0]);
+      inner.push_back(down[1]);
+    }
+    inner.insert(inner.end(), across->begin() + 1, across->end());
+    const size_t front = order.size();
+    for (const int k : tile.window) order.push_back(loops[rank + static_cast<size_t>(k)]);
+    order.insert(order.end(), inner.begin(), inner.end());
+    if (!schedule_.reorder(order).ok()) return false;
+    if (!tile.window.empty() && tried(schedule_.decompose_reduction(name, order[front]))) lay_out_initialization(name);
+    for (size_t k = 0; k + 1 < inner.size(); ++k) (void)tried(schedule_.unroll(inner[k]));
+    return schedule_.vectorize(inner.back()).ok();
   }
 
   int64_t extent(LoopId id) const {
@@ -310,7 +381,7 @@ class Scheduler {
   bool can_pack(const Block& reduction, const LoadAccess& access, int axis) const {
     const auto& index = te::as<te::Load>(access.load)->index;
     if (std::find(index.begin(), index.end(), te::axis(axis)) == index.end()) return false;
-    return constant(access.buffer) || reuse(reduction, access) >= kWorthCopy;
+    return constant(access.buffer) || (!packs_constants_only_ && reuse(reduction, access) >= kWorthCopy);
   }
 
   /// Lanes along the axis: every load moves by one element or stays, or can be packed so; the output is written in order
@@ -736,6 +807,7 @@ class Scheduler {
   }
 
   Schedule schedule_;
+  bool packs_constants_only_ = false;  ///< others change from step to step
   const Machine& machine_;
   std::set<int> constants_;  ///< their buffers
 };

@@ -121,6 +121,10 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
   TRY(Place place, find_block(kernel, name));
   const int source = kernel.find_buffer(buffer_name);
   if (source < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
+  for (const std::string& writer : writers(kernel, source)) {
+    TRY(const Place at, find_block(kernel, writer));
+    if (at.root() == place.root()) return invalid(name, "a buffer that is complete before its nest expected, {} writes '{}' there", writer, buffer_name);
+  }
   Block& block = place.block();
   std::vector<Read> all, reads;
   for (const Expr& body : block.bodies) find_reads(body, source, all);
