@@ -157,7 +157,10 @@ class Scheduler {
     if (!schedule_.reorder(order).ok()) return false;
     if (!tile.window.empty() && tried(schedule_.decompose_reduction(name, order[front]))) lay_out_initialization(name);
     for (size_t k = 0; k + 1 < inner.size(); ++k) (void)tried(schedule_.unroll(inner[k]));
-    return schedule_.vectorize(inner.back()).ok();
+    if (!schedule_.vectorize(inner.back()).ok()) return false;
+    const int64_t width = tile.vectors * tile.lanes;
+    if (extent((*across)[0]) * width != *te::as_constant(block(name).axes[tile.vector_axis].extent)) (void)tried(schedule_.peel((*across)[0], "last"));
+    return true;
   }
 
   int64_t extent(LoopId id) const {
@@ -464,7 +467,9 @@ class Scheduler {
     const int64_t held = is_small ? std::min<int64_t>(te::as_constant(reduction.reduce.back().extent).value_or(1), 3) : 1;
     double best = 0;
     for (int64_t rows = 1; rows <= std::min<int64_t>(14, rows_there); ++rows) {
-      const int64_t registers = rows * tile.vectors + held * tile.vectors + (machine_.broadcast_operands && !is_small ? 0 : 1);
+      // Vectors that one row alone uses come from memory.
+      const int64_t operands = rows == 1 && !is_small ? 1 : held * tile.vectors;
+      const int64_t registers = rows * tile.vectors + operands + (machine_.broadcast_operands && !is_small ? 0 : 1);
       if (registers > machine_.vector_registers || (tile.vectors > 4 && rows > 1)) continue;
       // Eight accumulators hide the latency of multiply-adds. A step loads a vector for each column and an element for
       // each row: two loads for two multiply-adds are as many as a core has. Rows that are left over run alone.
