@@ -3,8 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/load_artifact.h"
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
+#include "search/run_artifact.h"
 #include "verify/equivalence.h"
 
 namespace isomer::cli {
@@ -18,16 +20,53 @@ struct CompareOptions : CommonOptions {
   int runs = 2;
 };
 
-Result<Equivalence> compare(const CompareOptions& options) {
-  TRY(LoadedModel reference, load_model(options.reference, options));
-  TRY(const LoadedModel candidate, load_model(options.candidate, options));
-  std::vector<std::vector<te::Array>> sets;
+using InputSets = std::vector<std::vector<te::Array>>;
+
+Result<InputSets> input_sets(Graph& graph, const CompareOptions& options, const std::map<std::string, int64_t>& bounds = {}) {
+  InputSets sets;
   const int runs = options.inputs.files.empty() ? options.runs : 1;
   for (int run = 0; run < runs; ++run) {
-    TRY(const std::vector<Tensor> tensors, model_inputs(reference.graph, options.inputs, options.seed + run));
+    TRY(const std::vector<Tensor> tensors, model_inputs(graph, options.inputs, options.seed + run, bounds));
     auto& inputs = sets.emplace_back();
     for (const Tensor& tensor : tensors) inputs.push_back(te::Array::from(tensor));
   }
+  return sets;
+}
+
+/// The model in the interpreter is the reference, whichever was named first.
+Result<Equivalence> compare_with_artifact(const std::string& model_file, const std::string& artifact_file, const CompareOptions& options) {
+  TRY(LoadedModel model, load_model(model_file, options));
+  TRY(const LoadedArtifact artifact, load_artifact(artifact_file, options));
+  TRY(const InputSets sets, input_sets(model.graph, options));
+  const auto run = [&](std::span<const te::Array> inputs) { return run_artifact(*artifact.session, inputs); };
+  return compare_with(model.graph, run, sets, options.thread_count());
+}
+
+/// Of two artifacts neither is exact: both may be off by what long sums are.
+Result<Equivalence> compare_artifacts(const CompareOptions& options) {
+  constexpr double kUnits = 1024;
+  TRY(LoadedArtifact reference, load_artifact(options.reference, options));
+  TRY(const LoadedArtifact candidate, load_artifact(options.candidate, options));
+  TRY(const InputSets sets, input_sets(reference.interface, options, reference.bounds));
+  Equivalence result;
+  for (const auto& inputs : sets) {
+    TRY(const auto expected, run_artifact(*reference.session, inputs));
+    TRY(const auto found, run_artifact(*candidate.session, inputs));
+    if (expected.size() != found.size()) return Error{ErrorKind::kMismatch, "outputs", fmt::format("{} expected, {} found", expected.size(), found.size())};
+    for (size_t i = 0; i < expected.size(); ++i)
+      compare_output(reference.interface.value(reference.interface.outputs()[i]).name, expected[i], found[i], sum_bound(expected[i], kUnits), result);
+    ++result.runs;
+    if (result.difference) break;
+  }
+  return result;
+}
+
+Result<Equivalence> compare(const CompareOptions& options) {
+  if (is_artifact(options.reference)) return is_artifact(options.candidate) ? compare_artifacts(options) : compare_with_artifact(options.candidate, options.reference, options);
+  if (is_artifact(options.candidate)) return compare_with_artifact(options.reference, options.candidate, options);
+  TRY(LoadedModel reference, load_model(options.reference, options));
+  TRY(const LoadedModel candidate, load_model(options.candidate, options));
+  TRY(const auto sets, input_sets(reference.graph, options));
   return compare_models_on(reference.graph, candidate.graph, sets, options.thread_count());
 }
 

@@ -51,6 +51,19 @@ class Strides {
     };
     return te::as_constant(te::simplify_index(at(place + 1) - at(place), ranges));
   }
+  /// Between points `period` apart.
+  std::optional<int64_t> at_period(const Expr& offset, const Expr& iterator, int64_t period) const {
+    constexpr int kRound = 1 << 20, kPhase = kRound + 1;  // beyond any variable of the kernel
+    const auto at = [&](const Expr& round) {
+      return te::transform(offset, [&](const Expr& e) { return e == iterator ? round * period + loop_variable(kPhase) : Expr(); });
+    };
+    const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+      const auto* variable = te::as<te::Var>(leaf);
+      if (!variable || variable->kind != te::VarKind::kLoop) return ranges_(leaf);
+      return {0, variable->index == kPhase ? std::optional(period - 1) : std::nullopt};
+    };
+    return te::as_constant(te::simplify_index(at(loop_variable(kRound) + 1) - at(loop_variable(kRound)), ranges));
+  }
   std::vector<std::optional<int64_t>> along_axes(const Expr& offset) const {
     std::vector<std::optional<int64_t>> result;
     for (size_t k = 0; k < block_.axes.size(); ++k) result.push_back(along(offset, te::axis(static_cast<int>(k))));
@@ -80,6 +93,18 @@ std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, 
       accesses.push_back(std::move(access));
     });
   return accesses;
+}
+
+std::optional<int64_t> stride_at_period(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis, int64_t period) {
+  if (period == 1) return access.axes[axis];
+  const Strides strides(block);
+  return strides.at_period(offset_of(kernel.buffers[access.buffer], te::as<te::Load>(access.load)->index), te::axis(axis), period);
+}
+
+std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis) {
+  for (int64_t period = 1; period <= 4; ++period)
+    if (const auto stride = stride_at_period(kernel, block, access, axis, period)) return {period, stride};
+  return {1, std::nullopt};
 }
 
 std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Block& block) {

@@ -38,6 +38,7 @@ struct Tile {
   int64_t lanes = 1;
   int64_t vectors = 1;  ///< of `lanes` along vector_axis
   int64_t rows = 1;     ///< along row_axis
+  int64_t row_period = 1;  ///< from one row to the next
   std::vector<LoadAccess> accesses;  ///< strides along vector_axis are those within a tile
   std::vector<int> window;  ///< reduce iterators in the order of their loops
   bool may_skip = false;  ///< what padding's zeros are multiplied with is constant
@@ -147,6 +148,7 @@ class Scheduler {
     order.push_back((*across)[0]);
     if (tile.row_axis >= 0) {
       const LoopIds down = *schedule_.split(loops[tile.row_axis], Integers{-1, tile.rows});
+      if (tile.row_period > 1) return false;
       order.push_back(down[0]);
       inner.push_back(down[1]);
     }
@@ -442,24 +444,30 @@ class Scheduler {
     return write_strides(kernel(), map.empty() ? reduction : block(map));
   }
 
-  /// Along which axis tiles have rows: one along which vectors of some operand stay the same, of those the one along which
-  /// results lie closest together.
-  int choose_row_axis(const Block& reduction, const std::vector<LoadAccess>& accesses, const Strides& out, int axis) const {
-    int best = -1;
+  /// Along which axis tiles have rows, and how far apart: one along which vectors of some operand stay the same, of those
+  /// the one along which results lie closest together.
+  void choose_row_axis(const Block& reduction, const Strides& out, Tile& tile) const {
     for (int row = 0; row < static_cast<int>(reduction.axes.size()); ++row) {
-      if (row == axis || te::as_constant(reduction.axes[row].extent).value_or(0) < 2 || !out[row]) continue;
-      const bool reuses = std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.axes[row] == 0 && a.axes[axis] != 0; });
-      const bool regular = std::all_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.axes[row].has_value(); });
-      if (reuses && regular && (best < 0 || *out[row] <= *out[best])) best = row;
+      if (row == tile.vector_axis || te::as_constant(reduction.axes[row].extent).value_or(0) < 2 || !out[row]) continue;
+      int64_t period = 1;
+      for (const LoadAccess& access : tile.accesses) period = std::lcm(period, regular_stride(kernel(), reduction, access, row).first);
+      bool reuses = false, regular = true;
+      for (const LoadAccess& access : tile.accesses) {
+        const auto stride = stride_at_period(kernel(), reduction, access, row, period);
+        reuses |= stride == 0 && access.axes[tile.vector_axis] != 0;
+        regular &= stride.has_value();
+      }
+      if (!reuses || !regular || (tile.row_axis >= 0 && *out[row] > *out[tile.row_axis])) continue;
+      tile.row_axis = row;
+      tile.row_period = period;
     }
-    return best;
   }
 
   /// The register tile: as many rows of vectors as registers hold, at least one vector and (without broadcast operands) one
   /// scalar beside the accumulators (kernel_tuner.md 6.1). The share of the peak that it may reach.
   double choose_rows(const Block& reduction, const Strides& out, Tile& tile) const {
-    tile.row_axis = choose_row_axis(reduction, tile.accesses, out, tile.vector_axis);
-    const int64_t rows_there = tile.row_axis < 0 ? 1 : *te::as_constant(reduction.axes[tile.row_axis].extent);
+    choose_row_axis(reduction, out, tile);
+    const int64_t rows_there = tile.row_axis < 0 ? 1 : (*te::as_constant(reduction.axes[tile.row_axis].extent) + tile.row_period - 1) / tile.row_period;
     // A small window's innermost loop is written out inside of the rows: its vectors of operands are held, or read again.
     int64_t window = 1;
     for (const Iterator& r : reduction.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindow + 1);
@@ -580,7 +588,7 @@ class Scheduler {
     LoopIds batch, image, window, inner;
     for (size_t k = 0; k < rank; ++k) {
       if (static_cast<int>(k) == tile.vector_axis || static_cast<int>(k) == tile.row_axis) continue;
-      const bool moves = std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.axes[tile.vector_axis] != 0 && a.axes[k] != 0; });
+      const bool moves = std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.axes[tile.vector_axis] != 0 && a.axes[k].value_or(0) != 0; });
       (moves ? batch : image).push_back(loops[k]);
     }
     int64_t window_size = 1;
@@ -592,12 +600,14 @@ class Scheduler {
     outer.push_back((*across)[0]);
     LoopIds blocks;  // of the reduction, around loops over results
     LoopIds held;    // over results that a block of the reduction runs through
+    LoopIds phases;  // of rows that lie a period apart: between them, and stored with them
     bool peels = false;
     if (tile.row_axis >= 0) {
-      const int64_t rows = *te::as_constant(reduction.axes[tile.row_axis].extent), tiles = (rows + tile.rows - 1) / tile.rows;
-      peels = rows % tile.rows != 0 && tiles > 1;
+      const int64_t extent_down = *te::as_constant(reduction.axes[tile.row_axis].extent), rows = (extent_down + tile.row_period - 1) / tile.row_period;
+      const int64_t tiles = (rows + tile.rows - 1) / tile.rows;
+      peels = extent_down % (tile.rows * tile.row_period) != 0 && tiles > 1;
       const int64_t element = lanes_bytes(reduction), most = kHeldBytes / (width * element) / tile.rows;  // tiles of results that stay in cache
-      if (window_size * width * element > kPanelBytes && tiles * iterations(image) > 1 && most > 1) blocks = block_window(window, kPanelBytes / (width * element));
+      if (tile.row_period == 1 && window_size * width * element > kPanelBytes && tiles * iterations(image) > 1 && most > 1) blocks = block_window(window, kPanelBytes / (width * element));
       int64_t pieces = 1;
       if (!blocks.empty() && tiles > most) {
         pieces = pieces_of_at_most(tiles, most);
@@ -609,7 +619,13 @@ class Scheduler {
         held.insert(held.begin(), image.back());
         image.pop_back();
       }
-      const LoopIds down = *schedule_.split(loops[tile.row_axis], pieces > 1 ? Integers{pieces, -1, tile.rows} : Integers{-1, tile.rows});
+      Integers factors = pieces > 1 ? Integers{pieces, -1, tile.rows} : Integers{-1, tile.rows};
+      if (tile.row_period > 1) factors.push_back(tile.row_period);
+      LoopIds down = *schedule_.split(loops[tile.row_axis], factors);
+      if (tile.row_period > 1) {
+        phases = {down.back()};
+        down.pop_back();
+      }
       outer.insert(outer.end(), image.begin(), image.end());
       if (pieces > 1) outer.push_back(down[0]);
       held.push_back(down[down.size() - 2]);
@@ -633,6 +649,7 @@ class Scheduler {
     LoopIds order = outer;
     order.insert(order.end(), blocks.begin(), blocks.end());
     if (!blocks.empty()) order.insert(order.end(), held.begin(), held.end());
+    order.insert(order.end(), phases.begin(), phases.end());
     order.insert(order.end(), window.begin(), window.end());
     if (!last.empty()) inner.insert(inner.end() - 2, last[0]);
     order.insert(order.end(), inner.begin(), inner.end());
@@ -647,7 +664,7 @@ class Scheduler {
       store = name;
       registers = written + ".cache";
     }
-    if (!schedule_.reverse_compute_at(store, outer.back()).ok() || !schedule_.set_scope(registers, blocks.empty() ? "registers" : "cache").ok()) return false;
+    if (!schedule_.reverse_compute_at(store, outer.back()).ok() || !schedule_.set_scope(registers, blocks.empty() && phases.empty() ? "registers" : "cache").ok()) return false;
     if (tile.pads) (void)tried(schedule_.pad(computing, tile.vector_axis));
     if (const LoopIds& reducing = blocks.empty() ? window : blocks; !reducing.empty()) (void)tried(schedule_.decompose_reduction(computing, reducing.front()));
     if (tile.vector_axis + 1 != static_cast<int>(rank)) {

@@ -90,7 +90,10 @@ std::optional<Span> span_over(const Block& block, const Expr& index) {
     if (!variable || variable->kind == te::VarKind::kLoop) return {};
     return loop_variable(kFirst + variable->index + (variable->kind == te::VarKind::kReduce ? static_cast<int>(block.axes.size()) : 0));
   });
-  return span_of(over_loops, inner);
+  if (const auto span = span_of(over_loops, inner); span && te::as_constant(span->minimum)) return span;
+  const te::Interval interval = te::bounds(over_loops, ranges_of(inner).ranges());
+  if (!interval.low || !interval.high || *interval.high < *interval.low) return std::nullopt;
+  return Span{te::index(*interval.low), te::index(*interval.high - *interval.low + 1)};
 }
 
 /// Whether an index gives every point of the iterators an element of its own: each axis stands there whole, or as number of

@@ -45,7 +45,8 @@ bool wants_channels_last(const Kernel& kernel, const std::set<int>& constants) {
     bool weighs = false, slides = false;
     for (const kernel::LoadAccess& access : load_accesses(kernel, block)) {
       const bool along_channels = access.axes[1] != 0;
-      const bool along_image = std::any_of(access.axes.begin() + 2, access.axes.end(), [](const auto& stride) { return stride != 0; });
+      bool along_image = false;
+      for (int axis = 2; axis < static_cast<int>(access.axes.size()); ++axis) along_image |= kernel::regular_stride(kernel, block, access, axis).second != 0;
       weighs |= along_channels && !along_image && constants.contains(access.buffer);
       slides |= along_image;
     }

@@ -42,6 +42,12 @@ struct Equivalence {
 /// of the reference to its type makes there, plus a few units in the last place of the output's largest value.
 double error_bound(const te::Array& exact, const te::Array& rounded);
 
+/// What sums that are rounded term by term may be off besides, in units of the last place of the largest value: four times
+/// the root of the longest sum in the graph (P3; the interpreter itself adds in double precision).
+double sum_units(const Graph& graph);
+/// That many units of the output's largest value.
+double sum_bound(const te::Array& exact, double units);
+
 /// Compares one output. Integers and bools must be equal; NaN must meet NaN, infinities their like.
 void compare_output(const std::string& name, const te::Array& expected, const te::Array& found, double bound, Equivalence& result);
 
@@ -50,7 +56,7 @@ void compare_output(const std::string& name, const te::Array& expected, const te
 Result<Equivalence> compare_models(const Graph& reference, const Graph& candidate, const EquivalenceOptions& options);
 /// Outputs for inputs in the order of a reference's.
 using RunModel = std::function<Result<std::vector<te::Array>>(std::span<const te::Array> inputs)>;
-/// Runs the reference in the interpreter and the candidate on given inputs.
+/// Runs the reference in the interpreter and the candidate, which adds in its values' types, on given inputs.
 Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate,
                                  const std::vector<std::vector<te::Array>>& input_sets, int threads);
 /// compare_models on given inputs.
