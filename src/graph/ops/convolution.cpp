@@ -258,18 +258,18 @@ Result<te::Program> compute_conv_transpose(const OpContext& context) {
   }
   std::vector<te::Expr> x_index = {te::axis(0), channel}, w_index = {channel, filter};
   Shape reduce = {conv.channels};
-  te::Expr valid = te::truth(true);
+  te::Expr has_tap = te::truth(true), has_position = te::truth(true);
   for (size_t k = 0; k < conv.axes.size(); ++k) {
     const auto source = conv.axes[k].source(te::axis(static_cast<int>(k) + 2), te::reduce_axis(static_cast<int>(k) + 1));
-    valid = valid && source.valid;
+    has_tap = has_tap && source.has_tap;
+    has_position = has_position && source.has_position;
     x_index.push_back(source.position);
     w_index.push_back(source.tap);
     reduce.push_back(conv.axes[k].taps());
   }
   te::Program program;
-  const te::Expr product = context.load(0, x_index) * context.load(1, w_index);
-  const te::StageValue sum =
-      sum_over(program, conv.out, reduce, te::select(valid, product, te::literal(0, product.dtype())));
+  const te::Expr x = context.load(0, x_index), w = context.load(1, w_index), zero = te::literal(0, x.dtype());
+  const te::StageValue sum = sum_over(program, conv.out, reduce, te::select(has_position, x, zero) * te::select(has_tap, w, zero));
   program.outputs = {add_bias(context, program, sum, 2)};
   return program;
 }

@@ -67,7 +67,7 @@ Result<te::Program> compute_col2im(const OpContext& context) {
   for (size_t k = 0; k < fold.window.size(); ++k) {
     const TransposedAxis axis(fold.window[k]);
     const auto source = axis.source(te::axis(static_cast<int>(k) + 2), te::reduce_axis(static_cast<int>(k)));
-    valid = valid && source.valid;
+    valid = valid && source.valid();
     taps.push_back(source.tap);
     positions.push_back(source.position);
     reduce.push_back(axis.taps());

@@ -85,10 +85,10 @@ TransposedAxis::Source TransposedAxis::source(const te::Expr& out, const te::Exp
   const te::Expr base = te::floor_div(window_.dilation == 1 ? p : p - first * te::index(window_.dilation), stride);
   const te::Expr tap = first + j * step;
   const te::Expr position = base - j * te::index(window_.dilation / common_);
-  te::Expr valid = te::index(0) <= position && position < window_.out.expr();
-  if (!floor_mod(window_.kernel, step_).is(0)) valid = tap < window_.kernel.expr() && valid;
-  if (common_ > 1) valid = te::equal(te::floor_mod(p, common), 0) && valid;
-  return {tap, position, valid};
+  te::Expr has_position = te::index(0) <= position && position < window_.out.expr();
+  if (common_ > 1) has_position = te::equal(te::floor_mod(p, common), 0) && has_position;
+  const te::Expr has_tap = floor_mod(window_.kernel, step_).is(0) ? te::truth(true) : tap < window_.kernel.expr();
+  return {tap, position, has_tap, has_position};
 }
 
 Result<WindowAttributes> window_attributes(const OpContext& context, int rank) {

@@ -40,7 +40,8 @@ class TransposedAxis {
 
   struct Source {
     te::Expr tap, position;
-    te::Expr valid;  ///< whether there is such a tap and position
+    te::Expr has_tap, has_position;  ///< whether there is such a tap, and such a position
+    te::Expr valid() const { return has_tap && has_position; }
   };
   Source source(const te::Expr& out, const te::Expr& j) const;
 
