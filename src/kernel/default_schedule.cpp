@@ -22,6 +22,11 @@ constexpr int64_t kWorthCopy = 16;
 /// Packed operands of a tile that stay in the second level of cache; results that do while blocks of the reduction pass.
 constexpr int64_t kPanelBytes = 163'840;
 constexpr int64_t kHeldBytes = 16'384;
+/// Constant operands that stay in the second level of cache with all their tiles; what a block of rows may take beside them.
+constexpr int64_t kStayingBytes = 262'144;
+constexpr int64_t kRowBlockBytes = 131'072;
+/// Tiles of rows in a block, at most.
+constexpr int64_t kMostTiles = 64;
 /// Reductions unrolled inside a tile: windows of pooling and depthwise filters.
 constexpr int64_t kSmallWindow = 25;
 
@@ -289,15 +294,17 @@ class Scheduler {
     return false;
   }
 
-  /// Splits a loop so that vectors of it are left; whole ones where a width divides it.
+  /// Splits a loop so that vectors of it are left: whole ones where a width divides it or there are many, with a last one
+  /// apart.
   void vectorize(LoopId loop, int64_t widest) {
     const int64_t count = extent(loop);
     if (count < 2) return;
     int64_t width = widest;
-    while (width > 4 && count % width != 0) width /= 2;
+    while (count < 8 * widest && width > 4 && count % width != 0) width /= 2;
     if (count % width != 0) width = std::min<int64_t>(widest, std::bit_ceil(static_cast<uint64_t>(count)));
     const auto parts = schedule_.split(loop, Integers{-1, width});
-    if (parts.ok()) (void)tried(schedule_.vectorize((*parts)[1]));
+    if (!parts.ok() || !tried(schedule_.vectorize((*parts)[1]))) return;
+    if (count % width != 0) (void)tried(schedule_.peel((*parts)[0], "last"));
   }
 
   /// One parallel loop over these outermost ones, where there is enough to do.
@@ -428,7 +435,9 @@ class Scheduler {
         const double quality = choose_rows(reduction, out, tile);
         const double filled = static_cast<double>(there) / static_cast<double>((there + vectors - 1) / vectors * vectors);
         const double in_lanes = static_cast<double>(*size) / static_cast<double>(there * tile.lanes);
-        const double score = quality * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1);
+        // Stores of parts of vectors are slow without masks.
+        const double whole = *size % width == 0 || machine_.broadcast_operands ? 1 : 0.8;
+        const double score = quality * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1) * whole;
         if (score > best_score) {
           best = tile;
           best_score = score;
@@ -485,7 +494,9 @@ class Scheduler {
       const double used = static_cast<double>(rows_there) / static_cast<double>((rows_there + rows - 1) / rows * rows);
       const double busy = std::min(1.0, accumulators / 10);
       const double reuse = accumulators / static_cast<double>(rows + tile.vectors);
-      const double score = (0.5 + 0.5 * used) * busy * std::min(1.0, 0.55 + 0.25 * reuse) * (1 + 0.01 * reuse);
+      const int64_t tiles = (rows_there + rows - 1) / rows;
+      const double in_blocks = tiles > kMostTiles && pieces_of_at_most(tiles, kMostTiles) == 1 ? 0.9 : 1;
+      const double score = (0.5 + 0.5 * used) * busy * std::min(1.0, 0.55 + 0.25 * reuse) * (1 + 0.01 * reuse) * in_blocks;
       if (score > best) {
         best = score;
         tile.rows = rows;
@@ -574,7 +585,8 @@ class Scheduler {
     return same ? users[0] : std::string();
   }
 
-  /// axes that move packed operands, tiles of vectors, other axes, tiles of rows | reduction | rows unrolled, vectors
+  /// axes that move packed operands, tiles of vectors (where all of them stay in cache: behind the next), other axes, tiles
+  /// of rows | reduction | rows unrolled, vectors
   /// unrolled, lanes
   bool lay_out_tiles(const std::string& name, const Tile& tile, int64_t work) {
     const Block reduction = block(name);
@@ -601,15 +613,20 @@ class Scheduler {
     LoopIds blocks;  // of the reduction, around loops over results
     LoopIds held;    // over results that a block of the reduction runs through
     LoopIds phases;  // of rows that lie a period apart: between them, and stored with them
-    bool peels = false;
+    bool peels = false, stays = false;
     if (tile.row_axis >= 0) {
       const int64_t extent_down = *te::as_constant(reduction.axes[tile.row_axis].extent), rows = (extent_down + tile.row_period - 1) / tile.row_period;
       const int64_t tiles = (rows + tile.rows - 1) / tile.rows;
       peels = extent_down % (tile.rows * tile.row_period) != 0 && tiles > 1;
       const int64_t element = lanes_bytes(reduction), most = kHeldBytes / (width * element) / tile.rows;  // tiles of results that stay in cache
       if (tile.row_period == 1 && window_size * width * element > kPanelBytes && tiles * iterations(image) > 1 && most > 1) blocks = block_window(window, kPanelBytes / (width * element));
+      const int64_t vectors_extent = *te::as_constant(reduction.axes[tile.vector_axis].extent);
+      stays = blocks.empty() && vectors_extent * window_size * element <= kStayingBytes;
       int64_t pieces = 1;
-      if (!blocks.empty() && tiles > most) {
+      if (stays) {
+        const int64_t fitting = kRowBlockBytes / ((vectors_extent + window_size) * element) / tile.rows;
+        pieces = pieces_of_at_most(tiles, std::clamp<int64_t>(fitting, 1, kMostTiles));
+      } else if (!blocks.empty() && tiles > most) {
         pieces = pieces_of_at_most(tiles, most);
       } else if (blocks.empty()) {
         pieces = pieces_of(tiles, iterations(outer) * iterations(image));
@@ -626,14 +643,19 @@ class Scheduler {
         phases = {down.back()};
         down.pop_back();
       }
+      if (stays) outer.pop_back();
       outer.insert(outer.end(), image.begin(), image.end());
       if (pieces > 1) outer.push_back(down[0]);
+      if (stays) outer.push_back((*across)[0]);
       held.push_back(down[down.size() - 2]);
       inner.push_back(down.back());
     } else {
       outer.insert(outer.end(), image.begin(), image.end());
     }
-    const size_t shared = outer.size();  // loops that threads may share
+    // Loops that threads may share; the last tile of vectors stands apart where it is not full.
+    const bool has_part = *te::as_constant(reduction.axes[tile.vector_axis].extent) % width != 0 && extent((*across)[0]) > 1;
+    const bool peels_part = has_part && (stays || machine_.threads < 2);
+    const size_t shared = outer.size() - (stays && has_part ? 1 : 0);
     inner.push_back((*across)[1]);
     inner.push_back((*across)[2]);
     if (blocks.empty()) {
@@ -690,6 +712,7 @@ class Scheduler {
     store_tile(store, tile, width);
     if (!held.empty() && (peels || skips) && extent(held.back()) > 1) (void)tried(schedule_.peel(held.back(), "last"));
     if (!held.empty() && skips && extent(held.back()) > 1) (void)tried(schedule_.peel(held.back(), "first"));
+    if (peels_part) (void)tried(schedule_.peel((*across)[0], "last"));
     parallelize({outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))}, work);
     return true;
   }
@@ -825,6 +848,7 @@ class Scheduler {
     if (!schedule_.reorder(order).ok()) return;
     if (const auto initial = schedule_.decompose_reduction(*partial, order.front()); initial.ok()) (void)tried(schedule_.vectorize(schedule_.loops(*initial)->back()));
     (void)tried(schedule_.vectorize((*parts)[1]));
+    if (count % width != 0) (void)tried(schedule_.peel((*parts)[0], "last"));
     (void)tried(schedule_.unroll(schedule_.loops(name)->back()));
   }
 

@@ -256,7 +256,6 @@ Result<void> peel(Kernel& kernel, LoopId id, const std::string& iteration) {
   TRY(Place place, find_free_loop(kernel, id));
   TRY(const int64_t extent, constant_extent(place.loop()));
   if (extent < 2) return invalid(text(id), "at least 2 iterations expected, {} found", extent);
-  if (place.ancestors.empty()) return invalid(text(id), "a loop inside another expected, it is outermost");
   std::map<int, int> own;  // buffers of the loop's iterations alone
   for (size_t b = 0; b < kernel.buffers.size(); ++b) {
     const int buffer = static_cast<int>(b);
