@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/compile_model.h"
 #include "cli/load_artifact.h"
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
@@ -77,9 +78,30 @@ Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options
   return arrays;
 }
 
-Result<Ran> interpret_file(const RunOptions& options) {
+/// Compiled in memory; what can't be compiled is interpreted, with a note why.
+Result<std::optional<std::vector<te::Array>>> run_compiled(const LoadedModel& model, const std::vector<te::Array>& inputs, const RunOptions& options) {
+  auto compiled = compile_model(model, options.file, options, {});
+  if (!compiled.ok()) {
+    if (compiled.error().kind != ErrorKind::kUnsupported) return std::move(compiled).error();
+    note(options, "isomer: interpreting: {}", compiled.error().message());
+    return std::optional<std::vector<te::Array>>();
+  }
+  TRY(auto loaded, runtime::Model::load(std::move(compiled->artifact)));
+  runtime::SessionOptions session_options;
+  session_options.threads = options.thread_count();
+  TRY(const auto session, runtime::Session::create(loaded, session_options));
+  auto outputs = run_artifact(*session, inputs);
+  if (!outputs.ok()) return std::move(outputs).error().within(options.file);
+  return std::optional(std::move(*outputs));
+}
+
+Result<Ran> run_model_file(const RunOptions& options) {
   TRY(LoadedModel model, load_model(options.file, options));
   TRY(const std::vector<te::Array> arrays, inputs_of(model.graph, options));
+  if (!options.interpret) {
+    TRY(auto outputs, run_compiled(model, arrays, options));
+    if (outputs) return Ran{std::move(model.graph), std::move(*outputs)};
+  }
   auto outputs = interpret(model.graph, arrays, {.threads = options.thread_count()});
   if (!outputs.ok()) return std::move(outputs).error().within(options.file);
   return Ran{std::move(model.graph), std::move(*outputs)};
@@ -94,7 +116,7 @@ Result<Ran> run_artifact_file(const RunOptions& options) {
 }
 
 Result<void> run(const RunOptions& options) {
-  TRY(const Ran ran, is_artifact(options.file) ? run_artifact_file(options) : interpret_file(options));
+  TRY(const Ran ran, is_artifact(options.file) ? run_artifact_file(options) : run_model_file(options));
   const Graph& graph = ran.graph;
   const std::vector<te::Array>* outputs = &ran.outputs;
   std::vector<NamedTensor> tensors;
@@ -124,11 +146,10 @@ void add_run(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("run", "Run a model on given or seeded inputs");
   command->add_option("FILE", options->file, "The model")->required();
   command->add_option("--save-outputs", options->save_outputs, "A folder (output_0.pb, …) or FILE.npz");
-  command->add_flag("--interpret", options->interpret, "Run in the double-precision interpreter");
+  command->add_flag("--interpret", options->interpret, "Run a model in the double-precision interpreter, not as machine code");
   options->add_to(*command);
   options->inputs.add_to(*command);
   command->callback([options, &exit] {
-    if (!options->interpret && !is_artifact(options->file)) note(*options, "isomer: interpreting; `isomer compile` makes an artifact that runs as machine code");
     const auto done = run(*options);
     exit = done.ok() ? kDone : report(done.error());
   });

@@ -215,6 +215,32 @@ class Scheduler {
     return true;
   }
 
+  /// Where sources lie contiguous along another axis than the result, blocks of both are moved at a time: each line of
+  /// cache is read once.
+  void block_transposition(const Block& map, LoopIds& loops) {
+    const Strides out = write_strides(kernel(), map);
+    int along = -1;
+    for (const LoadAccess& access : load_accesses(kernel(), map))
+      for (size_t k = 0; k < map.axes.size(); ++k)
+        if (access.axes[k] == 1 && out[k] && *out[k] > 1 && te::as_constant(map.axes[k].extent).value_or(0) >= 8) along = static_cast<int>(k);
+    if (along < 0) return;
+    for (size_t i = 0; i + 1 < loops.size(); ++i) {
+      if (!(map.axes[along].binding == loop_variable(loops[i].variable))) continue;
+      int64_t step = std::min<int64_t>(16, extent(loops[i]));
+      while (step > 4 && extent(loops[i]) % step != 0) --step;
+      if (extent(loops[i]) % step != 0) step = 16;
+      const auto down = schedule_.split(loops[i], Integers{-1, step});
+      const auto across = schedule_.split(loops.back(), Integers{-1, std::min<int64_t>(16, extent(loops.back()))});
+      if (!down.ok() || !across.ok()) return;
+      LoopIds order = loops;
+      order.pop_back();
+      order[i] = (*down)[0];
+      order.insert(order.end(), {(*across)[0], (*down)[1], (*across)[1]});
+      if (schedule_.reorder(order).ok()) loops = order;
+      return;
+    }
+  }
+
   /// Loops of a map in the order in which its output lies in memory, as far as that is known.
   LoopIds in_memory_order(const std::string& name) {
     LoopIds loops = *schedule_.loops(name);
@@ -237,6 +263,7 @@ class Scheduler {
     if (rows > 0) return schedule_row_group(name, rows, *work);
     LoopIds loops = in_memory_order(name);
     if (loops.size() > 1 && is_flat(map)) loops = {*schedule_.fuse(loops)};
+    if (loops.size() > 1) block_transposition(map, loops);
     vectorize(loops.back(), lanes(map));
     loops = *schedule_.loops(name);
     parallelize({loops.begin(), loops.end() - 1}, *work);
