@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/load_artifact.h"
 #include "cli/model_inputs.h"
+#include "cli/onnxruntime.h"
 
 namespace isomer::cli {
 namespace {
@@ -22,6 +23,9 @@ struct BenchOptions : CommonOptions {
   std::string file;
   double duration = 3;
   bool serve = false;
+  std::vector<std::string> against;
+  std::string model;        ///< that peers run; empty: `file`
+  std::string onnxruntime;  ///< its shared library
 };
 
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
@@ -36,6 +40,8 @@ class Bench {
   }
 
   runtime::Session& session() { return *artifact_.session; }
+  const Graph& interface() const { return artifact_.interface; }
+  const std::vector<Tensor>& inputs() const { return inputs_; }
 
   Result<double> run() {
     const auto start = Clock::now();
@@ -113,10 +119,52 @@ Result<void> serve(const BenchOptions& options) {
   return {};
 }
 
+/// Ours and a peer's in turns, as often each in a round as take some milliseconds: drifts of the machine meet both.
+Result<json> compare_with_peer(Bench& bench, OnnxRuntime& peer, double seconds) {
+  const auto run_peer = [&](std::vector<double>& times) -> Result<void> {
+    const auto start = Clock::now();
+    TRY_VOID(peer.run());
+    times.push_back(milliseconds(Clock::now() - start));
+    return {};
+  };
+  std::vector<double> times, ratios;
+  TRY_VOID(run_peer(times));
+  TRY_VOID(run_peer(times));
+  const int count = std::clamp(static_cast<int>(5 / std::max(times.back(), 1e-3)), 1, 1000);
+  times.clear();
+  const auto end = Clock::now() + std::chrono::duration<double>(2 * seconds);
+  do {
+    std::vector<double> ours, theirs;
+    for (int i = 0; i < count; ++i) {
+      TRY(const double time, bench.run());
+      ours.push_back(time);
+    }
+    for (int i = 0; i < count; ++i) TRY_VOID(run_peer(theirs));
+    ratios.push_back(quantile(theirs, 0.5) / quantile(ours, 0.5));
+    times.insert(times.end(), theirs.begin(), theirs.end());
+  } while (Clock::now() < end);
+  return json{{"version", peer.version()}, {"times_ms", times}, {"ratio", quantile(ratios, 0.5)}, {"ratio_p25", quantile(ratios, 0.25)}, {"ratio_p75", quantile(ratios, 0.75)}};
+}
+
+Result<json> compare_with_peers(Bench& bench, const BenchOptions& options) {
+  json result = json::object();
+  for (const std::string& name : options.against) {
+    if (name != "onnxruntime") return unsupported("--against", "onnxruntime expected, '{}' found", name);
+    const std::string model = options.model.empty() ? options.file : options.model;
+    if (is_artifact(model)) return Error{ErrorKind::kUsage, "--against", "a model for the peer expected, '" + model + "' is an artifact; name it with --model"};
+    const std::string library = find_onnxruntime(options.onnxruntime);
+    if (library.empty()) return unsupported("--against", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
+    TRY(const auto peer, OnnxRuntime::open(library, model, bench.interface(), bench.inputs(), bench.session().threads()));
+    TRY(result[name], compare_with_peer(bench, *peer, options.duration));
+  }
+  return result;
+}
+
 Result<void> measure(const BenchOptions& options) {
   TRY(Bench bench, Bench::open(options, false));
   TRY_VOID(bench.run_for(options.duration / 10));
   TRY(const std::vector<double> times, bench.run_for(options.duration));
+  TRY(const json against, compare_with_peers(bench, options));
   TRY(Bench profile, Bench::open(options, true));
   TRY_VOID(profile.run_for(options.duration / 3));
 
@@ -135,13 +183,16 @@ Result<void> measure(const BenchOptions& options) {
                        {"gflops", gflop / median * 1e3},
                        {"fma_peak_gflops", nullptr},
                        {"tasks", tasks_of(profile.session())},
-                       {"against", json::object()}};
+                       {"against", against}};
   if (options.json) {
     fmt::print("{}\n", json_text(report));
     return {};
   }
   fmt::print("{} at {} threads: median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} of {} runs; {:.1f} GFLOP/s\n", printable(options.file), bench.session().threads(),
              median, quantile(times, 0), quantile(times, 0.9), quantile(times, 0.99), times.size(), gflop / median * 1e3);
+  for (const auto& [name, peer] : against.items())
+    fmt::print("{} {}: median {:.3f} ms, {:.2f} times ours ({:.2f} to {:.2f})\n", name, peer["version"].get<std::string>(), quantile(peer["times_ms"].get<std::vector<double>>(), 0.5),
+               peer["ratio"].get<double>(), peer["ratio_p25"].get<double>(), peer["ratio_p75"].get<double>());
   std::vector<json> tasks = report["tasks"];
   std::sort(tasks.begin(), tasks.end(), [](const json& a, const json& b) { return a["share"] > b["share"]; });
   fmt::print("{:>6}  {:>10}  {:>8}  task\n", "share", "us", "GFLOP/s");
@@ -158,6 +209,9 @@ void add_bench(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("bench", "Measure a model or artifact: latency and a profile of its tasks");
   command->add_option("FILE", options->file, "The model or artifact")->required();
   command->add_option("--duration", options->duration, "Seconds to measure for")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--against", options->against, "Peers to measure in turns with it: onnxruntime")->delimiter(',');
+  command->add_option("--model", options->model, "The model that peers run, where FILE is an artifact");
+  command->add_option("--onnxruntime", options->onnxruntime, "ONNX Runtime's shared library");
   command->add_flag("--serve", options->serve, "Load once; for each line N on standard input run N times and print the times");
   options->add_to(*command);
   options->inputs.add_to(*command);

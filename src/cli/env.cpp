@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/onnxruntime.h"
 #include "cli/version.h"
 #include "isomer_version.h"
 #include "util/threads.h"
@@ -59,6 +60,8 @@ json library(std::initializer_list<const char*> names) {
   return nullptr;
 }
 
+json peer(const std::string& library) { return library.empty() ? json(nullptr) : json(library); }
+
 json environment() {
   return {{"version", ISOMER_VERSION},
           {"git", git_revision()},
@@ -68,7 +71,7 @@ json environment() {
           {"z3", library({"libz3.so.4", "libz3.so"})},
           {"cuda", {{"driver", library({"libcuda.so.1"})}, {"nvrtc", library({"libnvrtc.so.13", "libnvrtc.so.12"})}}},
           {"cudnn", library({"libcudnn.so.9", "libcudnn.so.8"})},
-          {"peers", {{"onednn", library({"libdnnl.so.3", "libdnnl.so.2"})}, {"onnxruntime", library({"libonnxruntime.so.1", "libonnxruntime.so"})}}}};
+          {"peers", {{"onednn", library({"libdnnl.so.3", "libdnnl.so.2"})}, {"onnxruntime", peer(find_onnxruntime(""))}}}};
 }
 
 void print_text(const json& facts, int indent = 0) {

@@ -1,0 +1,174 @@
+#include "cli/onnxruntime.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace isomer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The C API is a table of functions whose places never change (onnxruntime_c_api.h, version 1).
+enum Function : size_t {
+  kGetErrorMessage = 2,
+  kCreateEnv = 3,
+  kCreateSession = 7,
+  kRun = 9,
+  kCreateSessionOptions = 10,
+  kSetGraphOptimizationLevel = 23,
+  kSetIntraOpThreads = 24,
+  kSetInterOpThreads = 25,
+  kCreateTensorWithData = 49,
+  kCreateCpuMemoryInfo = 69,
+  kReleaseEnv = 92,
+  kReleaseStatus = 93,
+  kReleaseMemoryInfo = 94,
+  kReleaseSession = 95,
+  kReleaseValue = 96,
+  kReleaseSessionOptions = 100,
+};
+constexpr uint32_t kApiVersion = 1;
+constexpr int kAllOptimizations = 99;
+constexpr int kErrorsOnly = 3;
+
+struct ApiBase {
+  void* const* (*api)(uint32_t version);
+  const char* (*version)();
+};
+
+/// An object of the library with the function that releases it.
+class Handle {
+ public:
+  Handle() = default;
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() {
+    if (object) reinterpret_cast<void (*)(void*)>(release)(object);
+  }
+  void* object = nullptr;
+  void* release = nullptr;
+};
+
+class Session final : public OnnxRuntime {
+  // Before what calls them: their types are deduced.
+  template <class R, Function f, class... Arguments>
+  auto function() const {
+    return reinterpret_cast<R (*)(Arguments...)>(table_[f]);
+  }
+
+  /// A call that gives a status: null, or what went wrong.
+  template <Function f, class... Arguments>
+  Result<void> call(Arguments... arguments) const {
+    void* const status = function<void*, f, Arguments...>()(arguments...);
+    if (!status) return {};
+    const std::string message = function<const char*, kGetErrorMessage, void*>()(status);
+    function<void, kReleaseStatus, void*>()(status);
+    return unsupported("onnxruntime", "a model that it runs expected, it says: {}", message);
+  }
+
+  template <Function create, Function release, class... Arguments>
+  Result<void> make(Handle& handle, Arguments... arguments) const {
+    handle.release = table_[release];
+    return call<create>(arguments..., &handle.object);
+  }
+
+ public:
+  Session(const ApiBase& base, std::vector<Tensor> inputs) : table_(base.api(kApiVersion)), version_(base.version()), tensors_(std::move(inputs)) {}
+
+  Result<void> load(const std::string& model, const Graph& interface, int threads) {
+    if (!table_) return unsupported("onnxruntime", "version {} of its C API expected, {} lacks it", kApiVersion, version_);
+    TRY_VOID(make<kCreateEnv, kReleaseEnv>(env_, kErrorsOnly, "isomer"));
+    TRY_VOID(make<kCreateSessionOptions, kReleaseSessionOptions>(options_));
+    TRY_VOID(call<kSetGraphOptimizationLevel>(options_.object, kAllOptimizations));
+    TRY_VOID(call<kSetIntraOpThreads>(options_.object, threads));
+    TRY_VOID(call<kSetInterOpThreads>(options_.object, 1));
+    TRY_VOID(make<kCreateSession, kReleaseSession>(session_, env_.object, model.c_str(), options_.object));
+    TRY_VOID(make<kCreateCpuMemoryInfo, kReleaseMemoryInfo>(memory_, 1, 0));
+    values_ = std::vector<Handle>(tensors_.size());
+    for (size_t k = 0; k < tensors_.size(); ++k) {
+      const Value& input = interface.value(interface.inputs()[k]);
+      const Tensor& tensor = tensors_[k];
+      input_names_.push_back(input.name);
+      TRY_VOID((make<kCreateTensorWithData, kReleaseValue>(values_[k], memory_.object, const_cast<std::byte*>(tensor.bytes().data()), tensor.bytes().size(),
+                                                           tensor.dims().data(), tensor.dims().size(), static_cast<int>(tensor.dtype()))));
+      inputs_.push_back(values_[k].object);
+    }
+    for (const ValueId output : interface.outputs()) output_names_.push_back(interface.value(output).name);
+    return {};
+  }
+
+  const std::string& version() const override { return version_; }
+
+  Result<void> run() override {
+    std::vector<const char*> input_names, output_names;
+    for (const std::string& name : input_names_) input_names.push_back(name.c_str());
+    for (const std::string& name : output_names_) output_names.push_back(name.c_str());
+    std::vector<void*> outputs(output_names.size(), nullptr);
+    auto done = call<kRun>(session_.object, static_cast<void*>(nullptr), input_names.data(), inputs_.data(), inputs_.size(), output_names.data(),
+                           output_names.size(), outputs.data());
+    for (void* output : outputs)
+      if (output) function<void, kReleaseValue, void*>()(output);
+    return done;
+  }
+
+ private:
+  void* const* table_;
+  std::string version_;
+  std::vector<Tensor> tensors_;
+  // Released in the opposite order.
+  Handle env_, options_, memory_, session_;
+  std::vector<Handle> values_;
+  std::vector<void*> inputs_;
+  std::vector<std::string> input_names_, output_names_;
+};
+
+/// Every folder `NAME*` of a folder.
+std::vector<fs::path> children(const fs::path& folder, std::string_view prefix) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+std::string in_python(const fs::path& prefix) {
+  for (const fs::path& python : children(prefix / "lib", "python3"))
+    for (const char* packages : {"site-packages", "dist-packages"})
+      for (const fs::path& library : children(python / packages / "onnxruntime" / "capi", "libonnxruntime.so")) return library.string();
+  return {};
+}
+
+}  // namespace
+
+std::string find_onnxruntime(const std::string& given) {
+  if (!given.empty()) return given;
+  for (const char* name : {"libonnxruntime.so.1", "libonnxruntime.so"})
+    if (void* const library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE)) {
+      dlclose(library);
+      return name;
+    }
+  std::vector<fs::path> prefixes;
+  if (const char* environment = std::getenv("VIRTUAL_ENV")) prefixes.emplace_back(environment);
+  if (const char* home = std::getenv("HOME")) prefixes.push_back(fs::path(home) / ".local");
+  prefixes.insert(prefixes.end(), {"/usr/local", "/usr"});
+  for (const fs::path& prefix : prefixes)
+    if (std::string library = in_python(prefix); !library.empty()) return library;
+  return {};
+}
+
+Result<std::unique_ptr<OnnxRuntime>> OnnxRuntime::open(const std::string& library, const std::string& model, const Graph& interface,
+                                                       const std::vector<Tensor>& inputs, int threads) {
+  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!handle) return unsupported("onnxruntime", "its shared library expected, {}", dlerror());
+  auto* const base = reinterpret_cast<const ApiBase* (*)()>(dlsym(handle, "OrtGetApiBase"));
+  if (!base) return unsupported("onnxruntime", "a library with OrtGetApiBase expected, {} lacks it", library);
+  auto session = std::make_unique<Session>(*base(), inputs);
+  TRY_VOID(session->load(model, interface, threads));
+  return std::unique_ptr<OnnxRuntime>(std::move(session));
+}
+
+}  // namespace isomer::cli
