@@ -11,6 +11,7 @@
 #include "cli/load_artifact.h"
 #include "cli/model_inputs.h"
 #include "cli/onnxruntime.h"
+#include "util/machine_peak.h"
 
 namespace isomer::cli {
 namespace {
@@ -168,6 +169,7 @@ Result<void> measure(const BenchOptions& options) {
   TRY(Bench profile, Bench::open(options, true));
   TRY_VOID(profile.run_for(options.duration / 3));
 
+  const double peak = measure_fma_peak(bench.session().threads());
   double gflop = 0;
   for (const runtime::Step& step : bench.session().variant().steps) gflop += static_cast<double>(step.flops) / 1e9;
   const double median = quantile(times, 0.5);
@@ -181,15 +183,15 @@ Result<void> measure(const BenchOptions& options) {
                        {"peak_memory_mb", peak_memory_mb()},
                        {"gflop", gflop},
                        {"gflops", gflop / median * 1e3},
-                       {"fma_peak_gflops", nullptr},
+                       {"fma_peak_gflops", peak},
                        {"tasks", tasks_of(profile.session())},
                        {"against", against}};
   if (options.json) {
     fmt::print("{}\n", json_text(report));
     return {};
   }
-  fmt::print("{} at {} threads: median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} of {} runs; {:.1f} GFLOP/s\n", printable(options.file), bench.session().threads(),
-             median, quantile(times, 0), quantile(times, 0.9), quantile(times, 0.99), times.size(), gflop / median * 1e3);
+  fmt::print("{} at {} threads: median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} of {} runs; {:.1f} GFLOP/s of {:.1f}\n", printable(options.file), bench.session().threads(),
+             median, quantile(times, 0), quantile(times, 0.9), quantile(times, 0.99), times.size(), gflop / median * 1e3, peak);
   for (const auto& [name, peer] : against.items())
     fmt::print("{} {}: median {:.3f} ms, {:.2f} times ours ({:.2f} to {:.2f})\n", name, peer["version"].get<std::string>(), quantile(peer["times_ms"].get<std::vector<double>>(), 0.5),
                peer["ratio"].get<double>(), peer["ratio_p25"].get<double>(), peer["ratio_p75"].get<double>());

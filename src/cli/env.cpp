@@ -6,17 +6,23 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/onnxruntime.h"
 #include "cli/version.h"
 #include "isomer_version.h"
+#include "util/machine_peak.h"
 #include "util/threads.h"
 
 namespace isomer::cli {
 namespace {
 
 using nlohmann::json;
+
+struct EnvOptions : CommonOptions {
+  bool peak = false;
+};
 
 /// The value of the first "key : value" line of /proc/cpuinfo.
 std::string cpu_fact(std::string_view key) {
@@ -74,6 +80,18 @@ json environment() {
           {"peers", {{"onednn", library({"libdnnl.so.3", "libdnnl.so.2"})}, {"onnxruntime", peer(find_onnxruntime(""))}}}};
 }
 
+/// At one thread and at all.
+json peak() {
+  json result = json::object();
+  for (const int threads : std::set{1, available_threads()}) {
+    json& facts = result[fmt::format("threads_{}", threads)];
+    facts["fma_gflops"] = measure_fma_peak(threads);
+    const auto bandwidth = [&](int64_t bytes) { return measure_read_bandwidth(bytes, threads); };
+    facts["read_gbs"] = {{"l1", bandwidth(16 << 10)}, {"l2", bandwidth(192 << 10)}, {"l3", bandwidth(4 << 20)}, {"memory", bandwidth(256 << 20)}};
+  }
+  return result;
+}
+
 void print_text(const json& facts, int indent = 0) {
   for (const auto& [key, value] : facts.items()) {
     const std::string name = fmt::format("{:{}}{}", "", indent, key);
@@ -82,7 +100,7 @@ void print_text(const json& facts, int indent = 0) {
       print_text(value, indent + 2);
       continue;
     }
-    std::string text = value.is_null() ? "not found" : value.is_string() ? value.get<std::string>() : value.dump();
+    std::string text = value.is_number_float() ? fmt::format("{:.1f}", value.get<double>()) : value.is_null() ? "not found" : value.is_string() ? value.get<std::string>() : value.dump();
     if (value.is_array()) {
       text.clear();
       for (const auto& item : value) text += (text.empty() ? "" : " ") + item.get<std::string>();
@@ -94,11 +112,13 @@ void print_text(const json& facts, int indent = 0) {
 }  // namespace
 
 void add_env(CLI::App& app, int& exit) {
-  auto options = std::make_shared<CommonOptions>();
+  auto options = std::make_shared<EnvOptions>();
   CLI::App* command = app.add_subcommand("env", "What was detected: version, CPU, libraries, peers");
   command->add_flag("--json", options->json, "Print one JSON object");
+  command->add_flag("--peak", options->peak, "Measure multiply-adds and bandwidths");
   command->callback([options, &exit] {
-    const json facts = environment();
+    json facts = environment();
+    if (options->peak) facts["peak"] = peak();
     if (options->json)
       fmt::print("{}\n", facts.dump(2));
     else

@@ -1,0 +1,132 @@
+#include "util/machine_peak.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace isomer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Keeps a result that nothing else reads.
+template <class T>
+void use(const T& value) {
+  asm volatile("" : : "m"(value) : "memory");
+}
+
+/// `count` rounds of multiply-adds, enough independent ones to hide their latency; the operations done.
+__attribute__((target("avx512f"))) double multiply_add_512(int64_t count) {
+  constexpr int kChains = 24;
+  __m512 sums[kChains];
+  for (__m512& sum : sums) sum = _mm512_set1_ps(1);
+  const __m512 a = _mm512_set1_ps(0.5F), b = _mm512_set1_ps(0.25F);
+  for (int64_t i = 0; i < count; ++i)
+#pragma GCC unroll 24
+    for (int k = 0; k < kChains; ++k) sums[k] = _mm512_fmadd_ps(sums[k], a, b);
+  use(sums);
+  return static_cast<double>(count) * kChains * 32;
+}
+
+__attribute__((target("avx2,fma"))) double multiply_add_256(int64_t count) {
+  constexpr int kChains = 12;
+  __m256 sums[kChains];
+  for (__m256& sum : sums) sum = _mm256_set1_ps(1);
+  const __m256 a = _mm256_set1_ps(0.5F), b = _mm256_set1_ps(0.25F);
+  for (int64_t i = 0; i < count; ++i)
+#pragma GCC unroll 12
+    for (int k = 0; k < kChains; ++k) sums[k] = _mm256_fmadd_ps(sums[k], a, b);
+  use(sums);
+  return static_cast<double>(count) * kChains * 16;
+}
+
+double multiply_add_128(int64_t count) {
+  constexpr int kChains = 12;
+  __m128 sums[kChains];
+  for (__m128& sum : sums) sum = _mm_set1_ps(1);
+  const __m128 a = _mm_set1_ps(0.5F), b = _mm_set1_ps(0.25F);
+  for (int64_t i = 0; i < count; ++i)
+#pragma GCC unroll 12
+    for (int k = 0; k < kChains; ++k) sums[k] = _mm_add_ps(_mm_mul_ps(sums[k], a), b);
+  use(sums);
+  return static_cast<double>(count) * kChains * 8;
+}
+
+__attribute__((target("avx"))) void read_256(const float* data, int64_t count) {
+  __m256 sums[8] = {};
+  for (int64_t i = 0; i < count; i += 64)
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k) sums[k] = _mm256_or_ps(sums[k], _mm256_load_ps(data + i + 8 * k));
+  use(sums);
+}
+
+void read_128(const float* data, int64_t count) {
+  __m128 sums[8] = {};
+  for (int64_t i = 0; i < count; i += 32)
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k) sums[k] = _mm_or_ps(sums[k], _mm_load_ps(data + i + 4 * k));
+  use(sums);
+}
+
+/// The best of some rounds of `work` per second, all threads together: each starts a round when all are there.
+double best_rate(int threads, const std::function<double(int thread)>& work) {
+  constexpr int kRounds = 15;
+  double best = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    std::atomic<int> waiting = threads;
+    std::vector<double> done(threads), seconds(threads);
+    std::vector<std::thread> team;
+    for (int t = 0; t < threads; ++t)
+      team.emplace_back([&, t] {
+        --waiting;
+        while (waiting > 0) {}
+        const auto start = Clock::now();
+        done[t] = work(t);
+        seconds[t] = std::chrono::duration<double>(Clock::now() - start).count();
+      });
+    for (std::thread& thread : team) thread.join();
+    double rate = 0;
+    for (int t = 0; t < threads; ++t) rate += done[t] / seconds[t];
+    best = std::max(best, rate);
+  }
+  return best;
+}
+
+}  // namespace
+
+double measure_fma_peak(int threads) {
+  constexpr int64_t kCount = 1'000'000;
+  const auto kernel = __builtin_cpu_supports("avx512f")                                     ? multiply_add_512
+                      : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? multiply_add_256
+                                                                                             : multiply_add_128;
+  return best_rate(threads, [&](int) { return kernel(kCount); }) / 1e9;
+}
+
+double measure_read_bandwidth(int64_t bytes, int threads) {
+  constexpr int64_t kLeastBytes = 64'000'000;
+  const auto read = __builtin_cpu_supports("avx") ? read_256 : read_128;
+  const int64_t count = bytes / 256 * 64;
+  struct Free {
+    void operator()(float* memory) const { std::free(memory); }
+  };
+  std::vector<std::unique_ptr<float[], Free>> memory;
+  for (int t = 0; t < threads; ++t) {
+    memory.emplace_back(static_cast<float*>(std::aligned_alloc(4096, (static_cast<size_t>(bytes) + 4095) / 4096 * 4096)));
+    if (!memory.back()) return 0;
+    std::fill_n(memory.back().get(), count, 1.0F);
+  }
+  const int64_t repeats = std::max<int64_t>(1, kLeastBytes / bytes);
+  const auto work = [&](int t) {
+    for (int64_t k = 0; k < repeats; ++k) read(memory[t].get(), count);
+    return static_cast<double>(repeats * count * 4);
+  };
+  return best_rate(threads, work) / 1e9;
+}
+
+}  // namespace isomer

@@ -1,0 +1,15 @@
+// What this machine can do at most: the yardstick of benchmarks. Measured in some tenths of a second; other load on the
+// machine lowers it.
+#pragma once
+
+#include <cstdint>
+
+namespace isomer {
+
+/// float32 GFLOP/s of multiply-adds on registers alone, on this many threads, with the widest vectors that it has.
+double measure_fma_peak(int threads);
+
+/// GB/s that each of so many threads reads of memory of its own of this size, in all.
+double measure_read_bandwidth(int64_t bytes, int threads);
+
+}  // namespace isomer
