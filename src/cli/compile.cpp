@@ -6,6 +6,7 @@
 #include "cli/model_inputs.h"
 #include "runtime/artifact_file.h"
 #include "runtime/session.h"
+#include "search/merge.h"
 #include "search/run_artifact.h"
 #include "verify/equivalence.h"
 
@@ -38,24 +39,60 @@ Result<Equivalence> check(const Graph& model, const runtime::Artifact& artifact,
   return compare_with(model, run, {inputs}, options.thread_count());
 }
 
-Result<void> run(const CompileCommand& options) {
-  auto start = std::chrono::steady_clock::now();
-  TRY(const LoadedModel model, load_model(options.file, options));
-  TRY(const Compilation compiled, compile_model(model, options.file, options, options.choices));
-  const double seconds = seconds_since(start);
+/// --dim seq=64,128 --dim batch=1: [seq=64, batch=1], [seq=128, batch=1].
+std::vector<std::vector<std::string>> each_binding(const std::vector<std::string>& dims) {
+  std::vector<std::vector<std::string>> all = {{}};
+  for (const std::string& text : dims) {
+    const std::string name = text.substr(0, text.rfind('=') + 1);
+    std::vector<std::vector<std::string>> longer;
+    for (const auto& chosen : all)
+      for (size_t from = name.size(); from <= text.size();) {
+        const size_t comma = std::min(text.find(',', from), text.size());
+        longer.push_back(chosen);
+        longer.back().push_back(name + text.substr(from, comma - from));
+        from = comma + 1;
+      }
+    all = std::move(longer);
+  }
+  return all;
+}
 
+/// One variant, checked.
+Result<Compilation> compile_variant(const CompileCommand& options) {
+  TRY(const LoadedModel model, load_model(options.file, options));
+  TRY(Compilation compiled, compile_model(model, options.file, options, options.choices));
+  TRY(compiled.artifact.variants[0].bindings, options.bound_dims());
   if (!options.no_check && kernel::runs_here(*kernel::parse_target(options.choices.target))) {
-    start = std::chrono::steady_clock::now();
+    const auto start = std::chrono::steady_clock::now();
     auto result = check(model.graph, compiled.artifact, options);
     if (!result.ok()) return std::move(result).error().within(options.file);
     if (!result->passed()) return Error{ErrorKind::kMismatch, options.file, result->difference->text()};
     note(options, "check: largest difference {:.3g}, {:.2g} of what rounding allows, {:.1f} s", result->max_abs_error, result->max_error_over_bound,
          seconds_since(start));
   }
-  TRY_VOID(runtime::write_artifact(compiled.artifact, options.output));
-  note(options, "{}: {} tasks, {} kernels, arena {:.1f} MB, code {:.1f} KB, {:.1f} s without the check", printable(options.output), compiled.tasks.size(),
-       compiled.artifact.kernels.size(), static_cast<double>(compiled.artifact.variants[0].arena_bytes) / 1e6,
-       static_cast<double>(compiled.artifact.code.size()) / 1e3, seconds);
+  return compiled;
+}
+
+Result<void> run(const CompileCommand& options) {
+  const auto start = std::chrono::steady_clock::now();
+  runtime::Artifact artifact;
+  size_t tasks = 0;
+  for (const auto& dims : each_binding(options.dims)) {
+    CompileCommand one = options;
+    one.dims = dims;
+    TRY(Compilation compiled, compile_variant(one));
+    tasks += compiled.tasks.size();
+    if (artifact.variants.empty()) {
+      artifact = std::move(compiled.artifact);
+    } else {
+      merge(artifact, std::move(compiled.artifact));
+    }
+  }
+  TRY_VOID(runtime::write_artifact(artifact, options.output));
+  int64_t arena = 0;
+  for (const runtime::Variant& variant : artifact.variants) arena = std::max(arena, variant.arena_bytes);
+  note(options, "{}: {} tasks, {} kernels, arena {:.1f} MB, code {:.1f} KB, {:.1f} s", printable(options.output), tasks, artifact.kernels.size(),
+       static_cast<double>(arena) / 1e6, static_cast<double>(artifact.code.size()) / 1e3, seconds_since(start));
   return {};
 }
 

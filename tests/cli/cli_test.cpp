@@ -200,6 +200,15 @@ graph block(x: float32[batch,37], z: float32[29,37]) -> (y: float32[batch,29]) {
     EXPECT_NEAR(found["max"].get<double>(), expected["max"].get<double>(), 1e-5);
     EXPECT_NEAR(found["min"].get<double>(), expected["min"].get<double>(), 1e-5);
   }
+  EXPECT_EQ(isomer({"compile", file, "-o", path("both.iso"), "--dim", "batch=1,5", "-q"}).exit_code, 0);
+  for (const char* batch : {"1", "5"}) {
+    const json found = json::parse(isomer({"run", path("both.iso"), "--dim", fmt::format("batch={}", batch), "--json", "-q"}).out)["outputs"][0];
+    EXPECT_EQ(found["shape"][0].dump(), batch);
+    if (*batch == '5') {
+      EXPECT_NEAR(found["max"].get<double>(), expected["max"].get<double>(), 1e-5);
+    }
+  }
+  expect_error(isomer({"run", path("both.iso"), "--dim", "batch=2", "-q"}), 2, "batch=1; batch=5");
   const json bench = json::parse(isomer({"bench", path("block.iso"), "--duration", "0.05", "--json"}).out);
   EXPECT_GE(bench["times_ms"].size(), 1);
   EXPECT_FALSE(bench["tasks"].empty());
