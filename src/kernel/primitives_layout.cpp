@@ -74,6 +74,9 @@ Result<void> lay_out(Kernel& kernel, int buffer, const std::string& layout) {
   Shape& shape = kernel.buffers[buffer].shape;
   const auto terms = parse_layout(layout, shape.size());
   if (!terms) return invalid(name, "a layout that holds each of its {} axes once expected, '{}' found", shape.size(), layout);
+  bool is_same = true;
+  for (size_t k = 0; k < terms->size(); ++k) is_same &= (*terms)[k].part == Term::Part::kWhole && (*terms)[k].axis == static_cast<int>(k);
+  if (is_same) return invalid(name, "another layout than it has expected");
   const auto laid_out = [&](const std::vector<Expr>& index) {
     std::vector<Expr> result;
     for (const Term& term : *terms) {
