@@ -107,6 +107,19 @@ void rename(Kernel& kernel, Statements& statements, const std::string& suffix, s
                statement.node);
 }
 
+/// Reductions that don't hold their first step any more don't initialize.
+void drop_initializations(Statements& statements, LoopRanges& ranges) {
+  for (Statement& statement : statements) {
+    if (auto* block = std::get_if<Block>(&statement.node))
+      for (const Iterator& iterator : block->reduce) block->initialize = block->initialize && te::bounds(iterator.binding, ranges.ranges()).low.value_or(0) <= 0;
+    auto* loop = std::get_if<Loop>(&statement.node);
+    if (!loop) continue;
+    ranges.enter(*loop);
+    drop_initializations(loop->body, ranges);
+    ranges.leave(*loop);
+  }
+}
+
 /// Reads and writes `to` in place of `from`.
 void replace_buffer(const Kernel& kernel, Statements& statements, int from, int to) {
   rewrite_expressions(statements, [&](const Expr& expr) {
@@ -127,6 +140,24 @@ int64_t count_uses(const Statements& statements, int buffer) {
   int64_t count = 0;
   for_each_block(statements, [&](const Block& block, const auto&) { count += loads(block).contains(buffer) + stores(block).contains(buffer); });
   return count;
+}
+
+/// A reduction starts with its first step: where a loop runs over axes and the reduction at once, another order would not.
+/// Where its steps may not change places, loops over it keep theirs.
+Result<void> check_reduction_order(const Loop& outermost, const LoopIds& ids) {
+  std::optional<Error> error;
+  for_each_block(outermost.body, [&](const Block& block, const auto&) {
+    if (!block.is_reduction()) return;
+    int64_t reducing = 0;
+    for (const LoopId id : ids) {
+      if (!reads_any(block.reduce, id.variable)) continue;
+      ++reducing;
+      if (block.initialize && reads_any(block.axes, id.variable)) error = invalid(text(id), "a loop over axes or a reduction alone expected, in {} it runs over both", block.name);
+    }
+    if (reducing > 1 && !block.combine.commutative) error = invalid(block.name, "a reduction whose steps may change places expected");
+  });
+  if (error) return std::move(*error);
+  return {};
 }
 
 }  // namespace
@@ -199,6 +230,7 @@ Result<void> reorder(Kernel& kernel, const LoopIds& ids) {
     for (const LoopId other : ids)
       if (variables(place.loop().extent).contains(other.variable))
         return invalid(text(LoopId{place.loop().variable}), "an extent that none of the loops decides expected, {} does", text(other));
+  if (!places.empty()) TRY_VOID(check_reduction_order(places.front().loop(), ids));
   std::map<int, Loop> heads;
   for (const Place& place : places) {
     const Loop& loop = place.loop();
@@ -277,6 +309,11 @@ Result<void> peel(Kernel& kernel, LoopId id, const std::string& iteration) {
   rewrite_expressions(apart, [&](const Expr& e) { return te::simplify_index(substitute(e, renamed)); });
   if (is_first)
     rewrite_expressions(place.loop().body, [&](const Expr& e) { return te::simplify_index(substitute(e, {{id.variable, loop_variable(id.variable) + 1}})); });
+  LoopRanges ranges;
+  for (const Loop* loop : place.loops()) ranges.enter(*loop);
+  drop_initializations(apart, ranges);
+  ranges.enter(place.loop());
+  drop_initializations(place.loop().body, ranges);
   const auto at = place.list->begin() + static_cast<std::ptrdiff_t>(place.position) + (is_first ? 0 : 1);
   place.list->insert(at, std::make_move_iterator(apart.begin()), std::make_move_iterator(apart.end()));
   return {};

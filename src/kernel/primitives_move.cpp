@@ -164,6 +164,14 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
       if (const auto* load = te::as<te::Load>(e); load && written.contains(load->buffer.index)) follow(*load);
     });
   if (error) return std::move(*error);
+  for (const int source : loads(block)) {
+    if (!written.contains(source)) continue;
+    for (const std::string& writer : writers(kernel, source)) {
+      TRY(const Place at, find_block(kernel, writer));
+      if (std::find(at.ancestors.begin(), at.ancestors.end(), &target.statement()) == at.ancestors.end())
+        return invalid(name, "all that writes '{}' inside {} expected, {} is not", kernel.buffers[source].name, text(id), writer);
+    }
+  }
   if (!follows) return invalid(name, "a reader of what {} writes expected, it reads none of that", text(id));
   TRY(const Place first, find_loop(kernel, target.loops().empty() ? id.variable : target.loops().front()->variable));
   std::optional<std::string> anchor;

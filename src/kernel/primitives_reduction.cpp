@@ -83,8 +83,10 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) 
   const auto extent = te::as_constant(factored.loop().extent);
   if (!extent) return invalid(text(id), "a constant extent expected, data decide it");
   if (!reducing.contains(id.variable) || spatial.contains(id.variable)) return invalid(text(id), "a loop over the reduction alone expected");
-  for (const Write& write : block.writes)
+  for (const Write& write : block.writes) {
     if (write.index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… written expected");
+    if (writers(kernel, write.buffer).size() != 1) return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[write.buffer].name);
+  }
 
   // Both blocks share the loops outside the reduction's outermost one.
   const std::vector<Loop*> around = place.loops();
@@ -103,6 +105,16 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) 
     renamed.emplace((*loop)->variable, loop_variable(loops.back().variable));
     visible.insert((*loop)->variable);
   }
+
+  // Every partial result needs its initialization, which the first step of the loops that are left does.
+  std::map<int, Expr> first;
+  LoopRanges ranges;
+  for (const Loop* loop : around) {
+    ranges.enter(*loop);
+    if (reducing.contains(loop->variable) && loop->variable != id.variable) first.emplace(loop->variable, te::index(0));
+  }
+  if (block.predicate && variables(te::simplify_index(substitute(block.predicate, first), ranges.ranges())).contains(id.variable))
+    return invalid(text(id), "a loop all of whose iterations take part in the reduction's first step expected");
 
   // Partial results over one more axis. The reduction that is left runs over its loops themselves: the first of them is
   // where all are 0, as the first values of the old iterators depend on the new axis.

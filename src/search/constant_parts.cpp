@@ -1,30 +1,47 @@
 #include "search/constant_parts.h"
 
+#include <algorithm>
+
 #include "kernel/tree.h"
 
 namespace isomer {
 
 ConstantParts take_constant_parts(kernel::Kernel& kernel, const std::set<int>& constants) {
-  std::set<int> known;
-  for (const int input : constants) known.insert(kernel.inputs[input]);
+  struct Access {
+    std::set<int> written, read;
+    bool constant = true;
+  };
+  std::vector<Access> accesses;
+  std::set<int> varying;  // buffers that something writes which is not constant, and inputs
+  for (size_t k = 0; k < kernel.inputs.size(); ++k)
+    if (kernel.inputs[k] >= 0 && !constants.contains(static_cast<int>(k))) varying.insert(kernel.inputs[k]);
+  for (const kernel::Statement& statement : kernel.body) {
+    const kernel::Statements alone = {statement};
+    Access& access = accesses.emplace_back();
+    kernel::for_each_block(alone, [&](const kernel::Block& block, const auto&) { access.written.merge(kernel::stores(block)); });
+    kernel::for_each_expression(alone, [&](const kernel::Expr& e) { access.read.merge(kernel::loads(e)); });
+    for (const int buffer : access.written)
+      if (kernel::is_output(kernel, buffer)) varying.insert(buffer);
+  }
+  // A statement that touches what varies varies with all that it writes.
+  const auto varies = [&](int buffer) { return varying.contains(buffer); };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Access& access : accesses) {
+      if (!access.constant || (std::none_of(access.read.begin(), access.read.end(), varies) && std::none_of(access.written.begin(), access.written.end(), varies))) continue;
+      access.constant = false;
+      varying.insert(access.written.begin(), access.written.end());
+      changed = true;
+    }
+  }
   ConstantParts parts;
   parts.kernel = kernel;
   parts.kernel.body.clear();
   kernel::Statements rest;
-  for (kernel::Statement& statement : kernel.body) {
-    const kernel::Statements alone = {statement};
-    std::set<int> written, read;
-    kernel::for_each_block(alone, [&](const kernel::Block& block, const auto&) { written.merge(kernel::stores(block)); });
-    kernel::for_each_expression(alone, [&](const kernel::Expr& e) { read.merge(kernel::loads(e)); });
-    bool constant = true;
-    for (const int buffer : read) constant &= known.contains(buffer) || written.contains(buffer);
-    for (const int buffer : written) constant &= !kernel::is_output(kernel, buffer);
-    if (!constant) {
-      rest.push_back(std::move(statement));
-      continue;
-    }
-    known.insert(written.begin(), written.end());
-    parts.kernel.body.push_back(std::move(statement));
+  std::set<int> known;
+  for (size_t k = 0; k < accesses.size(); ++k) {
+    (accesses[k].constant ? parts.kernel.body : rest).push_back(std::move(kernel.body[k]));
+    if (accesses[k].constant) known.insert(accesses[k].written.begin(), accesses[k].written.end());
   }
   kernel.body = std::move(rest);
   for (const int buffer : known) {

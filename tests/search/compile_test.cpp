@@ -89,6 +89,7 @@ TEST(Compile, RandomGraphsRunAsInTheInterpreter) {
     for (const isomer::test::Run& one : tried.runs) {
       const auto graph = bound(tried.sample.graph, one.inputs);
       if (!graph.ok()) continue;
+      SCOPED_TRACE(print_graph(*graph));
       const auto result = compiled(*graph);
       if (!result.ok()) {
         EXPECT_EQ(result.error().kind, ErrorKind::kUnsupported) << result.error().message();
