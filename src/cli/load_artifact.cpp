@@ -1,5 +1,6 @@
 #include "cli/load_artifact.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include "cli/compile_model.h"
@@ -39,6 +40,8 @@ Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file
 }  // namespace
 
 bool is_artifact(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;  // opening a pipe would wait for its writer
   std::array<char, runtime::kMagic.size()> start = {};
   std::ifstream(file, std::ios::binary).read(start.data(), start.size());
   return start == runtime::kMagic;

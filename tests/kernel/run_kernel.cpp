@@ -46,7 +46,7 @@ class Runner {
     }
   }
 
-  void set(int buffer, const Tensor& tensor) { std::memcpy(blocks_[buffer]->data(), tensor.bytes().data(), tensor.bytes().size()); }
+  void set(int buffer, const Tensor& tensor) { std::copy(tensor.bytes().begin(), tensor.bytes().end(), reinterpret_cast<std::byte*>(blocks_[buffer]->data())); }
 
   Result<void> run(const MachineCode& code, const runtime::ExecutableMemory& memory) {
     for (const Part& part : code.kernels[0]) {

@@ -2,6 +2,7 @@
 
 #include <llvm/Object/ELFObjectFile.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "util/check.h"
@@ -51,7 +52,7 @@ class Linker {
     const uint64_t start = (image_.bytes.size() + alignment - 1) / alignment * alignment;
     const llvm::StringRef contents = checked(section.getContents());
     image_.bytes.resize(start + contents.size());
-    std::memcpy(image_.bytes.data() + start, contents.data(), contents.size());
+    std::copy(contents.bytes_begin(), contents.bytes_end(), reinterpret_cast<uint8_t*>(image_.bytes.data() + start));
     starts_[section.getIndex()] = start;
   }
 
