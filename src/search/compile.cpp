@@ -27,7 +27,23 @@ struct Scheduled {
   kernel::Trace trace;
   Kernel kernel;
   ConstantParts constants;
+  int64_t flops = 0;
 };
+
+/// Floating-point operations of a kernel as it was lowered: twice the products of sums, once everything else.
+int64_t count_flops(const Kernel& kernel) {
+  double flops = 0;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    double points = 1;
+    for (const auto* list : {&block.axes, &block.reduce})
+      for (const kernel::Iterator& iterator : *list) points *= static_cast<double>(te::as_constant(iterator.extent).value_or(0));
+    int operations = block.is_reduction();
+    for (const kernel::Expr& body : block.bodies)
+      te::for_each_node(body, [&](const kernel::Expr& e) { operations += is_float(e.dtype()) && (te::as<te::Binary>(e) || te::as<te::Unary>(e)); });
+    flops += points * operations;
+  });
+  return static_cast<int64_t>(std::min(flops, 0x1p62));
+}
 
 class Compiler {
  public:
@@ -81,6 +97,7 @@ class Compiler {
     if (compiled.view_of < 0) {
       compiled.trace = scheduled_[kernel_of_.back()].trace;
       compiled.kernel = scheduled_[kernel_of_.back()].kernel;
+      compiled.flops = scheduled_[kernel_of_.back()].flops;
     }
     compiled.task = std::move(task);
     result_.tasks.push_back(std::move(compiled));
@@ -105,8 +122,9 @@ class Compiler {
     for (const int constant : constants) hasher.add(static_cast<uint64_t>(constant));
     const auto [known, is_new] = numbers_.try_emplace(hasher.finish(), scheduled_.size());
     if (is_new) {
+      const int64_t flops = count_flops(schedule.kernel());
       const kernel::Schedule made = kernel::default_schedule(std::move(schedule), machine_of(options_.target, options_.threads), constants);
-      Scheduled entry{made.trace(), made.finish(), {}};
+      Scheduled entry{made.trace(), made.finish(), {}, flops};
       entry.constants = take_constant_parts(entry.kernel, constants);
       scheduled_.push_back(std::move(entry));
     }
@@ -262,7 +280,7 @@ class Compiler {
       runtime::Step step;
       step.name = compiled.name;
       for (const NodeId id : compiled.task.nodes) step.operators.push_back(graph_.node(id).op_type);
-      step.flops = count_flops(compiled.kernel);
+      step.flops = compiled.flops;
       step.action = runtime::KernelStep{kernel_of_[t], arguments_of(t)};
       variant().steps.push_back(std::move(step));
     }
@@ -339,20 +357,6 @@ kernel::Machine machine_of(const kernel::Target& target, int threads) {
   machine.broadcast_operands = target.has("avx512f");
   machine.threads = threads;
   return machine;
-}
-
-int64_t count_flops(const kernel::Kernel& kernel) {
-  double flops = 0;
-  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
-    double points = 1;
-    for (const auto* list : {&block.axes, &block.reduce})
-      for (const kernel::Iterator& iterator : *list) points *= static_cast<double>(te::as_constant(iterator.extent).value_or(0));
-    int operations = block.is_reduction();
-    for (const kernel::Expr& body : block.bodies)
-      te::for_each_node(body, [&](const kernel::Expr& e) { operations += is_float(e.dtype()) && (te::as<te::Binary>(e) || te::as<te::Unary>(e)); });
-    flops += points * operations;
-  });
-  return static_cast<int64_t>(std::min(flops, 0x1p62));
 }
 
 Result<Compilation> compile(const Graph& graph, const CompileOptions& options) { return Compiler(graph, options).run(); }

@@ -30,6 +30,7 @@ struct CompiledTask {
   std::string name;
   int view_of = -1;  ///< of which input it is a view; then it has no kernel
   kernel::Trace trace;
+  int64_t flops = 0;  ///< of the task: twice the products of sums, once everything else
   /// What the artifact runs; what depends on constants alone has been computed and is not in it.
   kernel::Kernel kernel;
 };
@@ -41,9 +42,6 @@ struct Compilation {
 
 /// The artifact of one variant of a graph whose dims are bound. Errors (kUnsupported): what cannot be compiled yet, by name.
 Result<Compilation> compile(const Graph& graph, const CompileOptions& options);
-
-/// Floating-point operations of a kernel: twice the products of sums, once everything else.
-int64_t count_flops(const kernel::Kernel& kernel);
 
 /// Registers and vectors of a target, for schedules.
 kernel::Machine machine_of(const kernel::Target& target, int threads);
