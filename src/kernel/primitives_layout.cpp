@@ -56,15 +56,6 @@ std::optional<std::vector<Term>> parse_layout(std::string_view text, size_t rank
   return terms;
 }
 
-/// A conjunction without the parts that say no more than that `value` is below its extent.
-Expr without_bound(const Expr& condition, const Expr& value) {
-  if (!condition) return {};
-  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) return both(without_bound(e->left, value), without_bound(e->right, value));
-  const auto* bound = te::as<te::Binary>(condition);
-  const bool is_bound = bound && bound->op == te::BinaryOp::kLess && te::as_constant(bound->right) && te::simplify_index(bound->left - value) == te::index(0);
-  return is_bound ? Expr() : condition;
-}
-
 bool is_argument(const Kernel& kernel, int buffer) {
   return is_output(kernel, buffer) || std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end();
 }
@@ -132,7 +123,7 @@ Result<void> pad(Kernel& kernel, const std::string& name, int64_t padded) {
     if (kernel.buffers[write.buffer].scope == Scope::kArgument) return invalid(name, "a buffer of the thread's own expected, '{}' is none", kernel.buffers[write.buffer].name);
     if (write.index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… written expected");
   }
-  block.predicate = without_bound(block.predicate, block.axes[padded].binding);
+  block.predicate = without_bound(block.predicate, block.axes[padded]);
   for (const int variable : variables(block.axes[padded].binding))
     if (block.predicate && variables(block.predicate).contains(variable)) return invalid(name, "an axis that stands alone in the block's predicate expected");
 

@@ -51,6 +51,15 @@ Statement over_spans(Kernel& kernel, Block block, const Region& axes, LoopRanges
   });
 }
 
+/// A moved block runs over spans of its axes and its whole reduction: its predicate may say no more than that.
+Result<void> check_predicate(const Block& block) {
+  Expr rest = block.predicate;
+  for (const auto* list : {&block.axes, &block.reduce})
+    for (const Iterator& iterator : *list) rest = without_bound(rest, iterator);
+  if (rest) return invalid(block.name, "a predicate that only bounds its iterators expected");
+  return {};
+}
+
 bool free_to_move(const Place& place) {
   for (const Statement* ancestor : place.ancestors) {
     const auto* loop = std::get_if<Loop>(&ancestor->node);
@@ -65,6 +74,7 @@ Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
   TRY(const Place place, find_block(kernel, name));
   Block block = place.block();
   if (!free_to_move(place)) return invalid(name, "a block alone in its loops expected, other statements stand there");
+  TRY_VOID(check_predicate(block));
   std::set<int> written;
   for (const Write& write : block.writes) {
     const Buffer& buffer = kernel.buffers[write.buffer];
@@ -115,6 +125,7 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
   TRY(const Place place, find_block(kernel, name));
   Block block = place.block();
   if (!free_to_move(place)) return invalid(name, "a block alone in its loops expected, other statements stand there");
+  TRY_VOID(check_predicate(block));
   if (block.is_reduction()) return invalid(name, "a map expected, it is a reduction");
   TRY(const Place target, find_loop(kernel, id.variable));
   Loop& loop = target.loop();

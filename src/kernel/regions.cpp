@@ -95,6 +95,15 @@ Expr in_range(const Expr& value, const Expr& extent, const te::Ranges& ranges) {
   return condition;
 }
 
+Expr without_bound(const Expr& condition, const Iterator& iterator) {
+  if (!condition) return {};
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) return both(without_bound(e->left, iterator), without_bound(e->right, iterator));
+  const auto* bound = te::as<te::Binary>(condition);
+  const bool is_bound = bound && bound->op == te::BinaryOp::kLess && bound->left.dtype() == DataType::kInt64 &&
+                        te::simplify_index(bound->left - bound->right - (iterator.binding - iterator.extent)) == te::index(0);
+  return is_bound ? Expr() : condition;
+}
+
 Expr both(const Expr& a, const Expr& b) {
   if (!a) return b;
   return b ? a && b : a;

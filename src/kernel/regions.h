@@ -27,6 +27,8 @@ Region region_of(const Kernel& kernel, const Statements& statements, int buffer,
 
 /// The conditions under which `value` lies in [0, extent), as far as the ranges don't prove them; empty: it always does.
 Expr in_range(const Expr& value, const Expr& extent, const te::Ranges& ranges);
+/// A conjunction without the parts that say no more than that the iterator's binding is below its extent; may be empty.
+Expr without_bound(const Expr& condition, const Iterator& iterator);
 /// a && b, where an empty one is true.
 Expr both(const Expr& a, const Expr& b);
 
