@@ -1,5 +1,5 @@
 // Graphs into tasks (DESIGN.md 1): an anchor with what can be computed on its way in and out. What decides is the form of
-// the programs, never the operator. Tests: tests/search/fuse_test.cpp
+// the programs, never the operator. Tests: tests/search/compile_test.cpp
 #pragma once
 
 #include <vector>

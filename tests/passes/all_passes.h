@@ -18,6 +18,7 @@
 #include "graph/passes/shrink_constants.h"
 #include "graph/passes/simplify_shapes.h"
 #include "graph/passes/spell_out.h"
+#include "graph/passes/widen_groups.h"
 
 namespace isomer::test {
 
@@ -30,7 +31,7 @@ inline const std::map<std::string, PassFunction>& all_passes() {
       {"merge_casts", merge_casts},           {"merge_equal", merge_equal},
       {"remove_dead", remove_dead},           {"remove_identities", remove_identities},
       {"shrink_constants", shrink_constants}, {"simplify_shapes", simplify_shapes},
-      {"spell_out", spell_out}};
+      {"spell_out", spell_out},               {"widen_groups", [](Graph& graph, PassContext&) { return widen_groups(graph, 8); }}};
   return passes;
 }
 

@@ -1,0 +1,67 @@
+#include "search/layouts.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/text.h"
+#include "search/fuse.h"
+#include "util/check.h"
+
+namespace isomer::test {
+namespace {
+
+/// "Conv+Relu in 0:2:3:1 out 0:2:3:1": a line a task.
+std::vector<std::string> laid_out(std::string_view text) {
+  const auto graph = parse_graph(text);
+  CHECK(graph.ok()) << graph.error().message();
+  auto fused = fuse(*graph);
+  CHECK(fused.ok()) << fused.error().message();
+  const auto tasks = assign_layouts(*graph, *std::move(fused));
+  CHECK(tasks.ok()) << tasks.error().message();
+  std::vector<std::string> lines;
+  for (const Task& task : *tasks) {
+    std::string line = task.name(*graph);
+    if (task.is_laid_out()) line += " " + task.input_layout(0) + "->" + task.output_layout(0);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(Layouts, ChannelsComeLastBetweenConvolutions) {
+  EXPECT_EQ(laid_out(R"(opset 17
+graph chain(x: float32[1,8,10,10]) -> (y: float32[1,8,5,5]) {
+  v: float32[8,8,1,1] = random 1
+  w: float32[8,8,1,1] = random 2
+  a = Conv(x, v)
+  b = MaxPool(a) {kernel_shape = [2,2], strides = [2,2]}
+  y = Conv(b, w)
+}
+)"),
+            (Lines{"Relayout ->0:2:3:1", "Conv 0:2:3:1->0:2:3:1", "MaxPool 0:2:3:1->0:2:3:1", "Conv 0:2:3:1->0:2:3:1", "Relayout 0:2:3:1->"}));
+}
+
+TEST(Layouts, ATransposeReadsWhatTheConvolutionLeft) {
+  EXPECT_EQ(laid_out(R"(opset 17
+graph last(x: float32[1,8,10,10]) -> (y: float32[1,10,10,8]) {
+  w: float32[8,8,1,1] = random 1
+  a = Conv(x, w)
+  y = Transpose(a) {perm = [0,2,3,1]}
+}
+)"),
+            (Lines{"Relayout ->0:2:3:1", "Conv 0:2:3:1->0:2:3:1", "Transpose 0:2:3:1->"}));
+}
+
+TEST(Layouts, WithoutConvolutionsNothingChanges) {
+  EXPECT_EQ(laid_out(R"(opset 17
+graph rows(x: float32[2,3,4,8]) -> (y: float32[2,3,4,8]) {
+  w: float32[8,8] = random 1
+  a = MatMul(x, w)
+  y = Softmax(a)
+}
+)"),
+            (Lines{"MatMul", "Softmax"}));
+}
+
+}  // namespace
+}  // namespace isomer::test
