@@ -6,6 +6,7 @@
 #include <charconv>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/load_artifact.h"
@@ -131,15 +132,21 @@ Result<json> compare_with_peer(Bench& bench, OnnxRuntime& peer, double seconds) 
   std::vector<double> times, ratios;
   TRY_VOID(run_peer(times));
   TRY_VOID(run_peer(times));
-  const int count = std::clamp(static_cast<int>(5 / std::max(times.back(), 1e-3)), 1, 1000);
+  const int count = std::clamp(static_cast<int>(20 / std::max(times.back(), 1e-3)), 1, 1000);
   times.clear();
   const auto end = Clock::now() + std::chrono::duration<double>(2 * seconds);
+  // Workers spin for a while when their work is done: the other's turn begins when they sleep.
+  const auto settle = [&] {
+    if (bench.session().threads() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  };
   do {
     std::vector<double> ours, theirs;
+    settle();
     for (int i = 0; i < count; ++i) {
       TRY(const double time, bench.run());
       ours.push_back(time);
     }
+    settle();
     for (int i = 0; i < count; ++i) TRY_VOID(run_peer(theirs));
     ratios.push_back(quantile(theirs, 0.5) / quantile(ours, 0.5));
     times.insert(times.end(), theirs.begin(), theirs.end());
