@@ -198,8 +198,8 @@ std::vector<Plain> cum_sum(const Call& call) {
 void add_axis_references(References& references) {
   references["ReduceSum"] = reduce(sum_of);
   references["ReduceMean"] = reduce(mean_of);
-  references["ReduceMax"] = reduce([](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); });
-  references["ReduceMin"] = reduce([](const std::vector<double>& v) { return *std::min_element(v.begin(), v.end()); });
+  references["ReduceMax"] = reduce([](const std::vector<double>& v) { return v.empty() ? -INFINITY : *std::max_element(v.begin(), v.end()); });
+  references["ReduceMin"] = reduce([](const std::vector<double>& v) { return v.empty() ? INFINITY : *std::min_element(v.begin(), v.end()); });
   references["ReduceProd"] =
       reduce([](const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 1.0, std::multiplies<>()); });
   references["ReduceL1"] = reduce([](const std::vector<double>& v) {
