@@ -47,6 +47,14 @@ bool is_artifact(const std::string& file) {
   return start == runtime::kMagic;
 }
 
+Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, const CommonOptions& options) {
+  TRY(auto model, runtime::Model::load(std::move(artifact)));
+  runtime::SessionOptions session_options;
+  session_options.threads = options.thread_count();
+  if (model->variants().size() == 1) session_options.bindings = model->variants()[0]->bindings;
+  return runtime::Session::create(std::move(model), session_options);
+}
+
 Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed) {
   TRY(const auto dims, options.bound_dims());
   TRY(auto model, open_model(file, options));

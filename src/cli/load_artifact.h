@@ -19,6 +19,9 @@ struct LoadedArtifact {
   std::map<std::string, int64_t> bounds;  ///< of integer inputs that index something (FillOptions)
 };
 
+/// A session of an artifact in memory that has one variant, with --threads.
+Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, const CommonOptions& options);
+
 /// A session of the variant that --dim names; a model is compiled in memory. `timed`: it measures its steps. Errors carry
 /// the file's name.
 Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed = false);

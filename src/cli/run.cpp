@@ -86,10 +86,7 @@ Result<std::optional<std::vector<te::Array>>> run_compiled(const LoadedModel& mo
     note(options, "isomer: interpreting: {}", compiled.error().message());
     return std::optional<std::vector<te::Array>>();
   }
-  TRY(auto loaded, runtime::Model::load(std::move(compiled->artifact)));
-  runtime::SessionOptions session_options;
-  session_options.threads = options.thread_count();
-  TRY(const auto session, runtime::Session::create(loaded, session_options));
+  TRY(const auto session, open_session(std::move(compiled->artifact), options));
   auto outputs = run_artifact(*session, inputs);
   if (!outputs.ok()) return std::move(outputs).error().within(options.file);
   return std::optional(std::move(*outputs));

@@ -39,30 +39,11 @@ class Strides {
   }
   /// Between neighbours in a block of `width`.
   std::optional<int64_t> within(const Expr& offset, const Expr& iterator, int64_t width) const {
-    constexpr int kBlock = 1 << 20, kPlace = kBlock + 1;  // beyond any variable of the kernel
-    const Expr place = loop_variable(kPlace);
-    const auto at = [&](const Expr& in_block) {
-      return te::transform(offset, [&](const Expr& e) { return e == iterator ? loop_variable(kBlock) * width + in_block : Expr(); });
-    };
-    const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
-      const auto* variable = te::as<te::Var>(leaf);
-      if (!variable || variable->kind != te::VarKind::kLoop) return ranges_(leaf);
-      return {0, variable->index == kPlace ? std::optional(width - 2) : std::nullopt};
-    };
-    return te::as_constant(te::simplify_index(at(place + 1) - at(place), ranges));
+    return difference(offset, iterator, outer_ * width + inner_, outer_ * width + (inner_ + 1), width - 1);
   }
   /// Between points `period` apart.
   std::optional<int64_t> at_period(const Expr& offset, const Expr& iterator, int64_t period) const {
-    constexpr int kRound = 1 << 20, kPhase = kRound + 1;  // beyond any variable of the kernel
-    const auto at = [&](const Expr& round) {
-      return te::transform(offset, [&](const Expr& e) { return e == iterator ? round * period + loop_variable(kPhase) : Expr(); });
-    };
-    const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
-      const auto* variable = te::as<te::Var>(leaf);
-      if (!variable || variable->kind != te::VarKind::kLoop) return ranges_(leaf);
-      return {0, variable->index == kPhase ? std::optional(period - 1) : std::nullopt};
-    };
-    return te::as_constant(te::simplify_index(at(loop_variable(kRound) + 1) - at(loop_variable(kRound)), ranges));
+    return difference(offset, iterator, outer_ * period + inner_, (outer_ + 1) * period + inner_, period);
   }
   std::vector<std::optional<int64_t>> along_axes(const Expr& offset) const {
     std::vector<std::optional<int64_t>> result;
@@ -71,6 +52,18 @@ class Strides {
   }
 
  private:
+  /// offset(to) - offset(from), with `inner_` in [0, inner) and any `outer_`.
+  std::optional<int64_t> difference(const Expr& offset, const Expr& iterator, const Expr& from, const Expr& to, int64_t inner) const {
+    const auto at = [&](const Expr& point) { return te::transform(offset, [&](const Expr& e) { return e == iterator ? point : Expr(); }); };
+    const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+      if (leaf == inner_) return {0, inner - 1};
+      return leaf == outer_ ? te::Interval{0, std::nullopt} : ranges_(leaf);
+    };
+    return te::as_constant(te::simplify_index(at(to) - at(from), ranges));
+  }
+
+  // An iterator cut in two; beyond any variable of the kernel.
+  const Expr outer_ = loop_variable(1 << 20), inner_ = loop_variable((1 << 20) + 1);
   const Block& block_;
   te::Ranges ranges_;
 };

@@ -25,7 +25,8 @@ constexpr int64_t kHeldBytes = 16'384;
 /// Constant operands that stay in the second level of cache with all their tiles; what a block of rows may take beside them.
 constexpr int64_t kStayingBytes = 262'144;
 constexpr int64_t kRowBlockBytes = 131'072;
-/// Tiles of rows in a block, at most.
+/// Rows of a tile, at most; tiles of rows in a block.
+constexpr int64_t kMostRows = 14;
 constexpr int64_t kMostTiles = 64;
 /// Reductions unrolled inside a tile: windows of pooling and depthwise filters.
 constexpr int64_t kSmallWindow = 25;
@@ -117,8 +118,11 @@ class Scheduler {
     Kernel copy = kernel();
     LoopIds result;
     for (const Loop* loop : find_block(copy, name)->loops()) {
-      if (loop->ordered) result.clear();
-      if (!loop->ordered) result.push_back({loop->variable});
+      if (loop->ordered) {
+        result.clear();
+      } else {
+        result.push_back({loop->variable});
+      }
     }
     return result;
   }
@@ -144,6 +148,7 @@ class Scheduler {
 
   /// axes, tiles of vectors, tiles of rows | reduction | rows, vectors, lanes
   bool lay_out_step(const std::string& name, const Tile& tile, const LoopIds& loops) {
+    if (tile.row_period > 1) return false;
     const size_t rank = block(name).axes.size();
     const auto across = schedule_.split(loops[tile.vector_axis], Integers{-1, tile.vectors, tile.lanes});
     if (!across.ok()) return false;
@@ -153,7 +158,6 @@ class Scheduler {
     order.push_back((*across)[0]);
     if (tile.row_axis >= 0) {
       const LoopIds down = *schedule_.split(loops[tile.row_axis], Integers{-1, tile.rows});
-      if (tile.row_period > 1) return false;
       order.push_back(down[0]);
       inner.push_back(down[1]);
     }
@@ -163,8 +167,7 @@ class Scheduler {
     order.insert(order.end(), inner.begin(), inner.end());
     if (!schedule_.reorder(order).ok()) return false;
     if (!tile.window.empty() && tried(schedule_.decompose_reduction(name, order[front]))) lay_out_initialization(name);
-    for (size_t k = 0; k + 1 < inner.size(); ++k) (void)tried(schedule_.unroll(inner[k]));
-    if (!schedule_.vectorize(inner.back()).ok()) return false;
+    if (!write_out(inner)) return false;
     const int64_t width = tile.vectors * tile.lanes;
     if (extent((*across)[0]) * width != *te::as_constant(block(name).axes[tile.vector_axis].extent)) (void)tried(schedule_.peel((*across)[0], "last"));
     return true;
@@ -313,10 +316,7 @@ class Scheduler {
     const Schedule before = schedule_;
     const auto work = points(block(name));
     if (!work || !schedule_.compute_at(name, row).ok()) return false;
-    int64_t iterations = 1;
-    const LoopIds loops = *schedule_.loops(name);
-    for (const LoopId loop : loops) iterations *= extent(loop);
-    if (iterations <= *work && *work / std::max<int64_t>(extent(row), 1) <= kRowElements) return true;
+    if (iterations(*schedule_.loops(name)) <= *work && *work / std::max<int64_t>(extent(row), 1) <= kRowElements) return true;
     schedule_ = before;
     return false;
   }
@@ -378,7 +378,7 @@ class Scheduler {
         if (access != accesses.end() && reuse(reduction, *access) >= kWorthCopy) padded.insert(load->buffer.index);
       });
       for (const int buffer : padded) {
-        const std::string layout = memory_layout(kernel().buffers[buffer], reduction, accesses);
+        const std::string layout = memory_layout(buffer, accesses);
         const auto copier = schedule_.cache_read(name, kernel().buffers[buffer].name);
         if (!copier.ok()) continue;
         if (!layout.empty()) (void)tried(schedule_.transform_layout(*copier, layout));
@@ -389,17 +389,15 @@ class Scheduler {
 
   /// The order of a buffer's dims in memory is that of its accesses: a copy of it keeps the dims over which the reduction
   /// runs with a constant operand innermost. Empty: as it is.
-  std::string memory_layout(const Buffer& buffer, const Block& reduction, const std::vector<LoadAccess>& accesses) const {
-    const int number = kernel().find_buffer(buffer.name);
+  static std::string memory_layout(int buffer, const std::vector<LoadAccess>& accesses) {
     std::vector<int> inner, rest;
-    const auto access = std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == number; });
+    const auto access = std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == buffer; });
     if (access == accesses.end()) return {};
     const auto& index = te::as<te::Load>(access->load)->index;
     for (size_t k = 0; k < index.size(); ++k) {
       const auto* variable = te::as<te::Var>(index[k]);
       (variable && variable->kind == te::VarKind::kReduce ? inner : rest).push_back(static_cast<int>(k));
     }
-    (void)reduction;
     rest.insert(rest.end(), inner.begin(), inner.end());
     return std::is_sorted(rest.begin(), rest.end()) ? std::string() : fmt::format("{}", fmt::join(rest, ":"));
   }
@@ -510,7 +508,7 @@ class Scheduler {
     const bool is_small = window <= kSmallWindow && reduction.reduce.size() > 1;
     const int64_t held = is_small ? std::min<int64_t>(te::as_constant(reduction.reduce.back().extent).value_or(1), 3) : 1;
     double best = 0;
-    for (int64_t rows = 1; rows <= std::min<int64_t>(14, rows_there); ++rows) {
+    for (int64_t rows = 1; rows <= std::min<int64_t>(kMostRows, rows_there); ++rows) {
       // Vectors that one row alone uses come from memory.
       const int64_t operands = rows == 1 && !is_small ? 1 : held * tile.vectors;
       const int64_t registers = rows * tile.vectors + operands + (machine_.broadcast_operands && !is_small ? 0 : 1);
@@ -613,8 +611,7 @@ class Scheduler {
   }
 
   /// axes that move packed operands, tiles of vectors (where all of them stay in cache: behind the next), other axes, tiles
-  /// of rows | reduction | rows unrolled, vectors
-  /// unrolled, lanes
+  /// of rows | reduction | rows unrolled, vectors unrolled, lanes
   bool lay_out_tiles(const std::string& name, const Tile& tile, int64_t work) {
     const Block reduction = block(name);
     const std::vector<LoadAccess>& accesses = tile.accesses;
@@ -685,9 +682,7 @@ class Scheduler {
     const size_t shared = outer.size() - (stays && has_part ? 1 : 0);
     inner.push_back((*across)[1]);
     inner.push_back((*across)[2]);
-    if (blocks.empty()) {
-      outer.insert(outer.end(), held.begin(), held.end());
-    }
+    if (blocks.empty()) outer.insert(outer.end(), held.begin(), held.end());
     // Small windows: neighbours in a row share what the innermost loop reads.
     const bool is_small = window_size <= kSmallWindow;
     LoopIds last;
@@ -723,16 +718,8 @@ class Scheduler {
       dims.push_back(tile.vector_axis);
       (void)tried(schedule_.transform_layout(registers, fmt::format("{}", fmt::join(dims, ":"))));
     }
-    const auto lay_out = [&](const LoopIds& tile_loops) {
-      for (const LoopId loop : tile_loops)
-        if (loop == tile_loops.back()) {
-          (void)tried(schedule_.vectorize(loop));
-        } else {
-          (void)tried(schedule_.unroll(loop));
-        }
-    };
     lay_out_initialization(computing);
-    lay_out(inner);
+    write_out(inner);
     const bool skips = tile.may_skip && tried(schedule_.skip_padding(computing));
     if (is_small)
       for (const LoopId loop : window) (void)tried(schedule_.unroll(loop));
@@ -805,14 +792,16 @@ class Scheduler {
     const auto loops = schedule_.loops(computing + ".init");
     if (!loops.ok()) return;
     const auto around = schedule_.loops(computing);
-    for (const LoopId loop : *loops) {
-      if (std::find(around->begin(), around->end(), loop) != around->end()) continue;
-      if (loop == loops->back()) {
-        (void)tried(schedule_.vectorize(loop));
-      } else if (extent(loop) <= 14) {
-        (void)tried(schedule_.unroll(loop));
-      }
-    }
+    LoopIds own;
+    for (const LoopId loop : *loops)
+      if (std::find(around->begin(), around->end(), loop) == around->end() && (loop == loops->back() || extent(loop) <= kMostRows)) own.push_back(loop);
+    if (!own.empty()) (void)write_out(own);
+  }
+
+  /// The loops of a tile: all unrolled but the last, which becomes lanes; whether that did.
+  bool write_out(const LoopIds& loops) {
+    for (size_t k = 0; k + 1 < loops.size(); ++k) (void)tried(schedule_.unroll(loops[k]));
+    return tried(schedule_.vectorize(loops.back()));
   }
 
   /// The block that stores the tile: rows unrolled, vectors along the tile's vector axis.

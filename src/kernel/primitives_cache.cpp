@@ -139,7 +139,6 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
   const Read& read = reads[number];
   const Shape& shape = kernel.buffers[source].shape;
   std::vector<Expr> extents, from, to;
-  std::map<int, Expr> shifted;
   for (size_t k = 0; k < read.index.size(); ++k) {
     const auto span = loads(read.index[k]).empty() ? span_over(block, read.index[k]) : std::nullopt;
     const auto minimum = span ? te::as_constant(span->minimum) : std::nullopt;
@@ -204,8 +203,7 @@ Result<void> set_scope(Kernel& kernel, const std::string& buffer_name, const std
   const int buffer = kernel.find_buffer(buffer_name);
   if (buffer < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
   if (scope != "cache" && scope != "registers") return invalid(buffer_name, "scope 'cache' or 'registers' expected, '{}' found", scope);
-  if (is_output(kernel, buffer) || std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end())
-    return invalid(buffer_name, "a buffer between blocks expected, it is an input or output");
+  if (is_argument(kernel, buffer)) return invalid(buffer_name, "a buffer between blocks expected, it is an input or output");
   kernel.buffers[buffer].scope = scope == "cache" ? Scope::kCache : Scope::kRegister;
   return {};
 }

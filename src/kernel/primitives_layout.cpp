@@ -56,10 +56,6 @@ std::optional<std::vector<Term>> parse_layout(std::string_view text, size_t rank
   return terms;
 }
 
-bool is_argument(const Kernel& kernel, int buffer) {
-  return is_output(kernel, buffer) || std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end();
-}
-
 Result<void> lay_out(Kernel& kernel, int buffer, const std::string& layout) {
   const std::string& name = kernel.buffers[buffer].name;
   Shape& shape = kernel.buffers[buffer].shape;

@@ -212,6 +212,10 @@ bool is_output(const Kernel& kernel, int buffer) {
   return std::find(kernel.outputs.begin(), kernel.outputs.end(), buffer) != kernel.outputs.end();
 }
 
+bool is_argument(const Kernel& kernel, int buffer) {
+  return is_output(kernel, buffer) || std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end();
+}
+
 bool has_dynamic_sizes(const Kernel& kernel) {
   for (const Buffer& buffer : kernel.buffers)
     if (!constants(buffer.shape)) return true;

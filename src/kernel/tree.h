@@ -54,6 +54,8 @@ std::vector<std::string> readers(const Kernel& kernel, int buffer);
 /// Whether all that writes the buffer stands before the block of this name.
 bool written_before(const Kernel& kernel, int buffer, std::string_view block);
 bool is_output(const Kernel& kernel, int buffer);
+/// An input or output.
+bool is_argument(const Kernel& kernel, int buffer);
 
 /// Whether data decide the size of a buffer.
 bool has_dynamic_sizes(const Kernel& kernel);
