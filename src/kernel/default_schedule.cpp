@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "kernel/access.h"
+#include "kernel/tile.h"
 #include "kernel/tree.h"
 
 namespace isomer::kernel {
@@ -17,41 +18,18 @@ constexpr int64_t kParallelWork = 16'384;
 constexpr int kCheap = 2;
 /// Elements of a row of intermediate results that a core's own cache holds.
 constexpr int64_t kRowElements = 65'536;
-/// Copies of operands pay where each element takes part in so many results.
-constexpr int64_t kWorthCopy = 16;
 /// Packed operands of a tile that stay in the second level of cache; results that do while blocks of the reduction pass.
 constexpr int64_t kPanelBytes = 163'840;
 constexpr int64_t kHeldBytes = 16'384;
 /// Constant operands that stay in the second level of cache with all their tiles; what a block of rows may take beside them.
 constexpr int64_t kStayingBytes = 262'144;
 constexpr int64_t kRowBlockBytes = 131'072;
-/// Rows of a tile, at most; tiles of rows in a block.
-constexpr int64_t kMostRows = 14;
-constexpr int64_t kMostTiles = 64;
-/// Reductions unrolled inside a tile: windows of pooling and depthwise filters.
-constexpr int64_t kSmallWindow = 25;
 
 /// A primitive that may not apply where the analysis looked at less than the primitive does: the schedule is valid without.
 template <class T>
 bool tried(const Result<T>& result) {
   return result.ok();
 }
-
-/// How a reduction is tiled in registers.
-struct Tile {
-  int vector_axis = -1;  ///< lanes run along it
-  int row_axis = -1;     ///< -1: none; each row of the tile reuses the vectors of the others
-  int64_t lanes = 1;
-  int64_t vectors = 1;  ///< of `lanes` along vector_axis
-  int64_t rows = 1;     ///< along row_axis
-  int64_t row_period = 1;  ///< from one row to the next
-  std::vector<LoadAccess> accesses;  ///< strides along vector_axis are those within a tile
-  std::vector<int> window;  ///< reduce iterators in the order of their loops
-  bool may_skip = false;  ///< what padding's zeros are multiplied with is constant
-  bool pads = false;    ///< operands have elements for the lanes beyond the axis
-};
-
-using Strides = std::vector<std::optional<int64_t>>;
 
 class Scheduler {
  public:
@@ -62,6 +40,8 @@ class Scheduler {
   Schedule run() {
     inline_maps();
     (void)tried(schedule_.collapse());
+    for (const std::string& name : schedule_.blocks())
+      if (alone(name) && block(name).is_reduction()) schedule_rows_inside(name);
     for (const std::string& name : schedule_.blocks())
       if (alone(name) && block(name).is_reduction()) schedule_tiles(name);
     for (const std::string& name : schedule_.blocks())
@@ -113,12 +93,12 @@ class Scheduler {
     return is_ordered && is_free && !std::get<Loop>(place->ancestors.back()->node).ordered;
   }
 
-  /// The block's own loops, inside of what is ordered.
-  LoopIds step_loops(const std::string& name) const {
+  /// The block's own loops, inside of what is ordered, or of the loop around them.
+  LoopIds inner_loops(const std::string& name, LoopId around = {}) const {
     Kernel copy = kernel();
     LoopIds result;
     for (const Loop* loop : find_block(copy, name)->loops()) {
-      if (loop->ordered) {
+      if (loop->ordered || loop->variable == around.variable) {
         result.clear();
       } else {
         result.push_back({loop->variable});
@@ -131,33 +111,30 @@ class Scheduler {
   /// live through the reduction.
   void schedule_step(const std::string& name) {
     const Block step = block(name);
-    const LoopIds loops = step_loops(name);
+    const LoopIds loops = inner_loops(name);
     if (loops.size() != step.axes.size() + step.reduce.size() || step.writes.size() != 1 || step.bodies.size() != 1) return;
     if (!step.is_reduction()) return vectorize(loops.back(), lanes(step));
     const Schedule before = schedule_;
     packs_constants_only_ = true;
-    Tile tile = choose_tile(step);
-    bool done = tile.vector_axis >= 0;
-    if (done) {
-      tile.window = window_order(step, tile);
-      done = pack(name, tile) && lay_out_step(name, tile, loops);
-    }
+    Tile tile = tiler().choose(step, extents(step), stored_strides(step));
+    if (tile.vector_axis < 0 || !pack(name, tile) || !lay_out_inside(name, tile, loops)) schedule_ = before;
     packs_constants_only_ = false;
-    if (!done) schedule_ = before;
   }
 
+  /// A reduction that runs inside of other loops, by its own: one for each of its axes (none for a point), then its reduction.
   /// axes, tiles of vectors, tiles of rows | reduction | rows, vectors, lanes
-  bool lay_out_step(const std::string& name, const Tile& tile, const LoopIds& loops) {
+  bool lay_out_inside(const std::string& name, const Tile& tile, const LoopIds& loops) {
     if (tile.row_period > 1) return false;
     const size_t rank = block(name).axes.size();
+    const int64_t columns = extent(loops[tile.vector_axis]), lines = tile.row_axis < 0 ? 0 : extent(loops[tile.row_axis]);
     const auto across = schedule_.split(loops[tile.vector_axis], Integers{-1, tile.vectors, tile.lanes});
     if (!across.ok()) return false;
-    LoopIds order, inner;
+    LoopIds order, inner, down;
     for (size_t k = 0; k < rank; ++k)
-      if (static_cast<int>(k) != tile.vector_axis && static_cast<int>(k) != tile.row_axis) order.push_back(loops[k]);
+      if (static_cast<int>(k) != tile.vector_axis && static_cast<int>(k) != tile.row_axis && loops[k] != LoopId()) order.push_back(loops[k]);
     order.push_back((*across)[0]);
     if (tile.row_axis >= 0) {
-      const LoopIds down = *schedule_.split(loops[tile.row_axis], Integers{-1, tile.rows});
+      down = *schedule_.split(loops[tile.row_axis], Integers{-1, tile.rows});
       order.push_back(down[0]);
       inner.push_back(down[1]);
     }
@@ -168,8 +145,8 @@ class Scheduler {
     if (!schedule_.reorder(order).ok()) return false;
     if (!tile.window.empty() && tried(schedule_.decompose_reduction(name, order[front]))) lay_out_initialization(name);
     if (!write_out(inner)) return false;
-    const int64_t width = tile.vectors * tile.lanes;
-    if (extent((*across)[0]) * width != *te::as_constant(block(name).axes[tile.vector_axis].extent)) (void)tried(schedule_.peel((*across)[0], "last"));
+    if (!down.empty() && lines % tile.rows != 0 && lines > tile.rows) (void)tried(schedule_.peel(down[0], "last"));
+    if (columns % tile.width() != 0) (void)tried(schedule_.peel((*across)[0], "last"));
     return true;
   }
 
@@ -178,9 +155,12 @@ class Scheduler {
     return te::as_constant(find_loop(copy, id.variable)->loop().extent).value_or(0);
   }
 
-  int lanes(const Block& block) const {
-    int result = 64;
-    for (const Write& write : block.writes) result = std::min(result, machine_.lanes(kernel().buffers[write.buffer].dtype));
+  Tiler tiler() const { return {kernel(), machine_, constants_, packs_constants_only_}; }
+  int lanes(const Block& block) const { return tiler().lanes(block); }
+
+  static Integers extents(const Block& block) {
+    Integers result;
+    for (const Iterator& axis : block.axes) result.push_back(te::as_constant(axis.extent).value_or(0));
     return result;
   }
 
@@ -188,6 +168,7 @@ class Scheduler {
   void inline_maps() {
     for (const std::string& name : schedule_.blocks()) {
       const Block candidate = block(name);
+      if (moves_reduction(candidate) && tried(schedule_.reverse_compute_inline(name))) continue;
       if (candidate.is_reduction() || candidate.writes.size() != 1 || candidate.bodies.size() != 1) continue;
       const int buffer = candidate.writes[0].buffer;
       const std::vector<std::string> users = readers(kernel(), buffer);
@@ -206,6 +187,14 @@ class Scheduler {
     }
   }
 
+  /// A map that brings the results of a reduction into another place.
+  bool moves_reduction(const Block& map) const {
+    const auto* load = map.is_reduction() || map.bodies.size() != 1 ? nullptr : te::as<te::Load>(map.bodies[0]);
+    if (!load) return false;
+    const auto makers = writers(kernel(), load->buffer.index);
+    return makers.size() == 1 && block(makers[0]).is_reduction();
+  }
+
   // Maps
 
   /// Whether every load moves through memory as the output does, or not at all.
@@ -222,9 +211,10 @@ class Scheduler {
   /// cache is read once.
   void block_transposition(const Block& map, LoopIds& loops) {
     const Strides out = write_strides(kernel(), map);
+    const auto innermost = std::find(out.begin(), out.end(), 1) - out.begin();
     int along = -1;
     for (const LoadAccess& access : load_accesses(kernel(), map))
-      for (size_t k = 0; k < map.axes.size(); ++k)
+      for (size_t k = 0; k < map.axes.size() && innermost < static_cast<std::ptrdiff_t>(out.size()) && access.axes[innermost] != 0; ++k)
         if (access.axes[k] == 1 && out[k] && *out[k] > 1 && te::as_constant(map.axes[k].extent).value_or(0) >= 8) along = static_cast<int>(k);
     if (along < 0) return;
     for (size_t i = 0; i + 1 < loops.size(); ++i) {
@@ -272,7 +262,18 @@ class Scheduler {
     parallelize({loops.begin(), loops.end() - 1}, *work);
   }
 
-  /// How many leading axes of a map index all reductions that it reads: what it reads of them is the work of one row.
+  /// Whether the block is a reduction or made of what one gives, not yet scheduled.
+  bool follows_reduction(const std::string& name) const {
+    if (!alone(name)) return false;
+    const Block each = block(name);
+    if (each.is_reduction()) return true;
+    for (const int buffer : loads(each))
+      for (const std::string& maker : writers(kernel(), buffer))
+        if (maker != name && follows_reduction(maker)) return true;
+    return false;
+  }
+
+  /// How many leading axes of a map index all that it reads of reductions: what it reads of them is the work of one row.
   size_t row_axes(const Block& map) const {
     size_t rows = map.axes.size();
     bool reads_reduction = false;
@@ -280,7 +281,7 @@ class Scheduler {
       const auto* load = te::as<te::Load>(e);
       if (!load) return;
       const auto makers = writers(kernel(), load->buffer.index);
-      if (makers.size() != 1 || !alone(makers[0]) || !block(makers[0]).is_reduction()) return;
+      if (makers.size() != 1 || !follows_reduction(makers[0])) return;
       reads_reduction = true;
       size_t leading = 0;
       while (leading < rows && std::find(load->index.begin(), load->index.end(), te::axis(static_cast<int>(leading))) != load->index.end()) ++leading;
@@ -321,6 +322,113 @@ class Scheduler {
     return false;
   }
 
+  // Reductions over rows that others make
+
+  /// The load by which a reduction alone reads whole rows that other blocks make.
+  std::optional<LoadAccess> rows_read(const Block& reduction) const {
+    for (const LoadAccess& access : load_accesses(kernel(), reduction)) {
+      const auto makers = writers(kernel(), access.buffer);
+      const auto& index = te::as<te::Load>(access.load)->index;
+      const auto reduces = [](const Expr& e) { return te::as<te::Var>(e) && te::as<te::Var>(e)->kind == te::VarKind::kReduce; };
+      if (makers.size() != 1 || !alone(makers[0]) || is_output(kernel(), access.buffer) || readers(kernel(), access.buffer).size() != 1) continue;
+      if (std::count_if(index.begin(), index.end(), reduces) == 1) return access;
+    }
+    return std::nullopt;
+  }
+
+  /// Attention, and what has its form: blocks of rows pass through all reductions and stay in cache between them.
+  void schedule_rows_inside(const std::string& name) {
+    const Block last = block(name);
+    const auto rows = rows_read(last);
+    if (!rows || last.writes.size() != 1) return;
+    const Schedule before = schedule_;
+    if (!lay_out_rows_inside(name, last, *rows)) schedule_ = before;
+  }
+
+  /// axes of the rows, one loop | blocks of rows | all that makes the rows, what is left of the reduction
+  bool lay_out_rows_inside(const std::string& name, const Block& last, const LoadAccess& rows) {
+    const auto work = points(last);
+    const LoopIds loops = *schedule_.loops(name);
+    if (!work || *work == 0) return false;
+    const std::vector<LoadAccess> accesses = load_accesses(kernel(), last);
+    LoopIds outer, inner;
+    int down = -1;  // the axis of which blocks are made: what is read beside the rows serves all of a block
+    for (int k = 0; k < static_cast<int>(last.axes.size()); ++k) {
+      if (rows.axes[k] == 0) continue;
+      const bool shares = std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer != rows.buffer && a.axes[k] == 0; });
+      if (shares && extent(loops[k]) > 1) down = k;
+    }
+    int64_t length = 1;
+    for (size_t k = 0; k < last.reduce.size(); ++k)
+      if (rows.reduce[k] != 0) length *= te::as_constant(last.reduce[k].extent).value_or(0);
+    const int64_t count = down < 0 ? 1 : extent(loops[down]);
+    const int64_t block_rows = rows_of_block(count, kRowBlockBytes / (std::max<int64_t>(length, 1) * lanes_bytes(last)));
+    for (int k = 0; k < static_cast<int>(last.axes.size()); ++k)
+      if (k != down) (rows.axes[k] == 0 ? inner : outer).push_back(loops[k]);
+    if (down >= 0) {
+      const LoopIds parts = *schedule_.split(loops[down], Integers{-1, block_rows});
+      outer.push_back(parts[0]);
+      inner.insert(inner.begin(), parts[1]);
+    }
+    if (outer.empty()) return false;
+    LoopIds order = outer;
+    order.insert(order.end(), inner.begin(), inner.end());
+    order.insert(order.end(), loops.begin() + static_cast<std::ptrdiff_t>(last.axes.size()), loops.end());
+    if (!schedule_.reorder(order).ok()) return false;
+    const auto fused = outer.size() == 1 ? Result<LoopId>(outer[0]) : schedule_.fuse(outer);
+    if (!fused.ok()) return false;
+
+    std::vector<std::string> all = schedule_.blocks(), inside;
+    all.erase(std::find(all.begin(), all.end(), name), all.end());
+    int64_t sum = *work;
+    for (auto producer = all.rbegin(); producer != all.rend(); ++producer) {
+      const auto made = points(block(*producer));
+      const Schedule moved_from = schedule_;
+      if (!alone(*producer) || !made || !schedule_.compute_at(*producer, *fused).ok()) continue;
+      if (iterations(*schedule_.loops(*producer)) > *made + *made / 4) {
+        schedule_ = moved_from;
+        continue;
+      }
+      sum += *made;
+      inside.insert(inside.begin(), *producer);
+    }
+    if (std::none_of(inside.begin(), inside.end(), [&](const std::string& b) { return writers(kernel(), rows.buffer).front() == b; })) return false;
+    inside.push_back(name);
+    for (const std::string& each : inside) schedule_inside(each, *fused);
+    parallelize({*fused}, sum);
+    return true;
+  }
+
+  /// How many of the rows a block has: at most `most`, in blocks of one size if that can be.
+  static int64_t rows_of_block(int64_t rows, int64_t most) {
+    if (rows <= most) return rows;
+    most = std::max<int64_t>(most, kMostRows);
+    for (int64_t size = std::min(most, rows); 2 * size > most; --size)
+      if (rows % size == 0) return size;
+    return std::min(most, rows);
+  }
+
+  void schedule_inside(const std::string& name, LoopId around) {
+    const Block each = block(name);
+    const LoopIds loops = inner_loops(name, around);
+    if (!each.is_reduction()) return vectorize(loops.back(), lanes(each));
+    // What is left of each axis inside; one that has no loop is a point there.
+    LoopIds own;
+    Integers extents;
+    for (const auto* list : {&each.axes, &each.reduce})
+      for (const Iterator& iterator : *list) {
+        const auto moves = variables(iterator.binding);
+        const auto loop = std::find_if(loops.begin(), loops.end(), [&](LoopId id) { return moves.contains(id.variable); });
+        own.push_back(loop == loops.end() ? LoopId() : *loop);
+        if (list == &each.axes) extents.push_back(loop == loops.end() ? 1 : extent(*loop));
+      }
+    const Schedule before = schedule_;
+    Tile tile = tiler().choose(each, extents, write_strides(kernel(), each));
+    if (tile.vector_axis >= 0 && pack(name, tile) && lay_out_inside(name, tile, own)) return;
+    schedule_ = before;
+    vectorize_reduction(name);
+  }
+
   /// Splits a loop so that vectors of it are left: whole ones where a width divides it or there are many, with a last one
   /// apart.
   void vectorize(LoopId loop, int64_t widest) {
@@ -349,19 +457,13 @@ class Scheduler {
     store_paddings(name);
     const auto work = points(block(name));
     if (!work || *work == 0) return;
-    Tile tile = choose_tile(block(name));
+    const Block reduction = block(name);
+    Tile tile = tiler().choose(reduction, extents(reduction), stored_strides(reduction));
     if (tile.vector_axis >= 0) {
-      tile.window = window_order(block(name), tile);
-      tile.may_skip = factors_are_constant(block(name));
+      tile.may_skip = factors_are_constant(reduction);
       if (pack(name, tile) && lay_out_tiles(name, tile, *work)) return;
     }
     schedule_ = before;
-  }
-
-  /// In how many steps of the reduction an element of the operand takes part, on average.
-  int64_t reuse(const Block& block, const LoadAccess& access) const {
-    const int64_t elements = element_count(kernel().buffers[access.buffer].shape).constant().value_or(0);
-    return points(block).value_or(0) / std::max<int64_t>(elements, 1);
   }
 
   /// Reads under a padding's select become reads of a padded copy, where elements are read often.
@@ -375,7 +477,7 @@ class Scheduler {
         const auto* load = select ? te::as<te::Load>(select->then) : nullptr;
         if (!load) return;
         const auto access = std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.load == select->then; });
-        if (access != accesses.end() && reuse(reduction, *access) >= kWorthCopy) padded.insert(load->buffer.index);
+        if (access != accesses.end() && tiler().reuse(reduction, *access) >= kWorthCopy) padded.insert(load->buffer.index);
       });
       for (const int buffer : padded) {
         const std::string layout = memory_layout(buffer, accesses);
@@ -414,134 +516,10 @@ class Scheduler {
     return number;
   }
 
-  /// Whether a copy of the operand in blocks of vectors can be had for little.
-  bool can_pack(const Block& reduction, const LoadAccess& access, int axis) const {
-    const auto& index = te::as<te::Load>(access.load)->index;
-    if (std::find(index.begin(), index.end(), te::axis(axis)) == index.end()) return false;
-    return constant(access.buffer) || (!packs_constants_only_ && reuse(reduction, access) >= kWorthCopy);
-  }
-
-  /// Lanes along the axis: every load moves by one element or stays, or can be packed so; the output is written in order
-  /// or each vector of results is the work of a long reduction.
-  bool can_vectorize(const Block& reduction, const std::vector<LoadAccess>& accesses, int axis, bool is_contiguous) const {
-    bool moves = false;
-    for (const LoadAccess& access : accesses) {
-      const auto stride = access.axes[axis];
-      if (!stride) return false;
-      moves |= *stride != 0;
-      if (*stride != 0 && *stride != 1 && !can_pack(reduction, access, axis)) return false;
-    }
-    int64_t length = 1;
-    for (const Iterator& r : reduction.reduce) length *= te::as_constant(r.extent).value_or(0);
-    return moves && (is_contiguous || length >= 32);
-  }
-
-  Tile choose_tile(const Block& reduction) const {
-    const std::vector<LoadAccess> plain = load_accesses(kernel(), reduction);
-    const Strides out = stored_strides(reduction);
-    const int64_t lanes = this->lanes(reduction);
-    Tile best;
-    double best_score = 0;
-    for (int axis = static_cast<int>(reduction.axes.size()); axis-- > 0;) {
-      const auto size = te::as_constant(reduction.axes[axis].extent);
-      const bool is_contiguous = out[axis] == 1;
-      if (!size || *size < 2 || reduction.writes.size() != 1) continue;
-      const bool is_regular = std::all_of(plain.begin(), plain.end(), [&](const LoadAccess& a) { return a.axes[axis].has_value(); });
-      for (int64_t vectors = 1; vectors <= 8; ++vectors) {
-        Tile tile;
-        tile.vector_axis = axis;
-        tile.lanes = std::min<int64_t>(lanes, std::bit_ceil(static_cast<uint64_t>(*size)));
-        tile.vectors = vectors;
-        const int64_t width = tile.lanes * vectors, there = (*size + tile.lanes - 1) / tile.lanes;
-        // Groups of channels: a tile lies inside of one.
-        if (vectors > there || (!is_regular && *size % width != 0)) continue;
-        tile.accesses = is_regular ? plain : load_accesses(kernel(), reduction, axis, width);
-        if (!can_vectorize(reduction, tile.accesses, axis, is_contiguous)) continue;
-        const double quality = choose_rows(reduction, out, tile);
-        const double filled = static_cast<double>(there) / static_cast<double>((there + vectors - 1) / vectors * vectors);
-        const double in_lanes = static_cast<double>(*size) / static_cast<double>(there * tile.lanes);
-        // Stores of parts of vectors are slow without masks.
-        const double whole = *size % width == 0 || machine_.broadcast_operands ? 1 : 0.8;
-        const double score = quality * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1) * whole;
-        if (score > best_score) {
-          best = tile;
-          best_score = score;
-        }
-      }
-    }
-    return best;
-  }
-
   /// How the results lie in memory in the end: as the epilogue stores them, if there is one.
   Strides stored_strides(const Block& reduction) const {
     const std::string map = epilogue(reduction);
     return write_strides(kernel(), map.empty() ? reduction : block(map));
-  }
-
-  /// Along which axis tiles have rows, and how far apart: one along which vectors of some operand stay the same, of those
-  /// the one along which results lie closest together.
-  void choose_row_axis(const Block& reduction, const Strides& out, Tile& tile) const {
-    for (int row = 0; row < static_cast<int>(reduction.axes.size()); ++row) {
-      if (row == tile.vector_axis || te::as_constant(reduction.axes[row].extent).value_or(0) < 2 || !out[row]) continue;
-      int64_t period = 1;
-      for (const LoadAccess& access : tile.accesses) period = std::lcm(period, regular_stride(kernel(), reduction, access, row).first);
-      bool reuses = false, regular = true;
-      for (const LoadAccess& access : tile.accesses) {
-        const auto stride = stride_at_period(kernel(), reduction, access, row, period);
-        reuses |= stride == 0 && access.axes[tile.vector_axis] != 0;
-        regular &= stride.has_value();
-      }
-      if (!reuses || !regular || (tile.row_axis >= 0 && *out[row] > *out[tile.row_axis])) continue;
-      tile.row_axis = row;
-      tile.row_period = period;
-    }
-  }
-
-  /// The register tile: as many rows of vectors as registers hold, at least one vector and (without broadcast operands) one
-  /// scalar beside the accumulators (kernel_tuner.md 6.1). The share of the peak that it may reach.
-  double choose_rows(const Block& reduction, const Strides& out, Tile& tile) const {
-    choose_row_axis(reduction, out, tile);
-    const int64_t rows_there = tile.row_axis < 0 ? 1 : (*te::as_constant(reduction.axes[tile.row_axis].extent) + tile.row_period - 1) / tile.row_period;
-    // A small window's innermost loop is written out inside of the rows: its vectors of operands are held, or read again.
-    int64_t window = 1;
-    for (const Iterator& r : reduction.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindow + 1);
-    const bool is_small = window <= kSmallWindow && reduction.reduce.size() > 1;
-    const int64_t held = is_small ? std::min<int64_t>(te::as_constant(reduction.reduce.back().extent).value_or(1), 3) : 1;
-    double best = 0;
-    for (int64_t rows = 1; rows <= std::min<int64_t>(kMostRows, rows_there); ++rows) {
-      // Vectors that one row alone uses come from memory.
-      const int64_t operands = rows == 1 && !is_small ? 1 : held * tile.vectors;
-      const int64_t registers = rows * tile.vectors + operands + (machine_.broadcast_operands && !is_small ? 0 : 1);
-      if (registers > machine_.vector_registers || (tile.vectors > 4 && rows > 1)) continue;
-      // Eight accumulators hide the latency of multiply-adds. A step loads a vector for each column and an element for
-      // each row: two loads for two multiply-adds are as many as a core has. Rows that are left over run alone.
-      const double accumulators = static_cast<double>(rows * tile.vectors);
-      const double used = static_cast<double>(rows_there) / static_cast<double>((rows_there + rows - 1) / rows * rows);
-      const double busy = std::min(1.0, accumulators / 10);
-      const double reuse = accumulators / static_cast<double>(rows + tile.vectors);
-      const int64_t tiles = (rows_there + rows - 1) / rows;
-      const double in_blocks = tiles > kMostTiles && pieces_of_at_most(tiles, kMostTiles) == 1 ? 0.9 : 1;
-      const double score = (0.5 + 0.5 * used) * busy * std::min(1.0, 0.55 + 0.25 * reuse) * (1 + 0.01 * reuse) * in_blocks;
-      if (score > best) {
-        best = score;
-        tile.rows = rows;
-      }
-    }
-    return best;
-  }
-
-  /// Reduction loops, outermost first: those that move an operand farthest.
-  std::vector<int> window_order(const Block& reduction, const Tile& tile) const {
-    std::vector<int64_t> farthest(reduction.reduce.size(), 0);
-    for (const LoadAccess& access : tile.accesses) {
-      // Packed operands follow whatever order there is.
-      if (access.axes[tile.vector_axis] != 0 && can_pack(reduction, access, tile.vector_axis)) continue;
-      for (size_t k = 0; k < farthest.size(); ++k) farthest[k] = std::max(farthest[k], std::abs(access.reduce[k].value_or(int64_t{1} << 40)));
-    }
-    std::vector<int> order(farthest.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](int a, int b) { return std::pair(-farthest[a], a) < std::pair(-farthest[b], b); });
-    return order;
   }
 
   /// Operands that the vectors run across are brought into blocks of the tile's width, in the order in which the tile's
@@ -554,11 +532,11 @@ class Scheduler {
     for (const LoadAccess& access : tile.accesses) {
       const auto stride = access.axes[tile.vector_axis];
       if (stride == 0) continue;
-      if (stride == 1 && !constant(access.buffer) && !(has_tail && reuse(reduction, access) >= kWorthCopy)) {
+      if (stride == 1 && !constant(access.buffer) && !(has_tail && tiler().reuse(reduction, access) >= kWorthCopy)) {
         tile.pads = false;
         continue;
       }
-      if (!can_pack(reduction, access, tile.vector_axis)) {
+      if (!tiler().can_pack(reduction, access, tile.vector_axis)) {
         if (stride != 1) return false;
         tile.pads = false;
         continue;
@@ -771,13 +749,6 @@ class Scheduler {
     return blocks;
   }
 
-  /// The smallest number of equal pieces of at most `most` tiles each; 1 where there is none of use.
-  static int64_t pieces_of_at_most(int64_t tiles, int64_t most) {
-    for (int64_t pieces = (tiles + most - 1) / most; pieces <= 4 * (tiles + most - 1) / most; ++pieces)
-      if (tiles % pieces == 0) return pieces;
-    return 1;
-  }
-
   /// Into how many pieces tiles of rows are cut so that threads get equal shares of `outer` times them.
   int64_t pieces_of(int64_t tiles, int64_t outer) const {
     const int64_t wanted = 8 * machine_.threads;
@@ -849,23 +820,34 @@ class Scheduler {
     if (count < 2 * narrow) return;
     const int64_t width = count % (4 * narrow) == 0 ? 4 * narrow : count % (2 * narrow) == 0 ? 2 * narrow : narrow;
     const Schedule before = schedule_;
-    const auto parts = schedule_.split(loop, Integers{-1, width});
-    const auto partial = parts.ok() ? schedule_.rfactor(name, (*parts)[1]) : Result<std::string>(parts.error());
-    if (!partial.ok()) {
+    const auto steps = partial_results(name, loop, width);
+    if (!steps) {
       schedule_ = before;
       return;
     }
+    if (count % width != 0) (void)tried(schedule_.peel(*steps, "last"));
+    if (width > narrow) {
+      if (const auto vectors = partial_results(name, schedule_.loops(name)->back(), narrow)) (void)tried(schedule_.unroll(*vectors));
+    }
+    (void)tried(schedule_.unroll(schedule_.loops(name)->back()));
+  }
+
+  /// Cuts a reduction's loop into steps of `width` lanes, which hold partial results that the block combines. The loop over
+  /// the steps; the schedule is spoilt where it gives none.
+  std::optional<LoopId> partial_results(const std::string& name, LoopId loop, int64_t width) {
+    const auto parts = schedule_.split(loop, Integers{-1, width});
+    const auto partial = parts.ok() ? schedule_.rfactor(name, (*parts)[1]) : Result<std::string>(parts.error());
+    if (!partial.ok()) return std::nullopt;
     const std::string written = kernel().buffers[block(*partial).writes[0].buffer].name;
     (void)tried(schedule_.set_scope(written, "registers"));
     LoopIds order = *schedule_.loops(*partial);
     order.erase(order.begin(), std::find(order.begin(), order.end(), (*parts)[0]));
     std::erase(order, (*parts)[1]);
     order.push_back((*parts)[1]);
-    if (!schedule_.reorder(order).ok()) return;
+    if (!schedule_.reorder(order).ok()) return std::nullopt;
     if (const auto initial = schedule_.decompose_reduction(*partial, order.front()); initial.ok()) (void)tried(schedule_.vectorize(schedule_.loops(*initial)->back()));
     (void)tried(schedule_.vectorize((*parts)[1]));
-    if (count % width != 0) (void)tried(schedule_.peel((*parts)[0], "last"));
-    (void)tried(schedule_.unroll(schedule_.loops(name)->back()));
+    return (*parts)[0];
   }
 
   Schedule schedule_;

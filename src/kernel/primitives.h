@@ -33,7 +33,8 @@ Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64
 
 /// What reads the block's buffer computes the element itself. The block is a map over the whole buffer, which is no output.
 Result<void> compute_inline(Kernel& kernel, const std::string& block);
-/// The block, a map that reads one element of one buffer, is applied by the block that writes that buffer.
+/// The block, a map that reads each element of a buffer once, is applied by the map that writes that buffer; where it only
+/// moves the elements, by a reduction as well.
 Result<void> reverse_compute_inline(Kernel& kernel, const std::string& block);
 
 // Blocks to other places (primitives_move.cpp)

@@ -4,9 +4,8 @@
 namespace isomer::kernel::primitives {
 namespace {
 
-/// A map that writes the whole of a buffer, which nothing else writes, element axis(0), axis(1)… at that point.
-Result<int> whole_map(const Kernel& kernel, const Block& block) {
-  if (block.is_reduction()) return invalid(block.name, "a map expected, it is a reduction");
+/// The buffer of which a block writes the whole, which nothing else writes, element axis(0), axis(1)… at that point.
+Result<int> whole_written(const Kernel& kernel, const Block& block) {
   if (block.writes.size() != 1) return invalid(block.name, "one buffer written expected, {} found", block.writes.size());
   const int buffer = block.writes[0].buffer;
   const Shape& shape = kernel.buffers[buffer].shape;
@@ -14,6 +13,11 @@ Result<int> whole_map(const Kernel& kernel, const Block& block) {
   for (size_t k = 0; whole && k < shape.size(); ++k) whole = block.axes[k].extent == shape[k].expr();
   if (!whole || writers(kernel, buffer).size() != 1) return invalid(block.name, "a map over the whole of '{}' expected", kernel.buffers[buffer].name);
   return buffer;
+}
+
+Result<int> whole_map(const Kernel& kernel, const Block& block) {
+  if (block.is_reduction()) return invalid(block.name, "a map expected, it is a reduction");
+  return whole_written(kernel, block);
 }
 
 /// An expression over a block's iterators at other values of them.
@@ -63,7 +67,9 @@ Result<void> reverse_compute_inline(Kernel& kernel, const std::string& name) {
     if (!available) continue;
     TRY(const Place producer_place, find_block(kernel, producer_name));
     const Block producer = producer_place.block();
-    if (!whole_map(kernel, producer).ok() || producer.predicate) continue;
+    if (!whole_written(kernel, producer).ok() || producer.predicate) continue;
+    const auto* moved = te::as<te::Load>(consumer.bodies[0]);
+    if (producer.is_reduction() && (!moved || moved->buffer.index != source)) continue;
     // Where the consumer reads element axis(p(0)), axis(p(1))… of a permutation p, its axis p(j) is the producer's axis j.
     std::vector<Expr> axes(consumer.axes.size());
     bool permuted = producer.axes.size() == consumer.axes.size();
@@ -92,7 +98,7 @@ Result<void> reverse_compute_inline(Kernel& kernel, const std::string& name) {
     remove(kernel, old);
     return {};
   }
-  return invalid(name, "a buffer that a map writes and only this block reads, each element once, expected, it reads none");
+  return invalid(name, "a buffer that a map writes, or a reduction whose elements are only moved, and that only this block reads, each element once, expected, it reads none");
 }
 
 }  // namespace isomer::kernel::primitives

@@ -213,10 +213,12 @@ Result<LoopId> fuse(Kernel& kernel, const LoopIds& ids) {
   const LoopId created{kernel.next_variable++};
   std::map<int, Expr> replacements;
   Expr rest = loop_variable(created.variable);
+  int64_t outer = product;
   for (size_t i = places.size(); i-- > 0;) {
-    const Expr extent = places[i].loop().extent;
-    replacements.emplace(ids[i].variable, i == 0 ? rest : te::floor_mod(rest, extent));
-    rest = te::floor_div(rest, extent);
+    const int64_t extent = *te::as_constant(places[i].loop().extent);
+    outer /= std::max<int64_t>(extent, 1);
+    replacements.emplace(ids[i].variable, extent == 1 ? te::index(0) : outer == 1 ? rest : te::floor_mod(rest, te::index(extent)));
+    if (extent != 1) rest = te::floor_div(rest, te::index(extent));
   }
   Statements body = std::move(places.back().loop().body);
   rewrite_expressions(body, [&](const Expr& e) { return substitute(e, replacements); });

@@ -30,6 +30,9 @@ enum class Form : uint8_t {
   kOther,     ///< scans, updates, imperative stages
 };
 
+/// Elements of a row that is passed on inside of a task.
+constexpr int64_t kLongestRow = 16'384;
+
 bool computes(const Expr& expr) {
   bool found = false;
   te::for_each_node(expr, [&](const Expr& e) { found |= e.dtype() != DataType::kInt64 && (te::as<te::Unary>(e) || te::as<te::Binary>(e)); });
@@ -102,6 +105,72 @@ bool reads_in_place(const te::Program& program, int number, const Shape& shape) 
   return in_place;
 }
 
+/// The dims of a buffer by a load of it: plain iterators, each of the dim's extent and none twice (dims of 1: index 0 too).
+/// The number of reduce iterators among them; -1 where it is no such load.
+int reduced_dims(const te::Load& load, const Shape& shape, const te::MapReduce& stage) {
+  int reduced = 0;
+  std::set<std::pair<te::VarKind, int>> used;
+  for (size_t k = 0; k < load.index.size(); ++k) {
+    if (shape[k].is(1) && te::as_constant(load.index[k]) == 0) continue;
+    const auto* variable = te::as<te::Var>(load.index[k]);
+    if (!variable || variable->kind == te::VarKind::kLoop || !used.insert({variable->kind, variable->index}).second) return -1;
+    const bool reduces = variable->kind == te::VarKind::kReduce;
+    if (!((reduces ? stage.reduce : stage.axes)[variable->index] == shape[k])) return -1;
+    reduced += reduces;
+  }
+  return reduced;
+}
+
+/// Whether every load of input `number` is one of whole rows: along one dim, always the same, the stages reduce it or read
+/// it at their point, all others are their axes.
+std::optional<size_t> row_dim(const te::Program& program, int number, const Shape& shape) {
+  std::optional<size_t> along;
+  bool regular = true;
+  for (const te::Stage& stage : program.stages) {
+    const auto* body = std::get_if<te::MapReduce>(&stage.body);
+    if (!body) return std::nullopt;
+    for (const Expr& e : body->bodies)
+      te::for_each_node(e, [&](const Expr& part) {
+        const auto* load = te::as<te::Load>(part);
+        if (!load || load->buffer.kind != BufferRef::Kind::kInput || load->buffer.index != number) return;
+        const int reduced = reduced_dims(*load, shape, *body);
+        regular &= reduced == 0 ? body->axes == shape && kernel::is_point(load->index, shape) : reduced == 1;
+        for (size_t k = 0; regular && reduced == 1 && k < load->index.size(); ++k) {
+          const auto* variable = te::as<te::Var>(load->index[k]);
+          if (!variable || variable->kind != te::VarKind::kReduce) continue;
+          regular &= !along || *along == k;
+          along = k;
+        }
+      });
+  }
+  return regular ? along : std::nullopt;
+}
+
+std::set<int> inputs_read(const te::Program& program) {
+  std::set<int> read;
+  for (const te::Stage& stage : program.stages)
+    if (const auto* body = std::get_if<te::MapReduce>(&stage.body))
+      for (const Expr& e : body->bodies)
+        te::for_each_node(e, [&](const Expr& part) {
+          if (const auto* load = te::as<te::Load>(part); load && load->buffer.kind == BufferRef::Kind::kInput) read.insert(load->buffer.index);
+        });
+  return read;
+}
+
+/// Whether a program only brings the axes of its one input into another order.
+bool permutes_axes(const te::Program& program) {
+  const auto* body = program.stages.size() == 1 ? std::get_if<te::MapReduce>(&program.stages[0].body) : nullptr;
+  const auto* load = body && body->bodies.size() == 1 ? te::as<te::Load>(body->bodies[0]) : nullptr;
+  if (!load || body->combine.arity() > 0 || load->index.size() != body->axes.size()) return false;
+  std::set<int> axes;
+  for (const Expr& index : load->index) {
+    const auto* variable = te::as<te::Var>(index);
+    if (!variable || variable->kind != te::VarKind::kSpatial) return false;
+    axes.insert(variable->index);
+  }
+  return axes.size() == body->axes.size();
+}
+
 class Fuser {
  public:
   Fuser(const Graph& graph, const FuseOptions& options) : graph_(graph), options_(options), uses_(graph.use_counts()) {}
@@ -119,6 +188,7 @@ class Fuser {
   struct Group {
     Task task;
     Form form = Form::kMovement;
+    bool has_rows = false;  ///< a chain of reductions over rows that pass whole ones on
   };
 
   Result<std::vector<NodeId>> needed_nodes() const {
@@ -160,9 +230,11 @@ class Fuser {
     }
     group.task.program.outputs = std::move(outputs);
     const int index = static_cast<int>(groups_.size());
-    for (int host = -1; options_.enabled && (host = find_host(group)) >= 0;) {
-      group = merged(std::move(groups_[host]), std::move(group));
-      groups_[host] = {};
+    for (int host = -1; options_.enabled && (host = find_host(group)) >= 0;) take(host, group);
+    if (const auto chain = options_.enabled ? find_rows(group) : std::nullopt) {
+      take(chain->second, group);
+      take(chain->first, group);
+      group.has_rows = true;
     }
     for (const ValueId output : group.task.outputs) group_of_[output] = index;
     groups_.push_back(std::move(group));
@@ -188,21 +260,54 @@ class Fuser {
     });
   }
 
-  /// The group that the new one joins: it makes one value, which nothing else reads.
+  /// The host's nodes go into the group.
+  void take(int host, Group& group) {
+    group = merged(std::move(groups_[host]), std::move(group));
+    groups_[host] = {};
+  }
+
+  /// The group that makes input k of this one, that alone, and for nothing else; -1: there is none.
+  int maker(const Group& group, size_t k) const {
+    const ValueId value = group.task.inputs[k];
+    const auto found = value.valid() ? group_of_.find(value) : group_of_.end();
+    if (found == group_of_.end()) return -1;
+    const auto times = std::count(group.task.inputs.begin(), group.task.inputs.end(), value);
+    if (groups_[found->second].task.outputs.size() != 1 || uses_[value.index] != times) return -1;
+    return std::count(graph_.outputs().begin(), graph_.outputs().end(), value) ? -1 : found->second;
+  }
+
+  /// The group that the new one joins.
   int find_host(const Group& group) const {
     int best = -1;
     for (size_t k = 0; k < group.task.inputs.size(); ++k) {
-      const ValueId value = group.task.inputs[k];
-      const auto found = value.valid() ? group_of_.find(value) : group_of_.end();
-      if (found == group_of_.end()) continue;
-      const Group& host = groups_[found->second];
-      const auto times = std::count(group.task.inputs.begin(), group.task.inputs.end(), value);
-      if (host.task.outputs.size() != 1 || uses_[value.index] != times) continue;
-      if (std::count(graph_.outputs().begin(), graph_.outputs().end(), value)) continue;
-      if (!fits(host, group, static_cast<int>(k))) continue;
-      if (best < 0 || host.form > groups_[best].form) best = found->second;
+      const int host = maker(group, k);
+      if (host < 0 || !fits(groups_[host], group, static_cast<int>(k))) continue;
+      if (best < 0 || groups_[host].form > groups_[best].form) best = host;
     }
     return best;
+  }
+
+  /// Attention: a reduction over what reductions over rows made of the rows of another reduction. The groups of these two,
+  /// in the order of the graph; what they pass on stays in cache, a block of rows at a time.
+  std::optional<std::pair<int, int>> find_rows(const Group& group) const {
+    if (group.form != Form::kAnchor && group.form != Form::kRows) return std::nullopt;
+    for (size_t k = 0; k < group.task.inputs.size(); ++k) {
+      const int rows = maker(group, k);
+      if (rows < 0 || groups_[rows].form != Form::kRows || groups_[rows].has_rows) continue;
+      const Shape& shape = *graph_.value(group.task.inputs[k]).type.shape;
+      const auto along = row_dim(group.task.program, static_cast<int>(k), shape);
+      if (!along || shape[*along].value() > kLongestRow || shape[*along].value() < 2) continue;
+      // What the rows are multiplied with is no constant: those have schedules that are better than this.
+      const std::set<int> read = inputs_read(group.task.program);
+      if (std::any_of(read.begin(), read.end(), [&](int input) { return graph_.is_constant(group.task.inputs[input]); })) continue;
+      for (size_t j = 0; j < groups_[rows].task.inputs.size(); ++j) {
+        const int source = maker(groups_[rows], j);
+        if (source < 0 || (groups_[source].form != Form::kAnchor && groups_[source].form != Form::kRows) || groups_[source].has_rows) continue;
+        if (!(*graph_.value(groups_[rows].task.inputs[j]).type.shape == shape)) continue;
+        if (row_dim(groups_[rows].task.program, static_cast<int>(j), shape) == along) return std::pair(source, rows);
+      }
+    }
+    return std::nullopt;
   }
 
   bool fits(const Group& host, const Group& group, int input) const {
@@ -212,7 +317,7 @@ class Fuser {
     switch (host.form) {
       case Form::kMovement: return group.form < Form::kRows || renames(host.task.program);
       case Form::kMap: return group.form == Form::kMovement || group.form == Form::kMap || (group.form == Form::kRows && in_place);
-      case Form::kRows: case Form::kAnchor: return group.form <= Form::kMap && in_place;
+      case Form::kRows: case Form::kAnchor: return (group.form <= Form::kMap && in_place) || (host.has_rows && permutes_axes(group.task.program));
       case Form::kOther: return false;
     }
     return false;
@@ -222,6 +327,7 @@ class Fuser {
   Group merged(Group host, Group group) const {
     Group result;
     result.form = std::max(host.form, group.form);
+    result.has_rows = host.has_rows || group.has_rows;
     Task& task = result.task;
     task.nodes = host.task.nodes;
     task.nodes.insert(task.nodes.end(), group.task.nodes.begin(), group.task.nodes.end());

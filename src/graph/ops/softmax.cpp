@@ -43,11 +43,11 @@ Compute softmax_or_log(bool log) {
     const DataType dtype = context.dtype(0);
     te::Program program;
     const auto greatest = program.reduce(at.rest, at.along, te::maximum(dtype), context.load(0, at.place));
-    const Expr shifted = context.load(0, at.place) - program.load(greatest, te::axes(static_cast<int>(at.rest.size())));
-    const auto total = program.reduce(at.rest, at.along, te::sum(dtype), te::exp(shifted));
     const Expr x = context.load_broadcast(0, at.shape) - program.load(greatest, at.beside);
+    const auto power = program.map(at.shape, te::exp(x));
+    const auto total = program.reduce(at.rest, at.along, te::sum(dtype), program.load(power, at.place));
     const Expr sum = program.load(total, at.beside);
-    program.outputs = {program.map(at.shape, log ? x - te::log(sum) : te::exp(x) / sum)};
+    program.outputs = {program.map(at.shape, log ? x - te::log(sum) : program.load(power, te::axes(context.rank(0))) / sum)};
     return program;
   };
 }
