@@ -418,7 +418,11 @@ int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>
     return {0, body->axes[variable->index].value() - 1};
   };
   const Expr moved = offset(input.shape, load->index) - offset(body->axes, te::axes(static_cast<int>(body->axes.size())));
-  return te::as_constant(te::simplify_index(moved, ranges)) == 0 ? load->buffer.index : -1;
+  const Expr without_points = te::transform(moved, [&](const Expr& e) {
+    const auto* variable = te::as<te::Var>(e);
+    return variable && body->axes[variable->index].is(1) ? te::index(0) : Expr();
+  });
+  return te::as_constant(te::simplify_index(without_points, ranges)) == 0 ? load->buffer.index : -1;
 }
 
 int viewed_input(const kernel::Kernel& kernel) {

@@ -1,0 +1,98 @@
+// Attention is one task: scores never lie in the arena, and the results are the interpreter's at sizes with tails.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "graph/text.h"
+#include "properties/same_function.h"
+#include "search/compile.h"
+#include "search/run_artifact.h"
+#include "verify/inputs.h"
+
+namespace isomer::test {
+namespace {
+
+struct Sizes {
+  int heads, queries, keys, depth;
+};
+
+/// The usual way to write it: heads cut out of the last dim, a mask, scaled scores.
+Graph attention(const Sizes& sizes) {
+  const int width = sizes.heads * sizes.depth;
+  auto graph = parse_graph(fmt::format(R"(opset 17
+graph attention(q: float32[2,{1},{4}], k: float32[2,{2},{4}], v: float32[2,{2},{4}], mask: float32[2,1,{1},{2}]) -> (y: float32[2,{1},{4}]) {{
+  split_q: int64[4] = {{2, {1}, {0}, {3}}}
+  split_k: int64[4] = {{2, {2}, {0}, {3}}}
+  join: int64[3] = {{2, {1}, {4}}}
+  scale: float32[] = {{3}}
+  q4 = Reshape(q, split_q)
+  k4 = Reshape(k, split_k)
+  v4 = Reshape(v, split_k)
+  qt = Transpose(q4) {{perm = [0,2,1,3]}}
+  kt = Transpose(k4) {{perm = [0,2,3,1]}}
+  vt = Transpose(v4) {{perm = [0,2,1,3]}}
+  scores = MatMul(qt, kt)
+  scaled = Div(scores, scale)
+  masked = Add(scaled, mask)
+  p = Softmax(masked)
+  o = MatMul(p, vt)
+  ot = Transpose(o) {{perm = [0,2,1,3]}}
+  y = Reshape(ot, join)
+}}
+)",
+                                       sizes.heads, sizes.queries, sizes.keys, sizes.depth, width));
+  CHECK(graph.ok()) << graph.error().message();
+  return *std::move(graph);
+}
+
+Result<Compilation> compiled(const Graph& graph, int threads) {
+  CompileOptions options;
+  options.target = kernel::host_target();
+  options.threads = threads;
+  return compile(graph, options);
+}
+
+TEST(Attention, ScoresAreNotInTheArena) {
+  const Sizes sizes = {1, 197, 300, 32};
+  for (const int threads : {1, 2}) {
+    const auto result = compiled(attention(sizes), threads);
+    ASSERT_TRUE(result.ok()) << result.error().message();
+    EXPECT_LT(result->artifact.variants[0].arena_bytes, int64_t{4} * 2 * sizes.heads * sizes.queries * sizes.keys);
+  }
+}
+
+class AttentionOfSizes : public testing::TestWithParam<Sizes> {};
+
+TEST_P(AttentionOfSizes, IsOneTask) {
+  const Sizes sizes = GetParam();
+  const Graph graph = attention(sizes);
+  FillOptions fill;
+  fill.seed = 3;
+  Sample sample{graph, *generate_inputs(graph, fill), std::vector<bool>(4, true)};
+  const Case expected = case_of(std::move(sample), 3);
+  ASSERT_FALSE(expected.runs.empty());
+  for (const int threads : {1, 2}) {
+    const auto result = compiled(graph, threads);
+    ASSERT_TRUE(result.ok()) << result.error().message();
+    const auto& steps = result->artifact.variants[0].steps;
+    EXPECT_EQ(std::count_if(steps.begin(), steps.end(), [](const runtime::Step& step) { return std::holds_alternative<runtime::KernelStep>(step.action); }), 1);
+    auto model = runtime::Model::load(result->artifact);
+    ASSERT_TRUE(model.ok()) << model.error().message();
+    runtime::SessionOptions session_options;
+    session_options.threads = threads;
+    const auto session = runtime::Session::create(*model, session_options);
+    ASSERT_TRUE(session.ok()) << session.error().message();
+    for (const isomer::test::Run& one : expected.runs) {
+      const auto found = run_artifact(**session, one.inputs);
+      ASSERT_TRUE(found.ok()) << found.error().message();
+      EXPECT_EQ(difference(graph, one, *found), "");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, AttentionOfSizes,
+                         testing::Values(Sizes{1, 2, 3, 4}, Sizes{3, 7, 7, 5}, Sizes{2, 1, 65, 16}, Sizes{2, 37, 131, 64}, Sizes{4, 16, 16, 8}, Sizes{1, 197, 300, 32}));
+
+}  // namespace
+}  // namespace isomer::test
