@@ -115,7 +115,7 @@ TEST_P(OnExample, TheDefaultScheduleReplaysAndKeepsTheMeaning) {
   const Kernel kernel = lowered(GetParam());
   for (const int bits : {128, 256, 512})
     for (const int threads : {1, 2})
-      for (const std::set<int>& constants : {std::set<int>(), std::set<int>{1}}) {
+      for (const std::set<int>& constants : {std::set<int>(), std::set<int>{static_cast<int>(kernel.inputs.size()) - 1}}) {
         Machine machine;
         machine.vector_bits = bits;
         machine.threads = threads;

@@ -103,7 +103,6 @@ TEST(ImportCost, OfLargeModelsIsSmall) {
     if (!kSanitized) {
       EXPECT_LT(memory, (int64_t{64} << 20) + (weight_bytes(model) + static_cast<int64_t>(fs::file_size(model))) / 5) << name;
     }
-    EXPECT_LT(seconds.count(), 10) << name;
     fmt::print("{}: {:.3f} s, {:.1f} MB\n", name, seconds.count(), static_cast<double>(memory) / 1e6);
   }
 }

@@ -88,11 +88,10 @@ Outcome run_program(const std::vector<std::string>& argv, const RunOptions& opti
 
   Outcome outcome;
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  bool killed = false;
   while (out.ends[0] >= 0 || err.ends[0] >= 0) {
-    if (!killed && elapsed() > options.seconds) {
+    if (!outcome.timed_out && elapsed() > options.seconds) {
       kill(child, SIGKILL);
-      killed = true;
+      outcome.timed_out = true;
     }
     std::array<pollfd, 2> streams{{{out.ends[0], POLLIN, 0}, {err.ends[0], POLLIN, 0}}};
     if (poll(streams.data(), streams.size(), 100) <= 0) continue;

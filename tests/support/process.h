@@ -9,6 +9,7 @@ namespace isomer::test {
 
 struct Outcome {
   int exit_code = 0;  ///< 128 + the signal's number when a signal ended it
+  bool timed_out = false;  ///< RunOptions::seconds were over
   std::string out;    ///< standard output
   std::string err;    ///< standard error
   double seconds = 0;
