@@ -481,12 +481,36 @@ class Scheduler {
       });
       for (const int buffer : padded) {
         const std::string layout = memory_layout(buffer, accesses);
+        if (factors_are_constant(reduction)) (void)tried(schedule_.split_padding(name, kernel().buffers[buffer].name, worth_padding(reduction, buffer, accesses)));
         const auto copier = schedule_.cache_read(name, kernel().buffers[buffer].name);
         if (!copier.ok()) continue;
         if (!layout.empty()) (void)tried(schedule_.transform_layout(*copier, layout));
         schedule_map(*copier);
       }
     }
+  }
+
+  /// Dims of a buffer along which a copy with padding is to be made: the innermost of those that windows move along, and
+  /// where the copy is not mostly padding. Along others, steps in the padding are skipped.
+  Integers worth_padding(const Block& reduction, int buffer, const std::vector<LoadAccess>& accesses) const {
+    const auto access = std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == buffer; });
+    const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+      const auto* variable = te::as<te::Var>(leaf);
+      if (!variable || variable->kind == te::VarKind::kLoop) return {};
+      const Iterator& iterator = (variable->kind == te::VarKind::kReduce ? reduction.reduce : reduction.axes)[variable->index];
+      return {0, te::as_constant(iterator.extent).value_or(1) - 1};
+    };
+    Integers dims;
+    const auto& index = te::as<te::Load>(access->load)->index;
+    bool is_innermost = true;
+    for (size_t k = index.size(); k-- > 0;) {
+      if (te::as<te::Var>(index[k])) continue;
+      const te::Interval reached = te::bounds(index[k], ranges);
+      const int64_t size = kernel().buffers[buffer].shape[k].constant().value_or(0);
+      if (is_innermost || !reached.low || !reached.high || 2 * (*reached.high - *reached.low + 1) < 3 * size) dims.push_back(static_cast<int64_t>(k));
+      is_innermost = false;
+    }
+    return dims;
   }
 
   /// The order of a buffer's dims in memory is that of its accesses: a copy of it keeps the dims over which the reduction
@@ -699,6 +723,8 @@ class Scheduler {
     lay_out_initialization(computing);
     write_out(inner);
     const bool skips = tile.may_skip && tried(schedule_.skip_padding(computing));
+    if (tile.may_skip && window_size > kSmallWindow)
+      for (const int source : loads(block(computing))) (void)tried(schedule_.skip_border(computing, kernel().buffers[source].name));
     if (is_small)
       for (const LoopId loop : window) (void)tried(schedule_.unroll(loop));
     store_tile(store, tile, width);

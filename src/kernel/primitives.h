@@ -69,11 +69,18 @@ Result<void> pad(Kernel& kernel, const std::string& block, int64_t axis);
 /// iterator: [1, 64, 56, 56] may become [1, 64, 3136]. Reductions over one step go (but for a last one). Before all that makes loops other than `lower` does.
 Result<void> collapse(Kernel& kernel);
 
-// Reductions (primitives_reduction.cpp)
+// Paddings (primitives_padding.cpp)
 
+/// The select of a padding becomes two: that of the given dims of the buffer inside, that of the others around it.
+Result<void> split_padding(Kernel& kernel, const std::string& block, const std::string& buffer, const Integers& dims);
 /// Where a padding's select gives what changes nothing, or a zero that is multiplied, its condition becomes the block's
 /// predicate. The other factors are finite. The reduction's initialization stands elsewhere.
 Result<void> skip_padding(Kernel& kernel, const std::string& block);
+/// The same for a copy that holds the padding: tiles (the unrolled and vectorized loops around the block) that read nothing
+/// else are skipped.
+Result<void> skip_border(Kernel& kernel, const std::string& block, const std::string& buffer);
+
+// Reductions (primitives_reduction.cpp)
 
 /// The initialization becomes a block of its own in front of the loop. No loop above runs over the reduction.
 Result<std::string> decompose_reduction(Kernel& kernel, const std::string& block, LoopId loop);

@@ -1,3 +1,4 @@
+#include "kernel/padding.h"
 #include "kernel/primitives.h"
 #include "kernel/regions.h"
 #include "kernel/tree.h"
@@ -36,27 +37,6 @@ struct Read {
   Expr otherwise;
 };
 
-/// The condition with axis(k) for index[k], where each of its comparisons is one of index[k] with constants.
-std::optional<Expr> over_index(const Expr& condition, const std::vector<Expr>& index) {
-  const auto* e = te::as<te::Binary>(condition);
-  if (!e) return std::nullopt;
-  if (e->op == te::BinaryOp::kAnd) {
-    const auto left = over_index(e->left, index), right = over_index(e->right, index);
-    return left && right ? std::optional(*left && *right) : std::nullopt;
-  }
-  if (e->op != te::BinaryOp::kLess && e->op != te::BinaryOp::kLessEqual) return std::nullopt;
-  if (e->left.dtype() != DataType::kInt64) return std::nullopt;
-  // left <= right says: right - left >= 0, or (rest + index[k]) >= 0, or (rest - index[k]) >= 0 with a constant rest.
-  const Expr gap = e->right - e->left;
-  const Expr least = te::index(e->op == te::BinaryOp::kLess ? 1 : 0);
-  for (size_t k = 0; k < index.size(); ++k) {
-    const Expr axis = te::axis(static_cast<int>(k));
-    if (const Expr rest = te::simplify_index(gap - index[k]); te::as_constant(rest)) return least <= rest + axis;
-    if (const Expr rest = te::simplify_index(gap + index[k]); te::as_constant(rest)) return least <= rest - axis;
-  }
-  return std::nullopt;
-}
-
 std::optional<Read> padded_read(const Expr& e, int buffer) {
   const auto* select = te::as<te::Select>(e);
   if (!select || !te::as<te::Literal>(select->otherwise)) return std::nullopt;
@@ -94,6 +74,11 @@ std::optional<Span> span_over(const Block& block, const Expr& index) {
   const te::Interval interval = te::bounds(over_loops, ranges_of(inner).ranges());
   if (!interval.low || !interval.high || *interval.high < *interval.low) return std::nullopt;
   return Span{te::index(*interval.low), te::index(*interval.high - *interval.low + 1)};
+}
+
+bool lies_inside(const Span& span, const Dim& dim) {
+  const int64_t first = te::as_constant(span.minimum).value_or(-1), count = te::as_constant(span.extent).value_or(0);
+  return first >= 0 && dim.is_constant() && first + count <= dim.value();
 }
 
 /// Whether an index gives every point of the iterators an element of its own: each axis stands there whole, or as number of
@@ -140,13 +125,14 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
   const Shape& shape = kernel.buffers[source].shape;
   std::vector<Expr> extents, from, to;
   for (size_t k = 0; k < read.index.size(); ++k) {
-    const auto span = loads(read.index[k]).empty() ? span_over(block, read.index[k]) : std::nullopt;
-    const auto minimum = span ? te::as_constant(span->minimum) : std::nullopt;
     bool is_bounded = false;
     if (read.condition) te::for_each_node(read.condition, [&](const Expr& e) { is_bounded |= e == te::axis(static_cast<int>(k)); });
-    if (!minimum && is_bounded) return invalid(name, "affine indices under a padding expected");
-    extents.push_back(minimum ? span->extent : shape[k].expr());
-    const Expr low = minimum ? span->minimum : te::index(0);
+    const auto span = loads(read.index[k]).empty() ? span_over(block, read.index[k]) : std::nullopt;
+    if (is_bounded && (!span || !te::as_constant(span->minimum))) return invalid(name, "affine indices under a padding expected");
+    // What leaves the buffer without a padding's bound is never read.
+    const bool is_part = is_bounded || (span && lies_inside(*span, shape[k]));
+    extents.push_back(is_part ? span->extent : shape[k].expr());
+    const Expr low = is_part ? span->minimum : te::index(0);
     from.push_back(te::axis(static_cast<int>(k)) + low);
     to.push_back(te::simplify_index(read.index[k] - low));
   }

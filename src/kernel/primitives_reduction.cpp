@@ -1,4 +1,3 @@
-#include "graph/te/print.h"
 #include "kernel/primitives.h"
 #include "kernel/regions.h"
 #include "kernel/tree.h"
@@ -172,35 +171,6 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) 
   TRY(const Place before, find_loop(kernel, (*outermost)->variable));
   before.list->insert(before.list->begin() + static_cast<std::ptrdiff_t>(before.position) + 1, std::move(statement));
   return created;
-}
-
-Result<void> skip_padding(Kernel& kernel, const std::string& name) {
-  TRY(const Place place, find_block(kernel, name));
-  Block& block = place.block();
-  if (!block.is_reduction() || block.bodies.size() != 1) return invalid(name, "a reduction of one value expected");
-  if (block.initialize) return invalid(name, "an initialization elsewhere expected, the block's first step does it");
-  const auto is_padding = [&](const Expr& e, const Expr& otherwise) {
-    const auto* select = te::as<te::Select>(e);
-    return select && select->otherwise == otherwise && loads(select->condition).empty();
-  };
-  const auto skip = [&](const Expr& e) {
-    const auto& select = *te::as<te::Select>(e);
-    block.predicate = both(block.predicate, bind_iterators(block, select.condition));
-    return select.then;
-  };
-  Expr& body = block.bodies[0];
-  const auto* product = te::as<te::Binary>(body);
-  const Expr zero = te::literal(0, body.dtype());
-  if (is_padding(body, block.combine.identity[0])) {
-    body = skip(body);
-  } else if (product && product->op == te::BinaryOp::kMul && block.combine.identity[0] == zero && (is_padding(product->left, zero) || is_padding(product->right, zero))) {
-    const Expr left = is_padding(product->left, zero) ? skip(product->left) : product->left;
-    const Expr right = is_padding(product->right, zero) ? skip(product->right) : product->right;
-    body = left * right;
-  } else {
-    return invalid(name, "a padding's select that gives '{}' expected", te::print(block.combine.identity[0]));
-  }
-  return {};
 }
 
 }  // namespace isomer::kernel::primitives

@@ -55,7 +55,9 @@ const std::vector<Primitive>& all_primitives() {
       {"vectorize", adapted(primitives::vectorize)},
       {"unroll", adapted(primitives::unroll)},
       {"peel", adapted(primitives::peel)},
+      {"split_padding", adapted(primitives::split_padding)},
       {"skip_padding", adapted(primitives::skip_padding)},
+      {"skip_border", adapted(primitives::skip_border)},
       {"annotate", adapted(primitives::annotate)},
       {"compute_inline", adapted(primitives::compute_inline)},
       {"reverse_compute_inline", adapted(primitives::reverse_compute_inline)},
@@ -164,6 +166,8 @@ Result<void> Schedule::parallel(LoopId loop) { return nothing(apply("parallel", 
 Result<void> Schedule::vectorize(LoopId loop) { return nothing(apply("vectorize", {loop})); }
 Result<void> Schedule::unroll(LoopId loop) { return nothing(apply("unroll", {loop})); }
 Result<void> Schedule::peel(LoopId loop, const std::string& iteration) { return nothing(apply("peel", {loop, iteration})); }
+Result<void> Schedule::split_padding(const std::string& block, const std::string& buffer, const Integers& dims) { return nothing(apply("split_padding", {block, buffer, dims})); }
+Result<void> Schedule::skip_border(const std::string& block, const std::string& buffer) { return nothing(apply("skip_border", {block, buffer})); }
 Result<void> Schedule::skip_padding(const std::string& block) { return nothing(apply("skip_padding", {block})); }
 Result<void> Schedule::annotate(LoopId loop, const std::string& key, int64_t value) { return nothing(apply("annotate", {loop, key, value})); }
 Result<void> Schedule::compute_inline(const std::string& block) { return nothing(apply("compute_inline", {block})); }

@@ -42,7 +42,9 @@ class Schedule {
   Result<void> vectorize(LoopId loop);
   Result<void> unroll(LoopId loop);
   Result<void> peel(LoopId loop, const std::string& iteration);
+  Result<void> split_padding(const std::string& block, const std::string& buffer, const Integers& dims);
   Result<void> skip_padding(const std::string& block);
+  Result<void> skip_border(const std::string& block, const std::string& buffer);
   Result<void> annotate(LoopId loop, const std::string& key, int64_t value);
   Result<void> compute_inline(const std::string& block);
   Result<void> reverse_compute_inline(const std::string& block);

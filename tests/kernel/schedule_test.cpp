@@ -136,7 +136,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(20)) {
+  switch (random.below(22)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2:
@@ -173,6 +173,8 @@ void try_something(Schedule& schedule, Random& random) {
       (void)schedule.transform_layout(name, fmt::format("{}", fmt::join(order, ":")));
       break;
     }
+    case 20: (void)schedule.split_padding(block, buffer(), {random.between(0, 3)}); break;
+    case 21: (void)schedule.skip_border(block, buffer()); break;
   }
 }
 

@@ -1,0 +1,54 @@
+#include "kernel/padding.h"
+
+#include <algorithm>
+
+namespace isomer::kernel {
+namespace {
+
+/// What a comparison says to be at least 0; empty for any other expression.
+Expr at_least_zero(const Expr& comparison) {
+  const auto* e = te::as<te::Binary>(comparison);
+  if (!e || (e->op != te::BinaryOp::kLess && e->op != te::BinaryOp::kLessEqual) || e->left.dtype() != DataType::kInt64) return {};
+  return e->op == te::BinaryOp::kLess ? e->right - e->left - te::index(1) : e->right - e->left;
+}
+
+}  // namespace
+
+std::optional<Expr> over_index(const Expr& condition, const std::vector<Expr>& index) {
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) {
+    const auto left = over_index(e->left, index), right = over_index(e->right, index);
+    return left && right ? std::optional(*left && *right) : std::nullopt;
+  }
+  const Expr gap = at_least_zero(condition);
+  if (!gap) return std::nullopt;
+  // gap = rest + index[k], or rest - index[k], with a constant rest.
+  for (size_t k = 0; k < index.size(); ++k) {
+    const Expr axis = te::axis(static_cast<int>(k));
+    if (const Expr rest = te::simplify_index(gap - index[k]); te::as_constant(rest)) return te::index(0) <= rest + axis;
+    if (const Expr rest = te::simplify_index(gap + index[k]); te::as_constant(rest)) return te::index(0) <= rest - axis;
+  }
+  return std::nullopt;
+}
+
+std::vector<te::Interval> bounded_axes(const Expr& condition, size_t rank) {
+  std::vector<te::Interval> result(rank);
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) {
+    result = bounded_axes(e->left, rank);
+    const std::vector<te::Interval> right = bounded_axes(e->right, rank);
+    for (size_t k = 0; k < rank; ++k) {
+      if (right[k].low) result[k].low = result[k].low ? std::max(*result[k].low, *right[k].low) : *right[k].low;
+      if (right[k].high) result[k].high = result[k].high ? std::min(*result[k].high, *right[k].high) : *right[k].high;
+    }
+    return result;
+  }
+  const Expr gap = at_least_zero(condition);
+  if (!gap) return result;
+  for (size_t k = 0; k < rank; ++k) {
+    const Expr axis = te::axis(static_cast<int>(k));
+    if (const auto rest = te::as_constant(te::simplify_index(gap - axis))) result[k].low = -*rest;
+    if (const auto rest = te::as_constant(te::simplify_index(gap + axis))) result[k].high = *rest;
+  }
+  return result;
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,128 @@
+#include "graph/te/print.h"
+#include "kernel/padding.h"
+#include "kernel/primitives.h"
+#include "kernel/regions.h"
+#include "kernel/tree.h"
+
+namespace isomer::kernel::primitives {
+namespace {
+
+/// The axis that a comparison of over_index bounds.
+int bounded_axis(const Expr& comparison) {
+  int found = -1;
+  te::for_each_node(comparison, [&](const Expr& e) {
+    if (const auto* variable = te::as<te::Var>(e)) found = variable->index;
+  });
+  return found;
+}
+
+/// Parts of a conjunction: those that bound these dims of what is read at `index`, and the others.
+void part(const Expr& condition, const std::vector<Expr>& index, const Integers& dims, Expr& within, Expr& others) {
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) {
+    part(e->left, index, dims, within, others);
+    part(e->right, index, dims, within, others);
+    return;
+  }
+  const auto bound = over_index(condition, index);
+  Expr& side = bound && std::find(dims.begin(), dims.end(), bounded_axis(*bound)) != dims.end() ? within : others;
+  side = both(side, condition);
+}
+
+/// A reduction whose steps may be left out where what they add is `value`, alone or in a product with what is finite.
+Result<void> check_skippable(const Block& block) {
+  if (!block.is_reduction() || block.bodies.size() != 1) return invalid(block.name, "a reduction of one value expected");
+  if (block.initialize) return invalid(block.name, "an initialization elsewhere expected, the block's first step does it");
+  return {};
+}
+
+}  // namespace
+
+Result<void> split_padding(Kernel& kernel, const std::string& name, const std::string& buffer_name, const Integers& dims) {
+  TRY(const Place place, find_block(kernel, name));
+  const int buffer = kernel.find_buffer(buffer_name);
+  if (buffer < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
+  bool found = false;
+  for (Expr& body : place.block().bodies)
+    body = te::transform(body, [&](const Expr& e) -> Expr {
+      const auto* select = te::as<te::Select>(e);
+      const auto* load = select ? te::as<te::Load>(select->then) : nullptr;
+      if (!load || load->buffer.index != buffer) return {};
+      Expr within, others;
+      part(select->condition, load->index, dims, within, others);
+      if (!within || !others) return {};
+      found = true;
+      return te::select(others, te::select(within, select->then, select->otherwise), select->otherwise);
+    });
+  if (!found) return invalid(name, "a padding of '{}' in these dims and in others expected", buffer_name);
+  return {};
+}
+
+Result<void> skip_padding(Kernel& kernel, const std::string& name) {
+  TRY(const Place place, find_block(kernel, name));
+  Block& block = place.block();
+  TRY_VOID(check_skippable(block));
+  const auto is_padding = [&](const Expr& e, const Expr& otherwise) {
+    const auto* select = te::as<te::Select>(e);
+    return select && select->otherwise == otherwise && loads(select->condition).empty();
+  };
+  const auto skip = [&](const Expr& e) {
+    const auto& select = *te::as<te::Select>(e);
+    block.predicate = both(block.predicate, bind_iterators(block, select.condition));
+    return select.then;
+  };
+  Expr& body = block.bodies[0];
+  const auto* product = te::as<te::Binary>(body);
+  const Expr zero = te::literal(0, body.dtype());
+  if (is_padding(body, block.combine.identity[0])) {
+    body = skip(body);
+  } else if (product && product->op == te::BinaryOp::kMul && block.combine.identity[0] == zero && (is_padding(product->left, zero) || is_padding(product->right, zero))) {
+    const Expr left = is_padding(product->left, zero) ? skip(product->left) : product->left;
+    const Expr right = is_padding(product->right, zero) ? skip(product->right) : product->right;
+    body = left * right;
+  } else {
+    return invalid(name, "a padding's select that gives '{}' expected", te::print(block.combine.identity[0]));
+  }
+  return {};
+}
+
+Result<void> skip_border(Kernel& kernel, const std::string& name, const std::string& buffer_name) {
+  TRY(const Place place, find_block(kernel, name));
+  Block& block = place.block();
+  TRY_VOID(check_skippable(block));
+  const int buffer = kernel.find_buffer(buffer_name);
+  if (buffer < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
+
+  const auto is_read = [&](const Expr& e) { return te::as<te::Load>(e) && te::as<te::Load>(e)->buffer.index == buffer; };
+  const auto* product = te::as<te::Binary>(block.bodies[0]);
+  const bool is_product = product && product->op == te::BinaryOp::kMul;
+  const Expr read = is_product ? (is_read(product->left) ? product->left : product->right) : block.bodies[0];
+  if (!is_read(read)) return invalid(name, "a product with an element of '{}', or that alone, expected", buffer_name);
+  const Expr wanted = is_product ? te::literal(0, read.dtype()) : block.combine.identity[0];
+  if (is_product && !(block.combine.identity[0] == wanted)) return invalid(name, "a sum of products expected");
+
+  const std::vector<std::string> makers = writers(kernel, buffer);
+  if (makers.size() != 1) return invalid(name, "one block that pads '{}' expected, {} found", buffer_name, makers.size());
+  TRY(const Place at, find_block(kernel, makers[0]));
+  const Block& copier = at.block();
+  const auto* select = copier.bodies.size() == 1 ? te::as<te::Select>(copier.bodies[0]) : nullptr;
+  const size_t rank = copier.axes.size();
+  if (copier.is_reduction() || !select || !(select->otherwise == wanted) || copier.writes[0].index != te::axes(static_cast<int>(rank)) || !over_index(select->condition, te::axes(static_cast<int>(rank))))
+    return invalid(name, "a copy with a padding of '{}' expected", te::print(wanted));
+
+  std::vector<const Loop*> inner;  // of the tile, which is skipped as a whole
+  const std::vector<Loop*> loops = place.loops();
+  for (auto loop = loops.rbegin(); loop != loops.rend() && (*loop)->kind != LoopKind::kSerial && (*loop)->kind != LoopKind::kParallel; ++loop) inner.push_back(*loop);
+  const std::vector<te::Interval> interior = bounded_axes(select->condition, rank);
+  Expr reaches;
+  for (size_t k = 0; k < rank; ++k) {
+    const auto span = span_of(bind_iterators(block, te::as<te::Load>(read)->index[k]), inner);
+    if (!span) continue;
+    if (interior[k].low) reaches = both(reaches, te::index(*interior[k].low) <= span->minimum + (span->extent - te::index(1)));
+    if (interior[k].high) reaches = both(reaches, span->minimum <= te::index(*interior[k].high));
+  }
+  if (!reaches) return invalid(name, "indices that are affine in the tile expected");
+  block.predicate = both(block.predicate, reaches);
+  return {};
+}
+
+}  // namespace isomer::kernel::primitives
