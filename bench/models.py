@@ -1,36 +1,127 @@
 #!/usr/bin/env python3
-"""Whole models against ONNX Runtime, in turns: a line a model, the geometric mean at the end.
+"""Whole models against ONNX Runtime: a line a model, geometric means at the end.
 
-    bench/models.py [--threads 1] [--duration 2] [--onnxruntime libonnxruntime.so.1.31.1] [MODEL…]
+    bench/models.py [--threads 1] [--duration 2] [--weights FOLDER] [MODEL…]
 
-MODEL is a name in models/ without its ending; all of them where none is given. Weights are filled in a temporary folder.
+MODEL is a name in models/ without its ending; all of them where none is given. Each side is a process of its own, pinned to
+as many processors as it has threads, stopped while the other measures (its workers can't spin into the other's turn). Weights are filled in a
+temporary folder, or taken from FOLDER where it holds models of these names. Needs Python's onnxruntime.
+
+ratio: ONNX Runtime's time / ours, the median over rounds in turns. peak: largest resident set, less weights and what the
+process took before it opened the model.
 """
 import argparse
 import json
 import math
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / "build" / "bin"
+LIGHT = ("mobilenet", "efficientnet", "shufflenet", "resnext", "lstm", "gru", "nasrnn", "mlp", "dqn")
+
+
+def resident(key, pid="self"):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def serve_onnxruntime(model, threads, shapes):
+    """`isomer bench --serve` for ONNX Runtime."""
+    import numpy
+    import onnxruntime
+    before = resident("VmRSS")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    random = numpy.random.default_rng(0)
+    feed = {}
+    for value in session.get_inputs():
+        kind = value.type[len("tensor("):-1].replace("float", "float32").replace("float3216", "float16").replace("double", "float64")
+        shape = shapes[value.name]
+        feed[value.name] = random.standard_normal(shape).astype(kind) if "float" in kind else random.integers(0, 2, shape).astype(kind)
+    print(json.dumps({"ready": True, "before_mb": before, "version": onnxruntime.__version__}), flush=True)
+    for line in sys.stdin:
+        times = []
+        for _ in range(int(line)):
+            start = time.perf_counter()
+            session.run(None, feed)
+            times.append(1e3 * (time.perf_counter() - start))
+        print(json.dumps({"times_ms": times}), flush=True)
+
+
+class Side:
+    """A process that runs a model as often as it is told to, stopped in between."""
+
+    def __init__(self, command, processors):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, processors))
+        self.ready = json.loads(self.process.stdout.readline() or "{}")
+        self.run(1)
+
+    def run(self, count):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        times = json.loads(self.process.stdout.readline())["times_ms"]
+        self.process.send_signal(signal.SIGSTOP)
+        return times
+
+    def close(self):
+        peak = resident("VmHWM", self.process.pid) - self.ready["before_mb"]
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.close()
+        self.process.wait()
+        return peak
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
 
 
 def measured(name, inputs, options, folder):
-    model = folder / f"{name}.onnx"
-    shutil.copy(ROOT / "models" / f"{name}.onnx", model)
-    subprocess.run([options.bin / "isomer-fill", model], check=True, stdout=subprocess.DEVNULL)
-    command = [options.bin / "isomer", "bench", model, "--json", "--threads", str(options.threads), "--duration", str(options.duration), "--against", "onnxruntime"]
-    if options.onnxruntime:
-        command += ["--onnxruntime", options.onnxruntime]
+    model = (options.weights or folder) / f"{name}.onnx"
+    if not model.exists():
+        model = folder / f"{name}.onnx"
+        shutil.copy(ROOT / "models" / f"{name}.onnx", model)
+        subprocess.run([options.bin / "isomer-fill", model], check=True, stdout=subprocess.DEVNULL)
+    artifact, threads = folder / "model.iso", str(options.threads)
+    command = [options.bin / "isomer", "compile", model, "-o", artifact, "--no-check", "--threads", threads]
     for value in inputs:
         if value["shape"]:
             command += ["--input-shapes", f"{value['name']}:{value['shape']}".replace(" ", "")]
+    start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True)
-    for file in folder.iterdir():
-        file.unlink()
-    return json.loads(done.stdout) if done.returncode == 0 else done.stderr.strip()
+    if done.returncode != 0:
+        return done.stderr.strip()
+    compile_s = time.perf_counter() - start
+    about = json.loads(subprocess.run([options.bin / "isomer", "inspect", "--json", artifact], check=True, capture_output=True, text=True).stdout)
+    processors = sorted(os.sched_getaffinity(0))[:options.threads]
+    shapes = json.dumps({value["name"]: value["shape"] for value in inputs})
+    ours = Side([options.bin / "isomer", "bench", artifact, "--serve", "--threads", threads], processors)
+    theirs = Side([sys.executable, __file__, "--serve-onnxruntime", str(model), "--threads", threads, "--shapes", shapes], processors)
+    count = max(1, min(200, int(50 / max(min(theirs.run(3)), 1e-3))))
+    rounds, end = [], time.perf_counter() + options.duration
+    while len(rounds) < 5 or time.perf_counter() < end:
+        rounds.append((min(ours.run(count)), min(theirs.run(count))))
+    ratios = sorted(other / our for our, other in rounds)
+    weights = about["weights_mb"]
+    return {"ms": median([r[0] for r in rounds]), "peer_ms": median([r[1] for r in rounds]), "ratio": median(ratios), "low": ratios[len(ratios) // 4],
+            "high": ratios[3 * len(ratios) // 4], "compile_s": compile_s, "weights": weights, "arena": about["variants"][0]["arena_mb"],
+            "peak": ours.close() - weights, "peer_peak": theirs.close() - weights}
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def main():
@@ -38,25 +129,31 @@ def main():
     parser.add_argument("models", nargs="*")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--duration", type=float, default=2)
-    parser.add_argument("--onnxruntime", default="")
+    parser.add_argument("--weights", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path, default=BIN)
+    parser.add_argument("--serve-onnxruntime", help=argparse.SUPPRESS)
+    parser.add_argument("--shapes", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.serve_onnxruntime:
+        return serve_onnxruntime(options.serve_onnxruntime, options.threads, options.shapes)
     described = json.loads((ROOT / "models" / "inputs.json").read_text())["models"]
-    ratios = []
-    print("| model | ms | GFLOP/s | of peak | ONNX Runtime ms | ratio | 25 % | 75 % |\n|---|---|---|---|---|---|---|---|")
+    ratios = {}
+    print("| model | ms | ONNX Runtime ms | ratio | 25 % | 75 % | compile s | weights MB | arena MB | peak MB | its peak MB |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for name in options.models or sorted(described):
         with tempfile.TemporaryDirectory() as folder:
-            result = measured(name, described[name]["inputs"], options, pathlib.Path(folder))
-        if isinstance(result, str):
-            print(f"| {name} | {result} |", flush=True)
+            row = measured(name, described[name]["inputs"], options, pathlib.Path(folder))
+        if isinstance(row, str):
+            print(f"| {name} | {row} |", flush=True)
             continue
-        peer = result["against"]["onnxruntime"]
-        ratios.append(peer["ratio"])
-        times = sorted(peer["times_ms"])
-        print(f"| {name} | {result['median_ms']:.3f} | {result['gflops']:.1f} | {100 * result['gflops'] / result['fma_peak_gflops']:.0f} % | "
-              f"{times[len(times) // 2]:.3f} | {peer['ratio']:.2f} | {peer['ratio_p25']:.2f} | {peer['ratio_p75']:.2f} |", flush=True)
+        ratios[name] = row["ratio"]
+        print(f"| {name} | {row['ms']:.3f} | {row['peer_ms']:.3f} | {row['ratio']:.2f} | {row['low']:.2f} | {row['high']:.2f} | {row['compile_s']:.1f} | "
+              f"{row['weights']:.1f} | {row['arena']:.1f} | {row['peak']:.0f} | {row['peer_peak']:.0f} |", flush=True)
+    light = [ratio for name, ratio in ratios.items() if name.startswith(LIGHT)]
     if ratios:
-        print(f"\nGeometric mean of {len(ratios)}: {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}; lowest {min(ratios):.2f}")
+        print(f"\nGeometric mean of {len(ratios)}: {geometric_mean(list(ratios.values())):.3f}; lowest {min(ratios.values()):.2f}")
+    if light:
+        print(f"Of the {len(light)} small and depthwise ones: {geometric_mean(light):.3f}")
 
 
 if __name__ == "__main__":

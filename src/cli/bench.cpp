@@ -102,9 +102,10 @@ json tasks_of(const runtime::Session& session) {
 
 /// Loads once, then runs as often as each line of standard input says.
 Result<void> serve(const BenchOptions& options) {
+  const double before = peak_memory_mb();
   const auto start = Clock::now();
   TRY(Bench bench, Bench::open(options, false));
-  fmt::print("{}\n", json_text({{"ready", true}, {"load_s", milliseconds(Clock::now() - start) / 1e3}}));
+  fmt::print("{}\n", json_text({{"ready", true}, {"load_s", milliseconds(Clock::now() - start) / 1e3}, {"before_mb", before}}));
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
     int64_t count = 0;
