@@ -156,20 +156,24 @@ std::string difference(const Case& before, const Graph& after) {
   return "";
 }
 
+std::string difference_in_bits(const Graph& graph, const std::vector<te::Array>& expected, const std::vector<te::Array>& found) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    const te::Array &x = expected[i], &y = found[i];
+    const std::string name = graph.value(graph.outputs()[i]).name;
+    if (const std::string shape = shape_mismatch(x, y); !shape.empty()) return fmt::format("{}: {}", name, shape);
+    for (int64_t k = 0; k < x.count(); ++k)
+      if (is_float(x.dtype()) ? !same_bits(x.real(k), y.real(k)) : x.integer(k) != y.integer(k))
+        return fmt::format("{}, element {}: {} expected, {} found", name, k, x.as_double(k), y.as_double(k));
+  }
+  return "";
+}
+
 std::string difference_in_bits(const Case& before, const Graph& after) {
-  const Graph& graph = before.sample.graph;
   for (const Run& run : before.runs) {
     if (run.rounded.empty()) continue;
     const auto found = interpret(after, run.inputs, {.round_values = true});
     if (!found.ok()) return fmt::format("does not run any more: {}", found.error().message());
-    for (size_t i = 0; i < found->size(); ++i) {
-      const te::Array &x = run.rounded[i], &y = (*found)[i];
-      const std::string name = graph.value(graph.outputs()[i]).name;
-      if (const std::string shape = shape_mismatch(x, y); !shape.empty()) return fmt::format("{}: {}", name, shape);
-      for (int64_t k = 0; k < x.count(); ++k)
-        if (is_float(x.dtype()) ? !same_bits(x.real(k), y.real(k)) : x.integer(k) != y.integer(k))
-          return fmt::format("{}, element {}: {} expected, {} found", name, k, x.as_double(k), y.as_double(k));
-    }
+    if (std::string text = difference_in_bits(before.sample.graph, run.rounded, *found); !text.empty()) return text;
   }
   return "";
 }

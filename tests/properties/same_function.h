@@ -36,6 +36,9 @@ std::string difference(const Graph& graph, const Run& run, const std::vector<te:
 /// The same bit for bit, where values are rounded as they are made.
 std::string difference_in_bits(const Case& before, const Graph& after);
 
+/// The same for any two lists of the graph's outputs.
+std::string difference_in_bits(const Graph& graph, const std::vector<te::Array>& expected, const std::vector<te::Array>& found);
+
 /// How often decisions flipped, of how many comparisons.
 struct Comparisons {
   int all = 0, undecided = 0;

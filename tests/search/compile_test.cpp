@@ -20,10 +20,10 @@ Result<Compilation> compiled(const Graph& graph, bool fused = true) {
   return compile(graph, options);
 }
 
-Result<std::vector<te::Array>> run(const runtime::Artifact& artifact, const std::vector<te::Array>& inputs) {
+Result<std::vector<te::Array>> run(const runtime::Artifact& artifact, const std::vector<te::Array>& inputs, int threads = 2) {
   TRY(auto model, runtime::Model::load(artifact));
   runtime::SessionOptions options;
-  options.threads = 2;
+  options.threads = threads;
   TRY(const auto session, runtime::Session::create(model, options));
   return run_artifact(*session, inputs);
 }
@@ -98,6 +98,12 @@ TEST(Compile, RandomGraphsRunAsInTheInterpreter) {
       const auto found = run(result->artifact, one.inputs);
       ASSERT_TRUE(found.ok()) << found.error().message();
       EXPECT_EQ(difference(*graph, one, *found), "");
+      // Threads share out what is computed, never a sum: their number changes no bit.
+      for (const int threads : {1, 2, 3}) {
+        const auto again = run(result->artifact, one.inputs, threads);
+        ASSERT_TRUE(again.ok()) << again.error().message();
+        EXPECT_EQ(difference_in_bits(*graph, *found, *again), "") << threads << " threads";
+      }
       ++ran;
     }
   }
