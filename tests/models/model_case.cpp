@@ -100,12 +100,25 @@ std::vector<std::string> model_names() {
   return names;
 }
 
+std::vector<std::string> shape_flags(const std::string& name) {
+  std::vector<std::string> flags;
+  for (const auto& input : expected_models()[name]["inputs"]) {
+    if (input["shape"].empty()) continue;
+    flags.insert(flags.end(), {"--input-shapes", input["name"].get<std::string>() + ":" + input["shape"].dump()});
+  }
+  return flags;
+}
+
+Result<std::filesystem::path> fill_model(const std::string& name, const std::filesystem::path& folder) {
+  const Outcome filled = run_program({tool_path("isomer-fill").string(), source_path("models/" + name + ".onnx").string(), "-o", folder.string()});
+  if (filled.exit_code != 0) return invalid(name, "weights expected: {}", filled.err);
+  return folder / (name + ".onnx");
+}
+
 Result<ModelOutcome> run_model(const std::string& name, int threads) {
   const ScratchFolder scratch;
-  const auto model_path = scratch.path() / (name + ".onnx"), optimized_path = scratch.path() / (name + ".optimized.onnx");
-  const Outcome filled =
-      run_program({tool_path("isomer-fill").string(), source_path("models/" + name + ".onnx").string(), "-o", scratch.path().string()});
-  if (filled.exit_code != 0) return invalid(name, "weights expected: {}", filled.err);
+  const auto optimized_path = scratch.path() / (name + ".optimized.onnx");
+  TRY(const auto model_path, fill_model(name, scratch.path()));
   const ordered_json& expected = expected_models()[name];
   ModelOutcome outcome;
   ImportReport file;

@@ -1,6 +1,7 @@
 // A model of models/ from weights to optimized file: what the tests assert and the table prints.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,12 @@ std::vector<std::string> model_names();
 /// Fills the model's weights in a scratch folder, imports, runs it on expected.json's inputs, optimizes it, writes and
 /// re-reads the result, and runs that.
 Result<ModelOutcome> run_model(const std::string& name, int threads);
+
+/// The command lines' flags that fix the model's input shapes as in expected.json.
+std::vector<std::string> shape_flags(const std::string& name);
+
+/// The model with its weights, in a folder.
+Result<std::filesystem::path> fill_model(const std::string& name, const std::filesystem::path& folder);
 
 /// Node counts of a model: what onnxsim and onnxslim leave (recorded), and the most that we may.
 struct NodeCeiling {

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "models/model_case.h"
+#include "support/files.h"
 #include "support/long_run.h"
+#include "support/process.h"
 #include "util/threads.h"
 
 namespace isomer::test {
@@ -28,6 +30,20 @@ TEST_P(Models, RunAndOptimizeToTheExpectedValues) {
   const auto ceiling = node_ceiling(GetParam());
   ASSERT_TRUE(ceiling) << "a line in ceilings.txt";
   EXPECT_LE(outcome->nodes_after, ceiling->ours) << "more nodes than once reached; the ceiling may only fall";
+}
+
+/// `compile` ends with its check of the artifact against the interpreter.
+TEST_P(Models, CompileForEveryInstructionSet) {
+  const ScratchFolder scratch;
+  const auto model = fill_model(GetParam(), scratch.path());
+  ASSERT_TRUE(model.ok()) << model.error().message();
+  for (const std::string target : {"cpu", "cpu=x86-64-v3", "cpu=x86-64"}) {
+    if (target == "cpu=x86-64-v3" && (!is_long_run() || !__builtin_cpu_supports("avx2"))) continue;
+    std::vector<std::string> command = {tool_path("isomer").string(), "compile", model->string(), "-o", (scratch.path() / "model.iso").string(), "--target", target};
+    for (const std::string& flag : shape_flags(GetParam())) command.push_back(flag);
+    const Outcome outcome = run_program(command);
+    EXPECT_EQ(outcome.exit_code, 0) << target << ": " << outcome.err;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Models, testing::ValuesIn(chosen_models()), [](const auto& info) { return info.param; });
