@@ -22,6 +22,7 @@ using nlohmann::json;
 
 struct BenchOptions : CommonOptions {
   InputOptions inputs;
+  CompileChoices choices;
   std::string file;
   double duration = 3;
   bool serve = false;
@@ -36,7 +37,7 @@ double milliseconds(Clock::duration duration) { return std::chrono::duration<dou
 class Bench {
  public:
   static Result<Bench> open(const BenchOptions& options, bool timed) {
-    TRY(LoadedArtifact artifact, load_artifact(options.file, options, timed));
+    TRY(LoadedArtifact artifact, load_artifact(options.file, options, timed, options.choices));
     TRY(std::vector<Tensor> inputs, model_inputs(artifact.interface, options.inputs, options.seed, artifact.bounds));
     return Bench(std::move(artifact), std::move(inputs));
   }
@@ -223,6 +224,7 @@ void add_bench(CLI::App& app, int& exit) {
   command->add_option("--model", options->model, "The model that peers run, where FILE is an artifact");
   command->add_option("--onnxruntime", options->onnxruntime, "ONNX Runtime's shared library");
   command->add_flag("--serve", options->serve, "Load once; for each line N on standard input run N times and print the times");
+  options->choices.add_schedules_to(*command);
   options->add_to(*command);
   options->inputs.add_to(*command);
   command->callback([options, &exit] {

@@ -7,6 +7,7 @@
 #include "graph/onnx/versions.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/widen_groups.h"
+#include "util/file.h"
 
 namespace isomer::cli {
 
@@ -14,7 +15,30 @@ void CompileChoices::add_to(CLI::App& app) {
   app.add_option("--target", target, "cpu, or cpu=NAME as LLVM calls it")->capture_default_str();
   app.add_option("--level", level, "Of optimization")->check(CLI::Range(0, 3))->capture_default_str();
   app.add_flag("--no-fusion", no_fusion, "Every node a task of its own, to see what fusion gives");
+  add_schedules_to(app);
 }
+
+void CompileChoices::add_schedules_to(CLI::App& app) {
+  app.add_option("--schedule", schedules, "TASK=FILE: the schedule of a task, by its number or name, is this trace ('inspect --trace' prints them); repeatable")->allow_extra_args(false);
+}
+
+namespace {
+
+/// "3=mine.trace", read.
+Result<GivenSchedule> read_schedule(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) return Error{ErrorKind::kUsage, "--schedule", "TASK=FILE expected, '" + text + "' found"};
+  GivenSchedule given{text.substr(0, equals), {}, text.substr(equals + 1)};
+  const auto file = MappedFile::open(given.source);
+  if (!file.ok()) return Error(file.error()).within(given.source);
+  const auto bytes = (*file)->bytes();
+  auto trace = kernel::parse_trace({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!trace.ok()) return std::move(trace).error().within(given.source);
+  given.trace = std::move(*trace);
+  return given;
+}
+
+}  // namespace
 
 Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options, const CompileChoices& choices) {
   auto target = kernel::parse_target(choices.target);
@@ -33,10 +57,15 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
   auto report = optimize(graph, {.level = choices.level, .threads = options.thread_count()});
   if (!report.ok()) return in_file(std::move(report).error());
 
+  CompileOptions compile_options;
+  for (const std::string& text : choices.schedules) {
+    TRY(GivenSchedule given, read_schedule(text));
+    compile_options.schedules.push_back(std::move(given));
+  }
+
   const int lanes = machine_of(*target, 1).lanes(DataType::kFloat32);
   if (auto widened = widen_groups(graph, lanes); !widened.ok()) return in_file(std::move(widened).error());
 
-  CompileOptions compile_options;
   compile_options.target = *target;
   compile_options.threads = options.thread_count();
   compile_options.seed = options.seed;

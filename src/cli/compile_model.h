@@ -10,8 +10,11 @@ struct CompileChoices {
   std::string target = "cpu";
   int level = 2;
   bool no_fusion = false;
+  std::vector<std::string> schedules;  ///< TASK=FILE
 
   void add_to(CLI::App& app);
+  /// --schedule alone.
+  void add_schedules_to(CLI::App& app);
 };
 
 /// Errors carry the file's name; kUsage: the target.

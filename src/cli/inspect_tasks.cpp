@@ -30,6 +30,7 @@ json row(const CompiledTask& task, size_t number) {
           {"view", is_view},
           {"inputs", is_view ? std::vector<std::string>() : types(task.kernel, task.kernel.inputs)},
           {"outputs", is_view ? std::vector<std::string>() : types(task.kernel, task.kernel.outputs)},
+          {"kernel", is_view ? json(nullptr) : json(structural_hash(task.kernel).hex())},
           {"gflop", static_cast<double>(task.flops) / 1e9}};
 }
 
@@ -51,7 +52,7 @@ Result<void> print_code(const CompiledTask& task, const kernel::Target& target, 
 
 void TaskView::add_to(CLI::App& app) {
   app.add_flag("--tasks", tasks, "The tasks that the model becomes");
-  app.add_option("--task", task, "Only this one, by its number")->check(CLI::NonNegativeNumber);
+  app.add_option("--task", task, "Only this one, by its number or name");
   app.add_flag("--trace", trace, "The schedule of each task: primitives and decisions");
   app.add_flag("--nest", nest, "Its loop nest");
   app.add_flag("--llvm", llvm, "Its LLVM IR before optimization");
@@ -61,17 +62,25 @@ void TaskView::add_to(CLI::App& app) {
 
 Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, const CommonOptions& options, const TaskView& view) {
   TRY(const Compilation compiled, compile_model(model, file, options, view.choices));
-  const auto count = static_cast<int>(compiled.tasks.size());
-  if (view.task >= count) return Error{ErrorKind::kUsage, "--task", fmt::format("a number below {} expected, {} found", count, view.task)};
+  std::vector<std::string> names;
+  for (const CompiledTask& task : compiled.tasks) names.push_back(task.name);
+  size_t first = 0, end = names.size();
+  if (!view.task.empty()) {
+    auto only = find_task(view.task, names);
+    if (!only.ok()) return std::move(only).error().within("--task");
+    first = *only;
+    end = first + 1;
+  }
   TRY(const kernel::Target target, kernel::parse_target(view.choices.target));
   json rows = json::array();
-  for (int number = 0; number < count; ++number) {
-    if (view.task >= 0 && number != view.task) continue;
+  for (size_t number = first; number < end; ++number) {
     const CompiledTask& task = compiled.tasks[number];
-    const json facts = row(task, number);
+    json facts = row(task, number);
+    if (view.trace) facts["trace"] = print(task.trace);
     rows.push_back(facts);
     if (options.json) continue;
-    fmt::print("{:4}  {}{}: {} -> {}\n", number, printable(task.name), task.view_of >= 0 ? " (a view)" : "",
+    // A comment above code, so that what --trace prints is a trace.
+    fmt::print("{}{:4}  {}{}: {} -> {}\n", view.code() ? "# " : "", number, printable(task.name), task.view_of >= 0 ? " (a view)" : "",
                fmt::join(facts["inputs"].get<std::vector<std::string>>(), " "), fmt::join(facts["outputs"].get<std::vector<std::string>>(), " "));
     if (task.view_of < 0) TRY_VOID(print_code(task, target, view));
   }

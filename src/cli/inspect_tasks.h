@@ -7,12 +7,13 @@ namespace isomer::cli {
 
 struct TaskView {
   bool tasks = false;
-  int task = -1;  ///< which one; -1: all
+  std::string task;  ///< the number or name of one; empty: all
   bool trace = false, nest = false, llvm = false, assembly = false;
   CompileChoices choices;
 
   void add_to(CLI::App& app);
-  bool wanted() const { return tasks || task >= 0 || trace || nest || llvm || assembly; }
+  bool code() const { return trace || nest || llvm || assembly; }
+  bool wanted() const { return tasks || !task.empty() || code(); }
 };
 
 /// Errors carry the file's name.

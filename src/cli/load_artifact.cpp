@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/compile_model.h"
 #include "runtime/artifact_file.h"
 
 namespace isomer::cli {
@@ -26,14 +25,15 @@ Graph interface_of(const runtime::Variant& variant) {
   return graph;
 }
 
-Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file, const CommonOptions& options) {
+Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file, const CommonOptions& options, const CompileChoices& choices) {
   if (is_artifact(file)) {
+    if (!choices.schedules.empty()) return Error{ErrorKind::kUsage, "--schedule", "a model expected, '" + file + "' is compiled already"};
     auto model = runtime::Model::open(file);
     if (!model.ok()) return std::move(model).error().within(file);
     return std::move(*model);
   }
   TRY(const LoadedModel model, load_model(file, options));
-  TRY(Compilation compiled, compile_model(model, file, options, {}));
+  TRY(Compilation compiled, compile_model(model, file, options, choices));
   return runtime::Model::load(std::move(compiled.artifact));
 }
 
@@ -55,9 +55,9 @@ Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifac
   return runtime::Session::create(std::move(model), session_options);
 }
 
-Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed) {
+Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed, const CompileChoices& choices) {
   TRY(const auto dims, options.bound_dims());
-  TRY(auto model, open_model(file, options));
+  TRY(auto model, open_model(file, options, choices));
   runtime::SessionOptions session_options;
   session_options.threads = options.thread_count();
   if (is_artifact(file)) session_options.bindings = dims;

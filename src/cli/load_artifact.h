@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "cli/options.h"
+#include "cli/compile_model.h"
 #include "graph/graph.h"
 #include "runtime/session.h"
 
@@ -22,8 +22,8 @@ struct LoadedArtifact {
 /// A session of an artifact in memory that has one variant, with --threads.
 Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, const CommonOptions& options);
 
-/// A session of the variant that --dim names; a model is compiled in memory. `timed`: it measures its steps. Errors carry
-/// the file's name.
-Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed = false);
+/// A session of the variant that --dim names; a model is compiled in memory, as `choices` say. `timed`: it measures its
+/// steps. Errors carry the file's name.
+Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed = false, const CompileChoices& choices = {});
 
 }  // namespace isomer::cli

@@ -174,11 +174,11 @@ Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
       return invalid(text(id), "factors of at least 1, one of them -1 at most, expected, {} found", factors[i]);
     }
   }
-  if (factors.empty()) return invalid(text(id), "factors expected, none found");
+  if (factors.empty() || factors.size() > 64) return invalid(text(id), "1 to 64 factors expected, {} found", factors.size());
   Integers extents = factors;
   if (inferred >= 0) {
-    extents[inferred] = std::max<int64_t>((extent + product - 1) / product, 1);
-    product *= extents[inferred];
+    extents[inferred] = std::max<int64_t>(extent / product + (extent % product != 0), 1);
+    if (__builtin_mul_overflow(product, extents[inferred], &product)) return invalid(text(id), "less than 2^63 iterations expected");
   }
   if (product < extent) return invalid(text(id), "factors whose product is at least {} expected, {} found", extent, product);
 

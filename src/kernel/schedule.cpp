@@ -28,11 +28,20 @@ Result<Arguments> as_arguments(Result<void> result) {
   return Arguments();
 }
 
+std::string_view kind(const Argument& argument) {
+  return std::visit(te::Overloaded{[](int64_t) { return "an integer"; }, [](const std::string&) { return "a name"; }, [](LoopId) { return "a loop like k4"; },
+                                   [](Sampled) { return "a decision like t0"; }, [](const Integers&) { return "a list like [4, 8]"; },
+                                   [](const LoopIds&) { return "loops like {k4, k5}"; }},
+                    argument);
+}
+
 /// Calls a typed primitive with arguments of a trace.
 template <class R, class... Parameters, size_t... I>
 Result<Arguments> call(R (*primitive)(Kernel&, Parameters...), Kernel& kernel, const Arguments& arguments, std::index_sequence<I...>) {
   if (arguments.size() != sizeof...(Parameters)) return invalid("", "{} arguments expected, {} found", sizeof...(Parameters), arguments.size());
-  if (!(std::holds_alternative<std::remove_cvref_t<Parameters>>(arguments[I]) && ...)) return invalid("", "arguments of other kinds expected");
+  const Arguments like = {Argument(std::remove_cvref_t<Parameters>())...};
+  for (size_t k = 0; k < like.size(); ++k)
+    if (arguments[k].index() != like[k].index()) return invalid(fmt::format("argument {}", k + 1), "{} expected, '{}' found", kind(like[k]), print(arguments[k]));
   return as_arguments(primitive(kernel, std::get<std::remove_cvref_t<Parameters>>(arguments[I])...));
 }
 
@@ -108,6 +117,19 @@ Result<void> check_scopes(const Kernel& kernel, const std::string& primitive) {
   return {};
 }
 
+/// Far beyond any schedule that is of use, far below what a stack or memory holds.
+Result<void> check_size(const Kernel& kernel, const std::string& primitive) {
+  constexpr size_t kMostBlocks = 16384, kMostLoops = 512;
+  size_t blocks = 0, deepest = 0;
+  for_each_block(kernel.body, [&](const Block&, const auto& loops) {
+    ++blocks;
+    deepest = std::max(deepest, loops.size());
+  });
+  if (blocks > kMostBlocks) return invalid(primitive, "at most {} blocks expected, {} would be there", kMostBlocks, blocks);
+  if (deepest > kMostLoops) return invalid(primitive, "at most {} loops around a block expected, {} would be there", kMostLoops, deepest);
+  return {};
+}
+
 Argument argument_of(const Schedule::Factors& factors) {
   return std::visit([](const auto& f) { return Argument(f); }, factors);
 }
@@ -148,6 +170,7 @@ Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) 
   Kernel changed = kernel_;
   auto results = primitive->run(changed, resolved);
   if (!results.ok()) return std::move(results).error().within(name);
+  TRY_VOID(check_size(changed, name));
   TRY_VOID(check_scopes(changed, name));
   kernel_ = std::move(changed);
   trace_.instructions.push_back({name, std::move(arguments), *results, {}});
@@ -243,10 +266,14 @@ Result<Sampled> Schedule::sample_categorical(Random& random, const Integers& can
 Result<Schedule> replay(const Trace& trace, Kernel kernel) {
   Schedule schedule(std::move(kernel));
   std::map<int, LoopId> loops;
+  std::map<int, Sampled> decisions;
   std::map<std::string, std::string> names;
   const auto renamed = [&](Argument argument) {
     const auto loop_of = [&](LoopId loop) { return loops.contains(loop.variable) ? loops.at(loop.variable) : loop; };
     std::visit(te::Overloaded{[&](LoopId& loop) { loop = loop_of(loop); },
+                              [&](Sampled& sampled) {
+                                if (decisions.contains(sampled.number)) sampled = decisions.at(sampled.number);
+                              },
                               [&](LoopIds& list) { std::transform(list.begin(), list.end(), list.begin(), loop_of); },
                               [&](std::string& name) {
                                 if (names.contains(name)) name = names.at(name);
@@ -255,23 +282,34 @@ Result<Schedule> replay(const Trace& trace, Kernel kernel) {
                argument);
     return argument;
   };
+  // What an instruction gave, under the names that its text has for it.
+  const auto name_results = [&](const Instruction& instruction, const Arguments& made) -> Result<void> {
+    const Arguments& given = instruction.results;
+    if (given.empty()) return {};
+    if (given.size() != made.size()) return invalid(instruction.primitive, "names for its {} results expected, {} found", made.size(), given.size());
+    for (size_t k = 0; k < made.size(); ++k) {
+      if (given[k].index() != made[k].index()) return invalid(instruction.primitive, "a name like '{}' for result {} expected, '{}' found", print(made[k]), k + 1, print(given[k]));
+      std::visit(te::Overloaded{[&](LoopId loop) { loops[loop.variable] = std::get<LoopId>(made[k]); },
+                                [&](Sampled sampled) { decisions[sampled.number] = std::get<Sampled>(made[k]); },
+                                [&](const std::string& name) { names[name] = std::get<std::string>(made[k]); }, [](const auto&) {}},
+                 given[k]);
+    }
+    return {};
+  };
   for (size_t i = 0; i < trace.instructions.size(); ++i) {
     const Instruction& instruction = trace.instructions[i];
-    const std::string place = fmt::format("instruction {}", i + 1);
+    const std::string place = instruction.line.number > 0 ? fmt::format("line {}", instruction.line.number) : fmt::format("instruction {}", i + 1);
     Arguments arguments;
     std::transform(instruction.arguments.begin(), instruction.arguments.end(), std::back_inserter(arguments), renamed);
     if (!instruction.decision.empty()) {
       auto sampled = schedule.record({instruction.primitive, std::move(arguments), {}, instruction.decision});
       if (!sampled.ok()) return std::move(sampled).error().within(place);
+      if (auto named = name_results(instruction, {*sampled}); !named.ok()) return std::move(named).error().within(place);
       continue;
     }
     auto results = schedule.apply(instruction.primitive, std::move(arguments));
     if (!results.ok()) return std::move(results).error().within(place);
-    for (size_t k = 0; k < std::min(results->size(), instruction.results.size()); ++k) {
-      const Argument &old = instruction.results[k], &made = (*results)[k];
-      if (const auto* loop = std::get_if<LoopId>(&old); loop && std::holds_alternative<LoopId>(made)) loops[loop->variable] = std::get<LoopId>(made);
-      if (const auto* name = std::get_if<std::string>(&old); name && std::holds_alternative<std::string>(made)) names[*name] = std::get<std::string>(made);
-    }
+    if (auto named = name_results(instruction, *results); !named.ok()) return std::move(named).error().within(place);
   }
   return schedule;
 }

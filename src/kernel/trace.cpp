@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <limits>
 
 #include "graph/te/expr.h"
 
@@ -12,22 +13,11 @@ namespace {
 
 using te::Overloaded;
 
-std::string text(const Argument& argument) {
-  return std::visit(Overloaded{[](int64_t value) { return fmt::format("{}", value); }, [](const std::string& name) { return name; },
-                               [](LoopId loop) { return fmt::format("k{}", loop.variable); },
-                               [](Sampled sampled) { return fmt::format("t{}", sampled.number); },
-                               [](const Integers& values) { return fmt::format("[{}]", fmt::join(values, ", ")); },
-                               [](const LoopIds& loops) {
-                                 std::string list;
-                                 for (const LoopId loop : loops) list += fmt::format("{}k{}", list.empty() ? "" : ", ", loop.variable);
-                                 return "{" + list + "}";
-                               }},
-                    argument);
-}
+constexpr std::string_view kBlanks = " \t\r";
 
 std::string text(const Arguments& arguments) {
   std::string list;
-  for (const Argument& argument : arguments) list += (list.empty() ? "" : ", ") + text(argument);
+  for (const Argument& argument : arguments) list += (list.empty() ? "" : ", ") + print(argument);
   return list;
 }
 
@@ -61,7 +51,7 @@ class LineParser {
   Error expected(std::string_view what) const { return invalid("", "{} expected, '{}' found", what, rest_.substr(0, 40)); }
 
   void skip() {
-    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(kBlanks), rest_.size()));
   }
 
   bool accept(std::string_view token) {
@@ -124,14 +114,15 @@ class LineParser {
   Result<Argument> word() {
     skip();
     size_t length = 0;
-    while (length < rest_.size() && std::string_view(",)]}= ").find(rest_[length]) == std::string_view::npos) ++length;
+    while (length < rest_.size() && std::string_view(",)]}= \t").find(rest_[length]) == std::string_view::npos) ++length;
     if (length == 0) return expected("an argument");
     const std::string_view word = rest_.substr(0, length);
     rest_.remove_prefix(length);
     if (const auto value = integer(word)) return Argument(*value);
-    const auto number = integer(word.substr(1));
-    if (number && *number >= 0 && word[0] == 'k') return Argument(LoopId{static_cast<int>(*number)});
-    if (number && *number >= 0 && word[0] == 't') return Argument(Sampled{static_cast<int>(*number)});
+    auto number = integer(word.substr(1));
+    if (number && (*number < 0 || *number > std::numeric_limits<int>::max())) number.reset();
+    if (number && word[0] == 'k') return Argument(LoopId{static_cast<int>(*number)});
+    if (number && word[0] == 't') return Argument(Sampled{static_cast<int>(*number)});
     return Argument(std::string(word));
   }
 
@@ -140,14 +131,28 @@ class LineParser {
 
 }  // namespace
 
+std::string print(const Argument& argument) {
+  return std::visit(Overloaded{[](int64_t value) { return fmt::format("{}", value); }, [](const std::string& name) { return name; },
+                               [](LoopId loop) { return fmt::format("k{}", loop.variable); },
+                               [](Sampled sampled) { return fmt::format("t{}", sampled.number); },
+                               [](const Integers& values) { return fmt::format("[{}]", fmt::join(values, ", ")); },
+                               [](const LoopIds& loops) {
+                                 std::string list;
+                                 for (const LoopId loop : loops) list += fmt::format("{}k{}", list.empty() ? "" : ", ", loop.variable);
+                                 return "{" + list + "}";
+                               }},
+                    argument);
+}
+
+std::string print(const Instruction& i) {
+  const std::string results = i.results.empty() ? "" : text(i.results) + " = ";
+  const std::string decision = i.decision.empty() ? "" : " -> " + print(Argument(i.decision));
+  return fmt::format("{}{}({}){}", results, i.primitive, text(i.arguments), decision);
+}
+
 std::string print(const Trace& trace) {
   std::string result;
-  for (const Instruction& i : trace.instructions) {
-    if (!i.results.empty()) result += text(i.results) + " = ";
-    result += fmt::format("{}({})", i.primitive, text(i.arguments));
-    if (!i.decision.empty()) result += " -> " + text(Argument(i.decision));
-    result += '\n';
-  }
+  for (const Instruction& instruction : trace.instructions) result += print(instruction) + '\n';
   return result;
 }
 
@@ -157,9 +162,12 @@ Result<Trace> parse_trace(std::string_view text) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) continue;
-    auto instruction = LineParser(line.substr(line.find_first_not_of(' '))).instruction();
+    const std::string_view code = line.substr(0, line.find('#'));
+    const size_t first = code.find_first_not_of(kBlanks);
+    if (first == std::string_view::npos) continue;
+    auto instruction = LineParser(code.substr(first, code.find_last_not_of(kBlanks) + 1 - first)).instruction();
     if (!instruction.ok()) return std::move(instruction).error().within(fmt::format("line {}", number));
+    instruction->line.number = number;
     trace.instructions.push_back(std::move(*instruction));
   }
   return trace;

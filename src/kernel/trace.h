@@ -34,12 +34,19 @@ using LoopIds = std::vector<LoopId>;
 using Argument = std::variant<int64_t, std::string, LoopId, Sampled, Integers, LoopIds>;
 using Arguments = std::vector<Argument>;
 
+/// Where an instruction stands in a text; 0: in none. It makes no difference between instructions.
+struct SourceLine {
+  int number = 0;
+  bool operator==(const SourceLine&) const { return true; }
+};
+
 struct Instruction {
   std::string primitive;
   Arguments arguments;
   Arguments results;
   /// What a sampling instruction chose; its result is the Sampled that stands for it.
   Integers decision;
+  SourceLine line = {};
   bool operator==(const Instruction&) const = default;
 };
 
@@ -49,7 +56,9 @@ struct Trace {
 };
 
 std::string print(const Trace& trace);
-/// The inverse of `print`; the error names the line.
+std::string print(const Instruction& instruction);
+std::string print(const Argument& argument);
+/// The inverse of `print`, for traces written by hand as well: what follows a '#' is a comment. The error names the line.
 Result<Trace> parse_trace(std::string_view text);
 Hash128 hash(const Trace& trace);
 

@@ -54,6 +54,7 @@ class Compiler {
     if (options_.assign_layouts) {
       TRY(tasks, assign_layouts(graph_, std::move(tasks)));
     }
+    for (const GivenSchedule& given : options_.schedules) TRY_VOID(take_schedule(given, tasks));
     for (Task& task : tasks) TRY_VOID(schedule(std::move(task)));
     TRY_VOID(generate_code());
     plan_values();
@@ -78,22 +79,50 @@ class Compiler {
     if (options_.log) options_.log(line);
   }
 
+  /// A task before it is scheduled, or what it is a view of.
+  struct Prepared {
+    int view_of = -1;
+    std::optional<Kernel> lowered;
+    std::optional<kernel::Schedule> schedule;  ///< with the task's layouts
+  };
+
+  Result<Prepared> prepare(const Task& task) const {
+    TRY(const std::vector<kernel::TaskType> types, input_types(graph_, task));
+    Prepared prepared;
+    prepared.view_of = task.is_laid_out() ? -1 : viewed_input(task.program, types);
+    if (prepared.view_of >= 0) return prepared;
+    auto lowered = kernel::lower(task.program, types);
+    if (!lowered.ok()) return std::move(lowered).error().within(task.place(graph_));
+    if (kernel::has_dynamic_sizes(*lowered)) return unsupported(task.place(graph_), "sizes that are known at compile time expected, data decide some");
+    prepared.lowered = std::move(*lowered);
+    prepared.schedule.emplace(*prepared.lowered);
+    TRY_VOID(set_layouts(*prepared.schedule, task));
+    if (task.is_laid_out()) prepared.view_of = viewed_input(prepared.schedule->kernel());
+    return prepared;
+  }
+
+  /// A schedule written by hand becomes that of all tasks equal to the one it is for.
+  Result<void> take_schedule(const GivenSchedule& given, const std::vector<Task>& tasks) {
+    std::vector<std::string> names;
+    for (const Task& task : tasks) names.push_back(task.name(graph_));
+    auto number = find_task(given.task, names);
+    if (!number.ok()) return std::move(number).error().within(given.source);
+    const Task& task = tasks[*number];
+    TRY(Prepared prepared, prepare(task));
+    if (prepared.view_of >= 0) return Error{ErrorKind::kUsage, given.source, fmt::format("a task with a kernel expected, {} ({}) is a view", *number, names[*number])};
+    TRY(kernel::Schedule made, replay_given(given, *std::move(prepared.lowered), prepared.schedule->trace()));
+    const auto [known, is_new] = given_.try_emplace(key(*prepared.schedule, constant_inputs(task)), std::move(made));
+    if (!is_new) return Error{ErrorKind::kUsage, given.source, fmt::format("one schedule for equal tasks expected, task {} has one already", *number)};
+    return {};
+  }
+
   /// Lowers and schedules a task, or finds it to be a view. Equal tasks are scheduled once.
   Result<void> schedule(Task task) {
-    TRY(const std::vector<kernel::TaskType> types, input_types(graph_, task));
+    TRY(Prepared prepared, prepare(task));
     CompiledTask compiled;
     compiled.name = task.name(graph_);
-    compiled.view_of = task.is_laid_out() ? -1 : viewed_input(task.program, types);
-    std::optional<kernel::Schedule> schedule;
-    if (compiled.view_of < 0) {
-      auto lowered = kernel::lower(task.program, types);
-      if (!lowered.ok()) return std::move(lowered).error().within(task.place(graph_));
-      if (kernel::has_dynamic_sizes(*lowered)) return unsupported(task.place(graph_), "sizes that are known at compile time expected, data decide some");
-      schedule.emplace(std::move(*lowered));
-      TRY_VOID(set_layouts(*schedule, task));
-      if (task.is_laid_out()) compiled.view_of = viewed_input(schedule->kernel());
-    }
-    kernel_of_.push_back(compiled.view_of >= 0 ? -1 : scheduled(*std::move(schedule), task));
+    compiled.view_of = prepared.view_of;
+    kernel_of_.push_back(compiled.view_of >= 0 ? -1 : scheduled(*std::move(prepared.schedule), task));
     if (compiled.view_of < 0) {
       compiled.trace = scheduled_[kernel_of_.back()].trace;
       compiled.kernel = scheduled_[kernel_of_.back()].kernel;
@@ -112,18 +141,31 @@ class Compiler {
     return known->second;
   }
 
-  /// The number of the task's kernel.
-  int scheduled(kernel::Schedule schedule, const Task& task) {
+  std::set<int> constant_inputs(const Task& task) {
     std::set<int> constants;
     for (size_t k = 0; k < task.inputs.size(); ++k)
       if (task.inputs[k].valid() && graph_.is_constant(task.inputs[k]) && is_finite(task.inputs[k])) constants.insert(static_cast<int>(k));
+    return constants;
+  }
+
+  /// Equal for tasks that share a kernel.
+  static Hash128 key(const kernel::Schedule& schedule, const std::set<int>& constants) {
     Hasher hasher;
     hasher.add(kernel::structural_hash(schedule.kernel()));
     for (const int constant : constants) hasher.add(static_cast<uint64_t>(constant));
-    const auto [known, is_new] = numbers_.try_emplace(hasher.finish(), scheduled_.size());
+    return hasher.finish();
+  }
+
+  /// The number of the task's kernel.
+  int scheduled(kernel::Schedule schedule, const Task& task) {
+    const std::set<int> constants = constant_inputs(task);
+    const Hash128 key = Compiler::key(schedule, constants);
+    const auto [known, is_new] = numbers_.try_emplace(key, scheduled_.size());
     if (is_new) {
       const int64_t flops = count_flops(schedule.kernel());
-      const kernel::Schedule made = kernel::default_schedule(std::move(schedule), machine_of(options_.target, options_.threads), constants);
+      const auto given = given_.find(key);
+      const kernel::Schedule made =
+          given != given_.end() ? given->second : kernel::default_schedule(std::move(schedule), machine_of(options_.target, options_.threads), constants);
       Scheduled entry{made.trace(), made.finish(), {}, flops};
       entry.constants = take_constant_parts(entry.kernel, constants);
       scheduled_.push_back(std::move(entry));
@@ -341,6 +383,7 @@ class Compiler {
   Compilation result_;
   std::vector<Scheduled> scheduled_;
   std::map<Hash128, size_t> numbers_;
+  std::map<Hash128, kernel::Schedule> given_;  ///< written by hand, by the key of their tasks
   std::map<ValueId, bool> finite_;           ///< constants without infinities and NaN
   std::vector<int> kernel_of_;               ///< by task; -1 for a view
   std::map<std::pair<ValueId, std::string>, int> values_;  ///< of the variant, by the graph's and their layouts

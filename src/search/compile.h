@@ -12,6 +12,7 @@
 #include "kernel/default_schedule.h"
 #include "runtime/artifact.h"
 #include "search/fuse.h"
+#include "search/given_schedule.h"
 
 namespace isomer {
 
@@ -20,6 +21,7 @@ struct CompileOptions {
   int threads = 1;  ///< that the artifact is scheduled for
   uint64_t seed = 0;
   FuseOptions fuse;
+  std::vector<GivenSchedule> schedules;  ///< instead of default ones
   bool assign_layouts = true;  ///< false: everything row-major, for measuring what layouts give
   std::function<void(std::string_view)> log = nullptr;
 };

@@ -1,14 +1,8 @@
 // The contract of the command line (CLI.md): exit codes, one-line errors, JSON, inputs and outputs of runs.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
-#include "graph/onnx/export.h"
+#include "cli/command_line.h"
 #include "graph/onnx/tensor_file.h"
-#include "graph/text.h"
-#include "support/files.h"
-#include "support/process.h"
 
 namespace isomer::test {
 namespace {
@@ -33,36 +27,6 @@ graph lookup(i: int64[50]) -> (y: float32[50,2]) {
   y = Gather(table, i)
 }
 )";
-
-class CommandLine : public testing::Test {
- protected:
-  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
-
-  std::string model(std::string_view text, const std::string& name) const {
-    auto graph = parse_graph(text);
-    EXPECT_TRUE(graph.ok()) << graph.error().message();
-    graph->edit_info().ir_version = 8;
-    const auto written = export_model(*graph, path(name));
-    EXPECT_TRUE(written.ok()) << written.error().message();
-    return path(name);
-  }
-
-  static Outcome isomer(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), tool_path("isomer").string());
-    return run_program(arguments);
-  }
-
-  /// One line on standard error that begins as all errors do.
-  static void expect_error(const Outcome& outcome, int exit_code, const std::string& part) {
-    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-    EXPECT_THAT(outcome.err, testing::StartsWith("isomer: "));
-    EXPECT_THAT(outcome.err, HasSubstr(part));
-    EXPECT_EQ(outcome.out, "");
-  }
-
-  ScratchFolder folder_;
-};
 
 TEST_F(CommandLine, UsageErrorsExitWithTwo) {
   expect_error(isomer({}), 2, "subcommand");

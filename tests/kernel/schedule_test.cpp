@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 
 #include "graph/te/program_text.h"
@@ -218,13 +219,60 @@ TEST(Primitives, SayWhyTheyDoNotApply) {
   EXPECT_EQ(structural_hash(schedule.kernel()), structural_hash(kernel));
 }
 
+/// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
+TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
+  // l: a loop, n: a name, i: an integer, I: integers, L: loops
+  const std::vector<std::pair<std::string, std::string>> primitives = {
+      {"split", "lI"}, {"fuse", "L"}, {"reorder", "L"}, {"parallel", "l"}, {"vectorize", "l"}, {"unroll", "l"}, {"peel", "ln"}, {"skip_padding", "n"}, {"annotate", "lni"},
+      {"compute_inline", "n"}, {"reverse_compute_inline", "n"}, {"compute_at", "nl"}, {"reverse_compute_at", "nl"}, {"cache_read", "nni"}, {"cache_write", "n"}, {"set_scope", "nn"},
+      {"transform_layout", "nn"}, {"set_layout", "nn"}, {"pad", "ni"}, {"collapse", ""}, {"decompose_reduction", "nl"}, {"rfactor", "nl"}, {"sample_perfect_tile", "lii"}, {"sample_categorical", "I"}};
+  const std::vector<std::string> names = {"s0", "s1", "in0", "in1", "first", "last", "cache", "registers", "0:1", "1/0:0:1%0", "0/9223372036854775807:1:0%9223372036854775807", "1:0", "x"};
+  const std::vector<int64_t> integers = {-1, 0, 1, 2, 7, 64, 4096, 1LL << 31, 1LL << 62, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  Random random(11);
+  const auto pick = [&](const auto& list) -> const auto& { return list[random.below(list.size())]; };
+  const auto loop = [&] { return fmt::format("k{}", random.below(12)); };
+  const auto list = [&](const auto& one) {
+    std::string text;
+    for (uint64_t left = random.below(4); left-- > 0;) text += (text.empty() ? "" : ", ") + one();
+    return text;
+  };
+  const auto integer = [&] { return fmt::format("{}", pick(integers)); };
+  int applied = 0;
+  for (int run = 0; run < 2'000; ++run) {
+    const Kernel kernel = lowered(pick(examples()));
+    std::string text;
+    for (uint64_t line = random.below(5) + 1; line-- > 0;) {
+      const auto& [name, kinds] = pick(primitives);
+      std::string arguments;
+      for (const char kind : kinds) {
+        const std::string one = kind == 'l' ? loop() : kind == 'n' ? pick(names) : kind == 'i' ? integer() : kind == 'I' ? "[" + list(integer) + "]" : "{" + list(loop) + "}";
+        arguments += (arguments.empty() ? "" : ", ") + one;
+      }
+      text += fmt::format("{}({}){}\n", name, arguments, name.starts_with("sample") ? " -> [" + integer() + ", 1]" : "");
+    }
+    SCOPED_TRACE(text);
+    const auto trace = parse_trace(text);
+    ASSERT_TRUE(trace.ok()) << trace.error().message();
+    // As far as it applies.
+    Trace prefix;
+    for (const Instruction& instruction : trace->instructions) {
+      prefix.instructions.push_back(instruction);
+      const auto schedule = replay(prefix, kernel);
+      applied += schedule.ok();
+      if (schedule.ok()) (void)schedule->finish();
+      if (!schedule.ok()) prefix.instructions.pop_back();
+    }
+  }
+  EXPECT_GT(applied, 50);
+}
+
 TEST(Traces, AreReadAndRefusedByLine) {
   EXPECT_TRUE(parse_trace("# a comment\n\nk3, k4 = split(k0, [-1, 4])\n").ok());
   for (const char* broken : {"split(k0", "k1 = ", "split(k0) -> 3", "split(k0, [1, x])", "split(k0) more"})
     EXPECT_FALSE(parse_trace(broken).ok()) << broken;
   const auto unknown = replay(*parse_trace("frobnicate(k0)"), lowered(examples()[0]));
   ASSERT_FALSE(unknown.ok());
-  EXPECT_THAT(unknown.error().message(), HasSubstr("instruction 1"));
+  EXPECT_THAT(unknown.error().message(), HasSubstr("line 1"));
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+// Tests that call the command line as a user does.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "graph/onnx/export.h"
+#include "graph/text.h"
+#include "support/files.h"
+#include "support/process.h"
+
+namespace isomer::test {
+
+class CommandLine : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  std::string model(std::string_view text, const std::string& name) const {
+    auto graph = parse_graph(text);
+    EXPECT_TRUE(graph.ok()) << graph.error().message();
+    graph->edit_info().ir_version = 8;
+    const auto written = export_model(*graph, path(name));
+    EXPECT_TRUE(written.ok()) << written.error().message();
+    return path(name);
+  }
+
+  static Outcome isomer(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), tool_path("isomer").string());
+    return run_program(arguments);
+  }
+
+  /// One line on standard error that begins as all errors do.
+  static void expect_error(const Outcome& outcome, int exit_code, const std::string& part) {
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.err, testing::StartsWith("isomer: "));
+    EXPECT_THAT(outcome.err, testing::HasSubstr(part));
+    EXPECT_EQ(outcome.out, "");
+  }
+
+  ScratchFolder folder_;
+};
+
+}  // namespace isomer::test

@@ -1,0 +1,197 @@
+// --schedule: traces that a user gives for tasks, and docs/schedule.md, whose example is compiled and run.
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.h"
+
+namespace isomer::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+/// The model of docs/schedule.md.
+constexpr std::string_view kLayer = R"(opset 17
+graph layer(x: float32[96,128]) -> (y: float32[96,160]) {
+  w: float32[128,160] = random 1
+  b: float32[160] = random 2
+  p = MatMul(x, w)
+  s = Add(p, b)
+  y = Relu(s)
+}
+)";
+
+/// Tasks of every kind, with layouts between them; two of them are equal.
+constexpr std::string_view kNet = R"(opset 17
+graph net(x: float32[1,8,12,12], r: float32[1,16,12,12]) -> (y: float32[16,36]) {
+  w: float32[16,8,3,3] = random 1
+  b: float32[16] = random 2
+  v: float32[36,36] = random 3
+  u: float32[36,36] = random 4
+  c = Conv(x, w, b) {pads = [1,1,1,1]}
+  a = Add(c, r)
+  e = Relu(a)
+  m = MaxPool(e) {kernel_shape = [2,2], strides = [2,2]}
+  s: int64[2] = {16, 36}
+  f = Reshape(m, s)
+  g = MatMul(f, v)
+  h = MatMul(g, u)
+  y = Softmax(h)
+}
+)";
+
+class Schedules : public CommandLine {
+ protected:
+  std::string file(const std::string& name, const std::string& content) const {
+    write_file(path(name), content);
+    return path(name);
+  }
+
+  /// The tasks of a model, with traces.
+  static json tasks(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "inspect");
+    arguments.insert(arguments.end(), {"--tasks", "--trace", "--json", "-q", "--threads", "2"});
+    const Outcome outcome = isomer(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.exit_code == 0 ? json::parse(outcome.out)["tasks"] : json();
+  }
+};
+
+/// The fenced block of a page that starts with ```KIND.
+std::string block_of(const std::string& page, const std::string& kind) {
+  const std::string fence = "```" + kind + "\n";
+  const size_t start = page.find(fence) + fence.size();
+  return page.substr(start, page.find("```", start) - start);
+}
+
+TEST_F(Schedules, TheExampleOfTheDocsCompilesAndIsPrintedAsItWasWritten) {
+  const std::string layer = model(kLayer, "layer.onnx");
+  const std::string trace = block_of(read_file(source_path("docs/schedule.md")), "trace");
+  const std::string given = "Gemm+Relu=" + file("layer.trace", trace);
+  const Outcome compiled = isomer({"compile", layer, "-o", path("layer.iso"), "--schedule", given, "--threads", "2"});
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  EXPECT_THAT(compiled.err, HasSubstr("check: "));
+  EXPECT_EQ(isomer({"compare", layer, path("layer.iso"), "--threads", "2"}).exit_code, 0);
+
+  std::string commands;  // without comments
+  for (size_t start = 0; start < trace.size(); start = trace.find('\n', start) + 1) {
+    std::string line = trace.substr(start, trace.find('\n', start) - start);
+    line = line.substr(0, line.find('#'));
+    line.erase(line.find_last_not_of(' ') + 1);
+    if (!line.empty()) commands += line + '\n';
+  }
+  const json mine = tasks({layer, "--schedule", given}), usual = tasks({layer});
+  EXPECT_EQ(mine[0]["trace"], commands);
+  EXPECT_NE(mine[0]["kernel"], usual[0]["kernel"]);
+}
+
+TEST_F(Schedules, WhatInspectPrintsIsAcceptedAndGivesTheSameKernels) {
+  const std::string net = model(kNet, "net.onnx");
+  const json usual = tasks({net});
+  std::vector<std::string> arguments = {net};
+  size_t kernels = 0;
+  std::set<std::string> seen;
+  for (const json& task : usual) {
+    if (task["view"] || !seen.insert(task["kernel"]).second) continue;
+    const std::string number = task["task"].dump();
+    const Outcome printed = isomer({"inspect", net, "--task", number, "--trace", "-q", "--threads", "2"});
+    ASSERT_EQ(printed.exit_code, 0) << printed.err;
+    arguments.insert(arguments.end(), {"--schedule", number + "=" + file(number + ".trace", printed.out)});
+    ++kernels;
+  }
+  EXPECT_GE(kernels, 4);
+  EXPECT_EQ(tasks(arguments), usual);
+}
+
+TEST_F(Schedules, AScheduleIsThatOfAllEqualTasks) {
+  const std::string net = model(kNet, "net.onnx");
+  const json usual = tasks({net});
+  std::vector<size_t> products;
+  for (const json& task : usual)
+    if (task["name"] == "MatMul") products.push_back(task["task"]);
+  ASSERT_EQ(products.size(), 2);
+  const std::string empty = file("empty.trace", "# as it is lowered\n");
+  const std::string first = fmt::format("{}={}", products[0], empty), second = fmt::format("{}={}", products[1], empty);
+  const json plain = tasks({net, "--schedule", second});
+  EXPECT_NE(plain[products[0]]["kernel"], usual[products[0]]["kernel"]);
+  EXPECT_EQ(plain[products[0]]["kernel"], plain[products[1]]["kernel"]);
+  EXPECT_EQ(plain[products[0]]["trace"], "");
+  EXPECT_EQ(isomer({"compile", net, "-o", path("net.iso"), "-q", "--schedule", second}).exit_code, 0);
+  expect_error(isomer({"compile", net, "-o", path("no.iso"), "-q", "--schedule", first, "--schedule", second}), 2, "one schedule for equal tasks expected");
+  expect_error(isomer({"compile", net, "-o", path("no.iso"), "-q", "--schedule", "MatMul=" + empty}), 2, "2 are called 'MatMul'");
+  const Outcome bench = isomer({"bench", net, "--duration", "0.02", "--json", "-q", "--schedule", first});
+  EXPECT_EQ(bench.exit_code, 0) << bench.err;
+  expect_error(isomer({"bench", path("net.iso"), "-q", "--schedule", first}), 2, "is compiled already");
+}
+
+TEST_F(Schedules, LayoutsOfTheGraphStay) {
+  const std::string net = model(kNet, "net.onnx");
+  size_t laid_out = 0;
+  for (const json& task : tasks({net})) {
+    const std::string trace = task["view"] ? "" : task["trace"];
+    if (trace.find("set_layout") == std::string::npos) continue;
+    ++laid_out;
+    const std::string number = task["task"].dump();
+    const std::string without = file("without.trace", trace.substr(trace.find('\n') + 1));
+    expect_error(isomer({"inspect", net, "-q", "--threads", "2", "--tasks", "--schedule", number + "=" + without}), 3, "a layout that the graph gives to this task");
+    const std::string twice = file("twice.trace", trace + "set_layout(in0, 0:1:2:3)\n");
+    expect_error(isomer({"inspect", net, "-q", "--threads", "2", "--tasks", "--schedule", number + "=" + twice}), 3, "layouts as the graph gives them");
+  }
+  EXPECT_GE(laid_out, 1);
+}
+
+TEST_F(Schedules, BadOnesAreRefusedInOneSentenceWithTheLine) {
+  const std::string layer = model(kLayer, "layer.onnx");
+  const auto refused = [&](const std::string& schedule, int code, const std::string& part) {
+    SCOPED_TRACE(schedule);
+    expect_error(isomer({"compile", layer, "-o", path("layer.iso"), "-q", "--schedule", schedule}), code, part);
+    EXPECT_FALSE(std::filesystem::exists(path("layer.iso")));
+  };
+  const auto refused_text = [&](const std::string& text, const std::string& part) {
+    SCOPED_TRACE(text.substr(0, 60));
+    refused("0=" + file("bad.trace", text), 3, part);
+  };
+  refused("nothing", 2, "TASK=FILE expected");
+  refused("=" + file("a.trace", ""), 2, "TASK=FILE expected");
+  refused("1=" + path("a.trace"), 2, "a number below 1 expected, '1' found");
+  refused("99999999999999999999=" + path("a.trace"), 2, "a number below 1 expected");
+  refused("Conv=" + path("a.trace"), 2, "'Conv' found");
+  refused("0=" + path("none.trace"), 3, "none.trace");
+  refused("0=" + folder_.path().string(), 3, "folder");
+  refused("0=/dev/zero", 3, "/dev/zero");
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  refused("0=" + path("pipe"), 3, "pipe");
+  refused_text("# one\n\nsplit(k0", "line 3: ");
+  refused_text("split k0\n", "line 1: a primitive with its arguments");
+  refused_text("frobnicate(k0)\n", "line 1: frobnicate: the name of a primitive expected");
+  refused_text("compute_inline(s1)\nvectorize(k2)\n", "line 2: vectorize: k2: ");
+  refused_text("vectorize(k77)\n", "line 1: vectorize: k77: ");
+  refused_text("vectorize(k4294967296)\n", "line 1: vectorize: argument 1: a loop like k4 expected");
+  refused_text("split(k0, {k1})\n", "line 1: split: argument 2: a list like [4, 8] expected, '{k1}' found");
+  refused_text("split(k0)\n", "line 1: split: 2 arguments expected, 1 found");
+  refused_text("k9 = split(k0, [-1, 8])\n", "line 1: split: names for its 2 results expected, 1 found");
+  refused_text("a, b = split(k0, [-1, 8])\n", "line 1: split: a name like 'k");
+  refused_text("split(k0, [-1, 9223372036854775807])\nsplit(k1, [9223372036854775807, 2])\n", "line 2: split: k1: ");
+  refused_text("split(k0, [-1, t0])\n", "line 1: ");
+  refused_text("split(k0, t0)\n", "a decision that was taken expected");
+  refused_text("t5 = sample_perfect_tile(k0, 2, 16) -> [4, 8]\n", "line 1: sample_perfect_tile: 2 factors of the loop's extent expected");
+  refused_text("set_layout(in0, 1:0)\n", "line 1: layouts as the graph gives them");
+  refused_text("set_scope(s1, registers)\n", "line 1: set_scope: ");
+  refused_text(std::string("\x7f" "ELF\x01\x00\x02\xff\xfe\n", 11) + std::string(100'000, '\xf0'), "line 1: ");
+  std::string deep, wide = "split(k0, [1";
+  for (int i = 0; i < 2'000; ++i) deep += "k0, k99 = split(k0, [-1, 1])\n", wide += ", 1";
+  refused_text(wide + "])\n", "64 factors expected");
+  refused_text(deep, "split: at most 512 loops around a block expected");
+}
+
+TEST_F(Schedules, DecisionsHaveTheNamesOfTheTrace) {
+  const std::string layer = model(kLayer, "layer.onnx");
+  const std::string trace = file("sampled.trace", "t7 = sample_perfect_tile(k1, 2, 16) -> [10, 16]\nk50, k51 = split(k1, t7)\nt3 = sample_categorical([4, 8]) -> [8]\nk52, k53 = split(k51, [2, 8])\n");
+  const json made = tasks({layer, "--schedule", "0=" + trace});
+  EXPECT_THAT(made[0]["trace"].get<std::string>(), HasSubstr("t0 = sample_perfect_tile(k1, 2, 16) -> [10, 16]\n"));
+  EXPECT_THAT(made[0]["trace"].get<std::string>(), HasSubstr("split(k1, t0)\n"));
+}
+
+}  // namespace
+}  // namespace isomer::test
