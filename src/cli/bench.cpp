@@ -10,7 +10,9 @@
 
 #include "cli/commands.h"
 #include "cli/load_artifact.h"
+#include "cli/load_model.h"
 #include "cli/model_inputs.h"
+#include "cli/onednn.h"
 #include "cli/onnxruntime.h"
 #include "util/machine_peak.h"
 
@@ -28,7 +30,7 @@ struct BenchOptions : CommonOptions {
   bool serve = false;
   std::vector<std::string> against;
   std::string model;        ///< that peers run; empty: `file`
-  std::string onnxruntime;  ///< its shared library
+  std::string onnxruntime, onednn;  ///< their shared libraries
 };
 
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
@@ -50,6 +52,14 @@ class Bench {
     const auto start = Clock::now();
     TRY_VOID(session().run(given_, outputs_));
     return milliseconds(Clock::now() - start);
+  }
+
+  /// Elements of the first output, after a run; none where they are no float32.
+  Result<std::vector<float>> first_output() {
+    TRY_VOID(session().run(given_, outputs_));
+    if (outputs_.empty() || outputs_[0].type != runtime::ElementType::kFloat32) return std::vector<float>();
+    const auto* const elements = static_cast<const float*>(outputs_[0].data);
+    return std::vector<float>(elements, elements + element_count(Dims(outputs_[0].dims.begin(), outputs_[0].dims.end())));
   }
 
   Result<std::vector<double>> run_for(double seconds) {
@@ -123,49 +133,91 @@ Result<void> serve(const BenchOptions& options) {
   return {};
 }
 
-/// Ours and a peer's in turns, as often each in a round as take some milliseconds: drifts of the machine meet both.
-Result<json> compare_with_peer(Bench& bench, OnnxRuntime& peer, double seconds) {
-  const auto run_peer = [&](std::vector<double>& times) -> Result<void> {
+/// A peer with the times of its runs, and for each round the ratio of its median to ours.
+struct Rival {
+  std::string name;
+  std::unique_ptr<Peer> peer;
+  int count = 1;  ///< runs a round
+  std::vector<double> times = {}, ratios = {};
+};
+
+/// Ours and each peer's in turns, as often each in a round as take some milliseconds: drifts of the machine meet all.
+Result<void> race(Bench& bench, std::vector<Rival>& rivals, double seconds) {
+  const auto timed = [](Peer& peer) -> Result<double> {
     const auto start = Clock::now();
     TRY_VOID(peer.run());
-    times.push_back(milliseconds(Clock::now() - start));
-    return {};
+    return milliseconds(Clock::now() - start);
   };
-  std::vector<double> times, ratios;
-  TRY_VOID(run_peer(times));
-  TRY_VOID(run_peer(times));
-  const int count = std::clamp(static_cast<int>(20 / std::max(times.back(), 1e-3)), 1, 1000);
-  times.clear();
-  const auto end = Clock::now() + std::chrono::duration<double>(2 * seconds);
+  const auto some_milliseconds = [](double one) { return std::clamp(static_cast<int>(20 / std::max(one, 1e-3)), 1, 1000); };
+  for (Rival& rival : rivals) {
+    TRY_VOID(rival.peer->run());
+    TRY(const double time, timed(*rival.peer));
+    rival.count = some_milliseconds(time);
+  }
+  TRY(const double own, bench.run());
+  const int count = some_milliseconds(own);
   // Workers spin for a while when their work is done: the other's turn begins when they sleep.
   const auto settle = [&] {
     if (bench.session().threads() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
   };
+  const auto end = Clock::now() + std::chrono::duration<double>(static_cast<double>(rivals.size() + 1) * seconds);
   do {
-    std::vector<double> ours, theirs;
     settle();
+    std::vector<double> ours;
     for (int i = 0; i < count; ++i) {
       TRY(const double time, bench.run());
       ours.push_back(time);
     }
-    settle();
-    for (int i = 0; i < count; ++i) TRY_VOID(run_peer(theirs));
-    ratios.push_back(quantile(theirs, 0.5) / quantile(ours, 0.5));
-    times.insert(times.end(), theirs.begin(), theirs.end());
+    for (Rival& rival : rivals) {
+      settle();
+      std::vector<double> theirs;
+      for (int i = 0; i < rival.count; ++i) {
+        TRY(const double time, timed(*rival.peer));
+        theirs.push_back(time);
+      }
+      rival.ratios.push_back(quantile(theirs, 0.5) / quantile(ours, 0.5));
+      rival.times.insert(rival.times.end(), theirs.begin(), theirs.end());
+    }
   } while (Clock::now() < end);
-  return json{{"version", peer.version()}, {"times_ms", times}, {"ratio", quantile(ratios, 0.5)}, {"ratio_p25", quantile(ratios, 0.25)}, {"ratio_p75", quantile(ratios, 0.75)}};
+  return {};
+}
+
+Result<std::unique_ptr<Peer>> open_peer(const std::string& name, const std::string& model, Bench& bench, const BenchOptions& options) {
+  const int threads = bench.session().threads();
+  if (name == "onnxruntime") {
+    const std::string library = find_onnxruntime(options.onnxruntime);
+    if (library.empty()) return unsupported("--against", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
+    return open_onnxruntime(library, model, bench.interface(), bench.inputs(), threads);
+  }
+  if (name != "onednn") return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
+  const std::string library = find_onednn(options.onednn);
+  if (library.empty()) return unsupported("--against", "oneDNN expected, none found; name its shared library with --onednn");
+  TRY(const LoadedModel loaded, load_model(model, options));
+  TRY(const std::vector<float> expected, bench.first_output());
+  TRY(auto peer, open_onednn(library, loaded.graph, bench.inputs(), expected, threads));
+  if (!peer) note(options, "onednn: no primitive for {}", printable(loaded.graph.node_count() == 1 ? loaded.graph.node(loaded.graph.nodes()[0]).op_type : "more than one operator"));
+  return peer;
 }
 
 Result<json> compare_with_peers(Bench& bench, const BenchOptions& options) {
-  json result = json::object();
+  std::vector<Rival> rivals;
   for (const std::string& name : options.against) {
-    if (name != "onnxruntime") return unsupported("--against", "onnxruntime expected, '{}' found", name);
     const std::string model = options.model.empty() ? options.file : options.model;
     if (is_artifact(model)) return Error{ErrorKind::kUsage, "--against", "a model for the peer expected, '" + model + "' is an artifact; name it with --model"};
-    const std::string library = find_onnxruntime(options.onnxruntime);
-    if (library.empty()) return unsupported("--against", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
-    TRY(const auto peer, OnnxRuntime::open(library, model, bench.interface(), bench.inputs(), bench.session().threads()));
-    TRY(result[name], compare_with_peer(bench, *peer, options.duration));
+    TRY(auto peer, open_peer(name, model, bench, options));
+    if (peer) rivals.push_back({name, std::move(peer)});
+  }
+  json result = json::object();
+  if (rivals.empty()) return result;
+  TRY_VOID(race(bench, rivals, options.duration));
+  for (const Rival& rival : rivals) {
+    json& facts = result[rival.name];
+    facts = {{"version", rival.peer->version()},
+             {"times_ms", rival.times},
+             {"ratio", quantile(rival.ratios, 0.5)},
+             {"ratio_p25", quantile(rival.ratios, 0.25)},
+             {"ratio_p75", quantile(rival.ratios, 0.75)}};
+    if (const std::string algorithm = rival.peer->algorithm(); !algorithm.empty()) facts["algorithm"] = algorithm;
   }
   return result;
 }
@@ -220,9 +272,10 @@ void add_bench(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("bench", "Measure a model or artifact: latency and a profile of its tasks");
   command->add_option("FILE", options->file, "The model or artifact")->required();
   command->add_option("--duration", options->duration, "Seconds to measure for")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--against", options->against, "Peers to measure in turns with it: onnxruntime")->delimiter(',');
+  command->add_option("--against", options->against, "Peers to measure in turns with it: onnxruntime, onednn (models of one operator)")->delimiter(',');
   command->add_option("--model", options->model, "The model that peers run, where FILE is an artifact");
   command->add_option("--onnxruntime", options->onnxruntime, "ONNX Runtime's shared library");
+  command->add_option("--onednn", options->onednn, "oneDNN's shared library");
   command->add_flag("--serve", options->serve, "Load once; for each line N on standard input run N times and print the times");
   options->choices.add_schedules_to(*command);
   options->add_to(*command);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/onednn.h"
 #include "cli/onnxruntime.h"
 #include "cli/version.h"
 #include "isomer_version.h"
@@ -77,7 +78,7 @@ json environment() {
           {"z3", library({"libz3.so.4", "libz3.so"})},
           {"cuda", {{"driver", library({"libcuda.so.1"})}, {"nvrtc", library({"libnvrtc.so.13", "libnvrtc.so.12"})}}},
           {"cudnn", library({"libcudnn.so.9", "libcudnn.so.8"})},
-          {"peers", {{"onednn", library({"libdnnl.so.3", "libdnnl.so.2"})}, {"onnxruntime", peer(find_onnxruntime(""))}}}};
+          {"peers", {{"onednn", peer(find_onednn(""))}, {"onnxruntime", peer(find_onnxruntime(""))}}}};
 }
 
 /// At one thread and at all.

@@ -52,7 +52,7 @@ class Handle {
   void* release = nullptr;
 };
 
-class Session final : public OnnxRuntime {
+class Session final : public Peer {
   // Before what calls them: their types are deduced.
   template <class R, Function f, class... Arguments>
   auto function() const {
@@ -160,15 +160,15 @@ std::string find_onnxruntime(const std::string& given) {
   return {};
 }
 
-Result<std::unique_ptr<OnnxRuntime>> OnnxRuntime::open(const std::string& library, const std::string& model, const Graph& interface,
-                                                       const std::vector<Tensor>& inputs, int threads) {
+Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model, const Graph& interface,
+                                               const std::vector<Tensor>& inputs, int threads) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) return unsupported("onnxruntime", "its shared library expected, {}", dlerror());
   auto* const base = reinterpret_cast<const ApiBase* (*)()>(dlsym(handle, "OrtGetApiBase"));
   if (!base) return unsupported("onnxruntime", "a library with OrtGetApiBase expected, {} lacks it", library);
   auto session = std::make_unique<Session>(*base(), inputs);
   TRY_VOID(session->load(model, interface, threads));
-  return std::unique_ptr<OnnxRuntime>(std::move(session));
+  return std::unique_ptr<Peer>(std::move(session));
 }
 
 }  // namespace isomer::cli

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/peer.h"
 #include "graph/graph.h"
-#include "util/result.h"
 
 namespace isomer::cli {
 
@@ -14,15 +14,8 @@ namespace isomer::cli {
 /// package; empty where there is none.
 std::string find_onnxruntime(const std::string& given);
 
-/// A session of a model on given inputs; outputs are thrown away.
-class OnnxRuntime {
- public:
-  /// Errors are of kind kUnsupported, with what the library said.
-  static Result<std::unique_ptr<OnnxRuntime>> open(const std::string& library, const std::string& model, const Graph& interface, const std::vector<Tensor>& inputs,
-                                                   int threads);
-  virtual ~OnnxRuntime() = default;
-  virtual const std::string& version() const = 0;
-  virtual Result<void> run() = 0;
-};
+/// A session of a model on given inputs. Errors are of kind kUnsupported, with what the library said.
+Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model, const Graph& interface, const std::vector<Tensor>& inputs,
+                                               int threads);
 
 }  // namespace isomer::cli

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Single operators against ONNX Runtime and oneDNN, all in turns: a line an operator, geometric means at the end.
+
+    bench/operators.py [--threads 1] [--duration 0.5] [--onnxruntime libonnxruntime.so.1.31.1] [PART-OF-A-NAME…]
+
+Weights are constants, packed before anything is measured. ONNX Runtime and we take and give row-major tensors; beside oneDNN, which
+runs what it has a primitive for in its own layouts, our changes of layout don't count either. GB/s: what is read and written at
+least. Needs the Python packages onnx and numpy.
+"""
+import argparse
+import json
+import math
+import pathlib
+import subprocess
+import tempfile
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+BIN = pathlib.Path(__file__).resolve().parent.parent / "build" / "bin"
+
+
+def model(nodes, inputs, output, **weights):
+    """Inputs and output as shapes, weights as shapes too: seeded normal numbers of the size that keeps results near 1."""
+    random = numpy.random.default_rng(0)
+    tensors = [numpy_helper.from_array((random.standard_normal(shape) / math.sqrt(max(1, math.prod(shape[1:])))).astype(numpy.float32), name) for name, shape in weights.items()]
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()]
+    graph = helper.make_graph(nodes, "operator", infos, [helper.make_tensor_value_info("y", TensorProto.FLOAT, output)], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def conv(channels, size, filters, kernel, stride=1, group=1, dilation=1, rank=2, batch=1):
+    pad = dilation * (kernel // 2)
+    out = (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
+    node = helper.make_node("Conv", ["x", "w", "b"], ["y"], strides=[stride] * rank, pads=[pad] * 2 * rank, group=group, dilations=[dilation] * rank)
+    return model([node], {"x": [batch, channels] + [size] * rank}, [batch, filters] + [out] * rank, w=(filters, channels // group) + (kernel,) * rank, b=(filters,))
+
+
+def transposed(channels, size, filters, kernel, stride, pad):
+    out = (size - 1) * stride + kernel - 2 * pad
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[stride] * 2, pads=[pad] * 4)
+    return model([node], {"x": [1, channels, size, size]}, [1, filters, out, out], w=(channels, filters, kernel, kernel))
+
+
+def product(m, k, n):
+    return model([helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": [m, k]}, [m, n], w=(k, n))
+
+
+def batched(batch, m, k, n):
+    return model([helper.make_node("MatMul", ["x", "z"], ["y"])], {"x": [batch, m, k], "z": [batch, k, n]}, [batch, m, n])
+
+
+def single(op, shape, output=None, weights=None, **attributes):
+    weights = weights or {}
+    return model([helper.make_node(op, ["x", *weights], ["y"], **attributes)], {"x": shape}, output or shape, **weights)
+
+
+def binary(op, shape, other):
+    return model([helper.make_node(op, ["x", "z"], ["y"])], {"x": shape, "z": other}, shape)
+
+
+def row_mean(rows, columns):
+    made = model([helper.make_node("ReduceMean", ["x", "axes"], ["y"])], {"x": [rows, columns]}, [rows, 1])
+    made.graph.initializer.append(numpy_helper.from_array(numpy.array([1], dtype=numpy.int64), "axes"))
+    return made
+
+
+def add_relu(shape):
+    return model([helper.make_node("Add", ["x", "z"], ["s"]), helper.make_node("Relu", ["s"], ["y"])], {"x": shape, "z": shape}, shape)
+
+
+def pool(op, channels, size, kernel, stride, pad):
+    out = (size + 2 * pad - kernel) // stride + 1
+    return single(op, [1, channels, size, size], [1, channels, out, out], kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
+
+
+# ResNet-18's convolutions in the numbering of the TVM papers: input channels, size, filters, kernel, stride.
+RESNET = [(3, 224, 64, 7, 2), (64, 56, 64, 3, 1), (64, 56, 64, 1, 1), (64, 56, 128, 3, 2), (64, 56, 128, 1, 2), (128, 28, 128, 3, 1),
+          (128, 28, 256, 3, 2), (128, 28, 256, 1, 2), (256, 14, 256, 3, 1), (256, 14, 512, 3, 2), (256, 14, 512, 1, 2), (512, 7, 512, 3, 1)]
+
+OPERATORS = {f"C{k + 1}: {c}, {s}, {f}, {n}x{n}, {t}": lambda c=c, s=s, f=f, n=n, t=t: conv(c, s, f, n, t) for k, (c, s, f, n, t) in enumerate(RESNET)}
+OPERATORS |= {f"depthwise {c}, {s}, 3x3, {t}": lambda c=c, s=s, t=t: conv(c, s, c, 3, t, c)
+              for c, s, t in [(32, 112, 1), (96, 112, 2), (144, 56, 1), (576, 14, 1), (960, 7, 1)]}
+OPERATORS |= {f"pointwise {c}→{f}, {s}": lambda c=c, f=f, s=s: conv(c, s, f, 1) for c, f, s in [(32, 16, 112), (144, 24, 56), (96, 576, 14), (960, 320, 7)]}
+OPERATORS |= {
+    "32 groups, 128→128, 56, 3x3": lambda: conv(128, 56, 128, 3, 1, 32),
+    "dilated 2, 128, 28, 3x3": lambda: conv(128, 28, 128, 3, 1, 1, 2),
+    "3-D 64→64, 14, 3x3x3": lambda: conv(64, 14, 64, 3, rank=3),
+    "1-D 80→384, 3000, 3": lambda: conv(80, 3000, 384, 3, rank=1),
+    "transposed 256→128, 14, 4x4, 2": lambda: transposed(256, 14, 128, 4, 2, 1),
+}
+OPERATORS |= {f"{name} {m}x{k}x{n}": lambda m=m, k=k, n=n: product(m, k, n)
+              for name, m, k, n in [("bert qkv", 128, 768, 768), ("bert ffn1", 128, 768, 3072), ("bert ffn2", 128, 3072, 768)]}
+OPERATORS |= {
+    "bert scores 12x128x64x128": lambda: batched(12, 128, 64, 128),
+    "bert context 12x128x128x64": lambda: batched(12, 128, 128, 64),
+    "square 512": lambda: product(512, 512, 512),
+    "square 1024": lambda: product(1024, 1024, 1024),
+}
+OPERATORS |= {f"gpt2 1x{k}x{n}": lambda k=k, n=n: product(1, k, n) for k, n in [(768, 768), (768, 3072), (3072, 768), (768, 50257)]}
+OPERATORS |= {
+    "softmax 12x128x128": lambda: single("Softmax", [12, 128, 128], axis=-1),
+    "layernorm 128x768": lambda: single("LayerNormalization", [128, 768], weights={"s": (768,), "b": (768,)}),
+    "gelu 128x3072": lambda: single("Gelu", [128, 3072]),
+    "maxpool 64 112": lambda: pool("MaxPool", 64, 112, 3, 2, 1),
+    "meanpool 256 28": lambda: pool("AveragePool", 256, 28, 3, 1, 1),
+    "global meanpool 2048 7": lambda: single("GlobalAveragePool", [1, 2048, 7, 7], [1, 2048, 1, 1]),
+    "mean of rows 128x768": lambda: row_mean(128, 768),
+    "add relu 256 56": lambda: add_relu([1, 256, 56, 56]),
+    "add 16 MB": lambda: binary("Add", [4096, 1024], [4096, 1024]),
+    "sigmoid 128x3072": lambda: single("Sigmoid", [128, 3072]),
+    "transpose 1024x1024": lambda: single("Transpose", [1024, 1024], perm=[1, 0]),
+    "transpose 12x128x64": lambda: single("Transpose", [1, 128, 12, 64], [1, 12, 128, 64], perm=[0, 2, 1, 3]),
+}
+
+
+def measured(name, options, folder):
+    file = folder / "operator.onnx"
+    made = OPERATORS[name]()
+    onnx.save(made, file)
+    command = [options.bin / "isomer", "bench", file, "--json", "-q", "--threads", str(options.threads), "--duration", str(options.duration), "--against", "onnxruntime,onednn"]
+    if options.onnxruntime:
+        command += ["--onnxruntime", options.onnxruntime]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        return done.stderr.strip()
+    return json.loads(done.stdout) | {"gigabytes": bytes_of(made) / 1e9}
+
+
+def bytes_of(made):
+    """What an operator reads and writes at least."""
+    values = list(made.graph.input) + list(made.graph.output)
+    return 4 * sum(math.prod(dim.dim_value for dim in value.type.tensor_type.shape.dim) for value in values) + sum(len(tensor.raw_data) for tensor in made.graph.initializer)
+
+
+def mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="all whose name holds one of these")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--duration", type=float, default=0.5)
+    parser.add_argument("--onnxruntime", default="")
+    parser.add_argument("--bin", type=pathlib.Path, default=BIN)
+    options = parser.parse_args()
+    all_ratios = {"onnxruntime": [], "onednn": [], "faster": []}
+    print("| operator | ms | GFLOP/s | of peak | GB/s | ONNX Runtime / ours | oneDNN / ours | faster / ours | oneDNN's algorithm |\n|---|---|---|---|---|---|---|---|---|")
+    for name in OPERATORS:
+        if options.names and not any(part in name for part in options.names):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            result = measured(name, options, pathlib.Path(folder))
+        if isinstance(result, str):
+            print(f"| {name} | {result} |", flush=True)
+            continue
+        ratios = {peer: facts["ratio"] for peer, facts in result["against"].items()}
+        if "onednn" in ratios:
+            ratios["onednn"] /= 1 - sum(task["share"] for task in result["tasks"] if task["name"] == "Relayout")
+        ratios["faster"] = min(ratios.values())
+        for peer, ratio in ratios.items():
+            all_ratios[peer].append(ratio)
+        shown = [f"{ratios[peer]:.2f}" if peer in ratios else "–" for peer in all_ratios]
+        algorithm = result["against"].get("onednn", {}).get("algorithm", "–")
+        print(f"| {name} | {result['median_ms']:.4f} | {result['gflops']:.1f} | {100 * result['gflops'] / result['fma_peak_gflops']:.0f} % | {1e3 * result['gigabytes'] / result['median_ms']:.1f} | {' | '.join(shown)} | {algorithm} |", flush=True)
+    means = ", ".join(f"{peer} {mean(ratios):.3f} (of {len(ratios)}, lowest {min(ratios, default=math.nan):.2f})" for peer, ratios in all_ratios.items())
+    print(f"\nGeometric means: {means}")
+
+
+if __name__ == "__main__":
+    main()
