@@ -4,8 +4,8 @@
     bench/operators.py [--threads 1] [--duration 0.5] [--onnxruntime libonnxruntime.so.1.31.1] [PART-OF-A-NAME…]
 
 Weights are constants, packed before anything is measured. ONNX Runtime and we take and give row-major tensors; beside oneDNN, which
-runs what it has a primitive for in its own layouts, our changes of layout don't count either. GB/s: what is read and written at
-least. Needs the Python packages onnx and numpy.
+runs what it has a primitive for in its own layouts, our changes of layout don't count either. Times are minima. GB/s: what is
+read and written at least. Needs the Python packages onnx and numpy.
 """
 import argparse
 import json
@@ -156,7 +156,8 @@ def main():
         if isinstance(result, str):
             print(f"| {name} | {result} |", flush=True)
             continue
-        ratios = {peer: facts["ratio"] for peer, facts in result["against"].items()}
+        gflops = 1e3 * result["gflop"] / result["min_ms"]
+        ratios = {peer: min(facts["times_ms"]) / result["min_ms"] for peer, facts in result["against"].items()}
         if "onednn" in ratios:
             ratios["onednn"] /= 1 - sum(task["share"] for task in result["tasks"] if task["name"] == "Relayout")
         ratios["faster"] = min(ratios.values())
@@ -164,7 +165,7 @@ def main():
             all_ratios[peer].append(ratio)
         shown = [f"{ratios[peer]:.2f}" if peer in ratios else "–" for peer in all_ratios]
         algorithm = result["against"].get("onednn", {}).get("algorithm", "–")
-        print(f"| {name} | {result['median_ms']:.4f} | {result['gflops']:.1f} | {100 * result['gflops'] / result['fma_peak_gflops']:.0f} % | {1e3 * result['gigabytes'] / result['median_ms']:.1f} | {' | '.join(shown)} | {algorithm} |", flush=True)
+        print(f"| {name} | {result['min_ms']:.4f} | {gflops:.1f} | {100 * gflops / result['fma_peak_gflops']:.0f} % | {1e3 * result['gigabytes'] / result['min_ms']:.1f} | {' | '.join(shown)} | {algorithm} |", flush=True)
     means = ", ".join(f"{peer} {mean(ratios):.3f} (of {len(ratios)}, lowest {min(ratios, default=math.nan):.2f})" for peer, ratios in all_ratios.items())
     print(f"\nGeometric means: {means}")
 

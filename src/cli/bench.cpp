@@ -14,6 +14,7 @@
 #include "cli/model_inputs.h"
 #include "cli/onednn.h"
 #include "cli/onnxruntime.h"
+#include "runtime/memory.h"
 #include "util/machine_peak.h"
 
 namespace isomer::cli {
@@ -41,7 +42,9 @@ class Bench {
   static Result<Bench> open(const BenchOptions& options, bool timed) {
     TRY(LoadedArtifact artifact, load_artifact(options.file, options, timed, options.choices));
     TRY(std::vector<Tensor> inputs, model_inputs(artifact.interface, options.inputs, options.seed, artifact.bounds));
-    return Bench(std::move(artifact), std::move(inputs));
+    Bench bench(std::move(artifact), std::move(inputs));
+    TRY_VOID(bench.give_inputs());
+    return bench;
   }
 
   runtime::Session& session() { return *artifact_.session; }
@@ -73,10 +76,20 @@ class Bench {
   }
 
  private:
-  Bench(LoadedArtifact artifact, std::vector<Tensor> inputs) : artifact_(std::move(artifact)), inputs_(std::move(inputs)), outputs_(artifact_.session->variant().outputs.size()) {
-    for (const Tensor& tensor : inputs_)
-      // Inputs are only read.
-      given_.push_back({static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(), const_cast<std::byte*>(tensor.bytes().data())});
+  Bench(LoadedArtifact artifact, std::vector<Tensor> inputs) : artifact_(std::move(artifact)), inputs_(std::move(inputs)), outputs_(artifact_.session->variant().outputs.size()) {}
+
+  /// Moves them to where code reads them as they lie: the session would copy others in each run.
+  Result<void> give_inputs() {
+    for (Tensor& tensor : inputs_) {
+      const auto bytes = tensor.bytes();
+      auto made = runtime::Memory::allocate(static_cast<int64_t>(bytes.size()));
+      if (!made) return unsupported("inputs", "{} bytes of memory expected", bytes.size());
+      const auto memory = std::make_shared<const runtime::Memory>(std::move(*made));
+      std::copy(bytes.begin(), bytes.end(), memory->data());
+      tensor = Tensor(tensor.dtype(), tensor.dims(), std::span<const std::byte>(memory->data(), bytes.size()), memory);
+      given_.push_back({static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(), memory->data()});
+    }
+    return {};
   }
 
   LoadedArtifact artifact_;

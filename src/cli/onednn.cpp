@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 
 #include "cli/onednn_recipes.h"
+#include "runtime/memory.h"
 
 namespace isomer::cli {
 namespace {
@@ -123,11 +123,10 @@ class Primitive final : public Peer {
     const MemoryDescriptor* const layout = layout_of(operand.argument);
     if (!layout) return unsupported("onednn", "a layout of argument {} expected, none found", operand.argument);
     const auto bytes = library().function<size_t, const MemoryDescriptor*>("dnnl_memory_desc_get_size")(layout);
-    const size_t whole_lines = (bytes / 64 + 1) * 64;
-    memory_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(64, whole_lines)), &std::free);
-    if (!memory_.back()) return unsupported("onednn", "{} bytes of memory expected", bytes);
-    std::fill_n(memory_.back().get(), whole_lines, std::byte{0});
-    TRY(Handle made, memory_object(*layout, memory_.back().get()));
+    auto memory = runtime::Memory::allocate(static_cast<int64_t>(bytes));
+    if (!memory) return unsupported("onednn", "{} bytes of memory expected", bytes);
+    memory_.push_back(std::move(*memory));
+    TRY(Handle made, memory_object(*layout, memory_.back().data()));
     if (operand.tensor) {
       // Elements are only read.
       TRY(const Handle ours, plain_memory(operand, const_cast<std::byte*>(operand.tensor->bytes().data())));
@@ -163,7 +162,7 @@ class Primitive final : public Peer {
 
   std::shared_ptr<Engine> engine_;
   std::string algorithm_;
-  std::vector<std::unique_ptr<std::byte, void (*)(void*)>> memory_;
+  std::vector<runtime::Memory> memory_;
   // Released in the opposite order.
   Handle description_, primitive_;
   std::vector<Handle> objects_;
