@@ -223,7 +223,7 @@ TEST(Primitives, SayWhyTheyDoNotApply) {
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops
   const std::vector<std::pair<std::string, std::string>> primitives = {
-      {"split", "lI"}, {"fuse", "L"}, {"reorder", "L"}, {"parallel", "l"}, {"vectorize", "l"}, {"unroll", "l"}, {"peel", "ln"}, {"skip_padding", "n"}, {"annotate", "lni"},
+      {"split", "lI"}, {"fuse", "L"}, {"reorder", "L"}, {"parallel", "l"}, {"vectorize", "l"}, {"unroll", "l"}, {"peel", "ln"}, {"skip_padding", "n"}, {"split_padding", "nnI"}, {"skip_border", "nn"}, {"annotate", "lni"},
       {"compute_inline", "n"}, {"reverse_compute_inline", "n"}, {"compute_at", "nl"}, {"reverse_compute_at", "nl"}, {"cache_read", "nni"}, {"cache_write", "n"}, {"set_scope", "nn"},
       {"transform_layout", "nn"}, {"set_layout", "nn"}, {"pad", "ni"}, {"collapse", ""}, {"decompose_reduction", "nl"}, {"rfactor", "nl"}, {"sample_perfect_tile", "lii"}, {"sample_categorical", "I"}};
   const std::vector<std::string> names = {"s0", "s1", "in0", "in1", "first", "last", "cache", "registers", "0:1", "1/0:0:1%0", "0/9223372036854775807:1:0%9223372036854775807", "1:0", "x"};
