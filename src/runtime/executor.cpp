@@ -67,10 +67,10 @@ class Executor::State {
 
   Result<void> run() { return run_steps(steps_); }
 
-  void collect_times(const std::vector<PreparedStep>& steps, std::vector<StepTime>& times) const {
+  void collect_times(const std::vector<PreparedStep>& steps, int depth, std::vector<StepTime>& times) const {
     for (const PreparedStep& step : steps) {
-      times.push_back({step.step, step.runs, step.nanoseconds});
-      for (const PreparedBody& body : step.bodies) collect_times(body.steps, times);
+      times.push_back({step.step, depth, step.runs, step.nanoseconds});
+      for (const PreparedBody& body : step.bodies) collect_times(body.steps, depth + 1, times);
     }
   }
   const std::vector<PreparedStep>& steps() const { return steps_; }
@@ -241,7 +241,7 @@ Result<void> Executor::run() { return state_->run(); }
 
 std::vector<StepTime> Executor::times() const {
   std::vector<StepTime> times;
-  state_->collect_times(state_->steps(), times);
+  state_->collect_times(state_->steps(), 0, times);
   return times;
 }
 

@@ -12,6 +12,7 @@ namespace isomer::runtime {
 /// What a step took so far, bodies inside of it included.
 struct StepTime {
   const Step* step = nullptr;
+  int depth = 0;  ///< in bodies of so many steps
   int64_t runs = 0;
   int64_t nanoseconds = 0;
 };
