@@ -24,7 +24,8 @@ class Executor {
   Executor(Executor&&) noexcept;
   ~Executor();
 
-  /// The error names the step, of kind kInvalid: what the data of the inputs led to; kUnsupported: no memory.
+  /// The error names the step, of kind kInvalid: what the data of the inputs led to; kUnsupported: no memory, or loops that
+  /// go on beyond 2^26 iterations; kStopped: stop.h.
   Result<void> run();
   /// In the order of the steps, those of bodies behind their step.
   std::vector<StepTime> times() const;

@@ -185,13 +185,13 @@ class Compiler {
       for (Region& body : made.bodies) TRY_VOID(compute_constants(body, code, image));
       if (made.kernel < 0 || scheduled_[made.kernel].constants.buffers.empty()) continue;
       const ConstantParts& parts = scheduled_[made.kernel].constants;
-      // The same kernel may have the same constants in several bodies.
-      std::pair<int, std::vector<const std::byte*>> key{made.kernel, {}};
+      std::vector<const std::byte*> sources;
       for (size_t k = 0; k < made.task.inputs.size(); ++k) {
         const bool is_constant = parts.kernel.inputs[k] >= 0 && region.graph->is_constant(made.task.inputs[k]);
-        key.second.push_back(is_constant ? region.graph->value(made.task.inputs[k]).constant->bytes().data() : nullptr);
+        sources.push_back(is_constant ? region.graph->value(made.task.inputs[k]).constant->bytes().data() : nullptr);
       }
-      const auto [known, is_new] = packed_.try_emplace(std::move(key));
+      // The same kernel may have the same constants in several bodies.
+      const auto [known, is_new] = packed_.try_emplace({made.kernel, sources});
       if (is_new) TRY_VOID(compute_constants(*region.graph, made.task, parts, code.kernels[made.kernel], image, known->second));
       made.packed = known->second;
     }
@@ -231,11 +231,20 @@ class Compiler {
     for (const int b : parts.buffers) {
       const kernel::Buffer& buffer = kernel.buffers[b];
       const auto size = static_cast<size_t>(bytes_of(buffer.dtype, buffer.shape));
-      packed.emplace(b, static_cast<int>(artifact().weights.size()));
-      artifact().weights.push_back({static_cast<const std::byte*>(buffers[b]), size});
-      artifact().owners.push_back(memory);
+      packed.emplace(b, add_weight({static_cast<const std::byte*>(buffers[b]), size}, memory));
     }
     return {};
+  }
+
+  /// The number of a packed weight; equal ones of several kernels are one.
+  int add_weight(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+    std::vector<int>& others = by_size_[bytes.size()];
+    const auto equal = std::find_if(others.begin(), others.end(), [&](int weight) { return std::ranges::equal(artifact().weights[weight], bytes); });
+    if (equal != others.end()) return *equal;
+    others.push_back(static_cast<int>(artifact().weights.size()));
+    artifact().weights.push_back(bytes);
+    artifact().owners.push_back(std::move(owner));
+    return others.back();
   }
 
   void collect(Region region, int depth) {
@@ -262,6 +271,7 @@ class Compiler {
   std::map<Hash128, size_t> numbers_;
   std::map<std::pair<const Graph*, ValueId>, bool> finite_;  ///< constants without infinities and NaN
   std::map<std::pair<int, std::vector<const std::byte*>>, std::map<int, int>> packed_;  ///< by kernel and constants
+  std::map<size_t, std::vector<int>> by_size_;  ///< packed weights
 };
 
 }  // namespace

@@ -288,7 +288,7 @@ graph g(m: int64[], x: float32[4]) -> (y) {
 )"), "reader (Exp): sizes that are known at compile time expected, those of 'rows' are not");
   EXPECT_EQ(refusal(R"(opset 17
 graph g(m: int64[], x: float32[4]) -> (y) {
-  y = Loop(m, _, x) as "grows" { body = graph b(i: int64[], go: bool[], s) -> (go, t) { t = Concat(s, s) {axis = 0} as "twice" } }
+  y = Loop(m, _, x) { body = graph b(i: int64[], go: bool[], s) -> (go, t) { t = Concat(s, s) {axis = 0} as "twice" } } as "grows"
 }
 )"), "grows (Loop): twice (Concat): sizes that are known at compile time expected, those of 's' are not");
   EXPECT_EQ(refusal(R"(opset 17

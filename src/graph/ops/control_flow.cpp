@@ -131,6 +131,14 @@ Result<Array> stacked(const OpContext& context, const std::vector<Array>& pieces
   return whole;
 }
 
+/// The types of what iterations would have made, where none ran.
+std::vector<ValueType> types_of_none(const OpContext& context, const Graph& body, const std::vector<ValueType>& inputs) {
+  if (auto inferred = context.infer_body(body, inputs); inferred.ok()) return *std::move(inferred);
+  std::vector<ValueType> declared;
+  for (const ValueId output : body.outputs()) declared.push_back(body.value(output).type);
+  return declared;
+}
+
 Result<int64_t> scalar_of(const OpContext& context, const Array& array, std::string_view what) {
   if (array.empty() || array.count() != 1) return context.invalid("{} of one element expected", what);
   return array.integer(0);
@@ -323,9 +331,14 @@ Result<std::vector<Array>> loop_run(const OpContext& context, std::span<const Ar
     for (int k = 0; k < states; ++k) state[k] = std::move(outputs[1 + k]);
     for (size_t k = 0; k < collected.size(); ++k) collected[k].push_back(std::move(outputs[1 + states + k]));
   }
+  std::vector<ValueType> none(body.outputs().size());
+  if (!collected.empty() && collected[0].empty()) {
+    std::vector<ValueType> formals = {scalar_type_for(body, 0, DataType::kInt64), scalar_type_for(body, 1, DataType::kBool)};
+    for (int i = 0; i < states; ++i) formals.push_back(context.type(2 + i));
+    none = types_of_none(context, body, formals);
+  }
   for (size_t k = 0; k < collected.size(); ++k) {
-    const ValueType& element = body.value(body.outputs()[1 + states + k]).type;
-    TRY(Array whole, stacked(context, collected[k], 0, false, element));
+    TRY(Array whole, stacked(context, collected[k], 0, false, none[1 + states + k]));
     state.push_back(std::move(whole));
   }
   return state;
@@ -384,16 +397,21 @@ Result<ScanPlan> plan_scan(const OpContext& context) {
   return plan;
 }
 
+/// What the body is given: the states, and sequences without their axes.
+std::vector<ValueType> element_types(const OpContext& context, const ScanPlan& plan) {
+  std::vector<ValueType> types;
+  for (int i = 0; i < plan.states; ++i) types.push_back(context.type(i));
+  for (int k = 0; k < plan.sequences; ++k) {
+    types.push_back(context.type(plan.states + k));
+    types.back().shape->erase(types.back().shape->begin() + plan.input_axes[k]);
+  }
+  return types;
+}
+
 Result<std::vector<ValueType>> scan_infer(const OpContext& context) {
   TRY(const ScanPlan plan, plan_scan(context));
   const Graph& body = context.get_graph("body");
-  std::vector<ValueType> inputs;
-  for (int i = 0; i < plan.states; ++i) inputs.push_back(context.type(i));
-  for (int k = 0; k < plan.sequences; ++k) {
-    ValueType element = context.type(plan.states + k);
-    element.shape->erase(element.shape->begin() + plan.input_axes[k]);
-    inputs.push_back(std::move(element));
-  }
+  const std::vector<ValueType> inputs = element_types(context, plan);
   TRY(std::vector<ValueType> outputs, context.infer_body(body, inputs));
   const Dim length = context.dim(plan.states, static_cast<int>(plan.input_axes[0]));
   const std::set<std::string> local = local_symbols(body);
@@ -426,9 +444,9 @@ Result<std::vector<Array>> scan_run(const OpContext& context, std::span<const Ar
     for (int k = 0; k < plan.states; ++k) state[k] = std::move(outputs[k]);
     for (size_t k = 0; k < collected.size(); ++k) collected[k].push_back(std::move(outputs[plan.states + k]));
   }
+  const std::vector<ValueType> none = length > 0 ? std::vector<ValueType>(body.outputs().size()) : types_of_none(context, body, element_types(context, plan));
   for (size_t k = 0; k < collected.size(); ++k) {
-    const ValueType& element = body.value(body.outputs()[plan.states + k]).type;
-    TRY(Array whole, stacked(context, collected[k], plan.output_axes[k], plan.output_backward[k], element));
+    TRY(Array whole, stacked(context, collected[k], plan.output_axes[k], plan.output_backward[k], none[plan.states + k]));
     state.push_back(std::move(whole));
   }
   return state;
