@@ -6,6 +6,7 @@
 #include "graph/text.h"
 #include "search/compile.h"
 #include "search/run_artifact.h"
+#include "suite/case.h"
 #include "util/check.h"
 #include "util/random.h"
 #include "verify/equivalence.h"
@@ -260,6 +261,20 @@ graph g(s: float32[3], x: float32[5,3], y: float32[3,5]) -> (last: float32[3], s
   }
 }
 )", {{floats({3}, 1), floats({5, 3}, 2), floats({3, 5}, 3)}});
+}
+
+TEST(ControlFlow, CasesOfTheOnnxSuiteRun) {
+  suite::RunOptions options;
+  options.run = [](const Graph& graph, std::span<const Array> inputs) -> Result<Arrays> {
+    TRY(const Compilation made, compiled(graph, 2));
+    TRY(auto model, runtime::Model::load(made.artifact));
+    TRY(const auto session, runtime::Session::create(model, {.threads = 2, .bindings = {}}));
+    return run_artifact(*session, inputs);
+  };
+  for (const char* name : {"if", "range_float_type_positive_delta_expanded", "range_int32_type_negative_delta_expanded", "scan9_sum"}) {
+    const suite::Outcome outcome = suite::run_case({name, fmt::format("{}/node/test_{}", ONNX_TESTDATA, name)}, options);
+    EXPECT_EQ(outcome.verdict, suite::Verdict::kPass) << name << ": " << outcome.detail;
+  }
 }
 
 TEST(ControlFlow, OneKernelServesAllBodies) {
