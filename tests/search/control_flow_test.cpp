@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "graph/interpret.h"
+#include "graph/bind.h"
+#include "graph/infer.h"
+#include "graph/op_def.h"
 #include "graph/text.h"
+#include "properties/same_function.h"
 #include "search/compile.h"
 #include "search/run_artifact.h"
 #include "suite/case.h"
+#include "support/long_run.h"
 #include "util/check.h"
 #include "util/random.h"
 #include "verify/equivalence.h"
@@ -275,6 +279,110 @@ TEST(ControlFlow, CasesOfTheOnnxSuiteRun) {
     const suite::Outcome outcome = suite::run_case({name, fmt::format("{}/node/test_{}", ONNX_TESTDATA, name)}, options);
     EXPECT_EQ(outcome.verdict, suite::Verdict::kPass) << name << ": " << outcome.detail;
   }
+}
+
+/// Adds a node of a standard operator with outputs of the given names.
+std::vector<ValueId> add(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, std::vector<ValueId> captures, Attributes attributes,
+                         const std::vector<std::string>& outputs) {
+  Node node;
+  node.op = find_op("", op_type);
+  node.op_type = op_type;
+  node.inputs = std::move(inputs);
+  node.captures = std::move(captures);
+  node.attributes = std::move(attributes);
+  for (const std::string& name : outputs) {
+    Value value;
+    value.name = name;
+    node.outputs.push_back(graph.add_value(std::move(value)));
+  }
+  const std::vector<ValueId> made = node.outputs;
+  graph.add_node(std::move(node));
+  return made;
+}
+
+std::vector<ValueId> like_inputs(Graph& graph, const Graph& other) {
+  std::vector<ValueId> values;
+  for (const ValueId input : other.inputs()) {
+    Value value;
+    value.name = other.value(input).name;
+    value.type = other.value(input).type;
+    values.push_back(graph.add_value(std::move(value)));
+  }
+  return values;
+}
+
+constexpr int64_t kTrips = 3;
+
+/// The graph as both branches of an If in a Loop, which stacks what it makes kTrips times.
+Graph wrapped(const Graph& graph) {
+  Graph branch = graph;
+  branch.set_captures(graph.inputs());
+  branch.set_inputs({});
+  const auto inner = std::make_shared<const Graph>(branch);
+  std::vector<std::string> names;
+  for (const ValueId output : graph.outputs()) names.push_back(graph.value(output).name);
+
+  Graph body;
+  const ValueId number = body.add_value({.name = "number", .type = ValueType::tensor(DataType::kInt64, {}), .content = {}, .constant = {}, .declared = {}, .producer = {}, .extra = {}});
+  const ValueId going = body.add_value({.name = "going", .type = ValueType::tensor(DataType::kBool, {}), .content = {}, .constant = {}, .declared = {}, .producer = {}, .extra = {}});
+  body.set_inputs({number, going});
+  body.set_captures(like_inputs(body, graph));
+  const auto is_first = add(body, "Equal", {number, body.add_constant(Tensor::scalar(DataType::kInt64, 0), "zero")}, {}, {}, {"is_first"});
+  std::vector<ValueId> outputs = add(body, "If", is_first, body.captures(), {{"then_branch", inner}, {"else_branch", inner}}, names);
+  outputs.insert(outputs.begin(), going);
+  body.set_outputs(std::move(outputs));
+
+  Graph outer;
+  outer.edit_info() = graph.info();
+  const std::vector<ValueId> inputs = like_inputs(outer, graph);
+  outer.set_inputs(inputs);
+  const ValueId trips = outer.add_constant(Tensor::scalar(DataType::kInt64, kTrips), "trips");
+  outer.set_outputs(add(outer, "Loop", {trips, {}}, inputs, {{"body", std::make_shared<const Graph>(std::move(body))}}, names));
+  return outer;
+}
+
+/// Element `k` of the first axis.
+Array row(const Array& stack, int64_t k) {
+  const Tensor whole = te::to_tensor(stack);
+  const size_t bytes = whole.bytes().size() / kTrips;
+  const auto first = whole.bytes().begin() + static_cast<ptrdiff_t>(k * bytes);
+  return Array::from(Tensor(whole.dtype(), Dims(whole.dims().begin() + 1, whole.dims().end()), std::vector<std::byte>(first, first + static_cast<ptrdiff_t>(bytes))));
+}
+
+TEST(ControlFlow, RandomGraphsRunInBodies) {
+  const uint64_t count = is_long_run() ? 1'000 : 60;
+  int ran = 0;
+  for (uint64_t seed = 0; seed < count; ++seed) {
+    const Case tried = case_of(random_sample(seed), seed);
+    for (const isomer::test::Run& one : tried.runs) {
+      std::map<std::string, Dims> shapes;
+      Graph inner = tried.sample.graph;
+      for (size_t k = 0; k < one.inputs.size(); ++k) shapes[inner.value(inner.inputs()[k]).name] = one.inputs[k].dims();
+      if (!bind_inputs(inner, {}, shapes).ok()) continue;
+      SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print_graph(inner)));
+      Graph graph = wrapped(inner);
+      ASSERT_TRUE(infer(graph).ok());
+      const auto made = compiled(graph, 2);
+      if (!made.ok()) {
+        EXPECT_EQ(made.error().kind, ErrorKind::kUnsupported) << made.error().message();
+        continue;
+      }
+      auto model = runtime::Model::load(made->artifact);
+      ASSERT_TRUE(model.ok()) << model.error().message();
+      const auto session = runtime::Session::create(*model, {.threads = 2, .bindings = {}});
+      ASSERT_TRUE(session.ok()) << session.error().message();
+      const auto stacks = run_artifact(**session, one.inputs);
+      ASSERT_TRUE(stacks.ok()) << stacks.error().message();
+      for (int64_t k = 0; k < kTrips; ++k) {
+        Arrays found;
+        for (const Array& stack : *stacks) found.push_back(row(stack, k));
+        EXPECT_EQ(difference(inner, one, found), "") << "iteration " << k;
+      }
+      ++ran;
+    }
+  }
+  fmt::print("{} graphs ran in bodies\n", ran);
+  EXPECT_GT(ran, static_cast<int>(count / 4));
 }
 
 TEST(ControlFlow, OneKernelServesAllBodies) {

@@ -10,39 +10,37 @@ namespace {
 /// More rounds than states of a loop that change each other's types one after the other.
 constexpr int kMaxRounds = 4;
 
-bool set_type(Graph& body, ValueId formal, const ValueType& type) {
-  if (body.value(formal).type == type) return false;
-  body.edit(formal).type = type;
-  return true;
+void set_type(Graph& body, ValueId formal, const ValueType& type) {
+  if (body.value(formal).type != type) body.edit(formal).type = type;
 }
 
-int take_captures(const Graph& outer, const Node& node, Graph& body) {
+/// Values of which inference says something else than before.
+int count_changes(const Graph& before, const Graph& after) {
   int changes = 0;
+  for (const ValueId id : after.values()) changes += !before.contains(id) || before.value(id).type != after.value(id).type;
+  return changes;
+}
+
+void take_captures(const Graph& outer, const Node& node, Graph& body) {
   const std::vector<int> uses = body.use_counts();
   for (size_t i = 0; i < node.captures.size(); ++i) {
     const ValueId inner = body.captures()[i];
     const Value& captured = outer.value(node.captures[i]);
-    changes += set_type(body, inner, captured.type);
-    if (body.value(inner).content != captured.content) {
-      body.edit(inner).content = captured.content;
-      ++changes;
-    }
+    set_type(body, inner, captured.type);
+    if (body.value(inner).content != captured.content) body.edit(inner).content = captured.content;
     if (!outer.is_constant(node.captures[i]) || uses[inner.index] == 0) continue;
     body.replace_uses(inner, body.add_constant(*captured.constant, body.fresh_name(captured.name)));
-    ++changes;
   }
-  return changes;
 }
 
 /// The body's first inputs and those states that have the same type in every iteration.
-Result<int> take_states(const Graph& outer, const Node& node, const LoopForm& form, Graph& body) {
+Result<void> take_states(const Graph& outer, const Node& node, const LoopForm& form, Graph& body) {
   const std::vector<ValueId> formals = body.inputs();
   std::vector<ValueType> declared;
   for (const ValueId formal : formals) declared.push_back(body.value(formal).type);
-  int changes = 0;
   for (const size_t k : {0, 1}) {
     const bool is_row = declared[k].has_shape() && declared[k].shape->size() == 1;
-    changes += set_type(body, formals[k], ValueType::tensor(k == 0 ? DataType::kInt64 : DataType::kBool, is_row ? Shape{1} : Shape{}));
+    set_type(body, formals[k], ValueType::tensor(k == 0 ? DataType::kInt64 : DataType::kBool, is_row ? Shape{1} : Shape{}));
   }
   const auto first = [&](size_t k) -> const ValueType& { return outer.value(node.inputs[form.first_state + k - 2]).type; };
   std::vector<bool> is_taken(formals.size());
@@ -58,11 +56,9 @@ Result<int> take_states(const Graph& outer, const Node& node, const LoopForm& fo
       holds = is_taken[k] = false;
       set_type(body, formals[k], declared[k]);
     }
-    if (holds) break;
+    if (holds) return {};
   }
-  TRY_VOID(infer(body));
-  for (size_t k = 2; k < formals.size(); ++k) changes += is_taken[k] && declared[k] != first(k);
-  return changes;
+  return infer(body);
 }
 
 Result<int> write_out(Graph& graph) {
@@ -87,15 +83,12 @@ Result<int> specialize_bodies(Graph& graph) {
   TRY(const int inside, for_each_body(graph, [&](Graph& body, NodeId id) -> Result<int> {
     const Node& node = graph.node(id);
     if (node.is_opaque()) return 0;
-    int made = take_captures(graph, node, body);
-    if (const auto* loop = std::get_if<LoopForm>(&node.op->form)) {
-      TRY(const int typed, take_states(graph, node, *loop, body));
-      made += typed;
-    } else {
-      TRY_VOID(infer(body));
-    }
+    const Graph before = body;
+    take_captures(graph, node, body);
+    const auto* loop = std::get_if<LoopForm>(&node.op->form);
+    TRY_VOID(loop ? take_states(graph, node, *loop, body) : infer(body));
     TRY(const int deeper, specialize_bodies(body));
-    return made + deeper;
+    return deeper + count_changes(before, body);
   }));
   return changes + inside;
 }
