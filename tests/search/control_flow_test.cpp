@@ -179,7 +179,7 @@ TEST(ControlFlow, LengthsThatDataDecideAreOutputs) {
   std::vector<Arrays> inputs;
   for (const int64_t trips : {3, 0, 7, 1}) inputs.push_back({scalar(trips), flag(trips != 7), floats({4}, 1)});
   expect_same(R"(opset 17
-graph g(m: int64[], c: bool[], x: float32[4]) -> (rows, numbers, same, chosen) {
+graph g(m: int64[], c: bool[], x: float32[4]) -> (rows, numbers, same, chosen, picked) {
   l, rows, numbers = Loop(m, c, x) {
     body = graph b(i: int64[], go: bool[], s: float32[4]) -> (go, t, t, i) { t = Exp(s) }
   }
@@ -191,6 +191,10 @@ graph g(m: int64[], c: bool[], x: float32[4]) -> (rows, numbers, same, chosen) {
   chosen = If(c) captures (x) {
     then_branch = graph t() captures (a: float32[4]) -> (a) {},
     else_branch = graph e() captures (a: float32[4]) -> (d) { d = Concat(a, a) {axis = 0} }
+  }
+  picked = If(c) captures (numbers) {
+    then_branch = graph t() captures (a: int64[n]) -> (a) {},
+    else_branch = graph e() captures (a: int64[n]) -> (d) { d: int64[1] = {7} }
   }
 }
 )", inputs);
