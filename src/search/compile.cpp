@@ -225,7 +225,7 @@ class Compiler {
     for (const kernel::Part& part : code) {
       TRY(void* const scratch, allocate(part.scratch_bytes));
       runtime::Frame frame{buffers.data(), extents.data(), scratch, nullptr, runtime::math_table()};
-      const auto outcome = static_cast<runtime::Outcome>(kernel::function_of(image, part)(&frame, 0, part.iterations));
+      const runtime::Outcome outcome = kernel::call(image, part, frame, 0, part.iterations);
       if (outcome != runtime::Outcome::kDone) return invalid(task.place(graph), "constants that can be packed expected");
     }
     for (const int b : parts.buffers) {
