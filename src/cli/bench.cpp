@@ -108,15 +108,18 @@ double peak_memory_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+/// The time of a task that runs others has theirs in it.
 json tasks_of(const runtime::Session& session) {
   int64_t total = 0;
-  for (const auto& time : session.times()) total += time.nanoseconds;
+  for (const auto& time : session.times())
+    if (time.depth == 0) total += time.nanoseconds;
   json tasks = json::array();
   for (const auto& time : session.times()) {
     if (time.runs == 0) continue;
     const double microseconds = static_cast<double>(time.nanoseconds) / 1e3 / static_cast<double>(time.runs);
     tasks.push_back({{"name", time.step->name},
                      {"ops", time.step->operators},
+                     {"depth", time.depth},
                      {"share", static_cast<double>(time.nanoseconds) / static_cast<double>(std::max<int64_t>(total, 1))},
                      {"median_us", microseconds},
                      {"gflops", static_cast<double>(time.step->flops) / (microseconds * 1e3)}});
@@ -241,11 +244,11 @@ Result<void> measure(const BenchOptions& options) {
   TRY(const std::vector<double> times, bench.run_for(options.duration));
   TRY(const json against, compare_with_peers(bench, options));
   TRY(Bench profile, Bench::open(options, true));
-  TRY_VOID(profile.run_for(options.duration / 3));
+  TRY(const std::vector<double> profiled, profile.run_for(options.duration / 3));
 
   const double peak = measure_fma_peak(bench.session().threads());
   double gflop = 0;
-  for (const runtime::Step& step : bench.session().variant().steps) gflop += static_cast<double>(step.flops) / 1e9;
+  for (const auto& time : profile.session().times()) gflop += static_cast<double>(time.step->flops) / 1e9 * static_cast<double>(time.runs) / static_cast<double>(profiled.size());
   const double median = quantile(times, 0.5);
   const json report = {{"model", options.file},
                        {"threads", bench.session().threads()},
@@ -273,8 +276,8 @@ Result<void> measure(const BenchOptions& options) {
   std::sort(tasks.begin(), tasks.end(), [](const json& a, const json& b) { return a["share"] > b["share"]; });
   fmt::print("{:>6}  {:>10}  {:>8}  task\n", "share", "us", "GFLOP/s");
   for (const json& task : tasks)
-    fmt::print("{:5.1f}%  {:10.1f}  {:8.1f}  {}\n", 100 * task["share"].get<double>(), task["median_us"].get<double>(), task["gflops"].get<double>(),
-               printable(task["name"].get<std::string>()));
+    fmt::print("{:5.1f}%  {:10.1f}  {:8.1f}  {:{}}{}\n", 100 * task["share"].get<double>(), task["median_us"].get<double>(), task["gflops"].get<double>(), "",
+               2 * task["depth"].get<int>(), printable(task["name"].get<std::string>()));
   return {};
 }
 

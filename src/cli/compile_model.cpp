@@ -6,10 +6,17 @@
 #include "graph/bind.h"
 #include "graph/onnx/versions.h"
 #include "graph/passes/pipeline.h"
+#include "graph/passes/specialize_bodies.h"
 #include "graph/passes/widen_groups.h"
 #include "util/file.h"
 
 namespace isomer::cli {
+namespace {
+
+/// Of optimizing: bodies in bodies learn what they read one level a round.
+constexpr int kMostRounds = 4;
+
+}  // namespace
 
 void CompileChoices::add_to(CLI::App& app) {
   app.add_option("--target", target, "cpu, or cpu=NAME as LLVM calls it")->capture_default_str();
@@ -54,8 +61,14 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
   Graph graph = model.graph;
   // Composites of every opset have their row: what the file's opset would not let a file say, a kernel may be.
   graph.edit_info().opsets[""] = kNewestRowOpset;
-  auto report = optimize(graph, {.level = choices.level, .threads = options.thread_count()});
-  if (!report.ok()) return in_file(std::move(report).error());
+  // What becomes constant around a body is so inside of it.
+  for (int round = 0; round < kMostRounds; ++round) {
+    const auto specialized = specialize_bodies(graph);
+    if (!specialized.ok()) return in_file(specialized.error());
+    if (round > 0 && *specialized == 0) break;
+    auto report = optimize(graph, {.level = choices.level, .threads = options.thread_count()});
+    if (!report.ok()) return in_file(std::move(report).error());
+  }
 
   CompileOptions compile_options;
   for (const std::string& text : choices.schedules) {

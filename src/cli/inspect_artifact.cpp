@@ -23,10 +23,24 @@ json ports(const Variant& variant, const std::vector<runtime::Port>& list) {
   return result;
 }
 
-json steps(const Variant& variant) {
+/// Those of a branch or loop are with it, under "bodies".
+json steps(const std::vector<runtime::Step>& list) {
   json result = json::array();
-  for (const runtime::Step& step : variant.steps) result.push_back({{"name", step.name}, {"ops", step.operators}, {"gflop", static_cast<double>(step.flops) / 1e9}});
+  for (const runtime::Step& step : list) {
+    json row = {{"name", step.name}, {"ops", step.operators}, {"gflop", static_cast<double>(step.flops) / 1e9}};
+    if (const auto* branch = std::get_if<runtime::BranchStep>(&step.action)) row["bodies"] = json::array({steps(branch->then_body.steps), steps(branch->else_body.steps)});
+    if (const auto* loop = std::get_if<runtime::LoopStep>(&step.action)) row["bodies"] = json::array({steps(loop->body.steps)});
+    result.push_back(std::move(row));
+  }
   return result;
+}
+
+void print_steps(const json& list, int depth) {
+  for (const json& step : list) {
+    fmt::print("{:>10.4f} GFLOP  {:{}}{}\n", step["gflop"].get<double>(), "", 2 * depth, printable(step["name"].get<std::string>()));
+    if (step.contains("bodies"))
+      for (const json& body : step["bodies"]) print_steps(body, depth + 1);
+  }
 }
 
 json summary(const Artifact& artifact) {
@@ -40,7 +54,7 @@ json summary(const Artifact& artifact) {
                         {"inputs", ports(variant, variant.inputs)},
                         {"outputs", ports(variant, variant.outputs)},
                         {"arena_mb", static_cast<double>(variant.arena_bytes) / 1e6},
-                        {"steps", steps(variant)}});
+                        {"steps", steps(variant.steps)}});
   return {{"producer", artifact.provenance.producer},
           {"seed", artifact.provenance.seed},
           {"code_kb", static_cast<double>(artifact.code.size()) / 1e3},
@@ -61,7 +75,7 @@ void print_summary(const json& facts) {
       for (const json& value : variant[side]) line(side, fmt::format("{} {}{}", value["name"].get<std::string>(), value["dtype"].get<std::string>(), json_text(value["shape"])));
     line("arena", fmt::format("{:.3f} MB", variant["arena_mb"].get<double>()));
     line("steps", fmt::format("{}", variant["steps"].size()));
-    for (const json& step : variant["steps"]) fmt::print("{:>10.4f} GFLOP  {}\n", step["gflop"].get<double>(), printable(step["name"].get<std::string>()));
+    print_steps(variant["steps"], 0);
   }
 }
 

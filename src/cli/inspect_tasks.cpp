@@ -25,12 +25,14 @@ std::vector<std::string> types(const kernel::Kernel& kernel, const std::vector<i
 
 json row(const CompiledTask& task, size_t number) {
   const bool is_view = task.view_of >= 0;
+  const bool has_kernel = !is_view && !task.task.runs_bodies;
   return {{"task", number},
           {"name", task.name},
           {"view", is_view},
-          {"inputs", is_view ? std::vector<std::string>() : types(task.kernel, task.kernel.inputs)},
-          {"outputs", is_view ? std::vector<std::string>() : types(task.kernel, task.kernel.outputs)},
-          {"kernel", is_view ? json(nullptr) : json(structural_hash(task.kernel).hex())},
+          {"depth", task.depth},
+          {"inputs", has_kernel ? types(task.kernel, task.kernel.inputs) : std::vector<std::string>()},
+          {"outputs", has_kernel ? types(task.kernel, task.kernel.outputs) : std::vector<std::string>()},
+          {"kernel", has_kernel ? json(structural_hash(task.kernel).hex()) : json(nullptr)},
           {"gflop", static_cast<double>(task.flops) / 1e9}};
 }
 
@@ -80,9 +82,10 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
     rows.push_back(facts);
     if (options.json) continue;
     // A comment above code, so that what --trace prints is a trace.
-    fmt::print("{}{:4}  {}{}: {} -> {}\n", view.code() ? "# " : "", number, printable(task.name), task.view_of >= 0 ? " (a view)" : "",
+    fmt::print("{}{:4}  {:{}}{}{}: {} -> {}\n", view.code() ? "# " : "", number, "", 2 * task.depth, printable(task.name),
+               task.view_of >= 0 ? " (a view)" : task.task.runs_bodies ? " (of those below)" : "",
                fmt::join(facts["inputs"].get<std::vector<std::string>>(), " "), fmt::join(facts["outputs"].get<std::vector<std::string>>(), " "));
-    if (task.view_of < 0) TRY_VOID(print_code(task, target, view));
+    if (task.view_of < 0 && !task.task.runs_bodies) TRY_VOID(print_code(task, target, view));
   }
   if (options.json) fmt::print("{}\n", json_text({{"tasks", rows}}));
   return {};

@@ -201,18 +201,34 @@ class Interpreter {
     }
     std::vector<std::string> names;
     for (const ValueId output : node.outputs) names.push_back(output.valid() ? graph.value(output).name : "");
-    const OpContext context(*node.op, node.attributes, place, std::move(formal), std::move(names));
     if (node.op->control) {
       TRY(std::vector<Array> captured, fetch_all(graph, node.captures, arrays));
-      Bodies bodies(*this, std::move(captured));
+      const auto infer_inside = [&captured](const Graph& body, const std::vector<ValueType>& types) { return infer_body(body, types, captured); };
+      const OpContext context(*node.op, node.attributes, place, std::move(formal), std::move(names), infer_inside);
+      Bodies bodies(*this, captured);
       return node.op->control(context, inputs, bodies);
     }
+    const OpContext context(*node.op, node.attributes, place, std::move(formal), std::move(names));
     // The row's checks come with inference: a program is only asked for where types fit.
     TRY_VOID(ignore_value(infer_types(context)));
     TRY(const te::Program program, node.op->compute(context));
     auto outputs = te::interpret(program, inputs, {.pool = &pool_});
     if (!outputs.ok()) return std::move(outputs).error().within(place);
     return outputs;
+  }
+
+  static Result<std::vector<ValueType>> infer_body(const Graph& body, const std::vector<ValueType>& inputs, const std::vector<Array>& captures) {
+    Graph refined = body;
+    for (size_t i = 0; i < inputs.size(); ++i) refined.edit(refined.inputs()[i]).type = inputs[i];
+    for (size_t i = 0; i < captures.size(); ++i) {
+      const Shown shown = show(captures[i], nullptr);
+      refined.edit(refined.captures()[i]).type = shown.type;
+      refined.edit(refined.captures()[i]).content = shown.content;
+    }
+    TRY_VOID(infer(refined));
+    std::vector<ValueType> types;
+    for (const ValueId output : refined.outputs()) types.push_back(refined.value(output).type);
+    return types;
   }
 
   template <class T>

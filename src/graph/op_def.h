@@ -93,6 +93,22 @@ class BodyRunner {
   virtual Result<std::vector<te::Array>> run(const Graph& body, std::span<const te::Array> inputs) = 0;
 };
 
+/// How a control-flow operator uses its bodies, for whoever compiles it.
+/// The bool of one element in input `condition` says which of the two bodies makes the outputs.
+struct BranchForm {
+  int condition = 0;
+  std::string_view then_body, else_body;  ///< names of attributes
+};
+/// The body's inputs are the number of the iteration, the condition and the states; its outputs the next condition, the next
+/// states and what is stacked along a new first axis. The operator's inputs from `first_state` on are the first states, its
+/// outputs the last ones and the stacks.
+struct LoopForm {
+  int trip_count = 0, condition = 1;  ///< inputs; where they are omitted nothing, and no condition of the body, ends the loop
+  int first_state = 2;
+  std::string_view body;
+};
+using ControlForm = std::variant<std::monostate, BranchForm, LoopForm>;
+
 struct OpDef {
   std::string_view domain = "";
   std::string_view name;
@@ -110,6 +126,8 @@ struct OpDef {
   std::function<Result<te::Program>(const OpContext&)> compute = nullptr;
   /// Control flow instead of `compute`.
   std::function<Result<std::vector<te::Array>>(const OpContext&, std::span<const te::Array>, BodyRunner&)> control = nullptr;
+  /// Of such an operator, unless `expand` writes it as others.
+  ControlForm form = {};
   /// Writes the operator out in more primitive ones: its canonical spelling, and what export falls back on where the
   /// model's opset lacks it.
   Reform expand = nullptr;

@@ -9,9 +9,13 @@
 #include "runtime/math_table.h"
 #include "runtime/overloaded.h"
 #include "runtime/prepared_step.h"
+#include "util/stop.h"
 
 namespace isomer::runtime {
 namespace {
+
+/// More than the loops of a model mean to run, all of one run together: a model whose loop never ends gives an error.
+constexpr int64_t kMostIterations = int64_t{1} << 26;
 
 /// A thread's frame, on cache lines of its own. Code sees its first member.
 struct alignas(64) ThreadFrame {
@@ -65,12 +69,15 @@ class Executor::State {
     return {};
   }
 
-  Result<void> run() { return run_steps(steps_); }
+  Result<void> run() {
+    iterations_left_ = kMostIterations;
+    return run_steps(steps_);
+  }
 
-  void collect_times(const std::vector<PreparedStep>& steps, std::vector<StepTime>& times) const {
+  void collect_times(const std::vector<PreparedStep>& steps, int depth, std::vector<StepTime>& times) const {
     for (const PreparedStep& step : steps) {
-      times.push_back({step.step, step.runs, step.nanoseconds});
-      for (const PreparedBody& body : step.bodies) collect_times(body.steps, times);
+      times.push_back({step.step, depth, step.runs, step.nanoseconds});
+      for (const PreparedBody& body : step.bodies) collect_times(body.steps, depth + 1, times);
     }
   }
   const std::vector<PreparedStep>& steps() const { return steps_; }
@@ -186,6 +193,8 @@ class Executor::State {
 
   // The moves come last: they write what the stacks take.
   Result<void> run_iteration(const LoopStep& step, PreparedBody& body, int64_t iteration) {
+    if (--iterations_left_ < 0) return unsupported("", "at most {} iterations of all loops expected, more found", kMostIterations);
+    TRY_VOID(check_stop());
     TRY_VOID(run_steps(body.steps));
     for (const Stack& stack : step.stacks) TRY_VOID(push(stack, iteration));
     return run_moves(body);
@@ -225,6 +234,7 @@ class Executor::State {
   std::vector<PreparedStep> steps_;
   std::vector<ThreadFrame> frames_;
   std::vector<Memory> scratch_;
+  int64_t iterations_left_ = 0;
 };
 
 Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -241,7 +251,7 @@ Result<void> Executor::run() { return state_->run(); }
 
 std::vector<StepTime> Executor::times() const {
   std::vector<StepTime> times;
-  state_->collect_times(state_->steps(), times);
+  state_->collect_times(state_->steps(), 0, times);
   return times;
 }
 

@@ -12,6 +12,7 @@ namespace isomer::runtime {
 /// What a step took so far, bodies inside of it included.
 struct StepTime {
   const Step* step = nullptr;
+  int depth = 0;  ///< in bodies of so many steps
   int64_t runs = 0;
   int64_t nanoseconds = 0;
 };
@@ -23,7 +24,8 @@ class Executor {
   Executor(Executor&&) noexcept;
   ~Executor();
 
-  /// The error names the step, of kind kInvalid: what the data of the inputs led to; kUnsupported: no memory.
+  /// The error names the step, of kind kInvalid: what the data of the inputs led to; kUnsupported: no memory, or loops that
+  /// go on beyond 2^26 iterations; kStopped: stop.h.
   Result<void> run();
   /// In the order of the steps, those of bodies behind their step.
   std::vector<StepTime> times() const;

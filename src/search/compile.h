@@ -31,6 +31,7 @@ struct CompiledTask {
   Task task;
   std::string name;
   int view_of = -1;  ///< of which input it is a view; then it has no kernel
+  int depth = 0;     ///< in bodies of so many tasks, each the last of less depth before it
   kernel::Trace trace;
   int64_t flops = 0;  ///< of the task: twice the products of sums, once everything else
   /// What the artifact runs; what depends on constants alone has been computed and is not in it.
@@ -38,7 +39,7 @@ struct CompiledTask {
 };
 
 struct Compilation {
-  std::vector<CompiledTask> tasks;
+  std::vector<CompiledTask> tasks;  ///< those of bodies behind the task that runs them; it has no kernel itself
   runtime::Artifact artifact;
 };
 

@@ -208,7 +208,8 @@ class Fuser {
   Result<void> add(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.is_opaque()) return unsupported(label(graph_, id), "a node that has a row expected, {}", node.opaque_reason);
-    if (!node.op->compute) return unsupported(label(graph_, id), "a node with a tensor expression expected: control flow is not compiled yet");
+    if (node.op->control) return add_control(id);
+    if (!node.op->compute) return unsupported(label(graph_, id), "a node with a tensor expression expected, none found");
     for (const auto* list : {&node.inputs, &node.outputs})
       for (const ValueId value : *list)
         if (value.valid() && !constants(graph_.value(value).type.shape.value_or(Shape{Dim::symbol("?")})))
@@ -237,6 +238,31 @@ class Fuser {
       group.has_rows = true;
     }
     for (const ValueId output : group.task.outputs) group_of_[output] = index;
+    groups_.push_back(std::move(group));
+    return {};
+  }
+
+  /// A node over bodies is a task of its own, for which values may have any sizes.
+  Result<void> add_control(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (std::holds_alternative<std::monostate>(node.op->form)) return unsupported(label(graph_, id), "a branch or a loop expected, other control flow found");
+    Group group;
+    group.form = Form::kOther;
+    Task& task = group.task;
+    task.runs_bodies = true;
+    task.nodes = {id};
+    task.inputs = node.inputs;
+    task.inputs.insert(task.inputs.end(), node.captures.begin(), node.captures.end());
+    for (const ValueId output : node.outputs)
+      if (output.valid() && uses_[output.index] > 0) task.outputs.push_back(output);
+    for (const auto* list : {&task.inputs, &task.outputs})
+      for (const ValueId value : *list) {
+        if (!value.valid()) continue;
+        const ValueType& type = graph_.value(value).type;
+        if (!type.has_shape() || !is_computable(type.dtype))
+          return unsupported(label(graph_, id), "tensors of numbers with known rank expected, '{}' of type {} found", graph_.value(value).name, type.text());
+      }
+    for (const ValueId output : task.outputs) group_of_[output] = static_cast<int>(groups_.size());
     groups_.push_back(std::move(group));
     return {};
   }

@@ -26,7 +26,7 @@ int64_t bytes_of(const Graph& graph, ValueId value) { return packed_bytes(graph.
 /// "0:2:3:1" for four dims; empty where that is no other order of the elements, or the value has no channels.
 std::string channels_last(const Graph& graph, ValueId value) {
   const Shape& shape = shape_of(graph, value);
-  if (shape.size() < 3 || shape[1].value() <= 1) return {};
+  if (!constants(shape) || shape.size() < 3 || shape[1].value() <= 1) return {};
   int64_t image = 1;
   for (size_t k = 2; k < shape.size(); ++k) image *= shape[k].value();
   if (image <= 1) return {};
@@ -118,26 +118,8 @@ class Assigner {
     for (size_t t = 0; t < tasks_.size(); ++t) {
       const Task& task = tasks_[t];
       const int vertex = static_cast<int>(t) + 2;
-      TRY(const std::vector<kernel::TaskType> types, input_types(graph_, task));
-      TRY(const Kernel kernel, kernel::lower(task.program, types));
-      std::set<int> constants;
-      for (size_t k = 0; k < task.inputs.size(); ++k)
-        if (kernel.inputs[k] >= 0 && graph_.is_constant(task.inputs[k])) constants.insert(kernel.inputs[k]);
       takes_any_.emplace_back();
-      if (wants_channels_last(kernel, constants)) {
-        const std::set<int> padded = padded_buffers(kernel);
-        for (size_t k = 0; k < task.inputs.size(); ++k)
-          if (padded.contains(kernel.inputs[k])) takes_any_.back().insert(task.inputs[k]);
-        edges.push_back({0, vertex, kNever});
-      } else {
-        const bool is_view = viewed_input(task.program, types) >= 0;
-        const bool has_channels = std::any_of(task.outputs.begin(), task.outputs.end(), [&](ValueId v) { return !channels_last(graph_, v).empty(); });
-        if (!has_channels || is_view || !keeps_channels(kernel)) {
-          edges.push_back({1, vertex, kNever});
-          // What moves elements anyway finds them in any layout.
-          if (!is_view && only_maps(kernel)) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
-        }
-      }
+      TRY_VOID(attach(task, vertex, edges));
       for (const ValueId input : task.inputs) {
         if (!input.valid() || graph_.is_constant(input) || takes_any_[t].contains(input) || channels_last(graph_, input).empty()) continue;
         const auto made = maker_.find(input);
@@ -148,6 +130,34 @@ class Assigner {
     }
     const std::vector<bool> side = min_cut(tasks_.size() + 2, edges);
     last_.assign(side.begin() + 2, side.end());
+    return {};
+  }
+
+  /// What the task itself wants.
+  Result<void> attach(const Task& task, int vertex, std::vector<CutEdge>& edges) {
+    if (task.runs_bodies) {
+      edges.push_back({1, vertex, kNever});
+      return {};
+    }
+    TRY(const std::vector<kernel::TaskType> types, input_types(graph_, task));
+    TRY(const Kernel kernel, kernel::lower(task.program, types));
+    std::set<int> constants;
+    for (size_t k = 0; k < task.inputs.size(); ++k)
+      if (kernel.inputs[k] >= 0 && graph_.is_constant(task.inputs[k])) constants.insert(kernel.inputs[k]);
+    if (wants_channels_last(kernel, constants)) {
+      const std::set<int> padded = padded_buffers(kernel);
+      for (size_t k = 0; k < task.inputs.size(); ++k)
+        if (padded.contains(kernel.inputs[k])) takes_any_.back().insert(task.inputs[k]);
+      edges.push_back({0, vertex, kNever});
+    } else {
+      const bool is_view = viewed_input(task.program, types) >= 0;
+      const bool has_channels = std::any_of(task.outputs.begin(), task.outputs.end(), [&](ValueId v) { return !channels_last(graph_, v).empty(); });
+      if (!has_channels || is_view || !keeps_channels(kernel)) {
+        edges.push_back({1, vertex, kNever});
+        // What moves elements anyway finds them in any layout.
+        if (!is_view && only_maps(kernel)) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
+      }
+    }
     return {};
   }
 

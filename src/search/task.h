@@ -1,4 +1,4 @@
-// A task: what becomes one kernel, the meaning of one or several nodes as one program.
+// A task: what becomes one kernel, the meaning of one or several nodes as one program; or a node that runs bodies.
 #pragma once
 
 #include <vector>
@@ -14,6 +14,8 @@ struct Task {
   std::vector<ValueId> inputs;  ///< the program's inputs
   std::vector<ValueId> outputs; ///< its outputs
   te::Program program;
+  /// Its node is control flow and has no program; `inputs` are the node's, then what its bodies capture.
+  bool runs_bodies = false;
   /// By input and output, as transform_layout takes them ("0:2:3:1"); empty, or none at all: row-major.
   std::vector<std::string> input_layouts;
   std::vector<std::string> output_layouts;
@@ -27,7 +29,7 @@ struct Task {
   std::string place(const Graph& graph) const;
 };
 
-/// Types and shapes of a task's inputs. Errors: a value without a constant shape.
+/// Types and shapes of the inputs of a task with a program. Errors: a value without a constant shape.
 Result<std::vector<kernel::TaskType>> input_types(const Graph& graph, const Task& task);
 
 }  // namespace isomer

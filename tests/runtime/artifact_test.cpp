@@ -269,6 +269,12 @@ INSTANTIATE_TEST_SUITE_P(Rules, ArtifactCheck, testing::Values(
     Broken{"condition", "a condition of one bool", [](Artifact& a) { std::get<BranchStep>(a.variants[0].steps[1].action).condition = 0; }},
     Broken{"move", "a move between values of one type and shape", [](Artifact& a) { std::get<BranchStep>(a.variants[0].steps[1].action).else_body.moves[0].to = 1; }},
     Broken{"written_input", "a value that may be written", [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).iteration = 0; }},
+    Broken{"trip_count", "a trip count of one int64", [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).trip_count = 99; }},
+    Broken{"body_argument", "step 1: step 0: one of", [](Artifact& a) {
+      std::get<BranchStep>(a.variants[0].steps[1].action).then_body.steps = {a.variants[0].steps[0]};
+      std::get<KernelStep>(std::get<BranchStep>(a.variants[0].steps[1].action).then_body.steps[0].action).arguments[0] = -2;
+    }},
+    Broken{"stacked_outside", "one of", [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).stacks[0].to = 99; }},
     Broken{"stack", "a stack of int64[]", [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).stacks[0].from = 5; }},
     Broken{"copy_of_itself", "a view of it found", [](Artifact& a) {
       value(a, "view").dims = {-1};

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "runtime/plan_builder.h"
+#include "support/sanitized.h"
 
 namespace isomer::runtime::test {
 namespace {
@@ -248,6 +249,13 @@ TEST(Session, what_goes_wrong_names_the_step) {
   LoopStep loop = {three, -1, -1, {{plan.kernel(entries().out_of_range, {})}, {}}, {}};
   EXPECT_EQ(failure_of(plan.build({PlanBuilder::loop(loop)}), 0),
             "step 0 (loop): iteration 0: step 0 (kernel): an index inside of its axis expected, one outside found");
+}
+
+TEST(Session, a_loop_that_never_ends_is_an_error) {
+  if (isomer::test::kSanitized) GTEST_SKIP() << "takes long";
+  PlanBuilder plan;
+  plan.input("n", kInt64, {});
+  EXPECT_THAT(failure_of(plan.build({PlanBuilder::loop({-1, -1, -1, {{}, {}}, {}})}), 0), HasSubstr("iterations of all loops expected, more found"));
 }
 
 TEST(Session, sizes_that_do_not_fit_are_refused) {

@@ -115,13 +115,13 @@ Outcome failure(const Error& error) {
   return {error.kind == ErrorKind::kUnsupported ? Verdict::kUnsupported : Verdict::kError, error.message(), {}};
 }
 
-Outcome run_data_set(Graph graph, const fs::path& folder, const Tolerance& tolerance, int threads) {
+Outcome run_data_set(Graph graph, const fs::path& folder, const Tolerance& tolerance, const RunOptions& options) {
   const auto inputs = read_inputs(graph, folder);
   if (!inputs.ok()) return failure(inputs.error());
   const std::vector<fs::path> files = numbered(folder, "output");
   // Expected outputs were computed in the types of the model: a value that is rounded to an integer later may be a tie only
   // once it is a float32.
-  const auto outputs = interpret(graph, *inputs, {.threads = threads, .round_values = true, .observe = nullptr});
+  const auto outputs = options.run ? options.run(graph, *inputs) : interpret(graph, *inputs, {.threads = options.threads, .round_values = true, .observe = nullptr});
   if (!outputs.ok()) return failure(outputs.error());
   if (outputs->size() != files.size()) return {Verdict::kWrong, fmt::format("{} outputs expected", files.size()), {}};
   for (size_t i = 0; i < files.size(); ++i) {
@@ -162,7 +162,7 @@ Outcome run(const Case& test, const RunOptions& options, ImportReport& report) {
   }
   const Tolerance tolerance = tolerance_of(test.folder);
   for (const fs::path& folder : data_sets(test.folder))
-    if (Outcome outcome = run_data_set(*graph, folder, tolerance, options.threads); outcome.verdict != Verdict::kPass)
+    if (Outcome outcome = run_data_set(*graph, folder, tolerance, options); outcome.verdict != Verdict::kPass)
       return outcome;
   return {};
 }

@@ -2,8 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "graph/graph.h"
+#include "graph/te/array.h"
 
 namespace isomer::suite {
 
@@ -30,12 +35,14 @@ struct RunOptions {
   /// The model is optimized, written to a file and read back before it runs.
   bool optimize = false;
   int threads = 1;
+  /// What runs the model, where it is not the interpreter.
+  std::function<Result<std::vector<te::Array>>(const Graph&, std::span<const te::Array> inputs)> run = nullptr;
 };
 
 /// The cases under `root`, which holds them or folders of them ("node", "simple", …), sorted by name.
 std::vector<Case> find_cases(const std::filesystem::path& root);
 
-/// Runs the model in double precision on each data set. Values may differ by 1e-7 + 1e-3 |expected| or what data.json says;
+/// Runs the model (in double precision, unless the options say how) on each data set. Values may differ by 1e-7 + 1e-3 |expected| or what data.json says;
 /// integers, shapes and types must be equal.
 Outcome run_case(const Case& test, const RunOptions& options);
 

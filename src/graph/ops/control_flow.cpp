@@ -131,6 +131,14 @@ Result<Array> stacked(const OpContext& context, const std::vector<Array>& pieces
   return whole;
 }
 
+/// The types of what iterations would have made, where none ran.
+std::vector<ValueType> types_of_none(const OpContext& context, const Graph& body, const std::vector<ValueType>& inputs) {
+  if (auto inferred = context.infer_body(body, inputs); inferred.ok()) return *std::move(inferred);
+  std::vector<ValueType> declared;
+  for (const ValueId output : body.outputs()) declared.push_back(body.value(output).type);
+  return declared;
+}
+
 Result<int64_t> scalar_of(const OpContext& context, const Array& array, std::string_view what) {
   if (array.empty() || array.count() != 1) return context.invalid("{} of one element expected", what);
   return array.integer(0);
@@ -323,9 +331,14 @@ Result<std::vector<Array>> loop_run(const OpContext& context, std::span<const Ar
     for (int k = 0; k < states; ++k) state[k] = std::move(outputs[1 + k]);
     for (size_t k = 0; k < collected.size(); ++k) collected[k].push_back(std::move(outputs[1 + states + k]));
   }
+  std::vector<ValueType> none(body.outputs().size());
+  if (!collected.empty() && collected[0].empty()) {
+    std::vector<ValueType> formals = {scalar_type_for(body, 0, DataType::kInt64), scalar_type_for(body, 1, DataType::kBool)};
+    for (int i = 0; i < states; ++i) formals.push_back(context.type(2 + i));
+    none = types_of_none(context, body, formals);
+  }
   for (size_t k = 0; k < collected.size(); ++k) {
-    const ValueType& element = body.value(body.outputs()[1 + states + k]).type;
-    TRY(Array whole, stacked(context, collected[k], 0, false, element));
+    TRY(Array whole, stacked(context, collected[k], 0, false, none[1 + states + k]));
     state.push_back(std::move(whole));
   }
   return state;
@@ -384,16 +397,21 @@ Result<ScanPlan> plan_scan(const OpContext& context) {
   return plan;
 }
 
+/// What the body is given: the states, and sequences without their axes.
+std::vector<ValueType> element_types(const OpContext& context, const ScanPlan& plan) {
+  std::vector<ValueType> types;
+  for (int i = 0; i < plan.states; ++i) types.push_back(context.type(i));
+  for (int k = 0; k < plan.sequences; ++k) {
+    types.push_back(context.type(plan.states + k));
+    types.back().shape->erase(types.back().shape->begin() + plan.input_axes[k]);
+  }
+  return types;
+}
+
 Result<std::vector<ValueType>> scan_infer(const OpContext& context) {
   TRY(const ScanPlan plan, plan_scan(context));
   const Graph& body = context.get_graph("body");
-  std::vector<ValueType> inputs;
-  for (int i = 0; i < plan.states; ++i) inputs.push_back(context.type(i));
-  for (int k = 0; k < plan.sequences; ++k) {
-    ValueType element = context.type(plan.states + k);
-    element.shape->erase(element.shape->begin() + plan.input_axes[k]);
-    inputs.push_back(std::move(element));
-  }
+  const std::vector<ValueType> inputs = element_types(context, plan);
   TRY(std::vector<ValueType> outputs, context.infer_body(body, inputs));
   const Dim length = context.dim(plan.states, static_cast<int>(plan.input_axes[0]));
   const std::set<std::string> local = local_symbols(body);
@@ -426,12 +444,108 @@ Result<std::vector<Array>> scan_run(const OpContext& context, std::span<const Ar
     for (int k = 0; k < plan.states; ++k) state[k] = std::move(outputs[k]);
     for (size_t k = 0; k < collected.size(); ++k) collected[k].push_back(std::move(outputs[plan.states + k]));
   }
+  const std::vector<ValueType> none = length > 0 ? std::vector<ValueType>(body.outputs().size()) : types_of_none(context, body, element_types(context, plan));
   for (size_t k = 0; k < collected.size(); ++k) {
-    const ValueType& element = body.value(body.outputs()[plan.states + k]).type;
-    TRY(Array whole, stacked(context, collected[k], plan.output_axes[k], plan.output_backward[k], element));
+    TRY(Array whole, stacked(context, collected[k], plan.output_axes[k], plan.output_backward[k], none[plan.states + k]));
     state.push_back(std::move(whole));
   }
   return state;
+}
+
+/// A list attribute of the node, all 0 where it is absent.
+Result<std::vector<int64_t>> take_flags(NodeForm& form, std::string_view name, size_t count) {
+  TRY(auto values, form.take_ints(name));
+  if (values && values->size() != count) return form.invalid("{} values in {} expected, {} found", count, name, values->size());
+  return values ? std::move(*values) : std::vector<int64_t>(count, 0);
+}
+
+Result<ValueId> length_of(NodeForm& form, int input, int64_t axis) {
+  const Shape& shape = *form.type(input).shape;
+  const Dim& length = shape[axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis];
+  if (length.is_constant()) return form.scalar(DataType::kInt64, static_cast<double>(length.value()), "length");
+  TRY(const ValueId dims, form.emit("Shape", {form.input(input)}));
+  return form.emit("Gather", {dims, form.scalar(DataType::kInt64, static_cast<double>(axis), "axis")}, {{"axis", int64_t{0}}});
+}
+
+/// What the loop stacks along axis 0 becomes output i: in the other order, along another axis.
+Result<void> turn_output(NodeForm& form, int i, int64_t axis, bool backward) {
+  if (!form.has_output(i) || (axis == 0 && !backward)) return {};
+  const ValueType& type = form.graph().value(form.node().outputs[i]).type;
+  if (!type.has_shape()) return form.unsupported("outputs of known rank expected");
+  const auto rank = static_cast<int64_t>(type.shape->size());
+  const ValueId output = form.detour(i);
+  ValueId stack = form.node().outputs[i];
+  if (axis < 0) axis += rank;
+  if (backward) {
+    Value turned;
+    turned.name = form.graph().fresh_name("backward");
+    const ValueId to = axis == 0 ? output : form.graph().add_value(std::move(turned));
+    const auto one = [&](int64_t value, const char* hint) { return form.ints({value}, hint); };
+    form.emit_after("Slice", {stack, one(-1, "starts"), one(std::numeric_limits<int64_t>::min(), "ends"), one(0, "axes"), one(-1, "steps")}, {}, to);
+    stack = to;
+  }
+  if (axis == 0) return {};
+  std::vector<int64_t> order;
+  for (int64_t k = 1; k < rank; ++k) order.push_back(k);
+  order.insert(order.begin() + axis, 0);
+  form.emit_after("Transpose", {stack}, {{"perm", std::move(order)}}, output);
+  return {};
+}
+
+/// A Loop whose body gathers the elements of the sequences, which it captures, by the number of the iteration.
+Result<void> scan_as_loop(NodeForm& form) {
+  TRY(const std::optional<int64_t> count, form.take_int("num_scan_inputs"));
+  const auto sequences = static_cast<int>(count.value_or(0)), states = form.input_count() - sequences;
+  Graph body = *std::get<GraphPtr>(form.node().attributes.at("body"));
+  const size_t stacks = body.outputs().size() - states;
+  TRY(const std::vector<int64_t> input_axes, take_flags(form, "scan_input_axes", sequences));
+  TRY(const std::vector<int64_t> input_backward, take_flags(form, "scan_input_directions", sequences));
+  TRY(const std::vector<int64_t> output_axes, take_flags(form, "scan_output_axes", stacks));
+  TRY(const std::vector<int64_t> output_backward, take_flags(form, "scan_output_directions", stacks));
+  for (int k = 0; k < sequences; ++k)
+    if (!form.has_rank(states + k)) return form.unsupported("scan inputs of known rank expected");
+
+  const auto add_scalar = [&](const char* hint, DataType dtype) {
+    Value value;
+    value.name = body.fresh_name(hint);
+    value.type = ValueType::tensor(dtype, {});
+    return body.add_value(std::move(value));
+  };
+  const ValueId iteration = add_scalar("iteration", DataType::kInt64), condition = add_scalar("condition", DataType::kBool);
+  const std::vector<ValueId> formals = body.inputs();
+  std::vector<ValueId> inputs = {iteration, condition}, captures = body.captures();
+  inputs.insert(inputs.end(), formals.begin(), formals.begin() + states);
+  Node makes_elements;
+  makes_elements.outputs.assign(formals.begin() + states, formals.end());
+  NodeForm inside(body, std::move(makes_elements));
+  for (int k = 0; k < sequences; ++k) {
+    Value whole;
+    whole.name = body.fresh_name(body.value(formals[states + k]).name + "_whole");
+    whole.type = form.type(states + k);
+    captures.push_back(body.add_value(std::move(whole)));
+    form.node().captures.push_back(form.input(states + k));
+    ValueId number = iteration;
+    if (input_backward[k]) {
+      TRY(number, inside.emit("Sub", {inside.scalar(DataType::kInt64, -1, "last"), iteration}));
+    }
+    TRY_VOID(inside.emit_as(k, "Gather", {captures.back(), number}, {{"axis", input_axes[k]}}));
+  }
+  TRY(const ValueId goes_on, inside.emit("Identity", {condition}));
+  std::vector<ValueId> outputs = body.outputs();
+  outputs.insert(outputs.begin(), goes_on);
+  body.set_inputs(std::move(inputs));
+  body.set_captures(std::move(captures));
+  body.set_outputs(std::move(outputs));
+
+  TRY(const ValueId trips, length_of(form, states, input_axes[0]));
+  for (size_t k = 0; k < stacks; ++k) TRY_VOID(turn_output(form, states + static_cast<int>(k), output_axes[k], output_backward[k] != 0));
+  Node& node = form.node();
+  node.op = find_op("", "Loop");
+  node.op_type = "Loop";
+  node.inputs.resize(states);
+  node.inputs.insert(node.inputs.begin(), {trips, ValueId()});
+  form.set("body", std::make_shared<const Graph>(std::move(body)));
+  return {};
 }
 
 Result<void> refuse_batches(NodeForm& form) { return form.unsupported("opset 9 or newer expected: opset 8 scans batches"); }
@@ -445,13 +559,15 @@ std::vector<OpDef> control_flow() {
        .attributes = {required("then_branch", AttributeKind::kGraph), required("else_branch", AttributeKind::kGraph)},
        .versions = {{19}, {16}, {13}, {11}, {1}},
        .infer = if_infer,
-       .control = if_run},
+       .control = if_run,
+       .form = BranchForm{.then_body = "then_branch", .else_body = "else_branch"}},
       {.name = "Loop", .since = 21, .inputs = {"M?:I", "cond?:B", "v_initial*:V~"}, .outputs = {"v_final_and_scan_outputs*:V~"},
        .types = {{"I", DataType::kInt64}, {"B", kBoolean}, {"V", kComputable}},
        .attributes = {required("body", AttributeKind::kGraph)},
        .versions = {{19}, {16}, {13}, {11}, {1}},
        .infer = loop_infer,
-       .control = loop_run},
+       .control = loop_run,
+       .form = LoopForm{.body = "body"}},
       {.name = "Scan", .since = 21, .inputs = {"initial_state_and_scan_inputs*:V~"}, .outputs = {"final_state_and_scan_outputs*:V~"},
        .types = {{"V", kComputable}},
        .attributes = {required("body", AttributeKind::kGraph), required("num_scan_inputs", AttributeKind::kInt),
@@ -459,7 +575,8 @@ std::vector<OpDef> control_flow() {
                       optional("scan_output_axes", AttributeKind::kInts), optional("scan_output_directions", AttributeKind::kInts)},
        .versions = {{19}, {16}, {11}, {9}, {8, refuse_batches, refuse_batches}},
        .infer = scan_infer,
-       .control = scan_run},
+       .control = scan_run,
+       .expand = scan_as_loop},
   };
 }
 

@@ -24,7 +24,7 @@ Tensor widened(const Tensor& weights, int64_t group, int64_t factor) {
 }  // namespace
 
 Result<int> widen_groups(Graph& graph, int64_t lanes) {
-  int changes = 0;
+  TRY(int changes, for_each_body(graph, [&](Graph& body, NodeId) { return widen_groups(body, lanes); }));
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     if (!is_op(node, "Conv")) continue;

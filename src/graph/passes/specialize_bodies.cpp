@@ -1,0 +1,96 @@
+#include "graph/passes/specialize_bodies.h"
+
+#include "graph/infer.h"
+#include "graph/node_form.h"
+#include "graph/passes/edit.h"
+
+namespace isomer {
+namespace {
+
+/// More rounds than states of a loop that change each other's types one after the other.
+constexpr int kMaxRounds = 4;
+
+void set_type(Graph& body, ValueId formal, const ValueType& type) {
+  if (body.value(formal).type != type) body.edit(formal).type = type;
+}
+
+/// Values of which inference says something else than before.
+int count_changes(const Graph& before, const Graph& after) {
+  int changes = 0;
+  for (const ValueId id : after.values()) changes += !before.contains(id) || before.value(id).type != after.value(id).type;
+  return changes;
+}
+
+void take_captures(const Graph& outer, const Node& node, Graph& body) {
+  const std::vector<int> uses = body.use_counts();
+  for (size_t i = 0; i < node.captures.size(); ++i) {
+    const ValueId inner = body.captures()[i];
+    const Value& captured = outer.value(node.captures[i]);
+    set_type(body, inner, captured.type);
+    if (body.value(inner).content != captured.content) body.edit(inner).content = captured.content;
+    if (!outer.is_constant(node.captures[i]) || uses[inner.index] == 0) continue;
+    body.replace_uses(inner, body.add_constant(*captured.constant, body.fresh_name(captured.name)));
+  }
+}
+
+/// The body's first inputs and those states that have the same type in every iteration.
+Result<void> take_states(const Graph& outer, const Node& node, const LoopForm& form, Graph& body) {
+  const std::vector<ValueId> formals = body.inputs();
+  std::vector<ValueType> declared;
+  for (const ValueId formal : formals) declared.push_back(body.value(formal).type);
+  for (const size_t k : {0, 1}) {
+    const bool is_row = declared[k].has_shape() && declared[k].shape->size() == 1;
+    set_type(body, formals[k], ValueType::tensor(k == 0 ? DataType::kInt64 : DataType::kBool, is_row ? Shape{1} : Shape{}));
+  }
+  const auto first = [&](size_t k) -> const ValueType& { return outer.value(node.inputs[form.first_state + k - 2]).type; };
+  std::vector<bool> is_taken(formals.size());
+  for (size_t k = 2; k < formals.size(); ++k) {
+    is_taken[k] = first(k).has_shape();
+    if (is_taken[k]) set_type(body, formals[k], first(k));
+  }
+  for (int round = 0; round <= kMaxRounds; ++round) {
+    TRY_VOID(infer(body));
+    bool holds = true;
+    for (size_t k = 2; k < formals.size(); ++k) {
+      if (!is_taken[k] || (round < kMaxRounds && body.value(body.outputs()[k - 1]).type == first(k))) continue;
+      holds = is_taken[k] = false;
+      set_type(body, formals[k], declared[k]);
+    }
+    if (holds) return {};
+  }
+  return infer(body);
+}
+
+Result<int> write_out(Graph& graph) {
+  int changes = 0;
+  for (const NodeId id : graph.nodes()) {
+    const OpDef* op = graph.node(id).op;
+    if (!op || !op->control || !op->expand) continue;
+    Graph changed = graph;
+    const auto placed = reform_node(changed, id, op->expand);
+    if (!placed.ok() && placed.error().kind != ErrorKind::kUnsupported) return placed.error();
+    if (!placed.ok()) continue;
+    graph = std::move(changed);
+    ++changes;
+  }
+  return changes;
+}
+
+}  // namespace
+
+Result<int> specialize_bodies(Graph& graph) {
+  TRY(int changes, write_out(graph));
+  TRY(const int inside, for_each_body(graph, [&](Graph& body, NodeId id) -> Result<int> {
+    const Node& node = graph.node(id);
+    if (node.is_opaque()) return 0;
+    const Graph before = body;
+    take_captures(graph, node, body);
+    const auto* loop = std::get_if<LoopForm>(&node.op->form);
+    TRY_VOID(loop ? take_states(graph, node, *loop, body) : infer(body));
+    TRY(const int deeper, specialize_bodies(body));
+    return deeper + count_changes(before, body);
+  }));
+  return changes + inside;
+}
+
+}  // namespace isomer

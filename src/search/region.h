@@ -1,0 +1,29 @@
+// A graph whose tasks have kernels, with those of the bodies that they run.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "search/task.h"
+
+namespace isomer {
+
+struct Region;
+
+struct RegionTask {
+  Task task;
+  std::string name;
+  int view_of = -1;            ///< of which input it is a view; then it has no kernel
+  int kernel = -1;             ///< of the artifact; -1: a view, or it runs bodies
+  int64_t flops = 0;
+  std::map<int, int> packed;   ///< by buffer of the kernel: the weight that has its content already
+  std::vector<Region> bodies;  ///< then and else of a branch, the body of a loop
+};
+
+struct Region {
+  const Graph* graph = nullptr;
+  std::vector<RegionTask> tasks;  ///< in an order in which they can run
+};
+
+}  // namespace isomer
