@@ -21,6 +21,8 @@ constexpr int64_t kRowElements = 65'536;
 /// Packed operands of a tile that stay in the second level of cache; results that do while blocks of the reduction pass.
 constexpr int64_t kPanelBytes = 163'840;
 constexpr int64_t kHeldBytes = 16'384;
+/// Blocks of a transposition that lie one after the other in its source.
+constexpr int64_t kBlocksOfRun = 16;
 /// Constant operands that stay in the second level of cache with all their tiles; what a block of rows may take beside them.
 constexpr int64_t kStayingBytes = 262'144;
 constexpr int64_t kRowBlockBytes = 131'072;
@@ -222,13 +224,14 @@ class Scheduler {
       int64_t step = std::min<int64_t>(16, extent(loops[i]));
       while (step > 4 && extent(loops[i]) % step != 0) --step;
       if (extent(loops[i]) % step != 0) step = 16;
-      const auto down = schedule_.split(loops[i], Integers{-1, step});
+      // Runs of several blocks along the source: it is fetched ahead only where lines follow each other.
+      const auto down = schedule_.split(loops[i], Integers{-1, std::min<int64_t>(kBlocksOfRun, (extent(loops[i]) + step - 1) / step), step});
       const auto across = schedule_.split(loops.back(), Integers{-1, std::min<int64_t>(16, extent(loops.back()))});
       if (!down.ok() || !across.ok()) return;
       LoopIds order = loops;
       order.pop_back();
       order[i] = (*down)[0];
-      order.insert(order.end(), {(*across)[0], (*down)[1], (*across)[1]});
+      order.insert(order.end(), {(*across)[0], (*down)[1], (*down)[2], (*across)[1]});
       if (schedule_.reorder(order).ok()) loops = order;
       return;
     }

@@ -19,6 +19,9 @@ using kernel::Kernel;
 /// What cutting an edge may never cost.
 constexpr int64_t kNever = int64_t{1} << 50;
 
+/// Windows that slide along a row-major image, in passes over the result.
+constexpr int64_t kSlidingCost = 16;
+
 const Shape& shape_of(const Graph& graph, ValueId value) { return *graph.value(value).type.shape; }
 
 int64_t bytes_of(const Graph& graph, ValueId value) { return packed_bytes(graph.value(value).type.dtype, element_count(shape_of(graph, value)).value()); }
@@ -76,6 +79,23 @@ bool keeps_channels(const Kernel& kernel) {
   return keeps;
 }
 
+/// Whether windows slide along axes behind the channels: vectors along channels need neither shuffles nor paddings' selects.
+bool slides_windows(const Kernel& kernel) {
+  bool slides = false;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    if (!block.is_reduction() || block.axes.size() < 3) return;
+    for (const kernel::LoadAccess& access : load_accesses(kernel, block))
+      for (const kernel::Expr& index : te::as<te::Load>(access.load)->index) {
+        std::set<te::VarKind> kinds;
+        te::for_each_node(index, [&](const kernel::Expr& e) {
+          if (const auto* variable = te::as<te::Var>(e)) kinds.insert(variable->kind);
+        });
+        slides |= kinds.contains(te::VarKind::kSpatial) && kinds.contains(te::VarKind::kReduce);
+      }
+  });
+  return slides;
+}
+
 bool only_maps(const Kernel& kernel) {
   bool maps = true;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
@@ -84,7 +104,8 @@ bool only_maps(const Kernel& kernel) {
   return maps;
 }
 
-/// Buffers that a reduction reads under a padding's select: its copy of them has any layout.
+/// Buffers that a reduction reads under a padding's select, the same elements for all channels of the result: it makes a
+/// copy of them, which has any layout.
 std::set<int> padded_buffers(const Kernel& kernel) {
   std::set<int> padded;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
@@ -92,7 +113,10 @@ std::set<int> padded_buffers(const Kernel& kernel) {
       te::for_each_node(body, [&](const kernel::Expr& e) {
         const auto* select = te::as<te::Select>(e);
         const auto* load = select && block.is_reduction() ? te::as<te::Load>(select->then) : nullptr;
-        if (load) padded.insert(load->buffer.index);
+        if (!load) return;
+        bool by_channel = false;
+        for (const kernel::Expr& index : load->index) te::for_each_node(index, [&](const kernel::Expr& part) { by_channel |= part == te::axis(1); });
+        if (!by_channel) padded.insert(load->buffer.index);
       });
   });
   return padded;
@@ -156,6 +180,8 @@ class Assigner {
         edges.push_back({1, vertex, kNever});
         // What moves elements anyway finds them in any layout.
         if (!is_view && only_maps(kernel)) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
+      } else if (slides_windows(kernel)) {
+        edges.push_back({0, vertex, kSlidingCost * bytes_of(graph_, task.outputs[0])});
       }
     }
     return {};
