@@ -34,6 +34,15 @@ std::set<ValueId> written_in(const Region& region) {
   return written;
 }
 
+/// The value of which `id` is a view through views, all of them row-major; `id` where it is none.
+ValueId viewed_in(const Region& region, ValueId id) {
+  for (auto made = region.tasks.rbegin(); made != region.tasks.rend(); ++made) {
+    const Task& task = made->task;
+    if (made->view_of >= 0 && task.outputs[0] == id && task.output_layout(0).empty() && task.input_layout(made->view_of).empty()) id = task.inputs[made->view_of];
+  }
+  return id;
+}
+
 bool is_true(const Graph& graph, ValueId value) {
   return graph.is_constant(value) && graph.value(value).constant->count() == 1 && graph.value(value).constant->integer(0) != 0;
 }
@@ -125,7 +134,10 @@ class StepMaker {
       const Value& value = graph.value(id);
       const bool is_fixed = constants(*value.type.shape).has_value();
       const int made = add_value(value, is_fixed ? runtime::Place(runtime::InOutput{static_cast<int32_t>(k)}) : runtime::Place(runtime::Dynamic{}));
-      const bool in_place = written.contains(id) && scope.values.try_emplace({id, ""}, made).second;
+      // What the output is a view of is written where the output lies.
+      const ValueId source = is_fixed ? viewed_in(scope.region, id) : id;
+      const bool in_place = written.contains(source) && !scope.values.contains({source, ""}) && scope.values.try_emplace({id, ""}, made).second;
+      if (in_place && source != id) scope.values[{source, ""}] = add_value(graph.value(source), runtime::ViewOf{made, 0});
       if (!in_place) copies_.emplace_back(id, made);
       variant_.outputs.push_back({value.name, made, 0});
     }
@@ -136,12 +148,13 @@ class StepMaker {
       const ValueId output = made.task.outputs[k];
       const std::string layout = made.task.output_layout(k);
       const Value& value = scope.graph.value(output);
+      if (scope.values.contains({output, layout})) continue;
       if (made.view_of >= 0) {
         // A view of a view is one of what that views.
         const int source = value_of(scope, made.task.inputs[made.view_of], made.task.input_layout(made.view_of));
         const auto* through = std::get_if<runtime::ViewOf>(&variant_.values[source].place);
         scope.values[{output, layout}] = add_value(value, runtime::ViewOf{through ? through->value : source, 0});
-      } else if (!scope.values.contains({output, layout})) {
+      } else {
         const int number = add_value(value);
         scope.values[{output, layout}] = number;
       }

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "graph/text.h"
 #include "properties/same_function.h"
 #include "search/compile.h"
@@ -75,8 +73,7 @@ TEST_P(AttentionOfSizes, IsOneTask) {
   for (const int threads : {1, 2}) {
     const auto result = compiled(graph, threads);
     ASSERT_TRUE(result.ok()) << result.error().message();
-    const auto& steps = result->artifact.variants[0].steps;
-    EXPECT_EQ(std::count_if(steps.begin(), steps.end(), [](const runtime::Step& step) { return std::holds_alternative<runtime::KernelStep>(step.action); }), 1);
+    EXPECT_EQ(result->artifact.variants[0].steps.size(), 1);  // the views of its result are the output: no copy
     auto model = runtime::Model::load(result->artifact);
     ASSERT_TRUE(model.ok()) << model.error().message();
     runtime::SessionOptions session_options;
