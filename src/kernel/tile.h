@@ -1,5 +1,5 @@
 // How a reduction is tiled in registers: along which axis lanes run, along which one rows share what the lanes hold, how many
-// of both (kernel_tuner.md 6.1). Tests: tests/kernel/default_schedule_test.cpp
+// of both (kernel_tuner.md 6.1). Tests: tests/kernel/schedule_test.cpp, rows_test.cpp
 #pragma once
 
 #include <set>

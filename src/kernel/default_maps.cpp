@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <numeric>
+
+#include "kernel/default_scheduler.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// Loops shorter than this many element operations are not worth a fork and join.
+constexpr int64_t kParallelWork = 16'384;
+/// A map of at most so many operations (intrinsics count more) is computed again by each of its readers rather than stored.
+constexpr int kCheap = 2;
+/// Blocks of a transposition that lie one after the other in its source.
+constexpr int64_t kBlocksOfRun = 16;
+
+}  // namespace
+
+void Scheduler::inline_maps() {
+  for (const std::string& name : schedule_.blocks()) {
+    const Block candidate = block(name);
+    if (moves_reduction(candidate) && tried(schedule_.reverse_compute_inline(name))) continue;
+    if (candidate.is_reduction() || candidate.writes.size() != 1 || candidate.bodies.size() != 1) continue;
+    const int buffer = candidate.writes[0].buffer;
+    const std::vector<std::string> users = readers(kernel(), buffer);
+    if (users.empty() || is_output(kernel(), buffer)) continue;
+    const auto made = points(candidate);
+    bool worth = count_operations(candidate.bodies[0]) <= kCheap;
+    if (!worth && users.size() == 1 && made) {
+      const auto read = points(block(users[0]));
+      worth = read && *read <= *made;
+    }
+    // A select in the innermost loop of a reduction costs more than the copy that it saves.
+    bool selects = false;
+    te::for_each_node(candidate.bodies[0], [&](const Expr& e) { selects |= te::as<te::Select>(e) != nullptr; });
+    for (const std::string& user : users) worth &= !selects || !block(user).is_reduction();
+    if (worth) (void)tried(schedule_.compute_inline(name));
+  }
+}
+
+bool Scheduler::moves_reduction(const Block& map) const {
+  const auto* load = map.is_reduction() || map.bodies.size() != 1 ? nullptr : te::as<te::Load>(map.bodies[0]);
+  if (!load) return false;
+  const auto makers = writers(kernel(), load->buffer.index);
+  return makers.size() == 1 && block(makers[0]).is_reduction();
+}
+
+bool Scheduler::is_flat(const Block& block) const {
+  const Strides out = write_strides(kernel(), block);
+  for (const LoadAccess& access : load_accesses(kernel(), block)) {
+    const bool fixed = std::all_of(access.axes.begin(), access.axes.end(), [](const auto& stride) { return stride == 0; });
+    if (!fixed && access.axes != out) return false;
+  }
+  return true;
+}
+
+void Scheduler::block_transposition(const Block& map, LoopIds& loops) {
+  const Strides out = write_strides(kernel(), map);
+  const auto innermost = std::find(out.begin(), out.end(), 1) - out.begin();
+  int along = -1;
+  for (const LoadAccess& access : load_accesses(kernel(), map))
+    for (size_t k = 0; k < map.axes.size() && innermost < static_cast<std::ptrdiff_t>(out.size()) && access.axes[innermost] != 0; ++k)
+      if (access.axes[k] == 1 && out[k] && *out[k] > 1 && te::as_constant(map.axes[k].extent).value_or(0) >= 8) along = static_cast<int>(k);
+  if (along < 0) return;
+  for (size_t i = 0; i + 1 < loops.size(); ++i) {
+    if (!(map.axes[along].binding == loop_variable(loops[i].variable))) continue;
+    int64_t step = std::min<int64_t>(16, extent(loops[i]));
+    while (step > 4 && extent(loops[i]) % step != 0) --step;
+    if (extent(loops[i]) % step != 0) step = 16;
+    // Runs of several blocks along the source: it is fetched ahead only where lines follow each other.
+    const auto down = schedule_.split(loops[i], Integers{-1, std::min<int64_t>(kBlocksOfRun, (extent(loops[i]) + step - 1) / step), step});
+    const auto across = schedule_.split(loops.back(), Integers{-1, std::min<int64_t>(16, extent(loops.back()))});
+    if (!down.ok() || !across.ok()) return;
+    LoopIds order = loops;
+    order.pop_back();
+    order[i] = (*down)[0];
+    order.insert(order.end(), {(*across)[0], (*down)[1], (*down)[2], (*across)[1]});
+    if (schedule_.reorder(order).ok()) loops = order;
+    return;
+  }
+}
+
+LoopIds Scheduler::in_memory_order(const std::string& name) {
+  LoopIds loops = *schedule_.loops(name);
+  const Strides out = write_strides(kernel(), block(name));
+  if (std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; })) return loops;
+  std::vector<size_t> order(loops.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::pair(-*out[a], a) < std::pair(-*out[b], b); });
+  LoopIds sorted;
+  for (const size_t k : order) sorted.push_back(loops[k]);
+  if (sorted != loops && tried(schedule_.reorder(sorted))) loops = sorted;
+  return loops;
+}
+
+void Scheduler::schedule_map(const std::string& name) {
+  const Block map = block(name);
+  const auto work = points(map);
+  if (!work || *work == 0) return;
+  const size_t rows = row_axes(map);
+  if (rows > 0) return schedule_row_group(name, rows, *work);
+  LoopIds loops = in_memory_order(name);
+  if (loops.size() > 1 && is_flat(map)) loops = {*schedule_.fuse(loops)};
+  if (loops.size() > 1) block_transposition(map, loops);
+  vectorize(loops.back(), lanes(map));
+  loops = *schedule_.loops(name);
+  parallelize({loops.begin(), loops.end() - 1}, *work);
+}
+
+void Scheduler::vectorize(LoopId loop, int64_t widest) {
+  const int64_t count = extent(loop);
+  if (count < 2) return;
+  int64_t width = widest;
+  while (count < 8 * widest && width > 4 && count % width != 0) width /= 2;
+  if (count % width != 0) width = std::min<int64_t>(widest, std::bit_ceil(static_cast<uint64_t>(count)));
+  const auto parts = schedule_.split(loop, Integers{-1, width});
+  if (!parts.ok() || !tried(schedule_.vectorize((*parts)[1]))) return;
+  if (count % width != 0) (void)tried(schedule_.peel((*parts)[0], "last"));
+}
+
+void Scheduler::parallelize(const LoopIds& outer, int64_t work) {
+  if (outer.empty() || work < kParallelWork || machine_.threads < 2) return;
+  const auto fused = outer.size() == 1 ? Result<LoopId>(outer[0]) : schedule_.fuse(outer);
+  if (fused.ok()) (void)tried(schedule_.parallel(*fused));
+}
+
+}  // namespace isomer::kernel
