@@ -95,6 +95,13 @@ void Tiler::choose_row_axis(const Block& reduction, const std::vector<int64_t>& 
   }
 }
 
+/// A step of the reduction in a tile: two multiply-adds and two loads a cycle (a vector for each column, an element for each
+/// row), a latency of four, columns that come from the second level of cache.
+double cycles_of_step(int64_t rows, int64_t vectors) {
+  const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
+  return std::max({r * v / 2, (r + v) / 2, 4.0, 1.6 * v});
+}
+
 /// As many rows of vectors as registers hold, at least one vector and (without broadcast operands) one scalar beside the
 /// accumulators. The share of the peak that the tile may reach.
 double Tiler::choose_rows(const Block& reduction, const std::vector<int64_t>& extents, const Strides& out, Tile& tile) const {
@@ -111,15 +118,12 @@ double Tiler::choose_rows(const Block& reduction, const std::vector<int64_t>& ex
     const int64_t operands = rows == 1 && !is_small ? 1 : held * tile.vectors;
     const int64_t registers = rows * tile.vectors + operands + (machine_.broadcast_operands && !is_small ? 0 : 1);
     if (registers > machine_.vector_registers || (tile.vectors > 4 && rows > 1)) continue;
-    // Eight accumulators hide the latency of multiply-adds. A step loads a vector for each column and an element for
-    // each row: two loads for two multiply-adds are as many as a core has. Rows that are left over run alone.
-    const double accumulators = static_cast<double>(rows * tile.vectors);
-    const double used = static_cast<double>(rows_there) / static_cast<double>((rows_there + rows - 1) / rows * rows);
-    const double busy = std::min(1.0, accumulators / 10);
-    const double reuse = accumulators / static_cast<double>(rows + tile.vectors);
+    const double reuse = static_cast<double>(rows * tile.vectors) / static_cast<double>(rows + tile.vectors);
     const int64_t tiles = (rows_there + rows - 1) / rows;
     const double in_blocks = tiles > kMostTiles && pieces_of_at_most(tiles, kMostTiles) == 1 ? 0.9 : 1;
-    const double score = (0.5 + 0.5 * used) * busy * std::min(1.0, 0.55 + 0.25 * reuse) * (1 + 0.01 * reuse) * in_blocks;
+    const int64_t left = rows_there % rows;
+    const double cycles = static_cast<double>(rows_there / rows) * cycles_of_step(rows, tile.vectors) + (left > 0 ? cycles_of_step(left, tile.vectors) : 0);
+    const double score = static_cast<double>(rows_there * tile.vectors) / 2 / cycles * (1 + 0.01 * reuse) * in_blocks;
     if (score > best) {
       best = score;
       tile.rows = rows;
