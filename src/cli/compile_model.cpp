@@ -16,21 +16,6 @@ namespace {
 /// Of optimizing: bodies in bodies learn what they read one level a round.
 constexpr int kMostRounds = 4;
 
-}  // namespace
-
-void CompileChoices::add_to(CLI::App& app) {
-  app.add_option("--target", target, "cpu, or cpu=NAME as LLVM calls it")->capture_default_str();
-  app.add_option("--level", level, "Of optimization")->check(CLI::Range(0, 3))->capture_default_str();
-  app.add_flag("--no-fusion", no_fusion, "Every node a task of its own, to see what fusion gives");
-  add_schedules_to(app);
-}
-
-void CompileChoices::add_schedules_to(CLI::App& app) {
-  app.add_option("--schedule", schedules, "TASK=FILE: the schedule of a task, by its number or name, is this trace ('inspect --trace' prints them); repeatable")->allow_extra_args(false);
-}
-
-namespace {
-
 /// "3=mine.trace", read.
 Result<GivenSchedule> read_schedule(const std::string& text) {
   const size_t equals = text.find('=');
@@ -46,6 +31,17 @@ Result<GivenSchedule> read_schedule(const std::string& text) {
 }
 
 }  // namespace
+
+void CompileChoices::add_to(CLI::App& app) {
+  app.add_option("--target", target, "cpu, or cpu=NAME as LLVM calls it")->capture_default_str();
+  app.add_option("--level", level, "Of optimization")->check(CLI::Range(0, 3))->capture_default_str();
+  app.add_flag("--no-fusion", no_fusion, "Every node a task of its own, to see what fusion gives");
+  add_schedules_to(app);
+}
+
+void CompileChoices::add_schedules_to(CLI::App& app) {
+  app.add_option("--schedule", schedules, "TASK=FILE: the schedule of a task, by its number or name, is this trace ('inspect --trace' prints them); repeatable")->allow_extra_args(false);
+}
 
 Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options, const CompileChoices& choices) {
   auto target = kernel::parse_target(choices.target);

@@ -51,7 +51,6 @@ Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifac
   TRY(auto model, runtime::Model::load(std::move(artifact)));
   runtime::SessionOptions session_options;
   session_options.threads = options.thread_count();
-  if (model->variants().size() == 1) session_options.bindings = model->variants()[0]->bindings;
   return runtime::Session::create(std::move(model), session_options);
 }
 

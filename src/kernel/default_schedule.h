@@ -19,8 +19,8 @@ struct Machine {
 };
 
 /// A valid schedule for any kernel that `lower` gives, of which only layouts of inputs and outputs may have been set.
-/// `constants` are the task's inputs that are known at compile time:
-/// what depends on them alone is computed once, so they may be brought into any layout.
+/// `constants` are the task's inputs that are known at compile time: what depends on them alone is computed once, so they
+/// may be brought into any layout.
 Schedule default_schedule(Schedule schedule, const Machine& machine, const std::set<int>& constants = {});
 
 }  // namespace isomer::kernel

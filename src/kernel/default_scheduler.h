@@ -96,7 +96,6 @@ class Scheduler {
 
   // Reductions of which lanes compute several results at a time
 
-  /// Reductions of which lanes compute several results at a time.
   void schedule_tiles(const std::string& name);
   /// Reads under a padding's select become reads of a padded copy, where elements are read often.
   void store_paddings(const std::string& name);
@@ -129,7 +128,7 @@ class Scheduler {
   /// The loops of a tile: all unrolled but the last, which becomes lanes; whether that did.
   bool write_out(const LoopIds& loops);
   /// The block that stores the tile: rows unrolled, vectors along the tile's vector axis.
-  void store_tile(const std::string& name, const Tile& tile, int64_t width);
+  void store_tile(const std::string& name, const Tile& tile);
   /// Steps run on one thread, and what they compute lies where the next ones find it: vectors, and tiles of registers that
   /// live through the reduction.
   void schedule_step(const std::string& name);

@@ -18,9 +18,9 @@ constexpr int64_t kStayingBytes = 262'144;
 void Scheduler::schedule_tiles(const std::string& name) {
   const Schedule before = schedule_;
   store_paddings(name);
-  const auto work = points(block(name));
-  if (!work || *work == 0) return;
   const Block reduction = block(name);
+  const auto work = points(reduction);
+  if (!work || *work == 0) return;
   Tile tile = tiler().choose(reduction, extents(reduction), stored_strides(reduction));
   if (tile.vector_axis >= 0) {
     tile.may_skip = factors_are_constant(reduction);
@@ -102,7 +102,7 @@ Strides Scheduler::stored_strides(const Block& reduction) const {
 
 bool Scheduler::pack(const std::string& name, Tile& tile) {
   const Block reduction = block(name);
-  const int64_t width = tile.lanes * tile.vectors;
+  const int64_t width = tile.width();
   const bool has_tail = *te::as_constant(reduction.axes[tile.vector_axis].extent) % width != 0;
   tile.pads = has_tail;
   for (const LoadAccess& access : tile.accesses) {
@@ -169,7 +169,7 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
   const std::string written = kernel().buffers[reduction.writes[0].buffer].name;
   const LoopIds loops = *schedule_.loops(name);
   const size_t rank = reduction.axes.size();
-  const int64_t width = tile.lanes * tile.vectors;
+  const int64_t width = tile.width();
   const auto across = schedule_.split(loops[tile.vector_axis], Integers{-1, tile.vectors, tile.lanes});
   if (!across.ok()) return false;
   LoopIds batch, image, window, inner;
@@ -276,7 +276,7 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
     for (const int source : loads(block(computing))) (void)tried(schedule_.skip_border(computing, kernel().buffers[source].name));
   if (is_small)
     for (const LoopId loop : window) (void)tried(schedule_.unroll(loop));
-  store_tile(store, tile, width);
+  store_tile(store, tile);
   if (!held.empty() && (peels || skips) && extent(held.back()) > 1) (void)tried(schedule_.peel(held.back(), "last"));
   if (!held.empty() && skips && extent(held.back()) > 1) (void)tried(schedule_.peel(held.back(), "first"));
   if (peels_part) (void)tried(schedule_.peel((*across)[0], "last"));
@@ -337,7 +337,7 @@ bool Scheduler::write_out(const LoopIds& loops) {
   return tried(schedule_.vectorize(loops.back()));
 }
 
-void Scheduler::store_tile(const std::string& name, const Tile& tile, int64_t width) {
+void Scheduler::store_tile(const std::string& name, const Tile& tile) {
   const LoopIds loops = *schedule_.loops(name);
   const size_t rank = block(name).axes.size();
   const LoopIds own(loops.end() - static_cast<std::ptrdiff_t>(rank), loops.end());
@@ -346,7 +346,7 @@ void Scheduler::store_tile(const std::string& name, const Tile& tile, int64_t wi
     if (static_cast<int>(k) != tile.vector_axis) order.push_back(own[k]);
   order.push_back(own[tile.vector_axis]);
   if (order != own) (void)tried(schedule_.reorder(order));
-  const auto parts = schedule_.split(own[tile.vector_axis], Integers{width / tile.lanes, tile.lanes});
+  const auto parts = schedule_.split(own[tile.vector_axis], Integers{tile.vectors, tile.lanes});
   if (!parts.ok()) return;
   for (size_t k = 0; k + 1 < rank; ++k)
     if (extent(order[k]) <= tile.rows) (void)tried(schedule_.unroll(order[k]));

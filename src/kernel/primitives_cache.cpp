@@ -107,8 +107,7 @@ bool is_layout(const std::vector<Expr>& index, size_t rank) {
 
 Result<std::string> cache_read(Kernel& kernel, const std::string& name, const std::string& buffer_name, int64_t number) {
   TRY(Place place, find_block(kernel, name));
-  const int source = kernel.find_buffer(buffer_name);
-  if (source < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
+  TRY(const int source, find_buffer(kernel, buffer_name));
   for (const std::string& writer : writers(kernel, source)) {
     TRY(const Place at, find_block(kernel, writer));
     if (at.root() == place.root()) return invalid(name, "a buffer that is complete before its nest expected, {} writes '{}' there", writer, buffer_name);
@@ -186,8 +185,7 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
 }
 
 Result<void> set_scope(Kernel& kernel, const std::string& buffer_name, const std::string& scope) {
-  const int buffer = kernel.find_buffer(buffer_name);
-  if (buffer < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
+  TRY(const int buffer, find_buffer(kernel, buffer_name));
   if (scope != "cache" && scope != "registers") return invalid(buffer_name, "scope 'cache' or 'registers' expected, '{}' found", scope);
   if (is_argument(kernel, buffer)) return invalid(buffer_name, "a buffer between blocks expected, it is an input or output");
   kernel.buffers[buffer].scope = scope == "cache" ? Scope::kCache : Scope::kRegister;

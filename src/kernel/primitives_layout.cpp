@@ -98,15 +98,13 @@ Result<void> lay_out(Kernel& kernel, int buffer, const std::string& layout) {
 }  // namespace
 
 Result<void> transform_layout(Kernel& kernel, const std::string& name, const std::string& layout) {
-  const int buffer = kernel.find_buffer(name);
-  if (buffer < 0) return invalid(name, "a buffer of the kernel expected, there is none of this name");
+  TRY(const int buffer, find_buffer(kernel, name));
   if (is_argument(kernel, buffer)) return invalid(name, "a buffer between blocks expected, it is an input or output");
   return lay_out(kernel, buffer, layout);
 }
 
 Result<void> set_layout(Kernel& kernel, const std::string& name, const std::string& layout) {
-  const int buffer = kernel.find_buffer(name);
-  if (buffer < 0) return invalid(name, "a buffer of the kernel expected, there is none of this name");
+  TRY(const int buffer, find_buffer(kernel, name));
   if (!is_argument(kernel, buffer)) return invalid(name, "an input or output expected, it stands between blocks");
   return lay_out(kernel, buffer, layout);
 }

@@ -28,7 +28,7 @@ void part(const Expr& condition, const std::vector<Expr>& index, const Integers&
   side = both(side, condition);
 }
 
-/// A reduction whose steps may be left out where what they add is `value`, alone or in a product with what is finite.
+/// A reduction of which steps may be left out.
 Result<void> check_skippable(const Block& block) {
   if (!block.is_reduction() || block.bodies.size() != 1) return invalid(block.name, "a reduction of one value expected");
   if (block.initialize) return invalid(block.name, "an initialization elsewhere expected, the block's first step does it");
@@ -39,8 +39,7 @@ Result<void> check_skippable(const Block& block) {
 
 Result<void> split_padding(Kernel& kernel, const std::string& name, const std::string& buffer_name, const Integers& dims) {
   TRY(const Place place, find_block(kernel, name));
-  const int buffer = kernel.find_buffer(buffer_name);
-  if (buffer < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
+  TRY(const int buffer, find_buffer(kernel, buffer_name));
   bool found = false;
   for (Expr& body : place.block().bodies)
     body = te::transform(body, [&](const Expr& e) -> Expr {
@@ -89,8 +88,7 @@ Result<void> skip_border(Kernel& kernel, const std::string& name, const std::str
   TRY(const Place place, find_block(kernel, name));
   Block& block = place.block();
   TRY_VOID(check_skippable(block));
-  const int buffer = kernel.find_buffer(buffer_name);
-  if (buffer < 0) return invalid(buffer_name, "a buffer of the kernel expected, there is none of this name");
+  TRY(const int buffer, find_buffer(kernel, buffer_name));
 
   const auto is_read = [&](const Expr& e) { return te::as<te::Load>(e) && te::as<te::Load>(e)->buffer.index == buffer; };
   const auto* product = te::as<te::Binary>(block.bodies[0]);

@@ -105,6 +105,12 @@ Result<Place> find_loop(Kernel& kernel, int variable) {
   return place;
 }
 
+Result<int> find_buffer(const Kernel& kernel, const std::string& name) {
+  const int buffer = kernel.find_buffer(name);
+  if (buffer < 0) return invalid(name, "a buffer of the kernel expected, there is none of this name");
+  return buffer;
+}
+
 Result<Place> find_block(Kernel& kernel, std::string_view name) {
   Place place;
   const auto wanted = [&](const Statement& statement) {

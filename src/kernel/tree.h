@@ -28,6 +28,7 @@ struct Place {
 
 Result<Place> find_loop(Kernel& kernel, int variable);
 Result<Place> find_block(Kernel& kernel, std::string_view name);
+Result<int> find_buffer(const Kernel& kernel, const std::string& name);
 
 /// Calls `look` on every block below, in order, with the loops around it (those of `statements` only).
 using BlockVisitor = std::function<void(const Block&, const std::vector<const Loop*>&)>;

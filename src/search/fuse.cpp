@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -89,19 +90,23 @@ bool renames(const te::Program& program) {
   return true;
 }
 
+/// Looks at every load of an input, of a program of maps and reductions, with its stage.
+void for_each_input(const te::Program& program, const std::function<void(const te::Load&, const te::MapReduce&)>& look) {
+  for (const te::Stage& stage : program.stages) {
+    const auto& body = std::get<te::MapReduce>(stage.body);
+    for (const Expr& e : body.bodies)
+      te::for_each_node(e, [&](const Expr& part) {
+        if (const auto* load = te::as<te::Load>(part); load && load->buffer.kind == BufferRef::Kind::kInput) look(*load, body);
+      });
+  }
+}
+
 /// Whether every load of input `number` takes the element at the point of the stage, of a stage of the input's shape.
 bool reads_in_place(const te::Program& program, int number, const Shape& shape) {
   bool in_place = true;
-  for (const te::Stage& stage : program.stages) {
-    const auto* body = std::get_if<te::MapReduce>(&stage.body);
-    if (!body) return false;
-    for (const Expr& e : body->bodies)
-      te::for_each_node(e, [&](const Expr& part) {
-        const auto* load = te::as<te::Load>(part);
-        if (!load || load->buffer.kind != BufferRef::Kind::kInput || load->buffer.index != number) return;
-        in_place &= body->axes == shape && kernel::is_point(load->index, shape);
-      });
-  }
+  for_each_input(program, [&](const te::Load& load, const te::MapReduce& stage) {
+    if (load.buffer.index == number) in_place &= stage.axes == shape && kernel::is_point(load.index, shape);
+  });
   return in_place;
 }
 
@@ -121,40 +126,23 @@ int reduced_dims(const te::Load& load, const Shape& shape, const te::MapReduce& 
   return reduced;
 }
 
-/// Whether every load of input `number` is one of whole rows: along one dim, always the same, the stages reduce it or read
-/// it at their point, all others are their axes.
+/// The dim along which every load of input `number` is one of whole rows: the stages reduce it, always the same, or read it at
+/// their point, all others are their axes. Nothing where there is none.
 std::optional<size_t> row_dim(const te::Program& program, int number, const Shape& shape) {
   std::optional<size_t> along;
   bool regular = true;
-  for (const te::Stage& stage : program.stages) {
-    const auto* body = std::get_if<te::MapReduce>(&stage.body);
-    if (!body) return std::nullopt;
-    for (const Expr& e : body->bodies)
-      te::for_each_node(e, [&](const Expr& part) {
-        const auto* load = te::as<te::Load>(part);
-        if (!load || load->buffer.kind != BufferRef::Kind::kInput || load->buffer.index != number) return;
-        const int reduced = reduced_dims(*load, shape, *body);
-        regular &= reduced == 0 ? body->axes == shape && kernel::is_point(load->index, shape) : reduced == 1;
-        for (size_t k = 0; regular && reduced == 1 && k < load->index.size(); ++k) {
-          const auto* variable = te::as<te::Var>(load->index[k]);
-          if (!variable || variable->kind != te::VarKind::kReduce) continue;
-          regular &= !along || *along == k;
-          along = k;
-        }
-      });
-  }
+  for_each_input(program, [&](const te::Load& load, const te::MapReduce& stage) {
+    if (load.buffer.index != number) return;
+    const int reduced = reduced_dims(load, shape, stage);
+    regular &= reduced == 0 ? stage.axes == shape && kernel::is_point(load.index, shape) : reduced == 1;
+    for (size_t k = 0; regular && reduced == 1 && k < load.index.size(); ++k) {
+      const auto* variable = te::as<te::Var>(load.index[k]);
+      if (!variable || variable->kind != te::VarKind::kReduce) continue;
+      regular &= !along || *along == k;
+      along = k;
+    }
+  });
   return regular ? along : std::nullopt;
-}
-
-std::set<int> inputs_read(const te::Program& program) {
-  std::set<int> read;
-  for (const te::Stage& stage : program.stages)
-    if (const auto* body = std::get_if<te::MapReduce>(&stage.body))
-      for (const Expr& e : body->bodies)
-        te::for_each_node(e, [&](const Expr& part) {
-          if (const auto* load = te::as<te::Load>(part); load && load->buffer.kind == BufferRef::Kind::kInput) read.insert(load->buffer.index);
-        });
-  return read;
 }
 
 /// Whether a program only brings the axes of its one input into another order.
@@ -324,8 +312,9 @@ class Fuser {
       const auto along = row_dim(group.task.program, static_cast<int>(k), shape);
       if (!along || shape[*along].value() > kLongestRow || shape[*along].value() < 2) continue;
       // What the rows are multiplied with is no constant: those have schedules that are better than this.
-      const std::set<int> read = inputs_read(group.task.program);
-      if (std::any_of(read.begin(), read.end(), [&](int input) { return graph_.is_constant(group.task.inputs[input]); })) continue;
+      bool weighs = false;
+      for_each_input(group.task.program, [&](const te::Load& load, const te::MapReduce&) { weighs |= graph_.is_constant(group.task.inputs[load.buffer.index]); });
+      if (weighs) continue;
       for (size_t j = 0; j < groups_[rows].task.inputs.size(); ++j) {
         const int source = maker(groups_[rows], j);
         if (source < 0 || (groups_[source].form != Form::kAnchor && groups_[source].form != Form::kRows) || groups_[source].has_rows) continue;

@@ -155,8 +155,7 @@ class StepMaker {
         const auto* through = std::get_if<runtime::ViewOf>(&variant_.values[source].place);
         scope.values[{output, layout}] = add_value(value, runtime::ViewOf{through ? through->value : source, 0});
       } else {
-        const int number = add_value(value);
-        scope.values[{output, layout}] = number;
+        scope.values[{output, layout}] = add_value(value);
       }
     }
   }

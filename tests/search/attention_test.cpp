@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "graph/text.h"
 #include "properties/same_function.h"
-#include "search/compile.h"
+#include "search/compiled.h"
 #include "search/run_artifact.h"
 #include "verify/inputs.h"
 
@@ -18,7 +17,7 @@ struct Sizes {
 /// The usual way to write it: heads cut out of the last dim, a mask, scaled scores.
 Graph attention(const Sizes& sizes) {
   const int width = sizes.heads * sizes.depth;
-  auto graph = parse_graph(fmt::format(R"(opset 17
+  return parsed(fmt::format(R"(opset 17
 graph attention(q: float32[2,{1},{4}], k: float32[2,{2},{4}], v: float32[2,{2},{4}], mask: float32[2,1,{1},{2}]) -> (y: float32[2,{1},{4}]) {{
   split_q: int64[4] = {{2, {1}, {0}, {3}}}
   split_k: int64[4] = {{2, {2}, {0}, {3}}}
@@ -39,16 +38,7 @@ graph attention(q: float32[2,{1},{4}], k: float32[2,{2},{4}], v: float32[2,{2},{
   y = Reshape(ot, join)
 }}
 )",
-                                       sizes.heads, sizes.queries, sizes.keys, sizes.depth, width));
-  CHECK(graph.ok()) << graph.error().message();
-  return *std::move(graph);
-}
-
-Result<Compilation> compiled(const Graph& graph, int threads) {
-  CompileOptions options;
-  options.target = kernel::host_target();
-  options.threads = threads;
-  return compile(graph, options);
+                            sizes.heads, sizes.queries, sizes.keys, sizes.depth, width));
 }
 
 TEST(Attention, ScoresAreNotInTheArena) {
@@ -74,14 +64,9 @@ TEST_P(AttentionOfSizes, IsOneTask) {
     const auto result = compiled(graph, threads);
     ASSERT_TRUE(result.ok()) << result.error().message();
     EXPECT_EQ(result->artifact.variants[0].steps.size(), 1);  // the views of its result are the output: no copy
-    auto model = runtime::Model::load(result->artifact);
-    ASSERT_TRUE(model.ok()) << model.error().message();
-    runtime::SessionOptions session_options;
-    session_options.threads = threads;
-    const auto session = runtime::Session::create(*model, session_options);
-    ASSERT_TRUE(session.ok()) << session.error().message();
+    const auto session = opened(result->artifact, threads);
     for (const isomer::test::Run& one : expected.runs) {
-      const auto found = run_artifact(**session, one.inputs);
+      const auto found = run_artifact(*session, one.inputs);
       ASSERT_TRUE(found.ok()) << found.error().message();
       EXPECT_EQ(difference(graph, one, *found), "");
     }

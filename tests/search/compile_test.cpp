@@ -5,33 +5,15 @@
 #include "graph/bind.h"
 #include "graph/text.h"
 #include "properties/same_function.h"
-#include "search/compile.h"
+#include "search/compiled.h"
 #include "search/run_artifact.h"
 #include "support/long_run.h"
 
 namespace isomer::test {
 namespace {
 
-Result<Compilation> compiled(const Graph& graph, bool fused = true) {
-  CompileOptions options;
-  options.target = kernel::host_target();
-  options.threads = 2;
-  options.fuse.enabled = fused;
-  return compile(graph, options);
-}
-
-Result<std::vector<te::Array>> run(const runtime::Artifact& artifact, const std::vector<te::Array>& inputs, int threads = 2) {
-  TRY(auto model, runtime::Model::load(artifact));
-  runtime::SessionOptions options;
-  options.threads = threads;
-  TRY(const auto session, runtime::Session::create(model, options));
-  return run_artifact(*session, inputs);
-}
-
 std::vector<std::string> task_names(std::string_view text, bool fused) {
-  auto graph = parse_graph(text);
-  CHECK(graph.ok()) << graph.error().message();
-  const auto result = compiled(*graph, fused);
+  const auto result = compiled(parsed(text), 2, fused);
   CHECK(result.ok()) << result.error().message();
   std::vector<std::string> names;
   for (const CompiledTask& task : result->tasks) names.push_back(task.name);
@@ -57,16 +39,14 @@ TEST(Fuse, EpiloguesJoinTheirAnchor) {
 }
 
 TEST(Compile, EqualTasksAreOneKernelAndPackedWeightsArePerTask) {
-  const auto graph = parse_graph(R"(opset 17
+  const auto result = compiled(parsed(R"(opset 17
 graph twice(x: float32[4,32]) -> (y: float32[4,32]) {
   v: float32[32,32] = random 1
   w: float32[32,32] = random 2
   a = MatMul(x, v)
   y = MatMul(a, w)
 }
-)");
-  ASSERT_TRUE(graph.ok());
-  const auto result = compiled(*graph);
+)"));
   ASSERT_TRUE(result.ok()) << result.error().message();
   EXPECT_EQ(result->artifact.kernels.size(), 1);
   EXPECT_EQ(result->artifact.variants[0].steps.size(), 2);
@@ -95,12 +75,12 @@ TEST(Compile, RandomGraphsRunAsInTheInterpreter) {
         EXPECT_EQ(result.error().kind, ErrorKind::kUnsupported) << result.error().message();
         continue;
       }
-      const auto found = run(result->artifact, one.inputs);
+      const auto found = run_artifact(*opened(result->artifact), one.inputs);
       ASSERT_TRUE(found.ok()) << found.error().message();
       EXPECT_EQ(difference(*graph, one, *found), "");
       // Threads share out what is computed, never a sum: their number changes no bit.
       for (const int threads : {1, 2, 3}) {
-        const auto again = run(result->artifact, one.inputs, threads);
+        const auto again = run_artifact(*opened(result->artifact, threads), one.inputs);
         ASSERT_TRUE(again.ok()) << again.error().message();
         EXPECT_EQ(difference_in_bits(*graph, *found, *again), "") << threads << " threads";
       }

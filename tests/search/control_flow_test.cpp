@@ -5,13 +5,11 @@
 #include "graph/bind.h"
 #include "graph/infer.h"
 #include "graph/op_def.h"
-#include "graph/text.h"
 #include "properties/same_function.h"
-#include "search/compile.h"
+#include "search/compiled.h"
 #include "search/run_artifact.h"
 #include "suite/case.h"
 #include "support/long_run.h"
-#include "util/check.h"
 #include "util/random.h"
 #include "verify/equivalence.h"
 
@@ -33,32 +31,14 @@ Array floats(Dims dims, uint64_t seed) {
   return Array::reals(DataType::kFloat32, std::move(dims), values);
 }
 
-Graph parsed(std::string_view text) {
-  auto graph = parse_graph(text);
-  CHECK(graph.ok()) << graph.error().message();
-  return *std::move(graph);
-}
-
-Result<Compilation> compiled(const Graph& graph, int threads) {
-  CompileOptions options;
-  options.target = kernel::host_target();
-  options.threads = threads;
-  return compile(graph, options);
-}
-
 /// Runs the compiled graph on each of the inputs, twice, with one and two threads.
 void expect_same(std::string_view text, const std::vector<Arrays>& inputs) {
   const Graph graph = parsed(text);
   for (const int threads : {1, 2}) {
     const auto made = compiled(graph, threads);
     ASSERT_TRUE(made.ok()) << made.error().message();
-    auto model = runtime::Model::load(made->artifact);
-    ASSERT_TRUE(model.ok()) << model.error().message();
-    runtime::SessionOptions options;
-    options.threads = threads;
-    const auto session = runtime::Session::create(*model, options);
-    ASSERT_TRUE(session.ok()) << session.error().message();
-    const auto run = [&](std::span<const Array> given) { return run_artifact(**session, given); };
+    const auto session = opened(made->artifact, threads);
+    const auto run = [&](std::span<const Array> given) { return run_artifact(*session, given); };
     std::vector<Arrays> twice = inputs;
     twice.insert(twice.end(), inputs.begin(), inputs.end());
     const auto result = compare_with(graph, run, twice, 1);
@@ -274,10 +254,8 @@ graph g(s: float32[3], x: float32[5,3], y: float32[3,5]) -> (last: float32[3], s
 TEST(ControlFlow, CasesOfTheOnnxSuiteRun) {
   suite::RunOptions options;
   options.run = [](const Graph& graph, std::span<const Array> inputs) -> Result<Arrays> {
-    TRY(const Compilation made, compiled(graph, 2));
-    TRY(auto model, runtime::Model::load(made.artifact));
-    TRY(const auto session, runtime::Session::create(model, {.threads = 2, .bindings = {}}));
-    return run_artifact(*session, inputs);
+    TRY(const Compilation made, compiled(graph));
+    return run_artifact(*opened(made.artifact), inputs);
   };
   for (const char* name : {"if", "range_float_type_positive_delta_expanded", "range_int32_type_negative_delta_expanded", "scan9_sum"}) {
     const suite::Outcome outcome = suite::run_case({name, fmt::format("{}/node/test_{}", ONNX_TESTDATA, name)}, options);
@@ -366,16 +344,12 @@ TEST(ControlFlow, RandomGraphsRunInBodies) {
       SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print_graph(inner)));
       Graph graph = wrapped(inner);
       ASSERT_TRUE(infer(graph).ok());
-      const auto made = compiled(graph, 2);
+      const auto made = compiled(graph);
       if (!made.ok()) {
         EXPECT_EQ(made.error().kind, ErrorKind::kUnsupported) << made.error().message();
         continue;
       }
-      auto model = runtime::Model::load(made->artifact);
-      ASSERT_TRUE(model.ok()) << model.error().message();
-      const auto session = runtime::Session::create(*model, {.threads = 2, .bindings = {}});
-      ASSERT_TRUE(session.ok()) << session.error().message();
-      const auto stacks = run_artifact(**session, one.inputs);
+      const auto stacks = run_artifact(*opened(made->artifact), one.inputs);
       ASSERT_TRUE(stacks.ok()) << stacks.error().message();
       for (int64_t k = 0; k < kTrips; ++k) {
         Arrays found;

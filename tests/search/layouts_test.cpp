@@ -2,24 +2,22 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/text.h"
+#include "search/compiled.h"
 #include "search/fuse.h"
-#include "util/check.h"
 
 namespace isomer::test {
 namespace {
 
 /// "Conv+Relu in 0:2:3:1 out 0:2:3:1": a line a task.
 std::vector<std::string> laid_out(std::string_view text) {
-  const auto graph = parse_graph(text);
-  CHECK(graph.ok()) << graph.error().message();
-  auto fused = fuse(*graph);
+  const Graph graph = parsed(text);
+  auto fused = fuse(graph);
   CHECK(fused.ok()) << fused.error().message();
-  const auto tasks = assign_layouts(*graph, *std::move(fused));
+  const auto tasks = assign_layouts(graph, *std::move(fused));
   CHECK(tasks.ok()) << tasks.error().message();
   std::vector<std::string> lines;
   for (const Task& task : *tasks) {
-    std::string line = task.name(*graph);
+    std::string line = task.name(graph);
     if (task.is_laid_out()) line += " " + task.input_layout(0) + "->" + task.output_layout(0);
     lines.push_back(std::move(line));
   }

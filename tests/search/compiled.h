@@ -1,0 +1,37 @@
+// Graphs from text to sessions, for the tests of this folder. A step that fails fails a CHECK, but for compiling.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "graph/text.h"
+#include "runtime/session.h"
+#include "search/compile.h"
+#include "util/check.h"
+
+namespace isomer::test {
+
+inline Graph parsed(std::string_view text) {
+  auto graph = parse_graph(text);
+  CHECK(graph.ok()) << graph.error().message();
+  return *std::move(graph);
+}
+
+inline Result<Compilation> compiled(const Graph& graph, int threads = 2, bool fused = true) {
+  CompileOptions options;
+  options.target = kernel::host_target();
+  options.threads = threads;
+  options.fuse.enabled = fused;
+  return compile(graph, options);
+}
+
+inline std::unique_ptr<runtime::Session> opened(const runtime::Artifact& artifact, int threads = 2) {
+  auto model = runtime::Model::load(artifact);
+  CHECK(model.ok()) << model.error().message();
+  auto session = runtime::Session::create(*model, {.threads = threads, .bindings = {}});
+  CHECK(session.ok()) << session.error().message();
+  return *std::move(session);
+}
+
+}  // namespace isomer::test
