@@ -32,10 +32,10 @@ inline constexpr size_t kMostDims = 12;
 using DimArray = std::array<int64_t, kMostDims>;
 
 struct MemoryDescriptor {
-  alignas(16) std::array<std::byte, 2048> bytes = {};
+  alignas(8) std::array<std::byte, 2048> bytes = {};
 };
 struct Descriptor {
-  alignas(16) std::array<std::byte, 32768> bytes = {};
+  alignas(8) std::array<std::byte, 32768> bytes = {};
 };
 struct ExecutionArgument {
   int argument = 0;

@@ -32,16 +32,12 @@ Result<Target> parse_target(std::string_view text);
 /// Whether this machine has the target's extensions.
 bool runs_here(const Target& target);
 
-/// The code of one root statement of a kernel.
-struct Part {
-  int64_t entry = 0;          ///< byte offset of its runtime::PartFunction in the image
-  int64_t iterations = 1;     ///< the extent of its outermost loop where that is parallel, else 1
-  int64_t scratch_bytes = 0;  ///< that each thread needs
-};
+/// The code of a root statement of a kernel, or of a statement in one whose statements take turns.
+using runtime::Part;
 
 struct MachineCode {
   std::vector<std::byte> image;            ///< to be mapped at a multiple of 64 bytes, readable and executable
-  std::vector<std::vector<Part>> kernels;  ///< kernels[k][p]: root statement p of kernel k
+  std::vector<std::vector<Part>> kernels;  ///< of kernel k, in their order
 };
 
 /// Errors are of kind kUnsupported: what no code is generated for. A loop nest that breaks the rules of loop_nest.h is a bug.
@@ -54,7 +50,8 @@ Result<std::string> emit_assembly(const Kernel& kernel, const Target& target);
 
 /// The function of a part of an image that was loaded.
 runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const Part& part);
-/// Runs iterations [begin, end) of a part; to be preferred, as sanitizers mind calls of machine code elsewhere.
+/// Runs iterations [begin, end) of a part as a session does, denormals flushed; to be preferred, as sanitizers mind calls of machine
+/// code elsewhere.
 runtime::Outcome call(const runtime::ExecutableMemory& image, const Part& part, runtime::Frame& frame, int64_t begin, int64_t end);
 
 }  // namespace isomer::kernel

@@ -117,6 +117,21 @@ void Scheduler::vectorize(LoopId loop, int64_t widest) {
   if (count % width != 0) (void)tried(schedule_.peel((*parts)[0], "last"));
 }
 
+void Scheduler::share_step(const std::string& name) {
+  const Block step = block(name);
+  const auto count = points(step);
+  if (!count || step.bodies.size() != 1) return;
+  Kernel copy = kernel();
+  LoopIds outer;
+  for (const Loop* loop : find_block(copy, name)->loops()) {
+    if (loop->ordered) continue;
+    if (loop->kind != LoopKind::kSerial || reads_any(step.reduce, loop->variable)) break;
+    outer.push_back({loop->variable});
+    if (loop->body.size() > 1) break;
+  }
+  parallelize(outer, *count * (step.is_reduction() ? 1 : count_operations(step.bodies[0])));
+}
+
 void Scheduler::parallelize(const LoopIds& outer, int64_t work) {
   if (outer.empty() || work < kParallelWork || machine_.threads < 2) return;
   const auto fused = outer.size() == 1 ? Result<LoopId>(outer[0]) : schedule_.fuse(outer);

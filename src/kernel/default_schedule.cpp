@@ -14,7 +14,10 @@ Schedule Scheduler::run() {
   for (const std::string& name : schedule_.blocks())
     if (alone(name) && block(name).is_reduction()) schedule_tiles(name);
   for (const std::string& name : schedule_.blocks())
-    if (is_step(name)) schedule_step(name);
+    if (is_step(name)) {
+      schedule_step(name);
+      share_step(name);
+    }
   std::vector<std::string> rest = schedule_.blocks();
   std::reverse(rest.begin(), rest.end());
   for (const std::string& name : rest) {

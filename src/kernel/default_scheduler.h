@@ -132,6 +132,8 @@ class Scheduler {
   /// Steps run on one thread, and what they compute lies where the next ones find it: vectors, and tiles of registers that
   /// live through the reduction.
   void schedule_step(const std::string& name);
+  /// All threads take a step together where it is long.
+  void share_step(const std::string& name);
   /// A reduction that runs inside of other loops, by its own: one for each of its axes (none for a point), then its reduction.
   /// axes, tiles of vectors, tiles of rows | reduction | rows, vectors, lanes
   bool lay_out_inside(const std::string& name, const Tile& tile, const LoopIds& loops);

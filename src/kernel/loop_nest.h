@@ -66,7 +66,7 @@ struct Block {
 
 enum class LoopKind : uint8_t {
   kSerial,
-  kParallel,    ///< iterations may run on several threads; outermost only
+  kParallel,    ///< iterations may run on several threads; outermost, or right inside an ordered loop that is
   kVectorized,  ///< all iterations at once, in vector lanes; constant extent
   kUnrolled,    ///< written out; constant extent
 };
@@ -82,7 +82,7 @@ struct Loop {
   Expr extent;
   LoopKind kind = LoopKind::kSerial;
   /// The iterations depend on each other in this order (steps of a scan, updates, imperative loops): no primitive but
-  /// `annotate` touches the loop.
+  /// `annotate` touches the loop. With a parallel loop inside, all threads take each of its steps together.
   bool ordered = false;
   std::map<std::string, int64_t> annotations;
   Statements body;

@@ -10,14 +10,6 @@ namespace {
 
 using te::BufferRef;
 
-/// Replaces every axis(k) by at[k].
-Expr at_point(const Expr& expr, const std::vector<Expr>& at) {
-  return te::transform(expr, [&](const Expr& e) -> Expr {
-    const auto* variable = te::as<te::Var>(e);
-    return variable && variable->kind == te::VarKind::kSpatial ? at[variable->index] : Expr();
-  });
-}
-
 class Lowering {
  public:
   Lowering(const te::Program& program, const std::vector<TaskType>& inputs) : program_(program) {
@@ -80,18 +72,10 @@ class Lowering {
         case BufferRef::Kind::kStage: return load_buffer(kernel_, stages_[from.index][from.component], load->index);
         case BufferRef::Kind::kInner: return load_buffer(kernel_, inner_[from.index][from.component], load->index);
         case BufferRef::Kind::kLocal: return load_buffer(kernel_, locals_[from.index], load->index);
-        case BufferRef::Kind::kState: return load_state(from.index, load->index);
+        case BufferRef::Kind::kState: return load_buffer(kernel_, before_[from.index], load->index);
       }
       return {};
     });
-  }
-
-  /// Before the first step a state is its initial value, later the value of the step before.
-  Expr load_state(int state, const std::vector<Expr>& index) const {
-    std::vector<Expr> previous = {loop_variable(time_) - 1};
-    previous.insert(previous.end(), index.begin(), index.end());
-    const Expr initial = at_point(globalized(scan_->states[state].init), index);
-    return te::select(te::equal(loop_variable(time_), 0), initial, load_buffer(kernel_, states_[state], std::move(previous)));
   }
 
   std::vector<Expr> globalized(std::vector<Expr> list) const {
@@ -142,14 +126,25 @@ class Lowering {
     map_reduce(kernel_.body, name_, body, stages_.back());
   }
 
-  /// for t { inner stages; state k [t, …] = inner stage next[k] }
+  /// for t { state k before t: its initial value or state k [t - 1, …]; inner stages; state k [t, …] = inner stage next[k] }
   void lower(const te::Scan& scan, const te::Stage& stage) {
-    scan_ = &scan;
-    states_ = add_stage_buffers(stage);
+    const std::vector<int> states = add_stage_buffers(stage);
     Loop steps;
     steps.variable = time_ = kernel_.next_variable++;
     steps.extent = globalized(scan.trip.expr());
     steps.ordered = true;
+    before_.clear();
+    for (size_t k = 0; k < scan.states.size(); ++k) {
+      const te::Scan::State& state = scan.states[k];
+      const std::string name = fmt::format("{}.before{}", name_, k);
+      before_.push_back(add_buffer(name, stage.dtype(static_cast<int>(k)), state.shape));
+      size(steps.body, before_.back());
+      const std::vector<Expr> point = te::axes(static_cast<int>(state.shape.size()));
+      std::vector<Expr> previous = {loop_variable(time_) - 1};
+      previous.insert(previous.end(), point.begin(), point.end());
+      steps.body.push_back(map(name, state.shape, {before_.back(), point},
+                               te::select(te::equal(loop_variable(time_), 0), globalized(state.init), load_buffer(kernel_, states[k], std::move(previous)))));
+    }
     for (size_t i = 0; i < scan.steps.size(); ++i) {
       const te::MapReduce& step = scan.steps[i];
       const std::string name = fmt::format("{}.inner{}", name_, i);
@@ -165,13 +160,12 @@ class Lowering {
       const int rank = static_cast<int>(scan.states[k].shape.size());
       std::vector<Expr> index = {loop_variable(time_)};
       for (Expr& axis : te::axes(rank)) index.push_back(std::move(axis));
-      steps.body.push_back(map(k == 0 ? name_ : fmt::format("{}.{}", name_, k), scan.states[k].shape, {states_[k], std::move(index)},
+      steps.body.push_back(map(k == 0 ? name_ : fmt::format("{}.{}", name_, k), scan.states[k].shape, {states[k], std::move(index)},
                                load_buffer(kernel_, inner_[scan.next[k]][0], te::axes(rank))));
     }
     kernel_.body.push_back({std::move(steps)});
-    stages_.push_back(std::move(states_));
+    stages_.push_back(states);
     inner_.clear();
-    scan_ = nullptr;
   }
 
   /// A map that sets the initial elements, then ordered loops around a block without iterators.
@@ -286,9 +280,8 @@ class Lowering {
   Kernel kernel_;
   std::string name_;                      ///< of the stage at hand
   std::vector<std::vector<int>> stages_;  ///< buffers of the components of earlier stages
-  const te::Scan* scan_ = nullptr;        ///< the scan at hand, with
-  int time_ = -1;                         ///< the variable of its steps
-  std::vector<int> states_;               ///< the buffers of its states
+  int time_ = -1;                         ///< the variable of the steps of the scan at hand
+  std::vector<int> before_;               ///< the buffers of its states before a step
   std::vector<std::vector<int>> inner_;   ///< and of its inner stages
   std::vector<int> locals_;               ///< buffers of the imperative stage at hand
   std::map<int, int> loops_;              ///< variables of its loops

@@ -19,7 +19,7 @@ Result<LoopIds> split(Kernel& kernel, LoopId loop, const Integers& factors);
 Result<LoopId> fuse(Kernel& kernel, const LoopIds& loops);
 /// Puts these loops of one nest into this order; they share the places that they had.
 Result<void> reorder(Kernel& kernel, const LoopIds& loops);
-/// The loop is outermost, and what its iterations write does not overlap.
+/// The loop is outermost or stands in an ordered one that is, and what its iterations write does not overlap.
 Result<void> parallel(Kernel& kernel, LoopId loop);
 /// The loop has a constant extent and no loop below it is parallel or vectorized; no reduction runs over it.
 Result<void> vectorize(Kernel& kernel, LoopId loop);

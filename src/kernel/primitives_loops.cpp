@@ -66,10 +66,6 @@ Result<std::vector<Place>> chain(Kernel& kernel, const LoopIds& ids) {
   return places;
 }
 
-bool reads_any(const std::vector<Iterator>& iterators, int variable) {
-  return std::any_of(iterators.begin(), iterators.end(), [&](const Iterator& i) { return variables(i.binding).contains(variable); });
-}
-
 /// An error where a block below runs a reduction over the loop.
 Result<void> check_spatial(const Loop& loop, std::string_view use) {
   std::optional<std::string> reducing;
@@ -86,6 +82,19 @@ Result<void> check_no_kind_below(const Loop& loop, LoopKind kind, std::string_vi
       if (inner->kind == kind) return invalid(text(LoopId{loop.variable}), "no {} loop inside expected, {} is one", what, text(LoopId{inner->variable}));
       TRY_VOID(check_no_kind_below(*inner, kind, what));
     }
+  return {};
+}
+
+/// The statements of the loop around this one can take turns: none finds in memory of its thread what another one left there.
+Result<void> check_turns(const Kernel& kernel, const Place& place) {
+  const auto* turns = std::get_if<Loop>(&place.ancestors[0]->node);
+  if (place.ancestors.size() > 1 || !turns || !turns->ordered || !te::as_constant(turns->extent))
+    return invalid(text(LoopId{place.loop().variable}), "an outermost loop, or one of the statements of an ordered one expected, it stands elsewhere");
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    if (kernel.buffers[b].scope == Scope::kArgument) continue;
+    const auto uses = std::count_if(turns->body.begin(), turns->body.end(), [&](const Statement& s) { return touches(s, static_cast<int>(b)); });
+    if (uses > 1) return invalid(text(LoopId{place.loop().variable}), "statements without a thread's own memory in common expected, '{}' is", kernel.buffers[b].name);
+  }
   return {};
 }
 
@@ -251,7 +260,7 @@ Result<void> reorder(Kernel& kernel, const LoopIds& ids) {
 
 Result<void> parallel(Kernel& kernel, LoopId id) {
   TRY(Place place, find_free_loop(kernel, id));
-  if (!place.ancestors.empty()) return invalid(text(id), "an outermost loop expected, it stands inside another statement");
+  if (!place.ancestors.empty()) TRY_VOID(check_turns(kernel, place));
   TRY_VOID(constant_extent(place.loop()));
   TRY_VOID(check_spatial(place.loop(), "parallel"));
   std::optional<std::string> shared;

@@ -37,6 +37,8 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name,
   if (!block.is_reduction() || !block.initialize) return invalid(name, "a reduction with its initialization expected");
   const std::vector<Loop*> inner = loops_from(place, id);
   if (inner.empty()) return invalid(name, "a loop around it expected, {} is none", text(id));
+  if (std::any_of(inner.begin(), inner.end(), [](const Loop* loop) { return loop->ordered; }))
+    return invalid(text(id), "a loop inside of the ordered ones expected: each of their steps starts the reduction again");
   const std::set<int> reducing = variables_of(block.reduce), spatial = variables_of(block.axes);
   std::set<int> outside;
   for (const Loop* loop : place.loops()) {

@@ -151,6 +151,10 @@ std::set<int> variables(const Expr& expr) {
   return result;
 }
 
+bool reads_any(const std::vector<Iterator>& iterators, int variable) {
+  return std::any_of(iterators.begin(), iterators.end(), [&](const Iterator& i) { return variables(i.binding).contains(variable); });
+}
+
 Expr substitute(const Expr& expr, const std::map<int, Expr>& variables) {
   return te::transform(expr, [&](const Expr& e) -> Expr {
     const auto* variable = te::as<te::Var>(e);

@@ -41,6 +41,7 @@ void for_each_expression(const Statements& statements, const std::function<void(
 
 /// Loop variables that an expression reads.
 std::set<int> variables(const Expr& expr);
+bool reads_any(const std::vector<Iterator>& iterators, int variable);
 Expr substitute(const Expr& expr, const std::map<int, Expr>& variables);
 /// Buffers that an expression loads from; those that a block loads from (in bodies, indices and its predicate).
 std::set<int> loads(const Expr& expr);

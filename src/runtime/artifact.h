@@ -12,21 +12,14 @@
 #include <vector>
 
 #include "runtime/element_type.h"
+#include "runtime/kernel_abi.h"
 
 namespace isomer::runtime {
 
 /// What code may assume of every pointer that it gets, and of every offset in the weights and the arena.
 inline constexpr int64_t kAlignment = 64;
 
-/// One run of a function of the code image over the iterations of its outermost loop (kernel_abi.h).
-struct Part {
-  uint64_t entry = 0;        ///< where the PartFunction starts, in bytes from the start of the code
-  int64_t iterations = 1;    ///< split over the threads; 1 runs in the caller
-  int64_t scratch_bytes = 0; ///< of each thread
-  bool operator==(const Part&) const = default;
-};
-
-/// Parts that run one after the other over the same arguments; shared by all steps of equal tasks.
+/// Parts that run over the same arguments; shared by all steps of equal tasks.
 struct Kernel {
   std::vector<Part> parts;
   bool operator==(const Kernel&) const = default;

@@ -21,11 +21,15 @@ bool is_dynamic(const Value& value) { return std::holds_alternative<Dynamic>(val
 
 Result<void> check_kernels(const Artifact& artifact) {
   for (size_t k = 0; k < artifact.kernels.size(); ++k) {
-    for (const Part& part : artifact.kernels[k].parts) {
+    const std::vector<Part>& parts = artifact.kernels[k].parts;
+    for (size_t p = 0; p < parts.size(); ++p) {
+      const Part& part = parts[p];
       if (part.entry >= artifact.code.size())
         return invalid(fmt::format("kernel {}", k), "an entry inside of {} bytes of code expected, {} found", artifact.code.size(), part.entry);
       if (part.iterations < 0 || !is_size(part.scratch_bytes))
         return invalid(fmt::format("kernel {}", k), "sensible counts expected, {} iterations with {} bytes of scratch memory found", part.iterations, part.scratch_bytes);
+      if (part.turns < 0 || part.followers < 0 || part.followers >= static_cast<int64_t>(parts.size() - p))
+        return invalid(fmt::format("kernel {}", k), "turns of parts that are there expected, {} turns of {} parts found", part.turns, part.followers);
     }
   }
   return {};

@@ -56,13 +56,13 @@ struct Staged {
 class Executor::State {
  public:
   State(const Model& model, const Variant& variant, ValueTable& table, Workers& workers, bool timed)
-      : table_(table), workers_(workers), timed_(timed), steps_(prepare(model, variant.steps, table)), frames_(workers.threads()) {}
+      : code_(model.code()), table_(table), workers_(workers), timed_(timed), steps_(prepare(model, variant.steps, table)), frames_(workers.threads()) {}
 
   Result<void> take_scratch(int64_t bytes) {
     for (ThreadFrame& thread : frames_) {
       auto memory = Memory::allocate(bytes);
       if (!memory) return unsupported("scratch", "{} bytes of memory for each thread expected, less found", bytes);
-      thread.frame = {nullptr, nullptr, memory->data(), resize_buffer, math_table()};
+      thread.frame = {nullptr, nullptr, memory->data(), resize_buffer, math_table(), 0};
       thread.table = &table_;
       scratch_.push_back(std::move(*memory));
     }
@@ -114,20 +114,23 @@ class Executor::State {
   }
 
   Result<void> run_kernel(const PreparedStep& step) {
-    for (const PreparedPart& part : step.parts) {
-      std::atomic<Outcome> outcome = Outcome::kDone;
-      workers_.share(part.iterations, [frames = frames_.data(), step = &step, function = part.function, outcome = &outcome](
-                                          int number, int64_t begin, int64_t end) {
-        ThreadFrame& thread = frames[number];
-        thread.step = step;
-        thread.frame.buffers = const_cast<void**>(step->buffers.data());
-        thread.frame.extents = const_cast<int64_t**>(step->extents.data());
-        const Outcome end_of_range = call(function, &thread.frame, begin, end);
-        if (end_of_range != Outcome::kDone) outcome->store(end_of_range, std::memory_order_relaxed);
-      });
-      if (outcome != Outcome::kDone) return failure(outcome);
-    }
-    return {};
+    const Outcome outcome = run_parts(step.parts, [&](const Part& part, int64_t turn) { return run_part(step, part, turn); });
+    return outcome == Outcome::kDone ? Result<void>() : failure(outcome);
+  }
+
+  Outcome run_part(const PreparedStep& step, const Part& part, int64_t turn) {
+    const auto function = reinterpret_cast<PartFunction>(reinterpret_cast<uintptr_t>(code_ + part.entry));
+    std::atomic<Outcome> outcome = Outcome::kDone;
+    workers_.share(part.iterations, [frames = frames_.data(), step = &step, function, turn, outcome = &outcome](int number, int64_t begin, int64_t end) {
+      ThreadFrame& thread = frames[number];
+      thread.step = step;
+      thread.frame.buffers = const_cast<void**>(step->buffers.data());
+      thread.frame.extents = const_cast<int64_t**>(step->extents.data());
+      thread.frame.turn = turn;
+      const Outcome end_of_range = call(function, &thread.frame, begin, end);
+      if (end_of_range != Outcome::kDone) outcome->store(end_of_range, std::memory_order_relaxed);
+    });
+    return outcome;
   }
 
   Error failure(Outcome outcome) const {
@@ -228,6 +231,7 @@ class Executor::State {
     return {};
   }
 
+  const std::byte* const code_;
   ValueTable& table_;
   Workers& workers_;
   const bool timed_;

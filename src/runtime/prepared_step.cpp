@@ -31,10 +31,7 @@ PreparedBody prepare_body(const Model& model, const Body& body, ValueTable& tabl
 }
 
 void prepare_kernel(const Model& model, const KernelStep& step, ValueTable& table, PreparedStep& prepared) {
-  for (const Part& part : model.artifact().kernels[step.kernel].parts) {
-    const auto address = reinterpret_cast<uintptr_t>(model.code() + part.entry);
-    prepared.parts.push_back({reinterpret_cast<PartFunction>(address), part.iterations});
-  }
+  prepared.parts = model.artifact().kernels[step.kernel].parts;
   prepared.arguments = &step.arguments;
   prepared.buffers.resize(step.arguments.size());
   prepared.extents.resize(step.arguments.size());

@@ -1,9 +1,9 @@
 // Steps with the pointers that they need already looked up.
 #pragma once
 
+#include <span>
 #include <vector>
 
-#include "runtime/kernel_abi.h"
 #include "runtime/value_table.h"
 
 namespace isomer::runtime {
@@ -16,15 +16,10 @@ struct PreparedBody {
   bool is_staged = false;  ///< a move writes what a later one reads: all are read first
 };
 
-struct PreparedPart {
-  PartFunction function = nullptr;
-  int64_t iterations = 0;
-};
-
 struct PreparedStep {
   const Step* step = nullptr;
   // Of a kernel; `buffers` is watched by the table and never moves.
-  std::vector<PreparedPart> parts;
+  std::span<const Part> parts;
   std::vector<void*> buffers;
   std::vector<int64_t*> extents;
   const std::vector<int32_t>* arguments = nullptr;

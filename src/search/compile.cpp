@@ -234,11 +234,7 @@ class Compiler {
     for (const Scheduled& entry : scheduled_) kernels.push_back(&entry.kernel);
     TRY(kernel::MachineCode code, kernel::compile(kernels, options_.target));
     artifact().code = std::move(code.image);
-    for (const auto& parts : code.kernels) {
-      runtime::Kernel made;
-      for (const kernel::Part& part : parts) made.parts.push_back({static_cast<uint64_t>(part.entry), part.iterations, part.scratch_bytes});
-      artifact().kernels.push_back(std::move(made));
-    }
+    for (auto& parts : code.kernels) artifact().kernels.push_back({std::move(parts)});
     return {};
   }
 
@@ -293,12 +289,14 @@ class Compiler {
       TRY(buffers[b], allocate(bytes_of(kernel.buffers[b].dtype, kernel.buffers[b].shape)));
     }
     std::vector<int64_t*> extents(count, nullptr);
-    for (const kernel::Part& part : code) {
-      TRY(void* const scratch, allocate(part.scratch_bytes));
-      runtime::Frame frame{buffers.data(), extents.data(), scratch, nullptr, runtime::math_table()};
-      const runtime::Outcome outcome = kernel::call(image, part, frame, 0, part.iterations);
-      if (outcome != runtime::Outcome::kDone) return invalid(task.place(graph), "constants that can be packed expected");
-    }
+    int64_t scratch_bytes = 0;
+    for (const kernel::Part& part : code) scratch_bytes = std::max(scratch_bytes, part.scratch_bytes);
+    TRY(void* const scratch, allocate(scratch_bytes));
+    const runtime::Outcome outcome = runtime::run_parts(code, [&](const kernel::Part& part, int64_t turn) {
+      runtime::Frame frame{buffers.data(), extents.data(), scratch, nullptr, runtime::math_table(), turn};
+      return kernel::call(image, part, frame, 0, part.iterations);
+    });
+    if (outcome != runtime::Outcome::kDone) return invalid(task.place(graph), "constants that can be packed expected");
     for (const int b : parts.buffers) {
       const kernel::Buffer& buffer = kernel.buffers[b];
       const auto size = static_cast<size_t>(bytes_of(buffer.dtype, buffer.shape));

@@ -153,6 +153,23 @@ TEST(Vectorized, RunsOneByOneWhereLanesPartWays) {
   expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {16})});
 }
 
+TEST(Ordered, StatementsTakeTurns) {
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {10}}, {"turned", DataType::kFloat32, {10}}, {"out", DataType::kFloat32, {4, 10}}}, {0}, {2});
+  const Expr before = te::select(te::equal(k(0), 0), load_buffer(kernel, 0, {k(1)}), load_buffer(kernel, 2, {k(0) - 1, te::index(9) - k(1)}));
+  const Block turn = assign("turn", 1, {k(1)}, before);
+  const Block add = assign("add", 2, {k(0), k(2)}, load_buffer(kernel, 1, {k(2)}) + te::cast(DataType::kFloat32, k(0)));
+  Statement steps = loop(0, 4, LoopKind::kSerial, {loop(1, 10, LoopKind::kParallel, {Statement{turn}}), loop(2, 10, LoopKind::kVectorized, {Statement{add}})});
+  std::get<Loop>(steps.node).ordered = true;
+  kernel.body = {steps};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {10})});
+  const auto code = compile(kernel, host_target());
+  ASSERT_TRUE(code.ok());
+  ASSERT_EQ(code->kernels[0].size(), 2);
+  EXPECT_EQ(code->kernels[0][0].turns, 4);
+  EXPECT_EQ(code->kernels[0][0].followers, 1);
+  EXPECT_EQ(code->kernels[0][0].iterations, 10);
+}
+
 TEST(Cache, IsEachThreadsOwn) {
   Kernel kernel = kernel_of({{"in", DataType::kFloat32, {6, 16}}, {"row", DataType::kFloat32, {16}, Scope::kCache}, {"flag", DataType::kInt8, {3}, Scope::kCache}, {"out", DataType::kFloat32, {6, 16}}}, {0}, {3});
   const Block copy = assign("copy", 1, {k(1)}, load_buffer(kernel, 0, {k(0), k(1)}));

@@ -49,17 +49,19 @@ class Runner {
   void set(int buffer, const Tensor& tensor) { std::copy(tensor.bytes().begin(), tensor.bytes().end(), reinterpret_cast<std::byte*>(blocks_[buffer]->data())); }
 
   Result<void> run(const MachineCode& code, const runtime::ExecutableMemory& memory) {
-    for (const Part& part : code.kernels[0]) {
+    const runtime::Outcome outcome = runtime::run_parts(code.kernels[0], [&](const Part& part, int64_t turn) {
       const Block scratch(part.scratch_bytes, kGarbage);
-      Shared shared{{pointers_.data(), extent_pointers_.data(), scratch.data(), resize, runtime::math_table()}, this};
+      Shared shared{{pointers_.data(), extent_pointers_.data(), scratch.data(), resize, runtime::math_table(), turn}, this};
+      runtime::Outcome worst = runtime::Outcome::kDone;
       for (int64_t piece = 0; piece < 3; ++piece) {
         const int64_t begin = part.iterations * piece / 3, end = part.iterations * (piece + 1) / 3;
         if (begin == end && part.iterations > 0) continue;
-        const runtime::Outcome outcome = call(memory, part, shared.frame, begin, end);
-        if (outcome != runtime::Outcome::kDone) return invalid("outcome", "{}", static_cast<int32_t>(outcome));
+        worst = std::max(worst, call(memory, part, shared.frame, begin, end));
       }
       scratch.check("scratch memory");
-    }
+      return worst;
+    });
+    if (outcome != runtime::Outcome::kDone) return invalid("outcome", "{}", static_cast<int32_t>(outcome));
     for (size_t b = 0; b < blocks_.size(); ++b)
       if (blocks_[b]) blocks_[b]->check(kernel_.buffers[b].name);
     return {};

@@ -58,6 +58,11 @@ const std::vector<Example>& examples() {
        "s0 = reduce [6] over [20] with max:float32 { in0[i0, r0]:float32 }\ns1 = map [6, 20] { in0[i0, i1]:float32 - s0[i0]:float32 }\n"
        "s2 = reduce [6] over [20] with sum:float32 { s1[i0, r0]:float32 }\ns3 = map [6, 20] { s1[i0, i1]:float32 + s2[i0]:float32 }\noutput s3\n",
        {{6, 20}}},
+      {"recurrence",
+       "s0 = scan 5 {\n  state [2, 12] = in1[i0, i1]:float32\n  step reduce [2, 12] over [12] with sum:float32 { state0[i0, r0]:float32*in2[r0, i1]:float32 }\n"
+       "  step map [2, 12] { max(min(inner0[i0, i1]:float32 + in0[t0, i0, i1]:float32, 4), -4) }\n  next 1\n}\n"
+       "s1 = map [2, 5, 12] { s0[i1, i0, i2]:float32*2 }\noutput s1\n",
+       {{5, 2, 12}, {2, 12}, {12, 12}}},
       {"movement",
        "s0 = map [4, 6, 5] { in0[i1, i2, i0]:float32*3 }\ns1 = map [24, 5] { s0[i0 floordiv 6, i0 floormod 6, i1]:float32 + 1 }\noutput s1\n",
        {{6, 5, 4}}},
@@ -208,7 +213,7 @@ TEST(Primitives, SayWhyTheyDoNotApply) {
   says(schedule.split(loops[0], Integers{2, 3}), "whose product is at least 13");
   says(schedule.split({999}, Integers{2, -1}), "there is none of this name");
   says(schedule.vectorize(loops[2]), "s0 reduces over it");
-  says(schedule.parallel(loops[1]), "an outermost loop expected");
+  says(schedule.parallel(loops[1]), "an outermost loop, or one of the statements");
   says(schedule.compute_inline("s0"), "a map expected");
   says(schedule.compute_inline("s1"), "no output expected");
   says(schedule.fuse({loops[1], loops[0]}), "in the order of their nest");

@@ -255,6 +255,7 @@ TEST_P(ArtifactCheck, refuses) {
 INSTANTIATE_TEST_SUITE_P(Rules, ArtifactCheck, testing::Values(
     Broken{"entry", "an entry inside of", [](Artifact& a) { a.kernels[0].parts[0].entry = a.code.size(); }},
     Broken{"iterations", "sensible counts", [](Artifact& a) { a.kernels[0].parts[0].iterations = -1; }},
+    Broken{"turns", "turns of parts that are there", [](Artifact& a) { a.kernels[0].parts[0].followers = 1; }},
     Broken{"no_variant", "at least one variant", [](Artifact& a) { a.variants.clear(); }},
     Broken{"type", "a type with elements in memory", [](Artifact& a) { value(a, "sum").type = ElementType::kString; }},
     Broken{"arena_place", "an aligned place in the arena", [](Artifact& a) { value(a, "sum").place = InArena{1 << 20}; }},

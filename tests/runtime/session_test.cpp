@@ -118,6 +118,27 @@ TEST(Session, splits_iterations_into_one_contiguous_range_a_thread) {
   EXPECT_THAT(starts(3), ElementsAre(0, 0, 0, 0, 4, 4, 4, 7, 7, 7));
 }
 
+TEST(Session, lets_parts_take_turns) {
+  PlanBuilder plan;
+  const int32_t x = plan.input("x", ElementType::kFloat32, {8});
+  const int32_t y = plan.output("y", ElementType::kFloat32, {8});
+  Step start = plan.kernel(entries().add_one, {x, y}, 8), turns = plan.kernel(entries().add, {y, x, y}, 8);
+  Artifact artifact = plan.build({start, turns});
+  std::vector<Part>& parts = artifact.kernels[1].parts;
+  parts[0].turns = 3;
+  parts[0].followers = 1;
+  parts.push_back({.entry = parts[0].entry, .iterations = 8});  // of each turn
+  parts.push_back({.entry = parts[0].entry, .iterations = 8});  // behind them
+  const Array<float> values({8}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Tensor inputs[] = {values.tensor()};
+  for (const int threads : {1, 3}) {
+    Tensor outputs[1];
+    const auto session = open_session(artifact, with_threads(threads));
+    ASSERT_TRUE(session->run(inputs, outputs).ok());
+    EXPECT_THAT(content_of<float>(outputs[0]), ElementsAre(9, 17, 25, 33, 41, 49, 57, 65));
+  }
+}
+
 TEST(Session, flushes_denormals_in_all_threads_and_leaves_the_caller_as_it_was) {
   PlanBuilder plan;
   const int32_t y = plan.output("y", ElementType::kInt32, {3});

@@ -1,5 +1,6 @@
 #include <llvm/IR/Verifier.h>
 
+#include <algorithm>
 #include <map>
 
 #include "kernel/codegen/image.h"
@@ -8,11 +9,20 @@
 #include "kernel/codegen/site.h"
 #include "kernel/codegen/target.h"
 #include "kernel/codegen_llvm.h"
+#include "runtime/workers.h"
 #include "util/check.h"
 
 namespace isomer::kernel {
 namespace codegen {
 namespace {
+
+/// Its statements are parts that take turns.
+bool takes_turns(const Loop& loop) {
+  return loop.ordered && te::as_constant(loop.extent) && std::any_of(loop.body.begin(), loop.body.end(), [](const Statement& statement) {
+    const auto* inner = std::get_if<Loop>(&statement.node);
+    return inner && inner->kind == LoopKind::kParallel;
+  });
+}
 
 std::string part_name(size_t kernel, size_t part) { return fmt::format("kernel{}.part{}", kernel, part); }
 
@@ -28,17 +38,29 @@ class Compilation {
   Result<void> add(const Kernel& kernel) {
     std::vector<Part> parts;
     std::map<int, size_t> owners;
-    for (size_t p = 0; p < kernel.body.size(); ++p) {
-      const std::string name = part_name(kernels_.size(), p);
-      try {
-        const PartCode code = emit_part(module_, target_, kernel, kernel.body[p], name);
-        parts.push_back({.iterations = code.iterations, .scratch_bytes = code.scratch_bytes});
-        for (const int buffer : code.private_buffers)
-          if (owners.emplace(buffer, p).first->second != p)
-            return unsupported(kernel.buffers[buffer].name, "a thread's own buffer in one root statement expected, it is used in two");
-      } catch (Unsupported& failure) {
-        return std::move(failure.error);
+    const auto add_part = [&](const Statement& statement, const Loop* turns) -> Result<void> {
+      const size_t number = parts.size();
+      const PartCode code = emit_part(module_, target_, kernel, statement, turns, part_name(kernels_.size(), number));
+      parts.push_back({.iterations = code.iterations, .scratch_bytes = code.scratch_bytes});
+      for (const int buffer : code.private_buffers)
+        if (owners.emplace(buffer, number).first->second != number)
+          return unsupported(kernel.buffers[buffer].name, "a thread's own buffer in one part expected, it is used in two");
+      return {};
+    };
+    try {
+      for (const Statement& root : kernel.body) {
+        const auto* turns = std::get_if<Loop>(&root.node);
+        if (!turns || !takes_turns(*turns)) {
+          TRY_VOID(add_part(root, nullptr));
+          continue;
+        }
+        const size_t first = parts.size();
+        for (const Statement& statement : turns->body) TRY_VOID(add_part(statement, turns));
+        parts[first].turns = *te::as_constant(turns->extent);
+        parts[first].followers = static_cast<int64_t>(turns->body.size()) - 1;
       }
+    } catch (Unsupported& failure) {
+      return std::move(failure.error);
     }
     kernels_.push_back(std::move(parts));
     return {};
@@ -111,6 +133,7 @@ runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const 
 __attribute__((no_sanitize("function")))  // it looks for a type before the function's first byte
 #endif
 runtime::Outcome call(const runtime::ExecutableMemory& image, const Part& part, runtime::Frame& frame, int64_t begin, int64_t end) {
+  const runtime::FlushDenormals flush;
   return static_cast<runtime::Outcome>(function_of(image, part)(&frame, begin, end));
 }
 

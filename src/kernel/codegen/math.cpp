@@ -58,34 +58,31 @@ Lanes polynomial(Lanes x, std::initializer_list<double> coefficients) {
 constexpr double kLn2High = 0x1.63p-1;
 constexpr double kLn2Low = -0x1.bd0105c610ca8p-13;
 
-/// 2^k for float bits of k in [-126, 127].
-Lanes power_of_two(Lanes k) { return k.made(k.build().CreateShl(k + k.integer(127), 23)).as_float(); }
+/// exp of x in [-87.5, 88.8]: x = n ln 2 + r with r in [0, ln 2], exp(r) by a polynomial in [1, 2], times 2^n: so every normal
+/// result has an n that the exponent of a float takes. 0 below, infinity above.
+Lanes exp_in_range(Lanes x) {
+  // Adding 1.5 * 2^23 leaves the rounded quotient in the low bits.
+  const double magic = 0x1.8p23;
+  const Lanes shifted = (x * 0x1.71547652b82fep0 - 0.5) + magic;
+  const Lanes n = shifted - magic;
+  const Lanes r = (x - n * kLn2High) - n * kLn2Low;
+  const Lanes fraction = polynomial(r, {1, 1, 0.500002289, 0.16663186, 0.0418552039, 0.00786805146, 0.00191271057});
+  const Lanes bits = shifted.bits();
+  return fraction * (bits.made(bits.build().CreateShl(bits, 23)) + bits.integer(127 << 23)).as_float();
+}
 
-/// x = n ln 2 + r, exp(r) by a polynomial, times 2^n in two steps: n reaches from -150 to 128, exponents of floats don't.
 Lanes exp(Lanes x) {
   // Comparisons in this order let NaN through.
   x = select(x > 88.8, x.constant(88.8), x);
-  x = select(x < -104, x.constant(-104), x);
-  // Adding 1.5 * 2^23 leaves the rounded quotient in the low bits.
-  const double magic = 0x1.8p23;
-  const Lanes shifted = x * 0x1.71547652b82fep0 + magic;
-  const Lanes rounded = shifted - magic;
-  const Lanes r = (x - rounded * kLn2High) - rounded * kLn2Low;
-  const Lanes tail = polynomial(r, {0.499999933, 0.166665191, 0.0416684057, 0.0083688986, 0.00138142243});
-  const Lanes fraction = (r + r * r * tail) + 1;
-  const Lanes n = shifted.bits() - shifted.constant(magic).bits();
-  const Lanes half = n.made(n.build().CreateAShr(n, 1));
-  return fraction * power_of_two(half) * power_of_two(n - half);
+  return exp_in_range(select(x < -87.5, x.constant(-87.5), x));
 }
 
 /// x = 2^k m with m in [sqrt(1/2), sqrt(2)); log(m) = f - f^2/2 + f^3 P(f) for f = m - 1.
 Lanes log(Lanes x) {
-  const Lanes is_subnormal = x < 0x1p-126;
-  const Lanes scaled = select(is_subnormal, x * 0x1p23, x);
-  const Lanes bits = scaled.bits();
+  const Lanes bits = x.bits();
   const Lanes k = bits.made(bits.build().CreateAShr(bits - bits.integer(0x3f3504f3), 23));
   const Lanes f = (bits - k.made(k.build().CreateShl(k, 23))).as_float() - 1;
-  const Lanes exponent = k.converted() - select(is_subnormal, x.constant(23), x.constant(0));
+  const Lanes exponent = k.converted();
   const Lanes square = f * f;
   const Lanes tail = polynomial(f, {0.333333102, -0.249999852, 0.200022468, -0.166693481, 0.142182668, -0.123823057,
                                     0.118741395, -0.118031758, 0.0692893381});
@@ -97,23 +94,23 @@ Lanes log(Lanes x) {
   return select(is_not_positive, not_positive, positive);
 }
 
-/// Near 0 an odd polynomial, else 1 - 2 / (exp(2|x|) + 1).
+/// Near 0 an odd polynomial, else 1 - 2 / (exp(2|x|) + 1), of which 9.1 is the last argument that matters.
 Lanes tanh(Lanes x) {
   const Lanes magnitude = abs(x), square = x * x;
-  const Lanes tail = polynomial(square, {-0.333332839, 0.133314913, -0.0537434999, 0.0206505923, -0.00571704996});
-  const Lanes near = magnitude + magnitude * square * tail;
-  const Lanes far = 1 - 2 / (exp(magnitude + magnitude) + 1);
+  const Lanes near = magnitude + magnitude * (square * polynomial(square, {-0.333332839, 0.133314913, -0.0537434999, 0.0206505923, -0.00571704996}));
+  const Lanes a = select(magnitude > 9.1, x.constant(9.1), magnitude);
+  const Lanes far = 1 - 2 / (exp_in_range(a + a) + 1);
   return with_sign_of(select(magnitude < 0.625, near, far), x);
 }
 
-/// Near 0 an odd polynomial, else 1 - exp(-g(|x|)) with g = -log(erfc), of which 4 is the last argument that matters.
+/// Near 0 an odd polynomial, else one about the middle of [1, 3.9], of which 3.9 is the last argument that matters.
 Lanes erf(Lanes x) {
   const Lanes magnitude = abs(x);
-  const Lanes near = magnitude + magnitude * polynomial(x * x, {0.128379145, -0.376124627, 0.112814665, -0.0267533348, 0.00497311726, -0.000588677618});
-  const Lanes a = select(magnitude > 4, x.constant(4), magnitude);
-  const Lanes g = polynomial(a, {0.000166448149, 1.12779724, 0.636976087, 0.104113675, -0.0223152114, 0.00306548988, -0.00019821961});
-  const Lanes far = 1 - exp(x.constant(0) - g);
-  return with_sign_of(select(magnitude < 0.9, near, far), x);
+  const Lanes near = magnitude + magnitude * polynomial(x * x, {0.128379121, -0.376123548, 0.112804115, -0.0267177075, 0.00492478861, -0.000566014962});
+  const Lanes a = select(magnitude > 3.9, x.constant(3.9), magnitude);
+  const Lanes far = polynomial(a - 2.45, {0.999469459, 0.00278989784, -0.00683676312, 0.0102360435, -0.0102491705, 0.00697641447, -0.00299473898,
+                                          0.000429782434, 0.000418508978, -0.000306699367, 4.88108235e-05, 2.65152958e-05, -9.12483119e-06});
+  return with_sign_of(select(magnitude < 1, near, far), x);
 }
 
 llvm::Value* rounding(const Site& site, llvm::Intrinsic::ID intrinsic, llvm::Value* x) {

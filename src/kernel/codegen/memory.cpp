@@ -56,6 +56,8 @@ llvm::Value* Memory::load_field(llvm::Value* pointer, llvm::Type* type, int64_t 
   return load;
 }
 
+llvm::Value* Memory::turn() { return load_field(site_.frame, build_.getInt64Ty(), offsetof(runtime::Frame, turn)); }
+
 llvm::Value* Memory::load_private(int buffer, int64_t bytes) {
   const Buffer& target = kernel_.buffers[buffer];
   private_.insert(buffer);

@@ -39,18 +39,22 @@ class PartEmitter {
     build_.setFastMathFlags(flags);
   }
 
-  PartCode run(const Statement& root) {
+  PartCode run(const Statement& statement, const Loop* turns) {
     PartCode part;
     build_.SetInsertPoint(entry_);
     llvm::BasicBlock* const body = expressions_.new_block("body");
     build_.SetInsertPoint(body);
-    const auto* loop = std::get_if<Loop>(&root.node);
+    if (turns) {
+      environment_.ranges.enter(*turns);
+      environment_.loops[turns->variable] = memory_.turn();
+    }
+    const auto* loop = std::get_if<Loop>(&statement.node);
     const auto extent = loop && loop->kind == LoopKind::kParallel ? te::as_constant(loop->extent) : std::nullopt;
     if (extent) {
       part.iterations = *extent;
       counted(*loop, function_->getArg(1), function_->getArg(2));
     } else {
-      emit(root);
+      emit(statement);
     }
     build_.CreateBr(exit(Outcome::kDone));
     build_.SetInsertPoint(entry_);
@@ -283,7 +287,7 @@ class PartEmitter {
 
 }  // namespace
 
-PartCode emit_part(llvm::Module& module, const Target& target, const Kernel& kernel, const Statement& root, const std::string& name) {
+PartCode emit_part(llvm::Module& module, const Target& target, const Kernel& kernel, const Statement& statement, const Loop* turns, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   llvm::Type *const pointer = llvm::PointerType::get(context, 0), *const integer = llvm::Type::getInt64Ty(context);
   auto* const type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {pointer, integer, integer}, false);
@@ -296,7 +300,7 @@ PartCode emit_part(llvm::Module& module, const Target& target, const Kernel& ker
   function->addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
   function->addFnAttr("min-legal-vector-width", std::to_string(target.vector_bits));
   function->getArg(0)->addAttr(llvm::Attribute::NoAlias);
-  return PartEmitter(function, target, kernel).run(root);
+  return PartEmitter(function, target, kernel).run(statement, turns);
 }
 
 }  // namespace isomer::kernel::codegen
