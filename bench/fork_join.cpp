@@ -12,7 +12,7 @@ namespace {
 
 void fork_and_join(benchmark::State& state) {
   Workers workers(static_cast<int>(state.range(0)));
-  for (auto _ : state) workers.share(workers.threads(), [](int, int64_t begin, int64_t) { benchmark::DoNotOptimize(begin); });
+  for (auto _ : state) workers.share(workers.threads(), 0, [](int, int64_t begin, int64_t) { benchmark::DoNotOptimize(begin); });
 }
 BENCHMARK(fork_and_join)->ArgName("threads")->Arg(1)->Arg(2)->MinTime(1)->UseRealTime();
 

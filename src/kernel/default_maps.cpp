@@ -12,6 +12,8 @@ constexpr int64_t kParallelWork = 16'384;
 constexpr int kCheap = 2;
 /// Blocks of a transposition that lie one after the other in its source.
 constexpr int64_t kBlocksOfRun = 16;
+/// Of a map, computed at a time.
+constexpr int64_t kMostVectors = 4;
 
 }  // namespace
 
@@ -50,6 +52,15 @@ bool Scheduler::is_flat(const Block& block) const {
     const bool fixed = std::all_of(access.axes.begin(), access.axes.end(), [](const auto& stride) { return stride == 0; });
     if (!fixed && access.axes != out) return false;
   }
+  return true;
+}
+
+bool Scheduler::runs_along(const Block& map) const {
+  const Strides out = write_strides(kernel(), map);
+  const auto innermost = std::find(out.begin(), out.end(), 1) - out.begin();
+  if (innermost == static_cast<std::ptrdiff_t>(out.size())) return false;
+  for (const LoadAccess& access : load_accesses(kernel(), map))
+    if (access.axes[innermost] != 0 && access.axes[innermost] != 1) return false;
   return true;
 }
 
@@ -101,17 +112,21 @@ void Scheduler::schedule_map(const std::string& name) {
   LoopIds loops = in_memory_order(name);
   if (loops.size() > 1 && is_flat(map)) loops = {*schedule_.fuse(loops)};
   if (loops.size() > 1) block_transposition(map, loops);
-  vectorize(loops.back(), lanes(map));
+  vectorize(loops.back(), map);
   loops = *schedule_.loops(name);
   parallelize({loops.begin(), loops.end() - 1}, *work);
 }
 
-void Scheduler::vectorize(LoopId loop, int64_t widest) {
-  const int64_t count = extent(loop);
+void Scheduler::vectorize(LoopId loop, const Block& map) {
+  const int64_t count = extent(loop), widest = lanes(map);
   if (count < 2) return;
   int64_t width = widest;
   while (count < 8 * widest && width > 4 && count % width != 0) width /= 2;
   if (count % width != 0) width = std::min<int64_t>(widest, std::bit_ceil(static_cast<uint64_t>(count)));
+  // Several vectors at a time hide each other's latency.
+  if (runs_along(map))
+    for (int64_t vectors = kMostVectors; vectors > 1 && width == widest; vectors /= 2)
+      if (count % (vectors * width) == 0) width *= vectors;
   const auto parts = schedule_.split(loop, Integers{-1, width});
   if (!parts.ok() || !tried(schedule_.vectorize((*parts)[1]))) return;
   if (count % width != 0) (void)tried(schedule_.peel((*parts)[0], "last"));

@@ -98,13 +98,13 @@ void Scheduler::schedule_row_group(const std::string& name, size_t rows, int64_t
   std::vector<std::string> moved;
   for (auto producer = earlier.rbegin(); producer != earlier.rend(); ++producer)
     if (alone(*producer) && moved_to_row(*producer, row)) moved.push_back(*producer);
-  vectorize((*schedule_.loops(name)).back(), lanes(block(name)));
+  vectorize((*schedule_.loops(name)).back(), block(name));
   for (auto producer = moved.rbegin(); producer != moved.rend(); ++producer) {
     const Block inner = block(*producer);
     if (inner.is_reduction()) {
       vectorize_reduction(*producer);
     } else {
-      vectorize((*schedule_.loops(*producer)).back(), lanes(inner));
+      vectorize((*schedule_.loops(*producer)).back(), inner);
     }
   }
   parallelize({row}, work * static_cast<int64_t>(1 + moved.size()));
@@ -202,7 +202,7 @@ int64_t Scheduler::rows_of_block(int64_t rows, int64_t most) {
 void Scheduler::schedule_inside(const std::string& name, LoopId around) {
   const Block each = block(name);
   const LoopIds loops = inner_loops(name, around);
-  if (!each.is_reduction()) return vectorize(loops.back(), lanes(each));
+  if (!each.is_reduction()) return vectorize(loops.back(), each);
   // What is left of each axis inside; one that has no loop is a point there.
   LoopIds own;
   Integers extents;

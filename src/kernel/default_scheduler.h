@@ -55,6 +55,8 @@ class Scheduler {
   bool moves_reduction(const Block& map) const;
   /// Whether every load moves through memory as the output does, or not at all.
   bool is_flat(const Block& block) const;
+  /// Whether neighbours in the output need neighbours of each input, or one element of it.
+  bool runs_along(const Block& map) const;
   /// Where sources lie contiguous along another axis than the result, blocks of both are moved at a time: each line of
   /// cache is read once.
   void block_transposition(const Block& map, LoopIds& loops);
@@ -63,7 +65,7 @@ class Scheduler {
   void schedule_map(const std::string& name);
   /// Splits a loop so that vectors of it are left: whole ones where a width divides it or there are many, with a last one
   /// apart.
-  void vectorize(LoopId loop, int64_t widest);
+  void vectorize(LoopId loop, const Block& map);
   /// One parallel loop over these outermost ones, where there is enough to do.
   void parallelize(const LoopIds& outer, int64_t work);
 

@@ -358,7 +358,7 @@ void Scheduler::schedule_step(const std::string& name) {
   const Block step = block(name);
   const LoopIds loops = inner_loops(name);
   if (loops.size() != step.axes.size() + step.reduce.size() || step.writes.size() != 1 || step.bodies.size() != 1) return;
-  if (!step.is_reduction()) return vectorize(loops.back(), lanes(step));
+  if (!step.is_reduction()) return vectorize(loops.back(), step);
   const Schedule before = schedule_;
   packs_constants_only_ = true;
   Tile tile = tiler().choose(step, extents(step), stored_strides(step));

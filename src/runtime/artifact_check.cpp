@@ -26,8 +26,8 @@ Result<void> check_kernels(const Artifact& artifact) {
       const Part& part = parts[p];
       if (part.entry >= artifact.code.size())
         return invalid(fmt::format("kernel {}", k), "an entry inside of {} bytes of code expected, {} found", artifact.code.size(), part.entry);
-      if (part.iterations < 0 || !is_size(part.scratch_bytes))
-        return invalid(fmt::format("kernel {}", k), "sensible counts expected, {} iterations with {} bytes of scratch memory found", part.iterations, part.scratch_bytes);
+      if (part.iterations < 0 || part.grain < 0 || !is_size(part.scratch_bytes))
+        return invalid(fmt::format("kernel {}", k), "sensible counts expected, {} iterations by {} with {} bytes of scratch memory found", part.iterations, part.grain, part.scratch_bytes);
       if (part.turns < 0 || part.followers < 0 || part.followers >= static_cast<int64_t>(parts.size() - p))
         return invalid(fmt::format("kernel {}", k), "turns of parts that are there expected, {} turns of {} parts found", part.turns, part.followers);
     }

@@ -121,7 +121,7 @@ class Executor::State {
   Outcome run_part(const PreparedStep& step, const Part& part, int64_t turn) {
     const auto function = reinterpret_cast<PartFunction>(reinterpret_cast<uintptr_t>(code_ + part.entry));
     std::atomic<Outcome> outcome = Outcome::kDone;
-    workers_.share(part.iterations, [frames = frames_.data(), step = &step, function, turn, outcome = &outcome](int number, int64_t begin, int64_t end) {
+    workers_.share(part.iterations, part.grain, [frames = frames_.data(), step = &step, function, turn, outcome = &outcome](int number, int64_t begin, int64_t end) {
       ThreadFrame& thread = frames[number];
       thread.step = step;
       thread.frame.buffers = const_cast<void**>(step->buffers.data());

@@ -38,6 +38,7 @@ using PartFunction = int32_t (*)(Frame* frame, int64_t begin, int64_t end);
 struct Part {
   uint64_t entry = 0;         ///< where the PartFunction starts, in bytes from the start of the code
   int64_t iterations = 1;     ///< split over the threads; 1 runs in the caller
+  int64_t grain = 0;          ///< so many iterations may change hands where a thread is late; 0: none
   int64_t scratch_bytes = 0;  ///< of each thread
   int64_t turns = 1;          ///< how often it runs, and with it, after it, in each turn
   int64_t followers = 0;      ///< the next parts of the kernel, whose own turns don't count

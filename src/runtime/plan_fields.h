@@ -6,7 +6,7 @@
 
 namespace isomer::runtime {
 
-template <class A> void fields(A& a, Part& part) { a(part.entry, part.iterations, part.scratch_bytes, part.turns, part.followers); }
+template <class A> void fields(A& a, Part& part) { a(part.entry, part.iterations, part.grain, part.scratch_bytes, part.turns, part.followers); }
 template <class A> void fields(A& a, Kernel& kernel) { a(kernel.parts); }
 template <class A> void fields(A& a, InInput& place) { a(place.number); }
 template <class A> void fields(A& a, InOutput& place) { a(place.number); }

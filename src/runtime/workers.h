@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "util/parallel.h"
@@ -28,25 +29,46 @@ class Workers {
   int threads() const { return pool_.threads(); }
 
   /// work(thread, begin, end) for contiguous ranges that make up [0, iterations), as even as can be: always the same ones
-  /// for the same number of threads. One iteration runs in the caller. `work` is copied: it should capture little, and
-  /// that by value, so that all that a thread needs lies on one line.
+  /// for the same number of threads, which find in their caches what they left there. But of long ranges (grain > 0) a thread
+  /// is sure of the first half only: `grain` iterations or more at a time, whoever is free takes the others. One iteration
+  /// runs in the caller. `work` is copied: it should capture little, and that by value, so that all that a thread needs lies
+  /// on one line.
   template <class Work>
-  void share(int64_t iterations, const Work& work) {
+  void share(int64_t iterations, int64_t grain, const Work& work) {
     const auto count = static_cast<int64_t>(threads());
     if (iterations <= 1 || count == 1) {
       if (iterations > 0) work(0, int64_t{0}, iterations);
       return;
     }
-    const int64_t each = iterations / count, rest = iterations % count;
-    pool_.run_on_all([each, rest, work](int thread) {
-      const int64_t begin = each * thread + std::min<int64_t>(thread, rest);
-      const int64_t end = begin + each + (thread < rest ? 1 : 0);
-      if (begin < end) work(thread, begin, end);
+    const Shares shares{iterations / count, iterations % count};
+    if (grain == 0 || shares.each < 4 * grain) {
+      pool_.run_on_all([shares, work](int thread) {
+        if (shares.begin(thread) < shares.begin(thread + 1)) work(thread, shares.begin(thread), shares.begin(thread + 1));
+      });
+      return;
+    }
+    const int64_t kept = shares.each / 2, chunk = std::max(grain, shares.each / kMostChunks);
+    const int64_t chunks = count * ((shares.each - kept) / chunk + 1);  // one more where the rest asks for it
+    next_chunk_.store(0, std::memory_order_relaxed);
+    pool_.run_on_all([shares, work, kept, chunk, chunks, count, next = &next_chunk_](int thread) {
+      work(thread, shares.begin(thread), shares.begin(thread) + kept);
+      for (int64_t c; (c = next->fetch_add(1, std::memory_order_relaxed)) < chunks;) {
+        const int64_t owner = c % count, begin = shares.begin(owner) + kept + c / count * chunk;
+        const int64_t end = std::min(begin + chunk, shares.begin(owner + 1));
+        if (begin < end) work(thread, begin, end);
+      }
     });
   }
 
  private:
+  static constexpr int64_t kMostChunks = 32;  ///< of a thread's share
+  struct Shares {
+    int64_t each, rest;
+    int64_t begin(int64_t thread) const { return each * thread + std::min(thread, rest); }
+  };
+
   ThreadPool pool_;
+  alignas(64) std::atomic<int64_t> next_chunk_ = 0;
 };
 
 }  // namespace isomer::runtime

@@ -118,6 +118,26 @@ TEST(Session, splits_iterations_into_one_contiguous_range_a_thread) {
   EXPECT_THAT(starts(3), ElementsAre(0, 0, 0, 0, 4, 4, 4, 7, 7, 7));
 }
 
+TEST(Session, does_each_iteration_once_where_they_change_hands) {
+  for (const int64_t count : {7, 64, 1000, 1001, 4099}) {
+    for (const int64_t grain : {1, 5, 300}) {
+      PlanBuilder plan;
+      const int32_t x = plan.input("x", ElementType::kFloat32, {count});
+      const int32_t y = plan.output("y", ElementType::kFloat32, {count});
+      Artifact artifact = plan.build({plan.kernel(entries().add_one, {x, y}, count), plan.kernel(entries().add, {y, x, y}, count)});
+      for (Kernel& kernel : artifact.kernels) kernel.parts[0].grain = grain;
+      const Array<float> ones({count}, std::vector<float>(static_cast<size_t>(count), 1));
+      const Tensor inputs[] = {ones.tensor()};
+      for (const int threads : {1, 2, 3}) {
+        Tensor outputs[1];
+        const auto session = open_session(artifact, with_threads(threads));
+        ASSERT_TRUE(session->run(inputs, outputs).ok());
+        EXPECT_THAT(content_of<float>(outputs[0]), Each(3)) << count << " by " << grain << " with " << threads;
+      }
+    }
+  }
+}
+
 TEST(Session, lets_parts_take_turns) {
   PlanBuilder plan;
   const int32_t x = plan.input("x", ElementType::kFloat32, {8});

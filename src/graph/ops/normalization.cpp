@@ -136,12 +136,12 @@ Result<std::vector<ValueType>> infer_instance(const OpContext& context) {
   return same_as_first(context);
 }
 
-/// (x - mean) / sqrt(variance + epsilon), with the statistics of instance axis(0) and group `group`, in their type.
+/// (x - mean) * (1 / sqrt(variance + epsilon)), with the statistics of instance axis(0) and group `group`, in their type.
 te::Expr standardized(const OpContext& context, const te::Program& program, const Moments& statistics, const te::Expr& group) {
   const DataType wide = program.dtype(statistics.mean);
   const te::Expr x = te::cast(wide, context.load(0, te::axes(context.rank(0))));
-  return (x - program.load(statistics.mean, {te::axis(0), group})) /
-         te::sqrt(program.load(statistics.variance, {te::axis(0), group}) + epsilon(context, wide));
+  const te::Expr deviation = te::sqrt(program.load(statistics.variance, {te::axis(0), group}) + epsilon(context, wide));
+  return (x - program.load(statistics.mean, {te::axis(0), group})) * (te::literal(1, wide) / deviation);
 }
 
 Result<te::Program> compute_instance(const OpContext& context) {
@@ -305,16 +305,16 @@ Result<te::Program> compute_layer(const OpContext& context) {
       program, layer.kept, layer.reduced,
       te::cast(layer.wide, context.load(0, joined(te::axes(kept), reduce_axes(layer.reduced.size())))));
   const te::Expr mean = program.load(statistics.mean, te::axes(kept));
-  const te::Expr deviation =
-      te::sqrt(program.load(statistics.variance, te::axes(kept)) + epsilon(context, layer.wide));
+  const te::Expr inverse =
+      te::literal(1, layer.wide) / te::sqrt(program.load(statistics.variance, te::axes(kept)) + epsilon(context, layer.wide));
   const te::Expr value = te::cast(layer.wide, context.load(0, te::axes(context.rank(0))));
-  te::Expr result = te::cast(context.dtype(0), (value - mean) / deviation) * context.load_broadcast(1, x);
+  te::Expr result = te::cast(context.dtype(0), (value - mean) * inverse) * context.load_broadcast(1, x);
   if (context.has_input(2)) result = result + context.load_broadcast(2, x);
   program.outputs.resize(3);
   program.outputs[0] = program.map(x, result);
   if (context.wants_output(1)) program.outputs[1] = program.map(layer.statistics, te::cast(layer.stash, mean));
   if (context.wants_output(2))
-    program.outputs[2] = program.map(layer.statistics, te::cast(layer.stash, te::literal(1, layer.wide) / deviation));
+    program.outputs[2] = program.map(layer.statistics, te::cast(layer.stash, inverse));
   return program;
 }
 

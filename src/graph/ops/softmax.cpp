@@ -36,7 +36,7 @@ Result<AlongAxis> along_axis(const OpContext& context) {
   return result;
 }
 
-/// With the maximum subtracted first, no exponential overflows.
+/// With the maximum subtracted first, no exponential overflows. One division a row, not one an element.
 Compute softmax_or_log(bool log) {
   return [log](const OpContext& context) -> Result<te::Program> {
     TRY(const AlongAxis at, along_axis(context));
@@ -47,7 +47,7 @@ Compute softmax_or_log(bool log) {
     const auto power = program.map(at.shape, te::exp(x));
     const auto total = program.reduce(at.rest, at.along, te::sum(dtype), program.load(power, at.place));
     const Expr sum = program.load(total, at.beside);
-    program.outputs = {program.map(at.shape, log ? x - te::log(sum) : program.load(power, te::axes(context.rank(0))) / sum)};
+    program.outputs = {program.map(at.shape, log ? x - te::log(sum) : program.load(power, te::axes(context.rank(0))) * (te::literal(1, dtype) / sum))};
     return program;
   };
 }

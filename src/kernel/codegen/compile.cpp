@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "kernel/access.h"
 #include "kernel/codegen/image.h"
 #include "kernel/codegen/optimize.h"
 #include "kernel/codegen/part.h"
 #include "kernel/codegen/site.h"
 #include "kernel/codegen/target.h"
 #include "kernel/codegen_llvm.h"
+#include "kernel/tree.h"
 #include "runtime/workers.h"
 #include "util/check.h"
 
@@ -22,6 +24,21 @@ bool takes_turns(const Loop& loop) {
     const auto* inner = std::get_if<Loop>(&statement.node);
     return inner && inner->kind == LoopKind::kParallel;
   });
+}
+
+/// Operations that are worth the claim of some iterations: about five microseconds.
+constexpr int64_t kGrainWork = 100'000;
+/// What moving an element costs, in operations.
+constexpr int64_t kMove = 8;
+
+/// Iterations of a part that are worth a claim.
+int64_t grain(const Statement& part, int64_t iterations) {
+  int64_t work = 0;
+  for_each_block({part}, [&](const Block& block, const auto&) {
+    const auto count = points(block);
+    if (count) work += *count * (block.is_reduction() ? 1 : std::max<int64_t>(kMove, count_operations(block.bodies[0])));
+  });
+  return work == 0 ? 0 : std::max<int64_t>(1, kGrainWork / std::max<int64_t>(1, work / std::max<int64_t>(1, iterations)));
 }
 
 std::string part_name(size_t kernel, size_t part) { return fmt::format("kernel{}.part{}", kernel, part); }
@@ -41,7 +58,7 @@ class Compilation {
     const auto add_part = [&](const Statement& statement, const Loop* turns) -> Result<void> {
       const size_t number = parts.size();
       const PartCode code = emit_part(module_, target_, kernel, statement, turns, part_name(kernels_.size(), number));
-      parts.push_back({.iterations = code.iterations, .scratch_bytes = code.scratch_bytes});
+      parts.push_back({.iterations = code.iterations, .grain = grain(statement, code.iterations), .scratch_bytes = code.scratch_bytes});
       for (const int buffer : code.private_buffers)
         if (owners.emplace(buffer, number).first->second != number)
           return unsupported(kernel.buffers[buffer].name, "a thread's own buffer in one part expected, it is used in two");
