@@ -10,8 +10,11 @@ namespace {
 constexpr int64_t kParallelWork = 16'384;
 /// A map of at most so many operations (intrinsics count more) is computed again by each of its readers rather than stored.
 constexpr int kCheap = 2;
-/// Blocks of a transposition that lie one after the other in its source.
+/// Blocks (tiles) of a transposition that lie one after the other in its source.
 constexpr int64_t kBlocksOfRun = 16;
+constexpr int64_t kTilesOfRun = 32;
+/// Of four bytes, in a line of cache.
+constexpr int64_t kLineElements = 16;
 /// Of a map, computed at a time.
 constexpr int64_t kMostVectors = 4;
 
@@ -64,30 +67,73 @@ bool Scheduler::runs_along(const Block& map) const {
   return true;
 }
 
-void Scheduler::block_transposition(const Block& map, LoopIds& loops) {
+int Scheduler::transposed_axis(const Block& map) const {
   const Strides out = write_strides(kernel(), map);
   const auto innermost = std::find(out.begin(), out.end(), 1) - out.begin();
   int along = -1;
   for (const LoadAccess& access : load_accesses(kernel(), map))
     for (size_t k = 0; k < map.axes.size() && innermost < static_cast<std::ptrdiff_t>(out.size()) && access.axes[innermost] != 0; ++k)
       if (access.axes[k] == 1 && out[k] && *out[k] > 1 && te::as_constant(map.axes[k].extent).value_or(0) >= 8) along = static_cast<int>(k);
-  if (along < 0) return;
-  for (size_t i = 0; i + 1 < loops.size(); ++i) {
-    if (!(map.axes[along].binding == loop_variable(loops[i].variable))) continue;
-    int64_t step = std::min<int64_t>(16, extent(loops[i]));
-    while (step > 4 && extent(loops[i]) % step != 0) --step;
-    if (extent(loops[i]) % step != 0) step = 16;
-    // Runs of several blocks along the source: it is fetched ahead only where lines follow each other.
-    const auto down = schedule_.split(loops[i], Integers{-1, std::min<int64_t>(kBlocksOfRun, (extent(loops[i]) + step - 1) / step), step});
-    const auto across = schedule_.split(loops.back(), Integers{-1, std::min<int64_t>(16, extent(loops.back()))});
-    if (!down.ok() || !across.ok()) return;
+  return along;
+}
+
+bool Scheduler::transpose(const std::string& name, LoopIds loops, size_t place, int64_t work) {
+  const Block map = block(name);
+  const int64_t width = lanes(map);
+  bool selects = false;
+  te::for_each_node(map.bodies[0], [&](const Expr& e) { selects |= te::as<te::Select>(e) != nullptr; });
+  if (map.predicate || selects || width < 4 || width > 16 || extent(loops[place]) < width || extent(loops.back()) < width) return false;
+  const Schedule before = schedule_;
+  const int64_t tall = extent(loops[place]) % width, broad = extent(loops.back()) % width;
+  LoopIds down = *schedule_.split(loops[place], Integers{-1, width}), across = *schedule_.split(loops.back(), Integers{-1, width});
+  loops.pop_back();
+  loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(place));
+  if (tall != 0) {
     LoopIds order = loops;
-    order.pop_back();
-    order[i] = (*down)[0];
-    order.insert(order.end(), {(*across)[0], (*down)[1], (*down)[2], (*across)[1]});
-    if (schedule_.reorder(order).ok()) loops = order;
-    return;
+    order.insert(order.begin(), down[0]);
+    order.insert(order.end(), {across[0], down[1], across[1]});
+    if (!tried(schedule_.reorder(order)) || !tried(schedule_.peel(down[0], "last"))) {
+      schedule_ = before;
+      return false;
+    }
   }
+  // Runs of tiles along the source: it is fetched ahead only where lines follow each other. Whole lines are written.
+  int64_t run = std::min(kTilesOfRun, extent(down[0]));
+  while (extent(down[0]) % run != 0) --run;
+  const LoopIds runs = *schedule_.split(down[0], Integers{-1, run});
+  LoopIds order = loops;
+  order.push_back(runs[0]);
+  LoopIds lines = {across[0]};
+  if (broad == 0 && width < kLineElements && extent(across[0]) % (kLineElements / width) == 0) lines = *schedule_.split(across[0], Integers{-1, kLineElements / width});
+  order.insert(order.end(), {lines[0], runs[1]});
+  if (lines.size() > 1) order.push_back(lines[1]);
+  order.insert(order.end(), {down[1], across[1]});
+  if (!tried(schedule_.reorder(order)) || !tried(schedule_.vectorize(across[1])) || !tried(schedule_.vectorize(down[1]))) {
+    schedule_ = before;
+    return false;
+  }
+  if (broad != 0 && extent(lines[0]) > 1) (void)tried(schedule_.peel(lines[0], "last"));
+  LoopIds outer = loops;
+  outer.push_back(runs[0]);
+  if (broad == 0) outer.push_back(lines[0]);
+  parallelize(outer, work);
+  for (const std::string& other : schedule_.blocks())
+    if (other.starts_with(name + ".tail") && alone(other)) schedule_map(other);
+  return true;
+}
+
+void Scheduler::block_transposition(LoopIds& loops, size_t place) {
+  int64_t step = std::min<int64_t>(16, extent(loops[place]));
+  while (step > 4 && extent(loops[place]) % step != 0) --step;
+  if (extent(loops[place]) % step != 0) step = 16;
+  const auto down = schedule_.split(loops[place], Integers{-1, std::min<int64_t>(kBlocksOfRun, (extent(loops[place]) + step - 1) / step), step});
+  const auto across = schedule_.split(loops.back(), Integers{-1, std::min<int64_t>(16, extent(loops.back()))});
+  if (!down.ok() || !across.ok()) return;
+  LoopIds order = loops;
+  order.pop_back();
+  order[place] = (*down)[0];
+  order.insert(order.end(), {(*across)[0], (*down)[1], (*down)[2], (*across)[1]});
+  if (schedule_.reorder(order).ok()) loops = order;
 }
 
 LoopIds Scheduler::in_memory_order(const std::string& name) {
@@ -111,7 +157,14 @@ void Scheduler::schedule_map(const std::string& name) {
   if (rows > 0) return schedule_row_group(name, rows, *work);
   LoopIds loops = in_memory_order(name);
   if (loops.size() > 1 && is_flat(map)) loops = {*schedule_.fuse(loops)};
-  if (loops.size() > 1) block_transposition(map, loops);
+  if (const int along = loops.size() > 1 ? transposed_axis(map) : -1; along >= 0) {
+    const auto at = std::find_if(loops.begin(), loops.end() - 1, [&](LoopId loop) { return map.axes[along].binding == loop_variable(loop.variable); });
+    const auto place = static_cast<size_t>(at - loops.begin());
+    if (place + 1 < loops.size()) {
+      if (transpose(name, loops, place, *work)) return;
+      block_transposition(loops, place);
+    }
+  }
   vectorize(loops.back(), map);
   loops = *schedule_.loops(name);
   parallelize({loops.begin(), loops.end() - 1}, *work);

@@ -57,9 +57,12 @@ class Scheduler {
   bool is_flat(const Block& block) const;
   /// Whether neighbours in the output need neighbours of each input, or one element of it.
   bool runs_along(const Block& map) const;
-  /// Where sources lie contiguous along another axis than the result, blocks of both are moved at a time: each line of
-  /// cache is read once.
-  void block_transposition(const Block& map, LoopIds& loops);
+  /// The axis along which a source lies contiguous, where that is another one than the result's; -1: none.
+  int transposed_axis(const Block& map) const;
+  /// Such a map in tiles that are transposed in registers; the loop over the source's axis is loops[place]. Whether that did.
+  bool transpose(const std::string& name, LoopIds loops, size_t place, int64_t work);
+  /// Blocks of it are moved at a time: each line of cache is read once.
+  void block_transposition(LoopIds& loops, size_t place);
   /// Loops of a map in the order in which its output lies in memory, as far as that is known.
   LoopIds in_memory_order(const std::string& name);
   void schedule_map(const std::string& name);

@@ -21,7 +21,9 @@ Result<LoopId> fuse(Kernel& kernel, const LoopIds& loops);
 Result<void> reorder(Kernel& kernel, const LoopIds& loops);
 /// The loop is outermost or stands in an ordered one that is, and what its iterations write does not overlap.
 Result<void> parallel(Kernel& kernel, LoopId loop);
-/// The loop has a constant extent and no loop below it is parallel or vectorized; no reduction runs over it.
+/// The loop has a constant extent and no loop below it is parallel or vectorized; no reduction runs over it. But the only loop
+/// in it may be one over the lanes of a map, if both are as long: 4, 8 or 16; what lies along the loop in memory is then
+/// transposed in registers.
 Result<void> vectorize(Kernel& kernel, LoopId loop);
 Result<void> unroll(Kernel& kernel, LoopId loop);
 /// The "first" or "last" iteration stands apart, before or behind the loop, with blocks (and buffers of its own, where only

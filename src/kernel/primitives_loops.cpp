@@ -278,7 +278,7 @@ Result<void> vectorize(Kernel& kernel, LoopId id) {
   TRY(const int64_t extent, constant_extent(place.loop()));
   if (extent > 64) return invalid(text(id), "at most 64 vector lanes expected, {} found", extent);
   TRY_VOID(check_spatial(place.loop(), "vectorized"));
-  TRY_VOID(check_no_kind_below(place.loop(), LoopKind::kVectorized, "vectorized"));
+  if (!lanes_of_tile(place.loop())) TRY_VOID(check_no_kind_below(place.loop(), LoopKind::kVectorized, "vectorized"));
   for (const Loop* outer : place.loops())
     if (outer->kind == LoopKind::kVectorized) return invalid(text(id), "no vectorized loop around expected, {} is one", text(LoopId{outer->variable}));
   place.loop().kind = LoopKind::kVectorized;

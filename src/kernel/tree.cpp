@@ -155,6 +155,14 @@ bool reads_any(const std::vector<Iterator>& iterators, int variable) {
   return std::any_of(iterators.begin(), iterators.end(), [&](const Iterator& i) { return variables(i.binding).contains(variable); });
 }
 
+const Loop* lanes_of_tile(const Loop& rows) {
+  const auto* lanes = rows.body.size() == 1 ? std::get_if<Loop>(&rows.body[0].node) : nullptr;
+  const auto* map = lanes && lanes->body.size() == 1 ? std::get_if<Block>(&lanes->body[0].node) : nullptr;
+  const auto count = te::as_constant(rows.extent);
+  const bool is_square = map && lanes->kind == LoopKind::kVectorized && te::as_constant(lanes->extent) == count && (count == 4 || count == 8 || count == 16);
+  return is_square && !map->is_reduction() && map->bodies.size() == 1 ? lanes : nullptr;
+}
+
 Expr substitute(const Expr& expr, const std::map<int, Expr>& variables) {
   return te::transform(expr, [&](const Expr& e) -> Expr {
     const auto* variable = te::as<te::Var>(e);

@@ -47,6 +47,8 @@ Expr substitute(const Expr& expr, const std::map<int, Expr>& variables);
 std::set<int> loads(const Expr& expr);
 std::set<int> loads(const Block& block);
 std::set<int> stores(const Block& block);
+/// Where the loop runs over the rows of a square tile that a map computes: the vectorized loop over its lanes, the only one below.
+const Loop* lanes_of_tile(const Loop& rows);
 /// Whether anything below reads or writes the buffer.
 bool touches(const Statement& statement, int buffer);
 

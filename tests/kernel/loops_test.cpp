@@ -94,6 +94,35 @@ TEST(Vectorized, Transposes) {
   expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {16, 9})});
 }
 
+TEST(Vectorized, TransposesTilesInRegisters) {
+  for (const DataType dtype : {DataType::kFloat32, DataType::kFloat64, DataType::kInt8, DataType::kFloat16, DataType::kBool}) {
+    for (const int64_t width : {4, 8, 16}) {
+      Kernel kernel = kernel_of({{"in", dtype, {3 * width, 2 * width}}, {"out", dtype, {2 * width, 3 * width}}}, {0}, {1});
+      const Expr down = k(0) * width + k(2), across = k(1) * width + k(3);
+      const Expr twice = load_buffer(kernel, 0, {across, down});
+      const Block move = assign("move", 1, {down, across}, dtype == DataType::kFloat32 ? twice + twice * load_buffer(kernel, 0, {k(0), k(3)}) : twice);
+      kernel.body = {loop(0, 2, LoopKind::kParallel, {loop(1, 3, LoopKind::kSerial, {loop(2, width, LoopKind::kVectorized, {loop(3, width, LoopKind::kVectorized, {Statement{move}})})})})};
+      expect_same_as_serial(kernel, {numbers(dtype, {3 * width, 2 * width})});
+    }
+  }
+}
+
+TEST(Vectorized, TilesWithATail) {
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {13, 11}}, {"out", DataType::kFloat32, {11, 13}}}, {0}, {1});
+  const Expr down = k(0) * 8 + k(2), across = k(1) * 8 + k(3);
+  Block move = assign("move", 1, {down, across}, load_buffer(kernel, 0, {across, down}));
+  move.predicate = down < te::index(11) && across < te::index(13);
+  const auto tile = [](Block block) { return loop(2, 8, LoopKind::kVectorized, {loop(3, 8, LoopKind::kVectorized, {Statement{std::move(block)}})}); };
+  kernel.body = {loop(0, 2, LoopKind::kSerial, {loop(1, 2, LoopKind::kSerial, {tile(move)})})};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {13, 11})});
+  // What bounds the rows alone holds for the first of them.
+  kernel.buffers[1].shape = {5, 8};
+  Block few = assign("few", 1, {k(2), k(3)}, load_buffer(kernel, 0, {k(3), k(2)}));
+  few.predicate = k(2) < te::index(5);
+  kernel.body = {tile(few)};
+  expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {13, 11})});
+}
+
 TEST(Vectorized, ReadsPaddingUnderAMask) {
   Kernel kernel = kernel_of({{"in", DataType::kFloat32, {30}}, {"out", DataType::kFloat32, {32}}}, {0}, {1});
   const Expr i = k(0) * 8 + k(1);

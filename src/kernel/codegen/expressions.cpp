@@ -174,6 +174,7 @@ llvm::Value* Expressions::select(const te::Select& e) {
 // Elements
 
 llvm::Value* Expressions::load(const Expr& expr) {
+  if (const auto given = given_.find(&*expr); given != given_.end()) return given->second;
   const Access& access = plans_.of_load(expr);
   const Position at = position(access);
   llvm::Value* const mask = access.is_proved ? nullptr : environment_.mask;

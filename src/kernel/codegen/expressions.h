@@ -21,6 +21,9 @@ class Expressions {
   llvm::Value* evaluate(const Expr& expr);
   void forget();
 
+  /// Loads that have these values, in whatever is evaluated until others are given.
+  void give(std::unordered_map<const te::ExprNode*, llvm::Value*> loads) { given_ = std::move(loads); }
+
   /// Where the elements lie that an access means; indices that data decide are checked.
   Position position(const Access& access);
   /// Goes on where the condition holds in all active lanes; otherwise the part ends with the outcome.
@@ -52,6 +55,7 @@ class Expressions {
   Memory& memory_;
   AccessPlans& plans_;
   std::function<llvm::BasicBlock*(runtime::Outcome)> failure_;
+  std::unordered_map<const te::ExprNode*, llvm::Value*> given_;
   /// By node; the innermost branch or mask last.
   std::vector<std::unordered_map<const te::ExprNode*, llvm::Value*>> known_{1};
 };

@@ -1,7 +1,9 @@
 #include "kernel/codegen/part.h"
 
 #include "kernel/codegen/expressions.h"
+#include "kernel/codegen/transpose.h"
 #include "kernel/codegen/vectorizable.h"
+#include "kernel/tree.h"
 #include "util/check.h"
 
 namespace isomer::kernel::codegen {
@@ -14,6 +16,13 @@ constexpr unsigned kMaxInstructions = 50000;
 constexpr int64_t kMaxLanes = 256;
 /// Iterations that a vectorized loop is written out for where they can't be made at once.
 constexpr int64_t kMaxLanesInTurn = 64;
+
+bool holds_vectorized(const Statements& statements) {
+  return std::any_of(statements.begin(), statements.end(), [](const Statement& statement) {
+    const auto* loop = std::get_if<Loop>(&statement.node);
+    return loop && (loop->kind == LoopKind::kVectorized || holds_vectorized(loop->body));
+  });
+}
 
 /// A block with its iterators replaced by what they are bound to, simplified.
 struct BoundBlock {
@@ -98,6 +107,8 @@ class PartEmitter {
         return written_out(loop, *extent);
       case LoopKind::kVectorized:
         CHECK(extent) << "k" << loop.variable << " is vectorized but has no constant extent";
+        if (environment_.lanes == 1 && is_vectorizable(loop) && lanes_of_tile(loop)) return as_tile(loop, *lanes_of_tile(loop));
+        if (holds_vectorized(loop.body)) return written_out(loop, *extent);
         if (environment_.lanes == 1 && *extent <= kMaxLanes && is_vectorizable(loop)) return at_once(loop, static_cast<int>(*extent));
         if (*extent <= kMaxLanesInTurn) return written_out(loop, *extent);
         break;
@@ -125,6 +136,64 @@ class PartEmitter {
     with_variable(loop, build_.CreateStepVector(widened(build_.getInt64Ty(), lanes)));
     environment_.vector_variable = -1;
     environment_.lanes = 1;
+  }
+
+  /// evaluate() where the lanes are iterations of the loop.
+  template <class Evaluate>
+  auto over_lanes(const Loop& loop, int count, const Evaluate& evaluate) {
+    const Environment before = environment_;
+    environment_.lanes = count;
+    environment_.vector_variable = loop.variable;
+    environment_.loops[loop.variable] = build_.CreateStepVector(widened(build_.getInt64Ty(), count));
+    expressions_.forget();
+    const auto result = evaluate();
+    expressions_.forget();
+    environment_ = before;
+    return result;
+  }
+
+  /// Rows of lanes. What lies along the rows in memory is read so, and transposed in registers.
+  void as_tile(const Loop& rows, const Loop& lanes) {
+    const auto count = static_cast<int>(*te::as_constant(rows.extent));
+    environment_.ranges.enter(rows);
+    environment_.ranges.enter(lanes);
+    const BoundBlock& block = bound(std::get<Block>(lanes.body[0].node));
+    environment_.loops[rows.variable] = environment_.loops[lanes.variable] = build_.getInt64(0);
+    expressions_.forget();
+    std::vector<Expr> turned;
+    if (!block.predicate || block.predicate == te::truth(true))
+      te::for_each_node(block.bodies[0], [&](const Expr& e) {
+        if (te::as<te::Load>(e) && lies_along(e, rows, count) && !lies_along(e, lanes, count)) turned.push_back(e);
+      });
+    std::map<const te::ExprNode*, std::vector<llvm::Value*>> values;
+    for (const Expr& load : turned) {
+      std::vector<llvm::Value*> columns;
+      for (int i = 0; i < count; ++i) {
+        environment_.loops[lanes.variable] = build_.getInt64(i);
+        columns.push_back(over_lanes(rows, count, [&] { return expressions_.evaluate(load); }));
+      }
+      values[&*load] = transposed(build_, columns);
+    }
+    environment_.ranges.leave(lanes);
+    environment_.loops.erase(lanes.variable);
+    for (int row = 0; row < count; ++row) {
+      std::unordered_map<const te::ExprNode*, llvm::Value*> given;
+      for (const auto& [load, of_row] : values) given.emplace(load, of_row[row]);
+      expressions_.give(std::move(given));
+      environment_.loops[rows.variable] = build_.getInt64(row);
+      emit(lanes);
+    }
+    expressions_.give({});
+    environment_.loops.erase(rows.variable);
+    environment_.ranges.leave(rows);
+  }
+
+  /// Whether neighbouring iterations load neighbours, which are there.
+  bool lies_along(const Expr& load, const Loop& loop, int count) {
+    const Access& access = plans_.of_load(load);
+    if (!access.is_proved || !access.axes.empty()) return false;
+    const Position at = over_lanes(loop, count, [&] { return expressions_.position(access); });
+    return !at.numbers && at.stride == 1;
   }
 
   /// if (begin < end) do { body } while (++i < end)
