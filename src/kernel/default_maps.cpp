@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "kernel/default_scheduler.h"
+#include "kernel/padding.h"
 
 namespace isomer::kernel {
 namespace {
@@ -13,6 +14,9 @@ constexpr int kCheap = 2;
 /// Blocks (tiles) of a transposition that lie one after the other in its source.
 constexpr int64_t kBlocksOfRun = 16;
 constexpr int64_t kTilesOfRun = 32;
+/// Parts of a map that are joined along an axis: iterations of one, how many.
+constexpr int64_t kShortestPart = 8;
+constexpr size_t kMostParts = 64;
 /// Of four bytes, in a line of cache.
 constexpr int64_t kLineElements = 16;
 /// Of a map, computed at a time.
@@ -65,6 +69,57 @@ bool Scheduler::runs_along(const Block& map) const {
   for (const LoadAccess& access : load_accesses(kernel(), map))
     if (access.axes[innermost] != 0 && access.axes[innermost] != 1) return false;
   return true;
+}
+
+std::vector<int64_t> Scheduler::parts_of(const Block& map, int axis) const {
+  std::set<int64_t> starts;
+  const int64_t end = te::as_constant(map.axes[axis].extent).value_or(0);
+  te::for_each_node(map.bodies[0], [&](const Expr& e) {
+    const auto* select = te::as<te::Select>(e);
+    if (!select) return;
+    const te::Interval holds = bounded_axes(select->condition, map.axes.size())[axis];
+    if (holds.low && *holds.low > 0 && *holds.low < end) starts.insert(*holds.low);
+    if (holds.high && *holds.high >= 0 && *holds.high + 1 < end) starts.insert(*holds.high + 1);
+  });
+  std::vector<int64_t> parts;
+  int64_t from = 0;
+  for (const int64_t start : starts) {
+    if (start - from < kShortestPart) return {};
+    parts.push_back(start - from);
+    from = start;
+  }
+  return end - from < kShortestPart || parts.size() >= kMostParts ? std::vector<int64_t>() : parts;
+}
+
+bool Scheduler::partition(const std::string& name, LoopIds loops, int64_t work) {
+  const Block map = block(name);
+  if (map.predicate || map.bodies.size() != 1) return false;
+  for (int axis = 0; axis < static_cast<int>(map.axes.size()); ++axis) {
+    const std::vector<int64_t> parts = parts_of(map, axis);
+    const auto loop = std::find_if(loops.begin(), loops.end(), [&](LoopId id) { return map.axes[axis].binding == loop_variable(id.variable); });
+    if (parts.empty() || loop == loops.end()) continue;
+    const bool is_innermost = loop + 1 == loops.end();
+    LoopId rest = *loop;
+    if (!is_innermost) {
+      std::rotate(loops.begin(), loop, loop + 1);
+      if (!tried(schedule_.reorder(loops))) return false;
+    }
+    const std::vector<std::string> before = schedule_.blocks();
+    for (const int64_t part : parts) rest = *schedule_.partition(rest, part);
+    std::vector<std::string> made = {name};
+    for (const std::string& other : schedule_.blocks())
+      if (std::find(before.begin(), before.end(), other) == before.end()) made.push_back(other);
+    for (const std::string& part : made) {
+      if (is_innermost) {
+        vectorize(schedule_.loops(part)->back(), block(part));
+      } else {
+        schedule_map(part);
+      }
+    }
+    if (is_innermost) parallelize({loops.begin(), loops.end() - 1}, work);
+    return true;
+  }
+  return false;
 }
 
 int Scheduler::transposed_axis(const Block& map) const {
@@ -156,6 +211,7 @@ void Scheduler::schedule_map(const std::string& name) {
   const size_t rows = row_axes(map);
   if (rows > 0) return schedule_row_group(name, rows, *work);
   LoopIds loops = in_memory_order(name);
+  if (partition(name, loops, *work)) return;
   if (loops.size() > 1 && is_flat(map)) loops = {*schedule_.fuse(loops)};
   if (const int along = loops.size() > 1 ? transposed_axis(map) : -1; along >= 0) {
     const auto at = std::find_if(loops.begin(), loops.end() - 1, [&](LoopId loop) { return map.axes[along].binding == loop_variable(loop.variable); });

@@ -57,6 +57,10 @@ class Scheduler {
   bool is_flat(const Block& block) const;
   /// Whether neighbours in the output need neighbours of each input, or one element of it.
   bool runs_along(const Block& map) const;
+  /// How long the parts (but the last) are in which selects choose the same all along an axis; none where that doesn't pay.
+  std::vector<int64_t> parts_of(const Block& map, int axis) const;
+  /// A map that joins others (concatenations) becomes one for each. Whether there are several.
+  bool partition(const std::string& name, LoopIds loops, int64_t work);
   /// The axis along which a source lies contiguous, where that is another one than the result's; -1: none.
   int transposed_axis(const Block& map) const;
   /// Such a map in tiles that are transposed in registers; the loop over the source's axis is loops[place]. Whether that did.

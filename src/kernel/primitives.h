@@ -29,6 +29,9 @@ Result<void> unroll(Kernel& kernel, LoopId loop);
 /// The "first" or "last" iteration stands apart, before or behind the loop, with blocks (and buffers of its own, where only
 /// the loop uses them): predicates that only it needs are gone from the others.
 Result<void> peel(Kernel& kernel, LoopId loop, const std::string& iteration);
+/// Two loops, the second of them (the result) from iteration `at` on, as with `peel`; selects that always choose the same in one
+/// of them are gone there.
+Result<LoopId> partition(Kernel& kernel, LoopId loop, int64_t at);
 Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64_t value);
 
 // Blocks into others (primitives_inline.cpp)

@@ -169,6 +169,56 @@ Result<void> check_reduction_order(const Loop& outermost, const LoopIds& ids) {
   return {};
 }
 
+/// The loop's body for one value of its variable, with names and (where only the loop uses them) buffers of its own.
+Statements copy_of_body(Kernel& kernel, const Place& place, const std::string& suffix, const Expr& value) {
+  const Loop& loop = std::get<Loop>(place.statement().node);
+  std::map<int, int> own;
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    const int buffer = static_cast<int>(b);
+    if (kernel.buffers[b].scope == Scope::kArgument || !touches(place.statement(), buffer)) continue;
+    if (count_uses(loop.body, buffer) == count_uses(kernel.body, buffer)) own.emplace(buffer, -1);
+  }
+  for (auto& [buffer, copy] : own) {
+    Buffer made = kernel.buffers[buffer];
+    made.name = fresh_buffer_name(kernel, made.name + suffix);
+    copy = static_cast<int>(kernel.buffers.size());
+    kernel.buffers.push_back(std::move(made));
+  }
+  Statements apart = loop.body;
+  std::map<int, Expr> renamed = {{loop.variable, value}};
+  for (const auto& [buffer, copy] : own) replace_buffer(kernel, apart, buffer, copy);
+  rename(kernel, apart, suffix, renamed);
+  rewrite_expressions(apart, [&](const Expr& e) { return te::simplify_index(substitute(e, renamed)); });
+  return apart;
+}
+
+/// Selects that always choose the same are gone.
+void decide_selects(Statements& statements, LoopRanges& ranges) {
+  for (Statement& statement : statements) {
+    if (auto* loop = std::get_if<Loop>(&statement.node)) {
+      ranges.enter(*loop);
+      decide_selects(loop->body, ranges);
+      ranges.leave(*loop);
+    }
+    auto* block = std::get_if<Block>(&statement.node);
+    if (!block) continue;
+    const te::Ranges of_iterators = [&](const Expr& leaf) -> te::Interval {
+      const auto* variable = te::as<te::Var>(leaf);
+      if (!variable || (variable->kind != te::VarKind::kSpatial && variable->kind != te::VarKind::kReduce)) return ranges.ranges()(leaf);
+      return te::bounds((variable->kind == te::VarKind::kSpatial ? block->axes : block->reduce)[variable->index].binding, ranges.ranges());
+    };
+    const std::function<Expr(const Expr&)> decided = [&](const Expr& e) -> Expr {
+      const auto* select = te::as<te::Select>(e);
+      if (!select) return {};
+      const Expr condition = te::simplify_index(select->condition, of_iterators);
+      if (condition == te::truth(true)) return te::transform(select->then, decided);
+      if (condition == te::truth(false)) return te::transform(select->otherwise, decided);
+      return {};
+    };
+    for (Expr& body : block->bodies) body = te::transform(body, decided);
+  }
+}
+
 }  // namespace
 
 Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
@@ -299,25 +349,8 @@ Result<void> peel(Kernel& kernel, LoopId id, const std::string& iteration) {
   TRY(Place place, find_free_loop(kernel, id));
   TRY(const int64_t extent, constant_extent(place.loop()));
   if (extent < 2) return invalid(text(id), "at least 2 iterations expected, {} found", extent);
-  std::map<int, int> own;  // buffers of the loop's iterations alone
-  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
-    const int buffer = static_cast<int>(b);
-    if (kernel.buffers[b].scope == Scope::kArgument || !touches(place.statement(), buffer)) continue;
-    if (count_uses(place.loop().body, buffer) == count_uses(kernel.body, buffer)) own.emplace(buffer, -1);
-  }
-  const std::string suffix = is_first ? ".head" : ".tail";
-  for (auto& [buffer, copy] : own) {
-    Buffer made = kernel.buffers[buffer];
-    made.name = fresh_buffer_name(kernel, made.name + suffix);
-    copy = static_cast<int>(kernel.buffers.size());
-    kernel.buffers.push_back(std::move(made));
-  }
+  Statements apart = copy_of_body(kernel, place, is_first ? ".head" : ".tail", te::index(is_first ? 0 : extent - 1));
   place.loop().extent = te::index(extent - 1);
-  Statements apart = place.loop().body;
-  std::map<int, Expr> renamed = {{id.variable, te::index(is_first ? 0 : extent - 1)}};
-  for (const auto& [buffer, copy] : own) replace_buffer(kernel, apart, buffer, copy);
-  rename(kernel, apart, suffix, renamed);
-  rewrite_expressions(apart, [&](const Expr& e) { return te::simplify_index(substitute(e, renamed)); });
   if (is_first)
     rewrite_expressions(place.loop().body, [&](const Expr& e) { return te::simplify_index(substitute(e, {{id.variable, loop_variable(id.variable) + 1}})); });
   LoopRanges ranges;
@@ -328,6 +361,28 @@ Result<void> peel(Kernel& kernel, LoopId id, const std::string& iteration) {
   const auto at = place.list->begin() + static_cast<std::ptrdiff_t>(place.position) + (is_first ? 0 : 1);
   place.list->insert(at, std::make_move_iterator(apart.begin()), std::make_move_iterator(apart.end()));
   return {};
+}
+
+Result<LoopId> partition(Kernel& kernel, LoopId id, int64_t at) {
+  TRY(Place place, find_free_loop(kernel, id));
+  TRY(const int64_t extent, constant_extent(place.loop()));
+  if (at < 1 || at >= extent) return invalid(text(id), "a first iteration of the second part between 1 and {} expected, {} found", extent - 1, at);
+  Loop rest(kernel.next_variable++, te::index(extent - at));
+  rest.annotations = place.loop().annotations;
+  rest.body = copy_of_body(kernel, place, ".rest", loop_variable(rest.variable) + at);
+  place.loop().extent = te::index(at);
+  LoopRanges ranges;
+  for (const Loop* loop : place.loops())
+    if (loop != &place.loop()) ranges.enter(*loop);
+  for (Loop* part : {&place.loop(), &rest}) {
+    ranges.enter(*part);
+    drop_initializations(part->body, ranges);
+    decide_selects(part->body, ranges);
+    ranges.leave(*part);
+  }
+  const LoopId made{rest.variable};
+  place.list->insert(place.list->begin() + static_cast<std::ptrdiff_t>(place.position) + 1, Statement{std::move(rest)});
+  return made;
 }
 
 Result<void> annotate(Kernel& kernel, LoopId id, const std::string& key, int64_t value) {

@@ -64,6 +64,7 @@ const std::vector<Primitive>& all_primitives() {
       {"vectorize", adapted(primitives::vectorize)},
       {"unroll", adapted(primitives::unroll)},
       {"peel", adapted(primitives::peel)},
+      {"partition", adapted(primitives::partition)},
       {"split_padding", adapted(primitives::split_padding)},
       {"skip_padding", adapted(primitives::skip_padding)},
       {"skip_border", adapted(primitives::skip_border)},
@@ -189,6 +190,7 @@ Result<void> Schedule::parallel(LoopId loop) { return nothing(apply("parallel", 
 Result<void> Schedule::vectorize(LoopId loop) { return nothing(apply("vectorize", {loop})); }
 Result<void> Schedule::unroll(LoopId loop) { return nothing(apply("unroll", {loop})); }
 Result<void> Schedule::peel(LoopId loop, const std::string& iteration) { return nothing(apply("peel", {loop, iteration})); }
+Result<LoopId> Schedule::partition(LoopId loop, int64_t at) { return single<LoopId>(apply("partition", {loop, at})); }
 Result<void> Schedule::split_padding(const std::string& block, const std::string& buffer, const Integers& dims) { return nothing(apply("split_padding", {block, buffer, dims})); }
 Result<void> Schedule::skip_border(const std::string& block, const std::string& buffer) { return nothing(apply("skip_border", {block, buffer})); }
 Result<void> Schedule::skip_padding(const std::string& block) { return nothing(apply("skip_padding", {block})); }

@@ -42,6 +42,7 @@ class Schedule {
   Result<void> vectorize(LoopId loop);
   Result<void> unroll(LoopId loop);
   Result<void> peel(LoopId loop, const std::string& iteration);
+  Result<LoopId> partition(LoopId loop, int64_t at);
   Result<void> split_padding(const std::string& block, const std::string& buffer, const Integers& dims);
   Result<void> skip_padding(const std::string& block);
   Result<void> skip_border(const std::string& block, const std::string& buffer);

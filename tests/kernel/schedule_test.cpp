@@ -63,6 +63,10 @@ const std::vector<Example>& examples() {
        "  step map [2, 12] { max(min(inner0[i0, i1]:float32 + in0[t0, i0, i1]:float32, 4), -4) }\n  next 1\n}\n"
        "s1 = map [2, 5, 12] { s0[i1, i0, i2]:float32*2 }\noutput s1\n",
        {{5, 2, 12}, {2, 12}, {12, 12}}},
+      {"joined",
+       "s0 = map [6, 40] { max(select(i1 < 9, in0[i0, i1]:float32, select(i1 < 32, in1[i0, i1 - 9]:float32, in2[i0, i1 - 32]:float32))*2, 0) }\n"
+       "s1 = map [40, 3] { select(i0 < 11, in3[i0, i1]:float32, in4[i0 - 11, i1]:float32) }\noutput s0, s1\n",
+       {{6, 9}, {6, 23}, {6, 8}, {11, 3}, {29, 3}}},
       {"movement",
        "s0 = map [4, 6, 5] { in0[i1, i2, i0]:float32*3 }\ns1 = map [24, 5] { s0[i0 floordiv 6, i0 floormod 6, i1]:float32 + 1 }\noutput s1\n",
        {{6, 5, 4}}},
@@ -142,7 +146,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(22)) {
+  switch (random.below(23)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2:
@@ -179,6 +183,7 @@ void try_something(Schedule& schedule, Random& random) {
       (void)schedule.transform_layout(name, fmt::format("{}", fmt::join(order, ":")));
       break;
     }
+    case 22: (void)schedule.partition(loop, random.between(1, 8)); break;
     case 20: (void)schedule.split_padding(block, buffer(), {random.between(0, 3)}); break;
     case 21: (void)schedule.skip_border(block, buffer()); break;
   }
@@ -228,7 +233,7 @@ TEST(Primitives, SayWhyTheyDoNotApply) {
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops
   const std::vector<std::pair<std::string, std::string>> primitives = {
-      {"split", "lI"}, {"fuse", "L"}, {"reorder", "L"}, {"parallel", "l"}, {"vectorize", "l"}, {"unroll", "l"}, {"peel", "ln"}, {"skip_padding", "n"}, {"split_padding", "nnI"}, {"skip_border", "nn"}, {"annotate", "lni"},
+      {"split", "lI"}, {"fuse", "L"}, {"reorder", "L"}, {"parallel", "l"}, {"vectorize", "l"}, {"unroll", "l"}, {"peel", "ln"}, {"partition", "li"}, {"skip_padding", "n"}, {"split_padding", "nnI"}, {"skip_border", "nn"}, {"annotate", "lni"},
       {"compute_inline", "n"}, {"reverse_compute_inline", "n"}, {"compute_at", "nl"}, {"reverse_compute_at", "nl"}, {"cache_read", "nni"}, {"cache_write", "n"}, {"set_scope", "nn"},
       {"transform_layout", "nn"}, {"set_layout", "nn"}, {"pad", "ni"}, {"collapse", ""}, {"decompose_reduction", "nl"}, {"rfactor", "nl"}, {"sample_perfect_tile", "lii"}, {"sample_categorical", "I"}};
   const std::vector<std::string> names = {"s0", "s1", "in0", "in1", "first", "last", "cache", "registers", "0:1", "1/0:0:1%0", "0/9223372036854775807:1:0%9223372036854775807", "1:0", "x"};
