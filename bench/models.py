@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Whole models against ONNX Runtime: a line a model, geometric means at the end.
 
-    bench/models.py [--threads 1] [--duration 2] [--weights FOLDER] [MODEL…]
+    bench/models.py [--threads 1] [--duration 2] [--weights FOLDER] [--without PART] [MODEL…]
 
 MODEL is a name in models/ without its ending; all of them (but loop_decoder) where none is given. Each side is a process of its own, pinned to
 as many processors as it has threads, stopped while the other measures (its workers can't spin into the other's turn). Weights are filled in a
-temporary folder, or taken from FOLDER where it holds models of these names. Needs Python's onnxruntime.
+temporary folder, or taken from FOLDER where it holds models of these names. Needs Python's onnxruntime. With --without the other side is
+Isomer too, less that part (`isomer compile --without`).
 
 ratio: ONNX Runtime's time / ours, the median over rounds in turns. peak: largest resident set, less weights and what the
 process took before it opened the model.
@@ -94,21 +95,29 @@ def measured(name, inputs, options, folder):
         model = folder / f"{name}.onnx"
         shutil.copy(ROOT / "models" / f"{name}.onnx", model)
         subprocess.run([options.bin / "isomer-fill", model], check=True, stdout=subprocess.DEVNULL)
-    artifact, threads = folder / "model.iso", str(options.threads)
-    command = [options.bin / "isomer", "compile", model, "-o", artifact, "--no-check", "--threads", threads]
-    for value in inputs:
-        if value["shape"]:
-            command += ["--input-shapes", f"{value['name']}:{value['shape']}".replace(" ", "")]
+    threads = str(options.threads)
+
+    def compiled(file, *more):
+        command = [options.bin / "isomer", "compile", model, "-o", folder / file, "--no-check", "--threads", threads, *more]
+        for value in inputs:
+            if value["shape"]:
+                command += ["--input-shapes", f"{value['name']}:{value['shape']}".replace(" ", "")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.strip())
+        return folder / file
+
     start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        return done.stderr.strip()
+    artifact = compiled("model.iso")
     compile_s = time.perf_counter() - start
     about = json.loads(subprocess.run([options.bin / "isomer", "inspect", "--json", artifact], check=True, capture_output=True, text=True).stdout)
     processors = sorted(os.sched_getaffinity(0))[:options.threads]
     shapes = json.dumps({value["name"]: value["shape"] for value in inputs})
-    ours = Side([options.bin / "isomer", "bench", artifact, "--serve", "--threads", threads], processors)
-    theirs = Side([sys.executable, __file__, "--serve-onnxruntime", str(model), "--threads", threads, "--shapes", shapes], processors)
+    serve = [options.bin / "isomer", "bench", "--serve", "--threads", threads]
+    peer = [sys.executable, __file__, "--serve-onnxruntime", str(model), "--threads", threads, "--shapes", shapes]
+    if options.without:
+        peer = serve + [compiled("less.iso", "--without", options.without)]
+    ours, theirs = Side(serve + [artifact], processors), Side(peer, processors)
     count = max(1, min(200, int(50 / max(min(theirs.run(3)), 1e-3))))
     rounds, end = [], time.perf_counter() + options.duration
     while len(rounds) < 5 or time.perf_counter() < end:
@@ -130,6 +139,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--duration", type=float, default=2)
     parser.add_argument("--weights", type=pathlib.Path)
+    parser.add_argument("--without")
     parser.add_argument("--bin", type=pathlib.Path, default=BIN)
     parser.add_argument("--serve-onnxruntime", help=argparse.SUPPRESS)
     parser.add_argument("--shapes", type=json.loads, help=argparse.SUPPRESS)
@@ -138,15 +148,16 @@ def main():
         return serve_onnxruntime(options.serve_onnxruntime, options.threads, options.shapes)
     described = json.loads((ROOT / "models" / "inputs.json").read_text())["models"]
     ratios = {}
-    print("| model | ms | ONNX Runtime ms | ratio | 25 % | 75 % | compile s | weights MB | arena MB | peak MB | its peak MB |")
+    print(f"| model | ms | {'without ' + options.without if options.without else 'ONNX Runtime'} ms | ratio | 25 % | 75 % | compile s | weights MB | arena MB | peak MB | its peak MB |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     # How often loop_decoder loops depends on its inputs, which each side draws itself.
     for name in options.models or sorted(set(described) - {"loop_decoder"}):
         with tempfile.TemporaryDirectory() as folder:
-            row = measured(name, described[name]["inputs"], options, pathlib.Path(folder))
-        if isinstance(row, str):
-            print(f"| {name} | {row} |", flush=True)
-            continue
+            try:
+                row = measured(name, described[name]["inputs"], options, pathlib.Path(folder))
+            except RuntimeError as error:
+                print(f"| {name} | {error} |", flush=True)
+                continue
         ratios[name] = row["ratio"]
         print(f"| {name} | {row['ms']:.3f} | {row['peer_ms']:.3f} | {row['ratio']:.2f} | {row['low']:.2f} | {row['high']:.2f} | {row['compile_s']:.1f} | "
               f"{row['weights']:.1f} | {row['arena']:.1f} | {row['peak']:.0f} | {row['peer_peak']:.0f} |", flush=True)

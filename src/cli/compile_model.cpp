@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "cli/version.h"
 #include "graph/bind.h"
 #include "graph/onnx/versions.h"
@@ -35,7 +37,8 @@ Result<GivenSchedule> read_schedule(const std::string& text) {
 void CompileChoices::add_to(CLI::App& app) {
   app.add_option("--target", target, "cpu, or cpu=NAME as LLVM calls it")->capture_default_str();
   app.add_option("--level", level, "Of optimization")->check(CLI::Range(0, 3))->capture_default_str();
-  app.add_flag("--no-fusion", no_fusion, "Every node a task of its own, to see what fusion gives");
+  app.add_option("--without", without, "Leave these out, to see what they give: fusion, attention, layouts, packing, micro-tiles")
+      ->delimiter(',')->check(CLI::IsMember({"fusion", "attention", "layouts", "packing", "micro-tiles"}))->allow_extra_args(false);
   add_schedules_to(app);
 }
 
@@ -78,7 +81,12 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
   compile_options.target = *target;
   compile_options.threads = options.thread_count();
   compile_options.seed = options.seed;
-  compile_options.fuse.enabled = !choices.no_fusion;
+  const auto keeps = [&](const char* part) { return std::find(choices.without.begin(), choices.without.end(), part) == choices.without.end(); };
+  compile_options.fuse.enabled = keeps("fusion");
+  compile_options.fuse.attention = keeps("attention");
+  compile_options.assign_layouts = keeps("layouts");
+  compile_options.packing = keeps("packing");
+  compile_options.micro_tiles = keeps("micro-tiles");
   auto compiled = compile(graph, compile_options);
   if (!compiled.ok()) return in_file(std::move(compiled).error());
   compiled->artifact.provenance.producer = version_text();

@@ -9,7 +9,7 @@ namespace isomer::cli {
 struct CompileChoices {
   std::string target = "cpu";
   int level = 2;
-  bool no_fusion = false;
+  std::vector<std::string> without;    ///< parts to leave out
   std::vector<std::string> schedules;  ///< TASK=FILE
 
   void add_to(CLI::App& app);

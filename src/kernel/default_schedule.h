@@ -14,6 +14,9 @@ struct Machine {
   /// An operand of a multiply-add may be a broadcast from memory (AVX-512): no register is needed for it.
   bool broadcast_operands = false;
   int threads = 1;
+  // False, to measure what they give:
+  bool packing = true;      ///< operands are copied into the order in which tiles read them
+  bool micro_tiles = true;  ///< results of reductions are held in registers, tiles of them
 
   int lanes(DataType dtype) const;
 };

@@ -20,6 +20,7 @@ int Tiler::lanes(const Block& block) const {
 }
 
 bool Tiler::can_pack(const Block& reduction, const LoadAccess& access, int axis) const {
+  if (!machine_.packing) return false;
   const auto& index = te::as<te::Load>(access.load)->index;
   if (std::find(index.begin(), index.end(), te::axis(axis)) == index.end()) return false;
   return constants_.contains(access.buffer) || (!packs_constants_only_ && reuse(reduction, access) >= kWorthCopy);
@@ -44,6 +45,7 @@ Tile Tiler::choose(const Block& reduction, const std::vector<int64_t>& extents, 
   const std::vector<LoadAccess> plain = load_accesses(kernel_, reduction);
   const int64_t lanes = this->lanes(reduction);
   Tile best;
+  if (!machine_.micro_tiles) return best;
   double best_score = 0;
   for (int axis = static_cast<int>(reduction.axes.size()); axis-- > 0;) {
     const int64_t size = extents[axis];

@@ -211,12 +211,19 @@ class Compiler {
       const int64_t flops = count_flops(schedule.kernel());
       const auto given = given_.find(key);
       const kernel::Schedule made =
-          given != given_.end() ? given->second : kernel::default_schedule(std::move(schedule), machine_of(options_.target, options_.threads), constants);
+          given != given_.end() ? given->second : kernel::default_schedule(std::move(schedule), machine(), constants);
       Scheduled entry{made.trace(), made.finish(), {}, flops};
       entry.constants = take_constant_parts(entry.kernel, constants);
       scheduled_.push_back(std::move(entry));
     }
     return static_cast<int>(known->second);
+  }
+
+  kernel::Machine machine() const {
+    kernel::Machine machine = machine_of(options_.target, options_.threads);
+    machine.packing = options_.packing;
+    machine.micro_tiles = options_.micro_tiles;
+    return machine;
   }
 
   static Result<void> set_layouts(kernel::Schedule& schedule, const Task& task) {

@@ -22,7 +22,10 @@ struct CompileOptions {
   uint64_t seed = 0;
   FuseOptions fuse;
   std::vector<GivenSchedule> schedules;  ///< instead of default ones
-  bool assign_layouts = true;  ///< false: everything row-major, for measuring what layouts give
+  // False, to measure what they give:
+  bool assign_layouts = true;  ///< everything is row-major
+  bool packing = true;         ///< as in kernel::Machine
+  bool micro_tiles = true;
   std::function<void(std::string_view)> log = nullptr;
 };
 

@@ -220,7 +220,7 @@ class Fuser {
     group.task.program.outputs = std::move(outputs);
     const int index = static_cast<int>(groups_.size());
     for (int host = -1; options_.enabled && (host = find_host(group)) >= 0;) take(host, group);
-    if (const auto chain = options_.enabled ? find_rows(group) : std::nullopt) {
+    if (const auto chain = options_.enabled && options_.attention ? find_rows(group) : std::nullopt) {
       take(chain->second, group);
       take(chain->first, group);
       group.has_rows = true;

@@ -9,7 +9,9 @@
 namespace isomer {
 
 struct FuseOptions {
-  bool enabled = true;  ///< false: every node is a task, for measuring what fusion gives
+  // False, to measure what they give:
+  bool enabled = true;    ///< every node is a task
+  bool attention = true;  ///< rows that pass from one product to another are tasks of several
 };
 
 /// The tasks of a graph whose dims are bound, in an order in which they can run; nodes that no output needs are left out.

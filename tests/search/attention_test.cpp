@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "properties/same_function.h"
 #include "search/compiled.h"
 #include "search/run_artifact.h"
@@ -52,13 +54,37 @@ TEST(Attention, ScoresAreNotInTheArena) {
 
 class AttentionOfSizes : public testing::TestWithParam<Sizes> {};
 
-TEST_P(AttentionOfSizes, IsOneTask) {
-  const Sizes sizes = GetParam();
-  const Graph graph = attention(sizes);
+Case case_of(const Graph& graph) {
   FillOptions fill;
   fill.seed = 3;
-  Sample sample{graph, *generate_inputs(graph, fill), std::vector<bool>(4, true)};
-  const Case expected = case_of(std::move(sample), 3);
+  return case_of(Sample{graph, *generate_inputs(graph, fill), std::vector<bool>(4, true)}, 3);
+}
+
+TEST(Attention, MeansTheSameWhateverIsLeftOut) {
+  const Graph graph = attention({2, 37, 131, 64});
+  const Case expected = case_of(graph);
+  const std::vector<std::function<void(CompileOptions&)>> parts = {
+      [](CompileOptions& o) { o.fuse.enabled = false; }, [](CompileOptions& o) { o.fuse.attention = false; },
+      [](CompileOptions& o) { o.assign_layouts = false; }, [](CompileOptions& o) { o.packing = false; }, [](CompileOptions& o) { o.micro_tiles = false; }};
+  for (size_t k = 0; k < parts.size(); ++k) {
+    SCOPED_TRACE(k);
+    CompileOptions options;
+    options.target = kernel::host_target();
+    parts[k](options);
+    const auto result = compile(graph, options);
+    ASSERT_TRUE(result.ok()) << result.error().message();
+    EXPECT_EQ(result->artifact.variants[0].steps.size() > 1, k < 2);
+    for (const isomer::test::Run& one : expected.runs) {
+      const auto found = run_artifact(*opened(result->artifact), one.inputs);
+      ASSERT_TRUE(found.ok()) << found.error().message();
+      EXPECT_EQ(difference(graph, one, *found), "");
+    }
+  }
+}
+
+TEST_P(AttentionOfSizes, IsOneTask) {
+  const Graph graph = attention(GetParam());
+  const Case expected = case_of(graph);
   ASSERT_FALSE(expected.runs.empty());
   for (const int threads : {1, 2}) {
     const auto result = compiled(graph, threads);
