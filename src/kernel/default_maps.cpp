@@ -194,7 +194,7 @@ void Scheduler::block_transposition(LoopIds& loops, size_t place) {
 LoopIds Scheduler::in_memory_order(const std::string& name) {
   LoopIds loops = *schedule_.loops(name);
   const Strides out = write_strides(kernel(), block(name));
-  if (std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; })) return loops;
+  if (loops.size() != out.size() || std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; })) return loops;
   std::vector<size_t> order(loops.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::pair(-*out[a], a) < std::pair(-*out[b], b); });
