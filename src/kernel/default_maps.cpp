@@ -76,7 +76,7 @@ std::vector<int64_t> Scheduler::parts_of(const Block& map, int axis) const {
   const int64_t end = te::as_constant(map.axes[axis].extent).value_or(0);
   te::for_each_node(map.bodies[0], [&](const Expr& e) {
     const auto* select = te::as<te::Select>(e);
-    if (!select) return;
+    if (!select || loads(select->otherwise).empty()) return;  // padding: whoever reads the copy may skip it
     const te::Interval holds = bounded_axes(select->condition, map.axes.size())[axis];
     if (holds.low && *holds.low > 0 && *holds.low < end) starts.insert(*holds.low);
     if (holds.high && *holds.high >= 0 && *holds.high + 1 < end) starts.insert(*holds.high + 1);
