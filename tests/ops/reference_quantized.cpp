@@ -26,8 +26,12 @@ std::vector<Plain> quantize(const Call& call) {
   const auto stated = static_cast<DataType>(call.integer("output_dtype", 0));
   const DataType dtype = call.has(2) ? call.instance.inputs[2].tensor.dtype() : stated != DataType::kUndefined ? stated : DataType::kUInt8;
   Plain y(x.dims);
-  for (int64_t i = 0; i < x.count(); ++i)
-    y.values[i] = saturated(std::nearbyint(x.values[i] / parameter(call, 1, 1, x.index(i), axis)) + parameter(call, 2, 0, x.index(i), axis), dtype);
+  const DataType type = call.instance.inputs[0].tensor.dtype();
+  const bool is_rounded = is_float(type) && type == call.instance.inputs[1].tensor.dtype();  // which may make a tie of the quotient
+  for (int64_t i = 0; i < x.count(); ++i) {
+    const double quotient = x.values[i] / parameter(call, 1, 1, x.index(i), axis);
+    y.values[i] = saturated(std::nearbyint(is_rounded ? round_to(type, quotient) : quotient) + parameter(call, 2, 0, x.index(i), axis), dtype);
+  }
   return {y};
 }
 
