@@ -22,6 +22,12 @@ constexpr int64_t kLineElements = 16;
 /// Of a map, computed at a time.
 constexpr int64_t kMostVectors = 4;
 
+bool holds_select(const Expr& expr) {
+  bool selects = false;
+  te::for_each_node(expr, [&](const Expr& e) { selects |= te::as<te::Select>(e) != nullptr; });
+  return selects;
+}
+
 }  // namespace
 
 void Scheduler::inline_maps() {
@@ -39,8 +45,7 @@ void Scheduler::inline_maps() {
       worth = read && *read <= *made;
     }
     // A select in the innermost loop of a reduction costs more than the copy that it saves.
-    bool selects = false;
-    te::for_each_node(candidate.bodies[0], [&](const Expr& e) { selects |= te::as<te::Select>(e) != nullptr; });
+    const bool selects = holds_select(candidate.bodies[0]);
     for (const std::string& user : users) worth &= !selects || !block(user).is_reduction();
     if (worth) (void)tried(schedule_.compute_inline(name));
   }
@@ -62,10 +67,15 @@ bool Scheduler::is_flat(const Block& block) const {
   return true;
 }
 
-bool Scheduler::runs_along(const Block& map) const {
+int Scheduler::contiguous_axis(const Block& map) const {
   const Strides out = write_strides(kernel(), map);
-  const auto innermost = std::find(out.begin(), out.end(), 1) - out.begin();
-  if (innermost == static_cast<std::ptrdiff_t>(out.size())) return false;
+  const auto found = std::find(out.begin(), out.end(), 1);
+  return found == out.end() ? -1 : static_cast<int>(found - out.begin());
+}
+
+bool Scheduler::runs_along(const Block& map) const {
+  const int innermost = contiguous_axis(map);
+  if (innermost < 0) return false;
   for (const LoadAccess& access : load_accesses(kernel(), map))
     if (access.axes[innermost] != 0 && access.axes[innermost] != 1) return false;
   return true;
@@ -106,9 +116,8 @@ bool Scheduler::partition(const std::string& name, LoopIds loops, int64_t work) 
     }
     const std::vector<std::string> before = schedule_.blocks();
     for (const int64_t part : parts) rest = *schedule_.partition(rest, part);
-    std::vector<std::string> made = {name};
-    for (const std::string& other : schedule_.blocks())
-      if (std::find(before.begin(), before.end(), other) == before.end()) made.push_back(other);
+    std::vector<std::string> made = made_since(before);
+    made.insert(made.begin(), name);
     for (const std::string& part : made) {
       if (is_innermost) {
         vectorize(schedule_.loops(part)->back(), block(part));
@@ -122,12 +131,18 @@ bool Scheduler::partition(const std::string& name, LoopIds loops, int64_t work) 
   return false;
 }
 
+std::vector<std::string> Scheduler::made_since(const std::vector<std::string>& before) const {
+  std::vector<std::string> made = schedule_.blocks();
+  std::erase_if(made, [&](const std::string& name) { return std::find(before.begin(), before.end(), name) != before.end(); });
+  return made;
+}
+
 int Scheduler::transposed_axis(const Block& map) const {
   const Strides out = write_strides(kernel(), map);
-  const auto innermost = std::find(out.begin(), out.end(), 1) - out.begin();
+  const int innermost = contiguous_axis(map);
   int along = -1;
   for (const LoadAccess& access : load_accesses(kernel(), map))
-    for (size_t k = 0; k < map.axes.size() && innermost < static_cast<std::ptrdiff_t>(out.size()) && access.axes[innermost] != 0; ++k)
+    for (size_t k = 0; k < map.axes.size() && innermost >= 0 && access.axes[innermost] != 0; ++k)
       if (access.axes[k] == 1 && out[k] && *out[k] > 1 && te::as_constant(map.axes[k].extent).value_or(0) >= 8) along = static_cast<int>(k);
   return along;
 }
@@ -135,9 +150,7 @@ int Scheduler::transposed_axis(const Block& map) const {
 bool Scheduler::transpose(const std::string& name, LoopIds loops, size_t place, int64_t work) {
   const Block map = block(name);
   const int64_t width = lanes(map);
-  bool selects = false;
-  te::for_each_node(map.bodies[0], [&](const Expr& e) { selects |= te::as<te::Select>(e) != nullptr; });
-  if (map.predicate || selects || width < 4 || width > 16 || extent(loops[place]) < width || extent(loops.back()) < width) return false;
+  if (map.predicate || holds_select(map.bodies[0]) || width < 4 || width > 16 || extent(loops[place]) < width || extent(loops.back()) < width) return false;
   const Schedule before = schedule_;
   const int64_t tall = extent(loops[place]) % width, broad = extent(loops.back()) % width;
   LoopIds down = *schedule_.split(loops[place], Integers{-1, width}), across = *schedule_.split(loops.back(), Integers{-1, width});
@@ -172,8 +185,8 @@ bool Scheduler::transpose(const std::string& name, LoopIds loops, size_t place, 
   outer.push_back(runs[0]);
   if (broad == 0) outer.push_back(lines[0]);
   parallelize(outer, work);
-  for (const std::string& other : schedule_.blocks())
-    if (other.starts_with(name + ".tail") && alone(other)) schedule_map(other);
+  for (const std::string& tail : made_since(before.blocks()))
+    if (alone(tail)) schedule_map(tail);
   return true;
 }
 

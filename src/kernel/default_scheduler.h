@@ -55,8 +55,12 @@ class Scheduler {
   bool moves_reduction(const Block& map) const;
   /// Whether every load moves through memory as the output does, or not at all.
   bool is_flat(const Block& block) const;
+  /// The axis along which the output lies contiguous; -1: none.
+  int contiguous_axis(const Block& map) const;
   /// Whether neighbours in the output need neighbours of each input, or one element of it.
   bool runs_along(const Block& map) const;
+  /// The blocks that were not there before.
+  std::vector<std::string> made_since(const std::vector<std::string>& before) const;
   /// How long the parts (but the last) are in which selects choose the same all along an axis; none where that doesn't pay.
   std::vector<int64_t> parts_of(const Block& map, int axis) const;
   /// A map that joins others (concatenations) becomes one for each. Whether there are several.

@@ -202,15 +202,10 @@ void decide_selects(Statements& statements, LoopRanges& ranges) {
     }
     auto* block = std::get_if<Block>(&statement.node);
     if (!block) continue;
-    const te::Ranges of_iterators = [&](const Expr& leaf) -> te::Interval {
-      const auto* variable = te::as<te::Var>(leaf);
-      if (!variable || (variable->kind != te::VarKind::kSpatial && variable->kind != te::VarKind::kReduce)) return ranges.ranges()(leaf);
-      return te::bounds((variable->kind == te::VarKind::kSpatial ? block->axes : block->reduce)[variable->index].binding, ranges.ranges());
-    };
     const std::function<Expr(const Expr&)> decided = [&](const Expr& e) -> Expr {
       const auto* select = te::as<te::Select>(e);
       if (!select) return {};
-      const Expr condition = te::simplify_index(select->condition, of_iterators);
+      const Expr condition = te::simplify_index(bind_iterators(*block, select->condition), ranges.ranges());
       if (condition == te::truth(true)) return te::transform(select->then, decided);
       if (condition == te::truth(false)) return te::transform(select->otherwise, decided);
       return {};

@@ -23,7 +23,7 @@ struct CompileOptions {
   FuseOptions fuse;
   std::vector<GivenSchedule> schedules;  ///< instead of default ones
   // False, to measure what they give:
-  bool assign_layouts = true;  ///< everything is row-major
+  bool assign_layouts = true;  ///< else everything is row-major
   bool packing = true;         ///< as in kernel::Machine
   bool micro_tiles = true;
   std::function<void(std::string_view)> log = nullptr;

@@ -10,8 +10,8 @@ namespace isomer {
 
 struct FuseOptions {
   // False, to measure what they give:
-  bool enabled = true;    ///< every node is a task
-  bool attention = true;  ///< rows that pass from one product to another are tasks of several
+  bool enabled = true;    ///< else every node is a task
+  bool attention = true;  ///< else products and the rows between them are tasks of their own
 };
 
 /// The tasks of a graph whose dims are bound, in an order in which they can run; nodes that no output needs are left out.

@@ -107,7 +107,7 @@ class PartEmitter {
         return written_out(loop, *extent);
       case LoopKind::kVectorized:
         CHECK(extent) << "k" << loop.variable << " is vectorized but has no constant extent";
-        if (environment_.lanes == 1 && is_vectorizable(loop) && lanes_of_tile(loop)) return as_tile(loop, *lanes_of_tile(loop));
+        if (const Loop* const lanes = lanes_of_tile(loop); lanes && environment_.lanes == 1 && is_vectorizable(loop)) return as_tile(loop, *lanes);
         if (holds_vectorized(loop.body)) return written_out(loop, *extent);
         if (environment_.lanes == 1 && *extent <= kMaxLanes && is_vectorizable(loop)) return at_once(loop, static_cast<int>(*extent));
         if (*extent <= kMaxLanesInTurn) return written_out(loop, *extent);

@@ -18,13 +18,13 @@ llvm::Value* shuffled(Builder& build, llvm::Value* a, llvm::Value* b, int lanes,
 
 }  // namespace
 
-std::vector<llvm::Value*> transposed(Builder& build, std::vector<llvm::Value*> rows) {
+std::vector<llvm::Value*> transposed(Builder& build, const std::vector<llvm::Value*>& rows) {
   const int lanes = static_cast<int>(rows.size());
   CHECK(lanes == 4 || lanes == 8 || lanes == 16) << lanes << " rows";
   std::vector<llvm::Value*> next(rows.size());
   // Inside of chunks: pairs of neighbours, then pairs of pairs. Lane j of chunk c of vector 4g + m is then row 4g + j, lane 4c + m.
   for (int group = 0; group < lanes; group += kChunk) {
-    llvm::Value** const r = &rows[static_cast<size_t>(group)];
+    llvm::Value* const* const r = &rows[static_cast<size_t>(group)];
     const auto interleaved = [&](int a, int b, int half) {
       return shuffled(build, r[a], r[b], lanes, [&](int k) { return k / kChunk * kChunk + 2 * half + k % kChunk / 2 + (k % 2) * lanes; });
     };
