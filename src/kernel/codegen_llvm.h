@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/loop_nest.h"
+#include "kernel/micro_tile.h"
 #include "runtime/kernel_abi.h"
 #include "runtime/memory.h"
 #include "util/result.h"
@@ -23,6 +24,7 @@ struct Target {
   std::vector<std::string> extensions;
 
   bool has(std::string_view extension) const;
+  VectorUnit vectors() const;
 };
 
 /// The machine that this runs on.

@@ -7,8 +7,26 @@ namespace {
 
 /// Elements of a row of intermediate results that a core's own cache holds.
 constexpr int64_t kRowElements = 65'536;
+/// Steps of a reduction from which on threads share it.
+constexpr int64_t kLongReduction = 262'144;
 
 }  // namespace
+
+void Scheduler::share_reduction(const std::string& name) {
+  const Block reduction = block(name);
+  const LoopIds loops = *schedule_.loops(name);
+  const int64_t work = points(reduction).value_or(0), results = iterations({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(reduction.axes.size())}), threads = machine_.threads;
+  if (threads < 2 || work < kLongReduction || results >= 4 * threads) return;
+  for (size_t k = reduction.axes.size(); k < loops.size(); ++k)
+    for (int64_t parts = 4 * threads; parts >= threads; --parts) {
+      if (extent(loops[k]) % parts != 0) continue;
+      const auto partial = schedule_.split_k(name, loops[k], parts);
+      if (!partial.ok()) continue;
+      schedule_tiles(*partial);
+      if (alone(*partial)) schedule_rows(*partial);
+      return;
+    }
+}
 
 void Scheduler::schedule_rows(const std::string& name) {
   const Block reduction = block(name);

@@ -10,6 +10,8 @@ Schedule Scheduler::run() {
   inline_maps();
   (void)tried(schedule_.collapse());
   for (const std::string& name : schedule_.blocks())
+    if (alone(name) && block(name).is_reduction()) share_reduction(name);
+  for (const std::string& name : schedule_.blocks())
     if (alone(name) && block(name).is_reduction()) schedule_rows_inside(name);
   for (const std::string& name : schedule_.blocks())
     if (alone(name) && block(name).is_reduction()) schedule_tiles(name);
@@ -90,7 +92,7 @@ int64_t Scheduler::iterations(const LoopIds& loops) const {
   return count;
 }
 
-int Machine::lanes(DataType dtype) const { return std::max(1, vector_bits / std::max(bit_width(dtype), 32)); }
+int Machine::lanes(DataType dtype) const { return std::max(1, vectors.bits / std::max(bit_width(dtype), 32)); }
 
 Schedule default_schedule(Schedule schedule, const Machine& machine, const std::set<int>& constants) {
   return Scheduler(std::move(schedule), machine, constants).run();

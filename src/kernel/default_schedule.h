@@ -4,15 +4,13 @@
 
 #include <set>
 
+#include "kernel/micro_tile.h"
 #include "kernel/schedule.h"
 
 namespace isomer::kernel {
 
 struct Machine {
-  int vector_bits = 256;
-  int vector_registers = 16;
-  /// An operand of a multiply-add may be a broadcast from memory (AVX-512): no register is needed for it.
-  bool broadcast_operands = false;
+  VectorUnit vectors = kAvx2;
   int threads = 1;
   // False, to measure what they give:
   bool packing = true;      ///< operands are copied into the order in which tiles read them

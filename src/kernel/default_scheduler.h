@@ -82,6 +82,8 @@ class Scheduler {
 
   // Reductions over rows
 
+  /// A long reduction with so few results that threads have nothing to share becomes one of parts.
+  void share_reduction(const std::string& name);
   /// Other reductions: rows in parallel, lanes over the reduction.
   void schedule_rows(const std::string& name);
   /// A reduction along memory: lanes hold partial results, combined at the end.
@@ -140,6 +142,8 @@ class Scheduler {
   void lay_out_initialization(const std::string& computing);
   /// The loops of a tile: all unrolled but the last, which becomes lanes; whether that did.
   bool write_out(const LoopIds& loops);
+  /// The loops of a tile that holds a reduction's results.
+  bool tensorize(const LoopIds& loops);
   /// The block that stores the tile: rows unrolled, vectors along the tile's vector axis.
   void store_tile(const std::string& name, const Tile& tile);
   /// Steps run on one thread, and what they compute lies where the next ones find it: vectors, and tiles of registers that

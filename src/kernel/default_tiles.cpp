@@ -270,7 +270,7 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
     (void)tried(schedule_.transform_layout(registers, fmt::format("{}", fmt::join(dims, ":"))));
   }
   lay_out_initialization(computing);
-  write_out(inner);
+  if (!tensorize(inner)) return false;
   const bool skips = tile.may_skip && tried(schedule_.skip_padding(computing));
   if (tile.may_skip && window_size > kSmallWindow)
     for (const int source : loads(block(computing))) (void)tried(schedule_.skip_border(computing, kernel().buffers[source].name));
@@ -337,6 +337,12 @@ bool Scheduler::write_out(const LoopIds& loops) {
   return tried(schedule_.vectorize(loops.back()));
 }
 
+bool Scheduler::tensorize(const LoopIds& loops) {
+  Integers extents;
+  for (const LoopId loop : loops) extents.push_back(extent(loop));
+  return tried(schedule_.tensorize(loops.front(), tile_name(machine_.vectors, extents)));
+}
+
 void Scheduler::store_tile(const std::string& name, const Tile& tile) {
   const LoopIds loops = *schedule_.loops(name);
   const size_t rank = block(name).axes.size();
@@ -387,7 +393,7 @@ bool Scheduler::lay_out_inside(const std::string& name, const Tile& tile, const 
   order.insert(order.end(), inner.begin(), inner.end());
   if (!schedule_.reorder(order).ok()) return false;
   if (!tile.window.empty() && tried(schedule_.decompose_reduction(name, order[front]))) lay_out_initialization(name);
-  if (!write_out(inner)) return false;
+  if (!tensorize(inner)) return false;
   if (!down.empty() && lines % tile.rows != 0 && lines > tile.rows) (void)tried(schedule_.peel(down[0], "last"));
   if (columns % tile.width() != 0) (void)tried(schedule_.peel((*across)[0], "last"));
   return true;

@@ -92,5 +92,14 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& block
 /// The reduction over the loop happens last, in a block of its own behind the reduction's outermost loop, over partial
 /// results that the loop's iterations compute independently, in buffers with one more axis. The monoid is commutative.
 Result<std::string> rfactor(Kernel& kernel, const std::string& block, LoopId loop);
+/// A loop over the reduction in `parts` that do not depend on each other: partial results of each, which the block combines
+/// (rfactor). The loop over the parts is outermost, so that threads can share a reduction with few results.
+Result<std::string> split_k(Kernel& kernel, const std::string& block, LoopId loop, int64_t parts);
+
+// Micro-tiles (primitives_tensorize.cpp)
+
+/// The loop and those in it, around one reduction alone, become a tile of registers: "avx2.6x2x8" writes out loops of 6 and 2
+/// iterations and makes lanes of the last 8. Their extents are the tile's, which fits the registers of its instruction set.
+Result<void> tensorize(Kernel& kernel, LoopId loop, const std::string& tile);
 
 }  // namespace isomer::kernel::primitives

@@ -175,4 +175,14 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) 
   return created;
 }
 
+Result<std::string> split_k(Kernel& kernel, const std::string& name, LoopId id, int64_t parts) {
+  TRY(const LoopIds pieces, split(kernel, id, Integers{parts, -1}));
+  TRY(const Place place, find_block(kernel, name));
+  LoopIds order = {pieces[0]};
+  for (const Loop* loop : place.loops())
+    if (loop->variable != pieces[0].variable) order.push_back({loop->variable});
+  TRY_VOID(reorder(kernel, order));
+  return rfactor(kernel, name, pieces[0]);
+}
+
 }  // namespace isomer::kernel::primitives

@@ -82,6 +82,8 @@ const std::vector<Primitive>& all_primitives() {
       {"collapse", adapted(primitives::collapse)},
       {"decompose_reduction", adapted(primitives::decompose_reduction)},
       {"rfactor", adapted(primitives::rfactor)},
+      {"split_k", adapted(primitives::split_k)},
+      {"tensorize", adapted(primitives::tensorize)},
   };
   return all;
 }
@@ -214,6 +216,8 @@ Result<std::string> Schedule::decompose_reduction(const std::string& block, Loop
   return single<std::string>(apply("decompose_reduction", {block, loop}));
 }
 Result<std::string> Schedule::rfactor(const std::string& block, LoopId loop) { return single<std::string>(apply("rfactor", {block, loop})); }
+Result<std::string> Schedule::split_k(const std::string& block, LoopId loop, int64_t parts) { return single<std::string>(apply("split_k", {block, loop, parts})); }
+Result<void> Schedule::tensorize(LoopId loop, const std::string& tile) { return nothing(apply("tensorize", {loop, tile})); }
 
 Result<Sampled> Schedule::record(Instruction instruction) {
   const Arguments& arguments = instruction.arguments;

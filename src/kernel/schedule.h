@@ -60,6 +60,8 @@ class Schedule {
   Result<void> collapse();
   Result<std::string> decompose_reduction(const std::string& block, LoopId loop);
   Result<std::string> rfactor(const std::string& block, LoopId loop);
+  Result<std::string> split_k(const std::string& block, LoopId loop, int64_t parts);
+  Result<void> tensorize(LoopId loop, const std::string& tile);
 
   // Sampling: the decisions stand in the trace and are taken from there when it replays.
   /// `parts` factors whose product is the loop's extent, the last at most `largest_innermost`.

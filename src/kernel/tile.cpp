@@ -66,7 +66,7 @@ Tile Tiler::choose(const Block& reduction, const std::vector<int64_t>& extents, 
       const double filled = static_cast<double>(there) / static_cast<double>((there + vectors - 1) / vectors * vectors);
       const double in_lanes = static_cast<double>(size) / static_cast<double>(there * tile.lanes);
       // Stores of parts of vectors are slow without masks.
-      const double whole = size % tile.width() == 0 || machine_.broadcast_operands ? 1 : 0.8;
+      const double whole = size % tile.width() == 0 || machine_.vectors.masks ? 1 : 0.8;
       const double score = quality * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1) * whole;
       if (score > best_score) {
         best = tile;
@@ -104,7 +104,7 @@ double cycles_of_step(int64_t rows, int64_t vectors) {
   return std::max({r * v / 2, (r + v) / 2, 4.0, 1.6 * v});
 }
 
-/// As many rows of vectors as registers hold, at least one vector and (without broadcast operands) one scalar beside the
+/// As many rows of vectors as registers hold, at least one vector and one scalar beside the
 /// accumulators. The share of the peak that the tile may reach.
 double Tiler::choose_rows(const Block& reduction, const std::vector<int64_t>& extents, const Strides& out, Tile& tile) const {
   choose_row_axis(reduction, extents, out, tile);
@@ -118,8 +118,8 @@ double Tiler::choose_rows(const Block& reduction, const std::vector<int64_t>& ex
   for (int64_t rows = 1; rows <= std::min<int64_t>(kMostRows, rows_there); ++rows) {
     // Vectors that one row alone uses come from memory.
     const int64_t operands = rows == 1 && !is_small ? 1 : held * tile.vectors;
-    const int64_t registers = rows * tile.vectors + operands + (machine_.broadcast_operands && !is_small ? 0 : 1);
-    if (registers > machine_.vector_registers || (tile.vectors > 4 && rows > 1)) continue;
+    const int64_t registers = registers_of(machine_.vectors, rows, tile.vectors, operands);
+    if (registers > machine_.vectors.registers || (tile.vectors > kVectorsOfRows && rows > 1)) continue;
     const double reuse = static_cast<double>(rows * tile.vectors) / static_cast<double>(rows + tile.vectors);
     const int64_t tiles = (rows_there + rows - 1) / rows;
     const double in_blocks = tiles > kMostTiles && pieces_of_at_most(tiles, kMostTiles) == 1 ? 0.9 : 1;

@@ -355,9 +355,7 @@ class Compiler {
 
 kernel::Machine machine_of(const kernel::Target& target, int threads) {
   kernel::Machine machine;
-  machine.vector_bits = target.vector_bits;
-  machine.vector_registers = target.has("avx512f") ? 32 : 16;
-  machine.broadcast_operands = target.has("avx512f");
+  machine.vectors = target.vectors();
   machine.threads = threads;
   return machine;
 }

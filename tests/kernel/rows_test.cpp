@@ -136,7 +136,7 @@ TEST_P(Rows, RunAsTheyMean) {
     }
     const auto expected = te::interpret(task->program, arrays);
     const bool may_tip = truncates_reals(task->kernel);
-    const Kernel scheduled = default_schedule(Schedule(task->kernel), {.vector_bits = target.vector_bits}).finish();
+    const Kernel scheduled = default_schedule(Schedule(task->kernel), {.vectors = target.vectors()}).finish();
     Kernel annotated = task->kernel;
     annotate(annotated, random);
     for (const Kernel* kernel : std::initializer_list<const Kernel*>{&task->kernel, &annotated, &scheduled}) {

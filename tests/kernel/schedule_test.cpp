@@ -13,6 +13,7 @@
 #include "kernel/lower.h"
 #include "kernel/run_kernel.h"
 #include "kernel/schedule.h"
+#include "kernel/tree.h"
 #include "support/long_run.h"
 
 namespace isomer::kernel::test {
@@ -123,16 +124,38 @@ class OnExample : public testing::TestWithParam<Example> {};
 
 TEST_P(OnExample, TheDefaultScheduleReplaysAndKeepsTheMeaning) {
   const Kernel kernel = lowered(GetParam());
-  for (const int bits : {128, 256, 512})
+  for (const VectorUnit& vectors : kVectorUnits)
     for (const int threads : {1, 2})
       for (const std::set<int>& constants : {std::set<int>(), std::set<int>{static_cast<int>(kernel.inputs.size()) - 1}}) {
         Machine machine;
-        machine.vector_bits = bits;
+        machine.vectors = vectors;
         machine.threads = threads;
         const Schedule schedule = default_schedule(Schedule(kernel), machine, constants);
         expect_replays(schedule, kernel);
         expect_same_meaning(GetParam(), schedule, kernel);
       }
+}
+
+TEST(DefaultSchedule, ThreadsShareALongReduction) {
+  const std::vector<Example> long_ones = {
+      {"total", "s0 = reduce [1] over [512, 600] with sum:float32 { in0[r0, r1]:float32 }\ns1 = map [1] { s0[i0]:float32*2 }\noutput s1\n", {{512, 600}}},
+      {"columns", "s0 = reduce [2, 3] over [65536] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n", {{2, 65'536}, {65'536, 3}}},
+      {"row", "s0 = reduce [1] over [300000] with max:float32 { in0[i0, r0]:float32 }\ns1 = map [1, 300000] { in0[i0, i1]:float32 - s0[i0]:float32 }\noutput s1\n", {{1, 300'000}}}};
+  for (const Example& example : long_ones) {
+    SCOPED_TRACE(example.name);
+    const Kernel kernel = lowered(example);
+    Machine machine;
+    machine.threads = 3;
+    const Schedule schedule = default_schedule(Schedule(kernel), machine, {});
+    EXPECT_THAT(print(schedule.trace()), HasSubstr("split_k"));
+    expect_replays(schedule, kernel);
+    expect_same_meaning(example, schedule, kernel);
+  }
+}
+
+int64_t extent(const Schedule& schedule, LoopId loop) {
+  Kernel kernel = schedule.kernel();
+  return te::as_constant(find_loop(kernel, loop.variable)->loop().extent).value_or(0);
 }
 
 /// One primitive with random arguments; most don't apply.
@@ -146,7 +169,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(23)) {
+  switch (random.below(25)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2:
@@ -184,6 +207,14 @@ void try_something(Schedule& schedule, Random& random) {
       break;
     }
     case 22: (void)schedule.partition(loop, random.between(1, 8)); break;
+    case 23: (void)schedule.split_k(block, loop, random.between(1, 5)); break;
+    case 24: {
+      Integers extents;
+      for (const LoopId each : loops)
+        if (!extents.empty() || each.variable == loop.variable) extents.push_back(extent(schedule, each));
+      (void)schedule.tensorize(loop, tile_name(kAvx512, extents));
+      break;
+    }
     case 20: (void)schedule.split_padding(block, buffer(), {random.between(0, 3)}); break;
     case 21: (void)schedule.skip_border(block, buffer()); break;
   }
@@ -235,8 +266,8 @@ TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   const std::vector<std::pair<std::string, std::string>> primitives = {
       {"split", "lI"}, {"fuse", "L"}, {"reorder", "L"}, {"parallel", "l"}, {"vectorize", "l"}, {"unroll", "l"}, {"peel", "ln"}, {"partition", "li"}, {"skip_padding", "n"}, {"split_padding", "nnI"}, {"skip_border", "nn"}, {"annotate", "lni"},
       {"compute_inline", "n"}, {"reverse_compute_inline", "n"}, {"compute_at", "nl"}, {"reverse_compute_at", "nl"}, {"cache_read", "nni"}, {"cache_write", "n"}, {"set_scope", "nn"},
-      {"transform_layout", "nn"}, {"set_layout", "nn"}, {"pad", "ni"}, {"collapse", ""}, {"decompose_reduction", "nl"}, {"rfactor", "nl"}, {"sample_perfect_tile", "lii"}, {"sample_categorical", "I"}};
-  const std::vector<std::string> names = {"s0", "s1", "in0", "in1", "first", "last", "cache", "registers", "0:1", "1/0:0:1%0", "0/9223372036854775807:1:0%9223372036854775807", "1:0", "x"};
+      {"transform_layout", "nn"}, {"set_layout", "nn"}, {"pad", "ni"}, {"collapse", ""}, {"decompose_reduction", "nl"}, {"rfactor", "nl"}, {"split_k", "nli"}, {"tensorize", "ln"}, {"sample_perfect_tile", "lii"}, {"sample_categorical", "I"}};
+  const std::vector<std::string> names = {"s0", "s1", "in0", "in1", "first", "last", "cache", "registers", "0:1", "1/0:0:1%0", "0/9223372036854775807:1:0%9223372036854775807", "1:0", "x", "avx2.13x17", "avx512.2x8", "sse2.", "avx2.0x-1"};
   const std::vector<int64_t> integers = {-1, 0, 1, 2, 7, 64, 4096, 1LL << 31, 1LL << 62, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
   Random random(11);
   const auto pick = [&](const auto& list) -> const auto& { return list[random.below(list.size())]; };

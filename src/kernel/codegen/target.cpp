@@ -50,6 +50,12 @@ bool Target::has(std::string_view extension) const {
   return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
 }
 
+VectorUnit Target::vectors() const {
+  VectorUnit unit = has("avx512f") ? kAvx512 : has("fma") ? kAvx2 : has("avx") ? kAvx : kBaseline;
+  unit.bits = vector_bits;
+  return unit;
+}
+
 Target host_target() {
   std::vector<std::string> features;
   for (const auto& feature : llvm::sys::getHostCPUFeatures())
