@@ -146,6 +146,8 @@ class Scheduler {
   bool tensorize(const LoopIds& loops);
   /// The block that stores the tile: rows unrolled, vectors along the tile's vector axis.
   void store_tile(const std::string& name, const Tile& tile);
+  /// What the block that stores tiles reads beside them (residuals) comes from far away: it is asked for before the reduction.
+  void prefetch(const std::string& store);
   /// Steps run on one thread, and what they compute lies where the next ones find it: vectors, and tiles of registers that
   /// live through the reduction.
   void schedule_step(const std::string& name);

@@ -277,6 +277,7 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
   if (is_small)
     for (const LoopId loop : window) (void)tried(schedule_.unroll(loop));
   store_tile(store, tile);
+  if (blocks.empty()) prefetch(store);
   if (!held.empty() && (peels || skips) && extent(held.back()) > 1) (void)tried(schedule_.peel(held.back(), "last"));
   if (!held.empty() && skips && extent(held.back()) > 1) (void)tried(schedule_.peel(held.back(), "first"));
   if (peels_part) (void)tried(schedule_.peel((*across)[0], "last"));
@@ -358,6 +359,17 @@ void Scheduler::store_tile(const std::string& name, const Tile& tile) {
     if (extent(order[k]) <= tile.rows) (void)tried(schedule_.unroll(order[k]));
   (void)tried(schedule_.unroll((*parts)[0]));
   (void)tried(schedule_.vectorize((*parts)[1]));
+}
+
+void Scheduler::prefetch(const std::string& store) {
+  const Block map = block(store);
+  const auto results = points(map);
+  const auto read = loads(map);
+  const bool reads_others = std::any_of(read.begin(), read.end(), [&](int buffer) {
+    return kernel().buffers[buffer].scope == Scope::kArgument && !constant(buffer) && element_count(kernel().buffers[buffer].shape).constant() >= results;
+  });
+  const LoopIds loops = *schedule_.loops(store);
+  if (reads_others) (void)tried(schedule_.annotate(loops[loops.size() - map.axes.size() - 1], kPrefetch, 1));
 }
 
 void Scheduler::schedule_step(const std::string& name) {

@@ -74,6 +74,9 @@ enum class LoopKind : uint8_t {
 struct Statement;
 using Statements = std::vector<Statement>;
 
+/// Annotation: what the loop, a tile of the kernel's arguments, loads is asked for before the statements in front of it run.
+inline constexpr const char* kPrefetch = "prefetch";
+
 struct Loop {
   Loop();
   Loop(int variable, Expr extent, bool ordered = false);

@@ -175,6 +175,13 @@ void Memory::store(int buffer, const Position& position, llvm::Value* value, llv
   }
 }
 
+void Memory::prefetch(int buffer, const Position& position) {
+  if (kernel_.buffers[buffer].scope != Scope::kArgument) return;
+  constexpr uint32_t kRead = 0, kKeep = 3, kData = 1;
+  build_.CreateIntrinsic(llvm::Intrinsic::prefetch, {build_.getPtrTy()},
+                         {address(buffer, position.base), build_.getInt32(kRead), build_.getInt32(kKeep), build_.getInt32(kData)});
+}
+
 llvm::Value* Memory::extents_of(int buffer) {
   llvm::Value* const extents = load_field(site_.frame, build_.getPtrTy(), offsetof(runtime::Frame, extents));
   return load_field(extents, build_.getPtrTy(), buffer * static_cast<int64_t>(sizeof(int64_t*)));

@@ -32,6 +32,8 @@ class Memory {
   llvm::Value* load(int buffer, const Position& position, int lanes, llvm::Value* mask);
   /// The value has `lanes` lanes; of lanes with one position the last stays.
   void store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask);
+  /// Asks for the cache line of an argument's element; nothing for buffers of the thread's own.
+  void prefetch(int buffer, const Position& position);
   /// The turn of a part that takes turns.
   llvm::Value* turn();
   int rank(int buffer) const { return static_cast<int>(kernel_.buffers[buffer].shape.size()); }

@@ -90,6 +90,8 @@ class PartEmitter {
   }
 
   void emit(const Statements& statements) {
+    for (size_t k = 1; k < statements.size(); ++k)
+      if (const auto* loop = std::get_if<Loop>(&statements[k].node); loop && loop->annotations.contains(kPrefetch)) prefetch(*loop);
     for (const Statement& statement : statements) emit(statement);
   }
   void emit(const Statement& statement) {
@@ -210,6 +212,34 @@ class PartEmitter {
       build_.CreateCondBr(build_.CreateICmpSLT(next, end), body, after);
       build_.SetInsertPoint(after);
     }, [] {});
+  }
+
+  /// Asks for what the loop is going to load: that moves in each loop down to its block, lanes being neighbours.
+  void prefetch(const Loop& loop) {
+    const auto extent = te::as_constant(loop.extent).value_or(kMaxLanesInTurn);
+    if (loop.body.size() != 1 || extent >= kMaxLanesInTurn) return;
+    environment_.ranges.enter(loop);
+    if (extent > 1) moving_.push_back(loop.variable);
+    for (int64_t i = 0; i < (loop.kind == LoopKind::kVectorized ? 1 : extent); ++i) {
+      environment_.loops[loop.variable] = build_.getInt64(i);
+      if (const auto* inner = std::get_if<Loop>(&loop.body[0].node)) prefetch(*inner);
+      if (const auto* block = std::get_if<Block>(&loop.body[0].node)) prefetch(*block);
+    }
+    if (extent > 1) moving_.pop_back();
+    environment_.loops.erase(loop.variable);
+    environment_.ranges.leave(loop);
+  }
+
+  void prefetch(const Block& block) {
+    const BoundBlock& plan = bound(block);
+    if (plan.predicate && plan.predicate != te::truth(true)) return;
+    expressions_.forget();
+    for (const Expr& body : plan.bodies)
+      te::for_each_node(body, [&](const Expr& e) {
+        if (!te::as<te::Load>(e) || !std::all_of(moving_.begin(), moving_.end(), [&](int variable) { return depends_on(e, variable); })) return;
+        const Access& access = plans_.of_load(e);
+        if (access.is_proved && access.axes.empty()) memory_.prefetch(access.buffer, expressions_.position(access));
+      });
   }
 
   // Imperative statements
@@ -350,6 +380,7 @@ class PartEmitter {
   Memory memory_;
   std::map<Outcome, llvm::BasicBlock*> exits_;
   std::map<const Block*, BoundBlock> blocks_;
+  std::vector<int> moving_;  ///< variables of the loops around what is prefetched
   int copies_ = 0;
   Expressions expressions_;
 };
