@@ -5,7 +5,8 @@
 
 Weights are constants, packed before anything is measured. ONNX Runtime and we take and give row-major tensors; beside oneDNN, which
 runs what it has a primitive for in its own layouts, our changes of layout don't count either. Times are minima. GB/s: what is
-read and written at least. Needs the Python packages onnx and numpy.
+read and written at least; of limit: of the multiply-adds of `isomer env --peak`, or of the bandwidth of the level that holds what is read and
+written (memory: of copying, if as much is written as read), whichever is the larger share. Needs the Python packages onnx and numpy.
 """
 import argparse
 import json
@@ -66,6 +67,12 @@ def row_mean(rows, columns):
     return made
 
 
+def padded(size):
+    made = model([helper.make_node("Pad", ["x", "pads"], ["y"])], {"x": [size, size]}, [size + 2, size + 2])
+    made.graph.initializer.append(numpy_helper.from_array(numpy.array([1, 1, 1, 1], dtype=numpy.int64), "pads"))
+    return made
+
+
 def add_relu(shape):
     return model([helper.make_node("Add", ["x", "z"], ["s"]), helper.make_node("Relu", ["s"], ["y"])], {"x": shape, "z": shape}, shape)
 
@@ -98,6 +105,8 @@ OPERATORS |= {
     "square 512": lambda: product(512, 512, 512),
     "square 1024": lambda: product(1024, 1024, 1024),
 }
+OPERATORS |= {"micro-kernel 192x256x16": lambda: product(192, 256, 16)}
+OPERATORS |= {f"matrix-vector {k}x{n}, {level}": lambda k=k, n=n: product(1, k, n) for k, n, level in [(64, 80, "l1"), (256, 192, "l2"), (1024, 1024, "l3"), (8192, 8192, "memory")]}
 OPERATORS |= {f"gpt2 1x{k}x{n}": lambda k=k, n=n: product(1, k, n) for k, n in [(768, 768), (768, 3072), (3072, 768), (768, 50257)]}
 OPERATORS |= {
     "softmax 12x128x128": lambda: single("Softmax", [12, 128, 128], axis=-1),
@@ -111,6 +120,11 @@ OPERATORS |= {
     "add 16 MB": lambda: binary("Add", [4096, 1024], [4096, 1024]),
     "sigmoid 128x3072": lambda: single("Sigmoid", [128, 3072]),
     "transpose 1024x1024": lambda: single("Transpose", [1024, 1024], perm=[1, 0]),
+    "add 256 MB": lambda: binary("Add", [8192, 8192], [8192, 8192]),
+    "relu 256 MB": lambda: single("Relu", [8192, 8192]),
+    "transpose 8192x8192": lambda: single("Transpose", [8192, 8192], perm=[1, 0]),
+    "concat 2x128 MB": lambda: model([helper.make_node("Concat", ["x", "z"], ["y"], axis=1)], {"x": [8192, 4096], "z": [8192, 4096]}, [8192, 8192]),
+    "pad 256 MB": lambda: padded(8192),
     "transpose 12x128x64": lambda: single("Transpose", [1, 128, 12, 64], [1, 12, 128, 64], perm=[0, 2, 1, 3]),
 }
 
@@ -125,13 +139,21 @@ def measured(name, options, folder):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         return done.stderr.strip()
-    return json.loads(done.stdout) | {"gigabytes": bytes_of(made) / 1e9}
+    return json.loads(done.stdout) | dict(zip(("read", "written"), bytes_of(made)))
 
 
 def bytes_of(made):
     """What an operator reads and writes at least."""
-    values = list(made.graph.input) + list(made.graph.output)
-    return 4 * sum(math.prod(dim.dim_value for dim in value.type.tensor_type.shape.dim) for value in values) + sum(len(tensor.raw_data) for tensor in made.graph.initializer)
+    size = lambda value: 4 * math.prod(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+    return sum(map(size, made.graph.input)) + sum(len(tensor.raw_data) for tensor in made.graph.initializer), sum(map(size, made.graph.output))
+
+
+def share_of_limit(result, limits, caches):
+    """Of the peak, or of the bandwidth of the level that what is read and written fits into."""
+    size = result["read"] + result["written"]
+    level = next((level for level, cache in caches if size <= cache), "memory")
+    bandwidth = limits["copy_gbs" if level == "memory" and 2 * result["written"] >= result["read"] else "read_gbs"][level]
+    return max(1e3 * result["gflop"] / result["min_ms"] / limits["fma_gflops"], size / 1e6 / result["min_ms"] / bandwidth)
 
 
 def mean(ratios):
@@ -146,8 +168,13 @@ def main():
     parser.add_argument("--onnxruntime", default="")
     parser.add_argument("--bin", type=pathlib.Path, default=BIN)
     options = parser.parse_args()
+    machine = json.loads(subprocess.run([options.bin / "isomer", "env", "--json", "--peak"], check=True, capture_output=True, text=True).stdout)
+    limits = machine["peak"][f"threads_{options.threads}"]
+    sizes = machine["cpu"]["caches"]
+    # Of the last level a machine with many tenants has a part.
+    caches = [("l1", sizes["l1d"]), ("l2", sizes["l2"]), ("l3", min(sizes["l3"], 16 << 20))]
     all_ratios = {"onnxruntime": [], "onednn": [], "faster": []}
-    print("| operator | ms | GFLOP/s | of peak | GB/s | ONNX Runtime / ours | oneDNN / ours | faster / ours | oneDNN's algorithm |\n|---|---|---|---|---|---|---|---|---|")
+    print("| operator | ms | GFLOP/s | GB/s | of limit | ONNX Runtime / ours | oneDNN / ours | faster / ours | oneDNN's algorithm |\n|---|---|---|---|---|---|---|---|---|")
     for name in OPERATORS:
         if options.names and not any(part in name for part in options.names):
             continue
@@ -165,7 +192,8 @@ def main():
             all_ratios[peer].append(ratio)
         shown = [f"{ratios[peer]:.2f}" if peer in ratios else "–" for peer in all_ratios]
         algorithm = result["against"].get("onednn", {}).get("algorithm", "–")
-        print(f"| {name} | {result['min_ms']:.4f} | {gflops:.1f} | {100 * gflops / result['fma_peak_gflops']:.0f} % | {1e3 * result['gigabytes'] / result['min_ms']:.1f} | {' | '.join(shown)} | {algorithm} |", flush=True)
+        share, gigabytes = share_of_limit(result, limits, caches), (result["read"] + result["written"]) / 1e9
+        print(f"| {name} | {result['min_ms']:.4f} | {gflops:.1f} | {1e3 * gigabytes / result['min_ms']:.1f} | {100 * share:.0f} % | {' | '.join(shown)} | {algorithm} |", flush=True)
     means = ", ".join(f"{peer} {mean(ratios):.3f} (of {len(ratios)}, lowest {min(ratios, default=math.nan):.2f})" for peer, ratios in all_ratios.items())
     print(f"\nGeometric means: {means}")
 

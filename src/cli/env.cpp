@@ -88,6 +88,7 @@ json peak() {
     json& facts = result[fmt::format("threads_{}", threads)];
     facts["fma_gflops"] = measure_fma_peak(threads);
     const auto bandwidth = [&](int64_t bytes) { return measure_read_bandwidth(bytes, threads); };
+    facts["copy_gbs"] = {{"memory", measure_copy_bandwidth(256 << 20, threads)}};
     facts["read_gbs"] = {{"l1", bandwidth(16 << 10)}, {"l2", bandwidth(192 << 10)}, {"l3", bandwidth(4 << 20)}, {"memory", bandwidth(256 << 20)}};
   }
   return result;

@@ -17,8 +17,12 @@ constexpr int64_t kTilesOfRun = 32;
 /// Parts of a map that are joined along an axis: iterations of one, how many.
 constexpr int64_t kShortestPart = 8;
 constexpr size_t kMostParts = 64;
+/// Rows from which on their padding is written apart.
+constexpr int64_t kLongPadded = 64;
 /// Of four bytes, in a line of cache.
 constexpr int64_t kLineElements = 16;
+/// Bytes of results that no cache keeps until they are read.
+constexpr int64_t kBeyondCaches = 64 << 20;
 /// Of a map, computed at a time.
 constexpr int64_t kMostVectors = 4;
 
@@ -84,21 +88,24 @@ bool Scheduler::runs_along(const Block& map) const {
 std::vector<int64_t> Scheduler::parts_of(const Block& map, int axis) const {
   std::set<int64_t> starts;
   const int64_t end = te::as_constant(map.axes[axis].extent).value_or(0);
+  // Padding of a copy stays: whoever reads it may skip it.
+  const bool parts_padding = is_output(kernel(), map.writes[0].buffer) && axis == contiguous_axis(map) && end >= kLongPadded;
   te::for_each_node(map.bodies[0], [&](const Expr& e) {
     const auto* select = te::as<te::Select>(e);
-    if (!select || loads(select->otherwise).empty()) return;  // padding: whoever reads the copy may skip it
+    if (!select || (loads(select->otherwise).empty() && !parts_padding)) return;
     const te::Interval holds = bounded_axes(select->condition, map.axes.size())[axis];
     if (holds.low && *holds.low > 0 && *holds.low < end) starts.insert(*holds.low);
     if (holds.high && *holds.high >= 0 && *holds.high + 1 < end) starts.insert(*holds.high + 1);
   });
+  const int64_t shortest = parts_padding ? 1 : kShortestPart;
   std::vector<int64_t> parts;
   int64_t from = 0;
   for (const int64_t start : starts) {
-    if (start - from < kShortestPart) return {};
+    if (start - from < shortest) return {};
     parts.push_back(start - from);
     from = start;
   }
-  return end - from < kShortestPart || parts.size() >= kMostParts ? std::vector<int64_t>() : parts;
+  return end - from < shortest || parts.size() >= kMostParts ? std::vector<int64_t>() : parts;
 }
 
 bool Scheduler::partition(const std::string& name, LoopIds loops, int64_t work) {
@@ -251,6 +258,9 @@ void Scheduler::vectorize(LoopId loop, const Block& map) {
       if (count % (vectors * width) == 0) width *= vectors;
   const auto parts = schedule_.split(loop, Integers{-1, width});
   if (!parts.ok() || !tried(schedule_.vectorize((*parts)[1]))) return;
+  const Buffer& written = kernel().buffers[map.writes[0].buffer];
+  if (!map.is_reduction() && element_count(written.shape).constant().value_or(0) * bit_width(written.dtype) / 8 >= kBeyondCaches)
+    (void)tried(schedule_.annotate((*parts)[1], kStream, 1));
   if (count % width != 0) (void)tried(schedule_.peel((*parts)[0], "last"));
 }
 

@@ -144,8 +144,8 @@ class Scheduler {
   bool write_out(const LoopIds& loops);
   /// The loops of a tile that holds a reduction's results.
   bool tensorize(const LoopIds& loops);
-  /// The block that stores the tile: rows unrolled, vectors along the tile's vector axis.
-  void store_tile(const std::string& name, const Tile& tile);
+  /// The block that stores the tile: rows unrolled (but where it computes much), vectors along the tile's vector axis.
+  void store_tile(const std::string& name, const Tile& tile, bool is_long);
   /// What the block that stores tiles reads beside them (residuals) comes from far away: it is asked for before the reduction.
   void prefetch(const std::string& store);
   /// Steps run on one thread, and what they compute lies where the next ones find it: vectors, and tiles of registers that

@@ -10,6 +10,8 @@ namespace {
 /// Packed operands of a tile that stay in the second level of cache; results that do while blocks of the reduction pass.
 constexpr int64_t kPanelBytes = 163'840;
 constexpr int64_t kHeldBytes = 16'384;
+/// An epilogue of more operations is a loop over rows, so that what it computes with finds registers.
+constexpr int kLongEpilogue = 9;
 /// Constant operands that stay in the second level of cache with all their tiles.
 constexpr int64_t kStayingBytes = 262'144;
 
@@ -259,7 +261,8 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
     store = name;
     registers = written + ".cache";
   }
-  if (!schedule_.reverse_compute_at(store, outer.back()).ok() || !schedule_.set_scope(registers, blocks.empty() && phases.empty() ? "registers" : "cache").ok()) return false;
+  const bool is_long = count_operations(block(store).bodies[0]) > kLongEpilogue;
+  if (!schedule_.reverse_compute_at(store, outer.back()).ok() || !schedule_.set_scope(registers, blocks.empty() && phases.empty() && !is_long ? "registers" : "cache").ok()) return false;
   if (tile.pads) (void)tried(schedule_.pad(computing, tile.vector_axis));
   if (const LoopIds& reducing = blocks.empty() ? window : blocks; !reducing.empty()) (void)tried(schedule_.decompose_reduction(computing, reducing.front()));
   if (tile.vector_axis + 1 != static_cast<int>(rank)) {
@@ -276,7 +279,7 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
     for (const int source : loads(block(computing))) (void)tried(schedule_.skip_border(computing, kernel().buffers[source].name));
   if (is_small)
     for (const LoopId loop : window) (void)tried(schedule_.unroll(loop));
-  store_tile(store, tile);
+  store_tile(store, tile, is_long);
   if (blocks.empty()) prefetch(store);
   if (!held.empty() && (peels || skips) && extent(held.back()) > 1) (void)tried(schedule_.peel(held.back(), "last"));
   if (!held.empty() && skips && extent(held.back()) > 1) (void)tried(schedule_.peel(held.back(), "first"));
@@ -344,7 +347,7 @@ bool Scheduler::tensorize(const LoopIds& loops) {
   return tried(schedule_.tensorize(loops.front(), tile_name(machine_.vectors, extents)));
 }
 
-void Scheduler::store_tile(const std::string& name, const Tile& tile) {
+void Scheduler::store_tile(const std::string& name, const Tile& tile, bool is_long) {
   const LoopIds loops = *schedule_.loops(name);
   const size_t rank = block(name).axes.size();
   const LoopIds own(loops.end() - static_cast<std::ptrdiff_t>(rank), loops.end());
@@ -353,10 +356,10 @@ void Scheduler::store_tile(const std::string& name, const Tile& tile) {
     if (static_cast<int>(k) != tile.vector_axis) order.push_back(own[k]);
   order.push_back(own[tile.vector_axis]);
   if (order != own) (void)tried(schedule_.reorder(order));
-  const auto parts = schedule_.split(own[tile.vector_axis], Integers{tile.vectors, tile.lanes});
+  const auto parts = is_long ? schedule_.split(own[tile.vector_axis], Integers{1, tile.width()}) : schedule_.split(own[tile.vector_axis], Integers{tile.vectors, tile.lanes});
   if (!parts.ok()) return;
   for (size_t k = 0; k + 1 < rank; ++k)
-    if (extent(order[k]) <= tile.rows) (void)tried(schedule_.unroll(order[k]));
+    if (extent(order[k]) <= tile.rows && !is_long) (void)tried(schedule_.unroll(order[k]));
   (void)tried(schedule_.unroll((*parts)[0]));
   (void)tried(schedule_.vectorize((*parts)[1]));
 }

@@ -1,12 +1,16 @@
 #include "util/machine_peak.h"
 
 #include <immintrin.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -98,6 +102,23 @@ double best_rate(int threads, const std::function<double(int thread)>& work) {
   return best;
 }
 
+constexpr int64_t kLeastBytes = 64'000'000;  ///< in a round
+
+struct Free {
+  void operator()(float* memory) const { std::free(memory); }
+};
+using Floats = std::unique_ptr<float[], Free>;
+
+Floats ones(int64_t count) {
+  constexpr size_t kLargePage = size_t{2} << 20;
+  const size_t bytes = (static_cast<size_t>(count) * 4 + kLargePage - 1) / kLargePage * kLargePage;
+  Floats memory(static_cast<float*>(std::aligned_alloc(kLargePage, bytes)));
+  if (!memory) throw std::bad_alloc();
+  madvise(memory.get(), bytes, MADV_HUGEPAGE);  // as the runtime's memory; a refusal costs time only
+  std::fill_n(memory.get(), count, 1.0F);
+  return memory;
+}
+
 }  // namespace
 
 double measure_fma_peak(int threads) {
@@ -109,22 +130,24 @@ double measure_fma_peak(int threads) {
 }
 
 double measure_read_bandwidth(int64_t bytes, int threads) {
-  constexpr int64_t kLeastBytes = 64'000'000;
   const auto read = __builtin_cpu_supports("avx") ? read_256 : read_128;
-  const int64_t count = bytes / 256 * 64;
-  struct Free {
-    void operator()(float* memory) const { std::free(memory); }
-  };
-  std::vector<std::unique_ptr<float[], Free>> memory;
-  for (int t = 0; t < threads; ++t) {
-    memory.emplace_back(static_cast<float*>(std::aligned_alloc(4096, (static_cast<size_t>(bytes) + 4095) / 4096 * 4096)));
-    if (!memory.back()) return 0;
-    std::fill_n(memory.back().get(), count, 1.0F);
-  }
-  const int64_t repeats = std::max<int64_t>(1, kLeastBytes / bytes);
+  const int64_t count = bytes / 256 * 64, repeats = std::max<int64_t>(1, kLeastBytes / bytes);
+  std::vector<Floats> memory;
+  for (int t = 0; t < threads; ++t) memory.push_back(ones(count));
   const auto work = [&](int t) {
     for (int64_t k = 0; k < repeats; ++k) read(memory[t].get(), count);
     return static_cast<double>(repeats * count * 4);
+  };
+  return best_rate(threads, work) / 1e9;
+}
+
+double measure_copy_bandwidth(int64_t bytes, int threads) {
+  const int64_t count = bytes / 4, repeats = std::max<int64_t>(1, kLeastBytes / bytes);
+  std::vector<Floats> from, to;
+  for (int t = 0; t < threads; ++t) from.push_back(ones(count)), to.push_back(ones(count));
+  const auto work = [&](int t) {
+    for (int64_t k = 0; k < repeats; ++k) std::memcpy(to[t].get(), from[t].get(), static_cast<size_t>(count) * 4);
+    return static_cast<double>(2 * repeats * count * 4);
   };
   return best_rate(threads, work) / 1e9;
 }

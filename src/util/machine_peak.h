@@ -12,4 +12,7 @@ double measure_fma_peak(int threads);
 /// GB/s that each of so many threads reads of memory of its own of this size, in all.
 double measure_read_bandwidth(int64_t bytes, int threads);
 
+/// GB/s, read and written together, at which each of so many threads copies memory of this size (memcpy), in all.
+double measure_copy_bandwidth(int64_t bytes, int threads);
+
 }  // namespace isomer

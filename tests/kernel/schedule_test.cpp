@@ -153,6 +153,29 @@ TEST(DefaultSchedule, ThreadsShareALongReduction) {
   }
 }
 
+TEST(Annotations, SayHowMemoryIsUsed) {
+  const Example example = {"map", "s0 = map [64, 32] { in0[i0, i1]:float32*2 }\noutput s0\n", {{64, 32}}};
+  const Kernel kernel = lowered(example);
+  Schedule schedule(kernel);
+  const LoopIds loops = *schedule.loops("s0");
+  ASSERT_TRUE(schedule.vectorize(loops[1]).ok() && schedule.annotate(loops[1], kStream, 1).ok());
+  expect_same_meaning(example, schedule, kernel);
+  const auto streamed = emit_assembly(schedule.finish(), *parse_target("cpu=haswell"));
+  ASSERT_TRUE(streamed.ok());
+  EXPECT_THAT(*streamed, HasSubstr("vmovntps"));
+  EXPECT_THAT(*streamed, HasSubstr("sfence"));
+
+  const Example residual = {"residual", "s0 = reduce [24, 32] over [64] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\n"
+                            "s1 = map [24, 32] { s0[i0, i1]:float32 + in2[i0, i1]:float32 }\noutput s1\n", {{24, 64}, {64, 32}, {24, 32}}};
+  const Kernel product = lowered(residual);
+  const Schedule tiles = default_schedule(Schedule(product), {}, {1});
+  EXPECT_THAT(print(tiles.trace()), HasSubstr("prefetch"));
+  expect_same_meaning(residual, tiles, product);
+  const auto fetched = emit_assembly(tiles.finish(), *parse_target("cpu=haswell"));
+  ASSERT_TRUE(fetched.ok());
+  EXPECT_THAT(*fetched, HasSubstr("prefetcht0"));
+}
+
 int64_t extent(const Schedule& schedule, LoopId loop) {
   Kernel kernel = schedule.kernel();
   return te::as_constant(find_loop(kernel, loop.variable)->loop().extent).value_or(0);
@@ -169,7 +192,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(25)) {
+  switch (random.below(27)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2:
@@ -207,6 +230,8 @@ void try_something(Schedule& schedule, Random& random) {
       break;
     }
     case 22: (void)schedule.partition(loop, random.between(1, 8)); break;
+    case 25: (void)schedule.annotate(loop, kPrefetch, 1); break;
+    case 26: (void)schedule.annotate(loop, kStream, 1); break;
     case 23: (void)schedule.split_k(block, loop, random.between(1, 5)); break;
     case 24: {
       Integers extents;

@@ -17,6 +17,7 @@ struct Environment {
   int lanes = 1;
   /// The lanes that are active: a vector of bits; nullptr: all of them.
   llvm::Value* mask = nullptr;
+  bool streams = false;  ///< whole vectors are stored past the caches
 
   /// The components of a monoid's operands.
   const std::vector<llvm::Value*>* left = nullptr;

@@ -141,7 +141,11 @@ llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm:
   return from_memory(site_, dtype, result);
 }
 
-void Memory::store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask) {
+void Memory::finish() {
+  if (streamed_) build_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+}
+
+void Memory::store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask, bool streams) {
   const DataType dtype = kernel_.buffers[buffer].dtype;
   const int lanes = lanes_of(value);
   const llvm::Align one(bytes_of(dtype));
@@ -158,7 +162,11 @@ void Memory::store(int buffer, const Position& position, llvm::Value* value, llv
       return;
     }
     if (mask) stored = build_.CreateSelect(mask, stored, tagged(buffer, build_.CreateAlignedLoad(stored->getType(), pointer, align)));
-    tagged(buffer, build_.CreateAlignedStore(stored, pointer, align));
+    llvm::StoreInst* const store = tagged(buffer, build_.CreateAlignedStore(stored, pointer, align));
+    if (streams && !mask && kernel_.buffers[buffer].scope == Scope::kArgument && align.value() * 8 >= static_cast<uint64_t>(site_.target.vector_bits)) {
+      store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(build_.getContext(), llvm::ConstantAsMetadata::get(build_.getInt32(1))));
+      streamed_ = true;
+    }
     return;
   }
   for (int k = 0; k < lanes; ++k) {

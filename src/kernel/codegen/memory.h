@@ -30,8 +30,11 @@ class Memory {
 
   /// One lane where the position is uniform. Lanes that the mask leaves out are not touched, and 0; nullptr: no mask.
   llvm::Value* load(int buffer, const Position& position, int lanes, llvm::Value* mask);
-  /// The value has `lanes` lanes; of lanes with one position the last stays.
-  void store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask);
+  /// The value has `lanes` lanes; of lanes with one position the last stays. `streams`: past the caches, where vectors are
+  /// whole and aligned.
+  void store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask, bool streams);
+  /// Before a part ends: what it stored past the caches is there for whoever comes next.
+  void finish();
   /// Asks for the cache line of an argument's element; nothing for buffers of the thread's own.
   void prefetch(int buffer, const Position& position);
   /// The turn of a part that takes turns.
@@ -65,6 +68,7 @@ class Memory {
   std::map<std::string, llvm::MDNode*> tags_;
   std::set<int> private_;
   int64_t scratch_bytes_ = 0;
+  bool streamed_ = false;
 };
 
 }  // namespace isomer::kernel::codegen

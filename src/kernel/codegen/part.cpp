@@ -65,6 +65,7 @@ class PartEmitter {
     } else {
       emit(statement);
     }
+    memory_.finish();
     build_.CreateBr(exit(Outcome::kDone));
     build_.SetInsertPoint(entry_);
     build_.CreateBr(body);
@@ -135,8 +136,10 @@ class PartEmitter {
   void at_once(const Loop& loop, int lanes) {
     environment_.lanes = lanes;
     environment_.vector_variable = loop.variable;
+    environment_.streams = loop.annotations.contains(kStream);
     with_variable(loop, build_.CreateStepVector(widened(build_.getInt64Ty(), lanes)));
     environment_.vector_variable = -1;
+    environment_.streams = false;
     environment_.lanes = 1;
   }
 
@@ -341,7 +344,7 @@ class PartEmitter {
     if (block.is_reduction()) values = combined(block, plan, values, at);
     for (size_t c = 0; c < values.size(); ++c) {
       const int lanes = at[c].is_uniform() ? 1 : environment_.lanes;
-      memory_.store(plan.writes[c].buffer, at[c], spread(build_, values[c], lanes), environment_.mask);
+      memory_.store(plan.writes[c].buffer, at[c], spread(build_, values[c], lanes), environment_.mask, environment_.streams);
     }
   }
 
