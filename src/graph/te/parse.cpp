@@ -118,6 +118,13 @@ Result<std::string> Parser::quoted_text() {
   return result;
 }
 
+Result<std::string> Parser::word() {
+  if (kind_ != Kind::kWord) return expected("a word");
+  std::string result = std::move(token_);
+  advance();
+  return result;
+}
+
 Result<int> Parser::expect_number() {
   int value = 0;
   const char* end = token_.data() + token_.size();
