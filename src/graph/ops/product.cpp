@@ -313,9 +313,9 @@ std::vector<OpDef> product() {
        .versions = {{9}, {1}},
        .infer = infer_matmul,
        .compute = compute_matmul,
-       .axioms = {{"MatMul(a,MatMul(b,c)) = MatMul(MatMul(a,b),c)", "chain", FloatClass::kReassociated},
-                  {"MatMul(a,Add(b,c)) = Add(MatMul(a,b),MatMul(a,c))", "right_sum", FloatClass::kReassociated},
-                  {"MatMul(Add(a,b),c) = Add(MatMul(a,c),MatMul(b,c))", "left_sum", FloatClass::kReassociated}}},
+       .axioms = {{"MatMul(a,MatMul(b,c)) = MatMul(MatMul(a,b),c)", "matrices", FloatClass::kReassociated},
+                  {"MatMul(a,Add(b,c)) = Add(MatMul(a,b),MatMul(a,c))", "matrices", FloatClass::kReassociated},
+                  {"MatMul(Add(a,b),c) = Add(MatMul(a,c),MatMul(b,c))", "matrices", FloatClass::kReassociated}}},
 
       {.name = "Gemm", .since = 13, .inputs = {"A", "B", "C?"}, .outputs = {"Y"},
        .types = {{"T", kProducts}},

@@ -1,0 +1,148 @@
+#include "verify/check_law.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "graph/interpret.h"
+#include "verify/evaluate_exact.h"
+
+namespace isomer::verify {
+namespace {
+
+constexpr double kRounding = 1e-9;
+constexpr int kFailures = 8;  ///< of which the smallest is shown
+
+template <te::RealAlgebra A>
+std::string element_text(const typename te::Concrete<A>::Scalar& scalar) {
+  if (scalar.index() == 0) return fmt::format("{}", std::get<0>(scalar));
+  if constexpr (std::is_same_v<A, te::RationalAlgebra>)
+    return std::get<1>(scalar).text();
+  else
+    return fmt::format("{}", std::get<1>(scalar));
+}
+
+template <te::RealAlgebra A>
+std::string text_of(const te::ValuesOver<A>& values) {
+  std::vector<std::string> elements;
+  for (const auto& element : values.elements) elements.push_back(element_text<A>(element));
+  return fmt::format("{}[{}] = {{{}}}", name(values.dtype), fmt::join(values.dims, ","), fmt::join(elements, ", "));
+}
+
+/// Small rationals, where cases meet: zeros, equal numbers, both signs; residues that are as good as any.
+te::Concrete<te::RationalAlgebra>::Scalar draw(const te::Concrete<te::RationalAlgebra>& scalars, DataType dtype, Random& random) {
+  return scalars.literal(te::Number::fraction(random.between(-6, 6), random.chance(0.3) ? 2 : 1), dtype);
+}
+te::Concrete<te::PrimeFieldAlgebra>::Scalar draw(const te::Concrete<te::PrimeFieldAlgebra>&, DataType, Random& random) {
+  return te::Concrete<te::PrimeFieldAlgebra>::real(random.below(te::PrimeFieldAlgebra::kPrime));
+}
+
+struct Comparison {
+  bool is_same = true;
+  std::vector<std::string> inputs;
+  std::string left, right;
+};
+
+/// Nothing where a side has no value in the algebra.
+template <te::RealAlgebra A>
+std::optional<Comparison> compare(const Graph& graph, const LawInstance& instance, A algebra, Random& random) {
+  const te::Concrete<A> scalars{std::move(algebra)};
+  std::vector<te::ValuesOver<A>> inputs;
+  for (const auto& [name, type] : instance.types) {
+    te::ValuesOver<A> values{type.dtype, *constants(*type.shape), {}};
+    const int64_t count = element_count(values.dims);
+    for (int64_t k = 0; k < count; ++k) {
+      if (type.dtype == DataType::kBool)
+        values.elements.push_back(scalars.integer(random.between(0, 1)));
+      else
+        values.elements.push_back(is_float(type.dtype) ? draw(scalars, type.dtype, random) : scalars.integer(random.between(-9, 9)));
+    }
+    inputs.push_back(std::move(values));
+  }
+  const auto sides = evaluate(graph, scalars, inputs);
+  if (!sides.ok()) return std::nullopt;
+  const auto &left = (*sides)[0], &right = (*sides)[1];
+  Comparison result;
+  result.is_same = left.dtype == right.dtype && left.dims == right.dims &&
+                   std::equal(left.elements.begin(), left.elements.end(), right.elements.begin(), [&](const auto& a, const auto& b) {
+                     return a == b || (a.index() == 1 && b.index() == 1 && scalars.algebra().is_nan(std::get<1>(a)) && scalars.algebra().is_nan(std::get<1>(b)));
+                   });
+  if (result.is_same) return result;
+  size_t k = 0;
+  for (const auto& [name, type] : instance.types) result.inputs.push_back(fmt::format("{}: {}", name, text_of<A>(inputs[k++])));
+  result.left = text_of<A>(left);
+  result.right = text_of<A>(right);
+  return result;
+}
+
+/// In double precision, on inputs near 1: the same but for rounding, beyond which nothing is known.
+std::optional<Comparison> compare_doubles(const Graph& graph, const LawInstance& instance, Random& random) {
+  std::vector<te::Array> inputs;
+  Comparison result;
+  for (const auto& [name, type] : instance.types) {
+    if (!is_float(type.dtype)) return std::nullopt;
+    const Dims dims = *constants(*type.shape);
+    std::vector<double> values;
+    for (int64_t count = element_count(dims); count > 0; --count) values.push_back(random.uniform(-2, 2));
+    result.inputs.push_back(fmt::format("{}: {}[{}] = {{{}}}", name, isomer::name(type.dtype), fmt::join(dims, ","), fmt::join(values, ", ")));
+    inputs.push_back(te::Array::reals(type.dtype, dims, values));
+  }
+  const auto sides = interpret(graph, inputs, {});
+  if (!sides.ok() || !is_float((*sides)[0].dtype()) || (*sides)[0].dims() != (*sides)[1].dims()) return std::nullopt;
+  const auto text = [](const te::Array& array) {
+    std::vector<double> values;
+    for (int64_t k = 0; k < array.count(); ++k) values.push_back(array.real(k));
+    return fmt::format("[{}] = {{{}}}", fmt::join(array.dims(), ","), fmt::join(values, ", "));
+  };
+  for (int64_t k = 0; k < (*sides)[0].count(); ++k) {
+    const double left = (*sides)[0].real(k), right = (*sides)[1].real(k);
+    const bool is_close = std::isnan(left) ? std::isnan(right) : left == right || std::abs(left - right) <= kRounding * std::max({1.0, std::abs(left), std::abs(right)});
+    result.is_same &= is_close;
+  }
+  result.left = text((*sides)[0]);
+  result.right = text((*sides)[1]);
+  return result;
+}
+
+int64_t elements_of(const LawInstance& instance) {
+  return std::accumulate(instance.types.begin(), instance.types.end(), int64_t{0}, [](int64_t sum, const auto& type) { return sum + element_count(*type.second.shape).value(); });
+}
+
+}  // namespace
+
+std::string Counterexample::text() const {
+  std::string result = instance.law.text();
+  for (const std::string& input : inputs) result += "\n  " + input;
+  return fmt::format("{}\n  left: {}\n  right: {}", result, left, right);
+}
+
+LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t seed) {
+  Random random(seed);
+  LawCheck result;
+  int failures = 0;
+  for (int trial = 0; trial < trials && failures < kFailures; ++trial) {
+    const auto instance = draw_instance(law, family, random);
+    if (!instance) break;
+    const auto graph = graph_of({instance->law.left, instance->law.right}, instance->types);
+    if (!graph.ok()) continue;
+    auto comparison = compare(*graph, *instance, te::RationalAlgebra(), random);
+    const bool is_rational = comparison.has_value();
+    result.over_rationals += is_rational ? 1 : 0;
+    if (!comparison) comparison = compare(*graph, *instance, te::PrimeFieldAlgebra(random.next()), random);
+    if (!comparison) continue;
+    if (!comparison->is_same && !is_rational) {
+      comparison = compare_doubles(*graph, *instance, random);
+      if (!comparison) continue;
+      ++result.in_doubles;
+    }
+    ++result.instances;
+    if (comparison->is_same) continue;
+    ++failures;
+    if (!result.counterexample || elements_of(*instance) < elements_of(result.counterexample->instance))
+      result.counterexample = Counterexample{*instance, std::move(comparison->inputs), std::move(comparison->left), std::move(comparison->right)};
+  }
+  return result;
+}
+
+}  // namespace isomer::verify

@@ -1,0 +1,33 @@
+// Is a law true? Both sides are evaluated on instances at small sizes: over the rationals, where the operators have rational
+// values; else over the prime field, in which functions like exp are arbitrary ones (DESIGN.md, section 5); what is not true
+// of arbitrary functions may be of those that are meant, in double precision.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verify/law_instances.h"
+
+namespace isomer::verify {
+
+/// Where a law fails: the instance, its inputs and what both sides give, as text.
+struct Counterexample {
+  LawInstance instance;
+  std::vector<std::string> inputs;  ///< "x: float32[2] = {1, -1/2}"
+  std::string left, right;
+  std::string text() const;
+};
+
+struct LawCheck {
+  int instances = 0;  ///< on which both sides were compared
+  int over_rationals = 0, in_doubles = 0;
+  std::optional<Counterexample> counterexample;  ///< the smallest of those found
+};
+
+/// Compares both sides on up to `trials` instances, each on inputs of its own; none where the law's family has no instance.
+LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t seed);
+
+}  // namespace isomer::verify

@@ -1,0 +1,193 @@
+#include "verify/law_instances.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace isomer::verify {
+namespace {
+
+constexpr std::array<std::string_view, 5> kFamilies = {"equal", "broadcast", "ranked", "matrices", "images"};
+constexpr int kDraws = 300;
+constexpr int64_t kMostElements = 300;  ///< of all variables: exact arithmetic is slow
+constexpr int kLocalDraws = 40;  ///< of what an application leaves open, until it is well typed
+
+template <class List>
+const auto& pick(const List& list, Random& random) {
+  return list[random.below(list.size())];
+}
+
+class Drawer {
+ public:
+  Drawer(const Law& law, std::string_view family, Random& random) : law_(law), family_(family), random_(random) {
+    for (const Term* side : {&law.left, &law.right}) integers_.merge(integer_names(*side));
+    if (law.condition)
+      te::for_each_node(law.condition, [&](const te::Expr& e) {
+        if (const auto* symbol = te::as<te::Symbol>(e)) integers_.insert(symbol->name);
+      });
+  }
+
+  std::optional<LawInstance> run() {
+    for (int draw = 0; draw < kDraws; ++draw)
+      if (auto instance = attempt()) return instance;
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<LawInstance> attempt() {
+    start();
+    const auto left = assigned(law_.left), right = left ? assigned(law_.right) : std::nullopt;
+    if (!left || !right || *left != *right) return std::nullopt;
+    for (const std::string& name : integers_)
+      if (!bindings_.integers.contains(name)) bindings_.integers.emplace(name, integer_named(name));
+    if (law_.condition && substitute(law_.condition, bindings_) != te::truth(true)) return std::nullopt;
+    int64_t elements = 0;
+    for (const auto& [name, type] : types_) elements += element_count(*type.shape).value();
+    if (elements > kMostElements) return std::nullopt;
+    return LawInstance{{substitute(law_.left, bindings_), substitute(law_.right, bindings_), {}}, types_};
+  }
+
+  /// Few sizes in one draw, so that some are equal: of 1, 2, 3, 5 and, for channels of groups, 4 and 6.
+  void start() {
+    constexpr std::array<int64_t, 6> kSizes = {1, 2, 3, 5, 4, 6};
+    constexpr std::array<DataType, 5> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32, DataType::kInt64, DataType::kBool};
+    sizes_ = {pick(kSizes, random_), pick(kSizes, random_), pick(kSizes, random_)};
+    dtype_ = pick(kTypes, random_);
+    rank_ = static_cast<int>(random_.between(0, 4));
+    if (family_ == "ranked") rank_ = static_cast<int>(random_.between(1, 4));
+    if (family_ == "matrices") rank_ = random_.chance(0.7) ? 2 : 3;
+    if (family_ == "images") rank_ = random_.chance(0.7) ? 4 : random_.chance(0.5) ? 3 : 5;
+    common_ = shape_of(rank_);
+    types_.clear();
+    bindings_ = {};
+  }
+
+  ValueType draw_type() {
+    Shape shape = common_;
+    if (family_ == "matrices") shape = shape_of(random_.chance(0.8) ? rank_ : 5 - rank_);
+    if (family_ == "ranked" || family_ == "images")
+      for (Dim& dim : shape)
+        if (random_.chance(0.5)) dim = pick(sizes_, random_);
+    if (family_ == "broadcast") {
+      for (Dim& dim : shape)
+        if (random_.chance(0.3)) dim = 1;
+      shape.erase(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(random_.chance(0.6) ? 0 : random_.below(shape.size() + 1)));
+    }
+    return ValueType::tensor(dtype_, std::move(shape));
+  }
+
+  /// The type of a term, after what it leaves open was drawn so that it has one.
+  std::optional<ValueType> assigned(const Term& term) {
+    if (const auto* variable = term.as_variable()) return types_.emplace(variable->name, draw_type()).first->second;
+    const auto* application = term.as_application();
+    if (!application) return ValueType::tensor(dtype_, {});
+    for (const Term& argument : application->arguments)
+      if (argument.as_application() && !assigned(argument)) return std::nullopt;
+    const VariableTypes types = types_;
+    const Bindings bindings = bindings_;
+    for (int draw = 0; draw < kLocalDraws; ++draw) {
+      for (const Term& argument : application->arguments)
+        if (const auto* variable = argument.as_variable()) types_.emplace(variable->name, draw_type());
+      const Term shallow(Term::Application{application->op, 0, application->parameters, application->rest, {}});
+      for (const std::string& name : integer_names(shallow))
+        if (!bindings_.integers.contains(name)) bindings_.integers.emplace(name, integer_named(name));
+      for (const auto& [name, op] : rest_names(shallow))
+        if (!bindings_.rests.contains(name)) bindings_.rests.emplace(name, parameters_of(*op));
+      if (auto type = type_of(substitute(term, bindings_))) return type;
+      types_ = types;
+      bindings_ = bindings;
+    }
+    return std::nullopt;
+  }
+
+  Shape shape_of(int rank) {
+    Shape shape;
+    for (int k = 0; k < rank; ++k) shape.push_back(pick(sizes_, random_));
+    return shape;
+  }
+
+  Dim integer_named(const std::string& name) {
+    const size_t bar = name.rfind('_');
+    if (const auto found = bar == std::string::npos ? types_.end() : types_.find(name.substr(0, bar)); found != types_.end()) {
+      const Shape& shape = *found->second.shape;
+      const std::string what = name.substr(bar + 1);
+      if (what == "rank") return Dim(static_cast<int64_t>(shape.size()));
+      const auto axis = static_cast<size_t>(std::stoi(what));
+      return axis < shape.size() ? shape[axis] : Dim(0);
+    }
+    return random_.chance(0.5) ? Dim(pick(sizes_, random_)) : Dim(random_.between(0, 3));
+  }
+
+  std::vector<Dim> several(int count, int64_t low, int64_t high) {
+    std::vector<Dim> result;
+    for (int k = 0; k < count; ++k) result.emplace_back(random_.between(low, high));
+    return result;
+  }
+
+  /// Of a row's attributes, by the names that ONNX gives them; others keep their defaults.
+  Parameters parameters_of(const OpDef& op) {
+    Parameters result;
+    const int spatial = std::max(rank_ - 2, 1);
+    for (const AttributeDef& def : op.attributes) {
+      const std::string name(def.name);
+      if (!def.required && random_.chance(0.4)) continue;
+      if (name == "strides" || name == "dilations") result[name] = several(spatial, 1, 2);
+      if (name == "pads") result[name] = several(2 * spatial, 0, 2);
+      if (name == "kernel_shape" && def.required) result[name] = several(spatial, 1, 3);
+      if (name == "group") result[name] = Dim(random_.between(1, 3));
+      if (name == "axis") result[name] = Dim(random_.between(-rank_, std::max(rank_ - 1, 0)));
+      if (name == "ceil_mode" || name == "count_include_pad" || name == "keepdims") result[name] = Dim(random_.between(0, 1));
+      if (name == "perm") {
+        std::vector<Dim> perm;
+        for (int k = 0; k < rank_; ++k) perm.emplace_back(k);
+        for (size_t k = perm.size(); k > 1; --k) std::swap(perm[k - 1], perm[random_.below(k)]);
+        result[name] = perm;
+      }
+    }
+    const bool has_axes = std::any_of(op.inputs.begin(), op.inputs.end(), [](const isomer::Parameter& p) { return p.name == "axes"; });
+    if (has_axes && rank_ > 0) {
+      std::vector<Dim> axes;
+      for (int k = 0; k < rank_; ++k)
+        if (random_.chance(0.5)) axes.emplace_back(k);
+      if (!axes.empty()) result["axes"] = axes;
+    }
+    return result;
+  }
+
+  std::optional<ValueType> type_of(const Term& term) const {
+    if (const auto* variable = term.as_variable()) return types_.at(variable->name);
+    if (!term.as_application()) return ValueType::tensor(DataType::kFloat32, {});
+    const Term::Application& application = *term.as_application();
+    std::vector<ValueType> arguments;
+    for (const Term& argument : application.arguments) {
+      auto type = type_of(argument);
+      if (!type) return std::nullopt;
+      arguments.push_back(*std::move(type));
+    }
+    // A number takes the type beside it.
+    for (size_t k = 0; k < arguments.size(); ++k)
+      if (std::holds_alternative<Term::Number>(application.arguments[k].form())) arguments[k].dtype = dtype_;
+    const auto types = infer_application(application, arguments);
+    if (!types.ok() || static_cast<size_t>(application.output) >= types->size()) return std::nullopt;
+    return (*types)[static_cast<size_t>(application.output)];
+  }
+
+  const Law& law_;
+  std::string_view family_;
+  Random& random_;
+  std::set<std::string> integers_;
+  std::array<int64_t, 3> sizes_{};
+  DataType dtype_ = DataType::kFloat32;
+  int rank_ = 0;
+  Shape common_;
+  VariableTypes types_;
+  Bindings bindings_;
+};
+
+}  // namespace
+
+bool is_shape_family(std::string_view family) { return std::find(kFamilies.begin(), kFamilies.end(), family) != kFamilies.end(); }
+
+std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random) { return Drawer(law, family, random).run(); }
+
+}  // namespace isomer::verify

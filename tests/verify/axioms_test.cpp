@@ -1,0 +1,77 @@
+// The laws in the rows are true, and what checks them finds what is not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "verify/check_law.h"
+
+namespace isomer::verify::test {
+namespace {
+
+TEST(Axioms, Hold) {
+  for (const OpDef* op : all_ops())
+    for (const Axiom& axiom : op->axioms) {
+      SCOPED_TRACE(axiom.law);
+      const auto law = parse_law(axiom.law);
+      ASSERT_TRUE(law.ok()) << law.error().message();
+      ASSERT_TRUE(is_shape_family(axiom.shapes)) << axiom.shapes;
+      const LawCheck check = check_law(*law, axiom.shapes, 60, 1);
+      EXPECT_GT(check.instances, 0) << "no instance";
+      EXPECT_FALSE(check.counterexample) << check.counterexample->text();
+    }
+}
+
+struct FalseLaw {
+  const char* law;
+  const char* family;
+};
+
+/// Each from a defect of a published system (graph_level.md, 2.4 and 7.5), or a law that somebody might believe.
+constexpr FalseLaw kFalse[] = {
+    {"a = b", "equal"},
+    {"Sub(a,b) = Sub(b,a)", "equal"},
+    {"Relu(Add(a,b)) = Add(Relu(a),Relu(b))", "equal"},
+    {"Relu(Neg(a)) = Neg(Relu(a))", "equal"},
+    {"Max(a,b) = Add(a,b)", "equal"},
+    {"MatMul(a,b) = MatMul(b,a)", "matrices"},
+    {"Mul(a,Max(b,c)) = Max(Mul(a,b),Mul(a,c))", "equal"},
+    {"Conv(x,Concat(v,w){axis=0}){..p} = Concat(Conv(x,v){..p},Conv(x,w){..p}){axis=1}", "images"},
+    {"Concat(Conv(x,v){group=g,..p},Conv(y,w){group=g,..p}){axis=1} = Conv(Concat(x,y){axis=1},Concat(v,w){axis=0}){group=2*g,..p}", "images"},
+    {"Add(Conv(x,v){..p},Conv(y,w){..p}) = Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){..p}", "images"},
+    {"Conv(Add(x,b),w){..p} = Add(Conv(x,w){..p},Conv(b,w){..p})", "broadcast"},
+    {"AveragePool(Relu(x)){..p} = Relu(AveragePool(x){..p})", "images"},
+    {"MaxPool(x){..p} = AveragePool(x){..p}", "images"},
+    {"MaxPool(Neg(x)){..p} = Neg(MaxPool(x){..p})", "images"},
+    {"Conv(x,w){pads=[1,1,0,0],..p} = Conv(x,w){pads=[0,0,1,1],..p}", "images"},
+    {"Mul(Conv(x,w){..p},y) = Conv(x,w){..p}", "images"},
+};
+
+TEST(Axioms, WhatIsFalseIsRefuted) {
+  for (const FalseLaw& each : kFalse) {
+    SCOPED_TRACE(each.law);
+    const auto law = parse_law(each.law);
+    ASSERT_TRUE(law.ok()) << law.error().message();
+    const LawCheck check = check_law(*law, each.family, 400, 1);
+    EXPECT_TRUE(check.counterexample) << "of " << check.instances << " instances none refutes it";
+  }
+}
+
+TEST(Axioms, WhatIsTrueUnderItsConditionHolds) {
+  for (const FalseLaw& each : std::initializer_list<FalseLaw>{
+           {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}", "images"},
+           {"Add(Conv(x,v){group=1,..p},Conv(y,w){group=1,..p}) = Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){group=1,..p} if v_0 == w_0", "images"},
+           {"Conv(Add(x,y),w){..p} = Add(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4", "images"},
+           {"MaxPool(Relu(x)){kernel_shape=[a,b]} = Relu(MaxPool(x){kernel_shape=[a,b]})", "images"},
+           {"MatMul(x,Concat(y,z){axis=1}) = Concat(MatMul(x,y),MatMul(x,z)){axis=1} if x_rank == 2", "matrices"},
+           {"MatMul(MatMul(x,y),z) = MatMul(x,MatMul(y,z))", "matrices"},
+           {"Concat(Split(x){axis=0,split=[a,b]},Split(x){axis=0,split=[a,b]}.1){axis=0} = x", "ranked"}}) {
+    SCOPED_TRACE(each.law);
+    const auto law = parse_law(each.law);
+    ASSERT_TRUE(law.ok()) << law.error().message();
+    const LawCheck check = check_law(*law, each.family, 100, 1);
+    EXPECT_GE(check.instances, 50);
+    EXPECT_FALSE(check.counterexample) << check.counterexample->text();
+  }
+}
+
+}  // namespace
+}  // namespace isomer::verify::test
