@@ -87,7 +87,8 @@ Result<void> skip_border(Kernel& kernel, const std::string& block, const std::st
 
 // Reductions (primitives_reduction.cpp)
 
-/// The initialization becomes a block of its own in front of the loop. No loop above runs over the reduction.
+/// The initialization becomes a block of its own in front of the loop. No loop above runs over the reduction; where one runs
+/// over axes too, no other block writes the result.
 Result<std::string> decompose_reduction(Kernel& kernel, const std::string& block, LoopId loop);
 /// The reduction over the loop happens last, in a block of its own behind the reduction's outermost loop, over partial
 /// results that the loop's iterations compute independently, in buffers with one more axis. The monoid is commutative.

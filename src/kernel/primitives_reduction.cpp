@@ -40,6 +40,10 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name,
   if (std::any_of(inner.begin(), inner.end(), [](const Loop* loop) { return loop->ordered; }))
     return invalid(text(id), "a loop inside of the ordered ones expected: each of their steps starts the reduction again");
   const std::set<int> reducing = variables_of(block.reduce), spatial = variables_of(block.axes);
+  // Of a loop over both that was cut in parts, an earlier one may have begun what this one goes on with.
+  const bool is_alone = std::all_of(block.writes.begin(), block.writes.end(), [&](const Write& write) { return writers(kernel, write.buffer).size() == 1; });
+  if (const auto both = std::find_if(reducing.begin(), reducing.end(), [&](int variable) { return spatial.contains(variable); }); both != reducing.end() && !is_alone)
+    return invalid(name, "the only writer of its buffer expected, where k{} runs over axes and the reduction", *both);
   std::set<int> outside;
   for (const Loop* loop : place.loops()) {
     if (loop->variable == id.variable) break;

@@ -8,6 +8,7 @@ namespace isomer::verify {
 namespace {
 
 constexpr std::array<std::string_view, 5> kFamilies = {"equal", "broadcast", "ranked", "matrices", "images"};
+constexpr std::string_view kRank = "_rank";
 constexpr int kDraws = 300;
 constexpr int64_t kMostElements = 300;  ///< of all variables: exact arithmetic is slow
 constexpr int kLocalDraws = 40;  ///< of what an application leaves open, until it is well typed
@@ -24,6 +25,11 @@ class Drawer {
     if (law.condition)
       te::for_each_node(law.condition, [&](const te::Expr& e) {
         if (const auto* symbol = te::as<te::Symbol>(e)) integers_.insert(symbol->name);
+        // x_rank == 2: drawn so.
+        const auto* equal = te::as<te::Binary>(e);
+        const auto* symbol = equal && equal->op == te::BinaryOp::kEqual ? te::as<te::Symbol>(equal->left) : nullptr;
+        const auto rank = symbol ? te::as_constant(equal->right) : std::nullopt;
+        if (rank && symbol->name.ends_with(kRank)) ranks_.emplace(symbol->name.substr(0, symbol->name.size() - kRank.size()), *rank);
       });
   }
 
@@ -44,7 +50,7 @@ class Drawer {
     int64_t elements = 0;
     for (const auto& [name, type] : types_) elements += element_count(*type.shape).value();
     if (elements > kMostElements) return std::nullopt;
-    return LawInstance{{substitute(law_.left, bindings_), substitute(law_.right, bindings_), {}}, types_};
+    return std::optional<LawInstance>(std::in_place, LawInstance{Law{substitute(law_.left, bindings_), substitute(law_.right, bindings_), te::Expr()}, types_});
   }
 
   /// Few sizes in one draw, so that some are equal: of 1, 2, 3, 5 and, for channels of groups, 4 and 6.
@@ -62,7 +68,8 @@ class Drawer {
     bindings_ = {};
   }
 
-  ValueType draw_type() {
+  ValueType draw_type(const std::string& name) {
+    if (const auto rank = ranks_.find(name); rank != ranks_.end() && rank->second != rank_) return ValueType::tensor(dtype_, shape_of(static_cast<int>(rank->second)));
     Shape shape = common_;
     if (family_ == "matrices") shape = shape_of(random_.chance(0.8) ? rank_ : 5 - rank_);
     if (family_ == "ranked" || family_ == "images")
@@ -78,7 +85,7 @@ class Drawer {
 
   /// The type of a term, after what it leaves open was drawn so that it has one.
   std::optional<ValueType> assigned(const Term& term) {
-    if (const auto* variable = term.as_variable()) return types_.emplace(variable->name, draw_type()).first->second;
+    if (const auto* variable = term.as_variable()) return types_.emplace(variable->name, draw_type(variable->name)).first->second;
     const auto* application = term.as_application();
     if (!application) return ValueType::tensor(dtype_, {});
     for (const Term& argument : application->arguments)
@@ -87,7 +94,7 @@ class Drawer {
     const Bindings bindings = bindings_;
     for (int draw = 0; draw < kLocalDraws; ++draw) {
       for (const Term& argument : application->arguments)
-        if (const auto* variable = argument.as_variable()) types_.emplace(variable->name, draw_type());
+        if (const auto* variable = argument.as_variable()) types_.emplace(variable->name, draw_type(variable->name));
       const Term shallow(Term::Application{application->op, 0, application->parameters, application->rest, {}});
       for (const std::string& name : integer_names(shallow))
         if (!bindings_.integers.contains(name)) bindings_.integers.emplace(name, integer_named(name));
@@ -176,6 +183,7 @@ class Drawer {
   std::string_view family_;
   Random& random_;
   std::set<std::string> integers_;
+  std::map<std::string, int64_t> ranks_;  ///< that the condition asks for
   std::array<int64_t, 3> sizes_{};
   DataType dtype_ = DataType::kFloat32;
   int rank_ = 0;

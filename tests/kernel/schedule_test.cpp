@@ -285,6 +285,18 @@ TEST(Primitives, SayWhyTheyDoNotApply) {
   EXPECT_EQ(structural_hash(schedule.kernel()), structural_hash(kernel));
 }
 
+/// Found by random traces: the second part of a fused loop would have started results again that the first part had begun.
+TEST(Primitives, APartOfAFusedLoopDoesNotInitializeApart) {
+  const Kernel kernel = lowered(examples()[0]);
+  Schedule schedule(kernel);
+  const LoopId fused = *schedule.fuse(*schedule.loops("s0"));
+  const auto rest = schedule.partition(fused, 4);
+  ASSERT_TRUE(rest.ok()) << rest.error().message();
+  const auto apart = schedule.decompose_reduction("s0.rest", *rest);
+  ASSERT_FALSE(apart.ok());
+  EXPECT_THAT(apart.error().message(), HasSubstr("the only writer of its buffer expected"));
+}
+
 /// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops
