@@ -191,7 +191,7 @@ std::vector<OpDef> activation() {
        .versions = {{13}, {6}, opset1},
        .infer = same_as_first,
        .compute = pointwise([](Expr x) { return te::max(x, 0); }),
-       .axioms = {{"Relu(Relu(a)) = Relu(a)", "equal"},
+       .axioms = {{"Relu(a) = Max(a,0)", "equal"},
                   {"Sub(Relu(a),Relu(Neg(a))) = a", "equal", FloatClass::kFinite}}},
 
       {.name = "LeakyRelu", .since = 16, .inputs = {"X"}, .outputs = {"Y"},

@@ -151,8 +151,8 @@ std::vector<OpDef> arithmetic() {
        .versions = {{13}, {7}, explicit_broadcast(6), explicit_broadcast(1)},
        .infer = broadcast_shapes,
        .compute = pointwise([](Expr a, Expr b) { return a + b; }),
-       .axioms = {{"Add(a,b) = Add(b,a)", "equal"},
-                  {"Add(a,Add(b,c)) = Add(Add(a,b),c)", "equal", FloatClass::kReassociated}}},
+       .axioms = {{"Add(a,b) = Add(b,a)", "broadcast"},
+                  {"Add(a,Add(b,c)) = Add(Add(a,b),c)", "broadcast", FloatClass::kReassociated}}},
 
       {.name = "Sub", .since = 14, .inputs = {"A", "B"}, .outputs = {"C"},
        .types = {{"T", kNumeric}},
@@ -166,9 +166,9 @@ std::vector<OpDef> arithmetic() {
        .versions = {{13}, {7}, explicit_broadcast(6), explicit_broadcast(1)},
        .infer = broadcast_shapes,
        .compute = pointwise([](Expr a, Expr b) { return a * b; }),
-       .axioms = {{"Mul(a,b) = Mul(b,a)", "equal"},
-                  {"Mul(a,Mul(b,c)) = Mul(Mul(a,b),c)", "equal", FloatClass::kReassociated},
-                  {"Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))", "equal", FloatClass::kReassociated}}},
+       .axioms = {{"Mul(a,b) = Mul(b,a)", "broadcast"},
+                  {"Mul(a,Mul(b,c)) = Mul(Mul(a,b),c)", "broadcast", FloatClass::kReassociated},
+                  {"Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))", "broadcast", FloatClass::kReassociated}}},
 
       {.name = "Div", .since = 14, .inputs = {"A", "B"}, .outputs = {"C"},
        .types = {{"T", kNumeric}},

@@ -162,6 +162,10 @@ OpDef sum_row() {
   OpDef sum = row("ReduceSum", combine_by(te::sum));
   sum.since = 13;
   sum.versions = {axes_as_attribute(11), axes_as_attribute(1)};
+  sum.axioms = {{"ReduceSum(Add(x,y)){..p} = Add(ReduceSum(x){..p},ReduceSum(y){..p})", "equal", FloatClass::kReassociated},
+                {"ReduceSum(Mul(x,s)){..p} = Mul(ReduceSum(x){..p},s) if s_rank == 0", "ranked", FloatClass::kReassociated},
+                {"ReduceSum(Concat(x,y){axis=a}){axes=[a],..p} = Add(ReduceSum(x){axes=[a],..p},ReduceSum(y){axes=[a],..p})", "ranked", FloatClass::kReassociated},
+                {"ReduceSum(ReduceSum(x){axes=[a],keepdims=1}){axes=[b],keepdims=1} = ReduceSum(x){axes=[a,b],keepdims=1}", "ranked", FloatClass::kReassociated}};
   return sum;
 }
 
