@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   add_bench(app, exit);
   add_compare(app, exit);
   add_inspect(app, exit);
+  add_library(app, exit);
   add_env(app, exit);
   try {
     app.parse(argc, argv);

@@ -295,7 +295,7 @@ std::vector<OpDef> convolution() {
        .compute = compute_conv,
        .axioms = {{"Conv(Add(x,y),w){..p} = Add(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
                    "images", FloatClass::kReassociated},
-                 {"Conv(x,Add(v,w)){..p} = Add(Conv(x,v){..p},Conv(x,w){..p})", "images", FloatClass::kReassociated},
+                 {"Conv(x,Add(v,w)){..p} = Add(Conv(x,v){..p},Conv(x,w){..p}) if v_0 == w_0 && v_1 == w_1 && v_2 == w_2 && v_3 == w_3 && v_4 == w_4", "images", FloatClass::kReassociated},
                  {"Mul(Conv(x,w){..p},s) = Conv(Mul(x,s),w){..p} if s_rank == 0", "images", FloatClass::kReassociated},
                  {"Mul(Conv(x,w){..p},s) = Conv(x,Mul(w,s)){..p} if s_rank == 0", "images", FloatClass::kReassociated},
                  {"Conv(Concat(x,y){axis=0},w){..p} = Concat(Conv(x,w){..p},Conv(y,w){..p}){axis=0}", "images"},

@@ -1,0 +1,68 @@
+// isomer library: the substitution library, and the axioms that its proofs stand on.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "verify/axioms.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+
+struct AxiomOptions : CommonOptions {
+  int trials = 200;
+};
+
+std::string_view verdict(const verify::LawCheck& check) { return check.counterexample ? "refuted" : check.instances == 0 ? "unchecked" : "holds"; }
+
+json facts(const verify::CheckedAxiom& checked) {
+  const verify::LawCheck& check = checked.check;
+  json result = {{"op", checked.stated.op->name}, {"law", checked.stated.axiom->law}, {"verdict", verdict(check)}, {"instances", check.instances},
+                 {"over_rationals", check.over_rationals}, {"in_doubles", check.in_doubles}};
+  if (check.counterexample) result["counterexample"] = check.counterexample->text();
+  return result;
+}
+
+/// Every axiom of the rows on instances at small sizes.
+int check_axioms(const AxiomOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<verify::CheckedAxiom> all = verify::check_axioms(options.trials, options.seed, options.thread_count());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  json list = json::array();
+  int held = 0, refuted = 0;
+  int64_t instances = 0;
+  for (const verify::CheckedAxiom& checked : all) {
+    list.push_back(facts(checked));
+    held += verdict(checked.check) == "holds" ? 1 : 0;
+    refuted += checked.check.counterexample ? 1 : 0;
+    instances += checked.check.instances;
+  }
+  if (options.json) {
+    fmt::print("{}\n", json_text({{"axioms", list}, {"total", all.size()}, {"bounded", held}, {"refuted", refuted}, {"instances", instances}, {"seconds", seconds}}));
+  } else {
+    for (const verify::CheckedAxiom& checked : all) {
+      fmt::print("{:9} {:5}  {}\n", verdict(checked.check), checked.check.instances, checked.stated.axiom->law);
+      if (checked.check.counterexample) fmt::print("{}\n", checked.check.counterexample->text());
+    }
+    fmt::print("{} axioms: {} hold on all of {} instances at small sizes, {} refuted, {} without an instance; {:.1f} s\n", all.size(), held, instances, refuted,
+               static_cast<int>(all.size()) - held - refuted, seconds);
+  }
+  return held == static_cast<int>(all.size()) ? kDone : kCheckFailed;
+}
+
+}  // namespace
+
+void add_library(CLI::App& app, int& exit) {
+  CLI::App* command = app.add_subcommand("library", "The substitution library");
+  command->require_subcommand(1);
+  auto options = std::make_shared<AxiomOptions>();
+  CLI::App* axioms = command->add_subcommand("check-axioms", "Test the axioms that proofs stand on: both sides over exact numbers, at small sizes");
+  options->add_to(*axioms);
+  axioms->add_option("--trials", options->trials, "Instances of each axiom")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  axioms->callback([options, &exit] { exit = check_axioms(*options); });
+}
+
+}  // namespace isomer::cli
