@@ -46,7 +46,7 @@ Result<void> reverse_compute_inline(Kernel& kernel, const std::string& block);
 
 /// Moves a block under a loop whose body holds all that reads its buffer: it computes there what the body needs.
 Result<void> compute_at(Kernel& kernel, const std::string& block, LoopId loop);
-/// Moves a map under a loop whose body writes what the map reads: it handles there what the body has finished.
+/// Moves a map under a loop whose body writes what the map reads: it handles there what the body has finished, which is all.
 Result<void> reverse_compute_at(Kernel& kernel, const std::string& block, LoopId loop);
 
 // Buffers (primitives_cache.cpp)

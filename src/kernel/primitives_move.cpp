@@ -164,6 +164,8 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
         continue;
       }
       const int k = variable->index;
+      // Elements of the result that read nothing of the source are computed as well.
+      if (!(block.axes[k].extent == shape[j].expr())) error = invalid(name, "an axis {} as long as '{}' expected, a select may choose beyond", k, kernel.buffers[load.buffer.index].name);
       if (bound[k] && !(region[k].minimum == span[j].minimum && region[k].extent == span[j].extent))
         error = invalid(name, "sources of one region expected, axis {} reads two", k);
       bound[k] = true;

@@ -297,6 +297,17 @@ TEST(Primitives, APartOfAFusedLoopDoesNotInitializeApart) {
   EXPECT_THAT(apart.error().message(), HasSubstr("the only writer of its buffer expected"));
 }
 
+/// Found by random traces: what a joined map takes from the second source alone was lost.
+TEST(Primitives, AMapIsNotMovedUnderOneOfItsSources) {
+  const Example& joined = *std::find_if(examples().begin(), examples().end(), [](const Example& e) { return std::string(e.name) == "joined"; });
+  Schedule schedule(lowered(joined));
+  const auto copy = schedule.cache_read("s1", "in3");
+  ASSERT_TRUE(copy.ok());
+  const auto moved = schedule.reverse_compute_at("s1", schedule.loops(*copy)->front());
+  ASSERT_FALSE(moved.ok());
+  EXPECT_THAT(moved.error().message(), HasSubstr("an axis 0 as long as 'in3.cache' expected"));
+}
+
 /// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops
