@@ -78,7 +78,8 @@ Result<void> reverse_compute_inline(Kernel& kernel, const std::string& name) {
       if (!load || load->buffer.index != source) return;
       for (size_t j = 0; permuted && j < load->index.size(); ++j) {
         const auto* variable = te::as<te::Var>(load->index[j]);
-        permuted = variable && variable->kind == te::VarKind::kSpatial;
+        // As long, too: elements of the result that read nothing of the source are computed as well.
+        permuted = variable && variable->kind == te::VarKind::kSpatial && consumer.axes[variable->index].extent == producer.axes[j].extent;
         if (!permuted) break;
         Expr& axis = axes[variable->index];
         permuted = !axis || axis == te::axis(static_cast<int>(j));

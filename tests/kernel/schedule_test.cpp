@@ -306,6 +306,7 @@ TEST(Primitives, AMapIsNotMovedUnderOneOfItsSources) {
   const auto moved = schedule.reverse_compute_at("s1", schedule.loops(*copy)->front());
   ASSERT_FALSE(moved.ok());
   EXPECT_THAT(moved.error().message(), HasSubstr("an axis 0 as long as 'in3.cache' expected"));
+  EXPECT_FALSE(schedule.reverse_compute_inline("s1").ok());
 }
 
 /// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
