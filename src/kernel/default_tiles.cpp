@@ -356,7 +356,7 @@ void Scheduler::store_tile(const std::string& name, const Tile& tile, bool is_lo
     if (static_cast<int>(k) != tile.vector_axis) order.push_back(own[k]);
   order.push_back(own[tile.vector_axis]);
   if (order != own) (void)tried(schedule_.reorder(order));
-  const auto parts = is_long ? schedule_.split(own[tile.vector_axis], Integers{1, tile.width()}) : schedule_.split(own[tile.vector_axis], Integers{tile.vectors, tile.lanes});
+  const auto parts = schedule_.split(own[tile.vector_axis], is_long ? Integers{1, tile.width()} : Integers{tile.vectors, tile.lanes});
   if (!parts.ok()) return;
   for (size_t k = 0; k + 1 < rank; ++k)
     if (extent(order[k]) <= tile.rows && !is_long) (void)tried(schedule_.unroll(order[k]));

@@ -12,10 +12,14 @@ int64_t registers_of(const VectorUnit& unit, int64_t rows, int64_t vectors, int6
   return rows * vectors + operands + 1 + product;
 }
 
+bool fits(const VectorUnit& unit, int64_t rows, int64_t vectors, int64_t operands) {
+  return registers_of(unit, rows, vectors, operands) <= unit.registers && (rows == 1 || vectors <= kVectorsOfRows);
+}
+
 std::vector<MicroTile> micro_tiles(const VectorUnit& unit) {
   std::vector<MicroTile> result;
   for (int64_t rows = 1; rows < unit.registers; ++rows)
-    for (int64_t vectors = 1; (rows == 1 || vectors <= kVectorsOfRows) && registers_of(unit, rows, vectors, rows == 1 ? 1 : vectors) <= unit.registers; ++vectors) result.push_back({rows, vectors});
+    for (int64_t vectors = 1; fits(unit, rows, vectors, rows == 1 ? 1 : vectors); ++vectors) result.push_back({rows, vectors});
   return result;
 }
 

@@ -35,6 +35,9 @@ inline constexpr int64_t kVectorsOfRows = 4;
 /// Vector registers that rows of `vectors` accumulators take, `operands` vectors beside them, and a broadcast scalar.
 int64_t registers_of(const VectorUnit& unit, int64_t rows, int64_t vectors, int64_t operands);
 
+/// Whether they are there, and rows not too long.
+bool fits(const VectorUnit& unit, int64_t rows, int64_t vectors, int64_t operands);
+
 /// rows x vectors of accumulators.
 struct MicroTile {
   int64_t rows;

@@ -118,8 +118,7 @@ double Tiler::choose_rows(const Block& reduction, const std::vector<int64_t>& ex
   for (int64_t rows = 1; rows <= std::min<int64_t>(kMostRows, rows_there); ++rows) {
     // Vectors that one row alone uses come from memory.
     const int64_t operands = rows == 1 && !is_small ? 1 : held * tile.vectors;
-    const int64_t registers = registers_of(machine_.vectors, rows, tile.vectors, operands);
-    if (registers > machine_.vectors.registers || (tile.vectors > kVectorsOfRows && rows > 1)) continue;
+    if (!fits(machine_.vectors, rows, tile.vectors, operands)) continue;
     const double reuse = static_cast<double>(rows * tile.vectors) / static_cast<double>(rows + tile.vectors);
     const int64_t tiles = (rows_there + rows - 1) / rows;
     const double in_blocks = tiles > kMostTiles && pieces_of_at_most(tiles, kMostTiles) == 1 ? 0.9 : 1;

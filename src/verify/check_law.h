@@ -25,6 +25,7 @@ struct LawCheck {
   int instances = 0;  ///< on which both sides were compared
   int over_rationals = 0, in_doubles = 0;
   std::optional<Counterexample> counterexample;  ///< the smallest of those found
+  bool holds() const { return instances > 0 && !counterexample; }
 };
 
 /// Compares both sides on up to `trials` instances, each on inputs of its own; none where the law's family has no instance.

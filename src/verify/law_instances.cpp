@@ -88,21 +88,28 @@ class Drawer {
     if (const auto* variable = term.as_variable()) return types_.emplace(variable->name, draw_type(variable->name)).first->second;
     const auto* application = term.as_application();
     if (!application) return ValueType::tensor(dtype_, {});
-    for (const Term& argument : application->arguments)
-      if (argument.as_application() && !assigned(argument)) return std::nullopt;
-    const VariableTypes types = types_;
-    const Bindings bindings = bindings_;
+    std::vector<ValueType> arguments(application->arguments.size(), ValueType::tensor(dtype_, {}));
+    for (size_t k = 0; k < arguments.size(); ++k) {
+      if (!application->arguments[k].as_application()) continue;
+      auto type = assigned(application->arguments[k]);
+      if (!type) return std::nullopt;
+      arguments[k] = *std::move(type);
+    }
+    const VariableTypes types_before = types_;
+    const Bindings bindings_before = bindings_;
     for (int draw = 0; draw < kLocalDraws; ++draw) {
-      for (const Term& argument : application->arguments)
-        if (const auto* variable = argument.as_variable()) types_.emplace(variable->name, draw_type(variable->name));
+      for (size_t k = 0; k < arguments.size(); ++k)
+        if (const auto* variable = application->arguments[k].as_variable()) arguments[k] = types_.emplace(variable->name, draw_type(variable->name)).first->second;
       const Term shallow(Term::Application{application->op, 0, application->parameters, application->rest, {}});
       for (const std::string& name : integer_names(shallow))
         if (!bindings_.integers.contains(name)) bindings_.integers.emplace(name, integer_named(name));
       for (const auto& [name, op] : rest_names(shallow))
         if (!bindings_.rests.contains(name)) bindings_.rests.emplace(name, parameters_of(*op));
-      if (auto type = type_of(substitute(term, bindings_))) return type;
-      types_ = types;
-      bindings_ = bindings;
+      const Term bound = substitute(term, bindings_);
+      auto types = infer_application(*bound.as_application(), arguments);
+      if (types.ok() && static_cast<size_t>(application->output) < types->size()) return std::move((*types)[static_cast<size_t>(application->output)]);
+      types_ = types_before;
+      bindings_ = bindings_before;
     }
     return std::nullopt;
   }
@@ -159,24 +166,6 @@ class Drawer {
       if (!axes.empty()) result["axes"] = axes;
     }
     return result;
-  }
-
-  std::optional<ValueType> type_of(const Term& term) const {
-    if (const auto* variable = term.as_variable()) return types_.at(variable->name);
-    if (!term.as_application()) return ValueType::tensor(DataType::kFloat32, {});
-    const Term::Application& application = *term.as_application();
-    std::vector<ValueType> arguments;
-    for (const Term& argument : application.arguments) {
-      auto type = type_of(argument);
-      if (!type) return std::nullopt;
-      arguments.push_back(*std::move(type));
-    }
-    // A number takes the type beside it.
-    for (size_t k = 0; k < arguments.size(); ++k)
-      if (std::holds_alternative<Term::Number>(application.arguments[k].form())) arguments[k].dtype = dtype_;
-    const auto types = infer_application(application, arguments);
-    if (!types.ok() || static_cast<size_t>(application.output) >= types->size()) return std::nullopt;
-    return (*types)[static_cast<size_t>(application.output)];
   }
 
   const Law& law_;
