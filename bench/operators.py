@@ -5,7 +5,7 @@
 
 Weights are constants, packed before anything is measured. ONNX Runtime and we take and give row-major tensors; beside oneDNN, which
 runs what it has a primitive for in its own layouts, our changes of layout don't count either. Times are minima. GB/s: what is
-read and written at least; of limit: of the multiply-adds of `isomer env --peak`, or of the bandwidth of the level that holds what is read and
+read and written at least; of limit: of the multiply-adds of `isomer env --peak` (changes of layout not counted), or of the bandwidth of the level that holds what is read and
 written (memory: of copying, if as much is written as read), whichever is the larger share. Needs the Python packages onnx and numpy.
 """
 import argparse
@@ -37,6 +37,14 @@ def conv(channels, size, filters, kernel, stride=1, group=1, dilation=1, rank=2,
     out = (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
     node = helper.make_node("Conv", ["x", "w", "b"], ["y"], strides=[stride] * rank, pads=[pad] * 2 * rank, group=group, dilations=[dilation] * rank)
     return model([node], {"x": [batch, channels] + [size] * rank}, [batch, filters] + [out] * rank, w=(filters, channels // group) + (kernel,) * rank, b=(filters,))
+
+
+def in_a_row(count, channels, size):
+    """Depthwise 3x3 convolutions: the changes of layout before and behind them count once."""
+    shape = [1, channels, size, size]
+    names = ["x"] + [f"t{k}" for k in range(1, count)] + ["y"]
+    nodes = [helper.make_node("Conv", [names[k], f"w{k}"], [names[k + 1]], pads=[1] * 4, group=channels) for k in range(count)]
+    return model(nodes, {"x": shape}, shape, **{f"w{k}": (channels, 1, 3, 3) for k in range(count)})
 
 
 def transposed(channels, size, filters, kernel, stride, pad):
@@ -90,6 +98,7 @@ RESNET = [(3, 224, 64, 7, 2), (64, 56, 64, 3, 1), (64, 56, 64, 1, 1), (64, 56, 1
 OPERATORS = {f"C{k + 1}: {c}, {s}, {f}, {n}x{n}, {t}": lambda c=c, s=s, f=f, n=n, t=t: conv(c, s, f, n, t) for k, (c, s, f, n, t) in enumerate(RESNET)}
 OPERATORS |= {f"depthwise {c}, {s}, 3x3, {t}": lambda c=c, s=s, t=t: conv(c, s, c, 3, t, c)
               for c, s, t in [(32, 112, 1), (96, 112, 2), (144, 56, 1), (576, 14, 1), (960, 7, 1)]}
+OPERATORS |= {f"6 depthwise in a row, {c}, {s}, 3x3, 1": lambda c=c, s=s: in_a_row(6, c, s) for c, s in [(32, 112), (144, 56), (576, 14), (960, 7)]}
 OPERATORS |= {f"pointwise {c}→{f}, {s}": lambda c=c, f=f, s=s: conv(c, s, f, 1) for c, f, s in [(32, 16, 112), (144, 24, 56), (96, 576, 14), (960, 320, 7)]}
 OPERATORS |= {
     "32 groups, 128→128, 56, 3x3": lambda: conv(128, 56, 128, 3, 1, 32),
@@ -149,12 +158,16 @@ def bytes_of(made):
     return sum(map(size, made.graph.input)) + sum(len(tensor.raw_data) for tensor in made.graph.initializer), sum(map(size, made.graph.output))
 
 
+def layout_share(result):
+    return sum(task["share"] for task in result["tasks"] if task["name"] == "Relayout")
+
+
 def share_of_limit(result, limits, caches):
-    """Of the peak, or of the bandwidth of the level that what is read and written fits into."""
+    """Of the peak, changes of layout aside, or of the bandwidth of the level that what is read and written fits into."""
     size = result["read"] + result["written"]
     level = next((level for level, cache in caches if size <= cache), "memory")
     bandwidth = limits["copy_gbs" if level == "memory" and 2 * result["written"] >= result["read"] else "read_gbs"][level]
-    return max(1e3 * result["gflop"] / result["min_ms"] / limits["fma_gflops"], size / 1e6 / result["min_ms"] / bandwidth)
+    return max(1e3 * result["gflop"] / result["min_ms"] / (1 - layout_share(result)) / limits["fma_gflops"], size / 1e6 / result["min_ms"] / bandwidth)
 
 
 def faster_of(before, result):
@@ -214,7 +227,7 @@ def main():
         gflops = 1e3 * result["gflop"] / result["min_ms"]
         ratios = {peer: min(facts["times_ms"]) / result["min_ms"] for peer, facts in result["against"].items()}
         if "onednn" in ratios:
-            ratios["onednn"] /= 1 - sum(task["share"] for task in result["tasks"] if task["name"] == "Relayout")
+            ratios["onednn"] /= 1 - layout_share(result)
         ratios["faster"] = min(ratios.values())
         for peer, ratio in ratios.items():
             all_ratios[peer].append(ratio)
