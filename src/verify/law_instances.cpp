@@ -8,10 +8,29 @@ namespace isomer::verify {
 namespace {
 
 constexpr std::array<std::string_view, 5> kFamilies = {"equal", "broadcast", "ranked", "matrices", "images"};
-constexpr std::string_view kRank = "_rank";
+constexpr std::string_view kRank = "rank", kAxes = "axes";
+/// Attributes that draws set; others keep their defaults.
+constexpr std::array<std::string_view, 9> kDrawn = {"strides", "dilations", "pads", "group", "axis", "ceil_mode", "count_include_pad", "keepdims", "perm"};
+constexpr std::array<DataType, 5> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32, DataType::kInt64, DataType::kBool};
 constexpr int kDraws = 300;
 constexpr int64_t kMostElements = 300;  ///< of all variables: exact arithmetic is slow
 constexpr int kLocalDraws = 40;  ///< of what an application leaves open, until it is well typed
+
+bool is_drawn(const AttributeDef& def) { return std::find(kDrawn.begin(), kDrawn.end(), def.name) != kDrawn.end() || (def.name == "kernel_shape" && def.required); }
+
+bool is_rank_between(const ValueType& type, size_t least, size_t most) { return type.shape->size() >= least && type.shape->size() <= most; }
+
+bool broadcast_together(std::span<const ValueType> types) {
+  Shape common;
+  for (const ValueType& type : types)
+    for (size_t back = 0; back < type.shape->size(); ++back) {
+      const Dim& dim = type.shape->rbegin()[static_cast<std::ptrdiff_t>(back)];
+      if (back == common.size()) common.push_back(dim);
+      if (common[back].is(1)) common[back] = dim;
+      if (!dim.is(1) && !(dim == common[back])) return false;
+    }
+  return true;
+}
 
 template <class List>
 const auto& pick(const List& list, Random& random) {
@@ -20,16 +39,14 @@ const auto& pick(const List& list, Random& random) {
 
 class Drawer {
  public:
-  Drawer(const Law& law, std::string_view family, Random& random) : law_(law), family_(family), random_(random) {
-    for (const Term* side : {&law.left, &law.right}) integers_.merge(integer_names(*side));
+  Drawer(const Law& law, std::string_view family, Random& random) : law_(law), family_(family), random_(random), ranks_(ranks_said(law)) {
+    for (const Term* side : {&law.left, &law.right}) {
+      integers_.merge(integer_names(*side));
+      for (const std::string& name : variables(*side)) variables_.push_back(name);
+    }
     if (law.condition)
       te::for_each_node(law.condition, [&](const te::Expr& e) {
         if (const auto* symbol = te::as<te::Symbol>(e)) integers_.insert(symbol->name);
-        // x_rank == 2: drawn so.
-        const auto* equal = te::as<te::Binary>(e);
-        const auto* symbol = equal && equal->op == te::BinaryOp::kEqual ? te::as<te::Symbol>(equal->left) : nullptr;
-        const auto rank = symbol ? te::as_constant(equal->right) : std::nullopt;
-        if (rank && symbol->name.ends_with(kRank)) ranks_.emplace(symbol->name.substr(0, symbol->name.size() - kRank.size()), *rank);
       });
   }
 
@@ -47,6 +64,10 @@ class Drawer {
     for (const std::string& name : integers_)
       if (!bindings_.integers.contains(name)) bindings_.integers.emplace(name, integer_named(name));
     if (law_.condition && substitute(law_.condition, bindings_) != te::truth(true)) return std::nullopt;
+    std::vector<ValueType> bound;
+    for (const auto& [name, type] : types_)
+      if (!ranks_.contains(name)) bound.push_back(type);
+    CHECK(is_of_family(family_, bound)) << law_.text();
     int64_t elements = 0;
     for (const auto& [name, type] : types_) elements += element_count(*type.shape).value();
     if (elements > kMostElements) return std::nullopt;
@@ -56,12 +77,11 @@ class Drawer {
   /// Few sizes in one draw, so that some are equal: of 1, 2, 3, 5 and, for channels of groups, 4 and 6.
   void start() {
     constexpr std::array<int64_t, 6> kSizes = {1, 2, 3, 5, 4, 6};
-    constexpr std::array<DataType, 5> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32, DataType::kInt64, DataType::kBool};
     sizes_ = {pick(kSizes, random_), pick(kSizes, random_), pick(kSizes, random_)};
     dtype_ = pick(kTypes, random_);
     rank_ = static_cast<int>(random_.between(0, 4));
     if (family_ == "ranked") rank_ = static_cast<int>(random_.between(1, 4));
-    if (family_ == "matrices") rank_ = random_.chance(0.7) ? 2 : 3;
+    if (family_ == "matrices") rank_ = random_.chance(0.7) ? 2 : static_cast<int>(random_.between(3, 4));
     if (family_ == "images") rank_ = random_.chance(0.7) ? 4 : random_.chance(0.5) ? 3 : 5;
     common_ = shape_of(rank_);
     types_.clear();
@@ -71,7 +91,7 @@ class Drawer {
   ValueType draw_type(const std::string& name) {
     if (const auto rank = ranks_.find(name); rank != ranks_.end() && rank->second != rank_) return ValueType::tensor(dtype_, shape_of(static_cast<int>(rank->second)));
     Shape shape = common_;
-    if (family_ == "matrices") shape = shape_of(random_.chance(0.8) ? rank_ : 5 - rank_);
+    if (family_ == "matrices") shape = shape_of(random_.chance(0.8) ? rank_ : static_cast<int>(random_.between(2, 4)));
     if (family_ == "ranked" || family_ == "images")
       for (Dim& dim : shape)
         if (random_.chance(0.5)) dim = pick(sizes_, random_);
@@ -121,13 +141,11 @@ class Drawer {
   }
 
   Dim integer_named(const std::string& name) {
-    const size_t bar = name.rfind('_');
-    if (const auto found = bar == std::string::npos ? types_.end() : types_.find(name.substr(0, bar)); found != types_.end()) {
+    const auto dim = dim_name(name, variables_);
+    if (const auto found = dim ? types_.find(dim->variable) : types_.end(); found != types_.end()) {
       const Shape& shape = *found->second.shape;
-      const std::string what = name.substr(bar + 1);
-      if (what == "rank") return Dim(static_cast<int64_t>(shape.size()));
-      const auto axis = static_cast<size_t>(std::stoi(what));
-      return axis < shape.size() ? shape[axis] : Dim(0);
+      if (!dim->axis) return Dim(static_cast<int64_t>(shape.size()));
+      return *dim->axis < shape.size() ? shape[*dim->axis] : Dim(0);
     }
     return random_.chance(0.5) ? Dim(pick(sizes_, random_)) : Dim(random_.between(0, 3));
   }
@@ -144,10 +162,10 @@ class Drawer {
     const int spatial = std::max(rank_ - 2, 1);
     for (const AttributeDef& def : op.attributes) {
       const std::string name(def.name);
-      if (!def.required && random_.chance(0.4)) continue;
+      if ((!def.required && random_.chance(0.4)) || !is_drawn(def)) continue;
       if (name == "strides" || name == "dilations") result[name] = several(spatial, 1, 2);
       if (name == "pads") result[name] = several(2 * spatial, 0, 2);
-      if (name == "kernel_shape" && def.required) result[name] = several(spatial, 1, 3);
+      if (name == "kernel_shape") result[name] = several(spatial, 1, 3);
       if (name == "group") result[name] = Dim(random_.between(1, 3));
       if (name == "axis") result[name] = Dim(random_.between(-rank_, std::max(rank_ - 1, 0)));
       if (name == "ceil_mode" || name == "count_include_pad" || name == "keepdims") result[name] = Dim(random_.between(0, 1));
@@ -158,12 +176,12 @@ class Drawer {
         result[name] = perm;
       }
     }
-    const bool has_axes = std::any_of(op.inputs.begin(), op.inputs.end(), [](const isomer::Parameter& p) { return p.name == "axes"; });
+    const bool has_axes = std::any_of(op.inputs.begin(), op.inputs.end(), [](const isomer::Parameter& p) { return p.name == kAxes; });
     if (has_axes && rank_ > 0) {
       std::vector<Dim> axes;
       for (int k = 0; k < rank_; ++k)
         if (random_.chance(0.5)) axes.emplace_back(k);
-      if (!axes.empty()) result["axes"] = axes;
+      if (!axes.empty()) result[std::string(kAxes)] = axes;
     }
     return result;
   }
@@ -171,6 +189,7 @@ class Drawer {
   const Law& law_;
   std::string_view family_;
   Random& random_;
+  std::vector<std::string> variables_;
   std::set<std::string> integers_;
   std::map<std::string, int64_t> ranks_;  ///< that the condition asks for
   std::array<int64_t, 3> sizes_{};
@@ -184,6 +203,58 @@ class Drawer {
 }  // namespace
 
 bool is_shape_family(std::string_view family) { return std::find(kFamilies.begin(), kFamilies.end(), family) != kFamilies.end(); }
+
+bool is_of_family(std::string_view family, std::span<const ValueType> variables) {
+  std::optional<DataType> dtype;
+  for (const ValueType& type : variables) {
+    if (!type.has_shape()) return false;
+    if (type.dtype == DataType::kUndefined) continue;
+    if (dtype && *dtype != type.dtype) return false;
+    dtype = type.dtype;
+  }
+  if (dtype && std::find(kTypes.begin(), kTypes.end(), *dtype) == kTypes.end()) return false;
+  const auto all = [&](const auto& is_so) { return std::all_of(variables.begin(), variables.end(), is_so); };
+  const auto ranks_between = [&](size_t least, size_t most) { return all([&](const ValueType& type) { return is_rank_between(type, least, most); }); };
+  const auto one_rank = [&] { return all([&](const ValueType& type) { return type.shape->size() == variables[0].shape->size(); }); };
+  if (family == "equal") return ranks_between(0, 4) && all([&](const ValueType& type) { return *type.shape == *variables[0].shape; });
+  if (family == "broadcast") return ranks_between(0, 4) && broadcast_together(variables);
+  if (family == "ranked") return ranks_between(1, 4) && one_rank();
+  if (family == "matrices") return ranks_between(2, 4);
+  return family == "images" && ranks_between(3, 5) && one_rank();
+}
+
+bool is_drawn(const OpDef& op, const Parameters& rest) {
+  return std::all_of(rest.begin(), rest.end(), [&](const auto& named) {
+    const auto& [name, value] = named;
+    const auto def = std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& d) { return d.name == name; });
+    if (def == op.attributes.end()) return name == kAxes;
+    return is_drawn(*def) || (def->fallback && parameter_of(*def->fallback) == value);
+  });
+}
+
+std::map<std::string, int64_t> ranks_said(const Law& law) {
+  std::map<std::string, int64_t> result;
+  if (!law.condition) return result;
+  std::vector<std::string> names = variables(law.left), others = variables(law.right);
+  names.insert(names.end(), others.begin(), others.end());
+  te::for_each_node(law.condition, [&](const te::Expr& e) {
+    const auto* equal = te::as<te::Binary>(e);
+    const auto* symbol = equal && equal->op == te::BinaryOp::kEqual ? te::as<te::Symbol>(equal->left) : nullptr;
+    const auto rank = symbol ? te::as_constant(equal->right) : std::nullopt;
+    if (const auto dim = rank ? dim_name(symbol->name, names) : std::nullopt; dim && !dim->axis) result.emplace(dim->variable, *rank);
+  });
+  return result;
+}
+
+std::optional<DimName> dim_name(std::string_view name, const std::vector<std::string>& variables) {
+  const size_t bar = name.rfind('_');
+  if (bar == std::string_view::npos) return std::nullopt;
+  const std::string variable(name.substr(0, bar)), what(name.substr(bar + 1));
+  if (std::find(variables.begin(), variables.end(), variable) == variables.end()) return std::nullopt;
+  if (what == kRank) return DimName{variable, std::nullopt};
+  if (what.empty() || what.size() > 2 || what.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  return DimName{variable, static_cast<size_t>(std::stoi(what))};
+}
 
 std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random) { return Drawer(law, family, random).run(); }
 

@@ -2,7 +2,9 @@
 // sides are well typed and have the same type and the condition holds. What laws and rules are tested on.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "util/random.h"
@@ -17,8 +19,22 @@ struct LawInstance {
 };
 
 /// Families of shapes: "equal" (all variables have one shape, of rank 0 to 4), "broadcast" (ranks up to 4, dims that broadcast),
-/// "ranked" (one rank of 1 to 4, any dims), "matrices" (rank 2 or 3), "images" (one rank of 3 to 5, as convolutions take them).
+/// "ranked" (one rank of 1 to 4, any dims), "matrices" (ranks 2 to 4), "images" (one rank of 3 to 5, as convolutions take them).
 bool is_shape_family(std::string_view family);
+
+/// Whether draws of the family give variables such types, sizes aside: a law may be used where it is checked, not beyond. A number,
+/// of no element type, is of any.
+bool is_of_family(std::string_view family, std::span<const ValueType> variables);
+/// Whether draws set such parameters behind `..`; those that they never set must have their defaults.
+bool is_drawn(const OpDef& op, const Parameters& rest);
+/// The ranks of variables that a law's condition says (x_rank == 2); these the family does not bind.
+std::map<std::string, int64_t> ranks_said(const Law& law);
+/// "x" and 2 of "x_2", the name of a dim; "x" and nothing of "x_rank"; nothing where the law has no such variable.
+struct DimName {
+  std::string variable;
+  std::optional<size_t> axis;
+};
+std::optional<DimName> dim_name(std::string_view name, const std::vector<std::string>& variables);
 
 /// One of them, or nothing where none of some thousand draws fits.
 std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random);

@@ -6,6 +6,7 @@
 
 #include "graph/infer.h"
 #include "graph/te/expr.h"
+#include "graph/te/program_text.h"
 
 namespace isomer::verify {
 namespace {
@@ -101,10 +102,11 @@ std::vector<std::string> output_names(const Term::Application& application) {
   return names;
 }
 
-}  // namespace
-
-Result<std::vector<ValueType>> infer_application(const Term::Application& application, std::span<const ValueType> arguments) {
+/// Asks about the application in a context of its own.
+template <class T, class Ask>
+Result<T> with_context(const Term::Application& application, std::span<const ValueType> arguments, const Ask& ask) {
   TRY(const Placement placement, place(application));
+  const DataType beside = dtype_beside(arguments);
   std::vector<Content> contents(placement.inputs.size());
   std::vector<OpContext::Input> inputs;
   for (size_t k = 0; k < placement.inputs.size(); ++k) {
@@ -113,6 +115,7 @@ Result<std::vector<ValueType>> infer_application(const Term::Application& applic
     input.present = !std::holds_alternative<std::monostate>(source);
     if (const auto* argument = std::get_if<size_t>(&source)) {
       input.type = arguments[*argument];
+      if (input.type.is_tensor() && input.type.dtype == DataType::kUndefined) input.type.dtype = beside;
     } else if (const auto* integer = std::get_if<Dim>(&source)) {
       contents[k] = {*integer};
       input.type = ValueType::tensor(DataType::kInt64, {});
@@ -126,7 +129,29 @@ Result<std::vector<ValueType>> infer_application(const Term::Application& applic
   }
   const OpContext context(*application.op, placement.attributes, label_of(application), std::move(inputs), output_names(application));
   TRY_VOID(check_schema(context, placement.attributes));
-  return infer_types(context);
+  return ask(context);
+}
+
+}  // namespace
+
+std::optional<Parameter> parameter_of(const Attribute& attribute) {
+  if (const auto* integer = std::get_if<int64_t>(&attribute)) return Parameter(Dim(*integer));
+  if (const auto* number = std::get_if<float>(&attribute)) return Parameter(*number);
+  if (const auto* string = std::get_if<std::string>(&attribute)) return Parameter(*string);
+  if (const auto* integers = std::get_if<std::vector<int64_t>>(&attribute)) return Parameter(std::vector<Dim>(integers->begin(), integers->end()));
+  return std::nullopt;
+}
+
+Result<std::vector<ValueType>> infer_application(const Term::Application& application, std::span<const ValueType> arguments) {
+  return with_context<std::vector<ValueType>>(application, arguments, [](const OpContext& context) { return infer_types(context); });
+}
+
+Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments) {
+  return with_context<std::string>(application, arguments, [&](const OpContext& context) -> Result<std::string> {
+    if (!application.op->compute) return unsupported(label_of(application), "a tensor expression expected, its row has none");
+    TRY(const te::Program program, application.op->compute(context));
+    return te::print(program);
+  });
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,9 +12,17 @@
 
 namespace isomer::verify {
 
+/// The value of an attribute as terms write it; nothing where they can't (tensors, graphs).
+std::optional<Parameter> parameter_of(const Attribute& attribute);
+
 /// The types of an application's outputs, as its row infers them from those of its arguments. Dims may be symbolic; integers of
-/// attributes must be numbers. Errors: kUnsupported where they are not, else what the row says of types that don't fit.
+/// attributes must be numbers. An argument of undefined element type is a number: it takes that of those beside it. Errors:
+/// kUnsupported where integers are not known, else what the row says of types that don't fit.
 Result<std::vector<ValueType>> infer_application(const Term::Application& application, std::span<const ValueType> arguments);
+
+/// What the row makes of an application, as text: equal texts mean equal values. Errors as above, and kUnsupported where the row
+/// has no tensor expression.
+Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments);
 
 using VariableTypes = std::map<std::string, ValueType, std::less<>>;
 

@@ -1,0 +1,107 @@
+#include "verify/prove.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "graph/te/expr.h"
+#include "util/check.h"
+#include "verify/law_instances.h"
+
+namespace isomer::verify {
+namespace {
+
+/// The uses as laws of their own, without names, so that certificate.h can check them.
+struct GroundUses {
+  std::vector<Law> laws;
+  Certificate certificate;
+};
+
+Result<GroundUses> ground(const Certificate& certificate, std::span<const StatedAxiom> axioms, const VariableTypes& types, Signatures& signatures) {
+  GroundUses result;
+  for (size_t k = 0; k < certificate.uses.size(); ++k) {
+    const LawUse& use = certificate.uses[k];
+    const std::string place = fmt::format("use {}", k + 1);
+    if (use.law < 0 || use.law >= static_cast<int>(axioms.size())) return invalid(place, "one of {} laws expected, number {} found", axioms.size(), use.law);
+    auto instance = instance_of(axioms[static_cast<size_t>(use.law)], use.bindings, types, signatures);
+    if (!instance.ok()) return std::move(instance).error().within(place);
+    result.laws.push_back(*std::move(instance));
+    result.certificate.uses.push_back({static_cast<int>(k), {}});
+  }
+  return result;
+}
+
+Result<Law> spelled_claim(const Law& claim, const VariableTypes& types, Signatures& signatures) {
+  if (claim.condition) return unsupported(claim.text(), "a claim without condition expected");
+  TRY(TypedTerm left, spelled_out(claim.left, types, signatures));
+  TRY(TypedTerm right, spelled_out(claim.right, types, signatures));
+  if (left.type != right.type) return invalid(claim.text(), "sides of one type expected, {} and {} found", left.type.text(), right.type.text());
+  return Law{std::move(left.term), std::move(right.term), {}};
+}
+
+}  // namespace
+
+Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, const VariableTypes& types, Signatures& signatures) {
+  const Law& law = axiom.law;
+  const auto ranks = ranks_said(law);
+  std::vector<ValueType> bound;
+  std::vector<std::string> names = variables(law.left), others = variables(law.right);
+  names.insert(names.end(), others.begin(), others.end());
+  VariableTypes variable_types;
+  for (const std::string& name : names) {
+    const auto found = bindings.tensors.find(name);
+    if (found == bindings.tensors.end()) return invalid(law.text(), "a term for {} expected, none found", name);
+    TRY(const TypedTerm typed, spelled_out(found->second, types, signatures));
+    if (variable_types.emplace(name, typed.type).second && !ranks.contains(name)) bound.push_back(typed.type);
+  }
+  if (!is_of_family(axiom.axiom->shapes, bound)) return invalid(law.text(), "types of the family '{}' expected", axiom.axiom->shapes);
+  for (const auto& [name, integer] : bindings.integers) {
+    if (integer.is_constant() && integer.value() < 0) return invalid(law.text(), "{} of at least 0 expected, {} found", name, integer.text());
+    const auto dim = dim_name(name, names);
+    if (!dim) continue;
+    const Shape& shape = *variable_types.find(dim->variable)->second.shape;
+    const Dim there = !dim->axis ? Dim(static_cast<int64_t>(shape.size())) : *dim->axis < shape.size() ? shape[*dim->axis] : Dim(0);
+    if (integer != there) return invalid(law.text(), "{} = {} expected, {} found", name, there.text(), integer.text());
+  }
+  for (const Term* side : {&law.left, &law.right})
+    for (const auto& [name, op] : rest_names(*side))
+      if (const auto rest = bindings.rests.find(name); rest != bindings.rests.end() && !is_drawn(*op, rest->second))
+        return invalid(law.text(), "parameters for ..{} that the law is checked with expected", name);
+  if (law.condition && substitute(law.condition, bindings) != te::truth(true)) return invalid(law.text(), "the condition expected to hold");
+  return spelled_claim({substitute(law.left, bindings), substitute(law.right, bindings), {}}, types, signatures);
+}
+
+Result<void> replay(const Certificate& certificate, std::span<const StatedAxiom> axioms, const Law& claim, const VariableTypes& types, Signatures& signatures) {
+  TRY(const GroundUses uses, ground(certificate, axioms, types, signatures));
+  TRY(const Law spelled, spelled_claim(claim, types, signatures));
+  return replay(uses.certificate, uses.laws, spelled);
+}
+
+Result<Proof> prove(const Law& claim, const VariableTypes& types, LawSet& laws, const ProveLimits& limits, Solver& solver) {
+  TRY(const Law spelled, spelled_claim(claim, types, laws.signatures()));
+  EGraph graph(types, laws.signatures());
+  TRY(const int left, graph.add(spelled.left));
+  TRY(const int right, graph.add(spelled.right));
+  Saturation saturation(graph, laws);
+  Proof proof;
+  proof.stop = saturation.run(left, right, limits.saturation);
+  proof.rounds = saturation.rounds();
+  proof.nodes = graph.size();
+  proof.instances = static_cast<int>(saturation.instances().size());
+  if (proof.stop != Saturated::kProved) return proof;
+
+  Certificate all;
+  for (const int instance : graph.explain(left, right)) all.uses.push_back(saturation.use(instance));
+  proof.explained = static_cast<int>(all.uses.size());
+  TRY(const GroundUses uses, ground(all, laws.axioms(), types, laws.signatures()));
+  std::vector<std::pair<Term, Term>> equations;
+  for (const Law& law : uses.laws) equations.emplace_back(law.left, law.right);
+  TRY(const auto core, solver.unsat_core(equations, spelled.left, spelled.right));
+  if (!core) return proof;
+  const Certificate needed = minimized(uses.certificate, uses.laws, spelled);
+  TRY_VOID(replay(needed, uses.laws, spelled));
+  proof.certificate.emplace();
+  for (const LawUse& use : needed.uses) proof.certificate->uses.push_back(all.uses[static_cast<size_t>(use.law)]);
+  return proof;
+}
+
+}  // namespace isomer::verify

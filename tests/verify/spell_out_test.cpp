@@ -1,0 +1,78 @@
+// One spelling of what means the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "verify/claim_support.h"
+#include "verify/spell_out.h"
+
+namespace isomer::verify::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct Spelling {
+  const char* types;
+  const char* term;
+  const char* spelled;
+};
+
+constexpr Spelling kSpellings[] = {
+    {"x[2,4,5,5] w[3,4,3,3]", "Conv(x,w)", "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]}"},
+    {"x[2,4,5,5] w[3,4,3,3]", "Conv(x,w){kernel_shape=[3,3],pads=[1,1,1,1]}", "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[1,1,1,1],strides=[1,1]}"},
+    {"x[2,4,5,5] w[3,4,1,1]", "Conv(x,w){kernel_shape=[1,1]}", "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]}"},
+    {"x[2,4,5] w[3,4,1]", "Conv(x,w)", "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1],group=1,pads=[0,0],strides=[1]}"},
+    {"x[2,4,1,1] w[3,4,1,1]", "Conv(x,w){strides=[2,2]}", "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[0,0,0,0],strides=[2,2]}"},
+    {"x[2,4,3,3]", "MaxPool(x){kernel_shape=[3,3]}", "MaxPool(x){auto_pad=\"NOTSET\",ceil_mode=0,dilations=[1,1],kernel_shape=[3,3],pads=[0,0,0,0],storage_order=0,strides=[1,1]}"},
+    {"x[2,4,5,5] w[4,3,3,3]", "ConvTranspose(x,w)",
+     "ConvTranspose(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,output_padding=[0,0],pads=[0,0,0,0],strides=[1,1]}"},
+    {"x[2,4] y[2,3]", "Concat(x,y){axis=-1}", "Concat(x,y){axis=1}"},
+    {"x[2,4]", "Split(x){axis=-2,split=[1,1]}.1", "Split(x){axis=0,split=[1,1]}.1"},
+    {"x[2,4]", "Split(x){split=[1,1]}", "Split(x){axis=0,split=[1,1]}"},
+    {"x[2,4]", "Transpose(x)", "Transpose(x){perm=[1,0]}"},
+    {"x[2,3,4]", "Transpose(x)", "Transpose(x){perm=[2,1,0]}"},
+    {"x[2,2]", "Transpose(x){perm=[0,1]}", "Transpose(x){perm=[0,1]}"},
+    {"x[2,4]", "Slice(x){axes=[-1],ends=[3],starts=[1]}", "Slice(x){axes=[1],ends=[3],starts=[1],steps=[1]}"},
+    {"x[2,4]", "Slice(x){ends=[1,2],starts=[0,0]}", "Slice(x){axes=[0,1],ends=[1,2],starts=[0,0],steps=[1,1]}"},
+    {"x[2,4]", "Pad(x){pads=[0,1,0,2]}", "Pad(x){axes=[0,1],mode=\"constant\",pads=[0,1,0,2]}"},
+    {"x[2,4]", "ReduceSum(x)", "ReduceSum(x){axes=[0,1],keepdims=1,noop_with_empty_axes=0}"},
+    {"x[2,4,3]", "ReduceSum(x){axes=[-1,0]}", "ReduceSum(x){axes=[0,2],keepdims=1,noop_with_empty_axes=0}"},
+    {"x[2,4,3]", "Unsqueeze(x){axes=[-1]}", "Unsqueeze(x){axes=[3]}"},
+    {"x[2,4,3]", "Squeeze(ReduceSum(x){axes=[1]}){axes=[-2]}", "Squeeze(ReduceSum(x){axes=[1],keepdims=1,noop_with_empty_axes=0}){axes=[1]}"},
+    {"x[2,4,3]", "Softmax(x)", "Softmax(x){axis=2}"},
+    {"x[2,4]", "Elu(Mul(x,2))", "Elu(Mul(x,2)){alpha=1}"},
+};
+
+TEST(Spelling, IsOneWhateverWasLeftOut) {
+  Signatures signatures;
+  for (const Spelling& each : kSpellings) {
+    SCOPED_TRACE(each.term);
+    const VariableTypes types = types_of({each.types, ""});
+    const Term term = *parse_term(each.term);
+    const auto spelled = spelled_out(term, types, signatures);
+    ASSERT_TRUE(spelled.ok()) << spelled.error().message();
+    EXPECT_EQ(spelled->term.text(), each.spelled);
+    EXPECT_TRUE(agree({term, spelled->term, {}}, types));
+    const auto again = spelled_out(spelled->term, types, signatures);
+    ASSERT_TRUE(again.ok()) << again.error().message();
+    EXPECT_EQ(again->term, spelled->term);
+    EXPECT_EQ(again->type, spelled->type);
+    Signatures fresh;
+    EXPECT_EQ(spelled_out(term, types, fresh)->term, spelled->term);
+  }
+}
+
+TEST(Spelling, NamesWhatIsWrong) {
+  Signatures signatures;
+  const auto says = [&](const char* types, const char* term, const char* why) {
+    const auto spelled = spelled_out(*parse_term(term), types_of({types, ""}), signatures);
+    ASSERT_FALSE(spelled.ok()) << term;
+    EXPECT_THAT(spelled.error().message(), HasSubstr(why));
+  };
+  says("x[2]", "Neg(y)", "a type of each variable expected");
+  says("x[2,4,5,5] w[3,4,3,3]", "Conv(x,w){..p}", "all parameters expected");
+  says("x[2,4,5,5] w[3,3,3,3]", "Conv(x,w)", "W has 3 input channels, X has 4");
+  says("x[2,4]", "Split(x){axis=0,split=[1,1]}.2", "an output below");
+}
+
+}  // namespace
+}  // namespace isomer::verify::test
