@@ -46,20 +46,29 @@ TEST(Z3, AnswersTheSameWhateverWasAskedBefore) {
   }
 }
 
-TEST(Z3, WhatIsNotZ3IsAnError) {
-  EXPECT_THAT(Solver::start({.program = "no such program"}).error().message(), HasSubstr("it cannot be started"));
-  EXPECT_THAT(Solver::start({.program = "true"}).error().message(), HasSubstr("the process has ended"));
-  EXPECT_THAT(Solver::start({.program = "echo"}).error().message(), HasSubstr("Z3's answer expected"));
+/// A program that takes what a solver is told first, answers so, and then does as the last line says.
+std::string program(const isomer::test::ScratchFolder& folder, const std::string& answer, const std::string& last) {
+  const std::string path = folder.path() / "program";
+  isomer::test::write_file(path, "#!/bin/sh\nfor k in 1 2 3 4 5; do read line; done\necho " + answer + "\n" + last + "\n");
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  return path;
 }
 
-TEST(Z3, AChildThatDiesIsAnErrorAndStaysOne) {
+TEST(Z3, WhatIsNotZ3IsAnError) {
   const isomer::test::ScratchFolder folder;
-  const std::string script = folder.path() / "dying";
-  isomer::test::write_file(script, "#!/bin/sh\necho ready\nread line\nread line\nread line\nread line\nread line\nexit 1\n");
-  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
-  auto solver = Solver::start({.program = script});
-  ASSERT_TRUE(solver.ok()) << solver.error().message();
-  for (int k = 0; k < 3; ++k) EXPECT_THAT(solver->unsat_core(kEquations, term("x"), term("y")).error().message(), HasSubstr("the process has ended"));
+  EXPECT_THAT(Solver::start({.program = "no such program"}).error().message(), HasSubstr("it cannot be started"));
+  EXPECT_THAT(Solver::start({.program = "true"}).error().message(), HasSubstr("the process has ended"));
+  EXPECT_THAT(Solver::start({.program = program(folder, "hello", "cat > /dev/null")}).error().message(), HasSubstr("Z3's answer expected, 'hello' found"));
+}
+
+TEST(Z3, AfterAnErrorThereIsNoAnswer) {
+  const isomer::test::ScratchFolder folder;
+  for (const auto& [last, why] : {std::pair("exit 1", "the process has ended"), std::pair("read line; echo perhaps; cat > /dev/null", "'perhaps' found")}) {
+    auto solver = Solver::start({.program = program(folder, "ready", last)});
+    ASSERT_TRUE(solver.ok()) << solver.error().message();
+    EXPECT_THAT(solver->unsat_core(kEquations, term("x"), term("y")).error().message(), HasSubstr(why));
+    EXPECT_THAT(solver->unsat_core(kEquations, term("x"), term("y")).error().message(), HasSubstr("the process has ended"));
+  }
 }
 
 }  // namespace
