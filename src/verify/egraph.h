@@ -3,7 +3,6 @@
 // tests/verify/egraph_test.cpp
 #pragma once
 
-#include <functional>
 #include <span>
 #include <unordered_map>
 #include <utility>
