@@ -8,11 +8,10 @@ namespace isomer::verify {
 namespace {
 
 constexpr std::array<std::string_view, 5> kFamilies = {"equal", "broadcast", "ranked", "matrices", "images"};
-constexpr std::string_view kRank = "rank", kAxes = "axes";
+constexpr std::string_view kRank = "rank", kAxes = "axes", kShape = "shape";
 /// Attributes that draws set; others keep their defaults.
 constexpr std::array<std::string_view, 9> kDrawn = {"strides", "dilations", "pads", "group", "axis", "ceil_mode", "count_include_pad", "keepdims", "perm"};
 constexpr std::array<DataType, 5> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32, DataType::kInt64, DataType::kBool};
-constexpr int kDraws = 300;
 constexpr int64_t kMostElements = 300;  ///< of all variables: exact arithmetic is slow
 constexpr int kLocalDraws = 40;  ///< of what an application leaves open, until it is well typed
 
@@ -50,8 +49,8 @@ class Drawer {
       });
   }
 
-  std::optional<LawInstance> run() {
-    for (int draw = 0; draw < kDraws; ++draw)
+  std::optional<LawInstance> run(int draws) {
+    for (int draw = 0; draw < draws; ++draw)
       if (auto instance = attempt()) return instance;
     return std::nullopt;
   }
@@ -156,6 +155,20 @@ class Drawer {
     return result;
   }
 
+  /// As many elements: dims in another order, some of them one.
+  Shape reshaped(Shape shape) {
+    for (size_t k = shape.size(); k > 1; --k) std::swap(shape[k - 1], shape[random_.below(k)]);
+    for (size_t k = 1; k < shape.size();) {
+      if (random_.chance(0.6)) {
+        ++k;
+        continue;
+      }
+      shape[k - 1] = shape[k - 1] * shape[k];
+      shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+    return shape;
+  }
+
   /// Of a row's attributes, by the names that ONNX gives them; others keep their defaults.
   Parameters parameters_of(const OpDef& op) {
     Parameters result;
@@ -176,8 +189,9 @@ class Drawer {
         result[name] = perm;
       }
     }
-    const bool has_axes = std::any_of(op.inputs.begin(), op.inputs.end(), [](const isomer::Parameter& p) { return p.name == kAxes; });
-    if (has_axes && rank_ > 0) {
+    const auto takes = [&](std::string_view name) { return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const isomer::Parameter& p) { return p.name == name; }); };
+    if (takes(kShape)) result[std::string(kShape)] = reshaped(common_);
+    if (takes(kAxes) && rank_ > 0) {
       std::vector<Dim> axes;
       for (int k = 0; k < rank_; ++k)
         if (random_.chance(0.5)) axes.emplace_back(k);
@@ -227,7 +241,7 @@ bool is_drawn(const OpDef& op, const Parameters& rest) {
   return std::all_of(rest.begin(), rest.end(), [&](const auto& named) {
     const auto& [name, value] = named;
     const auto def = std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& d) { return d.name == name; });
-    if (def == op.attributes.end()) return name == kAxes;
+    if (def == op.attributes.end()) return name == kAxes || name == kShape;
     return is_drawn(*def) || (def->fallback && parameter_of(*def->fallback) == value);
   });
 }
@@ -256,6 +270,6 @@ std::optional<DimName> dim_name(std::string_view name, const std::vector<std::st
   return DimName{variable, static_cast<size_t>(std::stoi(what))};
 }
 
-std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random) { return Drawer(law, family, random).run(); }
+std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws) { return Drawer(law, family, random).run(draws); }
 
 }  // namespace isomer::verify

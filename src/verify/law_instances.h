@@ -36,7 +36,7 @@ struct DimName {
 };
 std::optional<DimName> dim_name(std::string_view name, const std::vector<std::string>& variables);
 
-/// One of them, or nothing where none of some thousand draws fits.
-std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random);
+/// One of them, or nothing where none of so many draws fits.
+std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws = 300);
 
 }  // namespace isomer::verify

@@ -107,12 +107,14 @@ int operator_count(const std::vector<Term>& terms) {
   return static_cast<int>(applications.size());
 }
 
-std::set<std::string> names(const Dim& integer) {
+std::set<std::string> names(const te::Expr& expr) {
   std::set<std::string> result;
-  te::for_each_node(integer.expr(), [&](const te::Expr& e) {
+  te::for_each_node(expr, [&](const te::Expr& e) {
     if (const auto* symbol = te::as<te::Symbol>(e)) result.insert(symbol->name);
   });
   return result;
 }
+
+std::set<std::string> names(const Dim& integer) { return names(integer.expr()); }
 
 }  // namespace isomer::verify

@@ -83,6 +83,7 @@ std::vector<std::string> variables(const Term& term);
 int operator_count(const std::vector<Term>& terms);
 
 /// The names that arithmetic is over: "group", "x.1".
+std::set<std::string> names(const te::Expr& expr);
 std::set<std::string> names(const Dim& integer);
 
 struct TermHash {

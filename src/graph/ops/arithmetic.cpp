@@ -152,7 +152,9 @@ std::vector<OpDef> arithmetic() {
        .infer = broadcast_shapes,
        .compute = pointwise([](Expr a, Expr b) { return a + b; }),
        .axioms = {{"Add(a,b) = Add(b,a)", "broadcast"},
-                  {"Add(a,Add(b,c)) = Add(Add(a,b),c)", "broadcast", FloatClass::kReassociated}}},
+                  {"Add(a,Add(b,c)) = Add(Add(a,b),c)", "broadcast", FloatClass::kReassociated},
+                 {"Add(a,0) = a", "equal", FloatClass::kSignOfZero},
+                 {"Sub(a,a) = Mul(a,0)", "equal", FloatClass::kFinite}}},
 
       {.name = "Sub", .since = 14, .inputs = {"A", "B"}, .outputs = {"C"},
        .types = {{"T", kNumeric}},
@@ -168,7 +170,8 @@ std::vector<OpDef> arithmetic() {
        .compute = pointwise([](Expr a, Expr b) { return a * b; }),
        .axioms = {{"Mul(a,b) = Mul(b,a)", "broadcast"},
                   {"Mul(a,Mul(b,c)) = Mul(Mul(a,b),c)", "broadcast", FloatClass::kReassociated},
-                  {"Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))", "broadcast", FloatClass::kReassociated}}},
+                  {"Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))", "broadcast", FloatClass::kReassociated},
+                 {"Mul(a,1) = a", "equal"}}},
 
       {.name = "Div", .since = 14, .inputs = {"A", "B"}, .outputs = {"C"},
        .types = {{"T", kNumeric}},
@@ -207,7 +210,10 @@ std::vector<OpDef> arithmetic() {
        .axioms = {{"Max(a,b) = Max(b,a)", "equal", FloatClass::kSignOfZero},
                   {"Max(a,Max(b,c)) = Max(Max(a,b),c)", "equal", FloatClass::kSignOfZero},
                   {"Max(a,a) = a", "equal"},
-                  {"Max(a,Min(b,c)) = Min(Max(a,b),Max(a,c))", "equal", FloatClass::kSignOfZero}}},
+                  {"Max(a,Min(b,c)) = Min(Max(a,b),Max(a,c))", "equal", FloatClass::kSignOfZero},
+                 {"Max(a,Min(a,b)) = a", "equal", FloatClass::kFinite},
+                 {"Add(a,Max(b,c)) = Max(Add(a,b),Add(a,c))", "equal", FloatClass::kFinite},
+                 {"Neg(Max(a,b)) = Min(Neg(a),Neg(b))", "equal", FloatClass::kSignOfZero}}},
 
       {.name = "Sum", .since = 13, .inputs = {"data_0*"}, .outputs = {"sum"},
        .types = {{"T", kFloats}},

@@ -323,7 +323,10 @@ std::vector<OpDef> pooling() {
                  {"Max(MaxPool(x){..p},MaxPool(y){..p}) = MaxPool(Max(x,y)){..p} if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
                    "images"},
                  {"MaxPool(Relu(x)){kernel_shape=[a,b],strides=[c,d]} = Relu(MaxPool(x){kernel_shape=[a,b],strides=[c,d]})",
-                   "images"}}},
+                   "images"},
+                 {"MaxPool(x){kernel_shape=[a,b],pads=[c,d,e,f],strides=[1,1]} = MaxPool(MaxPool(x){kernel_shape=[a,1],pads=[c,0,e,0],strides=[1,1]}){kernel_shape=[1,b],pads=[0,d,0,f],strides=[1,1]}", "images"},
+                 {"MaxPool(MaxPool(x){kernel_shape=[a,b]}){kernel_shape=[c,d]} = MaxPool(x){kernel_shape=[a + c - 1,b + d - 1]}", "images"},
+                 {"MaxPool(Sigmoid(x)){kernel_shape=[a,b],strides=[c,d]} = Sigmoid(MaxPool(x){kernel_shape=[a,b],strides=[c,d]})", "images", FloatClass::kReassociated}}},
 
       {.name = "AveragePool", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
        .types = {{"T", kFloats}},
@@ -336,7 +339,8 @@ std::vector<OpDef> pooling() {
                  {"AveragePool(Concat(x,y){axis=1}){..p} = Concat(AveragePool(x){..p},AveragePool(y){..p}){axis=1}", "images"},
                  {"AveragePool(Add(x,y)){..p} = Add(AveragePool(x){..p},AveragePool(y){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
                    "images", FloatClass::kReassociated},
-                 {"AveragePool(Mul(x,s)){..p} = Mul(AveragePool(x){..p},s) if s_rank == 0", "images", FloatClass::kReassociated}}},
+                 {"AveragePool(Mul(x,s)){..p} = Mul(AveragePool(x){..p},s) if s_rank == 0", "images", FloatClass::kReassociated},
+                 {"AveragePool(x){ceil_mode=0,count_include_pad=1,kernel_shape=[a,b],pads=[c,d,e,f],strides=[g,h]} = Conv(x,Expand(Reciprocal(ReduceSum(Expand(1){shape=[a,b]}){keepdims=0})){shape=[x_1,1,a,b]}){group=x_1,pads=[c,d,e,f],strides=[g,h]}", "images", FloatClass::kReassociated}}},
 
       {.name = "LpPool", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
        .types = {{"T", kFloats}},
@@ -357,7 +361,9 @@ std::vector<OpDef> pooling() {
        .infer = infer_global,
        .compute = compute_global_average,
        .expand = expand_global_average,
-       .recognize = recognize_global_average},
+       .recognize = recognize_global_average,
+       .axioms = {{"GlobalAveragePool(x) = ReduceMean(x){axes=[2,3],keepdims=1}", "images", FloatClass::kReassociated},
+                 {"GlobalAveragePool(x) = AveragePool(x){kernel_shape=[x_2,x_3]}", "images", FloatClass::kReassociated}}},
 
       {.name = "GlobalLpPool", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
        .types = {{"T", kFloats}},

@@ -322,7 +322,10 @@ std::vector<OpDef> shape() {
          TRY(const DataType dtype, eye_type(context));
          return one(dtype, context.shape(0));
        },
-       .compute = eye_compute},
+       .compute = eye_compute,
+       .axioms = {{"MatMul(x,EyeLike(Expand(1){shape=[n,n]})) = x", "matrices", FloatClass::kFinite},
+                 {"MatMul(EyeLike(Expand(1){shape=[n,n]}),x) = x", "matrices", FloatClass::kFinite},
+                 {"Transpose(EyeLike(Expand(1){shape=[n,n]})){perm=[1,0]} = EyeLike(Expand(1){shape=[n,n]})", "ranked"}}},
       {.name = "OneHot", .since = 11, .inputs = {"indices:T1", "depth:T2", "values:T3"}, .outputs = {"output:T3"},
        .types = {{"T1", without_bfloat16}, {"T2", without_bfloat16}, {"T3", kComputable}},
        .attributes = {with_default("axis", -1)},

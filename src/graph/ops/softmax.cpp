@@ -191,7 +191,9 @@ std::vector<OpDef> softmax() {
        .infer = infer_along_axis,
        .compute = softmax_or_log(false),
        .expand = [](NodeForm& form) { return expand_softmax(form, false); },
-       .recognize = recognize_softmax},
+       .recognize = recognize_softmax,
+       .axioms = {{"Softmax(x){axis=a} = Div(Exp(x),ReduceSum(Exp(x)){axes=[a],keepdims=1})", "ranked", FloatClass::kReassociated},
+                 {"Softmax(Add(x,s)){axis=a} = Softmax(x){axis=a} if s_rank == 0", "ranked", FloatClass::kReassociated}}},
 
       {.name = "LogSoftmax", .since = 13, .inputs = {"input"}, .outputs = {"output"},
        .types = {{"T", kFloats}},
