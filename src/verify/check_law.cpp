@@ -117,6 +117,22 @@ std::string Counterexample::text() const {
   return fmt::format("{}\n  left: {}\n  right: {}", result, left, right);
 }
 
+std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random) {
+  const auto graph = graph_of({instance.law.left, instance.law.right}, instance.types);
+  if (!graph.ok()) return std::nullopt;
+  InstanceCheck result;
+  auto comparison = compare(*graph, instance, te::RationalAlgebra(), random);
+  result.over_rationals = comparison.has_value();
+  if (!comparison) comparison = compare(*graph, instance, te::PrimeFieldAlgebra(random.next()), random);
+  if (comparison && !comparison->is_same && !result.over_rationals) {
+    comparison = compare_doubles(*graph, instance, random);
+    result.in_doubles = true;
+  }
+  if (!comparison) return std::nullopt;
+  if (!comparison->is_same) result.counterexample = Counterexample{instance, std::move(comparison->inputs), std::move(comparison->left), std::move(comparison->right)};
+  return result;
+}
+
 LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t seed) {
   Random random(seed);
   LawCheck result;
@@ -124,23 +140,14 @@ LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t
   for (int trial = 0; trial < trials && failures < kFailures; ++trial) {
     const auto instance = draw_instance(law, family, random);
     if (!instance) break;
-    const auto graph = graph_of({instance->law.left, instance->law.right}, instance->types);
-    if (!graph.ok()) continue;
-    auto comparison = compare(*graph, *instance, te::RationalAlgebra(), random);
-    const bool is_rational = comparison.has_value();
-    result.over_rationals += is_rational ? 1 : 0;
-    if (!comparison) comparison = compare(*graph, *instance, te::PrimeFieldAlgebra(random.next()), random);
-    if (!comparison) continue;
-    if (!comparison->is_same && !is_rational) {
-      comparison = compare_doubles(*graph, *instance, random);
-      if (!comparison) continue;
-      ++result.in_doubles;
-    }
+    auto check = check_instance(*instance, random);
+    if (!check) continue;
     ++result.instances;
-    if (comparison->is_same) continue;
+    result.over_rationals += check->over_rationals ? 1 : 0;
+    result.in_doubles += check->in_doubles ? 1 : 0;
+    if (!check->counterexample) continue;
     ++failures;
-    if (!result.counterexample || elements_of(*instance) < elements_of(result.counterexample->instance))
-      result.counterexample = Counterexample{*instance, std::move(comparison->inputs), std::move(comparison->left), std::move(comparison->right)};
+    if (!result.counterexample || elements_of(*instance) < elements_of(result.counterexample->instance)) result.counterexample = std::move(check->counterexample);
   }
   return result;
 }

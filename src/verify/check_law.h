@@ -21,6 +21,15 @@ struct Counterexample {
   std::string text() const;
 };
 
+/// What comparing both sides of an instance on inputs of its own found.
+struct InstanceCheck {
+  bool over_rationals = false, in_doubles = false;
+  std::optional<Counterexample> counterexample;
+};
+
+/// Nothing where a side cannot be evaluated.
+std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random);
+
 struct LawCheck {
   int instances = 0;  ///< on which both sides were compared
   int over_rationals = 0, in_doubles = 0;

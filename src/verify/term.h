@@ -75,6 +75,13 @@ struct Law {
 Result<Term> parse_term(std::string_view text);
 Result<Law> parse_law(std::string_view text);
 
+struct OpenParameters {
+  Parameters named;
+  std::string rest;  ///< empty: these are all
+};
+/// "{axis=1,..p}", of an operator's application; of none: all names are of integers.
+Result<OpenParameters> parse_parameters(std::string_view text, const OpDef* op);
+
 std::string text(const Parameter& parameter);
 
 /// The variables of tensors, in the order in which they first stand.

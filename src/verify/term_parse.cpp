@@ -16,6 +16,14 @@ class TermParser {
     return result;
   }
 
+  Result<OpenParameters> whole_parameters(const OpDef* op) {
+    OpenParameters result;
+    TRY_VOID(parser_.expect("{"));
+    TRY_VOID(parameters(op, result.named, result.rest));
+    if (!parser_.at_end()) return parser_.expected("nothing more");
+    return result;
+  }
+
   Result<Law> whole_law() {
     TRY(Term left, term());
     TRY_VOID(parser_.expect("="));
@@ -56,34 +64,35 @@ class TermParser {
       TRY(Term argument, term());
       application.arguments.push_back(std::move(argument));
     }
-    if (parser_.accept("{")) TRY_VOID(parameters(application));
+    if (parser_.accept("{")) TRY_VOID(parameters(application.op, application.parameters, application.rest));
     if (parser_.accept(".")) {
       TRY(application.output, parser_.expect_number());
     }
     return Term(std::move(application));
   }
 
-  Result<void> parameters(Term::Application& application) {
+  Result<void> parameters(const OpDef* op, Parameters& named, std::string& rest) {
     for (bool is_first = true; !parser_.accept("}"); is_first = false) {
       if (!is_first) TRY_VOID(parser_.expect(","));
       if (parser_.accept(".")) {
         TRY_VOID(parser_.expect("."));
-        TRY(application.rest, parser_.word());
+        TRY(rest, parser_.word());
         TRY_VOID(parser_.expect("}"));
         return {};
       }
       TRY(const std::string name, parser_.word());
       TRY_VOID(parser_.expect("="));
-      TRY(Parameter value, parameter(*application.op, name));
-      if (!application.parameters.emplace(name, std::move(value)).second) return invalid("", "each parameter once expected, '{}' stands there again", name);
+      TRY(Parameter value, parameter(op, name));
+      if (!named.emplace(name, std::move(value)).second) return invalid("", "each parameter once expected, '{}' stands there again", name);
     }
     return {};
   }
 
-  Result<Parameter> parameter(const OpDef& op, const std::string& name) {
-    const auto attribute = std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& a) { return a.name == name; });
-    const bool is_input = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const isomer::Parameter& p) { return p.name == name; });
-    if (attribute == op.attributes.end() && !is_input) return invalid("", "a parameter of {} expected, '{}' found", op.name, name);
+  Result<Parameter> parameter(const OpDef* op, const std::string& name) {
+    if (!op) return integers();
+    const auto attribute = std::find_if(op->attributes.begin(), op->attributes.end(), [&](const AttributeDef& a) { return a.name == name; });
+    const bool is_input = std::any_of(op->inputs.begin(), op->inputs.end(), [&](const isomer::Parameter& p) { return p.name == name; });
+    if (attribute == op->attributes.end() && !is_input) return invalid("", "a parameter of {} expected, '{}' found", op->name, name);
     if (!is_input && attribute->kind == AttributeKind::kString) {
       TRY(std::string text, parser_.quoted_text());
       return Parameter(std::move(text));
@@ -94,6 +103,10 @@ class TermParser {
       if (!literal) return parser_.expected("a number before this");
       return Parameter(static_cast<float>(literal->value.to_double()));
     }
+    return integers();
+  }
+
+  Result<Parameter> integers() {
     if (!parser_.at("[")) {
       TRY(const te::Expr integer, parser_.index_expression());
       return Parameter(Dim(integer));
@@ -110,5 +123,6 @@ class TermParser {
 
 Result<Term> parse_term(std::string_view text) { return TermParser(text).whole_term(); }
 Result<Law> parse_law(std::string_view text) { return TermParser(text).whole_law(); }
+Result<OpenParameters> parse_parameters(std::string_view text, const OpDef* op) { return TermParser(text).whole_parameters(op); }
 
 }  // namespace isomer::verify

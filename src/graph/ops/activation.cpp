@@ -192,7 +192,12 @@ std::vector<OpDef> activation() {
        .infer = same_as_first,
        .compute = pointwise([](Expr x) { return te::max(x, 0); }),
        .axioms = {{"Relu(a) = Max(a,0)", "equal"},
-                  {"Sub(Relu(a),Relu(Neg(a))) = a", "equal", FloatClass::kFinite}}},
+                  {"Sub(Relu(a),Relu(Neg(a))) = a", "equal", FloatClass::kFinite},
+                 {"Relu(Relu(a)) = Relu(a)", "equal"},
+                 {"Mul(Relu(a),a) = Mul(Relu(a),Relu(a))", "equal", FloatClass::kFinite},
+                 {"Relu(Max(a,b)) = Max(Relu(a),b)", "equal", FloatClass::kSignOfZero},
+                 {"Relu(Mul(a,a)) = Mul(a,a)", "equal"},
+                 {"Relu(Abs(a)) = Abs(a)", "equal"}}},
 
       {.name = "LeakyRelu", .since = 16, .inputs = {"X"}, .outputs = {"Y"},
        .types = {{"T", kFloats}},

@@ -154,7 +154,8 @@ std::vector<OpDef> arithmetic() {
        .axioms = {{"Add(a,b) = Add(b,a)", "broadcast"},
                   {"Add(a,Add(b,c)) = Add(Add(a,b),c)", "broadcast", FloatClass::kReassociated},
                  {"Add(a,0) = a", "equal", FloatClass::kSignOfZero},
-                 {"Sub(a,a) = Mul(a,0)", "equal", FloatClass::kFinite}}},
+                 {"Sub(a,a) = Mul(a,0)", "equal", FloatClass::kFinite},
+                 {"Add(a,a) = Mul(a,2)", "equal"}}},
 
       {.name = "Sub", .since = 14, .inputs = {"A", "B"}, .outputs = {"C"},
        .types = {{"T", kNumeric}},

@@ -316,7 +316,8 @@ std::vector<OpDef> convolution() {
                  {"Conv(Conv(x,v){group=1,..p},w){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]} = Conv(x,Reshape(MatMul(Reshape(w){shape=[w_0,w_1]},Reshape(v){shape=[v_0,v_1*v_2*v_3]})){shape=[w_0,v_1,v_2,v_3]}){group=1,..p} if w_2 == 1 && w_3 == 1", "images", FloatClass::kReassociated},
                  {"Conv(x,w){dilations=[1,1],pads=[0,0,0,0],strides=[s,t],..p} = Conv(Slice(x){axes=[2,3],ends=[x_2,x_3],starts=[0,0],steps=[s,t]},w){dilations=[1,1],pads=[0,0,0,0],strides=[1,1],..p} if w_2 == 1 && w_3 == 1", "images"},
                  {"Conv(Concat(x,y){axis=1},Pad(w){pads=[0,0,0,0,0,c,0,0]}){group=1,..p} = Conv(x,w){group=1,..p} if y_1 == c", "images", FloatClass::kFinite},
-                 {"Conv(Concat(x,y){axis=1},Pad(w){pads=[0,c,0,0,0,0,0,0]}){group=1,..p} = Conv(y,w){group=1,..p} if x_1 == c", "images", FloatClass::kFinite}}},
+                 {"Conv(Concat(x,y){axis=1},Pad(w){pads=[0,c,0,0,0,0,0,0]}){group=1,..p} = Conv(y,w){group=1,..p} if x_1 == c", "images", FloatClass::kFinite},
+                 {"Conv(Concat(x,x){axis=1},w){group=2,..p} = Conv(x,w){group=1,..p}", "images"}}},
 
       {.name = "ConvTranspose", .since = 22, .inputs = {"X", "W", "B?"}, .outputs = {"Y"},
        .types = {{"T", kFloats}},

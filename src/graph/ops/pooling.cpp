@@ -322,7 +322,7 @@ std::vector<OpDef> pooling() {
                  {"MaxPool(Concat(x,y){axis=1}){..p} = Concat(MaxPool(x){..p},MaxPool(y){..p}){axis=1}", "images"},
                  {"Max(MaxPool(x){..p},MaxPool(y){..p}) = MaxPool(Max(x,y)){..p} if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
                    "images"},
-                 {"MaxPool(Relu(x)){kernel_shape=[a,b],strides=[c,d]} = Relu(MaxPool(x){kernel_shape=[a,b],strides=[c,d]})",
+                 {"MaxPool(Relu(x)){kernel_shape=[a,b],pads=[c,d,e,f],..p} = Relu(MaxPool(x){kernel_shape=[a,b],pads=[c,d,e,f],..p}) if c < a && d < b && e < a && f < b",
                    "images"},
                  {"MaxPool(x){kernel_shape=[a,b],pads=[c,d,e,f],strides=[1,1]} = MaxPool(MaxPool(x){kernel_shape=[a,1],pads=[c,0,e,0],strides=[1,1]}){kernel_shape=[1,b],pads=[0,d,0,f],strides=[1,1]}", "images"},
                  {"MaxPool(MaxPool(x){kernel_shape=[a,b]}){kernel_shape=[c,d]} = MaxPool(x){kernel_shape=[a + c - 1,b + d - 1]}", "images"},
@@ -340,7 +340,8 @@ std::vector<OpDef> pooling() {
                  {"AveragePool(Add(x,y)){..p} = Add(AveragePool(x){..p},AveragePool(y){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
                    "images", FloatClass::kReassociated},
                  {"AveragePool(Mul(x,s)){..p} = Mul(AveragePool(x){..p},s) if s_rank == 0", "images", FloatClass::kReassociated},
-                 {"AveragePool(x){ceil_mode=0,count_include_pad=1,kernel_shape=[a,b],pads=[c,d,e,f],strides=[g,h]} = Conv(x,Expand(Reciprocal(ReduceSum(Expand(1){shape=[a,b]}){keepdims=0})){shape=[x_1,1,a,b]}){group=x_1,pads=[c,d,e,f],strides=[g,h]}", "images", FloatClass::kReassociated}}},
+                 {"AveragePool(x){ceil_mode=0,count_include_pad=1,kernel_shape=[a,b],pads=[c,d,e,f],strides=[g,h]} = Conv(x,Expand(Reciprocal(ReduceSum(Expand(1){shape=[a,b]}){keepdims=0})){shape=[x_1,1,a,b]}){group=x_1,pads=[c,d,e,f],strides=[g,h]}", "images", FloatClass::kReassociated},
+                 {"AveragePool(Conv(x,w){dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}){count_include_pad=c,kernel_shape=[a,b],pads=[0,0,0,0],strides=[1,1]} = Conv(AveragePool(x){count_include_pad=c,kernel_shape=[a,b],pads=[0,0,0,0],strides=[1,1]},w){dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}", "images", FloatClass::kReassociated}}},
 
       {.name = "LpPool", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
        .types = {{"T", kFloats}},
