@@ -12,6 +12,8 @@ void add_bench(CLI::App& app, int& exit);
 void add_compare(CLI::App& app, int& exit);
 void add_inspect(CLI::App& app, int& exit);
 void add_library(CLI::App& app, int& exit);
+/// The commands under `library` that are about rules.
+void add_rule_commands(CLI::App& library, int& exit);
 void add_env(CLI::App& app, int& exit);
 
 }  // namespace isomer::cli

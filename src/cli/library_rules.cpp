@@ -1,0 +1,300 @@
+// isomer library generate | replay | verify | refute | list | show | stats | add: rules and what holds them up.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "graph/dot.h"
+#include "substitutions/library.h"
+#include "substitutions/refute.h"
+#include "util/parallel.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+using namespace substitutions;
+
+struct GenerateOptions : CommonOptions {
+  std::string set = "taso";
+  int max_operators = 3;
+  std::string folder = ".";
+  std::string memory = "1GB";
+};
+
+struct FilesOptions : CommonOptions {
+  std::vector<std::string> files;
+  int trials = 1000;
+  std::string rule;
+  bool dot = false;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+
+/// "4GB", "500MB": bytes.
+Result<uint64_t> parse_bytes(const std::string& text) {
+  size_t used = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+  }
+  const std::map<std::string, double> units = {{"", 1}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
+  const auto unit = units.find(text.substr(used));
+  if (used == 0 || unit == units.end() || !(number > 0) || number * unit->second > 1e15) return Error{ErrorKind::kUsage, "--memory", fmt::format("a size such as 4GB expected, '{}' found", text)};
+  return static_cast<uint64_t>(number * unit->second);
+}
+
+/// STEM of STEM.rules, or a stem itself.
+std::filesystem::path stem_of(const std::string& file) {
+  std::filesystem::path path(file);
+  return path.extension() == ".rules" ? path.replace_extension() : path;
+}
+
+Result<std::vector<RulesFile>> read_all(const FilesOptions& options, std::span<const verify::StatedAxiom> axioms) {
+  std::vector<RulesFile> result;
+  for (const std::string& file : options.files) {
+    auto rules = read_rules(stem_of(file), axioms);
+    if (!rules.ok()) return std::move(rules).error().within(file);
+    result.push_back(*std::move(rules));
+  }
+  return result;
+}
+
+int generate_rules(const GenerateOptions& options) {
+  auto set = operator_set(options.set);
+  if (!set.ok()) return report(set.error());
+  LibraryOptions how;
+  auto memory = parse_bytes(options.memory);
+  if (!memory.ok()) return report(memory.error());
+  how.enumeration.memory = *memory;
+  how.enumeration.max_operators = options.max_operators;
+  how.enumeration.threads = options.thread_count();
+  how.enumeration.seed = options.seed;
+  auto last = std::chrono::steady_clock::now();
+  how.enumeration.progress = [&](const EnumerationProgress& progress) {
+    if (seconds_since(last) < 2) return;
+    last = std::chrono::steady_clock::now();
+    note(options, "{} operators: {} terms, {:.0f} %, {:.0f} s", progress.operators, progress.terms, 100 * progress.share, progress.seconds);
+  };
+  auto library = generate(*set, how);
+  if (!library.ok()) return report(library.error());
+  const LibraryStatistics& facts = library->statistics;
+  const RulesFile file{fmt::format("--ops {} --max-ops {} --seed {}", options.set, options.max_operators, options.seed), library->rules};
+  const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
+  if (auto done = write_rules(stem, file, verify::all_axioms()); !done.ok()) return report(done.error());
+  if (options.verbosity > 0)
+    for (const std::string& text : facts.unproved_texts) note(options, "{}", text);
+  int64_t terms = 0, classes = 0;
+  for (const LevelStatistics& level : facts.enumeration.levels) {
+    terms += level.terms;
+    classes += level.classes;
+  }
+  const double seconds = facts.seconds_enumerating + facts.seconds_proving;
+  if (options.json) {
+    fmt::print("{}\n", json_text({{"rules", facts.kept}, {"ops", options.set}, {"max_ops", options.max_operators}, {"graphs", terms}, {"fingerprints", classes}, {"candidates", facts.candidates},
+                                  {"proved", facts.proved}, {"unproved", facts.unproved}, {"seconds", seconds}, {"seconds_enumerating", facts.seconds_enumerating},
+                                  {"peak_memory_mb", static_cast<double>(facts.enumeration.peak_memory) / 1e6}}));
+  } else {
+    fmt::print("{}{} candidates: {} proved, {} not; {} rules in {}.rules\n{:.1f} s enumerating, {:.1f} s proving\n", facts.enumeration.text(), facts.candidates, facts.proved, facts.unproved, facts.kept,
+               stem.string(), facts.seconds_enumerating, facts.seconds_proving);
+  }
+  return kDone;
+}
+
+/// Runs what each rule is asked, on several threads; prints what fails.
+template <class Ask>
+int ask_all(const FilesOptions& options, std::string_view verb, const Ask& ask) {
+  const auto axioms = verify::all_axioms();
+  const auto start = std::chrono::steady_clock::now();
+  auto files = read_all(options, axioms);
+  if (!files.ok()) return report(files.error());
+  std::vector<const Rule*> rules;
+  for (const RulesFile& file : *files)
+    for (const Rule& rule : file.rules) rules.push_back(&rule);
+  std::vector<std::string> problems(rules.size());
+  ThreadPool pool(options.thread_count());
+  auto failed = ask(pool, rules, problems);
+  if (failed) return report(*failed);
+  int bad = 0;
+  json list = json::array();
+  for (size_t k = 0; k < rules.size(); ++k) {
+    if (problems[k].empty()) continue;
+    ++bad;
+    list.push_back({{"rule", rules[k]->name}, {"problem", problems[k]}});
+    if (!options.json) fmt::print("{}: {}\n", rules[k]->name, problems[k]);
+  }
+  const double seconds = seconds_since(start);
+  if (options.json)
+    fmt::print("{}\n", json_text({{"rules", rules.size()}, {"failed", bad}, {"problems", list}, {"seconds", seconds}}));
+  else
+    fmt::print("{} rules {}, {} not; {:.2f} s\n", static_cast<int>(rules.size()) - bad, verb, bad, seconds);
+  return bad == 0 ? kDone : kCheckFailed;
+}
+
+using Rules = std::vector<const Rule*>;
+using Problems = std::vector<std::string>;
+
+int replay_rules(const FilesOptions& options) {
+  return ask_all(options, "replayed", [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
+    const auto axioms = verify::all_axioms();
+    std::vector<verify::Signatures> signatures(static_cast<size_t>(pool.threads()));
+    pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
+      const Rule& rule = *rules[static_cast<size_t>(k)];
+      const auto held = holds_at(rule, rule.example, axioms, signatures[static_cast<size_t>(thread)]);
+      if (!held.ok()) problems[static_cast<size_t>(k)] = held.error().message();
+      if (held.ok() && rule.float_class != float_class_of(rule.proof, axioms))
+        problems[static_cast<size_t>(k)] = fmt::format("the class {} of its laws expected, {} found", name(float_class_of(rule.proof, axioms)), name(rule.float_class));
+    });
+    return std::nullopt;
+  });
+}
+
+int verify_rules(const FilesOptions& options) {
+  return ask_all(options, "proved again", [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
+    struct Prover {
+      explicit Prover(verify::Solver z3) : solver(std::move(z3)) {}
+      verify::LawSet laws{verify::all_axioms()};
+      verify::Solver solver;
+    };
+    std::vector<std::unique_ptr<Prover>> provers;
+    for (int k = 0; k < pool.threads(); ++k) {
+      auto solver = verify::Solver::start();
+      if (!solver.ok()) return solver.error();
+      provers.push_back(std::make_unique<Prover>(*std::move(solver)));
+    }
+    pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
+      Prover& prover = *provers[static_cast<size_t>(thread)];
+      const Rule& rule = *rules[static_cast<size_t>(k)];
+      for (const Output& output : equations_at(rule, rule.example)) {
+        const auto proof = verify::prove({output.left, output.right, {}}, rule.example.types, prover.laws, {}, prover.solver);
+        if (!proof.ok() || !proof->certificate) problems[static_cast<size_t>(k)] = proof.ok() ? "a proof expected, none found" : proof.error().message();
+      }
+    });
+    return std::nullopt;
+  });
+}
+
+int refute_rules(const FilesOptions& options) {
+  return ask_all(options, "not refuted", [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
+    const auto axioms = verify::all_axioms();
+    std::vector<verify::Signatures> signatures(static_cast<size_t>(pool.threads()));
+    pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
+      const Refutation tried = refute(*rules[static_cast<size_t>(k)], options.trials, options.seed, axioms, signatures[static_cast<size_t>(thread)]);
+      if (tried.counterexample) problems[static_cast<size_t>(k)] = tried.counterexample->text();
+      else if (tried.trials < options.trials) problems[static_cast<size_t>(k)] = "an evaluation of both sides expected, none found";
+    });
+    return std::nullopt;
+  });
+}
+
+int list_rules(const FilesOptions& options) {
+  auto files = read_all(options, verify::all_axioms());
+  if (!files.ok()) return report(files.error());
+  json list = json::array();
+  for (const RulesFile& file : *files)
+    for (const Rule& rule : file.rules) {
+      list.push_back({{"name", rule.name}, {"class", name(rule.float_class)}, {"rule", rule.text()}, {"laws", rule.proof.uses.size()}});
+      if (!options.json) fmt::print("{}  {}\n", rule.name, rule.text());
+    }
+  if (options.json) fmt::print("{}\n", json_text({{"rules", list}}));
+  return kDone;
+}
+
+int show_rule(const FilesOptions& options) {
+  const auto axioms = verify::all_axioms();
+  auto files = read_all(options, axioms);
+  if (!files.ok()) return report(files.error());
+  for (const RulesFile& file : *files)
+    for (const Rule& rule : file.rules) {
+      if (rule.name != options.rule) continue;
+      if (options.dot) {
+        for (const bool is_left : {true, false}) {
+          std::vector<verify::Term> terms;
+          for (const Output& output : equations_at(rule, rule.example)) terms.push_back(is_left ? output.left : output.right);
+          const auto graph = verify::graph_of(terms, rule.example.types);
+          if (!graph.ok()) return report(graph.error());
+          fmt::print("{}", to_dot(*graph));
+        }
+        return kDone;
+      }
+      fmt::print("{}\n", rule.name);
+      for (const Output& output : rule.outputs) fmt::print("  {}\n= {}\n", output.left.text(), output.right.text());
+      fmt::print("floating point: {}\nwhere these laws hold:\n", name(rule.float_class));
+      for (const verify::LawUse& use : rule.proof.uses) {
+        const verify::StatedAxiom& axiom = axioms[static_cast<size_t>(use.law)];
+        fmt::print("  {} ({}): {}\n", law_name(use.law, axioms), axiom.axiom->shapes, axiom.law.text());
+        for (const auto& [variable, term] : use.bindings.tensors) fmt::print("      {} = {}\n", variable, term.text());
+      }
+      return kDone;
+    }
+  return report({ErrorKind::kUsage, options.rule, "the name of a rule expected, there is none of this name; 'isomer library list' has them"});
+}
+
+int print_statistics(const FilesOptions& options) {
+  auto files = read_all(options, verify::all_axioms());
+  if (!files.ok()) return report(files.error());
+  std::map<std::string, int> by_class;
+  std::map<size_t, int> by_length;
+  int rules = 0, several = 0;
+  json made = json::array();
+  for (const RulesFile& file : *files) {
+    made.push_back(file.made_by);
+    for (const Rule& rule : file.rules) {
+      ++rules;
+      ++by_class[std::string(name(rule.float_class))];
+      ++by_length[rule.proof.uses.size()];
+      several += rule.outputs.size() > 1 ? 1 : 0;
+    }
+  }
+  if (options.json) {
+    json lengths = json::object();
+    for (const auto& [length, count] : by_length) lengths[std::to_string(length)] = count;
+    fmt::print("{}\n", json_text({{"rules", rules}, {"generated", made}, {"several_outputs", several}, {"by_class", by_class}, {"by_proof_length", lengths},
+                                  {"axioms", {{"total", verify::all_axioms().size()}}}}));
+    return kDone;
+  }
+  fmt::print("{} rules, {} of them of several outputs\n", rules, several);
+  for (const auto& [floating, count] : by_class) fmt::print("{:6}  {}\n", count, floating);
+  fmt::print("laws in a proof:\n");
+  for (const auto& [length, count] : by_length) fmt::print("{:6}  {}\n", count, length);
+  return kDone;
+}
+
+void add_files(CLI::App& command, FilesOptions& options) {
+  options.add_to(command);
+  command.add_option("rules", options.files, "Rules, with their proofs beside them (STEM.rules, STEM.proofs)")->required();
+}
+
+}  // namespace
+
+void add_rule_commands(CLI::App& library, int& exit) {
+  auto generation = std::make_shared<GenerateOptions>();
+  CLI::App* command = library.add_subcommand("generate", "Enumerate terms, prove which are equal, write the rules");
+  generation->add_to(*command);
+  command->add_option("--ops", generation->set, "The set of operators")->check(CLI::IsMember(operator_set_names()))->capture_default_str();
+  command->add_option("--max-ops", generation->max_operators, "Operators on one side")->check(CLI::Range(1, 5))->capture_default_str();
+  command->add_option("-o,--output", generation->folder, "Folder for SET.rules and SET.proofs")->check(CLI::ExistingDirectory)->capture_default_str();
+  command->add_option("--memory", generation->memory, "For records of the largest terms; the rest goes to files")->capture_default_str();
+  command->callback([generation, &exit] { exit = generate_rules(*generation); });
+
+  const auto over_files = [&](const char* name, const char* what, int (*run)(const FilesOptions&)) {
+    auto options = std::make_shared<FilesOptions>();
+    CLI::App* made = library.add_subcommand(name, what);
+    if (run == show_rule) made->add_option("rule", options->rule, "Its name")->required();
+    add_files(*made, *options);
+    if (run == refute_rules) made->add_option("--trials", options->trials, "Inputs for each rule")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+    if (run == show_rule) made->add_flag("--dot", options->dot, "Both sides for Graphviz");
+    made->callback([options, run, &exit] { exit = run(*options); });
+  };
+  over_files("replay", "Check every proof, without Z3", replay_rules);
+  over_files("verify", "Prove every rule again, with Z3", verify_rules);
+  over_files("refute", "Try every rule on numbers, exactly", refute_rules);
+  over_files("list", "A line a rule", list_rules);
+  over_files("show", "A rule with its proof", show_rule);
+  over_files("stats", "What the rules are", print_statistics);
+}
+
+}  // namespace isomer::cli

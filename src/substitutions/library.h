@@ -1,0 +1,35 @@
+// The substitution library: equations that an enumeration finds, each proved, made general, and kept once (DESIGN.md, section 5).
+// Test: tests/substitutions/library_test.cpp
+#pragma once
+
+#include "substitutions/enumerate.h"
+#include "substitutions/rules_file.h"
+
+namespace isomer::substitutions {
+
+struct LibraryOptions {
+  EnumerationOptions enumeration;
+  verify::ProveLimits limits;
+};
+
+struct LibraryStatistics {
+  Enumeration enumeration;      ///< without its equations
+  int candidates = 0;           ///< equations, and sets of equations whose sides share operators
+  int proved = 0, unproved = 0;
+  int kept = 0;                 ///< the others say what another rule says
+  double seconds_enumerating = 0, seconds_proving = 0;
+  std::vector<std::string> unproved_texts;
+};
+
+struct Library {
+  std::vector<Rule> rules;  ///< by size, then by text
+  LibraryStatistics statistics;
+};
+
+/// Rules of up to so many operators a side. The same for any number of threads. Errors: those of enumerate, Z3 fails.
+Result<Library> generate(const OperatorSet& set, const LibraryOptions& options);
+
+/// A rule from sides that a user wrote, with types that they hold for. Errors: there is no proof.
+Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::VariableTypes& types, verify::LawSet& laws, const verify::ProveLimits& limits, verify::Solver& solver);
+
+}  // namespace isomer::substitutions

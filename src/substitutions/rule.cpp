@@ -1,0 +1,99 @@
+#include "substitutions/rule.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "verify/law_instances.h"
+
+namespace isomer::substitutions {
+namespace {
+
+/// A law's dims are those of what its variables stand for at the instance.
+Result<void> bind_dims(const verify::Law& law, const verify::VariableTypes& types, verify::Signatures& signatures, verify::Bindings& bindings) {
+  std::set<std::string> integers = verify::integer_names(law.left);
+  integers.merge(verify::integer_names(law.right));
+  if (law.condition) integers.merge(verify::names(law.condition));
+  std::vector<std::string> names;
+  for (const auto& [name, term] : bindings.tensors) names.push_back(name);
+  for (const std::string& name : integers) {
+    const auto dim = verify::dim_name(name, names);
+    if (!dim) continue;
+    TRY(const verify::TypedTerm typed, verify::spelled_out(bindings.tensors.find(dim->variable)->second, types, signatures));
+    const Shape shape = typed.type.shape.value_or(Shape());
+    bindings.integers.insert_or_assign(name, !dim->axis ? Dim(static_cast<int64_t>(shape.size())) : *dim->axis < shape.size() ? shape[*dim->axis] : Dim(0));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Rule::text() const {
+  std::vector<std::string> lefts, rights;
+  for (const Output& output : outputs) {
+    lefts.push_back(output.left.text());
+    rights.push_back(output.right.text());
+  }
+  return fmt::format("{} = {}", fmt::join(lefts, " ; "), fmt::join(rights, " ; "));
+}
+
+verify::Bindings with_dims(const RuleInstance& instance) {
+  verify::Bindings result = instance.names;
+  for (const auto& [name, type] : instance.types) {
+    for (size_t axis = 0; axis < type.shape->size(); ++axis) result.integers.insert_or_assign(fmt::format("{}_{}", name, axis), (*type.shape)[axis]);
+    result.integers.insert_or_assign(name + "_rank", Dim(static_cast<int64_t>(type.shape->size())));
+  }
+  return result;
+}
+
+std::vector<Output> equations_at(const Rule& rule, const RuleInstance& instance) {
+  const verify::Bindings names = with_dims(instance);
+  std::vector<Output> result;
+  for (const Output& output : rule.outputs) result.push_back({substitute(output.left, names), substitute(output.right, names)});
+  return result;
+}
+
+Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures) {
+  const verify::Bindings names = with_dims(instance);
+  verify::Certificate proof;
+  for (const verify::LawUse& use : rule.proof.uses) {
+    verify::LawUse at{use.law, composed(use.bindings, names)};
+    TRY_VOID(bind_dims(axioms[static_cast<size_t>(use.law)].law, instance.types, signatures, at.bindings));
+    proof.uses.push_back(std::move(at));
+  }
+  for (const Output& output : equations_at(rule, instance))
+    TRY_VOID(verify::replay(proof, axioms, {output.left, output.right, {}}, instance.types, signatures));
+  return {};
+}
+
+std::vector<RuleInstance> draw_instances(const Rule& rule, int draws, int attempts, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures, Random& random) {
+  // The families of the laws that the proof stands on: others give types that it does not hold for.
+  std::vector<std::string_view> families;
+  for (const verify::LawUse& use : rule.proof.uses)
+    if (const std::string_view family = axioms[static_cast<size_t>(use.law)].axiom->shapes; std::find(families.begin(), families.end(), family) == families.end()) families.push_back(family);
+  std::vector<RuleInstance> result;
+  const Output& first = rule.outputs.front();
+  for (int draw = 0; draw < draws && !families.empty(); ++draw) {
+    const auto drawn = verify::draw_instance({first.left, first.right, {}}, families[static_cast<size_t>(draw) % families.size()], random, attempts);
+    if (!drawn) continue;
+    RuleInstance instance{drawn->types, {}};
+    if (!bind(first.left, drawn->law.left, instance.names) || !bind(first.right, drawn->law.right, instance.names)) continue;
+    instance.names.tensors.clear();
+    if (holds_at(rule, instance, axioms, signatures).ok()) result.push_back(std::move(instance));
+  }
+  return result;
+}
+
+FloatClass float_class_of(const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms) {
+  FloatClass result = FloatClass::kExact;
+  for (const verify::LawUse& use : proof.uses) result = std::max(result, axioms[static_cast<size_t>(use.law)].axiom->float_class);
+  return result;
+}
+
+std::string_view name(FloatClass float_class) {
+  constexpr std::array<std::string_view, 4> kNames = {"exact", "sign-of-zero", "finite", "reassociated"};
+  return kNames[static_cast<size_t>(float_class)];
+}
+
+}  // namespace isomer::substitutions

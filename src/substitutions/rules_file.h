@@ -1,0 +1,36 @@
+// Rules and their proofs as text: a line a rule, sorted, the same for the same rules; a proof is a line for each use of a law. Files
+// name the laws that they were proved from, so that proofs from others are not mistaken for these. Test:
+// tests/substitutions/rules_file_test.cpp
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "substitutions/rule.h"
+
+namespace isomer::substitutions {
+
+struct RulesFile {
+  std::string made_by;  ///< the command's options, for people: "--ops taso --max-ops 3 --seed 0"
+  std::vector<Rule> rules;
+};
+
+/// "Conv.3": the third law in the row of Conv.
+std::string law_name(int law, std::span<const verify::StatedAxiom> axioms);
+
+/// name TAB class TAB outputs TAB example
+std::string print_rules(const RulesFile& file, std::span<const verify::StatedAxiom> axioms);
+std::string print_proofs(const RulesFile& file, std::span<const verify::StatedAxiom> axioms);
+/// Errors name the line, what was expected there, what was found. Nothing is replayed: holds_at does.
+Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs, std::span<const verify::StatedAxiom> axioms);
+
+/// STEM.rules and STEM.proofs.
+Result<void> write_rules(const std::filesystem::path& stem, const RulesFile& file, std::span<const verify::StatedAxiom> axioms);
+Result<RulesFile> read_rules(const std::filesystem::path& stem, std::span<const verify::StatedAxiom> axioms);
+
+/// "left ; left = right ; right" without example or proof: what a user writes. Errors name the column.
+Result<std::vector<Output>> parse_outputs(std::string_view text);
+
+}  // namespace isomer::substitutions
