@@ -8,6 +8,7 @@ packages=(
   g++ cmake ninja-build ccache
   libprotobuf-dev protobuf-compiler libboost-graph-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev
   libsqlite3-dev libzip-dev llvm-19-dev libz3-dev z3
+  openmpi-bin libopenmpi3
   # to test
   libgtest-dev libgmock-dev libbenchmark-dev libonnx-dev libonnx-testdata
   clang-19 libclang-rt-19-dev llvm-19

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -22,6 +23,7 @@ struct GenerateOptions : CommonOptions {
   int max_operators = 3;
   std::string folder = ".";
   std::string memory = "1GB";
+  std::string parts;  ///< folder of what an interrupted run and other processes share
 };
 
 struct FilesOptions : CommonOptions {
@@ -73,14 +75,28 @@ int generate_rules(const GenerateOptions& options) {
   how.enumeration.max_operators = options.max_operators;
   how.enumeration.threads = options.thread_count();
   how.enumeration.seed = options.seed;
+  auto cluster = Cluster::join();
+  if (!cluster.ok()) return report(cluster.error());
+  if (!options.parts.empty() || cluster->size() > 1) how.enumeration.folder = options.parts.empty() ? std::filesystem::path(options.folder) / "generate.parts" : std::filesystem::path(options.parts);
   auto last = std::chrono::steady_clock::now();
   how.enumeration.progress = [&](const EnumerationProgress& progress) {
     if (seconds_since(last) < 2) return;
     last = std::chrono::steady_clock::now();
-    note(options, "{} operators: {} terms, {:.0f} %, {:.0f} s", progress.operators, progress.terms, 100 * progress.share, progress.seconds);
+    note(options, "{} operators: {} terms, {:.0f} a second, {:.0f} %, {:.0f} s left", progress.operators, progress.terms, static_cast<double>(progress.terms) / std::max(1e-3, progress.seconds), 100 * progress.share,
+         progress.seconds / std::max(1e-3, progress.share) - progress.seconds);
   };
-  auto library = generate(*set, how);
-  if (!library.ok()) return report(library.error());
+  std::optional<std::chrono::steady_clock::time_point> proving;
+  how.proving = [&](int64_t done, int64_t candidates) {
+    if (!proving) proving = last = std::chrono::steady_clock::now();
+    if (seconds_since(last) < 2) return;
+    last = std::chrono::steady_clock::now();
+    const double seconds = seconds_since(*proving);
+    note(options, "{} of {} candidates, {:.0f} a second, {:.0f} s left", done, candidates, static_cast<double>(done) / seconds, seconds / static_cast<double>(done) * static_cast<double>(candidates - done));
+  };
+  auto library = generate(*set, how, *cluster);
+  if (!library.ok()) return cluster->is_first() ? report(library.error()) : exit_code(library.error().kind);
+  if (!cluster->is_first()) return kDone;
+  if (std::error_code ignored; options.parts.empty() && !how.enumeration.folder.empty()) std::filesystem::remove(how.enumeration.folder, ignored);
   const LibraryStatistics& facts = library->statistics;
   const RulesFile file{fmt::format("--ops {} --max-ops {} --seed {}", options.set, options.max_operators, options.seed), library->rules};
   const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
@@ -278,6 +294,7 @@ void add_rule_commands(CLI::App& library, int& exit) {
   command->add_option("--max-ops", generation->max_operators, "Operators on one side")->check(CLI::Range(1, 5))->capture_default_str();
   command->add_option("-o,--output", generation->folder, "Folder for SET.rules and SET.proofs")->check(CLI::ExistingDirectory)->capture_default_str();
   command->add_option("--memory", generation->memory, "For records of the largest terms; the rest goes to files")->capture_default_str();
+  command->add_option("--parts", generation->parts, "Folder for what an interrupted run is taken up from, and what processes under mpirun share (default with mpirun: generate.parts in the output folder)");
   command->callback([generation, &exit] { exit = generate_rules(*generation); });
 
   const auto over_files = [&](const char* name, const char* what, int (*run)(const FilesOptions&)) {

@@ -3,10 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "substitutions/generalise.h"
@@ -194,16 +196,114 @@ Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::Variab
   return generalised(outputs, types, all, laws.axioms(), laws.signatures(), 0);
 }
 
-Result<Library> generate(const OperatorSet& set, const LibraryOptions& options) {
-  const auto now = [] { return std::chrono::steady_clock::now(); };
-  const auto seconds_since = [&](auto start) { return std::chrono::duration<double>(now() - start).count(); };
-  const auto start = now();
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+
+/// The first error of any rank is everybody's.
+Result<void> agree(Cluster& cluster, const std::optional<Error>& own) {
+  TRY(const std::vector<std::string> all, cluster.gather(own ? own->message() : std::string()));
+  const auto failed = std::find_if(all.begin(), all.end(), [](const std::string& message) { return !message.empty(); });
+  TRY(const std::string message, cluster.broadcast(failed == all.end() ? std::string() : *failed));
+  if (own) return *own;
+  if (!message.empty()) return Error{ErrorKind::kUnsupported, "another process", message};
+  return {};
+}
+
+/// The equations that all ranks find together, at each of them.
+Result<Enumeration> enumerate_together(const OperatorSet& set, const EnumerationOptions& options, Cluster& cluster) {
+  if (cluster.size() == 1) return enumerate(set, options);
+  const auto part = enumerate_part(set, options, cluster.rank(), cluster.size());
+  TRY_VOID(agree(cluster, part.ok() ? std::nullopt : std::optional(part.error())));
+  Enumeration result;
+  std::optional<Error> failed;
+  std::string text;
+  if (cluster.is_first()) {
+    auto merged = merge_parts(set, options, cluster.size());
+    if (merged.ok()) {
+      result = *std::move(merged);
+      for (const Equation& equation : result.equations) text += fmt::format("{}\t{}\t{}\n", equation.left.text(), equation.right.text(), equation.operators);
+    } else {
+      failed = merged.error();
+    }
+  }
+  TRY_VOID(agree(cluster, failed));
+  TRY(text, cluster.broadcast(std::move(text)));
+  if (cluster.is_first()) return result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at), first = text.find('\t', at), second = text.find('\t', first + 1);
+    TRY(Term left, verify::parse_term(std::string_view(text).substr(at, first - at)));
+    TRY(Term right, verify::parse_term(std::string_view(text).substr(first + 1, second - first - 1)));
+    result.equations.push_back({std::move(left), std::move(right), std::stoi(text.substr(second + 1, end - second - 1))});
+    at = end + 1;
+  }
+  return result;
+}
+
+/// Proofs of every size()-th candidate from rank() on; others stay empty.
+Result<std::vector<Result<Rule>>> prove_share(const std::vector<Candidate>& candidates, const LibraryOptions& options, const Cluster& cluster) {
+  std::vector<Result<Rule>> rules(candidates.size(), Error{ErrorKind::kUnsupported, "", ""});
+  ThreadPool pool(std::max(1, options.enumeration.threads));
+  std::vector<std::unique_ptr<Prover>> provers;
+  for (int k = 0; k < pool.threads(); ++k) {
+    TRY(verify::Solver solver, verify::Solver::start());
+    provers.push_back(std::make_unique<Prover>(std::move(solver)));
+  }
+  const int64_t share = (static_cast<int64_t>(candidates.size()) + cluster.size() - 1 - cluster.rank()) / cluster.size();
+  std::atomic<int64_t> done = 0;
+  pool.run(share, [&](int64_t number, int thread) {
+    const auto at = static_cast<size_t>(number * cluster.size() + cluster.rank());
+    Prover& prover = *provers[static_cast<size_t>(thread)];
+    rules[at] = prove_rule(candidates[at].outputs, candidates[at].types, prover.laws, options.limits, prover.solver);
+    const int64_t proved = ++done;
+    if (thread == 0 && options.proving) options.proving(proved, share);
+  });
+  return rules;
+}
+
+/// All proofs at rank 0.
+Result<void> collect(std::vector<Result<Rule>>& rules, Cluster& cluster) {
+  if (cluster.size() == 1) return {};
+  const std::vector<verify::StatedAxiom> axioms = verify::all_axioms();
+  RulesFile own;
+  std::string failures;
+  for (size_t k = 0; k < rules.size(); ++k) {
+    if (static_cast<int>(k) % cluster.size() != cluster.rank()) continue;
+    if (rules[k].ok()) {
+      own.rules.push_back(*rules[k]);
+      own.rules.back().name = std::to_string(k);
+    } else {
+      failures += fmt::format("{}\t{}\n", k, rules[k].error().message());
+    }
+  }
+  TRY(const std::vector<std::string> texts, cluster.gather(print_rules(own, axioms)));
+  TRY(const std::vector<std::string> proofs, cluster.gather(print_proofs(own, axioms)));
+  TRY(const std::vector<std::string> problems, cluster.gather(failures));
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    TRY(RulesFile theirs, parse_rules(texts[rank], proofs[rank], axioms));
+    for (Rule& rule : theirs.rules) {
+      const auto at = static_cast<size_t>(std::stoll(rule.name));
+      rules[at] = std::move(rule);
+    }
+    for (size_t at = 0; at < problems[rank].size();) {
+      const size_t tab = problems[rank].find('\t', at), end = problems[rank].find('\n', at);
+      rules[static_cast<size_t>(std::stoll(problems[rank].substr(at, tab - at)))] = Error{ErrorKind::kUnsupported, "", problems[rank].substr(tab + 1, end - tab - 1)};
+      at = end + 1;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Library> generate(const OperatorSet& set, const LibraryOptions& options, Cluster& cluster) {
+  const auto start = std::chrono::steady_clock::now();
   Library library;
-  TRY(library.statistics.enumeration, enumerate(set, options.enumeration));
-  const std::vector<Equation> equations = std::exchange(library.statistics.enumeration.equations, {});
+  TRY(library.statistics.enumeration, enumerate_together(set, options.enumeration, cluster));
+  const std::vector<Equation>& equations = library.statistics.enumeration.equations;
   library.statistics.seconds_enumerating = seconds_since(start);
 
-  const auto proving = now();
+  const auto proving = std::chrono::steady_clock::now();
   const verify::VariableTypes types = set.variable_types();
   std::vector<Candidate> candidates;
   Joiner joiner(set, options.enumeration.max_operators);
@@ -214,28 +314,19 @@ Result<Library> generate(const OperatorSet& set, const LibraryOptions& options) 
   for (const std::vector<Output>& outputs : joiner.run()) candidates.push_back(renamed(outputs, types));
   library.statistics.candidates = static_cast<int>(candidates.size());
 
-  std::vector<Result<Rule>> rules(candidates.size(), Error{ErrorKind::kUnsupported, "", ""});
-  ThreadPool pool(std::max(1, options.enumeration.threads));
-  std::vector<std::unique_ptr<Prover>> provers;
-  for (int k = 0; k < pool.threads(); ++k) {
-    TRY(verify::Solver solver, verify::Solver::start());
-    provers.push_back(std::make_unique<Prover>(std::move(solver)));
-  }
-  pool.run(static_cast<int64_t>(candidates.size()), [&](int64_t at, int thread) {
-    Prover& prover = *provers[static_cast<size_t>(thread)];
-    const Candidate& candidate = candidates[static_cast<size_t>(at)];
-    rules[static_cast<size_t>(at)] = prove_rule(candidate.outputs, candidate.types, prover.laws, options.limits, prover.solver);
-  });
-
-  std::set<std::string> texts, names;
-  for (size_t k = 0; k < candidates.size(); ++k) {
-    if (!rules[k].ok()) {
+  auto rules = prove_share(candidates, options, cluster);
+  TRY_VOID(agree(cluster, rules.ok() ? std::nullopt : std::optional(rules.error())));
+  TRY_VOID(collect(*rules, cluster));
+  if (!cluster.is_first()) return library;
+  std::set<std::string> texts;
+  for (Result<Rule>& proved : *rules) {
+    if (!proved.ok()) {
       ++library.statistics.unproved;
-      library.statistics.unproved_texts.push_back(rules[k].error().message());
+      library.statistics.unproved_texts.push_back(proved.error().message());
       continue;
     }
     ++library.statistics.proved;
-    Rule rule = *std::move(rules[k]);
+    Rule rule = *std::move(proved);
     const std::string text = rule.text();
     if (!texts.insert(text).second) continue;
     rule.name = fmt::format("{}-{}", stem_of(rule), Hasher().add(text).finish().hex().substr(0, kNameDigits));

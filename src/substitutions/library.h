@@ -4,16 +4,18 @@
 
 #include "substitutions/enumerate.h"
 #include "substitutions/rules_file.h"
+#include "util/cluster.h"
 
 namespace isomer::substitutions {
 
 struct LibraryOptions {
   EnumerationOptions enumeration;
   verify::ProveLimits limits;
+  std::function<void(int64_t done, int64_t candidates)> proving;  ///< progress, of this process
 };
 
 struct LibraryStatistics {
-  Enumeration enumeration;      ///< without its equations
+  Enumeration enumeration;
   int candidates = 0;           ///< equations, and sets of equations whose sides share operators
   int proved = 0, unproved = 0;
   int kept = 0;                 ///< the others say what another rule says
@@ -26,8 +28,9 @@ struct Library {
   LibraryStatistics statistics;
 };
 
-/// Rules of up to so many operators a side. The same for any number of threads. Errors: those of enumerate, Z3 fails.
-Result<Library> generate(const OperatorSet& set, const LibraryOptions& options);
+/// Rules of up to so many operators a side, at rank 0; other ranks share the work, through files in the enumeration's folder, and have
+/// none. The same for any number of threads and processes. Errors, the same at all ranks: those of enumerate, Z3 fails.
+Result<Library> generate(const OperatorSet& set, const LibraryOptions& options, Cluster& cluster);
 
 /// A rule from sides that a user wrote, with types that they hold for. Errors: there is no proof.
 Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::VariableTypes& types, verify::LawSet& laws, const verify::ProveLimits& limits, verify::Solver& solver);
