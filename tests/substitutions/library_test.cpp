@@ -1,0 +1,105 @@
+// The library of two operators: every rule has a proof that replays and is found again, no numbers refute it, and neither threads nor
+// the day change a byte.
+#include "substitutions/library.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "substitutions/refute.h"
+#include "support/long_run.h"
+
+namespace isomer::substitutions {
+namespace {
+
+Library library(int threads) {
+  LibraryOptions options;
+  options.enumeration.max_operators = 2;
+  options.enumeration.threads = threads;
+  auto alone = Cluster::join();
+  CHECK(alone.ok()) << alone.error().message();
+  auto result = generate(*operator_set("taso"), options, *alone);
+  CHECK(result.ok()) << result.error().message();
+  return *std::move(result);
+}
+
+class Libraries : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { library_ = new Library(library(2)); }
+  static void TearDownTestSuite() { delete std::exchange(library_, nullptr); }
+  static const std::vector<Rule>& rules() { return library_->rules; }
+
+  const std::vector<verify::StatedAxiom> axioms_ = verify::all_axioms();
+  verify::Signatures signatures_;
+  static Library* library_;
+};
+Library* Libraries::library_ = nullptr;
+
+TEST_F(Libraries, AreLargeAndSaySo) {
+  EXPECT_GE(rules().size(), 60U);
+  const LibraryStatistics& facts = library_->statistics;
+  EXPECT_EQ(facts.kept, static_cast<int>(rules().size()));
+  EXPECT_EQ(facts.candidates, facts.proved + facts.unproved);
+  EXPECT_EQ(facts.unproved, static_cast<int>(facts.unproved_texts.size()));
+}
+
+TEST_F(Libraries, ProofsReplay) {
+  for (const Rule& rule : rules()) {
+    const auto held = holds_at(rule, rule.example, axioms_, signatures_);
+    EXPECT_TRUE(held.ok()) << rule.text() << ": " << held.error().message();
+    EXPECT_EQ(rule.float_class, float_class_of(rule.proof, axioms_));
+  }
+}
+
+TEST_F(Libraries, EveryRuleIsProvedAgain) {
+  verify::LawSet laws(axioms_);
+  verify::Solver solver = *verify::Solver::start();
+  for (const Rule& rule : rules())
+    for (const Output& output : equations_at(rule, rule.example)) {
+      const auto proof = verify::prove({output.left, output.right, {}}, rule.example.types, laws, {}, solver);
+      ASSERT_TRUE(proof.ok()) << proof.error().message();
+      EXPECT_TRUE(proof->certificate) << rule.text();
+    }
+}
+
+TEST_F(Libraries, NumbersDoNotRefuteThem) {
+  const int trials = test::is_long_run() ? 1000 : 10;
+  int places = 0;
+  for (const Rule& rule : rules()) {
+    const Refutation tried = refute(rule, trials, 1, axioms_, signatures_);
+    EXPECT_EQ(tried.trials, trials) << rule.text();
+    EXPECT_FALSE(tried.counterexample) << tried.counterexample->text();
+    places += tried.places;
+  }
+  EXPECT_GE(places, static_cast<int>(rules().size())) << "rules should hold at other places than their examples";
+}
+
+TEST_F(Libraries, WrongRulesAreRefuted) {
+  int refuted = 0, changed = 0;
+  for (Rule rule : rules()) {
+    if (rule.outputs.size() != 1) continue;
+    rule.outputs[0].right = *verify::parse_term("Mul(" + rule.outputs[0].right.text() + ",2)");
+    ++changed;
+    refuted += refute(rule, 20, 1, axioms_, signatures_).counterexample ? 1 : 0;
+  }
+  EXPECT_EQ(refuted, changed);
+}
+
+TEST_F(Libraries, NamesAndTextsAreUnique) {
+  std::set<std::string> names, texts;
+  for (const Rule& rule : rules()) {
+    EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
+    EXPECT_TRUE(texts.insert(rule.text()).second) << rule.text();
+  }
+}
+
+TEST_F(Libraries, AreTheSameForAnyNumberOfThreads) {
+  const auto text = [&](const Library& made) { return print_rules({"", made.rules}, axioms_) + print_proofs({"", made.rules}, axioms_); };
+  const std::string first = text(*library_);
+  EXPECT_EQ(text(library(1)), first);
+  EXPECT_EQ(text(library(3)), first);
+}
+
+}  // namespace
+}  // namespace isomer::substitutions

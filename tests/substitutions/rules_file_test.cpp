@@ -1,0 +1,145 @@
+// Rules and proofs as text: what is printed parses back to the same, and what is broken gets one sentence with its line.
+#include "substitutions/rules_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "substitutions/library.h"
+#include "support/files.h"
+#include "verify/claim_support.h"
+
+namespace isomer::substitutions {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class RulesFiles : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    axioms_ = verify::all_axioms();
+    verify::LawSet laws(axioms_);
+    verify::Solver solver = *verify::Solver::start();
+    file_.made_by = "--ops none --max-ops 2 --seed 0";
+    constexpr verify::test::Claim kClaims[] = {
+        {"x[2,4] y[2,3]", "Relu(Concat(x,y){axis=1}) = Concat(Relu(x),Relu(y)){axis=1}"},
+        {"x[2,4,5,5] v[3,4,1,1]", "Conv(x,v) = Conv(x,Pad(v){pads=[0,0,1,1,0,0,1,1]}){pads=[1,1,1,1]}"},
+        {"x[2,4] v[4,3] w[4,5]", "MatMul(x,v) ; MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]} ; Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]}.1"},
+        {"x[2,4] y[2,4]", "Mul(Add(x,y),1/2) = Add(Mul(x,1/2),Mul(y,1/2))"}};
+    for (const auto& claim : kClaims) {
+      auto rule = prove_rule(*parse_outputs(claim.equation), verify::test::types_of(claim), laws, {}, solver);
+      CHECK(rule.ok()) << rule.error().message();
+      rule->name = "rule" + std::to_string(file_.rules.size());
+      file_.rules.push_back(*std::move(rule));
+    }
+  }
+
+  static std::string rules() { return print_rules(file_, axioms_); }
+  static std::string proofs() { return print_proofs(file_, axioms_); }
+
+  /// The one sentence about this text, in which `from` was replaced once.
+  static std::string complaint(std::string text, const std::string& from, const std::string& to, bool in_proofs) {
+    const size_t at = text.find(from);
+    CHECK(at != std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    const auto parsed = in_proofs ? parse_rules(rules(), text, axioms_) : parse_rules(text, proofs(), axioms_);
+    return parsed.ok() ? "(parsed)" : parsed.error().message();
+  }
+
+  static std::vector<verify::StatedAxiom> axioms_;
+  static RulesFile file_;
+};
+std::vector<verify::StatedAxiom> RulesFiles::axioms_;
+RulesFile RulesFiles::file_;
+
+TEST_F(RulesFiles, ParseBackToTheSame) {
+  const auto parsed = parse_rules(rules(), proofs(), axioms_);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message();
+  EXPECT_EQ(print_rules(*parsed, axioms_), rules());
+  EXPECT_EQ(print_proofs(*parsed, axioms_), proofs());
+  EXPECT_EQ(parsed->made_by, file_.made_by);
+  ASSERT_EQ(parsed->rules.size(), file_.rules.size());
+  verify::Signatures signatures;
+  for (size_t k = 0; k < file_.rules.size(); ++k) {
+    const Rule &one = file_.rules[k], &other = parsed->rules[k];
+    SCOPED_TRACE(one.text());
+    EXPECT_EQ(one.name, other.name);
+    EXPECT_EQ(one.outputs, other.outputs);
+    EXPECT_EQ(one.float_class, other.float_class);
+    EXPECT_EQ(one.example.types, other.example.types);
+    EXPECT_EQ(one.proof.uses.size(), other.proof.uses.size());
+    const auto held = holds_at(other, other.example, axioms_, signatures);
+    EXPECT_TRUE(held.ok()) << held.error().message();
+  }
+}
+
+TEST_F(RulesFiles, AreWrittenAndReadAsTwoFiles) {
+  const test::ScratchFolder folder;
+  const auto written = write_rules(folder.path() / "mine", file_, axioms_);
+  ASSERT_TRUE(written.ok()) << written.error().message();
+  const auto read = read_rules(folder.path() / "mine", axioms_);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(print_rules(*read, axioms_), rules());
+  EXPECT_EQ(print_proofs(*read, axioms_), proofs());
+  const auto missing = read_rules(folder.path() / "other", axioms_);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_THAT(missing.error().message(), HasSubstr("other.rules"));
+}
+
+TEST_F(RulesFiles, BrokenLinesOfRulesGetASentence) {
+  const auto says = [&](const std::string& from, const std::string& to, const std::string& place, const char* what) {
+    SCOPED_TRACE(to);
+    const std::string message = complaint(rules(), from, to, false);
+    EXPECT_THAT(message, StartsWith(place));
+    EXPECT_THAT(message, HasSubstr(what));
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+  };
+  says("# laws ", "# laws 0", "line 2", "rules proved from the laws of this version expected");
+  says("# laws ", "# axioms ", "", "a line '# laws …' expected, none found");
+  says("rule0\texact\t", "rule0\t", "line 3", "name, class, outputs, example between tabs expected, 3 fields found");
+  says("rule0\texact", "rule0\tround", "line 3", "a class of floating point such as exact expected, 'round' found");
+  says("rule1\t", "rule0\t", "line 4", "a name of its own expected, a second rule 'rule0' found");
+  says(" = Concat(", " == Concat(", "line 3", "left ; … = right ; … expected");
+  says("MatMul(x,v) ; ", "", "line 5", "as many outputs on both sides expected, 1 and 2 found");
+  says("Relu(Concat", "Rela(Concat", "line 3", "Rela");
+  says("Relu(Concat(x,y)", "Relu(Concat(x,y", "line 3", "expected");
+  says("x:float32[2,4]", "x float32[2,4]", "line 3", "name:type expected");
+  says("x:float32[2,4]", "x:float32", "line 3", "a type such as float32[2,3] expected, 'float32' found");
+  says("x:float32[2,4]", "x:floaty[2,4]", "line 3", "a type such as float32[2,3] expected");
+  says("x:float32[2,4]", "x:float32[2,-4]", "line 3", "a size expected, '-4' found");
+  says("x:float32[2,4]", "x:float32[2,99999999999999999999]", "line 3", "a size expected");
+  says("..p1={axis=1}", "..p9={axis=1}", "line 3", "a rest of the terms expected, 'p9' found");
+  says("..p1={axis=1}", "..p1", "line 3", "..name={…} expected, '..p1' found");
+  says("..p1={axis=1}", "..p1={axis=", "line 3", "expected");
+  says("{a=0,", "{a=[0,1],", "line 4", "an integer expected, [0,1] found");
+}
+
+TEST_F(RulesFiles, BrokenLinesOfProofsGetASentence) {
+  const auto says = [&](const std::string& from, const std::string& to, const std::string& place, const char* what) {
+    SCOPED_TRACE(to);
+    const std::string message = complaint(proofs(), from, to, true);
+    EXPECT_THAT(message, StartsWith(place));
+    EXPECT_THAT(message, HasSubstr(what));
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+  };
+  says("# laws ", "# laws 0", "line 2", "rules proved from the laws of this version expected");
+  says("rule0\n", "rule7\n", "line 3", "the name of a rule expected, 'rule7' found");
+  says("rule0\n", "", "line 3", "the name of a rule expected, a use of a law found");
+  says("\tConcat.", "\tConcat.9999", "line 4", "a law such as Conv.1 expected");
+  says("\tConcat.", "\t", "line 4", "a law such as Conv.1 expected");
+  says(" ; x=x", " ; x", "line 4", "name=… expected, 'x' found");
+  says(" ; x=x", " ; x=Relu(", "line 4", "expected");
+  says("..p={..p1}", "..q={..p1}", "line 4", "a rest of the terms expected, 'q' found");
+  says("{a=a,", "{a=[1,2],", "line 6", "an integer expected, [1,2] found");
+}
+
+TEST_F(RulesFiles, WhatUsersWriteParses) {
+  const auto outputs = parse_outputs("MatMul(x,v) ; x = MatMul(v,x) ; Relu(x)");
+  ASSERT_TRUE(outputs.ok());
+  ASSERT_EQ(outputs->size(), 2U);
+  EXPECT_EQ((*outputs)[1].right.text(), "Relu(x)");
+  for (const char* broken : {"", "x", "x = y = z", "x ; y = z", "Relu(x = x", " = "}) EXPECT_FALSE(parse_outputs(broken).ok()) << broken;
+}
+
+}  // namespace
+}  // namespace isomer::substitutions
