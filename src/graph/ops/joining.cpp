@@ -658,7 +658,10 @@ std::vector<OpDef> joining() {
                  {"Transpose(Expand(1){shape=[a,b]}){perm=[1,0]} = Expand(1){shape=[b,a]}", "ranked"},
                  {"Expand(x){shape=[x_0,x_1]} = x", "ranked"},
                  {"Expand(x){shape=[x_0,x_1,x_2]} = x", "ranked"},
-                 {"Expand(x){shape=[x_0,x_1,x_2,x_3]} = x", "ranked"}}},
+                 {"Expand(x){shape=[x_0,x_1,x_2,x_3]} = x", "ranked"},
+                 {"Expand(Relu(x)){..p} = Relu(Expand(x){..p})", "equal"},
+                 {"Expand(Add(x,y)){..p} = Add(Expand(x){..p},Expand(y){..p})", "equal"},
+                 {"Expand(Mul(x,y)){..p} = Mul(Expand(x){..p},Expand(y){..p})", "equal"}}},
   };
 }
 

@@ -165,8 +165,29 @@ OpDef sum_row() {
   sum.axioms = {{"ReduceSum(Add(x,y)){..p} = Add(ReduceSum(x){..p},ReduceSum(y){..p})", "equal", FloatClass::kReassociated},
                 {"ReduceSum(Mul(x,s)){..p} = Mul(ReduceSum(x){..p},s) if s_rank == 0", "ranked", FloatClass::kReassociated},
                 {"ReduceSum(Concat(x,y){axis=a}){axes=[a],..p} = Add(ReduceSum(x){axes=[a],..p},ReduceSum(y){axes=[a],..p})", "ranked", FloatClass::kReassociated},
-                {"ReduceSum(ReduceSum(x){axes=[a],keepdims=1}){axes=[b],keepdims=1} = ReduceSum(x){axes=[a,b],keepdims=1}", "ranked", FloatClass::kReassociated}};
+                {"ReduceSum(ReduceSum(x){axes=[a],keepdims=1}){axes=[b],keepdims=1} = ReduceSum(x){axes=[a,b],keepdims=1}", "ranked", FloatClass::kReassociated},
+                {"ReduceSum(x){axes=[a],keepdims=1} = x", "ranked"},
+                {"ReduceSum(Transpose(x){perm=[1,0]}){axes=[0],keepdims=1} = Transpose(ReduceSum(x){axes=[1],keepdims=1}){perm=[1,0]}", "ranked"},
+                {"ReduceSum(Concat(x,y){axis=a}){axes=[b],keepdims=1} = Concat(ReduceSum(x){axes=[b],keepdims=1},ReduceSum(y){axes=[b],keepdims=1}){axis=a} if 0 <= a && a < b", "ranked"},
+                {"ReduceSum(Concat(x,y){axis=a}){axes=[b],keepdims=1} = Concat(ReduceSum(x){axes=[b],keepdims=1},ReduceSum(y){axes=[b],keepdims=1}){axis=a} if 0 <= b && b < a", "ranked"},
+                {"ReduceSum(x){axes=[1],keepdims=1} = MatMul(x,Expand(1){shape=[x_1,1]}) if x_rank == 2", "matrices", FloatClass::kReassociated},
+                {"ReduceSum(x){axes=[2],keepdims=1} = MatMul(x,Expand(1){shape=[x_2,1]}) if x_rank == 3", "matrices", FloatClass::kReassociated}};
   return sum;
+}
+
+OpDef mean_row() {
+  OpDef result = row("ReduceMean", reduce_by(mean));
+  result.axioms = {{"ReduceMean(x){axes=[a],keepdims=1} = Div(ReduceSum(x){axes=[a],keepdims=1},ReduceSum(Expand(1){shape=[x_0,x_1]}){axes=[a],keepdims=1}) if x_rank == 2", "ranked", FloatClass::kReassociated},
+                 {"ReduceMean(x){axes=[a],keepdims=1} = Div(ReduceSum(x){axes=[a],keepdims=1},ReduceSum(Expand(1){shape=[x_0,x_1,x_2]}){axes=[a],keepdims=1}) if x_rank == 3", "ranked", FloatClass::kReassociated}};
+  return result;
+}
+
+/// Monotone functions pass through a maximum.
+OpDef maximum_row(OpDef maximum) {
+  maximum.axioms = {{"ReduceMax(Concat(x,y){axis=a}){axes=[a],..p} = Max(ReduceMax(x){axes=[a],..p},ReduceMax(y){axes=[a],..p})", "ranked"},
+                    {"ReduceMax(Max(x,y)){..p} = Max(ReduceMax(x){..p},ReduceMax(y){..p})", "equal"},
+                    {"ReduceMax(Relu(x)){..p} = Relu(ReduceMax(x){..p})", "equal"}};
+  return maximum;
 }
 
 /// ReduceMax and ReduceMin took bytes from opset 12 on, bools from 20 on.
@@ -183,8 +204,8 @@ OpDef extreme_row(const char* name, std::function<te::Monoid(DataType)> monoid) 
 std::vector<OpDef> reduction() {
   return {
       sum_row(),
-      row("ReduceMean", reduce_by(mean)),
-      extreme_row("ReduceMax", te::maximum),
+      mean_row(),
+      maximum_row(extreme_row("ReduceMax", te::maximum)),
       extreme_row("ReduceMin", te::minimum),
       row("ReduceProd", combine_by(te::product)),
       row("ReduceL1", reduce_by([](Reduction& r) { return r.combine(te::sum(r.dtype), magnitude(r.element)); })),
