@@ -1,12 +1,14 @@
 #include "substitutions/derive.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace isomer::substitutions {
 namespace {
 
-constexpr int kMaxOutputs = 16;
+uint32_t head_of(int instance, int output) { return static_cast<uint32_t>(instance) * 16 + static_cast<uint32_t>(output) + 1; }
+uint64_t key_of(uint32_t root, uint32_t first, uint32_t second) { return uint64_t{root} << 40 | uint64_t{first} << 20 | second; }
 
 }  // namespace
 
@@ -34,6 +36,11 @@ const Application* Derivations::application(int instance, const std::array<Refer
   for (const auto& application : classes_.applications().of(type(0), type(1)))
     if (application->instance == instance) return application.get();
   return nullptr;
+}
+
+uint32_t Derivations::head(const Reference& reference) const {
+  const Skeleton& skeleton = classes_.skeletons()[reference.skeleton];
+  return skeleton.instance < 0 ? 0 : head_of(skeleton.instance, skeleton.output);
 }
 
 Derivations::Form Derivations::form(const Reference& at) const {
@@ -174,7 +181,7 @@ void Derivations::add(const ClassEquation& equation) {
     Rule rule{form(from), form(to), {}};
     if (rule.from.instance < 0) return;
     if (rule.to.instance < 0) rule.variable = renamed(Reference{to.item.driver, classes_.skeletons()[to.item.driver].leaves}, to.renaming);
-    rules_[rule.from.instance * kMaxOutputs + rule.from.output].push_back(std::move(rule));
+    rules_[key_of(head_of(rule.from.instance, rule.from.output), head(rule.from, 0), head(rule.from, 1))].push_back(std::move(rule));
   };
   add_rule(equation.left, equation.right);
   add_rule(equation.right, equation.left);
@@ -184,11 +191,17 @@ bool Derivations::follows(const ClassEquation& equation, Scratch& left, Scratch&
   const Form own_form = form(equation.right);
   const auto own = canonical(own_form);
   CHECK(own && is_of_size(*own)) << "an item is one of those that are enumerated";
-  const auto rules = rules_.find(own_form.instance * kMaxOutputs + own_form.output);
-  if (rules == rules_.end()) return false;
   const auto is_equal = [&](const Side& side) { return classes_.are_equal({side, equation.right}, left, right); };
-  return std::any_of(rules->second.begin(), rules->second.end(), [&](const Rule& rule) {
+  const auto is_replaced = [&](const Rule& rule) {
     return match(rule.from, own_form, Bindings(), {}, [&](const Bindings& bindings) { return joins(rule, bindings, equation, own_form, *own, is_equal); });
+  };
+  // A variable of a rule stands for anything.
+  const uint32_t root = head_of(own_form.instance, own_form.output), first = head(own_form, 0), second = head(own_form, 1);
+  std::set<uint64_t> keys = {key_of(root, first, second), key_of(root, first, 0), key_of(root, 0, second), key_of(root, 0, 0)};
+  if (own_form.commutes) keys.insert({key_of(root, second, first), key_of(root, second, 0), key_of(root, 0, first)});
+  return std::any_of(keys.begin(), keys.end(), [&](uint64_t key) {
+    const auto rules = rules_.find(key);
+    return rules != rules_.end() && std::any_of(rules->second.begin(), rules->second.end(), is_replaced);
   });
 }
 

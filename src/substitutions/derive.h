@@ -60,6 +60,9 @@ class Derivations {
   Renaming naming(const Reference& reference) const;
   bool is_same(const Reference& a, const Reference& b) const;
   const Application* application(int instance, const std::array<Reference, 2>& operands, int count) const;
+  /// The instance and output at the root; 0 of a variable.
+  uint32_t head(const Reference& reference) const;
+  uint32_t head(const Form& form, size_t operand) const { return static_cast<int>(operand) < form.count ? head(form.operands[operand]) : 0; }
   Form form(const Reference& reference) const;
   Form form(const Side& side) const;
   std::optional<Canonical> canonical(const Form& form) const;
@@ -78,7 +81,7 @@ class Derivations {
 
   Classes& classes_;
   int size_;
-  std::unordered_map<int, std::vector<Rule>> rules_;  ///< by instance and output of what they replace
+  std::unordered_map<uint64_t, std::vector<Rule>> rules_;  ///< by what they replace: its root and its operands' roots
 };
 
 }  // namespace isomer::substitutions
