@@ -10,6 +10,7 @@
 #include "graph/dot.h"
 #include "substitutions/library.h"
 #include "substitutions/refute.h"
+#include "substitutions/shipped.h"
 #include "util/parallel.h"
 
 namespace isomer::cli {
@@ -56,6 +57,7 @@ std::filesystem::path stem_of(const std::string& file) {
 }
 
 Result<std::vector<RulesFile>> read_all(const FilesOptions& options, std::span<const verify::StatedAxiom> axioms) {
+  if (options.files.empty()) return shipped_rules(axioms);
   std::vector<RulesFile> result;
   for (const std::string& file : options.files) {
     auto rules = read_rules(stem_of(file), axioms);
@@ -281,7 +283,7 @@ int print_statistics(const FilesOptions& options) {
 
 void add_files(CLI::App& command, FilesOptions& options) {
   options.add_to(command);
-  command.add_option("rules", options.files, "Rules, with their proofs beside them (STEM.rules, STEM.proofs)")->required();
+  command.add_option("rules", options.files, "Rules, with their proofs beside them (STEM.rules, STEM.proofs); those that come with the program where none are given");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ using verify::Parameters;
 using verify::Term;
 
 /// Guesses are compared by how many of these draws give another place where the rule holds; that many are enough.
-constexpr int kDraws = 10, kAttempts = 2, kEnough = 9;
+constexpr int kDraws = 6, kAttempts = 2, kEnough = 6;
 constexpr size_t kMostCandidates = 4;
 constexpr int kMostChoices = 16;
 
@@ -468,6 +468,7 @@ class Generaliser {
       choices.push_back(std::move(dims));
     }
     if (open.empty()) return;
+    const bool is_one = std::all_of(choices.begin(), choices.end(), [](const std::vector<Dim>& dims) { return dims.size() == 1; });
     std::vector<size_t> at(open.size(), 0), best;
     int most = 0;
     for (int tried = 0; tried < kMostChoices; ++tried) {
@@ -475,7 +476,8 @@ class Generaliser {
       const auto [known, names] = std::pair(names_, last_name_);
       Rule scheme = build();
       scheme.example = example();
-      const int held = holds_at(scheme, scheme.example, axioms_, signatures_).ok() ? static_cast<int>(draw_instances(scheme, kDraws, kAttempts, axioms_, signatures_, random_).size()) : 0;
+      int held = holds_at(scheme, scheme.example, axioms_, signatures_).ok() ? 1 : 0;
+      if (held > 0 && !is_one) held += static_cast<int>(draw_instances(scheme, kDraws, kAttempts, axioms_, signatures_, random_).size());
       names_ = known;
       last_name_ = names;
       if (held > most) {

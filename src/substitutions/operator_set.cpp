@@ -93,7 +93,9 @@ std::string identity_kernel(int channels, int size) {
   return fmt::format("Pad(Reshape({}){{shape=[{},{},1,1]}}){{pads=[0,0,{},{},0,0,{},{}]}}", identity_matrix(channels), channels, channels, half, half, half, half);
 }
 /// The kernel of a depthwise convolution that takes the mean.
-std::string mean_kernel(int channels, int size) { return fmt::format("Div({},{})", ones({channels, 1, size, size}), size * size); }
+std::string mean_kernel(int channels, int size) {
+  return fmt::format("Expand(Reciprocal(ReduceSum({}){{keepdims=0}})){{shape=[{},1,{},{}]}}", ones({size, size}), channels, size, size);
+}
 
 OperatorSet taso() {
   return Builder("taso")

@@ -1,0 +1,14 @@
+// The rules that this version brings with it: rules/*.rules and their proofs, inside the program.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "substitutions/rules_file.h"
+
+namespace isomer::substitutions {
+
+/// By name of the set that they were generated from. CHECKs that they can be read: a test regenerates them.
+std::vector<RulesFile> shipped_rules(std::span<const verify::StatedAxiom> axioms);
+
+}  // namespace isomer::substitutions

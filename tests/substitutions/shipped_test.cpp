@@ -1,0 +1,60 @@
+// The rules that come with the program are what `isomer library generate` makes today, byte for byte, and all of them replay.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "substitutions/library.h"
+#include "substitutions/shipped.h"
+#include "support/long_run.h"
+
+namespace isomer::substitutions::test {
+namespace {
+
+TEST(Shipped, EveryRuleReplays) {
+  const auto axioms = verify::all_axioms();
+  verify::Signatures signatures;
+  int rules = 0;
+  for (const RulesFile& file : shipped_rules(axioms))
+    for (const Rule& rule : file.rules) {
+      SCOPED_TRACE(rule.name);
+      const auto held = holds_at(rule, rule.example, axioms, signatures);
+      EXPECT_TRUE(held.ok()) << held.error().message();
+      EXPECT_EQ(rule.float_class, float_class_of(rule.proof, axioms));
+      ++rules;
+    }
+  EXPECT_GT(rules, 1000);
+}
+
+/// Of "--ops taso --max-ops 3 --seed 0".
+void regenerate(const RulesFile& file) {
+  std::istringstream words(file.made_by);
+  std::string word, set;
+  LibraryOptions options;
+  while (words >> word) {
+    if (word == "--ops") words >> set;
+    if (word == "--max-ops") words >> options.enumeration.max_operators;
+    if (word == "--seed") words >> options.enumeration.seed;
+  }
+  SCOPED_TRACE(file.made_by);
+  const auto operators = operator_set(set);
+  ASSERT_TRUE(operators.ok()) << set;
+  options.enumeration.threads = 2;
+  auto alone = Cluster::join();
+  ASSERT_TRUE(alone.ok());
+  const auto library = generate(*operators, options, *alone);
+  ASSERT_TRUE(library.ok()) << library.error().message();
+  const auto axioms = verify::all_axioms();
+  const RulesFile made{file.made_by, library->rules};
+  EXPECT_EQ(print_rules(made, axioms), print_rules(file, axioms));
+  EXPECT_EQ(print_proofs(made, axioms), print_proofs(file, axioms));
+}
+
+TEST(Shipped, AreWhatGenerateMakes) {
+  const std::vector<RulesFile> files = shipped_rules(verify::all_axioms());
+  for (const RulesFile& file : files)
+    if (isomer::test::is_long_run() || &file == &files.front()) regenerate(file);
+}
+
+}  // namespace
+}  // namespace isomer::substitutions::test
