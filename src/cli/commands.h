@@ -14,6 +14,8 @@ void add_inspect(CLI::App& app, int& exit);
 void add_library(CLI::App& app, int& exit);
 /// The commands under `library` that are about rules.
 void add_rule_commands(CLI::App& library, int& exit);
+/// Those about equations that users state.
+void add_equation_commands(CLI::App& library, int& exit);
 void add_env(CLI::App& app, int& exit);
 
 }  // namespace isomer::cli

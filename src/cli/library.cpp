@@ -64,6 +64,7 @@ void add_library(CLI::App& app, int& exit) {
   axioms->add_option("--trials", options->trials, "Instances of each axiom")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   axioms->callback([options, &exit] { exit = check_axioms(*options); });
   add_rule_commands(*command, exit);
+  add_equation_commands(*command, exit);
 }
 
 }  // namespace isomer::cli

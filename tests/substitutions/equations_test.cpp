@@ -1,0 +1,119 @@
+// What people state: TASO's substitutions are proved, its wrong ones refuted by the counterexamples on file, the classics proved.
+#include "substitutions/equations.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "substitutions/library.h"
+#include "support/files.h"
+
+namespace isomer::substitutions {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using Verdict = Judgement::Verdict;
+
+class Equations : public testing::Test {
+ protected:
+  static std::string text_of(const std::string& name) { return test::read_file(test::source_path("tests/substitutions/data/" + name)); }
+
+  static std::vector<StatedEquation> equations_of(const std::string& text) {
+    auto equations = parse_equations(text);
+    CHECK(equations.ok()) << equations.error().message();
+    return *std::move(equations);
+  }
+
+  Judgement judged(const StatedEquation& equation) {
+    auto judgement = judge(equation, laws_, {}, solver_, 0);
+    CHECK(judgement.ok()) << equation.text() << ": " << judgement.error().message();
+    return *std::move(judgement);
+  }
+  Judgement judged(const std::string& line) { return judged(equations_of(line).at(0)); }
+
+  void expect_proved(const std::string& file) {
+    for (const StatedEquation& equation : equations_of(text_of(file))) {
+      const Judgement judgement = judged(equation);
+      EXPECT_EQ(judgement.verdict, Verdict::kProved) << "line " << equation.line << ": " << equation.text();
+      for (const Output& output : equations_at(equation, *equation.types)) {
+        const auto replayed = verify::replay(judgement.proof, laws_.axioms(), {output.left, output.right, {}}, *equation.types, fresh_);
+        EXPECT_TRUE(replayed.ok()) << equation.text() << ": " << replayed.error().message();
+      }
+    }
+  }
+
+  verify::LawSet laws_{verify::all_axioms()};
+  verify::Solver solver_ = *verify::Solver::start();
+  verify::Signatures fresh_;
+};
+
+TEST_F(Equations, OfTasoThatHoldAreProved) { expect_proved("taso_valid.equations"); }
+
+/// Made by `isomer library check-equations taso_wrong.equations > taso_wrong.counterexamples`.
+TEST_F(Equations, OfTasoThatAreWrongAreRefuted) {
+  const std::string on_file = text_of("taso_wrong.counterexamples");
+  for (const StatedEquation& equation : equations_of(text_of("taso_wrong.equations"))) {
+    const Judgement judgement = judged(equation);
+    ASSERT_EQ(judgement.verdict, Verdict::kRefuted) << "line " << equation.line << ": " << equation.text();
+    EXPECT_THAT(on_file, HasSubstr("\n  " + judgement.counterexample->text() + "\n"));
+  }
+}
+
+TEST_F(Equations, CounterexamplesAreSmall) {
+  EXPECT_EQ(judged("x[4,4] y[4,4] | MatMul(x,y) = MatMul(y,x)").counterexample->text(),
+            "MatMul(x,y) = MatMul(y,x)\n"
+            "  x: float32[2,2] = {{0, 0}, {0, 1}}\n"
+            "  y: float32[2,2] = {{0, 0}, {1, 0}}\n"
+            "  left: float32[2,2] = {{0, 0}, {1, 0}}\n"
+            "  right: float32[2,2] = {{0, 0}, {0, 0}}");
+  EXPECT_EQ(judged("x[3,4] y[3,4] | Relu(Add(x,y)) = Add(Relu(x),Relu(y))").counterexample->inputs.size(), 2U);
+  EXPECT_THAT(judged("x[3,4] y[3,4] | Relu(Add(x,y)) = Add(Relu(x),Relu(y))").counterexample->text(), HasSubstr("x: float32[1,1] = {{"));
+  EXPECT_THAT(judged("x[3,4] | Exp(x) = Add(x,1)").counterexample->text(), HasSubstr("x: float32[1,1] = {{"));
+}
+
+TEST_F(Equations, OfSeveralOutputsFailByOne) {
+  const Judgement judgement = judged("x[2,4] v[4,3] w[4,5] | MatMul(x,v) ; MatMul(x,v) = MatMul(x,v) ; Neg(MatMul(x,v))");
+  ASSERT_EQ(judgement.verdict, Verdict::kRefuted);
+  EXPECT_THAT(judgement.counterexample->text(), HasSubstr("MatMul(x,v) = Neg(MatMul(x,v))"));
+}
+
+TEST_F(Equations, BrokenLinesGetASentence) {
+  for (const auto& [line, what] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"x[2] | x", "left ; … = right ; … expected"},
+           {"a | x[2] | b | x = x", "label | types | equation expected, 4 fields found"},
+           {"x[2,a] | x = x", "a size expected, 'a' found"},
+           {"x[2] x[3] | x = x", "a second for 'x' found"},
+           {"x:floaty[2] | x = x", "an element type such as float32 expected"},
+           {"a | 2] | x = x", "types such as x[2,4] expected"},
+           {"x[2] | Rela(x) = x", "Rela"}}) {
+    const auto parsed = parse_equations(std::string("# comment\n\n") + line);
+    ASSERT_FALSE(parsed.ok()) << line;
+    EXPECT_THAT(parsed.error().message(), StartsWith("line 3"));
+    EXPECT_THAT(parsed.error().message(), HasSubstr(what));
+  }
+}
+
+TEST_F(Equations, LabelsAndTypesMayBeMissing) {
+  const auto equations = equations_of("x = x\nname | x = x\nx[2,3] n:int64[] | x = x\nname | x[] | x = x\r\n");
+  ASSERT_EQ(equations.size(), 4U);
+  EXPECT_FALSE(equations[0].types || equations[1].types);
+  EXPECT_EQ(equations[1].label, "name");
+  EXPECT_EQ(equations[2].types->size(), 2U);
+  EXPECT_EQ(equations[2].label, "");
+  EXPECT_EQ(equations[3].label, "name");
+  EXPECT_TRUE(equations[3].types->at("x").shape->empty());
+}
+
+TEST_F(Equations, TypesAreDrawnWhereNoneAreGiven) {
+  const auto drawn = with_drawn_types(equations_of("Concat(Relu(x),Relu(y)){axis=1} = Relu(Concat(x,y){axis=1})")[0], 4, 1);
+  ASSERT_GE(drawn.size(), 4U);
+  for (const StatedEquation& equation : drawn) EXPECT_EQ(judged(equation).verdict, Verdict::kProved);
+  bool is_refuted = false;
+  for (const StatedEquation& equation : with_drawn_types(equations_of("Conv(x,Concat(v,w){axis=0}){..p} = Concat(Conv(x,v){..p},Conv(x,w){..p}){axis=1}")[0], 40, 1))
+    is_refuted |= judged(equation).verdict == Verdict::kRefuted;
+  EXPECT_TRUE(is_refuted);
+}
+
+}  // namespace
+}  // namespace isomer::substitutions
