@@ -65,6 +65,7 @@ void add_library(CLI::App& app, int& exit) {
   axioms->callback([options, &exit] { exit = check_axioms(*options); });
   add_rule_commands(*command, exit);
   add_equation_commands(*command, exit);
+  add_match_command(*command, exit);
 }
 
 }  // namespace isomer::cli

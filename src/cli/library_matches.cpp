@@ -1,0 +1,128 @@
+// isomer library matches MODEL RULES…: where the rules of a library apply in a model.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/load_model.h"
+#include "graph/passes/pipeline.h"
+#include "substitutions/apply.h"
+#include "substitutions/rules_file.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+using namespace substitutions;
+
+struct MatchOptions : CommonOptions {
+  std::string model;
+  std::vector<std::string> rules;
+};
+
+using Clock = std::chrono::steady_clock;
+double milliseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+/// Refused matches by reason, and the median time of the others.
+struct Applications {
+  std::map<std::string, int> refused;
+  int applied = 0;
+  double median_microseconds = 0;
+};
+
+Applications apply_each(const Program& program, const std::vector<Match>& matches, const Substitutions& rules) {
+  Applications result;
+  std::vector<double> times;
+  for (const Match& match : matches) {
+    const auto start = Clock::now();
+    const auto done = apply(program, match, rules);
+    times.push_back(1e3 * milliseconds_since(start));
+    if (const auto* refusal = std::get_if<Refusal>(&done))
+      ++result.refused[std::string(name(*refusal))];
+    else
+      ++result.applied;
+  }
+  std::sort(times.begin(), times.end());
+  if (!times.empty()) result.median_microseconds = times[times.size() / 2];
+  return result;
+}
+
+/// Nodes that no rule can match, by operator.
+std::map<std::string, int> opaque_nodes(const Program& program) {
+  std::map<std::string, int> result;
+  for (int id = 0; id < program.application_count(); ++id)
+    if (program.application(id).operation == Program::kOpaque) ++result[program.origin().graph.node(program.application(id).node).op_type];
+  return result;
+}
+
+int list_matches(const MatchOptions& options) {
+  auto model = load_model(options.model, options);
+  if (!model.ok()) return report(model.error());
+  if (const auto canonical = canonicalize(model->graph, {}); !canonical.ok()) return report(canonical.error());
+  Theory theory;
+  std::vector<Rule> rules;
+  for (const std::string& file : options.rules) {
+    auto read = read_rules(std::filesystem::path(file).replace_extension(), theory.axioms());
+    if (!read.ok()) return report(std::move(read).error().within(file));
+    rules.insert(rules.end(), std::make_move_iterator(read->rules.begin()), std::make_move_iterator(read->rules.end()));
+  }
+  if (options.rules.empty())
+    for (size_t k = 0; k < theory.axioms().size(); ++k) rules.push_back(rule_of(static_cast<int>(k), theory.axioms()));
+  auto start = Clock::now();
+  auto imported = program_of(model->graph, theory);
+  if (!imported.ok()) return report(imported.error());
+  const double import_ms = milliseconds_since(start);
+  const Plain plain = with_plain_operands(*std::move(imported));
+  const Program& program = plain.program;
+  Substitutions substitutions(rules, theory);
+  start = Clock::now();
+  std::vector<Match> found = substitutions.matches(program);
+  const double cold_ms = milliseconds_since(start);
+  const MatchStatistics statistics = substitutions.statistics();
+  start = Clock::now();
+  found = substitutions.matches(program);
+  const double warm_ms = milliseconds_since(start);
+  const Applications applications = apply_each(program, found, substitutions);
+
+  std::map<std::string, int> by_rule;
+  for (const Match& match : found) ++by_rule[substitutions[match.substitution].rule->name + (substitutions[match.substitution].is_forward ? " ->" : " <-")];
+  const auto order = program.order();
+  const std::map<std::string, int> opaque = opaque_nodes(program);
+  json unusable = json::object();
+  for (const auto& [reason, count] : substitutions.unusable()) unusable[std::string(name(reason))] = count;
+  if (options.json) {
+    fmt::print("{}\n", json_text({{"applications", order->size()}, {"opaque", opaque}, {"operands_taken_out", plain.steps.size()}, {"rules", rules.size()}, {"substitutions", substitutions.size()},
+                                  {"unusable", unusable}, {"matches", found.size()}, {"by_rule", by_rule}, {"refused", applications.refused}, {"import_ms", import_ms}, {"cold_ms", cold_ms},
+                                  {"warm_ms", warm_ms}, {"guards", statistics.guards}, {"guards_held", statistics.held}, {"structures", statistics.structures},
+                                  {"apply_microseconds", applications.median_microseconds}}));
+    return kDone;
+  }
+  std::vector<std::pair<int, std::string>> ranked;
+  for (const auto& [rule, count] : by_rule) ranked.emplace_back(-count, rule);
+  std::sort(ranked.begin(), ranked.end());
+  for (const auto& [count, rule] : ranked) fmt::print("{:6}  {}\n", -count, rule);
+  if (options.verbosity > 0)
+    for (const Match& match : found) fmt::print("{}\n", step_of(match, substitutions).text());
+  fmt::print("{} applications, {} of them with operands taken out; {} rules as {} substitutions\n", order->size(), plain.steps.size(), rules.size(), substitutions.size());
+  for (const auto& [op, count] : opaque) fmt::print("{:6}  {} that no rule can match\n", count, op);
+  for (const auto& [refusal, count] : applications.refused) fmt::print("{:6}  matches that would make {}\n", count, refusal);
+  fmt::print("{} matches in {:.1f} ms, {:.1f} ms the first time ({} guards replayed, {} hold, of {} places); a rewrite takes {:.0f} us; the program was read in {:.1f} ms\n", found.size(), warm_ms, cold_ms,
+             statistics.guards, statistics.held, statistics.structures, applications.median_microseconds, import_ms);
+  return kDone;
+}
+
+}  // namespace
+
+void add_match_command(CLI::App& library, int& exit) {
+  auto options = std::make_shared<MatchOptions>();
+  CLI::App* command = library.add_subcommand("matches", "Where the rules of a library apply in a model");
+  options->add_to(*command);
+  command->add_option("model", options->model, "An ONNX file")->required();
+  command->add_option("rules", options->rules, "Rules, with their proofs beside them (STEM.rules, STEM.proofs); none: the laws of the rows themselves");
+  command->callback([options, &exit] { exit = list_matches(*options); });
+}
+
+}  // namespace isomer::cli

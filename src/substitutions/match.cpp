@@ -1,0 +1,497 @@
+#include "substitutions/match.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+#include <set>
+#include <tuple>
+
+#include "util/check.h"
+
+namespace isomer::substitutions {
+
+using verify::Integer;
+using verify::Pattern;
+using verify::SlotValues;
+
+namespace {
+
+bool is_name(const Integer& integer) { return !integer.other && integer.constant == 0 && integer.terms.size() == 1 && integer.terms[0].second == 1; }
+
+bool is_before(const Match& a, const Match& b) {
+  const auto key = [](const Match& match) { return std::tie(match.substitution, match.roots, match.applications, match.values.tensors); };
+  return key(a) < key(b);
+}
+
+/// Types of the sources' and the targets' terms at a match, as the rows infer them.
+class Typing {
+ public:
+  Typing(const Substitution& substitution, const Program& program, const SlotValues& values) : substitution_(substitution), program_(program), values_(values) {}
+
+  /// The term's type, and the operations of its applications; -1 where it has none.
+  int type_of(const Pattern& pattern, std::vector<int>* operations) {
+    Theory& theory = program_.theory();
+    if (pattern.kind == Pattern::Kind::kVariable) return program_.value(values_.tensors[static_cast<size_t>(pattern.variable)]).type;
+    if (pattern.kind == Pattern::Kind::kNumber) return theory.signatures().type_id(ValueType::tensor(DataType::kUndefined, {}));
+    std::vector<int> types;
+    for (const Pattern& argument : pattern.arguments) {
+      types.push_back(type_of(argument, operations));
+      if (types.back() < 0) return -1;
+    }
+    for (size_t k = 0; k < types.size(); ++k)
+      if (pattern.arguments[k].kind == Pattern::Kind::kNumber) types[k] = theory.signatures().type_id(ValueType::tensor(theory.dtype_beside(types), {}));
+    const auto& applied = theory.signatures().apply(operation_of(pattern, values_, substitution_.integers, theory.signatures()), types);
+    if (!applied.ok() || pattern.output >= static_cast<int>(applied->types.size()) || !theory.constant_form(applied->operation, types)) return -1;
+    if (operations) (*operations)[static_cast<size_t>(pattern.id - substitution_.first_id)] = applied->operation;
+    return applied->types[static_cast<size_t>(pattern.output)];
+  }
+
+ private:
+  const Substitution& substitution_;
+  const Program& program_;
+  const SlotValues& values_;
+};
+
+}  // namespace
+
+int operation_of(const Pattern& pattern, const SlotValues& values, const std::vector<std::string>& integers, verify::Signatures& signatures) {
+  verify::Parameters parameters;
+  for (const Pattern::Named& named : pattern.named) {
+    std::vector<Dim> numbers;
+    for (const Integer& each : named.integers) numbers.push_back(*each.value(values, integers));
+    if (std::holds_alternative<Dim>(named.written))
+      parameters.emplace(named.name, numbers[0]);
+    else if (std::holds_alternative<std::vector<Dim>>(named.written))
+      parameters.emplace(named.name, std::move(numbers));
+    else
+      parameters.emplace(named.name, named.written);
+  }
+  if (pattern.rest >= 0) {
+    const verify::Parameters& rest = signatures.operation(values.rests[static_cast<size_t>(pattern.rest)]).parameters;
+    parameters.insert(rest.begin(), rest.end());
+  }
+  return signatures.operation_id(*pattern.op, std::move(parameters));
+}
+
+bool Match::operator==(const Match& other) const {
+  return substitution == other.substitution && values.tensors == other.values.tensors && values.integers == other.values.integers && values.rests == other.values.rests && roots == other.roots &&
+         applications == other.applications;
+}
+
+size_t Substitutions::KeyHash::operator()(const std::vector<int64_t>& key) const {
+  uint64_t result = key.size();
+  for (const int64_t number : key) result = mix64(result ^ static_cast<uint64_t>(number));
+  return result;
+}
+
+/// Looks for one substitution after the other in a program: goals are patterns that values must be, met one after the other.
+class MatchSearch {
+ public:
+  MatchSearch(Substitutions& rules, const Program& program) : rules_(rules), program_(program), uses_(program.uses()) {}
+
+  /// All matches whose source of this number is rooted at a value of the application.
+  void look_for(int substitution, int source, int application) {
+    number_ = substitution;
+    there_ = rules_.list_[static_cast<size_t>(substitution)].get();
+    order_ = &there_->orders[static_cast<size_t>(source)];
+    values_.tensors.assign(there_->tensors.size(), -1);
+    values_.integers.assign(there_->integers.size(), std::nullopt);
+    values_.rests.assign(there_->rests.size(), -1);
+    roots_.assign(there_->sources.size(), -1);
+    applications_.assign(static_cast<size_t>(there_->applications), -1);
+    goals_.clear();
+    equations_.clear();
+    joined_ = 0;
+    const Pattern& root = there_->sources[static_cast<size_t>(source)];
+    const Program::Application& made = program_.application(application);
+    if (root.output < made.value_count) start(source, made.first_value + root.output);
+  }
+
+  std::vector<Match> take() { return std::move(found_); }
+  const Program::Uses& uses() const { return uses_; }
+
+ private:
+  struct Goal {
+    const Pattern* pattern = nullptr;
+    int value = 0;
+  };
+
+  void start(int source, int root) {
+    if (std::find(roots_.begin(), roots_.end(), root) != roots_.end()) return;
+    roots_[static_cast<size_t>(source)] = root;
+    goals_.push_back({&there_->sources[static_cast<size_t>(source)], root});
+    meet(goals_.size() - 1);
+    goals_.pop_back();
+    roots_[static_cast<size_t>(source)] = -1;
+  }
+
+  void meet(size_t at) {
+    if (at == goals_.size()) return next_source();
+    const auto [pattern, value] = goals_[at];
+    if (value < 0) return;
+    switch (pattern->kind) {
+      case Pattern::Kind::kVariable: {
+        int& slot = values_.tensors[static_cast<size_t>(pattern->variable)];
+        if (slot >= 0) {
+          if (slot == value) meet(at + 1);
+          return;
+        }
+        slot = value;
+        meet(at + 1);
+        slot = -1;
+        return;
+      }
+      case Pattern::Kind::kNumber:
+        if (const te::Number* number = program_.number(value); number && *number == pattern->number) meet(at + 1);
+        return;
+      case Pattern::Kind::kApplication: return meet_application(*pattern, value, at);
+    }
+  }
+
+  void meet_application(const Pattern& pattern, int value, size_t at) {
+    const Program::Value& there = program_.value(value);
+    if (there.producer < 0 || there.index != pattern.output || program_.op(there.producer) != pattern.op) return;
+    const auto arguments = program_.arguments(there.producer);
+    if (arguments.size() != pattern.arguments.size()) return;
+    const auto& read = rules_.extract(pattern, program_.application(there.producer).operation);
+    if (!read.fits) return;
+    std::array<int, kMostNames> bound;
+    size_t count = 0;
+    const size_t equations = equations_.size();
+    bool agrees = true;
+    for (const auto& [integer, number] : read.integers) {
+      if (!is_name(*integer)) {
+        equations_.emplace_back(integer, &number);
+        continue;
+      }
+      auto& slot = values_.integers[static_cast<size_t>(integer->terms[0].first)];
+      if (slot) {
+        agrees = agrees && *slot == number;
+      } else if (count < kMostNames) {
+        slot = number;
+        bound[count++] = integer->terms[0].first;
+      } else {
+        agrees = false;
+      }
+    }
+    bool bound_rest = false;
+    if (pattern.rest >= 0) {
+      int& rest = values_.rests[static_cast<size_t>(pattern.rest)];
+      agrees = agrees && (rest < 0 || rest == read.rest);
+      bound_rest = rest < 0;
+      if (bound_rest) rest = read.rest;
+    }
+    if (agrees) {
+      const auto index = static_cast<size_t>(pattern.id - there_->first_id);
+      applications_[index] = there.producer;
+      meet_arguments(pattern, arguments, false, at);
+      if (there_->turns[index] && arguments[0] != arguments[1] && program_.theory().commutes(pattern.op, program_.value(arguments[0]).type, program_.value(arguments[1]).type))
+        meet_arguments(pattern, arguments, true, at);
+      applications_[index] = -1;
+    }
+    if (bound_rest) values_.rests[static_cast<size_t>(pattern.rest)] = -1;
+    for (size_t k = 0; k < count; ++k) values_.integers[static_cast<size_t>(bound[k])].reset();
+    equations_.resize(equations);
+  }
+
+  void meet_arguments(const Pattern& pattern, std::span<const int> arguments, bool turned, size_t at) {
+    const size_t before = goals_.size();
+    for (size_t k = 0; k < arguments.size(); ++k) goals_.push_back({&pattern.arguments[k], arguments[turned ? 1 - k : k]});
+    meet(at + 1);
+    goals_.resize(before);
+  }
+
+  void next_source() {
+    if (joined_ + 1 == order_->size()) return finish();
+    ++joined_;
+    const Substitution::Joined& joined = (*order_)[joined_];
+    // Roots are found from a value that both have: up through its readers.
+    std::vector<int> level;
+    if (joined.variable >= 0) level.push_back(values_.tensors[static_cast<size_t>(joined.variable)]);
+    for (size_t k = 0; k < joined.path.size(); ++k) {
+      const Pattern& pattern = *joined.path[k];
+      std::vector<int> above;
+      for (const int value : level)
+        for (const int reader : uses_.of(value)) {
+          if (program_.op(reader) != pattern.op) continue;
+          const auto arguments = program_.arguments(reader);
+          if (arguments.size() != pattern.arguments.size()) continue;
+          if (arguments[joined.positions[k]] != value && !there_->turns[static_cast<size_t>(pattern.id - there_->first_id)]) continue;
+          const Program::Application& made = program_.application(reader);
+          if (pattern.output < made.value_count) above.push_back(made.first_value + pattern.output);
+        }
+      level = std::move(above);
+    }
+    if (level.size() > 1) {
+      std::sort(level.begin(), level.end());
+      level.erase(std::unique(level.begin(), level.end()), level.end());
+    }
+    if (joined.variable >= 0)
+      for (const int root : level) start(joined.source, root);
+    --joined_;
+  }
+
+  void finish() {
+    const std::vector<std::optional<Dim>> before = values_.integers;
+    const std::vector<int> rests = values_.rests;
+    if (complete()) {
+      ++rules_.statistics_.structures;
+      const auto& guard = rules_.guard(number_, program_, values_);
+      bool holds = guard.holds;
+      for (size_t k = 0; holds && k < applications_.size(); ++k) holds = program_.application(applications_[k]).operation == guard.operations[k];
+      if (holds) found_.push_back({number_, values_, roots_, applications_});
+    }
+    values_.integers = before;
+    values_.rests = rests;
+  }
+
+  /// Dims from types, then what equations leave one unknown of, then what the rule's example has.
+  bool complete() {
+    for (const Substitution::DimSlot& dim : there_->dims) {
+      const ValueType& type = program_.theory().signatures().type(program_.value(values_.tensors[static_cast<size_t>(dim.variable)]).type);
+      if (!type.has_shape()) return false;
+      const Shape& shape = *type.shape;
+      if (dim.axis && *dim.axis >= shape.size()) return false;
+      Dim value = dim.axis ? shape[*dim.axis] : Dim(static_cast<int64_t>(shape.size()));
+      auto& slot = values_.integers[static_cast<size_t>(dim.slot)];
+      if (slot && *slot != value) return false;
+      slot = std::move(value);
+    }
+    for (;;) {
+      if (!solve()) return false;
+      size_t open = 0;
+      while (open < values_.integers.size() && values_.integers[open]) ++open;
+      if (open == values_.integers.size()) break;
+      if (!there_->example_integers[open]) return false;
+      values_.integers[open] = there_->example_integers[open];
+    }
+    for (size_t k = 0; k < values_.rests.size(); ++k) {
+      if (values_.rests[k] >= 0) continue;
+      if (!there_->example_rests[k]) return false;
+      const OpDef* op = op_of_rest(static_cast<int>(k));
+      values_.rests[k] = program_.theory().signatures().operation_id(*op, *there_->example_rests[k]);
+    }
+    for (const auto& [integer, number] : equations_)
+      if (*integer->value(values_, there_->integers) != *number) return false;
+    return true;
+  }
+
+  bool solve() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const auto& [integer, number] : equations_) {
+        int unknown = -1, count = 0;
+        for (const int slot : integer->slots)
+          if (!values_.integers[static_cast<size_t>(slot)]) {
+            unknown = slot;
+            ++count;
+          }
+        if (count != 1 || integer->other) continue;
+        Dim rest = *number - Dim(integer->constant);
+        int64_t factor = 1;
+        for (const auto& [slot, times] : integer->terms) {
+          if (slot == unknown)
+            factor = times;
+          else
+            rest = rest - *values_.integers[static_cast<size_t>(slot)] * Dim(times);
+        }
+        if (factor != 1 && (factor == 0 || !rest.is_constant() || rest.value() % factor != 0)) return false;
+        values_.integers[static_cast<size_t>(unknown)] = factor == 1 ? rest : Dim(rest.value() / factor);
+        changed = true;
+      }
+    }
+    return true;
+  }
+
+  const OpDef* op_of_rest(int rest) const {
+    const std::function<const OpDef*(const Pattern&)> find = [&](const Pattern& pattern) -> const OpDef* {
+      if (pattern.rest == rest) return pattern.op;
+      for (const Pattern& argument : pattern.arguments)
+        if (const OpDef* op = find(argument)) return op;
+      return nullptr;
+    };
+    for (const Pattern& target : there_->targets)
+      if (const OpDef* op = find(target)) return op;
+    CHECK(false) << "a rest that stands in the target expected";
+    return nullptr;
+  }
+
+  static constexpr size_t kMostNames = 16;  ///< of integers in one application of a rule
+
+  Substitutions& rules_;
+  const Program& program_;
+  Program::Uses uses_;
+  int number_ = 0;
+  const Substitution* there_ = nullptr;
+  const std::vector<Substitution::Joined>* order_ = nullptr;
+  SlotValues values_;
+  std::vector<int> roots_, applications_;
+  std::vector<Goal> goals_;
+  std::vector<std::pair<const Integer*, const Dim*>> equations_;
+  size_t joined_ = 0;
+  std::vector<Match> found_;
+};
+
+Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory) : theory_(theory) {
+  int next_id = 0;
+  for (const Rule& rule : rules)
+    for (const bool is_forward : {true, false}) {
+      auto made = substitution_of(rule, is_forward, theory, next_id);
+      if (const auto* reason = std::get_if<Unusable>(&made)) {
+        ++unusable_[*reason];
+        continue;
+      }
+      list_.push_back(std::move(std::get<std::unique_ptr<Substitution>>(made)));
+      const Substitution& added = *list_.back();
+      depth_ = std::max(depth_, added.depth);
+      for (int source = 0; source < static_cast<int>(added.sources.size()); ++source) starts_[added.sources[static_cast<size_t>(source)].op].push_back({size() - 1, source});
+    }
+}
+
+const Substitutions::Extraction& Substitutions::extract(const Pattern& pattern, int operation) {
+  const uint64_t key = static_cast<uint64_t>(pattern.id) << 32 | static_cast<uint32_t>(operation);
+  if (const auto known = extractions_.find(key); known != extractions_.end()) return known->second;
+  const auto read = [&]() -> Extraction {
+    Extraction result;
+    verify::Parameters rest = theory_.signatures().operation(operation).parameters;
+    for (const Pattern::Named& named : pattern.named) {
+      const auto found = rest.find(named.name);
+      // What is spelled out says less than the rule may: it is compared as a whole, when the guard is asked.
+      if (found == rest.end()) continue;
+      const verify::Parameter value = std::move(found->second);
+      rest.erase(found);
+      const auto* one = std::get_if<Dim>(&value);
+      const auto* several = std::get_if<std::vector<Dim>>(&value);
+      if (value.index() != named.written.index() || (several && several->size() != named.integers.size())) return {};
+      if (!one && !several && value != named.written) return {};
+      for (size_t k = 0; k < named.integers.size(); ++k) {
+        const Integer& integer = named.integers[k];
+        const Dim& there = one ? *one : (*several)[k];
+        // A negative number counts axes from the back.
+        if (integer.slots.empty() && integer.constant < 0) continue;
+        if (!integer.slots.empty())
+          result.integers.emplace_back(&integer, there);
+        else if (!there.is(integer.constant))
+          return {};
+      }
+    }
+    if (pattern.rest >= 0) result.rest = theory_.signatures().operation_id(*pattern.op, std::move(rest));
+    result.fits = true;
+    return result;
+  };
+  return extractions_.emplace(key, read()).first->second;
+}
+
+int64_t Substitutions::number_of(const Dim& integer) {
+  if (integer.is_constant()) return integer.value();
+  // Below every constant.
+  return symbolic_.emplace(integer.text(), std::numeric_limits<int64_t>::min() + static_cast<int64_t>(symbolic_.size())).first->second;
+}
+
+const Substitutions::Guard& Substitutions::guard(int substitution, const Program& program, const SlotValues& values) {
+  std::vector<int64_t> key = {substitution};
+  key.reserve(1 + values.tensors.size() + values.integers.size() + values.rests.size());
+  for (const int tensor : values.tensors) key.push_back(program.value(tensor).type);
+  for (const auto& integer : values.integers) key.push_back(number_of(*integer));
+  for (const int rest : values.rests) key.push_back(rest);
+  if (const auto known = guards_.find(key); known != guards_.end()) return known->second;
+  ++statistics_.guards;
+  const Guard& made = guards_.emplace(std::move(key), replay(*list_[static_cast<size_t>(substitution)], program, values)).first->second;
+  statistics_.held += made.holds ? 1 : 0;
+  return made;
+}
+
+Substitutions::Guard Substitutions::replay(const Substitution& substitution, const Program& program, const SlotValues& values) {
+  Guard result;
+  RuleInstance instance;
+  for (size_t k = 0; k < values.tensors.size(); ++k) {
+    const ValueType& type = theory_.signatures().type(program.value(values.tensors[k]).type);
+    if (!type.has_shape()) return result;
+    instance.types.emplace(substitution.tensors[k], type);
+  }
+  for (size_t k = 0; k < values.integers.size(); ++k)
+    if (!substitution.is_dim[k]) instance.names.integers.emplace(substitution.integers[k], *values.integers[k]);
+  for (size_t k = 0; k < values.rests.size(); ++k) instance.names.rests.emplace(substitution.rests[k], theory_.signatures().operation(values.rests[k]).parameters);
+  Typing typing(substitution, program, values);
+  result.operations.resize(static_cast<size_t>(substitution.applications), -1);
+  for (size_t k = 0; k < substitution.sources.size(); ++k) {
+    const int source = typing.type_of(substitution.sources[k], &result.operations);
+    if (source < 0 || source != typing.type_of(substitution.targets[k], nullptr)) return result;
+  }
+  result.holds = holds_at(*substitution.rule, instance, theory_.axioms(), theory_.signatures()).ok();
+  return result;
+}
+
+std::vector<Match> Substitutions::matches(const Program& program) {
+  MatchSearch search(*this, program);
+  for (int application = 0; application < program.application_count(); ++application) {
+    const OpDef* op = program.op(application);
+    const auto starts = op ? starts_.find(op) : starts_.end();
+    if (starts == starts_.end()) continue;
+    for (const Start& start : starts->second)
+      if (start.source == 0) search.look_for(start.substitution, 0, application);
+  }
+  std::vector<Match> result = search.take();
+  std::sort(result.begin(), result.end(), is_before);
+  return result;
+}
+
+std::vector<Match> Substitutions::matches_near(const Program& program, std::span<const int> applications) {
+  MatchSearch search(*this, program);
+  std::vector<bool> is_changed(static_cast<size_t>(program.application_count()));
+  std::set<int> near;
+  std::vector<int> level;
+  for (const int application : applications) {
+    if (!program.contains(application)) continue;
+    is_changed[static_cast<size_t>(application)] = true;
+    if (near.insert(application).second) level.push_back(application);
+  }
+  for (int depth = 1; depth < depth_; ++depth) {
+    std::vector<int> above;
+    for (const int application : level) {
+      const Program::Application& there = program.application(application);
+      for (int k = 0; k < there.value_count; ++k)
+        for (const int reader : search.uses().of(there.first_value + k))
+          if (near.insert(reader).second) above.push_back(reader);
+    }
+    level = std::move(above);
+  }
+  for (const int application : near) {
+    const OpDef* op = program.op(application);
+    const auto starts = op ? starts_.find(op) : starts_.end();
+    if (starts == starts_.end()) continue;
+    for (const Start& start : starts->second) search.look_for(start.substitution, start.source, application);
+  }
+  std::vector<Match> result = search.take();
+  std::erase_if(result, [&](const Match& match) {
+    return std::none_of(match.applications.begin(), match.applications.end(), [&](int application) { return is_changed[static_cast<size_t>(application)]; });
+  });
+  // One that was found from several of its roots is one.
+  std::sort(result.begin(), result.end(), is_before);
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+bool Substitutions::is_still_there(const Program& program, const Match& match) const {
+  const Substitution& there = *list_[static_cast<size_t>(match.substitution)];
+  const std::function<bool(const Pattern&, int)> is_there = [&](const Pattern& pattern, int value) -> bool {
+    if (value < 0) return false;
+    if (pattern.kind == Pattern::Kind::kVariable) return match.values.tensors[static_cast<size_t>(pattern.variable)] == value;
+    if (pattern.kind == Pattern::Kind::kNumber) return program.number(value) && *program.number(value) == pattern.number;
+    const int application = match.applications[static_cast<size_t>(pattern.id - there.first_id)];
+    if (program.value(value).producer != application || program.value(value).index != pattern.output || !program.contains(application)) return false;
+    const auto arguments = program.arguments(application);
+    const auto fit = [&](bool turned) {
+      for (size_t k = 0; k < arguments.size(); ++k)
+        if (!is_there(pattern.arguments[k], arguments[turned ? 1 - k : k])) return false;
+      return true;
+    };
+    return fit(false) || (there.turns[static_cast<size_t>(pattern.id - there.first_id)] && fit(true));
+  };
+  for (size_t k = 0; k < there.sources.size(); ++k)
+    if (!is_there(there.sources[k], match.roots[k])) return false;
+  return true;
+}
+
+}  // namespace isomer::substitutions

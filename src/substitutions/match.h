@@ -1,0 +1,86 @@
+// All places of a program where a rule applies. Structure first, the rule's guard last: its proof replayed for the types and
+// parameters there, and remembered, since layers repeat. Test: tests/substitutions/match_test.cpp
+#pragma once
+
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "substitutions/program.h"
+#include "substitutions/substitution.h"
+
+namespace isomer::substitutions {
+
+struct Match {
+  int substitution = 0;
+  verify::SlotValues values;      ///< tensors are values of the program
+  std::vector<int> roots;         ///< values, by output of the rule
+  std::vector<int> applications;  ///< of the program, by application of the sources
+  bool operator==(const Match& other) const;
+};
+
+struct MatchStatistics {
+  int64_t structures = 0;  ///< matched but for the guard
+  int64_t guards = 0;      ///< replayed: not known from before
+  int64_t held = 0;
+};
+
+/// Rules in both directions. The rules and the theory must outlive it; programs must be of the same theory.
+class Substitutions {
+ public:
+  Substitutions(std::span<const Rule> rules, Theory& theory);
+  Substitutions(const Substitutions&) = delete;
+  Substitutions& operator=(const Substitutions&) = delete;
+
+  const Substitution& operator[](int k) const { return *list_[static_cast<size_t>(k)]; }
+  int size() const { return static_cast<int>(list_.size()); }
+  const std::map<Unusable, int>& unusable() const { return unusable_; }
+  Theory& theory() const { return theory_; }
+  const MatchStatistics& statistics() const { return statistics_; }
+
+  /// In a fixed order: by substitution, then by root.
+  std::vector<Match> matches(const Program& program);
+  /// Those that touch one of these applications.
+  std::vector<Match> matches_near(const Program& program, std::span<const int> applications);
+  /// A match of this program before it was rewritten, or of one that it came from, is one of it still.
+  bool is_still_there(const Program& program, const Match& match) const;
+
+ private:
+  friend class MatchSearch;
+  struct Extraction {
+    bool fits = false;
+    std::vector<std::pair<const verify::Integer*, Dim>> integers;
+    int rest = -1;
+  };
+  struct Guard {
+    bool holds = false;
+    std::vector<int> operations;  ///< that the applications of the sources must be
+  };
+  struct KeyHash {
+    size_t operator()(const std::vector<int64_t>& key) const;
+  };
+
+  const Extraction& extract(const verify::Pattern& pattern, int operation);
+  const Guard& guard(int substitution, const Program& program, const verify::SlotValues& values);
+  Guard replay(const Substitution& substitution, const Program& program, const verify::SlotValues& values);
+  int64_t number_of(const Dim& integer);
+
+  Theory& theory_;
+  std::vector<std::unique_ptr<Substitution>> list_;
+  std::map<Unusable, int> unusable_;
+  struct Start {
+    int substitution = 0, source = 0;
+  };
+  std::unordered_map<const OpDef*, std::vector<Start>> starts_;  ///< by the operator at a source's root
+  std::unordered_map<uint64_t, Extraction> extractions_;
+  std::unordered_map<std::vector<int64_t>, Guard, KeyHash> guards_;
+  std::map<std::string, int64_t> symbolic_;
+  MatchStatistics statistics_;
+  int depth_ = 0;
+};
+
+/// The operation that a pattern's application is with its names bound, not spelled out.
+int operation_of(const verify::Pattern& pattern, const verify::SlotValues& values, const std::vector<std::string>& integers, verify::Signatures& signatures);
+
+}  // namespace isomer::substitutions

@@ -1,0 +1,138 @@
+#include "substitutions/theory.h"
+
+#include <limits>
+
+#include "substitutions/rules_file.h"
+#include "verify/prove.h"
+
+namespace isomer::substitutions {
+namespace {
+
+using verify::Term;
+
+/// Op(a,b) = Op(b,a)
+bool says_that_operands_commute(const verify::Law& law) {
+  const auto *left = law.left.as_application(), *right = law.right.as_application();
+  if (!left || !right || left->op != right->op || left->arguments.size() != 2 || right->arguments.size() != 2) return false;
+  if (!left->parameters.empty() || !right->parameters.empty() || left->rest != right->rest) return false;
+  const auto* a = left->arguments[0].as_variable();
+  const auto* b = left->arguments[1].as_variable();
+  return a && b && *a != *b && right->arguments[0] == left->arguments[1] && right->arguments[1] == left->arguments[0];
+}
+
+bool is_symbolic(const verify::Parameter& parameter) {
+  if (const auto* one = std::get_if<Dim>(&parameter)) return !one->is_constant();
+  const auto* several = std::get_if<std::vector<Dim>>(&parameter);
+  return several && !constants(*several);
+}
+
+std::vector<Dim*> symbolic_integers(verify::Parameters& parameters) {
+  std::vector<Dim*> result;
+  for (auto& [name, parameter] : parameters) {
+    if (!is_symbolic(parameter)) continue;
+    if (auto* one = std::get_if<Dim>(&parameter)) result.push_back(one);
+    if (auto* several = std::get_if<std::vector<Dim>>(&parameter))
+      for (Dim& each : *several)
+        if (!each.is_constant()) result.push_back(&each);
+  }
+  return result;
+}
+
+}  // namespace
+
+Theory::Theory(std::vector<verify::StatedAxiom> axioms) : axioms_(std::move(axioms)) {
+  for (size_t k = 0; k < axioms_.size(); ++k)
+    if (says_that_operands_commute(axioms_[k].law)) commutative_[axioms_[k].law.left.as_application()->op].push_back(static_cast<int>(k));
+}
+
+bool Theory::commutes(const OpDef* op, int left_type, int right_type) {
+  const auto laws = commutative_.find(op);
+  if (laws == commutative_.end()) return false;
+  const auto [known, is_new] = commutes_.try_emplace({op, left_type, right_type}, false);
+  if (!is_new) return known->second;
+  for (const int law : laws->second) {
+    const verify::StatedAxiom& axiom = axioms_[static_cast<size_t>(law)];
+    verify::Bindings bindings;
+    verify::VariableTypes types;
+    const auto& operands = axiom.law.left.as_application()->arguments;
+    for (const auto& [operand, type] : {std::pair(operands[0], left_type), std::pair(operands[1], right_type)}) {
+      bindings.tensors.emplace(operand.as_variable()->name, operand);
+      types.emplace(operand.as_variable()->name, signatures_.type(type));
+    }
+    if (verify::instance_of(axiom, bindings, types, signatures_).ok()) known->second = true;
+  }
+  return known->second;
+}
+
+std::optional<int> Theory::constant_form(int operation, std::span<const int> types) {
+  verify::Parameters parameters = signatures_.operation(operation).parameters;
+  std::vector<Dim*> open = symbolic_integers(parameters);
+  if (open.empty()) return operation;
+  std::vector<int> key = {operation};
+  key.insert(key.end(), types.begin(), types.end());
+  const auto [known, is_new] = constant_forms_.try_emplace(std::move(key));
+  if (!is_new) return known->second;
+  // Rows read some numbers as what sizes say: 0 and -1 in a shape, 1 in a broadcast, the largest integer as an end.
+  constexpr int64_t kSpecial[] = {0, -1, 1, std::numeric_limits<int64_t>::max()};
+  constexpr size_t kMostOpen = 5;
+  if (open.size() > kMostOpen) return std::nullopt;
+  const OpDef& op = *signatures_.operation(operation).op;
+  std::vector<ValueType> arguments;
+  for (const int type : types) arguments.push_back(signatures_.type(type));
+  const auto meaning = [&](const verify::Parameters& given) {
+    return verify::program_text({&op, 0, given, "", std::vector<Term>(arguments.size(), Term::variable("x"))}, arguments);
+  };
+  const auto sought = meaning(parameters);
+  if (!sought.ok()) return std::nullopt;
+  size_t combinations = 1;
+  for (size_t k = 0; k < open.size(); ++k) combinations *= std::size(kSpecial);
+  for (size_t combination = 0; combination < combinations; ++combination) {
+    size_t rest = combination;
+    for (Dim* integer : open) {
+      *integer = Dim(kSpecial[rest % std::size(kSpecial)]);
+      rest /= std::size(kSpecial);
+    }
+    if (const auto found = meaning(parameters); found.ok() && *found == *sought) return known->second = signatures_.operation_id(op, parameters);
+  }
+  return std::nullopt;
+}
+
+Hash128 Theory::operation_hash(int operation) {
+  const auto at = static_cast<size_t>(operation);
+  if (at >= hashes_.size()) hashes_.resize(at + 1);
+  if (!hashes_[at]) {
+    const auto& [op, parameters] = signatures_.operation(operation);
+    Hasher hasher;
+    hasher.add(op->domain).add(op->name);
+    for (const auto& [name, value] : parameters) hasher.add(name).add(verify::text(value));
+    hashes_[at] = hasher.finish();
+  }
+  return *hashes_[at];
+}
+
+DataType Theory::dtype_beside(std::span<const int> types) const {
+  for (const int id : types)
+    if (const ValueType& type = signatures_.type(id); type.is_tensor() && type.dtype != DataType::kUndefined) return type.dtype;
+  return DataType::kFloat32;
+}
+
+Rule rule_of(int law, std::span<const verify::StatedAxiom> axioms) {
+  const verify::StatedAxiom& axiom = axioms[static_cast<size_t>(law)];
+  Rule rule;
+  rule.name = law_name(law, axioms);
+  rule.outputs = {{axiom.law.left, axiom.law.right}};
+  rule.float_class = axiom.axiom->float_class;
+  verify::Bindings same;
+  for (const Term* side : {&axiom.law.left, &axiom.law.right}) {
+    for (const std::string& name : verify::variables(*side)) same.tensors.emplace(name, Term::variable(name));
+    for (const std::string& name : verify::integer_names(*side)) same.integers.emplace(name, Dim::symbol(name));
+    for (const auto& [name, op] : verify::rest_names(*side)) {
+      same.rests.emplace(name, verify::Parameters());
+      same.open_rests.emplace(name, name);
+    }
+  }
+  rule.proof.uses.push_back({law, std::move(same)});
+  return rule;
+}
+
+}  // namespace isomer::substitutions

@@ -1,0 +1,44 @@
+// What matching and rewriting stand on: the laws, what rows said of applications, which operators commute. One for each thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "substitutions/rule.h"
+#include "util/hash.h"
+
+namespace isomer::substitutions {
+
+class Theory {
+ public:
+  explicit Theory(std::vector<verify::StatedAxiom> axioms = verify::all_axioms());
+
+  const std::vector<verify::StatedAxiom>& axioms() const { return axioms_; }
+  verify::Signatures& signatures() { return signatures_; }
+
+  /// A law says Op(a,b) = Op(b,a), for operands of some types.
+  bool may_commute(const OpDef* op) const { return commutative_.contains(op); }
+  /// It says so for operands of these types.
+  bool commutes(const OpDef* op, int left_type, int right_type);
+  /// The same operation with numbers for all its integers, as a node needs them; nothing where there is none.
+  std::optional<int> constant_form(int operation, std::span<const int> types);
+  /// The same whatever else the theory was asked.
+  Hash128 operation_hash(int operation);
+  /// The element type that a number has among operands of these types.
+  DataType dtype_beside(std::span<const int> types) const;
+
+ private:
+  std::vector<verify::StatedAxiom> axioms_;
+  verify::Signatures signatures_;
+  std::map<const OpDef*, std::vector<int>> commutative_;  ///< by law
+  std::map<std::tuple<const OpDef*, int, int>, bool> commutes_;
+  std::map<std::vector<int>, std::optional<int>> constant_forms_;
+  std::vector<std::optional<Hash128>> hashes_;
+};
+
+/// A law as a rule, proved by itself.
+Rule rule_of(int law, std::span<const verify::StatedAxiom> axioms);
+
+}  // namespace isomer::substitutions
