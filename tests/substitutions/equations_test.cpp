@@ -50,6 +50,8 @@ class Equations : public testing::Test {
 
 TEST_F(Equations, OfTasoThatHoldAreProved) { expect_proved("taso_valid.equations"); }
 
+TEST_F(Equations, ThatAreClassicsAreProved) { expect_proved("classics.equations"); }
+
 /// Made by `isomer library check-equations taso_wrong.equations > taso_wrong.counterexamples`.
 TEST_F(Equations, OfTasoThatAreWrongAreRefuted) {
   const std::string on_file = text_of("taso_wrong.counterexamples");

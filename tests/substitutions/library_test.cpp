@@ -68,7 +68,7 @@ TEST_F(Libraries, NumbersDoNotRefuteThem) {
   int places = 0;
   for (const Rule& rule : rules()) {
     const Refutation tried = refute(rule, trials, 1, axioms_, signatures_);
-    EXPECT_EQ(tried.trials, trials) << rule.text();
+    EXPECT_GE(tried.trials, trials) << rule.text();
     EXPECT_FALSE(tried.counterexample) << tried.counterexample->text();
     places += tried.places;
   }

@@ -251,7 +251,8 @@ std::vector<OpDef> activation() {
        .infer = infer_clip,
        .compute = compute_clip,
        .expand = expand_clip,
-       .recognize = recognize_clip},
+       .recognize = recognize_clip,
+       .axioms = {{"Clip(x,a,b) = Min(Max(x,a),b) if a_rank == 0 && b_rank == 0", "broadcast", FloatClass::kFinite}}},
   };
 }
 

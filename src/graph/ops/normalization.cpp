@@ -565,7 +565,9 @@ std::vector<OpDef> normalization() {
        .infer = infer_layer,
        .compute = compute_layer,
        .expand = expand_layer,
-       .recognize = recognize_layer},
+       .recognize = recognize_layer,
+       .axioms = {{"LayerNormalization(x,s,b){axis=-1} = Add(LayerNormalization(x,s){axis=-1},b) if s_rank == 1 && b_rank == 1", "ranked", FloatClass::kReassociated},
+                  {"LayerNormalization(x,s){axis=-1} = Mul(LayerNormalization(x,Expand(1){shape=[s_0]}){axis=-1},s) if s_rank == 1", "ranked", FloatClass::kReassociated}}},
 
       {.name = "MeanVarianceNormalization", .since = 13, .inputs = {"X"}, .outputs = {"Y"},
        .types = {{"T", kFloats}},

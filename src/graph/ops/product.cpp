@@ -328,7 +328,10 @@ std::vector<OpDef> product() {
                  {"MatMul(x,Mul(y,z)) = Mul(MatMul(x,y),z) if y_rank == 2 && z_rank == 2 && z_0 == 1 && z_1 == y_1", "matrices", FloatClass::kReassociated},
                  {"MatMul(Mul(x,d),y) = MatMul(x,Mul(Transpose(d){perm=[1,0]},y)) if d_rank == 2 && d_0 == 1 && x_rank == 2 && y_rank == 2", "matrices", FloatClass::kReassociated},
                  {"MatMul(x,y) = Reshape(MatMul(Reshape(x){shape=[x_0*x_1,x_2]},y)){shape=[x_0,x_1,y_1]} if x_rank == 3 && y_rank == 2", "matrices"},
-                 {"MatMul(Concat(x,y){axis=0},Concat(z,w){axis=0}) = Concat(MatMul(x,z),MatMul(y,w)){axis=0} if x_rank == 3 && z_rank == 3 && x_0 == z_0", "matrices"}}},
+                 {"MatMul(Concat(x,y){axis=0},Concat(z,w){axis=0}) = Concat(MatMul(x,z),MatMul(y,w)){axis=0} if x_rank == 3 && z_rank == 3 && x_0 == z_0", "matrices"},
+                 {"MatMul(Concat(x,y){axis=0},z) = Concat(MatMul(x,z),MatMul(y,z)){axis=0} if x_rank == 3 && y_rank == 3 && z_rank == 2", "matrices"},
+                 {"MatMul(x,Expand(0){shape=[x_1,b]}) = Expand(0){shape=[x_0,b]} if x_rank == 2", "matrices", FloatClass::kFinite},
+                 {"MatMul(Expand(0){shape=[b,x_0]},x) = Expand(0){shape=[b,x_1]} if x_rank == 2", "matrices", FloatClass::kFinite}}},
 
       {.name = "Gemm", .since = 13, .inputs = {"A", "B", "C?"}, .outputs = {"Y"},
        .types = {{"T", kProducts}},
@@ -338,7 +341,10 @@ std::vector<OpDef> product() {
        .infer = infer_gemm,
        .compute = compute_gemm,
        .expand = expand_gemm,
-       .recognize = recognize_gemm},
+       .recognize = recognize_gemm,
+       .axioms = {{"Gemm(x,y,c) = Add(MatMul(x,y),c) if x_rank == 2 && y_rank == 2", "broadcast", FloatClass::kReassociated},
+                  {"Gemm(x,y,c){transA=1,transB=t} = Gemm(Transpose(x){perm=[1,0]},y,c){transA=0,transB=t} if x_rank == 2 && y_rank == 2", "broadcast"},
+                  {"Gemm(x,y,c){transA=t,transB=1} = Gemm(x,Transpose(y){perm=[1,0]},c){transA=t,transB=0} if x_rank == 2 && y_rank == 2", "broadcast"}}},
 
       {.name = "Einsum", .since = 12, .inputs = {"Inputs*"}, .outputs = {"Output"},
        .types = {{"T", kNumeric}},

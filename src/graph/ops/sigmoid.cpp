@@ -246,7 +246,8 @@ std::vector<OpDef> sigmoid() {
          return x * sigmoid_of(x * Number(context.get_float("alpha")));
        }),
        .expand = expand_swish,
-       .recognize = recognize_swish},
+       .recognize = recognize_swish,
+       .axioms = {{"Swish(a) = Mul(a,Sigmoid(a))", "equal", FloatClass::kReassociated}}},
   };
 }
 
