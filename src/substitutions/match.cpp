@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 #include <set>
 #include <tuple>
 
@@ -24,65 +23,11 @@ bool is_before(const Match& a, const Match& b) {
   return key(a) < key(b);
 }
 
-/// Types of the sources' and the targets' terms at a match, as the rows infer them.
-class Typing {
- public:
-  Typing(const Substitution& substitution, const Program& program, const SlotValues& values) : substitution_(substitution), program_(program), values_(values) {}
-
-  /// The term's type, and the operations of its applications; -1 where it has none.
-  int type_of(const Pattern& pattern, std::vector<int>* operations) {
-    Theory& theory = program_.theory();
-    if (pattern.kind == Pattern::Kind::kVariable) return program_.value(values_.tensors[static_cast<size_t>(pattern.variable)]).type;
-    if (pattern.kind == Pattern::Kind::kNumber) return theory.signatures().type_id(ValueType::tensor(DataType::kUndefined, {}));
-    std::vector<int> types;
-    for (const Pattern& argument : pattern.arguments) {
-      types.push_back(type_of(argument, operations));
-      if (types.back() < 0) return -1;
-    }
-    for (size_t k = 0; k < types.size(); ++k)
-      if (pattern.arguments[k].kind == Pattern::Kind::kNumber) types[k] = theory.signatures().type_id(ValueType::tensor(theory.dtype_beside(types), {}));
-    const auto& applied = theory.signatures().apply(operation_of(pattern, values_, substitution_.integers, theory.signatures()), types);
-    if (!applied.ok() || pattern.output >= static_cast<int>(applied->types.size()) || !theory.constant_form(applied->operation, types)) return -1;
-    if (operations) (*operations)[static_cast<size_t>(pattern.id - substitution_.first_id)] = applied->operation;
-    return applied->types[static_cast<size_t>(pattern.output)];
-  }
-
- private:
-  const Substitution& substitution_;
-  const Program& program_;
-  const SlotValues& values_;
-};
-
 }  // namespace
-
-int operation_of(const Pattern& pattern, const SlotValues& values, const std::vector<std::string>& integers, verify::Signatures& signatures) {
-  verify::Parameters parameters;
-  for (const Pattern::Named& named : pattern.named) {
-    std::vector<Dim> numbers;
-    for (const Integer& each : named.integers) numbers.push_back(*each.value(values, integers));
-    if (std::holds_alternative<Dim>(named.written))
-      parameters.emplace(named.name, numbers[0]);
-    else if (std::holds_alternative<std::vector<Dim>>(named.written))
-      parameters.emplace(named.name, std::move(numbers));
-    else
-      parameters.emplace(named.name, named.written);
-  }
-  if (pattern.rest >= 0) {
-    const verify::Parameters& rest = signatures.operation(values.rests[static_cast<size_t>(pattern.rest)]).parameters;
-    parameters.insert(rest.begin(), rest.end());
-  }
-  return signatures.operation_id(*pattern.op, std::move(parameters));
-}
 
 bool Match::operator==(const Match& other) const {
   return substitution == other.substitution && values.tensors == other.values.tensors && values.integers == other.values.integers && values.rests == other.values.rests && roots == other.roots &&
          applications == other.applications;
-}
-
-size_t Substitutions::KeyHash::operator()(const std::vector<int64_t>& key) const {
-  uint64_t result = key.size();
-  for (const int64_t number : key) result = mix64(result ^ static_cast<uint64_t>(number));
-  return result;
 }
 
 /// Looks for one substitution after the other in a program: goals are patterns that values must be, met one after the other.
@@ -333,96 +278,6 @@ class MatchSearch {
   std::vector<Match> found_;
 };
 
-Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory) : theory_(theory) {
-  int next_id = 0;
-  for (const Rule& rule : rules)
-    for (const bool is_forward : {true, false}) {
-      auto made = substitution_of(rule, is_forward, theory, next_id);
-      if (const auto* reason = std::get_if<Unusable>(&made)) {
-        ++unusable_[*reason];
-        continue;
-      }
-      list_.push_back(std::move(std::get<std::unique_ptr<Substitution>>(made)));
-      const Substitution& added = *list_.back();
-      depth_ = std::max(depth_, added.depth);
-      for (int source = 0; source < static_cast<int>(added.sources.size()); ++source) starts_[added.sources[static_cast<size_t>(source)].op].push_back({size() - 1, source});
-    }
-}
-
-const Substitutions::Extraction& Substitutions::extract(const Pattern& pattern, int operation) {
-  const uint64_t key = static_cast<uint64_t>(pattern.id) << 32 | static_cast<uint32_t>(operation);
-  if (const auto known = extractions_.find(key); known != extractions_.end()) return known->second;
-  const auto read = [&]() -> Extraction {
-    Extraction result;
-    verify::Parameters rest = theory_.signatures().operation(operation).parameters;
-    for (const Pattern::Named& named : pattern.named) {
-      const auto found = rest.find(named.name);
-      // What is spelled out says less than the rule may: it is compared as a whole, when the guard is asked.
-      if (found == rest.end()) continue;
-      const verify::Parameter value = std::move(found->second);
-      rest.erase(found);
-      const auto* one = std::get_if<Dim>(&value);
-      const auto* several = std::get_if<std::vector<Dim>>(&value);
-      if (value.index() != named.written.index() || (several && several->size() != named.integers.size())) return {};
-      if (!one && !several && value != named.written) return {};
-      for (size_t k = 0; k < named.integers.size(); ++k) {
-        const Integer& integer = named.integers[k];
-        const Dim& there = one ? *one : (*several)[k];
-        // A negative number counts axes from the back.
-        if (integer.slots.empty() && integer.constant < 0) continue;
-        if (!integer.slots.empty())
-          result.integers.emplace_back(&integer, there);
-        else if (!there.is(integer.constant))
-          return {};
-      }
-    }
-    if (pattern.rest >= 0) result.rest = theory_.signatures().operation_id(*pattern.op, std::move(rest));
-    result.fits = true;
-    return result;
-  };
-  return extractions_.emplace(key, read()).first->second;
-}
-
-int64_t Substitutions::number_of(const Dim& integer) {
-  if (integer.is_constant()) return integer.value();
-  // Below every constant.
-  return symbolic_.emplace(integer.text(), std::numeric_limits<int64_t>::min() + static_cast<int64_t>(symbolic_.size())).first->second;
-}
-
-const Substitutions::Guard& Substitutions::guard(int substitution, const Program& program, const SlotValues& values) {
-  std::vector<int64_t> key = {substitution};
-  key.reserve(1 + values.tensors.size() + values.integers.size() + values.rests.size());
-  for (const int tensor : values.tensors) key.push_back(program.value(tensor).type);
-  for (const auto& integer : values.integers) key.push_back(number_of(*integer));
-  for (const int rest : values.rests) key.push_back(rest);
-  if (const auto known = guards_.find(key); known != guards_.end()) return known->second;
-  ++statistics_.guards;
-  const Guard& made = guards_.emplace(std::move(key), replay(*list_[static_cast<size_t>(substitution)], program, values)).first->second;
-  statistics_.held += made.holds ? 1 : 0;
-  return made;
-}
-
-Substitutions::Guard Substitutions::replay(const Substitution& substitution, const Program& program, const SlotValues& values) {
-  Guard result;
-  RuleInstance instance;
-  for (size_t k = 0; k < values.tensors.size(); ++k) {
-    const ValueType& type = theory_.signatures().type(program.value(values.tensors[k]).type);
-    if (!type.has_shape()) return result;
-    instance.types.emplace(substitution.tensors[k], type);
-  }
-  for (size_t k = 0; k < values.integers.size(); ++k)
-    if (!substitution.is_dim[k]) instance.names.integers.emplace(substitution.integers[k], *values.integers[k]);
-  for (size_t k = 0; k < values.rests.size(); ++k) instance.names.rests.emplace(substitution.rests[k], theory_.signatures().operation(values.rests[k]).parameters);
-  Typing typing(substitution, program, values);
-  result.operations.resize(static_cast<size_t>(substitution.applications), -1);
-  for (size_t k = 0; k < substitution.sources.size(); ++k) {
-    const int source = typing.type_of(substitution.sources[k], &result.operations);
-    if (source < 0 || source != typing.type_of(substitution.targets[k], nullptr)) return result;
-  }
-  result.holds = holds_at(*substitution.rule, instance, theory_.axioms(), theory_.signatures()).ok();
-  return result;
-}
-
 std::vector<Match> Substitutions::matches(const Program& program) {
   MatchSearch search(*this, program);
   for (int application = 0; application < program.application_count(); ++application) {
@@ -471,27 +326,6 @@ std::vector<Match> Substitutions::matches_near(const Program& program, std::span
   std::sort(result.begin(), result.end(), is_before);
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
-}
-
-bool Substitutions::is_still_there(const Program& program, const Match& match) const {
-  const Substitution& there = *list_[static_cast<size_t>(match.substitution)];
-  const std::function<bool(const Pattern&, int)> is_there = [&](const Pattern& pattern, int value) -> bool {
-    if (value < 0) return false;
-    if (pattern.kind == Pattern::Kind::kVariable) return match.values.tensors[static_cast<size_t>(pattern.variable)] == value;
-    if (pattern.kind == Pattern::Kind::kNumber) return program.number(value) && *program.number(value) == pattern.number;
-    const int application = match.applications[static_cast<size_t>(pattern.id - there.first_id)];
-    if (program.value(value).producer != application || program.value(value).index != pattern.output || !program.contains(application)) return false;
-    const auto arguments = program.arguments(application);
-    const auto fit = [&](bool turned) {
-      for (size_t k = 0; k < arguments.size(); ++k)
-        if (!is_there(pattern.arguments[k], arguments[turned ? 1 - k : k])) return false;
-      return true;
-    };
-    return fit(false) || (there.turns[static_cast<size_t>(pattern.id - there.first_id)] && fit(true));
-  };
-  for (size_t k = 0; k < there.sources.size(); ++k)
-    if (!is_there(there.sources[k], match.roots[k])) return false;
-  return true;
 }
 
 }  // namespace isomer::substitutions
