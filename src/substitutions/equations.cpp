@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -140,7 +141,7 @@ std::vector<StatedEquation> with_drawn_types(const StatedEquation& equation, int
     for (const verify::Term* side : {&output.left, &output.right})
       for (const std::string& name : verify::variables(*side)) needed.insert(name);
   Random random(seed);
-  std::vector<StatedEquation> result;
+  std::multimap<int64_t, StatedEquation, std::greater<>> by_size;
   for (const std::string_view family : {"equal", "broadcast", "ranked", "matrices", "images"})
     for (int draw = 0; draw < draws; ++draw) {
       const auto drawn = verify::draw_instance({first.left, first.right, {}}, family, random, 20);
@@ -152,9 +153,10 @@ std::vector<StatedEquation> with_drawn_types(const StatedEquation& equation, int
       StatedEquation typed = equation;
       typed.types = drawn->types;
       for (Output& output : typed.outputs) output = {substitute(output.left, names), substitute(output.right, names)};
-      result.push_back(std::move(typed));
+      by_size.emplace(elements_of(*drawn->types), std::move(typed));
     }
-  std::stable_sort(result.begin(), result.end(), [](const StatedEquation& a, const StatedEquation& b) { return elements_of(*a.types) > elements_of(*b.types); });
+  std::vector<StatedEquation> result;
+  for (auto& [size, each] : by_size) result.push_back(std::move(each));
   return result;
 }
 
