@@ -153,7 +153,7 @@ std::vector<StatedEquation> with_drawn_types(const StatedEquation& equation, int
       StatedEquation typed = equation;
       typed.types = drawn->types;
       for (Output& output : typed.outputs) output = {substitute(output.left, names), substitute(output.right, names)};
-      by_size.emplace(elements_of(*drawn->types), std::move(typed));
+      by_size.emplace(elements_of(drawn->types), std::move(typed));
     }
   std::vector<StatedEquation> result;
   for (auto& [size, each] : by_size) result.push_back(std::move(each));
