@@ -51,7 +51,7 @@ const char* const kKnown[] = {
     "w2 = Split(Concat(w1,w2){axis=1}){axis=1,split=[4,4]}.1",
     "Concat(Concat(x3,x1){axis=0},x2){axis=0} = Concat(x3,Concat(x1,x2){axis=0}){axis=0}",
     "Transpose(MatMul(x1,w1)){perm=[1,0]} = MatMul(Transpose(w1){perm=[1,0]},Transpose(x1){perm=[1,0]})",
-    "AveragePool(i1){count_include_pad=1,kernel_shape=[3,3],pads=[1,1,1,1]} = Conv(i1,Div(Expand(1){shape=[4,1,3,3]},9)){group=4,kernel_shape=[3,3],pads=[1,1,1,1]}",
+    "AveragePool(i1){count_include_pad=1,kernel_shape=[3,3],pads=[1,1,1,1]} = Conv(i1,Expand(Reciprocal(ReduceSum(Expand(1){shape=[3,3]}){keepdims=0})){shape=[4,1,3,3]}){group=4,kernel_shape=[3,3],pads=[1,1,1,1]}",
     "Conv(i1,h1){group=1,kernel_shape=[1,3],pads=[0,1,0,1]} = Conv(i1,Pad(h1){pads=[0,0,1,0,0,0,1,0]}){group=1,kernel_shape=[3,3],pads=[1,1,1,1]}",
     "MaxPool(Relu(i1)){kernel_shape=[3,3],pads=[1,1,1,1]} = Relu(MaxPool(i1){kernel_shape=[3,3],pads=[1,1,1,1]})",
     "Conv(i1,Concat(k1,k2){axis=0}){group=1,kernel_shape=[3,3],pads=[1,1,1,1]} = "
