@@ -40,13 +40,10 @@ class Classes {
     while (leaders_[static_cast<size_t>(id)] != id) id = leaders_[static_cast<size_t>(id)];
     return id;
   }
-  /// The one that leads then, and the one that did.
-  std::pair<int, int> unite(int a, int b) {
+  void unite(int a, int b) {
     a = leader(a);
     b = leader(b);
-    if (a > b) std::swap(a, b);
-    leaders_[static_cast<size_t>(b)] = a;
-    return {a, b};
+    leaders_[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
   }
 
  private:
