@@ -37,12 +37,12 @@ class TargetBuilder {
     CHECK(applied.ok()) << "a target that the guard has typed expected";
     int application = find(applied->operation, arguments, types);
     if (application < 0) application = program_.add_application(applied->operation, arguments, applied->types);
-    if (std::find(used_.begin(), used_.end(), application) == used_.end()) used_.push_back(application);
+    built_.push_back(application);
     return program_.application(application).first_value + pattern.output;
   }
 
-  /// Applications of the targets, those found and those made.
-  const std::vector<int>& used() const { return used_; }
+  /// By application of the targets, arguments first: one that was found or one that was made.
+  const std::vector<int>& built() const { return built_; }
 
  private:
   bool is(int id, int operation, const std::vector<int>& arguments, bool turned) const {
@@ -74,7 +74,7 @@ class TargetBuilder {
   const Match& match_;
   const Program::Uses uses_;
   const int before_;
-  std::vector<int> used_;
+  std::vector<int> built_;
 };
 
 /// An operator with operands that its row does not ask for equals others, with itself among them on fewer operands.
@@ -100,7 +100,7 @@ std::string_view name(Refusal refusal) { return refusal == Refusal::kCycle ? "a 
 
 std::variant<Rewritten, Refusal> apply(const Program& program, const Match& match, const Substitutions& rules) {
   const Substitution& substitution = rules[match.substitution];
-  Rewritten result{program, {}};
+  Rewritten result{program, {}, {}};
   Program& made = result.program;
   TargetBuilder builder(made, substitution, match);
   std::vector<int> targets;
@@ -111,6 +111,7 @@ std::variant<Rewritten, Refusal> apply(const Program& program, const Match& matc
       targets.push_back(builder.build(target));
   }
   if (targets == match.roots) return Refusal::kNoChange;
+  result.built = builder.built();
   const auto replaced = [&](int value) {
     const auto root = std::find(match.roots.begin(), match.roots.end(), value);
     return root == match.roots.end() ? value : targets[static_cast<size_t>(root - match.roots.begin())];
@@ -118,7 +119,7 @@ std::variant<Rewritten, Refusal> apply(const Program& program, const Match& matc
   for (int id = program.application_count(); id < made.application_count(); ++id) result.changed.push_back(id);
   for (int id = 0; id < program.application_count(); ++id) {
     // The target may stand on the source: it keeps reading that.
-    if (!made.contains(id) || std::find(builder.used().begin(), builder.used().end(), id) != builder.used().end()) continue;
+    if (!made.contains(id) || std::find(builder.built().begin(), builder.built().end(), id) != builder.built().end()) continue;
     const auto arguments = made.arguments(id);
     bool is_changed = false;
     for (size_t k = 0; k < arguments.size(); ++k) {

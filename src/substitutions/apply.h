@@ -20,6 +20,7 @@ std::string_view name(Refusal refusal);
 struct Rewritten {
   Program program;
   std::vector<int> changed;  ///< applications that are new, read something else than before, or are gone
+  std::vector<int> built;    ///< by application of the targets: the same for the same match of equal programs
 };
 
 /// The match is one of this program (Substitutions::is_still_there).
