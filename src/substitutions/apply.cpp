@@ -1,7 +1,5 @@
 #include "substitutions/apply.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "util/check.h"
@@ -137,15 +135,6 @@ std::variant<Rewritten, Refusal> apply(const Program& program, const Match& matc
   result.changed.insert(result.changed.end(), removed.begin(), removed.end());
   if (match.roots.size() > 1 && !made.order()) return Refusal::kCycle;
   return result;
-}
-
-std::string Step::text() const {
-  std::vector<std::string> parts;
-  for (const auto& [name, value] : tensors) parts.push_back(fmt::format("{}=%{}", name, value));
-  for (const auto& [name, integer] : names.integers) parts.push_back(fmt::format("{}={}", name, integer.text()));
-  for (const auto& [name, parameters] : names.rests)
-    for (const auto& [parameter, value] : parameters) parts.push_back(fmt::format("..{}.{}={}", name, parameter, verify::text(value)));
-  return fmt::format("{} {} {} at %{}", rule, is_forward ? "->" : "<-", fmt::join(parts, ","), fmt::join(roots, ",%"));
 }
 
 Step step_of(const Match& match, const Substitutions& rules) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "substitutions/match.h"
+#include "substitutions/step.h"
 
 namespace isomer::substitutions {
 
@@ -26,16 +27,7 @@ struct Rewritten {
 /// The match is one of this program (Substitutions::is_still_there).
 std::variant<Rewritten, Refusal> apply(const Program& program, const Match& match, const Substitutions& rules);
 
-/// What a rewrite was, so that it can be done again without a search: whoever has the rule and the program before finds the source's
-/// terms at the roots, replays the rule's proof for these names, and builds the target's.
-struct Step {
-  std::string rule;
-  bool is_forward = true;
-  std::vector<std::pair<std::string, int>> tensors;  ///< the rule's variables, values of the program
-  verify::Bindings names;                            ///< integers that are no dims, and rests
-  std::vector<int> roots;                            ///< values that were replaced, by output of the rule
-  std::string text() const;
-};
+/// The match as others can check it.
 Step step_of(const Match& match, const Substitutions& rules);
 
 /// Operands that a row takes beside what it must have (the bias of a convolution) become operators of their own, where a law says how:

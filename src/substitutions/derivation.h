@@ -1,0 +1,63 @@
+// How an optimized model was made, so that anyone makes it again: the passes, rewrites by proved rules one after the other, the passes
+// again. A step is believed for nothing: its terms must stand in the program, the rule's proof is replayed for the types there, the
+// result is built anew. No search is needed for that, and none of its code. Passes have no proofs: they are done again, and a check by
+// numbers ends every use (verify/check.h). Tests: tests/substitutions/derivation_test.cpp, tests/cli/verify_test.cpp
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/passes/pass.h"
+#include "substitutions/program.h"
+#include "substitutions/step.h"
+
+namespace isomer::substitutions {
+
+struct Derivation {
+  std::map<std::string, int64_t> dims;  ///< what was bound (graph/bind.h) before anything else
+  std::map<std::string, Dims> shapes;
+  int level = 2;
+  FloatMode fp = FloatMode::kReassociate;
+  std::vector<Rule> rules;  ///< that steps name, each with its proof; laws that are used as rules among them
+  std::vector<Step> steps;
+  Hash128 input, output;  ///< structural_hash, of the model with its dims bound and of the derived one
+};
+
+struct DeriveOptions {
+  int threads = 1;
+  std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
+};
+
+/// What the steps begin with. Values of the program, which steps name by number, are the same whenever it is made of the same model.
+struct Start {
+  Program program;  ///< origin().graph is the model after the passes
+  OptimizeReport passes;
+};
+/// Of a model with its dims bound; of the derivation level and fp are read. The theory must outlive it.
+Result<Start> start_of(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
+
+struct Derived {
+  Graph graph;
+  OptimizeReport before, after;     ///< passes, on both sides of the steps; without steps there is nothing after them
+  std::vector<OptimizeStep> steps;  ///< rule, labels of the nodes that it replaced, class of the rule's proof
+};
+/// Checks the steps and does them. Errors are kMismatch and name the step and what does not hold: level or fp don't allow it, the
+/// source does not stand there, the proof does not hold there, it changes nothing, it makes a cycle.
+Result<Derived> derived(Start start, const Derivation& derivation, const DeriveOptions& options = {});
+/// From start_of(model).
+Result<Derived> derived(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
+
+/// The rules that steps name: the first of each name among these, else the law of that name. By name. CHECKs that there is one.
+std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> rules, std::span<const verify::StatedAxiom> axioms);
+
+/// The proof file: text, a line a rule, a use of a law, a step. Errors: a size that no text says.
+Result<std::string> print_derivation(const Derivation& derivation, std::span<const verify::StatedAxiom> axioms);
+/// Errors, kInvalid, name the line, what was expected there, what was found. Nothing is replayed: `derived` does.
+Result<Derivation> parse_derivation(std::string_view text, std::span<const verify::StatedAxiom> axioms);
+
+}  // namespace isomer::substitutions
