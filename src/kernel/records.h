@@ -9,12 +9,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "util/hash.h"
 #include "util/result.h"
 
 namespace isomer::kernel {
+
+/// The inverse of Hash128::hex.
+std::optional<Hash128> parse_hash(std::string_view text);
 
 /// What times of one task can be compared by.
 struct RecordKey {

@@ -1,0 +1,259 @@
+#include "kernel/records.h"
+
+#include <charconv>
+#include <cmath>
+#include <mutex>
+
+#include "kernel/sqlite.h"
+#include "util/output_file.h"
+
+namespace isomer::kernel {
+namespace {
+
+constexpr int64_t kApplication = 0x49736f6d;  // "Isom"
+constexpr int64_t kVersion = 1;
+
+constexpr const char* kTables = R"(
+  CREATE TABLE records (
+    task TEXT NOT NULL, target TEXT NOT NULL, generator TEXT NOT NULL, maker TEXT NOT NULL, schedule TEXT NOT NULL,
+    trace TEXT NOT NULL, name TEXT NOT NULL, types TEXT NOT NULL, microseconds REAL, failure TEXT NOT NULL,
+    runs INTEGER NOT NULL, time INTEGER NOT NULL,
+    PRIMARY KEY (task, target, generator, maker, schedule)) STRICT;
+  CREATE TABLE constants (target TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (target, name)) STRICT;
+  PRAGMA application_id = 0x49736f6d;
+  PRAGMA user_version = 1;
+)";
+
+constexpr std::string_view kColumns = "task, target, generator, maker, trace, name, types, microseconds, failure, runs, time";
+/// Of the records of one key.
+constexpr std::string_view kFastestFirst = "microseconds IS NULL, microseconds, time, maker, schedule";
+
+/// Makes the tables of an empty database. One of something else is not touched.
+Result<void> set_up(Database& database) {
+  const auto is_empty = [&]() -> Result<bool> {
+    TRY(const int64_t application, database.number("PRAGMA application_id"));
+    TRY(const int64_t version, database.number("PRAGMA user_version"));
+    TRY(const int64_t tables, database.number("SELECT count(*) FROM sqlite_master"));
+    if (application == 0 && version == 0 && tables == 0) return true;
+    if (application != kApplication) return invalid("", "a database of records expected, one of something else found");
+    if (version != kVersion) return unsupported("", "records of version {} expected, version {} found", kVersion, version);
+    return false;
+  };
+  TRY(const bool is_new, is_empty());
+  if (is_new) {
+    // Readers and a writer at the same time; where that is not possible, the journal stays what it is.
+    TRY_VOID(database.execute("PRAGMA journal_mode = WAL"));
+    TRY(Transaction transaction, Transaction::begin(database));
+    TRY(const bool is_still_new, is_empty());
+    if (is_still_new) TRY_VOID(database.execute(kTables));
+    TRY_VOID(transaction.commit());
+  }
+  return database.execute("PRAGMA synchronous = NORMAL");
+}
+
+Database empty_in_memory() {
+  Database database = Database::in_memory();
+  const auto made = set_up(database);
+  CHECK(made.ok()) << made.error().message();
+  return database;
+}
+
+/// Nothing where the row makes no sense: others may have written the file.
+std::optional<Record> read(Statement& row) {
+  Record record;
+  const auto task = parse_hash(row.text());
+  record.key.target = row.text();
+  record.key.generator = row.text();
+  record.maker = row.text();
+  record.trace = row.text();
+  record.name = row.text();
+  record.types = row.text();
+  record.microseconds = row.real();
+  record.failure = row.text();
+  record.runs = row.integer();
+  record.when = row.integer();
+  if (!task || (record.microseconds && !(*record.microseconds > 0 && std::isfinite(*record.microseconds)))) return std::nullopt;
+  record.key.task = *task;
+  return record;
+}
+
+Result<void> write(Database& database, std::span<const Record> records) {
+  TRY(Transaction transaction, Transaction::begin(database));
+  for (const Record& record : records) {
+    TRY(Statement insert, database.prepare(R"(
+      INSERT INTO records (task, target, generator, maker, schedule, trace, name, types, microseconds, failure, runs, time)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET name = excluded.name, types = excluded.types, microseconds = excluded.microseconds,
+        failure = excluded.failure, runs = excluded.runs, time = excluded.time WHERE excluded.time >= time)"));
+    insert.bind(record.key.task.hex()).bind(record.key.target).bind(record.key.generator).bind(record.maker);
+    insert.bind(Hasher().add(std::string_view(record.trace)).finish().hex()).bind(record.trace).bind(record.name).bind(record.types);
+    record.microseconds ? insert.bind(*record.microseconds) : insert.bind_null();
+    insert.bind(record.failure).bind(record.runs).bind(record.when);
+    TRY(const bool row, insert.step());
+    CHECK(!row);
+  }
+  return transaction.commit();
+}
+
+Result<std::vector<Record>> select(Database& database, const RecordFilter& filter, std::string_view limit = "") {
+  std::string conditions = "1";
+  const auto require = [&](const char* column, bool is_set) { if (is_set) conditions += fmt::format(" AND {} = ?", column); };
+  require("task", filter.task.has_value());
+  require("target", filter.target.has_value());
+  require("generator", filter.generator.has_value());
+  require("maker", filter.maker.has_value());
+  TRY(Statement rows, database.prepare(fmt::format("SELECT {} FROM records WHERE {} ORDER BY task, target, generator, {} {}", kColumns, conditions, kFastestFirst, limit)));
+  if (filter.task) rows.bind(filter.task->hex());
+  for (const auto* text : {&filter.target, &filter.generator, &filter.maker})
+    if (*text) rows.bind(**text);
+  std::vector<Record> records;
+  for (;;) {
+    TRY(const bool found, rows.step());
+    if (!found) return records;
+    if (auto record = read(rows)) records.push_back(*std::move(record));
+  }
+}
+
+Result<int64_t> remove_slow(Database& database, int64_t keep, const std::string& generator) {
+  TRY(Transaction transaction, Transaction::begin(database));
+  TRY(Statement old, database.prepare("DELETE FROM records WHERE generator <> ?"));
+  TRY_VOID(old.bind(generator).step());
+  int64_t removed = database.changes();
+  TRY(Statement slow, database.prepare(fmt::format(R"(
+    DELETE FROM records WHERE rowid IN (SELECT number FROM (
+      SELECT rowid AS number, row_number() OVER (PARTITION BY task, target, generator, maker ORDER BY {}) AS place FROM records) WHERE place > ?))",
+      kFastestFirst)));
+  TRY_VOID(slow.bind(keep).step());
+  removed += database.changes();
+  TRY_VOID(transaction.commit());
+  return removed;
+}
+
+}  // namespace
+
+class Records::State {
+ public:
+  State(std::filesystem::path file, bool falls_back) : file_(std::move(file)), falls_back_(falls_back) {}
+  explicit State(Database database) : database_(std::move(database)) {}
+
+  enum class Access { kRead, kWrite };
+  /// What `work` makes of the database; of a value `nothing` where there is none to read.
+  template <class Work>
+  auto use(Access access, const Work& work) -> decltype(work(std::declval<Database&>())) {
+    const std::lock_guard lock(mutex_);
+    auto done = try_to(access, work);
+    if (done.ok()) return done;
+    Error error = std::move(done).error().within(file_.string());
+    if (!falls_back_) return error;
+    problem_ = error.message();
+    falls_back_ = false;
+    database_ = empty_in_memory();
+    return work(*database_);
+  }
+  std::string problem() {
+    const std::lock_guard lock(mutex_);
+    return problem_;
+  }
+
+ private:
+  template <class Work>
+  auto try_to(Access access, const Work& work) -> decltype(work(std::declval<Database&>())) {
+    if (!database_) {
+      std::error_code error;
+      if (access == Access::kRead && !std::filesystem::exists(file_, error)) {
+        Database empty = empty_in_memory();
+        return work(empty);
+      }
+      TRY_VOID(open(access));
+    }
+    return work(*database_);
+  }
+
+  Result<void> open(Access access) {
+    std::error_code error;
+    if (falls_back_ && access == Access::kWrite) std::filesystem::create_directories(file_.parent_path(), error);
+    if (auto place = check_output_place(file_); !place.ok()) return Error{place.error().kind, "", place.error().what};
+    TRY(Database database, Database::open(file_, access == Access::kWrite));
+    TRY_VOID(set_up(database));
+    database_ = std::move(database);
+    return {};
+  }
+
+  std::mutex mutex_;
+  const std::filesystem::path file_;
+  bool falls_back_ = false;
+  std::string problem_;
+  std::optional<Database> database_;  ///< nothing: the file has not been needed, or is not there
+};
+
+Records::Records(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Records::Records(Records&&) noexcept = default;
+Records& Records::operator=(Records&&) noexcept = default;
+Records::~Records() = default;
+
+Records Records::in_memory() { return Records(std::make_unique<State>(empty_in_memory())); }
+
+Result<Records> Records::open(const std::filesystem::path& file) {
+  Records records(std::make_unique<State>(file, false));
+  TRY_VOID(records.state_->use(State::Access::kRead, [](Database& database) { return database.number("SELECT count(*) FROM constants"); }));
+  return records;
+}
+
+Records Records::open_if_possible(const std::filesystem::path& file) { return Records(std::make_unique<State>(file, true)); }
+
+Result<void> Records::add(std::span<const Record> records) {
+  return state_->use(State::Access::kWrite, [&](Database& database) { return write(database, records); });
+}
+
+Result<std::vector<Record>> Records::list(const RecordFilter& filter) const {
+  return state_->use(State::Access::kRead, [&](Database& database) { return select(database, filter); });
+}
+
+Result<std::optional<Record>> Records::best(const RecordKey& key, const std::string& maker) const {
+  const RecordFilter filter{key.task, key.target, key.generator, maker};
+  TRY(auto found, state_->use(State::Access::kRead, [&](Database& database) { return select(database, filter, "LIMIT 1"); }));
+  return found.empty() ? std::nullopt : std::optional(std::move(found[0]));
+}
+
+Result<std::vector<Record>> Records::list_best(const RecordFilter& filter) const {
+  TRY(auto all, list(filter));
+  std::vector<Record> best;
+  for (Record& record : all)
+    if (best.empty() || best.back().key != record.key) best.push_back(std::move(record));
+  return best;
+}
+
+Result<int64_t> Records::prune(int64_t keep, const std::string& generator) {
+  return state_->use(State::Access::kWrite, [&](Database& database) { return remove_slow(database, keep, generator); });
+}
+
+Result<std::optional<double>> Records::constant(const std::string& target, const std::string& name) const {
+  return state_->use(State::Access::kRead, [&](Database& database) -> Result<std::optional<double>> {
+    TRY(Statement row, database.prepare("SELECT value FROM constants WHERE target = ? AND name = ?"));
+    TRY(const bool found, row.bind(target).bind(name).step());
+    return found ? row.real() : std::nullopt;
+  });
+}
+
+Result<void> Records::set_constant(const std::string& target, const std::string& name, double value) {
+  return state_->use(State::Access::kWrite, [&](Database& database) -> Result<void> {
+    TRY(Statement insert, database.prepare("INSERT OR REPLACE INTO constants (target, name, value) VALUES (?, ?, ?)"));
+    TRY_VOID(insert.bind(target).bind(name).bind(value).step());
+    return {};
+  });
+}
+
+std::string Records::problem() const { return state_->problem(); }
+
+std::optional<Hash128> parse_hash(std::string_view text) {
+  Hash128 hash;
+  if (text.size() != 32) return std::nullopt;
+  const auto read = [](std::string_view digits, uint64_t& word) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), word, 16);
+    return error == std::errc() && end == digits.data() + digits.size();
+  };
+  if (!read(text.substr(0, 16), hash.high) || !read(text.substr(16), hash.low)) return std::nullopt;
+  return hash;
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,126 @@
+#include "kernel/sqlite.h"
+
+#include <sqlite3.h>
+
+#include "util/check.h"
+
+namespace isomer::kernel {
+namespace {
+
+constexpr int kPatienceMs = 20'000;
+
+Error failure(sqlite3* database, int code) {
+  switch (code & 0xff) {
+    case SQLITE_NOTADB: return invalid("", "a database of records expected, a file of another kind found");
+    case SQLITE_CORRUPT:
+    case SQLITE_MISMATCH:
+    case SQLITE_ERROR: return invalid("", "a database of records expected, a broken one found ({})", sqlite3_errmsg(database));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return unsupported("", "a database that others leave in some seconds expected, they hold it");
+    case SQLITE_READONLY: return unsupported("", "a database that may be written to expected, it may only be read");
+    case SQLITE_FULL: return unsupported("", "room on the disk expected, it is full");
+    default: return unsupported("", "a database that can be read and written expected, found: {}", sqlite3_errmsg(database));
+  }
+}
+
+}  // namespace
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+
+Statement& Statement::bind(const std::string& text) {
+  sqlite3_bind_text64(statement_.get(), ++bound_, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  return *this;
+}
+Statement& Statement::bind(int64_t number) {
+  sqlite3_bind_int64(statement_.get(), ++bound_, number);
+  return *this;
+}
+Statement& Statement::bind(double number) {
+  sqlite3_bind_double(statement_.get(), ++bound_, number);
+  return *this;
+}
+Statement& Statement::bind_null() {
+  sqlite3_bind_null(statement_.get(), ++bound_);
+  return *this;
+}
+
+Result<bool> Statement::step() {
+  read_ = 0;
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW || code == SQLITE_DONE) return code == SQLITE_ROW;
+  return failure(database_, code);
+}
+
+std::string Statement::text() {
+  const auto* const first = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), read_));
+  const int size = sqlite3_column_bytes(statement_.get(), read_++);
+  return first ? std::string(first, static_cast<size_t>(size)) : std::string();
+}
+int64_t Statement::integer() { return sqlite3_column_int64(statement_.get(), read_++); }
+std::optional<double> Statement::real() {
+  const int column = read_++, type = sqlite3_column_type(statement_.get(), column);
+  if (type != SQLITE_FLOAT && type != SQLITE_INTEGER) return std::nullopt;
+  return sqlite3_column_double(statement_.get(), column);
+}
+
+Database Database::in_memory() {
+  sqlite3* made = nullptr;
+  const int code = sqlite3_open(":memory:", &made);
+  Database database(made);
+  CHECK(code == SQLITE_OK) << sqlite3_errstr(code);
+  return database;
+}
+
+Result<Database> Database::open(const std::filesystem::path& file, bool may_make) {
+  sqlite3* made = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &made, SQLITE_OPEN_READWRITE | (may_make ? SQLITE_OPEN_CREATE : 0), nullptr);
+  Database database(made);
+  if (code != SQLITE_OK) return failure(made, code);
+  sqlite3_busy_timeout(made, kPatienceMs);
+  // The file may come from anybody: what it holds is data, and no code that statements run into.
+  sqlite3_db_config(made, SQLITE_DBCONFIG_DEFENSIVE, 1, static_cast<int*>(nullptr));
+  sqlite3_db_config(made, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, static_cast<int*>(nullptr));
+  sqlite3_db_config(made, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, static_cast<int*>(nullptr));
+  sqlite3_db_config(made, SQLITE_DBCONFIG_ENABLE_VIEW, 0, static_cast<int*>(nullptr));
+  return database;
+}
+
+Result<Statement> Database::prepare(std::string_view sql) {
+  sqlite3_stmt* made = nullptr;
+  const int code = sqlite3_prepare_v2(database_.get(), sql.data(), static_cast<int>(sql.size()), &made, nullptr);
+  if (code != SQLITE_OK) return failure(database_.get(), code);
+  return Statement(database_.get(), made);
+}
+
+Result<void> Database::execute(const char* sql) {
+  const int code = sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? Result<void>() : failure(database_.get(), code);
+}
+
+Result<int64_t> Database::number(std::string_view sql) {
+  TRY(Statement statement, prepare(sql));
+  TRY(const bool found, statement.step());
+  return found ? statement.integer() : 0;
+}
+
+int64_t Database::changes() const { return sqlite3_changes64(database_.get()); }
+
+// It takes the lock for writing at once: one that comes later, behind reading, can't be waited for.
+Result<Transaction> Transaction::begin(Database& database) {
+  TRY_VOID(database.execute("BEGIN IMMEDIATE"));
+  return Transaction(&database);
+}
+
+Transaction::~Transaction() {
+  // What fails here has been rolled back by SQLite itself.
+  if (database_) static_cast<void>(database_->execute("ROLLBACK"));
+}
+
+Result<void> Transaction::commit() {
+  TRY_VOID(database_->execute("COMMIT"));
+  database_ = nullptr;
+  return {};
+}
+
+}  // namespace isomer::kernel

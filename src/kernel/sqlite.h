@@ -1,0 +1,82 @@
+// SQLite as records.cpp uses it. Errors are one sentence without the file's name: kInvalid where the file is no database or
+// a broken one, kUnsupported where it can't be read or written.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "util/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace isomer::kernel {
+
+/// A statement on its way through its rows. Parameters are bound in the order of the question marks.
+class Statement {
+ public:
+  Statement& bind(const std::string& text);
+  Statement& bind(int64_t number);
+  Statement& bind(double number);
+  Statement& bind_null();
+
+  /// Whether there is another row; then its columns are read in order.
+  Result<bool> step();
+  std::string text();
+  int64_t integer();
+  /// Nothing where the column holds no number.
+  std::optional<double> real();
+
+ private:
+  friend class Database;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  Statement(sqlite3* database, sqlite3_stmt* statement) : database_(database), statement_(statement) {}
+
+  sqlite3* database_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int bound_ = 0, read_ = 0;
+};
+
+/// A connection.
+class Database {
+ public:
+  static Database in_memory();
+  /// Made where `may_make`. Others' locks are waited for, some seconds.
+  static Result<Database> open(const std::filesystem::path& file, bool may_make);
+
+  Result<Statement> prepare(std::string_view sql);
+  /// Statements without parameters and rows.
+  Result<void> execute(const char* sql);
+  /// The first column of the only row.
+  Result<int64_t> number(std::string_view sql);
+  /// Rows that the last statement changed.
+  int64_t changes() const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  explicit Database(sqlite3* database) : database_(database) {}
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+/// Work that is undone unless it is committed.
+class Transaction {
+ public:
+  static Result<Transaction> begin(Database& database);
+  Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+  Result<void> commit();
+
+ private:
+  explicit Transaction(Database* database) : database_(database) {}
+  Database* database_;
+};
+
+}  // namespace isomer::kernel
