@@ -8,13 +8,12 @@
 
 #include "graph/op_def.h"
 #include "graph/passes/specialize_bodies.h"
-#include "kernel/lower.h"
 #include "kernel/tree.h"
 #include "runtime/math_table.h"
 #include "runtime/memory.h"
-#include "search/constant_parts.h"
 #include "search/layouts.h"
 #include "search/steps.h"
+#include "search/task_kernel.h"
 
 namespace isomer {
 namespace {
@@ -22,29 +21,6 @@ namespace {
 using kernel::Kernel;
 
 int64_t bytes_of(DataType dtype, const Shape& shape) { return packed_bytes(dtype, element_count(shape).value()); }
-
-/// A kernel that has been scheduled, with its constant operands brought into the form that it reads.
-struct Scheduled {
-  kernel::Trace trace;
-  Kernel kernel;
-  ConstantParts constants;
-  int64_t flops = 0;
-};
-
-/// Floating-point operations of a kernel as it was lowered: twice the products of sums, once everything else.
-int64_t count_flops(const Kernel& kernel) {
-  double flops = 0;
-  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
-    double points = 1;
-    for (const auto* list : {&block.axes, &block.reduce})
-      for (const kernel::Iterator& iterator : *list) points *= static_cast<double>(te::as_constant(iterator.extent).value_or(0));
-    int operations = block.is_reduction();
-    for (const kernel::Expr& body : block.bodies)
-      te::for_each_node(body, [&](const kernel::Expr& e) { operations += is_float(e.dtype()) && (te::as<te::Binary>(e) || te::as<te::Unary>(e)); });
-    flops += points * operations;
-  });
-  return static_cast<int64_t>(std::min(flops, 0x1p62));
-}
 
 class Compiler {
  public:
@@ -60,7 +36,7 @@ class Compiler {
     TRY_VOID(generate_code());
     TRY_VOID(compute_constants(whole));
     std::vector<const Kernel*> kernels;
-    for (const Scheduled& entry : scheduled_) kernels.push_back(&entry.kernel);
+    for (const ScheduledTask& entry : scheduled_) kernels.push_back(&entry.kernel);
     TRY_VOID(add_variant(whole, kernels, artifact()));
     runtime::Variant& variant = artifact().variants[0];
     variant.target.name = options_.target.cpu;
@@ -119,28 +95,6 @@ class Compiler {
     }
   }
 
-  /// A task before it is scheduled, or what it is a view of.
-  struct Prepared {
-    int view_of = -1;
-    std::optional<Kernel> lowered;
-    std::optional<kernel::Schedule> schedule;  ///< with the task's layouts
-  };
-
-  static Result<Prepared> prepare(const Graph& graph, const Task& task) {
-    TRY(const std::vector<kernel::TaskType> types, input_types(graph, task));
-    Prepared prepared;
-    prepared.view_of = task.is_laid_out() ? -1 : viewed_input(task.program, types);
-    if (prepared.view_of >= 0) return prepared;
-    auto lowered = kernel::lower(task.program, types);
-    if (!lowered.ok()) return std::move(lowered).error().within(task.place(graph));
-    if (kernel::has_dynamic_sizes(*lowered)) return unsupported(task.place(graph), "sizes that are known at compile time expected, data decide some");
-    prepared.lowered = std::move(*lowered);
-    prepared.schedule.emplace(*prepared.lowered);
-    TRY_VOID(set_layouts(*prepared.schedule, task));
-    if (task.is_laid_out()) prepared.view_of = viewed_input(prepared.schedule->kernel());
-    return prepared;
-  }
-
   /// A schedule written by hand becomes that of all tasks equal to the one it is for.
   Result<void> take_schedule(const GivenSchedule& given, const std::vector<Placed>& all) {
     std::vector<std::string> names;
@@ -149,13 +103,13 @@ class Compiler {
     if (!number.ok()) return std::move(number).error().within(given.source);
     const Graph& graph = *all[*number].graph;
     const Task& task = all[*number].made->task;
-    Prepared prepared;
+    PreparedTask prepared;
     if (!task.runs_bodies) {
       TRY(prepared, prepare(graph, task));
     }
     if (!prepared.schedule || prepared.view_of >= 0) return Error{ErrorKind::kUsage, given.source, fmt::format("a task with a kernel expected, {} ({}) has none", *number, names[*number])};
     TRY(kernel::Schedule made, replay_given(given, *std::move(prepared.lowered), prepared.schedule->trace()));
-    const auto [known, is_new] = given_.try_emplace(key(*prepared.schedule, constant_inputs(graph, task)), std::move(made));
+    const auto [known, is_new] = given_.try_emplace(kernel_key(*prepared.schedule, constant_inputs(graph, task)), std::move(made));
     if (!is_new) return Error{ErrorKind::kUsage, given.source, fmt::format("one schedule for equal tasks expected, task {} has one already", *number)};
     return {};
   }
@@ -171,7 +125,7 @@ class Compiler {
 
   /// Lowers and schedules a task, or finds it to be a view. Equal tasks are scheduled once.
   Result<void> schedule(const Graph& graph, RegionTask& made) {
-    TRY(Prepared prepared, prepare(graph, made.task));
+    TRY(PreparedTask prepared, prepare(graph, made.task));
     made.view_of = prepared.view_of;
     if (made.view_of >= 0) return {};
     made.kernel = scheduled(*std::move(prepared.schedule), graph, made.task);
@@ -194,51 +148,22 @@ class Compiler {
     return constants;
   }
 
-  /// Equal for tasks that share a kernel.
-  static Hash128 key(const kernel::Schedule& schedule, const std::set<int>& constants) {
-    Hasher hasher;
-    hasher.add(kernel::structural_hash(schedule.kernel()));
-    for (const int constant : constants) hasher.add(static_cast<uint64_t>(constant));
-    return hasher.finish();
-  }
-
   /// The number of the task's kernel.
   int scheduled(kernel::Schedule schedule, const Graph& graph, const Task& task) {
     const std::set<int> constants = constant_inputs(graph, task);
-    const Hash128 key = Compiler::key(schedule, constants);
+    const Hash128 key = kernel_key(schedule, constants);
     const auto [known, is_new] = numbers_.try_emplace(key, scheduled_.size());
     if (is_new) {
       const int64_t flops = count_flops(schedule.kernel());
       const auto given = given_.find(key);
-      const kernel::Schedule made =
-          given != given_.end() ? given->second : kernel::default_schedule(std::move(schedule), machine(), constants);
-      Scheduled entry{made.trace(), made.finish(), {}, flops};
-      entry.constants = take_constant_parts(entry.kernel, constants);
-      scheduled_.push_back(std::move(entry));
+      scheduled_.push_back(finish(given != given_.end() ? given->second : kernel::default_schedule(std::move(schedule), machine_of(options_), constants), constants, flops));
     }
     return static_cast<int>(known->second);
   }
 
-  kernel::Machine machine() const {
-    kernel::Machine machine = machine_of(options_.target, options_.threads);
-    machine.packing = options_.packing;
-    machine.micro_tiles = options_.micro_tiles;
-    return machine;
-  }
-
-  static Result<void> set_layouts(kernel::Schedule& schedule, const Task& task) {
-    const auto set = [&](int buffer, const std::string& layout) -> Result<void> {
-      if (buffer < 0 || layout.empty()) return {};
-      return schedule.set_layout(schedule.kernel().buffers[buffer].name, layout);
-    };
-    for (size_t k = 0; k < task.inputs.size(); ++k) TRY_VOID(set(schedule.kernel().inputs[k], task.input_layout(k)));
-    for (size_t k = 0; k < task.outputs.size(); ++k) TRY_VOID(set(schedule.kernel().outputs[k], task.output_layout(k)));
-    return {};
-  }
-
   Result<void> generate_code() {
     std::vector<const Kernel*> kernels;
-    for (const Scheduled& entry : scheduled_) kernels.push_back(&entry.kernel);
+    for (const ScheduledTask& entry : scheduled_) kernels.push_back(&entry.kernel);
     TRY(kernel::MachineCode code, kernel::compile(kernels, options_.target));
     artifact().code = std::move(code.image);
     for (auto& parts : code.kernels) artifact().kernels.push_back({std::move(parts)});
@@ -248,7 +173,7 @@ class Compiler {
   /// Runs what depends on constants alone, here and now: in code for this machine, whatever the target is.
   Result<void> compute_constants(Region& whole) {
     std::vector<const Kernel*> kernels;
-    for (const Scheduled& entry : scheduled_) kernels.push_back(&entry.constants.kernel);
+    for (const ScheduledTask& entry : scheduled_) kernels.push_back(&entry.constants.kernel);
     TRY(const kernel::MachineCode code, kernel::compile(kernels, kernel::host_target()));
     TRY(const runtime::ExecutableMemory image, runtime::ExecutableMemory::copy_of(code.image));
     return compute_constants(whole, code, image);
@@ -343,7 +268,7 @@ class Compiler {
   Graph graph_;
   const CompileOptions& options_;
   Compilation result_;
-  std::vector<Scheduled> scheduled_;
+  std::vector<ScheduledTask> scheduled_;
   std::map<Hash128, size_t> numbers_;
   std::map<Hash128, kernel::Schedule> given_;  ///< written by hand, by the key of their tasks
   std::map<std::pair<const Graph*, ValueId>, bool> finite_;  ///< constants without infinities and NaN
@@ -357,6 +282,13 @@ kernel::Machine machine_of(const kernel::Target& target, int threads) {
   kernel::Machine machine;
   machine.vectors = target.vectors();
   machine.threads = threads;
+  return machine;
+}
+
+kernel::Machine machine_of(const CompileOptions& options) {
+  kernel::Machine machine = machine_of(options.target, options.threads);
+  machine.packing = options.packing;
+  machine.micro_tiles = options.micro_tiles;
   return machine;
 }
 

@@ -51,5 +51,7 @@ Result<Compilation> compile(const Graph& graph, const CompileOptions& options);
 
 /// Registers and vectors of a target, for schedules.
 kernel::Machine machine_of(const kernel::Target& target, int threads);
+/// With what the options leave out.
+kernel::Machine machine_of(const CompileOptions& options);
 
 }  // namespace isomer

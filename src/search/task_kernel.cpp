@@ -1,0 +1,65 @@
+#include "search/task_kernel.h"
+
+#include <algorithm>
+
+#include "kernel/tree.h"
+#include "search/fuse.h"
+
+namespace isomer {
+namespace {
+
+Result<void> set_layouts(kernel::Schedule& schedule, const Task& task) {
+  const auto set = [&](int buffer, const std::string& layout) -> Result<void> {
+    if (buffer < 0 || layout.empty()) return {};
+    return schedule.set_layout(schedule.kernel().buffers[buffer].name, layout);
+  };
+  for (size_t k = 0; k < task.inputs.size(); ++k) TRY_VOID(set(schedule.kernel().inputs[k], task.input_layout(k)));
+  for (size_t k = 0; k < task.outputs.size(); ++k) TRY_VOID(set(schedule.kernel().outputs[k], task.output_layout(k)));
+  return {};
+}
+
+}  // namespace
+
+Result<PreparedTask> prepare(const Graph& graph, const Task& task) {
+  TRY(const std::vector<kernel::TaskType> types, input_types(graph, task));
+  PreparedTask prepared;
+  prepared.view_of = task.is_laid_out() ? -1 : viewed_input(task.program, types);
+  if (prepared.view_of >= 0) return prepared;
+  auto lowered = kernel::lower(task.program, types);
+  if (!lowered.ok()) return std::move(lowered).error().within(task.place(graph));
+  if (kernel::has_dynamic_sizes(*lowered)) return unsupported(task.place(graph), "sizes that are known at compile time expected, data decide some");
+  prepared.lowered = std::move(*lowered);
+  prepared.schedule.emplace(*prepared.lowered);
+  TRY_VOID(set_layouts(*prepared.schedule, task));
+  if (task.is_laid_out()) prepared.view_of = viewed_input(prepared.schedule->kernel());
+  return prepared;
+}
+
+Hash128 kernel_key(const kernel::Schedule& schedule, const std::set<int>& constants) {
+  Hasher hasher;
+  hasher.add(kernel::structural_hash(schedule.kernel()));
+  for (const int constant : constants) hasher.add(static_cast<uint64_t>(constant));
+  return hasher.finish();
+}
+
+int64_t count_flops(const kernel::Kernel& kernel) {
+  double flops = 0;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    double points = 1;
+    for (const auto* list : {&block.axes, &block.reduce})
+      for (const kernel::Iterator& iterator : *list) points *= static_cast<double>(te::as_constant(iterator.extent).value_or(0));
+    int operations = block.is_reduction();
+    for (const kernel::Expr& body : block.bodies)
+      te::for_each_node(body, [&](const kernel::Expr& e) { operations += is_float(e.dtype()) && (te::as<te::Binary>(e) || te::as<te::Unary>(e)); });
+    flops += points * operations;
+  });
+  return static_cast<int64_t>(std::min(flops, 0x1p62));
+}
+
+ScheduledTask finish(const kernel::Schedule& schedule, const std::set<int>& constants, int64_t flops) {
+  ScheduledTask made{schedule.trace(), schedule.finish(), {}, flops};
+  made.constants = take_constant_parts(made.kernel, constants);
+  return made;
+}
+
+}  // namespace isomer

@@ -1,0 +1,39 @@
+// From a task to the kernel that runs it, as `compile` and whoever measures tasks do it. Tests: tests/search/compile_test.cpp
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "kernel/default_schedule.h"
+#include "search/constant_parts.h"
+#include "search/task.h"
+
+namespace isomer {
+
+/// A task before it is scheduled, or what it is a view of.
+struct PreparedTask {
+  int view_of = -1;  ///< then there is no kernel
+  std::optional<kernel::Kernel> lowered;
+  std::optional<kernel::Schedule> schedule;  ///< with the task's layouts
+};
+
+/// Of a task with a program. Errors (kUnsupported): sizes that data decide, by the name of the task's first node.
+Result<PreparedTask> prepare(const Graph& graph, const Task& task);
+
+/// Equal for tasks that share a kernel. The schedule is that of a PreparedTask; `constants` are numbers of inputs.
+Hash128 kernel_key(const kernel::Schedule& schedule, const std::set<int>& constants);
+
+/// Floating-point operations of a kernel as it was lowered: twice the products of sums, once everything else.
+int64_t count_flops(const kernel::Kernel& kernel);
+
+/// A kernel that has been scheduled, what depends on constants alone moved out of it.
+struct ScheduledTask {
+  kernel::Trace trace;
+  kernel::Kernel kernel;
+  ConstantParts constants;
+  int64_t flops = 0;
+};
+
+ScheduledTask finish(const kernel::Schedule& schedule, const std::set<int>& constants, int64_t flops);
+
+}  // namespace isomer
