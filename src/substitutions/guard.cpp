@@ -6,7 +6,6 @@
 
 namespace isomer::substitutions {
 
-using verify::Integer;
 using verify::Pattern;
 using verify::SlotValues;
 
@@ -43,25 +42,6 @@ class Typing {
 
 }  // namespace
 
-int operation_of(const Pattern& pattern, const SlotValues& values, const std::vector<std::string>& integers, verify::Signatures& signatures) {
-  verify::Parameters parameters;
-  for (const Pattern::Named& named : pattern.named) {
-    std::vector<Dim> numbers;
-    for (const Integer& each : named.integers) numbers.push_back(*each.value(values, integers));
-    if (std::holds_alternative<Dim>(named.written))
-      parameters.emplace(named.name, numbers[0]);
-    else if (std::holds_alternative<std::vector<Dim>>(named.written))
-      parameters.emplace(named.name, std::move(numbers));
-    else
-      parameters.emplace(named.name, named.written);
-  }
-  if (pattern.rest >= 0) {
-    const verify::Parameters& rest = signatures.operation(values.rests[static_cast<size_t>(pattern.rest)]).parameters;
-    parameters.insert(rest.begin(), rest.end());
-  }
-  return signatures.operation_id(*pattern.op, std::move(parameters));
-}
-
 Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory) : theory_(theory) {
   int next_id = 0;
   for (const Rule& rule : rules)
@@ -82,40 +62,6 @@ size_t Substitutions::KeyHash::operator()(const std::vector<int64_t>& key) const
   uint64_t result = key.size();
   for (const int64_t number : key) result = mix64(result ^ static_cast<uint64_t>(number));
   return result;
-}
-
-const Substitutions::Extraction& Substitutions::extract(const Pattern& pattern, int operation) {
-  const uint64_t key = static_cast<uint64_t>(pattern.id) << 32 | static_cast<uint32_t>(operation);
-  if (const auto known = extractions_.find(key); known != extractions_.end()) return known->second;
-  const auto read = [&]() -> Extraction {
-    Extraction result;
-    verify::Parameters rest = theory_.signatures().operation(operation).parameters;
-    for (const Pattern::Named& named : pattern.named) {
-      const auto found = rest.find(named.name);
-      // What is spelled out says less than the rule may: it is compared as a whole, when the guard is asked.
-      if (found == rest.end()) continue;
-      const verify::Parameter value = std::move(found->second);
-      rest.erase(found);
-      const auto* one = std::get_if<Dim>(&value);
-      const auto* several = std::get_if<std::vector<Dim>>(&value);
-      if (value.index() != named.written.index() || (several && several->size() != named.integers.size())) return {};
-      if (!one && !several && value != named.written) return {};
-      for (size_t k = 0; k < named.integers.size(); ++k) {
-        const Integer& integer = named.integers[k];
-        const Dim& there = one ? *one : (*several)[k];
-        // A negative number counts axes from the back.
-        if (integer.slots.empty() && integer.constant < 0) continue;
-        if (!integer.slots.empty())
-          result.integers.emplace_back(&integer, there);
-        else if (!there.is(integer.constant))
-          return {};
-      }
-    }
-    if (pattern.rest >= 0) result.rest = theory_.signatures().operation_id(*pattern.op, std::move(rest));
-    result.fits = true;
-    return result;
-  };
-  return extractions_.emplace(key, read()).first->second;
 }
 
 int64_t Substitutions::number_of(const Dim& integer) {

@@ -10,13 +10,10 @@
 
 namespace isomer::substitutions {
 
-using verify::Integer;
 using verify::Pattern;
 using verify::SlotValues;
 
 namespace {
-
-bool is_name(const Integer& integer) { return !integer.other && integer.constant == 0 && integer.terms.size() == 1 && integer.terms[0].second == 1; }
 
 bool is_before(const Match& a, const Match& b) {
   const auto key = [](const Match& match) { return std::tie(match.substitution, match.roots, match.applications, match.values.tensors); };
@@ -106,7 +103,7 @@ class MatchSearch {
     const size_t equations = equations_.size();
     bool agrees = true;
     for (const auto& [integer, number] : read.integers) {
-      if (!is_name(*integer)) {
+      if (!integer->is_name()) {
         equations_.emplace_back(integer, &number);
         continue;
       }
@@ -193,7 +190,7 @@ class MatchSearch {
 
   /// Dims from types, then what equations leave one unknown of, then what the rule's example has.
   bool complete() {
-    for (const Substitution::DimSlot& dim : there_->dims) {
+    for (const verify::DimSlot& dim : there_->dims) {
       const ValueType& type = program_.theory().signatures().type(program_.value(values_.tensors[static_cast<size_t>(dim.variable)]).type);
       if (!type.has_shape()) return false;
       const Shape& shape = *type.shape;
@@ -204,7 +201,7 @@ class MatchSearch {
       slot = std::move(value);
     }
     for (;;) {
-      if (!solve()) return false;
+      if (!verify::solve(equations_, values_)) return false;
       size_t open = 0;
       while (open < values_.integers.size() && values_.integers[open]) ++open;
       if (open == values_.integers.size()) break;
@@ -217,36 +214,7 @@ class MatchSearch {
       const OpDef* op = op_of_rest(static_cast<int>(k));
       values_.rests[k] = program_.theory().signatures().operation_id(*op, *there_->example_rests[k]);
     }
-    for (const auto& [integer, number] : equations_)
-      if (*integer->value(values_, there_->integers) != *number) return false;
-    return true;
-  }
-
-  bool solve() {
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const auto& [integer, number] : equations_) {
-        int unknown = -1, count = 0;
-        for (const int slot : integer->slots)
-          if (!values_.integers[static_cast<size_t>(slot)]) {
-            unknown = slot;
-            ++count;
-          }
-        if (count != 1 || integer->other) continue;
-        Dim rest = *number - Dim(integer->constant);
-        int64_t factor = 1;
-        for (const auto& [slot, times] : integer->terms) {
-          if (slot == unknown)
-            factor = times;
-          else
-            rest = rest - *values_.integers[static_cast<size_t>(slot)] * Dim(times);
-        }
-        if (factor != 1 && (factor == 0 || !rest.is_constant() || rest.value() % factor != 0)) return false;
-        values_.integers[static_cast<size_t>(unknown)] = factor == 1 ? rest : Dim(rest.value() / factor);
-        changed = true;
-      }
-    }
-    return true;
+    return verify::hold(equations_, values_, there_->integers);
   }
 
   const OpDef* op_of_rest(int rest) const {
@@ -273,7 +241,7 @@ class MatchSearch {
   SlotValues values_;
   std::vector<int> roots_, applications_;
   std::vector<Goal> goals_;
-  std::vector<std::pair<const Integer*, const Dim*>> equations_;
+  verify::IntegerEquations equations_;
   size_t joined_ = 0;
   std::vector<Match> found_;
 };

@@ -48,11 +48,6 @@ class Substitutions {
 
  private:
   friend class MatchSearch;
-  struct Extraction {
-    bool fits = false;
-    std::vector<std::pair<const verify::Integer*, Dim>> integers;
-    int rest = -1;
-  };
   struct Guard {
     bool holds = false;
     std::vector<int> operations;  ///< that the applications of the sources must be
@@ -61,7 +56,7 @@ class Substitutions {
     size_t operator()(const std::vector<int64_t>& key) const;
   };
 
-  const Extraction& extract(const verify::Pattern& pattern, int operation);
+  const verify::Extraction& extract(const verify::Pattern& pattern, int operation) { return extractions_.of(pattern, operation, theory_.signatures()); }
   const Guard& guard(int substitution, const Program& program, const verify::SlotValues& values);
   Guard replay(const Substitution& substitution, const Program& program, const verify::SlotValues& values);
   int64_t number_of(const Dim& integer);
@@ -73,14 +68,11 @@ class Substitutions {
     int substitution = 0, source = 0;
   };
   std::unordered_map<const OpDef*, std::vector<Start>> starts_;  ///< by the operator at a source's root
-  std::unordered_map<uint64_t, Extraction> extractions_;
+  verify::Extractions extractions_{verify::Extractions::Reading::kAsSpelled};
   std::unordered_map<std::vector<int64_t>, Guard, KeyHash> guards_;
   std::map<std::string, int64_t> symbolic_;
   MatchStatistics statistics_;
   int depth_ = 0;
 };
-
-/// The operation that a pattern's application is with its names bound, not spelled out.
-int operation_of(const verify::Pattern& pattern, const verify::SlotValues& values, const std::vector<std::string>& integers, verify::Signatures& signatures);
 
 }  // namespace isomer::substitutions

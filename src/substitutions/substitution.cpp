@@ -13,16 +13,8 @@
 namespace isomer::substitutions {
 namespace {
 
-using verify::Integer;
 using verify::Pattern;
 using verify::Term;
-
-int slot_of(std::vector<std::string>& names, const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<int>(found - names.begin());
-  names.push_back(name);
-  return static_cast<int>(names.size()) - 1;
-}
 
 /// The term with operands that commute in one order.
 Term sorted(const Term& term, const Theory& theory) {
@@ -49,14 +41,14 @@ class Preparation {
   std::variant<std::unique_ptr<Substitution>, Unusable> run() {
     for (const Term& source : sources_) {
       if (!source.as_application()) return Unusable::kNoOperator;
-      result_->sources.push_back(pattern(source));
+      result_->sources.push_back(verify::pattern_of(source, *result_, next_id_));
     }
     result_->applications = next_id_ - result_->first_id;
     const size_t bound = result_->tensors.size();
-    for (const Term& target : targets_) result_->targets.push_back(pattern(target));
+    for (const Term& target : targets_) result_->targets.push_back(verify::pattern_of(target, *result_, next_id_));
     if (result_->tensors.size() > bound) return Unusable::kOpenTensor;
     if (only_commutes()) return Unusable::kOnlyCommutes;
-    find_dims();
+    result_->find_dims();
     if (!result_->is_forward && is_own_inverse()) return Unusable::kOwnInverse;
     take_examples();
     find_turns();
@@ -66,74 +58,10 @@ class Preparation {
   }
 
  private:
-  Integer integer(const Dim& written) {
-    Integer result;
-    const std::set<std::string> all = verify::names(written);
-    for (const std::string& name : all) result.slots.push_back(slot_of(result_->integers, name));
-    const auto where = [&](const std::string& one) {
-      verify::Bindings bindings;
-      for (const std::string& name : all) bindings.integers.emplace(name, Dim(name == one ? 1 : 0));
-      return substitute(written, bindings);
-    };
-    const Dim constant = where("");
-    Dim linear = constant;
-    for (const std::string& name : all) {
-      const Dim there = where(name);
-      if (!constant.is_constant() || !there.is_constant()) break;
-      result.terms.emplace_back(slot_of(result_->integers, name), there.value() - constant.value());
-      linear = linear + Dim(there.value() - constant.value()) * Dim::symbol(name);
-    }
-    if (constant.is_constant() && linear == written) {
-      result.constant = constant.value();
-    } else {
-      result.terms.clear();
-      result.other = written.expr();
-    }
-    return result;
-  }
-
-  Pattern pattern(const Term& term) {
-    Pattern result;
-    if (const auto* variable = term.as_variable()) {
-      result.variable = slot_of(result_->tensors, variable->name);
-      return result;
-    }
-    const auto* application = term.as_application();
-    if (!application) {
-      result.kind = Pattern::Kind::kNumber;
-      result.number = std::get<Term::Number>(term.form()).value;
-      return result;
-    }
-    result.kind = Pattern::Kind::kApplication;
-    result.op = application->op;
-    result.output = application->output;
-    result.id = next_id_++;
-    for (const auto& [name, written] : application->parameters) {
-      Pattern::Named named{name, written, {}};
-      if (const auto* one = std::get_if<Dim>(&written)) named.integers = {integer(*one)};
-      if (const auto* several = std::get_if<std::vector<Dim>>(&written))
-        for (const Dim& each : *several) named.integers.push_back(integer(each));
-      result.named.push_back(std::move(named));
-    }
-    if (!application->rest.empty()) result.rest = slot_of(result_->rests, application->rest);
-    for (const Term& argument : application->arguments) result.arguments.push_back(pattern(argument));
-    return result;
-  }
-
   bool only_commutes() const {
     for (size_t k = 0; k < sources_.size(); ++k)
       if (!(sorted(sources_[k], theory_) == sorted(targets_[k], theory_))) return false;
     return true;
-  }
-
-  void find_dims() {
-    result_->is_dim.resize(result_->integers.size());
-    for (size_t slot = 0; slot < result_->integers.size(); ++slot) {
-      const auto dim = verify::dim_name(result_->integers[slot], result_->tensors);
-      if (!dim) continue;
-      result_->is_dim[slot] = true;
-      result_->dims.push_back({static_cast<int>(slot), slot_of(result_->tensors, dim->variable), dim->axis});
-    }
   }
 
   void take_examples() {
@@ -155,7 +83,7 @@ class Preparation {
   }
 
   void rename_dims(verify::Bindings& names) const {
-    for (const Substitution::DimSlot& dim : result_->dims) {
+    for (const verify::DimSlot& dim : result_->dims) {
       const std::string& variable = result_->tensors[static_cast<size_t>(dim.variable)];
       const auto renamed = names.tensors.find(variable);
       if (renamed == names.tensors.end()) continue;

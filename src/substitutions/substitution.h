@@ -1,5 +1,5 @@
-// Rules made ready for matching: each direction is a substitution of its own, its names are slots, its sources are patterns that
-// are looked for one after the other, each joined to those before by a variable that they share.
+// Rules made ready for matching (verify/pattern.h): each direction is a substitution of its own, its sources are patterns that are
+// looked for one after the other, each joined to those before by a variable that they share.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,11 @@
 #include <vector>
 
 #include "substitutions/theory.h"
+#include "verify/pattern.h"
 
 namespace isomer::substitutions {
 
-struct Substitution {
-  struct DimSlot {
-    int slot = 0, variable = 0;
-    std::optional<size_t> axis;  ///< nothing: the rank
-  };
+struct Substitution : verify::Slots {
   /// One source's place in the search: it has `variable`, bound by then, below these applications, from the lowest up to its root.
   struct Joined {
     int source = 0;
@@ -26,9 +23,6 @@ struct Substitution {
 
   const Rule* rule = nullptr;
   bool is_forward = true;
-  std::vector<std::string> tensors, integers, rests;  ///< names by slot
-  std::vector<DimSlot> dims;
-  std::vector<bool> is_dim;                        ///< of integers
   std::vector<verify::Pattern> sources, targets;
   std::vector<std::vector<Joined>> orders;         ///< by the source that is looked for first
   std::vector<std::optional<Dim>> example_integers;  ///< what the rule's example has for a name

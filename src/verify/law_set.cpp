@@ -11,30 +11,16 @@
 namespace isomer::verify {
 namespace {
 
-/// The slot of a name; of a new one the next.
-int slot_of(std::vector<std::string>& names, const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<int>(found - names.begin());
-  names.push_back(name);
-  return static_cast<int>(names.size()) - 1;
-}
-
-Dim at(const Dim& integer, const std::string& one, const std::set<std::string>& all) {
-  Bindings bindings;
-  for (const std::string& name : all) bindings.integers.emplace(name, Dim(name == one ? 1 : 0));
-  return substitute(integer, bindings);
-}
-
 class Preparation {
  public:
-  Preparation(const StatedAxiom& stated, int index, int& next_id) : next_id_(next_id) {
+  Preparation(const StatedAxiom& stated, int index, int& next_id) {
     const Law& law = stated.law;
     result_->index = index;
     result_->family = stated.axiom->shapes;
-    result_->left = pattern(law.left);
-    result_->right = pattern(law.right);
+    result_->left = pattern_of(law.left, *result_, next_id);
+    result_->right = pattern_of(law.right, *result_, next_id);
     if (law.condition) conjunct(law.condition);
-    dims();
+    result_->find_dims();
     const auto ranks = ranks_said(law);
     for (const std::string& name : result_->tensors) result_->says_rank.push_back(ranks.contains(name));
     find_repeated(result_->left);
@@ -48,59 +34,6 @@ class Preparation {
   std::unique_ptr<PreparedLaw> take() { return std::move(result_); }
 
  private:
-  Integer integer(const Dim& written) {
-    Integer result;
-    const std::set<std::string> all = names(written);
-    for (const std::string& name : all) result.slots.push_back(slot_of(result_->integers, name));
-    const Dim constant = at(written, "", all);
-    if (constant.is_constant()) {
-      result.constant = constant.value();
-      Dim linear = constant;
-      for (const std::string& name : all) {
-        const Dim there = at(written, name, all);
-        if (!there.is_constant()) break;
-        result.terms.emplace_back(slot_of(result_->integers, name), there.value() - constant.value());
-        linear = linear + Dim(there.value() - constant.value()) * Dim::symbol(name);
-      }
-      if (linear == written) return result;
-      result.terms.clear();
-    }
-    result.other = written.expr();
-    return result;
-  }
-
-  Pattern pattern(const Term& term) {
-    Pattern result;
-    if (const auto* variable = term.as_variable()) {
-      result.variable = slot_of(result_->tensors, variable->name);
-      return result;
-    }
-    const auto* application = term.as_application();
-    if (!application) {
-      result.kind = Pattern::Kind::kNumber;
-      result.number = std::get<Term::Number>(term.form()).value;
-      return result;
-    }
-    result.kind = Pattern::Kind::kApplication;
-    result.op = application->op;
-    result.output = application->output;
-    result.id = next_id_++;
-    result.operators = 1;
-    for (const auto& [name, written] : application->parameters) {
-      Pattern::Named named{name, written, {}};
-      if (const auto* one = std::get_if<Dim>(&written)) named.integers = {integer(*one)};
-      if (const auto* several = std::get_if<std::vector<Dim>>(&written))
-        for (const Dim& each : *several) named.integers.push_back(integer(each));
-      result.named.push_back(std::move(named));
-    }
-    if (!application->rest.empty()) result.rest = slot_of(result_->rests, application->rest);
-    for (const Term& argument : application->arguments) {
-      result.arguments.push_back(pattern(argument));
-      result.operators += result.arguments.back().operators;
-    }
-    return result;
-  }
-
   void conjunct(const te::Expr& condition) {
     const auto* binary = te::as<te::Binary>(condition);
     if (binary && binary->op == te::BinaryOp::kAnd) {
@@ -108,22 +41,11 @@ class Preparation {
       conjunct(binary->right);
     } else if (binary && binary->left.dtype() == DataType::kInt64 &&
                (binary->op == te::BinaryOp::kEqual || binary->op == te::BinaryOp::kLess || binary->op == te::BinaryOp::kLessEqual)) {
-      result_->comparisons.push_back({binary->op, integer(Dim(binary->left)), integer(Dim(binary->right))});
+      result_->comparisons.push_back({binary->op, integer_of(Dim(binary->left), *result_), integer_of(Dim(binary->right), *result_)});
     } else {
-      te::for_each_node(condition, [&](const te::Expr& e) {
-        if (const auto* symbol = te::as<te::Symbol>(e)) slot_of(result_->integers, symbol->name);
-      });
+      for (const std::string& name : names(condition)) slot_of(result_->integers, name);
       result_->condition = result_->condition ? result_->condition && condition : condition;
     }
-  }
-
-  void dims() {
-    result_->is_dim.resize(result_->integers.size());
-    for (size_t slot = 0; slot < result_->integers.size(); ++slot)
-      if (const auto dim = dim_name(result_->integers[slot], result_->tensors)) {
-        result_->is_dim[slot] = true;
-        result_->dims.push_back({static_cast<int>(slot), slot_of(result_->tensors, dim->variable), dim->axis});
-      }
   }
 
   void find_repeated(const Pattern& pattern) {
@@ -151,7 +73,7 @@ class Preparation {
       for (const Pattern& argument : pattern.arguments) read(argument);
     };
     for (const Pattern* pattern : sought) read(*pattern);
-    for (const PreparedLaw::DimSlot& dim : result_->dims)
+    for (const DimSlot& dim : result_->dims)
       if (tensors[static_cast<size_t>(dim.variable)]) integers[static_cast<size_t>(dim.slot)] = true;
     for (bool changed = true; changed;) {
       changed = false;
@@ -204,94 +126,15 @@ class Preparation {
     }
   }
 
-  int& next_id_;
   std::unique_ptr<PreparedLaw> result_ = std::make_unique<PreparedLaw>();
   std::map<int, int> uses_;  ///< how often a variable stands in the law
 };
 
 }  // namespace
 
-std::optional<Dim> Integer::value(const SlotValues& values, const std::vector<std::string>& names) const {
-  if (other) {
-    Bindings bindings;
-    for (const int slot : slots) {
-      const auto& known = values.integers[static_cast<size_t>(slot)];
-      if (!known) return std::nullopt;
-      bindings.integers.emplace(names[static_cast<size_t>(slot)], *known);
-    }
-    return substitute(Dim(other), bindings);
-  }
-  Dim result = constant;
-  for (const auto& [slot, factor] : terms) {
-    const auto& known = values.integers[static_cast<size_t>(slot)];
-    if (!known) return std::nullopt;
-    result = result + (factor == 1 ? *known : *known * Dim(factor));
-  }
-  return result;
-}
-
-SlotValues PreparedLaw::unbound() const {
-  return {std::vector<int>(tensors.size(), -1), std::vector<std::optional<Dim>>(integers.size()), std::vector<int>(rests.size(), -1)};
-}
-
 LawSet::LawSet(std::vector<StatedAxiom> axioms) : axioms_(std::move(axioms)) {
   int next_id = 0;
   for (size_t k = 0; k < axioms_.size(); ++k) prepared_.push_back(Preparation(axioms_[k], static_cast<int>(k), next_id).take());
-}
-
-const Extraction& LawSet::extract(const Pattern& pattern, int operation) {
-  const uint64_t key = static_cast<uint64_t>(pattern.id) << 32 | static_cast<uint32_t>(operation);
-  if (const auto known = extractions_.find(key); known != extractions_.end()) return known->second;
-  const auto read = [&]() -> Extraction {
-    Extraction result;
-    Parameters rest = signatures_.operation(operation).parameters;
-    for (const Pattern::Named& named : pattern.named) {
-      const auto found = rest.find(named.name);
-      if (found == rest.end()) return {};
-      const Parameter value = std::move(found->second);
-      rest.erase(found);
-      const auto* one = std::get_if<Dim>(&value);
-      const auto* several = std::get_if<std::vector<Dim>>(&value);
-      if (value.index() != named.written.index() || (several && several->size() != named.integers.size())) return {};
-      if (!one && !several && value != named.written) return {};
-      for (size_t k = 0; k < named.integers.size(); ++k) {
-        const Integer& integer = named.integers[k];
-        const Dim& there = one ? *one : (*several)[k];
-        // A negative number counts axes from the back: compared when the instance is spelled out.
-        if (integer.slots.empty() && integer.constant < 0) continue;
-        if (!integer.slots.empty())
-          result.integers.emplace_back(&integer, there);
-        else if (!there.is(integer.constant))
-          return {};
-      }
-    }
-    if (pattern.rest >= 0) {
-      if (!is_drawn(*pattern.op, rest)) return {};
-      result.rest = signatures_.operation_id(*pattern.op, std::move(rest));
-    }
-    result.fits = true;
-    return result;
-  };
-  return extractions_.emplace(key, read()).first->second;
-}
-
-int LawSet::operation(const PreparedLaw& law, const Pattern& pattern, const SlotValues& values) {
-  Parameters parameters;
-  for (const Pattern::Named& named : pattern.named) {
-    std::vector<Dim> integers;
-    for (const Integer& each : named.integers) integers.push_back(*each.value(values, law.integers));
-    if (std::holds_alternative<Dim>(named.written))
-      parameters.emplace(named.name, integers[0]);
-    else if (std::holds_alternative<std::vector<Dim>>(named.written))
-      parameters.emplace(named.name, std::move(integers));
-    else
-      parameters.emplace(named.name, named.written);
-  }
-  if (pattern.rest >= 0) {
-    const Parameters& rest = signatures_.operation(values.rests[static_cast<size_t>(pattern.rest)]).parameters;
-    parameters.insert(rest.begin(), rest.end());
-  }
-  return signatures_.operation_id(*pattern.op, std::move(parameters));
 }
 
 Bindings LawSet::bindings(const PreparedLaw& law, const SlotValues& values, std::span<const Term> tensors) const {

@@ -96,12 +96,12 @@ void Saturation::match_node(const Pattern& pattern, int node, const Match& match
     rest = read.rest;
   }
   for (const auto& [integer, value] : read.integers) {
-    if (integer->slots.size() == 1 && !integer->other && integer->constant == 0 && integer->terms[0].second == 1) {
+    if (integer->is_name()) {
       std::optional<Dim>& slot = next.values.integers[static_cast<size_t>(integer->terms[0].first)];
       if (slot && *slot != value) return;
       slot = value;
     } else {
-      next.equations.emplace_back(integer, value);
+      next.equations.emplace_back(integer, &value);
     }
   }
   std::vector<Match> matches = {std::move(next)};
@@ -132,32 +132,14 @@ std::vector<Saturation::Match> Saturation::matches(const PreparedLaw& law, const
 
 bool Saturation::solve(const PreparedLaw& law, Match& match) const {
   SlotValues& values = match.values;
-  for (const PreparedLaw::DimSlot& dim : law.dims) {
+  for (const DimSlot& dim : law.dims) {
     const Shape& shape = *laws_.signatures().type(graph_.node(values.tensors[static_cast<size_t>(dim.variable)]).type).shape;
     const Dim there = !dim.axis ? Dim(static_cast<int64_t>(shape.size())) : *dim.axis < shape.size() ? shape[*dim.axis] : Dim(0);
     std::optional<Dim>& slot = values.integers[static_cast<size_t>(dim.slot)];
     if (slot && *slot != there) return false;
     slot = there;
   }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const auto& [integer, value] : match.equations) {
-      std::vector<std::pair<int, int64_t>> unknown;
-      Dim rest = value - Dim(integer->constant);
-      for (const auto& [slot, factor] : integer->terms) {
-        if (const auto& known = values.integers[static_cast<size_t>(slot)])
-          rest = rest - *known * Dim(factor);
-        else
-          unknown.emplace_back(slot, factor);
-      }
-      if (unknown.size() != 1) continue;
-      const auto& [slot, factor] = unknown[0];
-      if (factor != 1 && (!rest.is_constant() || rest.value() % factor != 0)) return false;
-      values.integers[static_cast<size_t>(slot)] = factor == 1 ? rest : Dim(rest.value() / factor);
-      changed = true;
-    }
-  }
-  return std::all_of(match.equations.begin(), match.equations.end(), [&](const auto& equation) { return equation.first->value(values, law.integers) == equation.second; });
+  return verify::solve(match.equations, values) && hold(match.equations, values, law.integers);
 }
 
 /// As draws are: what check_law never tries is not used either.
@@ -203,7 +185,7 @@ std::optional<Saturation::Planned> Saturation::plan(const PreparedLaw& law, cons
     types.push_back(planned->type);
     result.arguments.push_back(*std::move(planned));
   }
-  const auto& applied = laws_.signatures().apply(laws_.operation(law, pattern, values), types);
+  const auto& applied = laws_.signatures().apply(operation_of(pattern, values, law.integers, laws_.signatures()), types);
   if (!applied.ok() || static_cast<size_t>(pattern.output) >= applied->types.size()) return std::nullopt;
   result.operation = applied->operation;
   result.output = pattern.output;

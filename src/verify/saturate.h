@@ -44,7 +44,7 @@ class Saturation {
  private:
   struct Match {
     SlotValues values;
-    std::vector<std::pair<const Integer*, Dim>> equations;
+    IntegerEquations equations;
     bool is_new = false;
   };
   struct Planned {
