@@ -1,6 +1,4 @@
 // isomer compile: a model into an artifact for a machine, checked against the interpreter.
-#include <chrono>
-
 #include "cli/commands.h"
 #include "cli/compile_model.h"
 #include "cli/load_artifact.h"
@@ -8,6 +6,7 @@
 #include "runtime/artifact_file.h"
 #include "search/merge.h"
 #include "search/run_artifact.h"
+#include "util/clock.h"
 #include "verify/equivalence.h"
 
 namespace isomer::cli {
@@ -19,10 +18,6 @@ struct CompileCommand : CommonOptions {
   CompileChoices choices;
   bool no_check = false;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// The artifact against the interpreter on the model as it was read.
 Result<Equivalence> check(const Graph& model, const runtime::Artifact& artifact, const CompileCommand& options) {
@@ -60,7 +55,7 @@ Result<Compilation> compile_variant(const CompileCommand& options, double& check
   TRY(Compilation compiled, compile_model(model, options.file, options, options.choices));
   TRY(compiled.artifact.variants[0].bindings, options.bound_dims());
   if (!options.no_check && kernel::runs_here(*kernel::parse_target(options.choices.target))) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     auto result = check(model.graph, compiled.artifact, options);
     if (!result.ok()) return std::move(result).error().within(options.file);
     if (!result->passed()) return Error{ErrorKind::kMismatch, options.file, result->difference->text()};
@@ -72,7 +67,7 @@ Result<Compilation> compile_variant(const CompileCommand& options, double& check
 }
 
 Result<void> run(const CompileCommand& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   runtime::Artifact artifact;
   size_t tasks = 0;
   double check_seconds = 0;

@@ -1,10 +1,10 @@
 // isomer library: the substitution library, and the axioms that its proofs stand on.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "util/clock.h"
 #include "verify/axioms.h"
 
 namespace isomer::cli {
@@ -28,9 +28,9 @@ json facts(const verify::CheckedAxiom& checked) {
 
 /// Every axiom of the rows on instances at small sizes.
 int check_axioms(const AxiomOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   const std::vector<verify::CheckedAxiom> all = verify::check_axioms(options.trials, options.seed, options.thread_count());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_since(start);
   json list = json::array();
   int held = 0, refuted = 0;
   int64_t instances = 0;

@@ -1,7 +1,6 @@
 // isomer library generate | replay | verify | refute | list | show | stats | add: rules and what holds them up.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include "substitutions/library.h"
 #include "substitutions/refute.h"
 #include "substitutions/shipped.h"
+#include "util/clock.h"
 #include "util/parallel.h"
 
 namespace isomer::cli {
@@ -33,8 +33,6 @@ struct FilesOptions : CommonOptions {
   std::string rule;
   bool dot = false;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
 
 /// "4GB", "500MB": bytes.
 Result<uint64_t> parse_bytes(const std::string& text) {
@@ -80,18 +78,18 @@ int generate_rules(const GenerateOptions& options) {
   auto cluster = Cluster::join();
   if (!cluster.ok()) return report(cluster.error());
   if (!options.parts.empty() || cluster->size() > 1) how.enumeration.folder = options.parts.empty() ? std::filesystem::path(options.folder) / "generate.parts" : std::filesystem::path(options.parts);
-  auto last = std::chrono::steady_clock::now();
+  auto last = Clock::now();
   how.enumeration.progress = [&](const EnumerationProgress& progress) {
     if (seconds_since(last) < 2) return;
-    last = std::chrono::steady_clock::now();
+    last = Clock::now();
     note(options, "{} operators: {} terms, {:.0f} a second, {:.0f} %, {:.0f} s left", progress.operators, progress.terms, static_cast<double>(progress.terms) / std::max(1e-3, progress.seconds), 100 * progress.share,
          progress.seconds / std::max(1e-3, progress.share) - progress.seconds);
   };
-  std::optional<std::chrono::steady_clock::time_point> proving;
+  std::optional<Clock::time_point> proving;
   how.proving = [&](int64_t done, int64_t candidates) {
-    if (!proving) proving = last = std::chrono::steady_clock::now();
+    if (!proving) proving = last = Clock::now();
     if (seconds_since(last) < 2) return;
-    last = std::chrono::steady_clock::now();
+    last = Clock::now();
     const double seconds = seconds_since(*proving);
     note(options, "{} of {} candidates, {:.0f} a second, {:.0f} s left", done, candidates, static_cast<double>(done) / seconds, seconds / static_cast<double>(done) * static_cast<double>(candidates - done));
   };
@@ -126,7 +124,7 @@ int generate_rules(const GenerateOptions& options) {
 template <class Ask>
 int ask_all(const FilesOptions& options, std::string_view verb, const Ask& ask) {
   const auto axioms = verify::all_axioms();
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   auto files = read_all(options, axioms);
   if (!files.ok()) return report(files.error());
   std::vector<const Rule*> rules;

@@ -3,13 +3,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 #include <unordered_map>
 
 #include "substitutions/derive.h"
 #include "substitutions/records.h"
+#include "util/clock.h"
 #include "util/parallel.h"
 #include "util/stop.h"
 
@@ -18,9 +18,6 @@ namespace {
 
 constexpr int kMaxOperators = 5;
 constexpr uint32_t kBlock = 512;  ///< drivers between two states that an interrupted run is taken up at
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// Different for what must not be taken up from each other's files.
 std::string name_of(const OperatorSet& set, const EnumerationOptions& options) {

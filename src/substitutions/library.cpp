@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 
 #include "substitutions/generalise.h"
+#include "util/clock.h"
 #include "util/hash.h"
 #include "util/parallel.h"
 
@@ -198,8 +198,6 @@ Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::Variab
 
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
-
 /// The first error of any rank is everybody's.
 Result<void> agree(Cluster& cluster, const std::optional<Error>& own) {
   TRY(const std::vector<std::string> all, cluster.gather(own ? own->message() : std::string()));
@@ -297,13 +295,13 @@ Result<void> collect(std::vector<Result<Rule>>& rules, Cluster& cluster) {
 }  // namespace
 
 Result<Library> generate(const OperatorSet& set, const LibraryOptions& options, Cluster& cluster) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   Library library;
   TRY(library.statistics.enumeration, enumerate_together(set, options.enumeration, cluster));
   const std::vector<Equation>& equations = library.statistics.enumeration.equations;
   library.statistics.seconds_enumerating = seconds_since(start);
 
-  const auto proving = std::chrono::steady_clock::now();
+  const auto proving = Clock::now();
   const verify::VariableTypes types = set.variable_types();
   std::vector<Candidate> candidates;
   Joiner joiner(set, options.enumeration.max_operators);

@@ -1,7 +1,6 @@
 #include "graph/passes/pipeline.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "graph/algorithms.h"
 #include "graph/passes/compose_movement.h"
@@ -20,6 +19,7 @@
 #include "graph/passes/simplify_shapes.h"
 #include "graph/passes/spell_out.h"
 #include "util/check.h"
+#include "util/clock.h"
 #include "util/stop.h"
 
 namespace isomer {
@@ -162,9 +162,6 @@ class Pipeline {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
   Result<int> run(const Pass& pass) {
     TRY_VOID(check_stop());
     const auto start = Clock::now();
