@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "substitutions/rewrite.h"
 #include "util/check.h"
 
 namespace isomer::substitutions {
@@ -10,70 +11,21 @@ namespace {
 using verify::Pattern;
 using verify::Term;
 
-/// Builds terms in a program; an application that is there already is used.
-class TargetBuilder {
- public:
-  TargetBuilder(Program& program, const Substitution& substitution, const Match& match) : program_(program), substitution_(substitution), match_(match), uses_(program.uses()), before_(program.application_count()) {}
-
-  int build(const Pattern& pattern) {
-    Theory& theory = program_.theory();
-    if (pattern.kind == Pattern::Kind::kVariable) return match_.values.tensors[static_cast<size_t>(pattern.variable)];
-    CHECK(pattern.kind == Pattern::Kind::kApplication) << "numbers are built with what stands beside them";
-    std::vector<int> arguments(pattern.arguments.size(), -1), types;
-    for (size_t k = 0; k < arguments.size(); ++k) {
-      if (pattern.arguments[k].kind == Pattern::Kind::kNumber) continue;
-      arguments[k] = build(pattern.arguments[k]);
-      types.push_back(program_.value(arguments[k]).type);
-    }
-    const DataType dtype = theory.dtype_beside(types);
-    types.clear();
-    for (size_t k = 0; k < arguments.size(); ++k) {
-      if (arguments[k] < 0) arguments[k] = program_.add_number(pattern.arguments[k].number, dtype);
-      types.push_back(program_.value(arguments[k]).type);
-    }
-    const auto& applied = theory.signatures().apply(operation_of(pattern, match_.values, substitution_.integers, theory.signatures()), types);
-    CHECK(applied.ok()) << "a target that the guard has typed expected";
-    int application = find(applied->operation, arguments, types);
-    if (application < 0) application = program_.add_application(applied->operation, arguments, applied->types);
-    built_.push_back(application);
-    return program_.application(application).first_value + pattern.output;
+/// The value that a target's pattern is at the match.
+int build(const Pattern& pattern, const Substitution& substitution, const Match& match, verify::Signatures& signatures, Rewrite& rewrite) {
+  if (pattern.kind == Pattern::Kind::kVariable) return match.values.tensors[static_cast<size_t>(pattern.variable)];
+  CHECK(pattern.kind == Pattern::Kind::kApplication) << "numbers are built with what stands beside them";
+  std::vector<Rewrite::Operand> operands(pattern.arguments.size());
+  for (size_t k = 0; k < operands.size(); ++k) {
+    if (pattern.arguments[k].kind == Pattern::Kind::kNumber)
+      operands[k].number = &pattern.arguments[k].number;
+    else
+      operands[k].value = build(pattern.arguments[k], substitution, match, signatures, rewrite);
   }
-
-  /// By application of the targets, arguments first: one that was found or one that was made.
-  const std::vector<int>& built() const { return built_; }
-
- private:
-  bool is(int id, int operation, const std::vector<int>& arguments, bool turned) const {
-    if (program_.application(id).operation != operation) return false;
-    const auto there = program_.arguments(id);
-    if (!turned) return std::equal(there.begin(), there.end(), arguments.begin(), arguments.end());
-    return there.size() == 2 && there[0] == arguments[1] && there[1] == arguments[0];
-  }
-
-  int find(int operation, const std::vector<int>& arguments, const std::vector<int>& types) {
-    const OpDef* op = program_.theory().signatures().operation(operation).op;
-    const bool turns = arguments.size() == 2 && program_.theory().commutes(op, types[0], types[1]);
-    const auto is_it = [&](int id) { return is(id, operation, arguments, false) || (turns && is(id, operation, arguments, true)); };
-    for (int id = before_; id < program_.application_count(); ++id)
-      if (is_it(id)) return id;
-    if (arguments.empty()) {
-      for (int id = 0; id < before_; ++id)
-        if (is_it(id)) return id;
-      return -1;
-    }
-    if (static_cast<size_t>(arguments[0]) + 1 >= uses_.first.size()) return -1;
-    const auto readers = uses_.of(arguments[0]);
-    const auto found = std::find_if(readers.begin(), readers.end(), is_it);
-    return found == readers.end() ? -1 : *found;
-  }
-
-  Program& program_;
-  const Substitution& substitution_;
-  const Match& match_;
-  const Program::Uses uses_;
-  const int before_;
-  std::vector<int> built_;
-};
+  const auto made = rewrite.application(operation_of(pattern, match.values, substitution.integers, signatures), operands, pattern.output);
+  CHECK(made) << "a target that the guard has typed expected";
+  return *made;
+}
 
 /// An operator with operands that its row does not ask for equals others, with itself among them on fewer operands.
 bool takes_operands_out(const verify::Law& law) {
@@ -100,39 +52,17 @@ std::variant<Rewritten, Refusal> apply(const Program& program, const Match& matc
   const Substitution& substitution = rules[match.substitution];
   Rewritten result{program, {}, {}};
   Program& made = result.program;
-  TargetBuilder builder(made, substitution, match);
+  Rewrite rewrite(made);
   std::vector<int> targets;
   for (const Pattern& target : substitution.targets) {
     if (target.kind == Pattern::Kind::kNumber)
       targets.push_back(made.add_number(target.number, made.theory().signatures().type(made.value(match.roots[targets.size()]).type).dtype));
     else
-      targets.push_back(builder.build(target));
+      targets.push_back(build(target, substitution, match, made.theory().signatures(), rewrite));
   }
   if (targets == match.roots) return Refusal::kNoChange;
-  result.built = builder.built();
-  const auto replaced = [&](int value) {
-    const auto root = std::find(match.roots.begin(), match.roots.end(), value);
-    return root == match.roots.end() ? value : targets[static_cast<size_t>(root - match.roots.begin())];
-  };
-  for (int id = program.application_count(); id < made.application_count(); ++id) result.changed.push_back(id);
-  for (int id = 0; id < program.application_count(); ++id) {
-    // The target may stand on the source: it keeps reading that.
-    if (!made.contains(id) || std::find(builder.built().begin(), builder.built().end(), id) != builder.built().end()) continue;
-    const auto arguments = made.arguments(id);
-    bool is_changed = false;
-    for (size_t k = 0; k < arguments.size(); ++k) {
-      const int value = replaced(arguments[k]);
-      if (value == arguments[k]) continue;
-      made.set_argument(id, static_cast<int>(k), value);
-      is_changed = true;
-    }
-    if (is_changed) result.changed.push_back(id);
-  }
-  std::vector<int> outputs = made.outputs();
-  for (int& output : outputs) output = replaced(output);
-  made.set_outputs(std::move(outputs));
-  const std::vector<int> removed = made.sweep();
-  result.changed.insert(result.changed.end(), removed.begin(), removed.end());
+  result.built = rewrite.built();
+  result.changed = rewrite.replace(match.roots, targets);
   if (match.roots.size() > 1 && !made.order()) return Refusal::kCycle;
   return result;
 }

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <span>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

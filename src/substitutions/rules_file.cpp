@@ -24,12 +24,6 @@ std::string braces(const Parameters& parameters, const std::string& rest) {
   return fmt::format("{{{}}}", fmt::join(parts, ","));
 }
 
-std::string laws_hash(std::span<const verify::StatedAxiom> axioms) {
-  Hasher hasher;
-  for (const verify::StatedAxiom& axiom : axioms) hasher.add(axiom.axiom->law).add(axiom.axiom->shapes).add(static_cast<uint64_t>(axiom.axiom->float_class));
-  return hasher.finish().hex();
-}
-
 std::string example_text(const RuleInstance& example) {
   std::vector<std::string> parts;
   for (const auto& [name, type] : example.types) {
@@ -37,10 +31,7 @@ std::string example_text(const RuleInstance& example) {
     for (const Dim& dim : *type.shape) dims.push_back(dim.text());
     parts.push_back(fmt::format("{}:{}[{}]", name, isomer::name(type.dtype), fmt::join(dims, ",")));
   }
-  Parameters integers;
-  for (const auto& [name, value] : example.names.integers) integers.emplace(name, value);
-  if (!integers.empty()) parts.push_back(braces(integers, ""));
-  for (const auto& [name, parameters] : example.names.rests) parts.push_back(fmt::format("..{}={}", name, braces(parameters, "")));
+  for (std::string& part : binding_parts(example.names)) parts.push_back(std::move(part));
   return fmt::format("{}", fmt::join(parts, kBetween));
 }
 
@@ -95,52 +86,12 @@ Result<RuleInstance> parse_example(std::string_view text, const std::vector<Outp
   }
   RuleInstance result;
   for (const std::string_view part : text.empty() ? std::vector<std::string_view>() : split(text, kBetween)) {
-    if (part.starts_with('{')) {
-      TRY_VOID(parse_integers(part, result.names.integers));
-    } else if (part.starts_with("..")) {
-      TRY_VOID(parse_rest(part, ops, result.names));
-    } else {
+    TRY(const bool is_taken, take_binding(part, ops, result.names));
+    if (!is_taken) {
       const size_t colon = part.find(':');
       if (colon == std::string_view::npos) return invalid("", "name:type expected, '{}' found", part);
       TRY(ValueType type, parse_type(part.substr(colon + 1)));
       result.types.emplace(part.substr(0, colon), std::move(type));
-    }
-  }
-  return result;
-}
-
-std::string use_text(const verify::LawUse& use, std::span<const verify::StatedAxiom> axioms) {
-  std::vector<std::string> parts = {law_name(use.law, axioms)};
-  Parameters integers;
-  for (const auto& [name, value] : use.bindings.integers) integers.emplace(name, value);
-  if (!integers.empty()) parts.push_back(braces(integers, ""));
-  for (const auto& [name, parameters] : use.bindings.rests) {
-    const auto open = use.bindings.open_rests.find(name);
-    parts.push_back(fmt::format("..{}={}", name, braces(parameters, open == use.bindings.open_rests.end() ? "" : open->second)));
-  }
-  for (const auto& [name, term] : use.bindings.tensors) parts.push_back(fmt::format("{}={}", name, term.text()));
-  return fmt::format("{}", fmt::join(parts, kBetween));
-}
-
-Result<verify::LawUse> parse_use(std::string_view text, const std::map<std::string, int, std::less<>>& laws, std::span<const verify::StatedAxiom> axioms) {
-  const std::vector<std::string_view> parts = split(text, kBetween);
-  const auto known = laws.find(parts[0]);
-  if (known == laws.end()) return invalid("", "a law such as Conv.1 expected, '{}' found", parts[0]);
-  const verify::Law& law = axioms[static_cast<size_t>(known->second)].law;
-  std::map<std::string, const OpDef*> ops = verify::rest_names(law.left);
-  ops.merge(verify::rest_names(law.right));
-  verify::LawUse result{known->second, {}};
-  for (size_t k = 1; k < parts.size(); ++k) {
-    const std::string_view part = parts[k];
-    if (part.starts_with('{')) {
-      TRY_VOID(parse_integers(part, result.bindings.integers));
-    } else if (part.starts_with("..")) {
-      TRY_VOID(parse_rest(part, ops, result.bindings));
-    } else {
-      const size_t equals = part.find('=');
-      if (equals == std::string_view::npos) return invalid("", "name=… expected, '{}' found", part);
-      TRY(Term term, verify::parse_term(part.substr(equals + 1)));
-      result.bindings.tensors.emplace(part.substr(0, equals), std::move(term));
     }
   }
   return result;
@@ -154,6 +105,12 @@ Result<FloatClass> parse_class(std::string_view text) {
 
 }  // namespace
 
+std::string laws_hash(std::span<const verify::StatedAxiom> axioms) {
+  Hasher hasher;
+  for (const verify::StatedAxiom& axiom : axioms) hasher.add(axiom.axiom->law).add(axiom.axiom->shapes).add(static_cast<uint64_t>(axiom.axiom->float_class));
+  return hasher.finish().hex();
+}
+
 std::string law_name(int law, std::span<const verify::StatedAxiom> axioms) {
   const auto at = static_cast<size_t>(law);
   size_t first = at;
@@ -161,9 +118,76 @@ std::string law_name(int law, std::span<const verify::StatedAxiom> axioms) {
   return fmt::format("{}.{}", axioms[at].op->name, at - first + 1);
 }
 
+LawNumbers law_numbers(std::span<const verify::StatedAxiom> axioms) {
+  LawNumbers result;
+  for (size_t k = 0; k < axioms.size(); ++k) result.emplace(law_name(static_cast<int>(k), axioms), static_cast<int>(k));
+  return result;
+}
+
+std::vector<std::string> binding_parts(const verify::Bindings& bindings) {
+  std::vector<std::string> parts;
+  Parameters integers;
+  for (const auto& [name, value] : bindings.integers) integers.emplace(name, value);
+  if (!integers.empty()) parts.push_back(braces(integers, ""));
+  for (const auto& [name, parameters] : bindings.rests) {
+    const auto open = bindings.open_rests.find(name);
+    parts.push_back(fmt::format("..{}={}", name, braces(parameters, open == bindings.open_rests.end() ? "" : open->second)));
+  }
+  return parts;
+}
+
+Result<bool> take_binding(std::string_view part, const std::map<std::string, const OpDef*>& ops, verify::Bindings& bindings) {
+  if (part.starts_with('{')) {
+    TRY_VOID(parse_integers(part, bindings.integers));
+    return true;
+  }
+  if (!part.starts_with("..")) return false;
+  TRY_VOID(parse_rest(part, ops, bindings));
+  return true;
+}
+
+std::string print_use(const verify::LawUse& use, std::span<const verify::StatedAxiom> axioms) {
+  std::vector<std::string> parts = binding_parts(use.bindings);
+  parts.insert(parts.begin(), law_name(use.law, axioms));
+  for (const auto& [name, term] : use.bindings.tensors) parts.push_back(fmt::format("{}={}", name, term.text()));
+  return fmt::format("{}", fmt::join(parts, kBetween));
+}
+
+Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws, std::span<const verify::StatedAxiom> axioms) {
+  const std::vector<std::string_view> parts = split(text, kBetween);
+  const auto known = laws.find(parts[0]);
+  if (known == laws.end()) return invalid("", "a law such as Conv.1 expected, '{}' found", parts[0]);
+  const verify::Law& law = axioms[static_cast<size_t>(known->second)].law;
+  std::map<std::string, const OpDef*> ops = verify::rest_names(law.left);
+  ops.merge(verify::rest_names(law.right));
+  verify::LawUse result{known->second, {}};
+  for (size_t k = 1; k < parts.size(); ++k) {
+    TRY(const bool is_taken, take_binding(parts[k], ops, result.bindings));
+    if (is_taken) continue;
+    const size_t equals = parts[k].find('=');
+    if (equals == std::string_view::npos) return invalid("", "name=… expected, '{}' found", parts[k]);
+    TRY(Term term, verify::parse_term(parts[k].substr(equals + 1)));
+    result.bindings.tensors.emplace(parts[k].substr(0, equals), std::move(term));
+  }
+  return result;
+}
+
+std::string print_rule(const Rule& rule) { return fmt::format("{}\t{}\t{}\t{}", rule.name, name(rule.float_class), rule.text(), example_text(rule.example)); }
+
+Result<Rule> parse_rule(std::string_view line) {
+  const std::vector<std::string_view> fields = split(line, "\t");
+  if (fields.size() != 4) return invalid("", "name, class, outputs, example between tabs expected, {} fields found", fields.size());
+  Rule rule;
+  rule.name = fields[0];
+  TRY(rule.float_class, parse_class(fields[1]));
+  TRY(rule.outputs, parse_outputs(fields[2]));
+  TRY(rule.example, parse_example(fields[3], rule.outputs));
+  return rule;
+}
+
 std::string print_rules(const RulesFile& file, std::span<const verify::StatedAxiom> axioms) {
   std::string result = fmt::format("# isomer library generate {}\n# laws {}\n", file.made_by, laws_hash(axioms));
-  for (const Rule& rule : file.rules) result += fmt::format("{}\t{}\t{}\t{}\n", rule.name, name(rule.float_class), rule.text(), example_text(rule.example));
+  for (const Rule& rule : file.rules) result += print_rule(rule) + "\n";
   return result;
 }
 
@@ -171,7 +195,7 @@ std::string print_proofs(const RulesFile& file, std::span<const verify::StatedAx
   std::string result = fmt::format("# isomer library generate {}\n# laws {}\n", file.made_by, laws_hash(axioms));
   for (const Rule& rule : file.rules) {
     result += rule.name + "\n";
-    for (const verify::LawUse& use : rule.proof.uses) result += fmt::format("\t{}\n", use_text(use, axioms));
+    for (const verify::LawUse& use : rule.proof.uses) result += fmt::format("\t{}\n", print_use(use, axioms));
   }
   return result;
 }
@@ -193,8 +217,7 @@ Result<std::vector<Output>> parse_outputs(std::string_view text) {
 
 Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs, std::span<const verify::StatedAxiom> axioms) {
   RulesFile result;
-  std::map<std::string, int, std::less<>> laws;
-  for (size_t k = 0; k < axioms.size(); ++k) laws.emplace(law_name(static_cast<int>(k), axioms), static_cast<int>(k));
+  const LawNumbers laws = law_numbers(axioms);
   const std::string expected = "# laws " + laws_hash(axioms);
   std::map<std::string, size_t, std::less<>> places;
   constexpr std::string_view kMadeBy = "# isomer library generate ";
@@ -219,13 +242,7 @@ Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs, s
     return {};
   };
   TRY_VOID(read(rules, [&](std::string_view line) -> Result<void> {
-    const std::vector<std::string_view> fields = split(line, "\t");
-    if (fields.size() != 4) return invalid("", "name, class, outputs, example between tabs expected, {} fields found", fields.size());
-    Rule rule;
-    rule.name = fields[0];
-    TRY(rule.float_class, parse_class(fields[1]));
-    TRY(rule.outputs, parse_outputs(fields[2]));
-    TRY(rule.example, parse_example(fields[3], rule.outputs));
+    TRY(Rule rule, parse_rule(line));
     if (!places.emplace(rule.name, result.rules.size()).second) return invalid("", "a name of its own expected, a second rule '{}' found", rule.name);
     result.rules.push_back(std::move(rule));
     return {};
