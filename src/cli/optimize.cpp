@@ -10,9 +10,11 @@
 #include "cli/commands.h"
 #include "cli/load_model.h"
 #include "cli/version.h"
+#include "graph/hash.h"
 #include "graph/onnx/export.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/pipeline.h"
+#include "substitutions/derivation.h"
 #include "util/output_file.h"
 #include "verify/check.h"
 
@@ -23,7 +25,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct Options : CommonOptions {
-  std::string input, output, report;
+  std::string input, output, report, proof;
   int level = 2;
   std::string fp = "reassociate";
   bool no_check = false;
@@ -81,6 +83,7 @@ struct Outcome {
   OptimizeReport passes;
   std::optional<CheckReport> check;
   std::map<std::string, double> seconds;
+  std::string proof;  ///< as its file has it
 };
 
 FloatMode float_mode(const std::string& name) {
@@ -97,11 +100,22 @@ std::string_view class_name(FloatClass fp_class) {
   return "";
 }
 
+Result<std::string> proof_text(const Options& options, const Graph& before, const Graph& after) {
+  substitutions::Derivation derivation;
+  TRY(derivation.dims, options.bound_dims());
+  TRY(derivation.shapes, options.bound_shapes());
+  derivation.level = options.level;
+  derivation.fp = float_mode(options.fp);
+  derivation.input = structural_hash(before);
+  derivation.output = structural_hash(after);
+  return print_derivation(derivation, verify::all_axioms());
+}
+
 Result<Outcome> optimize(const Options& options) {
   Stopwatch watch;
   TRY(LoadedModel before, load_model(options.input, options));
   TRY(StagingFolder staging, StagingFolder::beside(options.output));
-  Outcome outcome{std::move(staging), std::move(before), {}, {}, {}, {}};
+  Outcome outcome{std::move(staging), std::move(before), {}, {}, {}, {}, {}};
   outcome.seconds["import"] = watch.lap();
   Graph graph = outcome.before.graph;
   OptimizeOptions passes;
@@ -111,6 +125,9 @@ Result<Outcome> optimize(const Options& options) {
   if (options.verbosity > 0) passes.log = [&](std::string_view line) { note(options, "{}", printable(line)); };
   TRY(outcome.passes, isomer::optimize(graph, passes));
   outcome.seconds["passes"] = watch.lap();
+  if (!options.proof.empty()) {
+    TRY(outcome.proof, proof_text(options, outcome.before.graph, graph));
+  }
   const fs::path staged = outcome.staging.path() / fs::path(options.output).filename();
   TRY_VOID(export_model(graph, staged));
   outcome.seconds["export"] = watch.lap();
@@ -182,23 +199,29 @@ void print_table(const json& report) {
     fmt::print("{} nodes cannot be run here and were not checked: they are as they were\n", unchecked);
 }
 
-Result<void> write_report(const json& report, OutputFile& file) {
-  TRY_VOID(file.write(json_text(report, 2) + "\n"));
-  return file.sync();
+Result<std::optional<OutputFile>> file_for(const std::string& path) {
+  if (path.empty()) return std::optional<OutputFile>();
+  TRY(OutputFile file, OutputFile::create(path));
+  return std::optional(std::move(file));
 }
 
-/// Model and report get their names when both are written.
+Result<void> write(std::string_view text, std::optional<OutputFile>& file) {
+  if (!file) return {};
+  TRY_VOID(file->write(text));
+  return file->sync();
+}
+
+/// Model, report and proof get their names when all are written.
 Result<void> run(const Options& options) {
-  std::optional<OutputFile> report_file;
-  if (!options.report.empty()) {
-    TRY(OutputFile file, OutputFile::create(options.report));
-    report_file.emplace(std::move(file));
-  }
+  TRY(std::optional<OutputFile> report_file, file_for(options.report));
+  TRY(std::optional<OutputFile> proof_file, file_for(options.proof));
   TRY(const Outcome outcome, optimize(options));
   const json report = report_json(options, outcome);
-  if (report_file) TRY_VOID(write_report(report, *report_file));
+  TRY_VOID(write(json_text(report, 2) + "\n", report_file));
+  TRY_VOID(write(outcome.proof, proof_file));
   TRY_VOID(outcome.staging.release_to(options.output));
   if (report_file) TRY_VOID(report_file->commit());
+  if (proof_file) TRY_VOID(proof_file->commit());
   for (const std::string& skipped : outcome.passes.skipped) note(options, "isomer: skipped {}", printable(skipped));
   if (options.json)
     fmt::print("{}\n", json_text(report));
@@ -215,6 +238,7 @@ void add_optimize(CLI::App& app, int& exit) {
   command->add_option("IN", options->input, "The model")->required();
   command->add_option("-o,--output", options->output, "The optimized model")->required();
   command->add_option("--report", options->report, "Write what was done as JSON");
+  command->add_option("--proof", options->proof, "Write how it was made, for isomer verify");
   command->add_option("--level,-O", options->level, "0: nothing; 1: bit-exact changes; 2: arithmetic folded too; 3: as 2")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
