@@ -25,12 +25,6 @@ struct EquationOptions : CommonOptions {
   std::string output;
 };
 
-struct Prover {
-  explicit Prover(verify::Solver z3) : solver(std::move(z3)) {}
-  verify::LawSet laws{verify::all_axioms()};
-  verify::Solver solver;
-};
-
 Result<std::vector<StatedEquation>> read_equations(const std::string& path) {
   auto file = MappedFile::open(path);
   if (!file.ok()) return std::move(file).error().within(path);
@@ -64,16 +58,11 @@ int check_equations(const EquationOptions& options) {
   for (const StatedEquation& equation : *equations)
     if (!equation.types) return report(invalid(place(options, equation), "types of the variables expected, none found"));
   ThreadPool pool(options.thread_count());
-  std::vector<std::unique_ptr<Prover>> provers;
-  for (int k = 0; k < pool.threads(); ++k) {
-    auto solver = verify::Solver::start();
-    if (!solver.ok()) return report(solver.error());
-    provers.push_back(std::make_unique<Prover>(*std::move(solver)));
-  }
+  auto provers = verify::start_provers(pool.threads());
+  if (!provers.ok()) return report(provers.error());
   std::vector<Result<Judgement>> judged(equations->size(), Judgement());
   pool.run(static_cast<int64_t>(equations->size()), [&](int64_t k, int thread) {
-    Prover& prover = *provers[static_cast<size_t>(thread)];
-    judged[static_cast<size_t>(k)] = judge((*equations)[static_cast<size_t>(k)], prover.laws, {}, prover.solver, options.seed);
+    judged[static_cast<size_t>(k)] = judge((*equations)[static_cast<size_t>(k)], (*provers)[static_cast<size_t>(thread)], options.seed);
   });
   const auto axioms = verify::all_axioms();
   std::map<std::string, int, std::less<>> counts;
@@ -94,18 +83,18 @@ int check_equations(const EquationOptions& options) {
 }
 
 /// A rule from the equation, or the numbers that refute it.
-Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation& stated, Prover& prover, uint64_t seed) {
+Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation& stated, verify::Prover& prover, uint64_t seed) {
   std::vector<StatedEquation> places = stated.types ? std::vector{stated} : with_drawn_types(stated, kDraws, seed);
   if (places.empty()) return invalid("", "types of the variables expected, none found, and none drawn fits the equation");
   // Refuted at one of them, or proved at the first that can be.
   std::optional<Error> last;
   std::optional<Rule> rule;
   for (size_t k = places.size(); k-- > 0;) {
-    TRY(Judgement judgement, judge(places[k], prover.laws, {}, prover.solver, seed));
+    TRY(Judgement judgement, judge(places[k], prover, seed));
     if (judgement.counterexample) return std::variant<Rule, verify::Counterexample>(*std::move(judgement.counterexample));
   }
   for (size_t k = 0; k < std::min(places.size(), kMostProved) && !rule; ++k) {
-    auto proved = prove_rule(equations_at(places[k], *places[k].types), *places[k].types, prover.laws, {}, prover.solver);
+    auto proved = prove_rule(equations_at(places[k], *places[k].types), *places[k].types, prover);
     if (proved.ok())
       rule = *std::move(proved);
     else
@@ -120,9 +109,8 @@ std::filesystem::path stem_of(std::filesystem::path path) { return path.extensio
 int add_rules(const EquationOptions& options) {
   auto equations = read_equations(options.file);
   if (!equations.ok()) return report(equations.error());
-  auto solver = verify::Solver::start();
-  if (!solver.ok()) return report(solver.error());
-  Prover prover(*std::move(solver));
+  auto prover = verify::Prover::start();
+  if (!prover.ok()) return report(prover.error());
   const auto axioms = verify::all_axioms();
   const std::filesystem::path stem = stem_of(options.output);
   RulesFile file{fmt::format("(added) {}", stem.filename().string()), {}};
@@ -137,7 +125,7 @@ int add_rules(const EquationOptions& options) {
     texts.insert(rule.text());
   }
   for (const StatedEquation& equation : *equations) {
-    auto made = rule_of(equation, prover, options.seed);
+    auto made = rule_of(equation, *prover, options.seed);
     if (!made.ok()) return report(std::move(made).error().within(place(options, equation)));
     if (const auto* counterexample = std::get_if<verify::Counterexample>(&*made)) {
       fmt::print("refuted  {}\n  {}\n", equation.text(), counterexample->text());

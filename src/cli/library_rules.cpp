@@ -170,22 +170,12 @@ int replay_rules(const FilesOptions& options) {
 
 int verify_rules(const FilesOptions& options) {
   return ask_all(options, "proved again", [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
-    struct Prover {
-      explicit Prover(verify::Solver z3) : solver(std::move(z3)) {}
-      verify::LawSet laws{verify::all_axioms()};
-      verify::Solver solver;
-    };
-    std::vector<std::unique_ptr<Prover>> provers;
-    for (int k = 0; k < pool.threads(); ++k) {
-      auto solver = verify::Solver::start();
-      if (!solver.ok()) return solver.error();
-      provers.push_back(std::make_unique<Prover>(*std::move(solver)));
-    }
+    auto provers = verify::start_provers(pool.threads());
+    if (!provers.ok()) return provers.error();
     pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
-      Prover& prover = *provers[static_cast<size_t>(thread)];
       const Rule& rule = *rules[static_cast<size_t>(k)];
       for (const Output& output : equations_at(rule, rule.example)) {
-        const auto proof = verify::prove({output.left, output.right, {}}, rule.example.types, prover.laws, {}, prover.solver);
+        const auto proof = verify::prove({output.left, output.right, {}}, rule.example.types, (*provers)[static_cast<size_t>(thread)]);
         if (!proof.ok() || !proof->certificate) problems[static_cast<size_t>(k)] = proof.ok() ? "a proof expected, none found" : proof.error().message();
       }
     });

@@ -104,13 +104,13 @@ std::string_view Judgement::name() const {
   CHECK(false);
 }
 
-Result<Judgement> judge(const StatedEquation& equation, verify::LawSet& laws, const verify::ProveLimits& limits, verify::Solver& solver, uint64_t seed) {
+Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, uint64_t seed) {
   CHECK(equation.types.has_value());
   Judgement result;
   bool is_proved = true;
   const std::vector<Output> outputs = equations_at(equation, *equation.types);
   for (const Output& output : outputs) {
-    TRY(const verify::Proof proof, verify::prove({output.left, output.right, {}}, *equation.types, laws, limits, solver));
+    TRY(const verify::Proof proof, verify::prove({output.left, output.right, {}}, *equation.types, prover));
     if (proof.certificate) {
       result.proof.uses.insert(result.proof.uses.end(), proof.certificate->uses.begin(), proof.certificate->uses.end());
       continue;

@@ -43,7 +43,7 @@ struct Judgement {
 };
 
 /// Of an equation with types. The same for the same seed. Errors: a side is not well typed, Z3 fails.
-Result<Judgement> judge(const StatedEquation& equation, verify::LawSet& laws, const verify::ProveLimits& limits, verify::Solver& solver, uint64_t seed);
+Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, uint64_t seed);
 
 /// Places where an equation without types is well typed, the largest first.
 std::vector<StatedEquation> with_drawn_types(const StatedEquation& equation, int draws, uint64_t seed);

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cctype>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 
@@ -177,23 +176,16 @@ std::vector<Rule> without_instances(std::vector<Rule> rules) {
   return result;
 }
 
-/// What each thread needs of its own.
-struct Prover {
-  explicit Prover(verify::Solver z3) : solver(std::move(z3)) {}
-  verify::LawSet laws{verify::all_axioms()};
-  verify::Solver solver;
-};
-
 }  // namespace
 
-Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::VariableTypes& types, verify::LawSet& laws, const verify::ProveLimits& limits, verify::Solver& solver) {
+Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::VariableTypes& types, verify::Prover& prover, const verify::ProveLimits& limits) {
   verify::Certificate all;
   for (const Output& output : outputs) {
-    TRY(const verify::Proof proof, verify::prove({output.left, output.right, {}}, types, laws, limits, solver));
+    TRY(const verify::Proof proof, verify::prove({output.left, output.right, {}}, types, prover, limits));
     if (!proof.certificate) return unsupported(output.left.text() + " = " + output.right.text(), "a proof from the laws expected, none found ({})", verify::name(proof.stop));
     all.uses.insert(all.uses.end(), proof.certificate->uses.begin(), proof.certificate->uses.end());
   }
-  return generalised(outputs, types, all, laws.axioms(), laws.signatures(), 0);
+  return generalised(outputs, types, all, prover.laws.axioms(), prover.laws.signatures(), 0);
 }
 
 namespace {
@@ -242,17 +234,12 @@ Result<Enumeration> enumerate_together(const OperatorSet& set, const Enumeration
 Result<std::vector<Result<Rule>>> prove_share(const std::vector<Candidate>& candidates, const LibraryOptions& options, const Cluster& cluster) {
   std::vector<Result<Rule>> rules(candidates.size(), Error{ErrorKind::kUnsupported, "", ""});
   ThreadPool pool(std::max(1, options.enumeration.threads));
-  std::vector<std::unique_ptr<Prover>> provers;
-  for (int k = 0; k < pool.threads(); ++k) {
-    TRY(verify::Solver solver, verify::Solver::start());
-    provers.push_back(std::make_unique<Prover>(std::move(solver)));
-  }
+  TRY(std::vector<verify::Prover> provers, verify::start_provers(pool.threads()));
   const int64_t share = (static_cast<int64_t>(candidates.size()) + cluster.size() - 1 - cluster.rank()) / cluster.size();
   std::atomic<int64_t> done = 0;
   pool.run(share, [&](int64_t number, int thread) {
     const auto at = static_cast<size_t>(number * cluster.size() + cluster.rank());
-    Prover& prover = *provers[static_cast<size_t>(thread)];
-    rules[at] = prove_rule(candidates[at].outputs, candidates[at].types, prover.laws, options.limits, prover.solver);
+    rules[at] = prove_rule(candidates[at].outputs, candidates[at].types, provers[static_cast<size_t>(thread)], options.limits);
     const int64_t proved = ++done;
     if (thread == 0 && options.proving) options.proving(proved, share);
   });

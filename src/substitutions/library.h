@@ -33,6 +33,6 @@ struct Library {
 Result<Library> generate(const OperatorSet& set, const LibraryOptions& options, Cluster& cluster);
 
 /// A rule from sides that a user wrote, with types that they hold for. Errors: there is no proof.
-Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::VariableTypes& types, verify::LawSet& laws, const verify::ProveLimits& limits, verify::Solver& solver);
+Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::VariableTypes& types, verify::Prover& prover, const verify::ProveLimits& limits = {});
 
 }  // namespace isomer::substitutions

@@ -32,8 +32,8 @@ struct PreparedLaw : Slots {
 class LawSet {
  public:
   explicit LawSet(std::vector<StatedAxiom> axioms);
-  LawSet(const LawSet&) = delete;
-  LawSet& operator=(const LawSet&) = delete;
+  LawSet(LawSet&&) noexcept = default;
+  LawSet& operator=(LawSet&&) noexcept = default;
 
   const std::vector<StatedAxiom>& axioms() const { return axioms_; }
   const std::vector<std::unique_ptr<PreparedLaw>>& prepared() const { return prepared_; }

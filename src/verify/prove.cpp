@@ -58,8 +58,7 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
     if (integer.is_constant() && integer.value() < 0) return invalid(law.text(), "{} of at least 0 expected, {} found", name, integer.text());
     const auto dim = dim_name(name, names);
     if (!dim) continue;
-    const Shape& shape = *variable_types.find(dim->variable)->second.shape;
-    const Dim there = !dim->axis ? Dim(static_cast<int64_t>(shape.size())) : *dim->axis < shape.size() ? shape[*dim->axis] : Dim(0);
+    const Dim there = dim_or_none(*variable_types.find(dim->variable)->second.shape, dim->axis);
     if (integer != there) return invalid(law.text(), "{} = {} expected, {} found", name, there.text(), integer.text());
   }
   for (const Term* side : {&law.left, &law.right})
@@ -76,7 +75,22 @@ Result<void> replay(const Certificate& certificate, std::span<const StatedAxiom>
   return replay(uses.certificate, uses.laws, spelled);
 }
 
-Result<Proof> prove(const Law& claim, const VariableTypes& types, LawSet& laws, const ProveLimits& limits, Solver& solver) {
+Result<Prover> Prover::start(const SolverOptions& options) {
+  TRY(Solver solver, Solver::start(options));
+  return Prover{LawSet(all_axioms()), std::move(solver)};
+}
+
+Result<std::vector<Prover>> start_provers(int count) {
+  std::vector<Prover> result;
+  for (int k = 0; k < count; ++k) {
+    TRY(Prover prover, Prover::start());
+    result.push_back(std::move(prover));
+  }
+  return result;
+}
+
+Result<Proof> prove(const Law& claim, const VariableTypes& types, Prover& prover, const ProveLimits& limits) {
+  LawSet& laws = prover.laws;
   TRY(const Law spelled, spelled_claim(claim, types, laws.signatures()));
   EGraph graph(types, laws.signatures());
   TRY(const int left, graph.add(spelled.left));
@@ -95,7 +109,7 @@ Result<Proof> prove(const Law& claim, const VariableTypes& types, LawSet& laws, 
   TRY(const GroundUses uses, ground(all, laws.axioms(), types, laws.signatures()));
   std::vector<std::pair<Term, Term>> equations;
   for (const Law& law : uses.laws) equations.emplace_back(law.left, law.right);
-  TRY(const auto core, solver.unsat_core(equations, spelled.left, spelled.right));
+  TRY(const auto core, prover.solver.unsat_core(equations, spelled.left, spelled.right));
   if (!core) return proof;
   const Certificate needed = minimized(uses.certificate, uses.laws, spelled);
   TRY_VOID(replay(needed, uses.laws, spelled));

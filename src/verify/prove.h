@@ -22,9 +22,19 @@ struct Proof {
   int explained = 0;  ///< instances on the way from one side to the other, before those without which it is one were left out
 };
 
+/// The laws and Z3, for many proofs; a proof does not depend on those before. One for each thread.
+struct Prover {
+  LawSet laws;
+  Solver solver;
+
+  /// With the laws of all rows. Errors: those of Solver.
+  static Result<Prover> start(const SolverOptions& options = {});
+};
+Result<std::vector<Prover>> start_provers(int count);
+
 /// Looks for a proof of left = right, which must be without condition and open names, for variables of these types. Deterministic,
 /// and the certificate does not depend on Z3's version: Z3 only has to agree. Errors: a side is not well typed, Z3 fails.
-Result<Proof> prove(const Law& claim, const VariableTypes& types, LawSet& laws, const ProveLimits& limits, Solver& solver);
+Result<Proof> prove(const Law& claim, const VariableTypes& types, Prover& prover, const ProveLimits& limits = {});
 
 /// The equation that a use of a law stands for, spelled out, without names. An error where check_law would not draw such an
 /// instance of it: types outside the family, names of dims that are not the dims, negative integers, parameters that draws never

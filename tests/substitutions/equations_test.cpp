@@ -26,7 +26,7 @@ class Equations : public testing::Test {
   }
 
   Judgement judged(const StatedEquation& equation) {
-    auto judgement = judge(equation, laws_, {}, solver_, 0);
+    auto judgement = judge(equation, prover_, 0);
     CHECK(judgement.ok()) << equation.text() << ": " << judgement.error().message();
     return *std::move(judgement);
   }
@@ -43,8 +43,8 @@ class Equations : public testing::Test {
     }
   }
 
-  verify::LawSet laws_{verify::all_axioms()};
-  verify::Solver solver_ = *verify::Solver::start();
+  verify::Prover prover_ = *verify::Prover::start();
+  verify::LawSet& laws_ = prover_.laws;
   verify::Signatures fresh_;
 };
 

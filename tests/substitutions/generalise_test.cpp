@@ -18,7 +18,7 @@ class Generalised : public testing::Test {
   Rule rule_of(const char* types, const char* equations) {
     const auto outputs = parse_outputs(equations);
     CHECK(outputs.ok()) << outputs.error().message();
-    auto rule = prove_rule(*outputs, verify::test::types_of({types, equations}), laws_, {}, solver_);
+    auto rule = prove_rule(*outputs, verify::test::types_of({types, equations}), prover_);
     CHECK(rule.ok()) << rule.error().message();
     return *std::move(rule);
   }
@@ -40,8 +40,8 @@ class Generalised : public testing::Test {
 
   bool holds(const Rule& rule, const RuleInstance& at) { return holds_at(rule, at, laws_.axioms(), laws_.signatures()).ok(); }
 
-  verify::LawSet laws_{verify::all_axioms()};
-  verify::Solver solver_ = *verify::Solver::start();
+  verify::Prover prover_ = *verify::Prover::start();
+  verify::LawSet& laws_ = prover_.laws;
 };
 
 struct Expected {
@@ -168,7 +168,7 @@ TEST_F(Generalised, FloatClassIsTheWeakestOfTheLawsUsed) {
 
 TEST_F(Generalised, NothingIsMadeWithoutAProof) {
   const auto outputs = parse_outputs("MatMul(x,y) = MatMul(y,x)");
-  const auto rule = prove_rule(*outputs, verify::test::types_of({"x[2,2] y[2,2]", ""}), laws_, {}, solver_);
+  const auto rule = prove_rule(*outputs, verify::test::types_of({"x[2,2] y[2,2]", ""}), prover_);
   ASSERT_FALSE(rule.ok());
   EXPECT_THAT(rule.error().message(), testing::HasSubstr("a proof from the laws expected, none found"));
 }

@@ -53,11 +53,10 @@ TEST_F(Libraries, ProofsReplay) {
 }
 
 TEST_F(Libraries, EveryRuleIsProvedAgain) {
-  verify::LawSet laws(axioms_);
-  verify::Solver solver = *verify::Solver::start();
+  verify::Prover prover = *verify::Prover::start();
   for (const Rule& rule : rules())
     for (const Output& output : equations_at(rule, rule.example)) {
-      const auto proof = verify::prove({output.left, output.right, {}}, rule.example.types, laws, {}, solver);
+      const auto proof = verify::prove({output.left, output.right, {}}, rule.example.types, prover);
       ASSERT_TRUE(proof.ok()) << proof.error().message();
       EXPECT_TRUE(proof->certificate) << rule.text();
     }

@@ -39,9 +39,8 @@ class Matches : public testing::Test {
   void use_law(const char* law) { use(laws(theory_, {law})); }
   /// A rule of several outputs, proved here.
   void use_proved(const char* outputs, const verify::VariableTypes& types) {
-    verify::LawSet set(verify::all_axioms());
-    auto solver = verify::Solver::start();
-    auto rule = prove_rule(*parse_outputs(outputs), types, set, {}, *solver);
+    auto prover = verify::Prover::start();
+    auto rule = prove_rule(*parse_outputs(outputs), types, *prover);
     ASSERT_TRUE(rule.ok()) << rule.error().message();
     rule->name = "mine";
     use({*rule});

@@ -123,8 +123,8 @@ class Mutations : public testing::Test {
   }
 
   static std::vector<Rule> rules_;
-  verify::LawSet laws_{verify::all_axioms()};
-  verify::Solver solver_ = *verify::Solver::start();
+  verify::Prover prover_ = *verify::Prover::start();
+  verify::LawSet& laws_ = prover_.laws;
   Random random_{1};
   Counts counts_;
 };
@@ -146,7 +146,7 @@ TEST_F(Mutations, OfSidesAreRejectedOrTrue) {
           continue;
         }
         const auto counterexample = differs(mutant, rule.example.types);
-        const auto proof = verify::prove({mutant.left, mutant.right, {}}, rule.example.types, laws_, {}, solver_);
+        const auto proof = verify::prove({mutant.left, mutant.right, {}}, rule.example.types, prover_);
         ASSERT_TRUE(proof.ok()) << proof.error().message();
         if (!proof->certificate) {
           ++counts_.unproved;

@@ -18,8 +18,7 @@ class RulesFiles : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     axioms_ = verify::all_axioms();
-    verify::LawSet laws(axioms_);
-    verify::Solver solver = *verify::Solver::start();
+    verify::Prover prover = *verify::Prover::start();
     file_.made_by = "--ops none --max-ops 2 --seed 0";
     constexpr verify::test::Claim kClaims[] = {
         {"x[2,4] y[2,3]", "Relu(Concat(x,y){axis=1}) = Concat(Relu(x),Relu(y)){axis=1}"},
@@ -27,7 +26,7 @@ class RulesFiles : public testing::Test {
         {"x[2,4] v[4,3] w[4,5]", "MatMul(x,v) ; MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]} ; Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]}.1"},
         {"x[2,4] y[2,4]", "Mul(Add(x,y),1/2) = Add(Mul(x,1/2),Mul(y,1/2))"}};
     for (const auto& claim : kClaims) {
-      auto rule = prove_rule(*parse_outputs(claim.equation), verify::test::types_of(claim), laws, {}, solver);
+      auto rule = prove_rule(*parse_outputs(claim.equation), verify::test::types_of(claim), prover);
       CHECK(rule.ok()) << rule.error().message();
       rule->name = "rule" + std::to_string(file_.rules.size());
       file_.rules.push_back(*std::move(rule));

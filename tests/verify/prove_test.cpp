@@ -13,10 +13,10 @@ using testing::HasSubstr;
 
 class Proofs : public testing::Test {
  protected:
-  Result<Proof> prove(const Claim& claim, const ProveLimits& limits = {}) { return verify::prove(law_of(claim), types_of(claim), laws_, limits, solver_); }
+  Result<Proof> prove(const Claim& claim, const ProveLimits& limits = {}) { return verify::prove(law_of(claim), types_of(claim), prover_, limits); }
 
-  LawSet laws_{all_axioms()};
-  Solver solver_ = *Solver::start();
+  Prover prover_ = *Prover::start();
+  LawSet& laws_ = prover_.laws;
 };
 
 std::string text(const Certificate& certificate) {
@@ -83,18 +83,17 @@ TEST_F(Proofs, DoNotDependOnWhatWasAskedBefore) {
   std::vector<std::string> first;
   for (const Claim& claim : kTrue) first.push_back(text(*prove(claim)->certificate));
   for (size_t k = std::size(kTrue); k-- > 0;) EXPECT_EQ(text(*prove(kTrue[k])->certificate), first[k]);
-  LawSet fresh(all_axioms());
   for (size_t k = 0; k < std::size(kTrue); k += 10) {
-    Solver solver = *Solver::start();
-    const auto proof = verify::prove(law_of(kTrue[k]), types_of(kTrue[k]), fresh, {}, solver);
+    Prover fresh = *Prover::start();
+    const auto proof = verify::prove(law_of(kTrue[k]), types_of(kTrue[k]), fresh);
     EXPECT_EQ(text(*proof->certificate), first[k]);
   }
 }
 
 TEST_F(Proofs, NothingIsProvedWithoutZ3) {
-  Solver weak = *Solver::start({.resources = 100});
+  Prover weak = *Prover::start({.resources = 100});
   const Claim claim = {"a[2,2] b[2,2] c[2,2]", "Add(a,Add(b,c)) = Add(c,Add(b,a))"};
-  const auto proof = verify::prove(law_of(claim), types_of(claim), laws_, {}, weak);
+  const auto proof = verify::prove(law_of(claim), types_of(claim), weak);
   ASSERT_TRUE(proof.ok());
   EXPECT_EQ(proof->stop, Saturated::kProved);
   EXPECT_FALSE(proof->certificate);
