@@ -6,17 +6,11 @@
 
 #include "cli/version.h"
 #include "graph/bind.h"
-#include "graph/onnx/versions.h"
-#include "graph/passes/pipeline.h"
-#include "graph/passes/specialize_bodies.h"
-#include "graph/passes/widen_groups.h"
+#include "search/prepare.h"
 #include "util/file.h"
 
 namespace isomer::cli {
 namespace {
-
-/// Of optimizing: bodies in bodies learn what they read one level a round.
-constexpr int kMostRounds = 4;
 
 /// "3=mine.trace", read.
 Result<GivenSchedule> read_schedule(const std::string& text) {
@@ -58,25 +52,13 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
     return in_file(unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE", fmt::join(unbound, ", "), unbound.front()));
 
   Graph graph = model.graph;
-  // Composites of every opset have their row: what the file's opset would not let a file say, a kernel may be.
-  graph.edit_info().opsets[""] = kNewestRowOpset;
-  // What becomes constant around a body is so inside of it.
-  for (int round = 0; round < kMostRounds; ++round) {
-    const auto specialized = specialize_bodies(graph);
-    if (!specialized.ok()) return in_file(specialized.error());
-    if (round > 0 && *specialized == 0) break;
-    auto report = optimize(graph, {.level = choices.level, .threads = options.thread_count()});
-    if (!report.ok()) return in_file(std::move(report).error());
-  }
+  if (auto done = prepare_for_code(graph, {choices.level, options.thread_count(), *target}); !done.ok()) return in_file(std::move(done).error());
 
   CompileOptions compile_options;
   for (const std::string& text : choices.schedules) {
     TRY(GivenSchedule given, read_schedule(text));
     compile_options.schedules.push_back(std::move(given));
   }
-
-  const int lanes = machine_of(*target, 1).lanes(DataType::kFloat32);
-  if (auto widened = widen_groups(graph, lanes); !widened.ok()) return in_file(std::move(widened).error());
 
   compile_options.target = *target;
   compile_options.threads = options.thread_count();

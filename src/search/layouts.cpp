@@ -124,7 +124,7 @@ std::set<int> padded_buffers(const Kernel& kernel) {
 
 class Assigner {
  public:
-  Assigner(const Graph& graph, std::vector<Task> tasks) : graph_(graph), tasks_(std::move(tasks)) {}
+  Assigner(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings) : graph_(graph), tasks_(std::move(tasks)), is_part_(surroundings == Surroundings::kPart) {}
 
   Result<std::vector<Task>> run() {
     for (size_t t = 0; t < tasks_.size(); ++t)
@@ -135,9 +135,13 @@ class Assigner {
   }
 
  private:
-  // Vertex 0 stands for channels last, vertex 1 for row-major, t + 2 for task t.
+  // Vertex 0 stands for channels last, vertex 1 for row-major, t + 2 for task t; inputs of a part have those behind.
   Result<void> choose() {
     std::vector<CutEdge> edges;
+    const auto vertex_of = [&](ValueId value) {
+      if (const auto made = maker_.find(value); made != maker_.end()) return static_cast<int>(made->second) + 2;
+      return is_part_ ? static_cast<int>(tasks_.size() + input_vertices_.try_emplace(value, input_vertices_.size()).first->second) + 2 : 1;
+    };
     const std::set<ValueId> outputs(graph_.outputs().begin(), graph_.outputs().end());
     for (size_t t = 0; t < tasks_.size(); ++t) {
       const Task& task = tasks_[t];
@@ -146,13 +150,12 @@ class Assigner {
       TRY_VOID(attach(task, vertex, edges));
       for (const ValueId input : task.inputs) {
         if (!input.valid() || graph_.is_constant(input) || takes_any_[t].contains(input) || channels_last(graph_, input).empty()) continue;
-        const auto made = maker_.find(input);
-        edges.push_back({made == maker_.end() ? 1 : static_cast<int>(made->second) + 2, vertex, bytes_of(graph_, input)});
+        edges.push_back({vertex_of(input), vertex, bytes_of(graph_, input)});
       }
       for (const ValueId output : task.outputs)
-        if (outputs.contains(output) && !channels_last(graph_, output).empty()) edges.push_back({vertex, 1, bytes_of(graph_, output)});
+        if (!is_part_ && outputs.contains(output) && !channels_last(graph_, output).empty()) edges.push_back({vertex, 1, bytes_of(graph_, output)});
     }
-    const std::vector<bool> side = min_cut(tasks_.size() + 2, edges);
+    const std::vector<bool> side = min_cut(tasks_.size() + input_vertices_.size() + 2, edges);
     last_.assign(side.begin() + 2, side.end());
     return {};
   }
@@ -189,7 +192,9 @@ class Assigner {
 
   std::string layout_of(ValueId value) const {
     const auto made = maker_.find(value);
-    return made != maker_.end() && last_[made->second] ? channels_last(graph_, value) : std::string();
+    const auto input = input_vertices_.find(value);
+    const bool is_last = made != maker_.end() ? last_[made->second] : input != input_vertices_.end() && last_[tasks_.size() + input->second];
+    return is_last ? channels_last(graph_, value) : std::string();
   }
 
   /// The tasks with their layouts, each with what it needs in front.
@@ -209,6 +214,7 @@ class Assigner {
       for (const ValueId output : task.outputs) task.output_layouts.push_back(layout_of(output));
       result.push_back(std::move(task));
     }
+    if (is_part_) return result;
     for (const ValueId output : graph_.outputs())
       if (!layout_of(output).empty() && made_.insert({output, ""}).second) result.push_back(relayout(output, ""));
     return result;
@@ -227,14 +233,16 @@ class Assigner {
 
   const Graph& graph_;
   std::vector<Task> tasks_;
+  const bool is_part_;
   std::map<ValueId, size_t> maker_;
+  std::map<ValueId, size_t> input_vertices_;
   std::vector<std::set<ValueId>> takes_any_;  ///< by task: inputs that it reads in whatever layout they have
-  std::vector<bool> last_;  ///< by task: its inputs and outputs lie channels last
+  std::vector<bool> last_;  ///< by task: its inputs and outputs lie channels last; then by input of a part
   std::set<std::pair<ValueId, std::string>> made_;
 };
 
 }  // namespace
 
-Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks) { return Assigner(graph, std::move(tasks)).run(); }
+Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings) { return Assigner(graph, std::move(tasks), surroundings).run(); }
 
 }  // namespace isomer

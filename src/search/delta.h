@@ -1,0 +1,46 @@
+// What a rewrite changes of a program's cost: that of the applications around it, before and after. Layers repeat, so most of these
+// windows have been seen before. Test: tests/search/delta_test.cpp
+#pragma once
+
+#include <unordered_map>
+
+#include "search/estimate.h"
+#include "search/graph_cost.h"
+#include "substitutions/apply.h"
+
+namespace isomer {
+
+struct WindowOptions {
+  int reach = 3;          ///< applications on the way from what changed to the border, where they only move or map elements
+  int applications = 28;  ///< in a window, as far as what changed leaves room
+};
+
+class Deltas {
+ public:
+  /// The costs outlive it.
+  explicit Deltas(GraphCost& costs, const WindowOptions& options = {}) : costs_(costs), options_(options) {}
+
+  /// Of a whole program, no part of which is opaque.
+  Result<Cost> whole(const substitutions::Program& program, Effort effort);
+  /// Microseconds after less those before. Errors: a window that can't be run.
+  Result<Cost> delta(const substitutions::Program& before, const substitutions::Rewritten& after, Effort effort);
+  /// The same by Estimates, in no time.
+  double estimate(const substitutions::Program& before, const substitutions::Rewritten& after);
+
+  struct Statistics {
+    int64_t windows = 0, known = 0;
+  };
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  Result<Cost> window(const substitutions::Program& program, std::span<const int> applications, Effort effort);
+  std::vector<int> around(const substitutions::Program& before, const substitutions::Rewritten& after);
+
+  GraphCost& costs_;
+  WindowOptions options_;
+  Estimates estimates_;
+  std::unordered_map<Hash128, Result<Cost>> known_;
+  Statistics statistics_;
+};
+
+}  // namespace isomer

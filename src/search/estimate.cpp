@@ -1,0 +1,108 @@
+#include "search/estimate.h"
+
+#include <algorithm>
+
+#include "graph/infer.h"
+#include "graph/op_def.h"
+#include "search/fuse.h"
+#include "substitutions/part.h"
+
+namespace isomer {
+namespace {
+
+using substitutions::Program;
+
+// A core with vectors, as found in servers of the last ten years, within a factor of three.
+constexpr double kOperationsPerMicrosecond = 6e4;
+constexpr double kBytesPerMicrosecond = 1e4;
+constexpr double kStart = 0.5;
+/// What moves or maps elements is fused into what makes or reads them, mostly.
+constexpr double kUnfused = 0.4;
+/// Of an application that can't be looked at by itself.
+constexpr double kUnknown = 1;
+
+double points(const Shape& shape) {
+  double result = 1;
+  for (const Dim& dim : shape) result *= static_cast<double>(dim.constant().value_or(1));
+  return result;
+}
+
+struct Work {
+  double operations = 0;
+  bool reduces = false;
+};
+
+Work work_of(const te::Program& program) {
+  Work work;
+  for (const te::Stage& stage : program.stages) {
+    const auto* body = std::get_if<te::MapReduce>(&stage.body);
+    if (!body) {
+      work.reduces = true;
+      continue;
+    }
+    int each = body->combine.arity() > 0 ? 1 : 0;
+    for (const te::Expr& e : body->bodies)
+      te::for_each_node(e, [&](const te::Expr& part) { each += is_float(part.dtype()) && (te::as<te::Binary>(part) || te::as<te::Unary>(part)); });
+    work.operations += each * points(body->axes) * points(body->reduce);
+    work.reduces = work.reduces || body->combine.arity() > 0;
+  }
+  return work;
+}
+
+struct OfNode {
+  double microseconds;
+  bool reduces;
+};
+
+OfNode estimate(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  const auto program = node.op->compute(context_of(graph, id));
+  if (!program.ok()) return {kUnknown, true};
+  std::vector<kernel::TaskType> types;
+  double bytes = 0;
+  for (const auto* list : {&node.inputs, &node.outputs})
+    for (const ValueId value : *list) {
+      if (!value.valid()) {
+        if (list == &node.inputs) types.push_back({DataType::kUndefined, {}});
+        continue;
+      }
+      const ValueType& type = graph.value(value).type;
+      if (list == &node.inputs) types.push_back({type.dtype, *type.shape});
+      bytes += static_cast<double>(packed_bytes(type.dtype, 1)) * points(*type.shape);
+    }
+  if (viewed_input(*program, types) >= 0) return {0, false};
+  const Work work = work_of(*program);
+  const double moved = bytes / kBytesPerMicrosecond;
+  return {work.reduces ? kStart + std::max(work.operations / kOperationsPerMicrosecond, moved) : kUnfused * (kStart + moved), work.reduces};
+}
+
+}  // namespace
+
+size_t Estimates::KeyHash::operator()(const std::vector<int>& key) const {
+  Hasher hasher;
+  for (const int word : key) hasher.add(static_cast<uint64_t>(word));
+  return hasher.finish().low;
+}
+
+Estimates::Estimate Estimates::look(const Program& program, int application) {
+  std::vector<int> key = {program.application(application).operation};
+  for (const int argument : program.arguments(application)) key.push_back(program.value(argument).type);
+  const auto [known, is_new] = known_.try_emplace(std::move(key), Estimate{kUnknown, true});
+  if (!is_new) return known->second;
+  const auto graph = substitutions::graph_of(substitutions::part_of(program, std::span(&application, 1), program.uses()).program);
+  if (graph.ok() && graph->node_count() == 1) {
+    const OfNode found = estimate(*graph, graph->nodes().front());
+    known->second = {found.microseconds, found.reduces};
+  }
+  return known->second;
+}
+
+double Estimates::application(const Program& program, int application) {
+  const Program::Application& there = program.application(application);
+  if (there.operation == Program::kRemoved || (there.value_count > 0 && program.value(there.first_value).is_constant)) return 0;
+  return there.operation == Program::kOpaque ? kUnknown : look(program, application).microseconds;
+}
+
+bool Estimates::reduces(const Program& program, int application) { return program.application(application).operation < 0 || look(program, application).reduces; }
+
+}  // namespace isomer

@@ -1,0 +1,32 @@
+// What applications take by themselves, roughly: arithmetic and memory traffic, read off their rows. It says in which order a
+// search looks at rewrites, not which of them it takes. Test: tests/search/estimate_test.cpp
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "substitutions/program.h"
+
+namespace isomer {
+
+class Estimates {
+ public:
+  /// In microseconds of a core with vectors; what is computed of constants alone takes nothing. Remembered by operation and types.
+  double application(const substitutions::Program& program, int application);
+  /// Whether it is more than a map or a movement of elements.
+  bool reduces(const substitutions::Program& program, int application);
+
+ private:
+  struct Estimate {
+    double microseconds = 0;
+    bool reduces = false;
+  };
+  Estimate look(const substitutions::Program& program, int application);
+
+  struct KeyHash {
+    size_t operator()(const std::vector<int>& key) const;
+  };
+  std::unordered_map<std::vector<int>, Estimate, KeyHash> known_;
+};
+
+}  // namespace isomer

@@ -1,0 +1,64 @@
+#include "search/graph_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "graph/algorithms.h"
+#include "search/fuse.h"
+#include "search/layouts.h"
+#include "substitutions/part.h"
+
+namespace isomer {
+
+Result<void> assume_folded(Graph& graph) {
+  TRY(const std::vector<NodeId> order, topological_order(graph));
+  for (const NodeId id : order) {
+    const Node& node = graph.node(id);
+    const auto is_known = [&](ValueId input) { return !input.valid() || graph.is_constant(input); };
+    const bool has_shapes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return !v.valid() || (graph.value(v).type.has_shape() && constants(*graph.value(v).type.shape)); });
+    if (!node.captures.empty() || !has_shapes || !std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) continue;
+    const std::vector<ValueId> outputs = node.outputs;
+    graph.remove_node(id);
+    for (const ValueId output : outputs)
+      if (output.valid()) graph.edit(output).constant = substitutions::placeholder(graph.value(output).type);
+  }
+  return {};
+}
+
+Result<Cost> TaskCost::cost(const Graph& part, Effort effort) {
+  Graph graph = part;
+  TRY_VOID(assume_folded(graph));
+  TRY(std::vector<Task> tasks, fuse(graph, options_.fuse));
+  if (options_.assign_layouts) {
+    TRY(tasks, assign_layouts(graph, std::move(tasks), Surroundings::kPart));
+  }
+  Cost result;
+  std::vector<TaskOf> unknown;
+  for (const Task& task : tasks) {
+    TRY(const TaskKey key, timer_.key(graph, task));
+    if (key.is_view) continue;
+    if (const auto known = timer_.known(key))
+      result.microseconds += *known;
+    else
+      unknown.push_back({&graph, &task});
+  }
+  if (effort == Effort::kLookUp) {
+    for (const TaskOf& task : unknown) {
+      TRY(const double least, timer_.roofline(*task.graph, *task.task));
+      result.microseconds += least * std::exp(measured_ == 0 ? 0 : logarithms_ / measured_);
+      result.is_measured = false;
+    }
+    return result;
+  }
+  const auto times = timer_.measure(unknown);
+  for (size_t k = 0; k < times.size(); ++k) {
+    TRY(const double time, times[k]);
+    result.microseconds += time;
+    TRY(const double least, timer_.roofline(*unknown[k].graph, *unknown[k].task));
+    logarithms_ += std::log(std::max(time, 1e-3) / std::max(least, 1e-3));
+    ++measured_;
+  }
+  return result;
+}
+
+}  // namespace isomer

@@ -1,0 +1,47 @@
+// What a graph takes to run (DESIGN.md 6). Test: tests/search/graph_cost_test.cpp
+#pragma once
+
+#include <map>
+
+#include "graph/graph.h"
+#include "search/task_timer.h"
+
+namespace isomer {
+
+struct Cost {
+  double microseconds = 0;
+  bool is_measured = true;  ///< false: some of it is estimated
+};
+
+enum class Effort : uint8_t {
+  kLookUp,   ///< what was never measured is estimated
+  kMeasure,  ///< it is measured
+};
+
+class GraphCost {
+ public:
+  virtual ~GraphCost() = default;
+  /// Of a part of a model: its inputs and outputs lie in memory as suits it, its constants may hold anything. What depends on
+  /// constants alone costs nothing: it is computed beforehand. Errors: what can't be run, by name.
+  virtual Result<Cost> cost(const Graph& part, Effort effort) = 0;
+};
+
+/// Our own code: the sum over the tasks that the graph is fused into, each with its default schedule.
+class TaskCost final : public GraphCost {
+ public:
+  /// Both outlive it.
+  TaskCost(const CompileOptions& options, TaskTimer& timer) : options_(options), timer_(timer) {}
+  Result<Cost> cost(const Graph& part, Effort effort) override;
+
+ private:
+  const CompileOptions& options_;
+  TaskTimer& timer_;
+  // Sums over what was measured: estimates are rooflines times the mean of what measuring gave more.
+  double logarithms_ = 0;
+  int measured_ = 0;
+};
+
+/// Nodes that depend on constants alone give way to constants of their types.
+Result<void> assume_folded(Graph& graph);
+
+}  // namespace isomer

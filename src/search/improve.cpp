@@ -1,0 +1,237 @@
+#include "search/improve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "substitutions/part.h"
+
+namespace isomer {
+namespace {
+
+using substitutions::Match;
+using substitutions::Part;
+using substitutions::Program;
+using substitutions::Rewritten;
+using substitutions::Substitutions;
+
+/// Does in the whole what was found in a part of it, or in a program that others have rewritten too.
+class Transfer {
+ public:
+  Transfer(const Program& whole, Part part, Substitutions& rules) : whole_(whole), part_(std::move(part.program)), values_(std::move(part.values)), rules_(rules) {}
+
+  /// Not in the whole.
+  void pass_over(const Match& match) {
+    auto done = apply(part_, match, rules_);
+    part_ = std::move(std::get<Rewritten>(done).program);
+    values_.resize(static_cast<size_t>(part_.value_count()), -1);
+  }
+
+  /// False where the whole does not take it: it would become a cycle.
+  bool take(const Match& match) {
+    const auto there = in_whole(match);
+    if (!there || !rules_.is_still_there(whole_, *there)) return false;
+    auto in_part = apply(part_, match, rules_), in_whole = apply(whole_, *there, rules_);
+    auto *small = std::get_if<Rewritten>(&in_part), *large = std::get_if<Rewritten>(&in_whole);
+    if (!small || !large) return false;
+    matches_.push_back(*there);
+    values_.resize(static_cast<size_t>(small->program.value_count()), -1);
+    for (size_t k = 0; k < small->built.size(); ++k) {
+      const Program::Application &from = small->program.application(small->built[k]), &to = large->program.application(large->built[k]);
+      for (int j = 0; j < from.value_count; ++j) values_[static_cast<size_t>(from.first_value + j)] = to.first_value + j;
+    }
+    part_ = std::move(small->program);
+    whole_ = std::move(large->program);
+    return true;
+  }
+
+  Program take_whole() { return std::move(whole_); }
+  /// Of the whole, in order.
+  const std::vector<Match>& matches() const { return matches_; }
+
+ private:
+  int value_in_whole(int value) const {
+    if (const int known = values_[static_cast<size_t>(value)]; known >= 0) return known;
+    const te::Number* number = part_.number(value);
+    for (int id = 0; number && id < whole_.value_count(); ++id)
+      if (whole_.value(id).type == part_.value(value).type && whole_.number(id) && *whole_.number(id) == *number) return id;
+    return -1;
+  }
+
+  std::optional<Match> in_whole(const Match& match) const {
+    Match result = match;
+    for (auto* list : {&result.values.tensors, &result.roots})
+      for (int& value : *list)
+        if (value = value_in_whole(value); value < 0) return std::nullopt;
+    for (int& application : result.applications) {
+      const int value = value_in_whole(part_.application(application).first_value);
+      if (value < 0) return std::nullopt;
+      application = whole_.value(value).producer;
+    }
+    return result;
+  }
+
+  Program whole_, part_;
+  std::vector<int> values_;  ///< of the whole, by value of the part
+  Substitutions& rules_;
+  std::vector<Match> matches_;
+};
+
+/// Regions that compute the same.
+struct Kind {
+  Hash128 key;
+  std::vector<std::vector<int>> places;  ///< applications
+  double estimate = 0;  ///< of all of them
+};
+
+class Improver {
+ public:
+  Improver(Program program, Substitutions& rules, GraphCost& costs, const ImproveOptions& options)
+      : rules_(rules), deltas_(costs), options_(options), result_{std::move(program), {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
+        end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(options.limits.seconds))) {}
+
+  Result<Improved> run() {
+    std::set<int> seams;
+    for (int round = 0; round < options_.rounds && seconds_left() > 0; ++round) {
+      Regions regions = regions_of(result_.program, seams, options_.regions);
+      if (round > 0 && regions.seams == seams) break;
+      seams.insert(regions.seams.begin(), regions.seams.end());
+      std::vector<Kind> kinds = kinds_of(std::move(regions.applications));
+      for (size_t k = 0; k < kinds.size() && seconds_left() > 0; ++k) search(kinds[k], round, static_cast<int>(kinds.size() - k));
+    }
+    if (seconds_left() <= 0) result_.stop = StopReason::kTime;
+    return std::move(result_);
+  }
+
+ private:
+  double seconds_left() const { return std::chrono::duration<double>(end_ - std::chrono::steady_clock::now()).count(); }
+
+  std::vector<Kind> kinds_of(std::vector<std::vector<int>> regions) {
+    const Program::Uses uses = result_.program.uses();
+    std::map<Hash128, size_t> known;
+    std::vector<Kind> kinds;
+    result_.regions = static_cast<int>(regions.size());
+    for (std::vector<int>& region : regions) {
+      const Hash128 key = part_key(part_of(result_.program, region, uses).program);
+      const auto [number, is_new] = known.try_emplace(key, kinds.size());
+      if (is_new) kinds.push_back({key, {}, 0});
+      Kind& kind = kinds[number->second];
+      for (const int id : region) kind.estimate += estimates_.application(result_.program, id);
+      kind.places.push_back(std::move(region));
+    }
+    std::stable_sort(kinds.begin(), kinds.end(), [](const Kind& a, const Kind& b) { return a.estimate > b.estimate; });
+    return kinds;
+  }
+
+  bool is_allowed(int substitution) const {
+    return rules_[substitution].rule->float_class == FloatClass::kExact || options_.fp != FloatMode::kStrict;
+  }
+
+  void search(const Kind& kind, int round, int kinds_left) {
+    // An earlier gain may have taken what stood here.
+    if (!is_whole(kind.places.front())) return;
+    const Part part = part_of(result_.program, kind.places.front(), result_.program.uses());
+    if (part_key(part.program) != kind.key || !searched_.insert(kind.key).second) return;
+    SearchLimits limits = options_.limits;
+    // Those that cost most come first: they may take most of the time.
+    limits.seconds = std::max(1.0, seconds_left() / std::min(kinds_left, 3));
+    Expander expander(rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); });
+    ++result_.regions_searched;
+    const auto found = options_.strategy == Strategy::kBeam ? beam_search(part.program, expander) : best_first_search(part.program, expander);
+    if (!found.ok()) {
+      log(fmt::format("region of {} applications, {} times: {}", kind.places.front().size(), kind.places.size(), found.error().message()));
+      return;
+    }
+    add(found->statistics);
+    const auto before = deltas_.whole(part.program, Effort::kMeasure);
+    result_.cost_before += round == 0 && before.ok() ? before->microseconds * static_cast<double>(kind.places.size()) : 0;
+    const double saved = found->steps.empty() ? 0 : confirmed(part, found->steps, *before);
+    log(fmt::format("region of {} applications, {} times: {:.1f} us, {} steps save {:.1f} us ({:.1f} predicted); {} states costed, {} measured; {}", kind.places.front().size(), kind.places.size(),
+                    before.ok() ? before->microseconds : 0, found->steps.size(), saved, found->saved, found->statistics.costed, found->statistics.measured, name(found->stop)));
+    if (before.ok() && saved > options_.least_gain * before->microseconds) transfer(kind, found->steps, saved);
+  }
+
+  bool is_whole(const std::vector<int>& place) const {
+    return std::all_of(place.begin(), place.end(), [&](int id) { return result_.program.contains(id); });
+  }
+
+  /// What the steps save of the region as a whole, measured.
+  double confirmed(const Part& part, const std::vector<Match>& steps, const Cost& before) {
+    Program program = part.program;
+    for (const Match& match : steps) {
+      auto done = apply(program, match, rules_);
+      program = std::move(std::get<Rewritten>(done).program);
+    }
+    const auto after = deltas_.whole(program, Effort::kMeasure);
+    return after.ok() ? before.microseconds - after->microseconds : 0;
+  }
+
+  void transfer(const Kind& kind, const std::vector<Match>& steps, double saved) {
+    Gain gain;
+    for (const std::vector<int>& place : kind.places) {
+      if (!is_whole(place)) continue;
+      Part part = part_of(result_.program, place, result_.program.uses());
+      if (part_key(part.program) != kind.key) continue;
+      Transfer transfer(result_.program, std::move(part), rules_);
+      if (!std::all_of(steps.begin(), steps.end(), [&](const Match& match) { return transfer.take(match); })) continue;
+      for (const Match& match : transfer.matches()) {
+        gain.steps.push_back(result_.steps.size());
+        result_.steps.push_back({match, saved / static_cast<double>(steps.size())});
+      }
+      gain.saved += saved;
+      result_.program = transfer.take_whole();
+    }
+    if (!gain.steps.empty()) result_.gains.push_back(std::move(gain));
+  }
+
+  void add(const SearchStatistics& more) {
+    SearchStatistics& all = result_.statistics;
+    all.matches += more.matches;
+    all.applied += more.applied;
+    all.refused += more.refused;
+    all.seen += more.seen;
+    all.costed += more.costed;
+    all.measured += more.measured;
+    all.expanded += more.expanded;
+    all.deepest = std::max(all.deepest, more.deepest);
+  }
+
+  void log(const std::string& line) const {
+    if (options_.log) options_.log(line);
+  }
+
+  Substitutions& rules_;
+  Deltas deltas_;
+  Estimates estimates_;
+  const ImproveOptions& options_;
+  Improved result_;
+  std::set<Hash128> searched_;
+  std::chrono::steady_clock::time_point end_;
+};
+
+}  // namespace
+
+Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const Program& before, Substitutions& rules) {
+  std::vector<bool> is_chosen(improved.steps.size());
+  for (const size_t gain : gains)
+    for (const size_t step : improved.gains[gain].steps) is_chosen[step] = true;
+  Part same{before, {}};
+  for (int id = 0; id < before.value_count(); ++id) same.values.push_back(id);
+  Transfer transfer(before, std::move(same), rules);
+  Chosen result;
+  for (size_t k = 0; k < is_chosen.size(); ++k) {
+    const ImprovedStep& step = improved.steps[k];
+    if (!is_chosen[k] || !transfer.take(step.match)) {
+      transfer.pass_over(step.match);
+      continue;
+    }
+    result.steps.push_back(step_of(transfer.matches().back(), rules));
+    result.saved.push_back(step.saved);
+  }
+  return result;
+}
+
+Result<Improved> improve(Program program, Substitutions& rules, GraphCost& costs, const ImproveOptions& options) { return Improver(std::move(program), rules, costs, options).run(); }
+
+}  // namespace isomer

@@ -1,0 +1,59 @@
+// Searching a whole program: regions one after the other, equal ones once, then once more with the seams inside of regions.
+// Test: tests/search/improve_test.cpp
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/passes/pass.h"
+#include "search/regions.h"
+#include "search/rewriting.h"
+
+namespace isomer {
+
+enum class Strategy : uint8_t { kBeam, kBestFirst };
+
+struct ImproveOptions {
+  Strategy strategy = Strategy::kBeam;
+  SearchLimits limits;     ///< of one region; its seconds are those of everything together
+  RegionOptions regions;
+  int rounds = 2;          ///< of cutting: each leaves the seams of those before whole
+  double least_gain = 0.01;  ///< of a region's cost: less is not worth what measuring is off
+  FloatMode fp = FloatMode::kReassociate;
+  std::function<void(std::string_view)> log = nullptr;  ///< a line a region that was searched
+};
+
+struct ImprovedStep {
+  substitutions::Match match;  ///< of the program before it
+  double saved = 0;            ///< microseconds, as it was predicted
+};
+
+/// What was found in equal regions.
+struct Gain {
+  double saved = 0;              ///< microseconds, in all of them together, each measured as a whole
+  std::vector<size_t> steps;     ///< numbers in Improved::steps, in order
+};
+
+struct Improved {
+  substitutions::Program program;
+  std::vector<ImprovedStep> steps;
+  std::vector<Gain> gains;
+  double cost = 0, cost_before = 0;  ///< microseconds; of what could be costed
+  int regions = 0, regions_searched = 0;
+  SearchStatistics statistics;
+  StopReason stop = StopReason::kExhausted;
+};
+
+struct Chosen {
+  std::vector<substitutions::Step> steps;
+  std::vector<double> saved;  ///< by step
+};
+/// The steps of these gains on the program that was improved, without those that need something of others.
+Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const substitutions::Program& before, substitutions::Substitutions& rules);
+
+/// Rules and costs outlive it. Errors: those of costs other than what can't be run.
+Result<Improved> improve(substitutions::Program program, substitutions::Substitutions& rules, GraphCost& costs, const ImproveOptions& options);
+
+}  // namespace isomer

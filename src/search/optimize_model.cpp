@@ -1,0 +1,109 @@
+#include "search/optimize_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "graph/bind.h"
+#include "verify/inputs.h"
+
+namespace isomer {
+namespace {
+
+using namespace substitutions;
+
+class Optimizer {
+ public:
+  Optimizer(const Graph& model, Derivation derivation, std::span<const Rule> rules, Theory& theory, Backend& backend, const OptimizeModelOptions& options)
+      : model_(model), rules_(rules), theory_(theory), backend_(backend), options_(options), base_(std::move(derivation)) {}
+
+  Result<OptimizedModel> run() {
+    TRY(const Start start, start_of(model_, base_, theory_, {options_.threads, options_.log}));
+    TRY(Derived plain, derived(start, base_));
+    OptimizedModel result{base_, std::move(plain), {}, Outcome::kPasses, std::nullopt, std::nullopt};
+    if (!free_dims(model_).empty()) return result;
+    auto inputs = generate_inputs(model_, {.seed = options_.seed});
+    if (!inputs.ok()) return result;
+    auto first = backend_.runner(result.derived.graph, *inputs);
+    if (!first.ok()) {
+      log(first.error().message());
+      return result;
+    }
+    const Plain program = with_plain_operands(start.program);
+    Substitutions substitutions(rules_, theory_);
+    ImproveOptions search = options_.search;
+    search.fp = base_.fp;
+    search.log = options_.log;
+    TRY(result.found, improve(program.program, substitutions, backend_.costs(), search));
+    result.outcome = result.found->gains.empty() ? Outcome::kNothingFound : Outcome::kSlower;
+    for (const std::vector<size_t>& chosen : choices(*result.found)) {
+      auto tried = race_with(start, program, steps_of(*result.found, chosen, program.program, substitutions), **first, *inputs);
+      if (!tried.ok()) {
+        if (tried.error().kind != ErrorKind::kUnsupported) return std::move(tried).error();
+        log(tried.error().message());
+        continue;
+      }
+      log(fmt::format("{} gains: {:.1f} us before, {:.1f} us after, {:.4f} times as fast ({:.4f} to {:.4f})", chosen.size(), tried->raced->first, tried->raced->second, tried->raced->ratio, tried->raced->low,
+                      tried->raced->high));
+      result.raced = tried->raced;
+      if (tried->raced->ratio < options_.least_speedup || tried->raced->low < 1) continue;
+      tried->found = std::move(result.found);
+      return tried;
+    }
+    return result;
+  }
+
+ private:
+  /// All gains, then the larger half of them.
+  static std::vector<std::vector<size_t>> choices(const Improved& found) {
+    std::vector<size_t> all(found.gains.size());
+    for (size_t k = 0; k < all.size(); ++k) all[k] = k;
+    std::vector<std::vector<size_t>> result;
+    if (!all.empty()) result.push_back(all);
+    if (all.size() > 1) {
+      std::stable_sort(all.begin(), all.end(), [&](size_t a, size_t b) { return found.gains[a].saved > found.gains[b].saved; });
+      all.resize(all.size() / 2);
+      std::sort(all.begin(), all.end());
+      result.push_back(std::move(all));
+    }
+    return result;
+  }
+
+  Result<OptimizedModel> race_with(const Start& start, const Plain& plain, const Chosen& chosen, Runner& first, std::span<const Tensor> inputs) {
+    OptimizedModel tried{base_, {}, {}, Outcome::kFaster, std::nullopt, std::nullopt};
+    tried.derivation.steps = plain.steps;
+    tried.derivation.steps.insert(tried.derivation.steps.end(), chosen.steps.begin(), chosen.steps.end());
+    tried.gains.assign(plain.steps.size(), 0);
+    tried.gains.insert(tried.gains.end(), chosen.saved.begin(), chosen.saved.end());
+    tried.derivation.rules = rules_of(tried.derivation.steps, rules_, theory_.axioms());
+    TRY(tried.derived, derived(start, tried.derivation));
+    TRY(const auto second, backend_.runner(tried.derived.graph, inputs));
+    TRY(tried.raced, race(first, *second, options_.race));
+    return tried;
+  }
+
+  void log(std::string_view line) const {
+    if (options_.log) options_.log(line);
+  }
+
+  const Graph& model_;
+  std::span<const Rule> rules_;
+  Theory& theory_;
+  Backend& backend_;
+  const OptimizeModelOptions& options_;
+  const Derivation base_;
+};
+
+}  // namespace
+
+std::string_view name(Outcome outcome) {
+  constexpr std::array<std::string_view, 4> kNames = {"not searched", "nothing found that is faster", "what was found is not faster in the end", "faster"};
+  return kNames[static_cast<size_t>(outcome)];
+}
+
+Result<OptimizedModel> optimize_model(const Graph& model, Derivation derivation, std::span<const Rule> rules, Theory& theory, Backend& backend, const OptimizeModelOptions& options) {
+  return Optimizer(model, std::move(derivation), rules, theory, backend, options).run();
+}
+
+}  // namespace isomer

@@ -1,0 +1,41 @@
+// A model made faster: passes, a search over proved rules, and a race in the end that the searched model has to win.
+// Test: tests/search/optimize_model_test.cpp
+#pragma once
+
+#include "search/backend.h"
+#include "search/improve.h"
+#include "substitutions/derivation.h"
+
+namespace isomer {
+
+struct OptimizeModelOptions {
+  ImproveOptions search;  ///< its `fp` is the derivation's
+  RaceOptions race;
+  double least_speedup = 1.005;  ///< of a race: less is not told from noise
+  uint64_t seed = 0;
+  int threads = 1;
+  std::function<void(std::string_view)> log = nullptr;
+};
+
+enum class Outcome : uint8_t {
+  kPasses,        ///< nothing was searched: sizes that are not known, or nothing that can be costed
+  kNothingFound,  ///< no rewrite was found that costs less
+  kSlower,        ///< those found were not faster in the end
+  kFaster,
+};
+std::string_view name(Outcome outcome);
+
+struct OptimizedModel {
+  substitutions::Derivation derivation;
+  substitutions::Derived derived;
+  std::vector<double> gains;       ///< microseconds, by step of the derivation, as predicted
+  Outcome outcome = Outcome::kPasses;
+  std::optional<Improved> found;   ///< of the search, whether it was taken or not
+  std::optional<Raced> raced;      ///< passes alone against passes and steps, of what was taken last
+};
+
+/// The derivation says what was bound, level and fp; steps are added. Rules must be of the theory.
+Result<OptimizedModel> optimize_model(const Graph& model, substitutions::Derivation derivation, std::span<const substitutions::Rule> rules, substitutions::Theory& theory, Backend& backend,
+                                      const OptimizeModelOptions& options);
+
+}  // namespace isomer

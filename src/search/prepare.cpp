@@ -1,0 +1,31 @@
+#include "search/prepare.h"
+
+#include "graph/onnx/versions.h"
+#include "graph/passes/pipeline.h"
+#include "graph/passes/specialize_bodies.h"
+#include "graph/passes/widen_groups.h"
+#include "search/compile.h"
+
+namespace isomer {
+namespace {
+
+/// Of optimizing: bodies in bodies learn what they read one level a round.
+constexpr int kMostRounds = 4;
+
+}  // namespace
+
+Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
+  // Composites of every opset have their row: what the file's opset would not let a file say, a kernel may be.
+  graph.edit_info().opsets[""] = kNewestRowOpset;
+  // What becomes constant around a body is so inside of it.
+  for (int round = 0; round < kMostRounds; ++round) {
+    TRY(const int specialized, specialize_bodies(graph));
+    if (round > 0 && specialized == 0) break;
+    if (auto report = optimize(graph, {.level = options.level, .threads = options.threads}); !report.ok()) return std::move(report).error();
+  }
+  const int lanes = machine_of(options.target, 1).lanes(DataType::kFloat32);
+  if (auto widened = widen_groups(graph, lanes); !widened.ok()) return std::move(widened).error();
+  return {};
+}
+
+}  // namespace isomer

@@ -1,0 +1,94 @@
+#include "search/race.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "runtime/memory.h"
+#include "runtime/session.h"
+#include "search/prepare.h"
+
+namespace isomer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A turn takes at least so long, so that clocks and interruptions weigh little.
+constexpr double kTurnSeconds = 0.01;
+
+class CompiledRunner final : public Runner {
+ public:
+  static Result<std::unique_ptr<Runner>> create(const Graph& graph, std::span<const Tensor> inputs, int level, const CompileOptions& options) {
+    Graph prepared = graph;
+    TRY_VOID(prepare_for_code(prepared, {level, options.threads, options.target}));
+    TRY(Compilation compiled, compile(prepared, options));
+    TRY(auto model, runtime::Model::load(std::move(compiled.artifact)));
+    auto runner = std::make_unique<CompiledRunner>();
+    TRY(runner->session_, runtime::Session::create(std::move(model), {options.threads, {}, false}));
+    for (const Tensor& tensor : inputs) TRY_VOID(runner->give(tensor));
+    runner->outputs_.resize(runner->session_->variant().outputs.size());
+    return std::unique_ptr<Runner>(std::move(runner));
+  }
+
+  Result<void> run() override { return session_->run(given_, outputs_); }
+
+ private:
+  /// Where code reads it as it lies: the session would copy others in each run.
+  Result<void> give(const Tensor& tensor) {
+    const auto bytes = tensor.bytes();
+    auto made = runtime::Memory::allocate(static_cast<int64_t>(bytes.size()));
+    if (!made) return unsupported("inputs", "{} bytes of memory expected", bytes.size());
+    std::copy(bytes.begin(), bytes.end(), made->data());
+    memory_.push_back(std::move(*made));
+    dims_.push_back(std::make_unique<Dims>(tensor.dims()));
+    given_.push_back({static_cast<runtime::ElementType>(tensor.dtype()), *dims_.back(), memory_.back().data()});
+    return {};
+  }
+
+  std::unique_ptr<runtime::Session> session_;
+  std::vector<runtime::Memory> memory_;
+  std::vector<std::unique_ptr<Dims>> dims_;
+  std::vector<runtime::Tensor> given_, outputs_;
+};
+
+Result<double> seconds_of(Runner& runner, int runs) {
+  const auto start = Clock::now();
+  for (int k = 0; k < runs; ++k) TRY_VOID(runner.run());
+  return std::chrono::duration<double>(Clock::now() - start).count() / runs;
+}
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<const Tensor> inputs, int level, const CompileOptions& options) {
+  return CompiledRunner::create(graph, inputs, level, options);
+}
+
+Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options) {
+  Runner* const runners[] = {&first, &second};
+  int runs[2];
+  for (int k = 0; k < 2; ++k) {
+    TRY_VOID(runners[k]->run());
+    TRY(const double once, seconds_of(*runners[k], 1));
+    runs[k] = std::clamp(static_cast<int>(kTurnSeconds / std::max(once, 1e-7)), 1, 10'000);
+  }
+  std::vector<double> times[2], ratios;
+  const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
+  for (int round = 0; round < options.least_rounds || Clock::now() < end; ++round) {
+    double turn[2];
+    // Who begins changes, so that what one leaves behind meets both.
+    for (const int k : {round % 2, 1 - round % 2}) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(options.settle_seconds));
+      TRY(turn[k], seconds_of(*runners[k], runs[k]));
+      times[k].push_back(turn[k]);
+    }
+    ratios.push_back(turn[0] / turn[1]);
+  }
+  return Raced{1e6 * quantile(times[0], 0.5), 1e6 * quantile(times[1], 0.5), quantile(ratios, 0.5), quantile(ratios, 0.25), quantile(ratios, 0.75), static_cast<int>(ratios.size())};
+}
+
+}  // namespace isomer

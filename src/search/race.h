@@ -1,0 +1,37 @@
+// Two ways to run a model, timed in turns, so that drifts of the machine meet both: what decides in the end whether a rewritten model
+// is the faster one. Test: tests/search/race_test.cpp
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "search/compile.h"
+
+namespace isomer {
+
+/// A model with inputs to run it on; what it computes is thrown away.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  virtual Result<void> run() = 0;
+};
+
+/// Our own code for a graph whose dims are bound; `level` of the passes before (prepare.h).
+Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<const Tensor> inputs, int level, const CompileOptions& options);
+
+struct RaceOptions {
+  double seconds = 2;
+  int least_rounds = 9;
+  double settle_seconds = 0.002;  ///< between turns: threads of the one before may still be busy waiting
+};
+
+struct Raced {
+  double first = 0, second = 0;  ///< microseconds of a run, medians over rounds
+  double ratio = 1;              ///< first / second: the median over rounds,
+  double low = 1, high = 1;      ///< and the quartiles
+  int rounds = 0;
+};
+
+Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options = {});
+
+}  // namespace isomer

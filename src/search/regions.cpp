@@ -1,0 +1,89 @@
+#include "search/regions.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "util/check.h"
+
+namespace isomer {
+namespace {
+
+using substitutions::Program;
+
+/// Of cutting at a seam of an earlier cut: like this many values alive.
+constexpr int64_t kSeam = 1000;
+
+/// Values alive behind each application of the order: made up to there, read later or an output.
+std::vector<int64_t> alive_behind(const Program& program, const std::vector<int>& order) {
+  std::vector<int> position(static_cast<size_t>(program.application_count()), -1), last_read(static_cast<size_t>(program.value_count()), -1);
+  for (size_t k = 0; k < order.size(); ++k) position[static_cast<size_t>(order[k])] = static_cast<int>(k);
+  for (size_t k = 0; k < order.size(); ++k)
+    for (const int argument : program.arguments(order[k]))
+      if (argument >= 0) last_read[static_cast<size_t>(argument)] = static_cast<int>(k);
+  for (const int output : program.outputs()) last_read[static_cast<size_t>(output)] = static_cast<int>(order.size());
+  std::vector<int64_t> changes(order.size() + 2);
+  for (size_t k = 0; k < last_read.size(); ++k) {
+    const Program::Value& value = program.value(static_cast<int>(k));
+    if (value.producer < 0 || value.is_constant || last_read[k] < 0) continue;
+    const int made = position[static_cast<size_t>(value.producer)];
+    if (made < 0 || last_read[k] <= made) continue;
+    ++changes[static_cast<size_t>(made)];
+    --changes[static_cast<size_t>(last_read[k])];
+  }
+  std::vector<int64_t> alive(order.size());
+  int64_t now = 0;
+  for (size_t k = 0; k < order.size(); ++k) alive[k] = now += changes[k];
+  return alive;
+}
+
+bool is_searched(const Program& program, int id) {
+  const Program::Application& there = program.application(id);
+  return there.operation >= 0 && there.value_count > 0 && !program.value(there.first_value).is_constant;
+}
+
+}  // namespace
+
+Regions regions_of(const Program& program, const std::set<int>& earlier_seams, const RegionOptions& options) {
+  const auto whole_order = program.order();
+  CHECK(whole_order) << "a program without cycle expected";
+  const std::vector<int64_t> alive = alive_behind(program, *whole_order);
+  std::vector<int> order;
+  std::vector<int64_t> price;  // of a cut behind each of them
+  for (size_t k = 0; k < whole_order->size(); ++k) {
+    if (!is_searched(program, (*whole_order)[k])) continue;
+    order.push_back((*whole_order)[k]);
+    price.push_back(std::max<int64_t>(alive[k] - 1, 0));
+  }
+  const int near = options.least / 2;
+  for (int k = 0; k < static_cast<int>(order.size()); ++k) {
+    if (!earlier_seams.contains(order[static_cast<size_t>(k)])) continue;
+    for (int other = std::max(0, k - near); other <= std::min(static_cast<int>(order.size()) - 1, k + near); ++other) price[static_cast<size_t>(other)] += kSeam;
+  }
+  // The cheapest cut of what is before each place; of equally cheap ones the one with the most regions.
+  struct Best {
+    int64_t price = std::numeric_limits<int64_t>::max();
+    int regions = 0, from = 0;
+  };
+  const int count = static_cast<int>(order.size());
+  std::vector<Best> best(static_cast<size_t>(count) + 1);
+  best[0] = {0, 0, 0};
+  for (int end = 1; end <= count; ++end)
+    for (int from = std::max(0, end - options.most); from < end; ++from) {
+      const Best& before = best[static_cast<size_t>(from)];
+      const bool is_long_enough = end - from >= options.least || end == count;
+      if (!is_long_enough || before.price == std::numeric_limits<int64_t>::max()) continue;
+      const int64_t total = before.price + (end == count ? 0 : price[static_cast<size_t>(end) - 1]);
+      Best& there = best[static_cast<size_t>(end)];
+      if (total < there.price || (total == there.price && before.regions + 1 > there.regions)) there = {total, before.regions + 1, from};
+    }
+  Regions result;
+  for (int end = count; end > 0; end = best[static_cast<size_t>(end)].from) {
+    const int from = best[static_cast<size_t>(end)].from;
+    result.applications.emplace_back(order.begin() + from, order.begin() + end);
+    if (end < count) result.seams.insert(order[static_cast<size_t>(end) - 1]);
+  }
+  std::reverse(result.applications.begin(), result.applications.end());
+  return result;
+}
+
+}  // namespace isomer

@@ -1,0 +1,168 @@
+#include "search/rewriting.h"
+
+#include <algorithm>
+#include <array>
+
+namespace isomer {
+
+using substitutions::Match;
+using substitutions::Program;
+
+std::string_view name(StopReason reason) {
+  constexpr std::array<std::string_view, 5> kNames = {"nothing left to try", "step limit", "state limit", "measurement limit", "time limit"};
+  return kNames[static_cast<size_t>(reason)];
+}
+
+Expander::Expander(substitutions::Substitutions& rules, Deltas& deltas, const SearchLimits& limits, std::function<bool(int)> allowed)
+    : rules_(rules), deltas_(deltas), limits_(limits), allowed_(std::move(allowed)),
+      end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(limits.seconds))) {}
+
+Result<StatePtr> Expander::first(Program program) {
+  TRY(const Cost cost, deltas_.whole(program, Effort::kMeasure));
+  seen_.insert(program.hash());
+  auto state = std::make_shared<State>(State{std::move(program), cost.microseconds, nullptr, {}, {}, {}, 0});
+  find_matches(*state);
+  return state;
+}
+
+void Expander::find_matches(State& state) {
+  if (!state.parent) {
+    state.matches = rules_.matches(state.program);
+  } else {
+    for (const Match& match : state.parent->matches)
+      if (rules_.is_still_there(state.program, match)) state.matches.push_back(match);
+    for (Match& match : rules_.matches_near(state.program, state.changed))
+      if (std::find(state.matches.begin(), state.matches.end(), match) == state.matches.end()) state.matches.push_back(std::move(match));
+  }
+  if (allowed_) std::erase_if(state.matches, [&](const Match& match) { return !allowed_(match.substitution); });
+  statistics_.matches += static_cast<int64_t>(state.matches.size());
+}
+
+bool Expander::is_late() {
+  if (!stop_ && std::chrono::steady_clock::now() > end_) stop_ = StopReason::kTime;
+  return stop_.has_value();
+}
+
+std::vector<Child> Expander::children(const StatePtr& state) {
+  std::vector<Child> result;
+  ++statistics_.expanded;
+  for (const Match& match : state->matches) {
+    if (is_late()) break;
+    auto done = apply(state->program, match, rules_);
+    auto* rewritten = std::get_if<substitutions::Rewritten>(&done);
+    ++(rewritten ? statistics_.applied : statistics_.refused);
+    if (!rewritten) continue;
+    if (!seen_.insert(rewritten->program.hash()).second) {
+      ++statistics_.seen;
+      continue;
+    }
+    const double estimate = state->cost + deltas_.estimate(state->program, *rewritten);
+    result.push_back({state, match, std::move(*rewritten), estimate, {estimate, false}});
+  }
+  return result;
+}
+
+bool Expander::cost(Child& child, Effort effort) {
+  if (is_late()) return false;
+  if (statistics_.costed >= limits_.states) stop_ = StopReason::kStates;
+  if (statistics_.measured >= limits_.measurements) stop_ = StopReason::kMeasurements;
+  if (stop_) return false;
+  ++(effort == Effort::kMeasure ? statistics_.measured : statistics_.costed);
+  const auto delta = deltas_.delta(child.parent->program, child.rewritten, effort);
+  if (!delta.ok()) return false;
+  child.cost = {child.parent->cost + delta->microseconds, delta->is_measured};
+  return true;
+}
+
+StatePtr Expander::state_of(Child child) {
+  auto state = std::make_shared<State>(State{std::move(child.rewritten.program), child.cost.microseconds, child.parent, std::move(child.match), std::move(child.rewritten.changed), {}, child.parent->depth + 1});
+  find_matches(*state);
+  return state;
+}
+
+Searched Expander::result(const StatePtr& first, const StatePtr& best, StopReason otherwise) const {
+  Searched result;
+  for (const State* state = best.get(); state->parent; state = state->parent.get()) result.steps.push_back(state->step);
+  std::reverse(result.steps.begin(), result.steps.end());
+  result.saved = first->cost - best->cost;
+  result.stop = stop_.value_or(otherwise);
+  result.statistics = statistics_;
+  return result;
+}
+
+namespace {
+
+bool is_cheaper(const Child& a, const Child& b) { return a.cost.microseconds < b.cost.microseconds; }
+
+/// The most promising of the rewrites with costs that records and estimates give, the cheapest first.
+void look_at(std::vector<Child>& children, Expander& expander) {
+  std::stable_sort(children.begin(), children.end(), [](const Child& a, const Child& b) { return a.estimate < b.estimate; });
+  if (children.size() > static_cast<size_t>(expander.limits().looked_at)) children.erase(children.begin() + expander.limits().looked_at, children.end());
+  std::erase_if(children, [&](Child& child) { return !expander.cost(child, Effort::kLookUp); });
+  std::stable_sort(children.begin(), children.end(), is_cheaper);
+}
+
+/// The cheapest ones, at most `count`, that cost no more than `most` when they are measured. Estimates decide which are measured first.
+std::vector<Child> measured(std::vector<Child> children, size_t count, double most, Expander& expander) {
+  std::vector<Child> result;
+  for (Child& child : children) {
+    if (result.size() >= count || child.cost.microseconds > most) break;
+    if (!child.cost.is_measured && !expander.cost(child, Effort::kMeasure)) continue;
+    if (child.cost.microseconds <= most) result.push_back(std::move(child));
+  }
+  std::stable_sort(result.begin(), result.end(), is_cheaper);
+  return result;
+}
+
+}  // namespace
+
+Result<Searched> beam_search(Program program, Expander& expander) {
+  TRY(const StatePtr first, expander.first(std::move(program)));
+  const SearchLimits& limits = expander.limits();
+  StatePtr best = first;
+  std::vector<StatePtr> beam = {first};
+  int since_better = 0;
+  for (int step = 1; !beam.empty(); ++step) {
+    if (step > limits.steps) return expander.result(first, best, StopReason::kSteps);
+    std::vector<Child> children;
+    for (const StatePtr& state : beam)
+      for (Child& child : expander.children(state)) children.push_back(std::move(child));
+    look_at(children, expander);
+    beam.clear();
+    for (Child& child : measured(std::move(children), static_cast<size_t>(limits.width), limits.alpha * best->cost, expander)) beam.push_back(expander.state_of(std::move(child)));
+    if (!beam.empty()) expander.statistics().deepest = step;
+    ++since_better;
+    if (!beam.empty() && beam.front()->cost < best->cost) {
+      best = beam.front();
+      since_better = 0;
+    }
+    if (since_better >= limits.patience || expander.stop()) break;
+  }
+  return expander.result(first, best, StopReason::kExhausted);
+}
+
+Result<Searched> best_first_search(Program program, Expander& expander) {
+  TRY(const StatePtr first, expander.first(std::move(program)));
+  const SearchLimits& limits = expander.limits();
+  StatePtr best = first;
+  const auto costs_more = [](const StatePtr& a, const StatePtr& b) { return a->cost > b->cost; };
+  std::vector<StatePtr> open = {first};  // a heap
+  while (!open.empty() && !expander.stop()) {
+    std::pop_heap(open.begin(), open.end(), costs_more);
+    const StatePtr state = std::move(open.back());
+    open.pop_back();
+    if (state->cost > limits.alpha * best->cost || state->depth >= limits.steps) continue;
+    std::vector<Child> children = expander.children(state);
+    look_at(children, expander);
+    for (Child& child : measured(std::move(children), static_cast<size_t>(limits.looked_at), limits.alpha * best->cost, expander)) {
+      const StatePtr made = expander.state_of(std::move(child));
+      expander.statistics().deepest = std::max(expander.statistics().deepest, made->depth);
+      if (made->cost < best->cost) best = made;
+      open.push_back(made);
+      std::push_heap(open.begin(), open.end(), costs_more);
+    }
+  }
+  return expander.result(first, best, StopReason::kExhausted);
+}
+
+}  // namespace isomer

@@ -1,0 +1,107 @@
+// Searching what a program can be rewritten to: states, and what all strategies share. A state is a program, the matches that led to
+// it and what they saved. Tests: tests/search/strategies_test.cpp
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "search/delta.h"
+#include "substitutions/apply.h"
+
+namespace isomer {
+
+enum class StopReason : uint8_t {
+  kExhausted,     ///< nothing is left to try that may cost as much as it must
+  kSteps,         ///< the most steps
+  kStates,        ///< the most states
+  kMeasurements,  ///< the most windows that had to be measured
+  kTime,
+};
+std::string_view name(StopReason reason);
+
+struct SearchLimits {
+  int width = 6;            ///< states that a beam keeps of each step
+  double alpha = 1.05;      ///< those that cost up to so many times the best are worth going on from (TASO, section 5)
+  int steps = 24;           ///< on the way to a state
+  int patience = 5;         ///< steps without a better state
+  int looked_at = 48;       ///< rewrites of a step that are costed, the most promising ones by their estimates
+  int states = 4000;        ///< that are costed, in all
+  int measurements = 400;   ///< windows that are measured, in all
+  double seconds = 60;
+};
+
+struct SearchStatistics {
+  int64_t matches = 0, applied = 0, refused = 0, seen = 0, costed = 0, measured = 0, expanded = 0;
+  int deepest = 0;
+};
+
+/// Strategies have this signature. `whole`: what the program costs before.
+struct Searched {
+  std::vector<substitutions::Match> steps;  ///< to the best state
+  double saved = 0;                         ///< microseconds
+  StopReason stop = StopReason::kExhausted;
+  SearchStatistics statistics;
+};
+
+struct State {
+  substitutions::Program program;
+  double cost = 0;  ///< microseconds
+  std::shared_ptr<const State> parent;
+  substitutions::Match step;                  ///< from the parent; of no meaning in the first
+  std::vector<int> changed;                   ///< by it
+  std::vector<substitutions::Match> matches;  ///< filled by Expander::expand
+  int depth = 0;
+};
+using StatePtr = std::shared_ptr<State>;
+
+/// A state that one more rewrite leads to.
+struct Child {
+  StatePtr parent;
+  substitutions::Match match;
+  substitutions::Rewritten rewritten;
+  double estimate = 0;  ///< of its cost, before a window was looked at
+  Cost cost;            ///< of all of it
+};
+
+class Expander {
+ public:
+  /// All of them outlive it. `allowed`: whether a substitution may be used.
+  Expander(substitutions::Substitutions& rules, Deltas& deltas, const SearchLimits& limits, std::function<bool(int substitution)> allowed = {});
+
+  Result<StatePtr> first(substitutions::Program program);
+  /// All that one rewrite leads to and that was not seen before; costs are estimates.
+  std::vector<Child> children(const StatePtr& state);
+  /// With a cost; false where it can't be had, or a limit was reached (`stop`).
+  bool cost(Child& child, Effort effort);
+  StatePtr state_of(Child child);
+
+  /// A limit that was reached.
+  const std::optional<StopReason>& stop() const { return stop_; }
+  SearchStatistics& statistics() { return statistics_; }
+  const SearchLimits& limits() const { return limits_; }
+  Searched result(const StatePtr& first, const StatePtr& best, StopReason otherwise) const;
+
+ private:
+  void find_matches(State& state);
+  bool is_late();
+
+  substitutions::Substitutions& rules_;
+  Deltas& deltas_;
+  SearchLimits limits_;
+  std::function<bool(int)> allowed_;
+  std::set<Hash128> seen_;
+  std::optional<StopReason> stop_;
+  SearchStatistics statistics_;
+  std::chrono::steady_clock::time_point end_;
+};
+
+/// The best of each step, and all within alpha of the best of all, as many as the beam is wide.
+Result<Searched> beam_search(substitutions::Program program, Expander& expander);
+/// The cheapest state first, wherever it is (TASO, section 5).
+Result<Searched> best_first_search(substitutions::Program program, Expander& expander);
+
+}  // namespace isomer
