@@ -1,6 +1,4 @@
 // isomer optimize: ONNX in, the same function simplified and checked, ONNX out.
-#include <unistd.h>
-
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -8,13 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/load_model.h"
+#include "cli/search_choices.h"
+#include "cli/staging_folder.h"
 #include "cli/version.h"
 #include "graph/hash.h"
 #include "graph/onnx/export.h"
 #include "graph/passes/edit.h"
-#include "graph/passes/pipeline.h"
-#include "substitutions/derivation.h"
 #include "util/output_file.h"
 #include "verify/check.h"
 
@@ -26,10 +23,11 @@ using nlohmann::json;
 
 struct Options : CommonOptions {
   std::string input, output, report, proof;
-  int level = 2;
+  int level = 3;
   std::string fp = "reassociate";
   bool no_check = false;
   int runs = 2;
+  SearchChoices search;
 };
 
 class Stopwatch {
@@ -43,44 +41,10 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// A folder beside the final place, so that files can be renamed into it; gone with everything left in it at the end.
-class StagingFolder {
- public:
-  static Result<StagingFolder> beside(const fs::path& place) {
-    TRY_VOID(check_output_place(place));
-    const fs::path parent = place.has_parent_path() ? place.parent_path() : fs::path(".");
-    std::string pattern = (parent / ".isomer-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) return unsupported(place.string(), "a folder that can be written to expected");
-    return StagingFolder(pattern);
-  }
-  StagingFolder(StagingFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  StagingFolder& operator=(StagingFolder&&) = delete;
-  ~StagingFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
-  /// Moves every file to the folder of `place`, the one of its name last: until then the old model stands.
-  Result<void> release_to(const fs::path& place) const {
-    std::error_code error;
-    const fs::path target = place.has_parent_path() ? place.parent_path() : fs::path(".");
-    for (const auto& entry : fs::directory_iterator(path_))
-      if (entry.path().filename() != place.filename()) fs::rename(entry.path(), target / entry.path().filename(), error);
-    if (!error) fs::rename(path_ / place.filename(), place, error);
-    if (error) return unsupported(place.string(), "a place that can be written to expected, found: {}", error.message());
-    return {};
-  }
-
- private:
-  explicit StagingFolder(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
-
 struct Outcome {
   StagingFolder staging;  ///< with the optimized model
   LoadedModel before, after;
-  OptimizeReport passes;
+  OptimizedModel made;
   std::optional<CheckReport> check;
   std::map<std::string, double> seconds;
   std::string proof;  ///< as its file has it
@@ -100,33 +64,30 @@ std::string_view class_name(FloatClass fp_class) {
   return "";
 }
 
-Result<std::string> proof_text(const Options& options, const Graph& before, const Graph& after) {
+Result<substitutions::Derivation> derivation_of(const Options& options) {
   substitutions::Derivation derivation;
   TRY(derivation.dims, options.bound_dims());
   TRY(derivation.shapes, options.bound_shapes());
   derivation.level = options.level;
   derivation.fp = float_mode(options.fp);
-  derivation.input = structural_hash(before);
-  derivation.output = structural_hash(after);
-  return print_derivation(derivation, verify::all_axioms());
+  return derivation;
 }
 
 Result<Outcome> optimize(const Options& options) {
   Stopwatch watch;
   TRY(LoadedModel before, load_model(options.input, options));
   TRY(StagingFolder staging, StagingFolder::beside(options.output));
-  Outcome outcome{std::move(staging), std::move(before), {}, {}, {}, {}, {}};
-  outcome.seconds["import"] = watch.lap();
-  Graph graph = outcome.before.graph;
-  OptimizeOptions passes;
-  passes.level = options.level;
-  passes.fp = float_mode(options.fp);
-  passes.threads = options.thread_count();
-  if (options.verbosity > 0) passes.log = [&](std::string_view line) { note(options, "{}", printable(line)); };
-  TRY(outcome.passes, isomer::optimize(graph, passes));
-  outcome.seconds["passes"] = watch.lap();
+  TRY(substitutions::Derivation derivation, derivation_of(options));
+  const double import_seconds = watch.lap();
+  TRY(OptimizedModel made, options.search.optimize(before, options.input, std::move(derivation), options));
+  Outcome outcome{std::move(staging), std::move(before), {}, std::move(made), {}, {}, {}};
+  const Graph& graph = outcome.made.derived.graph;
+  outcome.seconds = {{"import", import_seconds}, {"optimize", watch.lap()}};
   if (!options.proof.empty()) {
-    TRY(outcome.proof, proof_text(options, outcome.before.graph, graph));
+    substitutions::Derivation proof = outcome.made.derivation;
+    proof.input = structural_hash(outcome.before.graph);
+    proof.output = structural_hash(graph);
+    TRY(outcome.proof, print_derivation(proof, verify::all_axioms()));
   }
   const fs::path staged = outcome.staging.path() / fs::path(options.output).filename();
   TRY_VOID(export_model(graph, staged));
@@ -146,11 +107,33 @@ Result<Outcome> optimize(const Options& options) {
   return outcome;
 }
 
+/// What was tried, what came of it.
+json search_json(const OptimizedModel& made) {
+  json result = {{"outcome", name(made.outcome)}};
+  if (made.found) {
+    const SearchStatistics& statistics = made.found->statistics;
+    json gains = json::array();
+    for (const Gain& gain : made.found->gains) gains.push_back({{"saved_us", gain.saved}, {"steps", gain.steps.size()}});
+    result.update({{"cost_before_us", made.found->cost_before}, {"gains", gains}, {"regions", made.found->regions}, {"regions_searched", made.found->regions_searched}, {"stop_reason", name(made.found->stop)},
+                   {"matches", statistics.matches}, {"rewrites", statistics.applied}, {"refused", statistics.refused}, {"seen_before", statistics.seen}, {"costed", statistics.costed},
+                   {"measured", statistics.measured}, {"expanded", statistics.expanded}, {"deepest", statistics.deepest}});
+  }
+  if (made.raced) result["race"] = {{"before_us", made.raced->first}, {"after_us", made.raced->second}, {"ratio", made.raced->ratio}, {"low", made.raced->low}, {"high", made.raced->high}, {"rounds", made.raced->rounds}};
+  return result;
+}
+
 json report_json(const Options& options, const Outcome& outcome) {
+  const auto& raced = outcome.made.raced;
+  const bool is_faster = outcome.made.outcome == SearchOutcome::kFaster;
   const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json steps = json::array();
-  for (const OptimizeStep& step : outcome.passes.steps)
-    steps.push_back({{"rule", step.rule}, {"where", step.where}, {"gain_us", nullptr}, {"fp_class", class_name(step.fp_class)}});
+  const auto add = [&](const OptimizeStep& step, json gain) {
+    steps.push_back({{"rule", step.rule}, {"where", step.where}, {"gain_us", std::move(gain)}, {"fp_class", class_name(step.fp_class)}});
+  };
+  const substitutions::Derived& derived = outcome.made.derived;
+  for (const OptimizeStep& step : derived.before.steps) add(step, nullptr);
+  for (size_t k = 0; k < derived.steps.size(); ++k) add(derived.steps[k], outcome.made.gains[k]);
+  for (const OptimizeStep& step : derived.after.steps) add(step, nullptr);
   json check = nullptr;
   if (outcome.check) {
     const Equivalence& result = outcome.check->equivalence;
@@ -165,12 +148,13 @@ json report_json(const Options& options, const Outcome& outcome) {
           {"ops_after", outcome.after.file.operators},
           {"weights_mb_before", static_cast<double>(count_bytes(outcome.before.graph)) / 1e6},
           {"weights_mb_after", static_cast<double>(count_bytes(outcome.after.graph)) / 1e6},
-          {"cost_before_us", nullptr},
-          {"cost_after_us", nullptr},
+          {"cost_before_us", raced ? json(raced->first) : json(nullptr)},
+          {"cost_after_us", raced ? json(is_faster ? raced->second : raced->first) : json(nullptr)},
           {"steps", steps},
+          {"search", search_json(outcome.made)},
           {"check", check},
           {"seconds", outcome.seconds},
-          {"stop_reason", outcome.passes.stop_reason},
+          {"stop_reason", outcome.made.found ? json(name(outcome.made.found->stop)) : json(derived.before.stop_reason)},
           {"seed", options.seed},
           {"version", version_text()}};
 }
@@ -222,7 +206,7 @@ Result<void> run(const Options& options) {
   TRY_VOID(outcome.staging.release_to(options.output));
   if (report_file) TRY_VOID(report_file->commit());
   if (proof_file) TRY_VOID(proof_file->commit());
-  for (const std::string& skipped : outcome.passes.skipped) note(options, "isomer: skipped {}", printable(skipped));
+  for (const std::string& skipped : outcome.made.derived.before.skipped) note(options, "isomer: skipped {}", printable(skipped));
   if (options.json)
     fmt::print("{}\n", json_text(report));
   else if (!options.quiet)
@@ -239,7 +223,7 @@ void add_optimize(CLI::App& app, int& exit) {
   command->add_option("-o,--output", options->output, "The optimized model")->required();
   command->add_option("--report", options->report, "Write what was done as JSON");
   command->add_option("--proof", options->proof, "Write how it was made, for isomer verify");
-  command->add_option("--level,-O", options->level, "0: nothing; 1: bit-exact changes; 2: arithmetic folded too; 3: as 2")
+  command->add_option("--level,-O", options->level, "0: nothing; 1: bit-exact changes; 2: arithmetic folded too; 3: searched over proved rules too")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
   command->add_option("--fp", options->fp, "What may happen to rounding")
@@ -247,6 +231,7 @@ void add_optimize(CLI::App& app, int& exit) {
       ->capture_default_str();
   command->add_flag("--no-check", options->no_check, "Do not run old and new side by side");
   command->add_option("--check-runs", options->runs, "Input sets of the check")->check(CLI::Range(1, 1000))->capture_default_str();
+  options->search.add_to(*command);
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);

@@ -21,7 +21,7 @@ class Optimizer {
   Result<OptimizedModel> run() {
     TRY(const Start start, start_of(model_, base_, theory_, {options_.threads, options_.log}));
     TRY(Derived plain, derived(start, base_));
-    OptimizedModel result{base_, std::move(plain), {}, Outcome::kPasses, std::nullopt, std::nullopt};
+    OptimizedModel result{base_, std::move(plain), {}, SearchOutcome::kPasses, std::nullopt, std::nullopt};
     if (!free_dims(model_).empty()) return result;
     auto inputs = generate_inputs(model_, {.seed = options_.seed});
     if (!inputs.ok()) return result;
@@ -36,7 +36,7 @@ class Optimizer {
     search.fp = base_.fp;
     search.log = options_.log;
     TRY(result.found, improve(program.program, substitutions, backend_.costs(), search));
-    result.outcome = result.found->gains.empty() ? Outcome::kNothingFound : Outcome::kSlower;
+    result.outcome = result.found->gains.empty() ? SearchOutcome::kNothingFound : SearchOutcome::kSlower;
     for (const std::vector<size_t>& chosen : choices(*result.found)) {
       auto tried = race_with(start, program, steps_of(*result.found, chosen, program.program, substitutions), **first, *inputs);
       if (!tried.ok()) {
@@ -71,7 +71,7 @@ class Optimizer {
   }
 
   Result<OptimizedModel> race_with(const Start& start, const Plain& plain, const Chosen& chosen, Runner& first, std::span<const Tensor> inputs) {
-    OptimizedModel tried{base_, {}, {}, Outcome::kFaster, std::nullopt, std::nullopt};
+    OptimizedModel tried{base_, {}, {}, SearchOutcome::kFaster, std::nullopt, std::nullopt};
     tried.derivation.steps = plain.steps;
     tried.derivation.steps.insert(tried.derivation.steps.end(), chosen.steps.begin(), chosen.steps.end());
     tried.gains.assign(plain.steps.size(), 0);
@@ -97,7 +97,7 @@ class Optimizer {
 
 }  // namespace
 
-std::string_view name(Outcome outcome) {
+std::string_view name(SearchOutcome outcome) {
   constexpr std::array<std::string_view, 4> kNames = {"not searched", "nothing found that is faster", "what was found is not faster in the end", "faster"};
   return kNames[static_cast<size_t>(outcome)];
 }

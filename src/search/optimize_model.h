@@ -17,19 +17,19 @@ struct OptimizeModelOptions {
   std::function<void(std::string_view)> log = nullptr;
 };
 
-enum class Outcome : uint8_t {
+enum class SearchOutcome : uint8_t {
   kPasses,        ///< nothing was searched: sizes that are not known, or nothing that can be costed
   kNothingFound,  ///< no rewrite was found that costs less
   kSlower,        ///< those found were not faster in the end
   kFaster,
 };
-std::string_view name(Outcome outcome);
+std::string_view name(SearchOutcome outcome);
 
 struct OptimizedModel {
   substitutions::Derivation derivation;
   substitutions::Derived derived;
   std::vector<double> gains;       ///< microseconds, by step of the derivation, as predicted
-  Outcome outcome = Outcome::kPasses;
+  SearchOutcome outcome = SearchOutcome::kPasses;
   std::optional<Improved> found;   ///< of the search, whether it was taken or not
   std::optional<Raced> raced;      ///< passes alone against passes and steps, of what was taken last
 };

@@ -1,0 +1,97 @@
+#include "cli/search_choices.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <map>
+
+#include "graph/bind.h"
+#include "substitutions/shipped.h"
+
+namespace isomer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace substitutions;
+
+/// The level from which on models are searched.
+constexpr int kSearchLevel = 3;
+
+fs::path users_records() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  if (cache && *cache) return fs::path(cache) / "isomer" / "records.sqlite";
+  return home && *home ? fs::path(home) / ".cache" / "isomer" / "records.sqlite" : fs::path();
+}
+
+Result<kernel::Records> open_records(const std::string& file) {
+  if (!file.empty()) return kernel::Records::open(file);
+  const fs::path path = users_records();
+  return path.empty() ? kernel::Records::in_memory() : kernel::Records::open_if_possible(path);
+}
+
+/// Rules of the files, or those that come with the program; then the laws themselves.
+Result<std::vector<Rule>> all_rules(const std::vector<std::string>& files, std::span<const verify::StatedAxiom> axioms) {
+  std::vector<Rule> rules;
+  const auto take = [&](RulesFile file) { rules.insert(rules.end(), std::make_move_iterator(file.rules.begin()), std::make_move_iterator(file.rules.end())); };
+  for (const std::string& file : files) {
+    auto read = read_rules(fs::path(file).replace_extension(), axioms);
+    if (!read.ok()) return std::move(read).error().within(file);
+    take(std::move(*read));
+  }
+  if (files.empty())
+    for (RulesFile& file : shipped_rules(axioms)) take(std::move(file));
+  for (size_t law = 0; law < axioms.size(); ++law) rules.push_back(rule_of(static_cast<int>(law), axioms));
+  return rules;
+}
+
+}  // namespace
+
+Result<double> parse_duration(const std::string& flag, const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::map<std::string, double> units = {{"", 1}, {"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}};
+  const auto unit = units.find(std::string(end, text.data() + text.size()));
+  if (error != std::errc() || unit == units.end() || !(number >= 0) || number > 1e9) return Error{ErrorKind::kUsage, flag, "a time such as 90, 60s, 10min or 1h expected, '" + text + "' found"};
+  return number * unit->second;
+}
+
+void SearchChoices::add_to(CLI::App& app) {
+  app.add_option("--strategy", strategy, "Of the search: beam or best-first")->check(CLI::IsMember({"beam", "best-first"}))->capture_default_str();
+  app.add_option("--time", time, "At most, of the search: 90, 60s, 10min")->capture_default_str();
+  app.add_option("--records", records, "Where measured times are kept; the user's cache unless given");
+  app.add_option("--rules", rules, "Rules to search over (STEM.rules, STEM.proofs) instead of those that come with the program; repeatable")->allow_extra_args(false);
+  app.add_option("--width", width, "States that a beam keeps")->check(CLI::Range(1, 10'000))->capture_default_str();
+  app.add_option("--alpha", alpha, "What costs up to so many times the best is worth going on from")->check(CLI::Range(1.0, 100.0))->capture_default_str();
+  app.add_option("--max-steps", steps, "Rewrites of a region in a row")->check(CLI::Range(1, 10'000))->capture_default_str();
+}
+
+Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const std::string& file, Derivation derivation, const CommonOptions& options) const {
+  OptimizeModelOptions search;
+  TRY(search.search.limits.seconds, parse_duration("--time", time));
+  search.search.strategy = strategy == "beam" ? Strategy::kBeam : Strategy::kBestFirst;
+  search.search.limits.width = width;
+  search.search.limits.alpha = alpha;
+  search.search.limits.steps = steps;
+  search.seed = options.seed;
+  search.threads = options.thread_count();
+  if (options.verbosity > 0) search.log = [&](std::string_view line) { note(options, "{}", printable(line)); };
+  Theory theory;
+  const auto in_file = [&](Error error) { return std::move(error).within(file); };
+  if (derivation.level < kSearchLevel) {
+    auto made = derived(model.graph, derivation, theory, {search.threads, search.log});
+    if (!made.ok()) return in_file(std::move(made).error());
+    return OptimizedModel{std::move(derivation), *std::move(made), {}, SearchOutcome::kPasses, std::nullopt, std::nullopt};
+  }
+  TRY(const std::vector<Rule> all, all_rules(rules, theory.axioms()));
+  TRY(kernel::Records known, open_records(records));
+  CompileOptions compile;
+  compile.target = kernel::host_target();
+  compile.threads = search.threads;
+  compile.seed = options.seed;
+  CompilingBackend backend(compile, known);
+  auto made = optimize_model(model.graph, std::move(derivation), all, theory, backend, search);
+  if (!made.ok()) return in_file(std::move(made).error());
+  return made;
+}
+
+}  // namespace isomer::cli

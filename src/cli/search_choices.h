@@ -1,0 +1,29 @@
+// Options of a search over proved rules, and what they choose.
+#pragma once
+
+#include <memory>
+
+#include "cli/load_model.h"
+#include "search/optimize_model.h"
+
+namespace isomer::cli {
+
+struct SearchChoices {
+  std::string strategy = "beam";
+  std::string time = "60s";
+  std::string records;       ///< file; empty: the user's
+  std::vector<std::string> rules;  ///< files; none: those that come with the program
+  int width = SearchLimits().width;
+  double alpha = SearchLimits().alpha;
+  int steps = SearchLimits().steps;
+
+  void add_to(CLI::App& app);
+  /// Of level, fp and what was bound: optimized, searched from level 3 on. Rules come from files or with the program. Errors carry
+  /// the model's name.
+  Result<OptimizedModel> optimize(const LoadedModel& model, const std::string& file, substitutions::Derivation derivation, const CommonOptions& options) const;
+};
+
+/// "90", "60s", "10min", "1h": seconds. kUsage otherwise.
+Result<double> parse_duration(const std::string& flag, const std::string& text);
+
+}  // namespace isomer::cli
