@@ -104,15 +104,13 @@ Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation&
   return std::variant<Rule, verify::Counterexample>(*std::move(rule));
 }
 
-std::filesystem::path stem_of(std::filesystem::path path) { return path.extension() == ".rules" ? path.replace_extension() : path; }
-
 int add_rules(const EquationOptions& options) {
   auto equations = read_equations(options.file);
   if (!equations.ok()) return report(equations.error());
   auto prover = verify::Prover::start();
   if (!prover.ok()) return report(prover.error());
   const auto axioms = verify::all_axioms();
-  const std::filesystem::path stem = stem_of(options.output);
+  const std::filesystem::path stem = rules_stem(options.output);
   RulesFile file{fmt::format("(added) {}", stem.filename().string()), {}};
   if (std::filesystem::exists(std::filesystem::path(stem) += ".rules")) {
     auto read = read_rules(stem, axioms);

@@ -64,7 +64,7 @@ int list_matches(const MatchOptions& options) {
   Theory theory;
   std::vector<Rule> rules;
   for (const std::string& file : options.rules) {
-    auto read = read_rules(std::filesystem::path(file).replace_extension(), theory.axioms());
+    auto read = read_rules(file, theory.axioms());
     if (!read.ok()) return report(std::move(read).error().within(file));
     rules.insert(rules.end(), std::make_move_iterator(read->rules.begin()), std::make_move_iterator(read->rules.end()));
   }

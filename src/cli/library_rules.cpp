@@ -48,17 +48,11 @@ Result<uint64_t> parse_bytes(const std::string& text) {
   return static_cast<uint64_t>(number * unit->second);
 }
 
-/// STEM of STEM.rules, or a stem itself.
-std::filesystem::path stem_of(const std::string& file) {
-  std::filesystem::path path(file);
-  return path.extension() == ".rules" ? path.replace_extension() : path;
-}
-
 Result<std::vector<RulesFile>> read_all(const FilesOptions& options, std::span<const verify::StatedAxiom> axioms) {
   if (options.files.empty()) return shipped_rules(axioms);
   std::vector<RulesFile> result;
   for (const std::string& file : options.files) {
-    auto rules = read_rules(stem_of(file), axioms);
+    auto rules = read_rules(file, axioms);
     if (!rules.ok()) return std::move(rules).error().within(file);
     result.push_back(*std::move(rules));
   }

@@ -265,10 +265,7 @@ Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs, s
 
 namespace {
 
-std::filesystem::path with_ending(const std::filesystem::path& stem, std::string_view ending) {
-  std::filesystem::path result = stem;
-  return result += ending;
-}
+std::filesystem::path with_ending(const std::filesystem::path& path, std::string_view ending) { return rules_stem(path) += ending; }
 
 Result<void> write(const std::filesystem::path& path, std::string_view text) {
   TRY(OutputFile file, OutputFile::create(path));
@@ -285,14 +282,16 @@ Result<std::string> read(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<void> write_rules(const std::filesystem::path& stem, const RulesFile& file, std::span<const verify::StatedAxiom> axioms) {
-  TRY_VOID(write(with_ending(stem, ".proofs"), print_proofs(file, axioms)));
-  return write(with_ending(stem, ".rules"), print_rules(file, axioms));
+std::filesystem::path rules_stem(std::filesystem::path path) { return path.extension() == ".rules" ? path.replace_extension() : path; }
+
+Result<void> write_rules(const std::filesystem::path& path, const RulesFile& file, std::span<const verify::StatedAxiom> axioms) {
+  TRY_VOID(write(with_ending(path, ".proofs"), print_proofs(file, axioms)));
+  return write(with_ending(path, ".rules"), print_rules(file, axioms));
 }
 
-Result<RulesFile> read_rules(const std::filesystem::path& stem, std::span<const verify::StatedAxiom> axioms) {
-  TRY(const std::string rules, read(with_ending(stem, ".rules")));
-  TRY(const std::string proofs, read(with_ending(stem, ".proofs")));
+Result<RulesFile> read_rules(const std::filesystem::path& path, std::span<const verify::StatedAxiom> axioms) {
+  TRY(const std::string rules, read(with_ending(path, ".rules")));
+  TRY(const std::string proofs, read(with_ending(path, ".proofs")));
   return parse_rules(rules, proofs, axioms);
 }
 

@@ -43,9 +43,11 @@ std::string print_proofs(const RulesFile& file, std::span<const verify::StatedAx
 /// Errors name the line, what was expected there, what was found. Nothing is replayed: holds_at does.
 Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs, std::span<const verify::StatedAxiom> axioms);
 
-/// STEM.rules and STEM.proofs.
-Result<void> write_rules(const std::filesystem::path& stem, const RulesFile& file, std::span<const verify::StatedAxiom> axioms);
-Result<RulesFile> read_rules(const std::filesystem::path& stem, std::span<const verify::StatedAxiom> axioms);
+/// STEM of STEM.rules, or a stem itself.
+std::filesystem::path rules_stem(std::filesystem::path path);
+/// STEM.rules and STEM.proofs, of either STEM or STEM.rules.
+Result<void> write_rules(const std::filesystem::path& path, const RulesFile& file, std::span<const verify::StatedAxiom> axioms);
+Result<RulesFile> read_rules(const std::filesystem::path& path, std::span<const verify::StatedAxiom> axioms);
 
 /// "left ; left = right ; right" without example or proof: what a user writes. Errors name the column.
 Result<std::vector<Output>> parse_outputs(std::string_view text);

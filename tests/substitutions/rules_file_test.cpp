@@ -76,10 +76,12 @@ TEST_F(RulesFiles, AreWrittenAndReadAsTwoFiles) {
   const test::ScratchFolder folder;
   const auto written = write_rules(folder.path() / "mine", file_, axioms_);
   ASSERT_TRUE(written.ok()) << written.error().message();
-  const auto read = read_rules(folder.path() / "mine", axioms_);
-  ASSERT_TRUE(read.ok()) << read.error().message();
-  EXPECT_EQ(print_rules(*read, axioms_), rules());
-  EXPECT_EQ(print_proofs(*read, axioms_), proofs());
+  for (const char* name : {"mine", "mine.rules"}) {
+    const auto read = read_rules(folder.path() / name, axioms_);
+    ASSERT_TRUE(read.ok()) << read.error().message();
+    EXPECT_EQ(print_rules(*read, axioms_), rules());
+    EXPECT_EQ(print_proofs(*read, axioms_), proofs());
+  }
   const auto missing = read_rules(folder.path() / "other", axioms_);
   ASSERT_FALSE(missing.ok());
   EXPECT_THAT(missing.error().message(), HasSubstr("other.rules"));
