@@ -58,12 +58,6 @@ Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory) : theo
     }
 }
 
-size_t Substitutions::KeyHash::operator()(const std::vector<int64_t>& key) const {
-  uint64_t result = key.size();
-  for (const int64_t number : key) result = mix64(result ^ static_cast<uint64_t>(number));
-  return result;
-}
-
 int64_t Substitutions::number_of(const Dim& integer) {
   if (integer.is_constant()) return integer.value();
   // Below every constant.

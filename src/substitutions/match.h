@@ -9,6 +9,7 @@
 
 #include "substitutions/program.h"
 #include "substitutions/substitution.h"
+#include "util/list_hash.h"
 
 namespace isomer::substitutions {
 
@@ -52,9 +53,6 @@ class Substitutions {
     bool holds = false;
     std::vector<int> operations;  ///< that the applications of the sources must be
   };
-  struct KeyHash {
-    size_t operator()(const std::vector<int64_t>& key) const;
-  };
 
   const verify::Extraction& extract(const verify::Pattern& pattern, int operation) { return extractions_.of(pattern, operation, theory_.signatures()); }
   const Guard& guard(int substitution, const Program& program, const verify::SlotValues& values);
@@ -69,7 +67,7 @@ class Substitutions {
   };
   std::unordered_map<const OpDef*, std::vector<Start>> starts_;  ///< by the operator at a source's root
   verify::Extractions extractions_{verify::Extractions::Reading::kAsSpelled};
-  std::unordered_map<std::vector<int64_t>, Guard, KeyHash> guards_;
+  std::unordered_map<std::vector<int64_t>, Guard, ListHash> guards_;
   std::map<std::string, int64_t> symbolic_;
   MatchStatistics statistics_;
   int depth_ = 0;

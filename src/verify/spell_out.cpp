@@ -7,6 +7,7 @@
 
 #include "util/check.h"
 #include "util/hash.h"
+#include "util/list_hash.h"
 
 namespace isomer::verify {
 namespace {
@@ -198,11 +199,6 @@ struct Hashed {
       for (const Dim& dim : *type.shape) add(hasher, dim);
     return hasher.finish().low;
   }
-  size_t operator()(const std::vector<int>& numbers) const {
-    size_t result = numbers.size();
-    for (const int number : numbers) result = mix64(result ^ static_cast<size_t>(number));
-    return result;
-  }
 };
 
 bool operator==(const Signatures::Operation& a, const Signatures::Operation& b) { return a.op == b.op && a.parameters == b.parameters; }
@@ -234,8 +230,8 @@ class Numbered {
 struct Signatures::Tables {
   Numbered<ValueType> types;
   Numbered<Operation> operations;
-  std::unordered_map<std::vector<int>, Result<Applied>, Hashed> applied;
-  std::unordered_map<std::vector<int>, int, Hashed> spelled;  ///< of an operation on arguments of any size
+  std::unordered_map<std::vector<int>, Result<Applied>, ListHash> applied;
+  std::unordered_map<std::vector<int>, int, ListHash> spelled;  ///< of an operation on arguments of any size
 };
 
 Signatures::Signatures() : tables_(std::make_unique<Tables>()) {}
