@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   add_compare(app, exit);
   add_inspect(app, exit);
   add_library(app, exit);
+  add_verify(app, exit);
   add_env(app, exit);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,78 @@
+// isomer verify: an optimization is done again from its proof, each step checked, and must give the model that was written.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/version.h"
+#include "substitutions/verify_files.h"
+#include "util/clock.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+using substitutions::Verified;
+
+struct Options : CommonOptions {
+  std::string input, output, proof;
+  bool no_check = false;
+  int runs = 2;
+};
+
+json to_json(const Options& options, const Verified& result, double seconds) {
+  const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
+  json taken = json::array();
+  for (const OptimizeStep& step : result.derived.steps) taken.push_back({{"rule", step.rule}, {"where", step.where}, {"fp_class", substitutions::name(step.fp_class)}});
+  json check = nullptr;
+  if (result.check)
+    check = {{"runs", result.check->equivalence.runs}, {"max_abs_error", number(result.check->equivalence.max_abs_error)},
+             {"max_error_over_bound", number(result.check->equivalence.max_error_over_bound)}, {"nodes_unchecked", result.check->nodes_unchecked}};
+  return {{"model", options.input},
+          {"verified", true},
+          {"steps", result.derived.steps.size()},
+          {"taken", taken},
+          {"rules", result.derivation.rules.size()},
+          {"level", result.derivation.level},
+          {"dims", result.derivation.dims},
+          {"input_shapes", result.derivation.shapes},
+          {"check", check},
+          {"seconds", seconds},
+          {"version", version_text()}};
+}
+
+Result<void> run(const Options& options) {
+  const auto start = Clock::now();
+  substitutions::VerifyOptions verify;
+  TRY(verify.dims, options.bound_dims());
+  TRY(verify.shapes, options.bound_shapes());
+  verify.check = {.seed = options.seed, .runs = options.no_check ? 0 : options.runs, .threads = options.thread_count()};
+  if (options.verbosity > 0) verify.log = [&](std::string_view line) { note(options, "{}", printable(line)); };
+  TRY(const Verified result, verify_files({options.input, options.output, options.proof}, verify));
+  if (options.json) {
+    fmt::print("{}\n", json_text(to_json(options, result, seconds_since(start))));
+  } else if (!options.quiet) {
+    fmt::print("verified: {} steps by {} rules, each proof replayed; {}\n", result.derived.steps.size(), result.derivation.rules.size(),
+               result.check ? fmt::format("{} of what rounding allows on {} seeded inputs", result.check->equivalence.max_error_over_bound, result.check->equivalence.runs)
+                            : std::string("not run (--no-check)"));
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& exit) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("verify", "Check an optimization by its proof, without the search");
+  command->add_option("IN", options->input, "The model")->required();
+  command->add_option("OUT", options->output, "The optimized model")->required();
+  command->add_option("PROOF", options->proof, "Its proof, as optimize --proof writes it")->required();
+  command->add_flag("--no-check", options->no_check, "Do not run both models besides");
+  command->add_option("--check-runs", options->runs, "Input sets of the check")->check(CLI::Range(1, 1000))->capture_default_str();
+  options->add_to(*command);
+  command->callback([options, &exit] {
+    const auto done = run(*options);
+    exit = done.ok() ? kDone : report(done.error());
+  });
+}
+
+}  // namespace isomer::cli
