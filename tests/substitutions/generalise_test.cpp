@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "substitutions/library.h"
+#include "substitutions/generated.h"
 #include "verify/claim_support.h"
 
 namespace isomer::substitutions {
@@ -15,13 +15,7 @@ using verify::test::Claim;
 
 class Generalised : public testing::Test {
  protected:
-  Rule rule_of(const char* types, const char* equations) {
-    const auto outputs = parse_outputs(equations);
-    CHECK(outputs.ok()) << outputs.error().message();
-    auto rule = prove_rule(*outputs, verify::test::types_of({types, equations}), prover_);
-    CHECK(rule.ok()) << rule.error().message();
-    return *std::move(rule);
-  }
+  Rule rule_of(const char* types, const char* equations) { return test::proved(equations, verify::test::types_of({types, equations}), prover_); }
 
   /// The place where the rule says these equations.
   static std::optional<RuleInstance> place(const Rule& rule, const char* types, const char* equations) {

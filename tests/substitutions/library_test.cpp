@@ -7,26 +7,16 @@
 
 #include <set>
 
+#include "substitutions/generated.h"
 #include "substitutions/refute.h"
 #include "support/long_run.h"
 
-namespace isomer::substitutions {
+namespace isomer::substitutions::test {
 namespace {
-
-Library library(int threads) {
-  LibraryOptions options;
-  options.enumeration.max_operators = 2;
-  options.enumeration.threads = threads;
-  auto alone = Cluster::join();
-  CHECK(alone.ok()) << alone.error().message();
-  auto result = generate(*operator_set("taso"), options, *alone);
-  CHECK(result.ok()) << result.error().message();
-  return *std::move(result);
-}
 
 class Libraries : public testing::Test {
  protected:
-  static void SetUpTestSuite() { library_ = new Library(library(2)); }
+  static void SetUpTestSuite() { library_ = new Library(generated("taso", 2)); }
   static void TearDownTestSuite() { delete std::exchange(library_, nullptr); }
   static const std::vector<Rule>& rules() { return library_->rules; }
 
@@ -63,7 +53,7 @@ TEST_F(Libraries, EveryRuleIsProvedAgain) {
 }
 
 TEST_F(Libraries, NumbersDoNotRefuteThem) {
-  const int trials = test::is_long_run() ? 1000 : 10;
+  const int trials = isomer::test::is_long_run() ? 1000 : 10;
   int places = 0;
   for (const Rule& rule : rules()) {
     const Refutation tried = refute(rule, trials, 1, axioms_, signatures_);
@@ -96,9 +86,9 @@ TEST_F(Libraries, NamesAndTextsAreUnique) {
 TEST_F(Libraries, AreTheSameForAnyNumberOfThreads) {
   const auto text = [&](const Library& made) { return print_rules({"", made.rules}, axioms_) + print_proofs({"", made.rules}, axioms_); };
   const std::string first = text(*library_);
-  EXPECT_EQ(text(library(1)), first);
-  EXPECT_EQ(text(library(3)), first);
+  EXPECT_EQ(text(generated("taso", 2, 1)), first);
+  EXPECT_EQ(text(generated("taso", 2, 3)), first);
 }
 
 }  // namespace
-}  // namespace isomer::substitutions
+}  // namespace isomer::substitutions::test

@@ -9,7 +9,7 @@
 #include "graph/hash.h"
 #include "graph/infer.h"
 #include "properties/same_function.h"
-#include "substitutions/library.h"
+#include "substitutions/generated.h"
 #include "substitutions/rewriting.h"
 #include "support/long_run.h"
 
@@ -39,11 +39,8 @@ class Matches : public testing::Test {
   void use_law(const char* law) { use(laws(theory_, {law})); }
   /// A rule of several outputs, proved here.
   void use_proved(const char* outputs, const verify::VariableTypes& types) {
-    auto prover = verify::Prover::start();
-    auto rule = prove_rule(*parse_outputs(outputs), types, *prover);
-    ASSERT_TRUE(rule.ok()) << rule.error().message();
-    rule->name = "mine";
-    use({*rule});
+    verify::Prover prover = *verify::Prover::start();
+    use({proved(outputs, types, prover)});
   }
   Program rewritten(const Program& program, const Match& match) {
     auto done = apply(program, match, *rules_);
@@ -358,13 +355,7 @@ TEST_F(Walks, ByLawsKeepEveryRandomGraphsFunction) {
 }
 
 TEST_F(Walks, ByTheLibraryOfTwoOperatorsKeepEveryRandomGraphsFunction) {
-  LibraryOptions options;
-  options.enumeration.max_operators = 2;
-  auto alone = Cluster::join();
-  ASSERT_TRUE(alone.ok());
-  auto library = generate(*operator_set("taso"), options, *alone);
-  ASSERT_TRUE(library.ok()) << library.error().message();
-  use(std::move(library->rules));
+  use(generated("taso", 2).rules);
   walk(15);
 }
 

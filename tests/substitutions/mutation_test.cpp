@@ -4,11 +4,11 @@
 
 #include <array>
 
-#include "substitutions/library.h"
+#include "substitutions/generated.h"
 #include "support/long_run.h"
 #include "verify/check_law.h"
 
-namespace isomer::substitutions {
+namespace isomer::substitutions::test {
 namespace {
 
 using verify::Parameter;
@@ -16,8 +16,8 @@ using verify::Parameters;
 using verify::Term;
 
 /// Inputs that mutants are tried on; the share of places that are.
-const int kInputs = test::is_long_run() ? 5 : 1;
-const double kPlaces = test::is_long_run() ? 1 : 0.15;
+const int kInputs = isomer::test::is_long_run() ? 5 : 1;
+const double kPlaces = isomer::test::is_long_run() ? 1 : 0.15;
 
 constexpr std::array<std::array<std::string_view, 2>, 14> kRelatives = {{{"MaxPool", "AveragePool"}, {"Add", "Mul"}, {"Add", "Sub"}, {"Add", "Max"}, {"Mul", "Div"}, {"Mul", "MatMul"},
                                                                           {"Relu", "Sigmoid"}, {"Relu", "Abs"}, {"Relu", "Neg"}, {"Max", "Min"}, {"Sub", "Div"}, {"MatMul", "Add"},
@@ -85,14 +85,7 @@ struct Counts {
 class Mutations : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    LibraryOptions options;
-    options.enumeration.max_operators = test::is_long_run() ? 3 : 2;
-    options.enumeration.threads = 2;
-    auto alone = Cluster::join();
-    CHECK(alone.ok()) << alone.error().message();
-    auto made = generate(*operator_set("taso"), options, *alone);
-    CHECK(made.ok()) << made.error().message();
-    rules_ = std::move(made->rules);
+    rules_ = generated("taso", isomer::test::is_long_run() ? 3 : 2).rules;
   }
 
   /// A counterexample on some inputs.
@@ -219,4 +212,4 @@ TEST_F(Mutations, OfProofsAreRejectedOrProofs) {
 }
 
 }  // namespace
-}  // namespace isomer::substitutions
+}  // namespace isomer::substitutions::test

@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "substitutions/library.h"
+#include "substitutions/generated.h"
 #include "support/files.h"
 #include "verify/claim_support.h"
 
-namespace isomer::substitutions {
+namespace isomer::substitutions::test {
 namespace {
 
 using testing::HasSubstr;
@@ -26,10 +26,9 @@ class RulesFiles : public testing::Test {
         {"x[2,4] v[4,3] w[4,5]", "MatMul(x,v) ; MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]} ; Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]}.1"},
         {"x[2,4] y[2,4]", "Mul(Add(x,y),1/2) = Add(Mul(x,1/2),Mul(y,1/2))"}};
     for (const auto& claim : kClaims) {
-      auto rule = prove_rule(*parse_outputs(claim.equation), verify::test::types_of(claim), prover);
-      CHECK(rule.ok()) << rule.error().message();
-      rule->name = "rule" + std::to_string(file_.rules.size());
-      file_.rules.push_back(*std::move(rule));
+      Rule rule = proved(claim.equation, verify::test::types_of(claim), prover);
+      rule.name = "rule" + std::to_string(file_.rules.size());
+      file_.rules.push_back(std::move(rule));
     }
   }
 
@@ -73,7 +72,7 @@ TEST_F(RulesFiles, ParseBackToTheSame) {
 }
 
 TEST_F(RulesFiles, AreWrittenAndReadAsTwoFiles) {
-  const test::ScratchFolder folder;
+  const isomer::test::ScratchFolder folder;
   const auto written = write_rules(folder.path() / "mine", file_, axioms_);
   ASSERT_TRUE(written.ok()) << written.error().message();
   for (const char* name : {"mine", "mine.rules"}) {
@@ -143,4 +142,4 @@ TEST_F(RulesFiles, WhatUsersWriteParses) {
 }
 
 }  // namespace
-}  // namespace isomer::substitutions
+}  // namespace isomer::substitutions::test
