@@ -31,7 +31,7 @@ constexpr Feature kFeatures[] = {
     {"aes", 1, 0, kEcx, 25, kNone}, {"avx", 1, 0, kEcx, 28, kYmm}, {"fma", 1, 0, kEcx, 12, kYmm},
     {"f16c", 1, 0, kEcx, 29, kYmm}, {"bmi", 7, 0, kEbx, 3, kNone}, {"avx2", 7, 0, kEbx, 5, kYmm},
     {"bmi2", 7, 0, kEbx, 8, kNone}, {"avx512f", 7, 0, kEbx, 16, kZmm}, {"avx512dq", 7, 0, kEbx, 17, kZmm},
-    {"avx512ifma", 7, 0, kEbx, 21, kZmm}, {"avx512cd", 7, 0, kEbx, 28, kZmm}, {"avx512bw", 7, 0, kEbx, 30, kZmm},
+    {"avx512ifma", 7, 0, kEbx, 21, kZmm}, {"clflushopt", 7, 0, kEbx, 23, kNone}, {"avx512cd", 7, 0, kEbx, 28, kZmm}, {"avx512bw", 7, 0, kEbx, 30, kZmm},
     {"avx512vl", 7, 0, kEbx, 31, kZmm}, {"avx512vbmi", 7, 0, kEcx, 1, kZmm}, {"avx512vbmi2", 7, 0, kEcx, 6, kZmm},
     {"gfni", 7, 0, kEcx, 8, kNone}, {"vaes", 7, 0, kEcx, 9, kYmm}, {"vpclmulqdq", 7, 0, kEcx, 10, kYmm},
     {"avx512vnni", 7, 0, kEcx, 11, kZmm}, {"avx512bitalg", 7, 0, kEcx, 12, kZmm},

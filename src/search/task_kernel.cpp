@@ -1,7 +1,10 @@
 #include "search/task_kernel.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 
+#include "kernel/access.h"
 #include "kernel/tree.h"
 #include "search/fuse.h"
 
@@ -54,6 +57,23 @@ int64_t count_flops(const kernel::Kernel& kernel) {
     flops += points * operations;
   });
   return static_cast<int64_t>(std::min(flops, 0x1p62));
+}
+
+double count_bytes(const kernel::Kernel& kernel) {
+  std::map<int, double> elements;  // that are touched, by buffer; more than once perhaps
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    const auto times = static_cast<double>(kernel::points(block).value_or(std::numeric_limits<int64_t>::max()));
+    for (const int buffer : kernel::loads(block)) elements[buffer] += times;
+    for (const int buffer : kernel::stores(block)) elements[buffer] += times;
+  });
+  double bytes = 0;
+  for (const auto& [buffer, touched] : elements) {
+    const kernel::Buffer& there = kernel.buffers[buffer];
+    if (!kernel::is_argument(kernel, buffer)) continue;
+    const auto count = static_cast<double>(element_count(there.shape).constant().value_or(0));
+    bytes += std::min(count, touched) * bit_width(there.dtype) / 8;
+  }
+  return bytes;
 }
 
 ScheduledTask finish(const kernel::Schedule& schedule, const std::set<int>& constants, int64_t flops) {

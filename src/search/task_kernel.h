@@ -25,6 +25,8 @@ Hash128 kernel_key(const kernel::Schedule& schedule, const std::set<int>& consta
 
 /// Floating-point operations of a kernel as it was lowered: twice the products of sums, once everything else.
 int64_t count_flops(const kernel::Kernel& kernel);
+/// Bytes that it must read of inputs and write of outputs at least once.
+double count_bytes(const kernel::Kernel& kernel);
 
 /// A kernel that has been scheduled, what depends on constants alone moved out of it.
 struct ScheduledTask {

@@ -2,7 +2,6 @@
 // numbers to it, whatever they hold. Tests: tests/search/task_timer_test.cpp
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,29 +39,28 @@ class TaskTimer {
   std::optional<double> known(const TaskKey& key);
 
   /// Microseconds that the machine's peaks allow: the larger of arithmetic and memory, and what starting a kernel takes. The
-  /// peaks are measured once (in a second) and recorded. Errors as `key`.
+  /// peaks are measured once (in a second) and recorded. Errors: as `key`, and of the records.
   Result<double> roofline(const Graph& graph, const Task& task);
 
   /// Microseconds: what is known, else it is compiled, run and recorded. Errors: as `key`; kUnsupported for code that is not
-  /// generated, a target that this is no machine of, or no memory; those of the records; kStopped. A task that failed
-  /// once fails again without another try.
+  /// generated, a target that this is no machine of, or no memory; kInvalid for a kernel that takes no numbers; those of the
+  /// records; kStopped. What could not be compiled or run is recorded too, and not tried again.
   Result<double> measure(const Graph& graph, const Task& task);
-  /// The same for each of them; equal ones are measured once, all are compiled together.
+  /// The same for each of them; equal ones are measured once, several are compiled at a time.
   std::vector<Result<double>> measure(std::span<const TaskOf> tasks);
 
-  /// What measuring took so far.
+  /// What all this took so far.
   struct Statistics {
     int64_t measured = 0, looked_up = 0, failed = 0;
-    double preparing_s = 0;  ///< lowering and scheduling
+    double preparing_s = 0;  ///< lowering, hashing, scheduling
     double compiling_s = 0;  ///< LLVM
     double running_s = 0;
   };
-  const Statistics& statistics() const { return statistics_; }
+  const Statistics& statistics() const;
 
  private:
-  class Bench;
-  Statistics statistics_;
-  std::unique_ptr<Bench> bench_;
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace isomer

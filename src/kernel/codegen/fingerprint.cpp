@@ -1,0 +1,22 @@
+#include "kernel/fingerprint.h"
+
+#include <llvm/Config/llvm-config.h>
+
+namespace isomer::kernel {
+namespace {
+
+constexpr int kVersion = 1;
+
+}  // namespace
+
+std::string fingerprint(const Target& target, int threads) {
+  Hasher hasher;
+  hasher.add(static_cast<uint64_t>(target.vector_bits));
+  for (const std::string& extension : target.extensions) hasher.add(std::string_view(extension));
+  const std::string host = host_target().cpu;
+  return fmt::format("{}-{}{} x{}", target.cpu, hasher.finish().hex().substr(0, 8), host == target.cpu ? "" : " on " + host, threads);
+}
+
+std::string generator_version() { return fmt::format("{} LLVM {}", kVersion, LLVM_VERSION_STRING); }
+
+}  // namespace isomer::kernel

@@ -1,0 +1,182 @@
+#include "search/kernel_clock.h"
+
+#include <immintrin.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "kernel/codegen_llvm.h"
+#include "kernel/tree.h"
+#include "runtime/artifact.h"
+#include "runtime/cpu_features.h"
+#include "runtime/math_table.h"
+#include "search/kernel_data.h"
+#include "util/clock.h"
+
+namespace isomer {
+namespace {
+
+using runtime::Outcome;
+
+constexpr int kLeastRuns = 7, kRunsOfSlow = 3;
+constexpr double kSlowSeconds = 0.05, kVerySlowSeconds = 1;
+/// All runs of a kernel with what is between them.
+constexpr double kSeconds = 0.01;
+constexpr double kQuantile = 0.25;
+/// More than this is given back after use.
+constexpr int64_t kKeptBytes = int64_t{64} << 20;
+constexpr int64_t kLine = 64;
+
+int64_t bytes_of(const kernel::Buffer& buffer) { return packed_bytes(buffer.dtype, element_count(buffer.shape).value()); }
+
+int64_t cache_bytes() {
+  const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return size > 0 ? size : int64_t{1} << 20;
+}
+
+/// Reads each line of it.
+void read_lines(std::span<const std::byte> bytes) {
+  for (size_t at = 0; at < bytes.size(); at += kLine) asm volatile("" : : "r"(bytes[at]));
+}
+
+/// Out of all caches.
+__attribute__((target("clflushopt"))) void flush_fast(std::span<const std::byte> bytes) {
+  for (size_t at = 0; at < bytes.size(); at += kLine) _mm_clflushopt(const_cast<std::byte*>(&bytes[at]));
+  _mm_sfence();
+}
+void flush_slowly(std::span<const std::byte> bytes) {
+  for (size_t at = 0; at < bytes.size(); at += kLine) _mm_clflush(&bytes[at]);
+  _mm_sfence();
+}
+
+/// No kernel of known sizes asks for memory.
+bool no_memory(runtime::Frame*, int32_t, int64_t) { return false; }
+
+}  // namespace
+
+KernelClock::KernelClock(int threads)
+    : workers_(threads), frames_(threads), flush_(runtime::has_cpu_feature("clflushopt") ? flush_fast : flush_slowly), sweep_bytes_(2 * cache_bytes()) {
+  if (auto sweep = runtime::Memory::allocate(threads * sweep_bytes_)) sweep_ = std::move(*sweep);
+  std::fill_n(sweep_.data(), sweep_.data() ? threads * sweep_bytes_ : 0, std::byte{1});  // untouched pages are one in the cache
+}
+
+Result<KernelClock::Arguments> KernelClock::place(const kernel::Kernel& kernel, const std::set<int>& constants) {
+  const std::set<int> used = used_arguments(kernel);
+  const auto step = [](int64_t bytes) { return (bytes + runtime::kAlignment - 1) / runtime::kAlignment * runtime::kAlignment; };
+  int64_t total = 0;
+  for (const int b : used) total += step(bytes_of(kernel.buffers[b]));
+  if (values_.data() == nullptr || values_.bytes() < total) {
+    values_ = runtime::Memory();
+    auto memory = runtime::Memory::allocate(total);
+    if (!memory) return unsupported("", "{} bytes of memory to measure a kernel in expected, less found", total);
+    values_ = std::move(*memory);
+  }
+  Arguments arguments{std::vector<void*>(kernel.buffers.size(), nullptr), std::vector<int64_t*>(kernel.buffers.size(), nullptr), {}, {}};
+  int64_t at = 0;
+  for (const int b : used) {
+    arguments.buffers[b] = values_.data() + at;
+    at += step(bytes_of(kernel.buffers[b]));
+  }
+  std::set<int> inputs;
+  for (size_t k = 0; k < kernel.inputs.size(); ++k)
+    if (!constants.contains(static_cast<int>(k))) inputs.insert(kernel.inputs[k]);
+  for (const int b : used)
+    if (kernel::writers(kernel, b).empty())
+      (inputs.contains(b) ? arguments.values : arguments.weights).emplace_back(static_cast<const std::byte*>(arguments.buffers[b]), static_cast<size_t>(bytes_of(kernel.buffers[b])));
+  return arguments;
+}
+
+// Packed weights are filled as they lie: what they were packed from makes no difference.
+void KernelClock::fill_all(const kernel::Kernel& kernel, const Arguments& arguments, Integers integers) const {
+  const std::map<int, int64_t> bounds = index_bounds(kernel);
+  for (size_t b = 0; b < arguments.buffers.size(); ++b) {
+    const int number = static_cast<int>(b);
+    if (!arguments.buffers[b] || !kernel::writers(kernel, number).empty()) continue;
+    IntegerRange range{1, 7};
+    if (const auto bound = bounds.find(number); bound != bounds.end()) range = {0, std::max<int64_t>(bound->second - 1, 0)};
+    if (kernel.buffers[b].dtype == DataType::kBool) range = {0, 1};
+    if (integers != Integers::kRandom) range.low = range.high = integers == Integers::kOnes ? 1 : 0;
+    fill({static_cast<std::byte*>(arguments.buffers[b]), static_cast<size_t>(bytes_of(kernel.buffers[b]))}, kernel.buffers[b].dtype, range, b);
+  }
+}
+
+Result<void> KernelClock::take_scratch(std::span<const runtime::Part> parts) {
+  int64_t bytes = 0;
+  for (const runtime::Part& part : parts) bytes = std::max(bytes, part.scratch_bytes);
+  if (!scratch_.empty() && scratch_[0].bytes() >= bytes) return {};
+  scratch_.clear();
+  for (ThreadFrame& thread : frames_) {
+    auto memory = runtime::Memory::allocate(bytes);
+    if (!memory) return unsupported("scratch", "{} bytes of memory for each thread expected, less found", bytes);
+    thread.frame = {nullptr, nullptr, memory->data(), no_memory, runtime::math_table(), 0};
+    scratch_.push_back(std::move(*memory));
+  }
+  return {};
+}
+
+Outcome KernelClock::run(const Arguments& arguments, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
+  return runtime::run_parts(parts, [&](const runtime::Part& part, int64_t turn) {
+    std::atomic<Outcome> outcome = Outcome::kDone;
+    workers_.share(part.iterations, part.grain, [this, &arguments, &part, &code, turn, outcome = &outcome](int thread, int64_t begin, int64_t end) {
+      runtime::Frame& frame = frames_[thread].frame;
+      frame.buffers = const_cast<void**>(arguments.buffers.data());
+      frame.extents = const_cast<int64_t**>(arguments.extents.data());
+      frame.turn = turn;
+      const Outcome found = kernel::call(code, part, frame, begin, end);
+      if (found != Outcome::kDone) outcome->store(found, std::memory_order_relaxed);
+    });
+    return outcome.load();
+  });
+}
+
+Result<void> KernelClock::warm_up(const kernel::Kernel& kernel, const Arguments& arguments, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
+  Outcome outcome = Outcome::kDone;
+  for (const Integers integers : {Integers::kRandom, Integers::kZeros, Integers::kOnes}) {
+    fill_all(kernel, arguments, integers);
+    outcome = run(arguments, parts, code);
+    if (outcome == Outcome::kDone) return {};
+  }
+  return invalid("", "a kernel that runs on some integers expected, outcome {} found of all that were tried", static_cast<int>(outcome));
+}
+
+// In a model other weights have passed since, more than caches hold; what the steps before wrote lies in the cache of the
+// thread that wrote it.
+void KernelClock::cool_down(const Arguments& arguments) {
+  const int64_t threads = workers_.threads();
+  const auto in_turns = [&](const std::vector<std::span<const std::byte>>& all, Pass work) {
+    for (const auto& bytes : all)
+      workers_.share(threads, 0, [bytes, threads, work](int, int64_t begin, int64_t end) {
+        const auto at = [&](int64_t share) { return bytes.size() * static_cast<size_t>(share) / static_cast<size_t>(threads); };
+        work(bytes.subspan(at(begin), at(end) - at(begin)));
+      });
+  };
+  in_turns(arguments.weights, flush_);
+  if (sweep_.data() != nullptr) in_turns({{sweep_.data(), static_cast<size_t>(threads * sweep_bytes_)}}, read_lines);
+  in_turns(arguments.values, read_lines);
+}
+
+Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, const std::set<int>& constants, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
+  const runtime::FlushDenormals flush;
+  TRY(const Arguments arguments, place(kernel, constants));
+  TRY_VOID(take_scratch(parts));
+  TRY_VOID(warm_up(kernel, arguments, parts, code));
+  std::vector<double> times;
+  const auto start = Clock::now();
+  const auto enough = [&] {
+    const auto runs = static_cast<int>(times.size());
+    if (runs == 0) return false;
+    if (times[0] > kSlowSeconds) return runs == (times[0] > kVerySlowSeconds ? 1 : kRunsOfSlow);
+    return runs >= kLeastRuns && seconds_since(start) > kSeconds;
+  };
+  while (!enough()) {
+    cool_down(arguments);
+    const auto begin = Clock::now();
+    static_cast<void>(run(arguments, parts, code));
+    times.push_back(seconds_since(begin));
+  }
+  if (values_.bytes() > kKeptBytes) values_ = runtime::Memory();
+  std::sort(times.begin(), times.end());
+  return KernelTime{times[static_cast<size_t>(kQuantile * static_cast<double>(times.size()))] * 1e6, static_cast<int64_t>(times.size())};
+}
+
+}  // namespace isomer

@@ -1,0 +1,60 @@
+// How long a kernel takes where it runs in a model: on the threads of a session, its weights in no cache any more, its other
+// inputs just written. Test: tests/search/task_timer_test.cpp
+#pragma once
+
+#include <set>
+#include <span>
+#include <vector>
+
+#include "kernel/loop_nest.h"
+#include "runtime/kernel_abi.h"
+#include "runtime/memory.h"
+#include "runtime/workers.h"
+#include "util/result.h"
+
+namespace isomer {
+
+struct KernelTime {
+  double microseconds = 0;  ///< of one of the faster runs: the others suffered from what else the machine does
+  int64_t runs = 0;
+};
+
+class KernelClock {
+ public:
+  explicit KernelClock(int threads);
+
+  /// `code` holds the kernel's parts. `constants` are numbers of inputs. Errors: kUnsupported: no
+  /// memory; kInvalid: what the kernel reports of any values that were tried.
+  Result<KernelTime> time(const kernel::Kernel& kernel, const std::set<int>& constants, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code);
+
+ private:
+  /// A thread's frame, on cache lines of its own.
+  struct alignas(64) ThreadFrame {
+    runtime::Frame frame = {};
+  };
+  struct Arguments {
+    std::vector<void*> buffers;
+    std::vector<int64_t*> extents;
+    std::vector<std::span<const std::byte>> weights, values;  ///< that it reads and does not write
+  };
+  /// Ways to fill what holds integers, until the kernel takes them.
+  enum class Integers : uint8_t { kRandom, kZeros, kOnes };
+
+  Result<Arguments> place(const kernel::Kernel& kernel, const std::set<int>& constants);
+  void fill_all(const kernel::Kernel& kernel, const Arguments& arguments, Integers integers) const;
+  Result<void> take_scratch(std::span<const runtime::Part> parts);
+  Result<void> warm_up(const kernel::Kernel& kernel, const Arguments& arguments, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code);
+  runtime::Outcome run(const Arguments& arguments, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code);
+  void cool_down(const Arguments& arguments);
+
+  runtime::Workers workers_;
+  std::vector<ThreadFrame> frames_;
+  std::vector<runtime::Memory> scratch_;  ///< by thread
+  runtime::Memory values_;                ///< of the kernel at hand; the next one's lie there too
+  using Pass = void (*)(std::span<const std::byte>);
+  Pass flush_;                            ///< writes back and forgets the lines of caches
+  int64_t sweep_bytes_;                   ///< of each thread
+  runtime::Memory sweep_;
+};
+
+}  // namespace isomer

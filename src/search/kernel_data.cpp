@@ -1,0 +1,61 @@
+#include "search/kernel_data.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "graph/tensor.h"
+#include "kernel/tree.h"
+#include "util/random.h"
+
+namespace isomer {
+namespace {
+
+/// Values repeat after so many.
+constexpr int64_t kPeriod = 4096;
+
+}  // namespace
+
+std::set<int> used_arguments(const kernel::Kernel& kernel) {
+  std::set<int> used;
+  kernel::for_each_expression(kernel.body, [&](const kernel::Expr& e) { used.merge(kernel::loads(e)); });
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) { used.merge(kernel::stores(block)); });
+  std::erase_if(used, [&](int buffer) { return kernel.buffers[buffer].scope != kernel::Scope::kArgument; });
+  return used;
+}
+
+std::map<int, int64_t> index_bounds(const kernel::Kernel& kernel) {
+  std::map<int, int64_t> bounds;
+  const auto look = [&](int buffer, const std::vector<kernel::Expr>& index) {
+    for (size_t axis = 0; axis < index.size(); ++axis) {
+      const auto extent = kernel.buffers[buffer].shape[axis].constant();
+      for (const int source : kernel::loads(index[axis]))
+        if (extent) bounds[source] = std::min(bounds.try_emplace(source, *extent).first->second, *extent);
+    }
+  };
+  kernel::for_each_expression(kernel.body, [&](const kernel::Expr& whole) {
+    te::for_each_node(whole, [&](const kernel::Expr& e) {
+      if (const auto* load = te::as<te::Load>(e)) look(load->buffer.index, load->index);
+    });
+  });
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    for (const kernel::Write& write : block.writes) look(write.buffer, write.index);
+  });
+  return bounds;
+}
+
+void fill(std::span<std::byte> bytes, DataType dtype, IntegerRange range, uint64_t seed) {
+  if (!is_computable(dtype)) {
+    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    return;
+  }
+  const size_t width = static_cast<size_t>(bit_width(dtype)) / 8;
+  if (dtype == DataType::kBool) range = {std::clamp<int64_t>(range.low, 0, 1), std::clamp<int64_t>(range.high, 0, 1)};
+  Random random(seed);
+  std::vector<std::byte> period(std::min(bytes.size(), kPeriod * width));
+  for (size_t at = 0; at < period.size(); at += width)
+    is_float(dtype) ? encode_real(dtype, random.uniform(0.1, 0.9), &period[at]) : encode_integer(dtype, random.between(range.low, range.high), &period[at]);
+  for (size_t at = 0; at < bytes.size(); at += period.size()) std::memcpy(&bytes[at], period.data(), std::min(period.size(), bytes.size() - at));
+}
+
+}  // namespace isomer

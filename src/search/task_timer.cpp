@@ -1,0 +1,288 @@
+#include "search/task_timer.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+
+#include "graph/te/program_text.h"
+#include "kernel/fingerprint.h"
+#include "search/kernel_clock.h"
+#include "search/task_kernel.h"
+#include "util/clock.h"
+#include "util/machine_peak.h"
+#include "util/parallel.h"
+#include "util/stop.h"
+#include "util/threads.h"
+
+namespace isomer {
+namespace {
+
+/// Kernels that one LLVM module holds, and modules that are made before their kernels run.
+constexpr size_t kModule = 4, kModules = 8;
+/// Of starting the parts of a kernel, in microseconds.
+constexpr double kStart = 0.3;
+/// Of each thread, to measure bandwidth in: about what the values of a step of a model take.
+constexpr int64_t kBandwidthBytes = int64_t{32} << 20;
+
+std::set<int> constant_inputs(const Graph& graph, const Task& task) {
+  std::set<int> constants;
+  for (size_t k = 0; k < task.inputs.size(); ++k)
+    if (task.inputs[k].valid() && graph.is_constant(task.inputs[k])) constants.insert(static_cast<int>(k));
+  return constants;
+}
+
+/// Equal tasks have equal ones, found without lowering them.
+Hash128 text_hash(const Graph& graph, const Task& task) {
+  Hasher hasher;
+  hasher.add(std::string_view(te::print(task.program)));
+  for (size_t k = 0; k < task.inputs.size(); ++k) {
+    const ValueId input = task.inputs[k];
+    hasher.add(std::string_view(input.valid() ? graph.value(input).type.text() : "")).add(std::string_view(task.input_layout(k)));
+    hasher.add(static_cast<uint64_t>(input.valid() && graph.is_constant(input)));
+  }
+  for (size_t k = 0; k < task.outputs.size(); ++k) hasher.add(std::string_view(task.output_layout(k)));
+  return hasher.finish();
+}
+
+/// "float32[1,56,56,64] const float32[64,64,3,3] -> float32[1,56,56,64]"
+std::string types_of(const kernel::Kernel& kernel, const std::set<int>& constants) {
+  const auto describe = [&](int buffer) {
+    std::vector<std::string> dims;
+    for (const Dim& dim : kernel.buffers[buffer].shape) dims.push_back(dim.text());
+    return fmt::format("{}[{}]", name(kernel.buffers[buffer].dtype), fmt::join(dims, ","));
+  };
+  std::vector<std::string> parts;
+  for (size_t k = 0; k < kernel.inputs.size(); ++k)
+    if (kernel.inputs[k] >= 0) parts.push_back((constants.contains(static_cast<int>(k)) ? "const " : "") + describe(kernel.inputs[k]));
+  parts.emplace_back("->");
+  for (const int buffer : kernel.outputs)
+    if (buffer >= 0) parts.push_back(describe(buffer));
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+std::string maker_of(const CompileOptions& options) {
+  return std::string("default") + (options.packing ? "" : " without packing") + (options.micro_tiles ? "" : " without micro-tiles");
+}
+
+}  // namespace
+
+class TaskTimer::State {
+ public:
+  State(const CompileOptions& options, kernel::Records& records)
+      : options_(options), records_(records), target_(kernel::fingerprint(options.target, options.threads)), generator_(kernel::generator_version()), maker_(maker_of(options)) {}
+
+  Statistics statistics;
+
+  Result<TaskKey> key(const Graph& graph, const Task& task) {
+    TRY(const Facts* facts, facts_of(graph, task));
+    return facts->key;
+  }
+
+  /// Of a task that is no view: what became of measuring it, nothing where nobody did.
+  Result<std::optional<Result<double>>> find(const Hash128& task) {
+    if (const auto found = known_.find(task); found != known_.end()) return std::optional(found->second);
+    TRY(const auto record, records_.best({task, target_, generator_}, maker_));
+    if (!record) return std::optional<Result<double>>();
+    ++statistics.looked_up;
+    return std::optional(known_.emplace(task, outcome_of(*record)).first->second);
+  }
+
+  Result<double> roofline(const Graph& graph, const Task& task) {
+    TRY(const Facts* facts, facts_of(graph, task));
+    if (facts->key.is_view) return 0.0;
+    TRY(const double peak, constant("fma_gflops", [&] { return measure_fma_peak(options_.threads); }));
+    TRY(const double bandwidth, constant("memory_gbs", [&] { return measure_read_bandwidth(kBandwidthBytes, options_.threads); }));
+    return kStart + std::max(facts->flops / peak, facts->bytes / bandwidth) / 1e3;
+  }
+
+  std::vector<Result<double>> measure(std::span<const TaskOf> tasks) {
+    std::vector<Result<TaskKey>> keys;
+    std::map<Hash128, const TaskOf*> unknown;
+    for (const TaskOf& task : tasks) {
+      keys.push_back(key(*task.graph, *task.task));
+      if (!keys.back().ok() || keys.back()->is_view) continue;
+      if (const auto found = find(keys.back()->hash); found.ok() && !*found) unknown.emplace(keys.back()->hash, &task);
+    }
+    const Result<void> done = measure(unknown);
+    std::vector<Result<double>> times;
+    for (const Result<TaskKey>& key : keys) times.push_back(time_of(key, done));
+    return times;
+  }
+
+ private:
+  struct Facts {
+    TaskKey key;
+    double flops = 0, bytes = 0;
+  };
+  /// A task on its way to a record.
+  struct Candidate {
+    kernel::Record record;
+    std::set<int> constants;
+    ScheduledTask scheduled;
+    Result<kernel::MachineCode> code = unsupported("", "code expected, none made");
+  };
+
+  static Result<double> outcome_of(const kernel::Record& record) {
+    if (record.microseconds) return *record.microseconds;
+    return unsupported(record.name, "{}", record.failure);
+  }
+
+  Result<const Facts*> facts_of(const Graph& graph, const Task& task) {
+    if (task.runs_bodies) return unsupported(task.place(graph), "a task with a kernel of its own expected, one that runs others found");
+    const auto start = Clock::now();
+    const auto [known, is_new] = facts_.try_emplace(text_hash(graph, task), Facts());
+    if (is_new) known->second = look(graph, task);
+    statistics.preparing_s += seconds_since(start);
+    if (!known->second.ok()) return Error(known->second.error());
+    return &*known->second;
+  }
+
+  static Result<Facts> look(const Graph& graph, const Task& task) {
+    TRY(const PreparedTask prepared, prepare(graph, task));
+    if (prepared.view_of >= 0) return Facts{{{}, true}, 0, 0};
+    const kernel::Kernel& kernel = prepared.schedule->kernel();
+    return Facts{{kernel_key(*prepared.schedule, constant_inputs(graph, task)), false}, static_cast<double>(count_flops(kernel)), count_bytes(kernel)};
+  }
+
+  template <class Measure>
+  Result<double> constant(const std::string& name, const Measure& measure) {
+    if (const auto known = constants_.find(name); known != constants_.end()) return known->second;
+    TRY(std::optional<double> value, records_.constant(target_, name));
+    if (!value || !(*value > 0)) {
+      value = measure();
+      TRY_VOID(records_.set_constant(target_, name, *value));
+    }
+    return constants_[name] = *value;
+  }
+
+  Result<double> time_of(const Result<TaskKey>& key, const Result<void>& done) {
+    if (!key.ok()) return Error(key.error());
+    if (key->is_view) return 0.0;
+    TRY(const auto found, find(key->hash));
+    if (found) return *found;
+    if (const auto lost = lost_.find(key->hash); lost != lost_.end()) return Error(lost->second);
+    CHECK(!done.ok());
+    return Error(done.error());
+  }
+
+  Result<void> measure(const std::map<Hash128, const TaskOf*>& tasks) {
+    if (tasks.empty()) return {};
+    if (!kernel::runs_here(options_.target)) return unsupported("target", "a CPU that this machine has expected, {} found", options_.target.cpu);
+    std::vector<Candidate> candidates;
+    for (const auto& [hash, task] : tasks) {
+      TRY_VOID(check_stop());
+      TRY(Candidate candidate, candidate_of(hash, *task));
+      candidates.push_back(std::move(candidate));
+    }
+    for (std::span<Candidate> rest = candidates; !rest.empty();) {
+      const auto some = rest.first(std::min(rest.size(), kModule * kModules));
+      compile(some);
+      TRY_VOID(run(some));
+      rest = rest.subspan(some.size());
+    }
+    return {};
+  }
+
+  Result<Candidate> candidate_of(const Hash128& hash, const TaskOf& of) {
+    const auto start = Clock::now();
+    TRY(PreparedTask prepared, prepare(*of.graph, *of.task));
+    Candidate candidate;
+    candidate.constants = constant_inputs(*of.graph, *of.task);
+    candidate.record.key = {hash, target_, generator_};
+    candidate.record.maker = maker_;
+    candidate.record.name = of.task->name(*of.graph);
+    candidate.record.types = types_of(prepared.schedule->kernel(), candidate.constants);
+    candidate.scheduled = finish(kernel::default_schedule(*std::move(prepared.schedule), machine_of(options_), candidate.constants), candidate.constants, 0);
+    candidate.record.trace = print(candidate.scheduled.trace);
+    statistics.preparing_s += seconds_since(start);
+    return candidate;
+  }
+
+  void compile(std::span<Candidate> candidates) {
+    const auto start = Clock::now();
+    const auto modules = static_cast<int64_t>((candidates.size() + kModule - 1) / kModule);
+    ThreadPool pool(static_cast<int>(std::min<int64_t>(available_threads(), modules)));
+    pool.run(modules, [&](int64_t m, int) { compile_module(candidates.subspan(static_cast<size_t>(m) * kModule, std::min(kModule, candidates.size() - static_cast<size_t>(m) * kModule))); });
+    statistics.compiling_s += seconds_since(start);
+  }
+
+  // Where one kernel makes no code none of its module does: then each is tried alone.
+  void compile_module(std::span<Candidate> candidates) const {
+    std::vector<const kernel::Kernel*> kernels;
+    for (const Candidate& candidate : candidates) kernels.push_back(&candidate.scheduled.kernel);
+    auto code = kernel::compile(kernels, options_.target);
+    for (size_t k = 0; k < candidates.size(); ++k) {
+      if (code.ok())
+        candidates[k].code = kernel::MachineCode{code->image, {code->kernels[k]}};
+      else
+        candidates[k].code = kernel::compile(*kernels[k], options_.target);
+    }
+  }
+
+  Result<void> run(std::span<Candidate> candidates) {
+    if (!clock_) clock_.emplace(options_.threads);
+    const auto start = Clock::now();
+    std::vector<kernel::Record> records;
+    Result<void> stopped;
+    for (Candidate& candidate : candidates) {
+      if (stopped = check_stop(); !stopped.ok()) break;
+      auto time = run(candidate);
+      ++(time.ok() ? statistics.measured : statistics.failed);
+      const bool is_lasting = time.ok() || !candidate.code.ok() || time.error().kind == ErrorKind::kInvalid;
+      if (!is_lasting) {
+        lost_.emplace(candidate.record.key.task, std::move(time).error().within(candidate.record.name));
+        continue;
+      }
+      if (time.ok()) {
+        candidate.record.microseconds = time->microseconds;
+        candidate.record.runs = time->runs;
+      } else {
+        candidate.record.failure = time.error().message();
+      }
+      candidate.record.when = std::time(nullptr);
+      known_.emplace(candidate.record.key.task, outcome_of(candidate.record));
+      records.push_back(std::move(candidate.record));
+    }
+    statistics.running_s += seconds_since(start);
+    TRY_VOID(records_.add(records));
+    return stopped;
+  }
+
+  Result<KernelTime> run(const Candidate& candidate) {
+    if (!candidate.code.ok()) return Error(candidate.code.error());
+    TRY(const runtime::ExecutableMemory image, runtime::ExecutableMemory::copy_of(candidate.code->image));
+    return clock_->time(candidate.scheduled.kernel, candidate.constants, candidate.code->kernels[0], image);
+  }
+
+  const CompileOptions& options_;
+  kernel::Records& records_;
+  const std::string target_, generator_, maker_;
+  std::map<Hash128, Result<Facts>> facts_;       ///< by text_hash
+  std::map<Hash128, Result<double>> known_;      ///< by TaskKey
+  std::map<Hash128, Error> lost_;                ///< failed for lack of memory, which may be there the next time
+  std::map<std::string, double> constants_;
+  std::optional<KernelClock> clock_;
+};
+
+TaskTimer::TaskTimer(const CompileOptions& options, kernel::Records& records) : state_(std::make_unique<State>(options, records)) {}
+TaskTimer::~TaskTimer() = default;
+
+const TaskTimer::Statistics& TaskTimer::statistics() const { return state_->statistics; }
+Result<TaskKey> TaskTimer::key(const Graph& graph, const Task& task) { return state_->key(graph, task); }
+Result<double> TaskTimer::roofline(const Graph& graph, const Task& task) { return state_->roofline(graph, task); }
+std::vector<Result<double>> TaskTimer::measure(std::span<const TaskOf> tasks) { return state_->measure(tasks); }
+
+std::optional<double> TaskTimer::known(const TaskKey& key) {
+  if (key.is_view) return 0.0;
+  const auto found = state_->find(key.hash);
+  return found.ok() && *found && (*found)->ok() ? std::optional(***found) : std::nullopt;
+}
+
+Result<double> TaskTimer::measure(const Graph& graph, const Task& task) {
+  const TaskOf one{&graph, &task};
+  return measure({&one, 1}).front();
+}
+
+}  // namespace isomer
