@@ -3,14 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "verify/certificate.h"
+#include "verify/claim_support.h"
 
 namespace isomer::verify::test {
 namespace {
 
 using testing::HasSubstr;
-
-Term term(const char* text) { return *parse_term(text); }
-Law law(const char* text) { return *parse_law(text); }
 
 /// Parallel products with one left operand become one (Jia et al. 2019, figure 2).
 struct MergedProducts {

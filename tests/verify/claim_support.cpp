@@ -8,12 +8,6 @@
 
 namespace isomer::verify::test {
 
-Law law_of(const Claim& claim) {
-  auto law = parse_law(claim.equation);
-  CHECK(law.ok()) << claim.equation << ": " << law.error().message();
-  return *std::move(law);
-}
-
 VariableTypes types_of(const Claim& claim) {
   VariableTypes result;
   const std::string text = claim.types;

@@ -17,7 +17,7 @@ const VariableTypes kTypes = types_of({"a[2,2] b[2,2] c[2,2] d[2,2]", ""});
 struct Terms {
   Signatures signatures;
   EGraph graph{kTypes, signatures};
-  int operator()(const char* text) { return graph.add(*parse_term(text)).value(); }
+  int operator()(const char* text) { return *graph.add(term(text)); }
 };
 
 TEST(EGraphs, EqualArgumentsMakeEqualTerms) {
@@ -61,7 +61,7 @@ TEST(EGraphs, TermsOfOneMeaningAreOneNode) {
   EXPECT_EQ(t("Concat(a,b){axis=-1}"), t("Concat(a,b){axis=1}"));
   EXPECT_NE(t("Concat(a,b){axis=0}"), t("Concat(a,b){axis=1}"));
   EXPECT_NE(t("Split(a){axis=0,split=[1,1]}"), t("Split(a){axis=0,split=[1,1]}.1"));
-  EXPECT_EQ(t.graph.term(t("Add(a,Neg(b))")), *parse_term("Add(a,Neg(b))"));
+  EXPECT_EQ(t.graph.term(t("Add(a,Neg(b))")), term("Add(a,Neg(b))"));
 }
 
 /// Random equations between random terms: what the graph calls equal is what the proof checker calls so, and the reasons that it
@@ -103,7 +103,7 @@ struct Saturating {
   LawSet laws{all_axioms()};
   Saturated run(const char* left, const char* right, const SaturationLimits& limits) {
     EGraph graph(kTypes, laws.signatures());
-    const int from = *graph.add(*parse_term(left)), to = *graph.add(*parse_term(right));
+    const int from = *graph.add(term(left)), to = *graph.add(term(right));
     return Saturation(graph, laws).run(from, to, limits);
   }
 };
@@ -126,7 +126,7 @@ TEST(Saturation, TheSumsOfFourTermsAreAllFound) {
   // 14 sums of two or three of four terms in any bracketing meet in 11 classes besides the terms.
   LawSet laws(all_axioms());
   EGraph graph(kTypes, laws.signatures());
-  const int sum = *graph.add(*parse_term("Add(Add(a,b),Add(c,d))")), a = *graph.add(*parse_term("a"));
+  const int sum = *graph.add(term("Add(Add(a,b),Add(c,d))")), a = *graph.add(term("a"));
   Saturation(graph, laws).run(sum, a, {});
   std::set<int> classes;
   for (int id = 0; id < graph.size(); ++id) classes.insert(graph.leader(id));

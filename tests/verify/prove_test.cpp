@@ -127,7 +127,7 @@ TEST_F(Proofs, CertificatesThatWereChangedDoNotReplay) {
   refused("e of at least 0 expected, -1 found", [](LawUse& use) { use.bindings.integers.insert_or_assign("e", Dim(-1)); });
   refused("parameters for ..p that the law is checked with", [](LawUse& use) { use.bindings.rests["p"].insert_or_assign("auto_pad", std::string("VALID")); });
   refused("a term for w expected", [](LawUse& use) { use.bindings.tensors.erase("w"); });
-  refused("types of the family 'images' expected", [](LawUse& use) { use.bindings.tensors.insert_or_assign("w", *parse_term("ReduceSum(v){axes=[0],keepdims=0}")); });
+  refused("types of the family 'images' expected", [](LawUse& use) { use.bindings.tensors.insert_or_assign("w", term("ReduceSum(v){axes=[0],keepdims=0}")); });
   refused("an equation that follows", [](LawUse& use) { use.bindings.rests["p"].insert_or_assign("strides", std::vector<Dim>{2, 2}); });
   refused("one of", [](LawUse& use) { use.law = 100000; });
 }

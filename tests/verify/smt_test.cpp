@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/files.h"
+#include "verify/claim_support.h"
 #include "verify/smt.h"
 
 namespace isomer::verify::test {
@@ -12,7 +13,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Optional;
 
-Term term(const char* text) { return *parse_term(text); }
 using Equations = std::vector<std::pair<Term, Term>>;
 
 const Equations kEquations = {{term("Relu(x)"), term("y")}, {term("Tanh(x)"), term("Tanh(y)")}, {term("Neg(y)"), term("z")}};

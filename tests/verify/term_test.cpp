@@ -3,19 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "graph/interpret.h"
-#include "verify/term_graph.h"
+#include "verify/claim_support.h"
 
 namespace isomer::verify::test {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-Term term(const char* text) {
-  auto parsed = parse_term(text);
-  CHECK(parsed.ok()) << text << ": " << parsed.error().message();
-  return *std::move(parsed);
-}
 
 TEST(Terms, ParseAndPrintTheSame) {
   for (const char* text : {"x", "Add(x,y)", "Conv(x,w){group=1,pads=[0,1,0,1],..p}", "Split(Concat(x,y){axis=1}){axis=1,split=[x_1,y_1]}.1",
