@@ -44,18 +44,14 @@ Result<int> EGraph::add(const Term& term) {
     leaf_nodes_.emplace(term, id);
     return id;
   }
-  if (!application->rest.empty()) return unsupported(term.text(), "all parameters expected, ..{} stands for some", application->rest);
   std::vector<int> arguments, types;
   for (const Term& argument : application->arguments) {
     TRY(const int id, add(argument));
     arguments.push_back(id);
     types.push_back(node(id).type);
   }
-  const auto& applied = signatures_.apply(signatures_.operation_id(*application->op, application->parameters), types);
-  if (!applied.ok()) return applied.error();
-  const auto output = static_cast<size_t>(application->output);
-  if (output >= applied->types.size()) return invalid(term.text(), "an output below {} expected, {} found", applied->types.size(), output);
-  return add_exactly(applied->operation, application->output, std::move(arguments), applied->types[output]);
+  TRY(const TypedOperation typed, typed_operation(term, types, signatures_));
+  return add_exactly(typed.operation, application->output, std::move(arguments), typed.type);
 }
 
 int EGraph::add_exactly(int operation, int output, std::vector<int> arguments, int type) {

@@ -267,6 +267,16 @@ const Result<Signatures::Applied>& Signatures::apply(int operation, std::span<co
   return tables_->applied.emplace(std::move(key), say()).first->second;
 }
 
+Result<TypedOperation> typed_operation(const Term& term, std::span<const int> types, Signatures& signatures) {
+  const auto& application = *term.as_application();
+  if (!application.rest.empty()) return unsupported(term.text(), "all parameters expected, ..{} stands for some", application.rest);
+  const auto& applied = signatures.apply(signatures.operation_id(*application.op, application.parameters), types);
+  if (!applied.ok()) return applied.error();
+  const auto output = static_cast<size_t>(application.output);
+  if (output >= applied->types.size()) return invalid(term.text(), "an output below {} expected, {} found", applied->types.size(), output);
+  return TypedOperation{applied->operation, applied->types[output]};
+}
+
 Result<TypedTerm> spelled_out(const Term& term, const VariableTypes& variables, Signatures& signatures) {
   if (const auto* variable = term.as_variable()) {
     const auto found = variables.find(variable->name);
@@ -275,7 +285,6 @@ Result<TypedTerm> spelled_out(const Term& term, const VariableTypes& variables, 
   }
   const auto* application = term.as_application();
   if (!application) return TypedTerm{term, ValueType::tensor(DataType::kUndefined, {})};
-  if (!application->rest.empty()) return unsupported(term.text(), "all parameters expected, ..{} stands for some", application->rest);
   std::vector<Term> arguments;
   std::vector<int> types;
   for (const Term& argument : application->arguments) {
@@ -283,12 +292,8 @@ Result<TypedTerm> spelled_out(const Term& term, const VariableTypes& variables, 
     types.push_back(signatures.type_id(spelled.type));
     arguments.push_back(std::move(spelled.term));
   }
-  const auto& applied = signatures.apply(signatures.operation_id(*application->op, application->parameters), types);
-  if (!applied.ok()) return applied.error();
-  const auto output = static_cast<size_t>(application->output);
-  if (output >= applied->types.size()) return invalid(term.text(), "an output below {} expected, {} found", applied->types.size(), output);
-  return TypedTerm{Term(Term::Application{application->op, application->output, signatures.operation(applied->operation).parameters, "", std::move(arguments)}),
-                   signatures.type(applied->types[output])};
+  TRY(const TypedOperation typed, typed_operation(term, types, signatures));
+  return TypedTerm{Term(Term::Application{application->op, application->output, signatures.operation(typed.operation).parameters, "", std::move(arguments)}), signatures.type(typed.type)};
 }
 
 }  // namespace isomer::verify

@@ -42,6 +42,13 @@ class Signatures {
   std::unique_ptr<Tables> tables_;
 };
 
+/// An application's operation, spelled out, and the type of its output.
+struct TypedOperation {
+  int operation = 0, type = 0;
+};
+/// Of a term that is one, on arguments of these types. Errors: `..p`, what infer_application says, no such output.
+Result<TypedOperation> typed_operation(const Term& term, std::span<const int> types, Signatures& signatures);
+
 struct TypedTerm {
   Term term;
   ValueType type;
