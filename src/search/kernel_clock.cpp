@@ -26,6 +26,8 @@ constexpr double kQuantile = 0.25;
 /// More than this is given back after use.
 constexpr int64_t kKeptBytes = int64_t{64} << 20;
 constexpr int64_t kLine = 64;
+/// Of a shared cache: virtual machines state the whole of one that others use too.
+constexpr int64_t kMostShared = int64_t{16} << 20;
 
 int64_t bytes_of(const kernel::Buffer& buffer) { return packed_bytes(buffer.dtype, element_count(buffer.shape).value()); }
 
@@ -54,8 +56,13 @@ bool no_memory(runtime::Frame*, int32_t, int64_t) { return false; }
 
 }  // namespace
 
-KernelClock::KernelClock(int threads)
-    : workers_(threads), frames_(threads), flush_(runtime::has_cpu_feature("clflushopt") ? flush_fast : flush_slowly), sweep_bytes_(2 * cache_bytes()) {
+Weights weights_in_model(int64_t constant_bytes) {
+  const long shared = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return constant_bytes <= std::min<int64_t>(shared / 2, kMostShared) ? Weights::kInCache : Weights::kInMemory;
+}
+
+KernelClock::KernelClock(int threads, Weights weights)
+    : where_(weights), workers_(threads), frames_(threads), flush_(runtime::has_cpu_feature("clflushopt") ? flush_fast : flush_slowly), sweep_bytes_(2 * cache_bytes()) {
   if (auto sweep = runtime::Memory::allocate(threads * sweep_bytes_)) sweep_ = std::move(*sweep);
   std::fill_n(sweep_.data(), sweep_.data() ? threads * sweep_bytes_ : 0, std::byte{1});  // untouched pages are one in the cache
 }
@@ -139,8 +146,7 @@ Result<void> KernelClock::warm_up(const kernel::Kernel& kernel, const Arguments&
   return invalid("", "a kernel that runs on some integers expected, outcome {} found of all that were tried", static_cast<int>(outcome));
 }
 
-// In a model other weights have passed since, more than caches hold; what the steps before wrote lies in the cache of the
-// thread that wrote it.
+// What the steps before wrote lies in the cache of the thread that wrote it.
 void KernelClock::cool_down(const Arguments& arguments) {
   const int64_t threads = workers_.threads();
   const auto in_turns = [&](const std::vector<std::span<const std::byte>>& all, Pass work) {
@@ -150,7 +156,7 @@ void KernelClock::cool_down(const Arguments& arguments) {
         work(bytes.subspan(at(begin), at(end) - at(begin)));
       });
   };
-  in_turns(arguments.weights, flush_);
+  if (where_ == Weights::kInMemory) in_turns(arguments.weights, flush_);
   if (sweep_.data() != nullptr) in_turns({{sweep_.data(), static_cast<size_t>(threads * sweep_bytes_)}}, read_lines);
   in_turns(arguments.values, read_lines);
 }

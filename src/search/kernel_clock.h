@@ -1,5 +1,5 @@
-// How long a kernel takes where it runs in a model: on the threads of a session, its weights in no cache any more, its other
-// inputs just written. Test: tests/search/task_timer_test.cpp
+// How long a kernel takes where it runs in a model: on the threads of a session, behind other kernels that had the caches next
+// to the cores, its inputs just written. Test: tests/search/task_timer_test.cpp
 #pragma once
 
 #include <set>
@@ -19,9 +19,17 @@ struct KernelTime {
   int64_t runs = 0;
 };
 
+/// Where a kernel finds its weights when its turn comes again.
+enum class Weights : uint8_t {
+  kInMemory,  ///< in no cache: all others have passed since
+  kInCache,   ///< in one that is shared by the cores: the model has few
+};
+/// In a model that has constants of so many bytes.
+Weights weights_in_model(int64_t constant_bytes);
+
 class KernelClock {
  public:
-  explicit KernelClock(int threads);
+  KernelClock(int threads, Weights weights);
 
   /// `code` holds the kernel's parts. `constants` are numbers of inputs. Errors: kUnsupported: no
   /// memory; kInvalid: what the kernel reports of any values that were tried.
@@ -47,6 +55,7 @@ class KernelClock {
   runtime::Outcome run(const Arguments& arguments, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code);
   void cool_down(const Arguments& arguments);
 
+  const Weights where_;
   runtime::Workers workers_;
   std::vector<ThreadFrame> frames_;
   std::vector<runtime::Memory> scratch_;  ///< by thread

@@ -62,16 +62,17 @@ std::string types_of(const kernel::Kernel& kernel, const std::set<int>& constant
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-std::string maker_of(const CompileOptions& options) {
-  return std::string("default") + (options.packing ? "" : " without packing") + (options.micro_tiles ? "" : " without micro-tiles");
+/// Who chose the schedule, and of what kind of model the times are.
+std::string maker_of(const CompileOptions& options, Weights weights) {
+  return std::string("default") + (options.packing ? "" : ", without packing") + (options.micro_tiles ? "" : ", without micro-tiles") + (weights == Weights::kInCache ? ", weights in cache" : "");
 }
 
 }  // namespace
 
 class TaskTimer::State {
  public:
-  State(const CompileOptions& options, kernel::Records& records)
-      : options_(options), records_(records), target_(kernel::fingerprint(options.target, options.threads)), generator_(kernel::generator_version()), maker_(maker_of(options)) {}
+  State(const CompileOptions& options, kernel::Records& records, Weights weights)
+      : options_(options), records_(records), weights_(weights), target_(kernel::fingerprint(options.target, options.threads)), generator_(kernel::generator_version()), maker_(maker_of(options, weights)) {}
 
   Statistics statistics;
 
@@ -222,7 +223,7 @@ class TaskTimer::State {
   }
 
   Result<void> run(std::span<Candidate> candidates) {
-    if (!clock_) clock_.emplace(options_.threads);
+    if (!clock_) clock_.emplace(options_.threads, weights_);
     const auto start = Clock::now();
     std::vector<kernel::Record> records;
     Result<void> stopped;
@@ -258,6 +259,7 @@ class TaskTimer::State {
 
   const CompileOptions& options_;
   kernel::Records& records_;
+  const Weights weights_;
   const std::string target_, generator_, maker_;
   std::map<Hash128, Result<Facts>> facts_;       ///< by text_hash
   std::map<Hash128, Result<double>> known_;      ///< by TaskKey
@@ -266,7 +268,7 @@ class TaskTimer::State {
   std::optional<KernelClock> clock_;
 };
 
-TaskTimer::TaskTimer(const CompileOptions& options, kernel::Records& records) : state_(std::make_unique<State>(options, records)) {}
+TaskTimer::TaskTimer(const CompileOptions& options, kernel::Records& records, Weights weights) : state_(std::make_unique<State>(options, records, weights)) {}
 TaskTimer::~TaskTimer() = default;
 
 const TaskTimer::Statistics& TaskTimer::statistics() const { return state_->statistics; }

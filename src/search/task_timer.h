@@ -9,6 +9,7 @@
 
 #include "kernel/records.h"
 #include "search/compile.h"
+#include "search/kernel_clock.h"
 
 namespace isomer {
 
@@ -28,8 +29,8 @@ struct TaskOf {
 /// Not for several threads at once.
 class TaskTimer {
  public:
-  /// The schedules of `options` are ignored. Both outlive it.
-  TaskTimer(const CompileOptions& options, kernel::Records& records);
+  /// The schedules of `options` are ignored. Both outlive it. `weights` is weights_in_model of the whole model's constants.
+  TaskTimer(const CompileOptions& options, kernel::Records& records, Weights weights = Weights::kInMemory);
   ~TaskTimer();
 
   /// Errors (kUnsupported): a task that runs bodies, one whose sizes data decide.
