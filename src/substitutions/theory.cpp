@@ -1,6 +1,7 @@
 #include "substitutions/theory.h"
 
 #include <limits>
+#include <ranges>
 
 #include "substitutions/rules_file.h"
 #include "verify/prove.h"
@@ -111,9 +112,7 @@ Hash128 Theory::operation_hash(int operation) {
 }
 
 DataType Theory::dtype_beside(std::span<const int> types) const {
-  for (const int id : types)
-    if (const ValueType& type = signatures_.type(id); type.is_tensor() && type.dtype != DataType::kUndefined) return type.dtype;
-  return DataType::kFloat32;
+  return verify::dtype_beside(std::views::transform(types, [&](int id) -> const ValueType& { return signatures_.type(id); }));
 }
 
 Rule rule_of(int law, std::span<const verify::StatedAxiom> axioms) {

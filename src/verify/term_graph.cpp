@@ -84,13 +84,6 @@ Result<Placement> place(const Term::Application& application) {
   return result;
 }
 
-/// A number takes the element type of the tensors beside it.
-DataType dtype_beside(std::span<const ValueType> arguments) {
-  for (const ValueType& type : arguments)
-    if (type.is_tensor() && type.dtype != DataType::kUndefined) return type.dtype;
-  return DataType::kFloat32;
-}
-
 std::vector<std::string> output_names(const Term::Application& application) {
   size_t count = application.op->outputs.size();
   const bool is_variadic = application.op->outputs.back().arity == isomer::Parameter::Arity::kVariadic;

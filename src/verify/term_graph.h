@@ -15,6 +15,14 @@ namespace isomer::verify {
 /// The value of an attribute as terms write it; nothing where they can't (tensors, graphs).
 std::optional<Parameter> parameter_of(const Attribute& attribute);
 
+/// The element type that a number has among these operands: that of the tensors.
+template <class Types>
+DataType dtype_beside(const Types& operands) {
+  for (const ValueType& type : operands)
+    if (type.is_tensor() && type.dtype != DataType::kUndefined) return type.dtype;
+  return DataType::kFloat32;
+}
+
 /// The types of an application's outputs, as its row infers them from those of its arguments. Dims may be symbolic; integers of
 /// attributes must be numbers. An argument of undefined element type is a number: it takes that of those beside it. Errors:
 /// kUnsupported where integers are not known, else what the row says of types that don't fit.
