@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "graph/bind.h"
+#include "cli/onnxruntime.h"
+#include "cli/onnxruntime_backend.h"
 #include "substitutions/shipped.h"
 
 namespace isomer::cli {
@@ -56,6 +57,8 @@ Result<double> parse_duration(const std::string& flag, const std::string& text) 
 }
 
 void SearchChoices::add_to(CLI::App& app) {
+  app.add_option("--for", backend, "What the model is to be fast in: isomer's own code or onnxruntime")->check(CLI::IsMember({"isomer", "onnxruntime"}))->capture_default_str();
+  app.add_option("--onnxruntime", onnxruntime, "ONNX Runtime's shared library");
   app.add_option("--strategy", strategy, "Of the search: beam or best-first")->check(CLI::IsMember({"beam", "best-first"}))->capture_default_str();
   app.add_option("--time", time, "At most, of the search: 90, 60s, 10min")->capture_default_str();
   app.add_option("--records", records, "Where measured times are kept; the user's cache unless given");
@@ -63,6 +66,19 @@ void SearchChoices::add_to(CLI::App& app) {
   app.add_option("--width", width, "States that a beam keeps")->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--alpha", alpha, "What costs up to so many times the best is worth going on from")->check(CLI::Range(1.0, 100.0))->capture_default_str();
   app.add_option("--max-steps", steps, "Rewrites of a region in a row")->check(CLI::Range(1, 10'000))->capture_default_str();
+}
+
+Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const CommonOptions& options, kernel::Records& records) const {
+  if (backend == "onnxruntime") {
+    const std::string library = find_onnxruntime(onnxruntime);
+    if (library.empty()) return unsupported("--for", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
+    return std::unique_ptr<Backend>(std::make_unique<OnnxRuntimeBackend>(library, options.thread_count(), records));
+  }
+  CompileOptions compile;
+  compile.target = kernel::host_target();
+  compile.threads = options.thread_count();
+  compile.seed = options.seed;
+  return std::unique_ptr<Backend>(std::make_unique<CompilingBackend>(compile, records));
 }
 
 Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const std::string& file, Derivation derivation, const CommonOptions& options) const {
@@ -84,12 +100,8 @@ Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const s
   }
   TRY(const std::vector<Rule> all, all_rules(rules, theory.axioms()));
   TRY(kernel::Records known, open_records(records));
-  CompileOptions compile;
-  compile.target = kernel::host_target();
-  compile.threads = search.threads;
-  compile.seed = options.seed;
-  CompilingBackend backend(compile, known);
-  auto made = optimize_model(model.graph, std::move(derivation), all, theory, backend, search);
+  TRY(const std::unique_ptr<Backend> backend, open_backend(options, known));
+  auto made = optimize_model(model.graph, std::move(derivation), all, theory, *backend, search);
   if (!made.ok()) return in_file(std::move(made).error());
   return made;
 }

@@ -13,6 +13,8 @@ struct SearchChoices {
   std::string time = "60s";
   std::string records;       ///< file; empty: the user's
   std::vector<std::string> rules;  ///< files; none: those that come with the program
+  std::string backend = "isomer";  ///< that costs are those of
+  std::string onnxruntime;         ///< its shared library
   int width = SearchLimits().width;
   double alpha = SearchLimits().alpha;
   int steps = SearchLimits().steps;
@@ -21,6 +23,9 @@ struct SearchChoices {
   /// Of level, fp and what was bound: optimized, searched from level 3 on. Rules come from files or with the program. Errors carry
   /// the model's name.
   Result<OptimizedModel> optimize(const LoadedModel& model, const std::string& file, substitutions::Derivation derivation, const CommonOptions& options) const;
+
+ private:
+  Result<std::unique_ptr<Backend>> open_backend(const CommonOptions& options, kernel::Records& records) const;
 };
 
 /// "90", "60s", "10min", "1h": seconds. kUsage otherwise.

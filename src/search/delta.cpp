@@ -1,6 +1,7 @@
 #include "search/delta.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "substitutions/part.h"
 
@@ -88,7 +89,8 @@ Result<Cost> Deltas::delta(const Program& before, const Rewritten& after, Effort
   }
   TRY(const Cost cost_before, window(before, old_ones, effort));
   TRY(const Cost cost_after, window(after.program, new_ones, effort));
-  return Cost{cost_after.microseconds - cost_before.microseconds, cost_before.is_measured && cost_after.is_measured};
+  const double difference = cost_after.microseconds - cost_before.microseconds;
+  return Cost{std::abs(difference) < options_.noise * cost_before.microseconds ? 0 : difference, cost_before.is_measured && cost_after.is_measured};
 }
 
 double Deltas::estimate(const Program& before, const Rewritten& after) {

@@ -5,6 +5,7 @@
 #include "graph/infer.h"
 #include "graph/op_def.h"
 #include "search/fuse.h"
+#include "search/graph_cost.h"
 #include "substitutions/part.h"
 
 namespace isomer {
@@ -77,6 +78,14 @@ OfNode estimate(const Graph& graph, NodeId id) {
 }
 
 }  // namespace
+
+double estimate(const Graph& graph) {
+  Graph folded = graph;
+  if (!assume_folded(folded).ok()) return kUnknown * graph.node_count();
+  double sum = 0;
+  for (const NodeId id : folded.nodes()) sum += folded.node(id).op && folded.node(id).op->compute ? estimate(folded, id).microseconds : kUnknown;
+  return sum;
+}
 
 size_t Estimates::KeyHash::operator()(const std::vector<int>& key) const {
   Hasher hasher;

@@ -1,5 +1,5 @@
 // What applications take by themselves, roughly: arithmetic and memory traffic, read off their rows. It says in which order a
-// search looks at rewrites, not which of them it takes. Test: tests/search/estimate_test.cpp
+// search looks at rewrites, not which of them it takes. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <unordered_map>
@@ -8,6 +8,9 @@
 #include "substitutions/program.h"
 
 namespace isomer {
+
+/// Of all nodes of a graph by themselves, in microseconds; those of constants alone take nothing.
+double estimate(const Graph& graph);
 
 class Estimates {
  public:

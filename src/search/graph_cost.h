@@ -1,4 +1,4 @@
-// What a graph takes to run (DESIGN.md 6). Test: tests/search/graph_cost_test.cpp
+// What a graph takes to run (DESIGN.md 6). Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <map>

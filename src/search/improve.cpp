@@ -6,6 +6,8 @@
 #include <map>
 
 #include "substitutions/part.h"
+#include "util/random.h"
+#include "verify/inputs.h"
 
 namespace isomer {
 namespace {
@@ -78,6 +80,18 @@ class Transfer {
   std::vector<Match> matches_;
 };
 
+/// Constants of the types that placeholders had, no two alike: equal ones would become one.
+void fill_weights(Graph& graph) {
+  for (const ValueId id : graph.values()) {
+    const auto& constant = graph.value(id).constant;
+    if (!constant || !is_float(constant->dtype()) || constant->count() < 2) continue;
+    Random random(static_cast<uint64_t>(id.index));
+    std::vector<double> values(static_cast<size_t>(constant->count()));
+    for (double& value : values) value = random.uniform(-1, 1);
+    graph.edit(id).constant = Tensor::from_doubles(constant->dtype(), constant->dims(), values);
+  }
+}
+
 /// Regions that compute the same.
 struct Kind {
   Hash128 key;
@@ -87,8 +101,8 @@ struct Kind {
 
 class Improver {
  public:
-  Improver(Program program, Substitutions& rules, GraphCost& costs, const ImproveOptions& options)
-      : rules_(rules), deltas_(costs), options_(options), result_{std::move(program), {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
+  Improver(Program program, Substitutions& rules, Backend& backend, const ImproveOptions& options)
+      : rules_(rules), backend_(backend), deltas_(backend.costs()), options_(options), result_{std::move(program), {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
         end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(options.limits.seconds))) {}
 
   Result<Improved> run() {
@@ -139,32 +153,46 @@ class Improver {
     Expander expander(rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); });
     ++result_.regions_searched;
     const auto found = options_.strategy == Strategy::kBeam ? beam_search(part.program, expander) : best_first_search(part.program, expander);
-    if (!found.ok()) {
-      log(fmt::format("region of {} applications, {} times: {}", kind.places.front().size(), kind.places.size(), found.error().message()));
-      return;
-    }
+    const std::string place = fmt::format("region of {} applications, {} times: ", kind.places.front().size(), kind.places.size());
+    if (!found.ok()) return log(place + found.error().message());
     add(found->statistics);
-    const auto before = deltas_.whole(part.program, Effort::kMeasure);
-    result_.cost_before += round == 0 && before.ok() ? before->microseconds * static_cast<double>(kind.places.size()) : 0;
-    const double saved = found->steps.empty() ? 0 : confirmed(part, found->steps, *before);
-    log(fmt::format("region of {} applications, {} times: {:.1f} us, {} steps save {:.1f} us ({:.1f} predicted); {} states costed, {} measured; {}", kind.places.front().size(), kind.places.size(),
-                    before.ok() ? before->microseconds : 0, found->steps.size(), saved, found->saved, found->statistics.costed, found->statistics.measured, name(found->stop)));
-    if (before.ok() && saved > options_.least_gain * before->microseconds) transfer(kind, found->steps, saved);
+    if (round == 0) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
+    log(place + fmt::format("{:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost, found->steps.size(), found->saved, found->statistics.costed, found->statistics.measured,
+                            name(found->stop)));
+    if (found->saved < options_.least_gain * found->cost) return;
+    const double saved = confirmed(part, found->steps);
+    if (saved > 0) transfer(kind, found->steps, saved);
   }
 
-  bool is_whole(const std::vector<int>& place) const {
-    return std::all_of(place.begin(), place.end(), [&](int id) { return result_.program.contains(id); });
-  }
-
-  /// What the steps save of the region as a whole, measured.
-  double confirmed(const Part& part, const std::vector<Match>& steps, const Cost& before) {
+  /// Microseconds that the steps save when both regions are run as they would be; 0 where that can't be told from nothing.
+  double confirmed(const Part& part, const std::vector<Match>& steps) {
     Program program = part.program;
     for (const Match& match : steps) {
       auto done = apply(program, match, rules_);
       program = std::move(std::get<Rewritten>(done).program);
     }
-    const auto after = deltas_.whole(program, Effort::kMeasure);
-    return after.ok() ? before.microseconds - after->microseconds : 0;
+    const auto raced = race_between(part.program, program);
+    if (!raced.ok()) {
+      log("  " + raced.error().message());
+      return 0;
+    }
+    log(fmt::format("  in turns {:.1f} us before, {:.1f} us after: {:.4f} times as fast ({:.4f} to {:.4f})", raced->first, raced->second, raced->ratio, raced->low, raced->high));
+    return raced->low > 1 ? raced->first * (1 - 1 / raced->ratio) : 0;
+  }
+
+  Result<Raced> race_between(const Program& before, const Program& after) {
+    TRY(Graph first, graph_of(before));
+    TRY(Graph second, graph_of(after));
+    fill_weights(first);
+    fill_weights(second);
+    TRY(const std::vector<Tensor> inputs, generate_inputs(first, {}));
+    TRY(const auto runner, backend_.runner(first, inputs));
+    TRY(const auto other, backend_.runner(second, inputs));
+    return race(*runner, *other, options_.race);
+  }
+
+  bool is_whole(const std::vector<int>& place) const {
+    return std::all_of(place.begin(), place.end(), [&](int id) { return result_.program.contains(id); });
   }
 
   void transfer(const Kind& kind, const std::vector<Match>& steps, double saved) {
@@ -202,6 +230,7 @@ class Improver {
   }
 
   Substitutions& rules_;
+  Backend& backend_;
   Deltas deltas_;
   Estimates estimates_;
   const ImproveOptions& options_;
@@ -232,6 +261,6 @@ Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, cons
   return result;
 }
 
-Result<Improved> improve(Program program, Substitutions& rules, GraphCost& costs, const ImproveOptions& options) { return Improver(std::move(program), rules, costs, options).run(); }
+Result<Improved> improve(Program program, Substitutions& rules, Backend& backend, const ImproveOptions& options) { return Improver(std::move(program), rules, backend, options).run(); }
 
 }  // namespace isomer

@@ -1,5 +1,5 @@
 // Searching a whole program: regions one after the other, equal ones once, then once more with the seams inside of regions.
-// Test: tests/search/improve_test.cpp
+// Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <functional>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/passes/pass.h"
+#include "search/backend.h"
 #include "search/regions.h"
 #include "search/rewriting.h"
 
@@ -20,7 +21,8 @@ struct ImproveOptions {
   SearchLimits limits;     ///< of one region; its seconds are those of everything together
   RegionOptions regions;
   int rounds = 2;          ///< of cutting: each leaves the seams of those before whole
-  double least_gain = 0.01;  ///< of a region's cost: less is not worth what measuring is off
+  double least_gain = 0.01;  ///< of a region's cost: less is not worth a race
+  RaceOptions race = {.seconds = 0.4};  ///< between a region and what it becomes
   FloatMode fp = FloatMode::kReassociate;
   std::function<void(std::string_view)> log = nullptr;  ///< a line a region that was searched
 };
@@ -32,7 +34,7 @@ struct ImprovedStep {
 
 /// What was found in equal regions.
 struct Gain {
-  double saved = 0;              ///< microseconds, in all of them together, each measured as a whole
+  double saved = 0;              ///< microseconds, in all of them together, as a race between the region and what it became says
   std::vector<size_t> steps;     ///< numbers in Improved::steps, in order
 };
 
@@ -53,7 +55,7 @@ struct Chosen {
 /// The steps of these gains on the program that was improved, without those that need something of others.
 Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const substitutions::Program& before, substitutions::Substitutions& rules);
 
-/// Rules and costs outlive it. Errors: those of costs other than what can't be run.
-Result<Improved> improve(substitutions::Program program, substitutions::Substitutions& rules, GraphCost& costs, const ImproveOptions& options);
+/// Rules and backend outlive it.
+Result<Improved> improve(substitutions::Program program, substitutions::Substitutions& rules, Backend& backend, const ImproveOptions& options);
 
 }  // namespace isomer

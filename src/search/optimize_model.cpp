@@ -35,7 +35,7 @@ class Optimizer {
     ImproveOptions search = options_.search;
     search.fp = base_.fp;
     search.log = options_.log;
-    TRY(result.found, improve(program.program, substitutions, backend_.costs(), search));
+    TRY(result.found, improve(program.program, substitutions, backend_, search));
     result.outcome = result.found->gains.empty() ? SearchOutcome::kNothingFound : SearchOutcome::kSlower;
     for (const std::vector<size_t>& chosen : choices(*result.found)) {
       auto tried = race_with(start, program, steps_of(*result.found, chosen, program.program, substitutions), **first, *inputs);

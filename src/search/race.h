@@ -1,5 +1,5 @@
 // Two ways to run a model, timed in turns, so that drifts of the machine meet both: what decides in the end whether a rewritten model
-// is the faster one. Test: tests/search/race_test.cpp
+// is the faster one. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <memory>

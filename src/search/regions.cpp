@@ -13,24 +13,26 @@ using substitutions::Program;
 /// Of cutting at a seam of an earlier cut: like this many values alive.
 constexpr int64_t kSeam = 1000;
 
-/// Values alive behind each application of the order: made up to there, read later or an output.
+/// Values alive behind each application of the order: made, or read for the first time, up to there, and read later or an output.
 std::vector<int64_t> alive_behind(const Program& program, const std::vector<int>& order) {
-  std::vector<int> position(static_cast<size_t>(program.application_count()), -1), last_read(static_cast<size_t>(program.value_count()), -1);
-  for (size_t k = 0; k < order.size(); ++k) position[static_cast<size_t>(order[k])] = static_cast<int>(k);
-  for (size_t k = 0; k < order.size(); ++k)
-    for (const int argument : program.arguments(order[k]))
-      if (argument >= 0) last_read[static_cast<size_t>(argument)] = static_cast<int>(k);
-  for (const int output : program.outputs()) last_read[static_cast<size_t>(output)] = static_cast<int>(order.size());
-  std::vector<int64_t> changes(order.size() + 2);
-  for (size_t k = 0; k < last_read.size(); ++k) {
-    const Program::Value& value = program.value(static_cast<int>(k));
-    if (value.producer < 0 || value.is_constant || last_read[k] < 0) continue;
-    const int made = position[static_cast<size_t>(value.producer)];
-    if (made < 0 || last_read[k] <= made) continue;
-    ++changes[static_cast<size_t>(made)];
-    --changes[static_cast<size_t>(last_read[k])];
+  const auto values = static_cast<size_t>(program.value_count());
+  std::vector<int> first(values, -1), last(values, -1);
+  for (int k = 0; k < static_cast<int>(order.size()); ++k) {
+    const Program::Application& there = program.application(order[static_cast<size_t>(k)]);
+    for (int j = 0; j < there.value_count; ++j) first[static_cast<size_t>(there.first_value + j)] = k;
+    for (const int argument : program.arguments(order[static_cast<size_t>(k)])) {
+      if (argument < 0) continue;
+      if (first[static_cast<size_t>(argument)] < 0) first[static_cast<size_t>(argument)] = k;
+      last[static_cast<size_t>(argument)] = k;
+    }
   }
-  std::vector<int64_t> alive(order.size());
+  for (const int output : program.outputs()) last[static_cast<size_t>(output)] = static_cast<int>(order.size());
+  std::vector<int64_t> changes(order.size() + 1), alive(order.size());
+  for (size_t k = 0; k < values; ++k) {
+    if (program.value(static_cast<int>(k)).is_constant || first[k] < 0 || last[k] <= first[k]) continue;
+    ++changes[static_cast<size_t>(first[k])];
+    --changes[static_cast<size_t>(last[k])];
+  }
   int64_t now = 0;
   for (size_t k = 0; k < order.size(); ++k) alive[k] = now += changes[k];
   return alive;
@@ -52,8 +54,11 @@ Regions regions_of(const Program& program, const std::set<int>& earlier_seams, c
   for (size_t k = 0; k < whole_order->size(); ++k) {
     if (!is_searched(program, (*whole_order)[k])) continue;
     order.push_back((*whole_order)[k]);
-    price.push_back(std::max<int64_t>(alive[k] - 1, 0));
+    price.push_back(alive[k]);
   }
+  // What is alive everywhere, a mask that all layers read, makes no difference.
+  const int64_t least = price.size() < 2 ? 0 : *std::min_element(price.begin(), price.end() - 1);
+  for (int64_t& each : price) each -= least;
   const int near = options.least / 2;
   for (int k = 0; k < static_cast<int>(order.size()); ++k) {
     if (!earlier_seams.contains(order[static_cast<size_t>(k)])) continue;

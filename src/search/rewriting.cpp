@@ -17,8 +17,26 @@ Expander::Expander(substitutions::Substitutions& rules, Deltas& deltas, const Se
     : rules_(rules), deltas_(deltas), limits_(limits), allowed_(std::move(allowed)),
       end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(limits.seconds))) {}
 
+namespace {
+
+bool is_constant(const Program& program, int application) { return program.value(program.application(application).first_value).is_constant; }
+
+int computing(const Program& program) {
+  int count = 0;
+  for (int id = 0; id < program.application_count(); ++id) count += program.contains(id) && !is_constant(program, id);
+  return count;
+}
+
+}  // namespace
+
+bool Expander::is_of_use(const Program& program, const Match& match) {
+  return std::any_of(match.applications.begin(), match.applications.end(), [&](int id) { return !is_constant(program, id); });
+}
+
 Result<StatePtr> Expander::first(Program program) {
   TRY(const Cost cost, deltas_.whole(program, Effort::kMeasure));
+  price_ = limits_.step_price * cost.microseconds;
+  most_ = computing(program) + limits_.growth;
   seen_.insert(program.hash());
   auto state = std::make_shared<State>(State{std::move(program), cost.microseconds, nullptr, {}, {}, {}, 0});
   find_matches(*state);
@@ -34,7 +52,7 @@ void Expander::find_matches(State& state) {
     for (Match& match : rules_.matches_near(state.program, state.changed))
       if (std::find(state.matches.begin(), state.matches.end(), match) == state.matches.end()) state.matches.push_back(std::move(match));
   }
-  if (allowed_) std::erase_if(state.matches, [&](const Match& match) { return !allowed_(match.substitution); });
+  std::erase_if(state.matches, [&](const Match& match) { return (allowed_ && !allowed_(match.substitution)) || !is_of_use(state.program, match); });
   statistics_.matches += static_cast<int64_t>(state.matches.size());
 }
 
@@ -51,12 +69,12 @@ std::vector<Child> Expander::children(const StatePtr& state) {
     auto done = apply(state->program, match, rules_);
     auto* rewritten = std::get_if<substitutions::Rewritten>(&done);
     ++(rewritten ? statistics_.applied : statistics_.refused);
-    if (!rewritten) continue;
+    if (!rewritten || computing(rewritten->program) > most_) continue;
     if (!seen_.insert(rewritten->program.hash()).second) {
       ++statistics_.seen;
       continue;
     }
-    const double estimate = state->cost + deltas_.estimate(state->program, *rewritten);
+    const double estimate = state->cost + price_ + deltas_.estimate(state->program, *rewritten);
     result.push_back({state, match, std::move(*rewritten), estimate, {estimate, false}});
   }
   return result;
@@ -70,7 +88,7 @@ bool Expander::cost(Child& child, Effort effort) {
   ++(effort == Effort::kMeasure ? statistics_.measured : statistics_.costed);
   const auto delta = deltas_.delta(child.parent->program, child.rewritten, effort);
   if (!delta.ok()) return false;
-  child.cost = {child.parent->cost + delta->microseconds, delta->is_measured};
+  child.cost = {child.parent->cost + price_ + delta->microseconds, delta->is_measured};
   return true;
 }
 
@@ -84,7 +102,8 @@ Searched Expander::result(const StatePtr& first, const StatePtr& best, StopReaso
   Searched result;
   for (const State* state = best.get(); state->parent; state = state->parent.get()) result.steps.push_back(state->step);
   std::reverse(result.steps.begin(), result.steps.end());
-  result.saved = first->cost - best->cost;
+  result.cost = first->cost;
+  result.saved = first->cost - best->cost + price_ * best->depth;
   result.stop = stop_.value_or(otherwise);
   result.statistics = statistics_;
   return result;

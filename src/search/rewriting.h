@@ -1,5 +1,5 @@
 // Searching what a program can be rewritten to: states, and what all strategies share. A state is a program, the matches that led to
-// it and what they saved. Tests: tests/search/strategies_test.cpp
+// it and what they saved. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <chrono>
@@ -27,6 +27,8 @@ struct SearchLimits {
   int width = 6;            ///< states that a beam keeps of each step
   double alpha = 1.05;      ///< those that cost up to so many times the best are worth going on from (TASO, section 5)
   int steps = 24;           ///< on the way to a state
+  double step_price = 0.002;  ///< of the first state's cost, that each step has to save: what measuring is off must not pay for rewrites
+  int growth = 8;           ///< applications that a state may have more than the first one, those of constants aside
   int patience = 5;         ///< steps without a better state
   int looked_at = 48;       ///< rewrites of a step that are costed, the most promising ones by their estimates
   int states = 4000;        ///< that are costed, in all
@@ -39,17 +41,17 @@ struct SearchStatistics {
   int deepest = 0;
 };
 
-/// Strategies have this signature. `whole`: what the program costs before.
+/// What a strategy found.
 struct Searched {
   std::vector<substitutions::Match> steps;  ///< to the best state
-  double saved = 0;                         ///< microseconds
+  double cost = 0, saved = 0;               ///< microseconds: of the first state, and less of the best
   StopReason stop = StopReason::kExhausted;
   SearchStatistics statistics;
 };
 
 struct State {
   substitutions::Program program;
-  double cost = 0;  ///< microseconds
+  double cost = 0;  ///< microseconds, with the price of the steps
   std::shared_ptr<const State> parent;
   substitutions::Match step;                  ///< from the parent; of no meaning in the first
   std::vector<int> changed;                   ///< by it
@@ -88,12 +90,16 @@ class Expander {
  private:
   void find_matches(State& state);
   bool is_late();
+  /// Something else than constants would be rewritten.
+  static bool is_of_use(const substitutions::Program& program, const substitutions::Match& match);
 
   substitutions::Substitutions& rules_;
   Deltas& deltas_;
   SearchLimits limits_;
   std::function<bool(int)> allowed_;
   std::set<Hash128> seen_;
+  double price_ = 0;  ///< of a step
+  int most_ = 0;      ///< applications of a state
   std::optional<StopReason> stop_;
   SearchStatistics statistics_;
   std::chrono::steady_clock::time_point end_;

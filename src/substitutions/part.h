@@ -1,5 +1,5 @@
 // Part of a program as a program by itself, so that what a model has many times is searched and costed once, and what is small is
-// rewritten fast. Test: tests/substitutions/part_test.cpp
+// rewritten fast. Test: tests/search/regions_test.cpp
 #pragma once
 
 #include <span>

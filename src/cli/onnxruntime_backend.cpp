@@ -1,0 +1,85 @@
+#include "cli/onnxruntime_backend.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "cli/onnxruntime.h"
+#include "graph/hash.h"
+#include "graph/onnx/export.h"
+#include "kernel/fingerprint.h"
+#include "search/estimate.h"
+#include "util/clock.h"
+#include "verify/inputs.h"
+
+namespace isomer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of a part: the fastest run says what it takes when nothing else runs.
+constexpr int kLeastRuns = 12;
+constexpr double kSeconds = 0.01, kMostSeconds = 0.3;
+
+class PeerRunner final : public Runner {
+ public:
+  explicit PeerRunner(std::unique_ptr<Peer> peer) : peer_(std::move(peer)) {}
+  Result<void> run() override { return peer_->run(); }
+
+ private:
+  std::unique_ptr<Peer> peer_;
+};
+
+}  // namespace
+
+OnnxRuntimeBackend::OnnxRuntimeBackend(std::string library, int threads, kernel::Records& records) : library_(std::move(library)), threads_(threads), records_(records) {
+  std::string pattern = (fs::temp_directory_path() / "isomer-XXXXXX").string();
+  if (mkdtemp(pattern.data())) folder_ = pattern;
+}
+
+OnnxRuntimeBackend::~OnnxRuntimeBackend() {
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::runner(const Graph& model, std::span<const Tensor> inputs) {
+  if (folder_.empty()) return unsupported("temporary files", "a folder that can be written to expected");
+  const fs::path file = folder_ / "model.onnx";
+  TRY_VOID(export_model(model, file));
+  auto peer = open_onnxruntime(library_, file.string(), model, {inputs.begin(), inputs.end()}, threads_);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored)) fs::remove(entry.path(), ignored);
+  if (!peer.ok()) return std::move(peer).error();
+  return std::unique_ptr<Runner>(std::make_unique<PeerRunner>(*std::move(peer)));
+}
+
+Result<double> OnnxRuntimeBackend::measure(const Graph& part) {
+  TRY(const std::vector<Tensor> inputs, generate_inputs(part, {}));
+  TRY(const auto runner, this->runner(part, inputs));
+  TRY_VOID(runner->run());
+  double best = std::numeric_limits<double>::max();
+  const auto start = Clock::now();
+  for (int run = 0; (run < kLeastRuns && seconds_since(start) < kMostSeconds) || seconds_since(start) < kSeconds; ++run) {
+    const auto begin = Clock::now();
+    TRY_VOID(runner->run());
+    best = std::min(best, seconds_since(begin));
+  }
+  return best * 1e6;
+}
+
+Result<Cost> OnnxRuntimeBackend::cost(const Graph& part, Effort effort) {
+  const Hash128 hash = structural_hash(part);
+  if (const auto known = known_.find(hash); known != known_.end()) return Cost{known->second, true};
+  const kernel::RecordKey key{hash, fmt::format("onnxruntime {}", kernel::fingerprint(kernel::host_target(), threads_)), library_};
+  TRY(const auto record, records_.best(key, "onnxruntime"));
+  if (record && record->microseconds) return Cost{known_[hash] = *record->microseconds, true};
+  if (effort == Effort::kLookUp) return Cost{estimate(part), false};
+  kernel::Record made{key, "onnxruntime", "", fmt::format("{} nodes", part.node_count()), "", std::nullopt, "", 1, std::time(nullptr)};
+  TRY(made.microseconds, measure(part));
+  TRY_VOID(records_.add(made));
+  return Cost{known_[hash] = *made.microseconds, true};
+}
+
+}  // namespace isomer::cli

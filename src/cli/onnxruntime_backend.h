@@ -1,0 +1,31 @@
+// ONNX Runtime as what a model is optimized for: parts of it are timed there, and whole models raced there.
+#pragma once
+
+#include <filesystem>
+
+#include "kernel/records.h"
+#include "search/backend.h"
+
+namespace isomer::cli {
+
+class OnnxRuntimeBackend final : public Backend, private GraphCost {
+ public:
+  /// `library`: a path (onnxruntime.h). The records outlive it.
+  OnnxRuntimeBackend(std::string library, int threads, kernel::Records& records);
+  ~OnnxRuntimeBackend() override;
+
+  GraphCost& costs() override { return *this; }
+  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override;
+
+ private:
+  Result<Cost> cost(const Graph& part, Effort effort) override;
+  Result<double> measure(const Graph& part);
+
+  std::string library_;
+  int threads_;
+  kernel::Records& records_;
+  std::filesystem::path folder_;  ///< of models on their way to it
+  std::map<Hash128, double> known_;
+};
+
+}  // namespace isomer::cli

@@ -1,0 +1,140 @@
+// Searching with costs from a table: what is found is known beforehand.
+#include "search/optimize_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/hash.h"
+#include "search/searching.h"
+#include "substitutions/generated.h"
+#include "substitutions/rewriting.h"
+#include "verify/check.h"
+
+namespace isomer {
+namespace {
+
+using namespace substitutions;
+using isomer::test::TableBackend;
+
+/// Layers that multiply what they read with three matrices each.
+Graph three_products(int layers) {
+  std::string body = fmt::format("graph main(x0: float32[2,3,4]) -> (x{}: float32[2,3,4]) {{\n", layers);
+  for (int k = 0; k < layers; ++k) {
+    for (const char* name : {"q", "k", "v"}) {
+      body += fmt::format("w{0}{1}: float32[4,4] = {{", name, k);
+      for (int i = 0; i < 16; ++i) body += fmt::format("{}{}", i ? ", " : "", 0.125 * ((i * 7 + 3 * k + *name) % 13 - 6));
+      body += fmt::format("}}\n{0}{1}: float32[2,3,4] = MatMul(x{1}, w{0}{1})\n", name, k);
+    }
+    body += fmt::format("r{0}: float32[2,3,4] = Relu(q{0})\ns{0}: float32[2,3,4] = Sigmoid(k{0})\nt{0}: float32[2,3,4] = Tanh(v{0})\n"
+                        "a{0}: float32[2,3,4] = Mul(r{0}, s{0})\nx{1}: float32[2,3,4] = Add(a{0}, t{0})\n", k, k + 1);
+  }
+  return substitutions::test::graph(body + "}");
+}
+
+/// A product dear, everything else cheap: they pay to be one.
+TableBackend dear_products() { return TableBackend({{"MatMul", 300}, {"Split", 10}, {"Concat", 10}, {"Relu", 20}, {"Sigmoid", 20}, {"Tanh", 20}, {"Mul", 20}, {"Add", 20}}); }
+
+class Optimizing : public testing::Test {
+ protected:
+  Optimizing() {
+    verify::Prover prover = *verify::Prover::start();
+    const ValueType matrix = ValueType::tensor(DataType::kFloat32, {4, 4});
+    rules_ = {substitutions::test::proved("MatMul(x,v) ; MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=2,split=[4,4]} ; Split(MatMul(x,Concat(v,w){axis=1})){axis=2,split=[4,4]}.1",
+                                          {{"x", ValueType::tensor(DataType::kFloat32, {2, 3, 4})}, {"v", matrix}, {"w", matrix}}, prover)};
+    rules_[0].name = "merge";
+    options_.search.regions = {.least = 4, .most = 12};
+    options_.search.race = options_.race = {.seconds = 0.01, .least_rounds = 5, .settle_seconds = 0};
+  }
+
+  OptimizedModel optimized(const Graph& model, Backend& backend) {
+    auto made = optimize_model(model, {}, rules_, theory_, backend, options_);
+    CHECK(made.ok()) << made.error().message();
+    const auto check = check_same(model, made->derived.graph, {});
+    CHECK(check.ok()) << check.error().message();
+    EXPECT_TRUE(check->equivalence.passed()) << check->equivalence.difference->text();
+    return *std::move(made);
+  }
+  static int count(const Graph& graph, std::string_view op) {
+    const std::vector<NodeId> nodes = graph.nodes();
+    return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [&](NodeId id) { return graph.node(id).op_type == op; }));
+  }
+
+  Theory theory_;
+  std::vector<Rule> rules_;
+  OptimizeModelOptions options_;
+};
+
+TEST_F(Optimizing, MergesProductsOfOneOperandByEitherStrategy) {
+  const Graph model = three_products(1);
+  for (const Strategy strategy : {Strategy::kBeam, Strategy::kBestFirst}) {
+    options_.search.strategy = strategy;
+    TableBackend backend = dear_products();
+    const OptimizedModel made = optimized(model, backend);
+    EXPECT_EQ(made.outcome, SearchOutcome::kFaster);
+    EXPECT_EQ(count(made.derived.graph, "MatMul"), 1);
+    ASSERT_TRUE(made.raced);
+    EXPECT_GT(made.raced->ratio, 1.1);
+    EXPECT_EQ(made.gains.size(), made.derivation.steps.size());
+  }
+}
+
+TEST_F(Optimizing, SearchesEqualBlocksOnceAndRewritesAll) {
+  TableBackend one = dear_products(), six = dear_products();
+  const OptimizedModel small = optimized(three_products(1), one), large = optimized(three_products(6), six);
+  EXPECT_LE(large.found->regions_searched, small.found->regions_searched + 3) << "the first, those between and the last, and what lies across seams";
+  EXPECT_EQ(count(large.derived.graph, "MatMul"), 6 * count(small.derived.graph, "MatMul"));
+}
+
+TEST_F(Optimizing, StepsAreDoneAgainWithoutTheSearch) {
+  const Graph model = three_products(3);
+  TableBackend backend = dear_products();
+  const OptimizedModel made = optimized(model, backend);
+  const auto text = print_derivation(made.derivation, theory_.axioms());
+  ASSERT_TRUE(text.ok()) << text.error().message();
+  const auto read = parse_derivation(*text, theory_.axioms());
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  Theory other;
+  const auto again = derived(model, *read, other);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_EQ(structural_hash(again->graph), structural_hash(made.derived.graph));
+}
+
+TEST_F(Optimizing, FindsTheSameAgain) {
+  const Graph model = three_products(4);
+  TableBackend first = dear_products(), second = dear_products();
+  const OptimizedModel one = optimized(model, first), other = optimized(model, second);
+  ASSERT_FALSE(one.found->steps.empty());
+  ASSERT_EQ(one.found->steps.size(), other.found->steps.size());
+  for (size_t k = 0; k < one.found->steps.size(); ++k) EXPECT_EQ(one.found->steps[k].match, other.found->steps[k].match);
+  EXPECT_EQ(first.asked, second.asked);
+}
+
+TEST_F(Optimizing, LeavesWhatCostsNoLess) {
+  TableBackend backend({{"MatMul", 20}, {"Split", 100}, {"Concat", 100}, {"Relu", 20}});
+  const OptimizedModel made = optimized(three_products(2), backend);
+  EXPECT_EQ(made.outcome, SearchOutcome::kNothingFound);
+  EXPECT_TRUE(made.derivation.steps.empty());
+  EXPECT_EQ(count(made.derived.graph, "MatMul"), 6);
+}
+
+TEST_F(Optimizing, LeavesWhatLosesTheRace) {
+  const TableBackend::Table costs = {{"MatMul", 300}, {"Split", 10}};
+  TableBackend backend(costs, TableBackend::Table{{"MatMul", 100}, {"Split", 400}});
+  const OptimizedModel made = optimized(three_products(2), backend);
+  EXPECT_NE(made.outcome, SearchOutcome::kFaster);
+  EXPECT_TRUE(made.derivation.steps.empty());
+  EXPECT_EQ(count(made.derived.graph, "Split"), 0);
+}
+
+TEST_F(Optimizing, UsesNoRuleThatTheModeOfRoundingForbids) {
+  rules_[0].float_class = FloatClass::kReassociated;
+  Derivation strict;
+  strict.fp = FloatMode::kStrict;
+  TableBackend backend = dear_products();
+  const auto made = optimize_model(three_products(1), strict, rules_, theory_, backend, options_);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(made->outcome, SearchOutcome::kNothingFound);
+}
+
+}  // namespace
+}  // namespace isomer

@@ -1,0 +1,53 @@
+// Costs that are the same on every machine, for the tests of searching.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include "search/estimate.h"
+#include "search/optimize_model.h"
+
+namespace isomer::test {
+
+/// Costs by operator, as a table says them: of what depends on constants alone nothing. Runs take as long as they say.
+class TableBackend final : public Backend, private GraphCost {
+ public:
+  using Table = std::map<std::string, double, std::less<>>;
+  /// Microseconds by operator; others take one. `runs`: what runs of whole graphs take, where that differs.
+  explicit TableBackend(Table table, std::optional<Table> runs = std::nullopt) : table_(std::move(table)), runs_(runs.value_or(table_)) {}
+  GraphCost& costs() override { return *this; }
+  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor>) override { return std::unique_ptr<Runner>(std::make_unique<Waiting>(sum(model, runs_))); }
+  int asked = 0;  ///< how often a cost was
+
+ private:
+  class Waiting final : public Runner {
+   public:
+    explicit Waiting(double microseconds) : microseconds_(microseconds) {}
+    Result<void> run() override {
+      const auto start = std::chrono::steady_clock::now();
+      while (std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() < microseconds_) continue;
+      return {};
+    }
+
+   private:
+    double microseconds_;
+  };
+
+  static double sum(Graph graph, const Table& table) {
+    CHECK(assume_folded(graph).ok());
+    double result = 0;
+    for (const NodeId id : graph.nodes()) {
+      const auto found = table.find(graph.node(id).op_type);
+      result += found == table.end() ? 1 : found->second;
+    }
+    return result;
+  }
+  Result<Cost> cost(const Graph& part, Effort) override {
+    ++asked;
+    return Cost{sum(part, table_), true};
+  }
+
+  Table table_, runs_;
+};
+
+}  // namespace isomer::test
