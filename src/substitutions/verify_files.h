@@ -15,9 +15,9 @@ struct ModelFiles {
 };
 
 struct VerifyOptions {
-  std::map<std::string, int64_t> dims;  ///< with `shapes`: of those that the proof bound
-  std::map<std::string, Dims> shapes;
-  CheckOptions check;      ///< runs 0: neither model is run
+  std::map<std::string, int64_t> dims = {};  ///< with `shapes`: of those that the proof bound
+  std::map<std::string, Dims> shapes = {};
+  CheckOptions check;  ///< runs 0: neither model is run
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
 };
 

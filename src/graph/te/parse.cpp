@@ -23,13 +23,14 @@ int hex_value(char c) {
 /// Counts how deep the parser is nested, while it lives.
 class Parser::Nesting {
  public:
-  explicit Nesting(int& depth) : depth_(depth) { ++depth_; }
-  ~Nesting() { --depth_; }
+  explicit Nesting(int& depth) : depth_(depth), before_(depth++) {}
+  ~Nesting() { depth_ = before_; }
   Nesting(const Nesting&) = delete;
   Nesting& operator=(const Nesting&) = delete;
 
  private:
   int& depth_;
+  const int before_;
 };
 
 Error Parser::mistake(std::string_view what) const {
@@ -197,6 +198,8 @@ Result<Parser::Operand> Parser::operand(Precedence least) {
   for (Precedence most = Precedence::kProduct;;) {
     const BinarySyntax* syntax = kind_ == Kind::kWord || kind_ == Kind::kSymbol ? find_binary(token_) : nullptr;
     if (!syntax || syntax->precedence < least || syntax->precedence > most) return left;
+    // Each link of a + b + c is one more around the first.
+    if (++depth_ > kMaxNesting) return mistake("the expression is nested too deeply");
     advance();
     TRY(Operand right, operand(tighter(syntax->precedence)));
     TRY(left, combine(syntax->op, std::move(left), std::move(right)));

@@ -1,0 +1,305 @@
+// Proofs and models as files: what is written is verified, what was changed in any of the three is not, or is the same function still;
+// proofs that somebody made up end in a sentence.
+#include "substitutions/verify_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "graph/onnx/export.h"
+#include "graph/onnx/import.h"
+#include "substitutions/derivations.h"
+#include "support/files.h"
+#include "support/long_run.h"
+#include "verify/equivalence.h"
+
+namespace isomer::substitutions::test {
+namespace {
+
+using testing::HasSubstr;
+
+class FilesOfWalks : public testing::Test {
+ protected:
+  void write(const Graph& input, const Graph& output, const Derivation& derivation) const {
+    ASSERT_TRUE(export_model(input, files_.input).ok());
+    ASSERT_TRUE(export_model(output, files_.output).ok());
+    const auto text = print_derivation(derivation, verify::all_axioms());
+    ASSERT_TRUE(text.ok()) << text.error().message();
+    isomer::test::write_file(files_.proof, *text);
+  }
+  void write(const Walk& walk) const { write(walk.model, walk.result, walk.derivation); }
+  /// Empty, or why they are not.
+  std::string refusal(int runs = 0) const {
+    const auto verified = verify_files(files_, {.check = {.runs = runs}});
+    return verified.ok() ? "" : verified.error().message();
+  }
+  ErrorKind kind_of_refusal() const { return verify_files(files_, {.check = {.runs = 0}}).error().kind; }
+
+  isomer::test::ScratchFolder folder_;
+  const ModelFiles files_{folder_.path() / "in.onnx", folder_.path() / "out.onnx", folder_.path() / "out.proof"};
+};
+
+Walk long_walk(Walker& walker, uint64_t seed) {
+  for (;; seed += 1000)
+    if (Walk walk = walker.walk(dense_graph(seed), seed, 6); walk.derivation.steps.size() >= 3) return walk;
+}
+
+TEST_F(FilesOfWalks, AreVerified) {
+  Walker walker;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    write(long_walk(walker, seed));
+    EXPECT_EQ(refusal(1), "") << seed;
+  }
+}
+
+TEST_F(FilesOfWalks, WithAnythingChangedInTheModelsAreRefused) {
+  Walker walker;
+  const Walk walk = long_walk(walker, 3);
+  struct Change {
+    std::string_view name;
+    bool is_input;
+    std::function<void(Graph&)> make;
+    std::string_view says;
+  };
+  const auto flip = [](Graph& graph) {
+    for (const ValueId id : graph.values())
+      if (const auto& constant = graph.value(id).constant; constant && !constant->bytes().empty()) {
+        std::vector<std::byte> bytes(constant->bytes().begin(), constant->bytes().end());
+        bytes[0] ^= std::byte{1};
+        graph.edit(id).constant = Tensor(constant->dtype(), constant->dims(), std::move(bytes));
+        return;
+      }
+    FAIL() << "a constant expected";
+  };
+  const Change changes[] = {
+      {"a bit of a weight", true, flip, "one of another model found"},
+      {"a bit of a weight", false, flip, "the model that the proof makes of the input"},
+      {"the name of an output", true, [](Graph& graph) { graph.edit(graph.outputs()[0]).name = "renamed"; }, "expected, output"},
+      {"the name of an output", false, [](Graph& graph) { graph.edit(graph.outputs()[0]).name = "renamed"; }, "expected, output renamed"},
+      {"the name of an input", false, [](Graph& graph) { graph.edit(graph.inputs()[0]).name = "renamed"; }, "expected, input renamed"},
+      {"the order of inputs", false, [](Graph& graph) { auto inputs = graph.inputs(); std::swap(inputs[0], inputs[1]); graph.set_inputs(inputs); }, "expected, input"},
+      {"the version of the operators", false, [](Graph& graph) { graph.edit_info().opsets[""] = 21; }, "operator sets"},
+      {"a declared shape", false, [](Graph& graph) { graph.edit(graph.outputs()[0]).declared->shape.reset(); }, "output"},
+  };
+  for (const Change& change : changes) {
+    Graph input = walk.model, output = walk.result;
+    change.make(change.is_input ? input : output);
+    write(input, output, walk.derivation);
+    EXPECT_THAT(refusal(), HasSubstr(change.says)) << change.name;
+    EXPECT_EQ(kind_of_refusal(), ErrorKind::kMismatch) << change.name;
+  }
+}
+
+TEST_F(FilesOfWalks, WithOtherNamesWithinAreTheSameModel) {
+  Walker walker;
+  const Walk walk = long_walk(walker, 4);
+  Graph output = walk.result;
+  output.edit_info().doc_string = "changed";
+  for (const NodeId id : output.nodes()) output.edit(id).name = fmt::format("n{}", id.index);
+  write(walk.model, output, walk.derivation);
+  EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(FilesOfWalks, OfOtherPairsOfModelsAreRefused) {
+  Walker walker;
+  const Walk one = long_walk(walker, 5), other = long_walk(walker, 6);
+  write(other.model, other.result, one.derivation);
+  EXPECT_THAT(refusal(), HasSubstr("one of another model found"));
+  write(one.model, other.result, one.derivation);
+  EXPECT_NE(refusal(), "");
+  write(one.model, one.model, one.derivation);
+  EXPECT_NE(refusal(), "");
+}
+
+/// Whether both have the same interface and are the same function.
+bool are_same(const std::filesystem::path& one, const std::filesystem::path& other) {
+  const auto a = import_model(one), b = import_model(other);
+  if (!a.ok() || !b.ok()) return false;
+  const auto names = [](const Graph& graph) {
+    std::vector<std::string> result;
+    for (const auto* list : {&graph.inputs(), &graph.outputs()})
+      for (const ValueId id : *list) result.push_back(graph.value(id).name);
+    return result;
+  };
+  if (names(*a) != names(*b)) return false;
+  const auto compared = compare_models(*a, *b, {});
+  return compared.ok() && compared->passed();
+}
+
+/// A byte is another.
+std::string with_other_byte(std::string text, Random& random) {
+  char& byte = text[random.below(text.size())];
+  byte = static_cast<char>(random.chance(0.5) ? byte ^ (1 << random.below(8)) : random.below(256));
+  return text;
+}
+
+/// A number or a word is another, of the text or one that is large.
+std::string with_other_token(const std::string& text, Random& random) {
+  const auto token = [&] {
+    const auto is_part = [&](size_t k) { return k < text.size() && std::isalnum(static_cast<unsigned char>(text[k])); };
+    size_t first = random.below(text.size());
+    while (first > 0 && is_part(first - 1)) --first;
+    size_t last = first + 1;
+    while (is_part(first) && is_part(last)) ++last;
+    return std::pair(first, last - first);
+  };
+  const std::array<std::string, 6> large = {"9223372036854775807", "4611686018427387904", "2147483648", "1000000", "0", "-1"};
+  const auto [first, size] = token();
+  const auto [other, other_size] = token();
+  return std::string(text).replace(first, size, random.chance(0.4) ? large[random.below(large.size())] : text.substr(other, other_size));
+}
+
+TEST_F(FilesOfWalks, WithATokenOfTheProofChangedAreRefusedOrTheSameModels) {
+  Walker walker;
+  const int walks = isomer::test::is_long_run() ? 100 : 8, each = isomer::test::is_long_run() ? 200 : 50;
+  int accepted = 0;
+  for (int walk = 0; walk < walks; ++walk) {
+    write(long_walk(walker, static_cast<uint64_t>(walk)));
+    const std::string right = isomer::test::read_file(files_.proof);
+    // The models are right: whatever is done to the proof, what is accepted is. Nor may it crash, or take long.
+    ASSERT_TRUE(are_same(files_.input, files_.output));
+    Random random(static_cast<uint64_t>(walk));
+    for (int k = 0; k < each; ++k) {
+      isomer::test::write_file(files_.proof, with_other_token(right, random));
+      if (refusal().empty()) ++accepted;
+    }
+  }
+  EXPECT_LT(accepted, walks * each / 2);
+}
+
+TEST_F(FilesOfWalks, WithAByteChangedAreRefusedOrTheSameModels) {
+  Walker walker;
+  const int walks = isomer::test::is_long_run() ? 100 : 8, each = isomer::test::is_long_run() ? 100 : 50;
+  int accepted = 0;
+  for (int walk = 0; walk < walks; ++walk) {
+    write(long_walk(walker, static_cast<uint64_t>(walk)));
+    Random random(static_cast<uint64_t>(walk));
+    for (int k = 0; k < each; ++k) {
+      const std::filesystem::path file = std::array{files_.input, files_.output, files_.proof}[random.below(3)];
+      const std::string right = isomer::test::read_file(file);
+      const std::string changed = with_other_byte(right, random);
+      isomer::test::write_file(file, changed);
+      if (refusal().empty() && changed != right) {
+        ++accepted;
+        EXPECT_TRUE(are_same(files_.input, files_.output)) << "walk " << walk << ", change " << k << " of " << file;
+        // The output is what was written: nobody else's model.
+        isomer::test::write_file(file, right);
+        const std::filesystem::path copy = folder_.path() / "changed.onnx";
+        isomer::test::write_file(copy, changed);
+        EXPECT_TRUE(file == files_.proof || are_same(file, copy)) << "walk " << walk << ", change " << k << " of " << file;
+      }
+      isomer::test::write_file(file, right);
+    }
+  }
+  std::cout << accepted << " of " << walks * each << " changes accepted\n";
+  EXPECT_LT(accepted, walks * each / 2);
+}
+
+/// Proofs as people or programs may write them, of a model that is there.
+class WrittenProofs : public FilesOfWalks {
+ protected:
+  WrittenProofs() {
+    Walker walker;
+    write(long_walk(walker, 7));
+    proof_ = isomer::test::read_file(files_.proof);
+  }
+  std::string refusal_of(const std::string& proof) const {
+    isomer::test::write_file(files_.proof, proof);
+    return refusal();
+  }
+  /// The first line that begins so is another.
+  std::string with_line(std::string_view beginning, std::string_view line) const {
+    const size_t first = ("\n" + proof_).find("\n" + std::string(beginning));
+    EXPECT_NE(first, std::string::npos) << beginning;
+    return std::string(proof_).replace(first, proof_.find('\n', first) - first, line);
+  }
+
+  std::string proof_;
+};
+
+TEST_F(WrittenProofs, ThatAreCutOffSayWhere) {
+  for (size_t size = 0; size < proof_.size(); size += size < 200 ? 1 : 37) {
+    const std::string why = refusal_of(proof_.substr(0, size));
+    EXPECT_THAT(why, HasSubstr("line ")) << size;
+    EXPECT_EQ(kind_of_refusal(), ErrorKind::kInvalid);
+  }
+}
+
+TEST_F(WrittenProofs, SayWhichLineIsWrongAndWhatWasExpected) {
+  struct Case {
+    std::string_view line, instead, says;
+  };
+  const Case cases[] = {
+      {"isomer proof", "isomer proof 2", "line 1: a proof, which begins with 'isomer proof 1', expected"},
+      {"laws", "laws 00000000000000000000000000000000", "line 2: a proof from the laws of this version expected"},
+      {"input", "input 12", "line 3: 32 hexadecimal digits expected, '12' found"},
+      {"input", "output 12", "line 3: 'input …' expected"},
+      {"level", "level 4", "line 5: a number from 0 to 3 expected, '4' found"},
+      {"level", "level -1", "line 5: a number from 0 to 3 expected"},
+      {"level", "level 99999999999999999999", "line 5: a number from 0 to 3 expected"},
+      {"fp", "fp exact", "line 6: strict, reassociate or fast expected, 'exact' found"},
+      {"rules", "dim batch=3", "line 7: line 1, column 1: expected a text in quotes"},
+      {"rules", "dim \"batch\"=99999999999999999999", "line 7: line 1, column 9: expected a number"},
+      {"rules", "shape \"x\"=[1,2", "line 7: line 1, column 9: expected \"]\", found the end"},
+      {"rules", "rule", "line 7: 'rules' expected, 'rule' found"},
+      {"steps", "\tConv.999", "a law such as Conv.1 expected, 'Conv.999' found"},
+      {"end", "stop", "rule, direction, roots, names between tabs expected, 1 fields found"},
+      {"end", "nothing\t->\t%1\tx=%1", "the name of a rule above expected, 'nothing' found"},
+      {"end", "end\nend", "nothing behind 'end' expected, more found"},
+  };
+  for (const Case& each : cases) {
+    EXPECT_THAT(refusal_of(with_line(each.line, each.instead)), HasSubstr(each.says)) << each.instead;
+    EXPECT_EQ(kind_of_refusal(), ErrorKind::kInvalid) << each.instead;
+  }
+}
+
+TEST_F(WrittenProofs, WithHostileRulesAndStepsEndInASentence) {
+  const std::string deep(100000, '('), word(100000, 'a'), sum = [] {
+    std::string text = "a";
+    for (int k = 0; k < 20000; ++k) text += "+a";
+    return text;
+  }();
+  const auto lines = [&](const std::string& rule, const std::string& uses, const std::string& step) {
+    const std::string rules = rule + "\n" + uses;
+    std::string text = proof_;
+    text.insert(text.find("steps\n"), rules);
+    return text.insert(text.find("\nsteps\n") + 7, step + "\n");
+  };
+  const std::string law = "\tRelu.1 ; a=x\n", step = "r\t->\t%5\tx=%0";
+  for (const std::string& text : {
+           std::string("\0\xff\xfe", 3),
+           std::string(1 << 20, '\n'),
+           std::string(1 << 20, '\t'),
+           proof_ + std::string(1 << 20, 'x'),
+           lines("r\texact\tRelu" + deep + " = x\tx:float32[2]", law, step),
+           lines("r\texact\tx = " + word + "\tx:float32[2]", law, step),
+           lines("r\texact\tRelu(x) = x\tx:float32[2]", law, step),
+           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%2147483647\tx=%2147483647"),
+           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%2147483648\tx=%0"),
+           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%0\tx=%0 ; x=%0"),
+           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%0" + [] { std::string t; for (int k = 0; k < 100000; ++k) t += ",%0"; return t; }() + "\tx=%0"),
+           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%0\t{a=1/0} ; x=%0"),
+           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%0\t{a=9223372036854775807*9223372036854775807} ; x=%0"),
+           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%0\t{a=" + sum + "} ; x=%0"),
+           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", "\tRelu.1 ; {x_0=1/0} ; a=x\n", step),
+           lines("r\texact\tExpand(1){shape=[a,a]} = Expand(1){shape=[1000000000*a,1]}\t{a=1}", law, "r\t->\t%0\t{a=1000000000}"),
+           lines("r\texact\tReshape(x){shape=[x_0/(x_0-x_0)]} = x\tx:float32[2]", law, step),
+           lines("r\texact\tConcat(x,x){axis=x_0/0} = x\tx:float32[2]", law, step),
+           lines("r\texact\tSplit(x){axis=0,split=[x_0 % (x_0 - 2)]} = x\tx:float32[2]", law, step),
+           lines("r\texact\tSplit(x){axis=0,num_outputs=1000000000} = x\tx:float32[2]", law, step),
+           lines("r\texact\tTranspose(x){perm=[-9223372036854775807]} = x\tx:float32[2]", law, step),
+           lines("r\texact\tMaxPool(x){kernel_shape=[1000000000,1000000000]} = x\tx:float32[2,2,3,3]", law, step),
+           lines("r\texact\tIf(x) = x\tx:float32[2]", law, step),
+           lines("r\texact\tRelu(x).1000000 = x\tx:float32[2]", law, step),
+           lines("r\texact\tx = x\tx:float32[2]", "", step),
+           lines("r\texact\t1 = 1\t", "", "r\t->\t%0\t"),
+       }) {
+    const std::string why = refusal_of(text);
+    EXPECT_NE(why, "") << text.substr(0, 300);
+    EXPECT_LT(why.size(), text.size() + 1000);
+  }
+}
+
+}  // namespace
+}  // namespace isomer::substitutions::test
