@@ -68,8 +68,7 @@ int list_matches(const MatchOptions& options) {
     if (!read.ok()) return report(std::move(read).error().within(file));
     rules.insert(rules.end(), std::make_move_iterator(read->rules.begin()), std::make_move_iterator(read->rules.end()));
   }
-  if (options.rules.empty())
-    for (size_t k = 0; k < theory.axioms().size(); ++k) rules.push_back(rule_of(static_cast<int>(k), theory.axioms()));
+  if (options.rules.empty()) rules = rules_of_laws(theory.axioms());
   auto start = Clock::now();
   auto imported = program_of(model->graph, theory);
   if (!imported.ok()) return report(imported.error());

@@ -134,4 +134,10 @@ Rule rule_of(int law, std::span<const verify::StatedAxiom> axioms) {
   return rule;
 }
 
+std::vector<Rule> rules_of_laws(std::span<const verify::StatedAxiom> axioms) {
+  std::vector<Rule> rules;
+  for (size_t law = 0; law < axioms.size(); ++law) rules.push_back(rule_of(static_cast<int>(law), axioms));
+  return rules;
+}
+
 }  // namespace isomer::substitutions

@@ -40,5 +40,7 @@ class Theory {
 
 /// A law as a rule, proved by itself.
 Rule rule_of(int law, std::span<const verify::StatedAxiom> axioms);
+/// Each of them.
+std::vector<Rule> rules_of_laws(std::span<const verify::StatedAxiom> axioms);
 
 }  // namespace isomer::substitutions

@@ -315,6 +315,19 @@ ValueType declarable(ValueType type) {
   return type;
 }
 
+Sample sample_of(Graph graph, uint64_t seed) {
+  Random random(seed);
+  Sample sample{std::move(graph), {}, {}};
+  for (const ValueId input : sample.graph.inputs()) {
+    const ValueType& type = sample.graph.value(input).type;
+    Dims dims;
+    for (const Dim& dim : *type.shape) dims.push_back(dim.constant().value_or(3));
+    sample.inputs.push_back(random_tensor(type.dtype, std::move(dims), random));
+    sample.free.push_back(true);
+  }
+  return sample;
+}
+
 Tensor random_tensor(DataType dtype, Dims dims, Random& random) {
   const int64_t count = element_count(dims);
   if (is_float(dtype)) {

@@ -77,7 +77,7 @@ TEST(Derivations, OfRandomWalksAreAcceptedAndWhatIsChangedKeepsTheFunctionOrIsNo
     steps += static_cast<int>(derivation.steps.size());
     for (const Step& step : derivation.steps) rules.insert(step.rule);
     if (derivation.steps.empty()) continue;
-    const isomer::test::Case tried = case_of(model, seed);
+    const isomer::test::Case tried = isomer::test::case_of(isomer::test::sample_of(model, seed), seed);
     ASSERT_EQ(difference(tried, again->graph), "") << "seed " << seed;
     Random random(seed);
     for (int k = 0; k < 10; ++k) {

@@ -12,23 +12,12 @@ namespace isomer::substitutions::test {
 
 /// The laws and the rules that come with the program.
 inline std::vector<Rule> known_rules(const Theory& theory) {
-  std::vector<Rule> result = all_laws(theory);
+  std::vector<Rule> result = rules_of_laws(theory.axioms());
   std::set<std::string> names;
   for (RulesFile& file : shipped_rules(theory.axioms()))
     for (Rule& rule : file.rules)
       if (names.insert(rule.name).second) result.push_back(std::move(rule));
   return result;
-}
-
-inline isomer::test::Case case_of(const Graph& graph, uint64_t seed) {
-  Random random(seed);
-  std::vector<Tensor> inputs;
-  for (const ValueId input : graph.inputs()) {
-    Dims dims;
-    for (const Dim& dim : *graph.value(input).type.shape) dims.push_back(dim.constant().value_or(3));
-    inputs.push_back(isomer::test::random_tensor(graph.value(input).type.dtype, dims, random));
-  }
-  return isomer::test::case_of({graph, inputs, std::vector<bool>(graph.inputs().size(), true)}, seed);
 }
 
 /// What was done to a model, and what came of it.

@@ -41,13 +41,6 @@ inline std::vector<Rule> laws(const Theory& theory, const std::set<std::string>&
   return rules;
 }
 
-/// All of them, as rules.
-inline std::vector<Rule> all_laws(const Theory& theory) {
-  std::vector<Rule> rules;
-  for (size_t k = 0; k < theory.axioms().size(); ++k) rules.push_back(rule_of(static_cast<int>(k), theory.axioms()));
-  return rules;
-}
-
 /// Operators of the program, sorted.
 inline std::vector<std::string> operators(const Program& program) {
   std::vector<std::string> result;
