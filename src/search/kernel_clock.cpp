@@ -1,6 +1,7 @@
 #include "search/kernel_clock.h"
 
 #include <immintrin.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,8 @@ constexpr double kSlowSeconds = 0.05, kVerySlowSeconds = 1;
 /// All runs of a kernel with what is between them.
 constexpr double kSeconds = 0.01;
 constexpr double kQuantile = 0.25;
+/// Looking for runs that nothing disturbs ends then.
+constexpr double kMostSeconds = 0.15;
 /// More than this is given back after use.
 constexpr int64_t kKeptBytes = int64_t{64} << 20;
 constexpr int64_t kLine = 64;
@@ -34,6 +37,13 @@ int64_t bytes_of(const kernel::Buffer& buffer) { return packed_bytes(buffer.dtyp
 int64_t cache_bytes() {
   const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return size > 0 ? size : int64_t{1} << 20;
+}
+
+/// How often threads of this process had to give way to others.
+int64_t interruptions() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
 }
 
 /// Reads each line of it.
@@ -166,21 +176,24 @@ Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, const std::se
   TRY(const Arguments arguments, place(kernel, constants));
   TRY_VOID(take_scratch(parts));
   TRY_VOID(warm_up(kernel, arguments, parts, code));
-  std::vector<double> times;
+  std::vector<double> all, undisturbed;
   const auto start = Clock::now();
   const auto enough = [&] {
-    const auto runs = static_cast<int>(times.size());
+    const auto runs = static_cast<int>(all.size());
     if (runs == 0) return false;
-    if (times[0] > kSlowSeconds) return runs == (times[0] > kVerySlowSeconds ? 1 : kRunsOfSlow);
-    return runs >= kLeastRuns && seconds_since(start) > kSeconds;
+    if (all[0] > kSlowSeconds) return runs == (all[0] > kVerySlowSeconds ? 1 : kRunsOfSlow);
+    return runs >= kLeastRuns && seconds_since(start) > (static_cast<int>(undisturbed.size()) >= kLeastRuns ? kSeconds : kMostSeconds);
   };
   while (!enough()) {
     cool_down(arguments);
+    const int64_t interruptions_before = interruptions();
     const auto begin = Clock::now();
     static_cast<void>(run(arguments, parts, code));
-    times.push_back(seconds_since(begin));
+    all.push_back(seconds_since(begin));
+    if (interruptions() == interruptions_before) undisturbed.push_back(all.back());
   }
   if (values_.bytes() > kKeptBytes) values_ = runtime::Memory();
+  std::vector<double>& times = undisturbed.empty() ? all : undisturbed;
   std::sort(times.begin(), times.end());
   return KernelTime{times[static_cast<size_t>(kQuantile * static_cast<double>(times.size()))] * 1e6, static_cast<int64_t>(times.size())};
 }
