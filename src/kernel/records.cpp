@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "kernel/sqlite.h"
-#include "util/output_file.h"
+#include "util/check.h"
 
 namespace isomer::kernel {
 namespace {
@@ -172,7 +172,8 @@ class Records::State {
   Result<void> open(Access access) {
     std::error_code error;
     if (falls_back_ && access == Access::kWrite) std::filesystem::create_directories(file_.parent_path(), error);
-    if (auto place = check_output_place(file_); !place.ok()) return Error{place.error().kind, "", place.error().what};
+    // SQLite would wait for who writes to a pipe.
+    if (std::filesystem::exists(file_, error) && !std::filesystem::is_regular_file(file_, error)) return invalid("", "a database of records expected, no regular file found");
     TRY(Database database, Database::open(file_, access == Access::kWrite));
     TRY_VOID(set_up(database));
     database_ = std::move(database);

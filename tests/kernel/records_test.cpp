@@ -1,0 +1,230 @@
+// Records: what is written stays, whoever else writes and whoever is killed; files of others are refused.
+#include "kernel/records.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "kernel/sqlite.h"
+#include "support/files.h"
+#include "support/long_run.h"
+#include "util/random.h"
+
+namespace isomer::kernel {
+namespace {
+
+using isomer::test::read_file;
+using isomer::test::write_file;
+using testing::HasSubstr;
+
+Record record(uint64_t task, double microseconds, const std::string& trace = "t", int64_t when = 1) {
+  Record made;
+  made.key = {Hasher().add(task).finish(), "cpu x1", "1"};
+  made.maker = "default";
+  made.trace = trace;
+  made.name = "Conv";
+  made.types = "float32[1] -> float32[1]";
+  made.microseconds = microseconds;
+  made.runs = 7;
+  made.when = when;
+  return made;
+}
+
+Record failed(uint64_t task, const std::string& trace) {
+  Record made = record(task, 1, trace);
+  made.microseconds = std::nullopt;
+  made.failure = "no code";
+  return made;
+}
+
+class RecordsFile : public testing::Test {
+ protected:
+  std::filesystem::path path(const std::string& name = "records.sqlite") const { return folder_.path() / name; }
+  Records open() const { return *Records::open(path()); }
+  static std::vector<Record> all(const Records& records) { return *records.list({}); }
+  isomer::test::ScratchFolder folder_;
+};
+
+TEST_F(RecordsFile, WhatIsWrittenIsThereWhenItIsOpenedAgain) {
+  const Record time = record(1, 2.5), none = failed(2, "t");
+  ASSERT_TRUE(open().add(std::vector{time, none}).ok());
+  EXPECT_THAT(all(open()), testing::UnorderedElementsAre(time, none));
+  ASSERT_TRUE(open().set_constant("cpu x1", "fma_gflops", 60).ok());
+  EXPECT_EQ(*open().constant("cpu x1", "fma_gflops"), 60);
+  EXPECT_EQ(*open().constant("cpu x2", "fma_gflops"), std::nullopt);
+}
+
+TEST_F(RecordsFile, NothingIsMadeByReading) {
+  EXPECT_TRUE(all(open()).empty());
+  EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
+TEST_F(RecordsFile, NewerTimesTakeThePlaceOfOlderOnesOfTheSameScheduleOnly) {
+  Records records = Records::in_memory();
+  for (const Record& one : {record(1, 5, "t", 10), record(1, 7, "t", 20), record(1, 1, "t", 15), record(1, 9, "u", 5)}) ASSERT_TRUE(records.add(one).ok());
+  EXPECT_THAT(all(records), testing::ElementsAre(record(1, 7, "t", 20), record(1, 9, "u", 5)));
+}
+
+TEST_F(RecordsFile, TheBestIsTheFastestOfItsKeyAndMaker) {
+  Records records = Records::in_memory();
+  Record tuned = record(1, 2, "v"), elsewhere = record(1, 1), later = record(1, 1);
+  tuned.maker = "tuned";
+  elsewhere.key.target = "cpu x2";
+  later.key.generator = "2";
+  ASSERT_TRUE(records.add(std::vector{record(1, 5), record(1, 4, "u"), failed(1, "w"), tuned, elsewhere, later, failed(2, "t")}).ok());
+  EXPECT_EQ(*records.best(record(1, 0).key, "default"), record(1, 4, "u"));
+  EXPECT_EQ(*records.best(record(1, 0).key, "tuned"), tuned);
+  EXPECT_EQ(*records.best(record(2, 0).key, "default"), failed(2, "t"));
+  EXPECT_EQ(*records.best(record(3, 0).key, "default"), std::nullopt);
+  EXPECT_THAT(*records.list_best({}), testing::UnorderedElementsAre(tuned, elsewhere, later, failed(2, "t")));
+}
+
+TEST_F(RecordsFile, PruningLeavesTheFastestOfThisVersion) {
+  Records records = Records::in_memory();
+  Record old = record(1, 1);
+  old.key.generator = "0";
+  ASSERT_TRUE(records.add(std::vector{record(1, 3, "a"), record(1, 1, "b"), record(1, 2, "c"), failed(1, "d"), old, failed(2, "a")}).ok());
+  EXPECT_EQ(*records.prune(2, "1"), 3);
+  EXPECT_THAT(all(records), testing::UnorderedElementsAre(record(1, 1, "b"), record(1, 2, "c"), failed(2, "a")));
+}
+
+TEST_F(RecordsFile, ThreadsWriteThroughConnectionsOfTheirOwn) {
+  constexpr int kThreads = 4, kBatches = 20;
+  std::vector<std::thread> team;
+  for (int t = 0; t < kThreads; ++t)
+    team.emplace_back([&, t] {
+      Records records = open();
+      for (int batch = 0; batch < kBatches; ++batch) ASSERT_TRUE(records.add(std::vector{record(t * 1000 + batch, 1, "a"), record(t * 1000 + batch, 2, "b")}).ok());
+    });
+  for (std::thread& thread : team) thread.join();
+  EXPECT_EQ(all(open()).size(), kThreads * kBatches * 2);
+}
+
+/// Writes batches of three records until it is killed, and a byte into the pipe behind each.
+[[noreturn]] void write_batches(const std::filesystem::path& file, int writer, int pipe) {
+  auto records = Records::open(file);
+  for (uint64_t batch = 0; records.ok(); ++batch) {
+    const uint64_t task = static_cast<uint64_t>(writer) * 1'000'000 + batch;
+    if (!records->add(std::vector{record(task, 1, "a"), record(task, 2, "b"), record(task, 3, "c")}).ok() || write(pipe, "x", 1) != 1) break;
+  }
+  _exit(1);
+}
+
+struct Writer {
+  pid_t process;
+  int pipe;
+};
+
+Writer start_writer(const std::filesystem::path& file, int number) {
+  std::array<int, 2> pipe{};
+  EXPECT_EQ(pipe2(pipe.data(), O_CLOEXEC), 0);
+  const pid_t process = fork();
+  if (process == 0) write_batches(file, number, pipe[1]);
+  close(pipe[1]);
+  return {process, pipe[0]};
+}
+
+/// The batches that it was told are written.
+int64_t kill_writer(const Writer& writer) {
+  kill(writer.process, SIGKILL);
+  int status = 0;
+  waitpid(writer.process, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "it ended by itself";
+  int64_t batches = 0;
+  std::array<char, 4096> bytes{};
+  for (ssize_t count; (count = read(writer.pipe, bytes.data(), bytes.size())) > 0;) batches += count;
+  close(writer.pipe);
+  return batches;
+}
+
+TEST_F(RecordsFile, ProcessesThatAreKilledLoseNothingThatWasWrittenAndLeaveNoHalves) {
+  Random random(0);
+  int64_t written = 0;
+  for (int round = 0; round < (isomer::test::is_long_run() ? 200 : 8); ++round) {
+    const Writer first = start_writer(path(), 2 * round), second = start_writer(path(), 2 * round + 1);
+    usleep(static_cast<useconds_t>(random.between(2'000, 60'000)));
+    written += kill_writer(first) + kill_writer(second);
+    const auto found = Records::open(path());
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    const auto records = all(*found);
+    EXPECT_EQ(records.size() % 3, 0);
+    EXPECT_GE(static_cast<int64_t>(records.size()), 3 * written);
+  }
+  EXPECT_GT(written, 0);
+}
+
+TEST_F(RecordsFile, FilesOfOthersAndBrokenOnesAreRefusedInASentence) {
+  ASSERT_TRUE(open().add(record(1, 1)).ok());
+  const std::string good = read_file(path());
+  ASSERT_TRUE(Database::open(path("foreign"), true)->execute("CREATE TABLE t (a)").ok());
+  ASSERT_TRUE(Database::open(path("newer"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 2").ok());
+  ASSERT_TRUE(Database::open(path("bare"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 1").ok());
+  write_file(path("text"), "these are no records\n" + std::string(2000, 'x'));
+  write_file(path("torn"), good.substr(0, good.size() / 2));
+  std::filesystem::create_directory(path("folder"));
+  for (const auto& [name, what] : {std::pair{"foreign", "something else"}, {"newer", "version 2"}, {"bare", "broken"}, {"text", "another kind"}, {"torn", "broken"}, {"folder", "no regular file"}}) {
+    SCOPED_TRACE(name);
+    const bool is_file = std::filesystem::is_regular_file(path(name));
+    const std::string before = is_file ? read_file(path(name)) : "";
+    auto records = Records::open(path(name));
+    const std::string message = records.ok() ? records->list({}).error().message() : records.error().message();
+    EXPECT_THAT(message, HasSubstr(what));
+    EXPECT_THAT(message, HasSubstr(path(name).string()));
+    EXPECT_THAT(message, testing::Not(HasSubstr("\n")));
+    EXPECT_EQ(is_file ? read_file(path(name)) : "", before);
+  }
+}
+
+TEST_F(RecordsFile, ChangedBytesGiveRecordsOrAnError) {
+  std::vector<Record> many;
+  for (uint64_t k = 0; k < 200; ++k) many.push_back(record(k, static_cast<double>(k + 1), std::string(k, 't')));
+  ASSERT_TRUE(open().add(many).ok());
+  const std::string good = read_file(path());
+  Random random(0);
+  for (int round = 0; round < (isomer::test::is_long_run() ? 5'000 : 200); ++round) {
+    SCOPED_TRACE(round);
+    std::string bad = good;
+    for (int64_t flips = random.between(1, 20); flips > 0; --flips) bad[random.below(bad.size())] = static_cast<char>(random.below(256));
+    write_file(path("bad"), bad);
+    auto records = Records::open(path("bad"));
+    if (!records.ok()) continue;
+    const auto found = records->list({});
+    if (!found.ok()) continue;
+    for (const Record& one : *found) EXPECT_TRUE(!one.microseconds || *one.microseconds > 0);
+  }
+}
+
+TEST_F(RecordsFile, TimesThatNobodyMeasuredAreNotTaken) {
+  ASSERT_TRUE(open().add(record(1, 1)).ok());
+  ASSERT_TRUE(Database::open(path(), false)->execute("UPDATE records SET microseconds = -1").ok());
+  EXPECT_TRUE(all(open()).empty());
+  ASSERT_TRUE(Database::open(path(), false)->execute("UPDATE records SET microseconds = 9e999").ok());
+  EXPECT_TRUE(all(open()).empty());
+  ASSERT_TRUE(Database::open(path(), false)->execute("UPDATE records SET microseconds = 1, task = 'zz'").ok());
+  EXPECT_TRUE(all(open()).empty());
+}
+
+TEST_F(RecordsFile, WhereNobodyAskedForAFileMemoryDoesToo) {
+  write_file(path("file"), "");
+  write_file(path("text"), std::string(2000, 'x'));
+  for (const auto& place : {path("file") / "cache" / "records.sqlite", path("text")}) {
+    SCOPED_TRACE(place);
+    Records records = Records::open_if_possible(place);
+    ASSERT_TRUE(records.add(record(1, 1)).ok());
+    EXPECT_THAT(all(records), testing::ElementsAre(record(1, 1)));
+    EXPECT_THAT(records.problem(), HasSubstr(place.string()));
+    EXPECT_FALSE(Records::open(place).ok() && Records::open(place)->add(record(1, 1)).ok());
+  }
+  Records records = Records::open_if_possible(path("new") / "folder" / "records.sqlite");
+  ASSERT_TRUE(records.add(record(1, 1)).ok());
+  EXPECT_EQ(records.problem(), "");
+  EXPECT_THAT(all(*Records::open(path("new") / "folder" / "records.sqlite")), testing::ElementsAre(record(1, 1)));
+}
+
+}  // namespace
+}  // namespace isomer::kernel
