@@ -138,10 +138,22 @@ class MatchSearch {
   }
 
   void meet_arguments(const Pattern& pattern, std::span<const int> arguments, bool turned, size_t at) {
+    if (!numbers_fit(pattern, arguments, turned)) return;
     const size_t before = goals_.size();
     for (size_t k = 0; k < arguments.size(); ++k) goals_.push_back({&pattern.arguments[k], arguments[turned ? 1 - k : k]});
     meet(at + 1);
     goals_.resize(before);
+  }
+
+  /// A number has the element type of what stands beside it, as the guard's terms have.
+  bool numbers_fit(const Pattern& pattern, std::span<const int> arguments, bool turned) const {
+    const auto is_number = [](const Pattern& argument) { return argument.kind == Pattern::Kind::kNumber; };
+    if (std::none_of(pattern.arguments.begin(), pattern.arguments.end(), is_number)) return true;
+    std::vector<int> numbers, others;
+    for (size_t k = 0; k < arguments.size(); ++k)
+      if (const int value = arguments[turned ? 1 - k : k]; value >= 0) (is_number(pattern.arguments[k]) ? numbers : others).push_back(program_.value(value).type);
+    const DataType dtype = program_.theory().dtype_beside(others);
+    return std::all_of(numbers.begin(), numbers.end(), [&](int type) { return program_.theory().signatures().type(type).dtype == dtype; });
   }
 
   void next_source() {

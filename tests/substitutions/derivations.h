@@ -35,13 +35,13 @@ class Walker {
   /// So many random rewrites at most.
   Walk walk(Graph model, uint64_t seed, int steps) {
     Random random(seed);
-    return walk(std::move(model), steps, [&](const Program&, const std::vector<Match>& found) { return static_cast<int>(random.below(found.size())); });
+    return walk_by(std::move(model), steps, [&](const std::vector<Match>& found) { return static_cast<int>(random.below(found.size())); });
   }
 
   /// By these rules, one after the other, each at its first match.
   Walk walk(Graph model, const std::vector<std::pair<std::string, bool>>& rules) {
     size_t next = 0;
-    Walk result = walk(std::move(model), static_cast<int>(rules.size()), [&](const Program&, const std::vector<Match>& found) {
+    Walk result = walk_by(std::move(model), static_cast<int>(rules.size()), [&](const std::vector<Match>& found) {
       const auto [text, is_forward] = rules[next++];
       const auto is_it = [&](const Match& match) { return substitutions_[match.substitution].rule->text() == text && substitutions_[match.substitution].is_forward == is_forward; };
       const auto match = std::find_if(found.begin(), found.end(), is_it);
@@ -57,7 +57,7 @@ class Walker {
 
  private:
   template <class Choose>
-  Walk walk(Graph model, int steps, const Choose& choose) {
+  Walk walk_by(Graph model, int steps, const Choose& choose) {
     Derivation derivation;
     derivation.input = structural_hash(model);
     auto start = start_of(model, derivation, theory_);
@@ -65,7 +65,7 @@ class Walker {
     Program now = start->program;
     std::vector<Match> found = substitutions_.matches(now);
     for (int step = 0; step < steps && !found.empty() && now.application_count() < 400; ++step) {
-      const Match match = found[static_cast<size_t>(choose(now, found))];
+      const Match match = found[static_cast<size_t>(choose(found))];
       auto done = apply(now, match, substitutions_);
       auto* rewritten = std::get_if<Rewritten>(&done);
       if (!rewritten) continue;

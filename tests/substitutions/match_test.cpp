@@ -134,6 +134,19 @@ TEST_F(Matches, MakeNumbersOfTheTypeBesideThem) {
   for (const ValueId id : after.values()) EXPECT_EQ(after.value(id).type.dtype, DataType::kInt64);
 }
 
+TEST_F(Matches, OfNumbersAloneAreOfTheTypeThatTheRuleMakesThem) {
+  use_law("Transpose(Expand(1){shape=[a,b]}){perm=[1,0]} = Expand(1){shape=[b,a]}");
+  const auto body = [](const char* dtype) { return graph(fmt::format(R"(graph main(x: {0}[2,3]) -> (y: {0}[3,2]) {{
+    one: {0}[] = {{1}}
+    dims: int64[2] = {{2, 3}}
+    e: {0}[2,3] = Expand(one, dims)
+    y: {0}[3,2] = Transpose(e) {{perm = [1,0]}}
+  }})", dtype)); };
+  EXPECT_EQ(find_sound(body("float32"), true).size(), 1U);
+  EXPECT_TRUE(find_sound(body("float16"), true).empty());
+  EXPECT_TRUE(find_sound(body("int64"), true).empty());
+}
+
 TEST_F(Matches, AreNotReadThroughOpaqueNodes) {
   use_law(kTwice);
   EXPECT_TRUE(find_sound(graph(R"(graph main(x: float32[3]) -> (y: float32[3]) {
