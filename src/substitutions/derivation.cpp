@@ -13,13 +13,13 @@
 namespace isomer::substitutions {
 namespace {
 
-Result<OptimizeReport> pass(Graph& graph, const Derivation& derivation, const DeriveOptions& options) {
+OptimizeOptions pass_options(const Derivation& derivation, const DeriveOptions& options) {
   OptimizeOptions passes;
   passes.level = derivation.level;
   passes.fp = derivation.fp;
   passes.threads = options.threads;
   passes.log = options.log;
-  return optimize(graph, passes);
+  return passes;
 }
 
 /// As passes are allowed to (graph/passes/pass.h).
@@ -57,16 +57,19 @@ std::string where(const Program& program, const std::vector<int>& values) {
 
 Result<Start> start_of(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options) {
   Graph graph = model;
-  TRY(OptimizeReport passes, pass(graph, derivation, options));
-  TRY(Program program, program_of(graph, theory));
-  return Start{std::move(program), std::move(passes)};
+  TRY(OptimizeReport passes, optimize(graph, pass_options(derivation, options)));
+  Graph plain = graph;
+  TRY(OptimizeReport spelled, canonicalize(plain, pass_options(derivation, options)));
+  TRY(Program program, program_of(plain, theory));
+  return Start{std::move(graph), std::move(passes), std::move(program), std::move(spelled)};
 }
 
 Result<Derived> derived(Start start, const Derivation& derivation, const DeriveOptions& options) {
   Program program = std::move(start.program);
   const Theory& theory = program.theory();
-  Derived result{program.origin().graph, std::move(start.passes), {}, {}};
+  Derived result{std::move(start.graph), std::move(start.passes), {}, {}};
   if (derivation.steps.empty()) return result;
+  result.before.steps.insert(result.before.steps.end(), start.spelled.steps.begin(), start.spelled.steps.end());
   std::map<std::string_view, const Rule*> rules;
   for (const Rule& rule : derivation.rules) rules.emplace(rule.name, &rule);
   for (size_t k = 0; k < derivation.steps.size(); ++k) {
@@ -82,7 +85,7 @@ Result<Derived> derived(Start start, const Derivation& derivation, const DeriveO
     result.steps.push_back({step.rule, std::move(place), float_class});
   }
   TRY(result.graph, graph_of(program));
-  TRY(result.after, pass(result.graph, derivation, options));
+  TRY(result.after, optimize(result.graph, pass_options(derivation, options)));
   return result;
 }
 
@@ -92,7 +95,7 @@ Result<Derived> derived(const Graph& model, const Derivation& derivation, Theory
     return derived(std::move(start), derivation, options);
   }
   Derived result{model, {}, {}, {}};
-  TRY(result.before, pass(result.graph, derivation, options));
+  TRY(result.before, optimize(result.graph, pass_options(derivation, options)));
   return result;
 }
 

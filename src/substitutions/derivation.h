@@ -34,15 +34,17 @@ struct DeriveOptions {
 
 /// What the steps begin with. Values of the program, which steps name by number, are the same whenever it is made of the same model.
 struct Start {
-  Program program;  ///< origin().graph is the model after the passes
+  Graph graph;      ///< the model after the passes
   OptimizeReport passes;
+  Program program;  ///< of that graph with composites written out: rules know one spelling for one meaning
+  OptimizeReport spelled;
 };
 /// Of a model with its dims bound; of the derivation level and fp are read. The theory must outlive it.
 Result<Start> start_of(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
 
 struct Derived {
   Graph graph;
-  OptimizeReport before, after;     ///< passes, on both sides of the steps; without steps there is nothing after them
+  OptimizeReport before, after;     ///< passes, on both sides of the steps; without steps there is nothing behind the first ones
   std::vector<OptimizeStep> steps;  ///< rule, labels of the nodes that it replaced, class of the rule's proof
 };
 /// Checks the steps and does them. Errors are kMismatch and name the step and what does not hold: level or fp don't allow it, the
