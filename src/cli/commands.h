@@ -18,6 +18,7 @@ void add_rule_commands(CLI::App& library, int& exit);
 void add_equation_commands(CLI::App& library, int& exit);
 void add_match_command(CLI::App& library, int& exit);
 void add_verify(CLI::App& app, int& exit);
+void add_records(CLI::App& app, int& exit);
 void add_env(CLI::App& app, int& exit);
 
 }  // namespace isomer::cli

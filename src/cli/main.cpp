@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   add_inspect(app, exit);
   add_library(app, exit);
   add_verify(app, exit);
+  add_records(app, exit);
   add_env(app, exit);
   try {
     app.parse(argc, argv);

@@ -1,11 +1,11 @@
 #include "cli/search_choices.h"
 
 #include <charconv>
-#include <cstdlib>
 #include <map>
 
 #include "cli/onnxruntime.h"
 #include "cli/onnxruntime_backend.h"
+#include "cli/open_records.h"
 #include "substitutions/shipped.h"
 
 namespace isomer::cli {
@@ -16,19 +16,6 @@ using namespace substitutions;
 
 /// The level from which on models are searched.
 constexpr int kSearchLevel = 3;
-
-fs::path users_records() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  const char* const home = std::getenv("HOME");
-  if (cache && *cache) return fs::path(cache) / "isomer" / "records.sqlite";
-  return home && *home ? fs::path(home) / ".cache" / "isomer" / "records.sqlite" : fs::path();
-}
-
-Result<kernel::Records> open_records(const std::string& file) {
-  if (!file.empty()) return kernel::Records::open(file);
-  const fs::path path = users_records();
-  return path.empty() ? kernel::Records::in_memory() : kernel::Records::open_if_possible(path);
-}
 
 /// Rules of the files, or those that come with the program; then the laws themselves.
 Result<std::vector<Rule>> all_rules(const std::vector<std::string>& files, std::span<const verify::StatedAxiom> axioms) {
@@ -61,7 +48,7 @@ void SearchChoices::add_to(CLI::App& app) {
   app.add_option("--onnxruntime", onnxruntime, "ONNX Runtime's shared library");
   app.add_option("--strategy", strategy, "Of the search: beam or best-first")->check(CLI::IsMember({"beam", "best-first"}))->capture_default_str();
   app.add_option("--time", time, "At most, of the search: 90, 60s, 10min")->capture_default_str();
-  app.add_option("--records", records, "Where measured times are kept; the user's cache unless given");
+  add_records_option(app, records);
   app.add_option("--rules", rules, "Rules to search over (STEM.rules, STEM.proofs) instead of those that come with the program; repeatable")->allow_extra_args(false);
   app.add_option("--width", width, "States that a beam keeps")->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--alpha", alpha, "What costs up to so many times the best is worth going on from")->check(CLI::Range(1.0, 100.0))->capture_default_str();
