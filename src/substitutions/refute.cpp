@@ -10,6 +10,7 @@ namespace {
 constexpr int kRounds = 3;  ///< at each place, kSeeds inputs a round
 constexpr int kAttempts = 20;
 constexpr int kExactRounds = 10;  ///< one of so many rounds is over the rationals at once
+constexpr int kFailures = 200;    ///< rounds one after the other, on inputs that say nothing (integers divided by zero), before it gives up
 
 /// Over Z_p, on kSeeds inputs at a time; nothing where that has no meaning.
 std::optional<bool> agree(const Output& output, const verify::VariableTypes& types, uint64_t seed) {
@@ -32,19 +33,21 @@ Refutation refute(const Rule& rule, int trials, uint64_t seed, std::span<const v
   std::vector<RuleInstance> places = draw_instances(rule, std::max(1, trials / (kRounds * kSeeds)), kAttempts, axioms, signatures, random);
   result.places = static_cast<int>(places.size());
   places.insert(places.begin(), rule.example);
-  for (size_t round = 0; result.trials < trials && !result.counterexample; ++round) {
+  int failures = 0;
+  for (size_t round = 0; result.trials < trials && failures < kFailures && !result.counterexample; ++round) {
     const RuleInstance& place = places[round % places.size()];
-    bool all_agree = round % kExactRounds != 0;
+    bool all_agree = round % kExactRounds != 0, is_evaluated = true;
     for (const Output& output : equations_at(rule, place)) {
       const uint64_t inputs = random.next();
       if (all_agree && agree(output, place.types, inputs) == true) continue;
       // What differs there may be equal for the functions that are meant.
       all_agree = false;
-      const auto check = verify::check_instance({{output.left, output.right, {}}, place.types}, random);
-      if (!check) return result;
-      if (check->counterexample) result.counterexample = check->counterexample;
+      const auto check = verify::check_instance({{output.left, output.right, {}}, place.types}, random, rule.float_class);
+      is_evaluated = is_evaluated && check;
+      if (check && check->counterexample) result.counterexample = check->counterexample;
     }
-    result.trials += all_agree ? kSeeds : 1;
+    failures = is_evaluated ? 0 : failures + 1;
+    if (is_evaluated) result.trials += all_agree ? kSeeds : 1;
   }
   return result;
 }

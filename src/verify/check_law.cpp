@@ -38,8 +38,24 @@ te::Concrete<te::PrimeFieldAlgebra>::Scalar draw(const te::Concrete<te::PrimeFie
   return te::Concrete<te::PrimeFieldAlgebra>::real(random.below(te::PrimeFieldAlgebra::kPrime));
 }
 
+template <te::RealAlgebra A>
+bool is_finite(const te::ValuesOver<A>& values) {
+  if constexpr (std::is_same_v<A, te::RationalAlgebra>)
+    return std::all_of(values.elements.begin(), values.elements.end(), [](const auto& element) { return element.index() == 0 || std::get<1>(element).is_finite(); });
+  else
+    return true;
+}
+
+bool is_finite(const te::Array& array) {
+  if (!isomer::is_float(array.dtype())) return true;
+  for (int64_t k = 0; k < array.count(); ++k)
+    if (!std::isfinite(array.real(k))) return false;
+  return true;
+}
+
 struct Comparison {
   bool is_same = true;
+  bool is_finite = true;  ///< what was computed on the way, where the graph has it as outputs behind the sides
   std::vector<std::string> inputs;
   std::string left, right;
 };
@@ -69,6 +85,7 @@ std::optional<Comparison> compare(const Graph& graph, const LawInstance& instanc
                      return a == b || (a.index() == 1 && b.index() == 1 && scalars.algebra().is_nan(std::get<1>(a)) && scalars.algebra().is_nan(std::get<1>(b)));
                    });
   if (result.is_same) return result;
+  result.is_finite = std::all_of(sides->begin() + 2, sides->end(), [](const auto& values) { return is_finite<A>(values); });
   size_t k = 0;
   for (const auto& [name, type] : instance.types) result.inputs.push_back(fmt::format("{}: {}", name, text_of<A>(inputs[k++])));
   result.left = text_of<A>(left);
@@ -100,9 +117,17 @@ std::optional<Comparison> compare_doubles(const Graph& graph, const LawInstance&
     const bool is_close = std::isnan(left) ? std::isnan(right) : left == right || std::abs(left - right) <= kRounding * std::max({1.0, std::abs(left), std::abs(right)});
     result.is_same &= is_close;
   }
+  result.is_finite = std::all_of(sides->begin() + 2, sides->end(), [](const te::Array& array) { return is_finite(array); });
   result.left = text((*sides)[0]);
   result.right = text((*sides)[1]);
   return result;
+}
+
+void add_applications(const Term& term, std::vector<Term>& terms) {
+  const auto* application = term.as_application();
+  if (!application) return;
+  terms.push_back(term);
+  for (const Term& argument : application->arguments) add_applications(argument, terms);
 }
 
 int64_t elements_of(const LawInstance& instance) {
@@ -117,8 +142,11 @@ std::string Counterexample::text() const {
   return fmt::format("{}\n  left: {}\n  right: {}", result, left, right);
 }
 
-std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random) {
-  const auto graph = graph_of({instance.law.left, instance.law.right}, instance.types);
+std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random, FloatClass float_class) {
+  std::vector<Term> terms = {instance.law.left, instance.law.right};
+  if (float_class >= FloatClass::kFinite)
+    for (const Term* side : {&instance.law.left, &instance.law.right}) add_applications(*side, terms);
+  const auto graph = graph_of(terms, instance.types);
   if (!graph.ok()) return std::nullopt;
   InstanceCheck result;
   auto comparison = compare(*graph, instance, te::RationalAlgebra(), random);
@@ -128,7 +156,7 @@ std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random&
     comparison = compare_doubles(*graph, instance, random);
     result.in_doubles = true;
   }
-  if (!comparison) return std::nullopt;
+  if (!comparison || (!comparison->is_same && !comparison->is_finite)) return std::nullopt;
   if (!comparison->is_same) result.counterexample = Counterexample{instance, std::move(comparison->inputs), std::move(comparison->left), std::move(comparison->right)};
   return result;
 }

@@ -10,6 +10,7 @@
 #include "substitutions/generated.h"
 #include "substitutions/refute.h"
 #include "support/long_run.h"
+#include "verify/claim_support.h"
 
 namespace isomer::substitutions::test {
 namespace {
@@ -73,6 +74,30 @@ TEST_F(Libraries, WrongRulesAreRefuted) {
     refuted += refute(rule, 20, 1, axioms_, signatures_).counterexample ? 1 : 0;
   }
   EXPECT_EQ(refuted, changed);
+}
+
+/// The maximum of a window of padding alone is not finite: kernels that zeros enlarge make it something else.
+TEST(Refuting, SaysNothingOfWhatIsNotFinite) {
+  const verify::VariableTypes types = verify::test::types_of({"x[1,1,1,2] w[1,1,1,1]", ""});
+  const char* const pool = "MaxPool(x){dilations=[2,1],kernel_shape=[2,1],pads=[1,0,1,0]}";
+  const verify::Law law = verify::test::law(fmt::format("Conv({0},w) = Conv({0},Pad(w){{pads=[0,0,1,1,0,0,1,1]}}){{pads=[1,1,1,1]}}", pool));
+  const auto refuted = [&](FloatClass float_class) {
+    Random random(1);
+    int count = 0;
+    for (int trial = 0; trial < 20; ++trial)
+      if (const auto check = verify::check_instance({law, types}, random, float_class); check && check->counterexample) ++count;
+    return count;
+  };
+  EXPECT_GT(refuted(FloatClass::kExact), 0);
+  EXPECT_EQ(refuted(FloatClass::kFinite), 0);
+}
+
+TEST(Refuting, GoesOnWhereIntegersWereDividedByZero) {
+  verify::Prover prover = *verify::Prover::start();
+  const Rule rule = proved("Add(Div(x,y),Add(x,z)) = Add(Add(Div(x,y),x),z)", verify::test::types_of({"x[2,4] y[2,4] z[2,4]", ""}), prover);
+  const Refutation tried = refute(rule, 1000, 0, prover.laws.axioms(), prover.laws.signatures());
+  EXPECT_GE(tried.trials, 1000);
+  EXPECT_FALSE(tried.counterexample);
 }
 
 TEST_F(Libraries, NamesAndTextsAreUnique) {
