@@ -74,7 +74,7 @@ class Walker {
       found = substitutions_.matches(now);
     }
     derivation.rules = rules_of(derivation.steps, rules_, theory_.axioms());
-    Graph result = now.origin().graph;
+    Graph result = start->graph;
     if (!derivation.steps.empty()) {
       result = written(now);
       CHECK(optimize(result, {.level = derivation.level, .fp = derivation.fp}).ok());

@@ -12,6 +12,7 @@
 #include "substitutions/derivations.h"
 #include "support/files.h"
 #include "support/long_run.h"
+#include "support/process.h"
 #include "verify/equivalence.h"
 
 namespace isomer::substitutions::test {
@@ -51,6 +52,17 @@ TEST_F(FilesOfWalks, AreVerified) {
     write(long_walk(walker, seed));
     EXPECT_EQ(refusal(1), "") << seed;
   }
+}
+
+TEST_F(FilesOfWalks, AreVerifiedByTheCommandWhichSaysWhatWasDone) {
+  Walker walker;
+  const Walk walk = long_walk(walker, 2);
+  write(walk);
+  const isomer::test::Outcome outcome = isomer::test::run_program({isomer::test::tool_path("isomer").string(), "verify", files_.input.string(), files_.output.string(), files_.proof.string(), "--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\"verified\":true"));
+  EXPECT_THAT(outcome.out, HasSubstr(fmt::format("\"steps\":{}", walk.derivation.steps.size())));
+  for (const Step& step : walk.derivation.steps) EXPECT_THAT(outcome.out, HasSubstr(fmt::format("\"rule\":\"{}\"", step.rule)));
 }
 
 TEST_F(FilesOfWalks, WithAnythingChangedInTheModelsAreRefused) {

@@ -1,0 +1,112 @@
+// isomer verify on what isomer optimize writes: exit codes, one-line errors, JSON. What proofs with steps are refused for is tested in
+// tests/substitutions.
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.h"
+
+namespace isomer::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+/// Constants to fold, weights to scale, an Identity to remove; dims of the outputs go by the batch.
+constexpr std::string_view kFoldable = R"(opset 17
+graph foldable(x: float32[batch,2,4,4]) -> (y: float32[batch,2,4,4]) {
+  w: float32[2,2,1,1] = {0.1, 0.2, 0.3, 0.4}
+  s: float32[1,2,1,1] = {0.7, 0.9}
+  a = Identity(x)
+  b = Conv(a, w)
+  y = Mul(b, s)
+}
+)";
+
+class Verify : public CommandLine {
+ protected:
+  Verify() : input_(model(kFoldable, "in.onnx")) {}
+
+  void optimize(std::vector<std::string> options = {}, const char* level = "2") const {
+    std::vector<std::string> arguments = {"optimize", input_, "-o", path("out.onnx"), "--proof", path("out.proof"), "-q", "--level", level};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Outcome outcome = isomer(arguments);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  Outcome verify(std::vector<std::string> options = {}) const {
+    std::vector<std::string> arguments = {"verify", input_, path("out.onnx"), path("out.proof")};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return isomer(arguments);
+  }
+  /// The first of these bytes are others.
+  void replace(const std::string& file, const std::string& what, const std::string& by) const {
+    std::string bytes = read_file(path(file));
+    const size_t at = bytes.find(what);
+    ASSERT_NE(at, std::string::npos) << what;
+    write_file(path(file), bytes.replace(at, what.size(), by));
+  }
+
+  const std::string input_;
+};
+
+TEST_F(Verify, AcceptsWhatOptimizeWrites) {
+  for (const char* level : {"0", "1", "2"}) {
+    optimize({}, level);
+    const Outcome outcome = verify();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("verified")) << level;
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST_F(Verify, SaysInJsonWhatItDid) {
+  optimize();
+  const Outcome outcome = verify({"--json", "--check-runs", "3"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["verified"], true);
+  EXPECT_EQ(report["steps"], 0);
+  EXPECT_EQ(report["rules"], 0);
+  EXPECT_EQ(report["taken"], json::array());
+  EXPECT_EQ(report["check"]["runs"], 3);
+  EXPECT_EQ(json::parse(verify({"--json", "--no-check"}).out)["check"], nullptr);
+}
+
+TEST_F(Verify, BindsTheDimsThatTheProofNames) {
+  optimize({"--dim", "batch=3"});
+  EXPECT_EQ(verify().exit_code, 0);
+  const Outcome outcome = verify({"--json", "--dim", "batch=3"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["dims"]["batch"], 3);
+  expect_error(verify({"--dim", "batch=4"}), 1, "dims of the command line");
+  expect_error(verify({"--input-shapes", "x:[3,2,4,4]"}), 1, "dims of the command line");
+  optimize({"--input-shapes", "x:[5,2,4,4]"});
+  EXPECT_EQ(verify({"--input-shapes", "x:[5,2,4,4]"}).exit_code, 0);
+  replace("out.proof", "[5,2,4,4]", "[6,2,4,4]");
+  expect_error(verify(), 1, "one of another model found");
+  replace("out.proof", "\"x\"=[6,2,4,4]", "\"z\"=[6,2,4,4]");
+  expect_error(verify(), 1, "other dims");
+}
+
+TEST_F(Verify, RefusesOtherModels) {
+  optimize();
+  const std::string right = read_file(path("out.onnx"));
+  expect_error(isomer({"verify", path("out.onnx"), input_, path("out.proof")}), 1, "one of another model found");
+  expect_error(isomer({"verify", input_, input_, path("out.proof")}), 1, "the model that the proof makes of the input expected");
+  replace("out.onnx", "batch", "batsh");
+  expect_error(verify(), 1, "out.onnx: input x of type float32[batch,2,4,4] expected");
+  write_file(path("out.onnx"), right);
+  EXPECT_EQ(verify().exit_code, 0);
+}
+
+TEST_F(Verify, CannotReadBrokenFiles) {
+  optimize();
+  expect_error(isomer({"verify", input_, path("out.onnx"), path("none")}), 3, "none");
+  expect_error(isomer({"verify", input_, path("none"), path("out.proof")}), 3, "none");
+  expect_error(isomer({"verify", input_, path("out.onnx"), folder_.path().string()}), 3, "folder");
+  expect_error(isomer({"verify", input_, path("out.onnx"), input_}), 3, "line 1: a proof");
+  replace("out.proof", "end\n", "");
+  expect_error(verify(), 3, "'end' expected, the end found");
+  expect_error(isomer({"verify", input_, path("out.onnx")}), 2, "PROOF");
+}
+
+}  // namespace
+}  // namespace isomer::test
