@@ -52,6 +52,7 @@ void SearchChoices::add_to(CLI::App& app) {
   app.add_option("--rules", rules, "Rules to search over (STEM.rules, STEM.proofs) instead of those that come with the program; repeatable")->allow_extra_args(false);
   app.add_option("--width", width, "States that a beam keeps")->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--alpha", alpha, "What costs up to so many times the best is worth going on from")->check(CLI::Range(1.0, 100.0))->capture_default_str();
+  app.add_option("--min-speedup", min_speedup, "What was found is taken where it is so many times as fast as without, measured end to end; 0: whatever is measured")->check(CLI::Range(0.0, 1000.0))->capture_default_str();
   app.add_option("--max-steps", steps, "Rewrites of a region in a row")->check(CLI::Range(1, 10'000))->capture_default_str();
 }
 
@@ -75,6 +76,7 @@ Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const s
   search.search.limits.width = width;
   search.search.limits.alpha = alpha;
   search.search.limits.steps = steps;
+  search.least_speedup = min_speedup;
   search.seed = options.seed;
   search.threads = options.thread_count();
   if (options.verbosity > 0) search.log = [&](std::string_view line) { note(options, "{}", printable(line)); };

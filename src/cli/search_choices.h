@@ -18,6 +18,7 @@ struct SearchChoices {
   int width = SearchLimits().width;
   double alpha = SearchLimits().alpha;
   int steps = SearchLimits().steps;
+  double min_speedup = OptimizeModelOptions().least_speedup;
 
   void add_to(CLI::App& app);
   /// Of level, fp and what was bound: optimized, searched from level 3 on. Rules come from files or with the program. Errors carry

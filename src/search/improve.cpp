@@ -111,9 +111,10 @@ class Improver {
       Regions regions = regions_of(result_.program, seams, options_.regions);
       if (round > 0 && regions.seams == seams) break;
       seams.insert(regions.seams.begin(), regions.seams.end());
-      std::vector<Kind> kinds = kinds_of(std::move(regions.applications));
-      for (size_t k = 0; k < kinds.size() && seconds_left() > 0; ++k) search(kinds[k], round, static_cast<int>(kinds.size() - k));
+      result_.regions = std::max(result_.regions, static_cast<int>(regions.applications.size()));
+      search(kinds_of(std::move(regions.applications)), round == 0);
     }
+    search(kinds_of(sharing_regions(result_.program, [&](int id) { return estimates_.reduces(result_.program, id); }, options_.regions)), false);
     if (seconds_left() <= 0) result_.stop = StopReason::kTime;
     return std::move(result_);
   }
@@ -125,7 +126,6 @@ class Improver {
     const Program::Uses uses = result_.program.uses();
     std::map<Hash128, size_t> known;
     std::vector<Kind> kinds;
-    result_.regions = static_cast<int>(regions.size());
     for (std::vector<int>& region : regions) {
       const Hash128 key = part_key(part_of(result_.program, region, uses).program);
       const auto [number, is_new] = known.try_emplace(key, kinds.size());
@@ -142,7 +142,11 @@ class Improver {
     return rules_[substitution].rule->float_class == FloatClass::kExact || options_.fp != FloatMode::kStrict;
   }
 
-  void search(const Kind& kind, int round, int kinds_left) {
+  void search(const std::vector<Kind>& kinds, bool is_first_round) {
+    for (size_t k = 0; k < kinds.size() && seconds_left() > 0; ++k) search(kinds[k], is_first_round, static_cast<int>(kinds.size() - k));
+  }
+
+  void search(const Kind& kind, bool is_first_round, int kinds_left) {
     // An earlier gain may have taken what stood here.
     if (!is_whole(kind.places.front())) return;
     const Part part = part_of(result_.program, kind.places.front(), result_.program.uses());
@@ -156,7 +160,7 @@ class Improver {
     const std::string place = fmt::format("region of {} applications, {} times: ", kind.places.front().size(), kind.places.size());
     if (!found.ok()) return log(place + found.error().message());
     add(found->statistics);
-    if (round == 0) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
+    if (is_first_round) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
     log(place + fmt::format("{:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost, found->steps.size(), found->saved, found->statistics.costed, found->statistics.measured,
                             name(found->stop)));
     if (found->saved < options_.least_gain * found->cost) return;

@@ -1,7 +1,6 @@
 #include "search/kernel_clock.h"
 
 #include <immintrin.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,13 +36,6 @@ int64_t bytes_of(const kernel::Buffer& buffer) { return packed_bytes(buffer.dtyp
 int64_t cache_bytes() {
   const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return size > 0 ? size : int64_t{1} << 20;
-}
-
-/// How often threads of this process had to give way to others.
-int64_t interruptions() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
 }
 
 /// Reads each line of it.

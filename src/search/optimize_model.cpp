@@ -47,7 +47,7 @@ class Optimizer {
       log(fmt::format("{} gains: {:.1f} us before, {:.1f} us after, {:.4f} times as fast ({:.4f} to {:.4f})", chosen.size(), tried->raced->first, tried->raced->second, tried->raced->ratio, tried->raced->low,
                       tried->raced->high));
       result.raced = tried->raced;
-      if (tried->raced->ratio < options_.least_speedup || tried->raced->low < 1) continue;
+      if (tried->raced->ratio < options_.least_speedup || tried->raced->low < std::min(1.0, options_.least_speedup)) continue;
       tried->found = std::move(result.found);
       return tried;
     }

@@ -1,17 +1,15 @@
 #include "search/race.h"
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
 #include "runtime/memory.h"
 #include "runtime/session.h"
 #include "search/prepare.h"
+#include "util/clock.h"
 
 namespace isomer {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// A turn takes at least so long, so that clocks and interruptions weigh little.
 constexpr double kTurnSeconds = 0.01;
@@ -51,15 +49,22 @@ class CompiledRunner final : public Runner {
   std::vector<runtime::Tensor> given_, outputs_;
 };
 
-Result<double> seconds_of(Runner& runner, int runs) {
-  const auto start = Clock::now();
-  for (int k = 0; k < runs; ++k) TRY_VOID(runner.run());
-  return std::chrono::duration<double>(Clock::now() - start).count() / runs;
-}
-
 double quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+/// Of one run, the lower quartile of those that nothing interrupted, or of all where there is none.
+Result<double> seconds_of(Runner& runner, int runs) {
+  std::vector<double> all, undisturbed;
+  for (int k = 0; k < runs; ++k) {
+    const int64_t before = interruptions();
+    const auto start = Clock::now();
+    TRY_VOID(runner.run());
+    all.push_back(seconds_since(start));
+    if (interruptions() == before) undisturbed.push_back(all.back());
+  }
+  return quantile(undisturbed.empty() ? all : undisturbed, 0.25);
 }
 
 }  // namespace

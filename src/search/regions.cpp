@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "util/check.h"
 
@@ -88,6 +89,31 @@ Regions regions_of(const Program& program, const std::set<int>& earlier_seams, c
     if (end < count) result.seams.insert(order[static_cast<size_t>(end) - 1]);
   }
   std::reverse(result.applications.begin(), result.applications.end());
+  return result;
+}
+
+std::vector<std::vector<int>> sharing_regions(const Program& program, const std::function<bool(int)>& is_heavy, const RegionOptions& options) {
+  const Program::Uses uses = program.uses();
+  std::set<std::vector<int>> known;
+  std::vector<std::vector<int>> result;
+  for (int value = 0; value < program.value_count(); ++value) {
+    std::map<const OpDef*, std::vector<int>> readers;
+    for (const int reader : uses.of(value))
+      if (is_searched(program, reader) && is_heavy(reader)) readers[program.op(reader)].push_back(reader);
+    for (auto& [op, region] : readers) {
+      if (region.size() < 2) continue;
+      region.resize(std::min(region.size(), static_cast<size_t>(options.sharing)));
+      std::set<int> inside(region.begin(), region.end());
+      for (size_t next = 0; next < region.size() && static_cast<int>(region.size()) < options.most; ++next) {
+        const Program::Application& there = program.application(region[next]);
+        for (int k = 0; k < there.value_count; ++k)
+          for (const int near : uses.of(there.first_value + k))
+            if (static_cast<int>(region.size()) < options.most && is_searched(program, near) && !is_heavy(near) && inside.insert(near).second) region.push_back(near);
+      }
+      std::vector<int> sorted(inside.begin(), inside.end());
+      if (known.insert(sorted).second) result.push_back(std::move(sorted));
+    }
+  }
   return result;
 }
 

@@ -1,6 +1,7 @@
 // Programs cut into parts that are searched one by one (DESIGN.md 6). Test: tests/search/regions_test.cpp
 #pragma once
 
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -10,6 +11,7 @@ namespace isomer {
 
 struct RegionOptions {
   int least = 8, most = 48;  ///< applications of a region; the last one may have fewer
+  int sharing = 10;          ///< readers of one value, at most
 };
 
 struct Regions {
@@ -20,5 +22,10 @@ struct Regions {
 /// Cuts a program, in an order in which it can run, where the fewest values are alive; between places that are equal, everywhere, so
 /// that equal blocks become equal regions. Seams of an earlier cut, and what is near them, are left whole.
 Regions regions_of(const substitutions::Program& program, const std::set<int>& earlier_seams = {}, const RegionOptions& options = {});
+
+/// What reads one value and can be far apart in the program: for each value with several such readers of one operator, `is_heavy`,
+/// these with the light ones around them. They may overlap, and what lies between their members is not in them: a rewrite of one may
+/// be a cycle in the program.
+std::vector<std::vector<int>> sharing_regions(const substitutions::Program& program, const std::function<bool(int application)>& is_heavy, const RegionOptions& options = {});
 
 }  // namespace isomer
