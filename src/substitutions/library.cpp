@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cctype>
 #include <map>
@@ -13,6 +14,7 @@
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/parallel.h"
+#include "verify/law_instances.h"
 
 namespace isomer::substitutions {
 namespace {
@@ -20,6 +22,7 @@ namespace {
 using verify::Term;
 
 constexpr size_t kNameDigits = 6;
+constexpr std::array<bool, 2> kBothWays = {false, true};
 
 /// What is to be proved together.
 struct Candidate {
@@ -139,41 +142,106 @@ class Joiner {
   std::map<std::string, std::vector<Member>> groups_;
 };
 
-/// Whether `special` only says what `general` says of some terms: names of the one replaced give the other, its sides perhaps exchanged.
-bool is_instance(const Rule& special, const Rule& general, bool exchanged) {
-  if (special.outputs.size() != general.outputs.size()) return false;
+/// Which terms, integers and rests make the general rule the special one, its sides perhaps exchanged; nothing where none do.
+std::optional<verify::Bindings> instantiation(const std::vector<Output>& general, const std::vector<Output>& special, bool exchanged) {
+  if (special.size() != general.size()) return std::nullopt;
   verify::Bindings names;
-  for (size_t k = 0; k < general.outputs.size(); ++k) {
-    const Output& output = special.outputs[k];
-    if (!verify::bind(general.outputs[k].left, exchanged ? output.right : output.left, names) || !verify::bind(general.outputs[k].right, exchanged ? output.left : output.right, names)) return false;
+  for (size_t k = 0; k < general.size(); ++k) {
+    const Output& output = special[k];
+    if (!verify::bind(general[k].left, exchanged ? output.right : output.left, names) || !verify::bind(general[k].right, exchanged ? output.left : output.right, names)) return std::nullopt;
   }
-  const verify::Bindings bound = names;
-  for (const auto& [name, term] : bound.tensors) {
+  return names;
+}
+
+/// Rests as parameters of their own, so that a rest may stand for a rest.
+Term with_closed_rests(const Term& term) {
+  if (!term.as_application()) return term;
+  Term::Application result = *term.as_application();
+  if (!result.rest.empty()) result.parameters.emplace(".." + result.rest, result.rest);
+  result.rest.clear();
+  for (Term& argument : result.arguments) argument = with_closed_rests(argument);
+  return Term(std::move(result));
+}
+
+/// Whether `special`, of these outputs with closed rests, only says what `general` says of some terms: names of the one replaced give
+/// the other.
+bool says_the_same(const Rule& special, const std::vector<Output>& closed, const Rule& general, bool exchanged) {
+  auto names = instantiation(general.outputs, closed, exchanged);
+  if (!names) return false;
+  for (const auto& [name, term] : names->tensors) {
     const auto* variable = term.as_variable();
     if (!variable) continue;
-    for (const auto& [special_name, type] : special.example.types)
-      if (special_name == variable->name)
-        for (size_t axis = 0; axis < type.shape->size(); ++axis) names.integers.insert_or_assign(fmt::format("{}_{}", name, axis), Dim::symbol(fmt::format("{}_{}", special_name, axis)));
+    const auto rank = static_cast<int>(special.example.types.find(variable->name)->second.shape->size());
+    for (int axis = -rank; axis < rank; ++axis) names->integers.insert_or_assign(verify::text(verify::DimName{name, axis}), Dim::symbol(verify::text(verify::DimName{variable->name, axis})));
   }
   for (size_t k = 0; k < general.outputs.size(); ++k) {
-    const Output made{substitute(general.outputs[k].left, names), substitute(general.outputs[k].right, names)};
-    const Output& output = special.outputs[k];
+    const Output made{substitute(general.outputs[k].left, *names), substitute(general.outputs[k].right, *names)};
+    const Output& output = closed[k];
     if (!(made == (exchanged ? Output{output.right, output.left} : output))) return false;
   }
   return true;
 }
 
+/// Whether the general rule's guard holds where the special one was found.
+bool holds_there(const Rule& general, const Rule& special, bool exchanged, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures) {
+  std::vector<Output> ground = equations_at(special, special.example);
+  for (Output& output : ground)
+    for (Term* side : {&output.left, &output.right}) {
+      const auto spelled = verify::spelled_out(*side, special.example.types, signatures);
+      if (!spelled.ok()) return false;
+      *side = spelled->term;
+    }
+  auto names = instantiation(general.outputs, ground, exchanged);
+  if (!names) return false;
+  RuleInstance instance;
+  for (const auto& [name, term] : names->tensors) {
+    const auto typed = verify::spelled_out(term, special.example.types, signatures);
+    if (!typed.ok()) return false;
+    instance.types.emplace(name, typed->type);
+  }
+  instance.names = {{}, names->integers, names->rests};
+  // Axes that are counted from the back are told by nothing but the equation that they make.
+  const std::vector<Output> made = equations_at(general, instance);
+  for (size_t k = 0; k < made.size(); ++k) {
+    const auto left = verify::spelled_out(substitute(made[k].left, *names), special.example.types, signatures), right = verify::spelled_out(substitute(made[k].right, *names), special.example.types, signatures);
+    if (!left.ok() || !right.ok() || left->term != (exchanged ? ground[k].right : ground[k].left) || right->term != (exchanged ? ground[k].left : ground[k].right)) return false;
+  }
+  return holds_at(general, instance, axioms, signatures).ok();
+}
+
 /// Rules that are an instance of another are left out; of equals the first stays.
-std::vector<Rule> without_instances(std::vector<Rule> rules) {
+std::vector<Rule> without_instances(std::vector<Rule> rules, std::span<const verify::StatedAxiom> axioms) {
+  verify::Signatures signatures;
   std::vector<bool> dropped(rules.size());
-  const auto covers = [&](const Rule& general, const Rule& special) { return is_instance(special, general, false) || is_instance(special, general, true); };
+  std::vector<std::vector<Output>> closed;
+  for (const Rule& rule : rules) {
+    closed.push_back(rule.outputs);
+    for (Output& output : closed.back()) output = {with_closed_rests(output.left), with_closed_rests(output.right)};
+  }
+  const auto covers = [&](size_t general, size_t special) {
+    return std::any_of(kBothWays.begin(), kBothWays.end(), [&](bool exchanged) {
+      return says_the_same(rules[special], closed[special], rules[general], exchanged) && holds_there(rules[general], rules[special], exchanged, axioms, signatures);
+    });
+  };
   for (size_t k = 0; k < rules.size(); ++k)
     for (size_t other = 0; other < rules.size() && !dropped[k]; ++other)
-      dropped[k] = other != k && !dropped[other] && covers(rules[other], rules[k]) && (other < k || !covers(rules[k], rules[other]));
+      dropped[k] = other != k && !dropped[other] && covers(other, k) && (other < k || !covers(k, other));
   std::vector<Rule> result;
   for (size_t k = 0; k < rules.size(); ++k)
     if (!dropped[k]) result.push_back(std::move(rules[k]));
   return result;
+}
+
+/// Rules may say the same by other proofs, which hold elsewhere.
+void name_rules(std::vector<Rule>& rules) {
+  std::map<std::string, uint64_t> texts;
+  for (Rule& rule : rules) {
+    const std::string text = rule.text();
+    Hasher hasher;
+    hasher.add(text);
+    if (const uint64_t before = texts[text]++; before > 0) hasher.add(before);
+    rule.name = fmt::format("{}-{}", stem_of(rule), hasher.finish().hex().substr(0, kNameDigits));
+  }
 }
 
 }  // namespace
@@ -185,7 +253,7 @@ Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::Variab
     if (!proof.certificate) return unsupported(output.left.text() + " = " + output.right.text(), "a proof from the laws expected, none found ({})", verify::name(proof.stop));
     all.uses.insert(all.uses.end(), proof.certificate->uses.begin(), proof.certificate->uses.end());
   }
-  return generalised(outputs, types, all, prover.laws.axioms(), prover.laws.signatures(), 0);
+  return generalised(outputs, types, all, prover.laws.axioms(), prover.laws.signatures());
 }
 
 namespace {
@@ -303,7 +371,6 @@ Result<Library> generate(const OperatorSet& set, const LibraryOptions& options, 
   TRY_VOID(agree(cluster, rules.ok() ? std::nullopt : std::optional(rules.error())));
   TRY_VOID(collect(*rules, cluster));
   if (!cluster.is_first()) return library;
-  std::set<std::string> texts;
   for (Result<Rule>& proved : *rules) {
     if (!proved.ok()) {
       ++library.statistics.unproved;
@@ -311,13 +378,10 @@ Result<Library> generate(const OperatorSet& set, const LibraryOptions& options, 
       continue;
     }
     ++library.statistics.proved;
-    Rule rule = *std::move(proved);
-    const std::string text = rule.text();
-    if (!texts.insert(text).second) continue;
-    rule.name = fmt::format("{}-{}", stem_of(rule), Hasher().add(text).finish().hex().substr(0, kNameDigits));
-    library.rules.push_back(std::move(rule));
+    library.rules.push_back(*std::move(proved));
   }
-  library.rules = without_instances(std::move(library.rules));
+  library.rules = without_instances(std::move(library.rules), verify::all_axioms());
+  name_rules(library.rules);
   library.statistics.kept = static_cast<int>(library.rules.size());
   library.statistics.seconds_proving = seconds_since(proving);
   return library;

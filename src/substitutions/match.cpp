@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "util/check.h"
+#include "verify/law_instances.h"
 
 namespace isomer::substitutions {
 
@@ -205,11 +206,10 @@ class MatchSearch {
     for (const verify::DimSlot& dim : there_->dims) {
       const ValueType& type = program_.theory().signatures().type(program_.value(values_.tensors[static_cast<size_t>(dim.variable)]).type);
       if (!type.has_shape()) return false;
-      const Shape& shape = *type.shape;
-      if (dim.axis && *dim.axis >= shape.size()) return false;
-      Dim value = dim.axis ? shape[*dim.axis] : Dim(static_cast<int64_t>(shape.size()));
+      auto value = verify::dim_at(*type.shape, dim.axis);
+      if (!value) return false;
       auto& slot = values_.integers[static_cast<size_t>(dim.slot)];
-      if (slot && *slot != value) return false;
+      if (slot && *slot != *value) return false;
       slot = std::move(value);
     }
     for (;;) {

@@ -21,8 +21,7 @@ Result<void> bind_dims(const verify::Law& law, const verify::VariableTypes& type
     const auto dim = verify::dim_name(name, names);
     if (!dim) continue;
     TRY(const verify::TypedTerm typed, verify::spelled_out(bindings.tensors.find(dim->variable)->second, types, signatures));
-    const Shape shape = typed.type.shape.value_or(Shape());
-    bindings.integers.insert_or_assign(name, !dim->axis ? Dim(static_cast<int64_t>(shape.size())) : *dim->axis < shape.size() ? shape[*dim->axis] : Dim(0));
+    bindings.integers.insert_or_assign(name, verify::dim_or_none(typed.type.shape.value_or(Shape()), dim->axis));
   }
   return {};
 }
@@ -41,8 +40,9 @@ std::string Rule::text() const {
 verify::Bindings with_dims(const RuleInstance& instance) {
   verify::Bindings result = instance.names;
   for (const auto& [name, type] : instance.types) {
-    for (size_t axis = 0; axis < type.shape->size(); ++axis) result.integers.insert_or_assign(fmt::format("{}_{}", name, axis), (*type.shape)[axis]);
-    result.integers.insert_or_assign(name + "_rank", Dim(static_cast<int64_t>(type.shape->size())));
+    const auto rank = static_cast<int>(type.shape->size());
+    for (int axis = -rank; axis < rank; ++axis) result.integers.insert_or_assign(verify::text(verify::DimName{name, axis}), verify::dim_or_none(*type.shape, axis));
+    result.integers.insert_or_assign(verify::text(verify::DimName{name, std::nullopt}), Dim(rank));
   }
   return result;
 }

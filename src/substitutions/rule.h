@@ -33,7 +33,7 @@ struct Rule {
   std::string text() const;
 };
 
-/// The names of dims of variables ("x1_0", "x1_rank") stand for what the types say.
+/// The names of dims of variables ("x1_0", "x1_back1", "x1_rank") stand for what the types say.
 verify::Bindings with_dims(const RuleInstance& instance);
 /// The rule's equations at the instance, without names.
 std::vector<Output> equations_at(const Rule& rule, const RuleInstance& instance);

@@ -8,7 +8,7 @@ namespace isomer::verify {
 namespace {
 
 constexpr std::array<std::string_view, 5> kFamilies = {"equal", "broadcast", "ranked", "matrices", "images"};
-constexpr std::string_view kRank = "rank", kAxes = "axes", kShape = "shape";
+constexpr std::string_view kRank = "rank", kBack = "back", kAxes = "axes", kShape = "shape";
 /// Attributes that draws set; others keep their defaults.
 constexpr std::array<std::string_view, 9> kDrawn = {"strides", "dilations", "pads", "group", "axis", "ceil_mode", "count_include_pad", "keepdims", "perm"};
 constexpr std::array<DataType, 5> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32, DataType::kInt64, DataType::kBool};
@@ -141,11 +141,7 @@ class Drawer {
 
   Dim integer_named(const std::string& name) {
     const auto dim = dim_name(name, variables_);
-    if (const auto found = dim ? types_.find(dim->variable) : types_.end(); found != types_.end()) {
-      const Shape& shape = *found->second.shape;
-      if (!dim->axis) return Dim(static_cast<int64_t>(shape.size()));
-      return *dim->axis < shape.size() ? shape[*dim->axis] : Dim(0);
-    }
+    if (const auto found = dim ? types_.find(dim->variable) : types_.end(); found != types_.end()) return dim_or_none(*found->second.shape, dim->axis);
     return random_.chance(0.5) ? Dim(pick(sizes_, random_)) : Dim(random_.between(0, 3));
   }
 
@@ -221,7 +217,7 @@ bool is_shape_family(std::string_view family) { return std::find(kFamilies.begin
 bool is_of_family(std::string_view family, std::span<const ValueType> variables) {
   std::optional<DataType> dtype;
   for (const ValueType& type : variables) {
-    if (!type.has_shape()) return false;
+    if (!is_drawn(type)) return false;
     if (type.dtype == DataType::kUndefined) continue;
     if (dtype && *dtype != type.dtype) return false;
     dtype = type.dtype;
@@ -235,6 +231,10 @@ bool is_of_family(std::string_view family, std::span<const ValueType> variables)
   if (family == "ranked") return ranks_between(1, 4) && one_rank();
   if (family == "matrices") return ranks_between(2, 4);
   return family == "images" && ranks_between(3, 5) && one_rank();
+}
+
+bool is_drawn(const ValueType& type) {
+  return type.has_shape() && std::none_of(type.shape->begin(), type.shape->end(), [](const Dim& dim) { return dim.is(0); });
 }
 
 bool is_drawn(const OpDef& op, const Parameters& rest) {
@@ -263,12 +263,31 @@ std::map<std::string, int64_t> ranks_said(const Law& law) {
 std::optional<DimName> dim_name(std::string_view name, const std::vector<std::string>& variables) {
   const size_t bar = name.rfind('_');
   if (bar == std::string_view::npos) return std::nullopt;
-  const std::string variable(name.substr(0, bar)), what(name.substr(bar + 1));
+  const std::string variable(name.substr(0, bar));
+  std::string_view what = name.substr(bar + 1);
   if (std::find(variables.begin(), variables.end(), variable) == variables.end()) return std::nullopt;
   if (what == kRank) return DimName{variable, std::nullopt};
+  const bool from_back = what.starts_with(kBack);
+  if (from_back) what.remove_prefix(kBack.size());
   if (what.empty() || what.size() > 2 || what.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
-  return DimName{variable, static_cast<size_t>(std::stoi(what))};
+  const int number = std::stoi(std::string(what));
+  if (from_back && number == 0) return std::nullopt;
+  return DimName{variable, from_back ? -number : number};
 }
+
+std::string text(const DimName& name) {
+  if (!name.axis) return fmt::format("{}_{}", name.variable, kRank);
+  return *name.axis < 0 ? fmt::format("{}_{}{}", name.variable, kBack, -*name.axis) : fmt::format("{}_{}", name.variable, *name.axis);
+}
+
+std::optional<Dim> dim_at(const Shape& shape, std::optional<int> axis) {
+  const auto rank = static_cast<int>(shape.size());
+  if (!axis) return Dim(rank);
+  const int at = *axis < 0 ? *axis + rank : *axis;
+  return 0 <= at && at < rank ? std::optional(shape[static_cast<size_t>(at)]) : std::nullopt;
+}
+
+Dim dim_or_none(const Shape& shape, std::optional<int> axis) { return dim_at(shape, axis).value_or(Dim(0)); }
 
 std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws) { return Drawer(law, family, random).run(draws); }
 

@@ -22,6 +22,8 @@ struct LawInstance {
 /// "ranked" (one rank of 1 to 4, any dims), "matrices" (ranks 2 to 4), "images" (one rank of 3 to 5, as convolutions take them).
 bool is_shape_family(std::string_view family);
 
+/// Whether a variable may be of the type in draws of any family: its sizes are at least 1.
+bool is_drawn(const ValueType& type);
 /// Whether draws of the family give variables such types, sizes aside: a law may be used where it is checked, not beyond. A number,
 /// of no element type, is of any.
 bool is_of_family(std::string_view family, std::span<const ValueType> variables);
@@ -29,12 +31,18 @@ bool is_of_family(std::string_view family, std::span<const ValueType> variables)
 bool is_drawn(const OpDef& op, const Parameters& rest);
 /// The ranks of variables that a law's condition says (x_rank == 2); these the family does not bind.
 std::map<std::string, int64_t> ranks_said(const Law& law);
-/// "x" and 2 of "x_2", the name of a dim; "x" and nothing of "x_rank"; nothing where the law has no such variable.
+/// What the name of a dim says: "x" and 2 of "x_2", "x" and -1 of "x_back1", counted from the back; "x" and nothing of "x_rank".
 struct DimName {
   std::string variable;
-  std::optional<size_t> axis;
+  std::optional<int> axis;
 };
+/// Nothing where there is no such variable.
 std::optional<DimName> dim_name(std::string_view name, const std::vector<std::string>& variables);
+std::string text(const DimName& name);
+/// The dim, or the rank; nothing where the shape has none there.
+std::optional<Dim> dim_at(const Shape& shape, std::optional<int> axis);
+/// The same; 0 where the shape has none.
+Dim dim_or_none(const Shape& shape, std::optional<int> axis);
 
 /// One of them, or nothing where none of so many draws fits.
 std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws = 300);

@@ -21,7 +21,7 @@ struct SlotValues {
 /// A slot that is a dim of a variable, or its rank.
 struct DimSlot {
   int slot = 0, variable = 0;
-  std::optional<size_t> axis;  ///< nothing: the rank
+  std::optional<int> axis;  ///< negative: from the back; nothing: the rank
 };
 
 /// Names by slot.

@@ -51,6 +51,7 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
     const auto found = bindings.tensors.find(name);
     if (found == bindings.tensors.end()) return invalid(law.text(), "a term for {} expected, none found", name);
     TRY(const TypedTerm typed, spelled_out(found->second, types, signatures));
+    if (!is_drawn(typed.type)) return invalid(law.text(), "sizes of at least 1 of {} expected, {} found", name, typed.type.text());
     if (variable_types.emplace(name, typed.type).second && !ranks.contains(name)) bound.push_back(typed.type);
   }
   if (!is_of_family(axiom.axiom->shapes, bound)) return invalid(law.text(), "types of the family '{}' expected", axiom.axiom->shapes);

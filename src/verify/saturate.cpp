@@ -134,7 +134,7 @@ bool Saturation::solve(const PreparedLaw& law, Match& match) const {
   SlotValues& values = match.values;
   for (const DimSlot& dim : law.dims) {
     const Shape& shape = *laws_.signatures().type(graph_.node(values.tensors[static_cast<size_t>(dim.variable)]).type).shape;
-    const Dim there = !dim.axis ? Dim(static_cast<int64_t>(shape.size())) : *dim.axis < shape.size() ? shape[*dim.axis] : Dim(0);
+    const Dim there = dim_or_none(shape, dim.axis);
     std::optional<Dim>& slot = values.integers[static_cast<size_t>(dim.slot)];
     if (slot && *slot != there) return false;
     slot = there;
@@ -148,8 +148,11 @@ bool Saturation::is_instance(const PreparedLaw& law, const SlotValues& values) {
     if (!integer || (integer->is_constant() && integer->value() < 0)) return false;
   if (!std::all_of(law.comparisons.begin(), law.comparisons.end(), [&](const auto& comparison) { return holds(comparison, law, values); })) return false;
   std::vector<ValueType> types;
-  for (size_t k = 0; k < law.tensors.size(); ++k)
-    if (!law.says_rank[k]) types.push_back(laws_.signatures().type(graph_.node(values.tensors[k]).type));
+  for (size_t k = 0; k < law.tensors.size(); ++k) {
+    const ValueType& type = laws_.signatures().type(graph_.node(values.tensors[k]).type);
+    if (!is_drawn(type)) return false;
+    if (!law.says_rank[k]) types.push_back(type);
+  }
   if (!is_of_family(law.family, types)) return false;
   if (!law.condition) return true;
   Bindings bindings;

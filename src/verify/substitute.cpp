@@ -83,7 +83,8 @@ bool bind(const Term& pattern, const Term& term, Bindings& bindings) {
   Parameters rest = there->parameters;
   const auto integer = [&](const Dim& written, const Dim& value) {
     const auto* symbol = te::as<te::Symbol>(written.expr());
-    return !symbol ? !written.is_constant() || written == value : bindings.integers.emplace(symbol->name, value).first->second == value;
+    if (symbol) return bindings.integers.emplace(symbol->name, value).first->second == value;
+    return !written.is_constant() || written.value() < 0 || written == value;
   };
   for (const auto& [name, written] : sought->parameters) {
     const auto found = rest.find(name);

@@ -114,6 +114,7 @@ inline constexpr Claim kTrue[] = {
 };
 
 inline constexpr Claim kFalse[] = {
+    {"x[1] y[2] z[1] w[0]", "Concat(Add(x,y),Add(z,w)){axis=0} = Add(Concat(x,z){axis=0},Concat(y,w){axis=0})"},
     // canaries
     {"x[2,4] y[2,4]", "x = y"},
     {"x[2,4] y[2,4]", "Relu(x) = Relu(y)"},
