@@ -54,6 +54,35 @@ TEST_F(FilesOfWalks, AreVerified) {
   }
 }
 
+TEST_F(FilesOfWalks, OverRandomGraphsOfAllRowsAreVerified) {
+  Walker walker;
+  int steps = 0;
+  const uint64_t last = isomer::test::is_long_run() ? 2000 : 100;
+  for (uint64_t seed = 0; seed < last; ++seed) {
+    ASSERT_TRUE(export_model(isomer::test::random_sample(seed).graph, files_.input).ok());
+    const auto model = import_model(files_.input);
+    ASSERT_TRUE(model.ok()) << model.error().message();
+    const Walk walk = walker.walk(*model, seed, 6);
+    steps += static_cast<int>(walk.derivation.steps.size());
+    write(walk);
+    EXPECT_EQ(refusal(), "") << "seed " << seed;
+  }
+  std::cout << steps << " steps\n";
+  EXPECT_GT(steps, static_cast<int>(last));
+}
+
+TEST_F(FilesOfWalks, WithAnyNamesOfDimsAreVerified) {
+  const Graph model = graph(R"(graph main(x: float32["n ; \"q\\\x09{m}",6]) -> (y: float32["n ; \"q\\\x09{m}",2,3]) {
+    s: int64[3] = {0, 2, 3}
+    r: float32["n ; \"q\\\x09{m}",6] = Relu(x)
+    y: float32["n ; \"q\\\x09{m}",2,3] = Reshape(r, s)
+  })");
+  const Walk walk = Walker().walk(model, {{"Reshape(Relu(x)){..p} = Relu(Reshape(x){..p})", true}});
+  write(walk);
+  EXPECT_THAT(isomer::test::read_file(files_.proof), HasSubstr("n ; \\\"q"));
+  EXPECT_EQ(refusal(), "");
+}
+
 TEST_F(FilesOfWalks, AreVerifiedByTheCommandWhichSaysWhatWasDone) {
   Walker walker;
   const Walk walk = long_walk(walker, 2);
