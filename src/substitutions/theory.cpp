@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "substitutions/rules_file.h"
+#include "verify/law_instances.h"
 #include "verify/prove.h"
 
 namespace isomer::substitutions {
@@ -122,9 +123,12 @@ Rule rule_of(int law, std::span<const verify::StatedAxiom> axioms) {
   rule.outputs = {{axiom.law.left, axiom.law.right}};
   rule.float_class = axiom.axiom->float_class;
   verify::Bindings same;
+  const std::vector<std::string> variables = verify::variables({axiom.law.left, axiom.law.right});
+  for (const std::string& name : variables) same.tensors.emplace(name, Term::variable(name));
   for (const Term* side : {&axiom.law.left, &axiom.law.right}) {
-    for (const std::string& name : verify::variables(*side)) same.tensors.emplace(name, Term::variable(name));
-    for (const std::string& name : verify::integer_names(*side)) same.integers.emplace(name, Dim::symbol(name));
+    // Dims are what they are wherever the rule is used.
+    for (const std::string& name : verify::integer_names(*side))
+      if (!verify::dim_name(name, variables)) same.integers.emplace(name, Dim::symbol(name));
     for (const auto& [name, op] : verify::rest_names(*side)) {
       same.rests.emplace(name, verify::Parameters());
       same.open_rests.emplace(name, name);

@@ -19,6 +19,21 @@ bool is_drawn(const AttributeDef& def) { return std::find(kDrawn.begin(), kDrawn
 
 bool is_rank_between(const ValueType& type, size_t least, size_t most) { return type.shape->size() >= least && type.shape->size() <= most; }
 
+/// Whatever variables there are.
+std::optional<DimName> split_dim_name(std::string_view name) {
+  const size_t bar = name.rfind('_');
+  if (bar == std::string_view::npos) return std::nullopt;
+  const std::string variable(name.substr(0, bar));
+  std::string_view what = name.substr(bar + 1);
+  if (what == kRank) return DimName{variable, std::nullopt};
+  const bool from_back = what.starts_with(kBack);
+  if (from_back) what.remove_prefix(kBack.size());
+  if (what.empty() || what.size() > 2 || what.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  const int number = std::stoi(std::string(what));
+  if (from_back && number == 0) return std::nullopt;
+  return DimName{variable, from_back ? -number : number};
+}
+
 bool broadcast_together(std::span<const ValueType> types) {
   Shape common;
   for (const ValueType& type : types)
@@ -38,16 +53,7 @@ const auto& pick(const List& list, Random& random) {
 
 class Drawer {
  public:
-  Drawer(const Law& law, std::string_view family, Random& random) : law_(law), family_(family), random_(random), ranks_(ranks_said(law)) {
-    for (const Term* side : {&law.left, &law.right}) {
-      integers_.merge(integer_names(*side));
-      for (const std::string& name : variables(*side)) variables_.push_back(name);
-    }
-    if (law.condition)
-      te::for_each_node(law.condition, [&](const te::Expr& e) {
-        if (const auto* symbol = te::as<te::Symbol>(e)) integers_.insert(symbol->name);
-      });
-  }
+  Drawer(const Law& law, std::string_view family, Random& random) : law_(law), family_(family), random_(random), integers_(integer_names(law)), ranks_(ranks_said(law)) {}
 
   std::optional<LawInstance> run(int draws) {
     for (int draw = 0; draw < draws; ++draw)
@@ -140,8 +146,7 @@ class Drawer {
   }
 
   Dim integer_named(const std::string& name) {
-    const auto dim = dim_name(name, variables_);
-    if (const auto found = dim ? types_.find(dim->variable) : types_.end(); found != types_.end()) return dim_or_none(*found->second.shape, dim->axis);
+    if (auto dim = dim_named(name, types_)) return *std::move(dim);
     return random_.chance(0.5) ? Dim(pick(sizes_, random_)) : Dim(random_.between(0, 3));
   }
 
@@ -199,7 +204,6 @@ class Drawer {
   const Law& law_;
   std::string_view family_;
   Random& random_;
-  std::vector<std::string> variables_;
   std::set<std::string> integers_;
   std::map<std::string, int64_t> ranks_;  ///< that the condition asks for
   std::array<int64_t, 3> sizes_{};
@@ -249,8 +253,7 @@ bool is_drawn(const OpDef& op, const Parameters& rest) {
 std::map<std::string, int64_t> ranks_said(const Law& law) {
   std::map<std::string, int64_t> result;
   if (!law.condition) return result;
-  std::vector<std::string> names = variables(law.left), others = variables(law.right);
-  names.insert(names.end(), others.begin(), others.end());
+  const std::vector<std::string> names = variables({law.left, law.right});
   te::for_each_node(law.condition, [&](const te::Expr& e) {
     const auto* equal = te::as<te::Binary>(e);
     const auto* symbol = equal && equal->op == te::BinaryOp::kEqual ? te::as<te::Symbol>(equal->left) : nullptr;
@@ -261,18 +264,9 @@ std::map<std::string, int64_t> ranks_said(const Law& law) {
 }
 
 std::optional<DimName> dim_name(std::string_view name, const std::vector<std::string>& variables) {
-  const size_t bar = name.rfind('_');
-  if (bar == std::string_view::npos) return std::nullopt;
-  const std::string variable(name.substr(0, bar));
-  std::string_view what = name.substr(bar + 1);
-  if (std::find(variables.begin(), variables.end(), variable) == variables.end()) return std::nullopt;
-  if (what == kRank) return DimName{variable, std::nullopt};
-  const bool from_back = what.starts_with(kBack);
-  if (from_back) what.remove_prefix(kBack.size());
-  if (what.empty() || what.size() > 2 || what.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
-  const int number = std::stoi(std::string(what));
-  if (from_back && number == 0) return std::nullopt;
-  return DimName{variable, from_back ? -number : number};
+  auto result = split_dim_name(name);
+  if (result && std::find(variables.begin(), variables.end(), result->variable) == variables.end()) return std::nullopt;
+  return result;
 }
 
 std::string text(const DimName& name) {
@@ -288,6 +282,12 @@ std::optional<Dim> dim_at(const Shape& shape, std::optional<int> axis) {
 }
 
 Dim dim_or_none(const Shape& shape, std::optional<int> axis) { return dim_at(shape, axis).value_or(Dim(0)); }
+
+std::optional<Dim> dim_named(std::string_view name, const VariableTypes& variables) {
+  const auto dim = split_dim_name(name);
+  const auto variable = dim ? variables.find(dim->variable) : variables.end();
+  return variable == variables.end() ? std::nullopt : std::optional(dim_or_none(*variable->second.shape, dim->axis));
+}
 
 std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws) { return Drawer(law, family, random).run(draws); }
 

@@ -43,6 +43,8 @@ std::string text(const DimName& name);
 std::optional<Dim> dim_at(const Shape& shape, std::optional<int> axis);
 /// The same; 0 where the shape has none.
 Dim dim_or_none(const Shape& shape, std::optional<int> axis);
+/// What a name that is one of these variables' dims stands for. The variables must be of known rank.
+std::optional<Dim> dim_named(std::string_view name, const VariableTypes& variables);
 
 /// One of them, or nothing where none of so many draws fits.
 std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws = 300);

@@ -44,30 +44,29 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
   const Law& law = axiom.law;
   const auto ranks = ranks_said(law);
   std::vector<ValueType> bound;
-  std::vector<std::string> names = variables(law.left), others = variables(law.right);
-  names.insert(names.end(), others.begin(), others.end());
   VariableTypes variable_types;
-  for (const std::string& name : names) {
+  for (const std::string& name : variables({law.left, law.right})) {
     const auto found = bindings.tensors.find(name);
     if (found == bindings.tensors.end()) return invalid(law.text(), "a term for {} expected, none found", name);
     TRY(const TypedTerm typed, spelled_out(found->second, types, signatures));
     if (!is_drawn(typed.type)) return invalid(law.text(), "sizes of at least 1 of {} expected, {} found", name, typed.type.text());
-    if (variable_types.emplace(name, typed.type).second && !ranks.contains(name)) bound.push_back(typed.type);
+    variable_types.emplace(name, typed.type);
+    if (!ranks.contains(name)) bound.push_back(typed.type);
   }
   if (!is_of_family(axiom.axiom->shapes, bound)) return invalid(law.text(), "types of the family '{}' expected", axiom.axiom->shapes);
   for (const auto& [name, integer] : bindings.integers) {
     if (integer.is_constant() && integer.value() < 0) return invalid(law.text(), "{} of at least 0 expected, {} found", name, integer.text());
-    const auto dim = dim_name(name, names);
-    if (!dim) continue;
-    const Dim there = dim_or_none(*variable_types.find(dim->variable)->second.shape, dim->axis);
-    if (integer != there) return invalid(law.text(), "{} = {} expected, {} found", name, there.text(), integer.text());
+    if (const auto dim = dim_named(name, variable_types); dim && integer != *dim) return invalid(law.text(), "{} = {} expected, {} found", name, dim->text(), integer.text());
   }
+  Bindings all = bindings;
+  for (const std::string& name : integer_names(law))
+    if (auto dim = dim_named(name, variable_types)) all.integers.emplace(name, *std::move(dim));
   for (const Term* side : {&law.left, &law.right})
     for (const auto& [name, op] : rest_names(*side))
       if (const auto rest = bindings.rests.find(name); rest != bindings.rests.end() && !is_drawn(*op, rest->second))
         return invalid(law.text(), "parameters for ..{} that the law is checked with expected", name);
-  if (law.condition && substitute(law.condition, bindings) != te::truth(true)) return invalid(law.text(), "the condition expected to hold");
-  return spelled_claim({substitute(law.left, bindings), substitute(law.right, bindings), {}}, types, signatures);
+  if (law.condition && substitute(law.condition, all) != te::truth(true)) return invalid(law.text(), "the condition expected to hold");
+  return spelled_claim({substitute(law.left, all), substitute(law.right, all), {}}, types, signatures);
 }
 
 Result<void> replay(const Certificate& certificate, std::span<const StatedAxiom> axioms, const Law& claim, const VariableTypes& types, Signatures& signatures) {

@@ -36,8 +36,8 @@ Result<std::vector<Prover>> start_provers(int count);
 /// and the certificate does not depend on Z3's version: Z3 only has to agree. Errors: a side is not well typed, Z3 fails.
 Result<Proof> prove(const Law& claim, const VariableTypes& types, Prover& prover, const ProveLimits& limits = {});
 
-/// The equation that a use of a law stands for, spelled out, without names. An error where check_law would not draw such an
-/// instance of it: types outside the family, names of dims that are not the dims, negative integers, parameters that draws never
+/// The equation that a use of a law stands for, spelled out, without names; dims of its variables are what the types say, given or
+/// not. An error where check_law would not draw such an instance of it: types outside the family, names of dims that are not the dims, negative integers, parameters that draws never
 /// set, a condition that does not hold, sides that are not of one type.
 Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, const VariableTypes& types, Signatures& signatures);
 

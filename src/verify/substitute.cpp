@@ -117,6 +117,13 @@ std::set<std::string> integer_names(const Term& term) {
   return result;
 }
 
+std::set<std::string> integer_names(const Law& law) {
+  std::set<std::string> result = integer_names(law.left);
+  result.merge(integer_names(law.right));
+  if (law.condition) result.merge(names(law.condition));
+  return result;
+}
+
 std::map<std::string, const OpDef*> rest_names(const Term& term) {
   std::map<std::string, const OpDef*> result;
   for_each_application(term, [&](const Term::Application& application) {

@@ -28,8 +28,9 @@ Bindings composed(const Bindings& inner, const Bindings& outer);
 /// from the back. False where nothing does.
 bool bind(const Term& pattern, const Term& term, Bindings& bindings);
 
-/// The names of integers in a term; those behind `..`.
+/// The names of integers in a term; of both sides and the condition; those behind `..`.
 std::set<std::string> integer_names(const Term& term);
+std::set<std::string> integer_names(const Law& law);
 std::map<std::string, const OpDef*> rest_names(const Term& term);
 
 }  // namespace isomer::verify

@@ -85,12 +85,15 @@ std::string Law::text() const {
   return condition ? fmt::format("{} if {}", equation, te::print(condition)) : equation;
 }
 
-std::vector<std::string> variables(const Term& term) {
+std::vector<std::string> variables(const Term& term) { return variables(std::vector<Term>{term}); }
+
+std::vector<std::string> variables(const std::vector<Term>& terms) {
   std::vector<std::string> result;
   std::unordered_set<Term, TermHash> seen;
-  for_each_term(term, seen, [&](const Term& t) {
-    if (const auto* variable = t.as_variable()) result.push_back(variable->name);
-  });
+  for (const Term& term : terms)
+    for_each_term(term, seen, [&](const Term& t) {
+      if (const auto* variable = t.as_variable()) result.push_back(variable->name);
+    });
   return result;
 }
 

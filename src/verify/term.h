@@ -86,6 +86,7 @@ std::string text(const Parameter& parameter);
 
 /// The variables of tensors, in the order in which they first stand.
 std::vector<std::string> variables(const Term& term);
+std::vector<std::string> variables(const std::vector<Term>& terms);
 /// Operators, each application counted once however often it stands there; of several terms together.
 int operator_count(const std::vector<Term>& terms);
 
