@@ -7,6 +7,7 @@
 
 #include "graph/hash.h"
 #include "graph/onnx/export.h"
+#include "graph/text.h"
 #include "onnx/messages.h"
 #include "support/files.h"
 
@@ -113,6 +114,23 @@ TEST_F(Export, NamesEveryValueOnce) {
   EXPECT_EQ(written.graph().node(1).output(0), "y");
   EXPECT_EQ(written.graph().node(0).name(), "same");
   EXPECT_EQ(written.graph().node(1).name(), "same_1");
+}
+
+TEST_F(Export, NamesUnreadOutputsWhoseNumberCounts) {
+  const auto graph = parse_graph(R"(ir_version 10
+opset 21
+graph g(x: float32[3]) -> (y: float32[1]) {
+  sizes: int64[3] = {1, 1, 1}
+  _, y, _ = Split(x, sizes)
+}
+)");
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  ASSERT_TRUE(export_model(*graph, path()).ok());
+  const ModelProto written = read_message(path());
+  ASSERT_EQ(written.graph().node(0).output_size(), 3);
+  for (const std::string& name : written.graph().node(0).output()) EXPECT_NE(name, "");
+  const auto back = import_model(path());
+  EXPECT_TRUE(back.ok()) << message_of(back);
 }
 
 TEST_F(Export, ListsInitializersAsInputsBeforeIr4) {

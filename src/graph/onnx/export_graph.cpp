@@ -128,7 +128,10 @@ class GraphWriter {
     const bool parsed = parse_nested(node.extra, proto);
     CHECK(parsed) << node.name;
     for (const ValueId id : node.inputs) proto.add_input(id.valid() ? names_.of(id) : "");
-    for (const ValueId id : node.outputs) proto.add_output(id.valid() ? names_.of(id) : "");
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId id = node.outputs[k];
+      proto.add_output(id.valid() ? names_.of(id) : is_counted(node, k) ? names_.fresh("unread") : "");
+    }
     drop_trailing_empty(*proto.mutable_input());
     drop_trailing_empty(*proto.mutable_output());
     if (!node.name.empty()) proto.set_name(unique_node_name(node.name));
@@ -142,6 +145,11 @@ class GraphWriter {
     for (const auto& [name, attribute] : node.attributes)
       TRY_VOID(write_attribute(name, attribute, *proto.add_attribute(), write_body));
     return {};
+  }
+
+  /// One of a list of outputs whose number says what the node does, as Split's: it has a name though nobody reads it.
+  static bool is_counted(const Node& node, size_t output) {
+    return !node.is_opaque() && output + 1 >= node.op->outputs.size() && node.op->outputs.back().arity == Parameter::Arity::kVariadic;
   }
 
   static void drop_trailing_empty(google::protobuf::RepeatedPtrField<std::string>& names) {
