@@ -30,10 +30,11 @@ Result<GivenSchedule> read_schedule(const std::string& text) {
 
 void CompileChoices::add_to(CLI::App& app) {
   app.add_option("--target", target, "cpu, or cpu=NAME as LLVM calls it")->capture_default_str();
-  app.add_option("--level", level, "Of optimization")->check(CLI::Range(0, 3))->capture_default_str();
+  app.add_option("--level", level, "Of optimization; 3: searched over proved rules")->check(CLI::Range(0, 3))->capture_default_str();
   app.add_option("--without", without, "Leave these out, to see what they give: fusion, attention, layouts, packing, micro-tiles")
       ->delimiter(',')->check(CLI::IsMember({"fusion", "attention", "layouts", "packing", "micro-tiles"}))->allow_extra_args(false);
   add_schedules_to(app);
+  search.add_to(app);
 }
 
 void CompileChoices::add_schedules_to(CLI::App& app) {
@@ -52,6 +53,12 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
     return in_file(unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE", fmt::join(unbound, ", "), unbound.front()));
 
   Graph graph = model.graph;
+  if (choices.level >= kSearchLevel) {
+    substitutions::Derivation derivation;
+    derivation.level = choices.level;
+    TRY(OptimizedModel searched, choices.search.optimize(model, file, std::move(derivation), options));
+    graph = std::move(searched.derived.graph);
+  }
   if (auto done = prepare_for_code(graph, {choices.level, options.thread_count(), *target}); !done.ok()) return in_file(std::move(done).error());
 
   CompileOptions compile_options;

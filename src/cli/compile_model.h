@@ -1,7 +1,7 @@
 // From a loaded model to code, for commands: optimized, fused into tasks, scheduled, compiled.
 #pragma once
 
-#include "cli/load_model.h"
+#include "cli/search_choices.h"
 #include "search/compile.h"
 
 namespace isomer::cli {
@@ -11,6 +11,7 @@ struct CompileChoices {
   int level = 2;
   std::vector<std::string> without;    ///< parts to leave out
   std::vector<std::string> schedules;  ///< TASK=FILE
+  SearchChoices search;                ///< from level 3 on
 
   void add_to(CLI::App& app);
   /// --schedule alone.

@@ -114,6 +114,9 @@ json search_json(const OptimizedModel& made) {
     const SearchStatistics& statistics = made.found->statistics;
     json gains = json::array();
     for (const Gain& gain : made.found->gains) gains.push_back({{"saved_us", gain.saved}, {"steps", gain.steps.size()}});
+    json singles = json::array();
+    for (const SingleStep& single : made.found->singles) singles.push_back({{"rule", single.rule}, {"where", single.where}, {"places", single.places}, {"saved_us", single.saved}});
+    result["best_single_steps"] = std::move(singles);
     result.update({{"cost_before_us", made.found->cost_before}, {"gains", gains}, {"regions", made.found->regions}, {"regions_searched", made.found->regions_searched}, {"stop_reason", name(made.found->stop)},
                    {"matches", statistics.matches}, {"rewrites", statistics.applied}, {"refused", statistics.refused}, {"seen_before", statistics.seen}, {"costed", statistics.costed},
                    {"measured", statistics.measured}, {"expanded", statistics.expanded}, {"deepest", statistics.deepest}});
@@ -232,6 +235,7 @@ void add_optimize(CLI::App& app, int& exit) {
   command->add_flag("--no-check", options->no_check, "Do not run old and new side by side");
   command->add_option("--check-runs", options->runs, "Input sets of the check")->check(CLI::Range(1, 1000))->capture_default_str();
   options->search.add_to(*command);
+  options->search.add_backend_to(*command);
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);

@@ -14,9 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace substitutions;
 
-/// The level from which on models are searched.
-constexpr int kSearchLevel = 3;
-
 /// Rules of the files, or those that come with the program; then the laws themselves.
 Result<std::vector<Rule>> all_rules(const std::vector<std::string>& files, std::span<const verify::StatedAxiom> axioms) {
   std::vector<Rule> rules;
@@ -44,8 +41,6 @@ Result<double> parse_duration(const std::string& flag, const std::string& text) 
 }
 
 void SearchChoices::add_to(CLI::App& app) {
-  app.add_option("--for", backend, "What the model is to be fast in: isomer's own code or onnxruntime")->check(CLI::IsMember({"isomer", "onnxruntime"}))->capture_default_str();
-  app.add_option("--onnxruntime", onnxruntime, "ONNX Runtime's shared library");
   app.add_option("--strategy", strategy, "Of the search: beam or best-first")->check(CLI::IsMember({"beam", "best-first"}))->capture_default_str();
   app.add_option("--time", time, "At most, of the search: 90, 60s, 10min")->capture_default_str();
   add_records_option(app, records);
@@ -54,6 +49,11 @@ void SearchChoices::add_to(CLI::App& app) {
   app.add_option("--alpha", alpha, "What costs up to so many times the best is worth going on from")->check(CLI::Range(1.0, 100.0))->capture_default_str();
   app.add_option("--min-speedup", min_speedup, "What was found is taken where it is so many times as fast as without, measured end to end; 0: whatever is measured")->check(CLI::Range(0.0, 1000.0))->capture_default_str();
   app.add_option("--max-steps", steps, "Rewrites of a region in a row")->check(CLI::Range(1, 10'000))->capture_default_str();
+}
+
+void SearchChoices::add_backend_to(CLI::App& app) {
+  app.add_option("--for", backend, "What the model is to be fast in: isomer's own code or onnxruntime")->check(CLI::IsMember({"isomer", "onnxruntime"}))->capture_default_str();
+  app.add_option("--onnxruntime", onnxruntime, "ONNX Runtime's shared library");
 }
 
 Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const CommonOptions& options, kernel::Records& records) const {

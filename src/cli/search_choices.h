@@ -8,6 +8,9 @@
 
 namespace isomer::cli {
 
+/// The level from which on models are searched.
+inline constexpr int kSearchLevel = 3;
+
 struct SearchChoices {
   std::string strategy = "beam";
   std::string time = "60s";
@@ -21,6 +24,8 @@ struct SearchChoices {
   double min_speedup = OptimizeModelOptions().least_speedup;
 
   void add_to(CLI::App& app);
+  /// --for: of models that others run.
+  void add_backend_to(CLI::App& app);
   /// Of level, fp and what was bound: optimized, searched from level 3 on. Rules come from files or with the program. Errors carry
   /// the model's name.
   Result<OptimizedModel> optimize(const LoadedModel& model, const std::string& file, substitutions::Derivation derivation, const CommonOptions& options) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "substitutions/derivation.h"
 #include "substitutions/part.h"
 #include "util/random.h"
 #include "verify/inputs.h"
@@ -102,7 +103,7 @@ struct Kind {
 class Improver {
  public:
   Improver(Program program, Substitutions& rules, Backend& backend, const ImproveOptions& options)
-      : rules_(rules), backend_(backend), deltas_(backend.costs()), options_(options), result_{std::move(program), {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
+      : rules_(rules), backend_(backend), deltas_(backend.costs()), options_(options), result_{std::move(program), {}, {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
         end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(options.limits.seconds))) {}
 
   Result<Improved> run() {
@@ -160,12 +161,25 @@ class Improver {
     const std::string place = fmt::format("region of {} applications, {} times: ", kind.places.front().size(), kind.places.size());
     if (!found.ok()) return log(place + found.error().message());
     add(found->statistics);
+    keep_singles(kind, part, found->singles);
     if (is_first_round) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
     log(place + fmt::format("{:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost, found->steps.size(), found->saved, found->statistics.costed, found->statistics.measured,
                             name(found->stop)));
     if (found->saved < options_.least_gain * found->cost) return;
     const double saved = confirmed(part, found->steps);
     if (saved > 0) transfer(kind, found->steps, saved);
+  }
+
+  void keep_singles(const Kind& kind, const Part& part, const std::vector<Single>& singles) {
+    const int places = static_cast<int>(kind.places.size());
+    for (const Single& single : singles) {
+      std::vector<int> roots = single.match.roots;
+      for (int& root : roots) root = part.values[static_cast<size_t>(root)];
+      const substitutions::Substitution& substitution = rules_[single.match.substitution];
+      result_.singles.push_back({substitution.rule->name + (substitution.is_forward ? " ->" : " <-"), substitutions::where(result_.program, roots), places, single.saved * places});
+    }
+    std::stable_sort(result_.singles.begin(), result_.singles.end(), [](const SingleStep& a, const SingleStep& b) { return a.saved > b.saved; });
+    if (result_.singles.size() > options_.singles) result_.singles.resize(options_.singles);
   }
 
   /// Microseconds that the steps save when both regions are run as they would be; 0 where that can't be told from nothing.

@@ -21,6 +21,7 @@ struct ImproveOptions {
   SearchLimits limits;     ///< of one region; its seconds are those of everything together
   RegionOptions regions;
   int rounds = 2;          ///< of cutting: each leaves the seams of those before whole
+  size_t singles = 10;       ///< that are told
   double least_gain = 0.01;  ///< of a region's cost: less is not worth a race
   RaceOptions race = {.seconds = 0.4};  ///< between a region and what it becomes
   FloatMode fp = FloatMode::kReassociate;
@@ -38,10 +39,18 @@ struct Gain {
   std::vector<size_t> steps;     ///< numbers in Improved::steps, in order
 };
 
+/// A rewrite by itself, in all equal regions.
+struct SingleStep {
+  std::string rule, where;
+  int places = 0;
+  double saved = 0;  ///< microseconds, in all of them together, as tasks alone take
+};
+
 struct Improved {
   substitutions::Program program;
   std::vector<ImprovedStep> steps;
   std::vector<Gain> gains;
+  std::vector<SingleStep> singles;  ///< the best ones, whether they were taken or not
   double cost = 0, cost_before = 0;  ///< microseconds; of what could be costed
   int regions = 0, regions_searched = 0;
   SearchStatistics statistics;

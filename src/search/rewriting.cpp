@@ -98,6 +98,13 @@ StatePtr Expander::state_of(Child child) {
   return state;
 }
 
+void Expander::keep_singles(std::vector<Child>& children) {
+  for (Child& child : children) {
+    if (static_cast<int>(singles_.size()) >= limits_.singles) break;
+    if (child.cost.is_measured || cost(child, Effort::kMeasure)) singles_.push_back({child.match, child.parent->cost + price_ - child.cost.microseconds});
+  }
+}
+
 Searched Expander::result(const StatePtr& first, const StatePtr& best, StopReason otherwise) const {
   Searched result;
   for (const State* state = best.get(); state->parent; state = state->parent.get()) result.steps.push_back(state->step);
@@ -105,6 +112,7 @@ Searched Expander::result(const StatePtr& first, const StatePtr& best, StopReaso
   result.cost = first->cost;
   result.saved = first->cost - best->cost + price_ * best->depth;
   result.stop = stop_.value_or(otherwise);
+  result.singles = singles_;
   result.statistics = statistics_;
   return result;
 }
@@ -147,6 +155,7 @@ Result<Searched> beam_search(Program program, Expander& expander) {
     for (const StatePtr& state : beam)
       for (Child& child : expander.children(state)) children.push_back(std::move(child));
     look_at(children, expander);
+    if (step == 1) expander.keep_singles(children);
     beam.clear();
     for (Child& child : measured(std::move(children), static_cast<size_t>(limits.width), limits.alpha * best->cost, expander)) beam.push_back(expander.state_of(std::move(child)));
     if (!beam.empty()) expander.statistics().deepest = step;
@@ -173,6 +182,7 @@ Result<Searched> best_first_search(Program program, Expander& expander) {
     if (state->cost > limits.alpha * best->cost || state->depth >= limits.steps) continue;
     std::vector<Child> children = expander.children(state);
     look_at(children, expander);
+    if (state == first) expander.keep_singles(children);
     for (Child& child : measured(std::move(children), static_cast<size_t>(limits.looked_at), limits.alpha * best->cost, expander)) {
       const StatePtr made = expander.state_of(std::move(child));
       expander.statistics().deepest = std::max(expander.statistics().deepest, made->depth);

@@ -33,6 +33,7 @@ struct SearchLimits {
   int looked_at = 48;       ///< rewrites of a step that are costed, the most promising ones by their estimates
   int states = 4000;        ///< that are costed, in all
   int measurements = 400;   ///< windows that are measured, in all
+  int singles = 4;          ///< rewrites of the first state that are measured, whatever they promise: what there was to find
   double seconds = 60;
 };
 
@@ -41,10 +42,17 @@ struct SearchStatistics {
   int deepest = 0;
 };
 
+/// One rewrite of the first state alone.
+struct Single {
+  substitutions::Match match;
+  double saved = 0;  ///< microseconds, measured
+};
+
 /// What a strategy found.
 struct Searched {
   std::vector<substitutions::Match> steps;  ///< to the best state
   double cost = 0, saved = 0;               ///< microseconds: of the first state, and less of the best
+  std::vector<Single> singles;              ///< the best of them
   StopReason stop = StopReason::kExhausted;
   SearchStatistics statistics;
 };
@@ -80,6 +88,8 @@ class Expander {
   /// With a cost; false where it can't be had, or a limit was reached (`stop`).
   bool cost(Child& child, Effort effort);
   StatePtr state_of(Child child);
+  /// Measures the most promising of the first state's children, the first ones of these.
+  void keep_singles(std::vector<Child>& children);
 
   /// A limit that was reached.
   const std::optional<StopReason>& stop() const { return stop_; }
@@ -98,6 +108,7 @@ class Expander {
   SearchLimits limits_;
   std::function<bool(int)> allowed_;
   std::set<Hash128> seen_;
+  std::vector<Single> singles_;
   double price_ = 0;  ///< of a step
   int most_ = 0;      ///< applications of a state
   std::optional<StopReason> stop_;

@@ -28,7 +28,8 @@ bool allows(const Derivation& derivation, FloatClass float_class) {
   return float_class == FloatClass::kExact || (derivation.level >= 2 && derivation.fp != FloatMode::kStrict);
 }
 
-/// The first nodes of the model at or below the values; names of values where there are none.
+}  // namespace
+
 std::string where(const Program& program, const std::vector<int>& values) {
   constexpr size_t kMostNamed = 4;
   const Graph& graph = program.origin().graph;
@@ -52,8 +53,6 @@ std::string where(const Program& program, const std::vector<int>& values) {
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
-
-}  // namespace
 
 Result<Start> start_of(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options) {
   Graph graph = model;

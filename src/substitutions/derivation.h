@@ -53,6 +53,9 @@ Result<Derived> derived(Start start, const Derivation& derivation, const DeriveO
 /// From start_of(model).
 Result<Derived> derived(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
 
+/// The first nodes of the model at or below the values, for people; names of values where there are none.
+std::string where(const Program& program, const std::vector<int>& values);
+
 /// The rules that steps name: the first of each name among these, else the law of that name. By name. CHECKs that there is one.
 std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> rules, std::span<const verify::StatedAxiom> axioms);
 
