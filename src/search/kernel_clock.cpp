@@ -12,6 +12,7 @@
 #include "runtime/math_table.h"
 #include "search/kernel_data.h"
 #include "util/clock.h"
+#include "util/threads.h"
 
 namespace isomer {
 namespace {
@@ -64,7 +65,7 @@ Weights weights_in_model(int64_t constant_bytes) {
 }
 
 KernelClock::KernelClock(int threads, Weights weights)
-    : where_(weights), workers_(threads), frames_(threads), flush_(runtime::has_cpu_feature("clflushopt") ? flush_fast : flush_slowly), sweep_bytes_(2 * cache_bytes()) {
+    : where_(weights), cpu_(threads > 1 && threads <= available_threads() ? current_cpu() : -1), workers_(threads), frames_(threads), flush_(runtime::has_cpu_feature("clflushopt") ? flush_fast : flush_slowly), sweep_bytes_(2 * cache_bytes()) {
   if (auto sweep = runtime::Memory::allocate(threads * sweep_bytes_)) sweep_ = std::move(*sweep);
   std::fill_n(sweep_.data(), sweep_.data() ? threads * sweep_bytes_ : 0, std::byte{1});  // untouched pages are one in the cache
 }
@@ -164,6 +165,8 @@ void KernelClock::cool_down(const Arguments& arguments) {
 }
 
 Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, const std::set<int>& constants, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
+  // Workers are pinned to other CPUs; beside one of them the two would wait for each other.
+  const StayOn pinned(cpu_);
   const runtime::FlushDenormals flush;
   TRY(const Arguments arguments, place(kernel, constants));
   TRY_VOID(take_scratch(parts));

@@ -65,4 +65,18 @@ int available_threads() {
   return threads;
 }
 
+int current_cpu() { return sched_getcpu(); }
+
+StayOn::StayOn(int cpu) {
+  if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(cpu, &only);
+  is_moved_ = sched_setaffinity(0, sizeof only, &only) == 0;
+}
+
+StayOn::~StayOn() {
+  if (is_moved_) sched_setaffinity(0, sizeof before_, &before_);
+}
+
 }  // namespace isomer
