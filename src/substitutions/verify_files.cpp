@@ -37,13 +37,16 @@ Result<Graph> read_model(const fs::path& file) {
   return graph;
 }
 
-/// All that is said is proved.
+/// Without what the proof says too; nothing where it says otherwise.
 template <class Named>
-bool agrees(const Named& said, const Named& proved) {
-  return std::all_of(said.begin(), said.end(), [&](const auto& each) {
-    const auto found = proved.find(each.first);
-    return found != proved.end() && found->second == each.second;
-  });
+std::optional<Named> left_open(Named said, const Named& proved) {
+  for (const auto& [name, size] : proved) {
+    const auto found = said.find(name);
+    if (found == said.end()) continue;
+    if (found->second != size) return std::nullopt;
+    said.erase(found);
+  }
+  return said;
 }
 
 /// The input with the dims bound that the proof names.
@@ -115,10 +118,11 @@ Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& opti
   Verified result;
   const std::string proof = files.proof.string(), output = files.output.string();
   TRY(result.derivation, read_proof(files.proof, theory.axioms()));
-  if (!agrees(options.dims, result.derivation.dims) || !agrees(options.shapes, result.derivation.shapes))
-    return mismatch(proof, "a proof for the dims of the command line expected, one for others found");
-  TRY(const Graph input, bound_input(files, result.derivation));
-  TRY(const Graph found, read_model(files.output));
+  const auto dims = left_open(options.dims, result.derivation.dims);
+  const auto shapes = left_open(options.shapes, result.derivation.shapes);
+  if (!dims || !shapes) return mismatch(proof, "a proof for the dims of the command line expected, one for others found");
+  TRY(Graph input, bound_input(files, result.derivation));
+  TRY(Graph found, read_model(files.output));
   auto made = derived(input, result.derivation, theory, {.threads = options.check.threads, .log = options.log});
   if (!made.ok()) return std::move(made).error().within(proof);
   result.derived = *std::move(made);
@@ -128,6 +132,7 @@ Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& opti
   TRY_VOID(check_is_derived(written, found, output));
   TRY_VOID(check_interface(input, found, output));
   if (options.check.runs == 0) return result;
+  for (Graph* graph : {&input, &found}) TRY_VOID(bind_inputs(*graph, *dims, *shapes));
   TRY(result.check, check_same(input, found, options.check));
   if (const auto& difference = result.check->equivalence.difference) return mismatch(output, "{}", difference->text());
   return result;

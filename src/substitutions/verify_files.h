@@ -15,7 +15,8 @@ struct ModelFiles {
 };
 
 struct VerifyOptions {
-  std::map<std::string, int64_t> dims = {};  ///< with `shapes`: of those that the proof bound
+  /// Of what the proof binds they say the same; what it leaves open is bound where the models are run.
+  std::map<std::string, int64_t> dims = {};
   std::map<std::string, Dims> shapes = {};
   CheckOptions check;  ///< runs 0: neither model is run
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass

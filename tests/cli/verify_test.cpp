@@ -77,13 +77,21 @@ TEST_F(Verify, BindsTheDimsThatTheProofNames) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["dims"]["batch"], 3);
   expect_error(verify({"--dim", "batch=4"}), 1, "dims of the command line");
-  expect_error(verify({"--input-shapes", "x:[3,2,4,4]"}), 1, "dims of the command line");
+  EXPECT_EQ(verify({"--input-shapes", "x:[3,2,4,4]"}).exit_code, 0);
+  expect_error(verify({"--input-shapes", "x:[4,2,4,4]"}), 3, "x");
+  expect_error(verify({"--dim", "height=4"}), 2, "height");
   optimize({"--input-shapes", "x:[5,2,4,4]"});
   EXPECT_EQ(verify({"--input-shapes", "x:[5,2,4,4]"}).exit_code, 0);
   replace("out.proof", "[5,2,4,4]", "[6,2,4,4]");
   expect_error(verify(), 1, "one of another model found");
   replace("out.proof", "\"x\"=[6,2,4,4]", "\"z\"=[6,2,4,4]");
   expect_error(verify(), 1, "other dims");
+}
+
+TEST_F(Verify, RunsTheModelsOnDimsThatTheProofLeavesOpen) {
+  optimize();
+  EXPECT_EQ(verify({"--dim", "batch=2"}).exit_code, 0);
+  EXPECT_EQ(verify({"--input-shapes", "x:[7,2,4,4]"}).exit_code, 0);
 }
 
 TEST_F(Verify, RefusesOtherModels) {

@@ -59,13 +59,16 @@ TEST_F(FilesOfWalks, OverRandomGraphsOfAllRowsAreVerified) {
   int steps = 0;
   const uint64_t last = isomer::test::is_long_run() ? 2000 : 100;
   for (uint64_t seed = 0; seed < last; ++seed) {
-    ASSERT_TRUE(export_model(isomer::test::random_sample(seed).graph, files_.input).ok());
-    const auto model = import_model(files_.input);
+    isomer::test::Sample sample = isomer::test::random_sample(seed);
+    ASSERT_TRUE(export_model(sample.graph, files_.input).ok());
+    auto model = import_model(files_.input);
     ASSERT_TRUE(model.ok()) << model.error().message();
-    const Walk walk = walker.walk(*model, seed, 6);
+    sample.graph = *std::move(model);
+    const Walk walk = walker.walk(sample.graph, seed, 6);
     steps += static_cast<int>(walk.derivation.steps.size());
     write(walk);
     EXPECT_EQ(refusal(), "") << "seed " << seed;
+    EXPECT_EQ(difference(isomer::test::case_of(sample, seed), walk.result), "") << "seed " << seed;
   }
   std::cout << steps << " steps\n";
   EXPECT_GT(steps, static_cast<int>(last));
