@@ -37,6 +37,9 @@ std::vector<Output> equations_at(const Rule& rule, const RuleInstance& instance)
 
 Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures) {
   const verify::Bindings names = with_dims(instance);
+  for (const Output& output : rule.outputs)
+    for (const std::string& name : verify::integer_names({output.left, output.right, {}}))
+      if (!names.integers.contains(name)) return invalid(rule.name, "a number for {} expected, none found", name);
   verify::Certificate proof;
   for (const verify::LawUse& use : rule.proof.uses) proof.uses.push_back({use.law, composed(use.bindings, names)});
   for (const Output& output : equations_at(rule, instance))

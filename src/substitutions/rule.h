@@ -37,7 +37,7 @@ struct Rule {
 verify::Bindings with_dims(const RuleInstance& instance);
 /// The rule's equations at the instance, without names.
 std::vector<Output> equations_at(const Rule& rule, const RuleInstance& instance);
-/// Replays the proof at the instance. An error says what does not hold there.
+/// Replays the proof at the instance, which says what all names of the outputs stand for. An error says what does not hold there.
 Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures);
 
 /// Other places where the rule holds, of random types and parameters: those that so many draws find, each in so many attempts.

@@ -172,6 +172,16 @@ TEST_F(Generalised, GuardsSayWhere) {
          {"x[3,3] y[3,3]", "Transpose(MatMul(x,y)){perm=[0,1]} = MatMul(Transpose(y){perm=[0,1]},Transpose(x){perm=[0,1]})", false}});
 }
 
+TEST_F(Generalised, GuardsNeedANumberForEachName) {
+  const Rule rule = rule_of("x[6,2]", "Split(Relu(x)){axis=0,split=[2,4]} = Relu(Split(x){axis=0,split=[2,4]})");
+  EXPECT_GE(rule.example.names.integers.size(), 2U);
+  for (const auto& [name, value] : rule.example.names.integers) {
+    RuleInstance at = rule.example;
+    at.names.integers.erase(name);
+    EXPECT_FALSE(holds(rule, at)) << name;
+  }
+}
+
 TEST_F(Generalised, FloatClassIsTheWeakestOfTheLawsUsed) {
   EXPECT_EQ(rule_of("x[2,4] y[2,4]", "Add(x,y) = Add(y,x)").float_class, FloatClass::kExact);
   EXPECT_EQ(rule_of("x[2,4] y[2,4]", "Neg(Add(x,y)) = Add(Neg(y),Neg(x))").float_class, FloatClass::kSignOfZero);
