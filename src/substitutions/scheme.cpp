@@ -34,17 +34,17 @@ std::optional<std::vector<Dim>> integers_of(const Parameter& value) {
   return several ? std::optional(*several) : std::nullopt;
 }
 
-int Classes::make() {
+int UnionFind::make() {
   leaders_.push_back(static_cast<int>(leaders_.size()));
   return leaders_.back();
 }
 
-int Classes::leader(int id) const {
+int UnionFind::leader(int id) const {
   while (leaders_[static_cast<size_t>(id)] != id) id = leaders_[static_cast<size_t>(id)];
   return id;
 }
 
-void Classes::unite(int a, int b) {
+void UnionFind::unite(int a, int b) {
   a = leader(a);
   b = leader(b);
   leaders_[static_cast<size_t>(std::max(a, b))] = std::min(a, b);

@@ -13,7 +13,7 @@
 namespace isomer::substitutions {
 
 /// Classes of things that must be equal.
-class Classes {
+class UnionFind {
  public:
   int make();
   int leader(int id) const;
@@ -120,7 +120,7 @@ class Scheme {
   std::vector<Units> units_of_;  ///< of nodes
   std::vector<Unit> units_;
   std::vector<Number> numbers_;
-  Classes unit_classes_, number_classes_, term_classes_;
+  UnionFind unit_classes_, number_classes_, term_classes_;
   std::map<Place, Units> rests_;
   std::map<Place, int> named_;
   std::map<Place, verify::Term> tensors_;
