@@ -59,7 +59,24 @@ std::string where(const Program& program, const std::vector<int>& values);
 /// The rules that steps name: the first of each name among these, else the law of that name. By name. CHECKs that there is one.
 std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> rules, std::span<const verify::StatedAxiom> axioms);
 
-/// The proof file: text, a line a rule, a use of a law, a step. Errors: a size that no text says.
+/// The proof file, with tabs where rules_file.h has them:
+///
+///   isomer proof 1
+///   laws c1e3f83ec59301ae1cb16e0e9466a4ed
+///   input d94e2d6e1f9c0c2aa2a6c2f2f7a39f43
+///   output 2f7e0b9a3d1c4e5f60718293a4b5c6d7
+///   level 3
+///   fp reassociate
+///   dim "batch"=8
+///   shape "x"=[8,3,224,224]
+///   rules
+///   relu_concat-concat_relu-3f0a11  exact  Concat(Relu(x),Relu(y)){..p} = Relu(Concat(x,y){..p})  x:float32[2,3] ; y:float32[2,3] ; ..p={axis=1}
+///     Concat.7 ; ..p={..p} ; x=x ; y=y
+///   steps
+///   relu_concat-concat_relu-3f0a11  ->  %14  x=%3 ; y=%9 ; ..p={axis=1}
+///   end
+///
+/// Errors: a size that no text says.
 Result<std::string> print_derivation(const Derivation& derivation, std::span<const verify::StatedAxiom> axioms);
 /// Errors, kInvalid, name the line, what was expected there, what was found. Nothing is replayed: `derived` does.
 Result<Derivation> parse_derivation(std::string_view text, std::span<const verify::StatedAxiom> axioms);
