@@ -152,11 +152,8 @@ int replay_rules(const FilesOptions& options) {
     const auto axioms = verify::all_axioms();
     std::vector<verify::Signatures> signatures(static_cast<size_t>(pool.threads()));
     pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
-      const Rule& rule = *rules[static_cast<size_t>(k)];
-      const auto held = holds_at(rule, rule.example, axioms, signatures[static_cast<size_t>(thread)]);
-      if (!held.ok()) problems[static_cast<size_t>(k)] = held.error().message();
-      if (held.ok() && rule.float_class != float_class_of(rule.proof, axioms))
-        problems[static_cast<size_t>(k)] = fmt::format("the class {} of its laws expected, {} found", name(float_class_of(rule.proof, axioms)), name(rule.float_class));
+      const auto done = replayed(*rules[static_cast<size_t>(k)], axioms, signatures[static_cast<size_t>(thread)]);
+      if (!done.ok()) problems[static_cast<size_t>(k)] = done.error().message();
     });
     return std::nullopt;
   });

@@ -97,11 +97,7 @@ Result<Step> parse_step(std::string_view line, const std::vector<Rule>& rules, c
     TRY(const int value, parse_value(root));
     step.roots.push_back(value);
   }
-  std::map<std::string, const OpDef*> ops;
-  for (const Output& output : rules[place->second].outputs) {
-    ops.merge(verify::rest_names(output.left));
-    ops.merge(verify::rest_names(output.right));
-  }
+  const auto ops = verify::rest_names(sides(rules[place->second].outputs));
   for (const std::string_view part : fields[3].empty() ? std::vector<std::string_view>() : split(fields[3], kBetween)) {
     TRY(const bool is_taken, take_binding(part, ops, step.names));
     if (is_taken) continue;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "substitutions/rules_file.h"
 #include "substitutions/smallest.h"
@@ -136,10 +135,7 @@ Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, 
 
 std::vector<StatedEquation> with_drawn_types(const StatedEquation& equation, int draws, uint64_t seed) {
   const Output& first = equation.outputs.front();
-  std::set<std::string> needed;
-  for (const Output& output : equation.outputs)
-    for (const verify::Term* side : {&output.left, &output.right})
-      for (const std::string& name : verify::variables(*side)) needed.insert(name);
+  const std::vector<std::string> needed = verify::variables(sides(equation.outputs));
   Random random(seed);
   std::multimap<int64_t, StatedEquation, std::greater<>> by_size;
   for (const std::string_view family : {"equal", "broadcast", "ranked", "matrices", "images"})

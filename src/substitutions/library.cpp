@@ -30,18 +30,10 @@ struct Candidate {
   verify::VariableTypes types;
 };
 
-void collect_variables(const std::vector<Output>& outputs, std::vector<std::string>& names) {
-  for (const Output& output : outputs)
-    for (const Term* side : {&output.left, &output.right})
-      for (const std::string& name : verify::variables(*side))
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-}
-
 /// Variables by one letter, in the order in which they stand.
 Candidate renamed(const std::vector<Output>& outputs, const verify::VariableTypes& types) {
   constexpr std::string_view kLetters = "xyzuvw";
-  std::vector<std::string> names;
-  collect_variables(outputs, names);
+  const std::vector<std::string> names = verify::variables(sides(outputs));
   verify::Bindings bindings;
   Candidate result;
   for (size_t k = 0; k < names.size(); ++k) {
@@ -53,11 +45,13 @@ Candidate renamed(const std::vector<Output>& outputs, const verify::VariableType
   return result;
 }
 
-int operators(const std::vector<Output>& outputs, Term Output::*side) {
+std::vector<Term> terms_of(const std::vector<Output>& outputs, Term Output::*side) {
   std::vector<Term> terms;
   for (const Output& output : outputs) terms.push_back(output.*side);
-  return verify::operator_count(terms);
+  return terms;
 }
+
+int operators(const std::vector<Output>& outputs, Term Output::*side) { return verify::operator_count(terms_of(outputs, side)); }
 
 /// "matmul_add-concat_matmul": the operators of both sides.
 std::string stem_of(const Rule& rule) {
@@ -129,11 +123,9 @@ class Joiner {
   }
 
   static bool binds_all(const std::vector<Output>& outputs) {
-    std::set<std::string> left, right;
-    for (const Output& output : outputs) {
-      for (const std::string& name : verify::variables(output.left)) left.insert(name);
-      for (const std::string& name : verify::variables(output.right)) right.insert(name);
-    }
+    std::vector<std::string> left = verify::variables(terms_of(outputs, &Output::left)), right = verify::variables(terms_of(outputs, &Output::right));
+    std::sort(left.begin(), left.end());
+    std::sort(right.begin(), right.end());
     return left == right;
   }
 

@@ -16,6 +16,9 @@ struct Output {
   bool operator==(const Output&) const = default;
 };
 
+/// Left, right, left, right, …
+std::vector<verify::Term> sides(const std::vector<Output>& outputs);
+
 /// One place where a rule holds: types of its variables, numbers and parameters for its names.
 struct RuleInstance {
   verify::VariableTypes types;
@@ -39,6 +42,9 @@ verify::Bindings with_dims(const RuleInstance& instance);
 std::vector<Output> equations_at(const Rule& rule, const RuleInstance& instance);
 /// Replays the proof at the instance, which says what all names of the outputs stand for. An error says what does not hold there.
 Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures);
+
+/// That it holds at its example, and is of the class of the laws that its proof uses.
+Result<void> replayed(const Rule& rule, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures);
 
 /// Other places where the rule holds, of random types and parameters: those that so many draws find, each in so many attempts.
 std::vector<RuleInstance> draw_instances(const Rule& rule, int draws, int attempts, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures, Random& random);

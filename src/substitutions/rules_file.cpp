@@ -79,11 +79,7 @@ Result<ValueType> parse_type(std::string_view text) {
 }
 
 Result<RuleInstance> parse_example(std::string_view text, const std::vector<Output>& outputs) {
-  std::map<std::string, const OpDef*> ops;
-  for (const Output& output : outputs) {
-    ops.merge(verify::rest_names(output.left));
-    ops.merge(verify::rest_names(output.right));
-  }
+  const auto ops = verify::rest_names(sides(outputs));
   RuleInstance result;
   for (const std::string_view part : text.empty() ? std::vector<std::string_view>() : split(text, kBetween)) {
     TRY(const bool is_taken, take_binding(part, ops, result.names));
@@ -158,8 +154,7 @@ Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws, 
   const auto known = laws.find(parts[0]);
   if (known == laws.end()) return invalid("", "a law such as Conv.1 expected, '{}' found", parts[0]);
   const verify::Law& law = axioms[static_cast<size_t>(known->second)].law;
-  std::map<std::string, const OpDef*> ops = verify::rest_names(law.left);
-  ops.merge(verify::rest_names(law.right));
+  const auto ops = verify::rest_names({law.left, law.right});
   verify::LawUse result{known->second, {}};
   for (size_t k = 1; k < parts.size(); ++k) {
     TRY(const bool is_taken, take_binding(parts[k], ops, result.bindings));

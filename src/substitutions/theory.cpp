@@ -129,10 +129,10 @@ Rule rule_of(int law, std::span<const verify::StatedAxiom> axioms) {
     // Dims are what they are wherever the rule is used.
     for (const std::string& name : verify::integer_names(*side))
       if (!verify::dim_name(name, variables)) same.integers.emplace(name, Dim::symbol(name));
-    for (const auto& [name, op] : verify::rest_names(*side)) {
-      same.rests.emplace(name, verify::Parameters());
-      same.open_rests.emplace(name, name);
-    }
+  }
+  for (const auto& [name, op] : verify::rest_names({axiom.law.left, axiom.law.right})) {
+    same.rests.emplace(name, verify::Parameters());
+    same.open_rests.emplace(name, name);
   }
   rule.proof.uses.push_back({law, std::move(same)});
   return rule;

@@ -61,10 +61,9 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
   Bindings all = bindings;
   for (const std::string& name : integer_names(law))
     if (auto dim = dim_named(name, variable_types)) all.integers.emplace(name, *std::move(dim));
-  for (const Term* side : {&law.left, &law.right})
-    for (const auto& [name, op] : rest_names(*side))
-      if (const auto rest = bindings.rests.find(name); rest != bindings.rests.end() && !is_drawn(*op, rest->second))
-        return invalid(law.text(), "parameters for ..{} that the law is checked with expected", name);
+  for (const auto& [name, op] : rest_names({law.left, law.right}))
+    if (const auto rest = bindings.rests.find(name); rest != bindings.rests.end() && !is_drawn(*op, rest->second))
+      return invalid(law.text(), "parameters for ..{} that the law is checked with expected", name);
   if (law.condition && substitute(law.condition, all) != te::truth(true)) return invalid(law.text(), "the condition expected to hold");
   return spelled_claim({substitute(law.left, all), substitute(law.right, all), {}}, types, signatures);
 }

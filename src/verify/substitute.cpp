@@ -124,11 +124,14 @@ std::set<std::string> integer_names(const Law& law) {
   return result;
 }
 
-std::map<std::string, const OpDef*> rest_names(const Term& term) {
+std::map<std::string, const OpDef*> rest_names(const Term& term) { return rest_names(std::vector<Term>{term}); }
+
+std::map<std::string, const OpDef*> rest_names(const std::vector<Term>& terms) {
   std::map<std::string, const OpDef*> result;
-  for_each_application(term, [&](const Term::Application& application) {
-    if (!application.rest.empty()) result.emplace(application.rest, application.op);
-  });
+  for (const Term& term : terms)
+    for_each_application(term, [&](const Term::Application& application) {
+      if (!application.rest.empty()) result.emplace(application.rest, application.op);
+    });
   return result;
 }
 

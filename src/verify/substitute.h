@@ -28,9 +28,11 @@ Bindings composed(const Bindings& inner, const Bindings& outer);
 /// from the back. False where nothing does.
 bool bind(const Term& pattern, const Term& term, Bindings& bindings);
 
-/// The names of integers in a term; of both sides and the condition; those behind `..`.
+/// The names of integers in a term; of both sides and the condition.
 std::set<std::string> integer_names(const Term& term);
 std::set<std::string> integer_names(const Law& law);
+/// The names behind `..`.
 std::map<std::string, const OpDef*> rest_names(const Term& term);
+std::map<std::string, const OpDef*> rest_names(const std::vector<Term>& terms);
 
 }  // namespace isomer::verify

@@ -35,13 +35,18 @@ class RulesFiles : public testing::Test {
   static std::string rules() { return print_rules(file_, axioms_); }
   static std::string proofs() { return print_proofs(file_, axioms_); }
 
-  /// The one sentence about this text, in which `from` was replaced once.
-  static std::string complaint(std::string text, const std::string& from, const std::string& to, bool in_proofs) {
+  /// The complaint about the text in which `from` was replaced once: one sentence, of this place.
+  static void expect_complaint(bool in_proofs, const std::string& from, const std::string& to, const std::string& place, const char* what) {
+    SCOPED_TRACE(to);
+    std::string text = in_proofs ? proofs() : rules();
     const size_t at = text.find(from);
     CHECK(at != std::string::npos) << from;
     text.replace(at, from.size(), to);
     const auto parsed = in_proofs ? parse_rules(rules(), text, axioms_) : parse_rules(text, proofs(), axioms_);
-    return parsed.ok() ? "(parsed)" : parsed.error().message();
+    const std::string message = parsed.ok() ? "(parsed)" : parsed.error().message();
+    EXPECT_THAT(message, StartsWith(place));
+    EXPECT_THAT(message, HasSubstr(what));
+    EXPECT_EQ(message.find('\n'), std::string::npos);
   }
 
   static std::vector<verify::StatedAxiom> axioms_;
@@ -66,8 +71,8 @@ TEST_F(RulesFiles, ParseBackToTheSame) {
     EXPECT_EQ(one.float_class, other.float_class);
     EXPECT_EQ(one.example.types, other.example.types);
     EXPECT_EQ(one.proof.uses.size(), other.proof.uses.size());
-    const auto held = holds_at(other, other.example, axioms_, signatures);
-    EXPECT_TRUE(held.ok()) << held.error().message();
+    const auto done = replayed(other, axioms_, signatures);
+    EXPECT_TRUE(done.ok()) << done.error().message();
   }
 }
 
@@ -87,13 +92,7 @@ TEST_F(RulesFiles, AreWrittenAndReadAsTwoFiles) {
 }
 
 TEST_F(RulesFiles, BrokenLinesOfRulesGetASentence) {
-  const auto says = [&](const std::string& from, const std::string& to, const std::string& place, const char* what) {
-    SCOPED_TRACE(to);
-    const std::string message = complaint(rules(), from, to, false);
-    EXPECT_THAT(message, StartsWith(place));
-    EXPECT_THAT(message, HasSubstr(what));
-    EXPECT_EQ(message.find('\n'), std::string::npos);
-  };
+  const auto says = [](const char* from, const char* to, const char* place, const char* what) { expect_complaint(false, from, to, place, what); };
   says("# laws ", "# laws 0", "line 2", "rules proved from the laws of this version expected");
   says("# laws ", "# axioms ", "", "a line '# laws …' expected, none found");
   says("rule0\texact\t", "rule0\t", "line 3", "name, class, outputs, example between tabs expected, 3 fields found");
@@ -115,13 +114,7 @@ TEST_F(RulesFiles, BrokenLinesOfRulesGetASentence) {
 }
 
 TEST_F(RulesFiles, BrokenLinesOfProofsGetASentence) {
-  const auto says = [&](const std::string& from, const std::string& to, const std::string& place, const char* what) {
-    SCOPED_TRACE(to);
-    const std::string message = complaint(proofs(), from, to, true);
-    EXPECT_THAT(message, StartsWith(place));
-    EXPECT_THAT(message, HasSubstr(what));
-    EXPECT_EQ(message.find('\n'), std::string::npos);
-  };
+  const auto says = [](const char* from, const char* to, const char* place, const char* what) { expect_complaint(true, from, to, place, what); };
   says("# laws ", "# laws 0", "line 2", "rules proved from the laws of this version expected");
   says("rule0\n", "rule7\n", "line 3", "the name of a rule expected, 'rule7' found");
   says("rule0\n", "", "line 3", "the name of a rule expected, a use of a law found");

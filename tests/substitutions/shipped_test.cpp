@@ -17,10 +17,8 @@ TEST(Shipped, EveryRuleReplays) {
   int rules = 0;
   for (const RulesFile& file : shipped_rules(axioms))
     for (const Rule& rule : file.rules) {
-      SCOPED_TRACE(rule.name);
-      const auto held = holds_at(rule, rule.example, axioms, signatures);
-      EXPECT_TRUE(held.ok()) << held.error().message();
-      EXPECT_EQ(rule.float_class, float_class_of(rule.proof, axioms));
+      const auto done = replayed(rule, axioms, signatures);
+      EXPECT_TRUE(done.ok()) << rule.name << ": " << done.error().message();
       ++rules;
     }
   EXPECT_GT(rules, 1000);
