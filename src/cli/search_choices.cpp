@@ -6,6 +6,8 @@
 #include "cli/onnxruntime.h"
 #include "cli/onnxruntime_backend.h"
 #include "cli/open_records.h"
+#include "graph/passes/edit.h"
+#include "search/kernel_clock.h"
 #include "substitutions/shipped.h"
 
 namespace isomer::cli {
@@ -56,7 +58,7 @@ void SearchChoices::add_backend_to(CLI::App& app) {
   app.add_option("--onnxruntime", onnxruntime, "ONNX Runtime's shared library");
 }
 
-Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const CommonOptions& options, kernel::Records& records) const {
+Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const Graph& model, const CommonOptions& options, kernel::Records& records) const {
   if (backend == "onnxruntime") {
     const std::string library = find_onnxruntime(onnxruntime);
     if (library.empty()) return unsupported("--for", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
@@ -66,7 +68,7 @@ Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const CommonOptions
   compile.target = kernel::host_target();
   compile.threads = options.thread_count();
   compile.seed = options.seed;
-  return std::unique_ptr<Backend>(std::make_unique<CompilingBackend>(compile, records));
+  return std::unique_ptr<Backend>(std::make_unique<CompilingBackend>(compile, weights_in_model(count_bytes(model)), records));
 }
 
 Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const std::string& file, Derivation derivation, const CommonOptions& options) const {
@@ -89,7 +91,7 @@ Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const s
   }
   TRY(const std::vector<Rule> all, all_rules(rules, theory.axioms()));
   TRY(kernel::Records known, open_records(records));
-  TRY(const std::unique_ptr<Backend> backend, open_backend(options, known));
+  TRY(const std::unique_ptr<Backend> backend, open_backend(model.graph, options, known));
   auto made = optimize_model(model.graph, std::move(derivation), all, theory, *backend, search);
   if (!made.ok()) return in_file(std::move(made).error());
   return made;

@@ -31,7 +31,7 @@ struct SearchChoices {
   Result<OptimizedModel> optimize(const LoadedModel& model, const std::string& file, substitutions::Derivation derivation, const CommonOptions& options) const;
 
  private:
-  Result<std::unique_ptr<Backend>> open_backend(const CommonOptions& options, kernel::Records& records) const;
+  Result<std::unique_ptr<Backend>> open_backend(const Graph& model, const CommonOptions& options, kernel::Records& records) const;
 };
 
 /// "90", "60s", "10min", "1h": seconds. kUsage otherwise.

@@ -115,7 +115,13 @@ class Improver {
       result_.regions = std::max(result_.regions, static_cast<int>(regions.applications.size()));
       search(kinds_of(std::move(regions.applications)), round == 0);
     }
-    search(kinds_of(sharing_regions(result_.program, [&](int id) { return estimates_.reduces(result_.program, id); }, options_.regions)), false);
+    // Weights first: read once for several values they save the most. What readers of one value became may share with others in turn.
+    const auto is_heavy = [&](int id) { return estimates_.reduces(result_.program, id); };
+    for (const Shared shared : {Shared::kConstant, Shared::kComputed})
+      for (std::optional<size_t> gains; gains != result_.gains.size() && seconds_left() > 0;) {
+        gains = result_.gains.size();
+        search(kinds_of(sharing_regions(result_.program, shared, is_heavy, options_.regions)), false);
+      }
     if (seconds_left() <= 0) result_.stop = StopReason::kTime;
     return std::move(result_);
   }
@@ -165,7 +171,7 @@ class Improver {
     if (is_first_round) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
     log(place + fmt::format("{:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost, found->steps.size(), found->saved, found->statistics.costed, found->statistics.measured,
                             name(found->stop)));
-    if (found->saved < options_.least_gain * found->cost) return;
+    if (found->saved < options_.least_gain * found->cost || found->saved * static_cast<double>(kind.places.size()) < options_.least_gain_of_all * result_.cost_before) return;
     const double saved = confirmed(part, found->steps);
     if (saved > 0) transfer(kind, found->steps, saved);
   }

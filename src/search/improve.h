@@ -23,7 +23,8 @@ struct ImproveOptions {
   int rounds = 2;          ///< of cutting: each leaves the seams of those before whole
   size_t singles = 10;       ///< that are told
   double least_gain = 0.01;  ///< of a region's cost: less is not worth a race
-  RaceOptions race = {.seconds = 0.4};  ///< between a region and what it becomes
+  double least_gain_of_all = 0.0005;  ///< the same, of what all regions searched so far cost, by all equal regions together
+  RaceOptions race = {.seconds = 0.4, .sweep_bytes = part_sweep_bytes()};  ///< between a region and what it becomes
   FloatMode fp = FloatMode::kReassociate;
   std::function<void(std::string_view)> log = nullptr;  ///< a line a region that was searched
 };

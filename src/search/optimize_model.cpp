@@ -35,6 +35,7 @@ class Optimizer {
     ImproveOptions search = options_.search;
     search.fp = base_.fp;
     search.log = options_.log;
+    search.race.threads = options_.threads;
     TRY(result.found, improve(program.program, substitutions, backend_, search));
     result.outcome = result.found->gains.empty() ? SearchOutcome::kNothingFound : SearchOutcome::kSlower;
     for (const std::vector<size_t>& chosen : choices(*result.found)) {
@@ -79,7 +80,9 @@ class Optimizer {
     tried.derivation.rules = rules_of(tried.derivation.steps, rules_, theory_.axioms());
     TRY(tried.derived, derived(start, tried.derivation));
     TRY(const auto second, backend_.runner(tried.derived.graph, inputs));
-    TRY(tried.raced, race(first, *second, options_.race));
+    RaceOptions race_options = options_.race;
+    race_options.threads = options_.threads;
+    TRY(tried.raced, race(first, *second, race_options));
     return tried;
   }
 

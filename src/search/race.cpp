@@ -1,5 +1,7 @@
 #include "search/race.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -7,12 +9,14 @@
 #include "runtime/session.h"
 #include "search/prepare.h"
 #include "util/clock.h"
+#include "util/threads.h"
 
 namespace isomer {
 namespace {
 
 /// A turn takes at least so long, so that clocks and interruptions weigh little.
 constexpr double kTurnSeconds = 0.01;
+constexpr size_t kLine = 64;
 
 class CompiledRunner final : public Runner {
  public:
@@ -55,9 +59,10 @@ double quantile(std::vector<double> values, double q) {
 }
 
 /// Of one run, the lower quartile of those that nothing interrupted, or of all where there is none.
-Result<double> seconds_of(Runner& runner, int runs) {
+Result<double> seconds_of(Runner& runner, int runs, std::span<const std::byte> sweep) {
   std::vector<double> all, undisturbed;
   for (int k = 0; k < runs; ++k) {
+    for (size_t at = 0; at < sweep.size(); at += kLine) asm volatile("" : : "r"(sweep[at]));
     const int64_t before = interruptions();
     const auto start = Clock::now();
     TRY_VOID(runner.run());
@@ -73,13 +78,22 @@ Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<co
   return CompiledRunner::create(graph, inputs, level, options);
 }
 
+int64_t part_sweep_bytes() {
+  const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return 2 * (size > 0 ? size : long{1} << 20);
+}
+
 Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options) {
   Runner* const runners[] = {&first, &second};
+  // Else another process may move this thread onto the CPU of its own worker.
+  const StayOn stay(options.threads > 1 ? current_cpu() : -1);
+  const std::vector<std::byte> sweep(static_cast<size_t>(options.sweep_bytes), std::byte{1});
   int runs[2];
   for (int k = 0; k < 2; ++k) {
     TRY_VOID(runners[k]->run());
-    TRY(const double once, seconds_of(*runners[k], 1));
-    runs[k] = std::clamp(static_cast<int>(kTurnSeconds / std::max(once, 1e-7)), 1, 10'000);
+    const auto start = Clock::now();
+    TRY_VOID(seconds_of(*runners[k], 1, sweep));
+    runs[k] = std::clamp(static_cast<int>(kTurnSeconds / std::max(seconds_since(start), 1e-7)), 1, 10'000);
   }
   std::vector<double> times[2], ratios;
   const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
@@ -88,7 +102,7 @@ Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options) {
     // Who begins changes, so that what one leaves behind meets both.
     for (const int k : {round % 2, 1 - round % 2}) {
       std::this_thread::sleep_for(std::chrono::duration<double>(options.settle_seconds));
-      TRY(turn[k], seconds_of(*runners[k], runs[k]));
+      TRY(turn[k], seconds_of(*runners[k], runs[k], sweep));
       times[k].push_back(turn[k]);
     }
     ratios.push_back(turn[0] / turn[1]);

@@ -22,6 +22,8 @@ Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<co
 struct RaceOptions {
   double seconds = 2;
   int least_rounds = 9;
+  int threads = 1;                ///< of the runners
+  int64_t sweep_bytes = 0;        ///< that are read before each run: parts of a model find their weights where the rest of it left them
   double settle_seconds = 0.002;  ///< between turns: threads of the one before may still be busy waiting
 };
 
@@ -31,6 +33,9 @@ struct Raced {
   double low = 1, high = 1;      ///< and the quartiles
   int rounds = 0;
 };
+
+/// What parts of models sweep: twice what the caches next to a core hold.
+int64_t part_sweep_bytes();
 
 Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options = {});
 

@@ -92,11 +92,12 @@ Regions regions_of(const Program& program, const std::set<int>& earlier_seams, c
   return result;
 }
 
-std::vector<std::vector<int>> sharing_regions(const Program& program, const std::function<bool(int)>& is_heavy, const RegionOptions& options) {
+std::vector<std::vector<int>> sharing_regions(const Program& program, Shared shared, const std::function<bool(int)>& is_heavy, const RegionOptions& options) {
   const Program::Uses uses = program.uses();
   std::set<std::vector<int>> known;
   std::vector<std::vector<int>> result;
   for (int value = 0; value < program.value_count(); ++value) {
+    if (program.value(value).is_constant != (shared == Shared::kConstant)) continue;
     std::map<const OpDef*, std::vector<int>> readers;
     for (const int reader : uses.of(value))
       if (is_searched(program, reader) && is_heavy(reader)) readers[program.op(reader)].push_back(reader);

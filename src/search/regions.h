@@ -23,9 +23,10 @@ struct Regions {
 /// that equal blocks become equal regions. Seams of an earlier cut, and what is near them, are left whole.
 Regions regions_of(const substitutions::Program& program, const std::set<int>& earlier_seams = {}, const RegionOptions& options = {});
 
-/// What reads one value and can be far apart in the program: for each value with several such readers of one operator, `is_heavy`,
-/// these with the light ones around them. They may overlap, and what lies between their members is not in them: a rewrite of one may
+/// What reads one value, a constant or one that is computed, and can be far apart in the program: for each with several readers of one
+/// operator that are heavy, these with the light ones behind them. They may overlap, and what lies between their members is not in them: a rewrite of one may
 /// be a cycle in the program.
-std::vector<std::vector<int>> sharing_regions(const substitutions::Program& program, const std::function<bool(int application)>& is_heavy, const RegionOptions& options = {});
+enum class Shared : uint8_t { kConstant, kComputed };
+std::vector<std::vector<int>> sharing_regions(const substitutions::Program& program, Shared shared, const std::function<bool(int application)>& is_heavy, const RegionOptions& options = {});
 
 }  // namespace isomer

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/passes/edit.h"
 #include "graph/passes/pipeline.h"
 #include "substitutions/rules_file.h"
 #include "util/check.h"
@@ -84,7 +85,10 @@ Result<Derived> derived(Start start, const Derivation& derivation, const DeriveO
     result.steps.push_back({step.rule, std::move(place), float_class});
   }
   TRY(result.graph, graph_of(program));
-  TRY(result.after, optimize(result.graph, pass_options(derivation, options)));
+  OptimizeOptions after = pass_options(derivation, options);
+  // Steps make constants of constants, of some weights several: what was searched for counts on their being computed beforehand.
+  after.max_growth = std::max(after.max_growth, count_bytes(result.graph) / 2);
+  TRY(result.after, optimize(result.graph, after));
   return result;
 }
 
