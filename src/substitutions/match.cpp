@@ -258,15 +258,17 @@ class MatchSearch {
   std::vector<Match> found_;
 };
 
+std::span<const Substitutions::Start> Substitutions::starts_at(const Program& program, int application) const {
+  const OpDef* op = program.op(application);
+  const auto starts = op ? starts_.find(op) : starts_.end();
+  return starts == starts_.end() ? std::span<const Start>() : starts->second;
+}
+
 std::vector<Match> Substitutions::matches(const Program& program) {
   MatchSearch search(*this, program);
-  for (int application = 0; application < program.application_count(); ++application) {
-    const OpDef* op = program.op(application);
-    const auto starts = op ? starts_.find(op) : starts_.end();
-    if (starts == starts_.end()) continue;
-    for (const Start& start : starts->second)
+  for (int application = 0; application < program.application_count(); ++application)
+    for (const Start& start : starts_at(program, application))
       if (start.source == 0) search.look_for(start.substitution, 0, application);
-  }
   std::vector<Match> result = search.take();
   std::sort(result.begin(), result.end(), is_before);
   return result;
@@ -292,12 +294,8 @@ std::vector<Match> Substitutions::matches_near(const Program& program, std::span
     }
     level = std::move(above);
   }
-  for (const int application : near) {
-    const OpDef* op = program.op(application);
-    const auto starts = op ? starts_.find(op) : starts_.end();
-    if (starts == starts_.end()) continue;
-    for (const Start& start : starts->second) search.look_for(start.substitution, start.source, application);
-  }
+  for (const int application : near)
+    for (const Start& start : starts_at(program, application)) search.look_for(start.substitution, start.source, application);
   std::vector<Match> result = search.take();
   std::erase_if(result, [&](const Match& match) {
     return std::none_of(match.applications.begin(), match.applications.end(), [&](int application) { return is_changed[static_cast<size_t>(application)]; });

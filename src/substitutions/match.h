@@ -59,12 +59,15 @@ class Substitutions {
   Guard replay(const Substitution& substitution, const Program& program, const verify::SlotValues& values);
   int64_t number_of(const Dim& integer);
 
-  Theory& theory_;
-  std::vector<std::unique_ptr<Substitution>> list_;
-  std::map<Unusable, int> unusable_;
   struct Start {
     int substitution = 0, source = 0;
   };
+  /// Sources that may be rooted at the application.
+  std::span<const Start> starts_at(const Program& program, int application) const;
+
+  Theory& theory_;
+  std::vector<std::unique_ptr<Substitution>> list_;
+  std::map<Unusable, int> unusable_;
   std::unordered_map<const OpDef*, std::vector<Start>> starts_;  ///< by the operator at a source's root
   verify::Extractions extractions_{verify::Extractions::Reading::kAsSpelled};
   std::unordered_map<std::vector<int64_t>, Guard, ListHash> guards_;
