@@ -253,6 +253,28 @@ TEST(DerivationSteps, OfOtherIntegersAreRefused) {
   EXPECT_FALSE(derived_anew(model, walk.derivation).ok());
 }
 
+TEST(DerivationSteps, WhoseTermsFitForSomeSizesOnlyAreRefused) {
+  const Theory theory;
+  const Graph model = graph(R"(graph main(x: float32[n,6]) -> (y: float32[n,2,3]) {
+    s: int64[3] = {0, 2, 3}
+    y: float32[n,2,3] = Reshape(x, s)
+  })");
+  Derivation derivation;
+  derivation.rules = laws(theory, {"Reshape(Reshape(x){..p}){..q} = Reshape(x){..q}"});
+  const Dim n = Dim::symbol("n");
+  const auto between = [&](const Shape& shape) {
+    constexpr int kX = 0, kY = 1;
+    Step step{derivation.rules[0].name, false, {{"x", kX}}, {}, {kY}};
+    step.names.rests = {{"p", {{"allowzero", Dim(0)}, {"shape", shape}}}, {"q", {{"allowzero", Dim(0)}, {"shape", Shape{n, Dim(2), Dim(3)}}}}};
+    derivation.steps = {step};
+    return derived_anew(model, derivation);
+  };
+  const auto right = between({Dim(6), n});
+  EXPECT_TRUE(right.ok()) << right.error().message();
+  EXPECT_FALSE(between({Dim(4), n}).ok());
+  EXPECT_FALSE(between({Dim(12), floor_div(n, Dim(2))}).ok());
+}
+
 TEST(DerivationSteps, ThatMakeACycleAreRefused) {
   const Theory theory;
   const Graph model = graph(R"(graph main(x: float32[3,3], w: float32[3,3]) -> (r: float32[3,3], s: float32[3,3]) {
