@@ -8,6 +8,7 @@
 #include "substitutions/derivation.h"
 #include "substitutions/part.h"
 #include "util/random.h"
+#include "util/stop.h"
 #include "verify/inputs.h"
 
 namespace isomer {
@@ -122,12 +123,16 @@ class Improver {
         gains = result_.gains.size();
         search(kinds_of(sharing_regions(result_.program, shared, is_heavy, options_.regions)), false);
       }
+    TRY_VOID(check_stop());
     if (seconds_left() <= 0) result_.stop = StopReason::kTime;
     return std::move(result_);
   }
 
  private:
-  double seconds_left() const { return std::chrono::duration<double>(end_ - std::chrono::steady_clock::now()).count(); }
+  double seconds_left() const {
+    if (!check_stop().ok()) return 0;
+    return std::chrono::duration<double>(end_ - std::chrono::steady_clock::now()).count();
+  }
 
   std::vector<Kind> kinds_of(std::vector<std::vector<int>> regions) {
     const Program::Uses uses = result_.program.uses();

@@ -18,9 +18,9 @@ struct OptimizeModelOptions {
 };
 
 enum class SearchOutcome : uint8_t {
-  kPasses,        ///< nothing was searched: sizes that are not known, or nothing that can be costed
+  kPasses,        ///< nothing was searched: sizes are not known, or nodes
   kNothingFound,  ///< no rewrite was found that costs less
-  kSlower,        ///< those found were not faster in the end
+  kSlower,        ///< those found were not faster in the end, or could not be run
   kFaster,
 };
 std::string_view name(SearchOutcome outcome);

@@ -9,6 +9,7 @@
 #include "runtime/session.h"
 #include "search/prepare.h"
 #include "util/clock.h"
+#include "util/stop.h"
 #include "util/threads.h"
 
 namespace isomer {
@@ -98,6 +99,7 @@ Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options) {
   std::vector<double> times[2], ratios;
   const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
   for (int round = 0; round < options.least_rounds || Clock::now() < end; ++round) {
+    TRY_VOID(check_stop());
     double turn[2];
     // Who begins changes, so that what one leaves behind meets both.
     for (const int k : {round % 2, 1 - round % 2}) {

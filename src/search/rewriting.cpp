@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "util/stop.h"
+
 namespace isomer {
 
 using substitutions::Match;
@@ -57,7 +59,7 @@ void Expander::find_matches(State& state) {
 }
 
 bool Expander::is_late() {
-  if (!stop_ && std::chrono::steady_clock::now() > end_) stop_ = StopReason::kTime;
+  if (!stop_ && (std::chrono::steady_clock::now() > end_ || !check_stop().ok())) stop_ = StopReason::kTime;
   return stop_.has_value();
 }
 
