@@ -1,5 +1,5 @@
 // Terms made ready for matching, those of laws (law_set.h) and of rules (substitutions/substitution.h): names are slots, integers are
-// linear forms where they can be. Tests: tests/verify/egraph_test.cpp, tests/substitutions/match_test.cpp
+// linear forms where they can be. Test: tests/verify/pattern_test.cpp
 #pragma once
 
 #include <optional>
