@@ -21,13 +21,13 @@ Result<std::vector<Rule>> all_rules(const std::vector<std::string>& files, std::
   std::vector<Rule> rules;
   const auto take = [&](RulesFile file) { rules.insert(rules.end(), std::make_move_iterator(file.rules.begin()), std::make_move_iterator(file.rules.end())); };
   for (const std::string& file : files) {
-    auto read = read_rules(fs::path(file).replace_extension(), axioms);
+    auto read = read_rules(file, axioms);
     if (!read.ok()) return std::move(read).error().within(file);
     take(std::move(*read));
   }
   if (files.empty())
     for (RulesFile& file : shipped_rules(axioms)) take(std::move(file));
-  for (size_t law = 0; law < axioms.size(); ++law) rules.push_back(rule_of(static_cast<int>(law), axioms));
+  for (Rule& law : rules_of_laws(axioms)) rules.push_back(std::move(law));
   return rules;
 }
 
