@@ -13,7 +13,6 @@
 namespace isomer::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace substitutions;
 
 /// Rules of the files, or those that come with the program; then the laws themselves.
