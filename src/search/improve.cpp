@@ -82,15 +82,24 @@ class Transfer {
   std::vector<Match> matches_;
 };
 
+/// Random elements, the same few thousand again and again: a whole convolution's would take longer to draw than to run.
+Tensor random_weights(DataType dtype, const Dims& dims, Random& random) {
+  constexpr int64_t kDrawn = 4093;
+  std::vector<double> values(static_cast<size_t>(std::min(kDrawn, element_count(dims))));
+  for (double& value : values) value = random.uniform(-1, 1);
+  const Tensor drawn = Tensor::from_doubles(dtype, {static_cast<int64_t>(values.size())}, values);
+  std::vector<std::byte> bytes(static_cast<size_t>(packed_bytes(dtype, element_count(dims))));
+  for (size_t at = 0; at < bytes.size(); at += drawn.bytes().size()) std::copy_n(drawn.bytes().begin(), std::min(drawn.bytes().size(), bytes.size() - at), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  return Tensor(dtype, dims, std::move(bytes));
+}
+
 /// Constants of the types that placeholders had, no two alike: equal ones would become one.
 void fill_weights(Graph& graph) {
   for (const ValueId id : graph.values()) {
     const auto& constant = graph.value(id).constant;
-    if (!constant || !is_float(constant->dtype()) || constant->count() < 2) continue;
+    if (!constant || !is_float(constant->dtype()) || bit_width(constant->dtype()) % 8 != 0 || constant->count() < 2) continue;
     Random random(static_cast<uint64_t>(id.index));
-    std::vector<double> values(static_cast<size_t>(constant->count()));
-    for (double& value : values) value = random.uniform(-1, 1);
-    graph.edit(id).constant = Tensor::from_doubles(constant->dtype(), constant->dims(), values);
+    graph.edit(id).constant = random_weights(constant->dtype(), constant->dims(), random);
   }
 }
 
