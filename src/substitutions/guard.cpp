@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <set>
 
 #include "substitutions/match.h"
 
@@ -44,6 +45,7 @@ class Typing {
 
 Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory) : theory_(theory) {
   int next_id = 0;
+  std::set<std::string> known;
   for (const Rule& rule : rules)
     for (const bool is_forward : {true, false}) {
       auto made = substitution_of(rule, is_forward, theory, next_id);
@@ -51,7 +53,12 @@ Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory) : theo
         ++unusable_[*reason];
         continue;
       }
-      list_.push_back(std::move(std::get<std::unique_ptr<Substitution>>(made)));
+      auto& substitution = std::get<std::unique_ptr<Substitution>>(made);
+      if (!known.insert(substitution->key()).second) {
+        ++unusable_[Unusable::kKnown];
+        continue;
+      }
+      list_.push_back(std::move(substitution));
       const Substitution& added = *list_.back();
       depth_ = std::max(depth_, added.depth);
       for (int source = 0; source < static_cast<int>(added.sources.size()); ++source) starts_[added.sources[static_cast<size_t>(source)].op].push_back({size() - 1, source});

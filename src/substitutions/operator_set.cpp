@@ -30,6 +30,13 @@ class Builder {
     for (Operand& operand : set_.instances.back().operands) operand.rank = rank;
     return *this;
   }
+  /// Of a tensor and one of less rank, which is the same wherever it is broadcast to.
+  Builder& broadcasting(const std::string& text, int rank, int less) {
+    binary(text, Accepts::kData);
+    set_.instances.back().operands[0].rank = rank;
+    set_.instances.back().operands[1].rank = less;
+    return *this;
+  }
   Builder& scaling(const std::string& text) { return binary(text, Accepts::kTensor, Accepts::kNumber); }
   Builder& only_of(const std::string& family, const std::string& text) {
     const auto found = std::find_if(set_.families.begin(), set_.families.end(), [&](const Family& f) { return f.name == family; });
@@ -95,6 +102,13 @@ std::string identity_kernel(int channels, int size) {
 /// The kernel of a depthwise convolution that takes the mean.
 std::string mean_kernel(int channels, int size) {
   return fmt::format("Expand(Reciprocal(ReduceSum({}){{keepdims=0}})){{shape=[{},1,{},{}]}}", ones({size, size}), channels, size, size);
+}
+
+/// The convolution in half as many groups of twice as many channels, with weights that are 0 between groups that were apart.
+std::string in_half_the_groups(int groups, int filters, int channels, const std::string& parameters) {
+  const int pairs = groups / 2, outputs = groups * filters;
+  const std::string same = fmt::format("Expand(Reshape({}){{shape=[1,2,1,2,1]}}){{shape=[{},2,{},2,{}]}}", identity_matrix(2), pairs, filters, channels);
+  return fmt::format("Conv(a,Mul(Concat(b,b){{axis=1}},Reshape({}){{shape=[{},{},1,1]}})){{group={},{}}}", same, outputs, 2 * channels, pairs, parameters);
 }
 
 OperatorSet taso() {
@@ -184,12 +198,36 @@ OperatorSet movement() {
       .done();
 }
 
+OperatorSet vision() {
+  return Builder("vision")
+      .family("i", {2, 4, 4, 3}, 2).family("k", {4, 4, 3, 3}, 2, true).family("p", {4, 4, 1, 1}, 2, true).family("d", {4, 1, 3, 3}, 2, true)
+      .family("b", {4, 1, 1}, 2, true).family("j", {2, 8, 4, 3}, 1).family("l", {2, 12, 4, 3}, 1).family("g", {8, 2, 3, 3}, 1, true)
+      .convolutions({1, 4, 8}, "kernel_shape=[3,3],pads=[1,1,1,1]", false).convolutions({1}, "kernel_shape=[1,1]", false)
+      .binary(in_half_the_groups(4, 2, 2, "kernel_shape=[3,3],pads=[1,1,1,1]"), Accepts::kData)
+      .pointwise("Add(a,b)").broadcasting("Add(a,b)", 4, 3).broadcasting("Mul(a,b)", 4, 3).unary("Relu(a)", Accepts::kData).unary("Sigmoid(a)", Accepts::kData)
+      .unary("MaxPool(a){kernel_shape=[3,3],pads=[1,1,1,1]}", Accepts::kData)
+      .unary("AveragePool(a){count_include_pad=1,kernel_shape=[3,3],pads=[1,1,1,1]}", Accepts::kData)
+      .only_of("p", "Pad(a){pads=[0,0,1,1,0,0,1,1]}")
+      .concats(2).splits(1, {{4, 4}, {4, 8}, {8, 4}})
+      .done();
+}
+
+OperatorSet sequence() {
+  return Builder("sequence")
+      .family("x", {2, 3, 4}, 2).family("w", {4, 4}, 3, true).family("b", {4}, 2, true).family("s", {}, 1)
+      .family("y", {2, 3, 8}, 1).family("z", {2, 3, 12}, 1)
+      .binary("MatMul(a,b)", Accepts::kData).pointwise("Add(a,b)").broadcasting("Add(a,b)", 3, 1).broadcasting("Mul(a,b)", 3, 1).scaling("Mul(a,b)").scaling("Div(a,b)")
+      .unary("Relu(a)", Accepts::kData).unary("Tanh(a)", Accepts::kData).unary("Transpose(a){perm=[1,0]}").unary("Transpose(a){perm=[0,2,1]}")
+      .concats(3).splits(1, {{4, 4}, {4, 8}, {8, 4}}).splits(2, {{4, 4}, {4, 8}, {8, 4}})
+      .done();
+}
+
 struct Named {
   const char* name;
   OperatorSet (*make)();
 };
 OperatorSet all();
-constexpr Named kSets[] = {{"taso", taso}, {"elementwise", elementwise}, {"matrix", matrix}, {"image", image}, {"movement", movement}, {"all", all}};
+constexpr Named kSets[] = {{"taso", taso}, {"elementwise", elementwise}, {"matrix", matrix}, {"image", image}, {"movement", movement}, {"vision", vision}, {"sequence", sequence}, {"all", all}};
 
 /// Families are renamed where two sets have one of the same name.
 OperatorSet all() {

@@ -11,7 +11,7 @@ namespace {
 
 using verify::Term;
 
-/// x where difference = 0, if it is x or -x and what x is not in.
+/// x where difference = 0, if it is a multiple of x and what x is not in: what is left over then no guard lets pass.
 std::optional<Dim> solved_for(const Dim& difference, const std::string& x) {
   const auto at = [&](int64_t value) {
     verify::Bindings bindings;
@@ -19,8 +19,8 @@ std::optional<Dim> solved_for(const Dim& difference, const std::string& x) {
     return substitute(difference, bindings);
   };
   const Dim zero = at(0), step = at(1) - zero;
-  if ((!step.is(1) && !step.is(-1)) || at(2) - at(1) != step) return std::nullopt;
-  return step.is(1) ? Dim(0) - zero : zero;
+  if (!step.is_constant() || step.is(0) || at(2) - at(1) != step) return std::nullopt;
+  return step.value() < 0 ? floor_div(zero, -step.value()) : floor_div(Dim(0) - zero, step.value());
 }
 
 class Solver {

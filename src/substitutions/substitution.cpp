@@ -48,6 +48,7 @@ class Preparation {
     for (const Term& target : targets_) result_->targets.push_back(verify::pattern_of(target, *result_, next_id_));
     if (result_->tensors.size() > bound) return Unusable::kOpenTensor;
     if (only_commutes()) return Unusable::kOnlyCommutes;
+    if (only_adds()) return Unusable::kOnlyAdds;
     result_->find_dims();
     if (!result_->is_forward && is_own_inverse()) return Unusable::kOwnInverse;
     take_examples();
@@ -62,6 +63,19 @@ class Preparation {
     for (size_t k = 0; k < sources_.size(); ++k)
       if (!(sorted(sources_[k], theory_) == sorted(targets_[k], theory_))) return false;
     return true;
+  }
+
+  static bool contains(const Term& term, const Term& part) {
+    if (term == part) return true;
+    const auto* application = term.as_application();
+    return application && std::any_of(application->arguments.begin(), application->arguments.end(), [&](const Term& argument) { return contains(argument, part); });
+  }
+
+  bool only_adds() const {
+    return std::all_of(sources_.begin(), sources_.end(), [&](const Term& source) {
+      const Term sought = sorted(source, theory_);
+      return std::any_of(targets_.begin(), targets_.end(), [&](const Term& target) { return contains(sorted(target, theory_), sought); });
+    });
   }
 
   void take_examples() {
@@ -187,8 +201,28 @@ class Preparation {
 }  // namespace
 
 std::string_view name(Unusable reason) {
-  constexpr std::array<std::string_view, 4> kNames = {"an output without operator", "a tensor that the source does not have", "only operands that commute", "its own inverse"};
+  constexpr std::array<std::string_view, 6> kNames = {"an output without operator", "a tensor that the source does not have", "only operands that commute", "its own inverse",
+                                                      "only more of the same", "known by other names"};
   return kNames[static_cast<size_t>(reason)];
+}
+
+std::string Substitution::key() const {
+  verify::Bindings names;
+  for (size_t slot = 0; slot < tensors.size(); ++slot) names.tensors.emplace(tensors[slot], Term::variable(fmt::format("t{}", slot)));
+  for (size_t slot = 0; slot < integers.size(); ++slot) names.integers.emplace(integers[slot], Dim::symbol(fmt::format("n{}", slot)));
+  for (const verify::DimSlot& dim : dims) {
+    const verify::DimName name{fmt::format("t{}", dim.variable), dim.axis};
+    names.integers.insert_or_assign(integers[static_cast<size_t>(dim.slot)], Dim::symbol(verify::text(name)));
+  }
+  for (size_t slot = 0; slot < rests.size(); ++slot) names.open_rests.emplace(rests[slot], fmt::format("p{}", slot));
+  std::string result;
+  for (const Output& output : rule->outputs) {
+    const Term left = substitute(output.left, names), right = substitute(output.right, names);
+    result += fmt::format("{} -> {} ; ", (is_forward ? left : right).text(), (is_forward ? right : left).text());
+  }
+  std::multiset<int> laws;
+  for (const verify::LawUse& use : rule->proof.uses) laws.insert(use.law);
+  return fmt::format("{}{}", result, fmt::join(laws, ","));
 }
 
 std::variant<std::unique_ptr<Substitution>, Unusable> substitution_of(const Rule& rule, bool is_forward, const Theory& theory, int& next_id) {

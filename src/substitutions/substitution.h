@@ -30,6 +30,9 @@ struct Substitution : verify::Slots {
   int first_id = 0, applications = 0;              ///< ids of the sources' applications are consecutive
   std::vector<bool> turns;                         ///< of them: the other order of the operands gives another match
   int depth = 0;                                   ///< applications on the longest path of a source
+
+  /// The same of those that say the same by the same laws, whatever their names are.
+  std::string key() const;
 };
 
 /// Why a direction can't be used.
@@ -38,6 +41,8 @@ enum class Unusable {
   kOpenTensor,       ///< the target has a variable that the source does not bind
   kOnlyCommutes,     ///< the sides are the same but for operands that commute
   kOwnInverse,       ///< the other direction says the same by other names
+  kOnlyAdds,         ///< the target has all of the source in it, and more
+  kKnown,            ///< another one says the same by the same laws
 };
 std::string_view name(Unusable reason);
 

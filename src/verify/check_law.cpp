@@ -161,14 +161,14 @@ std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random&
   return result;
 }
 
-LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t seed) {
+LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t seed, FloatClass float_class) {
   Random random(seed);
   LawCheck result;
   int failures = 0;
   for (int trial = 0; trial < trials && failures < kFailures; ++trial) {
     const auto instance = draw_instance(law, family, random);
     if (!instance) break;
-    auto check = check_instance(*instance, random);
+    auto check = check_instance(*instance, random, float_class);
     if (!check) continue;
     ++result.instances;
     result.over_rationals += check->over_rationals ? 1 : 0;

@@ -38,7 +38,8 @@ struct LawCheck {
   bool holds() const { return instances > 0 && !counterexample; }
 };
 
-/// Compares both sides on up to `trials` instances, each on inputs of its own; none where the law's family has no instance.
-LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t seed);
+/// Compares both sides on up to `trials` instances, each on inputs of its own, as check_instance does for laws of that class; none
+/// where the law's family has no instance.
+LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t seed, FloatClass float_class = FloatClass::kExact);
 
 }  // namespace isomer::verify

@@ -10,8 +10,9 @@ namespace {
 constexpr std::array<std::string_view, 5> kFamilies = {"equal", "broadcast", "ranked", "matrices", "images"};
 constexpr std::string_view kRank = "rank", kBack = "back", kAxes = "axes", kShape = "shape";
 /// Attributes that draws set; others keep their defaults.
-constexpr std::array<std::string_view, 9> kDrawn = {"strides", "dilations", "pads", "group", "axis", "ceil_mode", "count_include_pad", "keepdims", "perm"};
-constexpr std::array<DataType, 5> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32, DataType::kInt64, DataType::kBool};
+constexpr std::array<std::string_view, 11> kDrawn = {"strides", "dilations", "pads", "group", "axis", "ceil_mode", "count_include_pad", "keepdims", "perm", "epsilon", "momentum"};
+constexpr std::array<float, 3> kFractions = {0.001f, 0.25f, 0.5f};
+constexpr std::array<DataType, 6> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32, DataType::kFloat64, DataType::kInt64, DataType::kBool};
 constexpr int64_t kMostElements = 300;  ///< of all variables: exact arithmetic is slow
 constexpr int kLocalDraws = 40;  ///< of what an application leaves open, until it is well typed
 
@@ -51,9 +52,25 @@ const auto& pick(const List& list, Random& random) {
   return list[random.below(list.size())];
 }
 
+/// Names, no dims, that the condition says to be arithmetic over other such names.
+std::map<std::string, Dim> integers_said(const Law& law) {
+  std::map<std::string, Dim> result;
+  const auto is_open = [](const std::string& name) { return !split_dim_name(name); };
+  if (law.condition)
+    te::for_each_node(law.condition, [&](const te::Expr& e) {
+      const auto* equal = te::as<te::Binary>(e);
+      const auto* symbol = equal && equal->op == te::BinaryOp::kEqual ? te::as<te::Symbol>(equal->left) : nullptr;
+      if (!symbol || !is_open(symbol->name)) return;
+      const std::set<std::string> others = names(Dim(equal->right));
+      const bool is_free = std::all_of(others.begin(), others.end(), [&](const std::string& name) { return is_open(name) && name != symbol->name && !result.contains(name); });
+      if (is_free) result.emplace(symbol->name, Dim(equal->right));
+    });
+  return result;
+}
+
 class Drawer {
  public:
-  Drawer(const Law& law, std::string_view family, Random& random) : law_(law), family_(family), random_(random), integers_(integer_names(law)), ranks_(ranks_said(law)) {}
+  Drawer(const Law& law, std::string_view family, Random& random) : law_(law), family_(family), random_(random), integers_(integer_names(law)), ranks_(ranks_said(law)), said_(integers_said(law)) {}
 
   std::optional<LawInstance> run(int draws) {
     for (int draw = 0; draw < draws; ++draw)
@@ -93,8 +110,14 @@ class Drawer {
     bindings_ = {};
   }
 
+  int rank_of(const std::string& name) const {
+    const auto said = ranks_.find(name);
+    if (said == ranks_.end()) return rank_;
+    return std::max(0, (said->second.of.empty() ? 0 : rank_of(said->second.of)) + static_cast<int>(said->second.more));
+  }
+
   ValueType draw_type(const std::string& name) {
-    if (const auto rank = ranks_.find(name); rank != ranks_.end() && rank->second != rank_) return ValueType::tensor(dtype_, shape_of(static_cast<int>(rank->second)));
+    if (const int rank = rank_of(name); rank != rank_) return ValueType::tensor(dtype_, shape_of(rank));
     Shape shape = common_;
     if (family_ == "matrices") shape = shape_of(random_.chance(0.8) ? rank_ : static_cast<int>(random_.between(2, 4)));
     if (family_ == "ranked" || family_ == "images")
@@ -147,6 +170,11 @@ class Drawer {
 
   Dim integer_named(const std::string& name) {
     if (auto dim = dim_named(name, types_)) return *std::move(dim);
+    if (const auto said = said_.find(name); said != said_.end()) {
+      for (const std::string& other : names(said->second))
+        if (!bindings_.integers.contains(other)) bindings_.integers.emplace(other, integer_named(other));
+      return substitute(said->second, bindings_);
+    }
     return random_.chance(0.5) ? Dim(pick(sizes_, random_)) : Dim(random_.between(0, 3));
   }
 
@@ -183,6 +211,7 @@ class Drawer {
       if (name == "group") result[name] = Dim(random_.between(1, 3));
       if (name == "axis") result[name] = Dim(random_.between(-rank_, std::max(rank_ - 1, 0)));
       if (name == "ceil_mode" || name == "count_include_pad" || name == "keepdims") result[name] = Dim(random_.between(0, 1));
+      if (name == "epsilon" || name == "momentum") result[name] = pick(kFractions, random_);
       if (name == "perm") {
         std::vector<Dim> perm;
         for (int k = 0; k < rank_; ++k) perm.emplace_back(k);
@@ -205,7 +234,8 @@ class Drawer {
   std::string_view family_;
   Random& random_;
   std::set<std::string> integers_;
-  std::map<std::string, int64_t> ranks_;  ///< that the condition asks for
+  std::map<std::string, SaidRank> ranks_;  ///< that the condition asks for
+  std::map<std::string, Dim> said_;        ///< integers, by it, over others
   std::array<int64_t, 3> sizes_{};
   DataType dtype_ = DataType::kFloat32;
   int rank_ = 0;
@@ -250,15 +280,25 @@ bool is_drawn(const OpDef& op, const Parameters& rest) {
   });
 }
 
-std::map<std::string, int64_t> ranks_said(const Law& law) {
-  std::map<std::string, int64_t> result;
+std::map<std::string, SaidRank> ranks_said(const Law& law) {
+  std::map<std::string, SaidRank> result;
   if (!law.condition) return result;
-  const std::vector<std::string> names = variables({law.left, law.right});
+  const std::vector<std::string> variables = verify::variables({law.left, law.right});
+  const auto ranked = [&](const std::string& name) {
+    const auto dim = dim_name(name, variables);
+    return dim && !dim->axis ? dim->variable : std::string();
+  };
   te::for_each_node(law.condition, [&](const te::Expr& e) {
     const auto* equal = te::as<te::Binary>(e);
     const auto* symbol = equal && equal->op == te::BinaryOp::kEqual ? te::as<te::Symbol>(equal->left) : nullptr;
-    const auto rank = symbol ? te::as_constant(equal->right) : std::nullopt;
-    if (const auto dim = rank ? dim_name(symbol->name, names) : std::nullopt; dim && !dim->axis) result.emplace(dim->variable, *rank);
+    const std::string variable = symbol ? ranked(symbol->name) : std::string();
+    if (variable.empty()) return;
+    const Dim rank(equal->right);
+    const std::set<std::string> others = names(rank);
+    const std::string of = others.size() == 1 ? ranked(*others.begin()) : std::string();
+    const Dim more = of.empty() ? rank : rank - Dim::symbol(*others.begin());
+    // Of two that are said of each other the first is bound by the family.
+    if (more.is_constant() && of != variable && (of.empty() || !result.contains(of))) result.emplace(variable, SaidRank{of, more.value()});
   });
   return result;
 }

@@ -29,8 +29,12 @@ bool is_drawn(const ValueType& type);
 bool is_of_family(std::string_view family, std::span<const ValueType> variables);
 /// Whether draws set such parameters behind `..`; those that they never set must have their defaults.
 bool is_drawn(const OpDef& op, const Parameters& rest);
-/// The ranks of variables that a law's condition says (x_rank == 2); these the family does not bind.
-std::map<std::string, int64_t> ranks_said(const Law& law);
+/// The ranks of variables that a law's condition says (x_rank == 2, x_rank == y_rank - 1); these the family does not bind.
+struct SaidRank {
+  std::string of;  ///< a variable whose rank it is, and so many more; empty: it is that many
+  int64_t more = 0;
+};
+std::map<std::string, SaidRank> ranks_said(const Law& law);
 /// What the name of a dim says: "x" and 2 of "x_2", "x" and -1 of "x_back1", counted from the back; "x" and nothing of "x_rank".
 struct DimName {
   std::string variable;

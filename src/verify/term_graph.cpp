@@ -84,9 +84,11 @@ Result<Placement> place(const Term::Application& application) {
   return result;
 }
 
+/// Of the outputs that are always there, up to the one that is asked for.
 std::vector<std::string> output_names(const Term::Application& application) {
-  size_t count = application.op->outputs.size();
-  const bool is_variadic = application.op->outputs.back().arity == isomer::Parameter::Arity::kVariadic;
+  const auto& formals = application.op->outputs;
+  auto count = static_cast<size_t>(std::count_if(formals.begin(), formals.end(), [](const isomer::Parameter& formal) { return formal.arity != isomer::Parameter::Arity::kOptional; }));
+  const bool is_variadic = formals.back().arity == isomer::Parameter::Arity::kVariadic;
   if (const auto split = application.parameters.find("split"); is_variadic && split != application.parameters.end())
     if (const auto* sizes = std::get_if<std::vector<Dim>>(&split->second)) count = sizes->size();
   count = std::max(count, static_cast<size_t>(application.output) + 1);

@@ -150,7 +150,7 @@ TEST_P(Truth, IsNeverRefuted) {
     EXPECT_TRUE(exactly ? *exactly : holds_in_doubles(*graph, random)) << text;
   }
 }
-INSTANTIATE_TEST_SUITE_P(Enumerate, Truth, testing::Values("taso", "elementwise", "matrix", "movement", "image"));
+INSTANTIATE_TEST_SUITE_P(Enumerate, Truth, testing::Values("taso", "elementwise", "matrix", "movement", "image", "vision", "sequence"));
 
 /// Each side is over the set's variables, operators are counted, and nothing is said twice.
 TEST(Enumerate, SaysNothingTwice) {

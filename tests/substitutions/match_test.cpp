@@ -254,12 +254,27 @@ TEST_F(Matches, ThatFindTheTargetThereChangeNothingElse) {
   EXPECT_EQ(written(after).value(written(after).outputs()[0]).name, "y");
 }
 
-TEST_F(Matches, MayBuildOnWhatTheyReplace) {
+TEST_F(Matches, DoNotAddToWhatStays) {
   use_law(kTwice);
   const Graph before = graph("graph main(x: float32[3]) -> (y: float32[3]) {\n y: float32[3] = Relu(x)\n}");
-  const auto found = find_sound(before, false);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_THAT(operators(rewritten(program(before, theory_), found[0])), ElementsAre("Relu", "Relu"));
+  EXPECT_TRUE(find_sound(before, false).empty());
+  EXPECT_EQ(rules_->unusable().at(Unusable::kOnlyAdds), 1);
+}
+
+TEST_F(Matches, OfRulesThatSayTheSameAreOne) {
+  std::vector<Rule> twice = laws(theory_, {kDistribute});
+  twice.push_back(twice[0]);
+  twice[1].outputs = {{twice[0].outputs[0].left, twice[0].outputs[0].right}};
+  for (const char* name : {"a", "b", "c"})
+    for (Output& output : twice[1].outputs) {
+      verify::Bindings renamed;
+      renamed.tensors.emplace(name, verify::Term::variable(std::string("t_") + name));
+      output = {substitute(output.left, renamed), substitute(output.right, renamed)};
+      for (auto& [variable, term] : twice[1].proof.uses[0].bindings.tensors) term = substitute(term, renamed);
+    }
+  use(twice);
+  EXPECT_EQ(rules_->size(), 2) << "one in each direction";
+  EXPECT_EQ(rules_->unusable().at(Unusable::kKnown), 2);
 }
 
 TEST_F(Matches, ShareWeightsWithOthers) {

@@ -45,7 +45,7 @@ void regenerate(const RulesFile& file) {
 TEST(Shipped, AreWhatGenerateMakes) {
   const std::vector<RulesFile> files = shipped_rules(verify::all_axioms());
   for (const RulesFile& file : files)
-    if (isomer::test::is_long_run() || &file == &files.front()) regenerate(file);
+    if (isomer::test::is_long_run() || &file != &files.back()) regenerate(file);
 }
 
 }  // namespace

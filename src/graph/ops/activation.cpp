@@ -195,7 +195,7 @@ std::vector<OpDef> activation() {
                   {"Sub(Relu(a),Relu(Neg(a))) = a", "equal", FloatClass::kFinite},
                  {"Relu(Relu(a)) = Relu(a)", "equal"},
                  {"Mul(Relu(a),a) = Mul(Relu(a),Relu(a))", "equal", FloatClass::kFinite},
-                 {"Relu(Max(a,b)) = Max(Relu(a),b)", "equal", FloatClass::kSignOfZero},
+                 {"Relu(Max(a,b)) = Max(Relu(a),b)", "broadcast", FloatClass::kSignOfZero},
                  {"Relu(Mul(a,a)) = Mul(a,a)", "equal"},
                  {"Relu(Abs(a)) = Abs(a)", "equal"}}},
 

@@ -396,7 +396,10 @@ std::vector<OpDef> layout() {
        .versions = {{13}, axes_attribute(11, true), axes_attribute(1, true)},
        .infer = reshapes(unsqueeze_shape),
        .compute = reshaped(unsqueeze_shape),
-       .expand = expand_to_reshape},
+       .expand = expand_to_reshape,
+       .axioms = {{"Concat(Unsqueeze(x){axes=[1]},Unsqueeze(y){axes=[1]}){axis=0} = Unsqueeze(Concat(x,y){axis=0}){axes=[1]}", "ranked"},
+                  {"Concat(Unsqueeze(x){axes=[1,2]},Unsqueeze(y){axes=[1,2]}){axis=0} = Unsqueeze(Concat(x,y){axis=0}){axes=[1,2]}", "ranked"},
+                  {"Concat(Unsqueeze(x){axes=[1,2,3]},Unsqueeze(y){axes=[1,2,3]}){axis=0} = Unsqueeze(Concat(x,y){axis=0}){axes=[1,2,3]}", "ranked"}}},
       {.name = "Transpose", .since = 21, .inputs = {"data"}, .outputs = {"transposed"},
        .types = any,
        .attributes = {optional("perm", AttributeKind::kInts)},
@@ -441,7 +444,9 @@ std::vector<OpDef> layout() {
        .infer = block_infer(space_to_depth),
        .compute = block_compute(space_to_depth),
        .expand = block_expand(space_to_depth),
-       .recognize = recognize_space_to_depth},
+       .recognize = recognize_space_to_depth,
+       .axioms = {{"SpaceToDepth(DepthToSpace(x){blocksize=b}){blocksize=b} = x", "images"},
+                  {"DepthToSpace(SpaceToDepth(x){blocksize=b}){blocksize=b} = x", "images"}}},
   };
 }
 

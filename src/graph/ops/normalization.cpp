@@ -540,7 +540,12 @@ std::vector<OpDef> normalization() {
                     {7, lift_spatial, without(7, {"training_mode"}).from_newest}, {6, lift_is_test, lower_is_test},
                     {1, lift_is_test, lower_consumed_inputs}},
        .infer = infer_batch,
-       .compute = compute_batch},
+       .compute = compute_batch,
+       // A scale and a shift of each channel: what it makes of ones, unshifted, and of zeros.
+       .axioms = {{"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0]},s,Expand(0){shape=[s_0]},Expand(0){shape=[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0]},s,b,m,v){..p}) if x_rank == 2 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1", "ranked", FloatClass::kReassociated},
+                  {"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1]},s,Expand(0){shape=[s_0]},Expand(0){shape=[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1]},s,b,m,v){..p}) if x_rank == 3 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1", "images", FloatClass::kReassociated},
+                  {"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1,1]},s,Expand(0){shape=[s_0]},Expand(0){shape=[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1,1]},s,b,m,v){..p}) if x_rank == 4 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1", "images", FloatClass::kReassociated},
+                  {"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1,1,1]},s,Expand(0){shape=[s_0]},Expand(0){shape=[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1,1,1]},s,b,m,v){..p}) if x_rank == 5 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1", "images", FloatClass::kReassociated}}},
 
       {.name = "InstanceNormalization", .since = 22, .inputs = {"input", "scale", "B"}, .outputs = {"output"},
        .types = {{"T", kFloats}},

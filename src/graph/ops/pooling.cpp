@@ -340,6 +340,7 @@ std::vector<OpDef> pooling() {
                  {"AveragePool(Add(x,y)){..p} = Add(AveragePool(x){..p},AveragePool(y){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
                    "images", FloatClass::kReassociated},
                  {"AveragePool(Mul(x,s)){..p} = Mul(AveragePool(x){..p},s) if s_rank == 0", "images", FloatClass::kReassociated},
+                 {"AveragePool(Mul(x,s)){..p} = Mul(AveragePool(x){..p},s) if x_rank == 4 && s_rank == 3 && s_0 == x_1 && s_1 == 1 && s_2 == 1", "images", FloatClass::kReassociated},
                  {"AveragePool(x){ceil_mode=0,count_include_pad=1,kernel_shape=[a,b],pads=[c,d,e,f],strides=[g,h]} = Conv(x,Expand(Reciprocal(ReduceSum(Expand(1){shape=[a,b]}){keepdims=0})){shape=[x_1,1,a,b]}){group=x_1,pads=[c,d,e,f],strides=[g,h]}", "images", FloatClass::kReassociated},
                  {"AveragePool(Conv(x,w){dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}){count_include_pad=c,kernel_shape=[a,b],pads=[0,0,0,0],strides=[1,1]} = Conv(AveragePool(x){count_include_pad=c,kernel_shape=[a,b],pads=[0,0,0,0],strides=[1,1]},w){dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}", "images", FloatClass::kReassociated}}},
 

@@ -183,7 +183,7 @@ std::vector<OpDef> sigmoid() {
        .compute = pointwise(sigmoid_of),
        .axioms = {{"Sigmoid(a) = Reciprocal(Add(1,Exp(Neg(a))))", "equal", FloatClass::kReassociated},
                  {"Relu(Sigmoid(a)) = Sigmoid(a)", "equal"},
-                 {"Max(Sigmoid(a),Sigmoid(b)) = Sigmoid(Max(a,b))", "equal", FloatClass::kReassociated}}},
+                 {"Max(Sigmoid(a),Sigmoid(b)) = Sigmoid(Max(a,b))", "broadcast", FloatClass::kReassociated}}},
 
       {.name = "Tanh", .since = 13, .inputs = {"input"}, .outputs = {"output"},
        .types = {{"T", kFloats}},
@@ -192,7 +192,7 @@ std::vector<OpDef> sigmoid() {
        .compute = pointwise([](Expr x) { return te::tanh(x); }),
        .axioms = {{"Tanh(Neg(a)) = Neg(Tanh(a))", "equal"},
                  {"Tanh(a) = Sub(Mul(Sigmoid(Mul(a,2)),2),1)", "equal", FloatClass::kReassociated},
-                 {"Max(Tanh(a),Tanh(b)) = Tanh(Max(a,b))", "equal", FloatClass::kReassociated}}},
+                 {"Max(Tanh(a),Tanh(b)) = Tanh(Max(a,b))", "broadcast", FloatClass::kReassociated}}},
 
       {.name = "HardSigmoid", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
        .types = {{"T", kFloats}},
@@ -236,7 +236,8 @@ std::vector<OpDef> sigmoid() {
        .infer = infer_gelu,
        .compute = pointwise_with(gelu),
        .expand = expand_gelu,
-       .recognize = recognize_gelu},
+       .recognize = recognize_gelu,
+       .axioms = {{"Gelu(x) = Mul(Mul(x,Add(Erf(Div(x,Sqrt(2))),1)),1/2)", "equal", FloatClass::kReassociated}}},
 
       {.name = "Swish", .since = 24, .inputs = {"X"}, .outputs = {"Y"},
        .types = {{"T", kFloats}},
