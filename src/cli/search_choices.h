@@ -13,7 +13,7 @@ inline constexpr int kSearchLevel = 3;
 
 struct SearchChoices {
   std::string strategy = "beam";
-  std::string time = "60s";
+  std::string time = "30s";
   std::string records;       ///< file; empty: the user's
   std::vector<std::string> rules;  ///< files; none: those that come with the program
   std::string backend = "isomer";  ///< that costs are those of

@@ -236,6 +236,9 @@ class Improver {
   void transfer(const Kind& kind, const std::vector<Match>& steps, double saved) {
     Gain gain;
     for (const std::vector<int>& place : kind.places) {
+      // Doing a step, and checking it when the model is derived, takes the longer the larger the program is.
+      const auto work = static_cast<int64_t>(result_.steps.size() + steps.size()) * result_.program.application_count();
+      if (work > options_.most_work || seconds_left() <= 0) break;
       if (!is_whole(place)) continue;
       Part part = part_of(result_.program, place, result_.program.uses());
       if (part_key(part.program) != kind.key) continue;

@@ -21,6 +21,7 @@ struct ImproveOptions {
   SearchLimits limits;     ///< of one region; its seconds are those of everything together
   RegionOptions regions;
   int rounds = 2;          ///< of cutting: each leaves the seams of those before whole
+  int64_t most_work = 2'000'000;  ///< steps taken times applications of the program: some seconds to take them, and again to check them
   size_t singles = 10;       ///< that are told
   double least_gain = 0.01;  ///< of a region's cost: less is not worth a race
   double least_gain_of_all = 0.0005;  ///< the same, of what all regions searched so far cost, by all equal regions together
