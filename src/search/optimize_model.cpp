@@ -6,6 +6,7 @@
 #include <array>
 
 #include "graph/bind.h"
+#include "util/clock.h"
 #include "verify/inputs.h"
 
 namespace isomer {
@@ -40,7 +41,10 @@ class Optimizer {
       log(first.error().message());
       return result;
     }
+    const auto begin = Clock::now();
     for (const std::vector<size_t>& chosen : choices(*result.found)) {
+      // Compiling and racing takes no longer than the search may, but for the first.
+      if (result.raced && seconds_since(begin) > options_.search.limits.seconds) break;
       auto tried = race_with(start, program, steps_of(*result.found, chosen, program.program, substitutions), **first, *inputs);
       if (!tried.ok()) {
         if (tried.error().kind != ErrorKind::kUnsupported) return std::move(tried).error();
@@ -58,17 +62,15 @@ class Optimizer {
   }
 
  private:
-  /// All gains, then the larger half of them.
+  /// All gains, then the larger half of them, and again, down to the largest: what pays alone may not beside others.
   static std::vector<std::vector<size_t>> choices(const Improved& found) {
-    std::vector<size_t> all(found.gains.size());
-    for (size_t k = 0; k < all.size(); ++k) all[k] = k;
+    std::vector<size_t> ranked(found.gains.size());
+    for (size_t k = 0; k < ranked.size(); ++k) ranked[k] = k;
+    std::stable_sort(ranked.begin(), ranked.end(), [&](size_t a, size_t b) { return found.gains[a].saved > found.gains[b].saved; });
     std::vector<std::vector<size_t>> result;
-    if (!all.empty()) result.push_back(all);
-    if (all.size() > 1) {
-      std::stable_sort(all.begin(), all.end(), [&](size_t a, size_t b) { return found.gains[a].saved > found.gains[b].saved; });
-      all.resize(all.size() / 2);
-      std::sort(all.begin(), all.end());
-      result.push_back(std::move(all));
+    for (size_t count = ranked.size(); count > 0; count /= 2) {
+      result.emplace_back(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count));
+      std::sort(result.back().begin(), result.back().end());
     }
     return result;
   }
