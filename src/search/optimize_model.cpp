@@ -26,7 +26,7 @@ class Optimizer {
     const std::vector<NodeId> nodes = model_.nodes();
     const bool is_understood = std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return model_.node(id).is_opaque(); });
     auto inputs = generate_inputs(model_, {.seed = options_.seed});
-    if (!is_understood || !free_dims(model_).empty() || !inputs.ok()) return result;
+    if (!is_understood || model_.node_count() > options_.most_nodes || !free_dims(model_).empty() || !inputs.ok()) return result;
     const Plain program = with_plain_operands(start.program);
     Substitutions substitutions(rules_, theory_);
     ImproveOptions search = options_.search;

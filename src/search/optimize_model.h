@@ -12,6 +12,7 @@ struct OptimizeModelOptions {
   ImproveOptions search;  ///< its `fp` is the derivation's
   RaceOptions race;
   double least_speedup = 1.005;  ///< of a race: less is not told from noise
+  int most_nodes = 5000;         ///< of a model that is searched: steps on larger ones take too long to do and to check
   uint64_t seed = 0;
   int threads = 1;
   std::function<void(std::string_view)> log = nullptr;
