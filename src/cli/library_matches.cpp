@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/load_model.h"
-#include "graph/passes/pipeline.h"
 #include "substitutions/apply.h"
+#include "substitutions/derivation.h"
 #include "substitutions/rules_file.h"
 #include "util/clock.h"
 
@@ -60,7 +60,6 @@ std::map<std::string, int> opaque_nodes(const Program& program) {
 int list_matches(const MatchOptions& options) {
   auto model = load_model(options.model, options);
   if (!model.ok()) return report(model.error());
-  if (const auto canonical = canonicalize(model->graph, {}); !canonical.ok()) return report(canonical.error());
   Theory theory;
   std::vector<Rule> rules;
   for (const std::string& file : options.rules) {
@@ -70,10 +69,11 @@ int list_matches(const MatchOptions& options) {
   }
   if (options.rules.empty()) rules = rules_of_laws(theory.axioms());
   auto start = Clock::now();
-  auto imported = program_of(model->graph, theory);
-  if (!imported.ok()) return report(imported.error());
+  // As a search begins.
+  auto begun = start_of(model->graph, {}, theory);
+  if (!begun.ok()) return report(begun.error());
   const double import_ms = milliseconds_since(start);
-  const Plain plain = with_plain_operands(*std::move(imported));
+  const Plain plain = with_plain_operands(std::move(begun->program));
   const Program& program = plain.program;
   Substitutions substitutions(rules, theory);
   start = Clock::now();
@@ -107,7 +107,7 @@ int list_matches(const MatchOptions& options) {
   fmt::print("{} applications, {} of them with operands taken out; {} rules as {} substitutions\n", order->size(), plain.steps.size(), rules.size(), substitutions.size());
   for (const auto& [op, count] : opaque) fmt::print("{:6}  {} that no rule can match\n", count, op);
   for (const auto& [refusal, count] : applications.refused) fmt::print("{:6}  matches that would make {}\n", count, refusal);
-  fmt::print("{} matches in {:.1f} ms, {:.1f} ms the first time ({} guards replayed, {} hold, of {} places); a rewrite takes {:.0f} us; the program was read in {:.1f} ms\n", found.size(), warm_ms, cold_ms,
+  fmt::print("{} matches in {:.1f} ms, {:.1f} ms the first time ({} guards replayed, {} hold, of {} places); a rewrite takes {:.0f} us; the program was made in {:.1f} ms\n", found.size(), warm_ms, cold_ms,
              statistics.guards, statistics.held, statistics.structures, applications.median_microseconds, import_ms);
   return kDone;
 }

@@ -27,6 +27,19 @@ int build(const Pattern& pattern, const Substitution& substitution, const Match&
   return *made;
 }
 
+/// The values of the targets, by output of the rule.
+std::vector<int> build_targets(Program& program, const Match& match, const Substitutions& rules, Rewrite& rewrite) {
+  const Substitution& substitution = rules[match.substitution];
+  std::vector<int> targets;
+  for (const Pattern& target : substitution.targets) {
+    if (target.kind == Pattern::Kind::kNumber)
+      targets.push_back(program.add_number(target.number, program.theory().signatures().type(program.value(match.roots[targets.size()]).type).dtype));
+    else
+      targets.push_back(build(target, substitution, match, program.theory().signatures(), rewrite));
+  }
+  return targets;
+}
+
 /// An operator with operands that its row does not ask for equals others, with itself among them on fewer operands.
 bool takes_operands_out(const verify::Law& law) {
   const auto* left = law.left.as_application();
@@ -49,22 +62,20 @@ bool takes_operands_out(const verify::Law& law) {
 std::string_view name(Refusal refusal) { return refusal == Refusal::kCycle ? "a cycle" : "no change"; }
 
 std::variant<Rewritten, Refusal> apply(const Program& program, const Match& match, const Substitutions& rules) {
-  const Substitution& substitution = rules[match.substitution];
   Rewritten result{program, {}, {}};
   Program& made = result.program;
   Rewrite rewrite(made);
-  std::vector<int> targets;
-  for (const Pattern& target : substitution.targets) {
-    if (target.kind == Pattern::Kind::kNumber)
-      targets.push_back(made.add_number(target.number, made.theory().signatures().type(made.value(match.roots[targets.size()]).type).dtype));
-    else
-      targets.push_back(build(target, substitution, match, made.theory().signatures(), rewrite));
-  }
+  const std::vector<int> targets = build_targets(made, match, rules, rewrite);
   if (targets == match.roots) return Refusal::kNoChange;
   result.built = rewrite.built();
   result.changed = rewrite.replace(match.roots, targets);
   if (match.roots.size() > 1 && !made.order()) return Refusal::kCycle;
   return result;
+}
+
+std::vector<int> add_targets(Program& program, const Match& match, const Substitutions& rules) {
+  Rewrite rewrite(program);
+  return build_targets(program, match, rules, rewrite);
 }
 
 Step step_of(const Match& match, const Substitutions& rules) {

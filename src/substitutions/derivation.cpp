@@ -87,7 +87,8 @@ Result<Derived> derived(Start start, const Derivation& derivation, const DeriveO
   TRY(result.graph, graph_of(program));
   OptimizeOptions after = pass_options(derivation, options);
   // Steps make constants of constants, of some weights several: what was searched for counts on their being computed beforehand.
-  after.max_growth = std::max(after.max_growth, count_bytes(result.graph) / 2);
+  after.max_growth = std::max(after.max_growth, count_bytes(result.graph));
+  after.largest_grown = after.max_growth;
   TRY(result.after, optimize(result.graph, after));
   return result;
 }

@@ -14,7 +14,7 @@ using verify::Term;
 /// Writes the rule that a solved scheme is.
 class Writer {
  public:
-  Writer(Scheme& scheme, SizeReader& sizes, const Solution& solution) : scheme_(scheme), sizes_(sizes), solution_(solution) {}
+  Writer(Scheme& scheme, RankReader& ranks, const Solution& solution) : scheme_(scheme), ranks_(ranks), solution_(solution) {}
 
   Rule write(std::span<const verify::StatedAxiom> axioms) {
     Rule rule;
@@ -58,7 +58,7 @@ class Writer {
   /// A number where it stands in an application: an axis from the back as a negative one.
   Dim written(int id, const Term& application, const std::string& parameter, size_t index) {
     if (solution_.from_back.contains(scheme_.leader(id)))
-      if (const auto rank = sizes_.counted_from(application, parameter, index)) return scheme_.number(id).value - *rank;
+      if (const auto rank = ranks_.counted_from(application, parameter, index)) return scheme_.number(id).value - *rank;
     return written(id);
   }
 
@@ -118,7 +118,7 @@ class Writer {
   }
 
   Scheme& scheme_;
-  SizeReader& sizes_;
+  RankReader& ranks_;
   const Solution& solution_;
   std::map<int, std::string> names_;
   std::map<std::set<int>, std::string> rest_names_;
@@ -134,9 +134,10 @@ Result<Rule> generalised(const std::vector<Output>& outputs, const verify::Varia
   for (const Reading reading : {Reading::kSizesTell, Reading::kLawsTell}) {
     Scheme scheme(outputs, types, proof, axioms, signatures);
     TRY_VOID(scheme.read());
-    SizeReader sizes(scheme);
-    const Solution solution = solve(scheme, sizes, reading);
-    result = Writer(scheme, sizes, solution).write(axioms);
+    RankReader ranks(scheme);
+    SizeReader sizes(scheme, ranks);
+    const Solution solution = solve(scheme, ranks, sizes, reading);
+    result = Writer(scheme, ranks, solution).write(axioms);
     const auto held = holds_at(*result, result->example, axioms, signatures);
     if (held.ok()) break;
     result = held.error();

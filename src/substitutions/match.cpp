@@ -31,7 +31,7 @@ bool Match::operator==(const Match& other) const {
 /// Looks for one substitution after the other in a program: goals are patterns that values must be, met one after the other.
 class MatchSearch {
  public:
-  MatchSearch(Substitutions& rules, const Program& program) : rules_(rules), program_(program), uses_(program.uses()) {}
+  MatchSearch(Substitutions& rules, const Program& program, const EqualValues* classes = nullptr) : rules_(rules), program_(program), uses_(program.uses()), classes_(classes) {}
 
   /// All matches whose source of this number is rooted at a value of the application.
   void look_for(int substitution, int source, int application) {
@@ -46,9 +46,15 @@ class MatchSearch {
     goals_.clear();
     equations_.clear();
     joined_ = 0;
+    work_ = 0;
     const Pattern& root = there_->sources[static_cast<size_t>(source)];
     const Program::Application& made = program_.application(application);
-    if (root.output < made.value_count) start(source, made.first_value + root.output);
+    if (root.output >= made.value_count) return;
+    if (!classes_) return start(source, made.first_value + root.output);
+    // Others of its class are roots of their own.
+    roots_[static_cast<size_t>(source)] = leader(made.first_value + root.output);
+    goals_.push_back({&root, made.first_value + root.output});
+    meet_application(root, made.first_value + root.output, 0);
   }
 
   std::vector<Match> take() { return std::move(found_); }
@@ -59,6 +65,11 @@ class MatchSearch {
     const Pattern* pattern = nullptr;
     int value = 0;
   };
+
+  int leader(int value) const { return classes_ ? classes_->leaders[static_cast<size_t>(value)] : value; }
+
+  /// The values that are known to be equal to it.
+  std::span<const int> equal_to(const int& value) const { return classes_ ? std::span<const int>(classes_->members[static_cast<size_t>(leader(value))]) : std::span(&value, 1); }
 
   void start(int source, int root) {
     if (std::find(roots_.begin(), roots_.end(), root) != roots_.end()) return;
@@ -72,7 +83,7 @@ class MatchSearch {
   void meet(size_t at) {
     if (at == goals_.size()) return next_source();
     const auto [pattern, value] = goals_[at];
-    if (value < 0) return;
+    if (value < 0 || (classes_ && ++work_ > kMostWork)) return;
     switch (pattern->kind) {
       case Pattern::Kind::kVariable: {
         int& slot = values_.tensors[static_cast<size_t>(pattern->variable)];
@@ -86,9 +97,12 @@ class MatchSearch {
         return;
       }
       case Pattern::Kind::kNumber:
-        if (const te::Number* number = program_.number(value); number && *number == pattern->number) meet(at + 1);
+        for (const int member : equal_to(value))
+          if (const te::Number* number = program_.number(member); number && *number == pattern->number) return meet(at + 1);
         return;
-      case Pattern::Kind::kApplication: return meet_application(*pattern, value, at);
+      case Pattern::Kind::kApplication:
+        for (const int member : equal_to(value)) meet_application(*pattern, member, at);
+        return;
     }
   }
 
@@ -174,7 +188,7 @@ class MatchSearch {
           if (arguments.size() != pattern.arguments.size()) continue;
           if (arguments[joined.positions[k]] != value && !there_->turns[static_cast<size_t>(pattern.id - there_->first_id)]) continue;
           const Program::Application& made = program_.application(reader);
-          if (pattern.output < made.value_count) above.push_back(made.first_value + pattern.output);
+          if (pattern.output < made.value_count) above.push_back(leader(made.first_value + pattern.output));
         }
       level = std::move(above);
     }
@@ -243,10 +257,12 @@ class MatchSearch {
   }
 
   static constexpr size_t kMostNames = 16;  ///< of integers in one application of a rule
+  static constexpr int kMostWork = 20'000;  ///< goals of one substitution at one root, modulo classes
 
   Substitutions& rules_;
   const Program& program_;
   Program::Uses uses_;
+  const EqualValues* classes_;
   int number_ = 0;
   const Substitution* there_ = nullptr;
   const std::vector<Substitution::Joined>* order_ = nullptr;
@@ -255,6 +271,7 @@ class MatchSearch {
   std::vector<Goal> goals_;
   verify::IntegerEquations equations_;
   size_t joined_ = 0;
+  int work_ = 0;
   std::vector<Match> found_;
 };
 
@@ -272,6 +289,13 @@ std::vector<Match> Substitutions::matches(const Program& program) {
   std::vector<Match> result = search.take();
   std::sort(result.begin(), result.end(), is_before);
   return result;
+}
+
+std::vector<Match> Substitutions::matches(const Program& program, const EqualValues& classes, int application) {
+  MatchSearch search(*this, program, &classes);
+  for (const Start& start : starts_at(program, application))
+    if (start.source == 0) search.look_for(start.substitution, 0, application);
+  return search.take();
 }
 
 std::vector<Match> Substitutions::matches_near(const Program& program, std::span<const int> applications) {

@@ -27,6 +27,12 @@ struct MatchStatistics {
   int64_t held = 0;
 };
 
+/// Which values of a program are known to be equal. A program that is matched modulo them reads leaders only.
+struct EqualValues {
+  std::vector<int> leaders;               ///< by value; of a class its leader
+  std::vector<std::vector<int>> members;  ///< by leader: values that are worth looking at, each computed in a way of its own
+};
+
 /// Rules in both directions. The rules and the theory must outlive it; programs must be of the same theory.
 class Substitutions {
  public:
@@ -44,6 +50,9 @@ class Substitutions {
   std::vector<Match> matches(const Program& program);
   /// Those that touch one of these applications.
   std::vector<Match> matches_near(const Program& program, std::span<const int> applications);
+  /// Modulo classes, those whose first source is rooted at the application: tensors and roots are leaders, applications may be any
+  /// whose values are in the classes. The work on a substitution is bounded, so some may be missing.
+  std::vector<Match> matches(const Program& program, const EqualValues& classes, int application);
   /// A match of this program before it was rewritten, or of one that it came from, is one of it still.
   bool is_still_there(const Program& program, const Match& match) const;
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "graph/te/expr.h"
-#include "util/check.h"
 #include "verify/law_instances.h"
 
 namespace isomer::substitutions {

@@ -3,34 +3,14 @@
 #include <algorithm>
 
 #include "graph/te/expr.h"
-#include "util/check.h"
 #include "verify/law_instances.h"
-#include "verify/term_graph.h"
 
 namespace isomer::substitutions {
 
-using verify::Parameter;
 using verify::Parameters;
 using verify::Term;
 
 namespace {
-
-Dim& integer_at(Parameters& parameters, const std::string& name, size_t index) {
-  Parameter& value = parameters.find(name)->second;
-  return std::holds_alternative<Dim>(value) ? std::get<Dim>(value) : std::get<std::vector<Dim>>(value)[index];
-}
-
-/// Of the output that the term is; nothing where the row refuses the operands.
-std::optional<ValueType> inferred(const Term& term, const Parameters& parameters, std::span<const ValueType> types) {
-  Term::Application asked = *term.as_application();
-  asked.parameters = parameters;
-  const auto made = verify::infer_application(asked, types);
-  if (!made.ok() || static_cast<size_t>(asked.output) >= made->size()) return std::nullopt;
-  const ValueType& type = (*made)[static_cast<size_t>(asked.output)];
-  return type.has_shape() ? std::optional(type) : std::nullopt;
-}
-
-bool is_number(const Term& term) { return !term.as_variable() && !term.as_application(); }
 
 bool share_names(const Dim& a, const Dim& b) {
   const auto names = verify::names(a), others = verify::names(b);
@@ -38,13 +18,6 @@ bool share_names(const Dim& a, const Dim& b) {
 }
 
 }  // namespace
-
-const ValueType& SizeReader::type_of(const Term& term) {
-  if (const auto known = types_.find(term); known != types_.end()) return known->second;
-  const auto typed = verify::spelled_out(term, scheme_.types(), scheme_.signatures());
-  CHECK(typed.ok()) << "terms of a proof are well typed";
-  return types_.emplace(term, typed->type).first->second;
-}
 
 int64_t SizeReader::at_example(const Dim& size) {
   verify::Bindings values;
@@ -83,7 +56,7 @@ const std::optional<Sizes>& SizeReader::sizes_of(const Term& term) {
   std::optional<Sizes> sizes;
   if (const auto* variable = term.as_variable()) {
     sizes.emplace();
-    for (size_t axis = 0; axis < type_of(term).shape->size(); ++axis) sizes->push_back({Dim::symbol(verify::text(verify::DimName{variable->name, static_cast<int>(axis)})), {}});
+    for (size_t axis = 0; axis < ranks_.type_of(term).shape->size(); ++axis) sizes->push_back({Dim::symbol(verify::text(verify::DimName{variable->name, static_cast<int>(axis)})), {}});
   } else if (term.as_application()) {
     sizes = made(term);
   } else {
@@ -97,7 +70,7 @@ std::optional<SizeReader::Operands> SizeReader::operands_of(const Term& applicat
   for (const Term& argument : application.as_application()->arguments) {
     const auto& sizes = sizes_of(argument);
     if (!sizes) return std::nullopt;
-    ValueType type = is_number(argument) ? ValueType::tensor(DataType::kUndefined, {}) : type_of(argument);
+    ValueType type = is_number(argument) ? ValueType::tensor(DataType::kUndefined, {}) : ranks_.type_of(argument);
     for (size_t axis = 0; axis < sizes->size(); ++axis) (*type.shape)[axis] = (*sizes)[axis].value;
     result.types.push_back(std::move(type));
     result.sizes.push_back(*sizes);
@@ -176,6 +149,16 @@ void SizeReader::add_dependences(const Term& application, const Operands& operan
   }
 }
 
+std::set<int> SizeReader::axes_of(const Term& application) {
+  std::set<int> result;
+  for (const auto& [name, id] : scheme_.units_of(application)) {
+    const std::vector<int>& numbers = scheme_.unit(id).numbers;
+    for (size_t k = 0; k < numbers.size(); ++k)
+      if (!scheme_.number(numbers[k]).pinned && ranks_.counted_from(application, name, k)) result.insert(scheme_.leader(numbers[k]));
+  }
+  return result;
+}
+
 // Equations
 
 std::vector<SizeEquation> SizeReader::equal(const Term& left, const Term& right) {
@@ -199,7 +182,7 @@ std::vector<SizeEquation> SizeReader::needs_of(const Term& application) {
     Dim* place;
   };
   std::vector<Local> locals;
-  std::vector<ValueType> types = argument_types(application);
+  std::vector<ValueType> types = ranks_.operand_types(application);
   for (size_t k = 0; k < types.size(); ++k)
     for (size_t axis = 0; axis < types[k].shape->size(); ++axis) locals.push_back({operands->sizes[k][axis], &(*types[k].shape)[axis]});
   Parameters parameters = application.as_application()->parameters;
@@ -230,83 +213,6 @@ std::vector<SizeEquation> SizeReader::needs_of(const Term& application) {
     if (rest.is(0)) result.push_back(std::move(equation));
   }
   return result;
-}
-
-// Ranks
-
-Dim SizeReader::rank_of(const Term& term) {
-  if (const auto known = ranks_.find(term); known != ranks_.end()) return known->second;
-  const auto* variable = term.as_variable();
-  const Dim rank = variable ? Dim::symbol(verify::text(verify::DimName{variable->name, std::nullopt})) : term.as_application() ? rank_made(term) : Dim(0);
-  return ranks_.emplace(term, rank).first->second;
-}
-
-/// Found by trying: whether it grows with one operand alone, with all of them, or with none.
-Dim SizeReader::rank_made(const Term& application) {
-  const std::vector<Term>& arguments = application.as_application()->arguments;
-  const std::vector<ValueType> types = argument_types(application);
-  const auto rank = static_cast<int64_t>(type_of(application).shape->size());
-  const Parameters from_back = axes_from_back(application);
-  const auto grows_with = [&](const auto& is_raised) {
-    std::vector<ValueType> raised = types;
-    for (size_t k = 0; k < raised.size(); ++k)
-      if (is_raised(k) && !is_number(arguments[k])) raised[k].shape->insert(raised[k].shape->begin(), Dim(1));
-    const auto is_larger = [&](const Parameters& parameters) {
-      const auto there = inferred(application, parameters, raised);
-      return there && static_cast<int64_t>(there->shape->size()) == rank + 1;
-    };
-    return is_larger(application.as_application()->parameters) || is_larger(from_back);
-  };
-  std::optional<Dim> result;
-  int64_t most = 0;
-  const auto take = [&](size_t k) {
-    result = result ? max(*result, rank_of(arguments[k])) : rank_of(arguments[k]);
-    most = std::max(most, static_cast<int64_t>(types[k].shape->size()));
-  };
-  for (size_t k = 0; k < arguments.size(); ++k)
-    if (grows_with([&](size_t other) { return other == k; })) take(k);
-  if (!result && !arguments.empty() && grows_with([](size_t) { return true; })) take(0);
-  return result ? *result + (rank - most) : Dim(rank);
-}
-
-std::optional<int64_t> SizeReader::counted_from(const Term& application, const std::string& parameter, size_t index) {
-  const Dim there = integers_of(application.as_application()->parameters.find(parameter)->second)->at(index);
-  const Dim counted = integers_of(axes_from_back(application).find(parameter)->second)->at(index);
-  return counted == there ? std::nullopt : std::optional((there - counted).value());
-}
-
-/// Less the rank of the first operand where that says the same.
-const Parameters& SizeReader::axes_from_back(const Term& application) {
-  if (const auto known = from_back_.find(application); known != from_back_.end()) return known->second;
-  Term::Application there = *application.as_application();
-  const std::vector<ValueType> types = argument_types(application);
-  const auto meant = types.empty() ? Result<std::string>(Error{}) : verify::program_text(there, types);
-  for (const auto& [name, value] : application.as_application()->parameters) {
-    const auto integers = integers_of(value);
-    for (size_t k = 0; meant.ok() && integers && k < integers->size(); ++k) {
-      Dim& number = integer_at(there.parameters, name, k);
-      const Dim before = std::exchange(number, number - static_cast<int64_t>(types[0].shape->size()));
-      const auto said = number.is_constant() && number.value() < 0 ? verify::program_text(there, types) : Result<std::string>(Error{});
-      if (!said.ok() || *said != *meant) number = before;
-    }
-  }
-  return from_back_.emplace(application, std::move(there.parameters)).first->second;
-}
-
-std::set<int> SizeReader::axes_of(const Term& application) {
-  std::set<int> result;
-  for (const auto& [name, id] : scheme_.units_of(application)) {
-    const std::vector<int>& numbers = scheme_.unit(id).numbers;
-    for (size_t k = 0; k < numbers.size(); ++k)
-      if (!scheme_.number(numbers[k]).pinned && counted_from(application, name, k)) result.insert(scheme_.leader(numbers[k]));
-  }
-  return result;
-}
-
-std::vector<ValueType> SizeReader::argument_types(const Term& application) {
-  std::vector<ValueType> types;
-  for (const Term& argument : application.as_application()->arguments) types.push_back(is_number(argument) ? ValueType::tensor(DataType::kUndefined, {}) : type_of(argument));
-  return types;
 }
 
 }  // namespace isomer::substitutions

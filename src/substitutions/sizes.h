@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "substitutions/scheme.h"
+#include "substitutions/ranks.h"
 
 namespace isomer::substitutions {
 
@@ -25,7 +25,7 @@ struct SizeEquation {
 
 class SizeReader {
  public:
-  explicit SizeReader(Scheme& scheme) : scheme_(scheme) {}
+  SizeReader(Scheme& scheme, RankReader& ranks) : scheme_(scheme), ranks_(ranks) {}
 
   /// Nothing where the row can't say.
   const std::optional<Sizes>& sizes_of(const verify::Term& term);
@@ -37,18 +37,12 @@ class SizeReader {
   /// No name that a row made.
   bool is_over_symbols(const Dim& size) const;
 
-  /// The rank over "x_rank": how it grows with those of the variables.
-  Dim rank_of(const verify::Term& term);
-  /// The rank that a number of the application may be counted back from: less this much, it says the same. Nothing where it is no axis.
-  std::optional<int64_t> counted_from(const verify::Term& application, const std::string& parameter, size_t index);
-
  private:
   struct Operands {
     std::vector<ValueType> types;
     std::vector<Sizes> sizes;
   };
 
-  const ValueType& type_of(const verify::Term& term);
   std::optional<Operands> operands_of(const verify::Term& application);
   std::optional<Sizes> made(const verify::Term& application);
   verify::Parameters symbolic_parameters(const verify::Term& application, const Operands& operands, std::set<std::string>& plain);
@@ -56,17 +50,12 @@ class SizeReader {
   std::vector<verify::Parameters> neighbours(const verify::Parameters& parameters, const std::string& name, size_t index) const;
   Dim without_maximum(const Dim& size);
   int64_t at_example(const Dim& size);
-  Dim rank_made(const verify::Term& application);
-  const verify::Parameters& axes_from_back(const verify::Term& application);
   /// Numbers of the application, by leaders, that are axes.
   std::set<int> axes_of(const verify::Term& application);
-  std::vector<ValueType> argument_types(const verify::Term& application);
 
   Scheme& scheme_;
+  RankReader& ranks_;
   std::unordered_map<verify::Term, std::optional<Sizes>, verify::TermHash> sizes_;
-  std::unordered_map<verify::Term, ValueType, verify::TermHash> types_;
-  std::unordered_map<verify::Term, Dim, verify::TermHash> ranks_;
-  std::unordered_map<verify::Term, verify::Parameters, verify::TermHash> from_back_;
 };
 
 }  // namespace isomer::substitutions

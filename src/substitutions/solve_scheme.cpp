@@ -25,7 +25,7 @@ std::optional<Dim> solved_for(const Dim& difference, const std::string& x) {
 
 class Solver {
  public:
-  Solver(Scheme& scheme, SizeReader& sizes) : scheme_(scheme), sizes_(sizes) {}
+  Solver(Scheme& scheme, RankReader& ranks, SizeReader& sizes) : scheme_(scheme), ranks_(ranks), sizes_(sizes) {}
 
   Solution run(Reading reading) {
     find_sides();
@@ -90,7 +90,7 @@ class Solver {
       const Term& first = place.application.as_application()->arguments[0];
       const auto rank = [&](const Term& term) { return static_cast<int64_t>(sizes_.sizes_of(term).value_or(Sizes()).size()); };
       const bool of_first = number(place.number).value.is(rank(first) + place.written);
-      count_from_back(place.number, sizes_.rank_of(of_first ? first : place.application) + place.written);
+      count_from_back(place.number, ranks_.rank_of(of_first ? first : place.application) + place.written);
     }
   }
 
@@ -115,7 +115,7 @@ class Solver {
       if (const auto* variable = term.as_variable()) {
         names.integers.emplace(name, Dim::symbol(verify::text(verify::DimName{variable->name, dim->axis})));
       } else if (!dim->axis) {
-        names.integers.emplace(name, sizes_.rank_of(term));
+        names.integers.emplace(name, ranks_.rank_of(term));
       } else {
         const auto& sizes = sizes_.sizes_of(term);
         if (!sizes) return std::nullopt;
@@ -259,9 +259,9 @@ class Solver {
         const std::vector<int>& numbers = scheme_.unit(unit).numbers;
         for (size_t k = 0; k < numbers.size(); ++k) {
           if (scheme_.leader(numbers[k]) != id) continue;
-          const auto rank = sizes_.counted_from(term, name, k);
+          const auto rank = ranks_.counted_from(term, name, k);
           if (!rank || number(id).value.is(0) || !number(id).value.is(*rank - 1)) return std::nullopt;
-          return sizes_.rank_of(term.as_application()->arguments[0]) - 1;
+          return ranks_.rank_of(term.as_application()->arguments[0]) - 1;
         }
       }
     }
@@ -278,6 +278,7 @@ class Solver {
   }
 
   Scheme& scheme_;
+  RankReader& ranks_;
   SizeReader& sizes_;
   Solution solution_;
   std::set<int> left_numbers_, right_numbers_;
@@ -288,6 +289,6 @@ class Solver {
 
 }  // namespace
 
-Solution solve(Scheme& scheme, SizeReader& sizes, Reading reading) { return Solver(scheme, sizes).run(reading); }
+Solution solve(Scheme& scheme, RankReader& ranks, SizeReader& sizes, Reading reading) { return Solver(scheme, ranks, sizes).run(reading); }
 
 }  // namespace isomer::substitutions

@@ -19,6 +19,6 @@ enum class Reading {
 };
 
 /// Pins what must stay what it is.
-Solution solve(Scheme& scheme, SizeReader& sizes, Reading reading);
+Solution solve(Scheme& scheme, RankReader& ranks, SizeReader& sizes, Reading reading);
 
 }  // namespace isomer::substitutions

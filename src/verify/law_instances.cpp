@@ -16,7 +16,7 @@ constexpr std::array<DataType, 6> kTypes = {DataType::kFloat32, DataType::kFloat
 constexpr int64_t kMostElements = 300;  ///< of all variables: exact arithmetic is slow
 constexpr int kLocalDraws = 40;  ///< of what an application leaves open, until it is well typed
 
-bool is_drawn(const AttributeDef& def) { return std::find(kDrawn.begin(), kDrawn.end(), def.name) != kDrawn.end() || (def.name == "kernel_shape" && def.required); }
+bool is_set_by_draws(const AttributeDef& def) { return std::find(kDrawn.begin(), kDrawn.end(), def.name) != kDrawn.end() || (def.name == "kernel_shape" && def.required); }
 
 bool is_rank_between(const ValueType& type, size_t least, size_t most) { return type.shape->size() >= least && type.shape->size() <= most; }
 
@@ -89,7 +89,7 @@ class Drawer {
     std::vector<ValueType> bound;
     for (const auto& [name, type] : types_)
       if (!ranks_.contains(name)) bound.push_back(type);
-    CHECK(is_of_family(family_, bound)) << law_.text();
+    CHECK(is_drawn(bound) && is_of_family(family_, bound)) << law_.text();
     int64_t elements = 0;
     for (const auto& [name, type] : types_) elements += element_count(*type.shape).value();
     if (elements > kMostElements) return std::nullopt;
@@ -204,7 +204,7 @@ class Drawer {
     const int spatial = std::max(rank_ - 2, 1);
     for (const AttributeDef& def : op.attributes) {
       const std::string name(def.name);
-      if ((!def.required && random_.chance(0.4)) || !is_drawn(def)) continue;
+      if ((!def.required && random_.chance(0.4)) || !is_set_by_draws(def)) continue;
       if (name == "strides" || name == "dilations") result[name] = several(spatial, 1, 2);
       if (name == "pads") result[name] = several(2 * spatial, 0, 2);
       if (name == "kernel_shape") result[name] = several(spatial, 1, 3);
@@ -248,15 +248,18 @@ class Drawer {
 
 bool is_shape_family(std::string_view family) { return std::find(kFamilies.begin(), kFamilies.end(), family) != kFamilies.end(); }
 
-bool is_of_family(std::string_view family, std::span<const ValueType> variables) {
+bool is_drawn(std::span<const ValueType> variables) {
   std::optional<DataType> dtype;
   for (const ValueType& type : variables) {
-    if (!is_drawn(type)) return false;
+    if (!type.has_shape() || std::any_of(type.shape->begin(), type.shape->end(), [](const Dim& dim) { return dim.is(0); })) return false;
     if (type.dtype == DataType::kUndefined) continue;
     if (dtype && *dtype != type.dtype) return false;
     dtype = type.dtype;
   }
-  if (dtype && std::find(kTypes.begin(), kTypes.end(), *dtype) == kTypes.end()) return false;
+  return !dtype || std::find(kTypes.begin(), kTypes.end(), *dtype) != kTypes.end();
+}
+
+bool is_of_family(std::string_view family, std::span<const ValueType> variables) {
   const auto all = [&](const auto& is_so) { return std::all_of(variables.begin(), variables.end(), is_so); };
   const auto ranks_between = [&](size_t least, size_t most) { return all([&](const ValueType& type) { return is_rank_between(type, least, most); }); };
   const auto one_rank = [&] { return all([&](const ValueType& type) { return type.shape->size() == variables[0].shape->size(); }); };
@@ -267,16 +270,12 @@ bool is_of_family(std::string_view family, std::span<const ValueType> variables)
   return family == "images" && ranks_between(3, 5) && one_rank();
 }
 
-bool is_drawn(const ValueType& type) {
-  return type.has_shape() && std::none_of(type.shape->begin(), type.shape->end(), [](const Dim& dim) { return dim.is(0); });
-}
-
 bool is_drawn(const OpDef& op, const Parameters& rest) {
   return std::all_of(rest.begin(), rest.end(), [&](const auto& named) {
     const auto& [name, value] = named;
     const auto def = std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& d) { return d.name == name; });
     if (def == op.attributes.end()) return name == kAxes || name == kShape;
-    return is_drawn(*def) || (def->fallback && parameter_of(*def->fallback) == value);
+    return is_set_by_draws(*def) || (def->fallback && parameter_of(*def->fallback) == value);
   });
 }
 

@@ -22,10 +22,10 @@ struct LawInstance {
 /// "ranked" (one rank of 1 to 4, any dims), "matrices" (ranks 2 to 4), "images" (one rank of 3 to 5, as convolutions take them).
 bool is_shape_family(std::string_view family);
 
-/// Whether a variable may be of the type in draws of any family: its sizes are at least 1.
-bool is_drawn(const ValueType& type);
-/// Whether draws of the family give variables such types, sizes aside: a law may be used where it is checked, not beyond. A number,
-/// of no element type, is of any.
+/// Whether a law's variables may have such types in draws, of whatever family: sizes of at least 1, one element type. A number, of no
+/// element type, is of any. A law may be used where it is checked, not beyond.
+bool is_drawn(std::span<const ValueType> variables);
+/// Whether those whose rank the law does not say may, in draws of the family, sizes aside.
 bool is_of_family(std::string_view family, std::span<const ValueType> variables);
 /// Whether draws set such parameters behind `..`; those that they never set must have their defaults.
 bool is_drawn(const OpDef& op, const Parameters& rest);

@@ -43,16 +43,17 @@ Result<Law> spelled_claim(const Law& claim, const VariableTypes& types, Signatur
 Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, const VariableTypes& types, Signatures& signatures) {
   const Law& law = axiom.law;
   const auto ranks = ranks_said(law);
-  std::vector<ValueType> bound;
+  std::vector<ValueType> all_types, bound;
   VariableTypes variable_types;
   for (const std::string& name : variables({law.left, law.right})) {
     const auto found = bindings.tensors.find(name);
     if (found == bindings.tensors.end()) return invalid(law.text(), "a term for {} expected, none found", name);
     TRY(const TypedTerm typed, spelled_out(found->second, types, signatures));
-    if (!is_drawn(typed.type)) return invalid(law.text(), "sizes of at least 1 of {} expected, {} found", name, typed.type.text());
+    all_types.push_back(typed.type);
     variable_types.emplace(name, typed.type);
     if (!ranks.contains(name)) bound.push_back(typed.type);
   }
+  if (!is_drawn(all_types)) return invalid(law.text(), "sizes of at least 1 and one element type expected");
   if (!is_of_family(axiom.axiom->shapes, bound)) return invalid(law.text(), "types of the family '{}' expected", axiom.axiom->shapes);
   for (const auto& [name, integer] : bindings.integers) {
     if (integer.is_constant() && integer.value() < 0) return invalid(law.text(), "{} of at least 0 expected, {} found", name, integer.text());

@@ -147,13 +147,12 @@ bool Saturation::is_instance(const PreparedLaw& law, const SlotValues& values) {
   for (const auto& integer : values.integers)
     if (!integer || (integer->is_constant() && integer->value() < 0)) return false;
   if (!std::all_of(law.comparisons.begin(), law.comparisons.end(), [&](const auto& comparison) { return holds(comparison, law, values); })) return false;
-  std::vector<ValueType> types;
+  std::vector<ValueType> types, bound;
   for (size_t k = 0; k < law.tensors.size(); ++k) {
-    const ValueType& type = laws_.signatures().type(graph_.node(values.tensors[k]).type);
-    if (!is_drawn(type)) return false;
-    if (!law.says_rank[k]) types.push_back(type);
+    types.push_back(laws_.signatures().type(graph_.node(values.tensors[k]).type));
+    if (!law.says_rank[k]) bound.push_back(types.back());
   }
-  if (!is_of_family(law.family, types)) return false;
+  if (!is_drawn(types) || !is_of_family(law.family, bound)) return false;
   if (!law.condition) return true;
   Bindings bindings;
   for (size_t k = 0; k < law.integers.size(); ++k) bindings.integers.emplace(law.integers[k], *values.integers[k]);
