@@ -83,15 +83,20 @@ class Lowering {
     return list;
   }
 
-  /// A block over new loops, one for each of its iterators.
+  /// A block over new loops, one for each of its iterators. A million times nothing is done in no time.
   Statement nest(Block block, const Shape& axes, const Shape& reduce) {
     std::vector<Expr> extents;
     for (const Dim& dim : axes) extents.push_back(globalized(dim.expr()));
     for (const Dim& dim : reduce) extents.push_back(globalized(dim.expr()));
+    if (is_empty(axes) || is_empty(reduce)) std::fill(extents.begin(), extents.end(), te::index(0));
     return under_loops(kernel_, extents, [&](const std::vector<Expr>& variables) {
       for (size_t k = 0; k < extents.size(); ++k) (k < axes.size() ? block.axes : block.reduce).push_back({extents[k], variables[k]});
       return std::move(block);
     });
+  }
+
+  static bool is_empty(const Shape& shape) {
+    return std::any_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is(0); });
   }
 
   Statement map(std::string name, const Shape& axes, Write write, Expr body) {
@@ -131,7 +136,8 @@ class Lowering {
     const std::vector<int> states = add_stage_buffers(stage);
     Loop steps;
     steps.variable = time_ = kernel_.next_variable++;
-    steps.extent = globalized(scan.trip.expr());
+    const bool does_nothing = std::all_of(scan.states.begin(), scan.states.end(), [](const te::Scan::State& state) { return is_empty(state.shape); });
+    steps.extent = does_nothing ? te::index(0) : globalized(scan.trip.expr());
     steps.ordered = true;
     before_.clear();
     for (size_t k = 0; k < scan.states.size(); ++k) {

@@ -93,6 +93,12 @@ Result<Cost> Deltas::delta(const Program& before, const Rewritten& after, Effort
   return Cost{std::abs(difference) < options_.noise * cost_before.microseconds ? 0 : difference, cost_before.is_measured && cost_after.is_measured};
 }
 
+bool Deltas::can_be_folded(const Rewritten& after) {
+  return std::all_of(after.built.begin(), after.built.end(), [&](int id) {
+    return !after.program.contains(id) || can_be_costed(after.program, id) || estimates_.can_be_folded(after.program, id);
+  });
+}
+
 double Deltas::estimate(const Program& before, const Rewritten& after) {
   double sum = 0;
   for (const int id : after.changed) {

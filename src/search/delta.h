@@ -27,6 +27,8 @@ class Deltas {
   Result<Cost> delta(const substitutions::Program& before, const substitutions::Rewritten& after, Effort effort);
   /// The same by Estimates, in no time.
   double estimate(const substitutions::Program& before, const substitutions::Rewritten& after);
+  /// Whether all that became computable beforehand is computed then: what is too large or takes too long is not.
+  bool can_be_folded(const substitutions::Rewritten& after);
 
   struct Statistics {
     int64_t windows = 0, known = 0;

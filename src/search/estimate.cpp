@@ -1,9 +1,11 @@
 #include "search/estimate.h"
 
 #include <algorithm>
+#include <set>
 
 #include "graph/infer.h"
 #include "graph/op_def.h"
+#include "graph/passes/fold_constants.h"
 #include "search/fuse.h"
 #include "search/graph_cost.h"
 #include "substitutions/part.h"
@@ -87,6 +89,32 @@ double estimate(const Graph& graph) {
   return sum;
 }
 
+int64_t weight_bytes(const Program& program) {
+  const Program::Uses uses = program.uses();
+  const auto computes = [&](int id) {
+    const Program::Application& there = program.application(id);
+    return there.value_count == 0 || !program.value(there.first_value).is_constant;
+  };
+  std::set<int> outputs(program.outputs().begin(), program.outputs().end());
+  std::set<std::vector<int>> known;
+  int64_t bytes = 0;
+  for (int id = 0; id < program.value_count(); ++id) {
+    const Program::Value& value = program.value(id);
+    const auto readers = uses.of(id);
+    if (!value.is_constant || (!outputs.contains(id) && std::none_of(readers.begin(), readers.end(), computes))) continue;
+    if (value.producer >= 0) {
+      // Made twice of the same it is one in the end.
+      std::vector<int> key = {program.application(value.producer).operation, value.index};
+      const auto arguments = program.arguments(value.producer);
+      key.insert(key.end(), arguments.begin(), arguments.end());
+      if (!known.insert(std::move(key)).second) continue;
+    }
+    const ValueType& type = program.theory().signatures().type(value.type);
+    if (const auto dims = type.has_shape() ? constants(*type.shape) : std::nullopt) bytes += packed_bytes(type.dtype, element_count(*dims));
+  }
+  return bytes;
+}
+
 size_t Estimates::KeyHash::operator()(const std::vector<int>& key) const {
   Hasher hasher;
   for (const int word : key) hasher.add(static_cast<uint64_t>(word));
@@ -96,12 +124,12 @@ size_t Estimates::KeyHash::operator()(const std::vector<int>& key) const {
 Estimates::Estimate Estimates::look(const Program& program, int application) {
   std::vector<int> key = {program.application(application).operation};
   for (const int argument : program.arguments(application)) key.push_back(program.value(argument).type);
-  const auto [known, is_new] = known_.try_emplace(std::move(key), Estimate{kUnknown, true});
+  const auto [known, is_new] = known_.try_emplace(std::move(key), Estimate{kUnknown, true, false});
   if (!is_new) return known->second;
   const auto graph = substitutions::graph_of(substitutions::part_of(program, std::span(&application, 1), program.uses()).program);
   if (graph.ok() && graph->node_count() == 1) {
     const OfNode found = estimate(*graph, graph->nodes().front());
-    known->second = {found.microseconds, found.reduces};
+    known->second = {found.microseconds, found.reduces, isomer::can_be_folded(*graph, graph->nodes().front())};
   }
   return known->second;
 }
@@ -113,5 +141,7 @@ double Estimates::application(const Program& program, int application) {
 }
 
 bool Estimates::reduces(const Program& program, int application) { return program.application(application).operation < 0 || look(program, application).reduces; }
+
+bool Estimates::can_be_folded(const Program& program, int application) { return program.application(application).operation >= 0 && look(program, application).can_be_folded; }
 
 }  // namespace isomer

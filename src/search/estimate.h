@@ -12,17 +12,23 @@ namespace isomer {
 /// Of all nodes of a graph by themselves, in microseconds; those of constants alone take nothing.
 double estimate(const Graph& graph);
 
+/// Of the constants that are left when all that depends on constants alone has been computed.
+int64_t weight_bytes(const substitutions::Program& program);
+
 class Estimates {
  public:
   /// In microseconds of a core with vectors; what is computed of constants alone takes nothing. Remembered by operation and types.
   double application(const substitutions::Program& program, int application);
   /// Whether it is more than a map or a movement of elements.
   bool reduces(const substitutions::Program& program, int application);
+  /// Whether it can be computed beforehand, if its operands can.
+  bool can_be_folded(const substitutions::Program& program, int application);
 
  private:
   struct Estimate {
     double microseconds = 0;
     bool reduces = false;
+    bool can_be_folded = false;
   };
   Estimate look(const substitutions::Program& program, int application);
 

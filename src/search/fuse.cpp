@@ -33,6 +33,7 @@ enum class Form : uint8_t {
 
 /// Elements of a row that is passed on inside of a task.
 constexpr int64_t kLongestRow = 16'384;
+constexpr int kMostTerms = 20'000;  ///< of a task: more take minutes to generate code for
 
 bool computes(const Expr& expr) {
   bool found = false;
@@ -88,6 +89,14 @@ bool renames(const te::Program& program) {
     if (!sums) return false;
   }
   return true;
+}
+
+double terms(const te::Program& program) {
+  double count = 0;
+  for (const te::Stage& stage : program.stages)
+    if (const auto* body = std::get_if<te::MapReduce>(&stage.body))
+      for (const Expr& e : body->bodies) te::for_each_node(e, [&](const Expr&) { ++count; });
+  return count;
 }
 
 /// Looks at every load of an input, of a program of maps and reductions, with its stage.
@@ -176,6 +185,7 @@ class Fuser {
   struct Group {
     Task task;
     Form form = Form::kMovement;
+    double terms = 0;  ///< of its expressions, those that it reads from its own stages written out: what code generation may have to
     bool has_rows = false;  ///< a chain of reductions over rows that pass whole ones on
   };
 
@@ -210,6 +220,8 @@ class Fuser {
     group.task.inputs = node.inputs;
     group.task.program = std::move(program);
     group.form = form_of(group.task.program, graph_, node.inputs);
+    group.terms = terms(group.task.program);
+    if (group.terms > kMostTerms) return unsupported(label(graph_, id), "an operator of at most {} terms expected, {} found", kMostTerms, group.terms);
     std::vector<te::StageValue> outputs;
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId value = node.outputs[k];
@@ -325,8 +337,15 @@ class Fuser {
     return std::nullopt;
   }
 
+  /// Each load of what the host makes becomes the host's terms.
+  static double terms_together(const Group& host, const Group& group) {
+    double loads = 0;
+    for_each_input(group.task.program, [&](const te::Load& load, const te::MapReduce&) { loads += group.task.inputs[load.buffer.index] == host.task.outputs[0]; });
+    return group.terms + loads * host.terms;
+  }
+
   bool fits(const Group& host, const Group& group, int input) const {
-    if (host.form == Form::kOther || group.form == Form::kOther) return false;
+    if (host.form == Form::kOther || group.form == Form::kOther || terms_together(host, group) > kMostTerms) return false;
     const Shape& shape = *graph_.value(group.task.inputs[input]).type.shape;
     const bool in_place = reads_in_place(group.task.program, input, shape);
     switch (host.form) {
@@ -342,6 +361,7 @@ class Fuser {
   Group merged(Group host, Group group) const {
     Group result;
     result.form = std::max(host.form, group.form);
+    result.terms = terms_together(host, group);
     result.has_rows = host.has_rows || group.has_rows;
     Task& task = result.task;
     task.nodes = host.task.nodes;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "search/transfer.h"
 #include "substitutions/derivation.h"
 #include "substitutions/part.h"
 #include "util/random.h"
@@ -19,68 +20,6 @@ using substitutions::Part;
 using substitutions::Program;
 using substitutions::Rewritten;
 using substitutions::Substitutions;
-
-/// Does in the whole what was found in a part of it, or in a program that others have rewritten too.
-class Transfer {
- public:
-  Transfer(const Program& whole, Part part, Substitutions& rules) : whole_(whole), part_(std::move(part.program)), values_(std::move(part.values)), rules_(rules) {}
-
-  /// Not in the whole.
-  void pass_over(const Match& match) {
-    auto done = apply(part_, match, rules_);
-    part_ = std::move(std::get<Rewritten>(done).program);
-    values_.resize(static_cast<size_t>(part_.value_count()), -1);
-  }
-
-  /// False where the whole does not take it: it would become a cycle.
-  bool take(const Match& match) {
-    const auto there = in_whole(match);
-    if (!there || !rules_.is_still_there(whole_, *there)) return false;
-    auto in_part = apply(part_, match, rules_), in_whole = apply(whole_, *there, rules_);
-    auto *small = std::get_if<Rewritten>(&in_part), *large = std::get_if<Rewritten>(&in_whole);
-    if (!small || !large) return false;
-    matches_.push_back(*there);
-    values_.resize(static_cast<size_t>(small->program.value_count()), -1);
-    for (size_t k = 0; k < small->built.size(); ++k) {
-      const Program::Application &from = small->program.application(small->built[k]), &to = large->program.application(large->built[k]);
-      for (int j = 0; j < from.value_count; ++j) values_[static_cast<size_t>(from.first_value + j)] = to.first_value + j;
-    }
-    part_ = std::move(small->program);
-    whole_ = std::move(large->program);
-    return true;
-  }
-
-  Program take_whole() { return std::move(whole_); }
-  /// Of the whole, in order.
-  const std::vector<Match>& matches() const { return matches_; }
-
- private:
-  int value_in_whole(int value) const {
-    if (const int known = values_[static_cast<size_t>(value)]; known >= 0) return known;
-    const te::Number* number = part_.number(value);
-    for (int id = 0; number && id < whole_.value_count(); ++id)
-      if (whole_.value(id).type == part_.value(value).type && whole_.number(id) && *whole_.number(id) == *number) return id;
-    return -1;
-  }
-
-  std::optional<Match> in_whole(const Match& match) const {
-    Match result = match;
-    for (auto* list : {&result.values.tensors, &result.roots})
-      for (int& value : *list)
-        if (value = value_in_whole(value); value < 0) return std::nullopt;
-    for (int& application : result.applications) {
-      const int value = value_in_whole(part_.application(application).first_value);
-      if (value < 0) return std::nullopt;
-      application = whole_.value(value).producer;
-    }
-    return result;
-  }
-
-  Program whole_, part_;
-  std::vector<int> values_;  ///< of the whole, by value of the part
-  Substitutions& rules_;
-  std::vector<Match> matches_;
-};
 
 /// Random elements, the same few thousand again and again: a whole convolution's would take longer to draw than to run.
 Tensor random_weights(DataType dtype, const Dims& dims, Random& random) {
@@ -114,9 +53,12 @@ class Improver {
  public:
   Improver(Program program, Substitutions& rules, Backend& backend, const ImproveOptions& options)
       : rules_(rules), backend_(backend), deltas_(backend.costs()), options_(options), result_{std::move(program), {}, {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
+        most_weight_bytes_(static_cast<int64_t>((1 + options.most_growth) * static_cast<double>(weight_bytes(result_.program)))),
         end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(options.limits.seconds))) {}
 
   Result<Improved> run() {
+    // A weight that is read once for several values saves the most, and what is done to one of its readers alone stands in the way.
+    search_sharing(Shared::kConstant);
     std::set<int> seams;
     for (int round = 0; round < options_.rounds && seconds_left() > 0; ++round) {
       Regions regions = regions_of(result_.program, seams, options_.regions);
@@ -125,13 +67,8 @@ class Improver {
       result_.regions = std::max(result_.regions, static_cast<int>(regions.applications.size()));
       search(kinds_of(std::move(regions.applications)), round == 0);
     }
-    // Weights first: read once for several values they save the most. What readers of one value became may share with others in turn.
-    const auto is_heavy = [&](int id) { return estimates_.reduces(result_.program, id); };
-    for (const Shared shared : {Shared::kConstant, Shared::kComputed})
-      for (std::optional<size_t> gains; gains != result_.gains.size() && seconds_left() > 0;) {
-        gains = result_.gains.size();
-        search(kinds_of(sharing_regions(result_.program, shared, is_heavy, options_.regions)), false);
-      }
+    search_sharing(Shared::kConstant);
+    search_sharing(Shared::kComputed);
     TRY_VOID(check_stop());
     if (seconds_left() <= 0) result_.stop = StopReason::kTime;
     return std::move(result_);
@@ -157,6 +94,15 @@ class Improver {
     }
     std::stable_sort(kinds.begin(), kinds.end(), [](const Kind& a, const Kind& b) { return a.estimate > b.estimate; });
     return kinds;
+  }
+
+  /// What readers of one value became may share with others in turn.
+  void search_sharing(Shared shared) {
+    const auto is_heavy = [&](int id) { return estimates_.reduces(result_.program, id); };
+    for (std::optional<size_t> gains; gains != result_.gains.size() && seconds_left() > 0;) {
+      gains = result_.gains.size();
+      search(kinds_of(sharing_regions(result_.program, shared, is_heavy, options_.regions)), false);
+    }
   }
 
   bool is_allowed(int substitution) const {
@@ -244,6 +190,7 @@ class Improver {
       if (part_key(part.program) != kind.key) continue;
       Transfer transfer(result_.program, std::move(part), rules_);
       if (!std::all_of(steps.begin(), steps.end(), [&](const Match& match) { return transfer.take(match); })) continue;
+      if (weight_bytes(transfer.whole()) > most_weight_bytes_) break;
       for (const Match& match : transfer.matches()) {
         gain.steps.push_back(result_.steps.size());
         result_.steps.push_back({match, saved / static_cast<double>(steps.size())});
@@ -277,6 +224,7 @@ class Improver {
   const ImproveOptions& options_;
   Improved result_;
   std::set<Hash128> searched_;
+  int64_t most_weight_bytes_;
   std::chrono::steady_clock::time_point end_;
 };
 

@@ -22,6 +22,7 @@ struct ImproveOptions {
   RegionOptions regions;
   int rounds = 2;          ///< of cutting: each leaves the seams of those before whole
   int64_t most_work = 2'000'000;  ///< steps taken times applications of the program: some seconds to take them, and again to check them
+  double most_growth = 0.5;  ///< of the bytes of constants
   size_t singles = 10;       ///< that are told
   double least_gain = 0.01;  ///< of a region's cost: less is not worth a race
   double least_gain_of_all = 0.0005;  ///< the same, of what all regions searched so far cost, by all equal regions together

@@ -71,7 +71,7 @@ std::vector<Child> Expander::children(const StatePtr& state) {
     auto done = apply(state->program, match, rules_);
     auto* rewritten = std::get_if<substitutions::Rewritten>(&done);
     ++(rewritten ? statistics_.applied : statistics_.refused);
-    if (!rewritten || computing(rewritten->program) > most_) continue;
+    if (!rewritten || computing(rewritten->program) > most_ || !deltas_.can_be_folded(*rewritten)) continue;
     if (!seen_.insert(rewritten->program.hash()).second) {
       ++statistics_.seen;
       continue;

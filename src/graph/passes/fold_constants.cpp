@@ -83,6 +83,21 @@ std::optional<Work> work_of(const Graph& graph, NodeId id) {
   return work;
 }
 
+/// Nothing where it is too much to fold.
+std::optional<Work> work_within_limits(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  for (const ValueId input : node.inputs)
+    if (input.valid() && !is_computable(graph.value(input).type.dtype)) return std::nullopt;
+  for (const ValueId output : node.outputs) {
+    if (!output.valid()) continue;
+    const ValueType& type = graph.value(output).type;
+    const auto dims = type.has_shape() && is_computable(type.dtype) ? constants(*type.shape) : std::nullopt;
+    if (!dims || element_count(*dims) > kMaxElements) return std::nullopt;
+  }
+  const auto work = work_of(graph, id);
+  return work && work->operations <= kMaxWork ? work : std::nullopt;
+}
+
 class Folder {
  public:
   Folder(Graph& graph, PassContext& context) : graph_(graph), context_(context), uses_(graph.use_counts()) {}
@@ -105,16 +120,8 @@ class Folder {
     const Node& node = graph_.node(id);
     if (node.is_opaque() || !node.op->compute || !std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_known(v); }))
       return false;
-    for (const ValueId input : node.inputs)
-      if (input.valid() && !is_computable(graph_.value(input).type.dtype)) return false;
-    for (const ValueId output : node.outputs) {
-      if (!output.valid()) continue;
-      const ValueType& type = graph_.value(output).type;
-      const auto dims = type.has_shape() && is_computable(type.dtype) ? constants(*type.shape) : std::nullopt;
-      if (!dims || element_count(*dims) > kMaxElements) return false;
-    }
-    const auto work = work_of(graph_, id);
-    if (!work || work->operations > kMaxWork || !context_.allows(work->exact ? FloatClass::kExact : FloatClass::kReassociated)) return false;
+    const auto work = work_within_limits(graph_, id);
+    if (!work || !context_.allows(work->exact ? FloatClass::kExact : FloatClass::kReassociated)) return false;
     for (const ValueId output : node.outputs) {
       if (!output.valid()) continue;
       if (static_cast<size_t>(output.index) >= known_.size()) known_.resize(uses_.size());
@@ -141,7 +148,7 @@ class Folder {
         continue;
       }
       const int64_t growth = bytes - freed_by(*id, left);
-      if (growth > 0 && (bytes > context_.options.small_constant || !context_.may_grow(growth))) continue;
+      if (growth > 0 && (bytes > context_.options.largest_grown || !context_.may_grow(growth))) continue;
       chosen_.insert(chosen_.end(), needed.begin(), needed.end());
       drop_reads(node, left);
     }
@@ -261,6 +268,11 @@ int fold_known(Graph& graph, PassContext& context) {
 }
 
 }  // namespace
+
+bool can_be_folded(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  return !node.is_opaque() && node.op->compute && work_within_limits(graph, id);
+}
 
 Result<int> fold_constants(Graph& graph, PassContext& context) {
   int changes = 0;

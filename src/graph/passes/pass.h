@@ -24,8 +24,8 @@ struct OptimizeOptions {
   int level = 2;
   FloatMode fp = FloatMode::kReassociate;
   int max_rounds = 24;  ///< of the whole list of passes; reached only by graphs that keep changing
-  /// Constants of up to so many bytes may be made freely; larger ones only where they free as much.
-  int64_t small_constant = 1024;
+  int64_t small_constant = 1024;  ///< bytes up to which a constant may be made of what is known about a value
+  int64_t largest_grown = 1024;   ///< bytes up to which a constant may be folded that is larger than those that it frees
   int64_t max_growth = 64 << 10;  ///< bytes that all constants together may grow by
   int threads = 1;                ///< for constant folding
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass

@@ -1,0 +1,38 @@
+// Doing in a program what was found in a part of it, or in a program that others have rewritten too.
+// Test: tests/search/optimize_model_test.cpp
+#pragma once
+
+#include <vector>
+
+#include "substitutions/apply.h"
+#include "substitutions/part.h"
+
+namespace isomer {
+
+/// Follows the part and the whole through the same steps.
+class Transfer {
+ public:
+  /// The rules outlive it.
+  Transfer(substitutions::Program whole, substitutions::Part part, substitutions::Substitutions& rules) : whole_(std::move(whole)), part_(std::move(part.program)), values_(std::move(part.values)), rules_(rules) {}
+
+  /// Done in the part, not in the whole.
+  void pass_over(const substitutions::Match& match);
+  /// False where the whole does not take it: it would become a cycle, or what it needs is not there.
+  bool take(const substitutions::Match& match);
+
+  const substitutions::Program& whole() const { return whole_; }
+  substitutions::Program take_whole() { return std::move(whole_); }
+  /// Of the whole, in order.
+  const std::vector<substitutions::Match>& matches() const { return matches_; }
+
+ private:
+  int value_in_whole(int value) const;
+  std::optional<substitutions::Match> in_whole(const substitutions::Match& match) const;
+
+  substitutions::Program whole_, part_;
+  std::vector<int> values_;  ///< of the whole, by value of the part
+  substitutions::Substitutions& rules_;
+  std::vector<substitutions::Match> matches_;
+};
+
+}  // namespace isomer
