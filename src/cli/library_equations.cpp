@@ -1,12 +1,14 @@
-// isomer library check-equations | add: equations that users state, proved or answered with numbers that refute them.
-#include <fmt/format.h>
+// isomer library check-equations | add: equations that users state: whether the library has them, or numbers that refute them.
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/commands.h"
-#include "substitutions/equations.h"
 #include "substitutions/library.h"
+#include "substitutions/shipped.h"
+#include "substitutions/standing.h"
 #include "util/file.h"
 #include "util/hash.h"
 #include "util/parallel.h"
@@ -36,50 +38,101 @@ Result<std::vector<StatedEquation>> read_equations(const std::string& path) {
 
 std::string place(const EquationOptions& options, const StatedEquation& equation) { return fmt::format("{}: line {}", options.file, equation.line); }
 
-std::string laws_text(const Judgement& judgement, std::span<const verify::StatedAxiom> axioms) {
-  std::set<std::string> names;
-  for (const verify::LawUse& use : judgement.proof.uses) names.insert(law_name(use.law, axioms));
-  return fmt::format("{}", fmt::join(names, ", "));
-}
+struct CheckOptions : EquationOptions {
+  std::vector<std::string> rules;
+  bool are_wrong = false, as_table = false;
+  verify::SaturationLimits limits = kConsequenceLimits;
+};
 
-std::string why(const Judgement& judgement, std::span<const verify::StatedAxiom> axioms) {
-  switch (judgement.verdict) {
-    case Judgement::Verdict::kProved: return laws_text(judgement, axioms);
-    case Judgement::Verdict::kRefuted: return judgement.counterexample->text();
-    case Judgement::Verdict::kUnknown: return fmt::format("no proof ({}), no counterexample", verify::name(judgement.stop));
+Result<std::vector<Rule>> library_rules(const CheckOptions& options, std::span<const verify::StatedAxiom> axioms) {
+  std::vector<Rule> result;
+  const auto add = [&](RulesFile file) { result.insert(result.end(), std::make_move_iterator(file.rules.begin()), std::make_move_iterator(file.rules.end())); };
+  for (const std::string& path : options.rules) {
+    auto read = read_rules(path, axioms);
+    if (!read.ok()) return std::move(read).error().within(path);
+    add(*std::move(read));
   }
-  CHECK(false);
+  if (options.rules.empty())
+    for (RulesFile& file : shipped_rules(axioms)) add(std::move(file));
+  return result;
 }
 
-/// Each equation of the file by itself, from the laws of the rows.
-int check_equations(const EquationOptions& options) {
+/// What one thread asks.
+struct Judge {
+  Judge(const std::vector<const Rule*>& rules, const std::vector<const Rule*>& laws, verify::Prover its_prover) : prover(std::move(its_prover)), library(rules, laws, theory) {}
+  verify::Prover prover;
+  Theory theory;
+  Consequences library;
+};
+
+std::vector<const Rule*> pointers(const std::vector<Rule>& rules) {
+  std::vector<const Rule*> result;
+  for (const Rule& rule : rules) result.push_back(&rule);
+  return result;
+}
+
+/// Each equation of the file by itself, in order.
+Result<std::vector<Standing>> standings(const std::vector<StatedEquation>& equations, const CheckOptions& options) {
+  const auto axioms = verify::all_axioms();
+  TRY(const std::vector<Rule> rules, library_rules(options, axioms));
+  const std::vector<Rule> laws = rules_of_laws(axioms);
+  ThreadPool pool(options.thread_count());
+  TRY(auto provers, verify::start_provers(pool.threads()));
+  std::vector<std::unique_ptr<Judge>> judges;
+  for (verify::Prover& prover : provers) judges.push_back(std::make_unique<Judge>(pointers(rules), pointers(laws), std::move(prover)));
+  std::vector<Result<Standing>> judged(equations.size(), Standing());
+  pool.run(static_cast<int64_t>(equations.size()), [&](int64_t k, int thread) {
+    Judge& judge = *judges[static_cast<size_t>(thread)];
+    judged[static_cast<size_t>(k)] = standing_of(equations[static_cast<size_t>(k)], judge.library, judge.prover, options.seed, options.limits);
+  });
+  std::vector<Standing> result;
+  for (size_t k = 0; k < judged.size(); ++k) {
+    if (!judged[k].ok()) return Error(judged[k].error()).within(place(options, equations[k]));
+    result.push_back(*std::move(judged[k]));
+  }
+  return result;
+}
+
+json facts(const StatedEquation& equation, const Standing& standing) {
+  return {{"line", equation.line}, {"label", equation.label}, {"equation", equation.text()}, {"verdict", name(standing.verdict)}, {"rules", standing.rules}, {"laws", standing.laws}, {"why", standing.why()}};
+}
+
+/// A row of a table; of a counterexample its inputs.
+std::string row(const StatedEquation& equation, const Standing& standing) {
+  const std::string why = standing.counterexample ? fmt::format("{}", fmt::join(standing.counterexample->inputs, ", ")) : standing.why();
+  return fmt::format("| {} | `{}` | {} | {} |", equation.label.empty() ? std::to_string(equation.line) : equation.label, equation.text(), name(standing.verdict), why);
+}
+
+std::string paragraph(const StatedEquation& equation, const Standing& standing) {
+  return fmt::format("{:7}  {}{}{}\n  {}", name(standing.verdict), equation.label, equation.label.empty() ? "" : ": ", equation.text(), standing.why());
+}
+
+int check_equations(const CheckOptions& options) {
   auto equations = read_equations(options.file);
   if (!equations.ok()) return report(equations.error());
   for (const StatedEquation& equation : *equations)
     if (!equation.types) return report(invalid(place(options, equation), "types of the variables expected, none found"));
-  ThreadPool pool(options.thread_count());
-  auto provers = verify::start_provers(pool.threads());
-  if (!provers.ok()) return report(provers.error());
-  std::vector<Result<Judgement>> judged(equations->size(), Judgement());
-  pool.run(static_cast<int64_t>(equations->size()), [&](int64_t k, int thread) {
-    judged[static_cast<size_t>(k)] = judge((*equations)[static_cast<size_t>(k)], (*provers)[static_cast<size_t>(thread)], options.seed);
-  });
-  const auto axioms = verify::all_axioms();
-  std::map<std::string, int, std::less<>> counts;
-  json list = json::array();
-  for (size_t k = 0; k < judged.size(); ++k) {
-    const StatedEquation& equation = (*equations)[k];
-    if (!judged[k].ok()) return report(Error(judged[k].error()).within(place(options, equation)));
-    const Judgement& judgement = *judged[k];
-    ++counts[std::string(judgement.name())];
-    list.push_back({{"line", equation.line}, {"label", equation.label}, {"equation", equation.text()}, {"verdict", judgement.name()}, {"why", why(judgement, axioms)}});
-    if (!options.json) fmt::print("{:7}  {}{}{}\n  {}\n", judgement.name(), equation.label, equation.label.empty() ? "" : ": ", equation.text(), why(judgement, axioms));
+  const auto all = standings(*equations, options);
+  if (!all.ok()) return report(all.error());
+  json list = json::array(), counts = json::object();
+  std::vector<std::string> summary;
+  for (int verdict = 0; verdict < Standing::kVerdicts; ++verdict) {
+    const auto which = static_cast<Standing::Verdict>(verdict);
+    const auto count = std::count_if(all->begin(), all->end(), [&](const Standing& standing) { return standing.verdict == which; });
+    counts[std::string(name(which))] = count;
+    if (count > 0) summary.push_back(fmt::format("{} {}", count, name(which)));
+  }
+  if (options.as_table && !options.json) fmt::print("| | equation | verdict | from |\n|---|---|---|---|\n");
+  for (size_t k = 0; k < all->size(); ++k) {
+    list.push_back(facts((*equations)[k], (*all)[k]));
+    if (!options.json) fmt::print("{}\n", (options.as_table ? row : paragraph)((*equations)[k], (*all)[k]));
   }
   if (options.json)
-    fmt::print("{}\n", json_text({{"equations", list}, {"proved", counts["proved"]}, {"refuted", counts["refuted"]}, {"unknown", counts["unknown"]}}));
+    fmt::print("{}\n", json_text({{"equations", list}, {"counts", counts}}));
   else
-    fmt::print("{} equations: {} proved, {} refuted, {} unknown\n", judged.size(), counts["proved"], counts["refuted"], counts["unknown"]);
-  return counts["proved"] == static_cast<int>(judged.size()) ? kDone : kCheckFailed;
+    fmt::print("{}{} equations: {}\n", options.as_table ? "\n" : "", all->size(), fmt::join(summary, ", "));
+  const auto is_as_expected = [&](const Standing& standing) { return options.are_wrong ? standing.verdict == Standing::Verdict::kRefuted : standing.is_of_library(); };
+  return std::all_of(all->begin(), all->end(), is_as_expected) ? kDone : kCheckFailed;
 }
 
 /// A rule from the equation, or the numbers that refute it.
@@ -147,10 +200,15 @@ int add_rules(const EquationOptions& options) {
 }  // namespace
 
 void add_equation_commands(CLI::App& library, int& exit) {
-  auto checked = std::make_shared<EquationOptions>();
-  CLI::App* check = library.add_subcommand("check-equations", "Prove or refute equations from a file of lines [LABEL |] TYPES | LEFT = RIGHT");
+  auto checked = std::make_shared<CheckOptions>();
+  CLI::App* check = library.add_subcommand("check-equations", "Which rules equations follow from; else prove or refute them: a file of lines [LABEL |] TYPES | LEFT ; … = RIGHT ; …");
   checked->add_to(*check);
   check->add_option("file", checked->file, "Equations")->required();
+  check->add_option("--rules", checked->rules, "Rules (STEM.rules, STEM.proofs); those that come with the program where none are given");
+  check->add_option("--rounds", checked->limits.rounds, "Of uses of rules, for each equation")->check(CLI::Range(1, 100))->capture_default_str();
+  check->add_option("--nodes", checked->limits.nodes, "Of the e-graph of each equation")->check(CLI::Range(1, 100'000))->capture_default_str();
+  check->add_flag("--wrong", checked->are_wrong, "Exit code 0 where all are refuted, not where all follow from rules");
+  check->add_flag("--table", checked->as_table, "A row an equation, for Markdown");
   check->callback([checked, &exit] { exit = check_equations(*checked); });
 
   auto added = std::make_shared<EquationOptions>();

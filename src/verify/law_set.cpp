@@ -1,11 +1,11 @@
 #include "verify/law_set.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include "graph/te/expr.h"
 #include "util/check.h"
+#include "verify/binds.h"
 #include "verify/law_instances.h"
 
 namespace isomer::verify {
@@ -61,61 +61,22 @@ class Preparation {
     }
   }
 
-  /// Which slots are bound once these patterns are found.
-  bool binds_all(const PreparedLaw::Direction& sought) const {
-    std::vector<bool> tensors(result_->tensors.size()), integers(result_->integers.size()), rests(result_->rests.size());
-    std::vector<const Integer*> equations;
-    const std::function<void(const Pattern&)> read = [&](const Pattern& pattern) {
-      if (pattern.kind == Pattern::Kind::kVariable) tensors[static_cast<size_t>(pattern.variable)] = true;
-      if (pattern.rest >= 0) rests[static_cast<size_t>(pattern.rest)] = true;
-      for (const Pattern::Named& named : pattern.named)
-        for (const Integer& each : named.integers) equations.push_back(&each);
-      for (const Pattern& argument : pattern.arguments) read(argument);
-    };
-    for (const Pattern* pattern : sought) read(*pattern);
-    for (const DimSlot& dim : result_->dims)
-      if (tensors[static_cast<size_t>(dim.variable)]) integers[static_cast<size_t>(dim.slot)] = true;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const Integer* equation : equations) {
-        int unknown = -1, count = 0;
-        for (const int slot : equation->slots)
-          if (!integers[static_cast<size_t>(slot)]) {
-            unknown = slot;
-            ++count;
-          }
-        if (count != 1 || equation->other) continue;
-        integers[static_cast<size_t>(unknown)] = changed = true;
-      }
-    }
-    const auto all = [](const std::vector<bool>& bound) { return std::find(bound.begin(), bound.end(), false) == bound.end(); };
-    return all(tensors) && all(integers) && all(rests);
-  }
-
-  static void parts_of(const Pattern& pattern, std::vector<const Pattern*>& parts) {
-    for (const Pattern& argument : pattern.arguments) {
-      if (argument.kind == Pattern::Kind::kApplication) parts.push_back(&argument);
-      parts_of(argument, parts);
-    }
-  }
-
   /// Where the source does not bind what the target names, a part of the target must be there too: the largest that does, so that
   /// few terms are made that nobody asked for.
   void add_directions(const Pattern& source, const Pattern& target) {
     PreparedLaw::Direction sought;
     if (source.kind == Pattern::Kind::kApplication) {
       sought.push_back(&source);
-      if (binds_all(sought)) {
+      if (bind_all(sought, *result_)) {
         result_->directions.push_back(std::move(sought));
         return;
       }
     }
-    std::vector<const Pattern*> parts;
-    parts_of(target, parts);
+    std::vector<const Pattern*> parts = applications_of(target, false);
     std::erase_if(parts, [&](const Pattern* part) {
       PreparedLaw::Direction with = sought;
       with.push_back(part);
-      return !binds_all(with);
+      return !bind_all(with, *result_);
     });
     int largest = 0;
     for (const Pattern* part : parts) largest = std::max(largest, part->operators);

@@ -52,7 +52,7 @@ TEST_F(Equations, OfTasoThatHoldAreProved) { expect_proved("taso_valid.equations
 
 TEST_F(Equations, ThatAreClassicsAreProved) { expect_proved("classics.equations"); }
 
-/// Made by `isomer library check-equations taso_wrong.equations > taso_wrong.counterexamples`.
+/// Made by `isomer library check-equations taso_wrong.equations --wrong > taso_wrong.counterexamples`.
 TEST_F(Equations, OfTasoThatAreWrongAreRefuted) {
   const std::string on_file = text_of("taso_wrong.counterexamples");
   for (const StatedEquation& equation : equations_of(text_of("taso_wrong.equations"))) {

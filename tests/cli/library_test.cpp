@@ -1,0 +1,64 @@
+// isomer library check-equations: what a library has of the equations that a user states.
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.h"
+#include "support/files.h"
+
+namespace isomer::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class CheckEquations : public CommandLine {
+ protected:
+  std::string equations(const std::string& text) const {
+    write_file(path("stated.equations"), text);
+    return path("stated.equations");
+  }
+};
+
+TEST_F(CheckEquations, SaysWhatEachFollowsFrom) {
+  const std::string file = equations(
+      "C04 | x[2,4] v[4,3] w[3,5] | MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))\n"
+      "u[4,4] v[4,4] w[4,4] x[2,4] | MatMul(MatMul(MatMul(x,u),v),w) = MatMul(x,MatMul(u,MatMul(v,w)))\n");
+  const Outcome outcome = isomer({"library", "check-equations", file});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("is rule  C04: MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))\n  matmul_matmul-matmul_matmul-"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n  from matmul_matmul-matmul_matmul-"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n2 equations: 1 is rule, 1 follows\n"));
+  const Outcome table = isomer({"library", "check-equations", file, "--table"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("\n| C04 | `MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))` | is rule | matmul_matmul-matmul_matmul-"));
+}
+
+TEST_F(CheckEquations, WrongOnesAreRefuted) {
+  const std::string file = equations("x[4,4] y[4,4] | MatMul(x,y) = MatMul(y,x)\n");
+  const Outcome outcome = isomer({"library", "check-equations", file, "--json"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  const json facts = json::parse(outcome.out);
+  EXPECT_EQ(facts["counts"]["refuted"], 1);
+  EXPECT_EQ(facts["equations"][0]["verdict"], "refuted");
+  EXPECT_THAT(facts["equations"][0]["why"].get<std::string>(), HasSubstr("x: float32[2,2] = "));
+  EXPECT_EQ(isomer({"library", "check-equations", file, "--wrong"}).exit_code, 0);
+}
+
+TEST_F(CheckEquations, OfALibraryOfOnesOwn) {
+  const std::string own = equations("mine | x[2,3] | Relu(Relu(x)) = Relu(x)\n");
+  ASSERT_EQ(isomer({"library", "add", own, "-o", path("mine")}).exit_code, 0);
+  const std::string file = equations("x[5] | Relu(Relu(Relu(x))) = Relu(x)\nx[2,3] | Relu(Neg(x)) = Neg(x)\n");
+  const Outcome outcome = isomer({"library", "check-equations", file, "--rules", path("mine.rules"), "--json"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  const json facts = json::parse(outcome.out);
+  EXPECT_EQ(facts["equations"][0]["verdict"], "follows");
+  EXPECT_EQ(facts["equations"][0]["rules"], json::array({"mine"}));
+  EXPECT_EQ(facts["equations"][1]["verdict"], "refuted");
+}
+
+TEST_F(CheckEquations, BrokenInputsGetASentence) {
+  expect_error(isomer({"library", "check-equations", equations("Relu(x) = x\n")}), 3, "line 1: types of the variables expected, none found");
+  expect_error(isomer({"library", "check-equations", equations("x[2] | Relu(x) = x\n"), "--rules", path("none.rules")}), 3, "none.rules");
+}
+
+}  // namespace
+}  // namespace isomer::test
