@@ -42,7 +42,7 @@ Result<double> parse_duration(const std::string& flag, const std::string& text) 
 }
 
 void SearchChoices::add_to(CLI::App& app) {
-  app.add_option("--strategy", strategy, "Of the search: beam or best-first")->check(CLI::IsMember({"beam", "best-first"}))->capture_default_str();
+  app.add_option("--strategy", strategy, "Of the search: beam, best-first or e-graph")->check(CLI::IsMember({"beam", "best-first", "e-graph"}))->capture_default_str();
   app.add_option("--time", time, "At most, of the search: 90, 60s, 10min")->capture_default_str();
   add_records_option(app, records);
   app.add_option("--rules", rules, "Rules to search over (STEM.rules, STEM.proofs) instead of those that come with the program; repeatable")->allow_extra_args(false);
@@ -73,7 +73,7 @@ Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const Graph& model,
 Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const std::string& file, Derivation derivation, const CommonOptions& options) const {
   OptimizeModelOptions search;
   TRY(search.search.limits.seconds, parse_duration("--time", time));
-  search.search.strategy = strategy == "beam" ? Strategy::kBeam : Strategy::kBestFirst;
+  search.search.strategy = strategy == "beam" ? Strategy::kBeam : strategy == "best-first" ? Strategy::kBestFirst : Strategy::kEGraph;
   search.search.limits.width = width;
   search.search.limits.alpha = alpha;
   search.search.limits.steps = steps;

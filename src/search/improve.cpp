@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "search/saturation.h"
 #include "search/transfer.h"
 #include "substitutions/derivation.h"
 #include "substitutions/part.h"
@@ -113,6 +114,15 @@ class Improver {
     for (size_t k = 0; k < kinds.size() && seconds_left() > 0; ++k) search(kinds[k], is_first_round, static_cast<int>(kinds.size() - k));
   }
 
+  Result<Searched> searched(const Program& program, Expander& expander) const {
+    switch (options_.strategy) {
+      case Strategy::kBeam: return beam_search(program, expander);
+      case Strategy::kBestFirst: return best_first_search(program, expander);
+      case Strategy::kEGraph: return saturation_search(program, expander);
+    }
+    return beam_search(program, expander);
+  }
+
   void search(const Kind& kind, bool is_first_round, int kinds_left) {
     // An earlier gain may have taken what stood here.
     if (!is_whole(kind.places.front())) return;
@@ -123,7 +133,7 @@ class Improver {
     limits.seconds = std::max(1.0, seconds_left() / std::min(kinds_left, 3));
     Expander expander(rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); });
     ++result_.regions_searched;
-    const auto found = options_.strategy == Strategy::kBeam ? beam_search(part.program, expander) : best_first_search(part.program, expander);
+    const auto found = searched(part.program, expander);
     const std::string place = fmt::format("region of {} applications, {} times: ", kind.places.front().size(), kind.places.size());
     if (!found.ok()) return log(place + found.error().message());
     add(found->statistics);

@@ -14,7 +14,7 @@
 
 namespace isomer {
 
-enum class Strategy : uint8_t { kBeam, kBestFirst };
+enum class Strategy : uint8_t { kBeam, kBestFirst, kEGraph };
 
 struct ImproveOptions {
   Strategy strategy = Strategy::kBeam;

@@ -11,7 +11,7 @@ using substitutions::Match;
 using substitutions::Program;
 
 std::string_view name(StopReason reason) {
-  constexpr std::array<std::string_view, 5> kNames = {"nothing left to try", "step limit", "state limit", "measurement limit", "time limit"};
+  constexpr std::array<std::string_view, 7> kNames = {"nothing left to try", "step limit", "state limit", "measurement limit", "time limit", "round limit", "application limit"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -31,8 +31,8 @@ int computing(const Program& program) {
 
 }  // namespace
 
-bool Expander::is_of_use(const Program& program, const Match& match) {
-  return std::any_of(match.applications.begin(), match.applications.end(), [&](int id) { return !is_constant(program, id); });
+bool Expander::allows(const Program& program, const Match& match) const {
+  return (!allowed_ || allowed_(match.substitution)) && std::any_of(match.applications.begin(), match.applications.end(), [&](int id) { return !is_constant(program, id); });
 }
 
 Result<StatePtr> Expander::first(Program program) {
@@ -54,7 +54,7 @@ void Expander::find_matches(State& state) {
     for (Match& match : rules_.matches_near(state.program, state.changed))
       if (std::find(state.matches.begin(), state.matches.end(), match) == state.matches.end()) state.matches.push_back(std::move(match));
   }
-  std::erase_if(state.matches, [&](const Match& match) { return (allowed_ && !allowed_(match.substitution)) || !is_of_use(state.program, match); });
+  std::erase_if(state.matches, [&](const Match& match) { return !allows(state.program, match); });
   statistics_.matches += static_cast<int64_t>(state.matches.size());
 }
 
@@ -82,15 +82,28 @@ std::vector<Child> Expander::children(const StatePtr& state) {
   return result;
 }
 
-bool Expander::cost(Child& child, Effort effort) {
+bool Expander::count(Effort effort) {
   if (is_late()) return false;
   if (statistics_.costed >= limits_.states) stop_ = StopReason::kStates;
   if (statistics_.measured >= limits_.measurements) stop_ = StopReason::kMeasurements;
   if (stop_) return false;
   ++(effort == Effort::kMeasure ? statistics_.measured : statistics_.costed);
+  return true;
+}
+
+bool Expander::cost(Child& child, Effort effort) {
+  if (!count(effort)) return false;
   const auto delta = deltas_.delta(child.parent->program, child.rewritten, effort);
   if (!delta.ok()) return false;
   child.cost = {child.parent->cost + price_ + delta->microseconds, delta->is_measured};
+  return true;
+}
+
+bool Expander::cost(State& state, Effort effort) {
+  if (!count(effort)) return false;
+  const auto whole = deltas_.whole(state.program, effort);
+  if (!whole.ok()) return false;
+  state.cost = whole->microseconds + price_ * state.depth;
   return true;
 }
 
@@ -123,13 +136,16 @@ namespace {
 
 bool is_cheaper(const Child& a, const Child& b) { return a.cost.microseconds < b.cost.microseconds; }
 
-/// The most promising of the rewrites with costs that records and estimates give, the cheapest first.
+}  // namespace
+
 void look_at(std::vector<Child>& children, Expander& expander) {
   std::stable_sort(children.begin(), children.end(), [](const Child& a, const Child& b) { return a.estimate < b.estimate; });
   if (children.size() > static_cast<size_t>(expander.limits().looked_at)) children.erase(children.begin() + expander.limits().looked_at, children.end());
   std::erase_if(children, [&](Child& child) { return !expander.cost(child, Effort::kLookUp); });
   std::stable_sort(children.begin(), children.end(), is_cheaper);
 }
+
+namespace {
 
 /// The cheapest ones, at most `count`, that cost no more than `most` when they are measured. Estimates decide which are measured first.
 std::vector<Child> measured(std::vector<Child> children, size_t count, double most, Expander& expander) {

@@ -20,6 +20,8 @@ enum class StopReason : uint8_t {
   kStates,        ///< the most states
   kMeasurements,  ///< the most windows that had to be measured
   kTime,
+  kRounds,        ///< the most rounds of saturation
+  kApplications,  ///< the most applications side by side
 };
 std::string_view name(StopReason reason);
 
@@ -34,6 +36,8 @@ struct SearchLimits {
   int states = 4000;        ///< that are costed, in all
   int measurements = 400;   ///< windows that are measured, in all
   int singles = 4;          ///< rewrites of the first state that are measured, whatever they promise: what there was to find
+  int rounds = 12;          ///< of saturation
+  int applications = 1200;  ///< of all rewrites side by side, in saturation
   double seconds = 60;
 };
 
@@ -88,8 +92,17 @@ class Expander {
   /// With a cost; false where it can't be had, or a limit was reached (`stop`).
   bool cost(Child& child, Effort effort);
   StatePtr state_of(Child child);
+  /// The cost of all of it, not by what changed alone; false as above.
+  bool cost(State& state, Effort effort);
+  /// States that were seen may be seen again.
+  void forget() { seen_.clear(); }
   /// Measures the most promising of the first state's children, the first ones of these.
   void keep_singles(std::vector<Child>& children);
+
+  /// Whether a match may be used: its rule is allowed, and something else than constants would be rewritten.
+  bool allows(const substitutions::Program& program, const substitutions::Match& match) const;
+  bool is_late();
+  substitutions::Substitutions& rules() { return rules_; }
 
   /// A limit that was reached.
   const std::optional<StopReason>& stop() const { return stop_; }
@@ -99,9 +112,8 @@ class Expander {
 
  private:
   void find_matches(State& state);
-  bool is_late();
-  /// Something else than constants would be rewritten.
-  static bool is_of_use(const substitutions::Program& program, const substitutions::Match& match);
+  /// False where a limit was reached.
+  bool count(Effort effort);
 
   substitutions::Substitutions& rules_;
   Deltas& deltas_;
@@ -115,6 +127,9 @@ class Expander {
   SearchStatistics statistics_;
   std::chrono::steady_clock::time_point end_;
 };
+
+/// The most promising of the rewrites, the cheapest first, with costs that records and estimates give.
+void look_at(std::vector<Child>& children, Expander& expander);
 
 /// The best of each step, and all within alpha of the best of all, as many as the beam is wide.
 Result<Searched> beam_search(substitutions::Program program, Expander& expander);

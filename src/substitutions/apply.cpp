@@ -73,9 +73,10 @@ std::variant<Rewritten, Refusal> apply(const Program& program, const Match& matc
   return result;
 }
 
-std::vector<int> add_targets(Program& program, const Match& match, const Substitutions& rules) {
+Added add_targets(Program& program, const Match& match, const Substitutions& rules) {
   Rewrite rewrite(program);
-  return build_targets(program, match, rules, rewrite);
+  std::vector<int> targets = build_targets(program, match, rules, rewrite);
+  return {std::move(targets), rewrite.built()};
 }
 
 Step step_of(const Match& match, const Substitutions& rules) {

@@ -27,8 +27,12 @@ struct Rewritten {
 /// The match is one of this program (Substitutions::is_still_there).
 std::variant<Rewritten, Refusal> apply(const Program& program, const Match& match, const Substitutions& rules);
 
-/// What the targets say is built beside what is there, and nobody reads it: their values, by output of the rule.
-std::vector<int> add_targets(Program& program, const Match& match, const Substitutions& rules);
+struct Added {
+  std::vector<int> targets;  ///< values, by output of the rule
+  std::vector<int> built;    ///< by application of the targets
+};
+/// What the targets say is built beside what is there, and nobody reads it yet.
+Added add_targets(Program& program, const Match& match, const Substitutions& rules);
 
 /// The match as others can check it.
 Step step_of(const Match& match, const Substitutions& rules);

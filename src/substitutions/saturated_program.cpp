@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
-#include "substitutions/apply.h"
 #include "util/check.h"
 
 namespace isomer::substitutions {
@@ -12,9 +13,21 @@ namespace isomer::substitutions {
 using verify::Pattern;
 using verify::Term;
 
+namespace {
+
+/// Costs are asked of what is read.
+void demand_all(Program& program) {
+  std::vector<int> all;
+  for (int id = 0; id < program.value_count(); ++id)
+    if (program.value(id).producer >= 0) all.push_back(id);
+  program.set_outputs(std::move(all));
+}
+
+}  // namespace
+
 SaturatedProgram::SaturatedProgram(const Program& program, Substitutions& rules) : program_(program), rules_(rules), graph_(leaf_types_, program.theory().signatures()) {
-  program_.set_outputs({});
   add_values();
+  ranks_.resize(static_cast<size_t>(program_.application_count()));
 }
 
 void SaturatedProgram::add_values() {
@@ -39,6 +52,7 @@ void SaturatedProgram::add_values() {
     nodes_.push_back(node);
     if (node == static_cast<int>(values_.size())) values_.push_back(id);
   }
+  demand_all(program_);
 }
 
 void SaturatedProgram::read_leaders() {
@@ -56,6 +70,11 @@ std::vector<int> SaturatedProgram::equal_to(int value) const {
   return result;
 }
 
+int SaturatedProgram::same(int value) const {
+  const verify::EGraph::Node& node = graph_.node(node_of(value));
+  return value_of(node.op ? graph_.find(node.operation, node.output, node.arguments) : node_of(value));
+}
+
 EqualValues SaturatedProgram::classes() const {
   EqualValues result{std::vector<int>(nodes_.size()), std::vector<std::vector<int>>(nodes_.size())};
   for (int id = 0; id < program_.value_count(); ++id) {
@@ -65,35 +84,92 @@ EqualValues SaturatedProgram::classes() const {
   return result;
 }
 
-bool SaturatedProgram::is_new(const Match& match) {
-  std::vector<int64_t> key = {match.substitution};
-  for (const int tensor : match.values.tensors) key.push_back(leader(tensor));
-  for (const auto& integer : match.values.integers) key.push_back(integer->is_constant() ? integer->value() : static_cast<int64_t>(std::hash<std::string>()(integer->text())));
-  for (const int rest : match.values.rests) key.push_back(rest);
-  return used_.insert(std::move(key)).second;
+std::vector<int64_t> SaturatedProgram::key(const Match& match) const {
+  return key(match, [&](int value) { return leader(value); });
 }
 
-Grown SaturatedProgram::grow(const GrowthLimits& limits, const std::function<bool(const Program& program, const Match& match)>& is_allowed, const std::function<bool()>& is_late) {
+std::vector<int64_t> SaturatedProgram::key(const Match& match, const std::function<int64_t(int value)>& tensor) {
+  std::vector<int64_t> key = {match.substitution};
+  for (const int value : match.values.tensors) key.push_back(tensor(value));
+  for (const auto& integer : match.values.integers) key.push_back(integer->is_constant() ? integer->value() : static_cast<int64_t>(std::hash<std::string>()(integer->text())));
+  for (const int rest : match.values.rests) key.push_back(rest);
+  return key;
+}
+
+std::optional<std::vector<Match>> SaturatedProgram::find_matches(const GrowthPolicy& policy) const {
+  const EqualValues equal = classes();
+  std::vector<Match> result;
+  std::set<std::vector<int64_t>> known;
+  for (int id = 0; id < program_.application_count(); ++id) {
+    if (policy.is_late()) return std::nullopt;
+    const int first = program_.application(id).first_value;
+    const std::vector<int>& members = equal.members[static_cast<size_t>(equal.leaders[static_cast<size_t>(first)])];
+    if (!std::binary_search(members.begin(), members.end(), first)) continue;
+    for (Match& match : rules_.matches(program_, equal, id)) {
+      if (!policy.is_allowed(program_, match)) continue;
+      std::vector<int64_t> there = key(match);
+      if (!used_.contains(there) && known.insert(std::move(there)).second) result.push_back(std::move(match));
+    }
+  }
+  return result;
+}
+
+SaturatedProgram::Rank SaturatedProgram::rank(const Match& match, const GrowthPolicy& policy) {
+  Rank result{0, std::numeric_limits<int>::max(), 1};
+  for (const int id : match.applications) {
+    result.rise = std::max(result.rise, ranks_[static_cast<size_t>(id)].rise);
+    result.generation = std::max(result.generation, generation(id) + 1);
+  }
+  const auto kind = [&](int value) { return 2 * static_cast<int64_t>(program_.value(value).type) + program_.value(value).is_constant; };
+  const auto [known, is_new] = differences_.try_emplace(key(match, kind), 0);
+  if (is_new) {
+    Program with = program_;
+    const Added added = add_targets(with, match, rules_);
+    demand_all(with);
+    for (const int id : std::set<int>(added.built.begin(), added.built.end())) known->second += policy.cost(with, id);
+    for (const int id : std::set<int>(match.applications.begin(), match.applications.end())) known->second -= policy.cost(program_, id);
+  }
+  result.rise += std::max(0.0, known->second);
+  if (known->second < 0) result.gain = -std::ilogb(-known->second);
+  return result;
+}
+
+std::vector<int> SaturatedProgram::joined(const Match& match) const {
+  std::vector<int> result;
+  for (const int root : match.roots) result.push_back(leader(root));
+  std::sort(result.begin(), result.end());
+  result.push_back(match.substitution);
+  return result;
+}
+
+Grown SaturatedProgram::grow(const GrowthLimits& limits, const GrowthPolicy& policy) {
+  const int share = std::max(1, (limits.applications - program_.application_count()) / std::max(1, limits.rounds));
   for (int round = 0; round < limits.rounds; ++round) {
     read_leaders();
-    const EqualValues equal = classes();
-    std::vector<Match> found;
-    for (int id = 0; id < program_.application_count(); ++id) {
-      if (is_late()) return Grown::kStopped;
-      const int first = program_.application(id).first_value;
-      const std::vector<int>& members = equal.members[static_cast<size_t>(equal.leaders[static_cast<size_t>(first)])];
-      if (!std::binary_search(members.begin(), members.end(), first)) continue;
-      for (Match& match : rules_.matches(program_, equal, id))
-        if (is_allowed(program_, match)) found.push_back(std::move(match));
+    const auto found = find_matches(policy);
+    if (!found) return Grown::kStopped;
+    std::vector<std::pair<Rank, size_t>> ranked;
+    for (const Match& match : *found) {
+      if (policy.is_late()) return Grown::kStopped;
+      ranked.emplace_back(rank(match, policy), ranked.size());
     }
-    std::map<int, int> uses;
+    std::sort(ranked.begin(), ranked.end());
     bool is_changed = false;
-    for (const Match& match : found) {
+    const int most = program_.application_count() + share;
+    std::set<std::pair<int, int>> taken;
+    for (const auto& [rank, number] : ranked) {
+      if (policy.is_late()) return Grown::kStopped;
       if (program_.application_count() >= limits.applications) return Grown::kApplications;
-      if (is_late()) return Grown::kStopped;
-      if (uses[match.substitution] >= limits.uses_of_substitution || !is_new(match)) continue;
-      ++uses[match.substitution];
+      if (program_.application_count() >= most) break;
+      const Match& match = (*found)[number];
+      if (match.roots.size() > 1) {
+        // What n applications share can be joined in 2^n ways: one of each in a round, those of what was joined in the next.
+        const auto is_taken = [&](int id) { return taken.contains({match.substitution, id}); };
+        if (std::any_of(match.applications.begin(), match.applications.end(), is_taken) || !joined_.insert(joined(match)).second) continue;
+        for (const int id : match.applications) taken.emplace(match.substitution, id);
+      }
       is_changed = use(match) || is_changed;
+      ranks_.resize(static_cast<size_t>(program_.application_count()), rank);
     }
     if (!is_changed) return Grown::kClosed;
   }
@@ -101,15 +177,14 @@ Grown SaturatedProgram::grow(const GrowthLimits& limits, const std::function<boo
 }
 
 bool SaturatedProgram::use(const Match& match) {
-  const int before = program_.application_count();
-  Use used{match, add_targets(program_, match, rules_), {}};
+  used_.insert(key(match));
+  Use used{match, add_targets(program_, match, rules_)};
   add_values();
-  for (int id = before; id < program_.application_count(); ++id) used.built.push_back(id);
   const auto& sources = rules_[match.substitution].sources;
   std::vector<std::pair<int, int>> equations;
   for (size_t k = 0; k < sources.size(); ++k) {
     const int root = root_of(sources[k], match);
-    if (leader(root) != leader(used.targets[k])) equations.emplace_back(node_of(root), node_of(used.targets[k]));
+    if (leader(root) != leader(used.added.targets[k])) equations.emplace_back(node_of(root), node_of(used.added.targets[k]));
   }
   if (equations.empty()) return false;
   const verify::EGraph::Reason reason{static_cast<int>(uses_.size()), premises(match)};
@@ -121,6 +196,12 @@ bool SaturatedProgram::use(const Match& match) {
 int SaturatedProgram::root_of(const Pattern& pattern, const Match& match) const {
   const int application = match.applications[static_cast<size_t>(pattern.id - rules_[match.substitution].first_id)];
   return program_.application(application).first_value + pattern.output;
+}
+
+std::vector<int> SaturatedProgram::roots(const Use& use) const {
+  std::vector<int> result;
+  for (const Pattern& source : rules_[use.match.substitution].sources) result.push_back(root_of(source, use.match));
+  return result;
 }
 
 std::vector<std::pair<int, int>> SaturatedProgram::premises(const Match& match) const {

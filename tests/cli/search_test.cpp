@@ -44,7 +44,7 @@ class SearchCommand : public CommandLine {
 };
 
 TEST_F(SearchCommand, WritesWhatVerifiesWhateverItFound) {
-  for (const char* strategy : {"beam", "best-first"}) {
+  for (const char* strategy : {"beam", "best-first", "e-graph"}) {
     const Outcome outcome = optimize({"--strategy", strategy, "--min-speedup", "0", "--proof", path("proof"), "--report", path("report"), "-q"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(isomer({"verify", input_, path("out.onnx"), path("proof")}).exit_code, 0) << strategy;

@@ -64,9 +64,9 @@ class Optimizing : public testing::Test {
   OptimizeModelOptions options_;
 };
 
-TEST_F(Optimizing, MergesProductsOfOneOperandByEitherStrategy) {
+TEST_F(Optimizing, MergesProductsOfOneOperandByAnyStrategy) {
   const Graph model = three_products(1);
-  for (const Strategy strategy : {Strategy::kBeam, Strategy::kBestFirst}) {
+  for (const Strategy strategy : {Strategy::kBeam, Strategy::kBestFirst, Strategy::kEGraph}) {
     options_.search.strategy = strategy;
     TableBackend backend = dear_products();
     const OptimizedModel made = optimized(model, backend);

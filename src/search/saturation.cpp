@@ -1,0 +1,144 @@
+#include "search/saturation.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "search/extraction.h"
+#include "substitutions/saturated_program.h"
+#include "util/clock.h"
+
+namespace isomer {
+namespace {
+
+using substitutions::Grown;
+using substitutions::Match;
+using substitutions::Program;
+using substitutions::SaturatedProgram;
+
+StopReason stop_of(Grown grown) {
+  switch (grown) {
+    case Grown::kClosed: return StopReason::kExhausted;
+    case Grown::kRounds: return StopReason::kRounds;
+    case Grown::kApplications: return StopReason::kApplications;
+    case Grown::kStopped: return StopReason::kTime;
+  }
+  return StopReason::kExhausted;
+}
+
+/// The way from a program to what was extracted. An e-graph forgets nothing, a program has one form of each value at a time: so which
+/// rewrites are taken, and in which order, is searched again, among those that the explanation of the extraction is made of.
+class Replay {
+ public:
+  Replay(const SaturatedProgram& all, const Program& program, const Extraction& extraction) : all_(all), ranks_(static_cast<size_t>(all.program().application_count()), -1) {
+    for (const int id : all.find(program))
+      if (id >= 0) ranks_[static_cast<size_t>(id)] = 0;
+    for (const int number : all.explain(equations(program, extraction))) allow(all.uses()[static_cast<size_t>(number)]);
+    ++last_;
+    for (const int id : extraction.applications) ranks_[static_cast<size_t>(id)] = last_;
+  }
+
+  /// The state that computes what was extracted, or one that is next to it.
+  StatePtr run(const StatePtr& first, Expander& expander) const {
+    expander.forget();
+    struct Open {
+      int left = 0, number = 0;
+      StatePtr state;
+      /// What is nearest first, of those the latest.
+      bool operator<(const Open& other) const { return std::pair(-left, number) < std::pair(-other.left, other.number); }
+    };
+    std::priority_queue<Open> open;
+    open.push({left(first->program).value_or(0), 0, first});
+    Open best = open.top();
+    int number = 0;
+    for (int expanded = 0; !open.empty() && best.left > 0 && expanded < kMostExpanded * expander.limits().steps && !expander.is_late(); ++expanded) {
+      const StatePtr state = open.top().state;
+      open.pop();
+      if (state->depth >= expander.limits().steps) continue;
+      for (Child& child : expander.children(state)) {
+        const std::optional<int> there = left(child.rewritten.program);
+        if (!there) continue;
+        const Open made{*there, ++number, expander.state_of(std::move(child))};
+        if (made.left < best.left) best = made;
+        open.push(made);
+      }
+    }
+    return best.state;
+  }
+
+ private:
+  static constexpr int kMostExpanded = 3;  ///< states for each step that there may be
+
+  /// What stands where the program, or a rewrite, put it equals what is chosen there.
+  std::vector<std::pair<int, int>> equations(const Program& program, const Extraction& extraction) const {
+    std::vector<std::pair<int, int>> result;
+    const auto demand = [&](int value) { result.emplace_back(value, extraction.chosen[static_cast<size_t>(all_.leader(value))]); };
+    for (const int output : program.outputs()) demand(output);
+    for (const int id : extraction.applications)
+      for (const int argument : all_.first_arguments(id)) demand(argument);
+    return result;
+  }
+
+  /// Sources and targets of a rewrite may stand in the programs on the way; later ones are nearer to its end.
+  void allow(const SaturatedProgram::Use& use) {
+    ++last_;
+    std::vector<int> applications = use.match.applications;
+    applications.insert(applications.end(), use.added.built.begin(), use.added.built.end());
+    for (const int id : applications) {
+      const int value = all_.same(all_.program().application(id).first_value);
+      int& rank = ranks_[static_cast<size_t>(all_.program().value(value).producer)];
+      if (rank < 0) rank = last_;
+    }
+  }
+
+  /// How far the program is from what was extracted: nothing where something stands in it that is not on the way.
+  std::optional<int> left(const Program& program) const {
+    const std::vector<int> applications = all_.find(program);
+    int result = 0;
+    for (int id = 0; id < program.application_count(); ++id) {
+      if (!program.contains(id)) continue;
+      const int there = applications[static_cast<size_t>(id)];
+      if (there < 0 || ranks_[static_cast<size_t>(there)] < 0) return std::nullopt;
+      result += last_ - ranks_[static_cast<size_t>(there)];
+    }
+    return result;
+  }
+
+  const SaturatedProgram& all_;
+  std::vector<int> ranks_;  ///< by application, from those of the program up to those of the extraction; -1: not on the way
+  int last_ = 0;            ///< that of the extraction
+};
+
+}  // namespace
+
+Result<Searched> saturation_search(Program program, Expander& expander) {
+  TRY(const StatePtr first, expander.first(program));
+  std::vector<Child> singles = expander.children(first);
+  look_at(singles, expander);
+  expander.keep_singles(singles);
+  const auto is_late = [&] { return expander.is_late(); };
+  const SearchLimits& limits = expander.limits();
+  const auto begin = Clock::now();
+  // What grows for too long leaves no time to look at what is in it.
+  const auto has_grown_enough = [&] { return expander.is_late() || seconds_since(begin) > limits.seconds / 2; };
+  SaturatedProgram all(program, expander.rules());
+  Estimates estimates;
+  const substitutions::GrowthPolicy policy{[&](const Program& there, const Match& match) { return expander.allows(there, match); },
+                                           [&](const Program& there, int application) { return estimates.application(there, application); }, has_grown_enough};
+  const Grown grown = all.grow({.rounds = limits.rounds, .applications = limits.applications}, policy);
+  std::vector<StatePtr> ends;
+  for (const Extraction& extraction : extractions(all, program, {}, is_late)) {
+    const StatePtr state = Replay(all, program, extraction).run(first, expander);
+    if (state != first && expander.cost(*state, Effort::kLookUp)) ends.push_back(state);
+  }
+  std::stable_sort(ends.begin(), ends.end(), [](const StatePtr& a, const StatePtr& b) { return a->cost < b->cost; });
+  if (ends.size() > static_cast<size_t>(limits.width)) ends.resize(static_cast<size_t>(limits.width));
+  StatePtr best = first;
+  for (const StatePtr& state : ends) {
+    if (!expander.cost(*state, Effort::kMeasure)) continue;
+    expander.statistics().deepest = std::max(expander.statistics().deepest, state->depth);
+    if (state->cost < best->cost) best = state;
+  }
+  return expander.result(first, best, stop_of(grown));
+}
+
+}  // namespace isomer

@@ -1,0 +1,103 @@
+// What is found among all rewrites side by side, with costs from a table.
+#include "search/saturation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "search/extraction.h"
+#include "search/searching.h"
+#include "substitutions/rewriting.h"
+#include "substitutions/saturated_program.h"
+#include "verify/equivalence.h"
+
+namespace isomer {
+namespace {
+
+using namespace substitutions;
+using isomer::test::TableBackend;
+using testing::ElementsAre;
+
+const std::set<std::string> kFactoring = {"Sub(a,b) = Add(a,Neg(b))", "Neg(Mul(a,b)) = Mul(Neg(a),b)", "Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))"};
+
+/// x y - x w, which is x (y - w) behind a sum with a negated product.
+constexpr const char* kDifference = R"(graph main(x: float32[8], y: float32[8], w: float32[8]) -> (z: float32[8]) {
+  a: float32[8] = Mul(x, y)
+  b: float32[8] = Mul(x, w)
+  z: float32[8] = Sub(a, b)
+})";
+
+TableBackend dear_negation() { return TableBackend({{"Mul", 100}, {"Add", 100}, {"Sub", 100}, {"Neg", 1000}}); }
+
+class Saturating : public testing::Test {
+ protected:
+  using Search = Result<Searched>(Program, Expander&);
+
+  Searched searched(Search& search, const char* text, const std::set<std::string>& laws, const SearchLimits& limits = {}) {
+    graph_ = substitutions::test::graph(text);
+    const Program program = substitutions::test::program(graph_, theory_);
+    const std::vector<Rule> rules = substitutions::test::laws(theory_, laws);
+    Substitutions substitutions(rules, theory_);
+    TableBackend backend = dear_negation();
+    Deltas deltas(backend.costs());
+    Expander expander(substitutions, deltas, limits);
+    auto found = search(program, expander);
+    CHECK(found.ok()) << found.error().message();
+    end_ = program;
+    for (const Match& match : found->steps) {
+      EXPECT_TRUE(substitutions.is_still_there(*end_, match));
+      auto done = apply(*end_, match, substitutions);
+      end_ = std::get<Rewritten>(std::move(done)).program;
+    }
+    return *std::move(found);
+  }
+
+  Theory theory_;
+  Graph graph_;
+  std::optional<Program> end_;  ///< behind the steps
+};
+
+TEST_F(Saturating, FindsWhatLiesBehindRewritesThatCostMore) {
+  EXPECT_TRUE(searched(beam_search, kDifference, kFactoring).steps.empty());
+  const Searched found = searched(saturation_search, kDifference, kFactoring);
+  EXPECT_GE(found.steps.size(), 3u);
+  EXPECT_THAT(substitutions::test::operators(*end_), ElementsAre("Mul", "Sub"));
+  EXPECT_NEAR(found.saved, 100, 1);
+  const auto same = compare_models(graph_, substitutions::test::written(*end_), {});
+  ASSERT_TRUE(same.ok());
+  EXPECT_TRUE(same->passed());
+}
+
+TEST_F(Saturating, EndsAtItsLimitsWithWhatThereIsByThen) {
+  const std::pair<SearchLimits, StopReason> cases[] = {
+      {{.rounds = 1}, StopReason::kRounds}, {{.applications = 4}, StopReason::kApplications}, {{.seconds = 0}, StopReason::kTime}, {{.measurements = 0}, StopReason::kMeasurements}};
+  for (const auto& [limits, stop] : cases) {
+    const Searched found = searched(saturation_search, kDifference, kFactoring, limits);
+    EXPECT_EQ(found.stop, stop) << name(stop);
+    EXPECT_TRUE(found.steps.empty());
+  }
+  EXPECT_EQ(searched(saturation_search, kDifference, {"Sub(a,b) = Add(a,Neg(b))"}).stop, StopReason::kExhausted);
+}
+
+TEST_F(Saturating, TakesNoStepThatIsNotMeasuredFaster) {
+  const char* factored = "graph main(x: float32[8], y: float32[8], w: float32[8]) -> (z: float32[8]) {\n  a: float32[8] = Sub(y, w)\n  z: float32[8] = Mul(x, a)\n}";
+  EXPECT_TRUE(searched(saturation_search, factored, kFactoring).steps.empty());
+}
+
+TEST_F(Saturating, PaysOnceForWhatSeveralRead) {
+  // Both products are needed anyway: beside them the factored difference costs more, not less.
+  const char* shared = R"(graph main(x: float32[8], y: float32[8], w: float32[8]) -> (z: float32[8], a: float32[8], b: float32[8]) {
+  a: float32[8] = Mul(x, y)
+  b: float32[8] = Mul(x, w)
+  z: float32[8] = Sub(a, b)
+})";
+  EXPECT_TRUE(searched(saturation_search, shared, kFactoring).steps.empty());
+  EXPECT_THAT(substitutions::test::operators(*end_), ElementsAre("Mul", "Mul", "Sub"));
+}
+
+TEST_F(Saturating, FindsTheSameAgain) {
+  const Searched one = searched(saturation_search, kDifference, kFactoring), other = searched(saturation_search, kDifference, kFactoring);
+  EXPECT_EQ(one.steps, other.steps);
+}
+
+}  // namespace
+}  // namespace isomer
