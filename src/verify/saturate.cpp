@@ -5,6 +5,7 @@
 #include "graph/te/simplify.h"
 #include "util/check.h"
 #include "verify/law_instances.h"
+#include "verify/planned_term.h"
 
 namespace isomer::verify {
 namespace {
@@ -173,52 +174,19 @@ bool Saturation::is_known(const PreparedLaw& law, const SlotValues& values) {
   return !used_.insert(std::move(key)).second;
 }
 
-std::optional<Saturation::Planned> Saturation::plan(const PreparedLaw& law, const Pattern& pattern, const SlotValues& values) {
-  if (pattern.kind != Pattern::Kind::kApplication) {
-    const int node = pattern.kind == Pattern::Kind::kVariable ? values.tensors[static_cast<size_t>(pattern.variable)] : graph_.add_number(pattern.number);
-    return Planned{node, graph_.node(node).type, 0, 0, {}};
-  }
-  Planned result;
-  std::vector<int> nodes, types;
-  for (const Pattern& argument : pattern.arguments) {
-    auto planned = plan(law, argument, values);
-    if (!planned) return std::nullopt;
-    nodes.push_back(planned->node);
-    types.push_back(planned->type);
-    result.arguments.push_back(*std::move(planned));
-  }
-  const auto& applied = laws_.signatures().apply(operation_of(pattern, values, law.integers, laws_.signatures()), types);
-  if (!applied.ok() || static_cast<size_t>(pattern.output) >= applied->types.size()) return std::nullopt;
-  result.operation = applied->operation;
-  result.output = pattern.output;
-  result.type = applied->types[static_cast<size_t>(pattern.output)];
-  if (std::find(nodes.begin(), nodes.end(), -1) == nodes.end()) result.node = graph_.find(result.operation, result.output, nodes);
-  return result;
-}
-
-int Saturation::make(const Planned& planned, std::vector<std::pair<int, int>>& premises) {
-  if (planned.arguments.empty() && planned.node >= 0) return planned.node;
-  std::vector<int> arguments;
-  for (const Planned& argument : planned.arguments) arguments.push_back(make(argument, premises));
-  const int node = graph_.add(planned.operation, planned.output, arguments, planned.type);
-  // Where there was a congruent one, this term is equal to it because their arguments are.
-  for (size_t k = 0; k < arguments.size(); ++k)
-    if (const int there = graph_.node(node).arguments[k]; there != arguments[k]) premises.emplace_back(there, arguments[k]);
-  return node;
-}
-
 void Saturation::use_law(const PreparedLaw& law, const PreparedLaw::Direction& sought, Match match) {
   if (!solve(law, match) || !is_instance(law, match.values) || is_known(law, match.values)) return;
-  const auto left = plan(law, law.left, match.values), right = left ? plan(law, law.right, match.values) : std::nullopt;
+  const auto planned = [&](const Pattern& pattern) { return plan(pattern, match.values, law.integers, graph_, laws_.signatures()); };
+  const auto left = planned(law.left), right = left ? planned(law.right) : std::nullopt;
   if (!left || !right || left->type != right->type || laws_.signatures().type(left->type).dtype == DataType::kUndefined) return;
   // What a pattern leaves out has its default, which is seen when it is spelled out: then it may be a term that is not there.
   for (const Pattern* pattern : sought) {
-    const auto found = pattern == &law.left ? left : pattern == &law.right ? right : plan(law, *pattern, match.values);
+    const auto found = pattern == &law.left ? left : pattern == &law.right ? right : planned(*pattern);
     if (!found || found->node < 0) return;
   }
   if (left->node >= 0 && right->node >= 0 && graph_.equal(left->node, right->node)) return;
   EGraph::Reason reason{static_cast<int>(instances_.size()), {}};
-  const int from = make(*left, reason.premises), to = make(*right, reason.premises);
+  const int from = make(*left, graph_, reason.premises), to = make(*right, graph_, reason.premises);
   if (graph_.equal(from, to)) return;
   instances_.push_back({law.index, std::move(match.values)});
   graph_.merge(from, to, std::move(reason));

@@ -47,11 +47,6 @@ class Saturation {
     IntegerEquations equations;
     bool is_new = false;
   };
-  struct Planned {
-    int node = -1;  ///< -1: to be made
-    int type = -1, operation = 0, output = 0;
-    std::vector<Planned> arguments;
-  };
 
   void date_nodes();
   std::vector<Match> matches(const PreparedLaw& law, const PreparedLaw::Direction& sought) const;
@@ -60,8 +55,6 @@ class Saturation {
   bool solve(const PreparedLaw& law, Match& match) const;
   bool is_instance(const PreparedLaw& law, const SlotValues& values);
   bool is_known(const PreparedLaw& law, const SlotValues& values);
-  std::optional<Planned> plan(const PreparedLaw& law, const Pattern& pattern, const SlotValues& values);
-  int make(const Planned& planned, std::vector<std::pair<int, int>>& premises);
   void use_law(const PreparedLaw& law, const PreparedLaw::Direction& sought, Match match);
 
   EGraph& graph_;
