@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 
 namespace isomer {
@@ -14,6 +15,7 @@ using substitutions::SaturatedProgram;
 constexpr double kLeast = 0.01;
 /// Of what the program costs, for each rewrite on the way to an application.
 constexpr double kRewritePrice = 0.0005;
+constexpr int kMostAlike = 2;  ///< changes that add the same to the cost
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Values that are chosen together, each for its class.
@@ -58,6 +60,16 @@ class Extractor {
     if (itself) std::erase_if(found_, [&](const Extraction& found) { return found.applications == itself->applications; });
     std::stable_sort(found_.begin(), found_.end(), is_cheaper);
     if (found_.size() > static_cast<size_t>(limits.most)) found_.resize(static_cast<size_t>(limits.most));
+    return std::move(found_);
+  }
+
+  std::vector<Extraction> near(const std::vector<int>* chosen, const ExtractionLimits& limits) {
+    const std::vector<int> base = chosen ? *chosen : as_written(cheapest_alone());
+    for (const size_t change : promising(base, static_cast<size_t>(limits.tried))) {
+      std::vector<int> changed = base;
+      make(changes_[change], changed);
+      keep(std::move(changed));
+    }
     return std::move(found_);
   }
 
@@ -170,10 +182,10 @@ class Extractor {
     return result;
   }
 
-  /// It says something of a class that is needed, and something else than what is chosen.
+  /// It says something of a class that is needed and no constant, and something else than what is chosen.
   bool concerns(const Change& change, const std::vector<bool>& is_reached, const std::vector<int>& chosen) const {
     const auto at = [&](int value) { return static_cast<size_t>(leader(value)); };
-    return std::any_of(change.begin(), change.end(), [&](int value) { return is_reached[at(value)] && chosen[at(value)] != value; });
+    return std::any_of(change.begin(), change.end(), [&](int value) { return is_reached[at(value)] && chosen[at(value)] != value && !all_.program().value(value).is_constant; });
   }
 
   /// Changes as long as that makes the whole cheaper; what `kept` says stays.
@@ -226,8 +238,9 @@ class Extractor {
     std::vector<size_t> result;
     for (const bool is_joint : {false, true}) {
       size_t left = count / 2;
+      std::map<double, int> alike;  // what costs the same is the same elsewhere, or the same by another way
       for (const auto& [cost, number] : ranked)
-        if ((changes_[number].size() > 1) == is_joint && left > 0) {
+        if ((changes_[number].size() > 1) == is_joint && left > 0 && alike[cost]++ < kMostAlike) {
           result.push_back(number);
           --left;
         }
@@ -252,6 +265,10 @@ class Extractor {
 
 std::vector<Extraction> extractions(const SaturatedProgram& all, const Program& program, const ExtractionLimits& limits, const std::function<bool()>& is_late) {
   return Extractor(all, program, is_late).run(limits);
+}
+
+std::vector<Extraction> extractions_near(const SaturatedProgram& all, const Program& program, const std::vector<int>* chosen, const ExtractionLimits& limits, const std::function<bool()>& is_late) {
+  return Extractor(all, program, is_late).near(chosen, limits);
 }
 
 }  // namespace isomer

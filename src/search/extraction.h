@@ -19,10 +19,14 @@ struct Extraction {
 
 struct ExtractionLimits {
   int most = 16;   ///< extractions
-  int tried = 24;  ///< changes that are made first, whatever they cost, to see what they lead to
+  int tried = 40;  ///< changes that are made first, whatever they cost, to see what they lead to
 };
 
 /// Different ways, the cheapest first; the program itself is none of them. Deterministic, but for when `is_late` says so.
 std::vector<Extraction> extractions(const substitutions::SaturatedProgram& all, const substitutions::Program& program, const ExtractionLimits& limits, const std::function<bool()>& is_late);
+
+/// Those that one change makes of what was chosen, by nothing: of the program itself; so many as are tried, whatever they cost.
+std::vector<Extraction> extractions_near(const substitutions::SaturatedProgram& all, const substitutions::Program& program, const std::vector<int>* chosen, const ExtractionLimits& limits,
+                                         const std::function<bool()>& is_late);
 
 }  // namespace isomer

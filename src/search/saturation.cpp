@@ -1,7 +1,9 @@
 #include "search/saturation.h"
 
 #include <algorithm>
+#include <optional>
 #include <queue>
+#include <set>
 
 #include "search/extraction.h"
 #include "substitutions/saturated_program.h"
@@ -108,6 +110,45 @@ class Replay {
   int last_ = 0;            ///< that of the extraction
 };
 
+/// The best of what was extracted, measured.
+class Climb {
+ public:
+  Climb(const SaturatedProgram& all, StatePtr first, Expander& expander) : all_(all), first_(std::move(first)), expander_(expander), best_(first_) {}
+
+  /// Measures those that cost least by what is known; whether one of them is the best so far.
+  bool try_all(std::vector<Extraction> extractions) {
+    std::vector<std::pair<StatePtr, Extraction>> ends;
+    for (Extraction& extraction : extractions) {
+      if (!tried_.insert(extraction.applications).second) continue;
+      StatePtr state = Replay(all_, first_->program, extraction).run(first_, expander_);
+      if (state != first_ && expander_.cost(*state, Effort::kLookUp)) ends.emplace_back(std::move(state), std::move(extraction));
+    }
+    std::stable_sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.first->cost < b.first->cost; });
+    if (ends.size() > static_cast<size_t>(expander_.limits().width)) ends.erase(ends.begin() + expander_.limits().width, ends.end());
+    bool is_better = false;
+    for (auto& [state, extraction] : ends) {
+      if (!expander_.cost(*state, Effort::kMeasure) || state->cost >= best_->cost) continue;
+      expander_.statistics().deepest = std::max(expander_.statistics().deepest, state->depth);
+      best_ = state;
+      chosen_ = std::move(extraction.chosen);
+      is_better = true;
+    }
+    return is_better;
+  }
+
+  const StatePtr& best() const { return best_; }
+  /// By the best extraction; nothing: none is better than the program itself.
+  const std::vector<int>* chosen() const { return chosen_ ? &*chosen_ : nullptr; }
+
+ private:
+  const SaturatedProgram& all_;
+  const StatePtr first_;
+  Expander& expander_;
+  StatePtr best_;
+  std::optional<std::vector<int>> chosen_;
+  std::set<std::vector<int>> tried_;  ///< applications
+};
+
 }  // namespace
 
 Result<Searched> saturation_search(Program program, Expander& expander) {
@@ -125,20 +166,11 @@ Result<Searched> saturation_search(Program program, Expander& expander) {
   const substitutions::GrowthPolicy policy{[&](const Program& there, const Match& match) { return expander.allows(there, match); },
                                            [&](const Program& there, int application) { return estimates.application(there, application); }, has_grown_enough};
   const Grown grown = all.grow({.rounds = limits.rounds, .applications = limits.applications}, policy);
-  std::vector<StatePtr> ends;
-  for (const Extraction& extraction : extractions(all, program, {}, is_late)) {
-    const StatePtr state = Replay(all, program, extraction).run(first, expander);
-    if (state != first && expander.cost(*state, Effort::kLookUp)) ends.push_back(state);
-  }
-  std::stable_sort(ends.begin(), ends.end(), [](const StatePtr& a, const StatePtr& b) { return a->cost < b->cost; });
-  if (ends.size() > static_cast<size_t>(limits.width)) ends.resize(static_cast<size_t>(limits.width));
-  StatePtr best = first;
-  for (const StatePtr& state : ends) {
-    if (!expander.cost(*state, Effort::kMeasure)) continue;
-    expander.statistics().deepest = std::max(expander.statistics().deepest, state->depth);
-    if (state->cost < best->cost) best = state;
-  }
-  return expander.result(first, best, stop_of(grown));
+  Climb climb(all, first, expander);
+  climb.try_all(extractions(all, program, {}, is_late));
+  // Estimates don't know what is fused: from the best that was measured on, changes are tried whatever they are estimated to cost.
+  for (bool is_better = true; is_better && !is_late();) is_better = climb.try_all(extractions_near(all, program, climb.chosen(), {}, is_late));
+  return expander.result(first, climb.best(), stop_of(grown));
 }
 
 }  // namespace isomer

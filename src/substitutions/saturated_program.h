@@ -2,6 +2,7 @@
 // grows. Test: tests/search/saturation_test.cpp
 #pragma once
 
+#include <compare>
 #include <functional>
 #include <map>
 #include <set>
