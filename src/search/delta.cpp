@@ -74,11 +74,21 @@ std::vector<int> Deltas::around(const Program& before, const Rewritten& after) {
   return result;
 }
 
-Result<Cost> Deltas::whole(const Program& program, Effort effort) {
+std::vector<int> Deltas::all_of(const Program& program) {
   std::vector<int> all;
   for (int id = 0; id < program.application_count(); ++id)
     if (can_be_costed(program, id)) all.push_back(id);
-  return window(program, all, effort);
+  return all;
+}
+
+Result<Cost> Deltas::whole(const Program& program, Effort effort) { return window(program, all_of(program), effort); }
+
+Result<std::pair<Cost, Cost>> Deltas::compare(const Program& program, const Program& other) {
+  const auto graph = [](const Program& of) { return substitutions::graph_of(substitutions::part_of(of, all_of(of), of.uses()).program); };
+  TRY(const Graph first, graph(program));
+  TRY(const Graph second, graph(other));
+  known_.clear();  // sums of what was known before
+  return costs_.compare(first, second);
 }
 
 Result<Cost> Deltas::delta(const Program& before, const Rewritten& after, Effort effort) {

@@ -23,6 +23,8 @@ class Deltas {
 
   /// Of a whole program, no part of which is opaque.
   Result<Cost> whole(const substitutions::Program& program, Effort effort);
+  /// Of two programs that compute the same, once more (GraphCost::compare).
+  Result<std::pair<Cost, Cost>> compare(const substitutions::Program& program, const substitutions::Program& other);
   /// Microseconds after less those before. Errors: a window that can't be run.
   Result<Cost> delta(const substitutions::Program& before, const substitutions::Rewritten& after, Effort effort);
   /// The same by Estimates, in no time.
@@ -36,6 +38,7 @@ class Deltas {
   const Statistics& statistics() const { return statistics_; }
 
  private:
+  static std::vector<int> all_of(const substitutions::Program& program);
   Result<Cost> window(const substitutions::Program& program, std::span<const int> applications, Effort effort);
   std::vector<int> around(const substitutions::Program& before, const substitutions::Rewritten& after);
 

@@ -1,6 +1,7 @@
 #include "search/estimate.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "graph/infer.h"
@@ -9,6 +10,7 @@
 #include "search/fuse.h"
 #include "search/graph_cost.h"
 #include "substitutions/part.h"
+#include "util/check.h"
 
 namespace isomer {
 namespace {
@@ -91,26 +93,35 @@ double estimate(const Graph& graph) {
 
 int64_t weight_bytes(const Program& program) {
   const Program::Uses uses = program.uses();
-  const auto computes = [&](int id) {
+  const auto is_computed = [&](int id) {
     const Program::Application& there = program.application(id);
     return there.value_count == 0 || !program.value(there.first_value).is_constant;
   };
-  std::set<int> outputs(program.outputs().begin(), program.outputs().end());
-  std::set<std::vector<int>> known;
-  int64_t bytes = 0;
+  // What is made twice of the same becomes one.
+  std::vector<int> same(static_cast<size_t>(program.value_count()));
+  for (size_t id = 0; id < same.size(); ++id) same[id] = static_cast<int>(id);
+  std::map<std::vector<int>, int> made;
+  const auto order = program.order();
+  CHECK(order) << "a program without cycle expected";
+  for (const int id : *order) {
+    if (is_computed(id)) continue;
+    const Program::Application& there = program.application(id);
+    std::vector<int> key = {there.operation};
+    for (const int argument : program.arguments(id)) key.push_back(same[static_cast<size_t>(argument)]);
+    const int first = made.try_emplace(std::move(key), there.first_value).first->second;
+    for (int k = 0; k < there.value_count; ++k) same[static_cast<size_t>(there.first_value + k)] = first + k;
+  }
+  std::set<int> left;
+  for (const int output : program.outputs()) left.insert(output);
   for (int id = 0; id < program.value_count(); ++id) {
-    const Program::Value& value = program.value(id);
     const auto readers = uses.of(id);
-    if (!value.is_constant || (!outputs.contains(id) && std::none_of(readers.begin(), readers.end(), computes))) continue;
-    if (value.producer >= 0) {
-      // Made twice of the same it is one in the end.
-      std::vector<int> key = {program.application(value.producer).operation, value.index};
-      const auto arguments = program.arguments(value.producer);
-      key.insert(key.end(), arguments.begin(), arguments.end());
-      if (!known.insert(std::move(key)).second) continue;
-    }
-    const ValueType& type = program.theory().signatures().type(value.type);
-    if (const auto dims = type.has_shape() ? constants(*type.shape) : std::nullopt) bytes += packed_bytes(type.dtype, element_count(*dims));
+    if (std::any_of(readers.begin(), readers.end(), is_computed)) left.insert(same[static_cast<size_t>(id)]);
+  }
+  int64_t bytes = 0;
+  for (const int id : left) {
+    const ValueType& type = program.theory().signatures().type(program.value(id).type);
+    const auto dims = program.value(id).is_constant && type.has_shape() ? constants(*type.shape) : std::nullopt;
+    if (dims) bytes += packed_bytes(type.dtype, element_count(*dims));
   }
   return bytes;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "graph/algorithms.h"
 #include "search/fuse.h"
@@ -25,13 +26,41 @@ Result<void> assume_folded(Graph& graph) {
   return {};
 }
 
-Result<Cost> TaskCost::cost(const Graph& part, Effort effort) {
-  Graph graph = part;
-  TRY_VOID(assume_folded(graph));
-  TRY(std::vector<Task> tasks, fuse(graph, options_.fuse));
+Result<std::pair<Cost, Cost>> GraphCost::compare(const Graph& part, const Graph& other) {
+  TRY(const Cost first, cost(part, Effort::kMeasure));
+  TRY(const Cost second, cost(other, Effort::kMeasure));
+  return std::pair(first, second);
+}
+
+Result<TaskCost::Fused> TaskCost::fused(const Graph& part) const {
+  Fused result{part, {}};
+  TRY_VOID(assume_folded(result.graph));
+  TRY(result.tasks, fuse(result.graph, options_.fuse));
   if (options_.assign_layouts) {
-    TRY(tasks, assign_layouts(graph, std::move(tasks), Surroundings::kPart));
+    TRY(result.tasks, assign_layouts(result.graph, std::move(result.tasks), Surroundings::kPart));
   }
+  return result;
+}
+
+Result<std::pair<Cost, Cost>> TaskCost::compare(const Graph& part, const Graph& other) {
+  TRY(const Fused first, fused(part));
+  TRY(const Fused second, fused(other));
+  std::map<TaskKey, std::pair<TaskOf, int>> differing;  // how much oftener the first one has it
+  for (const Fused* side : {&first, &second})
+    for (const Task& task : side->tasks) {
+      TRY(const TaskKey key, timer_.key(side->graph, task));
+      if (!key.is_view) differing.try_emplace(key, TaskOf{&side->graph, &task}, 0).first->second.second += side == &first ? 1 : -1;
+    }
+  std::vector<TaskOf> again;
+  for (const auto& [key, task] : differing)
+    if (task.second != 0) again.push_back(task.first);
+  for (const auto& time : timer_.measure_again(again)) TRY_VOID(time);
+  return GraphCost::compare(part, other);
+}
+
+Result<Cost> TaskCost::cost(const Graph& part, Effort effort) {
+  TRY(const Fused whole, fused(part));
+  const auto& [graph, tasks] = whole;
   Cost result;
   std::vector<TaskOf> unknown;
   for (const Task& task : tasks) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "search/prune.h"
 #include "search/saturation.h"
 #include "search/transfer.h"
 #include "substitutions/derivation.h"
@@ -54,12 +55,15 @@ class Improver {
  public:
   Improver(Program program, Substitutions& rules, Backend& backend, const ImproveOptions& options)
       : rules_(rules), backend_(backend), deltas_(backend.costs()), options_(options), result_{std::move(program), {}, {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
-        most_weight_bytes_(static_cast<int64_t>((1 + options.most_growth) * static_cast<double>(weight_bytes(result_.program)))),
+        most_weight_bytes_(options.small_growth + static_cast<int64_t>((1 + options.most_growth) * static_cast<double>(weight_bytes(result_.program)))),
         end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(options.limits.seconds))) {}
 
   Result<Improved> run() {
-    // A weight that is read once for several values saves the most, and what is done to one of its readers alone stands in the way.
-    search_sharing(Shared::kConstant);
+    // A weight that is read once for several values saves the most, and what is done to one of its readers alone stands in the way; where
+    // it can't be, all of its readers have to be changed alike, or it is needed twice.
+    search_sharing({Shared::kConstant, Beside::kSameWeights});
+    search_sharing({Shared::kComputed, Beside::kSameWeights});
+    for (const Gain& gain : result_.gains) result_.cost_before += gain.saved;
     std::set<int> seams;
     for (int round = 0; round < options_.rounds && seconds_left() > 0; ++round) {
       Regions regions = regions_of(result_.program, seams, options_.regions);
@@ -68,8 +72,8 @@ class Improver {
       result_.regions = std::max(result_.regions, static_cast<int>(regions.applications.size()));
       search(kinds_of(std::move(regions.applications)), round == 0);
     }
-    search_sharing(Shared::kConstant);
-    search_sharing(Shared::kComputed);
+    search_sharing({Shared::kConstant, Beside::kLightReaders});
+    search_sharing({Shared::kComputed, Beside::kLightReaders});
     TRY_VOID(check_stop());
     if (seconds_left() <= 0) result_.stop = StopReason::kTime;
     return std::move(result_);
@@ -98,11 +102,11 @@ class Improver {
   }
 
   /// What readers of one value became may share with others in turn.
-  void search_sharing(Shared shared) {
+  void search_sharing(const Sharing& sharing) {
     const auto is_heavy = [&](int id) { return estimates_.reduces(result_.program, id); };
     for (std::optional<size_t> gains; gains != result_.gains.size() && seconds_left() > 0;) {
       gains = result_.gains.size();
-      search(kinds_of(sharing_regions(result_.program, shared, is_heavy, options_.regions)), false);
+      search(kinds_of(sharing_regions(result_.program, sharing, is_heavy, options_.regions)), false);
     }
   }
 
@@ -125,25 +129,42 @@ class Improver {
 
   void search(const Kind& kind, bool is_first_round, int kinds_left) {
     // An earlier gain may have taken what stood here.
-    if (!is_whole(kind.places.front())) return;
+    if (!is_whole(result_.program, kind.places.front())) return;
     const Part part = part_of(result_.program, kind.places.front(), result_.program.uses());
     if (part_key(part.program) != kind.key || !searched_.insert(kind.key).second) return;
     SearchLimits limits = options_.limits;
     // Those that cost most come first: they may take most of the time.
     limits.seconds = std::max(1.0, seconds_left() / std::min(kinds_left, 3));
-    Expander expander(rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); });
     ++result_.regions_searched;
-    const auto found = searched(part.program, expander);
-    const std::string place = fmt::format("region of {} applications, {} times: ", kind.places.front().size(), kind.places.size());
-    if (!found.ok()) return log(place + found.error().message());
-    add(found->statistics);
-    keep_singles(kind, part, found->singles);
-    if (is_first_round) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
-    log(place + fmt::format("{:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost, found->steps.size(), found->saved, found->statistics.costed, found->statistics.measured,
-                            name(found->stop)));
-    if (found->saved < options_.least_gain * found->cost || found->saved * static_cast<double>(kind.places.size()) < options_.least_gain_of_all * result_.cost_before) return;
-    const double saved = confirmed(part, found->steps);
-    if (saved > 0) transfer(kind, found->steps, saved);
+    log(fmt::format("region of {} applications, {} times:", kind.places.front().size(), kind.places.size()));
+    // What a search finds first is what measurements were too short or too long by; once that is measured again it sees what there is.
+    for (int time = 0; time < options_.searches; ++time) {
+      Expander expander(rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); });
+      const auto found = searched(part.program, expander);
+      if (!found.ok()) return log("  " + found.error().message());
+      add(found->statistics);
+      if (time == 0) keep_singles(kind, part, found->singles);
+      if (time == 0 && is_first_round) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
+      log(fmt::format("  {:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost, found->steps.size(), found->saved, found->statistics.costed, found->statistics.measured,
+                      isomer::name(found->stop)));
+      if (found->steps.empty()) return;
+      const auto kept = pruned(part.program, found->steps, rules_, deltas_, options_.least_gain_of_step);
+      if (!kept.ok()) return log("  " + kept.error().message());
+      const double predicted = kept->cost_before - kept->cost;
+      log(fmt::format("  measured again: {} of them save {:.1f} us", kept->steps.size(), predicted));
+      const double least = std::max(options_.least_gain * kept->cost_before, options_.least_gain_of_all * result_.cost_before / static_cast<double>(kind.places.size()));
+      if (predicted >= least) {
+        for (const Match& match : kept->steps) log("    " + name(match));
+        const double saved = confirmed(part, kept->steps);
+        return saved > 0 ? transfer(kind, kept->steps, saved) : void();
+      }
+      if (found->saved < least || seconds_left() < limits.seconds) return;
+    }
+  }
+
+  std::string name(const Match& match) const {
+    const substitutions::Substitution& substitution = rules_[match.substitution];
+    return substitution.rule->name + (substitution.is_forward ? " ->" : " <-");
   }
 
   void keep_singles(const Kind& kind, const Part& part, const std::vector<Single>& singles) {
@@ -151,8 +172,7 @@ class Improver {
     for (const Single& single : singles) {
       std::vector<int> roots = single.match.roots;
       for (int& root : roots) root = part.values[static_cast<size_t>(root)];
-      const substitutions::Substitution& substitution = rules_[single.match.substitution];
-      result_.singles.push_back({substitution.rule->name + (substitution.is_forward ? " ->" : " <-"), substitutions::where(result_.program, roots), places, single.saved * places});
+      result_.singles.push_back({name(single.match), substitutions::where(result_.program, roots), places, single.saved * places});
     }
     std::stable_sort(result_.singles.begin(), result_.singles.end(), [](const SingleStep& a, const SingleStep& b) { return a.saved > b.saved; });
     if (result_.singles.size() > options_.singles) result_.singles.resize(options_.singles);
@@ -185,30 +205,35 @@ class Improver {
     return race(*runner, *other, options_.race);
   }
 
-  bool is_whole(const std::vector<int>& place) const {
-    return std::all_of(place.begin(), place.end(), [&](int id) { return result_.program.contains(id); });
+  static bool is_whole(const Program& program, const std::vector<int>& place) {
+    return std::all_of(place.begin(), place.end(), [&](int id) { return program.contains(id); });
   }
 
   void transfer(const Kind& kind, const std::vector<Match>& steps, double saved) {
     Gain gain;
+    std::vector<ImprovedStep> taken;
+    Program program = result_.program;
     for (const std::vector<int>& place : kind.places) {
       // Doing a step, and checking it when the model is derived, takes the longer the larger the program is.
-      const auto work = static_cast<int64_t>(result_.steps.size() + steps.size()) * result_.program.application_count();
+      const auto work = static_cast<int64_t>(result_.steps.size() + taken.size() + steps.size()) * program.application_count();
       if (work > options_.most_work || seconds_left() <= 0) break;
-      if (!is_whole(place)) continue;
-      Part part = part_of(result_.program, place, result_.program.uses());
+      if (!is_whole(program, place)) continue;
+      Part part = part_of(program, place, program.uses());
       if (part_key(part.program) != kind.key) continue;
-      Transfer transfer(result_.program, std::move(part), rules_);
+      Transfer transfer(program, std::move(part), rules_);
       if (!std::all_of(steps.begin(), steps.end(), [&](const Match& match) { return transfer.take(match); })) continue;
-      if (weight_bytes(transfer.whole()) > most_weight_bytes_) break;
       for (const Match& match : transfer.matches()) {
-        gain.steps.push_back(result_.steps.size());
-        result_.steps.push_back({match, saved / static_cast<double>(steps.size())});
+        gain.steps.push_back(result_.steps.size() + taken.size());
+        taken.push_back({match, saved / static_cast<double>(steps.size())});
       }
       gain.saved += saved;
-      result_.program = transfer.take_whole();
+      program = transfer.take_whole();
     }
-    if (!gain.steps.empty()) result_.gains.push_back(std::move(gain));
+    if (gain.steps.empty()) return log("  the whole takes them nowhere");
+    if (weight_bytes(program) > most_weight_bytes_) return log("  weights would grow too much");
+    result_.program = std::move(program);
+    result_.steps.insert(result_.steps.end(), std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
+    result_.gains.push_back(std::move(gain));
   }
 
   void add(const SearchStatistics& more) {
@@ -244,9 +269,7 @@ Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, cons
   std::vector<bool> is_chosen(improved.steps.size());
   for (const size_t gain : gains)
     for (const size_t step : improved.gains[gain].steps) is_chosen[step] = true;
-  Part same{before, {}};
-  for (int id = 0; id < before.value_count(); ++id) same.values.push_back(id);
-  Transfer transfer(before, std::move(same), rules);
+  Transfer transfer(before, substitutions::all_of(before), rules);
   Chosen result;
   for (size_t k = 0; k < is_chosen.size(); ++k) {
     const ImprovedStep& step = improved.steps[k];

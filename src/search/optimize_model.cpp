@@ -14,6 +14,9 @@ namespace {
 
 using namespace substitutions;
 
+/// Of the time, the rest is for compiling and racing what was found.
+constexpr double kSearching = 0.7;
+
 class Optimizer {
  public:
   Optimizer(const Graph& model, Derivation derivation, std::span<const Rule> rules, Theory& theory, Backend& backend, const OptimizeModelOptions& options)
@@ -27,10 +30,12 @@ class Optimizer {
     const bool is_understood = std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return model_.node(id).is_opaque(); });
     auto inputs = generate_inputs(model_, {.seed = options_.seed});
     if (!is_understood || model_.node_count() > options_.most_nodes || !free_dims(model_).empty() || !inputs.ok()) return result;
+    const auto begin = Clock::now();
     const Plain program = with_plain_operands(start.program);
     Substitutions substitutions(rules_, theory_);
     ImproveOptions search = options_.search;
     search.fp = base_.fp;
+    search.limits.seconds *= kSearching;
     search.log = options_.log;
     search.race.threads = options_.threads;
     TRY(result.found, improve(program.program, substitutions, backend_, search));
@@ -41,9 +46,8 @@ class Optimizer {
       log(first.error().message());
       return result;
     }
-    const auto begin = Clock::now();
     for (const std::vector<size_t>& chosen : choices(*result.found)) {
-      // Compiling and racing takes no longer than the search may, but for the first.
+      // All of them at once are raced, whatever that takes.
       if (result.raced && seconds_since(begin) > options_.search.limits.seconds) break;
       auto tried = race_with(start, program, steps_of(*result.found, chosen, program.program, substitutions), **first, *inputs);
       if (!tried.ok()) {

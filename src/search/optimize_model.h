@@ -9,10 +9,10 @@
 namespace isomer {
 
 struct OptimizeModelOptions {
-  ImproveOptions search;  ///< its `fp` is the derivation's
+  ImproveOptions search;  ///< its `fp` is the derivation's, its time that of everything: most of it is for the search
   RaceOptions race;
   double least_speedup = 1.005;  ///< of a race: less is not told from noise
-  int most_nodes = 5000;         ///< of a model that is searched: steps on larger ones take too long to do and to check
+  int most_nodes = 20'000;        ///< of a model that is searched: steps on larger ones take too long to do and to check
   uint64_t seed = 0;
   int threads = 1;
   std::function<void(std::string_view)> log = nullptr;

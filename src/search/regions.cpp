@@ -44,6 +44,44 @@ bool is_searched(const Program& program, int id) {
   return there.operation >= 0 && there.value_count > 0 && !program.value(there.first_value).is_constant;
 }
 
+/// The first of the candidates, which stand in an order in which they can run, and at most so many of those that need none of the chosen.
+std::vector<int> independent_ones(const Program& program, const Program::Uses& uses, const std::vector<int>& candidates, int most) {
+  std::vector<bool> needs_chosen(static_cast<size_t>(program.application_count()));
+  std::vector<int> chosen, pending;
+  for (const int candidate : candidates) {
+    if (static_cast<int>(chosen.size()) == most) break;
+    if (needs_chosen[static_cast<size_t>(candidate)]) continue;
+    chosen.push_back(candidate);
+    for (pending = {candidate}; !pending.empty();) {
+      const Program::Application& there = program.application(pending.back());
+      pending.pop_back();
+      for (int k = 0; k < there.value_count; ++k)
+        for (const int reader : uses.of(there.first_value + k)) {
+          if (needs_chosen[static_cast<size_t>(reader)]) continue;
+          needs_chosen[static_cast<size_t>(reader)] = true;
+          pending.push_back(reader);
+        }
+    }
+  }
+  return chosen;
+}
+
+bool reads_shared_constant(const Program& program, const Program::Uses& uses, int id) {
+  const auto arguments = program.arguments(id);
+  return std::any_of(arguments.begin(), arguments.end(), [&](int value) { return value >= 0 && program.value(value).is_constant && !program.number(value) && uses.of(value).size() > 1; });
+}
+
+/// What reads the region's values and is not heavy, and what reads that.
+void add_light_readers(const Program& program, const Program::Uses& uses, const std::function<bool(int)>& is_heavy, int most, std::vector<int>& region) {
+  std::set<int> inside(region.begin(), region.end());
+  for (size_t next = 0; next < region.size() && static_cast<int>(region.size()) < most; ++next) {
+    const Program::Application& there = program.application(region[next]);
+    for (int k = 0; k < there.value_count; ++k)
+      for (const int near : uses.of(there.first_value + k))
+        if (static_cast<int>(region.size()) < most && is_searched(program, near) && !is_heavy(near) && inside.insert(near).second) region.push_back(near);
+  }
+}
+
 }  // namespace
 
 Regions regions_of(const Program& program, const std::set<int>& earlier_seams, const RegionOptions& options) {
@@ -92,27 +130,29 @@ Regions regions_of(const Program& program, const std::set<int>& earlier_seams, c
   return result;
 }
 
-std::vector<std::vector<int>> sharing_regions(const Program& program, Shared shared, const std::function<bool(int)>& is_heavy, const RegionOptions& options) {
+std::vector<std::vector<int>> sharing_regions(const Program& program, const Sharing& sharing, const std::function<bool(int)>& is_heavy, const RegionOptions& options) {
   const Program::Uses uses = program.uses();
+  const auto order = program.order();
+  CHECK(order) << "a program without cycle expected";
+  std::vector<int> position(static_cast<size_t>(program.application_count()));
+  for (size_t k = 0; k < order->size(); ++k) position[static_cast<size_t>((*order)[k])] = static_cast<int>(k);
   std::set<std::vector<int>> known;
   std::vector<std::vector<int>> result;
   for (int value = 0; value < program.value_count(); ++value) {
-    if (program.value(value).is_constant != (shared == Shared::kConstant)) continue;
+    if (program.value(value).is_constant != (sharing.shared == Shared::kConstant)) continue;
     std::map<const OpDef*, std::vector<int>> readers;
     for (const int reader : uses.of(value))
-      if (is_searched(program, reader) && is_heavy(reader)) readers[program.op(reader)].push_back(reader);
-    for (auto& [op, region] : readers) {
-      if (region.size() < 2) continue;
-      region.resize(std::min(region.size(), static_cast<size_t>(options.sharing)));
-      std::set<int> inside(region.begin(), region.end());
-      for (size_t next = 0; next < region.size() && static_cast<int>(region.size()) < options.most; ++next) {
-        const Program::Application& there = program.application(region[next]);
-        for (int k = 0; k < there.value_count; ++k)
-          for (const int near : uses.of(there.first_value + k))
-            if (static_cast<int>(region.size()) < options.most && is_searched(program, near) && !is_heavy(near) && inside.insert(near).second) region.push_back(near);
+      if (is_searched(program, reader) && is_heavy(reader) && (sharing.beside == Beside::kLightReaders || reads_shared_constant(program, uses, reader))) readers[program.op(reader)].push_back(reader);
+    for (auto& [op, all] : readers) {
+      std::sort(all.begin(), all.end(), [&](int a, int b) { return position[static_cast<size_t>(a)] < position[static_cast<size_t>(b)]; });
+      while (all.size() > 1) {
+        std::vector<int> region = independent_ones(program, uses, all, options.sharing);
+        std::erase_if(all, [&](int id) { return std::find(region.begin(), region.end(), id) != region.end(); });
+        if (region.size() < 2) continue;
+        if (sharing.beside == Beside::kLightReaders) add_light_readers(program, uses, is_heavy, options.most, region);
+        std::sort(region.begin(), region.end());
+        if (known.insert(region).second) result.push_back(std::move(region));
       }
-      std::vector<int> sorted(inside.begin(), inside.end());
-      if (known.insert(sorted).second) result.push_back(std::move(sorted));
     }
   }
   return result;

@@ -66,12 +66,13 @@ bool Expander::is_late() {
 std::vector<Child> Expander::children(const StatePtr& state) {
   std::vector<Child> result;
   ++statistics_.expanded;
+  const int most = std::min(most_, computing(state->program) + limits_.added);
   for (const Match& match : state->matches) {
     if (is_late()) break;
     auto done = apply(state->program, match, rules_);
     auto* rewritten = std::get_if<substitutions::Rewritten>(&done);
     ++(rewritten ? statistics_.applied : statistics_.refused);
-    if (!rewritten || computing(rewritten->program) > most_ || !deltas_.can_be_folded(*rewritten)) continue;
+    if (!rewritten || computing(rewritten->program) > most || !deltas_.can_be_folded(*rewritten)) continue;
     if (!seen_.insert(rewritten->program.hash()).second) {
       ++statistics_.seen;
       continue;

@@ -113,6 +113,12 @@ class PartMaker {
 
 }  // namespace
 
+Part all_of(const Program& whole) {
+  Part result{whole, {}};
+  for (int id = 0; id < whole.value_count(); ++id) result.values.push_back(id);
+  return result;
+}
+
 Tensor placeholder(const ValueType& type) {
   const Dims dims = *constants(*type.shape);
   const int64_t count = element_count(dims);

@@ -18,6 +18,9 @@ struct Part {
 /// only the type is kept (a number stays a number); what others read of them, and outputs of the whole, are its outputs.
 Part part_of(const Program& whole, std::span<const int> applications, const Program::Uses& uses);
 
+/// The whole as a part of itself.
+Part all_of(const Program& whole);
+
 /// A constant that only its type is known of. Small ones hold ones, so that nothing is simplified by them; larger ones hold zeros and
 /// take no memory until they are read.
 Tensor placeholder(const ValueType& type);

@@ -22,7 +22,7 @@ Graph three_products(int layers) {
   for (int k = 0; k < layers; ++k) {
     for (const char* name : {"q", "k", "v"}) {
       body += fmt::format("w{0}{1}: float32[4,4] = {{", name, k);
-      for (int i = 0; i < 16; ++i) body += fmt::format("{}{}", i ? ", " : "", 0.125 * ((i * 7 + 3 * k + *name) % 13 - 6));
+      for (int i = 0; i < 16; ++i) body += fmt::format("{}{}", i ? ", " : "", 0.03125 * ((i * 9 + 7 * k + *name * 11) % 61 - 30));
       body += fmt::format("}}\n{0}{1}: float32[2,3,4] = MatMul(x{1}, w{0}{1})\n", name, k);
     }
     body += fmt::format("r{0}: float32[2,3,4] = Relu(q{0})\ns{0}: float32[2,3,4] = Sigmoid(k{0})\nt{0}: float32[2,3,4] = Tanh(v{0})\n"

@@ -1,0 +1,41 @@
+#include "search/prune.h"
+
+#include "search/transfer.h"
+
+namespace isomer {
+
+using substitutions::Match;
+using substitutions::Program;
+using substitutions::Substitutions;
+
+namespace {
+
+/// Without step `left_out`, and those that can't be done without it; -1: all.
+Transfer replayed(const Program& before, const std::vector<Match>& steps, Substitutions& rules, int left_out) {
+  Transfer transfer(before, substitutions::all_of(before), rules);
+  for (int k = 0; k < static_cast<int>(steps.size()); ++k) {
+    const Match& match = steps[static_cast<size_t>(k)];
+    if (k == left_out || !transfer.take(match)) transfer.pass_over(match);
+  }
+  return transfer;
+}
+
+}  // namespace
+
+Result<Pruned> pruned(const Program& before, std::vector<Match> steps, Substitutions& rules, Deltas& deltas, double least) {
+  TRY(const auto costs, deltas.compare(before, replayed(before, steps, rules, -1).whole()));
+  Pruned result{std::move(steps), costs.first.microseconds, costs.second.microseconds};
+  for (int k = static_cast<int>(result.steps.size()) - 1; k >= 0; --k) {
+    // Steps that went with a later one were behind it.
+    if (k >= static_cast<int>(result.steps.size())) continue;
+    const Transfer without = replayed(before, result.steps, rules, k);
+    const auto cost = deltas.whole(without.whole(), Effort::kMeasure);
+    const auto gone = static_cast<double>(result.steps.size() - without.matches().size());
+    if (!cost.ok() || cost->microseconds > result.cost + gone * least * result.cost_before) continue;
+    result.steps = without.matches();
+    result.cost = cost->microseconds;
+  }
+  return result;
+}
+
+}  // namespace isomer
