@@ -33,7 +33,8 @@ enum class Form : uint8_t {
 
 /// Elements of a row that is passed on inside of a task.
 constexpr int64_t kLongestRow = 16'384;
-constexpr int kMostTerms = 20'000;  ///< of a task: more take minutes to generate code for
+constexpr int kMostTerms = 20'000;  ///< of an operator: more take minutes to generate code for
+constexpr int kMostFused = 2'000;   ///< terms of a task of several
 
 bool computes(const Expr& expr) {
   bool found = false;
@@ -345,7 +346,7 @@ class Fuser {
   }
 
   bool fits(const Group& host, const Group& group, int input) const {
-    if (host.form == Form::kOther || group.form == Form::kOther || terms_together(host, group) > kMostTerms) return false;
+    if (host.form == Form::kOther || group.form == Form::kOther || terms_together(host, group) > kMostFused) return false;
     const Shape& shape = *graph_.value(group.task.inputs[input]).type.shape;
     const bool in_place = reads_in_place(group.task.program, input, shape);
     switch (host.form) {
