@@ -77,7 +77,9 @@ class Walker {
     Graph result = start->graph;
     if (!derivation.steps.empty()) {
       result = written(now);
-      CHECK(optimize(result, {.level = derivation.level, .fp = derivation.fp}).ok());
+      OptimizeOptions after{.level = derivation.level, .fp = derivation.fp};
+      after.max_growth = after.largest_grown = std::max(after.max_growth, count_bytes(result));
+      CHECK(optimize(result, after).ok());
     }
     derivation.output = structural_hash(result);
     return {std::move(model), std::move(derivation), std::move(now), std::move(result)};
