@@ -12,6 +12,7 @@
 #include "graph/hash.h"
 #include "graph/onnx/export.h"
 #include "graph/passes/edit.h"
+#include "substitutions/blame.h"
 #include "util/output_file.h"
 #include "verify/check.h"
 
@@ -73,6 +74,26 @@ Result<substitutions::Derivation> derivation_of(const Options& options) {
   return derivation;
 }
 
+/// Which step it was, and a pair of models beside the output that shows it.
+std::string blamed(const Options& options, const Outcome& outcome) {
+  const CheckOptions check{.seed = options.seed, .runs = options.runs, .threads = options.thread_count()};
+  const auto differ = [&](const Graph& before, const Graph& after) -> Result<bool> {
+    TRY(const CheckReport report, check_same(before, after, check));
+    return report.equivalence.difference.has_value();
+  };
+  substitutions::Theory theory;
+  const auto found = substitutions::blame(outcome.before.graph, outcome.made.derivation, theory, differ);
+  if (!found.ok()) return "; which step it was is not known: " + found.error().message();
+  if (!*found) return "; no step of the optimization does, so it is the file that was written";
+  std::string text = fmt::format("; {} is the first after which it does", (*found)->what);
+  for (const auto& [graph, ending] : {std::pair(&(*found)->before, ".before.onnx"), std::pair(&(*found)->after, ".after.onnx")}) {
+    const std::string file = options.output + ending;
+    const auto written = export_model(*graph, file);
+    text += written.ok() ? fmt::format(", {}", file) : "; " + written.error().message();
+  }
+  return text;
+}
+
 Result<Outcome> optimize(const Options& options) {
   Stopwatch watch;
   TRY(LoadedModel before, load_model(options.input, options));
@@ -102,7 +123,7 @@ Result<Outcome> optimize(const Options& options) {
                                   {.seed = options.seed, .runs = options.runs, .threads = options.thread_count()}));
     outcome.seconds["check"] = watch.lap();
     if (const auto& difference = outcome.check->equivalence.difference)
-      return Error{ErrorKind::kMismatch, options.input, "the optimized model differs, nothing is written: " + difference->text()};
+      return Error{ErrorKind::kMismatch, options.input, "the optimized model differs, nothing is written: " + difference->text() + blamed(options, outcome)};
   }
   return outcome;
 }

@@ -14,7 +14,15 @@
 namespace isomer::substitutions {
 namespace {
 
-OptimizeOptions pass_options(const Derivation& derivation, const DeriveOptions& options) {
+/// As passes are allowed to (graph/passes/pass.h).
+bool allows(const Derivation& derivation, FloatClass float_class) {
+  if (derivation.level < 1) return false;
+  return float_class == FloatClass::kExact || (derivation.level >= 2 && derivation.fp != FloatMode::kStrict);
+}
+
+}  // namespace
+
+OptimizeOptions passes_before(const Derivation& derivation, const DeriveOptions& options) {
   OptimizeOptions passes;
   passes.level = derivation.level;
   passes.fp = derivation.fp;
@@ -23,13 +31,12 @@ OptimizeOptions pass_options(const Derivation& derivation, const DeriveOptions& 
   return passes;
 }
 
-/// As passes are allowed to (graph/passes/pass.h).
-bool allows(const Derivation& derivation, FloatClass float_class) {
-  if (derivation.level < 1) return false;
-  return float_class == FloatClass::kExact || (derivation.level >= 2 && derivation.fp != FloatMode::kStrict);
+// Steps make constants of constants, of some weights several: what was searched for counts on their being computed beforehand.
+OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, const DeriveOptions& options) {
+  OptimizeOptions passes = passes_before(derivation, options);
+  passes.max_growth = passes.largest_grown = std::max(passes.max_growth, count_bytes(rewritten));
+  return passes;
 }
-
-}  // namespace
 
 std::string where(const Program& program, const std::vector<int>& values) {
   constexpr size_t kMostNamed = 4;
@@ -57,9 +64,9 @@ std::string where(const Program& program, const std::vector<int>& values) {
 
 Result<Start> start_of(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options) {
   Graph graph = model;
-  TRY(OptimizeReport passes, optimize(graph, pass_options(derivation, options)));
+  TRY(OptimizeReport passes, optimize(graph, passes_before(derivation, options)));
   Graph plain = graph;
-  TRY(OptimizeReport spelled, canonicalize(plain, pass_options(derivation, options)));
+  TRY(OptimizeReport spelled, canonicalize(plain, passes_before(derivation, options)));
   TRY(Program program, program_of(plain, theory));
   return Start{std::move(graph), std::move(passes), std::move(program), std::move(spelled)};
 }
@@ -85,11 +92,7 @@ Result<Derived> derived(Start start, const Derivation& derivation, const DeriveO
     result.steps.push_back({step.rule, std::move(place), float_class});
   }
   TRY(result.graph, graph_of(program));
-  OptimizeOptions after = pass_options(derivation, options);
-  // Steps make constants of constants, of some weights several: what was searched for counts on their being computed beforehand.
-  after.max_growth = std::max(after.max_growth, count_bytes(result.graph));
-  after.largest_grown = after.max_growth;
-  TRY(result.after, optimize(result.graph, after));
+  TRY(result.after, optimize(result.graph, passes_after(derivation, result.graph, options)));
   return result;
 }
 
@@ -99,7 +102,7 @@ Result<Derived> derived(const Graph& model, const Derivation& derivation, Theory
     return derived(std::move(start), derivation, options);
   }
   Derived result{model, {}, {}, {}};
-  TRY(result.before, optimize(result.graph, pass_options(derivation, options)));
+  TRY(result.before, optimize(result.graph, passes_before(derivation, options)));
   return result;
 }
 

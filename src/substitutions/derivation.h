@@ -32,6 +32,10 @@ struct DeriveOptions {
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
 };
 
+/// Those in front of the steps, and those behind them, for what the steps made.
+OptimizeOptions passes_before(const Derivation& derivation, const DeriveOptions& options = {});
+OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, const DeriveOptions& options = {});
+
 /// What the steps begin with. Values of the program, which steps name by number, are the same whenever it is made of the same model.
 struct Start {
   Graph graph;      ///< the model after the passes

@@ -77,9 +77,7 @@ class Walker {
     Graph result = start->graph;
     if (!derivation.steps.empty()) {
       result = written(now);
-      OptimizeOptions after{.level = derivation.level, .fp = derivation.fp};
-      after.max_growth = after.largest_grown = std::max(after.max_growth, count_bytes(result));
-      CHECK(optimize(result, after).ok());
+      CHECK(optimize(result, passes_after(derivation, result)).ok());
     }
     derivation.output = structural_hash(result);
     return {std::move(model), std::move(derivation), std::move(now), std::move(result)};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ struct OptimizeOptions {
   int64_t small_constant = 1024;  ///< bytes up to which a constant may be made of what is known about a value
   int64_t largest_grown = 1024;   ///< bytes up to which a constant may be folded that is larger than those that it frees
   int64_t max_growth = 64 << 10;  ///< bytes that all constants together may grow by
+  int most_runs = std::numeric_limits<int>::max();  ///< of passes; the others change nothing (substitutions/blame.h)
   int threads = 1;                ///< for constant folding
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
 };
@@ -52,6 +54,8 @@ struct OptimizeReport {
   std::vector<PassStatistics> passes;
   std::vector<std::string> skipped;  ///< "pass: error" of passes that gave up and changed nothing
   std::string stop_reason;
+  int runs = 0;           ///< of passes
+  std::string last_pass;  ///< that was run
   double seconds = 0;
 };
 

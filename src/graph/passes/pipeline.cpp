@@ -164,6 +164,9 @@ class Pipeline {
  private:
   Result<int> run(const Pass& pass) {
     TRY_VOID(check_stop());
+    if (report_.runs == options_.most_runs) return 0;
+    ++report_.runs;
+    report_.last_pass = pass.name;
     const auto start = Clock::now();
     const int nodes = graph_.node_count();
     const size_t steps = report_.steps.size();
