@@ -86,13 +86,14 @@ Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const s
   if (derivation.level < kSearchLevel) {
     auto made = derived(model.graph, derivation, theory, {search.threads, search.log});
     if (!made.ok()) return in_file(std::move(made).error());
-    return OptimizedModel{std::move(derivation), *std::move(made), {}, SearchOutcome::kPasses, std::nullopt, std::nullopt};
+    return OptimizedModel{std::move(derivation), *std::move(made), {}, SearchOutcome::kPasses, std::nullopt, {}, std::nullopt};
   }
   TRY(const std::vector<Rule> all, all_rules(rules, theory.axioms()));
   TRY(kernel::Records known, open_records(records));
   TRY(const std::unique_ptr<Backend> backend, open_backend(model.graph, options, known));
   auto made = optimize_model(model.graph, std::move(derivation), all, theory, *backend, search);
   if (!made.ok()) return in_file(std::move(made).error());
+  for (const std::string& refused : made->refused) note(options, "isomer: left out: {}", printable(refused));
   return made;
 }
 

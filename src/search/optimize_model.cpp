@@ -25,7 +25,7 @@ class Optimizer {
   Result<OptimizedModel> run() {
     TRY(const Start start, start_of(model_, base_, theory_, {options_.threads, options_.log}));
     TRY(Derived plain, derived(start, base_));
-    OptimizedModel result{base_, std::move(plain), {}, SearchOutcome::kPasses, std::nullopt, std::nullopt};
+    OptimizedModel result{base_, std::move(plain), {}, SearchOutcome::kPasses, std::nullopt, {}, std::nullopt};
     const std::vector<NodeId> nodes = model_.nodes();
     const bool is_understood = std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return model_.node(id).is_opaque(); });
     auto inputs = generate_inputs(model_, {.seed = options_.seed});
@@ -51,7 +51,11 @@ class Optimizer {
       if (result.raced && seconds_since(begin) > options_.search.limits.seconds) break;
       auto tried = race_with(start, program, steps_of(*result.found, chosen, program.program, substitutions), **first, *inputs);
       if (!tried.ok()) {
-        if (tried.error().kind != ErrorKind::kUnsupported) return std::move(tried).error();
+        if (tried.error().kind == ErrorKind::kMismatch) {
+          result.refused.push_back(tried.error().message());
+        } else if (tried.error().kind != ErrorKind::kUnsupported) {
+          return std::move(tried).error();
+        }
         log(tried.error().message());
         continue;
       }
@@ -60,6 +64,7 @@ class Optimizer {
       result.raced = tried->raced;
       if (!is_won(*tried->raced)) continue;
       tried->found = std::move(result.found);
+      tried->refused = std::move(result.refused);
       return tried;
     }
     return result;
@@ -80,7 +85,7 @@ class Optimizer {
   }
 
   Result<OptimizedModel> race_with(const Start& start, const Plain& plain, const Chosen& chosen, Runner& first, std::span<const Tensor> inputs) {
-    OptimizedModel tried{base_, {}, {}, SearchOutcome::kFaster, std::nullopt, std::nullopt};
+    OptimizedModel tried{base_, {}, {}, SearchOutcome::kFaster, std::nullopt, {}, std::nullopt};
     tried.derivation.steps = plain.steps;
     tried.derivation.steps.insert(tried.derivation.steps.end(), chosen.steps.begin(), chosen.steps.end());
     tried.gains.assign(plain.steps.size(), 0);

@@ -32,6 +32,7 @@ struct OptimizedModel {
   std::vector<double> gains;       ///< microseconds, by step of the derivation, as predicted
   SearchOutcome outcome = SearchOutcome::kPasses;
   std::optional<Improved> found;   ///< of the search, whether it was taken or not
+  std::vector<std::string> refused;  ///< why steps that were found could not be derived: each is an error of the search
   std::optional<Raced> raced;      ///< passes alone against passes and steps, of what was taken last
 };
 

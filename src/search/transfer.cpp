@@ -14,7 +14,8 @@ void Transfer::pass_over(const Match& match) {
 
 bool Transfer::take(const Match& match) {
   const auto there = in_whole(match);
-  if (!there || !rules_.is_still_there(whole_, *there)) return false;
+  // Equal parts may be numbered otherwise where operands commute.
+  if (!there || !rules_.is_match(part_, match) || !rules_.is_match(whole_, *there)) return false;
   auto in_part = apply(part_, match, rules_), in_whole = apply(whole_, *there, rules_);
   auto *small = std::get_if<Rewritten>(&in_part), *large = std::get_if<Rewritten>(&in_whole);
   if (!small || !large) return false;

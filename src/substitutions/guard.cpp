@@ -126,4 +126,12 @@ bool Substitutions::is_still_there(const Program& program, const Match& match) c
   return true;
 }
 
+bool Substitutions::is_match(const Program& program, const Match& match) {
+  if (!is_still_there(program, match)) return false;
+  const Guard& there = guard(match.substitution, program, match.values);
+  bool holds = there.holds;
+  for (size_t k = 0; holds && k < match.applications.size(); ++k) holds = program.application(match.applications[k]).operation == there.operations[k];
+  return holds;
+}
+
 }  // namespace isomer::substitutions

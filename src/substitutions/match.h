@@ -55,6 +55,8 @@ class Substitutions {
   std::vector<Match> matches(const Program& program, const EqualValues& classes, int application);
   /// A match of this program before it was rewritten, or of one that it came from, is one of it still.
   bool is_still_there(const Program& program, const Match& match) const;
+  /// The same of a match of another program, where its values may have other types.
+  bool is_match(const Program& program, const Match& match);
 
  private:
   friend class MatchSearch;
