@@ -65,6 +65,9 @@ int generate_rules(const GenerateOptions& options) {
   LibraryOptions how;
   auto memory = parse_bytes(options.memory);
   if (!memory.ok()) return report(memory.error());
+  std::error_code no_folder;
+  std::filesystem::create_directories(options.folder, no_folder);
+  if (no_folder) return report(unsupported("--output", "a folder, or a place for one, expected at {}: {}", options.folder, no_folder.message()));
   how.enumeration.memory = *memory;
   how.enumeration.max_operators = options.max_operators;
   how.enumeration.threads = options.thread_count();
@@ -273,7 +276,7 @@ void add_rule_commands(CLI::App& library, int& exit) {
   generation->add_to(*command);
   command->add_option("--ops", generation->set, "The set of operators")->check(CLI::IsMember(operator_set_names()))->capture_default_str();
   command->add_option("--max-ops", generation->max_operators, "Operators on one side")->check(CLI::Range(1, 5))->capture_default_str();
-  command->add_option("-o,--output", generation->folder, "Folder for SET.rules and SET.proofs")->check(CLI::ExistingDirectory)->capture_default_str();
+  command->add_option("-o,--output", generation->folder, "Folder for SET.rules and SET.proofs, made where there is none")->capture_default_str();
   command->add_option("--memory", generation->memory, "For records of the largest terms; the rest goes to files")->capture_default_str();
   command->add_option("--parts", generation->parts, "Folder for what an interrupted run is taken up from, and what processes under mpirun share (default with mpirun: generate.parts in the output folder)");
   command->callback([generation, &exit] { exit = generate_rules(*generation); });

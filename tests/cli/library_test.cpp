@@ -1,4 +1,4 @@
-// isomer library check-equations: what a library has of the equations that a user states.
+// isomer library: what is generated, and what a library has of the equations that a user states.
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
@@ -58,6 +58,16 @@ TEST_F(CheckEquations, OfALibraryOfOnesOwn) {
 TEST_F(CheckEquations, BrokenInputsGetASentence) {
   expect_error(isomer({"library", "check-equations", equations("Relu(x) = x\n")}), 3, "line 1: types of the variables expected, none found");
   expect_error(isomer({"library", "check-equations", equations("x[2] | Relu(x) = x\n"), "--rules", path("none.rules")}), 3, "none.rules");
+}
+
+class LibraryGenerate : public CommandLine {};
+
+TEST_F(LibraryGenerate, MakesItsFolder) {
+  const Outcome outcome = isomer({"library", "generate", "--ops", "elementwise", "--max-ops", "1", "-o", path("new/folder")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(isomer({"library", "replay", path("new/folder/elementwise")}).exit_code, 0);
+  write_file(path("file"), "");
+  expect_error(isomer({"library", "generate", "--ops", "elementwise", "--max-ops", "1", "-o", path("file/folder")}), 3, "a folder, or a place for one, expected");
 }
 
 }  // namespace
