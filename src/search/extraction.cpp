@@ -1,4 +1,5 @@
 #include "search/extraction.h"
+#include "util/stable_sort.h"
 
 #include <algorithm>
 #include <limits>
@@ -48,7 +49,7 @@ class Extractor {
       keep(std::move(chosen));
     }
     if (found_.empty()) return {};
-    std::stable_sort(found_.begin(), found_.end(), is_cheaper);
+    stable_sort(found_, is_cheaper);
     // What is dearer at first may lead to what is cheaper.
     const std::vector<int> best = found_.front().chosen;
     for (const size_t change : promising(best, static_cast<size_t>(limits.tried))) {
@@ -58,7 +59,7 @@ class Extractor {
       keep(std::move(chosen));
     }
     if (itself) std::erase_if(found_, [&](const Extraction& found) { return found.applications == itself->applications; });
-    std::stable_sort(found_.begin(), found_.end(), is_cheaper);
+    stable_sort(found_, is_cheaper);
     if (found_.size() > static_cast<size_t>(limits.most)) found_.resize(static_cast<size_t>(limits.most));
     return std::move(found_);
   }

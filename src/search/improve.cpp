@@ -11,6 +11,7 @@
 #include "substitutions/derivation.h"
 #include "substitutions/part.h"
 #include "util/random.h"
+#include "util/stable_sort.h"
 #include "util/stop.h"
 #include "verify/inputs.h"
 
@@ -97,7 +98,7 @@ class Improver {
       for (const int id : region) kind.estimate += estimates_.application(result_.program, id);
       kind.places.push_back(std::move(region));
     }
-    std::stable_sort(kinds.begin(), kinds.end(), [](const Kind& a, const Kind& b) { return a.estimate > b.estimate; });
+    stable_sort(kinds, [](const Kind& a, const Kind& b) { return a.estimate > b.estimate; });
     return kinds;
   }
 
@@ -174,7 +175,7 @@ class Improver {
       for (int& root : roots) root = part.values[static_cast<size_t>(root)];
       result_.singles.push_back({name(single.match), substitutions::where(result_.program, roots), places, single.saved * places});
     }
-    std::stable_sort(result_.singles.begin(), result_.singles.end(), [](const SingleStep& a, const SingleStep& b) { return a.saved > b.saved; });
+    stable_sort(result_.singles, [](const SingleStep& a, const SingleStep& b) { return a.saved > b.saved; });
     if (result_.singles.size() > options_.singles) result_.singles.resize(options_.singles);
   }
 

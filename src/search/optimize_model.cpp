@@ -7,6 +7,7 @@
 
 #include "graph/bind.h"
 #include "util/clock.h"
+#include "util/stable_sort.h"
 #include "verify/inputs.h"
 
 namespace isomer {
@@ -75,7 +76,7 @@ class Optimizer {
   static std::vector<std::vector<size_t>> choices(const Improved& found) {
     std::vector<size_t> ranked(found.gains.size());
     for (size_t k = 0; k < ranked.size(); ++k) ranked[k] = k;
-    std::stable_sort(ranked.begin(), ranked.end(), [&](size_t a, size_t b) { return found.gains[a].saved > found.gains[b].saved; });
+    stable_sort(ranked, [&](size_t a, size_t b) { return found.gains[a].saved > found.gains[b].saved; });
     std::vector<std::vector<size_t>> result;
     for (size_t count = ranked.size(); count > 0; count /= 2) {
       result.emplace_back(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count));

@@ -1,4 +1,5 @@
 #include "search/rewriting.h"
+#include "util/stable_sort.h"
 
 #include <algorithm>
 #include <array>
@@ -140,10 +141,10 @@ bool is_cheaper(const Child& a, const Child& b) { return a.cost.microseconds < b
 }  // namespace
 
 void look_at(std::vector<Child>& children, Expander& expander) {
-  std::stable_sort(children.begin(), children.end(), [](const Child& a, const Child& b) { return a.estimate < b.estimate; });
+  stable_sort(children, [](const Child& a, const Child& b) { return a.estimate < b.estimate; });
   if (children.size() > static_cast<size_t>(expander.limits().looked_at)) children.erase(children.begin() + expander.limits().looked_at, children.end());
   std::erase_if(children, [&](Child& child) { return !expander.cost(child, Effort::kLookUp); });
-  std::stable_sort(children.begin(), children.end(), is_cheaper);
+  stable_sort(children, is_cheaper);
 }
 
 namespace {
@@ -156,7 +157,7 @@ std::vector<Child> measured(std::vector<Child> children, size_t count, double mo
     if (!child.cost.is_measured && !expander.cost(child, Effort::kMeasure)) continue;
     if (child.cost.microseconds <= most) result.push_back(std::move(child));
   }
-  std::stable_sort(result.begin(), result.end(), is_cheaper);
+  stable_sort(result, is_cheaper);
   return result;
 }
 

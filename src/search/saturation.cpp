@@ -8,6 +8,7 @@
 #include "search/extraction.h"
 #include "substitutions/saturated_program.h"
 #include "util/clock.h"
+#include "util/stable_sort.h"
 
 namespace isomer {
 namespace {
@@ -123,7 +124,7 @@ class Climb {
       StatePtr state = Replay(all_, first_->program, extraction).run(first_, expander_);
       if (state != first_ && expander_.cost(*state, Effort::kLookUp)) ends.emplace_back(std::move(state), std::move(extraction));
     }
-    std::stable_sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.first->cost < b.first->cost; });
+    stable_sort(ends, [](const auto& a, const auto& b) { return a.first->cost < b.first->cost; });
     if (ends.size() > static_cast<size_t>(expander_.limits().width)) ends.erase(ends.begin() + expander_.limits().width, ends.end());
     bool is_better = false;
     for (auto& [state, extraction] : ends) {
