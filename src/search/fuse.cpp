@@ -450,8 +450,9 @@ int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>
   };
   const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
     const auto* variable = te::as<te::Var>(leaf);
-    if (!variable) return {};
-    return {0, body->axes[variable->index].value() - 1};
+    const auto extent = variable ? body->axes[variable->index].constant() : std::nullopt;
+    if (!extent) return {};
+    return {0, *extent - 1};
   };
   const Expr moved = offset(input.shape, load->index) - offset(body->axes, te::axes(static_cast<int>(body->axes.size())));
   const Expr without_points = te::transform(moved, [&](const Expr& e) {

@@ -85,6 +85,16 @@ TEST_F(Optimizing, SearchesEqualBlocksOnceAndRewritesAll) {
   EXPECT_EQ(count(large.derived.graph, "MatMul"), 6 * count(small.derived.graph, "MatMul"));
 }
 
+TEST_F(Optimizing, TakesModelsWhoseSizesDataDecide) {
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[3,4]) -> (y: int64[1,"m"]) {
+    n: int64[2,"k"] = NonZero(x)
+    y: int64[1,"m"] = Flatten(n){axis=0}
+  })");
+  TableBackend backend = dear_products();
+  const auto made = optimize_model(model, {}, rules_, theory_, backend, options_);
+  ASSERT_TRUE(made.ok()) << made.error().message();
+}
+
 TEST_F(Optimizing, StepsAreDoneAgainWithoutTheSearch) {
   const Graph model = three_products(3);
   TableBackend backend = dear_products();
