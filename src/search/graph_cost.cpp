@@ -55,12 +55,18 @@ Result<std::pair<Cost, Cost>> TaskCost::compare(const Graph& part, const Graph& 
   for (const auto& [key, task] : differing)
     if (task.second != 0) again.push_back(task.first);
   for (const auto& time : timer_.measure_again(again)) TRY_VOID(time);
-  return GraphCost::compare(part, other);
+  TRY(const Cost cost_of_first, cost(first, Effort::kMeasure));
+  TRY(const Cost cost_of_second, cost(second, Effort::kMeasure));
+  return std::pair(cost_of_first, cost_of_second);
 }
 
 Result<Cost> TaskCost::cost(const Graph& part, Effort effort) {
   TRY(const Fused whole, fused(part));
-  const auto& [graph, tasks] = whole;
+  return cost(whole, effort);
+}
+
+Result<Cost> TaskCost::cost(const Fused& part, Effort effort) {
+  const auto& [graph, tasks] = part;
   Cost result;
   std::vector<TaskOf> unknown;
   for (const Task& task : tasks) {

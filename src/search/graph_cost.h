@@ -43,6 +43,7 @@ class TaskCost final : public GraphCost {
     std::vector<Task> tasks;
   };
   Result<Fused> fused(const Graph& part) const;
+  Result<Cost> cost(const Fused& part, Effort effort);
 
   const CompileOptions& options_;
   TaskTimer& timer_;

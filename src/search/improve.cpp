@@ -21,7 +21,6 @@ namespace {
 using substitutions::Match;
 using substitutions::Part;
 using substitutions::Program;
-using substitutions::Rewritten;
 using substitutions::Substitutions;
 
 /// Random elements, the same few thousand again and again: a whole convolution's would take longer to draw than to run.
@@ -156,7 +155,7 @@ class Improver {
       const double least = std::max(options_.least_gain * kept->cost_before, options_.least_gain_of_all * result_.cost_before / static_cast<double>(kind.places.size()));
       if (predicted >= least) {
         for (const Match& match : kept->steps) log("    " + name(match));
-        const double saved = confirmed(part, kept->steps);
+        const double saved = confirmed(part.program, kept->program);
         return saved > 0 ? transfer(kind, kept->steps, saved) : void();
       }
       if (found->saved < least || seconds_left() < limits.seconds) return;
@@ -180,13 +179,8 @@ class Improver {
   }
 
   /// Microseconds that the steps save when both regions are run as they would be; 0 where that can't be told from nothing.
-  double confirmed(const Part& part, const std::vector<Match>& steps) {
-    Program program = part.program;
-    for (const Match& match : steps) {
-      auto done = apply(program, match, rules_);
-      program = std::move(std::get<Rewritten>(done).program);
-    }
-    const auto raced = race_between(part.program, program);
+  double confirmed(const Program& before, const Program& after) {
+    const auto raced = race_between(before, after);
     if (!raced.ok()) {
       log("  " + raced.error().message());
       return 0;

@@ -23,16 +23,18 @@ Transfer replayed(const Program& before, const std::vector<Match>& steps, Substi
 }  // namespace
 
 Result<Pruned> pruned(const Program& before, std::vector<Match> steps, Substitutions& rules, Deltas& deltas, double least) {
-  TRY(const auto costs, deltas.compare(before, replayed(before, steps, rules, -1).whole()));
-  Pruned result{std::move(steps), costs.first.microseconds, costs.second.microseconds};
+  Program after = replayed(before, steps, rules, -1).take_whole();
+  TRY(const auto costs, deltas.compare(before, after));
+  Pruned result{std::move(steps), std::move(after), costs.first.microseconds, costs.second.microseconds};
   for (int k = static_cast<int>(result.steps.size()) - 1; k >= 0; --k) {
     // Steps that went with a later one were behind it.
     if (k >= static_cast<int>(result.steps.size())) continue;
-    const Transfer without = replayed(before, result.steps, rules, k);
+    Transfer without = replayed(before, result.steps, rules, k);
     const auto cost = deltas.whole(without.whole(), Effort::kMeasure);
     const auto gone = static_cast<double>(result.steps.size() - without.matches().size());
     if (!cost.ok() || cost->microseconds > result.cost + gone * least * result.cost_before) continue;
     result.steps = without.matches();
+    result.program = without.take_whole();
     result.cost = cost->microseconds;
   }
   return result;

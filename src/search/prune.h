@@ -10,6 +10,7 @@ namespace isomer {
 
 struct Pruned {
   std::vector<substitutions::Match> steps;  ///< of the program before each
+  substitutions::Program program;           ///< after them
   double cost_before = 0, cost = 0;         ///< microseconds, of all of the program
 };
 

@@ -100,27 +100,11 @@ class TaskTimer::State {
   }
 
   std::vector<Result<double>> measure(std::span<const TaskOf> tasks) {
-    std::vector<Result<TaskKey>> keys;
-    std::map<Hash128, const TaskOf*> unknown;
-    for (const TaskOf& task : tasks) {
-      keys.push_back(key(*task.graph, *task.task));
-      if (!keys.back().ok() || keys.back()->is_view) continue;
-      if (const auto found = find(keys.back()->hash); found.ok() && !*found) unknown.emplace(keys.back()->hash, &task);
-    }
-    return times_of(keys, measure(unknown));
+    return measure_some(tasks, [](const Hash128&, const std::optional<Result<double>>& found) { return !found; });
   }
 
   std::vector<Result<double>> measure_again(std::span<const TaskOf> tasks) {
-    std::vector<Result<TaskKey>> keys;
-    std::map<Hash128, const TaskOf*> again;
-    for (const TaskOf& task : tasks) {
-      keys.push_back(key(*task.graph, *task.task));
-      if (!keys.back().ok() || keys.back()->is_view) continue;
-      const auto found = find(keys.back()->hash);
-      const bool is_failure = found.ok() && *found && !(*found)->ok();
-      if (!is_failure && !again.contains(keys.back()->hash) && ++times_again_[keys.back()->hash] <= kMostTimesAgain) again.emplace(keys.back()->hash, &task);
-    }
-    return times_of(keys, measure(again));
+    return measure_some(tasks, [&](const Hash128& task, const std::optional<Result<double>>& found) { return (!found || found->ok()) && ++times_again_[task] <= kMostTimesAgain; });
   }
 
  private:
@@ -169,7 +153,18 @@ class TaskTimer::State {
     return constants_[name] = *value;
   }
 
-  std::vector<Result<double>> times_of(const std::vector<Result<TaskKey>>& keys, const Result<void>& done) {
+  /// Those are measured, once each, for which `is_wanted(hash, what is known)`.
+  template <class IsWanted>
+  std::vector<Result<double>> measure_some(std::span<const TaskOf> tasks, const IsWanted& is_wanted) {
+    std::vector<Result<TaskKey>> keys;
+    std::set<Hash128> seen;
+    std::map<Hash128, const TaskOf*> wanted;
+    for (const TaskOf& task : tasks) {
+      keys.push_back(key(*task.graph, *task.task));
+      if (!keys.back().ok() || keys.back()->is_view || !seen.insert(keys.back()->hash).second) continue;
+      if (const auto found = find(keys.back()->hash); found.ok() && is_wanted(keys.back()->hash, *found)) wanted.emplace(keys.back()->hash, &task);
+    }
+    const Result<void> done = measure(wanted);
     std::vector<Result<double>> times;
     for (const Result<TaskKey>& key : keys) times.push_back(time_of(key, done));
     return times;

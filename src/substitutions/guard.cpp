@@ -126,8 +126,9 @@ bool Substitutions::is_still_there(const Program& program, const Match& match) c
   return true;
 }
 
-bool Substitutions::is_match(const Program& program, const Match& match) {
-  if (!is_still_there(program, match)) return false;
+bool Substitutions::is_match(const Program& program, const Match& match) { return is_still_there(program, match) && guard_holds(program, match); }
+
+bool Substitutions::guard_holds(const Program& program, const Match& match) {
   const Guard& there = guard(match.substitution, program, match.values);
   bool holds = there.holds;
   for (size_t k = 0; holds && k < match.applications.size(); ++k) holds = program.application(match.applications[k]).operation == there.operations[k];

@@ -66,6 +66,8 @@ class Substitutions {
   };
 
   const verify::Extraction& extract(const verify::Pattern& pattern, int operation) { return extractions_.of(pattern, operation, theory_.signatures()); }
+  /// For a match but for its guard.
+  bool guard_holds(const Program& program, const Match& match);
   const Guard& guard(int substitution, const Program& program, const verify::SlotValues& values);
   Guard replay(const Substitution& substitution, const Program& program, const verify::SlotValues& values);
   int64_t number_of(const Dim& integer);

@@ -189,10 +189,8 @@ class MatchSearch {
     const std::vector<int> rests = values_.rests;
     if (complete()) {
       ++rules_.statistics_.structures;
-      const auto& guard = rules_.guard(number_, program_, values_);
-      bool holds = guard.holds;
-      for (size_t k = 0; holds && k < applications_.size(); ++k) holds = program_.application(applications_[k]).operation == guard.operations[k];
-      if (holds) found_.push_back({number_, values_, roots_, applications_});
+      Match match{number_, values_, roots_, applications_};
+      if (rules_.guard_holds(program_, match)) found_.push_back(std::move(match));
     }
     values_.integers = before;
     values_.rests = rests;
