@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/float_classes.h"
 #include "util/clock.h"
 #include "verify/axioms.h"
 
@@ -30,27 +31,32 @@ json facts(const verify::CheckedAxiom& checked) {
 int check_axioms(const AxiomOptions& options) {
   const auto start = Clock::now();
   const std::vector<verify::CheckedAxiom> all = verify::check_axioms(options.trials, options.seed, options.thread_count());
+  const FloatClasses floats(all, options.trials, options.seed, options.thread_count());
   const double seconds = seconds_since(start);
   json list = json::array();
   int held = 0, refuted = 0;
   int64_t instances = 0;
   for (const verify::CheckedAxiom& checked : all) {
     list.push_back(facts(checked));
+    list.back().update(floats.facts(list.size() - 1));
     held += checked.check.holds() ? 1 : 0;
     refuted += checked.check.counterexample ? 1 : 0;
     instances += checked.check.instances;
   }
   if (options.json) {
-    fmt::print("{}\n", json_text({{"axioms", list}, {"total", all.size()}, {"bounded", held}, {"refuted", refuted}, {"instances", instances}, {"seconds", seconds}}));
+    fmt::print("{}\n", json_text({{"axioms", list}, {"total", all.size()}, {"bounded", held}, {"refuted", refuted}, {"instances", instances}, {"classes", floats.facts()}, {"seconds", seconds}}));
   } else {
-    for (const verify::CheckedAxiom& checked : all) {
-      fmt::print("{:9} {:5}  {}\n", verdict(checked.check), checked.check.instances, checked.stated.axiom->law);
-      if (checked.check.counterexample) fmt::print("{}\n", checked.check.counterexample->text());
+    for (size_t k = 0; k < all.size(); ++k) {
+      const verify::LawCheck& check = all[k].check;
+      fmt::print("{:9} {:5}  {}\n", verdict(check), check.instances, all[k].stated.axiom->law);
+      if (check.counterexample) fmt::print("{}\n", check.counterexample->text());
+      fmt::print("{}", floats.text(k, options.verbosity > 0));
     }
     fmt::print("{} axioms: {} hold on all of {} instances at small sizes, {} refuted, {} without an instance; {:.1f} s\n", all.size(), held, instances, refuted,
                static_cast<int>(all.size()) - held - refuted, seconds);
+    fmt::print("{}\n", floats.text());
   }
-  return held == static_cast<int>(all.size()) ? kDone : kCheckFailed;
+  return held == static_cast<int>(all.size()) && floats.all_hold() ? kDone : kCheckFailed;
 }
 
 }  // namespace
@@ -59,7 +65,7 @@ void add_library(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("library", "The substitution library");
   command->require_subcommand(1);
   auto options = std::make_shared<AxiomOptions>();
-  CLI::App* axioms = command->add_subcommand("check-axioms", "Test the axioms that proofs stand on: both sides over exact numbers, at small sizes");
+  CLI::App* axioms = command->add_subcommand("check-axioms", "Test the axioms that proofs stand on: both sides over exact numbers and in floating point, at small sizes");
   options->add_to(*axioms);
   axioms->add_option("--trials", options->trials, "Instances of each axiom")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   axioms->callback([options, &exit] { exit = check_axioms(*options); });

@@ -45,5 +45,9 @@ template Result<std::vector<te::ValuesOver<te::PrimeFieldAlgebra>>> evaluate(con
                                                                              const std::vector<te::ValuesOver<te::PrimeFieldAlgebra>>&);
 template Result<std::vector<te::ValuesOver<te::RationalAlgebra>>> evaluate(const Graph&, const te::Concrete<te::RationalAlgebra>&,
                                                                            const std::vector<te::ValuesOver<te::RationalAlgebra>>&);
+template Result<std::vector<te::ValuesOver<te::FloatAlgebra>>> evaluate(const Graph&, const te::Concrete<te::FloatAlgebra>&,
+                                                                        const std::vector<te::ValuesOver<te::FloatAlgebra>>&);
+template Result<std::vector<te::ValuesOver<RoundingAlgebra>>> evaluate(const Graph&, const te::Concrete<RoundingAlgebra>&,
+                                                                       const std::vector<te::ValuesOver<RoundingAlgebra>>&);
 
 }  // namespace isomer::verify

@@ -1,4 +1,5 @@
 // isomer library: what is generated, and what a library has of the equations that a user states.
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
@@ -58,6 +59,22 @@ TEST_F(CheckEquations, OfALibraryOfOnesOwn) {
 TEST_F(CheckEquations, BrokenInputsGetASentence) {
   expect_error(isomer({"library", "check-equations", equations("Relu(x) = x\n")}), 3, "line 1: types of the variables expected, none found");
   expect_error(isomer({"library", "check-equations", equations("x[2] | Relu(x) = x\n"), "--rules", path("none.rules")}), 3, "none.rules");
+}
+
+class CheckAxioms : public CommandLine {};
+
+TEST_F(CheckAxioms, SaysWhatFloatingPointDoes) {
+  const Outcome outcome = isomer({"library", "check-axioms", "--trials", "8", "--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json facts = json::parse(outcome.out);
+  std::map<std::string, int> laws;
+  for (const json& axiom : facts["axioms"]) {
+    ++laws[axiom["class"].get<std::string>()];
+    EXPECT_TRUE(axiom["class_holds"].get<bool>()) << axiom;
+  }
+  EXPECT_EQ(laws.size(), 4U);
+  for (const auto& [name, count] : laws) EXPECT_EQ(facts["classes"][name], count) << name;
+  EXPECT_EQ(facts["classes"]["refuted"], 0);
 }
 
 class LibraryGenerate : public CommandLine {};

@@ -166,7 +166,7 @@ OpDef sum_row() {
                 {"ReduceSum(Mul(x,s)){..p} = Mul(ReduceSum(x){..p},s) if s_rank == 0", "ranked", FloatClass::kReassociated},
                 {"ReduceSum(Concat(x,y){axis=a}){axes=[a],..p} = Add(ReduceSum(x){axes=[a],..p},ReduceSum(y){axes=[a],..p})", "ranked", FloatClass::kReassociated},
                 {"ReduceSum(ReduceSum(x){axes=[a],keepdims=1}){axes=[b],keepdims=1} = ReduceSum(x){axes=[a,b],keepdims=1}", "ranked", FloatClass::kReassociated},
-                {"ReduceSum(x){axes=[a],keepdims=1} = x", "ranked"},
+                {"ReduceSum(x){axes=[a],keepdims=1} = x", "ranked", FloatClass::kSignOfZero},
                 {"ReduceSum(Transpose(x){perm=[1,0]}){axes=[0],keepdims=1} = Transpose(ReduceSum(x){axes=[1],keepdims=1}){perm=[1,0]}", "ranked"},
                 {"ReduceSum(Concat(x,y){axis=a}){axes=[b],keepdims=1} = Concat(ReduceSum(x){axes=[b],keepdims=1},ReduceSum(y){axes=[b],keepdims=1}){axis=a} if 0 <= a && a < b", "ranked"},
                 {"ReduceSum(Concat(x,y){axis=a}){axes=[b],keepdims=1} = Concat(ReduceSum(x){axes=[b],keepdims=1},ReduceSum(y){axes=[b],keepdims=1}){axis=a} if 0 <= b && b < a", "ranked"},
@@ -185,7 +185,7 @@ OpDef mean_row() {
 /// Monotone functions pass through a maximum.
 OpDef maximum_row(OpDef maximum) {
   maximum.axioms = {{"ReduceMax(Concat(x,y){axis=a}){axes=[a],..p} = Max(ReduceMax(x){axes=[a],..p},ReduceMax(y){axes=[a],..p})", "ranked"},
-                    {"ReduceMax(Max(x,y)){..p} = Max(ReduceMax(x){..p},ReduceMax(y){..p})", "equal"},
+                    {"ReduceMax(Max(x,y)){..p} = Max(ReduceMax(x){..p},ReduceMax(y){..p})", "equal", FloatClass::kSignOfZero},
                     {"ReduceMax(Relu(x)){..p} = Relu(ReduceMax(x){..p})", "equal"}};
   return maximum;
 }
