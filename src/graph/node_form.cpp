@@ -102,8 +102,9 @@ ValueId NodeForm::scalar(DataType dtype, double value, std::string_view hint) {
 
 Node NodeForm::make(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes) const {
   Node node;
-  node.op = find_op("", op_type);
+  node.op = find_op(op_type);
   CHECK(node.op != nullptr) << op_type;
+  node.domain = node.op->domain;
   node.op_type = op_type;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
@@ -209,6 +210,11 @@ Result<void> lower_to_opset(Graph& graph, int64_t opset) {
     const NodeId id = pending.front();
     pending.pop_front();
     const OpDef* op = graph.node(id).op;
+    if (op && op->domain == kOwnDomain) {
+      TRY(const std::vector<NodeId> placed, reform_node(graph, id, op->expand));
+      pending.insert(pending.begin(), placed.begin(), placed.end());
+      continue;
+    }
     if (!op || !op->domain.empty() || opset >= op->since) continue;
     const Version* version = version_at(*op, opset);
     if (version && !version->from_newest) continue;

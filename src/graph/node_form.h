@@ -96,7 +96,7 @@ Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset);
 Result<std::vector<NodeId>> reform_node(Graph& graph, NodeId id, const Reform& reform);
 
 /// Rewrites the whole graph so that every node with a row is in the form of `opset`: older forms by the rows' versions,
-/// operators that the opset lacks in primitives.
+/// operators that the opset lacks, and our own, in primitives.
 Result<void> lower_to_opset(Graph& graph, int64_t opset);
 
 }  // namespace isomer

@@ -137,8 +137,13 @@ struct OpDef {
   std::vector<Axiom> axioms = {};
 };
 
+/// Of operators that no file holds: export writes them out.
+inline constexpr std::string_view kOwnDomain = "isomer";
+
 /// The row of an operator, or nullptr.
 const OpDef* find_op(std::string_view domain, std::string_view name);
+/// Of the standard domain or ours.
+const OpDef* find_op(std::string_view name);
 /// All rows, in the order of their families.
 const std::vector<const OpDef*>& all_ops();
 

@@ -45,14 +45,20 @@ void Scheduler::inline_maps() {
     const auto made = points(candidate);
     bool worth = count_operations(candidate.bodies[0]) <= kCheap;
     if (!worth && users.size() == 1 && made) {
-      const auto read = points(block(users[0]));
-      worth = read && *read <= *made;
+      const Block user = block(users[0]);
+      const auto read = points(user);
+      worth = read && *read * loads_of(user, buffer) <= *made;
     }
-    // A select in the innermost loop of a reduction costs more than the copy that it saves.
+    // A select in the innermost loop of a reduction, or for each element of a sum, costs more than the copy that it saves.
     const bool selects = holds_select(candidate.bodies[0]);
-    for (const std::string& user : users) worth &= !selects || !block(user).is_reduction();
+    for (const std::string& user : users) worth &= !selects || (!block(user).is_reduction() && loads_of(block(user), buffer) == 1);
     if (worth) (void)tried(schedule_.compute_inline(name));
   }
+}
+
+int64_t Scheduler::loads_of(const Block& reader, int buffer) const {
+  const std::vector<LoadAccess> accesses = load_accesses(kernel(), reader);
+  return std::count_if(accesses.begin(), accesses.end(), [&](const LoadAccess& access) { return access.buffer == buffer; });
 }
 
 bool Scheduler::moves_reduction(const Block& map) const {
@@ -231,6 +237,8 @@ void Scheduler::schedule_map(const std::string& name) {
   const size_t rows = row_axes(map);
   if (rows > 0) return schedule_row_group(name, rows, *work);
   LoopIds loops = in_memory_order(name);
+  // The copy of a single element, say.
+  if (loops.empty()) return;
   if (partition(name, loops, *work)) return;
   if (loops.size() > 1 && is_flat(map)) loops = {*schedule_.fuse(loops)};
   if (const int along = loops.size() > 1 ? transposed_axis(map) : -1; along >= 0) {

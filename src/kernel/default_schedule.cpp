@@ -9,6 +9,10 @@ namespace isomer::kernel {
 Schedule Scheduler::run() {
   inline_maps();
   (void)tried(schedule_.collapse());
+  std::vector<std::string> last_first = schedule_.blocks();
+  std::reverse(last_first.begin(), last_first.end());
+  for (const std::string& name : last_first)
+    if (is_transform(name)) schedule_transform(name);
   for (const std::string& name : schedule_.blocks())
     if (alone(name) && block(name).is_reduction()) share_reduction(name);
   for (const std::string& name : schedule_.blocks())

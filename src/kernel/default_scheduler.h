@@ -1,7 +1,8 @@
-// How default schedules are made: maps, rows, tiles, each in a source of its own (default_maps.cpp, default_rows.cpp,
-// default_tiles.cpp). Only those and default_schedule.cpp read this.
+// How default schedules are made: maps, transforms, rows, tiles, each in a source of its own (default_maps.cpp, default_transforms.cpp,
+// default_rows.cpp, default_tiles.cpp). Only those and default_schedule.cpp read this.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,8 @@ class Scheduler {
 
   /// Maps that nothing is gained from storing.
   void inline_maps();
+  /// How many elements of the buffer a point of the block reads.
+  int64_t loads_of(const Block& reader, int buffer) const;
   /// A map that brings the results of a reduction into another place.
   bool moves_reduction(const Block& map) const;
   /// Whether every load moves through memory as the output does, or not at all.
@@ -79,6 +82,17 @@ class Scheduler {
   void vectorize(LoopId loop, const Block& map);
   /// One parallel loop over these outermost ones, where there is enough to do.
   void parallelize(const LoopIds& outer, int64_t work);
+
+  // Maps of which each element of a tile is another sum of elements of other tiles (Winograd's transforms)
+
+  /// Whether selects choose by the place in a tile what is computed.
+  bool is_transform(const std::string& name) const;
+  /// Tiles are written out, vectors run across them: the selects are gone, and what a tile is made of stays in registers.
+  void schedule_transform(const std::string& name);
+  /// The axes along which tiles lie, with their length there if they repeat; 0: all of the axis.
+  std::map<int, int64_t> tile_axes(const Block& map) const;
+  /// Tiles are as long as they repeat along an axis, or all of the axis. How many maps that make what a tile is made of are inside.
+  std::optional<size_t> lay_out_transform(const std::string& name, bool by_periods);
 
   // Reductions over rows
 

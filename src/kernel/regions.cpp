@@ -5,7 +5,9 @@
 namespace isomer::kernel {
 
 std::optional<Span> span_of(const Expr& index, const std::vector<const Loop*>& inner) {
-  Expr minimum = te::simplify_index(index);
+  LoopRanges ranges;
+  for (const Loop* loop : inner) ranges.enter(*loop);
+  Expr minimum = te::simplify_index(index, ranges.ranges());
   int64_t reach = 0;
   for (const Loop* loop : inner) {
     const std::set<int> read = variables(minimum);

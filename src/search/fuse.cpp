@@ -35,6 +35,7 @@ enum class Form : uint8_t {
 constexpr int64_t kLongestRow = 16'384;
 constexpr int kMostTerms = 20'000;  ///< of an operator: more take minutes to generate code for
 constexpr int kMostFused = 2'000;   ///< terms of a task of several
+constexpr int kMostRepeated = 64;   ///< terms of what is computed again by each that reads it
 
 bool computes(const Expr& expr) {
   bool found = false;
@@ -118,6 +119,15 @@ bool reads_in_place(const te::Program& program, int number, const Shape& shape) 
     if (load.buffer.index == number) in_place &= stage.axes == shape && kernel::is_point(load.index, shape);
   });
   return in_place;
+}
+
+/// Whether stages read input `number` at more points than it has elements.
+bool reads_again(const te::Program& program, int number, const Shape& shape) {
+  bool again = false;
+  for_each_input(program, [&](const te::Load& load, const te::MapReduce& stage) {
+    if (load.buffer.index == number) again |= element_count(stage.axes).constant().value_or(0) > element_count(shape).constant().value_or(0);
+  });
+  return again;
 }
 
 /// The dims of a buffer by a load of it: plain iterators, each of the dim's extent and none twice (dims of 1: index 0 too).
@@ -349,6 +359,7 @@ class Fuser {
     if (host.form == Form::kOther || group.form == Form::kOther || terms_together(host, group) > kMostFused) return false;
     const Shape& shape = *graph_.value(group.task.inputs[input]).type.shape;
     const bool in_place = reads_in_place(group.task.program, input, shape);
+    if (host.form == Form::kMap && host.terms > kMostRepeated && reads_again(group.task.program, input, shape)) return false;
     switch (host.form) {
       case Form::kMovement: return group.form < Form::kRows || renames(host.task.program);
       case Form::kMap: return group.form == Form::kMovement || group.form == Form::kMap || (group.form == Form::kRows && in_place);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/passes/pipeline.h"
 #include "search/prune.h"
 #include "search/saturation.h"
 #include "search/transfer.h"
@@ -192,8 +193,10 @@ class Improver {
   Result<Raced> race_between(const Program& before, const Program& after) {
     TRY(Graph first, graph_of(before));
     TRY(Graph second, graph_of(after));
-    fill_weights(first);
-    fill_weights(second);
+    for (Graph* graph : {&first, &second}) {
+      fill_weights(*graph);
+      TRY_VOID(optimize(*graph, substitutions::passes_after({}, *graph)));
+    }
     TRY(const std::vector<Tensor> inputs, generate_inputs(first, {}));
     TRY(const auto runner, backend_.runner(first, inputs));
     TRY(const auto other, backend_.runner(second, inputs));

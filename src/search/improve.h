@@ -23,8 +23,8 @@ struct ImproveOptions {
   int rounds = 2;          ///< of cutting: each leaves the seams of those before whole
   int searches = 3;        ///< of one region, while what differs turns out to take as long as before when it is measured again
   int64_t most_work = 2'000'000;  ///< steps taken times applications of the program: some seconds to take them, and again to check them
-  double most_growth = 0.5;  ///< of the bytes of constants, and
-  int64_t small_growth = 16 << 10;  ///< bytes beyond it
+  double most_growth = 1;  ///< of the bytes of constants, and
+  int64_t small_growth = 16 << 20;  ///< bytes beyond it
   size_t singles = 10;       ///< that are told
   double least_gain = 0.01;  ///< of a region's cost: less is not worth a race
   double least_gain_of_step = 0.004;   ///< the same, of a step with those that need it, by itself

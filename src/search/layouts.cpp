@@ -19,6 +19,9 @@ using kernel::Kernel;
 /// What cutting an edge may never cost.
 constexpr int64_t kNever = int64_t{1} << 50;
 
+/// Of an element: additions.
+constexpr int kMuchToCompute = 4;
+
 /// Windows that slide along a row-major image, in passes over the result.
 constexpr int64_t kSlidingCost = 16;
 
@@ -94,6 +97,18 @@ bool slides_windows(const Kernel& kernel) {
       }
   });
   return slides;
+}
+
+/// Whether maps compute much and bring it into a result in which neighbours are channels where they were neighbours.
+bool computes_by_channel(const Kernel& kernel) {
+  int operations = 0;
+  bool moves = false;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    for (const kernel::Expr& body : block.bodies) operations = std::max(operations, kernel::count_operations(body));
+    if (block.axes.size() < 3) return;
+    for (const kernel::LoadAccess& access : load_accesses(kernel, block)) moves |= access.axes[1] == 1 && !kernel::writers(kernel, access.buffer).empty();
+  });
+  return moves && operations >= kMuchToCompute;
 }
 
 bool only_maps(const Kernel& kernel) {
@@ -180,9 +195,10 @@ class Assigner {
       const bool is_view = viewed_input(task.program, types) >= 0;
       const bool has_channels = std::any_of(task.outputs.begin(), task.outputs.end(), [&](ValueId v) { return !channels_last(graph_, v).empty(); });
       if (!has_channels || is_view || !keeps_channels(kernel)) {
-        edges.push_back({1, vertex, kNever});
+        const bool moves = !is_view && only_maps(kernel), is_by_channel = moves && has_channels && computes_by_channel(kernel);
+        edges.push_back(is_by_channel ? CutEdge{0, vertex, kSlidingCost * bytes_of(graph_, task.outputs[0])} : CutEdge{1, vertex, kNever});
         // What moves elements anyway finds them in any layout.
-        if (!is_view && only_maps(kernel)) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
+        if (moves) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
       } else if (slides_windows(kernel)) {
         edges.push_back({0, vertex, kSlidingCost * bytes_of(graph_, task.outputs[0])});
       }

@@ -6,8 +6,10 @@
 #include <array>
 
 #include "graph/bind.h"
+#include "graph/interpret.h"
 #include "util/clock.h"
 #include "util/stable_sort.h"
+#include "verify/equivalence.h"
 #include "verify/inputs.h"
 
 namespace isomer {
@@ -17,6 +19,9 @@ using namespace substitutions;
 
 /// Of the time, the rest is for compiling and racing what was found.
 constexpr double kSearching = 0.7;
+
+/// Of what the check allows: other inputs may lose more.
+constexpr double kMostLost = 0.75;
 
 class Optimizer {
  public:
@@ -64,6 +69,8 @@ class Optimizer {
                       tried->raced->high));
       result.raced = tried->raced;
       if (!is_won(*tried->raced)) continue;
+      TRY(const bool is_close, loses_little(tried->derived.graph, *inputs));
+      if (!is_close) continue;
       tried->found = std::move(result.found);
       tried->refused = std::move(result.refused);
       return tried;
@@ -103,6 +110,18 @@ class Optimizer {
       TRY(tried.raced, race(first, *second, options));
     }
     return tried;
+  }
+
+  /// Whether rounding does to it what it may: steps that sum otherwise than the model does, or with larger numbers in between, lose digits.
+  Result<bool> loses_little(const Graph& graph, std::span<const Tensor> tensors) const {
+    std::vector<std::vector<te::Array>> inputs(1);
+    for (const Tensor& tensor : tensors) inputs[0].push_back(te::Array::from(tensor));
+    const auto rounding = [&](std::span<const te::Array> given) { return interpret(graph, given, {.threads = options_.threads, .round_values = true}); };
+    TRY(const Equivalence in_floats, compare_with(model_, rounding, inputs, options_.threads));
+    TRY(const Equivalence in_doubles, compare_models_on(model_, graph, inputs, options_.threads));
+    const double most = std::max(in_floats.max_error_over_bound, in_doubles.max_error_over_bound);
+    log(fmt::format("rounding takes {:.2g} of what it may", most));
+    return most <= kMostLost;
   }
 
   bool is_won(const Raced& raced) const { return raced.ratio >= options_.least_speedup && raced.low >= std::min(1.0, options_.least_speedup); }

@@ -14,6 +14,9 @@
 namespace isomer::substitutions {
 namespace {
 
+/// How many times as large as what they are made of all constants together may become.
+constexpr int64_t kMostGrown = 4;
+
 /// As passes are allowed to (graph/passes/pass.h).
 bool allows(const Derivation& derivation, FloatClass float_class) {
   if (derivation.level < 1) return false;
@@ -31,10 +34,11 @@ OptimizeOptions passes_before(const Derivation& derivation, const DeriveOptions&
   return passes;
 }
 
-// Steps make constants of constants, of some weights several: what was searched for counts on their being computed beforehand.
+// Steps make constants of constants, of some weights several, and of each larger ones: what was searched for counts on their being
+// computed beforehand.
 OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, const DeriveOptions& options) {
   OptimizeOptions passes = passes_before(derivation, options);
-  passes.max_growth = passes.largest_grown = std::max(passes.max_growth, count_bytes(rewritten));
+  passes.max_growth = passes.largest_grown = std::max(passes.max_growth, kMostGrown * count_bytes(rewritten));
   return passes;
 }
 

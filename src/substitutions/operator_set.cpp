@@ -222,12 +222,23 @@ OperatorSet sequence() {
       .done();
 }
 
+OperatorSet winograd() {
+  return Builder("winograd")
+      .family("i", {2, 2, 5, 3}, 1).family("k", {3, 2, 3, 3}, 1, true)
+      .convolutions({1}, "kernel_shape=[3,3],pads=[1,1,1,1]", false)
+      .unary("WinogradInput(a){pads=[1,1,1,1],taps=3,tile=4}", Accepts::kData).of_rank(4)
+      .only_of("k", "WinogradKernel(a){tile=4}")
+      .binary("MatMul(a,b)").of_rank(3)
+      .unary("WinogradOutput(a){sizes=[5,3],tile=4}", Accepts::kData).of_rank(3)
+      .done();
+}
+
 struct Named {
   const char* name;
   OperatorSet (*make)();
 };
 OperatorSet all();
-constexpr Named kSets[] = {{"taso", taso}, {"elementwise", elementwise}, {"matrix", matrix}, {"image", image}, {"movement", movement}, {"vision", vision}, {"sequence", sequence}, {"all", all}};
+constexpr Named kSets[] = {{"taso", taso}, {"elementwise", elementwise}, {"matrix", matrix}, {"image", image}, {"movement", movement}, {"vision", vision}, {"sequence", sequence}, {"winograd", winograd}, {"all", all}};
 
 /// Families are renamed where two sets have one of the same name.
 OperatorSet all() {

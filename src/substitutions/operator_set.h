@@ -55,7 +55,8 @@ struct OperatorSet {
 /// `taso`: the operator instances and inputs of TASO's generator (Jia et al., SOSP 2019; src/generator/generator.cc), with the real
 /// relu and mean, -inf around a maximum, and splits by sizes. Its two transposes are one here, as they are one function.
 /// `elementwise`, `matrix`, `image`, `movement`: more operators on several families of shapes; `all`: these four in one. `vision`, `sequence`:
-/// few operators, as networks of convolutions and of products have them side by side.
+/// few operators, as networks of convolutions and of products have them side by side. `winograd`: a convolution and
+/// what it becomes with fewer products.
 Result<OperatorSet> operator_set(std::string_view name);
 std::vector<std::string> operator_set_names();
 

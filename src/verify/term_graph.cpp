@@ -215,6 +215,7 @@ class GraphBuilder {
     }
     Node node;
     node.op = application.op;
+    node.domain = application.op->domain;
     node.op_type = application.op->name;
     node.attributes = placement.attributes;
     for (const Source& source : placement.inputs) {

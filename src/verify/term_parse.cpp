@@ -57,7 +57,7 @@ class TermParser {
     TRY(std::string word, parser_.word());
     if (!parser_.accept("(")) return Term::variable(std::move(word));
     Term::Application application;
-    application.op = find_op("", word);
+    application.op = find_op(word);
     if (!application.op) return invalid("", "an operator expected before '(', '{}' found", word);
     while (!parser_.accept(")")) {
       if (!application.arguments.empty()) TRY_VOID(parser_.expect(","));

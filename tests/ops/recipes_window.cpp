@@ -259,6 +259,48 @@ void affine_grid(Maker& m) {
   m.decide(size);
 }
 
+// Winograd's transforms: m results and r taps of a tile, m + r - 1 in [2, 6].
+
+struct WinogradTile {
+  int64_t results, taps;
+  int64_t inputs() const { return results + taps - 1; }
+};
+
+WinogradTile winograd_tile(Maker& m) {
+  const int64_t results = m.pick(1, 4), taps = m.pick(results == 1 ? 2 : 1, 3);
+  m.set("tile", results);
+  return {results, taps};
+}
+
+void winograd_input(Maker& m) {
+  const WinogradTile tile = winograd_tile(m);
+  if (tile.taps != 3 || m.flip()) m.set("taps", tile.taps);
+  std::vector<int64_t> pads(4, 0);
+  if (m.flip(0.7)) {
+    for (int64_t& pad : pads) pad = m.pick(0, 2);
+    m.set("pads", pads);
+  }
+  Dims x = {m.pick(0, 2), m.pick(1, 3)};
+  for (const size_t k : {size_t{0}, size_t{1}}) x.push_back(std::max<int64_t>(1, tile.taps - pads[k] - pads[k + 2]) + m.pick(0, 6));
+  m.add(x);
+  if (m.instance.op->name == "WinogradProduct") m.add({tile.inputs() * tile.inputs(), x[1], m.pick(1, 3)});
+}
+
+void winograd_kernel(Maker& m) {
+  const WinogradTile tile = winograd_tile(m);
+  m.add({m.pick(1, 3), m.pick(1, 3), tile.taps, tile.taps});
+  m.instance.inputs.back().fixed = true;
+}
+
+void winograd_output(Maker& m) {
+  const WinogradTile tile = winograd_tile(m);
+  const int64_t height = m.pick(1, 7), width = m.pick(1, 7);
+  const auto tiles = [&](int64_t size) { return (size + tile.results - 1) / tile.results; };
+  m.set("sizes", std::vector<int64_t>{height, width});
+  m.add({tile.inputs() * tile.inputs(), m.pick(0, 2) * tiles(height) * tiles(width), m.pick(1, 3)});
+  m.instance.inputs.back().fixed = true;
+}
+
 }  // namespace
 
 void add_window_recipes(Recipes& recipes) {
@@ -276,6 +318,9 @@ void add_window_recipes(Recipes& recipes) {
   recipes["GridSample"] = grid_sample;
   recipes["RoiAlign"] = roi_align;
   recipes["AffineGrid"] = affine_grid;
+  recipes["WinogradInput"] = recipes["WinogradProduct"] = winograd_input;
+  recipes["WinogradKernel"] = winograd_kernel;
+  recipes["WinogradOutput"] = winograd_output;
 }
 
 }  // namespace isomer::test

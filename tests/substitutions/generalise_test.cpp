@@ -41,6 +41,11 @@ class Generalised : public testing::Test {
 
   bool holds(const Rule& rule, const RuleInstance& at) { return holds_at(rule, at, laws_.axioms(), laws_.signatures()).ok(); }
 
+  static std::optional<verify::InstanceCheck> checked(const Output& output, const RuleInstance& at, Random& random) {
+    verify::Law law{output.left, output.right, {}};
+    return verify::check_instance({std::move(law), at.types, {}}, random);
+  }
+
   verify::Prover prover_ = *verify::Prover::start();
   verify::LawSet& laws_ = prover_.laws;
 };
@@ -120,7 +125,7 @@ TEST_F(Generalised, RulesHoldElsewhereAndAreTrueThere) {
       for (const auto& [name, type] : at.types) types += name + type.text();
       places.insert(types);
       for (const Output& output : equations_at(rule, at)) {
-        const auto check = verify::check_instance({{output.left, output.right, {}}, at.types}, random);
+        const auto check = checked(output, at, random);
         ASSERT_TRUE(check) << output.left.text() << " = " << output.right.text();
         EXPECT_FALSE(check->counterexample) << check->counterexample->text();
       }

@@ -133,7 +133,7 @@ TEST_P(EverySet, ComputesWhatTheRowsMean) {
     EXPECT_TRUE(compared > 0 || !has_operands) << instance.outputs[0].text();
   }
 }
-INSTANTIATE_TEST_SUITE_P(Tape, EverySet, testing::Values("taso", "elementwise", "matrix", "image", "movement", "vision", "sequence"));
+INSTANTIATE_TEST_SUITE_P(Tape, EverySet, testing::Values("taso", "elementwise", "matrix", "image", "movement", "vision", "sequence", "winograd"));
 
 Elements run(const Tape& tape, const Elements& a, const Elements& b, const Universe& universe, const TapeKernels& kernels) {
   Elements registers(tape.registers(), tape.wide()), result(tape.outputs()[0].elements.size(), tape.wide());

@@ -333,7 +333,9 @@ std::vector<OpDef> convolution() {
                  {"Conv(x,w){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[b,b]} = Conv(SpaceToDepth(x){blocksize=b},SpaceToDepth(w){blocksize=b}){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]}",
                   "images", FloatClass::kReassociated},
                  {"Conv(x,w){dilations=[1,1],pads=[a,b,c,d],strides=[1,1],..p} = Slice(Conv(x,w){dilations=[1,1],pads=[a,b,c + e,d + f],strides=[1,1],..p}){axes=[2,3],ends=[x_2 + a + c - w_2 + 1,x_3 + b + d - w_3 + 1],starts=[0,0]}",
-                  "images"}}},
+                  "images"},
+                 {"Conv(x,w){dilations=[1,1],group=1,pads=[a,b,c,d],strides=[1,1]} = WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=m}){pads=[a,b,c,d],taps=w_2,tile=m}){sizes=[x_2 + a + c - w_2 + 1,x_3 + b + d - w_2 + 1],tile=m} if x_rank == 4 && w_3 == w_2",
+                  "images", FloatClass::kReassociated}}},
 
       {.name = "ConvTranspose", .since = 22, .inputs = {"X", "W", "B?"}, .outputs = {"Y"},
        .types = {{"T", kFloats}},

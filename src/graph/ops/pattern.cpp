@@ -44,7 +44,8 @@ std::optional<std::vector<int64_t>> Pattern::ints(ValueId value) const {
 
 Node Pattern::make(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes) const {
   Node node;
-  node.op = find_op("", op_type);
+  node.op = find_op(op_type);
+  node.domain = node.op->domain;
   node.op_type = op_type;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);

@@ -23,7 +23,7 @@ class Pattern {
   /// The element of a float constant of one element.
   std::optional<double> scalar(ValueId value) const;
   std::optional<std::vector<int64_t>> ints(ValueId value) const;
-  /// A standard node without outputs, as `recognize` proposes it.
+  /// A node without outputs, as `recognize` proposes it.
   Node make(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes = {}) const;
 
  private:

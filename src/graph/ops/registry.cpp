@@ -17,7 +17,7 @@ struct Registry {
     for (const Family family :
          {ops::arithmetic, ops::comparison, ops::bitwise, ops::unary, ops::trigonometry, ops::activation, ops::sigmoid,
           ops::cast, ops::layout, ops::joining, ops::shape, ops::gathering, ops::reduction, ops::one_axis, ops::product,
-          ops::convolution, ops::folding, ops::pooling, ops::normalization, ops::softmax, ops::spectral, ops::resampling, ops::recurrent,
+          ops::convolution, ops::winograd, ops::folding, ops::pooling, ops::normalization, ops::softmax, ops::spectral, ops::resampling, ops::recurrent,
           ops::quantization, ops::selection, ops::control_flow})
       for (OpDef& row : family()) rows.push_back(std::move(row));
     for (const OpDef& row : rows) {
@@ -43,6 +43,11 @@ const Registry& registry() {
 const OpDef* find_op(std::string_view domain, std::string_view name) {
   const auto found = registry().by_name.find(Registry::key(domain, name));
   return found == registry().by_name.end() ? nullptr : found->second;
+}
+
+const OpDef* find_op(std::string_view name) {
+  const OpDef* standard = find_op("", name);
+  return standard ? standard : find_op(kOwnDomain, name);
 }
 
 const std::vector<const OpDef*>& all_ops() { return registry().order; }

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kLargestRegion = 128;
 /// Constants above this many bytes are compared as the inputs that they are, not by their elements.
-constexpr int64_t kSmallBytes = 1024;
+constexpr int64_t kSmallBytes = 8192;
 
 /// Rows look around freely when they recognize.
 constexpr int kMaxNodes = 50'000;
@@ -147,7 +147,8 @@ Result<bool> holds(const Graph& graph, const Proposal& proposal, const std::vect
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i].valid() && composite.value(composite.node(only).outputs[i]).type != graph.value(node.outputs[i]).type) return false;
   Graph lowered = composite;
-  if (!lower_to_opset(lowered, graph.info().opset()).ok() || lowered.node_count() != 1) return false;
+  const bool is_own = proposal.node.op->domain == kOwnDomain;
+  if (!is_own && (!lower_to_opset(lowered, graph.info().opset()).ok() || lowered.node_count() != 1)) return false;
   TRY_VOID(reform_node(composite, only, proposal.node.op->expand));
   TRY(const Hash128 expected, simplified_hash(std::move(composite)));
   TRY(const Hash128 found, simplified_hash(region_graph(graph, proposal, position)));
@@ -157,7 +158,7 @@ Result<bool> holds(const Graph& graph, const Proposal& proposal, const std::vect
 std::vector<Proposal> proposals_of(const Graph& graph, const std::vector<NodeId>& order) {
   std::vector<const OpDef*> rows;
   for (const OpDef* op : all_ops())
-    if (op->recognize && op->expand && op->domain.empty() && oldest_version(*op) <= graph.info().opset()) rows.push_back(op);
+    if (op->recognize && op->expand && (op->domain == kOwnDomain || oldest_version(*op) <= graph.info().opset())) rows.push_back(op);
   std::vector<int> position(order.empty() ? 0 : std::max_element(order.begin(), order.end())->index + 1);
   for (size_t i = 0; i < order.size(); ++i) position[order[i].index] = static_cast<int>(i);
   std::vector<Proposal> proposals;

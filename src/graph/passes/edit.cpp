@@ -14,10 +14,11 @@ constexpr int64_t kSmallBytes = 1024;
 
 bool contains(const std::vector<ValueId>& list, ValueId id) { return std::find(list.begin(), list.end(), id) != list.end(); }
 
-Node standard_node(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes) {
+Node node_of(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes) {
   Node node;
-  node.op = find_op("", op_type);
+  node.op = find_op(op_type);
   CHECK(node.op != nullptr) << op_type;
+  node.domain = node.op->domain;
   node.op_type = op_type;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
@@ -130,7 +131,7 @@ void Redirects::apply() {
     for (ValueId& read : edited.captures) read = resolve(read);
   }
   for (const auto& [from, to] : identities) {
-    Node node = standard_node("Identity", {resolve(to)}, {});
+    Node node = node_of("Identity", {resolve(to)}, {});
     node.outputs = {from};
     graph_.add_node(std::move(node));
   }
@@ -139,7 +140,7 @@ void Redirects::apply() {
 }
 
 Result<ValueId> emit(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes, std::string_view name) {
-  Node node = standard_node(op_type, std::move(inputs), std::move(attributes));
+  Node node = node_of(op_type, std::move(inputs), std::move(attributes));
   node.name = name;
   Value value;
   value.name = graph.fresh_name(name.empty() ? op_type : name);
@@ -150,7 +151,7 @@ Result<ValueId> emit(Graph& graph, std::string_view op_type, std::vector<ValueId
 }
 
 Result<void> rewrite(Graph& graph, NodeId id, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes) {
-  Node made = standard_node(op_type, std::move(inputs), std::move(attributes));
+  Node made = node_of(op_type, std::move(inputs), std::move(attributes));
   Node& node = graph.edit(id);
   node.op = made.op;
   node.domain.clear();

@@ -45,7 +45,7 @@ Result<int> spell_out(Graph& graph, PassContext& context) {
     const NodeId id = pending.front();
     pending.pop_front();
     const Node& node = graph.node(id);
-    if (node.is_opaque() || !node.op->expand || !node.captures.empty()) continue;
+    if (node.is_opaque() || !node.op->expand || node.op->domain == kOwnDomain || !node.captures.empty()) continue;
     // Equal uses of an operator in the layers of a model are tried once.
     const auto [verdict, is_new] = known.try_emplace(structural_hash(alone(graph, node)), false);
     if (is_new) verdict->second = comes_back(graph, node);

@@ -1,0 +1,155 @@
+#include <algorithm>
+
+#include "kernel/default_scheduler.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// Points of a tile, in all: they are written out.
+constexpr int64_t kMostPoints = 64;
+constexpr int64_t kNarrowest = 4;
+
+/// The one axis in an expression of axes and literals; -1: another number of them, or something else.
+int only_axis(const Expr& expr) {
+  int found = -1;
+  bool is_plain = true;
+  te::for_each_node(expr, [&](const Expr& e) {
+    if (te::as<te::Load>(e)) is_plain = false;
+    const auto* variable = te::as<te::Var>(e);
+    if (!variable) return;
+    is_plain &= variable->kind == te::VarKind::kSpatial && (found < 0 || found == variable->index);
+    found = variable->index;
+  });
+  return is_plain ? found : -1;
+}
+
+/// k of an expression `axis floormod k`; 0: another one.
+int64_t period_of(const Expr& expr) {
+  const auto* remainder = te::as<te::Binary>(expr);
+  return remainder && remainder->op == te::BinaryOp::kFloorMod ? te::as_constant(remainder->right).value_or(0) : 0;
+}
+
+/// The axes by whose values selects choose another sum each, with the period of that; 0: none.
+std::map<int, int64_t> literal_axes(const Block& map) {
+  std::map<int, int64_t> periods;
+  for (const Expr& body : map.bodies)
+    te::for_each_node(body, [&](const Expr& e) {
+      const auto* select = te::as<te::Select>(e);
+      const auto* equal = select ? te::as<te::Binary>(select->condition) : nullptr;
+      if (!equal || equal->op != te::BinaryOp::kEqual) return;
+      const bool is_left = te::as_constant(equal->left).has_value();
+      const Expr& which = is_left ? equal->right : equal->left;
+      const int axis = only_axis(which);
+      if (axis < 0 || !te::as_constant(is_left ? equal->left : equal->right)) return;
+      periods[axis] = std::max(periods[axis], period_of(which));
+    });
+  return periods;
+}
+
+}  // namespace
+
+bool Scheduler::is_transform(const std::string& name) const {
+  const Block map = block(name);
+  return alone(name) && !map.is_reduction() && !map.predicate && map.writes.size() == 1 && !literal_axes(map).empty();
+}
+
+void Scheduler::schedule_transform(const std::string& name) {
+  const Schedule before = schedule_;
+  std::optional<Schedule> best;
+  size_t most = 0;
+  for (const bool by_periods : {true, false}) {
+    const auto inside = lay_out_transform(name, by_periods);
+    if (inside && (!best || *inside > most)) {
+      best = schedule_;
+      most = *inside;
+    }
+    schedule_ = before;
+  }
+  if (best) schedule_ = std::move(*best);
+}
+
+std::map<int, int64_t> Scheduler::tile_axes(const Block& map) const {
+  std::map<int, int64_t> axes = literal_axes(map);
+  for (const LoadAccess& access : load_accesses(kernel(), map)) {
+    const std::vector<std::string> makers = writers(kernel(), access.buffer);
+    if (makers.size() != 1 || !is_transform(makers[0])) continue;
+    const auto& index = te::as<te::Load>(access.load)->index;
+    for (const auto& [axis, period] : literal_axes(block(makers[0]))) {
+      const int moved = only_axis(index[axis]);
+      if (moved >= 0 && period_of(index[axis]) > 0) axes[moved] = std::max(axes[moved], period_of(index[axis]));
+    }
+  }
+  return axes;
+}
+
+std::optional<size_t> Scheduler::lay_out_transform(const std::string& name, bool by_periods) {
+  const Block map = block(name);
+  const int along = contiguous_axis(map);
+  const std::map<int, int64_t> literal = tile_axes(map);
+  const auto work = points(map);
+  if (along < 0 || literal.contains(along) || !work || *work == 0) return std::nullopt;
+  int64_t width = lanes(map);
+  while (width >= kNarrowest && te::as_constant(map.axes[along].extent).value_or(1) % width != 0) width /= 2;
+  if (width < kNarrowest) return std::nullopt;
+
+  LoopIds outer, tile;
+  int64_t count = 1, largest = 1;
+  for (const LoopId loop : in_memory_order(name)) {
+    const auto axis = std::find_if(map.axes.begin(), map.axes.end(), [&](const Iterator& each) { return each.binding == loop_variable(loop.variable); });
+    if (axis == map.axes.end()) return std::nullopt;
+    const auto k = static_cast<int>(axis - map.axes.begin());
+    const auto found = literal.find(k);
+    if (k == along) {
+      continue;
+    } else if (found == literal.end()) {
+      outer.push_back(loop);
+    } else if (by_periods && found->second > 0) {
+      const auto parts = schedule_.split(loop, Integers{-1, found->second});
+      if (!parts.ok()) return std::nullopt;
+      outer.push_back((*parts)[0]);
+      tile.push_back((*parts)[1]);
+      count *= found->second;
+    } else {
+      tile.push_back(loop);
+      count *= extent(loop);
+    }
+  }
+  const LoopId innermost = {te::as<te::Var>(map.axes[along].binding)->index};
+  const auto vectors = schedule_.split(innermost, Integers{-1, width});
+  if (!vectors.ok() || count > kMostPoints) return std::nullopt;
+  const LoopId around = (*vectors)[0];
+  outer.push_back(around);
+  LoopIds order = outer;
+  order.insert(order.end(), tile.begin(), tile.end());
+  order.push_back((*vectors)[1]);
+  if (!schedule_.reorder(order).ok()) return std::nullopt;
+
+  // What the tile is made of is computed where it is, once.
+  std::vector<std::string> earlier = schedule_.blocks(), inside;
+  earlier.erase(std::find(earlier.begin(), earlier.end(), name), earlier.end());
+  for (auto producer = earlier.rbegin(); producer != earlier.rend(); ++producer) {
+    const Block made = block(*producer);
+    if (!alone(*producer) || made.is_reduction() || made.writes.size() != 1) continue;
+    const auto all = points(made);
+    const Schedule without = schedule_;
+    if (!all || !schedule_.compute_at(*producer, around).ok()) continue;
+    const LoopIds own = inner_loops(*producer, around);
+    largest = std::max(largest, iterations(own) / width);
+    if (iterations(*schedule_.loops(*producer)) > *all + *all / 2 || own.empty() || extent(own.back()) != width || largest > kMostPoints) {
+      schedule_ = without;
+      if (is_transform(*producer)) return std::nullopt;
+      continue;
+    }
+    inside.push_back(*producer);
+  }
+  for (const std::string& each : inside) {
+    (void)tried(schedule_.set_scope(kernel().buffers[block(each).writes[0].buffer].name, "registers"));
+    if (!write_out(inner_loops(each, around))) return std::nullopt;
+  }
+  tile.push_back((*vectors)[1]);
+  if (!write_out(tile)) return std::nullopt;
+  parallelize(outer, *work * static_cast<int64_t>(1 + inside.size()));
+  return inside.size();
+}
+
+}  // namespace isomer::kernel
