@@ -1,12 +1,14 @@
 // isomer library generate | replay | verify | refute | list | show | stats | add: rules and what holds them up.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "graph/dot.h"
+#include "search/refute_floats.h"
 #include "substitutions/library.h"
 #include "substitutions/refute.h"
 #include "substitutions/shipped.h"
@@ -30,6 +32,7 @@ struct GenerateOptions : CommonOptions {
 struct FilesOptions : CommonOptions {
   std::vector<std::string> files;
   int trials = 1000;
+  int float_trials = 1;
   std::string rule;
   bool dot = false;
 };
@@ -117,9 +120,15 @@ int generate_rules(const GenerateOptions& options) {
   return kDone;
 }
 
-/// Runs what each rule is asked, on several threads; prints what fails.
+/// What else was counted: a member for JSON, words for the closing line.
+struct Counted {
+  json facts = json::object();
+  std::string text;
+};
+
+/// Runs what each rule is asked, on several threads; prints what fails, and what `ask` has counted.
 template <class Ask>
-int ask_all(const FilesOptions& options, std::string_view verb, const Ask& ask) {
+int ask_all(const FilesOptions& options, std::string_view verb, const Ask& ask, const Counted& counted = {}) {
   const auto axioms = verify::all_axioms();
   const auto start = Clock::now();
   auto files = read_all(options, axioms);
@@ -140,10 +149,13 @@ int ask_all(const FilesOptions& options, std::string_view verb, const Ask& ask) 
     if (!options.json) fmt::print("{}: {}\n", rules[k]->name, problems[k]);
   }
   const double seconds = seconds_since(start);
-  if (options.json)
-    fmt::print("{}\n", json_text({{"rules", rules.size()}, {"failed", bad}, {"problems", list}, {"seconds", seconds}}));
-  else
-    fmt::print("{} rules {}, {} not; {:.2f} s\n", static_cast<int>(rules.size()) - bad, verb, bad, seconds);
+  if (options.json) {
+    json facts = {{"rules", rules.size()}, {"failed", bad}, {"problems", list}, {"seconds", seconds}};
+    facts.update(counted.facts);
+    fmt::print("{}\n", json_text(facts));
+  } else {
+    fmt::print("{} rules {}, {} not{}; {:.2f} s\n", static_cast<int>(rules.size()) - bad, verb, bad, counted.text, seconds);
+  }
   return bad == 0 ? kDone : kCheckFailed;
 }
 
@@ -177,17 +189,41 @@ int verify_rules(const FilesOptions& options) {
   });
 }
 
+/// Inputs that compiled code ran on; rules for which there were none (code is not made of every operator).
+struct FloatTrials {
+  std::atomic<int64_t> trials = 0, rules_without = 0;
+};
+
+/// In exact arithmetic, then by compiled code: what is wrong with the rule, or nothing.
+std::string problem_of(const Rule& rule, const FilesOptions& options, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures, FloatTrials& floats) {
+  const Refutation tried = refute(rule, options.trials, options.seed, axioms, signatures);
+  if (tried.counterexample) return tried.counterexample->text();
+  if (tried.trials < options.trials) return "an evaluation of both sides expected, none found";
+  if (options.float_trials == 0) return "";
+  CompileOptions compiling;
+  compiling.target = kernel::host_target();
+  const FloatRefutation in_floats = refute_in_floats(rule, options.float_trials, options.seed, compiling, axioms, signatures);
+  floats.trials += in_floats.trials;
+  floats.rules_without += in_floats.trials == 0 ? 1 : 0;
+  if (options.verbosity > 0 && in_floats.trials == 0) note(options, "{}: no float trial: {}", rule.name, in_floats.unsupported);
+  return in_floats.difference;
+}
+
 int refute_rules(const FilesOptions& options) {
-  return ask_all(options, "not refuted", [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
+  Counted counted;
+  const auto ask = [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
     const auto axioms = verify::all_axioms();
     std::vector<verify::Signatures> signatures(static_cast<size_t>(pool.threads()));
+    FloatTrials floats;
     pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
-      const Refutation tried = refute(*rules[static_cast<size_t>(k)], options.trials, options.seed, axioms, signatures[static_cast<size_t>(thread)]);
-      if (tried.counterexample) problems[static_cast<size_t>(k)] = tried.counterexample->text();
-      else if (tried.trials < options.trials) problems[static_cast<size_t>(k)] = "an evaluation of both sides expected, none found";
+      problems[static_cast<size_t>(k)] = problem_of(*rules[static_cast<size_t>(k)], options, axioms, signatures[static_cast<size_t>(thread)], floats);
     });
+    const int64_t trials = floats.trials, without = floats.rules_without;
+    counted.facts = {{"float_trials", trials}, {"without_float_trials", without}};
+    counted.text = fmt::format(", {} float trials ({} rules without any)", trials, without);
     return std::nullopt;
-  });
+  };
+  return ask_all(options, "not refuted", ask, counted);
 }
 
 int list_rules(const FilesOptions& options) {
@@ -286,13 +322,14 @@ void add_rule_commands(CLI::App& library, int& exit) {
     CLI::App* made = library.add_subcommand(name, what);
     if (run == show_rule) made->add_option("rule", options->rule, "Its name")->required();
     add_files(*made, *options);
-    if (run == refute_rules) made->add_option("--trials", options->trials, "Inputs for each rule")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+    if (run == refute_rules) made->add_option("--trials", options->trials, "Inputs for each rule, in exact arithmetic")->check(CLI::Range(0, 1'000'000))->capture_default_str();
+    if (run == refute_rules) made->add_option("--float-trials", options->float_trials, "Inputs on which both sides are compiled, run and compared; the first at the rule's example")->check(CLI::Range(0, 10'000))->capture_default_str();
     if (run == show_rule) made->add_flag("--dot", options->dot, "Both sides for Graphviz");
     made->callback([options, run, &exit] { exit = run(*options); });
   };
   over_files("replay", "Check every proof, without Z3", replay_rules);
   over_files("verify", "Prove every rule again, with Z3", verify_rules);
-  over_files("refute", "Try every rule on numbers, exactly", refute_rules);
+  over_files("refute", "Try every rule on numbers: exactly, and in floats by compiled code", refute_rules);
   over_files("list", "A line a rule", list_rules);
   over_files("show", "A rule with its proof", show_rule);
   over_files("stats", "What the rules are", print_statistics);

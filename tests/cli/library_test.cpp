@@ -77,6 +77,53 @@ TEST_F(CheckAxioms, SaysWhatFloatingPointDoes) {
   EXPECT_EQ(facts["classes"]["refuted"], 0);
 }
 
+TEST_F(CheckAxioms, SaysWhatIsProvedForAllSizes) {
+  const Outcome outcome = isomer({"library", "check-axioms", "--trials", "8", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json facts = json::parse(outcome.out);
+  int proved = 0;
+  for (const json& axiom : facts["axioms"]) {
+    EXPECT_EQ(axiom["proved"].get<bool>(), !axiom.contains("not_proved")) << axiom;
+    EXPECT_TRUE(axiom["structures"].is_number()) << axiom;
+    proved += axiom["proved"].get<bool>() ? 1 : 0;
+  }
+  EXPECT_EQ(facts["proved"], proved);
+  EXPECT_EQ(facts["bounded"], facts["total"]);
+  EXPECT_GT(proved, 200);
+}
+
+/// A file of rules whose text was changed: replay would say so, numbers must too.
+class LibraryRefute : public CheckEquations {
+ protected:
+  std::string wrong_rules() {
+    EXPECT_EQ(isomer({"library", "add", equations("mine | x[2,3] y[2,3] | Add(Mul(x,2),y) = Add(y,Mul(2,x))\n"), "-o", path("mine")}).exit_code, 0);
+    std::string text = read_file(path("mine.rules"));
+    const size_t at = text.find("Mul(2,x)");
+    EXPECT_NE(at, std::string::npos) << text;
+    write_file(path("mine.rules"), text.replace(at, 8, "Mul(3,x)"));
+    return path("mine.rules");
+  }
+};
+
+TEST_F(LibraryRefute, InExactArithmeticAndByCompiledCode) {
+  const std::string file = wrong_rules();
+  const Outcome exact = isomer({"library", "refute", file, "--trials", "10", "--float-trials", "0"});
+  EXPECT_EQ(exact.exit_code, 1) << exact.err;
+  EXPECT_THAT(exact.out, HasSubstr("\n0 rules not refuted, 1 not, 0 float trials (0 rules without any); "));
+  const Outcome floats = isomer({"library", "refute", file, "--trials", "0", "--json"});
+  EXPECT_EQ(floats.exit_code, 1) << floats.err;
+  const json facts = json::parse(floats.out);
+  EXPECT_EQ(facts["float_trials"], 1);
+  EXPECT_THAT(facts["problems"][0]["problem"].get<std::string>(), HasSubstr("the right side's code against the left side: "));
+}
+
+TEST_F(LibraryRefute, WhatIsTrueIsNot) {
+  ASSERT_EQ(isomer({"library", "add", equations("mine | x[2,3] | Relu(Relu(x)) = Relu(x)\n"), "-o", path("mine")}).exit_code, 0);
+  const Outcome outcome = isomer({"library", "refute", path("mine.rules"), "--trials", "20", "--float-trials", "4", "--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["float_trials"], 4);
+}
+
 class LibraryGenerate : public CommandLine {};
 
 TEST_F(LibraryGenerate, MakesItsFolder) {

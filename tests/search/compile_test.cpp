@@ -52,6 +52,26 @@ graph twice(x: float32[4,32]) -> (y: float32[4,32]) {
   EXPECT_EQ(result->artifact.variants[0].steps.size(), 2);
 }
 
+/// Windows over padding that read one element again and again: the copy of it has no loops.
+TEST(Compile, WindowsOfOneElementSpreadOut) {
+  const Graph graph = parsed(R"(opset 17
+graph spread(x: float32[3,3]) -> (y: float32[4,1,3,3]) {
+  a: int64[2] = {0, 1}
+  r = ReduceSum(x, a) {keepdims = 0}
+  d: int64[4] = {4, 1, 3, 3}
+  e = Expand(r, d)
+  y = AveragePool(e) {kernel_shape = [3,3], pads = [1,1,1,1], count_include_pad = 1}
+}
+)");
+  const auto result = compiled(graph, 1);
+  ASSERT_TRUE(result.ok()) << result.error().message();
+  const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {3, 3}, std::vector<double>(9, 2.0 / 9))};
+  const auto found = run_artifact(*opened(result->artifact, 1), inputs);
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_NEAR((*found)[0].real(4), 2, 1e-6);
+  EXPECT_NEAR((*found)[0].real(0), 8.0 / 9, 1e-6);
+}
+
 /// A graph at the sizes of some inputs.
 Result<Graph> bound(Graph graph, const std::vector<te::Array>& inputs) {
   std::map<std::string, Dims> shapes;
