@@ -93,7 +93,7 @@ class Drawer {
     int64_t elements = 0;
     for (const auto& [name, type] : types_) elements += element_count(*type.shape).value();
     if (elements > kMostElements) return std::nullopt;
-    return std::optional<LawInstance>(std::in_place, LawInstance{Law{substitute(law_.left, bindings_), substitute(law_.right, bindings_), te::Expr()}, types_});
+    return std::optional<LawInstance>(std::in_place, LawInstance{Law{substitute(law_.left, bindings_), substitute(law_.right, bindings_), te::Expr()}, types_, bindings_});
   }
 
   /// Few sizes in one draw, so that some are equal: of 1, 2, 3, 5 and, for channels of groups, 4 and 6.

@@ -16,6 +16,7 @@ namespace isomer::verify {
 struct LawInstance {
   Law law;  ///< of numbers only
   VariableTypes types;
+  Bindings bindings = {};  ///< of the names that were replaced
 };
 
 /// Families of shapes: "equal" (all variables have one shape, of rank 0 to 4), "broadcast" (ranks up to 4, dims that broadcast),

@@ -77,9 +77,9 @@ Result<std::optional<std::vector<int>>> parse_core(std::string_view line, size_t
 }  // namespace
 
 /// A process and our end of the socket that is its input and output. Sockets, as a write to a dead one need not raise SIGPIPE.
-class Solver::Child {
+class SolverProcess {
  public:
-  static Result<std::unique_ptr<Child>> spawn(const SolverOptions& options) {
+  static Result<std::unique_ptr<SolverProcess>> spawn(const SolverOptions& options) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return unsupported(options.program, "a socket expected, none given: {}", std::strerror(errno));
     std::string memory = fmt::format("-memory:{}", options.memory_mb), program = options.program, input = "-in", language = "-smt2";
@@ -96,12 +96,12 @@ class Solver::Child {
       close(ends[0]);
       return unsupported(options.program, "a program that proves expected, it cannot be started: {}", std::strerror(failed));
     }
-    return std::unique_ptr<Child>(new Child(process, ends[0]));
+    return std::unique_ptr<SolverProcess>(new SolverProcess(process, ends[0]));
   }
 
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() { stop(); }
+  SolverProcess(const SolverProcess&) = delete;
+  SolverProcess& operator=(const SolverProcess&) = delete;
+  ~SolverProcess() { stop(); }
 
   /// From here on it has died.
   void stop() {
@@ -137,7 +137,7 @@ class Solver::Child {
   }
 
  private:
-  Child(pid_t process, int socket) : process_(process), socket_(socket) {}
+  SolverProcess(pid_t process, int socket) : process_(process), socket_(socket) {}
   static Error died() { return invalid("z3", "an answer expected, the process has ended"); }
 
   pid_t process_;
@@ -145,13 +145,13 @@ class Solver::Child {
   std::string buffer_;
 };
 
-Solver::Solver(std::unique_ptr<Child> child) : child_(std::move(child)) {}
+Solver::Solver(std::unique_ptr<SolverProcess> child) : child_(std::move(child)) {}
 Solver::Solver(Solver&&) noexcept = default;
 Solver& Solver::operator=(Solver&&) noexcept = default;
 Solver::~Solver() = default;
 
 Result<Solver> Solver::start(const SolverOptions& options) {
-  TRY(auto child, Child::spawn(options));
+  TRY(auto child, SolverProcess::spawn(options));
   // The limit of resources is one of each check-sat.
   TRY_VOID(child->write(fmt::format("(set-option :produce-unsat-cores true)\n(set-option :rlimit {})\n(set-logic QF_UF)\n(declare-sort T 0)\n(echo \"{}\")\n", options.resources, kReady)));
   TRY(const std::string answer, child->read_line());
@@ -193,6 +193,41 @@ Result<std::optional<std::vector<int>>> Solver::ask(std::span<const std::pair<Te
   }
   TRY_VOID(child_->write("(pop 1)\n"));
   return result;
+}
+
+ArithmeticSolver::ArithmeticSolver(std::unique_ptr<SolverProcess> child, int64_t resources) : child_(std::move(child)), resources_(resources) {}
+ArithmeticSolver::ArithmeticSolver(ArithmeticSolver&&) noexcept = default;
+ArithmeticSolver::~ArithmeticSolver() = default;
+
+Result<ArithmeticSolver> ArithmeticSolver::start(const SolverOptions& options) {
+  TRY(auto child, SolverProcess::spawn(options));
+  ArithmeticSolver result(std::move(child), options.resources);
+  TRY_VOID(result.start_over());
+  return result;
+}
+
+Result<void> ArithmeticSolver::start_over() { return child_->write(fmt::format("(reset)\n(set-option :rlimit {})\n", resources_)); }
+
+Result<ArithmeticSolver::Answer> ArithmeticSolver::ask(std::string_view assertions) {
+  TRY_VOID(child_->write(fmt::format("(push 1)\n{}(check-sat)\n(pop 1)\n", assertions)));
+  return answer();
+}
+
+// Without scopes Z3 has tactics for the whole of a question.
+Result<ArithmeticSolver::Answer> ArithmeticSolver::ask_thoroughly(std::string_view assertions) {
+  TRY_VOID(start_over());
+  TRY_VOID(child_->write(fmt::format("{}(check-sat)\n", assertions)));
+  TRY(const Answer result, answer());
+  TRY_VOID(start_over());
+  return result;
+}
+
+Result<ArithmeticSolver::Answer> ArithmeticSolver::answer() {
+  TRY(const std::string answer, child_->read_line());
+  if (answer == "unsat") return Answer::kContradiction;
+  if (answer == "sat" || answer == "unknown") return answer == "sat" ? Answer::kConsistent : Answer::kUnknown;
+  child_->stop();
+  return invalid("z3", "sat, unsat or unknown expected, '{}' found", answer);
 }
 
 }  // namespace isomer::verify

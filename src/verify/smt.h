@@ -1,5 +1,5 @@
-// The one door to Z3: a child process that talks SMT-LIB 2 over a socket, for ground equations of uninterpreted functions. Test:
-// tests/verify/smt_test.cpp
+// The one door to Z3: a child process that talks SMT-LIB 2 over a socket, for ground equations of uninterpreted functions and for
+// arithmetic. Test: tests/verify/smt_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,8 @@ struct SolverOptions {
   int64_t memory_mb = 1024;
 };
 
+class SolverProcess;
+
 /// Lives over many queries; an answer does not depend on those before. Not for several threads.
 class Solver {
  public:
@@ -34,10 +36,30 @@ class Solver {
   Result<std::optional<std::vector<int>>> unsat_core(std::span<const std::pair<Term, Term>> equations, const Term& left, const Term& right);
 
  private:
-  class Child;
-  explicit Solver(std::unique_ptr<Child> child);
+  explicit Solver(std::unique_ptr<SolverProcess> child);
   Result<std::optional<std::vector<int>>> ask(std::span<const std::pair<Term, Term>> equations, const Term& left, const Term& right);
-  std::unique_ptr<Child> child_;
+  std::unique_ptr<SolverProcess> child_;
+};
+
+/// Questions of arithmetic, in SMT-LIB's own words. Answers do not depend on questions before the last start_over. Not for several threads.
+class ArithmeticSolver {
+ public:
+  static Result<ArithmeticSolver> start(const SolverOptions& options = {});
+  ArithmeticSolver(ArithmeticSolver&&) noexcept;
+  ~ArithmeticSolver();
+
+  enum class Answer : uint8_t { kContradiction, kConsistent, kUnknown /* the resources did not suffice */ };
+  /// What the declarations and assertions are together. An error where the child died or says something else.
+  Result<Answer> ask(std::string_view assertions);
+  /// The same by all means that it has: some milliseconds instead of a fraction of one.
+  Result<Answer> ask_thoroughly(std::string_view assertions);
+  Result<void> start_over();
+
+ private:
+  ArithmeticSolver(std::unique_ptr<SolverProcess> child, int64_t resources);
+  Result<Answer> answer();
+  std::unique_ptr<SolverProcess> child_;
+  int64_t resources_;
 };
 
 }  // namespace isomer::verify

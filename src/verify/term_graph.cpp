@@ -141,12 +141,23 @@ Result<std::vector<ValueType>> infer_application(const Term::Application& applic
   return with_context<std::vector<ValueType>>(application, arguments, [](const OpContext& context) { return infer_types(context); });
 }
 
+Result<ApplicationProgram> program_of(const Term::Application& application, std::span<const ValueType> arguments) {
+  TRY(const Placement placement, place(application));
+  ApplicationProgram result;
+  for (const Source& source : placement.inputs) {
+    const auto* argument = std::get_if<size_t>(&source);
+    result.arguments.push_back(argument ? std::optional(*argument) : std::nullopt);
+  }
+  TRY(result.program, with_context<te::Program>(application, arguments, [&](const OpContext& context) -> Result<te::Program> {
+        if (!application.op->compute) return unsupported(label_of(application), "a tensor expression expected, its row has none");
+        return application.op->compute(context);
+      }));
+  return result;
+}
+
 Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments) {
-  return with_context<std::string>(application, arguments, [&](const OpContext& context) -> Result<std::string> {
-    if (!application.op->compute) return unsupported(label_of(application), "a tensor expression expected, its row has none");
-    TRY(const te::Program program, application.op->compute(context));
-    return te::print(program);
-  });
+  TRY(const ApplicationProgram made, program_of(application, arguments));
+  return te::print(made.program);
 }
 
 namespace {

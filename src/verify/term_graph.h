@@ -28,8 +28,15 @@ DataType dtype_beside(const Types& operands) {
 /// kUnsupported where integers are not known, else what the row says of types that don't fit.
 Result<std::vector<ValueType>> infer_application(const Term::Application& application, std::span<const ValueType> arguments);
 
-/// What the row makes of an application, as text: equal texts mean equal values. Errors as above, and kUnsupported where the row
-/// has no tensor expression.
+/// What the row makes of an application: its inputs are the arguments, and integers between them where the row has inputs for these.
+/// Errors as above, and kUnsupported where the row has no tensor expression.
+struct ApplicationProgram {
+  te::Program program;
+  std::vector<std::optional<size_t>> arguments;  ///< which argument an input is; nothing: integers, or none
+};
+Result<ApplicationProgram> program_of(const Term::Application& application, std::span<const ValueType> arguments);
+
+/// The same as text: equal texts mean equal values.
 Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments);
 
 using VariableTypes = std::map<std::string, ValueType, std::less<>>;

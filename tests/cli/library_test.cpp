@@ -92,6 +92,21 @@ TEST_F(CheckAxioms, SaysWhatIsProvedForAllSizes) {
   EXPECT_GT(proved, 200);
 }
 
+TEST_F(CheckAxioms, SaysWhatIsProvedForAllSizes) {
+  const Outcome outcome = isomer({"library", "check-axioms", "--trials", "8", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json facts = json::parse(outcome.out);
+  int proved = 0;
+  for (const json& axiom : facts["axioms"]) {
+    EXPECT_EQ(axiom["proved"].get<bool>(), !axiom.contains("not_proved")) << axiom;
+    EXPECT_TRUE(axiom["structures"].is_number()) << axiom;
+    proved += axiom["proved"].get<bool>() ? 1 : 0;
+  }
+  EXPECT_EQ(facts["proved"], proved);
+  EXPECT_EQ(facts["bounded"], facts["total"]);
+  EXPECT_GT(proved, 200);
+}
+
 /// A file of rules whose text was changed: replay would say so, numbers must too.
 class LibraryRefute : public CheckEquations {
  protected:

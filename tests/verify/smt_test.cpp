@@ -46,6 +46,27 @@ TEST(Z3, AnswersTheSameWhateverWasAskedBefore) {
   }
 }
 
+TEST(Arithmetic, IsDecided) {
+  using enum ArithmeticSolver::Answer;
+  auto solver = ArithmeticSolver::start({.resources = 20'000});
+  ASSERT_TRUE(solver.ok()) << solver.error().message();
+  const std::string integer = "(declare-const n Int)\n(assert (> n 2))\n", hard = "(declare-const x Int)(declare-const y Int)(declare-const z Int)(assert (and (> x 1) (> y 1) (> z 1) (= (+ (* x x x) (* y y y)) (* z z z))))\n";
+  for (int k = 0; k < 3; ++k) {
+    EXPECT_EQ(*solver->ask(integer + "(assert (< n 3))\n"), kContradiction);
+    EXPECT_EQ(*solver->ask_thoroughly(integer + "(assert (< n 4))\n"), kConsistent) << "what was asked before is forgotten";
+    EXPECT_EQ(*solver->ask_thoroughly(hard), kUnknown);
+  }
+}
+
+TEST(Arithmetic, OfWhatIsNotZ3IsAnError) {
+  const isomer::test::ScratchFolder folder;
+  EXPECT_FALSE(ArithmeticSolver::start({.program = "no such program"}).ok());
+  auto solver = ArithmeticSolver::start();
+  ASSERT_TRUE(solver.ok());
+  EXPECT_THAT(solver->ask("(nonsense)\n").error().message(), HasSubstr("sat, unsat or unknown expected"));
+  EXPECT_FALSE(solver->ask("").ok()) << "it has ended";
+}
+
 /// A program that takes what a solver is told first, answers so, and then does as the last line says.
 std::string program(const isomer::test::ScratchFolder& folder, const std::string& answer, const std::string& last) {
   const std::string path = folder.path() / "program";

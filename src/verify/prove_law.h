@@ -1,0 +1,27 @@
+// Is a law true for all sizes? Its instances are drawn as check_law draws them, given names for their sizes, and both sides' elements
+// are compared as sums of products, by Z3 where that is not enough. What is claimed is arithmetic over the reals in which functions
+// have values everywhere; ranks and attributes are those drawn. Test: tests/verify/prove_law_test.cpp
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "verify/law_sizes.h"
+#include "verify/smt.h"
+
+namespace isomer::verify {
+
+struct LawProof {
+  int structures = 0;  ///< combinations of ranks, attributes and what sizes are equal, that cover the instances drawn
+  int proved = 0;
+  std::string open;    ///< one that was not proved, if any, and why
+  bool holds() const { return structures > 0 && proved == structures; }
+};
+
+/// Stops at the first structure that is not proved. An error where the solver died.
+Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, uint64_t seed, ArithmeticSolver& solver);
+
+/// Whether both sides have equal shapes and elements for all sizes; else why that was not found.
+Result<std::optional<std::string>> why_not_proved(const LawSizes& sizes, ArithmeticSolver& solver);
+
+}  // namespace isomer::verify

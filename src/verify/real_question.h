@@ -1,0 +1,47 @@
+// An element put to Z3: is it zero? Data are unknown functions of integers, sums unknown numbers, functions unknown but for a few facts.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "verify/index_facts.h"
+
+namespace isomer::verify {
+
+class ElementComparison;
+
+class RealQuestion {
+ public:
+  RealQuestion(ElementMaker& make, IndexFacts& index, ElementComparison& comparison, const Facts& facts) : make_(make), index_(index), comparison_(comparison), facts_(facts) {}
+
+  /// False where that was not found.
+  bool is_zero(const Element& element);
+
+ private:
+  std::string word(const Element& element);
+  std::string word(const Product& product);
+  std::string word(const FactorRef& factor);
+  std::string load(const Factor& factor);
+  std::string call(const Factor& factor);
+  std::string greatest(const FactorRef& factor);
+  std::string defined(const std::string& value);
+  void add_facts(const std::string& name, const std::string& argument, const std::string& value);
+  void relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent, const std::string& power);
+
+  ElementMaker& make_;
+  IndexFacts& index_;
+  ElementComparison& comparison_;
+  const Facts& facts_;
+  std::string declarations_, assertions_;
+  std::vector<te::Expr> indices_;
+  std::set<std::string> functions_;           ///< declared
+  std::map<std::string, std::string> known_;  ///< names of values, by their words
+  std::vector<std::pair<Product, std::string>> sums_;
+  std::vector<std::pair<FactorRef, std::string>> maxima_;
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> calls_;  ///< arguments and values, by function
+  bool has_words_ = true;
+};
+
+}  // namespace isomer::verify
