@@ -187,17 +187,22 @@ class MatchSearch {
   void finish() {
     const std::vector<std::optional<Dim>> before = values_.integers;
     const std::vector<int> rests = values_.rests;
-    if (complete()) {
-      ++rules_.statistics_.structures;
-      Match match{number_, values_, roots_, applications_};
-      if (rules_.guard_holds(program_, match)) found_.push_back(std::move(match));
+    bool has_open = true;
+    for (int64_t times = 1; has_open && times <= 2; ++times) {
+      has_open = false;
+      if (complete(times, has_open)) {
+        ++rules_.statistics_.structures;
+        Match match{number_, values_, roots_, applications_};
+        if (rules_.guard_holds(program_, match)) found_.push_back(std::move(match));
+      }
+      values_.integers = before;
+      values_.rests = rests;
     }
-    values_.integers = before;
-    values_.rests = rests;
   }
 
-  /// Dims from types, then what equations leave one unknown of, then what the rule's example has.
-  bool complete() {
+  /// Dims from types, then what equations leave one unknown of, then so many times what the rule's example has: any number will do of
+  /// which the guard says so.
+  bool complete(int64_t times, bool& has_open) {
     for (const verify::DimSlot& dim : there_->dims) {
       const ValueType& type = program_.theory().signatures().type(program_.value(values_.tensors[static_cast<size_t>(dim.variable)]).type);
       if (!type.has_shape()) return false;
@@ -213,7 +218,8 @@ class MatchSearch {
       while (open < values_.integers.size() && values_.integers[open]) ++open;
       if (open == values_.integers.size()) break;
       if (!there_->example_integers[open]) return false;
-      values_.integers[open] = there_->example_integers[open];
+      values_.integers[open] = *there_->example_integers[open] * times;
+      has_open |= !values_.integers[open]->is(0);
     }
     for (size_t k = 0; k < values_.rests.size(); ++k) {
       if (values_.rests[k] >= 0) continue;

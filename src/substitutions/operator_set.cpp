@@ -223,14 +223,13 @@ OperatorSet sequence() {
 }
 
 OperatorSet winograd() {
-  return Builder("winograd")
-      .family("i", {2, 2, 5, 3}, 1).family("k", {3, 2, 3, 3}, 1, true)
-      .convolutions({1}, "kernel_shape=[3,3],pads=[1,1,1,1]", false)
-      .unary("WinogradInput(a){pads=[1,1,1,1],taps=3,tile=4}", Accepts::kData).of_rank(4)
-      .only_of("k", "WinogradKernel(a){tile=4}")
-      .binary("MatMul(a,b)").of_rank(3)
-      .unary("WinogradOutput(a){sizes=[5,3],tile=4}", Accepts::kData).of_rank(3)
-      .done();
+  Builder builder("winograd");
+  builder.family("i", {2, 2, 5, 3}, 1).family("k", {3, 2, 3, 3}, 1, true).convolutions({1}, "kernel_shape=[3,3],pads=[1,1,1,1]", false).binary("MatMul(a,b)").of_rank(3);
+  for (const int tile : {2, 4})
+    builder.unary(fmt::format("WinogradInput(a){{pads=[1,1,1,1],taps=3,tile={}}}", tile), Accepts::kData).of_rank(4)
+        .only_of("k", fmt::format("WinogradKernel(a){{tile={}}}", tile))
+        .unary(fmt::format("WinogradOutput(a){{sizes=[5,3],tile={}}}", tile), Accepts::kData).of_rank(3);
+  return builder.done();
 }
 
 struct Named {
