@@ -1,6 +1,7 @@
 // isomer library: the substitution library, and the axioms that its proofs stand on.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -13,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kTrialsPerStructure = 4;  ///< a proof says more than an instance, and takes longer
+constexpr int kTrialsPerStructure = 3;  ///< a proof says more than an instance, and takes longer
 
 struct AxiomOptions : CommonOptions {
   int trials = 200;

@@ -63,6 +63,7 @@ struct Factor {
 
 /// The same text: the same but for the names of bounds.
 std::string text(const Product& product);
+std::string text_without_coefficient(const Product& product);
 std::string text(const FactorRef& factor);
 std::string text(const Element& element);
 

@@ -108,7 +108,7 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
 /// Factors are paired in every way, until one shows how the bounds of b are those of a.
 bool ElementComparison::are_same(const Product& a, const Product& written, const Facts& facts) {
   if (!can_be_same(a, written)) return false;
-  if (text(Product{te::Rational(1), a.bounds, a.conditions, a.factors}) == text(Product{te::Rational(1), written.bounds, written.conditions, written.factors})) return true;
+  if (text_without_coefficient(a) == text_without_coefficient(written)) return true;
   const Product b = make_.renamed(written);
   std::vector<size_t> partners;
   int tries = 0;

@@ -42,12 +42,11 @@ Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, 
   TRY_VOID(solver.start_over());
   Random random(seed);
   LawProof result;
-  std::vector<LawSizes> proved;
   for (int trial = 0; trial < trials; ++trial) {
     const auto instance = draw_instance(law, family, random);
     if (!instance) break;
     if (!is_typed(*instance)) continue;
-    if (std::any_of(proved.begin(), proved.end(), [&](const LawSizes& known) { return covers(known, *instance); })) continue;
+    if (std::any_of(result.proved.begin(), result.proved.end(), [&](const LawSizes& known) { return covers(known, *instance); })) continue;
     LawSizes sizes = with_sizes(law, family, *instance);
     ++result.structures;
     TRY(const auto reason, why_not_proved(sizes, solver));
@@ -55,8 +54,7 @@ Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, 
       result.open = fmt::format("{}: {}", sizes.text(), *reason);
       return result;
     }
-    ++result.proved;
-    proved.push_back(std::move(sizes));
+    result.proved.push_back(std::move(sizes));
   }
   return result;
 }
