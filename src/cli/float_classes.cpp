@@ -26,26 +26,25 @@ FloatClasses::FloatClasses(const std::vector<verify::CheckedAxiom>& all, int tri
     by_class_[static_cast<size_t>(declared(k))] += check.holds() ? 1 : 0;
     refuted_ += check.counterexample ? 1 : 0;
     unchecked_ += !check.holds() && !check.counterexample ? 1 : 0;
-    unsafe_ += check.unsafe ? 1 : 0;
   }
 }
 
 json FloatClasses::facts() const {
-  json result = {{"refuted", refuted_}, {"unchecked", unchecked_}, {"unsafe", unsafe_}};
+  json result = {{"refuted", refuted_}, {"unchecked", unchecked_}};
   for (size_t k = 0; k < by_class_.size(); ++k) result[std::string(name(static_cast<FloatClass>(k)))] = by_class_[k];
   return result;
 }
 
 json FloatClasses::facts(size_t axiom) const {
   const verify::FloatClassCheck& check = checks_[axiom];
-  json result = {{"class", name(declared(axiom))}, {"class_seen", name(check.seen)}, {"class_holds", check.holds()}, {"float_inputs", check.inputs}, {"unsafe", check.unsafe.has_value()}};
+  json result = {{"class", name(declared(axiom))}, {"class_seen", name(check.seen)}, {"class_holds", check.holds()}, {"float_inputs", check.inputs}};
   if (check.counterexample) result["class_counterexample"] = check.counterexample->text();
   return result;
 }
 
 std::string FloatClasses::text() const {
-  return fmt::format("in floating point {} are exact, {} up to the sign of zero, {} on finite values, {} up to rounding; {} refuted, {} without a value; {} may lose finite results (E4)", by_class_[0],
-                     by_class_[1], by_class_[2], by_class_[3], refuted_, unchecked_, unsafe_);
+  return fmt::format("in floating point {} are exact, {} up to the sign of zero, {} on finite values, {} up to rounding, {} where nothing overflows; {} refuted, {} without a value", by_class_[0], by_class_[1],
+                     by_class_[2], by_class_[3], by_class_[4], refuted_, unchecked_);
 }
 
 std::string FloatClasses::text(size_t axiom, bool is_verbose) const {
@@ -54,7 +53,6 @@ std::string FloatClasses::text(size_t axiom, bool is_verbose) const {
   if (!check.holds()) return fmt::format("  {}: no values on which both sides are known\n", name(declared(axiom)));
   std::string result;
   if (is_verbose && check.takes_floats && check.seen < declared(axiom)) result += fmt::format("  declared {}, seen {} on {} inputs\n", name(declared(axiom)), name(check.seen), check.inputs);
-  if (is_verbose && check.unsafe) result += fmt::format("  may lose finite results: {}\n", check.unsafe->text());
   return result;
 }
 

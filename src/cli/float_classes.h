@@ -28,8 +28,8 @@ class FloatClasses {
 
   const std::vector<verify::CheckedAxiom>& all_;
   std::vector<verify::FloatClassCheck> checks_;
-  std::array<int, 4> by_class_{};  ///< those that hold
-  int refuted_ = 0, unchecked_ = 0, unsafe_ = 0;
+  std::array<int, 5> by_class_{};  ///< those that hold
+  int refuted_ = 0, unchecked_ = 0;
 };
 
 }  // namespace isomer::cli

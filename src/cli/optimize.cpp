@@ -61,6 +61,7 @@ std::string_view class_name(FloatClass fp_class) {
     case FloatClass::kSignOfZero: return "sign of zero";
     case FloatClass::kFinite: return "finite";
     case FloatClass::kReassociated: return "reassociated";
+    case FloatClass::kUnsafe: return "unsafe";
   }
   return "";
 }

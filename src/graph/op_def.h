@@ -75,8 +75,8 @@ struct Version {
 };
 
 /// What floating point does to a law (reliability.md 3.2): bit-identical; up to the sign of zero; equal unless NaN or Inf
-/// appears; equal in the reals but rounded differently.
-enum class FloatClass : uint8_t { kExact, kSignOfZero, kFinite, kReassociated };
+/// appears; equal in the reals but rounded differently; the same, but of values of usual size one side may give NaN or Inf.
+enum class FloatClass : uint8_t { kExact, kSignOfZero, kFinite, kReassociated, kUnsafe };
 
 /// A law of the operator over exact numbers, in the text form of terms: "Add(a,b) = Add(b,a)". `shapes` names the family
 /// of operand shapes on which it holds and is checked.

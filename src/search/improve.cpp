@@ -111,9 +111,7 @@ class Improver {
     }
   }
 
-  bool is_allowed(int substitution) const {
-    return rules_[substitution].rule->float_class == FloatClass::kExact || options_.fp != FloatMode::kStrict;
-  }
+  bool is_allowed(int substitution) const { return allows(options_.fp, rules_[substitution].rule->float_class); }
 
   void search(const std::vector<Kind>& kinds, bool is_first_round) {
     for (size_t k = 0; k < kinds.size() && seconds_left() > 0; ++k) search(kinds[k], is_first_round, static_cast<int>(kinds.size() - k));

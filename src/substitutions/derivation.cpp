@@ -20,7 +20,7 @@ constexpr int64_t kMostGrown = 4;
 /// As passes are allowed to (graph/passes/pass.h).
 bool allows(const Derivation& derivation, FloatClass float_class) {
   if (derivation.level < 1) return false;
-  return float_class == FloatClass::kExact || (derivation.level >= 2 && derivation.fp != FloatMode::kStrict);
+  return float_class == FloatClass::kExact || (derivation.level >= 2 && isomer::allows(derivation.fp, float_class));
 }
 
 }  // namespace

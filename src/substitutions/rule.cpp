@@ -120,7 +120,7 @@ FloatClass float_class_of(const verify::Certificate& proof, std::span<const veri
 }
 
 std::string_view name(FloatClass float_class) {
-  constexpr std::array<std::string_view, 4> kNames = {"exact", "sign-of-zero", "finite", "reassociated"};
+  constexpr std::array<std::string_view, 5> kNames = {"exact", "sign-of-zero", "finite", "reassociated", "unsafe"};
   return kNames[static_cast<size_t>(float_class)];
 }
 

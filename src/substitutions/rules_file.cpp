@@ -94,7 +94,7 @@ Result<RuleInstance> parse_example(std::string_view text, const std::vector<Outp
 }
 
 Result<FloatClass> parse_class(std::string_view text) {
-  for (const FloatClass each : {FloatClass::kExact, FloatClass::kSignOfZero, FloatClass::kFinite, FloatClass::kReassociated})
+  for (const FloatClass each : {FloatClass::kExact, FloatClass::kSignOfZero, FloatClass::kFinite, FloatClass::kReassociated, FloatClass::kUnsafe})
     if (name(each) == text) return each;
   return invalid("", "a class of floating point such as exact expected, '{}' found", text);
 }

@@ -17,8 +17,6 @@ constexpr int kDraws = 4;                 ///< of values, at each instance: inst
 constexpr int kFailures = 8;              ///< of which the smallest is shown
 constexpr size_t kMostVariables = 3;      ///< of which all tuples of special values are tried
 
-using Element = FloatSides::Element;
-
 class Checker {
  public:
   explicit Checker(FloatClass declared) : declared_(declared) {}
@@ -32,10 +30,10 @@ class Checker {
     if (!elements) return;
     const auto overlaps = needs_bounds(*elements) ? sides.overlaps(inputs) : std::nullopt;
     for (size_t k = 0; k < elements->size() && !is_done(); ++k) {
-      const Element& element = (*elements)[k];
-      const bool is_bounded = needs_bound(element) && overlaps && (*overlaps)[k];
-      if (element.seen <= declared_ && !element.is_unsafe && (!needs_bound(element) || is_bounded)) {
-        result_.seen = std::max(result_.seen, element.seen);
+      const FloatClass seen = (*elements)[k];
+      const bool is_bounded = needs_bound(seen) && overlaps && (*overlaps)[k];
+      if (seen <= declared_ && (!needs_bound(seen) || is_bounded)) {
+        result_.seen = std::max(result_.seen, seen);
         result_.bounded += is_bounded ? 1 : 0;
         ++result_.inputs;
         continue;
@@ -50,23 +48,21 @@ class Checker {
     const auto elements = sides.compare(inputs);
     if (!elements) return;
     ++result_.inputs;
-    for (const Element& element : *elements) result_.seen = std::max(result_.seen, element.seen);
-    const bool is_unsafe = std::any_of(elements->begin(), elements->end(), [](const Element& element) { return element.is_unsafe; });
-    if (is_unsafe && !result_.unsafe) result_.unsafe = sides.counterexample(inputs);
+    for (const FloatClass seen : *elements) result_.seen = std::max(result_.seen, seen);
     const Verdict found = verdict(sides, inputs, *elements);
     if (needs_bounds(*elements)) ++(found == Verdict::kUnbounded ? result_.unbounded : result_.bounded);
     if (found == Verdict::kBeyond) keep_smallest(sides, inputs);
   }
 
  private:
-  bool needs_bound(const Element& element) const { return declared_ == FloatClass::kReassociated && element.seen == FloatClass::kReassociated; }
-  bool needs_bounds(const std::vector<Element>& elements) const {
-    return std::any_of(elements.begin(), elements.end(), [&](const Element& element) { return needs_bound(element); });
+  bool needs_bound(FloatClass seen) const { return declared_ >= FloatClass::kReassociated && seen == FloatClass::kReassociated; }
+  bool needs_bounds(const std::vector<FloatClass>& elements) const {
+    return std::any_of(elements.begin(), elements.end(), [&](FloatClass seen) { return needs_bound(seen); });
   }
 
   enum class Verdict : uint8_t { kWithin, kUnbounded, kBeyond };
-  Verdict verdict(const FloatSides& sides, const FloatInputs& inputs, const std::vector<Element>& elements) const {
-    if (std::any_of(elements.begin(), elements.end(), [&](const Element& element) { return element.seen > declared_; })) return Verdict::kBeyond;
+  Verdict verdict(const FloatSides& sides, const FloatInputs& inputs, const std::vector<FloatClass>& elements) const {
+    if (std::any_of(elements.begin(), elements.end(), [&](FloatClass seen) { return seen > declared_; })) return Verdict::kBeyond;
     if (!needs_bounds(elements)) return Verdict::kWithin;
     const auto overlaps = sides.overlaps(inputs);
     if (!overlaps) return Verdict::kUnbounded;

@@ -3,7 +3,9 @@
 //   exact          nothing, but what a NaN carries
 //   sign of zero   nothing but that
 //   finite         the same, where inputs and all applications on the way are finite
-//   reassociated   there, no more than rounding explains: what it can make of the two sides overlaps (rounding_algebra.h)
+//   reassociated   there, no more than rounding explains: what it can make of the two sides overlaps (rounding_algebra.h); of inputs
+//                  of at most 1000 both sides are finite, or neither is
+//   unsafe         the former only (softmax without a shift: class E4)
 // Tests: tests/verify/float_class_test.cpp
 #pragma once
 
@@ -17,8 +19,6 @@ struct FloatClassCheck {
   int64_t bounded = 0, unbounded = 0;  ///< of laws that are reassociated, those that differ: rounding may have no bound (what it compares decides)
   FloatClass seen = FloatClass::kExact;  ///< the strongest that none of them contradicts
   std::optional<Counterexample> counterexample;  ///< to the declared class
-  /// Inputs of at most 1000 of which one side only is finite (softmax without a shift): class E4.
-  std::optional<Counterexample> unsafe;
   bool holds() const { return !counterexample && (!takes_floats || (inputs > 0 && (unbounded == 0 || bounded > 0))); }
 };
 

@@ -105,7 +105,7 @@ std::optional<FloatSides> FloatSides::make(LawInstance instance, bool are_lanes)
   return FloatSides(std::move(instance), *std::move(graph), are_lanes);
 }
 
-std::optional<std::vector<FloatSides::Element>> FloatSides::compare(const FloatInputs& inputs) const {
+std::optional<std::vector<FloatClass>> FloatSides::compare(const FloatInputs& inputs) const {
   const auto values = values_of<te::FloatAlgebra>(inputs, instance_.types);
   const auto computed = evaluate(graph_, te::Concrete<te::FloatAlgebra>(), values);
   if (!computed.ok()) return std::nullopt;
@@ -113,7 +113,7 @@ std::optional<std::vector<FloatSides::Element>> FloatSides::compare(const FloatI
   const auto every = [&](const std::vector<Floats>& arrays, size_t k, const auto& holds) {
     return are_lanes_ ? all_at(arrays, k, holds) : std::all_of(arrays.begin(), arrays.end(), [&](const Floats& array) { return all_in(array, holds); });
   };
-  std::vector<Element> result(left.elements.size());
+  std::vector<FloatClass> result(left.elements.size());
   bool all_finite = false, may_be_unsafe = false, left_finite = false, right_finite = false;
   for (size_t k = 0; k < result.size(); ++k) {
     if (are_lanes_ || k == 0) {
@@ -122,7 +122,7 @@ std::optional<std::vector<FloatSides::Element>> FloatSides::compare(const FloatI
       left_finite = every({left}, k, is_finite);
       right_finite = every({right}, k, is_finite);
     }
-    result[k] = {seen_at(left.elements[k], right.elements[k], all_finite), may_be_unsafe && left_finite != right_finite};
+    result[k] = may_be_unsafe && left_finite != right_finite ? FloatClass::kUnsafe : seen_at(left.elements[k], right.elements[k], all_finite);
   }
   return result;
 }

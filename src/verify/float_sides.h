@@ -18,13 +18,9 @@ class FloatSides {
   /// Elements of each variable.
   const std::vector<int64_t>& counts() const { return counts_; }
 
-  /// What is seen at one element of the sides.
-  struct Element {
-    FloatClass seen = FloatClass::kExact;  ///< the strongest class that it doesn't contradict
-    bool is_unsafe = false;  ///< inputs are at most 1000, and one side only is finite
-  };
+  /// By element, the strongest class that it doesn't contradict: kUnsafe where inputs are at most 1000 and one side only is finite.
   /// Nothing where a side cannot be evaluated.
-  std::optional<std::vector<Element>> compare(const FloatInputs& inputs) const;
+  std::optional<std::vector<FloatClass>> compare(const FloatInputs& inputs) const;
 
   /// By element: whether what rounding can make of the two sides overlaps. Nothing where rounding has no bound.
   std::optional<std::vector<bool>> overlaps(const FloatInputs& inputs) const;

@@ -72,24 +72,9 @@ TEST_F(CheckAxioms, SaysWhatFloatingPointDoes) {
     ++laws[axiom["class"].get<std::string>()];
     EXPECT_TRUE(axiom["class_holds"].get<bool>()) << axiom;
   }
-  EXPECT_EQ(laws.size(), 4U);
+  EXPECT_EQ(laws.size(), 5U);
   for (const auto& [name, count] : laws) EXPECT_EQ(facts["classes"][name], count) << name;
   EXPECT_EQ(facts["classes"]["refuted"], 0);
-}
-
-TEST_F(CheckAxioms, SaysWhatIsProvedForAllSizes) {
-  const Outcome outcome = isomer({"library", "check-axioms", "--trials", "8", "--json"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json facts = json::parse(outcome.out);
-  int proved = 0;
-  for (const json& axiom : facts["axioms"]) {
-    EXPECT_EQ(axiom["proved"].get<bool>(), !axiom.contains("not_proved")) << axiom;
-    EXPECT_TRUE(axiom["structures"].is_number()) << axiom;
-    proved += axiom["proved"].get<bool>() ? 1 : 0;
-  }
-  EXPECT_EQ(facts["proved"], proved);
-  EXPECT_EQ(facts["bounded"], facts["total"]);
-  EXPECT_GT(proved, 200);
 }
 
 TEST_F(CheckAxioms, SaysWhatIsProvedForAllSizes) {

@@ -137,13 +137,15 @@ TEST_F(Optimizing, LeavesWhatLosesTheRace) {
 }
 
 TEST_F(Optimizing, UsesNoRuleThatTheModeOfRoundingForbids) {
-  rules_[0].float_class = FloatClass::kReassociated;
-  Derivation strict;
-  strict.fp = FloatMode::kStrict;
-  TableBackend backend = dear_products();
-  const auto made = optimize_model(three_products(1), strict, rules_, theory_, backend, options_);
-  ASSERT_TRUE(made.ok());
-  EXPECT_EQ(made->outcome, SearchOutcome::kNothingFound);
+  for (const auto& [float_class, mode] : {std::pair(FloatClass::kReassociated, FloatMode::kStrict), std::pair(FloatClass::kUnsafe, FloatMode::kReassociate)}) {
+    rules_[0].float_class = float_class;
+    Derivation derivation;
+    derivation.fp = mode;
+    TableBackend backend = dear_products();
+    const auto made = optimize_model(three_products(1), derivation, rules_, theory_, backend, options_);
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(made->outcome, SearchOutcome::kNothingFound);
+  }
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ std::vector<OpDef> softmax() {
        .compute = softmax_or_log(false),
        .expand = [](NodeForm& form) { return expand_softmax(form, false); },
        .recognize = recognize_softmax,
-       .axioms = {{"Softmax(x){axis=a} = Div(Exp(x),ReduceSum(Exp(x)){axes=[a],keepdims=1})", "ranked", FloatClass::kReassociated},
+       .axioms = {{"Softmax(x){axis=a} = Div(Exp(x),ReduceSum(Exp(x)){axes=[a],keepdims=1})", "ranked", FloatClass::kUnsafe},
                  {"Softmax(Add(x,s)){axis=a} = Softmax(x){axis=a} if s_rank == 0", "ranked", FloatClass::kReassociated}}},
 
       {.name = "LogSoftmax", .since = 13, .inputs = {"input"}, .outputs = {"output"},

@@ -17,8 +17,13 @@ namespace isomer {
 enum class FloatMode : uint8_t {
   kStrict,       ///< bit-identical results
   kReassociate,  ///< equal in the reals on finite values; rounded differently
-  kFast,
+  kFast,         ///< where overflow may lose a result, too
 };
+
+/// May a change of this class be made?
+constexpr bool allows(FloatMode mode, FloatClass fp_class) {
+  return fp_class == FloatClass::kExact || (mode != FloatMode::kStrict && (fp_class != FloatClass::kUnsafe || mode == FloatMode::kFast));
+}
 
 struct OptimizeOptions {
   /// 0 changes nothing; 1 keeps every result bit for bit; 2 folds arithmetic too; 3 is 2.
@@ -66,7 +71,7 @@ class PassContext {
   const OptimizeOptions& options;
   /// May a change of this class be made?
   bool allows(FloatClass fp_class) const {
-    return fp_class == FloatClass::kExact || (options.level >= 2 && options.fp != FloatMode::kStrict);
+    return fp_class == FloatClass::kExact || (options.level >= 2 && isomer::allows(options.fp, fp_class));
   }
   /// May all constants together become larger by so many bytes? If so they are taken from what is left to grow.
   bool may_grow(int64_t bytes) {
