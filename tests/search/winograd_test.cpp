@@ -101,5 +101,30 @@ TEST(Winograd, TransformsStayInRegisters) {
   EXPECT_EQ(transforms, 2);
 }
 
+/// Transforms read and write channels last, as the convolutions around them do; two in a row are not one task.
+TEST(Winograd, StandsBetweenConvolutionsWithoutChangesOfLayout) {
+  const auto result = compiled(parsed(R"(opset 17
+opset "isomer" 1
+graph g(x: float32[1,16,12,12]) -> (y: float32[1,16,12,12]) {
+  p: float32[16,16,1,1] = random 1
+  u: float32[36,16,16] = random 2
+  v: float32[36,16,16] = random 3
+  q: float32[16,16,1,1] = random 4
+  a = Conv(x, p)
+  b = isomer::WinogradInput(a) {pads = [1,1,1,1], tile = 4}
+  c = MatMul(b, u)
+  d = isomer::WinogradOutput(c) {sizes = [12,12], tile = 4}
+  e = isomer::WinogradInput(d) {pads = [1,1,1,1], tile = 4}
+  f = MatMul(e, v)
+  g = isomer::WinogradOutput(f) {sizes = [12,12], tile = 4}
+  y = Conv(g, q)
+}
+)"), 1);
+  ASSERT_TRUE(result.ok()) << result.error().message();
+  std::vector<std::string> names;
+  for (const CompiledTask& task : result->tasks) names.push_back(task.name);
+  EXPECT_THAT(names, testing::ElementsAre("Relayout", "Conv", "WinogradInput", "MatMul", "WinogradOutput", "WinogradInput", "MatMul", "WinogradOutput", "Conv", "Relayout"));
+}
+
 }  // namespace
 }  // namespace isomer::test
