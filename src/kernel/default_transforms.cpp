@@ -7,6 +7,8 @@ namespace {
 
 /// Points of a tile, in all: they are written out.
 constexpr int64_t kMostPoints = 64;
+/// Of all of them, in additions.
+constexpr int64_t kMostWritten = 8'192;
 constexpr int64_t kNarrowest = 4;
 
 /// The one axis in an expression of axes and literals; -1: another number of them, or something else.
@@ -46,11 +48,13 @@ std::map<int, int64_t> literal_axes(const Block& map) {
   return periods;
 }
 
+bool is_short(const Block& block, int64_t times) { return times <= kMostPoints && times * count_operations(block.bodies[0]) <= kMostWritten; }
+
 }  // namespace
 
 bool Scheduler::is_transform(const std::string& name) const {
   const Block map = block(name);
-  return alone(name) && !map.is_reduction() && !map.predicate && map.writes.size() == 1 && !literal_axes(map).empty();
+  return alone(name) && !map.is_reduction() && !map.predicate && map.bodies.size() == 1 && !literal_axes(map).empty();
 }
 
 void Scheduler::schedule_transform(const std::string& name) {
@@ -93,7 +97,7 @@ std::optional<size_t> Scheduler::lay_out_transform(const std::string& name, bool
   if (width < kNarrowest) return std::nullopt;
 
   LoopIds outer, tile;
-  int64_t count = 1, largest = 1;
+  int64_t count = 1;
   for (const LoopId loop : in_memory_order(name)) {
     const auto axis = std::find_if(map.axes.begin(), map.axes.end(), [&](const Iterator& each) { return each.binding == loop_variable(loop.variable); });
     if (axis == map.axes.end()) return std::nullopt;
@@ -116,7 +120,7 @@ std::optional<size_t> Scheduler::lay_out_transform(const std::string& name, bool
   }
   const LoopId innermost = {te::as<te::Var>(map.axes[along].binding)->index};
   const auto vectors = schedule_.split(innermost, Integers{-1, width});
-  if (!vectors.ok() || count > kMostPoints) return std::nullopt;
+  if (!vectors.ok() || !is_short(map, count)) return std::nullopt;
   const LoopId around = (*vectors)[0];
   outer.push_back(around);
   LoopIds order = outer;
@@ -129,13 +133,12 @@ std::optional<size_t> Scheduler::lay_out_transform(const std::string& name, bool
   earlier.erase(std::find(earlier.begin(), earlier.end(), name), earlier.end());
   for (auto producer = earlier.rbegin(); producer != earlier.rend(); ++producer) {
     const Block made = block(*producer);
-    if (!alone(*producer) || made.is_reduction() || made.writes.size() != 1) continue;
+    if (!alone(*producer) || made.is_reduction() || made.bodies.size() != 1) continue;
     const auto all = points(made);
     const Schedule without = schedule_;
     if (!all || !schedule_.compute_at(*producer, around).ok()) continue;
     const LoopIds own = inner_loops(*producer, around);
-    largest = std::max(largest, iterations(own) / width);
-    if (iterations(*schedule_.loops(*producer)) > *all + *all / 2 || own.empty() || extent(own.back()) != width || largest > kMostPoints) {
+    if (iterations(*schedule_.loops(*producer)) > *all + *all / 2 || own.empty() || extent(own.back()) != width || !is_short(made, iterations(own) / width)) {
       schedule_ = without;
       if (is_transform(*producer)) return std::nullopt;
       continue;

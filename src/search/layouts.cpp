@@ -21,6 +21,8 @@ constexpr int64_t kNever = int64_t{1} << 50;
 
 /// Of an element: additions.
 constexpr int kMuchToCompute = 4;
+/// Writing across the lines of memory, in passes over the result.
+constexpr int64_t kScatteringCost = 2;
 
 /// Windows that slide along a row-major image, in passes over the result.
 constexpr int64_t kSlidingCost = 16;
@@ -196,7 +198,7 @@ class Assigner {
       const bool has_channels = std::any_of(task.outputs.begin(), task.outputs.end(), [&](ValueId v) { return !channels_last(graph_, v).empty(); });
       if (!has_channels || is_view || !keeps_channels(kernel)) {
         const bool moves = !is_view && only_maps(kernel), is_by_channel = moves && has_channels && computes_by_channel(kernel);
-        edges.push_back(is_by_channel ? CutEdge{0, vertex, kSlidingCost * bytes_of(graph_, task.outputs[0])} : CutEdge{1, vertex, kNever});
+        edges.push_back(is_by_channel ? CutEdge{0, vertex, kScatteringCost * bytes_of(graph_, task.outputs[0])} : CutEdge{1, vertex, kNever});
         // What moves elements anyway finds them in any layout.
         if (moves) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
       } else if (slides_windows(kernel)) {

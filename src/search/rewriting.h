@@ -30,7 +30,7 @@ struct SearchLimits {
   double alpha = 1.05;      ///< those that cost up to so many times the best are worth going on from (TASO, section 5)
   int steps = 24;           ///< on the way to a state
   double step_price = 0.002;  ///< of the first state's cost, that each step has to save: what measuring is off must not pay for rewrites
-  int added = 2;            ///< applications that a rewrite may add, those of constants aside: what does the same by more is what it came from
+  int added = 2;            ///< applications that a rewrite may add, those of constants aside (a convolution becomes two transforms and a product): what does the same by more is what it came from
   int growth = 8;           ///< applications that a state may have more than the first one, those of constants aside
   int patience = 5;         ///< steps without a better state
   int looked_at = 48;       ///< rewrites of a step that are costed, the most promising ones by their estimates
