@@ -28,7 +28,7 @@ struct Options {
 
 struct InModel {
   double median_ms = 0, fast_ms = 0;  ///< the latter: of one of the fastest tenth
-  std::vector<double> tasks_us;  ///< means
+  std::vector<double> tasks_us;       ///< means
 };
 
 Result<std::unique_ptr<runtime::Session>> open(const runtime::Artifact& artifact, int threads, bool timed) {
@@ -38,7 +38,9 @@ Result<std::unique_ptr<runtime::Session>> open(const runtime::Artifact& artifact
 
 Result<std::vector<double>> run_for(runtime::Session& session, const std::vector<Tensor>& inputs, double seconds) {
   std::vector<runtime::Tensor> given, made(session.variant().outputs.size());
-  for (const Tensor& tensor : inputs) given.push_back({static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(), const_cast<std::byte*>(tensor.bytes().data())});
+  for (const Tensor& tensor : inputs)
+    given.push_back({static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(),
+                     const_cast<std::byte*>(tensor.bytes().data())});
   std::vector<double> times;
   for (const auto start = Clock::now(); seconds_since(start) < seconds;) {
     const int64_t before = interruptions();
@@ -70,9 +72,11 @@ Result<InModel> run_model(const Graph& graph, const CompileOptions& compile_opti
       result.tasks_us.push_back(0);
       continue;
     }
-    step = std::find_if(step, steps.end(), [&](const runtime::StepTime& time) { return time.depth == 0 && time.step->name == task.name; });
+    step = std::find_if(step, steps.end(),
+                        [&](const runtime::StepTime& time) { return time.depth == 0 && time.step->name == task.name; });
     CHECK(step != steps.end()) << task.name;
-    result.tasks_us.push_back(static_cast<double>(step->nanoseconds) / 1e3 / static_cast<double>(std::max<int64_t>(step->runs, 1)));
+    result.tasks_us.push_back(static_cast<double>(step->nanoseconds) / 1e3 /
+                              static_cast<double>(std::max<int64_t>(step->runs, 1)));
     ++step;
   }
   return result;
@@ -81,7 +85,8 @@ Result<InModel> run_model(const Graph& graph, const CompileOptions& compile_opti
 Result<void> compare(const Options& options) {
   TRY(Graph graph, import_model(options.model, {}));
   std::map<std::string, int64_t> dims;
-  for (const std::string& dim : options.dims) dims[dim.substr(0, dim.find('='))] = std::stoll(dim.substr(dim.find('=') + 1));
+  for (const std::string& dim : options.dims)
+    dims[dim.substr(0, dim.find('='))] = std::stoll(dim.substr(dim.find('=') + 1));
   TRY_VOID(bind_inputs(graph, dims, {}));
   CompileOptions compile_options;
   compile_options.target = kernel::host_target();
@@ -114,12 +119,17 @@ Result<void> compare(const Options& options) {
     sum += *costs[k];
     TRY(const double bound, timer.roofline(graph, tasks[k]));
     least += bound;
-    if (options.verbose) fmt::print("{:10.1f} {:10.1f} {:10.1f}  {}\n", *costs[k], in_model.tasks_us[k], bound, tasks[k].name(graph));
+    if (options.verbose)
+      fmt::print("{:10.1f} {:10.1f} {:10.1f}  {}\n", *costs[k], in_model.tasks_us[k], bound, tasks[k].name(graph));
   }
   const TaskTimer::Statistics& statistics = timer.statistics();
-  fmt::print("{} x{}: {} tasks, {} measured, {} failed, in {:.2f} s ({:.2f} preparing, {:.2f} LLVM, {:.2f} running), a key in {:.0f} us; weights in {}; costs {:.3f} ms, steps {:.3f}, model {:.3f} (fast runs {:.3f}), roofline {:.3f}\n",
-             options.model, options.threads, tasks.size(), statistics.measured, statistics.failed, seconds, statistics.preparing_s, statistics.compiling_s, statistics.running_s,
-             key_us, weights == Weights::kInCache ? "cache" : "memory", sum / 1e3, steps / 1e3, in_model.median_ms, in_model.fast_ms, least / 1e3);
+  fmt::print(
+      "{} x{}: {} tasks, {} measured, {} failed, in {:.2f} s ({:.2f} preparing, {:.2f} LLVM, {:.2f} running), a key in "
+      "{:.0f} us; weights in {}; costs {:.3f} ms, steps {:.3f}, model {:.3f} (fast runs {:.3f}), roofline {:.3f}\n",
+      options.model, options.threads, tasks.size(), statistics.measured, statistics.failed, seconds,
+      statistics.preparing_s, statistics.compiling_s, statistics.running_s, key_us,
+      weights == Weights::kInCache ? "cache" : "memory", sum / 1e3, steps / 1e3, in_model.median_ms, in_model.fast_ms,
+      least / 1e3);
   return {};
 }
 

@@ -41,22 +41,17 @@ using DataFiles = std::map<std::string, std::vector<Piece>>;
 /// Text from a model, fit for a terminal.
 std::string quoted(const std::string& text) { return fmt::format("{:?}", text); }
 
-Error system_error(const fs::path& path) {
-  return unsupported(path.string(), "{}", std::strerror(errno));
-}
+Error system_error(const fs::path& path) { return unsupported(path.string(), "{}", std::strerror(errno)); }
 
-Result<Piece> piece_of(const onnx_proto::TensorProto& tensor,
-                       const std::map<std::string, std::string>& entries) {
+Result<Piece> piece_of(const onnx_proto::TensorProto& tensor, const std::map<std::string, std::string>& entries) {
   Piece piece;
   if (tensor.data_type() != onnx_proto::TensorProto::FLOAT) {
-    return invalid(quoted(tensor.name()), "expected a float tensor, found data type {}",
-                   tensor.data_type());
+    return invalid(quoted(tensor.name()), "expected a float tensor, found data type {}", tensor.data_type());
   }
   piece.count = 1;
   for (const int64_t dim : tensor.dims()) {
     if (dim < 0 || __builtin_mul_overflow(piece.count, static_cast<uint64_t>(dim), &piece.count)) {
-      return invalid(quoted(tensor.name()), "expected dims whose product fits 64 bits, found {}",
-                     dim);
+      return invalid(quoted(tensor.name()), "expected dims whose product fits 64 bits, found {}", dim);
     }
   }
   if (tensor.dims_size() > 0) piece.row_length = static_cast<uint64_t>(*tensor.dims().rbegin());
@@ -70,8 +65,7 @@ Result<Piece> piece_of(const onnx_proto::TensorProto& tensor,
   };
   piece.offset = number("offset", 0);
   if (const uint64_t length = number("length", 0); length % 4 != 0 || length / 4 != piece.count) {
-    return invalid(quoted(tensor.name()), "expected {} floats of 4 bytes, found length {}",
-                   piece.count, length);
+    return invalid(quoted(tensor.name()), "expected {} floats of 4 bytes, found length {}", piece.count, length);
   }
   auto rule = parse_fill_rule(tensor.doc_string());
   if (!rule) return std::move(rule).error().within(quoted(tensor.name()));
@@ -87,8 +81,7 @@ Result<DataFiles> data_files_of(const onnx_proto::ModelProto& model) {
     for (const auto& entry : tensor.external_data()) entries[entry.key()] = entry.value();
     const std::string& location = entries["location"];
     if (location.empty() || fs::path(location).filename() != location || location == "..") {
-      return invalid(quoted(tensor.name()), "expected a file name beside the model, found {}",
-                     quoted(location));
+      return invalid(quoted(tensor.name()), "expected a file name beside the model, found {}", quoted(location));
     }
     TRY(files[location].emplace_back(), piece_of(tensor, entries));
   }
@@ -106,8 +99,7 @@ int write_chunks(int file, const std::vector<Piece>& pieces, std::atomic<uint64_
       if (chunk != wanted) continue;
       const uint64_t count = std::min(kChunk, piece.count - first);
       evaluate(piece.rule, first, piece.row_length, std::span(values.data(), count));
-      const ssize_t written =
-          pwrite(file, values.data(), 4 * count, static_cast<off_t>(piece.offset + 4 * first));
+      const ssize_t written = pwrite(file, values.data(), 4 * count, static_cast<off_t>(piece.offset + 4 * first));
       if (written != static_cast<ssize_t>(4 * count)) return written < 0 ? errno : ENOSPC;
       wanted = next++;
     }
@@ -141,8 +133,7 @@ Result<onnx_proto::ModelProto> read_model(const fs::path& path) {
   onnx_proto::ModelProto model;
   std::ifstream in(path, std::ios::binary);
   if (!in) return system_error(path);
-  if (!model.ParseFromIstream(&in))
-    return invalid(path.string(), "expected an ONNX model, found something else");
+  if (!model.ParseFromIstream(&in)) return invalid(path.string(), "expected an ONNX model, found something else");
   return model;
 }
 

@@ -27,8 +27,7 @@ double value_of(const ArangeRule& rule, uint64_t i, uint64_t row_length) {
 }
 
 template <class Float>
-void evaluate_as(const FillRule& rule, uint64_t first, uint64_t row_length,
-                 std::span<Float> values) {
+void evaluate_as(const FillRule& rule, uint64_t first, uint64_t row_length, std::span<Float> values) {
   std::visit(
       [&](const auto& known) {
         for (size_t i = 0; i < values.size(); ++i) {
@@ -58,13 +57,13 @@ std::optional<FillRule> parse(const std::vector<std::string_view>& word) {
   const auto is = [&](std::string_view name, size_t arguments) {
     return word.size() == arguments + 1 && word[0] == name;
   };
-  if (UniformRule rule; is("uniform", 3) && parse_number(word[1], rule.low) &&
-                        parse_number(word[2], rule.high) && parse_number(word[3], rule.seed)) {
+  if (UniformRule rule; is("uniform", 3) && parse_number(word[1], rule.low) && parse_number(word[2], rule.high) &&
+                        parse_number(word[3], rule.seed)) {
     return rule;
   }
   if (ConstantRule rule; is("constant", 1) && parse_number(word[1], rule.value)) return rule;
-  if (TokensRule rule; is("tokens", 2) && parse_number(word[1], rule.bound) && rule.bound > 0 &&
-                       parse_number(word[2], rule.seed)) {
+  if (TokensRule rule;
+      is("tokens", 2) && parse_number(word[1], rule.bound) && rule.bound > 0 && parse_number(word[2], rule.seed)) {
     return rule;
   }
   if (ArangeRule rule; is("arange", 1) && parse_number(word[1], rule.start)) return rule;
@@ -75,10 +74,8 @@ std::optional<FillRule> parse(const std::vector<std::string_view>& word) {
 
 Result<FillRule> parse_fill_rule(std::string_view text) {
   if (std::optional<FillRule> rule = parse(words(text))) return *rule;
-  return invalid(
-      "",
-      "expected a fill rule (uniform LO HI SEED, constant V, tokens V SEED, arange S), found {:?}",
-      text);
+  return invalid("", "expected a fill rule (uniform LO HI SEED, constant V, tokens V SEED, arange S), found {:?}",
+                 text);
 }
 
 void evaluate(const FillRule& rule, uint64_t first, uint64_t row_length, std::span<double> values) {

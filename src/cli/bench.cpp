@@ -2,8 +2,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <charconv>
+#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -30,7 +30,7 @@ struct BenchOptions : CommonOptions {
   double duration = 3;
   bool serve = false;
   std::vector<std::string> against;
-  std::string model;        ///< that peers run; empty: `file`
+  std::string model;                ///< that peers run; empty: `file`
   std::string onnxruntime, onednn;  ///< their shared libraries
 };
 
@@ -62,7 +62,8 @@ class Bench {
     TRY_VOID(session().run(given_, outputs_));
     if (outputs_.empty() || outputs_[0].type != runtime::ElementType::kFloat32) return std::vector<float>();
     const auto* const elements = static_cast<const float*>(outputs_[0].data);
-    return std::vector<float>(elements, elements + element_count(Dims(outputs_[0].dims.begin(), outputs_[0].dims.end())));
+    return std::vector<float>(elements,
+                              elements + element_count(Dims(outputs_[0].dims.begin(), outputs_[0].dims.end())));
   }
 
   Result<std::vector<double>> run_for(double seconds) {
@@ -76,7 +77,10 @@ class Bench {
   }
 
  private:
-  Bench(LoadedArtifact artifact, std::vector<Tensor> inputs) : artifact_(std::move(artifact)), inputs_(std::move(inputs)), outputs_(artifact_.session->variant().outputs.size()) {}
+  Bench(LoadedArtifact artifact, std::vector<Tensor> inputs)
+      : artifact_(std::move(artifact)),
+        inputs_(std::move(inputs)),
+        outputs_(artifact_.session->variant().outputs.size()) {}
 
   /// Moves them to where code reads them as they lie: the session would copy others in each run.
   Result<void> give_inputs() {
@@ -117,12 +121,13 @@ json tasks_of(const runtime::Session& session) {
   for (const auto& time : session.times()) {
     if (time.runs == 0) continue;
     const double microseconds = static_cast<double>(time.nanoseconds) / 1e3 / static_cast<double>(time.runs);
-    tasks.push_back({{"name", time.step->name},
-                     {"ops", time.step->operators},
-                     {"depth", time.depth},
-                     {"share", static_cast<double>(time.nanoseconds) / static_cast<double>(std::max<int64_t>(total, 1))},
-                     {"median_us", microseconds},
-                     {"gflops", static_cast<double>(time.step->flops) / (microseconds * 1e3)}});
+    tasks.push_back(
+        {{"name", time.step->name},
+         {"ops", time.step->operators},
+         {"depth", time.depth},
+         {"share", static_cast<double>(time.nanoseconds) / static_cast<double>(std::max<int64_t>(total, 1))},
+         {"median_us", microseconds},
+         {"gflops", static_cast<double>(time.step->flops) / (microseconds * 1e3)}});
   }
   return tasks;
 }
@@ -132,12 +137,14 @@ Result<void> serve(const BenchOptions& options) {
   const double before = peak_memory_mb();
   const auto start = Clock::now();
   TRY(Bench bench, Bench::open(options, false));
-  fmt::print("{}\n", json_text({{"ready", true}, {"load_s", milliseconds(Clock::now() - start) / 1e3}, {"before_mb", before}}));
+  fmt::print("{}\n",
+             json_text({{"ready", true}, {"load_s", milliseconds(Clock::now() - start) / 1e3}, {"before_mb", before}}));
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
     int64_t count = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), count);
-    if (error != std::errc() || end != line.data() + line.size() || count < 0) return Error{ErrorKind::kUsage, "standard input", "a number of runs expected, '" + line + "' found"};
+    if (error != std::errc() || end != line.data() + line.size() || count < 0)
+      return Error{ErrorKind::kUsage, "standard input", "a number of runs expected, '" + line + "' found"};
     json times = json::array();
     for (int64_t i = 0; i < count; ++i) {
       TRY(const double time, bench.run());
@@ -164,7 +171,9 @@ Result<void> race(Bench& bench, std::vector<Rival>& rivals, double seconds) {
     TRY_VOID(peer.run());
     return milliseconds(Clock::now() - start);
   };
-  const auto some_milliseconds = [](double one) { return std::clamp(static_cast<int>(20 / std::max(one, 1e-3)), 1, 1000); };
+  const auto some_milliseconds = [](double one) {
+    return std::clamp(static_cast<int>(20 / std::max(one, 1e-3)), 1, 1000);
+  };
   for (Rival& rival : rivals) {
     TRY_VOID(rival.peer->run());
     TRY(const double time, timed(*rival.peer));
@@ -198,20 +207,27 @@ Result<void> race(Bench& bench, std::vector<Rival>& rivals, double seconds) {
   return {};
 }
 
-Result<std::unique_ptr<Peer>> open_peer(const std::string& name, const std::string& model, Bench& bench, const BenchOptions& options) {
+Result<std::unique_ptr<Peer>> open_peer(const std::string& name, const std::string& model, Bench& bench,
+                                        const BenchOptions& options) {
   const int threads = bench.session().threads();
   if (name == "onnxruntime") {
     const std::string library = find_onnxruntime(options.onnxruntime);
-    if (library.empty()) return unsupported("--against", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
+    if (library.empty())
+      return unsupported("--against", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
     return open_onnxruntime(library, model, bench.interface(), bench.inputs(), threads);
   }
-  if (name != "onednn") return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
+  if (name != "onednn")
+    return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
   const std::string library = find_onednn(options.onednn);
-  if (library.empty()) return unsupported("--against", "oneDNN expected, none found; name its shared library with --onednn");
+  if (library.empty())
+    return unsupported("--against", "oneDNN expected, none found; name its shared library with --onednn");
   TRY(const LoadedModel loaded, load_model(model, options));
   TRY(const std::vector<float> expected, bench.first_output());
   TRY(auto peer, open_onednn(library, loaded.graph, bench.inputs(), expected, threads));
-  if (!peer) note(options, "onednn: no primitive for {}", printable(loaded.graph.node_count() == 1 ? loaded.graph.node(loaded.graph.nodes()[0]).op_type : "more than one operator"));
+  if (!peer)
+    note(options, "onednn: no primitive for {}",
+         printable(loaded.graph.node_count() == 1 ? loaded.graph.node(loaded.graph.nodes()[0]).op_type
+                                                  : "more than one operator"));
   return peer;
 }
 
@@ -219,7 +235,9 @@ Result<json> compare_with_peers(Bench& bench, const BenchOptions& options) {
   std::vector<Rival> rivals;
   for (const std::string& name : options.against) {
     const std::string model = options.model.empty() ? options.file : options.model;
-    if (is_artifact(model)) return Error{ErrorKind::kUsage, "--against", "a model for the peer expected, '" + model + "' is an artifact; name it with --model"};
+    if (is_artifact(model))
+      return Error{ErrorKind::kUsage, "--against",
+                   "a model for the peer expected, '" + model + "' is an artifact; name it with --model"};
     TRY(auto peer, open_peer(name, model, bench, options));
     if (peer) rivals.push_back({name, std::move(peer)});
   }
@@ -248,7 +266,9 @@ Result<void> measure(const BenchOptions& options) {
 
   const double peak = measure_fma_peak(bench.session().threads());
   double gflop = 0;
-  for (const auto& time : profile.session().times()) gflop += static_cast<double>(time.step->flops) / 1e9 * static_cast<double>(time.runs) / static_cast<double>(profiled.size());
+  for (const auto& time : profile.session().times())
+    gflop += static_cast<double>(time.step->flops) / 1e9 * static_cast<double>(time.runs) /
+             static_cast<double>(profiled.size());
   const double median = quantile(times, 0.5);
   const json report = {{"model", options.file},
                        {"threads", bench.session().threads()},
@@ -267,17 +287,21 @@ Result<void> measure(const BenchOptions& options) {
     fmt::print("{}\n", json_text(report));
     return {};
   }
-  fmt::print("{} at {} threads: median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} of {} runs; {:.1f} GFLOP/s of {:.1f}\n", printable(options.file), bench.session().threads(),
-             median, quantile(times, 0), quantile(times, 0.9), quantile(times, 0.99), times.size(), gflop / median * 1e3, peak);
+  fmt::print(
+      "{} at {} threads: median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} of {} runs; {:.1f} GFLOP/s of {:.1f}\n",
+      printable(options.file), bench.session().threads(), median, quantile(times, 0), quantile(times, 0.9),
+      quantile(times, 0.99), times.size(), gflop / median * 1e3, peak);
   for (const auto& [name, peer] : against.items())
-    fmt::print("{} {}: median {:.3f} ms, {:.2f} times ours ({:.2f} to {:.2f})\n", name, peer["version"].get<std::string>(), quantile(peer["times_ms"].get<std::vector<double>>(), 0.5),
+    fmt::print("{} {}: median {:.3f} ms, {:.2f} times ours ({:.2f} to {:.2f})\n", name,
+               peer["version"].get<std::string>(), quantile(peer["times_ms"].get<std::vector<double>>(), 0.5),
                peer["ratio"].get<double>(), peer["ratio_p25"].get<double>(), peer["ratio_p75"].get<double>());
   std::vector<json> tasks = report["tasks"];
   std::sort(tasks.begin(), tasks.end(), [](const json& a, const json& b) { return a["share"] > b["share"]; });
   fmt::print("{:>6}  {:>10}  {:>8}  task\n", "share", "us", "GFLOP/s");
   for (const json& task : tasks)
-    fmt::print("{:5.1f}%  {:10.1f}  {:8.1f}  {:{}}{}\n", 100 * task["share"].get<double>(), task["median_us"].get<double>(), task["gflops"].get<double>(), "",
-               2 * task["depth"].get<int>(), printable(task["name"].get<std::string>()));
+    fmt::print("{:5.1f}%  {:10.1f}  {:8.1f}  {:{}}{}\n", 100 * task["share"].get<double>(),
+               task["median_us"].get<double>(), task["gflops"].get<double>(), "", 2 * task["depth"].get<int>(),
+               printable(task["name"].get<std::string>()));
   return {};
 }
 
@@ -287,12 +311,18 @@ void add_bench(CLI::App& app, int& exit) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Measure a model or artifact: latency and a profile of its tasks");
   command->add_option("FILE", options->file, "The model or artifact")->required();
-  command->add_option("--duration", options->duration, "Seconds to measure for")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--against", options->against, "Peers to measure in turns with it: onnxruntime, onednn (models of one operator)")->delimiter(',');
+  command->add_option("--duration", options->duration, "Seconds to measure for")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--against", options->against,
+                   "Peers to measure in turns with it: onnxruntime, onednn (models of one operator)")
+      ->delimiter(',');
   command->add_option("--model", options->model, "The model that peers run, where FILE is an artifact");
   command->add_option("--onnxruntime", options->onnxruntime, "ONNX Runtime's shared library");
   command->add_option("--onednn", options->onednn, "oneDNN's shared library");
-  command->add_flag("--serve", options->serve, "Load once; for each line N on standard input run N times and print the times");
+  command->add_flag("--serve", options->serve,
+                    "Load once; for each line N on standard input run N times and print the times");
   options->choices.add_schedules_to(*command);
   options->add_to(*command);
   options->inputs.add_to(*command);

@@ -22,7 +22,8 @@ struct CompareOptions : CommonOptions {
 
 using InputSets = std::vector<std::vector<te::Array>>;
 
-Result<InputSets> input_sets(Graph& graph, const CompareOptions& options, const std::map<std::string, int64_t>& bounds = {}) {
+Result<InputSets> input_sets(Graph& graph, const CompareOptions& options,
+                             const std::map<std::string, int64_t>& bounds = {}) {
   InputSets sets;
   const int runs = options.inputs.files.empty() ? options.runs : 1;
   for (int run = 0; run < runs; ++run) {
@@ -34,7 +35,8 @@ Result<InputSets> input_sets(Graph& graph, const CompareOptions& options, const 
 }
 
 /// The model in the interpreter is the reference, whichever was named first.
-Result<Equivalence> compare_with_artifact(const std::string& model_file, const std::string& artifact_file, const CompareOptions& options) {
+Result<Equivalence> compare_with_artifact(const std::string& model_file, const std::string& artifact_file,
+                                          const CompareOptions& options) {
   TRY(LoadedModel model, load_model(model_file, options));
   TRY(const LoadedArtifact artifact, load_artifact(artifact_file, options));
   TRY(const InputSets sets, input_sets(model.graph, options));
@@ -52,9 +54,12 @@ Result<Equivalence> compare_artifacts(const CompareOptions& options) {
   for (const auto& inputs : sets) {
     TRY(const auto expected, run_artifact(*reference.session, inputs));
     TRY(const auto found, run_artifact(*candidate.session, inputs));
-    if (expected.size() != found.size()) return Error{ErrorKind::kMismatch, "outputs", fmt::format("{} expected, {} found", expected.size(), found.size())};
+    if (expected.size() != found.size())
+      return Error{ErrorKind::kMismatch, "outputs",
+                   fmt::format("{} expected, {} found", expected.size(), found.size())};
     for (size_t i = 0; i < expected.size(); ++i)
-      compare_output(reference.interface.value(reference.interface.outputs()[i]).name, expected[i], found[i], sum_bound(expected[i], kUnits), result);
+      compare_output(reference.interface.value(reference.interface.outputs()[i]).name, expected[i], found[i],
+                     sum_bound(expected[i], kUnits), result);
     ++result.runs;
     if (result.difference) break;
   }
@@ -62,7 +67,9 @@ Result<Equivalence> compare_artifacts(const CompareOptions& options) {
 }
 
 Result<Equivalence> compare(const CompareOptions& options) {
-  if (is_artifact(options.reference)) return is_artifact(options.candidate) ? compare_artifacts(options) : compare_with_artifact(options.candidate, options.reference, options);
+  if (is_artifact(options.reference))
+    return is_artifact(options.candidate) ? compare_artifacts(options)
+                                          : compare_with_artifact(options.candidate, options.reference, options);
   if (is_artifact(options.candidate)) return compare_with_artifact(options.reference, options.candidate, options);
   TRY(LoadedModel reference, load_model(options.reference, options));
   TRY(const LoadedModel candidate, load_model(options.candidate, options));
@@ -72,11 +79,17 @@ Result<Equivalence> compare(const CompareOptions& options) {
 
 json to_json(const Equivalence& result) {
   const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
-  json report = {{"runs", result.runs}, {"max_abs_error", number(result.max_abs_error)},
-                 {"max_error_over_bound", number(result.max_error_over_bound)}, {"passed", result.passed()}, {"difference", nullptr}};
+  json report = {{"runs", result.runs},
+                 {"max_abs_error", number(result.max_abs_error)},
+                 {"max_error_over_bound", number(result.max_error_over_bound)},
+                 {"passed", result.passed()},
+                 {"difference", nullptr}};
   if (const auto& d = result.difference)
-    report["difference"] = {{"output", d->output}, {"index", d->index}, {"expected", number(d->expected)},
-                            {"found", number(d->found)}, {"bound", number(d->bound)}};
+    report["difference"] = {{"output", d->output},
+                            {"index", d->index},
+                            {"expected", number(d->expected)},
+                            {"found", number(d->found)},
+                            {"bound", number(d->bound)}};
   return report;
 }
 
@@ -87,7 +100,9 @@ void add_compare(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("compare", "Run two models on the same inputs and compare their outputs");
   command->add_option("A", options->reference, "The reference")->required();
   command->add_option("B", options->candidate, "The model compared with it")->required();
-  command->add_option("--runs", options->runs, "Input sets to compare on")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->add_option("--runs", options->runs, "Input sets to compare on")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   options->add_to(*command);
   options->inputs.add_to(*command);
   command->callback([options, &exit] {

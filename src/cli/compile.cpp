@@ -61,7 +61,8 @@ Result<Compilation> compile_variant(const CompileCommand& options, double& check
     if (!result->passed()) return Error{ErrorKind::kMismatch, options.file, result->difference->text()};
     const double seconds = seconds_since(start);
     check_seconds += seconds;
-    note(options, "check: largest difference {:.3g}, {:.2g} of what rounding allows, {:.1f} s", result->max_abs_error, result->max_error_over_bound, seconds);
+    note(options, "check: largest difference {:.3g}, {:.2g} of what rounding allows, {:.1f} s", result->max_abs_error,
+         result->max_error_over_bound, seconds);
   }
   return compiled;
 }
@@ -85,8 +86,9 @@ Result<void> run(const CompileCommand& options) {
   TRY_VOID(runtime::write_artifact(artifact, options.output));
   int64_t arena = 0;
   for (const runtime::Variant& variant : artifact.variants) arena = std::max(arena, variant.arena_bytes);
-  note(options, "{}: {} tasks, {} kernels, arena {:.1f} MB, code {:.1f} KB, {:.1f} s without the check", printable(options.output), tasks, artifact.kernels.size(),
-       static_cast<double>(arena) / 1e6, static_cast<double>(artifact.code.size()) / 1e3, seconds_since(start) - check_seconds);
+  note(options, "{}: {} tasks, {} kernels, arena {:.1f} MB, code {:.1f} KB, {:.1f} s without the check",
+       printable(options.output), tasks, artifact.kernels.size(), static_cast<double>(arena) / 1e6,
+       static_cast<double>(artifact.code.size()) / 1e3, seconds_since(start) - check_seconds);
   return {};
 }
 

@@ -15,7 +15,8 @@ namespace {
 /// "3=mine.trace", read.
 Result<GivenSchedule> read_schedule(const std::string& text) {
   const size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) return Error{ErrorKind::kUsage, "--schedule", "TASK=FILE expected, '" + text + "' found"};
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return Error{ErrorKind::kUsage, "--schedule", "TASK=FILE expected, '" + text + "' found"};
   GivenSchedule given{text.substr(0, equals), {}, text.substr(equals + 1)};
   const auto file = MappedFile::open(given.source);
   if (!file.ok()) return Error(file.error()).within(given.source);
@@ -30,18 +31,27 @@ Result<GivenSchedule> read_schedule(const std::string& text) {
 
 void CompileChoices::add_to(CLI::App& app) {
   app.add_option("--target", target, "cpu, or cpu=NAME as LLVM calls it")->capture_default_str();
-  app.add_option("--level", level, "Of optimization; 3: searched over proved rules")->check(CLI::Range(0, 3))->capture_default_str();
-  app.add_option("--without", without, "Leave these out, to see what they give: fusion, attention, layouts, packing, micro-tiles")
-      ->delimiter(',')->check(CLI::IsMember({"fusion", "attention", "layouts", "packing", "micro-tiles"}))->allow_extra_args(false);
+  app.add_option("--level", level, "Of optimization; 3: searched over proved rules")
+      ->check(CLI::Range(0, 3))
+      ->capture_default_str();
+  app.add_option("--without", without,
+                 "Leave these out, to see what they give: fusion, attention, layouts, packing, micro-tiles")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"fusion", "attention", "layouts", "packing", "micro-tiles"}))
+      ->allow_extra_args(false);
   add_schedules_to(app);
   search.add_to(app);
 }
 
 void CompileChoices::add_schedules_to(CLI::App& app) {
-  app.add_option("--schedule", schedules, "TASK=FILE: the schedule of a task, by its number or name, is this trace ('inspect --trace' prints them); repeatable")->allow_extra_args(false);
+  app.add_option("--schedule", schedules,
+                 "TASK=FILE: the schedule of a task, by its number or name, is this trace ('inspect --trace' prints "
+                 "them); repeatable")
+      ->allow_extra_args(false);
 }
 
-Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options, const CompileChoices& choices) {
+Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,
+                                  const CompileChoices& choices) {
   auto target = kernel::parse_target(choices.target);
   if (!target.ok()) {
     Error error = std::move(target).error().within("--target");
@@ -50,7 +60,8 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
   }
   const auto in_file = [&](Error error) { return std::move(error).within(file); };
   if (const auto unbound = free_dims(model.graph); !unbound.empty())
-    return in_file(unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE", fmt::join(unbound, ", "), unbound.front()));
+    return in_file(unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE",
+                               fmt::join(unbound, ", "), unbound.front()));
 
   Graph graph = model.graph;
   if (choices.level >= kSearchLevel) {
@@ -59,7 +70,8 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
     TRY(OptimizedModel searched, choices.search.optimize(model, file, std::move(derivation), options));
     graph = std::move(searched.derived.graph);
   }
-  if (auto done = prepare_for_code(graph, {choices.level, options.thread_count(), *target}); !done.ok()) return in_file(std::move(done).error());
+  if (auto done = prepare_for_code(graph, {choices.level, options.thread_count(), *target}); !done.ok())
+    return in_file(std::move(done).error());
 
   CompileOptions compile_options;
   for (const std::string& text : choices.schedules) {
@@ -70,7 +82,9 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
   compile_options.target = *target;
   compile_options.threads = options.thread_count();
   compile_options.seed = options.seed;
-  const auto keeps = [&](const char* part) { return std::find(choices.without.begin(), choices.without.end(), part) == choices.without.end(); };
+  const auto keeps = [&](const char* part) {
+    return std::find(choices.without.begin(), choices.without.end(), part) == choices.without.end();
+  };
   compile_options.fuse.enabled = keeps("fusion");
   compile_options.fuse.attention = keeps("attention");
   compile_options.assign_layouts = keeps("layouts");

@@ -19,6 +19,7 @@ struct CompileChoices {
 };
 
 /// Errors carry the file's name; kUsage: the target.
-Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options, const CompileChoices& choices);
+Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,
+                                  const CompileChoices& choices);
 
 }  // namespace isomer::cli

@@ -37,8 +37,9 @@ std::string cpu_fact(std::string_view key) {
 }
 
 std::vector<std::string> cpu_features() {
-  static constexpr std::array kNamed = {"sse4_2", "avx", "f16c", "fma", "avx2", "avx512f", "avx512bw", "avx512dq",
-                                        "avx512vl", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8"};
+  static constexpr std::array kNamed = {"sse4_2",      "avx",      "f16c",     "fma",      "avx2",
+                                        "avx512f",     "avx512bw", "avx512dq", "avx512vl", "avx512_vnni",
+                                        "avx512_bf16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8"};
   const std::string flags = " " + cpu_fact("flags") + " ";
   std::vector<std::string> found;
   for (const char* name : kNamed)
@@ -48,7 +49,8 @@ std::vector<std::string> cpu_features() {
 
 json caches() {
   json result = json::object();
-  for (const auto& [name, key] : {std::pair{"l1d", _SC_LEVEL1_DCACHE_SIZE}, {"l2", _SC_LEVEL2_CACHE_SIZE}, {"l3", _SC_LEVEL3_CACHE_SIZE}}) {
+  for (const auto& [name, key] :
+       {std::pair{"l1d", _SC_LEVEL1_DCACHE_SIZE}, {"l2", _SC_LEVEL2_CACHE_SIZE}, {"l3", _SC_LEVEL3_CACHE_SIZE}}) {
     const long size = sysconf(key);
     result[name] = size > 0 ? json(size) : json(nullptr);
   }
@@ -89,7 +91,10 @@ json peak() {
     facts["fma_gflops"] = measure_fma_peak(threads);
     const auto bandwidth = [&](int64_t bytes) { return measure_read_bandwidth(bytes, threads); };
     facts["copy_gbs"] = {{"memory", measure_copy_bandwidth(256 << 20, threads)}};
-    facts["read_gbs"] = {{"l1", bandwidth(16 << 10)}, {"l2", bandwidth(192 << 10)}, {"l3", bandwidth(4 << 20)}, {"memory", bandwidth(256 << 20)}};
+    facts["read_gbs"] = {{"l1", bandwidth(16 << 10)},
+                         {"l2", bandwidth(192 << 10)},
+                         {"l3", bandwidth(4 << 20)},
+                         {"memory", bandwidth(256 << 20)}};
   }
   return result;
 }
@@ -102,7 +107,10 @@ void print_text(const json& facts, int indent = 0) {
       print_text(value, indent + 2);
       continue;
     }
-    std::string text = value.is_number_float() ? fmt::format("{:.1f}", value.get<double>()) : value.is_null() ? "not found" : value.is_string() ? value.get<std::string>() : value.dump();
+    std::string text = value.is_number_float() ? fmt::format("{:.1f}", value.get<double>())
+                       : value.is_null()       ? "not found"
+                       : value.is_string()     ? value.get<std::string>()
+                                               : value.dump();
     if (value.is_array()) {
       text.clear();
       for (const auto& item : value) text += (text.empty() ? "" : " ") + item.get<std::string>();

@@ -29,7 +29,8 @@ json interface_of(const Graph& graph, const std::vector<ValueId>& values) {
     json shape = nullptr;
     if (value.type.shape) {
       shape = json::array();
-      for (const Dim& dim : *value.type.shape) shape.push_back(dim.is_constant() ? json(dim.value()) : json(dim.text()));
+      for (const Dim& dim : *value.type.shape)
+        shape.push_back(dim.is_constant() ? json(dim.value()) : json(dim.text()));
     }
     list.push_back({{"name", value.name}, {"dtype", isomer::name(value.type.dtype)}, {"shape", std::move(shape)}});
   }
@@ -78,14 +79,20 @@ json capability(const Graph& graph) {
     const auto& [op, status, reason] = key;
     const size_t dot = op.rfind('.');
     const auto opset = graph.info().opsets.find(dot == std::string::npos ? "" : op.substr(0, dot));
-    rows.push_back({{"op", op}, {"opset", opset == graph.info().opsets.end() ? json(nullptr) : json(opset->second)},
-                    {"count", row.count}, {"status", status}, {"reason", reason}, {"first_node", row.example}});
+    rows.push_back({{"op", op},
+                    {"opset", opset == graph.info().opsets.end() ? json(nullptr) : json(opset->second)},
+                    {"count", row.count},
+                    {"status", status},
+                    {"reason", reason},
+                    {"first_node", row.example}});
   }
   return rows;
 }
 
 void print_summary(const json& facts) {
-  const auto line = [](std::string_view key, const std::string& value) { fmt::print("{:<10} {}\n", key, printable(value)); };
+  const auto line = [](std::string_view key, const std::string& value) {
+    fmt::print("{:<10} {}\n", key, printable(value));
+  };
   line("name", facts["name"]);
   line("producer", facts["producer"]);
   line("ir", facts["ir_version"].dump());
@@ -141,7 +148,9 @@ void add_inspect(CLI::App& app, int& exit) {
   command->add_option("FILE", options->file, "The model or artifact")->required();
   auto* text = command->add_flag("--text", options->text, "The graph as text");
   auto* dot = command->add_flag("--dot", options->dot, "The graph for Graphviz")->excludes(text);
-  command->add_flag("--capability", options->capability, "Which nodes this version runs, and why not")->excludes(text)->excludes(dot);
+  command->add_flag("--capability", options->capability, "Which nodes this version runs, and why not")
+      ->excludes(text)
+      ->excludes(dot);
   command->add_flag("--verify", options->verify, "Hash an artifact's weights");
   options->code.add_to(*command);
   options->add_to(*command);

@@ -18,7 +18,8 @@ json ports(const Variant& variant, const std::vector<runtime::Port>& list) {
   json result = json::array();
   for (const runtime::Port& port : list) {
     const runtime::Value& value = variant.values[port.value];
-    result.push_back({{"name", port.name}, {"dtype", isomer::name(static_cast<DataType>(value.type))}, {"shape", value.dims}});
+    result.push_back(
+        {{"name", port.name}, {"dtype", isomer::name(static_cast<DataType>(value.type))}, {"shape", value.dims}});
   }
   return result;
 }
@@ -28,8 +29,10 @@ json steps(const std::vector<runtime::Step>& list) {
   json result = json::array();
   for (const runtime::Step& step : list) {
     json row = {{"name", step.name}, {"ops", step.operators}, {"gflop", static_cast<double>(step.flops) / 1e9}};
-    if (const auto* branch = std::get_if<runtime::BranchStep>(&step.action)) row["bodies"] = json::array({steps(branch->then_body.steps), steps(branch->else_body.steps)});
-    if (const auto* loop = std::get_if<runtime::LoopStep>(&step.action)) row["bodies"] = json::array({steps(loop->body.steps)});
+    if (const auto* branch = std::get_if<runtime::BranchStep>(&step.action))
+      row["bodies"] = json::array({steps(branch->then_body.steps), steps(branch->else_body.steps)});
+    if (const auto* loop = std::get_if<runtime::LoopStep>(&step.action))
+      row["bodies"] = json::array({steps(loop->body.steps)});
     result.push_back(std::move(row));
   }
   return result;
@@ -37,7 +40,8 @@ json steps(const std::vector<runtime::Step>& list) {
 
 void print_steps(const json& list, int depth) {
   for (const json& step : list) {
-    fmt::print("{:>10.4f} GFLOP  {:{}}{}\n", step["gflop"].get<double>(), "", 2 * depth, printable(step["name"].get<std::string>()));
+    fmt::print("{:>10.4f} GFLOP  {:{}}{}\n", step["gflop"].get<double>(), "", 2 * depth,
+               printable(step["name"].get<std::string>()));
     if (step.contains("bodies"))
       for (const json& body : step["bodies"]) print_steps(body, depth + 1);
   }
@@ -64,15 +68,20 @@ json summary(const Artifact& artifact) {
 }
 
 void print_summary(const json& facts) {
-  const auto line = [](std::string_view key, const std::string& value) { fmt::print("{:<10} {}\n", key, printable(value)); };
+  const auto line = [](std::string_view key, const std::string& value) {
+    fmt::print("{:<10} {}\n", key, printable(value));
+  };
   line("producer", facts["producer"]);
   line("weights", fmt::format("{:.3f} MB", facts["weights_mb"].get<double>()));
   line("code", fmt::format("{:.1f} KB, {} kernels", facts["code_kb"].get<double>(), facts["kernels"].get<size_t>()));
   for (const json& variant : facts["variants"]) {
-    line("target", fmt::format("{} {}", variant["target"].get<std::string>(), fmt::join(variant["features"].get<std::vector<std::string>>(), ",")));
+    line("target", fmt::format("{} {}", variant["target"].get<std::string>(),
+                               fmt::join(variant["features"].get<std::vector<std::string>>(), ",")));
     line("dims", runtime::describe(variant["dims"].get<runtime::Bindings>()));
     for (const char* side : {"inputs", "outputs"})
-      for (const json& value : variant[side]) line(side, fmt::format("{} {}{}", value["name"].get<std::string>(), value["dtype"].get<std::string>(), json_text(value["shape"])));
+      for (const json& value : variant[side])
+        line(side, fmt::format("{} {}{}", value["name"].get<std::string>(), value["dtype"].get<std::string>(),
+                               json_text(value["shape"])));
     line("arena", fmt::format("{:.3f} MB", variant["arena_mb"].get<double>()));
     line("steps", fmt::format("{}", variant["steps"].size()));
     print_steps(variant["steps"], 0);

@@ -62,7 +62,8 @@ void TaskView::add_to(CLI::App& app) {
   choices.add_to(app);
 }
 
-Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, const CommonOptions& options, const TaskView& view) {
+Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, const CommonOptions& options,
+                           const TaskView& view) {
   TRY(const Compilation compiled, compile_model(model, file, options, view.choices));
   std::vector<std::string> names;
   for (const CompiledTask& task : compiled.tasks) names.push_back(task.name);
@@ -82,9 +83,13 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
     rows.push_back(facts);
     if (options.json) continue;
     // A comment above code, so that what --trace prints is a trace.
-    fmt::print("{}{:4}  {:{}}{}{}: {} -> {}\n", view.code() ? "# " : "", number, "", 2 * task.depth, printable(task.name),
-               task.view_of >= 0 ? " (a view)" : task.task.runs_bodies ? " (of those below)" : "",
-               fmt::join(facts["inputs"].get<std::vector<std::string>>(), " "), fmt::join(facts["outputs"].get<std::vector<std::string>>(), " "));
+    fmt::print("{}{:4}  {:{}}{}{}: {} -> {}\n", view.code() ? "# " : "", number, "", 2 * task.depth,
+               printable(task.name),
+               task.view_of >= 0       ? " (a view)"
+               : task.task.runs_bodies ? " (of those below)"
+                                       : "",
+               fmt::join(facts["inputs"].get<std::vector<std::string>>(), " "),
+               fmt::join(facts["outputs"].get<std::vector<std::string>>(), " "));
     if (task.view_of < 0 && !task.task.runs_bodies) TRY_VOID(print_code(task, target, view));
   }
   if (options.json) fmt::print("{}\n", json_text({{"tasks", rows}}));

@@ -1,4 +1,5 @@
-// What `inspect` shows of a model on its way to code: its tasks, and of a task the schedule, loop nest, IR and assembly.
+// What `inspect` shows of a model on its way to code: its tasks, and of a task the schedule, loop nest, IR and
+// assembly.
 #pragma once
 
 #include "cli/compile_model.h"
@@ -17,6 +18,7 @@ struct TaskView {
 };
 
 /// Errors carry the file's name.
-Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, const CommonOptions& options, const TaskView& view);
+Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, const CommonOptions& options,
+                           const TaskView& view);
 
 }  // namespace isomer::cli

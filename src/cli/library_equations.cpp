@@ -1,4 +1,5 @@
-// isomer library check-equations | add: equations that users state: whether the library has them, or numbers that refute them.
+// isomer library check-equations | add: equations that users state: whether the library has them, or numbers that
+// refute them.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -36,7 +37,9 @@ Result<std::vector<StatedEquation>> read_equations(const std::string& path) {
   return equations;
 }
 
-std::string place(const EquationOptions& options, const StatedEquation& equation) { return fmt::format("{}: line {}", options.file, equation.line); }
+std::string place(const EquationOptions& options, const StatedEquation& equation) {
+  return fmt::format("{}: line {}", options.file, equation.line);
+}
 
 struct CheckOptions : EquationOptions {
   std::vector<std::string> rules;
@@ -46,7 +49,9 @@ struct CheckOptions : EquationOptions {
 
 Result<std::vector<Rule>> library_rules(const CheckOptions& options, std::span<const verify::StatedAxiom> axioms) {
   std::vector<Rule> result;
-  const auto add = [&](RulesFile file) { result.insert(result.end(), std::make_move_iterator(file.rules.begin()), std::make_move_iterator(file.rules.end())); };
+  const auto add = [&](RulesFile file) {
+    result.insert(result.end(), std::make_move_iterator(file.rules.begin()), std::make_move_iterator(file.rules.end()));
+  };
   for (const std::string& path : options.rules) {
     auto read = read_rules(path, axioms);
     if (!read.ok()) return std::move(read).error().within(path);
@@ -59,7 +64,8 @@ Result<std::vector<Rule>> library_rules(const CheckOptions& options, std::span<c
 
 /// What one thread asks.
 struct Judge {
-  Judge(const std::vector<const Rule*>& rules, const std::vector<const Rule*>& laws, verify::Prover its_prover) : prover(std::move(its_prover)), library(rules, laws, theory) {}
+  Judge(const std::vector<const Rule*>& rules, const std::vector<const Rule*>& laws, verify::Prover its_prover)
+      : prover(std::move(its_prover)), library(rules, laws, theory) {}
   verify::Prover prover;
   Theory theory;
   Consequences library;
@@ -79,11 +85,13 @@ Result<std::vector<Standing>> standings(const std::vector<StatedEquation>& equat
   ThreadPool pool(options.thread_count());
   TRY(auto provers, verify::start_provers(pool.threads()));
   std::vector<std::unique_ptr<Judge>> judges;
-  for (verify::Prover& prover : provers) judges.push_back(std::make_unique<Judge>(pointers(rules), pointers(laws), std::move(prover)));
+  for (verify::Prover& prover : provers)
+    judges.push_back(std::make_unique<Judge>(pointers(rules), pointers(laws), std::move(prover)));
   std::vector<Result<Standing>> judged(equations.size(), Standing());
   pool.run(static_cast<int64_t>(equations.size()), [&](int64_t k, int thread) {
     Judge& judge = *judges[static_cast<size_t>(thread)];
-    judged[static_cast<size_t>(k)] = standing_of(equations[static_cast<size_t>(k)], judge.library, judge.prover, options.seed, options.limits);
+    judged[static_cast<size_t>(k)] =
+        standing_of(equations[static_cast<size_t>(k)], judge.library, judge.prover, options.seed, options.limits);
   });
   std::vector<Standing> result;
   for (size_t k = 0; k < judged.size(); ++k) {
@@ -94,31 +102,39 @@ Result<std::vector<Standing>> standings(const std::vector<StatedEquation>& equat
 }
 
 json facts(const StatedEquation& equation, const Standing& standing) {
-  return {{"line", equation.line}, {"label", equation.label}, {"equation", equation.text()}, {"verdict", name(standing.verdict)}, {"rules", standing.rules}, {"laws", standing.laws}, {"why", standing.why()}};
+  return {{"line", equation.line},       {"label", equation.label},
+          {"equation", equation.text()}, {"verdict", name(standing.verdict)},
+          {"rules", standing.rules},     {"laws", standing.laws},
+          {"why", standing.why()}};
 }
 
 /// A row of a table; of a counterexample its inputs.
 std::string row(const StatedEquation& equation, const Standing& standing) {
-  const std::string why = standing.counterexample ? fmt::format("{}", fmt::join(standing.counterexample->inputs, ", ")) : standing.why();
-  return fmt::format("| {} | `{}` | {} | {} |", equation.label.empty() ? std::to_string(equation.line) : equation.label, equation.text(), name(standing.verdict), why);
+  const std::string why =
+      standing.counterexample ? fmt::format("{}", fmt::join(standing.counterexample->inputs, ", ")) : standing.why();
+  return fmt::format("| {} | `{}` | {} | {} |", equation.label.empty() ? std::to_string(equation.line) : equation.label,
+                     equation.text(), name(standing.verdict), why);
 }
 
 std::string paragraph(const StatedEquation& equation, const Standing& standing) {
-  return fmt::format("{:7}  {}{}{}\n  {}", name(standing.verdict), equation.label, equation.label.empty() ? "" : ": ", equation.text(), standing.why());
+  return fmt::format("{:7}  {}{}{}\n  {}", name(standing.verdict), equation.label, equation.label.empty() ? "" : ": ",
+                     equation.text(), standing.why());
 }
 
 int check_equations(const CheckOptions& options) {
   auto equations = read_equations(options.file);
   if (!equations.ok()) return report(equations.error());
   for (const StatedEquation& equation : *equations)
-    if (!equation.types) return report(invalid(place(options, equation), "types of the variables expected, none found"));
+    if (!equation.types)
+      return report(invalid(place(options, equation), "types of the variables expected, none found"));
   const auto all = standings(*equations, options);
   if (!all.ok()) return report(all.error());
   json list = json::array(), counts = json::object();
   std::vector<std::string> summary;
   for (int verdict = 0; verdict < Standing::kVerdicts; ++verdict) {
     const auto which = static_cast<Standing::Verdict>(verdict);
-    const auto count = std::count_if(all->begin(), all->end(), [&](const Standing& standing) { return standing.verdict == which; });
+    const auto count =
+        std::count_if(all->begin(), all->end(), [&](const Standing& standing) { return standing.verdict == which; });
     counts[std::string(name(which))] = count;
     if (count > 0) summary.push_back(fmt::format("{} {}", count, name(which)));
   }
@@ -131,20 +147,25 @@ int check_equations(const CheckOptions& options) {
     fmt::print("{}\n", json_text({{"equations", list}, {"counts", counts}}));
   else
     fmt::print("{}{} equations: {}\n", options.as_table ? "\n" : "", all->size(), fmt::join(summary, ", "));
-  const auto is_as_expected = [&](const Standing& standing) { return options.are_wrong ? standing.verdict == Standing::Verdict::kRefuted : standing.is_of_library(); };
+  const auto is_as_expected = [&](const Standing& standing) {
+    return options.are_wrong ? standing.verdict == Standing::Verdict::kRefuted : standing.is_of_library();
+  };
   return std::all_of(all->begin(), all->end(), is_as_expected) ? kDone : kCheckFailed;
 }
 
 /// A rule from the equation, or the numbers that refute it.
-Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation& stated, verify::Prover& prover, uint64_t seed) {
+Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation& stated, verify::Prover& prover,
+                                                           uint64_t seed) {
   std::vector<StatedEquation> places = stated.types ? std::vector{stated} : with_drawn_types(stated, kDraws, seed);
-  if (places.empty()) return invalid("", "types of the variables expected, none found, and none drawn fits the equation");
+  if (places.empty())
+    return invalid("", "types of the variables expected, none found, and none drawn fits the equation");
   // Refuted at one of them, or proved at the first that can be.
   std::optional<Error> last;
   std::optional<Rule> rule;
   for (size_t k = places.size(); k-- > 0;) {
     TRY(Judgement judgement, judge(places[k], prover, seed));
-    if (judgement.counterexample) return std::variant<Rule, verify::Counterexample>(*std::move(judgement.counterexample));
+    if (judgement.counterexample)
+      return std::variant<Rule, verify::Counterexample>(*std::move(judgement.counterexample));
   }
   for (size_t k = 0; k < std::min(places.size(), kMostProved) && !rule; ++k) {
     auto proved = prove_rule(equations_at(places[k], *places[k].types), *places[k].types, prover);
@@ -189,7 +210,8 @@ int add_rules(const EquationOptions& options) {
       continue;
     }
     rule.name = equation.label.empty() ? "added-" + Hasher().add(text).finish().hex().substr(0, 6) : equation.label;
-    if (!names.insert(rule.name).second) return report(invalid(place(options, equation), "a name of its own expected, there is a rule '{}'", rule.name));
+    if (!names.insert(rule.name).second)
+      return report(invalid(place(options, equation), "a name of its own expected, there is a rule '{}'", rule.name));
     fmt::print("{}  {}\n", rule.name, text);
     file.rules.push_back(std::move(rule));
   }
@@ -201,18 +223,26 @@ int add_rules(const EquationOptions& options) {
 
 void add_equation_commands(CLI::App& library, int& exit) {
   auto checked = std::make_shared<CheckOptions>();
-  CLI::App* check = library.add_subcommand("check-equations", "Which rules equations follow from; else prove or refute them: a file of lines [LABEL |] TYPES | LEFT ; … = RIGHT ; …");
+  CLI::App* check = library.add_subcommand("check-equations",
+                                           "Which rules equations follow from; else prove or refute them: a file of "
+                                           "lines [LABEL |] TYPES | LEFT ; … = RIGHT ; …");
   checked->add_to(*check);
   check->add_option("file", checked->file, "Equations")->required();
-  check->add_option("--rules", checked->rules, "Rules (STEM.rules, STEM.proofs); those that come with the program where none are given");
-  check->add_option("--rounds", checked->limits.rounds, "Of uses of rules, for each equation")->check(CLI::Range(1, 100))->capture_default_str();
-  check->add_option("--nodes", checked->limits.nodes, "Of the e-graph of each equation")->check(CLI::Range(1, 100'000))->capture_default_str();
+  check->add_option("--rules", checked->rules,
+                    "Rules (STEM.rules, STEM.proofs); those that come with the program where none are given");
+  check->add_option("--rounds", checked->limits.rounds, "Of uses of rules, for each equation")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  check->add_option("--nodes", checked->limits.nodes, "Of the e-graph of each equation")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
   check->add_flag("--wrong", checked->are_wrong, "Exit code 0 where all are refuted, not where all follow from rules");
   check->add_flag("--table", checked->as_table, "A row an equation, for Markdown");
   check->callback([checked, &exit] { exit = check_equations(*checked); });
 
   auto added = std::make_shared<EquationOptions>();
-  CLI::App* add = library.add_subcommand("add", "Make rules of equations that can be proved: lines [NAME |] [TYPES |] LEFT ; … = RIGHT ; …");
+  CLI::App* add = library.add_subcommand(
+      "add", "Make rules of equations that can be proved: lines [NAME |] [TYPES |] LEFT ; … = RIGHT ; …");
   added->add_to(*add);
   add->add_option("file", added->file, "Equations")->required();
   add->add_option("-o,--output", added->output, "Rules that they are added to (STEM.rules, STEM.proofs)")->required();

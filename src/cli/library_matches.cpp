@@ -53,7 +53,8 @@ Applications apply_each(const Program& program, const std::vector<Match>& matche
 std::map<std::string, int> opaque_nodes(const Program& program) {
   std::map<std::string, int> result;
   for (int id = 0; id < program.application_count(); ++id)
-    if (program.application(id).operation == Program::kOpaque) ++result[program.origin().graph.node(program.application(id).node).op_type];
+    if (program.application(id).operation == Program::kOpaque)
+      ++result[program.origin().graph.node(program.application(id).node).op_type];
   return result;
 }
 
@@ -86,15 +87,29 @@ int list_matches(const MatchOptions& options) {
   const Applications applications = apply_each(program, found, substitutions);
 
   std::map<std::string, int> by_rule;
-  for (const Match& match : found) ++by_rule[substitutions[match.substitution].rule->name + (substitutions[match.substitution].is_forward ? " ->" : " <-")];
+  for (const Match& match : found)
+    ++by_rule[substitutions[match.substitution].rule->name +
+              (substitutions[match.substitution].is_forward ? " ->" : " <-")];
   const auto order = program.order();
   const std::map<std::string, int> opaque = opaque_nodes(program);
   json unusable = json::object();
   for (const auto& [reason, count] : substitutions.unusable()) unusable[std::string(name(reason))] = count;
   if (options.json) {
-    fmt::print("{}\n", json_text({{"applications", order->size()}, {"opaque", opaque}, {"operands_taken_out", plain.steps.size()}, {"rules", rules.size()}, {"substitutions", substitutions.size()},
-                                  {"unusable", unusable}, {"matches", found.size()}, {"by_rule", by_rule}, {"refused", applications.refused}, {"import_ms", import_ms}, {"cold_ms", cold_ms},
-                                  {"warm_ms", warm_ms}, {"guards", statistics.guards}, {"guards_held", statistics.held}, {"structures", statistics.structures},
+    fmt::print("{}\n", json_text({{"applications", order->size()},
+                                  {"opaque", opaque},
+                                  {"operands_taken_out", plain.steps.size()},
+                                  {"rules", rules.size()},
+                                  {"substitutions", substitutions.size()},
+                                  {"unusable", unusable},
+                                  {"matches", found.size()},
+                                  {"by_rule", by_rule},
+                                  {"refused", applications.refused},
+                                  {"import_ms", import_ms},
+                                  {"cold_ms", cold_ms},
+                                  {"warm_ms", warm_ms},
+                                  {"guards", statistics.guards},
+                                  {"guards_held", statistics.held},
+                                  {"structures", statistics.structures},
                                   {"apply_microseconds", applications.median_microseconds}}));
     return kDone;
   }
@@ -104,11 +119,16 @@ int list_matches(const MatchOptions& options) {
   for (const auto& [count, rule] : ranked) fmt::print("{:6}  {}\n", -count, rule);
   if (options.verbosity > 0)
     for (const Match& match : found) fmt::print("{}\n", step_of(match, substitutions).text());
-  fmt::print("{} applications, {} of them with operands taken out; {} rules as {} substitutions\n", order->size(), plain.steps.size(), rules.size(), substitutions.size());
+  fmt::print("{} applications, {} of them with operands taken out; {} rules as {} substitutions\n", order->size(),
+             plain.steps.size(), rules.size(), substitutions.size());
   for (const auto& [op, count] : opaque) fmt::print("{:6}  {} that no rule can match\n", count, op);
-  for (const auto& [refusal, count] : applications.refused) fmt::print("{:6}  matches that would make {}\n", count, refusal);
-  fmt::print("{} matches in {:.1f} ms, {:.1f} ms the first time ({} guards replayed, {} hold, of {} places); a rewrite takes {:.0f} us; the program was made in {:.1f} ms\n", found.size(), warm_ms, cold_ms,
-             statistics.guards, statistics.held, statistics.structures, applications.median_microseconds, import_ms);
+  for (const auto& [refusal, count] : applications.refused)
+    fmt::print("{:6}  matches that would make {}\n", count, refusal);
+  fmt::print(
+      "{} matches in {:.1f} ms, {:.1f} ms the first time ({} guards replayed, {} hold, of {} places); a rewrite takes "
+      "{:.0f} us; the program was made in {:.1f} ms\n",
+      found.size(), warm_ms, cold_ms, statistics.guards, statistics.held, statistics.structures,
+      applications.median_microseconds, import_ms);
   return kDone;
 }
 
@@ -119,7 +139,9 @@ void add_match_command(CLI::App& library, int& exit) {
   CLI::App* command = library.add_subcommand("matches", "Where the rules of a library apply in a model");
   options->add_to(*command);
   command->add_option("model", options->model, "An ONNX file")->required();
-  command->add_option("rules", options->rules, "Rules, with their proofs beside them (STEM.rules, STEM.proofs); none: the laws of the rows themselves");
+  command->add_option(
+      "rules", options->rules,
+      "Rules, with their proofs beside them (STEM.rules, STEM.proofs); none: the laws of the rows themselves");
   command->callback([options, &exit] { exit = list_matches(*options); });
 }
 

@@ -47,7 +47,8 @@ Result<uint64_t> parse_bytes(const std::string& text) {
   }
   const std::map<std::string, double> units = {{"", 1}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
   const auto unit = units.find(text.substr(used));
-  if (used == 0 || unit == units.end() || !(number > 0) || number * unit->second > 1e15) return Error{ErrorKind::kUsage, "--memory", fmt::format("a size such as 4GB expected, '{}' found", text)};
+  if (used == 0 || unit == units.end() || !(number > 0) || number * unit->second > 1e15)
+    return Error{ErrorKind::kUsage, "--memory", fmt::format("a size such as 4GB expected, '{}' found", text)};
   return static_cast<uint64_t>(number * unit->second);
 }
 
@@ -70,19 +71,24 @@ int generate_rules(const GenerateOptions& options) {
   if (!memory.ok()) return report(memory.error());
   std::error_code no_folder;
   std::filesystem::create_directories(options.folder, no_folder);
-  if (no_folder) return report(unsupported("--output", "a folder, or a place for one, expected at {}: {}", options.folder, no_folder.message()));
+  if (no_folder)
+    return report(unsupported("--output", "a folder, or a place for one, expected at {}: {}", options.folder,
+                              no_folder.message()));
   how.enumeration.memory = *memory;
   how.enumeration.max_operators = options.max_operators;
   how.enumeration.threads = options.thread_count();
   how.enumeration.seed = options.seed;
   auto cluster = Cluster::join();
   if (!cluster.ok()) return report(cluster.error());
-  if (!options.parts.empty() || cluster->size() > 1) how.enumeration.folder = options.parts.empty() ? std::filesystem::path(options.folder) / "generate.parts" : std::filesystem::path(options.parts);
+  if (!options.parts.empty() || cluster->size() > 1)
+    how.enumeration.folder = options.parts.empty() ? std::filesystem::path(options.folder) / "generate.parts"
+                                                   : std::filesystem::path(options.parts);
   auto last = Clock::now();
   how.enumeration.progress = [&](const EnumerationProgress& progress) {
     if (seconds_since(last) < 2) return;
     last = Clock::now();
-    note(options, "{} operators: {} terms, {:.0f} a second, {:.0f} %, {:.0f} s left", progress.operators, progress.terms, static_cast<double>(progress.terms) / std::max(1e-3, progress.seconds), 100 * progress.share,
+    note(options, "{} operators: {} terms, {:.0f} a second, {:.0f} %, {:.0f} s left", progress.operators,
+         progress.terms, static_cast<double>(progress.terms) / std::max(1e-3, progress.seconds), 100 * progress.share,
          progress.seconds / std::max(1e-3, progress.share) - progress.seconds);
   };
   std::optional<Clock::time_point> proving;
@@ -91,14 +97,18 @@ int generate_rules(const GenerateOptions& options) {
     if (seconds_since(last) < 2) return;
     last = Clock::now();
     const double seconds = seconds_since(*proving);
-    note(options, "{} of {} candidates, {:.0f} a second, {:.0f} s left", done, candidates, static_cast<double>(done) / seconds, seconds / static_cast<double>(done) * static_cast<double>(candidates - done));
+    note(options, "{} of {} candidates, {:.0f} a second, {:.0f} s left", done, candidates,
+         static_cast<double>(done) / seconds,
+         seconds / static_cast<double>(done) * static_cast<double>(candidates - done));
   };
   auto library = generate(*set, how, *cluster);
   if (!library.ok()) return cluster->is_first() ? report(library.error()) : exit_code(library.error().kind);
   if (!cluster->is_first()) return kDone;
-  if (std::error_code ignored; options.parts.empty() && !how.enumeration.folder.empty()) std::filesystem::remove(how.enumeration.folder, ignored);
+  if (std::error_code ignored; options.parts.empty() && !how.enumeration.folder.empty())
+    std::filesystem::remove(how.enumeration.folder, ignored);
   const LibraryStatistics& facts = library->statistics;
-  const RulesFile file{fmt::format("--ops {} --max-ops {} --seed {}", options.set, options.max_operators, options.seed), library->rules};
+  const RulesFile file{fmt::format("--ops {} --max-ops {} --seed {}", options.set, options.max_operators, options.seed),
+                       library->rules};
   const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
   if (auto done = write_rules(stem, file, verify::all_axioms()); !done.ok()) return report(done.error());
   if (options.verbosity > 0)
@@ -110,12 +120,21 @@ int generate_rules(const GenerateOptions& options) {
   }
   const double seconds = facts.seconds_enumerating + facts.seconds_proving;
   if (options.json) {
-    fmt::print("{}\n", json_text({{"rules", facts.kept}, {"ops", options.set}, {"max_ops", options.max_operators}, {"graphs", terms}, {"fingerprints", classes}, {"candidates", facts.candidates},
-                                  {"proved", facts.proved}, {"unproved", facts.unproved}, {"seconds", seconds}, {"seconds_enumerating", facts.seconds_enumerating},
+    fmt::print("{}\n", json_text({{"rules", facts.kept},
+                                  {"ops", options.set},
+                                  {"max_ops", options.max_operators},
+                                  {"graphs", terms},
+                                  {"fingerprints", classes},
+                                  {"candidates", facts.candidates},
+                                  {"proved", facts.proved},
+                                  {"unproved", facts.unproved},
+                                  {"seconds", seconds},
+                                  {"seconds_enumerating", facts.seconds_enumerating},
                                   {"peak_memory_mb", static_cast<double>(facts.enumeration.peak_memory) / 1e6}}));
   } else {
-    fmt::print("{}{} candidates: {} proved, {} not; {} rules in {}.rules\n{:.1f} s enumerating, {:.1f} s proving\n", facts.enumeration.text(), facts.candidates, facts.proved, facts.unproved, facts.kept,
-               stem.string(), facts.seconds_enumerating, facts.seconds_proving);
+    fmt::print("{}{} candidates: {} proved, {} not; {} rules in {}.rules\n{:.1f} s enumerating, {:.1f} s proving\n",
+               facts.enumeration.text(), facts.candidates, facts.proved, facts.unproved, facts.kept, stem.string(),
+               facts.seconds_enumerating, facts.seconds_proving);
   }
   return kDone;
 }
@@ -154,7 +173,8 @@ int ask_all(const FilesOptions& options, std::string_view verb, const Ask& ask, 
     facts.update(counted.facts);
     fmt::print("{}\n", json_text(facts));
   } else {
-    fmt::print("{} rules {}, {} not{}; {:.2f} s\n", static_cast<int>(rules.size()) - bad, verb, bad, counted.text, seconds);
+    fmt::print("{} rules {}, {} not{}; {:.2f} s\n", static_cast<int>(rules.size()) - bad, verb, bad, counted.text,
+               seconds);
   }
   return bad == 0 ? kDone : kCheckFailed;
 }
@@ -163,30 +183,34 @@ using Rules = std::vector<const Rule*>;
 using Problems = std::vector<std::string>;
 
 int replay_rules(const FilesOptions& options) {
-  return ask_all(options, "replayed", [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
-    const auto axioms = verify::all_axioms();
-    std::vector<verify::Signatures> signatures(static_cast<size_t>(pool.threads()));
-    pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
-      const auto done = replayed(*rules[static_cast<size_t>(k)], axioms, signatures[static_cast<size_t>(thread)]);
-      if (!done.ok()) problems[static_cast<size_t>(k)] = done.error().message();
-    });
-    return std::nullopt;
-  });
+  return ask_all(
+      options, "replayed", [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
+        const auto axioms = verify::all_axioms();
+        std::vector<verify::Signatures> signatures(static_cast<size_t>(pool.threads()));
+        pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
+          const auto done = replayed(*rules[static_cast<size_t>(k)], axioms, signatures[static_cast<size_t>(thread)]);
+          if (!done.ok()) problems[static_cast<size_t>(k)] = done.error().message();
+        });
+        return std::nullopt;
+      });
 }
 
 int verify_rules(const FilesOptions& options) {
-  return ask_all(options, "proved again", [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
-    auto provers = verify::start_provers(pool.threads());
-    if (!provers.ok()) return provers.error();
-    pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
-      const Rule& rule = *rules[static_cast<size_t>(k)];
-      for (const Output& output : equations_at(rule, rule.example)) {
-        const auto proof = verify::prove({output.left, output.right, {}}, rule.example.types, (*provers)[static_cast<size_t>(thread)]);
-        if (!proof.ok() || !proof->certificate) problems[static_cast<size_t>(k)] = proof.ok() ? "a proof expected, none found" : proof.error().message();
-      }
-    });
-    return std::nullopt;
-  });
+  return ask_all(
+      options, "proved again", [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
+        auto provers = verify::start_provers(pool.threads());
+        if (!provers.ok()) return provers.error();
+        pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
+          const Rule& rule = *rules[static_cast<size_t>(k)];
+          for (const Output& output : equations_at(rule, rule.example)) {
+            const auto proof = verify::prove({output.left, output.right, {}}, rule.example.types,
+                                             (*provers)[static_cast<size_t>(thread)]);
+            if (!proof.ok() || !proof->certificate)
+              problems[static_cast<size_t>(k)] = proof.ok() ? "a proof expected, none found" : proof.error().message();
+          }
+        });
+        return std::nullopt;
+      });
 }
 
 /// Inputs that compiled code ran on; rules for which there were none (code is not made of every operator).
@@ -195,17 +219,20 @@ struct FloatTrials {
 };
 
 /// In exact arithmetic, then by compiled code: what is wrong with the rule, or nothing.
-std::string problem_of(const Rule& rule, const FilesOptions& options, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures, FloatTrials& floats) {
+std::string problem_of(const Rule& rule, const FilesOptions& options, std::span<const verify::StatedAxiom> axioms,
+                       verify::Signatures& signatures, FloatTrials& floats) {
   const Refutation tried = refute(rule, options.trials, options.seed, axioms, signatures);
   if (tried.counterexample) return tried.counterexample->text();
   if (tried.trials < options.trials) return "an evaluation of both sides expected, none found";
   if (options.float_trials == 0) return "";
   CompileOptions compiling;
   compiling.target = kernel::host_target();
-  const FloatRefutation in_floats = refute_in_floats(rule, options.float_trials, options.seed, compiling, axioms, signatures);
+  const FloatRefutation in_floats =
+      refute_in_floats(rule, options.float_trials, options.seed, compiling, axioms, signatures);
   floats.trials += in_floats.trials;
   floats.rules_without += in_floats.trials == 0 ? 1 : 0;
-  if (options.verbosity > 0 && in_floats.trials == 0) note(options, "{}: no float trial: {}", rule.name, in_floats.unsupported);
+  if (options.verbosity > 0 && in_floats.trials == 0)
+    note(options, "{}: no float trial: {}", rule.name, in_floats.unsupported);
   return in_floats.difference;
 }
 
@@ -216,7 +243,8 @@ int refute_rules(const FilesOptions& options) {
     std::vector<verify::Signatures> signatures(static_cast<size_t>(pool.threads()));
     FloatTrials floats;
     pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
-      problems[static_cast<size_t>(k)] = problem_of(*rules[static_cast<size_t>(k)], options, axioms, signatures[static_cast<size_t>(thread)], floats);
+      problems[static_cast<size_t>(k)] =
+          problem_of(*rules[static_cast<size_t>(k)], options, axioms, signatures[static_cast<size_t>(thread)], floats);
     });
     const int64_t trials = floats.trials, without = floats.rules_without;
     counted.facts = {{"float_trials", trials}, {"without_float_trials", without}};
@@ -232,7 +260,10 @@ int list_rules(const FilesOptions& options) {
   json list = json::array();
   for (const RulesFile& file : *files)
     for (const Rule& rule : file.rules) {
-      list.push_back({{"name", rule.name}, {"class", name(rule.float_class)}, {"rule", rule.text()}, {"laws", rule.proof.uses.size()}});
+      list.push_back({{"name", rule.name},
+                      {"class", name(rule.float_class)},
+                      {"rule", rule.text()},
+                      {"laws", rule.proof.uses.size()}});
       if (!options.json) fmt::print("{}  {}\n", rule.name, rule.text());
     }
   if (options.json) fmt::print("{}\n", json_text({{"rules", list}}));
@@ -249,7 +280,8 @@ int show_rule(const FilesOptions& options) {
       if (options.dot) {
         for (const bool is_left : {true, false}) {
           std::vector<verify::Term> terms;
-          for (const Output& output : equations_at(rule, rule.example)) terms.push_back(is_left ? output.left : output.right);
+          for (const Output& output : equations_at(rule, rule.example))
+            terms.push_back(is_left ? output.left : output.right);
           const auto graph = verify::graph_of(terms, rule.example.types);
           if (!graph.ok()) return report(graph.error());
           fmt::print("{}", to_dot(*graph));
@@ -266,7 +298,8 @@ int show_rule(const FilesOptions& options) {
       }
       return kDone;
     }
-  return report({ErrorKind::kUsage, options.rule, "the name of a rule expected, there is none of this name; 'isomer library list' has them"});
+  return report({ErrorKind::kUsage, options.rule,
+                 "the name of a rule expected, there is none of this name; 'isomer library list' has them"});
 }
 
 int print_statistics(const FilesOptions& options) {
@@ -288,7 +321,11 @@ int print_statistics(const FilesOptions& options) {
   if (options.json) {
     json lengths = json::object();
     for (const auto& [length, count] : by_length) lengths[std::to_string(length)] = count;
-    fmt::print("{}\n", json_text({{"rules", rules}, {"generated", made}, {"several_outputs", several}, {"by_class", by_class}, {"by_proof_length", lengths},
+    fmt::print("{}\n", json_text({{"rules", rules},
+                                  {"generated", made},
+                                  {"several_outputs", several},
+                                  {"by_class", by_class},
+                                  {"by_proof_length", lengths},
                                   {"axioms", {{"total", verify::all_axioms().size()}}}}));
     return kDone;
   }
@@ -301,7 +338,9 @@ int print_statistics(const FilesOptions& options) {
 
 void add_files(CLI::App& command, FilesOptions& options) {
   options.add_to(command);
-  command.add_option("rules", options.files, "Rules, with their proofs beside them (STEM.rules, STEM.proofs); those that come with the program where none are given");
+  command.add_option("rules", options.files,
+                     "Rules, with their proofs beside them (STEM.rules, STEM.proofs); those that come with the program "
+                     "where none are given");
 }
 
 }  // namespace
@@ -310,11 +349,20 @@ void add_rule_commands(CLI::App& library, int& exit) {
   auto generation = std::make_shared<GenerateOptions>();
   CLI::App* command = library.add_subcommand("generate", "Enumerate terms, prove which are equal, write the rules");
   generation->add_to(*command);
-  command->add_option("--ops", generation->set, "The set of operators")->check(CLI::IsMember(operator_set_names()))->capture_default_str();
-  command->add_option("--max-ops", generation->max_operators, "Operators on one side")->check(CLI::Range(1, 5))->capture_default_str();
-  command->add_option("-o,--output", generation->folder, "Folder for SET.rules and SET.proofs, made where there is none")->capture_default_str();
-  command->add_option("--memory", generation->memory, "For records of the largest terms; the rest goes to files")->capture_default_str();
-  command->add_option("--parts", generation->parts, "Folder for what an interrupted run is taken up from, and what processes under mpirun share (default with mpirun: generate.parts in the output folder)");
+  command->add_option("--ops", generation->set, "The set of operators")
+      ->check(CLI::IsMember(operator_set_names()))
+      ->capture_default_str();
+  command->add_option("--max-ops", generation->max_operators, "Operators on one side")
+      ->check(CLI::Range(1, 5))
+      ->capture_default_str();
+  command
+      ->add_option("-o,--output", generation->folder, "Folder for SET.rules and SET.proofs, made where there is none")
+      ->capture_default_str();
+  command->add_option("--memory", generation->memory, "For records of the largest terms; the rest goes to files")
+      ->capture_default_str();
+  command->add_option("--parts", generation->parts,
+                      "Folder for what an interrupted run is taken up from, and what processes under mpirun share "
+                      "(default with mpirun: generate.parts in the output folder)");
   command->callback([generation, &exit] { exit = generate_rules(*generation); });
 
   const auto over_files = [&](const char* name, const char* what, int (*run)(const FilesOptions&)) {
@@ -322,8 +370,15 @@ void add_rule_commands(CLI::App& library, int& exit) {
     CLI::App* made = library.add_subcommand(name, what);
     if (run == show_rule) made->add_option("rule", options->rule, "Its name")->required();
     add_files(*made, *options);
-    if (run == refute_rules) made->add_option("--trials", options->trials, "Inputs for each rule, in exact arithmetic")->check(CLI::Range(0, 1'000'000))->capture_default_str();
-    if (run == refute_rules) made->add_option("--float-trials", options->float_trials, "Inputs on which both sides are compiled, run and compared; the first at the rule's example")->check(CLI::Range(0, 10'000))->capture_default_str();
+    if (run == refute_rules)
+      made->add_option("--trials", options->trials, "Inputs for each rule, in exact arithmetic")
+          ->check(CLI::Range(0, 1'000'000))
+          ->capture_default_str();
+    if (run == refute_rules)
+      made->add_option("--float-trials", options->float_trials,
+                       "Inputs on which both sides are compiled, run and compared; the first at the rule's example")
+          ->check(CLI::Range(0, 10'000))
+          ->capture_default_str();
     if (run == show_rule) made->add_flag("--dot", options->dot, "Both sides for Graphviz");
     made->callback([options, run, &exit] { exit = run(*options); });
   };

@@ -19,15 +19,18 @@ Graph interface_of(const runtime::Variant& variant) {
   Graph graph;
   std::vector<ValueId> inputs, outputs;
   for (const runtime::Port& port : variant.inputs) inputs.push_back(add_port(graph, port, variant.values[port.value]));
-  for (const runtime::Port& port : variant.outputs) outputs.push_back(add_port(graph, port, variant.values[port.value]));
+  for (const runtime::Port& port : variant.outputs)
+    outputs.push_back(add_port(graph, port, variant.values[port.value]));
   graph.set_inputs(std::move(inputs));
   graph.set_outputs(std::move(outputs));
   return graph;
 }
 
-Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file, const CommonOptions& options, const CompileChoices& choices) {
+Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file, const CommonOptions& options,
+                                                         const CompileChoices& choices) {
   if (is_artifact(file)) {
-    if (!choices.schedules.empty()) return Error{ErrorKind::kUsage, "--schedule", "a model expected, '" + file + "' is compiled already"};
+    if (!choices.schedules.empty())
+      return Error{ErrorKind::kUsage, "--schedule", "a model expected, '" + file + "' is compiled already"};
     auto model = runtime::Model::open(file);
     if (!model.ok()) return std::move(model).error().within(file);
     return std::move(*model);
@@ -54,7 +57,8 @@ Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifac
   return runtime::Session::create(std::move(model), session_options);
 }
 
-Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed, const CompileChoices& choices) {
+Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed,
+                                     const CompileChoices& choices) {
   TRY(const auto dims, options.bound_dims());
   TRY(auto model, open_model(file, options, choices));
   runtime::SessionOptions session_options;

@@ -15,7 +15,7 @@ bool is_artifact(const std::string& file);
 struct LoadedArtifact {
   std::shared_ptr<const runtime::Model> model;
   std::unique_ptr<runtime::Session> session;
-  Graph interface;  ///< its inputs and outputs, without nodes
+  Graph interface;                        ///< its inputs and outputs, without nodes
   std::map<std::string, int64_t> bounds;  ///< of integer inputs that index something (FillOptions)
 };
 
@@ -24,6 +24,7 @@ Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifac
 
 /// A session of the variant that --dim names; a model is compiled in memory, as `choices` say. `timed`: it measures its
 /// steps. Errors carry the file's name.
-Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed = false, const CompileChoices& choices = {});
+Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed = false,
+                                     const CompileChoices& choices = {});
 
 }  // namespace isomer::cli

@@ -14,7 +14,8 @@ Result<LoadedModel> load_model(const std::string& file, const CommonOptions& opt
   if (!graph.ok()) return std::move(graph).error().within(file);
   model.graph = std::move(*graph);
   if (options.verbosity > 0)
-    for (const std::string& sentence : wrong_declarations(model.graph)) note(options, "{}: {}", printable(file), printable(sentence));
+    for (const std::string& sentence : wrong_declarations(model.graph))
+      note(options, "{}: {}", printable(file), printable(sentence));
   auto bound = bind_inputs(model.graph, std::move(dims), shapes);
   if (!bound.ok()) return std::move(bound).error().within(file);
   return model;

@@ -81,7 +81,8 @@ Result<void> load(const std::string& argument, const Graph& graph, Loaded& loade
     for (auto& [name, tensor] : arrays) TRY_VOID(loaded.put(name, std::move(tensor)));
     return {};
   }
-  if (graph.inputs().size() != 1) return bad_flag("--load-inputs", "name:FILE for a model with several inputs", argument);
+  if (graph.inputs().size() != 1)
+    return bad_flag("--load-inputs", "name:FILE for a model with several inputs", argument);
   TRY(Tensor tensor, load_single(argument));
   return loaded.put(0, std::move(tensor));
 }
@@ -99,17 +100,21 @@ Result<void> bind_to(Graph& graph, const Loaded& loaded) {
 Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
   FillOptions fill;
   fill.seed = seed;
-  fill.fill = options.fill == "zeros" ? Fill::kZeros : options.fill == "ones" ? Fill::kOnes
-            : options.fill == "arange" ? Fill::kArange : Fill::kRandom;
+  fill.fill = options.fill == "zeros"    ? Fill::kZeros
+              : options.fill == "ones"   ? Fill::kOnes
+              : options.fill == "arange" ? Fill::kArange
+                                         : Fill::kRandom;
   for (const std::string& text : options.ranges) {
     const size_t open = text.rfind('['), comma = text.find(',', open == std::string::npos ? 0 : open);
     if (open == std::string::npos || comma == std::string::npos || text.back() != ']')
       return bad_flag("--val-range", "x:[low,high]", text);
-    const std::string low = text.substr(open + 1, comma - open - 1), high = text.substr(comma + 1, text.size() - comma - 2);
+    const std::string low = text.substr(open + 1, comma - open - 1),
+                      high = text.substr(comma + 1, text.size() - comma - 2);
     double values[2];
     for (const auto& [part, value] : {std::pair(&low, &values[0]), std::pair(&high, &values[1])}) {
       const auto [end, error] = std::from_chars(part->data(), part->data() + part->size(), *value);
-      if (error != std::errc() || end != part->data() + part->size()) return bad_flag("--val-range", "x:[low,high]", text);
+      if (error != std::errc() || end != part->data() + part->size())
+        return bad_flag("--val-range", "x:[low,high]", text);
     }
     if (!(values[0] <= values[1])) return bad_flag("--val-range", "low <= high", text);
     fill.ranges[open == 0 ? "" : text.substr(0, open - 1)] = {values[0], values[1]};
@@ -117,7 +122,8 @@ Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
   return fill;
 }
 
-Result<std::vector<Tensor>> model_inputs(Graph& graph, const InputOptions& options, uint64_t seed, const std::map<std::string, int64_t>& bounds) {
+Result<std::vector<Tensor>> model_inputs(Graph& graph, const InputOptions& options, uint64_t seed,
+                                         const std::map<std::string, int64_t>& bounds) {
   Loaded loaded(graph);
   for (const std::string& argument : options.files) TRY_VOID(load(argument, graph, loaded));
   TRY_VOID(bind_to(graph, loaded));

@@ -84,7 +84,8 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& pla
   const bool long_header = byte(6) >= 2;
   const size_t start = long_header ? 12 : 10;
   const size_t length = long_header ? byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24 : byte(8) | byte(9) << 8;
-  if (start + length > file.size()) return invalid(place, "a header of {} bytes expected, the file ends before", length);
+  if (start + length > file.size())
+    return invalid(place, "a header of {} bytes expected, the file ends before", length);
   TRY(Header header, parse_header(std::string(reinterpret_cast<const char*>(file.data()) + start, length), place));
   const auto data = file.subspan(start + length);
   const int64_t bytes = packed_bytes(header.dtype, element_count(header.dims));
@@ -131,7 +132,8 @@ Result<std::vector<std::byte>> read_entry(zip_t* archive, zip_uint64_t index, co
   zip_stat_t facts;
   if (zip_stat_index(archive, index, 0, &facts) != 0 || !(facts.valid & ZIP_STAT_SIZE))
     return invalid(place, "an entry with a size expected");
-  if (facts.size > static_cast<zip_uint64_t>(kMaxBytes)) return invalid(place, "an entry of at most 2^46 bytes expected");
+  if (facts.size > static_cast<zip_uint64_t>(kMaxBytes))
+    return invalid(place, "an entry of at most 2^46 bytes expected");
   const std::unique_ptr<zip_file_t, decltype(&zip_fclose)> entry(zip_fopen_index(archive, index, 0), zip_fclose);
   if (!entry) return invalid(place, "an entry that can be read expected");
   std::vector<std::byte> bytes;

@@ -21,9 +21,11 @@ struct Engine {
 Result<std::shared_ptr<Engine>> open_engine(const std::string& file, int threads) {
   TRY(Library library, Library::open(file));
   TRY_VOID(library.set_threads(threads));
-  auto made = std::make_shared<Engine>(Engine{library, {library, "dnnl_engine_destroy"}, {library, "dnnl_stream_destroy"}});
+  auto made =
+      std::make_shared<Engine>(Engine{library, {library, "dnnl_engine_destroy"}, {library, "dnnl_stream_destroy"}});
   if (library.call("dnnl_engine_create", &made->engine.object, static_cast<int>(kCpu), size_t{0}) != 0 ||
-      library.call("dnnl_stream_create", &made->stream.object, made->engine.object, static_cast<unsigned>(kInOrder)) != 0)
+      library.call("dnnl_stream_create", &made->stream.object, made->engine.object, static_cast<unsigned>(kInOrder)) !=
+          0)
     return unsupported("onednn", "an engine of this CPU expected, none found");
   return made;
 }
@@ -64,10 +66,12 @@ class Primitive final : public Peer {
     description_ = Handle(library(), "dnnl_primitive_desc_destroy");
     if (!create_description(recipe, pointers)) return false;
     const char* name = nullptr;
-    library().call("dnnl_primitive_desc_query", static_cast<const void*>(description_.object), static_cast<int>(kImplementation), 0, static_cast<void*>(&name));
+    library().call("dnnl_primitive_desc_query", static_cast<const void*>(description_.object),
+                   static_cast<int>(kImplementation), 0, static_cast<void*>(&name));
     algorithm_ = name ? name : "";
     primitive_ = Handle(library(), "dnnl_primitive_destroy");
-    if (library().call("dnnl_primitive_create", &primitive_.object, static_cast<const void*>(description_.object)) != 0) return false;
+    if (library().call("dnnl_primitive_create", &primitive_.object, static_cast<const void*>(description_.object)) != 0)
+      return false;
     for (const Operand& operand : recipe.operands) TRY_VOID(add(operand));
     result_ = recipe.operands.back();
     return true;
@@ -93,24 +97,30 @@ class Primitive final : public Peer {
     DimArray dims = {}, strides = {};
     std::copy(operand.dims.begin(), operand.dims.end(), dims.begin());
     if (layout != Layout::kPlain && layout != Layout::kChannelsLast)
-      return library().call("dnnl_memory_desc_init_by_tag", &descriptor, rank, dims.data(), static_cast<int>(kFloat32), tag_of(operand.dims.size(), layout)) == 0;
+      return library().call("dnnl_memory_desc_init_by_tag", &descriptor, rank, dims.data(), static_cast<int>(kFloat32),
+                            tag_of(operand.dims.size(), layout)) == 0;
     const Dims given = layout == Layout::kPlain ? operand.strides : channels_last(operand.dims);
     std::copy(given.begin(), given.end(), strides.begin());
-    return library().call("dnnl_memory_desc_init_by_strides", &descriptor, rank, dims.data(), static_cast<int>(kFloat32), strides.data()) == 0;
+    return library().call("dnnl_memory_desc_init_by_strides", &descriptor, rank, dims.data(),
+                          static_cast<int>(kFloat32), strides.data()) == 0;
   }
 
   bool create_description(const Recipe& recipe, const std::vector<const MemoryDescriptor*>& operands) {
     const void* const none = nullptr;  // attributes, a primitive to follow
     void* const engine = engine_->engine.object;
-    if (!recipe.describe) return library().call("dnnl_reorder_primitive_desc_create", &description_.object, operands[0], engine, operands[1], engine, none) == 0;
+    if (!recipe.describe)
+      return library().call("dnnl_reorder_primitive_desc_create", &description_.object, operands[0], engine,
+                            operands[1], engine, none) == 0;
     const auto descriptor = std::make_unique<Descriptor>();
     if (recipe.describe(library(), *descriptor, operands) != 0) return false;
-    return library().call("dnnl_primitive_desc_create", &description_.object, static_cast<const void*>(descriptor.get()), none, engine, none) == 0;
+    return library().call("dnnl_primitive_desc_create", &description_.object,
+                          static_cast<const void*>(descriptor.get()), none, engine, none) == 0;
   }
 
   /// What the primitive wants an argument to look like.
   const MemoryDescriptor* layout_of(int argument) const {
-    return library().function<const MemoryDescriptor*, const void*, int, int>("dnnl_primitive_desc_query_md")(description_.object, kOfArgument, argument);
+    return library().function<const MemoryDescriptor*, const void*, int, int>("dnnl_primitive_desc_query_md")(
+        description_.object, kOfArgument, argument);
   }
   MemoryDescriptor plain_layout(const Operand& operand) const {
     MemoryDescriptor descriptor;
@@ -139,22 +149,28 @@ class Primitive final : public Peer {
 
   Result<Handle> memory_object(const MemoryDescriptor& layout, void* elements) const {
     Handle made(library(), "dnnl_memory_destroy");
-    if (library().call("dnnl_memory_create", &made.object, &layout, engine_->engine.object, elements) != 0) return unsupported("onednn", "an object for memory expected, none made");
+    if (library().call("dnnl_memory_create", &made.object, &layout, engine_->engine.object, elements) != 0)
+      return unsupported("onednn", "an object for memory expected, none made");
     return made;
   }
-  Result<Handle> plain_memory(const Operand& operand, void* elements) const { return memory_object(plain_layout(operand), elements); }
+  Result<Handle> plain_memory(const Operand& operand, void* elements) const {
+    return memory_object(plain_layout(operand), elements);
+  }
 
-  Result<void> reorder(const MemoryDescriptor& from_layout, void* from, const MemoryDescriptor& to_layout, void* to) const {
+  Result<void> reorder(const MemoryDescriptor& from_layout, void* from, const MemoryDescriptor& to_layout,
+                       void* to) const {
     Handle description(library(), "dnnl_primitive_desc_destroy"), primitive(library(), "dnnl_primitive_destroy");
     void* const engine = engine_->engine.object;
-    if (library().call("dnnl_reorder_primitive_desc_create", &description.object, &from_layout, engine, &to_layout, engine, static_cast<const void*>(nullptr)) != 0 ||
+    if (library().call("dnnl_reorder_primitive_desc_create", &description.object, &from_layout, engine, &to_layout,
+                       engine, static_cast<const void*>(nullptr)) != 0 ||
         library().call("dnnl_primitive_create", &primitive.object, static_cast<const void*>(description.object)) != 0)
       return unsupported("onednn", "a reorder of an operand expected, none found");
     return execute(primitive, {{kSource, from}, {kDestination, to}});
   }
 
   Result<void> execute(const Handle& primitive, const std::vector<ExecutionArgument>& arguments) const {
-    int status = library().execute(primitive.object, engine_->stream.object, static_cast<int>(arguments.size()), arguments.data());
+    int status = library().execute(primitive.object, engine_->stream.object, static_cast<int>(arguments.size()),
+                                   arguments.data());
     if (status == 0) status = library().wait(engine_->stream.object);
     if (status != 0) return unsupported("onednn", "a primitive that runs expected, status {} found", status);
     return {};
@@ -188,8 +204,11 @@ Result<void> check_result(const std::vector<float>& found, const std::vector<flo
   for (const float value : expected)
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
   for (size_t i = 0; i < std::min(found.size(), expected.size()); ++i)
-    if (found.size() != expected.size() || !(std::abs(found[i] - expected[i]) <= 1e-3F * largest || found[i] == expected[i] || std::isnan(expected[i])))
-      return Error{ErrorKind::kMismatch, "onednn", fmt::format("our result expected, {} elements, {} of them {}; {} elements, {} found", expected.size(), i, expected[i], found.size(), found[i])};
+    if (found.size() != expected.size() ||
+        !(std::abs(found[i] - expected[i]) <= 1e-3F * largest || found[i] == expected[i] || std::isnan(expected[i])))
+      return Error{ErrorKind::kMismatch, "onednn",
+                   fmt::format("our result expected, {} elements, {} of them {}; {} elements, {} found",
+                               expected.size(), i, expected[i], found.size(), found[i])};
   return {};
 }
 
@@ -204,7 +223,9 @@ std::string find_onednn(const std::string& given) {
   return kName;
 }
 
-Result<std::unique_ptr<Peer>> open_onednn(const std::string& library, const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<float>& expected, int threads) {
+Result<std::unique_ptr<Peer>> open_onednn(const std::string& library, const Graph& graph,
+                                          const std::vector<Tensor>& inputs, const std::vector<float>& expected,
+                                          int threads) {
   const std::vector<NodeId> nodes = graph.nodes();
   if (nodes.size() != 1 || graph.outputs().size() != 1) return std::unique_ptr<Peer>();
   const Node& node = graph.node(nodes[0]);
@@ -215,7 +236,9 @@ Result<std::unique_ptr<Peer>> open_onednn(const std::string& library, const Grap
   for (const ValueId id : node.inputs) {
     const auto given = std::find(graph.inputs().begin(), graph.inputs().end(), id);
     const bool is_input = given != graph.inputs().end();
-    operands.push_back(!id.valid() ? nullptr : is_input ? &inputs[static_cast<size_t>(given - graph.inputs().begin())] : &*graph.value(id).constant);
+    operands.push_back(!id.valid() ? nullptr
+                       : is_input  ? &inputs[static_cast<size_t>(given - graph.inputs().begin())]
+                                   : &*graph.value(id).constant);
   }
   TRY(const auto engine, open_engine(library, threads));
   std::unique_ptr<Primitive> best;

@@ -1,5 +1,5 @@
-// The C API of oneDNN 2, opened at run time: nothing of it is needed to build. Descriptors are memory that only the library
-// reads and writes, larger than those of any of its versions.
+// The C API of oneDNN 2, opened at run time: nothing of it is needed to build. Descriptors are memory that only the
+// library reads and writes, larger than those of any of its versions.
 #pragma once
 
 #include <dlfcn.h>
@@ -19,14 +19,24 @@ enum Constant : int {
   kCpu = 1,
   kInOrder = 1,
   kForwardInference = 96,
-  kImplementation = 8,   ///< query
-  kOfArgument = 255,     ///< query: the memory descriptor of an argument
-  kUnimplemented = 3,    ///< status
+  kImplementation = 8,  ///< query
+  kOfArgument = 255,    ///< query: the memory descriptor of an argument
+  kUnimplemented = 3,   ///< status
   kGlobalStatistics = 1,
   kUseScale = 8,
   kUseShift = 16,
 };
-enum Argument : int { kSource = 1, kSecondSource = 2, kDestination = 17, kWeights = 33, kBias = 41, kMean = 49, kVariance = 50, kScale = 51, kShift = 52 };
+enum Argument : int {
+  kSource = 1,
+  kSecondSource = 2,
+  kDestination = 17,
+  kWeights = 33,
+  kBias = 41,
+  kMean = 49,
+  kVariance = 50,
+  kScale = 51,
+  kShift = 52
+};
 
 inline constexpr size_t kMostDims = 12;
 using DimArray = std::array<int64_t, kMostDims>;

@@ -28,9 +28,14 @@ Dims row_major(const Dims& dims) {
   return strides;
 }
 
-int64_t product(const Dims& dims, size_t from, size_t to) { return std::accumulate(dims.begin() + static_cast<std::ptrdiff_t>(from), dims.begin() + static_cast<std::ptrdiff_t>(to), int64_t{1}, std::multiplies<>()); }
+int64_t product(const Dims& dims, size_t from, size_t to) {
+  return std::accumulate(dims.begin() + static_cast<std::ptrdiff_t>(from),
+                         dims.begin() + static_cast<std::ptrdiff_t>(to), int64_t{1}, std::multiplies<>());
+}
 
-Operand operand(int argument, Dims dims, const Tensor* tensor, Layout layout = Layout::kAny) { return {argument, dims, row_major(dims), tensor, layout}; }
+Operand operand(int argument, Dims dims, const Tensor* tensor, Layout layout = Layout::kAny) {
+  return {argument, dims, row_major(dims), tensor, layout};
+}
 
 /// A node with its attributes, as a recipe asks for them.
 struct Operator {
@@ -51,15 +56,17 @@ struct Operator {
 
 /// Elements of an input that holds integers; nothing where it is omitted.
 std::optional<Dims> integers(const Operator& op, size_t input) {
-  return op.has(input) && op.input(input).dtype() == DataType::kInt64 ? std::optional(op.input(input).integers()) : std::nullopt;
+  return op.has(input) && op.input(input).dtype() == DataType::kInt64 ? std::optional(op.input(input).integers())
+                                                                      : std::nullopt;
 }
 
 std::optional<float> scalar(const Operator& op, size_t input) {
-  return op.has(input) && op.input(input).count() == 1 ? std::optional(static_cast<float>(op.input(input).real(0))) : std::nullopt;
+  return op.has(input) && op.input(input).count() == 1 ? std::optional(static_cast<float>(op.input(input).real(0)))
+                                                       : std::nullopt;
 }
 
-/// Strides, dilations and padding of a window over the axes behind the channels; `large` and `small` are the extents that the
-/// window slides over and that it gives.
+/// Strides, dilations and padding of a window over the axes behind the channels; `large` and `small` are the extents
+/// that the window slides over and that it gives.
 struct Window {
   DimArray kernel = {}, strides = {}, dilations = {}, begin = {}, end = {};
 
@@ -71,9 +78,11 @@ struct Window {
     const std::string automatic = op.get<std::string>("auto_pad", "NOTSET");
     for (size_t k = 0; k < rank; ++k) {
       const int64_t all = (small[k + 2] - 1) * stride[k] + (kernel_shape[k] - 1) * dilation[k] + 1 - large[k + 2];
-      if (automatic.starts_with("SAME")) pads[k] = automatic == "SAME_UPPER" ? std::max<int64_t>(all, 0) / 2 : (std::max<int64_t>(all, 0) + 1) / 2;
+      if (automatic.starts_with("SAME"))
+        pads[k] = automatic == "SAME_UPPER" ? std::max<int64_t>(all, 0) / 2 : (std::max<int64_t>(all, 0) + 1) / 2;
       // What rounding up adds stands behind; what a last stride leaves out is no padding, but to transposed windows.
-      const int64_t behind = must_end ? all - pads[k] : std::max(all - pads[k], automatic == "NOTSET" ? pads[rank + k] : 0);
+      const int64_t behind =
+          must_end ? all - pads[k] : std::max(all - pads[k], automatic == "NOTSET" ? pads[rank + k] : 0);
       kernel[k] = kernel_shape[k];
       strides[k] = stride[k];
       dilations[k] = dilation[k] - 1;
@@ -108,9 +117,11 @@ std::vector<Recipe> convolution(const Operator& op, bool transposed) {
   const Window window = transposed ? Window(op, kernel, op.output, x, true) : Window(op, kernel, x, op.output, false);
   recipe.describe = [=](const Library& library, Descriptor& descriptor, const Descriptors& d) {
     const MemoryDescriptor* const bias = has_bias ? d[2] : nullptr;
-    return library.call(transposed ? "dnnl_dilated_deconvolution_forward_desc_init" : "dnnl_dilated_convolution_forward_desc_init", &descriptor, static_cast<int>(kForwardInference),
-                        static_cast<int>(transposed ? kDeconvolution : kConvolution), d[0], d[1], bias, d.back(), window.strides.data(), window.dilations.data(), window.begin.data(),
-                        window.end.data());
+    return library.call(
+        transposed ? "dnnl_dilated_deconvolution_forward_desc_init" : "dnnl_dilated_convolution_forward_desc_init",
+        &descriptor, static_cast<int>(kForwardInference), static_cast<int>(transposed ? kDeconvolution : kConvolution),
+        d[0], d[1], bias, d.back(), window.strides.data(), window.dilations.data(), window.begin.data(),
+        window.end.data());
   };
   return {recipe};
 }
@@ -138,19 +149,21 @@ std::vector<Recipe> pooling(const Operator& op, bool is_max, bool global) {
   Recipe recipe;
   recipe.operands = {operand(kSource, x, op.inputs[0]), operand(kDestination, op.output, nullptr)};
   recipe.describe = [=](const Library& library, Descriptor& descriptor, const Descriptors& d) {
-    return library.call("dnnl_pooling_v2_forward_desc_init", &descriptor, static_cast<int>(kForwardInference), algorithm, d[0], d[1], window.strides.data(), window.kernel.data(),
-                        window.dilations.data(), window.begin.data(), window.end.data());
+    return library.call("dnnl_pooling_v2_forward_desc_init", &descriptor, static_cast<int>(kForwardInference),
+                        algorithm, d[0], d[1], window.strides.data(), window.kernel.data(), window.dilations.data(),
+                        window.begin.data(), window.end.data());
   };
   return in_layouts(recipe);
 }
 
-/// A product of [batch, m, k] and [batch, k, n] with a bias that is equal in each row; rank 2 has the primitive of fully connected
-/// layers beside it, with weights transposed.
+/// A product of [batch, m, k] and [batch, k, n] with a bias that is equal in each row; rank 2 has the primitive of
+/// fully connected layers beside it, with weights transposed.
 std::vector<Recipe> product_of(Operand a, Operand b, const std::optional<Operand>& bias, const Dims& result) {
   const auto described = [has_bias = bias.has_value()](const char* name, bool has_kind) {
     return [=](const Library& library, Descriptor& descriptor, const Descriptors& d) {
       const MemoryDescriptor* const added = has_bias ? d[2] : nullptr;
-      if (has_kind) return library.call(name, &descriptor, static_cast<int>(kForwardInference), d[0], d[1], added, d.back());
+      if (has_kind)
+        return library.call(name, &descriptor, static_cast<int>(kForwardInference), d[0], d[1], added, d.back());
       return library.call(name, &descriptor, d[0], d[1], added, d.back());
     };
   };
@@ -188,7 +201,8 @@ std::vector<Recipe> matmul(const Operator& op) {
 }
 
 std::vector<Recipe> gemm(const Operator& op) {
-  if (!op.are_inputs_at_most(3) || !op.has(1) || op.get<float>("alpha", 1) != 1 || op.get<float>("beta", 1) != 1) return {};
+  if (!op.are_inputs_at_most(3) || !op.has(1) || op.get<float>("alpha", 1) != 1 || op.get<float>("beta", 1) != 1)
+    return {};
   const auto side = [&](size_t input, int argument, const char* transposed) {
     Operand one = operand(argument, op.input(input).dims(), op.inputs[input]);
     if (op.get<int64_t>(transposed, 0)) {
@@ -212,9 +226,11 @@ std::vector<Recipe> softmax(const Operator& op, int algorithm) {
   const int64_t axis = op.get<int64_t>("axis", -1);
   const int at = static_cast<int>(axis < 0 ? axis + rank : axis);
   Recipe recipe;
-  recipe.operands = {operand(kSource, op.output, op.inputs[0], Layout::kPlain), operand(kDestination, op.output, nullptr, Layout::kPlain)};
+  recipe.operands = {operand(kSource, op.output, op.inputs[0], Layout::kPlain),
+                     operand(kDestination, op.output, nullptr, Layout::kPlain)};
   recipe.describe = [=](const Library& library, Descriptor& descriptor, const Descriptors& d) {
-    return library.call("dnnl_softmax_v2_forward_desc_init", &descriptor, static_cast<int>(kForwardInference), algorithm, d[0], d[1], at);
+    return library.call("dnnl_softmax_v2_forward_desc_init", &descriptor, static_cast<int>(kForwardInference),
+                        algorithm, d[0], d[1], at);
   };
   return {recipe};
 }
@@ -229,27 +245,31 @@ std::vector<Recipe> layer_normalization(const Operator& op) {
   const auto epsilon = op.get<float>("epsilon", 1e-5F);
   const unsigned flags = kUseScale | (op.has(2) ? kUseShift : 0);
   Recipe recipe;
-  recipe.operands = {operand(kSource, rows, op.inputs[0], Layout::kPlain), operand(kScale, {rows[1]}, op.inputs[1], Layout::kPlain)};
+  recipe.operands = {operand(kSource, rows, op.inputs[0], Layout::kPlain),
+                     operand(kScale, {rows[1]}, op.inputs[1], Layout::kPlain)};
   if (op.has(2)) recipe.operands.push_back(operand(kShift, {rows[1]}, op.inputs[2], Layout::kPlain));
   recipe.operands.push_back(operand(kDestination, rows, nullptr, Layout::kPlain));
   recipe.describe = [=](const Library& library, Descriptor& descriptor, const Descriptors& d) {
     const MemoryDescriptor* const statistics = nullptr;
-    return library.call("dnnl_layer_normalization_forward_desc_init", &descriptor, static_cast<int>(kForwardInference), d[0], statistics, epsilon, flags);
+    return library.call("dnnl_layer_normalization_forward_desc_init", &descriptor, static_cast<int>(kForwardInference),
+                        d[0], statistics, epsilon, flags);
   };
   return {recipe};
 }
 
 std::vector<Recipe> batch_normalization(const Operator& op) {
-  if (!op.are_inputs_at_most(5) || op.inputs.size() != 5 || op.output.size() < 2 || op.get<int64_t>("training_mode", 0)) return {};
+  if (!op.are_inputs_at_most(5) || op.inputs.size() != 5 || op.output.size() < 2 || op.get<int64_t>("training_mode", 0))
+    return {};
   const auto epsilon = op.get<float>("epsilon", 1e-5F);
   Recipe recipe;
   recipe.operands = {operand(kSource, op.output, op.inputs[0], Layout::kPlain)};
-  for (const auto& [k, argument] : {std::pair{size_t{1}, kScale}, {size_t{2}, kShift}, {size_t{3}, kMean}, {size_t{4}, kVariance}})
+  for (const auto& [k, argument] :
+       {std::pair{size_t{1}, kScale}, {size_t{2}, kShift}, {size_t{3}, kMean}, {size_t{4}, kVariance}})
     recipe.operands.push_back(operand(argument, op.input(k).dims(), op.inputs[k], Layout::kPlain));
   recipe.operands.push_back(operand(kDestination, op.output, nullptr, Layout::kPlain));
   recipe.describe = [=](const Library& library, Descriptor& descriptor, const Descriptors& d) {
-    return library.call("dnnl_batch_normalization_forward_desc_init", &descriptor, static_cast<int>(kForwardInference), d[0], epsilon,
-                        static_cast<unsigned>(kGlobalStatistics | kUseScale | kUseShift));
+    return library.call("dnnl_batch_normalization_forward_desc_init", &descriptor, static_cast<int>(kForwardInference),
+                        d[0], epsilon, static_cast<unsigned>(kGlobalStatistics | kUseScale | kUseShift));
   };
   return in_layouts(recipe);
 }
@@ -258,9 +278,11 @@ std::vector<Recipe> elementwise(const Operator& op, int algorithm, float alpha =
   if (!op.has(0) || op.node.outputs.size() != 1) return {};
   const Dims all = {element_count(op.output)};
   Recipe recipe;
-  recipe.operands = {operand(kSource, all, op.inputs[0], Layout::kPlain), operand(kDestination, all, nullptr, Layout::kPlain)};
+  recipe.operands = {operand(kSource, all, op.inputs[0], Layout::kPlain),
+                     operand(kDestination, all, nullptr, Layout::kPlain)};
   recipe.describe = [=](const Library& library, Descriptor& descriptor, const Descriptors& d) {
-    return library.call("dnnl_eltwise_forward_desc_init", &descriptor, static_cast<int>(kForwardInference), algorithm, d[0], alpha, beta);
+    return library.call("dnnl_eltwise_forward_desc_init", &descriptor, static_cast<int>(kForwardInference), algorithm,
+                        d[0], alpha, beta);
   };
   return {recipe};
 }
@@ -292,9 +314,11 @@ std::vector<Recipe> reduction(const Operator& op, int algorithm) {
   const Dims axes = integers(op, 1).value_or(Dims());
   if (axes.empty() && op.get<int64_t>("noop_with_empty_axes", 0)) return {};
   Dims result = axes.empty() ? Dims(x.size(), 1) : x;
-  for (const int64_t axis : axes) result[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.size()) : axis)] = 1;
+  for (const int64_t axis : axes)
+    result[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.size()) : axis)] = 1;
   Recipe recipe;
-  recipe.operands = {operand(kSource, x, op.inputs[0], Layout::kPlain), operand(kDestination, result, nullptr, Layout::kPlain)};
+  recipe.operands = {operand(kSource, x, op.inputs[0], Layout::kPlain),
+                     operand(kDestination, result, nullptr, Layout::kPlain)};
   recipe.describe = [=](const Library& library, Descriptor& descriptor, const Descriptors& d) {
     return library.call("dnnl_reduction_desc_init", &descriptor, algorithm, d[0], d[1], 0.0F, 0.0F);
   };
@@ -338,7 +362,10 @@ const std::map<std::string_view, Make>& makers() {
       {"Exp", [](const Operator& op) { return elementwise(op, 0xbf); }},
       {"Log", [](const Operator& op) { return elementwise(op, 0xef); }},
       {"Clip", clip},
-      {"Gelu", [](const Operator& op) { return elementwise(op, op.get<std::string>("approximate", "none") == "tanh" ? 0xcf : 0x30); }},
+      {"Gelu",
+       [](const Operator& op) {
+         return elementwise(op, op.get<std::string>("approximate", "none") == "tanh" ? 0xcf : 0x30);
+       }},
       {"Round", [](const Operator& op) { return elementwise(op, 0x40); }},
       {"Mish", [](const Operator& op) { return elementwise(op, 0x60); }},
       {"HardSwish", [](const Operator& op) { return elementwise(op, 0x70); }},
@@ -366,7 +393,8 @@ std::vector<Recipe> recipes(const Node& node, const std::vector<const Tensor*>& 
   std::vector<Recipe> all = found->second({node, inputs, output});
   std::erase_if(all, [](const Recipe& recipe) {
     return std::any_of(recipe.operands.begin(), recipe.operands.end(), [](const Operand& one) {
-      return one.dims.empty() || one.dims.size() > kMostDims || (one.tensor && (one.tensor->dtype() != DataType::kFloat32 || one.tensor->count() == 0));
+      return one.dims.empty() || one.dims.size() > kMostDims ||
+             (one.tensor && (one.tensor->dtype() != DataType::kFloat32 || one.tensor->count() == 0));
     });
   });
   return all;

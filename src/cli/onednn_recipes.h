@@ -15,19 +15,20 @@ struct Operand {
 
   int argument = 0;
   Dims dims;
-  Dims strides;                 ///< of our elements
+  Dims strides;                    ///< of our elements
   const Tensor* tensor = nullptr;  ///< null: the result
   Layout layout = Layout::kAny;
 };
 
 struct Recipe {
   std::vector<Operand> operands;  ///< the last is the result
-  /// Fills a descriptor, given those of the operands, in their order; gives a status. Null: a reorder of the first operand.
+  /// Fills a descriptor, given those of the operands, in their order; gives a status. Null: a reorder of the first
+  /// operand.
   std::function<int(const Library&, Descriptor&, const std::vector<const MemoryDescriptor*>&)> describe;
 };
 
-/// Ways to run a node on its inputs (null where omitted), float32 all; empty where there is no primitive. Which layout and
-/// which of two primitives is best only measuring tells.
+/// Ways to run a node on its inputs (null where omitted), float32 all; empty where there is no primitive. Which layout
+/// and which of two primitives is best only measuring tells.
 std::vector<Recipe> recipes(const Node& node, const std::vector<const Tensor*>& inputs, const Dims& output);
 
 }  // namespace isomer::cli::dnnl

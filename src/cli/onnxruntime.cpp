@@ -76,10 +76,12 @@ class Session final : public Peer {
   }
 
  public:
-  Session(const ApiBase& base, std::vector<Tensor> inputs) : table_(base.api(kApiVersion)), version_(base.version()), tensors_(std::move(inputs)) {}
+  Session(const ApiBase& base, std::vector<Tensor> inputs)
+      : table_(base.api(kApiVersion)), version_(base.version()), tensors_(std::move(inputs)) {}
 
   Result<void> load(const std::string& model, const Graph& interface, int threads) {
-    if (!table_) return unsupported("onnxruntime", "version {} of its C API expected, {} lacks it", kApiVersion, version_);
+    if (!table_)
+      return unsupported("onnxruntime", "version {} of its C API expected, {} lacks it", kApiVersion, version_);
     TRY_VOID(make<kCreateEnv, kReleaseEnv>(env_, kErrorsOnly, "isomer"));
     TRY_VOID(make<kCreateSessionOptions, kReleaseSessionOptions>(options_));
     TRY_VOID(call<kSetGraphOptimizationLevel>(options_.object, kAllOptimizations));
@@ -92,8 +94,9 @@ class Session final : public Peer {
       const Value& input = interface.value(interface.inputs()[k]);
       const Tensor& tensor = tensors_[k];
       input_names_.push_back(input.name);
-      TRY_VOID((make<kCreateTensorWithData, kReleaseValue>(values_[k], memory_.object, const_cast<std::byte*>(tensor.bytes().data()), tensor.bytes().size(),
-                                                           tensor.dims().data(), tensor.dims().size(), static_cast<int>(tensor.dtype()))));
+      TRY_VOID((make<kCreateTensorWithData, kReleaseValue>(
+          values_[k], memory_.object, const_cast<std::byte*>(tensor.bytes().data()), tensor.bytes().size(),
+          tensor.dims().data(), tensor.dims().size(), static_cast<int>(tensor.dtype()))));
       inputs_.push_back(values_[k].object);
     }
     for (const ValueId output : interface.outputs()) output_names_.push_back(interface.value(output).name);
@@ -107,8 +110,8 @@ class Session final : public Peer {
     for (const std::string& name : input_names_) input_names.push_back(name.c_str());
     for (const std::string& name : output_names_) output_names.push_back(name.c_str());
     std::vector<void*> outputs(output_names.size(), nullptr);
-    auto done = call<kRun>(session_.object, static_cast<void*>(nullptr), input_names.data(), inputs_.data(), inputs_.size(), output_names.data(),
-                           output_names.size(), outputs.data());
+    auto done = call<kRun>(session_.object, static_cast<void*>(nullptr), input_names.data(), inputs_.data(),
+                           inputs_.size(), output_names.data(), output_names.size(), outputs.data());
     for (void* output : outputs)
       if (output) function<void, kReleaseValue, void*>()(output);
     return done;
@@ -138,7 +141,8 @@ std::vector<fs::path> children(const fs::path& folder, std::string_view prefix) 
 std::string in_python(const fs::path& prefix) {
   for (const fs::path& python : children(prefix / "lib", "python3"))
     for (const char* packages : {"site-packages", "dist-packages"})
-      for (const fs::path& library : children(python / packages / "onnxruntime" / "capi", "libonnxruntime.so")) return library.string();
+      for (const fs::path& library : children(python / packages / "onnxruntime" / "capi", "libonnxruntime.so"))
+        return library.string();
   return {};
 }
 
@@ -160,8 +164,8 @@ std::string find_onnxruntime(const std::string& given) {
   return {};
 }
 
-Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model, const Graph& interface,
-                                               const std::vector<Tensor>& inputs, int threads) {
+Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model,
+                                               const Graph& interface, const std::vector<Tensor>& inputs, int threads) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) return unsupported("onnxruntime", "its shared library expected, {}", dlerror());
   auto* const base = reinterpret_cast<const ApiBase* (*)()>(dlsym(handle, "OrtGetApiBase"));

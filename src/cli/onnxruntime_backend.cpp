@@ -34,7 +34,8 @@ class PeerRunner final : public Runner {
 
 }  // namespace
 
-OnnxRuntimeBackend::OnnxRuntimeBackend(std::string library, int threads, kernel::Records& records) : library_(std::move(library)), threads_(threads), records_(records) {
+OnnxRuntimeBackend::OnnxRuntimeBackend(std::string library, int threads, kernel::Records& records)
+    : library_(std::move(library)), threads_(threads), records_(records) {
   std::string pattern = (fs::temp_directory_path() / "isomer-XXXXXX").string();
   if (mkdtemp(pattern.data())) folder_ = pattern;
 }
@@ -61,7 +62,8 @@ Result<double> OnnxRuntimeBackend::measure(const Graph& part) {
   TRY_VOID(runner->run());
   double best = std::numeric_limits<double>::max();
   const auto start = Clock::now();
-  for (int run = 0; (run < kLeastRuns && seconds_since(start) < kMostSeconds) || seconds_since(start) < kSeconds; ++run) {
+  for (int run = 0; (run < kLeastRuns && seconds_since(start) < kMostSeconds) || seconds_since(start) < kSeconds;
+       ++run) {
     const auto begin = Clock::now();
     TRY_VOID(runner->run());
     best = std::min(best, seconds_since(begin));
@@ -72,11 +74,13 @@ Result<double> OnnxRuntimeBackend::measure(const Graph& part) {
 Result<Cost> OnnxRuntimeBackend::cost(const Graph& part, Effort effort) {
   const Hash128 hash = structural_hash(part);
   if (const auto known = known_.find(hash); known != known_.end()) return Cost{known->second, true};
-  const kernel::RecordKey key{hash, fmt::format("onnxruntime {}", kernel::fingerprint(kernel::host_target(), threads_)), library_};
+  const kernel::RecordKey key{hash, fmt::format("onnxruntime {}", kernel::fingerprint(kernel::host_target(), threads_)),
+                              library_};
   TRY(const auto record, records_.best(key, "onnxruntime"));
   if (record && record->microseconds) return Cost{known_[hash] = *record->microseconds, true};
   if (effort == Effort::kLookUp) return Cost{estimate(part), false};
-  kernel::Record made{key, "onnxruntime", "", fmt::format("{} nodes", part.node_count()), "", std::nullopt, "", 1, std::time(nullptr)};
+  kernel::Record made{key, "onnxruntime",     "", fmt::format("{} nodes", part.node_count()), "", std::nullopt, "",
+                      1,   std::time(nullptr)};
   TRY(made.microseconds, measure(part));
   TRY_VOID(records_.add(made));
   return Cost{known_[hash] = *made.microseconds, true};

@@ -18,7 +18,8 @@ fs::path users_records() {
 }  // namespace
 
 void add_records_option(CLI::App& app, std::string& file) {
-  app.add_option("--records", file, "Where measured times are kept; isomer/records.sqlite in the user's cache unless given");
+  app.add_option("--records", file,
+                 "Where measured times are kept; isomer/records.sqlite in the user's cache unless given");
 }
 
 Result<kernel::Records> open_records(const std::string& file) {

@@ -87,7 +87,8 @@ std::string blamed(const Options& options, const Outcome& outcome) {
   if (!found.ok()) return "; which step it was is not known: " + found.error().message();
   if (!*found) return "; no step of the optimization does, so it is the file that was written";
   std::string text = fmt::format("; {} is the first after which it does", (*found)->what);
-  for (const auto& [graph, ending] : {std::pair(&(*found)->before, ".before.onnx"), std::pair(&(*found)->after, ".after.onnx")}) {
+  for (const auto& [graph, ending] :
+       {std::pair(&(*found)->before, ".before.onnx"), std::pair(&(*found)->after, ".after.onnx")}) {
     const std::string file = options.output + ending;
     const auto written = export_model(*graph, file);
     text += written.ok() ? fmt::format(", {}", file) : "; " + written.error().message();
@@ -124,7 +125,8 @@ Result<Outcome> optimize(const Options& options) {
                                   {.seed = options.seed, .runs = options.runs, .threads = options.thread_count()}));
     outcome.seconds["check"] = watch.lap();
     if (const auto& difference = outcome.check->equivalence.difference)
-      return Error{ErrorKind::kMismatch, options.input, "the optimized model differs, nothing is written: " + difference->text() + blamed(options, outcome)};
+      return Error{ErrorKind::kMismatch, options.input,
+                   "the optimized model differs, nothing is written: " + difference->text() + blamed(options, outcome)};
   }
   return outcome;
 }
@@ -135,15 +137,31 @@ json search_json(const OptimizedModel& made) {
   if (made.found) {
     const SearchStatistics& statistics = made.found->statistics;
     json gains = json::array();
-    for (const Gain& gain : made.found->gains) gains.push_back({{"saved_us", gain.saved}, {"steps", gain.steps.size()}});
+    for (const Gain& gain : made.found->gains)
+      gains.push_back({{"saved_us", gain.saved}, {"steps", gain.steps.size()}});
     json singles = json::array();
-    for (const SingleStep& single : made.found->singles) singles.push_back({{"rule", single.rule}, {"where", single.where}, {"places", single.places}, {"saved_us", single.saved}});
+    for (const SingleStep& single : made.found->singles)
+      singles.push_back(
+          {{"rule", single.rule}, {"where", single.where}, {"places", single.places}, {"saved_us", single.saved}});
     result["best_single_steps"] = std::move(singles);
-    result.update({{"cost_before_us", made.found->cost_before}, {"gains", gains}, {"regions", made.found->regions}, {"regions_searched", made.found->regions_searched}, {"stop_reason", name(made.found->stop)},
-                   {"matches", statistics.matches}, {"rewrites", statistics.applied}, {"refused", statistics.refused}, {"seen_before", statistics.seen}, {"costed", statistics.costed},
-                   {"measured", statistics.measured}, {"expanded", statistics.expanded}, {"deepest", statistics.deepest}});
+    result.update({{"cost_before_us", made.found->cost_before},
+                   {"gains", gains},
+                   {"regions", made.found->regions},
+                   {"regions_searched", made.found->regions_searched},
+                   {"stop_reason", name(made.found->stop)},
+                   {"matches", statistics.matches},
+                   {"rewrites", statistics.applied},
+                   {"refused", statistics.refused},
+                   {"seen_before", statistics.seen},
+                   {"costed", statistics.costed},
+                   {"measured", statistics.measured},
+                   {"expanded", statistics.expanded},
+                   {"deepest", statistics.deepest}});
   }
-  if (made.raced) result["race"] = {{"before_us", made.raced->first}, {"after_us", made.raced->second}, {"ratio", made.raced->ratio}, {"low", made.raced->low}, {"high", made.raced->high}, {"rounds", made.raced->rounds}};
+  if (made.raced)
+    result["race"] = {{"before_us", made.raced->first}, {"after_us", made.raced->second},
+                      {"ratio", made.raced->ratio},     {"low", made.raced->low},
+                      {"high", made.raced->high},       {"rounds", made.raced->rounds}};
   return result;
 }
 
@@ -153,7 +171,10 @@ json report_json(const Options& options, const Outcome& outcome) {
   const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json steps = json::array();
   const auto add = [&](const OptimizeStep& step, json gain) {
-    steps.push_back({{"rule", step.rule}, {"where", step.where}, {"gain_us", std::move(gain)}, {"fp_class", class_name(step.fp_class)}});
+    steps.push_back({{"rule", step.rule},
+                     {"where", step.where},
+                     {"gain_us", std::move(gain)},
+                     {"fp_class", class_name(step.fp_class)}});
   };
   const substitutions::Derived& derived = outcome.made.derived;
   for (const OptimizeStep& step : derived.before.steps) add(step, nullptr);
@@ -162,8 +183,10 @@ json report_json(const Options& options, const Outcome& outcome) {
   json check = nullptr;
   if (outcome.check) {
     const Equivalence& result = outcome.check->equivalence;
-    check = {{"runs", result.runs}, {"max_abs_error", number(result.max_abs_error)},
-             {"max_error_over_bound", number(result.max_error_over_bound)}, {"passed", result.passed()},
+    check = {{"runs", result.runs},
+             {"max_abs_error", number(result.max_abs_error)},
+             {"max_error_over_bound", number(result.max_error_over_bound)},
+             {"passed", result.passed()},
              {"nodes_unchecked", outcome.check->nodes_unchecked}};
   }
   return {{"model", options.input},
@@ -192,8 +215,10 @@ void print_table(const json& report) {
   const auto count_text = [](int64_t count) { return count == 0 ? std::string("-") : fmt::format("{}", count); };
   for (const auto& [op, counts] : rows)
     fmt::print("{:<28} {:>10} {:>10}\n", printable(op), count_text(counts.first), count_text(counts.second));
-  fmt::print("{:<28} {:>10} {:>10}\n", "nodes", report["nodes_before"].get<int64_t>(), report["nodes_after"].get<int64_t>());
-  fmt::print("{:<28} {:>10.3f} {:>10.3f}\n", "weights (MB)", report["weights_mb_before"].get<double>(), report["weights_mb_after"].get<double>());
+  fmt::print("{:<28} {:>10} {:>10}\n", "nodes", report["nodes_before"].get<int64_t>(),
+             report["nodes_after"].get<int64_t>());
+  fmt::print("{:<28} {:>10.3f} {:>10.3f}\n", "weights (MB)", report["weights_mb_before"].get<double>(),
+             report["weights_mb_after"].get<double>());
   double seconds = 0;
   for (const auto& [phase, time] : report["seconds"].items()) seconds += time.get<double>();
   fmt::print("{:<28} {:>10} {:>10.2f}\n", "seconds", "", seconds);
@@ -202,8 +227,8 @@ void print_table(const json& report) {
     fmt::print("not checked (--no-check)\n");
     return;
   }
-  fmt::print("checked on {} seeded inputs in double precision: largest difference {}, {} of what rounding allows\n", check["runs"].get<int>(),
-             check["max_abs_error"].dump(), check["max_error_over_bound"].dump());
+  fmt::print("checked on {} seeded inputs in double precision: largest difference {}, {} of what rounding allows\n",
+             check["runs"].get<int>(), check["max_abs_error"].dump(), check["max_error_over_bound"].dump());
   if (const int unchecked = check["nodes_unchecked"]; unchecked > 0)
     fmt::print("{} nodes cannot be run here and were not checked: they are as they were\n", unchecked);
 }
@@ -231,7 +256,8 @@ Result<void> run(const Options& options) {
   TRY_VOID(outcome.staging.release_to(options.output));
   if (report_file) TRY_VOID(report_file->commit());
   if (proof_file) TRY_VOID(proof_file->commit());
-  for (const std::string& skipped : outcome.made.derived.before.skipped) note(options, "isomer: skipped {}", printable(skipped));
+  for (const std::string& skipped : outcome.made.derived.before.skipped)
+    note(options, "isomer: skipped {}", printable(skipped));
   if (options.json)
     fmt::print("{}\n", json_text(report));
   else if (!options.quiet)
@@ -248,14 +274,18 @@ void add_optimize(CLI::App& app, int& exit) {
   command->add_option("-o,--output", options->output, "The optimized model")->required();
   command->add_option("--report", options->report, "Write what was done as JSON");
   command->add_option("--proof", options->proof, "Write how it was made, for isomer verify");
-  command->add_option("--level,-O", options->level, "0: nothing; 1: bit-exact changes; 2: arithmetic folded too; 3: searched over proved rules too")
+  command
+      ->add_option("--level,-O", options->level,
+                   "0: nothing; 1: bit-exact changes; 2: arithmetic folded too; 3: searched over proved rules too")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
   command->add_option("--fp", options->fp, "What may happen to rounding")
       ->check(CLI::IsMember({"strict", "reassociate", "fast"}))
       ->capture_default_str();
   command->add_flag("--no-check", options->no_check, "Do not run old and new side by side");
-  command->add_option("--check-runs", options->runs, "Input sets of the check")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->add_option("--check-runs", options->runs, "Input sets of the check")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   options->search.add_to(*command);
   options->search.add_backend_to(*command);
   options->add_to(*command);

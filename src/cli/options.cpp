@@ -14,13 +14,16 @@ constexpr size_t kMaxShown = 200;
 std::optional<int64_t> parse_int(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value) : std::nullopt;
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
+                                                                                   : std::nullopt;
 }
 
 /// Bytes of the code point of UTF-8 that the text starts with, if a terminal only shows it; 0 for broken ones, control
 /// characters (also those above ASCII), line separators and marks that change the direction of writing.
 size_t shown_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint32_t>(static_cast<unsigned char>(text[i])) : 0; };
+  const auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<uint32_t>(static_cast<unsigned char>(text[i])) : 0;
+  };
   const uint32_t first = byte(0);
   const size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
   constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -57,7 +60,8 @@ std::optional<Dims> parse_dims(std::string_view text) {
 }
 
 /// One value each time it is given: [2,3] stays whole, and a file name after it is not taken for a second value.
-void add_repeatable(CLI::App& app, const std::string& names, std::vector<std::string>& values, const std::string& description) {
+void add_repeatable(CLI::App& app, const std::string& names, std::vector<std::string>& values,
+                    const std::string& description) {
   app.add_option(names, values, description)->allow_extra_args(false);
 }
 
@@ -78,8 +82,8 @@ std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const size_t length = shown_length(text);
-    const std::string piece =
-        length > 0 ? std::string(text.substr(0, length)) : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+    const std::string piece = length > 0 ? std::string(text.substr(0, length))
+                                         : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
     if (result.size() + piece.size() > kMaxShown - 3) return result + "...";
     result += piece;
     text.remove_prefix(std::max<size_t>(length, 1));
@@ -106,11 +110,13 @@ void CommonOptions::add_to(CLI::App& app) {
   app.add_flag("-q,--quiet", quiet, "No progress, no notes");
   app.add_flag("-v,--verbose", verbosity, "Tell more (twice: everything)");
   add_repeatable(app, "--dim", dims, "Bind a symbolic dim: name=8");
-  add_repeatable(app, "--input-shapes,--input-shape", input_shapes, "Fix an input's shape: x:[1,3,224,224], x:1x3x224x224");
+  add_repeatable(app, "--input-shapes,--input-shape", input_shapes,
+                 "Fix an input's shape: x:[1,3,224,224], x:1x3x224x224");
 }
 
 void InputOptions::add_to(CLI::App& app) {
-  add_repeatable(app, "--load-inputs,--loadInputs", files, "Inputs: a test_data_set folder, .npz, .npy, .pb, or name:FILE");
+  add_repeatable(app, "--load-inputs,--loadInputs", files,
+                 "Inputs: a test_data_set folder, .npz, .npy, .pb, or name:FILE");
   app.add_option("--fill,--fill-mode", fill, "How inputs are generated")
       ->check(CLI::IsMember({"random", "zeros", "ones", "arange"}))
       ->capture_default_str();
@@ -123,7 +129,8 @@ Result<std::map<std::string, int64_t>> CommonOptions::bound_dims() const {
   std::map<std::string, int64_t> bound;
   for (const std::string& text : dims) {
     const size_t equals = text.rfind('=');
-    const auto value = equals == std::string::npos ? std::nullopt : parse_int(std::string_view(text).substr(equals + 1));
+    const auto value =
+        equals == std::string::npos ? std::nullopt : parse_int(std::string_view(text).substr(equals + 1));
     if (!value || *value < 0) return usage("--dim", "name=SIZE", text);
     bound[text.substr(0, equals)] = *value;
   }

@@ -38,7 +38,7 @@ struct CommonOptions {
 };
 
 struct InputOptions {
-  std::vector<std::string> files;   ///< PATH, or name:FILE
+  std::vector<std::string> files;  ///< PATH, or name:FILE
   std::string fill = "random";
   std::vector<std::string> ranges;  ///< x:[lo,hi]; without a name: all float inputs
 

@@ -16,7 +16,8 @@ Result<std::string> text_in(const json& object, const char* key) {
 
 Result<int64_t> integer_in(const json& object, const char* key) {
   const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer()) return invalid("", "an integer '{}' expected, none found", key);
+  if (found == object.end() || !found->is_number_integer())
+    return invalid("", "an integer '{}' expected, none found", key);
   return found->get<int64_t>();
 }
 
@@ -38,10 +39,12 @@ Result<kernel::Record> parse_record(std::string_view line) {
   TRY(record.runs, integer_in(object, "runs"));
   TRY(record.when, integer_in(object, "time"));
   const auto time = object.find("microseconds");
-  if (time == object.end() || !(time->is_null() || time->is_number())) return invalid("", "a number or null 'microseconds' expected, none found");
+  if (time == object.end() || !(time->is_null() || time->is_number()))
+    return invalid("", "a number or null 'microseconds' expected, none found");
   if (time->is_number()) {
     record.microseconds = time->get<double>();
-    if (!(*record.microseconds > 0) || !std::isfinite(*record.microseconds)) return invalid("", "'microseconds' above 0 expected, {} found", *record.microseconds);
+    if (!(*record.microseconds > 0) || !std::isfinite(*record.microseconds))
+      return invalid("", "'microseconds' above 0 expected, {} found", *record.microseconds);
   }
   return record;
 }

@@ -18,17 +18,18 @@ using nlohmann::json;
 
 struct RecordsOptions : CommonOptions {
   std::string records;
-  std::string task, target;            ///< to list
-  std::string output;                  ///< of export; empty: standard output
-  std::vector<std::string> files;      ///< to import
-  int64_t keep = 10;                   ///< of a task, in prune
+  std::string task, target;        ///< to list
+  std::string output;              ///< of export; empty: standard output
+  std::vector<std::string> files;  ///< to import
+  int64_t keep = 10;               ///< of a task, in prune
 };
 
 Result<kernel::RecordFilter> filter_of(const RecordsOptions& options) {
   kernel::RecordFilter filter;
   if (!options.task.empty()) {
     filter.task = kernel::parse_hash(options.task);
-    if (!filter.task) return Error{ErrorKind::kUsage, "--task", "32 hexadecimal digits expected, '" + options.task + "' found"};
+    if (!filter.task)
+      return Error{ErrorKind::kUsage, "--task", "32 hexadecimal digits expected, '" + options.task + "' found"};
   }
   if (!options.target.empty()) filter.target = options.target;
   return filter;
@@ -43,7 +44,8 @@ void print_records(const std::vector<Record>& records, const RecordsOptions& opt
   }
   for (const Record& record : records) {
     const std::string time = record.microseconds ? fmt::format("{:.1f} us", *record.microseconds) : "failed";
-    fmt::print("{}  {:>12}  {}  {}  {} ({}, {}){}\n", record.key.task.hex(), time, printable(record.name), printable(record.types), printable(record.maker), printable(record.key.target),
+    fmt::print("{}  {:>12}  {}  {}  {} ({}, {}){}\n", record.key.task.hex(), time, printable(record.name),
+               printable(record.types), printable(record.maker), printable(record.key.target),
                printable(record.key.generator), record.microseconds ? "" : ": " + printable(record.failure));
   }
 }
@@ -102,7 +104,8 @@ Result<void> prune(Records& records, const RecordsOptions& options) {
 Result<void> run(const RecordsOptions& options, Result<void> (*work)(Records&, const RecordsOptions&)) {
   TRY(Records records, open_records(options.records));
   TRY_VOID(work(records, options));
-  if (const std::string problem = records.problem(); !problem.empty()) note(options, "{}; nothing is kept", printable(problem));
+  if (const std::string problem = records.problem(); !problem.empty())
+    note(options, "{}; nothing is kept", printable(problem));
   return {};
 }
 
@@ -122,16 +125,21 @@ void add_records(CLI::App& app, int& exit) {
     });
     return std::pair(command, options);
   };
-  for (const auto& [command, options] : {add("list", "Every record", list_all), add("best", "The fastest of each task, target and version", list_best)}) {
+  for (const auto& [command, options] : {add("list", "Every record", list_all),
+                                         add("best", "The fastest of each task, target and version", list_best)}) {
     command->add_option("--task", options->task, "Only of this task, by its hash");
     command->add_option("--target", options->target, "Only of this target, as records call it");
   }
   const auto [exporting, exported] = add("export", "All as JSON, one a line", export_all);
   exporting->add_option("-o,--output", exported->output, "A file instead of standard output");
-  const auto [importing, imported] = add("import", "Take up what export wrote; of two equal ones the newer stays", import_files);
+  const auto [importing, imported] =
+      add("import", "Take up what export wrote; of two equal ones the newer stays", import_files);
   importing->add_option("FILE", imported->files, "Exported records")->required();
-  const auto [pruning, pruned] = add("prune", "Remove what other versions measured, and all but the fastest schedules of a task", prune);
-  pruning->add_option("--keep", pruned->keep, "Schedules of a task that stay, of each way to choose them")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  const auto [pruning, pruned] =
+      add("prune", "Remove what other versions measured, and all but the fastest schedules of a task", prune);
+  pruning->add_option("--keep", pruned->keep, "Schedules of a task that stay, of each way to choose them")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
 }
 
 }  // namespace isomer::cli

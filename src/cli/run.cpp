@@ -50,8 +50,13 @@ json number(double value) { return std::isfinite(value) ? json(value) : json(nul
 
 json describe(const std::string& name, const te::Array& array) {
   const Summary summary = summarize(array);
-  return {{"name", name}, {"dtype", isomer::name(array.dtype())}, {"shape", array.dims()}, {"min", number(summary.min)},
-          {"max", number(summary.max)}, {"mean", number(summary.mean)}, {"finite", summary.finite}};
+  return {{"name", name},
+          {"dtype", isomer::name(array.dtype())},
+          {"shape", array.dims()},
+          {"min", number(summary.min)},
+          {"max", number(summary.max)},
+          {"mean", number(summary.mean)},
+          {"finite", summary.finite}};
 }
 
 Result<void> save(const std::string& place, const std::vector<NamedTensor>& outputs) {
@@ -60,8 +65,8 @@ Result<void> save(const std::string& place, const std::vector<NamedTensor>& outp
   std::filesystem::create_directories(place, error);
   if (error) return invalid(place, "a folder that can be made expected, {} found", error.message());
   for (size_t i = 0; i < outputs.size(); ++i)
-    TRY_VOID(write_tensor_file((std::filesystem::path(place) / fmt::format("output_{}.pb", i)).string(), outputs[i].first,
-                               outputs[i].second));
+    TRY_VOID(write_tensor_file((std::filesystem::path(place) / fmt::format("output_{}.pb", i)).string(),
+                               outputs[i].first, outputs[i].second));
   return {};
 }
 
@@ -71,7 +76,8 @@ struct Ran {
   std::vector<te::Array> outputs;
 };
 
-Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options, const std::map<std::string, int64_t>& bounds = {}) {
+Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options,
+                                         const std::map<std::string, int64_t>& bounds = {}) {
   TRY(const std::vector<Tensor> tensors, model_inputs(graph, options.inputs, options.seed, bounds));
   std::vector<te::Array> arrays;
   for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
@@ -79,7 +85,9 @@ Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options
 }
 
 /// Compiled in memory; what can't be compiled is interpreted, with a note why.
-Result<std::optional<std::vector<te::Array>>> run_compiled(const LoadedModel& model, const std::vector<te::Array>& inputs, const RunOptions& options) {
+Result<std::optional<std::vector<te::Array>>> run_compiled(const LoadedModel& model,
+                                                           const std::vector<te::Array>& inputs,
+                                                           const RunOptions& options) {
   auto compiled = compile_model(model, options.file, options, {});
   if (!compiled.ok()) {
     if (compiled.error().kind != ErrorKind::kUnsupported) return std::move(compiled).error();
@@ -130,9 +138,9 @@ Result<void> run(const RunOptions& options) {
     return {};
   }
   for (const json& output : report)
-    fmt::print("{} {}{} min {} max {} mean {}{}\n", printable(output["name"].get<std::string>()), output["dtype"].get<std::string>(),
-               output["shape"].dump(), output["min"].dump(), output["max"].dump(), output["mean"].dump(),
-               output["finite"].get<bool>() ? "" : " (not finite)");
+    fmt::print("{} {}{} min {} max {} mean {}{}\n", printable(output["name"].get<std::string>()),
+               output["dtype"].get<std::string>(), output["shape"].dump(), output["min"].dump(), output["max"].dump(),
+               output["mean"].dump(), output["finite"].get<bool>() ? "" : " (not finite)");
   return {};
 }
 
@@ -143,7 +151,8 @@ void add_run(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("run", "Run a model on given or seeded inputs");
   command->add_option("FILE", options->file, "The model")->required();
   command->add_option("--save-outputs", options->save_outputs, "A folder (output_0.pb, …) or FILE.npz");
-  command->add_flag("--interpret", options->interpret, "Run a model in the double-precision interpreter, not as machine code");
+  command->add_flag("--interpret", options->interpret,
+                    "Run a model in the double-precision interpreter, not as machine code");
   options->add_to(*command);
   options->inputs.add_to(*command);
   command->callback([options, &exit] {

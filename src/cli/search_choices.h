@@ -14,7 +14,7 @@ inline constexpr int kSearchLevel = 3;
 struct SearchChoices {
   std::string strategy = "beam";
   std::string time = "30s";
-  std::string records;       ///< file; empty: the user's
+  std::string records;             ///< file; empty: the user's
   std::vector<std::string> rules;  ///< files; none: those that come with the program
   std::string backend = "isomer";  ///< that costs are those of
   std::string onnxruntime;         ///< its shared library
@@ -26,12 +26,14 @@ struct SearchChoices {
   void add_to(CLI::App& app);
   /// --for: of models that others run.
   void add_backend_to(CLI::App& app);
-  /// Of level, fp and what was bound: optimized, searched from level 3 on. Rules come from files or with the program. Errors carry
-  /// the model's name.
-  Result<OptimizedModel> optimize(const LoadedModel& model, const std::string& file, substitutions::Derivation derivation, const CommonOptions& options) const;
+  /// Of level, fp and what was bound: optimized, searched from level 3 on. Rules come from files or with the program.
+  /// Errors carry the model's name.
+  Result<OptimizedModel> optimize(const LoadedModel& model, const std::string& file,
+                                  substitutions::Derivation derivation, const CommonOptions& options) const;
 
  private:
-  Result<std::unique_ptr<Backend>> open_backend(const Graph& model, const CommonOptions& options, kernel::Records& records) const;
+  Result<std::unique_ptr<Backend>> open_backend(const Graph& model, const CommonOptions& options,
+                                                kernel::Records& records) const;
 };
 
 /// "90", "60s", "10min", "1h": seconds. kUsage otherwise.

@@ -1,4 +1,5 @@
-// isomer verify: an optimization is done again from its proof, each step checked, and must give the model that was written.
+// isomer verify: an optimization is done again from its proof, each step checked, and must give the model that was
+// written.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -22,11 +23,14 @@ struct Options : CommonOptions {
 json to_json(const Options& options, const Verified& result, double seconds) {
   const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json taken = json::array();
-  for (const OptimizeStep& step : result.derived.steps) taken.push_back({{"rule", step.rule}, {"where", step.where}, {"fp_class", substitutions::name(step.fp_class)}});
+  for (const OptimizeStep& step : result.derived.steps)
+    taken.push_back({{"rule", step.rule}, {"where", step.where}, {"fp_class", substitutions::name(step.fp_class)}});
   json check = nullptr;
   if (result.check)
-    check = {{"runs", result.check->equivalence.runs}, {"max_abs_error", number(result.check->equivalence.max_abs_error)},
-             {"max_error_over_bound", number(result.check->equivalence.max_error_over_bound)}, {"nodes_unchecked", result.check->nodes_unchecked}};
+    check = {{"runs", result.check->equivalence.runs},
+             {"max_abs_error", number(result.check->equivalence.max_abs_error)},
+             {"max_error_over_bound", number(result.check->equivalence.max_error_over_bound)},
+             {"nodes_unchecked", result.check->nodes_unchecked}};
   return {{"model", options.input},
           {"verified", true},
           {"steps", result.derived.steps.size()},
@@ -51,9 +55,12 @@ Result<void> run(const Options& options) {
   if (options.json) {
     fmt::print("{}\n", json_text(to_json(options, result, seconds_since(start))));
   } else if (!options.quiet) {
-    fmt::print("verified: {} steps by {} rules, each proof replayed; {}\n", result.derived.steps.size(), result.derivation.rules.size(),
-               result.check ? fmt::format("{} of what rounding allows on {} seeded inputs", result.check->equivalence.max_error_over_bound, result.check->equivalence.runs)
-                            : std::string("not run (--no-check)"));
+    fmt::print("verified: {} steps by {} rules, each proof replayed; {}\n", result.derived.steps.size(),
+               result.derivation.rules.size(),
+               result.check
+                   ? fmt::format("{} of what rounding allows on {} seeded inputs",
+                                 result.check->equivalence.max_error_over_bound, result.check->equivalence.runs)
+                   : std::string("not run (--no-check)"));
   }
   return {};
 }
@@ -67,7 +74,9 @@ void add_verify(CLI::App& app, int& exit) {
   command->add_option("OUT", options->output, "The optimized model")->required();
   command->add_option("PROOF", options->proof, "Its proof, as optimize --proof writes it")->required();
   command->add_flag("--no-check", options->no_check, "Do not run both models besides");
-  command->add_option("--check-runs", options->runs, "Input sets of the check")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->add_option("--check-runs", options->runs, "Input sets of the check")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);

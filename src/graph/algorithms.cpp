@@ -27,8 +27,9 @@ struct BackEdgeFinder : boost::default_dfs_visitor {
 int vertex_on_cycle(const DataflowView& view) {
   int found = -1;
   std::vector<boost::default_color_type> colors(num_vertices(view));
-  boost::depth_first_search(view, boost::visitor(BackEdgeFinder(found)).color_map(boost::make_iterator_property_map(
-                                      colors.begin(), boost::identity_property_map())));
+  boost::depth_first_search(
+      view, boost::visitor(BackEdgeFinder(found))
+                .color_map(boost::make_iterator_property_map(colors.begin(), boost::identity_property_map())));
   return found;
 }
 
@@ -42,7 +43,8 @@ DataflowView::DataflowView(const Graph& graph) : nodes(graph.nodes()) {
       for (const ValueId read : *list)
         if (read.valid() && graph.value(read).producer.valid())
           edges.push_back({vertex_of[graph.value(read).producer.index], static_cast<int>(v)});
-  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return std::pair(a.source, a.target) < std::pair(b.source, b.target); });
+  std::sort(edges.begin(), edges.end(),
+            [](const Edge& a, const Edge& b) { return std::pair(a.source, a.target) < std::pair(b.source, b.target); });
   first_edge.resize(nodes.size() + 1);
   for (const Edge& edge : edges) ++first_edge[edge.source + 1];
   for (size_t v = 0; v < nodes.size(); ++v) first_edge[v + 1] += first_edge[v];
@@ -64,7 +66,8 @@ Result<std::vector<NodeId>> topological_order(const Graph& graph) {
       if (--unmet[edge.target] == 0) ready.push(edge.target);
   }
   if (order.size() < num_vertices(view))
-    return invalid(label(graph, view.nodes[vertex_on_cycle(view)]), "a graph without cycles expected, a node that reads its own result found");
+    return invalid(label(graph, view.nodes[vertex_on_cycle(view)]),
+                   "a graph without cycles expected, a node that reads its own result found");
   return order;
 }
 

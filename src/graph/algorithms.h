@@ -7,8 +7,8 @@
 
 namespace isomer {
 
-/// Every node after the producers of what it reads (captures included); among ready nodes the earliest created first, so
-/// a graph built in order comes back in that order. On a cycle the error names a node on it.
+/// Every node after the producers of what it reads (captures included); among ready nodes the earliest created first,
+/// so a graph built in order comes back in that order. On a cycle the error names a node on it.
 Result<std::vector<NodeId>> topological_order(const Graph& graph);
 
 }  // namespace isomer

@@ -30,7 +30,8 @@ Result<ValueId> find_input(const Graph& graph, const std::string& name) {
     if (graph.value(id).name == name) return id;
     names.push_back(graph.value(id).name);
   }
-  return Error{ErrorKind::kUsage, "--input-shapes", fmt::format("one of the inputs {} expected, '{}' found", fmt::join(names, ", "), name)};
+  return Error{ErrorKind::kUsage, "--input-shapes",
+               fmt::format("one of the inputs {} expected, '{}' found", fmt::join(names, ", "), name)};
 }
 
 /// Fixes the shape of one input; what its symbolic dims turn out to be goes into `dims`.
@@ -78,7 +79,8 @@ Result<void> bind_inputs(Graph& graph, std::map<std::string, int64_t> dims, cons
   const std::vector<std::string> known = free_dims(graph);
   for (const auto& [name, value] : dims)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      return Error{ErrorKind::kUsage, "--dim", fmt::format("one of the dims {} expected, '{}' found", fmt::join(known, ", "), name)};
+      return Error{ErrorKind::kUsage, "--dim",
+                   fmt::format("one of the dims {} expected, '{}' found", fmt::join(known, ", "), name)};
   for (const auto& [name, shape] : shapes) {
     TRY(const ValueId input, find_input(graph, name));
     TRY_VOID(fix_shape(graph, input, shape, dims));

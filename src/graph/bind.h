@@ -10,7 +10,8 @@
 namespace isomer {
 
 /// Replaces named dims by numbers and whole input shapes by concrete ones ("" names the only input), then infers anew.
-/// A dim that a fixed shape decides is bound everywhere. Errors: no such dim or input; a shape that contradicts the model.
+/// A dim that a fixed shape decides is bound everywhere. Errors: no such dim or input; a shape that contradicts the
+/// model.
 Result<void> bind_inputs(Graph& graph, std::map<std::string, int64_t> dims, const std::map<std::string, Dims>& shapes);
 
 /// Symbols that occur in the input shapes, in order of appearance.

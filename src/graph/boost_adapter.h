@@ -50,7 +50,8 @@ inline size_t num_vertices(const DataflowView& view) { return view.nodes.size();
 inline std::pair<DataflowTraits::vertex_iterator, DataflowTraits::vertex_iterator> vertices(const DataflowView& view) {
   return {DataflowTraits::vertex_iterator(0), DataflowTraits::vertex_iterator(static_cast<int>(view.nodes.size()))};
 }
-inline std::pair<DataflowTraits::out_edge_iterator, DataflowTraits::out_edge_iterator> out_edges(int v, const DataflowView& view) {
+inline std::pair<DataflowTraits::out_edge_iterator, DataflowTraits::out_edge_iterator> out_edges(
+    int v, const DataflowView& view) {
   return {view.edges.begin() + view.first_edge[v], view.edges.begin() + view.first_edge[v + 1]};
 }
 inline size_t out_degree(int v, const DataflowView& view) { return view.first_edge[v + 1] - view.first_edge[v]; }

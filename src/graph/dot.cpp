@@ -14,9 +14,12 @@ std::string escaped(std::string_view text) {
   constexpr size_t kLongest = 80;
   std::string result;
   for (const char c : text.substr(0, kLongest)) {
-    if (c == '"' || c == '\\') result += {'\\', c};
-    else if (c >= ' ' && c <= '~') result += c;
-    else result += fmt::format("\\\\x{:02x}", static_cast<unsigned char>(c));
+    if (c == '"' || c == '\\')
+      result += {'\\', c};
+    else if (c >= ' ' && c <= '~')
+      result += c;
+    else
+      result += fmt::format("\\\\x{:02x}", static_cast<unsigned char>(c));
   }
   return text.size() > kLongest ? result + "…" : result;
 }
@@ -34,7 +37,8 @@ std::string short_text(const Attribute& attribute) {
   return std::visit(te::Overloaded{item,
                                    [&]<class T>(const std::vector<T>& list) {
                                      std::vector<std::string> items;
-                                     for (size_t i = 0; i < std::min(list.size(), kFew); ++i) items.push_back(item(list[i]));
+                                     for (size_t i = 0; i < std::min(list.size(), kFew); ++i)
+                                       items.push_back(item(list[i]));
                                      if (list.size() > kFew) items.push_back("…");
                                      return fmt::format("[{}]", fmt::join(items, ","));
                                    }},
@@ -43,7 +47,9 @@ std::string short_text(const Attribute& attribute) {
 
 class DotWriter {
  public:
-  std::string text = "digraph {\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n";
+  std::string text =
+      "digraph {\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", "
+      "fontsize=10];\n";
 
   /// `scope` makes the names of one graph's nodes distinct from those of the others.
   void write(const Graph& graph, const std::string& scope) {
@@ -53,7 +59,8 @@ class DotWriter {
     for (size_t i = 0; i < graph.outputs().size(); ++i) {
       const ValueId id = graph.outputs()[i];
       const std::string sink = fmt::format("{}o{}", scope, i);
-      text += fmt::format("  {} [label=\"{}\", fillcolor=lightyellow, style=filled];\n", sink, escaped(graph.value(id).name));
+      text += fmt::format("  {} [label=\"{}\", fillcolor=lightyellow, style=filled];\n", sink,
+                          escaped(graph.value(id).name));
       edge(graph, id, sink, scope);
     }
   }
@@ -61,13 +68,14 @@ class DotWriter {
  private:
   void terminal(const Graph& graph, ValueId id, const std::string& scope, std::string_view color) {
     const Value& value = graph.value(id);
-    text += fmt::format("  {}v{} [label=\"{}\\n{}\", fillcolor={}, style=filled];\n", scope, id.index, escaped(value.name),
-                        escaped(value.type.text()), color);
+    text += fmt::format("  {}v{} [label=\"{}\\n{}\", fillcolor={}, style=filled];\n", scope, id.index,
+                        escaped(value.name), escaped(value.type.text()), color);
   }
 
   void edge(const Graph& graph, ValueId id, const std::string& to, const std::string& scope) {
     const Value& value = graph.value(id);
-    const std::string from = value.producer.valid() ? fmt::format("{}n{}", scope, value.producer.index) : fmt::format("{}v{}", scope, id.index);
+    const std::string from = value.producer.valid() ? fmt::format("{}n{}", scope, value.producer.index)
+                                                    : fmt::format("{}v{}", scope, id.index);
     text += fmt::format("  {} -> {} [label=\"{}\"];\n", from, to, escaped(value.type.text()));
   }
 
@@ -76,7 +84,8 @@ class DotWriter {
     const std::string self = fmt::format("{}n{}", scope, id.index);
     std::string label = escaped(node.op_type);
     if (!node.name.empty()) label += "\\n" + escaped(node.name);
-    for (const auto& [name, value] : node.attributes) label += fmt::format("\\n{} = {}", escaped(name), short_text(value));
+    for (const auto& [name, value] : node.attributes)
+      label += fmt::format("\\n{} = {}", escaped(name), short_text(value));
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (node.inputs[i].valid() && graph.is_constant(node.inputs[i]))
         label += fmt::format("\\n{}: {}", i, escaped(graph.value(node.inputs[i]).type.text()));
@@ -85,7 +94,8 @@ class DotWriter {
       for (const ValueId input : *list)
         if (input.valid() && !graph.is_constant(input)) edge(graph, input, self, scope);
     for (const auto& [name, value] : node.attributes) {
-      if (const auto* body = std::get_if<GraphPtr>(&value)) cluster(**body, fmt::format("{}_{}", self, bodies_++), name);
+      if (const auto* body = std::get_if<GraphPtr>(&value))
+        cluster(**body, fmt::format("{}_{}", self, bodies_++), name);
       if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&value))
         for (const GraphPtr& body : *bodies) cluster(*body, fmt::format("{}_{}", self, bodies_++), name);
     }

@@ -135,8 +135,14 @@ bool Graph::is_constant(ValueId id) const {
 
 ValueId Graph::add_constant(Tensor tensor, std::string name) {
   Shape shape(tensor.dims().begin(), tensor.dims().end());
-  Value value{.name = std::move(name), .type = ValueType::tensor(tensor.dtype(), std::move(shape)), .content = content_of(tensor),
-              .constant = std::move(tensor), .declared = {}, .producer = {}, .output_index = 0, .extra = {}};
+  Value value{.name = std::move(name),
+              .type = ValueType::tensor(tensor.dtype(), std::move(shape)),
+              .content = content_of(tensor),
+              .constant = std::move(tensor),
+              .declared = {},
+              .producer = {},
+              .output_index = 0,
+              .extra = {}};
   return add_value(std::move(value));
 }
 
@@ -156,7 +162,9 @@ std::string Graph::fresh_name(std::string_view hint) {
 }
 
 void Graph::replace_uses(ValueId from, ValueId to) {
-  const auto reads = [&](const std::vector<ValueId>& list) { return std::find(list.begin(), list.end(), from) != list.end(); };
+  const auto reads = [&](const std::vector<ValueId>& list) {
+    return std::find(list.begin(), list.end(), from) != list.end();
+  };
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!nodes_[i] || (!reads(nodes_[i]->inputs) && !reads(nodes_[i]->captures))) continue;
     Node& node = unshared(nodes_[i]);

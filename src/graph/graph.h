@@ -1,9 +1,10 @@
-// The graph of a model: nodes, values and who makes what. Ids are typed and stay valid while other parts change; nodes and
-// values are shared between copies until one of them writes, so a copy costs a pointer each and weights are never copied.
+// The graph of a model: nodes, values and who makes what. Ids are typed and stay valid while other parts change; nodes
+// and values are shared between copies until one of them writes, so a copy costs a pointer each and weights are never
+// copied.
 //
 // Invariant: a value has at most one producer; a value without producer is a graph input, a capture or a constant.
-// Subgraphs (bodies of If, Loop, Scan) name what they read of the outer graph explicitly: Node::captures[i] is the outer
-// value that Graph::captures()[i] of each of its subgraphs stands for.
+// Subgraphs (bodies of If, Loop, Scan) name what they read of the outer graph explicitly: Node::captures[i] is the
+// outer value that Graph::captures()[i] of each of its subgraphs stands for.
 #pragma once
 
 #include <compare>
@@ -74,21 +75,21 @@ struct Node {
   const OpDef* op = nullptr;  ///< its row; nullptr: passed through untouched
   std::string domain;         ///< "" is ai.onnx
   std::string op_type;
-  std::string name;  ///< as in the file; may be empty
+  std::string name;              ///< as in the file; may be empty
   std::vector<ValueId> inputs;   ///< invalid id: an omitted optional input
   std::vector<ValueId> outputs;  ///< invalid id: an omitted output
   std::vector<ValueId> captures;
   Attributes attributes;
   std::string opaque_reason;  ///< why `op` is nullptr
-  std::string extra;          ///< serialized NodeProto fields that we don't read (doc_string, metadata_props, unknown fields)
+  std::string extra;  ///< serialized NodeProto fields that we don't read (doc_string, metadata_props, unknown fields)
   bool is_opaque() const { return op == nullptr; }
 };
 
 struct Value {
   std::string name;
   ValueType type;
-  std::optional<Content> content;   ///< known only for small integer or bool tensors
-  std::optional<Tensor> constant;   ///< an initializer; for a graph input its default
+  std::optional<Content> content;     ///< known only for small integer or bool tensors
+  std::optional<Tensor> constant;     ///< an initializer; for a graph input its default
   std::optional<ValueType> declared;  ///< a graph input's or output's type as the file says it; export writes it back
   NodeId producer;
   int output_index = 0;
@@ -102,7 +103,7 @@ struct ModelInfo {
   std::string producer_name, producer_version, domain, doc_string;
   int64_t model_version = 0;
   std::vector<std::pair<std::string, std::string>> metadata;
-  std::string extra;  ///< serialized ModelProto fields that we don't read
+  std::string extra;          ///< serialized ModelProto fields that we don't read
   std::string external_data;  ///< file name of the input's external data; empty: weights inline
   int64_t opset() const;      ///< of ai.onnx; 0 when not imported
 };
@@ -115,15 +116,16 @@ class Graph {
   const ModelInfo& info() const { return *info_; }
   ModelInfo& edit_info();
 
-  // Nodes and values. Ids of removed ones are not reused; `nodes()` and `values()` list the living in order of creation.
+  // Nodes and values. Ids of removed ones are not reused; `nodes()` and `values()` list the living in order of
+  // creation.
   ValueId add_value(Value value);
-  NodeId add_node(Node node);  ///< sets `producer` of its outputs, which must have none
-  void remove_node(NodeId id);  ///< its outputs lose their producer
+  NodeId add_node(Node node);     ///< sets `producer` of its outputs, which must have none
+  void remove_node(NodeId id);    ///< its outputs lose their producer
   void remove_value(ValueId id);  ///< must have no producer and no consumer
   const Node& node(NodeId id) const;
   const Value& value(ValueId id) const;
-  Node& edit(NodeId id);    ///< unshares; to change outputs use set_output
-  Value& edit(ValueId id);  ///< unshares; to change the producer use set_output
+  Node& edit(NodeId id);                                 ///< unshares; to change outputs use set_output
+  Value& edit(ValueId id);                               ///< unshares; to change the producer use set_output
   void set_output(NodeId id, int index, ValueId value);  ///< detaches the old one; value must have no producer
   bool contains(NodeId id) const;
   bool contains(ValueId id) const;
@@ -154,8 +156,8 @@ class Graph {
   /// `hint`, or `hint_1`, … such that no value of this graph has the name.
   std::string fresh_name(std::string_view hint);
 
-  /// Redirects every use of `from` (inputs, captures and graph outputs) to `to`. Where `from` is a graph output whose name
-  /// must stay, see passes/edit.h.
+  /// Redirects every use of `from` (inputs, captures and graph outputs) to `to`. Where `from` is a graph output whose
+  /// name must stay, see passes/edit.h.
   void replace_uses(ValueId from, ValueId to);
   /// How often each value is read, by node inputs, captures and graph outputs; indexed by ValueId::index.
   std::vector<int> use_counts() const;
@@ -171,8 +173,8 @@ class Graph {
     Names(Names&&) = default;
     Names& operator=(Names&&) = default;
     std::unordered_set<std::string> known;
-    size_t values = 0;            ///< the names of so many values are in `known`
-    std::vector<ValueId> edited;  ///< of these perhaps not any more
+    size_t values = 0;                                    ///< the names of so many values are in `known`
+    std::vector<ValueId> edited;                          ///< of these perhaps not any more
     std::map<std::string, int, std::less<>> last_suffix;  ///< so that a hint is not searched from 1 again
   };
 

@@ -27,7 +27,8 @@ class Symbols {
     for (const ValueId input : graph.inputs())
       if (const auto& shape = graph.value(input).type.shape)
         for (const Dim& dim : *shape)
-          if (const te::Expr expr = dim.expr(); const te::Symbol* symbol = te::as<te::Symbol>(expr)) number(symbol->name);
+          if (const te::Expr expr = dim.expr(); const te::Symbol* symbol = te::as<te::Symbol>(expr))
+            number(symbol->name);
   }
 
   Hash128 hash(const Dim& dim) {
@@ -52,8 +53,8 @@ class Symbols {
 
 class GraphHasher {
  public:
-  /// `captures`: hashes of the outer values, in the order of graph.captures(). `within`: hashes are compared within this
-  /// graph only, so that a constant that no other has the type of need not be read.
+  /// `captures`: hashes of the outer values, in the order of graph.captures(). `within`: hashes are compared within
+  /// this graph only, so that a constant that no other has the type of need not be read.
   GraphHasher(const Graph& graph, const std::vector<Hash128>& captures, bool within = false) : graph_(graph) {
     const std::vector<ValueId> values = graph.values();
     hashes_.resize(values.empty() ? 0 : values.back().index + 1);
@@ -63,7 +64,8 @@ class GraphHasher {
     for (const ValueId id : values) {
       const auto& constant = graph.value(id).constant;
       const bool unique = within && constant && like[{constant->dtype(), constant->dims()}] == 1;
-      hashes_[id.index] = unique ? tagged(Leaf::kUnique).add(static_cast<uint64_t>(id.index)).finish() : source_hash(graph.value(id));
+      hashes_[id.index] =
+          unique ? tagged(Leaf::kUnique).add(static_cast<uint64_t>(id.index)).finish() : source_hash(graph.value(id));
     }
     Symbols symbols(graph);
     for (size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -76,8 +78,10 @@ class GraphHasher {
     }
     for (size_t i = 0; i < graph.captures().size(); ++i) {
       Hasher hasher = tagged(Leaf::kCapture);
-      if (i < captures.size()) hasher.add(captures[i]);
-      else hasher.add(i);
+      if (i < captures.size())
+        hasher.add(captures[i]);
+      else
+        hasher.add(i);
       hashes_[graph.captures()[i].index] = hasher.finish();
     }
     auto order = topological_order(graph);
@@ -88,7 +92,8 @@ class GraphHasher {
 
   const std::vector<Hash128>& values() const { return hashes_; }
 
-  /// Over inputs, outputs and the multiset of nodes, each seen from below (what it computes) and from above (who reads it).
+  /// Over inputs, outputs and the multiset of nodes, each seen from below (what it computes) and from above (who reads
+  /// it).
   Hash128 finish() const {
     Hasher hasher;
     hasher.add(graph_.inputs().size());
@@ -164,7 +169,8 @@ class GraphHasher {
   std::vector<Hash128> seen_from_readers() const {
     std::vector<std::vector<Hash128>> uses(hashes_.size());
     for (size_t i = 0; i < graph_.outputs().size(); ++i)
-      if (graph_.outputs()[i].valid()) uses[graph_.outputs()[i].index].push_back(tagged(Leaf::kUndefined).add(i).finish());
+      if (graph_.outputs()[i].valid())
+        uses[graph_.outputs()[i].index].push_back(tagged(Leaf::kUndefined).add(i).finish());
     std::vector<Hash128> nodes;
     for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
       const Node& node = graph_.node(*id);

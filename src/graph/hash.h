@@ -1,4 +1,5 @@
-// Canonical hashes: what a graph computes and how it is wired, whatever its nodes and values are called, numbered or ordered.
+// Canonical hashes: what a graph computes and how it is wired, whatever its nodes and values are called, numbered or
+// ordered.
 #pragma once
 
 #include <vector>
@@ -7,8 +8,9 @@
 
 namespace isomer {
 
-/// Equal for graphs that differ only in names (of values, nodes, symbolic dims), ids and order of nodes, attributes spelled
-/// out at their default, and names of captures. Sharing counts: two equal nodes are not one. The graph has no cycle.
+/// Equal for graphs that differ only in names (of values, nodes, symbolic dims), ids and order of nodes, attributes
+/// spelled out at their default, and names of captures. Sharing counts: two equal nodes are not one. The graph has no
+/// cycle.
 Hash128 structural_hash(const Graph& graph);
 
 /// For each value (by ValueId::index) a hash of the expression that defines it, down to inputs, captures and constants:

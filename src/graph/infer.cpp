@@ -43,7 +43,8 @@ Result<void> check_attributes(const OpContext& context, const Attributes& attrib
     if (!is_kind(value, def->kind)) return context.invalid("attribute '{}' of another type expected", name);
   }
   for (const AttributeDef& def : defs)
-    if (def.required && !attributes.contains(def.name)) return context.invalid("attribute '{}' expected, none found", def.name);
+    if (def.required && !attributes.contains(def.name))
+      return context.invalid("attribute '{}' expected, none found", def.name);
   return {};
 }
 
@@ -55,8 +56,10 @@ Result<void> check_arity(const OpContext& context) {
   for (int i = 0; i < std::max(context.input_count(), static_cast<int>(op.inputs.size())); ++i) {
     const Parameter& parameter = *formal(op.inputs, i);
     // A list of values of one type has at least one; the states of a Loop may be none.
-    const bool optional = parameter.arity == Parameter::Arity::kOptional || (parameter.heterogeneous && i >= context.input_count());
-    if (!optional && !context.has_input(i)) return context.invalid("input {} ({}) expected, none found", i, parameter.name);
+    const bool optional =
+        parameter.arity == Parameter::Arity::kOptional || (parameter.heterogeneous && i >= context.input_count());
+    if (!optional && !context.has_input(i))
+      return context.invalid("input {} ({}) expected, none found", i, parameter.name);
   }
   for (int i = 0; i < context.output_count(); ++i)
     if (!formal(op.outputs, i))
@@ -83,8 +86,9 @@ Result<Bindings> bind_types(const OpContext& context) {
     if (!context.type(i).is_tensor()) return context.unsupported("{} is not a tensor", parameter.name);
     const DataType dtype = context.dtype(i);
     if (!allowed_types(op, parameter.type).contains(dtype))
-      return is_computable(dtype) ? context.invalid("{} has type {}, which the operator does not take", parameter.name, name(dtype))
-                                  : context.unsupported("{} has type {}", parameter.name, name(dtype));
+      return is_computable(dtype)
+                 ? context.invalid("{} has type {}, which the operator does not take", parameter.name, name(dtype))
+                 : context.unsupported("{} has type {}", parameter.name, name(dtype));
     if (parameter.heterogeneous) continue;
     const auto [bound, inserted] = bindings.emplace(parameter.type, dtype);
     if (!inserted && bound->second != dtype)
@@ -121,7 +125,8 @@ Result<void> check_limits(const OpContext& context, int output, const ValueType&
   return {};
 }
 
-/// Dims whose expressions have grown beyond use become dims of their own: each operator behind them would multiply their size.
+/// Dims whose expressions have grown beyond use become dims of their own: each operator behind them would multiply
+/// their size.
 void bound_dims(const OpContext& context, int output, ValueType& type) {
   if (!type.has_shape()) return;
   for (size_t k = 0; k < type.shape->size(); ++k)
@@ -160,7 +165,8 @@ std::vector<std::optional<Content>> infer_contents(const OpContext& context, con
 }
 
 /// Infers a body of the node `id` on formal inputs of these types; captures take what the outer graph knows.
-Result<std::vector<ValueType>> infer_body(const Graph& outer, NodeId id, const Graph& body, const std::vector<ValueType>& inputs) {
+Result<std::vector<ValueType>> infer_body(const Graph& outer, NodeId id, const Graph& body,
+                                          const std::vector<ValueType>& inputs) {
   if (inputs.size() != body.inputs().size())
     return invalid(label(outer, id), "a body with {} inputs expected, {} found", inputs.size(), body.inputs().size());
   Graph refined = body;
@@ -236,11 +242,12 @@ Result<void> infer_node(Graph& graph, NodeId id) {
     make_opaque(graph, id, error.what);
     return {};
   };
-  if (const auto checked = check_schema(context, graph.node(id).attributes); !checked.ok()) return give_up(checked.error());
+  if (const auto checked = check_schema(context, graph.node(id).attributes); !checked.ok())
+    return give_up(checked.error());
   const auto types = infer_types(context);
   if (!types.ok()) return give_up(types.error());
-  const auto contents = all_ranks_known(context) ? infer_contents(context, *types)
-                                                 : std::vector<std::optional<Content>>(types->size());
+  const auto contents =
+      all_ranks_known(context) ? infer_contents(context, *types) : std::vector<std::optional<Content>>(types->size());
   const std::vector<ValueId> outputs = graph.node(id).outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].valid()) continue;

@@ -17,12 +17,12 @@ OpContext context_of(const Graph& graph, NodeId id);
 /// Arity, element types and attributes against the row.
 Result<void> check_schema(const OpContext& context, const Attributes& attributes);
 
-/// What the row says about the outputs: one type each, checked against the limits. Unknown types where an input's rank is
-/// unknown.
+/// What the row says about the outputs: one type each, checked against the limits. Unknown types where an input's rank
+/// is unknown.
 Result<std::vector<ValueType>> infer_types(const OpContext& context);
 
-/// Infers one node and writes types and contents into its output values; what the row leaves unknown keeps what the value
-/// had. A node that the row does not support becomes opaque, with the reason.
+/// Infers one node and writes types and contents into its output values; what the row leaves unknown keeps what the
+/// value had. A node that the row does not support becomes opaque, with the reason.
 Result<void> infer_node(Graph& graph, NodeId id);
 
 /// All nodes in topological order, anew.

@@ -65,7 +65,9 @@ Shown show(const Array& array, const Tensor* constant) {
 }
 
 void round_elements(Array& array) {
-  if (!is_float(array.dtype()) || array.dtype() == DataType::kFloat64 || array.empty() || array.storage() != te::Storage::kDouble) return;
+  if (!is_float(array.dtype()) || array.dtype() == DataType::kFloat64 || array.empty() ||
+      array.storage() != te::Storage::kDouble)
+    return;
   auto rounded = Array::allocate(array.dtype(), array.dims());
   if (!rounded.ok()) return;
   for (int64_t i = 0; i < array.count(); ++i) rounded->mutable_reals()[i] = round_to(array.dtype(), array.reals()[i]);
@@ -76,7 +78,8 @@ class Interpreter {
  public:
   explicit Interpreter(const InterpretOptions& options) : options_(options), pool_(options.threads) {}
 
-  Result<std::vector<Array>> run(const Graph& graph, std::span<const Array> inputs, std::span<const Array> captures, bool outermost) {
+  Result<std::vector<Array>> run(const Graph& graph, std::span<const Array> inputs, std::span<const Array> captures,
+                                 bool outermost) {
     TRY(const Prepared* prepared, prepared_for(graph));
     std::vector<int> uses = prepared->uses;
     std::vector<Array> arrays(uses.size());
@@ -103,9 +106,11 @@ class Interpreter {
  private:
   class Bodies : public BodyRunner {
    public:
-    Bodies(Interpreter& interpreter, std::vector<Array> captures) : interpreter_(interpreter), captures_(std::move(captures)) {}
+    Bodies(Interpreter& interpreter, std::vector<Array> captures)
+        : interpreter_(interpreter), captures_(std::move(captures)) {}
     Result<std::vector<Array>> run(const Graph& body, std::span<const Array> inputs) override {
-      if (++interpreter_.body_runs_ > kMaxBodyRuns) return unsupported("", "bodies that run at most {} times in all expected", kMaxBodyRuns);
+      if (++interpreter_.body_runs_ > kMaxBodyRuns)
+        return unsupported("", "bodies that run at most {} times in all expected", kMaxBodyRuns);
       return interpreter_.run(body, inputs, captures_, false);
     }
 
@@ -122,7 +127,8 @@ class Interpreter {
   }
 
   /// A body runs on the shapes that it is given: states of loops change theirs, whatever the file declares.
-  static Result<void> bind_inputs(const Graph& graph, std::span<const Array> inputs, std::vector<Array>& arrays, bool outermost) {
+  static Result<void> bind_inputs(const Graph& graph, std::span<const Array> inputs, std::vector<Array>& arrays,
+                                  bool outermost) {
     if (inputs.size() != graph.inputs().size())
       return invalid("inputs", "{} expected, {} found", graph.inputs().size(), inputs.size());
     std::map<std::string, int64_t> symbols;
@@ -140,7 +146,8 @@ class Interpreter {
 
   static Result<void> check_input(const Value& value, const Array& array, std::map<std::string, int64_t>& symbols) {
     const auto mismatch = [&] {
-      return invalid(value.name, "{} expected, {}[{}] found", value.type.text(), name(array.dtype()), fmt::join(array.dims(), ","));
+      return invalid(value.name, "{} expected, {}[{}] found", value.type.text(), name(array.dtype()),
+                     fmt::join(array.dims(), ","));
     };
     if (!value.type.is_tensor()) return {};
     if (value.type.dtype != array.dtype() && value.type.dtype != DataType::kUndefined) return mismatch();
@@ -161,11 +168,13 @@ class Interpreter {
     if (!arrays[id.index].empty()) return arrays[id.index];
     const Value& value = graph.value(id);
     if (!value.constant) return invalid(value.name, "a value that was computed expected");
-    if (!is_computable(value.constant->dtype())) return unsupported(value.name, "a number tensor expected, {} found", name(value.constant->dtype()));
+    if (!is_computable(value.constant->dtype()))
+      return unsupported(value.name, "a number tensor expected, {} found", name(value.constant->dtype()));
     return Array::from(*value.constant);
   }
 
-  Result<std::vector<Array>> fetch_all(const Graph& graph, const std::vector<ValueId>& values, const std::vector<Array>& arrays) {
+  Result<std::vector<Array>> fetch_all(const Graph& graph, const std::vector<ValueId>& values,
+                                       const std::vector<Array>& arrays) {
     std::vector<Array> fetched(values.size());
     for (size_t i = 0; i < values.size(); ++i)
       if (values[i].valid()) {
@@ -190,20 +199,23 @@ class Interpreter {
     return {};
   }
 
-  Result<std::vector<Array>> evaluate(const Graph& graph, const Node& node, const std::string& place, const std::vector<Array>& inputs,
-                                      const std::vector<Array>& arrays) {
+  Result<std::vector<Array>> evaluate(const Graph& graph, const Node& node, const std::string& place,
+                                      const std::vector<Array>& inputs, const std::vector<Array>& arrays) {
     std::vector<Shown> shown(inputs.size());
     std::vector<OpContext::Input> formal(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].empty()) continue;
       shown[i] = show(inputs[i], graph.is_constant(node.inputs[i]) ? &*graph.value(node.inputs[i]).constant : nullptr);
-      formal[i] = {true, shown[i].type, shown[i].content ? &*shown[i].content : nullptr, shown[i].tensor ? &*shown[i].tensor : nullptr};
+      formal[i] = {true, shown[i].type, shown[i].content ? &*shown[i].content : nullptr,
+                   shown[i].tensor ? &*shown[i].tensor : nullptr};
     }
     std::vector<std::string> names;
     for (const ValueId output : node.outputs) names.push_back(output.valid() ? graph.value(output).name : "");
     if (node.op->control) {
       TRY(std::vector<Array> captured, fetch_all(graph, node.captures, arrays));
-      const auto infer_inside = [&captured](const Graph& body, const std::vector<ValueType>& types) { return infer_body(body, types, captured); };
+      const auto infer_inside = [&captured](const Graph& body, const std::vector<ValueType>& types) {
+        return infer_body(body, types, captured);
+      };
       const OpContext context(*node.op, node.attributes, place, std::move(formal), std::move(names), infer_inside);
       Bodies bodies(*this, captured);
       return node.op->control(context, inputs, bodies);
@@ -217,7 +229,8 @@ class Interpreter {
     return outputs;
   }
 
-  static Result<std::vector<ValueType>> infer_body(const Graph& body, const std::vector<ValueType>& inputs, const std::vector<Array>& captures) {
+  static Result<std::vector<ValueType>> infer_body(const Graph& body, const std::vector<ValueType>& inputs,
+                                                   const std::vector<Array>& captures) {
     Graph refined = body;
     for (size_t i = 0; i < inputs.size(); ++i) refined.edit(refined.inputs()[i]).type = inputs[i];
     for (size_t i = 0; i < captures.size(); ++i) {
@@ -245,7 +258,8 @@ class Interpreter {
 
 }  // namespace
 
-Result<std::vector<Array>> interpret(const Graph& graph, std::span<const Array> inputs, const InterpretOptions& options) {
+Result<std::vector<Array>> interpret(const Graph& graph, std::span<const Array> inputs,
+                                     const InterpretOptions& options) {
   return Interpreter(options).run(graph, inputs, {}, true);
 }
 

@@ -12,16 +12,18 @@ namespace isomer {
 
 struct InterpretOptions {
   int threads = 1;
-  /// Round every value to its element type as it is produced: what the model gives in its own precision, up to the order
-  /// of summation inside an operator. The yardstick for rounding error.
+  /// Round every value to its element type as it is produced: what the model gives in its own precision, up to the
+  /// order of summation inside an operator. The yardstick for rounding error.
   bool round_values = false;
   /// Sees each value as it is produced, before it may be freed; subgraphs' values are not shown.
   std::function<void(ValueId, const te::Array&)> observe = nullptr;
 };
 
-/// Outputs for inputs in the order of graph.inputs(); an empty Array takes the input's default. Dims that the graph leaves
-/// symbolic are taken from the arrays. Errors: an input of another type or shape than declared, an opaque node that an
-/// output needs (kUnsupported), an index out of range, a division by zero. Arrays are freed after their last use.
-Result<std::vector<te::Array>> interpret(const Graph& graph, std::span<const te::Array> inputs, const InterpretOptions& options);
+/// Outputs for inputs in the order of graph.inputs(); an empty Array takes the input's default. Dims that the graph
+/// leaves symbolic are taken from the arrays. Errors: an input of another type or shape than declared, an opaque node
+/// that an output needs (kUnsupported), an index out of range, a division by zero. Arrays are freed after their last
+/// use.
+Result<std::vector<te::Array>> interpret(const Graph& graph, std::span<const te::Array> inputs,
+                                         const InterpretOptions& options);
 
 }  // namespace isomer

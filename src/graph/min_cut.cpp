@@ -8,8 +8,10 @@ namespace {
 
 // Lists of edges: descriptors, which the reverse edges are, stay valid as edges are added.
 using Traits = boost::adjacency_list_traits<boost::listS, boost::vecS, boost::directedS>;
-using EdgeProperties = boost::property<boost::edge_capacity_t, int64_t,
-                                       boost::property<boost::edge_residual_capacity_t, int64_t, boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>;
+using EdgeProperties =
+    boost::property<boost::edge_capacity_t, int64_t,
+                    boost::property<boost::edge_residual_capacity_t, int64_t,
+                                    boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>;
 using Network = boost::adjacency_list<boost::listS, boost::vecS, boost::directedS, boost::no_property, EdgeProperties>;
 
 }  // namespace
@@ -26,7 +28,8 @@ std::vector<bool> min_cut(size_t count, const std::vector<CutEdge>& edges) {
   }
   std::vector<boost::default_color_type> colors(count);
   std::vector<Traits::edge_descriptor> predecessors(count);
-  boost::edmonds_karp_max_flow(network, boost::vertex(0, network), boost::vertex(1, network), boost::color_map(colors.data()).predecessor_map(predecessors.data()));
+  boost::edmonds_karp_max_flow(network, boost::vertex(0, network), boost::vertex(1, network),
+                               boost::color_map(colors.data()).predecessor_map(predecessors.data()));
   // What the source still reaches in the residual network.
   std::vector<bool> side(count, false);
   std::vector<size_t> open = {0};

@@ -30,7 +30,8 @@ Result<std::vector<NodeId>> lower_node(Graph& graph, NodeId id, const Reform& re
 NodeForm::NodeForm(Graph& graph, Node node) : graph_(graph), node_(std::move(node)) {}
 
 std::string NodeForm::label() const {
-  return node_.name.empty() ? fmt::format("node ({})", node_.op_type) : fmt::format("{} ({})", node_.name, node_.op_type);
+  return node_.name.empty() ? fmt::format("node ({})", node_.op_type)
+                            : fmt::format("{} ({})", node_.name, node_.op_type);
 }
 
 void NodeForm::set_input(int i, ValueId value) {
@@ -80,7 +81,9 @@ Result<std::optional<T>> NodeForm::take(std::string_view name, std::string_view 
 
 Result<std::optional<int64_t>> NodeForm::take_int(std::string_view name) { return take<int64_t>(name, "int"); }
 Result<std::optional<float>> NodeForm::take_float(std::string_view name) { return take<float>(name, "float"); }
-Result<std::optional<std::string>> NodeForm::take_string(std::string_view name) { return take<std::string>(name, "string"); }
+Result<std::optional<std::string>> NodeForm::take_string(std::string_view name) {
+  return take<std::string>(name, "string");
+}
 Result<std::optional<std::vector<int64_t>>> NodeForm::take_ints(std::string_view name) {
   return take<std::vector<int64_t>>(name, "ints");
 }
@@ -136,13 +139,15 @@ ValueId NodeForm::detour(int output) {
   return original;
 }
 
-void NodeForm::emit_after(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes, ValueId output) {
+void NodeForm::emit_after(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes,
+                          ValueId output) {
   Node node = make(op_type, std::move(inputs), std::move(attributes));
   node.outputs = {output};
   after_.push_back(std::move(node));
 }
 
-Result<void> NodeForm::emit_as(int output, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes) {
+Result<void> NodeForm::emit_as(int output, std::string_view op_type, std::vector<ValueId> inputs,
+                               Attributes attributes) {
   replaced_ = true;
   Node node = make(op_type, std::move(inputs), std::move(attributes));
   node.outputs = {node_.outputs[output]};
@@ -178,7 +183,8 @@ Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset) {
   if (!version->to_newest) return NodeForm(graph, std::move(node)).finish();
   // No version makes an attribute of the first input: changes of form may rely on it.
   NodeForm form(graph, node);
-  if (!node.op->inputs.empty() && node.op->inputs[0].arity != Parameter::Arity::kOptional && !node.op->inputs[0].heterogeneous && !form.has_input(0))
+  if (!node.op->inputs.empty() && node.op->inputs[0].arity != Parameter::Arity::kOptional &&
+      !node.op->inputs[0].heterogeneous && !form.has_input(0))
     return form.invalid("input 0 ({}) expected, none found", node.op->inputs[0].name);
   // A node that turns out to be opaque stays as the file has it, so the graph must be as if nothing had been emitted.
   const Graph::Mark before = graph.mark();
@@ -220,13 +226,15 @@ Result<void> lower_to_opset(Graph& graph, int64_t opset) {
     if (version && !version->from_newest) continue;
     if (!version && !op->expand)
       return unsupported(label(graph, id), "an operator of opset {} expected, one of opset {} found", opset, op->since);
-    TRY(const std::vector<NodeId> placed, version ? lower_node(graph, id, version->from_newest)
-                                                  : reform_node(graph, id, op->expand));
+    TRY(const std::vector<NodeId> placed,
+        version ? lower_node(graph, id, version->from_newest) : reform_node(graph, id, op->expand));
     // Emitted nodes are in their newest form and need lowering too; the node itself is now in its old form.
     for (const NodeId next : placed) {
       const bool same = graph.node(next).op == op;
       if (same && !version)
-        return unsupported(label(graph, next), "an operator of opset {} expected, one of opset {} found that cannot be written out", opset, op->since);
+        return unsupported(label(graph, next),
+                           "an operator of opset {} expected, one of opset {} found that cannot be written out", opset,
+                           op->since);
       if (!same) pending.push_front(next);
     }
   }

@@ -1,5 +1,5 @@
-// Writing a node in another form: an older opset's attributes and inputs as the newest ones, the newest as an older opset's,
-// or a composite operator as primitives. A form change may emit further nodes before and after the node.
+// Writing a node in another form: an older opset's attributes and inputs as the newest ones, the newest as an older
+// opset's, or a composite operator as primitives. A form change may emit further nodes before and after the node.
 #pragma once
 
 #include <optional>
@@ -44,7 +44,9 @@ class NodeForm {
   Result<std::optional<std::vector<int64_t>>> take_ints(std::string_view name);
   Result<std::optional<std::vector<float>>> take_floats(std::string_view name);
   void drop(std::string_view name) { node_.attributes.erase(std::string(name)); }
-  void set(std::string_view name, Attribute value) { node_.attributes.insert_or_assign(std::string(name), std::move(value)); }
+  void set(std::string_view name, Attribute value) {
+    node_.attributes.insert_or_assign(std::string(name), std::move(value));
+  }
 
   // Emission. Emitted nodes have newest-form rows and are inferred at once.
   ValueId constant(Tensor tensor, std::string_view hint);
@@ -61,7 +63,8 @@ class NodeForm {
   void replace() { replaced_ = true; }
   Result<void> emit_as(int output, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes = {});
 
-  /// Adds the node (unless replaced) and what comes after it, inferring each; gives the ids of all nodes added, in order.
+  /// Adds the node (unless replaced) and what comes after it, inferring each; gives the ids of all nodes added, in
+  /// order.
   Result<std::vector<NodeId>> finish();
   /// The same where the node itself is now in an older form: it keeps the types that its outputs have.
   Result<std::vector<NodeId>> finish_lowered();
@@ -88,8 +91,8 @@ class NodeForm {
   std::vector<NodeId> added_;
 };
 
-/// Adds a node as a file of `opset` (of the node's domain) writes it: finds its row, lifts it to the newest form, infers it.
-/// Opaque where there is no row or the row does not support it.
+/// Adds a node as a file of `opset` (of the node's domain) writes it: finds its row, lifts it to the newest form,
+/// infers it. Opaque where there is no row or the row does not support it.
 Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset);
 
 /// Rewrites a node of the graph by `reform`; gives the nodes that stand in its place.

@@ -69,7 +69,8 @@ std::optional<std::vector<double>> OpContext::reals(int i) const {
 
 Dim OpContext::fresh(int output, int axis) const {
   const bool named = output < output_count() && !output_names_[output].empty();
-  return Dim::symbol(fmt::format("{}.{}", named ? output_names_[output] : fmt::format("{} output {}", label_, output), axis));
+  return Dim::symbol(
+      fmt::format("{}.{}", named ? output_names_[output] : fmt::format("{} output {}", label_, output), axis));
 }
 
 const Attribute* OpContext::find(std::string_view name) const {
@@ -128,7 +129,8 @@ Result<int> OpContext::normalize_axis(int64_t axis, int rank, std::string_view w
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-Result<std::vector<int>> OpContext::normalize_axes(const std::vector<int64_t>& axes, int rank, std::string_view what) const {
+Result<std::vector<int>> OpContext::normalize_axes(const std::vector<int64_t>& axes, int rank,
+                                                   std::string_view what) const {
   std::vector<int> result;
   for (const int64_t axis : axes) {
     TRY(const int normal, normalize_axis(axis, rank, what));

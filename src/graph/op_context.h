@@ -1,5 +1,5 @@
-// What a row may ask about the node that it is applied to: types, attributes (with the row's defaults), contents of inputs.
-// The same view serves shape inference on symbolic graphs and the interpreter on concrete arrays.
+// What a row may ask about the node that it is applied to: types, attributes (with the row's defaults), contents of
+// inputs. The same view serves shape inference on symbolic graphs and the interpreter on concrete arrays.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,8 @@ class OpContext {
     const Tensor* constant = nullptr;  ///< actual elements, when known
   };
   /// Infers a subgraph whose formal inputs have these types; gives its outputs' types.
-  using InferBody = std::function<Result<std::vector<ValueType>>(const Graph& body, const std::vector<ValueType>& inputs)>;
+  using InferBody =
+      std::function<Result<std::vector<ValueType>>(const Graph& body, const std::vector<ValueType>& inputs)>;
 
   OpContext(const OpDef& op, const Attributes& attributes, std::string label, std::vector<Input> inputs,
             std::vector<std::string> output_names, InferBody infer_body = nullptr);
@@ -86,7 +87,8 @@ class OpContext {
   }
   /// axis in [-rank, rank) made non-negative, or an error that names `what`.
   Result<int> normalize_axis(int64_t axis, int rank, std::string_view what = "axis") const;
-  Result<std::vector<int>> normalize_axes(const std::vector<int64_t>& axes, int rank, std::string_view what = "axes") const;
+  Result<std::vector<int>> normalize_axes(const std::vector<int64_t>& axes, int rank,
+                                          std::string_view what = "axes") const;
 
  private:
   const Attribute* find(std::string_view name) const;

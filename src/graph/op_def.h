@@ -38,7 +38,14 @@ struct TypeVariable {
 };
 
 enum class AttributeKind : uint8_t {
-  kInt, kFloat, kString, kTensor, kGraph, kInts, kFloats, kStrings,
+  kInt,
+  kFloat,
+  kString,
+  kTensor,
+  kGraph,
+  kInts,
+  kFloats,
+  kStrings,
 };
 
 /// An attribute of the newest form: required, optional without default, or with one.
@@ -50,10 +57,16 @@ struct AttributeDef {
 };
 inline AttributeDef required(std::string_view name, AttributeKind kind) { return {name, kind, true, std::nullopt}; }
 inline AttributeDef optional(std::string_view name, AttributeKind kind) { return {name, kind, false, std::nullopt}; }
-inline AttributeDef with_default(std::string_view name, int64_t value) { return {name, AttributeKind::kInt, false, value}; }
+inline AttributeDef with_default(std::string_view name, int64_t value) {
+  return {name, AttributeKind::kInt, false, value};
+}
 inline AttributeDef with_default(std::string_view name, int value) { return with_default(name, int64_t{value}); }
-inline AttributeDef with_default(std::string_view name, float value) { return {name, AttributeKind::kFloat, false, value}; }
-inline AttributeDef with_default(std::string_view name, double value) { return with_default(name, static_cast<float>(value)); }
+inline AttributeDef with_default(std::string_view name, float value) {
+  return {name, AttributeKind::kFloat, false, value};
+}
+inline AttributeDef with_default(std::string_view name, double value) {
+  return with_default(name, static_cast<float>(value));
+}
 inline AttributeDef with_default(std::string_view name, const char* value) {
   return {name, AttributeKind::kString, false, std::string(value)};
 }
@@ -74,12 +87,13 @@ struct Version {
   Reform from_newest = nullptr;  ///< the way back, for export; nullptr: the same form
 };
 
-/// What floating point does to a law (reliability.md 3.2): bit-identical; up to the sign of zero; equal unless NaN or Inf
-/// appears; equal in the reals but rounded differently; the same, but of values of usual size one side may give NaN or Inf.
+/// What floating point does to a law (reliability.md 3.2): bit-identical; up to the sign of zero; equal unless NaN or
+/// Inf appears; equal in the reals but rounded differently; the same, but of values of usual size one side may give NaN
+/// or Inf.
 enum class FloatClass : uint8_t { kExact, kSignOfZero, kFinite, kReassociated, kUnsafe };
 
-/// A law of the operator over exact numbers, in the text form of terms: "Add(a,b) = Add(b,a)". `shapes` names the family
-/// of operand shapes on which it holds and is checked.
+/// A law of the operator over exact numbers, in the text form of terms: "Add(a,b) = Add(b,a)". `shapes` names the
+/// family of operand shapes on which it holds and is checked.
 struct Axiom {
   std::string_view law;
   std::string_view shapes;
@@ -99,11 +113,12 @@ struct BranchForm {
   int condition = 0;
   std::string_view then_body, else_body;  ///< names of attributes
 };
-/// The body's inputs are the number of the iteration, the condition and the states; its outputs the next condition, the next
-/// states and what is stacked along a new first axis. The operator's inputs from `first_state` on are the first states, its
-/// outputs the last ones and the stacks.
+/// The body's inputs are the number of the iteration, the condition and the states; its outputs the next condition, the
+/// next states and what is stacked along a new first axis. The operator's inputs from `first_state` on are the first
+/// states, its outputs the last ones and the stacks.
 struct LoopForm {
-  int trip_count = 0, condition = 1;  ///< inputs; where they are omitted nothing, and no condition of the body, ends the loop
+  int trip_count = 0,
+      condition = 1;  ///< inputs; where they are omitted nothing, and no condition of the body, ends the loop
   int first_state = 2;
   std::string_view body;
 };
@@ -118,14 +133,15 @@ struct OpDef {
   std::vector<TypeVariable> types;
   std::vector<AttributeDef> attributes = {};
   std::vector<Version> versions = {};  ///< older ones, newest first; `since` itself need not be listed
-  /// Output types from input types and contents. An error of kind kUnsupported makes the node opaque; kInvalid the model
-  /// invalid. Called with all input ranks known, after arity, types and attributes were checked.
+  /// Output types from input types and contents. An error of kind kUnsupported makes the node opaque; kInvalid the
+  /// model invalid. Called with all input ranks known, after arity, types and attributes were checked.
   std::function<Result<std::vector<ValueType>>(const OpContext&)> infer;
-  /// The meaning, for the same context; shapes equal to the inferred ones. Inputs that decide the program (axes, pads, a
-  /// target shape) are read by OpContext::ints and the like; where these are unknown: kUnsupported.
+  /// The meaning, for the same context; shapes equal to the inferred ones. Inputs that decide the program (axes, pads,
+  /// a target shape) are read by OpContext::ints and the like; where these are unknown: kUnsupported.
   std::function<Result<te::Program>(const OpContext&)> compute = nullptr;
   /// Control flow instead of `compute`.
-  std::function<Result<std::vector<te::Array>>(const OpContext&, std::span<const te::Array>, BodyRunner&)> control = nullptr;
+  std::function<Result<std::vector<te::Array>>(const OpContext&, std::span<const te::Array>, BodyRunner&)> control =
+      nullptr;
   /// Of such an operator, unless `expand` writes it as others.
   ControlForm form = {};
   /// Writes the operator out in more primitive ones: its canonical spelling, and what export falls back on where the

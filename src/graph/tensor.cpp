@@ -70,7 +70,11 @@ int64_t element_count(const Dims& dims) {
 }
 
 Tensor::Tensor(DataType dtype, Dims dims, std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
-    : dtype_(dtype), dims_(std::move(dims)), bytes_(bytes), owner_(std::move(owner)), hash_(std::make_shared<HashCache>()) {
+    : dtype_(dtype),
+      dims_(std::move(dims)),
+      bytes_(bytes),
+      owner_(std::move(owner)),
+      hash_(std::make_shared<HashCache>()) {
   CHECK(static_cast<int64_t>(bytes.size()) == packed_bytes(dtype, count()));
 }
 
@@ -181,7 +185,8 @@ double decode_real(DataType dtype, const std::byte* in) {
 
 void encode_integer(DataType dtype, int64_t value, std::byte* out) {
   switch (bit_width(dtype)) {
-    case 8: return write(dtype == DataType::kBool ? static_cast<uint8_t>(value != 0) : static_cast<uint8_t>(value), out);
+    case 8:
+      return write(dtype == DataType::kBool ? static_cast<uint8_t>(value != 0) : static_cast<uint8_t>(value), out);
     case 16: return write(static_cast<uint16_t>(value), out);
     case 32: return write(static_cast<uint32_t>(value), out);
     case 64: return write(value, out);

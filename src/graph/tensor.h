@@ -1,5 +1,5 @@
-// A constant tensor: bytes in ONNX's raw layout (little-endian, row-major, sub-byte types packed), shared and immutable,
-// often a view into a mapped file.
+// A constant tensor: bytes in ONNX's raw layout (little-endian, row-major, sub-byte types packed), shared and
+// immutable, often a view into a mapped file.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +43,8 @@ class Tensor {
 
   /// Element i as an exact number; computable types only.
   te::Number at(int64_t i) const;
-  double real(int64_t i) const;       ///< element i of a float type, exact; integers are converted
-  int64_t integer(int64_t i) const;   ///< element i of an integer or bool type; uint64 as two's complement
+  double real(int64_t i) const;      ///< element i of a float type, exact; integers are converted
+  int64_t integer(int64_t i) const;  ///< element i of an integer or bool type; uint64 as two's complement
   std::vector<int64_t> integers() const;
 
   /// The same bytes under other dims of the same count.

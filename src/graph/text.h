@@ -9,8 +9,8 @@
 //
 // Names of other characters than letters, digits and _./% are quoted. A constant is `{elements}`, `all element`,
 // `hex "bytes"`, or `@hash` where it is long: the elements then come from a table. A parsed one may also be
-// `random seed` (uniform in [-1, 1), integers in [-8, 8)). Bodies are attributes: `{body = graph b(i: int64[]) captures (v) -> (o) {…}}`
-// beside `captures (outer)` of their node. Not in the text: doc strings and fields that we don't read.
+// `random seed` (uniform in [-1, 1), integers in [-8, 8)). Bodies are attributes: `{body = graph b(i: int64[]) captures
+// (v) -> (o) {…}}` beside `captures (outer)` of their node. Not in the text: doc strings and fields that we don't read.
 #pragma once
 
 #include <map>

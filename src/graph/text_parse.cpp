@@ -15,7 +15,8 @@ constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxElements = int64_t{1} << 28;
 
 bool is_word_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '/' || c == '%';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         c == '/' || c == '%';
 }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 int hex_digit(char c) {
@@ -199,13 +200,20 @@ class Parser {
     int depth = 0;
     for (bool quoted = false; end < text_.size(); ++end) {
       const char c = text_[end];
-      if (c == '\\' && quoted && end + 1 < text_.size()) ++end;
-      else if (c == '"') quoted = !quoted;
-      else if (quoted) continue;
-      else if (c == '(' || c == '[') ++depth;
-      else if (depth == 0 && (c == ',' || c == ']')) break;
-      else if (c == ')' || c == ']') --depth;
-      else if (c == '\n') break;
+      if (c == '\\' && quoted && end + 1 < text_.size())
+        ++end;
+      else if (c == '"')
+        quoted = !quoted;
+      else if (quoted)
+        continue;
+      else if (c == '(' || c == '[')
+        ++depth;
+      else if (depth == 0 && (c == ',' || c == ']'))
+        break;
+      else if (c == ')' || c == ']')
+        --depth;
+      else if (c == '\n')
+        break;
     }
     const auto parsed = te::parse_expr(text_.substr(position_, end - position_));
     if (!parsed.ok() || parsed->dtype() != DataType::kInt64) return expected("a dim");
@@ -259,12 +267,14 @@ class Parser {
       TRY(const std::string hash, name());
       const auto found = constants_.find(hash);
       if (found == constants_.end()) return expected("the hash of a known constant");
-      if (found->second.dtype() != type.dtype || found->second.dims() != dims) return expected("the type of the constant that has this hash");
+      if (found->second.dtype() != type.dtype || found->second.dims() != dims)
+        return expected("the type of the constant that has this hash");
       return found->second;
     }
     if (accept_word("hex")) {
       TRY(const std::string raw, bytes());
-      if (type.dtype == DataType::kString || static_cast<int64_t>(raw.size()) != packed_bytes(type.dtype, element_count(dims)))
+      if (type.dtype == DataType::kString ||
+          static_cast<int64_t>(raw.size()) != packed_bytes(type.dtype, element_count(dims)))
         return expected("as many bytes as the type has");
       const auto view = std::as_bytes(std::span(raw));
       return Tensor(type.dtype, std::move(dims), std::vector<std::byte>(view.begin(), view.end()));
@@ -281,8 +291,10 @@ class Parser {
                              : encode_integer(type.dtype, random.between(-8, 7), &raw[at]);
     } else if (accept_word("all")) {
       for (size_t at = 0; at < raw.size(); at += width) {
-        if (at) std::copy_n(raw.begin(), width, raw.begin() + at);
-        else TRY_VOID(element(type.dtype, &raw[at]));
+        if (at)
+          std::copy_n(raw.begin(), width, raw.begin() + at);
+        else
+          TRY_VOID(element(type.dtype, &raw[at]));
       }
     } else {
       TRY_VOID(expect("{"));
@@ -313,18 +325,24 @@ class Parser {
       encode_integer(dtype, text == "true", out);
     } else if (dtype == DataType::kFloat32) {
       const auto value = number<float>(text);
-      if (value) encode_real(dtype, *value, out);
-      else return position_ = start, expected("a number");
+      if (value)
+        encode_real(dtype, *value, out);
+      else
+        return position_ = start, expected("a number");
     } else if (is_float(dtype)) {
       const auto value = number<double>(text);
-      if (value) encode_real(dtype, *value, out);
-      else return position_ = start, expected("a number");
+      if (value)
+        encode_real(dtype, *value, out);
+      else
+        return position_ = start, expected("a number");
     } else {
       auto value = number<int64_t>(text);
       if (!value && dtype == DataType::kUInt64)
         if (const auto large = number<uint64_t>(text)) value = static_cast<int64_t>(*large);
-      if (value) encode_integer(dtype, *value, out);
-      else return position_ = start, expected("an integer");
+      if (value)
+        encode_integer(dtype, *value, out);
+      else
+        return position_ = start, expected("an integer");
     }
     return {};
   }
@@ -511,7 +529,8 @@ class Parser {
         const Value& value = graph.value(outputs.back());
         const bool formal = std::count(graph.inputs().begin(), graph.inputs().end(), outputs.back()) ||
                             std::count(graph.captures().begin(), graph.captures().end(), outputs.back());
-        if (formal || value.producer.valid() || value.constant || std::count(outputs.begin(), outputs.end(), outputs.back()) > 1)
+        if (formal || value.producer.valid() || value.constant ||
+            std::count(outputs.begin(), outputs.end(), outputs.back()) > 1)
           return expected("a value that is not defined yet");
         if (accept(":")) {
           TRY(graph.edit(outputs.back()).type, type());
@@ -578,7 +597,8 @@ class Parser {
   static bool captures_match(const Attribute& attribute, size_t captures) {
     if (const auto* body = std::get_if<GraphPtr>(&attribute)) return (*body)->captures().size() == captures;
     if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
-      return std::all_of(bodies->begin(), bodies->end(), [&](const auto& body) { return body->captures().size() == captures; });
+      return std::all_of(bodies->begin(), bodies->end(),
+                         [&](const auto& body) { return body->captures().size() == captures; });
     return true;
   }
 
@@ -589,6 +609,8 @@ class Parser {
 
 }  // namespace
 
-Result<Graph> parse_graph(std::string_view text, const ConstantTable& constants) { return Parser(text, constants).parse(); }
+Result<Graph> parse_graph(std::string_view text, const ConstantTable& constants) {
+  return Parser(text, constants).parse();
+}
 
 }  // namespace isomer

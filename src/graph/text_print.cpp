@@ -15,7 +15,8 @@ using te::quoted;
 
 bool is_bare(std::string_view name) {
   if (name.empty() || name == "_") return false;
-  return name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./%") == std::string_view::npos;
+  return name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./%") ==
+         std::string_view::npos;
 }
 
 std::string word(std::string_view name) { return is_bare(name) ? std::string(name) : quoted(name); }
@@ -89,7 +90,8 @@ class Printer {
     std::string text;
     if (info.ir_version) text += fmt::format("ir_version {}\n", info.ir_version);
     for (const auto& [domain, version] : info.opsets)
-      text += domain.empty() ? fmt::format("opset {}\n", version) : fmt::format("opset {} {}\n", quoted(domain), version);
+      text +=
+          domain.empty() ? fmt::format("opset {}\n", version) : fmt::format("opset {} {}\n", quoted(domain), version);
     const auto field = [&](std::string_view key, const std::string& value) {
       if (!value.empty()) text += fmt::format("{} {}\n", key, quoted(value));
     };
@@ -110,7 +112,8 @@ class Printer {
     for (const ValueId id : graph_.values()) {
       const Value& value = graph_.value(id);
       if (value.constant && !formal.contains(id))
-        text += line(fmt::format("{}: {} = {}", name(id), constant_type(*value.constant), payload(*value.constant, options_)));
+        text += line(
+            fmt::format("{}: {} = {}", name(id), constant_type(*value.constant), payload(*value.constant, options_)));
     }
     const auto order = topological_order(graph_);
     for (const NodeId id : order.ok() ? *order : graph_.nodes()) text += line(node(graph_.node(id)));
@@ -118,7 +121,9 @@ class Printer {
   }
 
  private:
-  std::string line(const std::string& text) const { return fmt::format("{}{}\n", std::string(2 * depth_ + 2, ' '), text); }
+  std::string line(const std::string& text) const {
+    return fmt::format("{}{}\n", std::string(2 * depth_ + 2, ' '), text);
+  }
   const std::string& name(ValueId id) const { return names_[id.index]; }
 
   static std::string constant_type(const Tensor& tensor) {
@@ -147,7 +152,8 @@ class Printer {
 
   std::string outputs() const {
     std::vector<std::string> items;
-    for (const ValueId id : graph_.outputs()) items.push_back(with_type(id, graph_.value(id).declared.value_or(ValueType())));
+    for (const ValueId id : graph_.outputs())
+      items.push_back(with_type(id, graph_.value(id).declared.value_or(ValueType())));
     return fmt::format("{}", fmt::join(items, ", "));
   }
 
@@ -166,7 +172,8 @@ class Printer {
     text += fmt::format("{}({})", word(node.op_type), list(node.inputs));
     if (!node.captures.empty()) text += fmt::format(" captures ({})", list(node.captures));
     std::vector<std::string> attributes;
-    for (const auto& [key, value] : node.attributes) attributes.push_back(fmt::format("{} = {}", word(key), attribute(value)));
+    for (const auto& [key, value] : node.attributes)
+      attributes.push_back(fmt::format("{} = {}", word(key), attribute(value)));
     if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));
     if (!node.name.empty()) text += " as " + quoted(node.name);
     if (node.is_opaque()) text += " opaque " + quoted(node.opaque_reason);

@@ -53,8 +53,11 @@ class Strides {
 
  private:
   /// offset(to) - offset(from), with `inner_` in [0, inner) and any `outer_`.
-  std::optional<int64_t> difference(const Expr& offset, const Expr& iterator, const Expr& from, const Expr& to, int64_t inner) const {
-    const auto at = [&](const Expr& point) { return te::transform(offset, [&](const Expr& e) { return e == iterator ? point : Expr(); }); };
+  std::optional<int64_t> difference(const Expr& offset, const Expr& iterator, const Expr& from, const Expr& to,
+                                    int64_t inner) const {
+    const auto at = [&](const Expr& point) {
+      return te::transform(offset, [&](const Expr& e) { return e == iterator ? point : Expr(); });
+    };
     const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
       if (leaf == inner_) return {0, inner - 1};
       return leaf == outer_ ? te::Interval{0, std::nullopt} : ranges_(leaf);
@@ -70,7 +73,9 @@ class Strides {
 
 }  // namespace
 
-std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block) { return load_accesses(kernel, block, -1, 1); }
+std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block) {
+  return load_accesses(kernel, block, -1, 1);
+}
 
 std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, int axis, int64_t width) {
   const Strides strides(block);
@@ -78,23 +83,30 @@ std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, 
   for (const Expr& body : block.bodies)
     te::for_each_node(body, [&](const Expr& e) {
       const auto* load = te::as<te::Load>(e);
-      if (!load || std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& known) { return known.load == e; })) return;
+      if (!load ||
+          std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& known) { return known.load == e; }))
+        return;
       const Expr offset = strides.simplified(offset_of(kernel.buffers[load->buffer.index], load->index));
       LoadAccess access{e, load->buffer.index, strides.along_axes(offset), {}};
-      if (axis >= 0 && width > 1 && !access.axes[axis]) access.axes[axis] = strides.within(offset, te::axis(axis), width);
-      for (size_t k = 0; k < block.reduce.size(); ++k) access.reduce.push_back(strides.along(offset, te::reduce_axis(static_cast<int>(k))));
+      if (axis >= 0 && width > 1 && !access.axes[axis])
+        access.axes[axis] = strides.within(offset, te::axis(axis), width);
+      for (size_t k = 0; k < block.reduce.size(); ++k)
+        access.reduce.push_back(strides.along(offset, te::reduce_axis(static_cast<int>(k))));
       accesses.push_back(std::move(access));
     });
   return accesses;
 }
 
-std::optional<int64_t> stride_at_period(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis, int64_t period) {
+std::optional<int64_t> stride_at_period(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis,
+                                        int64_t period) {
   if (period == 1) return access.axes[axis];
   const Strides strides(block);
-  return strides.at_period(offset_of(kernel.buffers[access.buffer], te::as<te::Load>(access.load)->index), te::axis(axis), period);
+  return strides.at_period(offset_of(kernel.buffers[access.buffer], te::as<te::Load>(access.load)->index),
+                           te::axis(axis), period);
 }
 
-std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis) {
+std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, const Block& block,
+                                                          const LoadAccess& access, int axis) {
   for (int64_t period = 1; period <= 4; ++period)
     if (const auto stride = stride_at_period(kernel, block, access, axis, period)) return {period, stride};
   return {1, std::nullopt};
@@ -102,7 +114,8 @@ std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, 
 
 std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Block& block) {
   const Strides strides(block);
-  return strides.along_axes(strides.simplified(offset_of(kernel.buffers[block.writes[0].buffer], block.writes[0].index)));
+  return strides.along_axes(
+      strides.simplified(offset_of(kernel.buffers[block.writes[0].buffer], block.writes[0].index)));
 }
 
 std::optional<int64_t> points(const Block& block) {
@@ -120,10 +133,12 @@ int count_operations(const Expr& expr) {
   te::for_each_node(expr, [&](const Expr& e) {
     if (e.dtype() == DataType::kInt64) return;
     if (const auto* unary = te::as<te::Unary>(e)) {
-      const bool simple = unary->op == te::UnaryOp::kNeg || unary->op == te::UnaryOp::kAbs || unary->op == te::UnaryOp::kNot || unary->op == te::UnaryOp::kIsNan;
+      const bool simple = unary->op == te::UnaryOp::kNeg || unary->op == te::UnaryOp::kAbs ||
+                          unary->op == te::UnaryOp::kNot || unary->op == te::UnaryOp::kIsNan;
       count += simple ? 1 : 10;
     }
-    if (const auto* binary = te::as<te::Binary>(e)) count += binary->op == te::BinaryOp::kDiv ? 4 : binary->op == te::BinaryOp::kPow ? 20 : 1;
+    if (const auto* binary = te::as<te::Binary>(e))
+      count += binary->op == te::BinaryOp::kDiv ? 4 : binary->op == te::BinaryOp::kPow ? 20 : 1;
   });
   return count;
 }

@@ -24,10 +24,13 @@ std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, 
 
 /// The stride along an axis between points `period` apart: 1 or, where strides alternate (phases of transposed
 /// convolutions), as much as they take to repeat.
-std::optional<int64_t> stride_at_period(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis, int64_t period);
+std::optional<int64_t> stride_at_period(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis,
+                                        int64_t period);
 
-/// The least period, up to 4, at which the stride is constant, and that stride; nothing at period 1 where there is none.
-std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis);
+/// The least period, up to 4, at which the stride is constant, and that stride; nothing at period 1 where there is
+/// none.
+std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, const Block& block,
+                                                          const LoadAccess& access, int axis);
 
 /// Steps of the element that a block writes (of its first buffer), by axis.
 std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Block& block);

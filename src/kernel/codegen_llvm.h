@@ -1,5 +1,5 @@
-// Machine code of kernels by LLVM: the only door to it. Code is a flat image: position-independent, with the constants that
-// it reads, without imports and relocations, called as runtime/kernel_abi.h says. Tests: tests/kernel.
+// Machine code of kernels by LLVM: the only door to it. Code is a flat image: position-independent, with the constants
+// that it reads, without imports and relocations, called as runtime/kernel_abi.h says. Tests: tests/kernel.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,8 @@ struct MachineCode {
   std::vector<std::vector<Part>> kernels;  ///< of kernel k, in their order
 };
 
-/// Errors are of kind kUnsupported: what no code is generated for. A loop nest that breaks the rules of loop_nest.h is a bug.
+/// Errors are of kind kUnsupported: what no code is generated for. A loop nest that breaks the rules of loop_nest.h is
+/// a bug.
 Result<MachineCode> compile(std::span<const Kernel* const> kernels, const Target& target);
 Result<MachineCode> compile(const Kernel& kernel, const Target& target);
 
@@ -52,8 +53,9 @@ Result<std::string> emit_assembly(const Kernel& kernel, const Target& target);
 
 /// The function of a part of an image that was loaded.
 runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const Part& part);
-/// Runs iterations [begin, end) of a part as a session does, denormals flushed; to be preferred, as sanitizers mind calls of machine
-/// code elsewhere.
-runtime::Outcome call(const runtime::ExecutableMemory& image, const Part& part, runtime::Frame& frame, int64_t begin, int64_t end);
+/// Runs iterations [begin, end) of a part as a session does, denormals flushed; to be preferred, as sanitizers mind
+/// calls of machine code elsewhere.
+runtime::Outcome call(const runtime::ExecutableMemory& image, const Part& part, runtime::Frame& frame, int64_t begin,
+                      int64_t end);
 
 }  // namespace isomer::kernel

@@ -8,8 +8,8 @@
 namespace isomer::kernel {
 namespace {
 
-/// The innermost list of statements that holds all uses of the buffer, outside of vectorized loops: each lane has elements
-/// of its own.
+/// The innermost list of statements that holds all uses of the buffer, outside of vectorized loops: each lane has
+/// elements of its own.
 const Statements& common_list(const Statements& statements, int buffer) {
   const Statement* user = nullptr;
   for (const Statement& statement : statements) {
@@ -81,7 +81,8 @@ Expr take_independent(Expr& condition, const std::set<int>& inner) {
 
 /// Without the parts of a conjunction that always hold.
 Expr simplified(const Expr& condition, const te::Ranges& ranges) {
-  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) return both(simplified(e->left, ranges), simplified(e->right, ranges));
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd)
+    return both(simplified(e->left, ranges), simplified(e->right, ranges));
   if (!loads(condition).empty()) return condition;
   const Expr result = te::simplify_index(condition, ranges);
   return result == te::truth(true) ? Expr() : result;
@@ -89,7 +90,8 @@ Expr simplified(const Expr& condition, const te::Ranges& ranges) {
 
 void simplify_predicates(Statements& statements, LoopRanges& ranges) {
   for (Statement& statement : statements) {
-    if (auto* block = std::get_if<Block>(&statement.node); block && block->predicate) block->predicate = simplified(block->predicate, ranges.ranges());
+    if (auto* block = std::get_if<Block>(&statement.node); block && block->predicate)
+      block->predicate = simplified(block->predicate, ranges.ranges());
     auto* loop = std::get_if<Loop>(&statement.node);
     if (!loop) continue;
     ranges.enter(*loop);

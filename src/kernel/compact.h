@@ -1,4 +1,5 @@
-// The last step of a schedule: thread-private buffers shrink to what one iteration of the loops around their uses needs.
+// The last step of a schedule: thread-private buffers shrink to what one iteration of the loops around their uses
+// needs.
 #pragma once
 
 #include "kernel/loop_nest.h"

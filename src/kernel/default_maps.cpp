@@ -9,7 +9,8 @@ namespace {
 
 /// Loops shorter than this many element operations are not worth a fork and join.
 constexpr int64_t kParallelWork = 16'384;
-/// A map of at most so many operations (intrinsics count more) is computed again by each of its readers rather than stored.
+/// A map of at most so many operations (intrinsics count more) is computed again by each of its readers rather than
+/// stored.
 constexpr int kCheap = 2;
 /// Blocks (tiles) of a transposition that lie one after the other in its source.
 constexpr int64_t kBlocksOfRun = 16;
@@ -49,16 +50,19 @@ void Scheduler::inline_maps() {
       const auto read = points(user);
       worth = read && *read * loads_of(user, buffer) <= *made;
     }
-    // A select in the innermost loop of a reduction, or for each element of a sum, costs more than the copy that it saves.
+    // A select in the innermost loop of a reduction, or for each element of a sum, costs more than the copy that it
+    // saves.
     const bool selects = holds_select(candidate.bodies[0]);
-    for (const std::string& user : users) worth &= !selects || (!block(user).is_reduction() && loads_of(block(user), buffer) == 1);
+    for (const std::string& user : users)
+      worth &= !selects || (!block(user).is_reduction() && loads_of(block(user), buffer) == 1);
     if (worth) (void)tried(schedule_.compute_inline(name));
   }
 }
 
 int64_t Scheduler::loads_of(const Block& reader, int buffer) const {
   const std::vector<LoadAccess> accesses = load_accesses(kernel(), reader);
-  return std::count_if(accesses.begin(), accesses.end(), [&](const LoadAccess& access) { return access.buffer == buffer; });
+  return std::count_if(accesses.begin(), accesses.end(),
+                       [&](const LoadAccess& access) { return access.buffer == buffer; });
 }
 
 bool Scheduler::moves_reduction(const Block& map) const {
@@ -71,7 +75,8 @@ bool Scheduler::moves_reduction(const Block& map) const {
 bool Scheduler::is_flat(const Block& block) const {
   const Strides out = write_strides(kernel(), block);
   for (const LoadAccess& access : load_accesses(kernel(), block)) {
-    const bool fixed = std::all_of(access.axes.begin(), access.axes.end(), [](const auto& stride) { return stride == 0; });
+    const bool fixed =
+        std::all_of(access.axes.begin(), access.axes.end(), [](const auto& stride) { return stride == 0; });
     if (!fixed && access.axes != out) return false;
   }
   return true;
@@ -95,7 +100,8 @@ std::vector<int64_t> Scheduler::parts_of(const Block& map, int axis) const {
   std::set<int64_t> starts;
   const int64_t end = te::as_constant(map.axes[axis].extent).value_or(0);
   // Padding of a copy stays: whoever reads it may skip it.
-  const bool parts_padding = is_output(kernel(), map.writes[0].buffer) && axis == contiguous_axis(map) && end >= kLongPadded;
+  const bool parts_padding =
+      is_output(kernel(), map.writes[0].buffer) && axis == contiguous_axis(map) && end >= kLongPadded;
   te::for_each_node(map.bodies[0], [&](const Expr& e) {
     const auto* select = te::as<te::Select>(e);
     if (!select || (loads(select->otherwise).empty() && !parts_padding)) return;
@@ -119,7 +125,8 @@ bool Scheduler::partition(const std::string& name, LoopIds loops, int64_t work) 
   if (map.predicate || map.bodies.size() != 1) return false;
   for (int axis = 0; axis < static_cast<int>(map.axes.size()); ++axis) {
     const std::vector<int64_t> parts = parts_of(map, axis);
-    const auto loop = std::find_if(loops.begin(), loops.end(), [&](LoopId id) { return map.axes[axis].binding == loop_variable(id.variable); });
+    const auto loop = std::find_if(loops.begin(), loops.end(),
+                                   [&](LoopId id) { return map.axes[axis].binding == loop_variable(id.variable); });
     if (parts.empty() || loop == loops.end()) continue;
     const bool is_innermost = loop + 1 == loops.end();
     LoopId rest = *loop;
@@ -146,7 +153,8 @@ bool Scheduler::partition(const std::string& name, LoopIds loops, int64_t work) 
 
 std::vector<std::string> Scheduler::made_since(const std::vector<std::string>& before) const {
   std::vector<std::string> made = schedule_.blocks();
-  std::erase_if(made, [&](const std::string& name) { return std::find(before.begin(), before.end(), name) != before.end(); });
+  std::erase_if(made,
+                [&](const std::string& name) { return std::find(before.begin(), before.end(), name) != before.end(); });
   return made;
 }
 
@@ -156,17 +164,21 @@ int Scheduler::transposed_axis(const Block& map) const {
   int along = -1;
   for (const LoadAccess& access : load_accesses(kernel(), map))
     for (size_t k = 0; k < map.axes.size() && innermost >= 0 && access.axes[innermost] != 0; ++k)
-      if (access.axes[k] == 1 && out[k] && *out[k] > 1 && te::as_constant(map.axes[k].extent).value_or(0) >= 8) along = static_cast<int>(k);
+      if (access.axes[k] == 1 && out[k] && *out[k] > 1 && te::as_constant(map.axes[k].extent).value_or(0) >= 8)
+        along = static_cast<int>(k);
   return along;
 }
 
 bool Scheduler::transpose(const std::string& name, LoopIds loops, size_t place, int64_t work) {
   const Block map = block(name);
   const int64_t width = lanes(map);
-  if (map.predicate || holds_select(map.bodies[0]) || width < 4 || width > 16 || extent(loops[place]) < width || extent(loops.back()) < width) return false;
+  if (map.predicate || holds_select(map.bodies[0]) || width < 4 || width > 16 || extent(loops[place]) < width ||
+      extent(loops.back()) < width)
+    return false;
   const Schedule before = schedule_;
   const int64_t tall = extent(loops[place]) % width, broad = extent(loops.back()) % width;
-  LoopIds down = *schedule_.split(loops[place], Integers{-1, width}), across = *schedule_.split(loops.back(), Integers{-1, width});
+  LoopIds down = *schedule_.split(loops[place], Integers{-1, width}),
+          across = *schedule_.split(loops.back(), Integers{-1, width});
   loops.pop_back();
   loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(place));
   if (tall != 0) {
@@ -185,11 +197,13 @@ bool Scheduler::transpose(const std::string& name, LoopIds loops, size_t place, 
   LoopIds order = loops;
   order.push_back(runs[0]);
   LoopIds lines = {across[0]};
-  if (broad == 0 && width < kLineElements && extent(across[0]) % (kLineElements / width) == 0) lines = *schedule_.split(across[0], Integers{-1, kLineElements / width});
+  if (broad == 0 && width < kLineElements && extent(across[0]) % (kLineElements / width) == 0)
+    lines = *schedule_.split(across[0], Integers{-1, kLineElements / width});
   order.insert(order.end(), {lines[0], runs[1]});
   if (lines.size() > 1) order.push_back(lines[1]);
   order.insert(order.end(), {down[1], across[1]});
-  if (!tried(schedule_.reorder(order)) || !tried(schedule_.vectorize(across[1])) || !tried(schedule_.vectorize(down[1]))) {
+  if (!tried(schedule_.reorder(order)) || !tried(schedule_.vectorize(across[1])) ||
+      !tried(schedule_.vectorize(down[1]))) {
     schedule_ = before;
     return false;
   }
@@ -207,7 +221,8 @@ void Scheduler::block_transposition(LoopIds& loops, size_t place) {
   int64_t step = std::min<int64_t>(16, extent(loops[place]));
   while (step > 4 && extent(loops[place]) % step != 0) --step;
   if (extent(loops[place]) % step != 0) step = 16;
-  const auto down = schedule_.split(loops[place], Integers{-1, std::min<int64_t>(kBlocksOfRun, (extent(loops[place]) + step - 1) / step), step});
+  const auto down = schedule_.split(
+      loops[place], Integers{-1, std::min<int64_t>(kBlocksOfRun, (extent(loops[place]) + step - 1) / step), step});
   const auto across = schedule_.split(loops.back(), Integers{-1, std::min<int64_t>(16, extent(loops.back()))});
   if (!down.ok() || !across.ok()) return;
   LoopIds order = loops;
@@ -220,10 +235,12 @@ void Scheduler::block_transposition(LoopIds& loops, size_t place) {
 LoopIds Scheduler::in_memory_order(const std::string& name) {
   LoopIds loops = *schedule_.loops(name);
   const Strides out = write_strides(kernel(), block(name));
-  if (loops.size() != out.size() || std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; })) return loops;
+  if (loops.size() != out.size() || std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; }))
+    return loops;
   std::vector<size_t> order(loops.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::pair(-*out[a], a) < std::pair(-*out[b], b); });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::pair(-*out[a], a) < std::pair(-*out[b], b); });
   LoopIds sorted;
   for (const size_t k : order) sorted.push_back(loops[k]);
   if (sorted != loops && tried(schedule_.reorder(sorted))) loops = sorted;
@@ -242,7 +259,8 @@ void Scheduler::schedule_map(const std::string& name) {
   if (partition(name, loops, *work)) return;
   if (loops.size() > 1 && is_flat(map)) loops = {*schedule_.fuse(loops)};
   if (const int along = loops.size() > 1 ? transposed_axis(map) : -1; along >= 0) {
-    const auto at = std::find_if(loops.begin(), loops.end() - 1, [&](LoopId loop) { return map.axes[along].binding == loop_variable(loop.variable); });
+    const auto at = std::find_if(loops.begin(), loops.end() - 1,
+                                 [&](LoopId loop) { return map.axes[along].binding == loop_variable(loop.variable); });
     const auto place = static_cast<size_t>(at - loops.begin());
     if (place + 1 < loops.size()) {
       if (transpose(name, loops, place, *work)) return;
@@ -267,7 +285,8 @@ void Scheduler::vectorize(LoopId loop, const Block& map) {
   const auto parts = schedule_.split(loop, Integers{-1, width});
   if (!parts.ok() || !tried(schedule_.vectorize((*parts)[1]))) return;
   const Buffer& written = kernel().buffers[map.writes[0].buffer];
-  if (!map.is_reduction() && element_count(written.shape).constant().value_or(0) * bit_width(written.dtype) / 8 >= kBeyondCaches)
+  if (!map.is_reduction() &&
+      element_count(written.shape).constant().value_or(0) * bit_width(written.dtype) / 8 >= kBeyondCaches)
     (void)tried(schedule_.annotate((*parts)[1], kStream, 1));
   if (count % width != 0) (void)tried(schedule_.peel((*parts)[0], "last"));
 }

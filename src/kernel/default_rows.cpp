@@ -15,7 +15,10 @@ constexpr int64_t kLongReduction = 262'144;
 void Scheduler::share_reduction(const std::string& name) {
   const Block reduction = block(name);
   const LoopIds loops = *schedule_.loops(name);
-  const int64_t work = points(reduction).value_or(0), results = iterations({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(reduction.axes.size())}), threads = machine_.threads;
+  const int64_t work = points(reduction).value_or(0),
+                results =
+                    iterations({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(reduction.axes.size())}),
+                threads = machine_.threads;
   if (threads < 2 || work < kLongReduction || results >= 4 * threads) return;
   for (size_t k = reduction.axes.size(); k < loops.size(); ++k)
     for (int64_t parts = 4 * threads; parts >= threads; --parts) {
@@ -42,7 +45,8 @@ void Scheduler::vectorize_reduction(const std::string& name) {
   const std::vector<LoadAccess> accesses = load_accesses(kernel(), reduction);
   int along = -1;
   for (size_t k = 0; k < reduction.reduce.size(); ++k) {
-    const bool contiguous = std::all_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.reduce[k] == 1 || a.reduce[k] == 0; });
+    const bool contiguous = std::all_of(accesses.begin(), accesses.end(),
+                                        [&](const LoadAccess& a) { return a.reduce[k] == 1 || a.reduce[k] == 0; });
     if (contiguous && !accesses.empty()) along = static_cast<int>(k);
   }
   const LoopIds loops = *schedule_.loops(name);
@@ -60,7 +64,8 @@ void Scheduler::vectorize_reduction(const std::string& name) {
   }
   if (count % width != 0) (void)tried(schedule_.peel(*steps, "last"));
   if (width > narrow) {
-    if (const auto vectors = partial_results(name, schedule_.loops(name)->back(), narrow)) (void)tried(schedule_.unroll(*vectors));
+    if (const auto vectors = partial_results(name, schedule_.loops(name)->back(), narrow))
+      (void)tried(schedule_.unroll(*vectors));
   }
   (void)tried(schedule_.unroll(schedule_.loops(name)->back()));
 }
@@ -76,7 +81,8 @@ std::optional<LoopId> Scheduler::partial_results(const std::string& name, LoopId
   std::erase(order, (*parts)[1]);
   order.push_back((*parts)[1]);
   if (!schedule_.reorder(order).ok()) return std::nullopt;
-  if (const auto initial = schedule_.decompose_reduction(*partial, order.front()); initial.ok()) (void)tried(schedule_.vectorize(schedule_.loops(*initial)->back()));
+  if (const auto initial = schedule_.decompose_reduction(*partial, order.front()); initial.ok())
+    (void)tried(schedule_.vectorize(schedule_.loops(*initial)->back()));
   (void)tried(schedule_.vectorize((*parts)[1]));
   return (*parts)[0];
 }
@@ -101,7 +107,9 @@ size_t Scheduler::row_axes(const Block& map) const {
     if (makers.size() != 1 || !follows_reduction(makers[0])) return;
     reads_reduction = true;
     size_t leading = 0;
-    while (leading < rows && std::find(load->index.begin(), load->index.end(), te::axis(static_cast<int>(leading))) != load->index.end()) ++leading;
+    while (leading < rows &&
+           std::find(load->index.begin(), load->index.end(), te::axis(static_cast<int>(leading))) != load->index.end())
+      ++leading;
     rows = leading;
   });
   return reads_reduction && rows < map.axes.size() ? rows : 0;
@@ -132,7 +140,8 @@ bool Scheduler::moved_to_row(const std::string& name, LoopId row) {
   const Schedule before = schedule_;
   const auto work = points(block(name));
   if (!work || !schedule_.compute_at(name, row).ok()) return false;
-  if (iterations(*schedule_.loops(name)) <= *work && *work / std::max<int64_t>(extent(row), 1) <= kRowElements) return true;
+  if (iterations(*schedule_.loops(name)) <= *work && *work / std::max<int64_t>(extent(row), 1) <= kRowElements)
+    return true;
   schedule_ = before;
   return false;
 }
@@ -141,8 +150,12 @@ std::optional<LoadAccess> Scheduler::rows_read(const Block& reduction) const {
   for (const LoadAccess& access : load_accesses(kernel(), reduction)) {
     const auto makers = writers(kernel(), access.buffer);
     const auto& index = te::as<te::Load>(access.load)->index;
-    const auto reduces = [](const Expr& e) { return te::as<te::Var>(e) && te::as<te::Var>(e)->kind == te::VarKind::kReduce; };
-    if (makers.size() != 1 || !alone(makers[0]) || is_output(kernel(), access.buffer) || readers(kernel(), access.buffer).size() != 1) continue;
+    const auto reduces = [](const Expr& e) {
+      return te::as<te::Var>(e) && te::as<te::Var>(e)->kind == te::VarKind::kReduce;
+    };
+    if (makers.size() != 1 || !alone(makers[0]) || is_output(kernel(), access.buffer) ||
+        readers(kernel(), access.buffer).size() != 1)
+      continue;
     if (std::count_if(index.begin(), index.end(), reduces) == 1) return access;
   }
   return std::nullopt;
@@ -165,7 +178,8 @@ bool Scheduler::lay_out_rows_inside(const std::string& name, const Block& last, 
   int down = -1;  // the axis of which blocks are made: what is read beside the rows serves all of a block
   for (int k = 0; k < static_cast<int>(last.axes.size()); ++k) {
     if (rows.axes[k] == 0) continue;
-    const bool shares = std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer != rows.buffer && a.axes[k] == 0; });
+    const bool shares = std::any_of(accesses.begin(), accesses.end(),
+                                    [&](const LoadAccess& a) { return a.buffer != rows.buffer && a.axes[k] == 0; });
     if (shares && extent(loops[k]) > 1) down = k;
   }
   int64_t length = 1;
@@ -202,7 +216,9 @@ bool Scheduler::lay_out_rows_inside(const std::string& name, const Block& last, 
     sum += *made;
     inside.insert(inside.begin(), *producer);
   }
-  if (std::none_of(inside.begin(), inside.end(), [&](const std::string& b) { return writers(kernel(), rows.buffer).front() == b; })) return false;
+  if (std::none_of(inside.begin(), inside.end(),
+                   [&](const std::string& b) { return writers(kernel(), rows.buffer).front() == b; }))
+    return false;
   inside.push_back(name);
   for (const std::string& each : inside) schedule_inside(each, *fused);
   parallelize({*fused}, sum);
@@ -227,7 +243,8 @@ void Scheduler::schedule_inside(const std::string& name, LoopId around) {
   for (const auto* list : {&each.axes, &each.reduce})
     for (const Iterator& iterator : *list) {
       const auto moves = variables(iterator.binding);
-      const auto loop = std::find_if(loops.begin(), loops.end(), [&](LoopId id) { return moves.contains(id.variable); });
+      const auto loop =
+          std::find_if(loops.begin(), loops.end(), [&](LoopId id) { return moves.contains(id.variable); });
       own.push_back(loop == loops.end() ? LoopId() : *loop);
       if (list == &each.axes) extents.push_back(loop == loops.end() ? 1 : extent(*loop));
     }

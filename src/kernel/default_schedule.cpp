@@ -48,7 +48,8 @@ bool Scheduler::alone(const std::string& name) const {
   if (!place.ok() || place->ancestors.empty()) return false;
   return std::all_of(place->ancestors.begin(), place->ancestors.end(), [](const Statement* ancestor) {
     const auto* loop = std::get_if<Loop>(&ancestor->node);
-    return loop && !loop->ordered && loop->body.size() == 1 && loop->kind == LoopKind::kSerial && te::as_constant(loop->extent);
+    return loop && !loop->ordered && loop->body.size() == 1 && loop->kind == LoopKind::kSerial &&
+           te::as_constant(loop->extent);
   });
 }
 
@@ -61,7 +62,8 @@ bool Scheduler::is_step(const std::string& name) const {
     const auto* loop = std::get_if<Loop>(&ancestor->node);
     if (!loop) return false;
     is_ordered |= loop->ordered;
-    is_free = loop->ordered || (is_free && loop->body.size() == 1 && loop->kind == LoopKind::kSerial && te::as_constant(loop->extent));
+    is_free = loop->ordered ||
+              (is_free && loop->body.size() == 1 && loop->kind == LoopKind::kSerial && te::as_constant(loop->extent));
   }
   return is_ordered && is_free && !std::get<Loop>(place->ancestors.back()->node).ordered;
 }

@@ -1,5 +1,5 @@
-// The schedule that a task gets without any measurement: chosen by how its loads move, the machine's vectors, registers and
-// threads. What it looks at are tensor expressions; it knows no operators (DESIGN.md 7).
+// The schedule that a task gets without any measurement: chosen by how its loads move, the machine's vectors, registers
+// and threads. What it looks at are tensor expressions; it knows no operators (DESIGN.md 7).
 #pragma once
 
 #include <set>
@@ -20,8 +20,8 @@ struct Machine {
 };
 
 /// A valid schedule for any kernel that `lower` gives, of which only layouts of inputs and outputs may have been set.
-/// `constants` are the task's inputs that are known at compile time: what depends on them alone is computed once, so they
-/// may be brought into any layout.
+/// `constants` are the task's inputs that are known at compile time: what depends on them alone is computed once, so
+/// they may be brought into any layout.
 Schedule default_schedule(Schedule schedule, const Machine& machine, const std::set<int>& constants = {});
 
 }  // namespace isomer::kernel

@@ -7,7 +7,8 @@
 namespace isomer::kernel {
 namespace {
 
-/// Packed operands of a tile that stay in the second level of cache; results that do while blocks of the reduction pass.
+/// Packed operands of a tile that stay in the second level of cache; results that do while blocks of the reduction
+/// pass.
 constexpr int64_t kPanelBytes = 163'840;
 constexpr int64_t kHeldBytes = 16'384;
 /// An epilogue of more operations is a loop over rows, so that what it computes with finds registers.
@@ -40,12 +41,16 @@ void Scheduler::store_paddings(const std::string& name) {
       const auto* select = te::as<te::Select>(e);
       const auto* load = select ? te::as<te::Load>(select->then) : nullptr;
       if (!load) return;
-      const auto access = std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.load == select->then; });
-      if (access != accesses.end() && tiler().reuse(reduction, *access) >= kWorthCopy) padded.insert(load->buffer.index);
+      const auto access =
+          std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.load == select->then; });
+      if (access != accesses.end() && tiler().reuse(reduction, *access) >= kWorthCopy)
+        padded.insert(load->buffer.index);
     });
     for (const int buffer : padded) {
       const std::string layout = memory_layout(buffer, accesses);
-      if (factors_are_constant(reduction)) (void)tried(schedule_.split_padding(name, kernel().buffers[buffer].name, worth_padding(reduction, buffer, accesses)));
+      if (factors_are_constant(reduction))
+        (void)tried(
+            schedule_.split_padding(name, kernel().buffers[buffer].name, worth_padding(reduction, buffer, accesses)));
       const auto copier = schedule_.cache_read(name, kernel().buffers[buffer].name);
       if (!copier.ok()) continue;
       if (!layout.empty()) (void)tried(schedule_.transform_layout(*copier, layout));
@@ -55,11 +60,13 @@ void Scheduler::store_paddings(const std::string& name) {
 }
 
 Integers Scheduler::worth_padding(const Block& reduction, int buffer, const std::vector<LoadAccess>& accesses) const {
-  const auto access = std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == buffer; });
+  const auto access =
+      std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == buffer; });
   const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
     const auto* variable = te::as<te::Var>(leaf);
     if (!variable || variable->kind == te::VarKind::kLoop) return {};
-    const Iterator& iterator = (variable->kind == te::VarKind::kReduce ? reduction.reduce : reduction.axes)[variable->index];
+    const Iterator& iterator =
+        (variable->kind == te::VarKind::kReduce ? reduction.reduce : reduction.axes)[variable->index];
     return {0, te::as_constant(iterator.extent).value_or(1) - 1};
   };
   Integers dims;
@@ -69,7 +76,8 @@ Integers Scheduler::worth_padding(const Block& reduction, int buffer, const std:
     if (te::as<te::Var>(index[k])) continue;
     const te::Interval reached = te::bounds(index[k], ranges);
     const int64_t size = kernel().buffers[buffer].shape[k].constant().value_or(0);
-    if (is_innermost || !reached.low || !reached.high || 2 * (*reached.high - *reached.low + 1) < 3 * size) dims.push_back(static_cast<int64_t>(k));
+    if (is_innermost || !reached.low || !reached.high || 2 * (*reached.high - *reached.low + 1) < 3 * size)
+      dims.push_back(static_cast<int64_t>(k));
     is_innermost = false;
   }
   return dims;
@@ -77,7 +85,8 @@ Integers Scheduler::worth_padding(const Block& reduction, int buffer, const std:
 
 std::string Scheduler::memory_layout(int buffer, const std::vector<LoadAccess>& accesses) {
   std::vector<int> inner, rest;
-  const auto access = std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == buffer; });
+  const auto access =
+      std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == buffer; });
   if (access == accesses.end()) return {};
   const auto& index = te::as<te::Load>(access->load)->index;
   for (size_t k = 0; k < index.size(); ++k) {
@@ -160,7 +169,8 @@ std::string Scheduler::epilogue(const Block& reduction) const {
   if (map.is_reduction() || map.writes.size() != 1 || map.axes.size() != reduction.axes.size()) return {};
   bool same = true;
   te::for_each_node(map.bodies[0], [&](const Expr& e) {
-    if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == buffer) same &= is_point(load->index, kernel().buffers[buffer].shape);
+    if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == buffer)
+      same &= is_point(load->index, kernel().buffers[buffer].shape);
   });
   return same ? users[0] : std::string();
 }
@@ -177,7 +187,9 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
   LoopIds batch, image, window, inner;
   for (size_t k = 0; k < rank; ++k) {
     if (static_cast<int>(k) == tile.vector_axis || static_cast<int>(k) == tile.row_axis) continue;
-    const bool moves = std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.axes[tile.vector_axis] != 0 && a.axes[k].value_or(0) != 0; });
+    const bool moves = std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) {
+      return a.axes[tile.vector_axis] != 0 && a.axes[k].value_or(0) != 0;
+    });
     (moves ? batch : image).push_back(loops[k]);
   }
   int64_t window_size = 1;
@@ -192,11 +204,15 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
   LoopIds phases;  // of rows that lie a period apart: between them, and stored with them
   bool peels = false, stays = false;
   if (tile.row_axis >= 0) {
-    const int64_t extent_down = *te::as_constant(reduction.axes[tile.row_axis].extent), rows = (extent_down + tile.row_period - 1) / tile.row_period;
+    const int64_t extent_down = *te::as_constant(reduction.axes[tile.row_axis].extent),
+                  rows = (extent_down + tile.row_period - 1) / tile.row_period;
     const int64_t tiles = (rows + tile.rows - 1) / tile.rows;
     peels = extent_down % (tile.rows * tile.row_period) != 0 && tiles > 1;
-    const int64_t element = lanes_bytes(reduction), most = kHeldBytes / (width * element) / tile.rows;  // tiles of results that stay in cache
-    if (tile.row_period == 1 && window_size * width * element > kPanelBytes && tiles * iterations(image) > 1 && most > 1) blocks = block_window(window, kPanelBytes / (width * element));
+    const int64_t element = lanes_bytes(reduction),
+                  most = kHeldBytes / (width * element) / tile.rows;  // tiles of results that stay in cache
+    if (tile.row_period == 1 && window_size * width * element > kPanelBytes && tiles * iterations(image) > 1 &&
+        most > 1)
+      blocks = block_window(window, kPanelBytes / (width * element));
     const int64_t vectors_extent = *te::as_constant(reduction.axes[tile.vector_axis].extent);
     stays = blocks.empty() && vectors_extent * window_size * element <= kStayingBytes;
     int64_t pieces = 1;
@@ -208,7 +224,8 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
     } else if (blocks.empty()) {
       pieces = pieces_of(tiles, iterations(outer) * iterations(image));
     }
-    for (int64_t results = tiles; !blocks.empty() && pieces == 1 && !image.empty() && results * extent(image.back()) <= most;) {
+    for (int64_t results = tiles;
+         !blocks.empty() && pieces == 1 && !image.empty() && results * extent(image.back()) <= most;) {
       results *= extent(image.back());
       held.insert(held.begin(), image.back());
       image.pop_back();
@@ -230,7 +247,8 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
     outer.insert(outer.end(), image.begin(), image.end());
   }
   // Loops that threads may share; the last tile of vectors stands apart where it is not full.
-  const bool has_part = *te::as_constant(reduction.axes[tile.vector_axis].extent) % width != 0 && extent((*across)[0]) > 1;
+  const bool has_part =
+      *te::as_constant(reduction.axes[tile.vector_axis].extent) % width != 0 && extent((*across)[0]) > 1;
   const bool peels_part = has_part && (stays || machine_.threads < 2);
   const size_t shared = outer.size() - (stays && has_part ? 1 : 0);
   inner.push_back((*across)[1]);
@@ -262,9 +280,12 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
     registers = written + ".cache";
   }
   const bool is_long = count_operations(block(store).bodies[0]) > kLongEpilogue;
-  if (!schedule_.reverse_compute_at(store, outer.back()).ok() || !schedule_.set_scope(registers, blocks.empty() && phases.empty() && !is_long ? "registers" : "cache").ok()) return false;
+  if (!schedule_.reverse_compute_at(store, outer.back()).ok() ||
+      !schedule_.set_scope(registers, blocks.empty() && phases.empty() && !is_long ? "registers" : "cache").ok())
+    return false;
   if (tile.pads) (void)tried(schedule_.pad(computing, tile.vector_axis));
-  if (const LoopIds& reducing = blocks.empty() ? window : blocks; !reducing.empty()) (void)tried(schedule_.decompose_reduction(computing, reducing.front()));
+  if (const LoopIds& reducing = blocks.empty() ? window : blocks; !reducing.empty())
+    (void)tried(schedule_.decompose_reduction(computing, reducing.front()));
   if (tile.vector_axis + 1 != static_cast<int>(rank)) {
     std::vector<int> dims;
     for (size_t k = 0; k < rank; ++k)
@@ -276,7 +297,8 @@ bool Scheduler::lay_out_tiles(const std::string& name, const Tile& tile, int64_t
   if (!tensorize(inner)) return false;
   const bool skips = tile.may_skip && tried(schedule_.skip_padding(computing));
   if (tile.may_skip && window_size > kSmallWindow)
-    for (const int source : loads(block(computing))) (void)tried(schedule_.skip_border(computing, kernel().buffers[source].name));
+    for (const int source : loads(block(computing)))
+      (void)tried(schedule_.skip_border(computing, kernel().buffers[source].name));
   if (is_small)
     for (const LoopId loop : window) (void)tried(schedule_.unroll(loop));
   store_tile(store, tile, is_long);
@@ -332,7 +354,9 @@ void Scheduler::lay_out_initialization(const std::string& computing) {
   const auto around = schedule_.loops(computing);
   LoopIds own;
   for (const LoopId loop : *loops)
-    if (std::find(around->begin(), around->end(), loop) == around->end() && (loop == loops->back() || extent(loop) <= kMostRows)) own.push_back(loop);
+    if (std::find(around->begin(), around->end(), loop) == around->end() &&
+        (loop == loops->back() || extent(loop) <= kMostRows))
+      own.push_back(loop);
   if (!own.empty()) (void)write_out(own);
 }
 
@@ -356,7 +380,8 @@ void Scheduler::store_tile(const std::string& name, const Tile& tile, bool is_lo
     if (static_cast<int>(k) != tile.vector_axis) order.push_back(own[k]);
   order.push_back(own[tile.vector_axis]);
   if (order != own) (void)tried(schedule_.reorder(order));
-  const auto parts = schedule_.split(own[tile.vector_axis], is_long ? Integers{1, tile.width()} : Integers{tile.vectors, tile.lanes});
+  const auto parts =
+      schedule_.split(own[tile.vector_axis], is_long ? Integers{1, tile.width()} : Integers{tile.vectors, tile.lanes});
   if (!parts.ok()) return;
   for (size_t k = 0; k + 1 < rank; ++k)
     if (extent(order[k]) <= tile.rows && !is_long) (void)tried(schedule_.unroll(order[k]));
@@ -369,7 +394,8 @@ void Scheduler::prefetch(const std::string& store) {
   const auto results = points(map);
   const auto read = loads(map);
   const bool reads_others = std::any_of(read.begin(), read.end(), [&](int buffer) {
-    return kernel().buffers[buffer].scope == Scope::kArgument && !constant(buffer) && element_count(kernel().buffers[buffer].shape).constant() >= results;
+    return kernel().buffers[buffer].scope == Scope::kArgument && !constant(buffer) &&
+           element_count(kernel().buffers[buffer].shape).constant() >= results;
   });
   const LoopIds loops = *schedule_.loops(store);
   if (reads_others) (void)tried(schedule_.annotate(loops[loops.size() - map.axes.size() - 1], kPrefetch, 1));
@@ -378,7 +404,8 @@ void Scheduler::prefetch(const std::string& store) {
 void Scheduler::schedule_step(const std::string& name) {
   const Block step = block(name);
   const LoopIds loops = inner_loops(name);
-  if (loops.size() != step.axes.size() + step.reduce.size() || step.writes.size() != 1 || step.bodies.size() != 1) return;
+  if (loops.size() != step.axes.size() + step.reduce.size() || step.writes.size() != 1 || step.bodies.size() != 1)
+    return;
   if (!step.is_reduction()) return vectorize(loops.back(), step);
   const Schedule before = schedule_;
   packs_constants_only_ = true;
@@ -395,7 +422,8 @@ bool Scheduler::lay_out_inside(const std::string& name, const Tile& tile, const 
   if (!across.ok()) return false;
   LoopIds order, inner, down;
   for (size_t k = 0; k < rank; ++k)
-    if (static_cast<int>(k) != tile.vector_axis && static_cast<int>(k) != tile.row_axis && loops[k] != LoopId()) order.push_back(loops[k]);
+    if (static_cast<int>(k) != tile.vector_axis && static_cast<int>(k) != tile.row_axis && loops[k] != LoopId())
+      order.push_back(loops[k]);
   order.push_back((*across)[0]);
   if (tile.row_axis >= 0) {
     down = *schedule_.split(loops[tile.row_axis], Integers{-1, tile.rows});

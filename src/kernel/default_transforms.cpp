@@ -48,7 +48,9 @@ std::map<int, int64_t> literal_axes(const Block& map) {
   return periods;
 }
 
-bool is_short(const Block& block, int64_t times) { return times <= kMostPoints && times * count_operations(block.bodies[0]) <= kMostWritten; }
+bool is_short(const Block& block, int64_t times) {
+  return times <= kMostPoints && times * count_operations(block.bodies[0]) <= kMostWritten;
+}
 
 }  // namespace
 
@@ -99,7 +101,8 @@ std::optional<size_t> Scheduler::lay_out_transform(const std::string& name, bool
   LoopIds outer, tile;
   int64_t count = 1;
   for (const LoopId loop : in_memory_order(name)) {
-    const auto axis = std::find_if(map.axes.begin(), map.axes.end(), [&](const Iterator& each) { return each.binding == loop_variable(loop.variable); });
+    const auto axis = std::find_if(map.axes.begin(), map.axes.end(),
+                                   [&](const Iterator& each) { return each.binding == loop_variable(loop.variable); });
     if (axis == map.axes.end()) return std::nullopt;
     const auto k = static_cast<int>(axis - map.axes.begin());
     const auto found = literal.find(k);
@@ -138,7 +141,8 @@ std::optional<size_t> Scheduler::lay_out_transform(const std::string& name, bool
     const Schedule without = schedule_;
     if (!all || !schedule_.compute_at(*producer, around).ok()) continue;
     const LoopIds own = inner_loops(*producer, around);
-    if (iterations(*schedule_.loops(*producer)) > *all + *all / 2 || own.empty() || extent(own.back()) != width || !is_short(made, iterations(own) / width)) {
+    if (iterations(*schedule_.loops(*producer)) > *all + *all / 2 || own.empty() || extent(own.back()) != width ||
+        !is_short(made, iterations(own) / width)) {
       schedule_ = without;
       if (is_transform(*producer)) return std::nullopt;
       continue;

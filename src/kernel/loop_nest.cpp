@@ -22,7 +22,8 @@ te::Interval LoopRanges::interval(int variable) const {
 
 te::Ranges LoopRanges::ranges() const {
   return [this](const Expr& leaf) -> te::Interval {
-    if (const auto* variable = te::as<te::Var>(leaf); variable && variable->kind == te::VarKind::kLoop) return interval(variable->index);
+    if (const auto* variable = te::as<te::Var>(leaf); variable && variable->kind == te::VarKind::kLoop)
+      return interval(variable->index);
     return {};
   };
 }

@@ -2,13 +2,14 @@
 //
 //     Kernel         buffers and a list of statements
 //     Loop           for (kV = 0; kV < extent; ++kV) body, with a kind: serial, parallel, vectorized, unrolled
-//     Block          a computation at one point of an iteration domain: its iterators are bound to expressions of the loop
-//                    variables around it, its bodies are tensor expressions over the iterators (TensorIR's block: Feng et
-//                    al. 2023, section 3). Schedules move loops and change bindings; what a block means stays.
+//     Block          a computation at one point of an iteration domain: its iterators are bound to expressions of the
+//     loop
+//                    variables around it, its bodies are tensor expressions over the iterators (TensorIR's block: Feng
+//                    et al. 2023, section 3). Schedules move loops and change bindings; what a block means stays.
 //     Branch, While, Resize    what imperative references need besides
 //
-// Expressions are te::Expr. In a kernel every load reads BufferRef::kLocal with the number of one of its buffers; axis(k) and
-// reduce_axis(k) are iterators of the block around, var(kLoop, v) is the variable of an enclosing loop.
+// Expressions are te::Expr. In a kernel every load reads BufferRef::kLocal with the number of one of its buffers;
+// axis(k) and reduce_axis(k) are iterators of the block around, var(kLoop, v) is the variable of an enclosing loop.
 #pragma once
 
 #include <map>
@@ -26,9 +27,9 @@ using te::Expr;
 
 /// Where a buffer lives.
 enum class Scope : uint8_t {
-  kArgument,   ///< memory of the caller: an input, an output, a value that outlives a root statement
-  kCache,      ///< one copy a thread, in its scratch memory
-  kRegister,   ///< one copy a thread; every index is a constant once unrolled and vectorized loops are laid out
+  kArgument,  ///< memory of the caller: an input, an output, a value that outlives a root statement
+  kCache,     ///< one copy a thread, in its scratch memory
+  kRegister,  ///< one copy a thread; every index is a constant once unrolled and vectorized loops are laid out
 };
 
 struct Buffer {
@@ -44,16 +45,16 @@ struct Iterator {
   Expr binding;  ///< over loop variables
 };
 
-/// Component k writes `writes[k].index` of buffer `writes[k].buffer`: bodies[k] itself where `combine` has no components,
-/// else the old element combined with it. Where `initialize` is set, the block first writes `initial` at the first point of
-/// its reduction (all reduce iterators 0).
+/// Component k writes `writes[k].index` of buffer `writes[k].buffer`: bodies[k] itself where `combine` has no
+/// components, else the old element combined with it. Where `initialize` is set, the block first writes `initial` at
+/// the first point of its reduction (all reduce iterators 0).
 struct Write {
   int buffer = -1;
   std::vector<Expr> index;  ///< over the iterators
 };
 
 struct Block {
-  std::string name;  ///< unique in the kernel
+  std::string name;              ///< unique in the kernel
   std::vector<Iterator> axes;    ///< iterator k is axis(k) in the bodies
   std::vector<Iterator> reduce;  ///< iterator k is reduce_axis(k)
   Expr predicate;                ///< over loop variables: the block does nothing where it is false; empty: always true
@@ -74,7 +75,8 @@ enum class LoopKind : uint8_t {
 struct Statement;
 using Statements = std::vector<Statement>;
 
-/// Annotation: what the loop, a tile of the kernel's arguments, loads is asked for before the statements in front of it run.
+/// Annotation: what the loop, a tile of the kernel's arguments, loads is asked for before the statements in front of it
+/// run.
 inline constexpr const char* kPrefetch = "prefetch";
 /// Annotation of a vectorized loop: what it stores goes past the caches, which it is too large for.
 inline constexpr const char* kStream = "stream";

@@ -55,8 +55,8 @@ class Lowering {
       statements.push_back({Resize{buffer, std::move(extents)}});
   }
 
-  /// Loads of the program's buffers become loads of the kernel's, the time of a scan the variable of its loop, a loop of an
-  /// imperative stage a loop of the kernel's.
+  /// Loads of the program's buffers become loads of the kernel's, the time of a scan the variable of its loop, a loop
+  /// of an imperative stage a loop of the kernel's.
   Expr globalized(const Expr& expr) const {
     return te::transform(expr, [&](const Expr& e) -> Expr {
       if (const auto* variable = te::as<te::Var>(e)) {
@@ -90,7 +90,8 @@ class Lowering {
     for (const Dim& dim : reduce) extents.push_back(globalized(dim.expr()));
     if (is_empty(axes) || is_empty(reduce)) std::fill(extents.begin(), extents.end(), te::index(0));
     return under_loops(kernel_, extents, [&](const std::vector<Expr>& variables) {
-      for (size_t k = 0; k < extents.size(); ++k) (k < axes.size() ? block.axes : block.reduce).push_back({extents[k], variables[k]});
+      for (size_t k = 0; k < extents.size(); ++k)
+        (k < axes.size() ? block.axes : block.reduce).push_back({extents[k], variables[k]});
       return std::move(block);
     });
   }
@@ -108,12 +109,14 @@ class Lowering {
   }
 
   /// A reduction over what may be empty is initialized by a block of its own.
-  void map_reduce(Statements& statements, const std::string& name, const te::MapReduce& stage, const std::vector<int>& buffers) {
+  void map_reduce(Statements& statements, const std::string& name, const te::MapReduce& stage,
+                  const std::vector<int>& buffers) {
     Block block;
     block.name = name;
     block.combine = stage.combine;
     for (const int buffer : buffers) block.writes.push_back({buffer, te::axes(static_cast<int>(stage.axes.size()))});
-    const bool has_terms = std::all_of(stage.reduce.begin(), stage.reduce.end(), [](const Dim& dim) { return dim.constant().value_or(0) > 0; });
+    const bool has_terms = std::all_of(stage.reduce.begin(), stage.reduce.end(),
+                                       [](const Dim& dim) { return dim.constant().value_or(0) > 0; });
     block.initialize = block.is_reduction() && has_terms;
     if (block.is_reduction() && !has_terms) {
       Block initial;
@@ -131,12 +134,14 @@ class Lowering {
     map_reduce(kernel_.body, name_, body, stages_.back());
   }
 
-  /// for t { state k before t: its initial value or state k [t - 1, …]; inner stages; state k [t, …] = inner stage next[k] }
+  /// for t { state k before t: its initial value or state k [t - 1, …]; inner stages; state k [t, …] = inner stage
+  /// next[k] }
   void lower(const te::Scan& scan, const te::Stage& stage) {
     const std::vector<int> states = add_stage_buffers(stage);
     Loop steps;
     steps.variable = time_ = kernel_.next_variable++;
-    const bool does_nothing = std::all_of(scan.states.begin(), scan.states.end(), [](const te::Scan::State& state) { return is_empty(state.shape); });
+    const bool does_nothing = std::all_of(scan.states.begin(), scan.states.end(),
+                                          [](const te::Scan::State& state) { return is_empty(state.shape); });
     steps.extent = does_nothing ? te::index(0) : globalized(scan.trip.expr());
     steps.ordered = true;
     before_.clear();
@@ -149,7 +154,8 @@ class Lowering {
       std::vector<Expr> previous = {loop_variable(time_) - 1};
       previous.insert(previous.end(), point.begin(), point.end());
       steps.body.push_back(map(name, state.shape, {before_.back(), point},
-                               te::select(te::equal(loop_variable(time_), 0), globalized(state.init), load_buffer(kernel_, states[k], std::move(previous)))));
+                               te::select(te::equal(loop_variable(time_), 0), globalized(state.init),
+                                          load_buffer(kernel_, states[k], std::move(previous)))));
     }
     for (size_t i = 0; i < scan.steps.size(); ++i) {
       const te::MapReduce& step = scan.steps[i];
@@ -166,7 +172,8 @@ class Lowering {
       const int rank = static_cast<int>(scan.states[k].shape.size());
       std::vector<Expr> index = {loop_variable(time_)};
       for (Expr& axis : te::axes(rank)) index.push_back(std::move(axis));
-      steps.body.push_back(map(k == 0 ? name_ : fmt::format("{}.{}", name_, k), scan.states[k].shape, {states[k], std::move(index)},
+      steps.body.push_back(map(k == 0 ? name_ : fmt::format("{}.{}", name_, k), scan.states[k].shape,
+                               {states[k], std::move(index)},
                                load_buffer(kernel_, inner_[scan.next[k]][0], te::axes(rank))));
     }
     kernel_.body.push_back({std::move(steps)});
@@ -219,7 +226,8 @@ class Lowering {
         continue;
       }
       size(kernel_.body, local);
-      kernel_.body.push_back(map(kernel_.buffers[local].name + ".zero", imperative.body.locals[local - locals_[0]].shape, {local, te::axes(rank)},
+      kernel_.body.push_back(map(kernel_.buffers[local].name + ".zero",
+                                 imperative.body.locals[local - locals_[0]].shape, {local, te::axes(rank)},
                                  te::literal(0, kernel_.buffers[local].dtype)));
     }
     stores_ = 0;
@@ -231,12 +239,15 @@ class Lowering {
 
   bool resizes(const te::Block& block, int buffer) const {
     for (const te::Statement& statement : block) {
-      const bool found = std::visit(te::Overloaded{[&](const te::For& s) { return resizes(*s.body, buffer); },
-                                                   [&](const te::While& s) { return resizes(*s.body, buffer); },
-                                                   [&](const te::If& s) { return resizes(*s.then, buffer) || (s.otherwise && resizes(*s.otherwise, buffer)); },
-                                                   [&](const te::Store&) { return false; },
-                                                   [&](const te::Resize& s) { return locals_[s.local] == buffer; }},
-                                    statement.body);
+      const bool found =
+          std::visit(te::Overloaded{[&](const te::For& s) { return resizes(*s.body, buffer); },
+                                    [&](const te::While& s) { return resizes(*s.body, buffer); },
+                                    [&](const te::If& s) {
+                                      return resizes(*s.then, buffer) || (s.otherwise && resizes(*s.otherwise, buffer));
+                                    },
+                                    [&](const te::Store&) { return false; },
+                                    [&](const te::Resize& s) { return locals_[s.local] == buffer; }},
+                     statement.body);
       if (found) return true;
     }
     return false;
@@ -244,7 +255,8 @@ class Lowering {
 
   Statements lower(const te::Block& block) {
     Statements result;
-    for (const te::Statement& statement : block) result.push_back(std::visit([&](const auto& s) { return lower(s); }, statement.body));
+    for (const te::Statement& statement : block)
+      result.push_back(std::visit([&](const auto& s) { return lower(s); }, statement.body));
     return result;
   }
 
@@ -256,7 +268,8 @@ class Lowering {
   }
   Statement lower(const te::While& loop) { return {While{globalized(loop.condition), lower(*loop.body)}}; }
   Statement lower(const te::If& branch) {
-    return {Branch{globalized(branch.condition), lower(*branch.then), branch.otherwise ? lower(*branch.otherwise) : Statements()}};
+    return {Branch{globalized(branch.condition), lower(*branch.then),
+                   branch.otherwise ? lower(*branch.otherwise) : Statements()}};
   }
   Statement lower(const te::Store& store) {
     Block block;
@@ -276,7 +289,8 @@ class Lowering {
         te::for_each_node(dim.expr(), [&](const Expr& e) {
           if (const auto* symbol = te::as<te::Symbol>(e)) unbound = symbol->name;
         });
-        if (unbound) return unsupported(kernel_.buffers[b].name, "sizes that are known expected, '{}' is not bound", *unbound);
+        if (unbound)
+          return unsupported(kernel_.buffers[b].name, "sizes that are known expected, '{}' is not bound", *unbound);
       }
     }
     return {};
@@ -292,11 +306,13 @@ class Lowering {
   std::vector<int> locals_;               ///< buffers of the imperative stage at hand
   std::map<int, int> loops_;              ///< variables of its loops
   int stores_ = 0;
-  std::set<int> sized_;                   ///< locals that get their extents from statements of their stages
+  std::set<int> sized_;  ///< locals that get their extents from statements of their stages
 };
 
 }  // namespace
 
-Result<Kernel> lower(const te::Program& program, const std::vector<TaskType>& inputs) { return Lowering(program, inputs).run(); }
+Result<Kernel> lower(const te::Program& program, const std::vector<TaskType>& inputs) {
+  return Lowering(program, inputs).run();
+}
 
 }  // namespace isomer::kernel

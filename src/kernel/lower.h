@@ -12,8 +12,8 @@ struct TaskType {
 };
 
 /// One root loop nest for each stage (or each inner stage of a scan), in the order of the program; nothing is fused,
-/// inlined or parallel. Block and buffer of stage k are called "sk" ("sk.c" the buffer of component c > 0, "sk.inner2" an
-/// inner stage of a scan). `inputs` has an undefined dtype for absent ones. Errors: a symbol that is not bound.
+/// inlined or parallel. Block and buffer of stage k are called "sk" ("sk.c" the buffer of component c > 0, "sk.inner2"
+/// an inner stage of a scan). `inputs` has an undefined dtype for absent ones. Errors: a symbol that is not bound.
 Result<Kernel> lower(const te::Program& program, const std::vector<TaskType>& inputs);
 
 }  // namespace isomer::kernel

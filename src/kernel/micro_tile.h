@@ -1,5 +1,6 @@
-// Micro-tiles: results of a reduction that stay in vector registers through it (kernel_tuner.md 6.1). Which of them fit the
-// registers follows from the instruction set; tests/kernel/loops_test.cpp compiles the whole table and looks for spills.
+// Micro-tiles: results of a reduction that stay in vector registers through it (kernel_tuner.md 6.1). Which of them fit
+// the registers follows from the instruction set; tests/kernel/loops_test.cpp compiles the whole table and looks for
+// spills.
 #pragma once
 
 #include <array>

@@ -8,7 +8,8 @@ namespace {
 /// What a comparison says to be at least 0; empty for any other expression.
 Expr at_least_zero(const Expr& comparison) {
   const auto* e = te::as<te::Binary>(comparison);
-  if (!e || (e->op != te::BinaryOp::kLess && e->op != te::BinaryOp::kLessEqual) || e->left.dtype() != DataType::kInt64) return {};
+  if (!e || (e->op != te::BinaryOp::kLess && e->op != te::BinaryOp::kLessEqual) || e->left.dtype() != DataType::kInt64)
+    return {};
   return e->op == te::BinaryOp::kLess ? e->right - e->left - te::index(1) : e->right - e->left;
 }
 

@@ -1,7 +1,7 @@
-// The schedule primitives (DESIGN.md 7; TVM's TensorIR: Feng et al. 2023, section 3.2). Each checks that it applies and says
-// why it does not; the kernel is then in an unspecified state (Schedule works on a copy). None changes what the kernel
-// computes, but for the order in which a reduction combines. New loops take the next free variables, in the order in which
-// the result lists them.
+// The schedule primitives (DESIGN.md 7; TVM's TensorIR: Feng et al. 2023, section 3.2). Each checks that it applies and
+// says why it does not; the kernel is then in an unspecified state (Schedule works on a copy). None changes what the
+// kernel computes, but for the order in which a reduction combines. New loops take the next free variables, in the
+// order in which the result lists them.
 #pragma once
 
 #include "kernel/loop_nest.h"
@@ -12,8 +12,8 @@ namespace isomer::kernel::primitives {
 
 // Loops (primitives_loops.cpp)
 
-/// Replaces a loop by a nest of these extents, outermost first; one factor may be -1: as large as needed. Where the product
-/// is more than the extent the blocks below get a predicate.
+/// Replaces a loop by a nest of these extents, outermost first; one factor may be -1: as large as needed. Where the
+/// product is more than the extent the blocks below get a predicate.
 Result<LoopIds> split(Kernel& kernel, LoopId loop, const Integers& factors);
 /// One loop for a nest of loops, each the only statement of the one before.
 Result<LoopId> fuse(Kernel& kernel, const LoopIds& loops);
@@ -21,38 +21,41 @@ Result<LoopId> fuse(Kernel& kernel, const LoopIds& loops);
 Result<void> reorder(Kernel& kernel, const LoopIds& loops);
 /// The loop is outermost or stands in an ordered one that is, and what its iterations write does not overlap.
 Result<void> parallel(Kernel& kernel, LoopId loop);
-/// The loop has a constant extent and no loop below it is parallel or vectorized; no reduction runs over it. But the only loop
-/// in it may be one over the lanes of a map, if both are as long: 4, 8 or 16; what lies along the loop in memory is then
-/// transposed in registers.
+/// The loop has a constant extent and no loop below it is parallel or vectorized; no reduction runs over it. But the
+/// only loop in it may be one over the lanes of a map, if both are as long: 4, 8 or 16; what lies along the loop in
+/// memory is then transposed in registers.
 Result<void> vectorize(Kernel& kernel, LoopId loop);
 Result<void> unroll(Kernel& kernel, LoopId loop);
-/// The "first" or "last" iteration stands apart, before or behind the loop, with blocks (and buffers of its own, where only
-/// the loop uses them): predicates that only it needs are gone from the others.
+/// The "first" or "last" iteration stands apart, before or behind the loop, with blocks (and buffers of its own, where
+/// only the loop uses them): predicates that only it needs are gone from the others.
 Result<void> peel(Kernel& kernel, LoopId loop, const std::string& iteration);
-/// Two loops, the second of them (the result) from iteration `at` on, as with `peel`; selects that always choose the same in one
-/// of them are gone there.
+/// Two loops, the second of them (the result) from iteration `at` on, as with `peel`; selects that always choose the
+/// same in one of them are gone there.
 Result<LoopId> partition(Kernel& kernel, LoopId loop, int64_t at);
 Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64_t value);
 
 // Blocks into others (primitives_inline.cpp)
 
-/// What reads the block's buffer computes the element itself. The block is a map over the whole buffer, which is no output.
+/// What reads the block's buffer computes the element itself. The block is a map over the whole buffer, which is no
+/// output.
 Result<void> compute_inline(Kernel& kernel, const std::string& block);
-/// The block, a map that reads each element of a buffer once, is applied by the map that writes that buffer; where it only
-/// moves the elements, by a reduction as well.
+/// The block, a map that reads each element of a buffer once, is applied by the map that writes that buffer; where it
+/// only moves the elements, by a reduction as well.
 Result<void> reverse_compute_inline(Kernel& kernel, const std::string& block);
 
 // Blocks to other places (primitives_move.cpp)
 
 /// Moves a block under a loop whose body holds all that reads its buffer: it computes there what the body needs.
 Result<void> compute_at(Kernel& kernel, const std::string& block, LoopId loop);
-/// Moves a map under a loop whose body writes what the map reads: it handles there what the body has finished, which is all.
+/// Moves a map under a loop whose body writes what the map reads: it handles there what the body has finished, which is
+/// all.
 Result<void> reverse_compute_at(Kernel& kernel, const std::string& block, LoopId loop);
 
 // Buffers (primitives_cache.cpp)
 
-/// A copy of what `block` reads of `buffer` (element `number` of those that it reads at a point, 0 for the first), in a buffer and by a block of its own that takes its place as source. Where the
-/// read stands under a select that only bounds its index (padding), the copy holds what the select gives.
+/// A copy of what `block` reads of `buffer` (element `number` of those that it reads at a point, 0 for the first), in a
+/// buffer and by a block of its own that takes its place as source. Where the read stands under a select that only
+/// bounds its index (padding), the copy holds what the select gives.
 Result<std::string> cache_read(Kernel& kernel, const std::string& block, const std::string& buffer, int64_t number);
 /// The block writes a new buffer, from which a new block copies to the old one.
 Result<std::string> cache_write(Kernel& kernel, const std::string& block);
@@ -61,17 +64,18 @@ Result<void> set_scope(Kernel& kernel, const std::string& buffer, const std::str
 
 // Layouts (primitives_layout.cpp)
 
-/// Changes the order of a buffer's elements in memory; physical axes are separated by ':', each "k" (axis k), "k/b" (its
-/// blocks of b) or "k%b" (within its block): "0:1/8:2:3:1%8" is NCHW8c. A last block that is not full has elements that
-/// nothing writes. The buffer is no input or output.
+/// Changes the order of a buffer's elements in memory; physical axes are separated by ':', each "k" (axis k), "k/b"
+/// (its blocks of b) or "k%b" (within its block): "0:1/8:2:3:1%8" is NCHW8c. A last block that is not full has elements
+/// that nothing writes. The buffer is no input or output.
 Result<void> transform_layout(Kernel& kernel, const std::string& buffer, const std::string& layout);
 /// The same for an input or output: whoever calls the kernel must lay it out so.
 Result<void> set_layout(Kernel& kernel, const std::string& buffer, const std::string& layout);
-/// The block computes whole tiles along an axis: where loops run beyond it the block reads elements at its end instead, and
-/// its buffer, which only this thread sees, has room for what nothing uses. No predicate over the axis is left.
+/// The block computes whole tiles along an axis: where loops run beyond it the block reads elements at its end instead,
+/// and its buffer, which only this thread sees, has room for what nothing uses. No predicate over the axis is left.
 Result<void> pad(Kernel& kernel, const std::string& block, int64_t axis);
 /// Neighbouring dims of buffers over which neighbouring iterators of blocks run, everywhere, become one dim and one
-/// iterator: [1, 64, 56, 56] may become [1, 64, 3136]. Reductions over one step go (but for a last one). Before all that makes loops other than `lower` does.
+/// iterator: [1, 64, 56, 56] may become [1, 64, 3136]. Reductions over one step go (but for a last one). Before all
+/// that makes loops other than `lower` does.
 Result<void> collapse(Kernel& kernel);
 
 // Paddings (primitives_padding.cpp)
@@ -81,26 +85,27 @@ Result<void> split_padding(Kernel& kernel, const std::string& block, const std::
 /// Where a padding's select gives what changes nothing, or a zero that is multiplied, its condition becomes the block's
 /// predicate. The other factors are finite. The reduction's initialization stands elsewhere.
 Result<void> skip_padding(Kernel& kernel, const std::string& block);
-/// The same for a copy that holds the padding: tiles (the unrolled and vectorized loops around the block) that read nothing
-/// else are skipped.
+/// The same for a copy that holds the padding: tiles (the unrolled and vectorized loops around the block) that read
+/// nothing else are skipped.
 Result<void> skip_border(Kernel& kernel, const std::string& block, const std::string& buffer);
 
 // Reductions (primitives_reduction.cpp)
 
-/// The initialization becomes a block of its own in front of the loop. No loop above runs over the reduction; where one runs
-/// over axes too, no other block writes the result.
+/// The initialization becomes a block of its own in front of the loop. No loop above runs over the reduction; where one
+/// runs over axes too, no other block writes the result.
 Result<std::string> decompose_reduction(Kernel& kernel, const std::string& block, LoopId loop);
 /// The reduction over the loop happens last, in a block of its own behind the reduction's outermost loop, over partial
 /// results that the loop's iterations compute independently, in buffers with one more axis. The monoid is commutative.
 Result<std::string> rfactor(Kernel& kernel, const std::string& block, LoopId loop);
-/// A loop over the reduction in `parts` that do not depend on each other: partial results of each, which the block combines
-/// (rfactor). The loop over the parts is outermost, so that threads can share a reduction with few results.
+/// A loop over the reduction in `parts` that do not depend on each other: partial results of each, which the block
+/// combines (rfactor). The loop over the parts is outermost, so that threads can share a reduction with few results.
 Result<std::string> split_k(Kernel& kernel, const std::string& block, LoopId loop, int64_t parts);
 
 // Micro-tiles (primitives_tensorize.cpp)
 
-/// The loop and those in it, around one reduction alone, become a tile of registers: "avx2.6x2x8" writes out loops of 6 and 2
-/// iterations and makes lanes of the last 8. Their extents are the tile's, which fits the registers of its instruction set.
+/// The loop and those in it, around one reduction alone, become a tile of registers: "avx2.6x2x8" writes out loops of 6
+/// and 2 iterations and makes lanes of the last 8. Their extents are the tile's, which fits the registers of its
+/// instruction set.
 Result<void> tensorize(Kernel& kernel, LoopId loop, const std::string& tile);
 
 }  // namespace isomer::kernel::primitives

@@ -13,12 +13,14 @@ int add_buffer(Kernel& kernel, const std::string& hint, DataType dtype, Shape sh
 
 /// Inserts a root statement before (after) the one that `place` stands in.
 void insert_beside(Kernel& kernel, const Place& place, Statement statement, bool after) {
-  const auto at = std::find_if(kernel.body.begin(), kernel.body.end(), [&](const Statement& s) { return &s == place.root(); });
+  const auto at =
+      std::find_if(kernel.body.begin(), kernel.body.end(), [&](const Statement& s) { return &s == place.root(); });
   kernel.body.insert(after ? at + 1 : at, std::move(statement));
 }
 
 /// Copies element `index` of a source (as an expression over axis(k)) to a new buffer of these extents.
-Statement copy(Kernel& kernel, const std::string& name, const std::vector<Expr>& extents, int buffer, std::vector<Expr> index, Expr value) {
+Statement copy(Kernel& kernel, const std::string& name, const std::vector<Expr>& extents, int buffer,
+               std::vector<Expr> index, Expr value) {
   return under_loops(kernel, extents, [&](const std::vector<Expr>& variables) {
     Block block;
     block.name = name;
@@ -53,7 +55,8 @@ void find_reads(const Expr& e, int buffer, std::vector<Read>& reads) {
     reads.push_back(*padded);
     return;
   }
-  if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == buffer) reads.push_back({e, load->index, {}, {}});
+  if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == buffer)
+    reads.push_back({e, load->index, {}, {}});
   for (const Expr& child : te::detail::children(e)) find_reads(child, buffer, reads);
 }
 
@@ -68,7 +71,8 @@ std::optional<Span> span_over(const Block& block, const Expr& index) {
   const Expr over_loops = te::transform(index, [&](const Expr& e) -> Expr {
     const auto* variable = te::as<te::Var>(e);
     if (!variable || variable->kind == te::VarKind::kLoop) return {};
-    return loop_variable(kFirst + variable->index + (variable->kind == te::VarKind::kReduce ? static_cast<int>(block.axes.size()) : 0));
+    return loop_variable(kFirst + variable->index +
+                         (variable->kind == te::VarKind::kReduce ? static_cast<int>(block.axes.size()) : 0));
   });
   if (const auto span = span_of(over_loops, inner); span && te::as_constant(span->minimum)) return span;
   const te::Interval interval = te::bounds(over_loops, ranges_of(inner).ranges());
@@ -81,8 +85,8 @@ bool lies_inside(const Span& span, const Dim& dim) {
   return first >= 0 && dim.is_constant() && first + count <= dim.value();
 }
 
-/// Whether an index gives every point of the iterators an element of its own: each axis stands there whole, or as number of
-/// its block and place within it.
+/// Whether an index gives every point of the iterators an element of its own: each axis stands there whole, or as
+/// number of its block and place within it.
 bool is_layout(const std::vector<Expr>& index, size_t rank) {
   std::vector<int> whole(rank, 0), blocks(rank, 0), within(rank, 0);
   std::vector<int64_t> size(rank, 0);
@@ -90,7 +94,8 @@ bool is_layout(const std::vector<Expr>& index, size_t rank) {
     const auto* binary = te::as<te::Binary>(e);
     const auto* variable = te::as<te::Var>(binary ? binary->left : e);
     if (te::as_constant(e) == 0) continue;
-    if (!variable || variable->kind != te::VarKind::kSpatial || (binary && !te::as_constant(binary->right))) return false;
+    if (!variable || variable->kind != te::VarKind::kSpatial || (binary && !te::as_constant(binary->right)))
+      return false;
     if (binary) {
       const int64_t block = *te::as_constant(binary->right);
       if (size[variable->index] != 0 && size[variable->index] != block) return false;
@@ -99,35 +104,44 @@ bool is_layout(const std::vector<Expr>& index, size_t rank) {
     ++(!binary ? whole : binary->op == te::BinaryOp::kFloorDiv ? blocks : within)[variable->index];
   }
   for (size_t k = 0; k < rank; ++k)
-    if (!(whole[k] == 1 && blocks[k] + within[k] == 0) && !(whole[k] == 0 && blocks[k] == 1 && within[k] == 1)) return false;
+    if (!(whole[k] == 1 && blocks[k] + within[k] == 0) && !(whole[k] == 0 && blocks[k] == 1 && within[k] == 1))
+      return false;
   return true;
 }
 
 }  // namespace
 
-Result<std::string> cache_read(Kernel& kernel, const std::string& name, const std::string& buffer_name, int64_t number) {
+Result<std::string> cache_read(Kernel& kernel, const std::string& name, const std::string& buffer_name,
+                               int64_t number) {
   TRY(Place place, find_block(kernel, name));
   TRY(const int source, find_buffer(kernel, buffer_name));
   for (const std::string& writer : writers(kernel, source)) {
     TRY(const Place at, find_block(kernel, writer));
-    if (at.root() == place.root()) return invalid(name, "a buffer that is complete before its nest expected, {} writes '{}' there", writer, buffer_name);
+    if (at.root() == place.root())
+      return invalid(name, "a buffer that is complete before its nest expected, {} writes '{}' there", writer,
+                     buffer_name);
   }
   Block& block = place.block();
   std::vector<Read> all, reads;
   for (const Expr& body : block.bodies) find_reads(body, source, all);
   for (const Read& read : all)
-    if (std::none_of(reads.begin(), reads.end(), [&](const Read& known) { return known.whole == read.whole; })) reads.push_back(read);
+    if (std::none_of(reads.begin(), reads.end(), [&](const Read& known) { return known.whole == read.whole; }))
+      reads.push_back(read);
   if (reads.empty()) return invalid(name, "a block that reads '{}' expected", buffer_name);
-  if (number < 0 || number >= static_cast<int64_t>(reads.size())) return invalid(name, "one of {} elements of '{}' that it reads expected, {} found", reads.size(), buffer_name, number);
+  if (number < 0 || number >= static_cast<int64_t>(reads.size()))
+    return invalid(name, "one of {} elements of '{}' that it reads expected, {} found", reads.size(), buffer_name,
+                   number);
 
   const Read& read = reads[number];
   const Shape& shape = kernel.buffers[source].shape;
   std::vector<Expr> extents, from, to;
   for (size_t k = 0; k < read.index.size(); ++k) {
     bool is_bounded = false;
-    if (read.condition) te::for_each_node(read.condition, [&](const Expr& e) { is_bounded |= e == te::axis(static_cast<int>(k)); });
+    if (read.condition)
+      te::for_each_node(read.condition, [&](const Expr& e) { is_bounded |= e == te::axis(static_cast<int>(k)); });
     const auto span = loads(read.index[k]).empty() ? span_over(block, read.index[k]) : std::nullopt;
-    if (is_bounded && (!span || !te::as_constant(span->minimum))) return invalid(name, "affine indices under a padding expected");
+    if (is_bounded && (!span || !te::as_constant(span->minimum)))
+      return invalid(name, "affine indices under a padding expected");
     // What leaves the buffer without a padding's bound is never read.
     const bool is_part = is_bounded || (span && lies_inside(*span, shape[k]));
     extents.push_back(is_part ? span->extent : shape[k].expr());
@@ -142,15 +156,18 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
     });
   };
   const Expr element = load_buffer(kernel, source, from);
-  const Expr value = read.condition ? te::select(te::simplify_index(at_source(read.condition)), element, read.otherwise) : element;
+  const Expr value =
+      read.condition ? te::select(te::simplify_index(at_source(read.condition)), element, read.otherwise) : element;
   Shape cached;
   for (const Expr& extent : extents) cached.push_back(Dim(extent));
   const int cache = add_buffer(kernel, buffer_name + ".cache", kernel.buffers[source].dtype, cached);
   const Expr replacement = load_buffer(kernel, cache, to);
   const Expr whole = read.whole;
-  for (Expr& body : block.bodies) body = te::transform(body, [&](const Expr& e) { return e == whole ? replacement : Expr(); });
+  for (Expr& body : block.bodies)
+    body = te::transform(body, [&](const Expr& e) { return e == whole ? replacement : Expr(); });
   const std::string copier = fresh_block_name(kernel, kernel.buffers[cache].name);
-  insert_beside(kernel, place, copy(kernel, copier, extents, cache, te::axes(static_cast<int>(extents.size())), value), false);
+  insert_beside(kernel, place, copy(kernel, copier, extents, cache, te::axes(static_cast<int>(extents.size())), value),
+                false);
   return copier;
 }
 
@@ -159,14 +176,17 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
   Block& block = place.block();
   if (block.writes.size() != 1) return invalid(name, "one buffer written expected, {} found", block.writes.size());
   const int target = block.writes[0].buffer;
-  if (writers(kernel, target).size() != 1) return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[target].name);
+  if (writers(kernel, target).size() != 1)
+    return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[target].name);
   const std::vector<Expr> index = block.writes[0].index;
   if (!is_layout(index, block.axes.size())) return invalid(name, "a layout of its axes written expected");
   const Buffer written = kernel.buffers[target];
-  if (written.scope != Scope::kArgument) return invalid(name, "a buffer that is no thread's own expected, '{}' is one", written.name);
+  if (written.scope != Scope::kArgument)
+    return invalid(name, "a buffer that is no thread's own expected, '{}' is one", written.name);
   for (const std::string& reader : readers(kernel, target)) {
     TRY(const Place at, find_block(kernel, reader));
-    if (at.root() == place.root()) return invalid(name, "readers of '{}' in later nests expected, {} is in this one", written.name, reader);
+    if (at.root() == place.root())
+      return invalid(name, "readers of '{}' in later nests expected, {} is in this one", written.name, reader);
   }
   std::vector<Expr> extents;
   Shape shape;
@@ -177,7 +197,8 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
   const std::vector<Expr> point = te::axes(static_cast<int>(extents.size()));
   const int cache = add_buffer(kernel, written.name + ".cache", written.dtype, shape);
   block.writes[0] = {cache, point};
-  // The copier takes the name, the block that computes becomes "name.cache": epilogues go on by the name of what they write.
+  // The copier takes the name, the block that computes becomes "name.cache": epilogues go on by the name of what they
+  // write.
   const std::string computing = fresh_block_name(kernel, name + ".cache");
   block.name = computing;
   insert_beside(kernel, place, copy(kernel, name, extents, target, index, load_buffer(kernel, cache, point)), true);
@@ -186,8 +207,10 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
 
 Result<void> set_scope(Kernel& kernel, const std::string& buffer_name, const std::string& scope) {
   TRY(const int buffer, find_buffer(kernel, buffer_name));
-  if (scope != "cache" && scope != "registers") return invalid(buffer_name, "scope 'cache' or 'registers' expected, '{}' found", scope);
-  if (is_argument(kernel, buffer)) return invalid(buffer_name, "a buffer between blocks expected, it is an input or output");
+  if (scope != "cache" && scope != "registers")
+    return invalid(buffer_name, "scope 'cache' or 'registers' expected, '{}' found", scope);
+  if (is_argument(kernel, buffer))
+    return invalid(buffer_name, "a buffer between blocks expected, it is an input or output");
   kernel.buffers[buffer].scope = scope == "cache" ? Scope::kCache : Scope::kRegister;
   return {};
 }

@@ -22,19 +22,21 @@ std::optional<std::pair<Pair::Of, int>> as_iterator(const Expr& index) {
   return std::nullopt;
 }
 
-/// Which pairs are always used together: those of an iterator pair and of the buffer dims that it runs over stand or fall
-/// as one.
+/// Which pairs are always used together: those of an iterator pair and of the buffer dims that it runs over stand or
+/// fall as one.
 class Pairs {
  public:
   explicit Pairs(const Kernel& kernel) : kernel_(kernel) {
     for (size_t b = 0; b < kernel.buffers.size(); ++b) {
       const Buffer& buffer = kernel.buffers[b];
       for (size_t k = 0; k + 1 < buffer.shape.size(); ++k)
-        if (!buffer.shape[k].is_constant() || !buffer.shape[k + 1].is_constant()) bad_.insert({Pair::Of::kBuffer, static_cast<int>(b), static_cast<int>(k)});
+        if (!buffer.shape[k].is_constant() || !buffer.shape[k + 1].is_constant())
+          bad_.insert({Pair::Of::kBuffer, static_cast<int>(b), static_cast<int>(k)});
     }
     for_each_expression(kernel.body, [&](const Expr& e) { forbid_odd_loads(e); });
     for (const Statement& root : kernel.body) look_at(root);
-    while (spread()) {}
+    while (spread()) {
+    }
   }
 
   /// The first good pair of iterators with all that goes with it.
@@ -47,7 +49,8 @@ class Pairs {
         const Pair next = open.back();
         open.pop_back();
         if (!found.insert(next).second) continue;
-        if (const auto more = links_.find(next); more != links_.end()) open.insert(open.end(), more->second.begin(), more->second.end());
+        if (const auto more = links_.find(next); more != links_.end())
+          open.insert(open.end(), more->second.begin(), more->second.end());
       }
       return found;
     }
@@ -68,7 +71,8 @@ class Pairs {
   }
 
   void forbid(int buffer) {
-    for (size_t k = 0; k + 1 < kernel_.buffers[buffer].shape.size(); ++k) bad_.insert({Pair::Of::kBuffer, buffer, static_cast<int>(k)});
+    for (size_t k = 0; k + 1 < kernel_.buffers[buffer].shape.size(); ++k)
+      bad_.insert({Pair::Of::kBuffer, buffer, static_cast<int>(k)});
   }
 
   /// A root statement: loops, each the only statement of the one before, around one block; or something else.
@@ -91,13 +95,15 @@ class Pairs {
   }
 
   void look_at(const Block& block, const std::vector<const Loop*>& loops) {
-    for (const auto& [of, list] : {std::pair(Pair::Of::kAxes, &block.axes), std::pair(Pair::Of::kReduce, &block.reduce)}) {
+    for (const auto& [of, list] :
+         {std::pair(Pair::Of::kAxes, &block.axes), std::pair(Pair::Of::kReduce, &block.reduce)}) {
       const size_t offset = of == Pair::Of::kAxes ? 0 : block.axes.size();
       for (size_t k = 0; k + 1 < list->size(); ++k) {
         const Pair pair{of, blocks_, static_cast<int>(k)};
         bool good = true;
         for (const size_t i : {k, k + 1})
-          good &= offset + i < loops.size() && (*list)[i].binding == loop_variable(loops[offset + i]->variable) && te::as_constant((*list)[i].extent).has_value();
+          good &= offset + i < loops.size() && (*list)[i].binding == loop_variable(loops[offset + i]->variable) &&
+                  te::as_constant((*list)[i].extent).has_value();
         links_[pair];
         if (!good) bad_.insert(pair);
       }
@@ -107,7 +113,8 @@ class Pairs {
       for (size_t k = 0; k + 1 < index.size(); ++k) {
         const Pair dims{Pair::Of::kBuffer, buffer, static_cast<int>(k)};
         const auto a = as_iterator(index[k]), b = as_iterator(index[k + 1]);
-        const bool is_pair = a && b && a->first == b->first && a->second + 1 == b->second && covers(block, *a, shape_of(buffer)[k]) && covers(block, *b, shape_of(buffer)[k + 1]);
+        const bool is_pair = a && b && a->first == b->first && a->second + 1 == b->second &&
+                             covers(block, *a, shape_of(buffer)[k]) && covers(block, *b, shape_of(buffer)[k + 1]);
         if (!is_pair) {
           bad_.insert(dims);
           if (a) bad_.insert({a->first, blocks_, a->second});
@@ -233,7 +240,8 @@ class Merger {
     for (Expr& body : block.bodies) body = rewritten(body, pair);
     for (Write& write : block.writes) {
       for (Expr& index : write.index) index = rewritten(index, pair);
-      if (const auto dims = dims_.find(write.buffer); dims != dims_.end()) write.index = merged_index(write.index, static_cast<size_t>(dims->second));
+      if (const auto dims = dims_.find(write.buffer); dims != dims_.end())
+        write.index = merged_index(write.index, static_cast<size_t>(dims->second));
     }
     auto& list = pair.of == Pair::Of::kAxes ? block.axes : block.reduce;
     const size_t outer = (pair.of == Pair::Of::kAxes ? 0 : block.axes.size()) + static_cast<size_t>(pair.first);
@@ -267,7 +275,8 @@ void drop_unit_reductions(Statement& root) {
   for (size_t k = block->reduce.size(); k-- > 0 && block->reduce.size() > 1;) {
     const size_t depth = block->axes.size() + k;
     const auto& loop = std::get<Loop>(loops[depth]->node);
-    if (te::as_constant(block->reduce[k].extent) != 1 || !(block->reduce[k].binding == loop_variable(loop.variable))) continue;
+    if (te::as_constant(block->reduce[k].extent) != 1 || !(block->reduce[k].binding == loop_variable(loop.variable)))
+      continue;
     const auto dropped = [&](const Expr& expr) {
       const Expr without = te::transform(expr, [&](const Expr& e) -> Expr {
         const auto it = as_iterator(e);

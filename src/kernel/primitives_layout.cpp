@@ -60,9 +60,11 @@ Result<void> lay_out(Kernel& kernel, int buffer, const std::string& layout) {
   const std::string& name = kernel.buffers[buffer].name;
   Shape& shape = kernel.buffers[buffer].shape;
   const auto terms = parse_layout(layout, shape.size());
-  if (!terms) return invalid(name, "a layout that holds each of its {} axes once expected, '{}' found", shape.size(), layout);
+  if (!terms)
+    return invalid(name, "a layout that holds each of its {} axes once expected, '{}' found", shape.size(), layout);
   bool is_same = true;
-  for (size_t k = 0; k < terms->size(); ++k) is_same &= (*terms)[k].part == Term::Part::kWhole && (*terms)[k].axis == static_cast<int>(k);
+  for (size_t k = 0; k < terms->size(); ++k)
+    is_same &= (*terms)[k].part == Term::Part::kWhole && (*terms)[k].axis == static_cast<int>(k);
   if (is_same) return invalid(name, "another layout than it has expected");
   const auto laid_out = [&](const std::vector<Expr>& index) {
     std::vector<Expr> result;
@@ -112,14 +114,18 @@ Result<void> set_layout(Kernel& kernel, const std::string& name, const std::stri
 Result<void> pad(Kernel& kernel, const std::string& name, int64_t padded) {
   TRY(const Place place, find_block(kernel, name));
   Block& block = place.block();
-  if (padded < 0 || padded >= static_cast<int64_t>(block.axes.size())) return invalid(name, "an axis below {} expected, {} found", block.axes.size(), padded);
+  if (padded < 0 || padded >= static_cast<int64_t>(block.axes.size()))
+    return invalid(name, "an axis below {} expected, {} found", block.axes.size(), padded);
   for (const Write& write : block.writes) {
-    if (kernel.buffers[write.buffer].scope == Scope::kArgument) return invalid(name, "a buffer of the thread's own expected, '{}' is none", kernel.buffers[write.buffer].name);
-    if (write.index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… written expected");
+    if (kernel.buffers[write.buffer].scope == Scope::kArgument)
+      return invalid(name, "a buffer of the thread's own expected, '{}' is none", kernel.buffers[write.buffer].name);
+    if (write.index != te::axes(static_cast<int>(block.axes.size())))
+      return invalid(name, "element axis(0), axis(1)… written expected");
   }
   block.predicate = without_bound(block.predicate, block.axes[padded]);
   for (const int variable : variables(block.axes[padded].binding))
-    if (block.predicate && variables(block.predicate).contains(variable)) return invalid(name, "an axis that stands alone in the block's predicate expected");
+    if (block.predicate && variables(block.predicate).contains(variable))
+      return invalid(name, "an axis that stands alone in the block's predicate expected");
 
   LoopRanges loops;
   for (const Loop* loop : place.loops()) loops.enter(*loop);
@@ -152,7 +158,8 @@ Result<void> pad(Kernel& kernel, const std::string& name, int64_t padded) {
   const std::function<Expr(const Expr&)> inside = [&](const Expr& e) -> Expr {
     if (const auto* load = te::as<te::Load>(e)) {
       bool fits = true;
-      for (size_t j = 0; j < load->index.size(); ++j) fits &= !in_range(load->index[j], kernel.buffers[load->buffer.index].shape[j].expr(), ranges);
+      for (size_t j = 0; j < load->index.size(); ++j)
+        fits &= !in_range(load->index[j], kernel.buffers[load->buffer.index].shape[j].expr(), ranges);
       return fits ? e : clamp(e);
     }
     std::vector<Expr> children = te::detail::children(e);

@@ -12,8 +12,10 @@ constexpr int64_t kMaxUnrolled = 4096;  ///< iterations of one loop; far beyond 
 
 Result<Place> find_free_loop(Kernel& kernel, LoopId id) {
   TRY(Place place, find_loop(kernel, id.variable));
-  if (place.loop().ordered) return invalid(text(id), "a loop of independent iterations expected, its order is its meaning");
-  if (place.loop().kind != LoopKind::kSerial) return invalid(text(id), "a serial loop expected, it is parallel, vectorized or unrolled");
+  if (place.loop().ordered)
+    return invalid(text(id), "a loop of independent iterations expected, its order is its meaning");
+  if (place.loop().kind != LoopKind::kSerial)
+    return invalid(text(id), "a serial loop expected, it is parallel, vectorized or unrolled");
   return place;
 }
 
@@ -35,13 +37,14 @@ Statement nest(const std::vector<std::pair<int, Expr>>& loops, Statements statem
 
 void add_predicate(Statements& statements, const Expr& condition) {
   for (Statement& statement : statements)
-    std::visit(te::Overloaded{[&](Block& block) { block.predicate = block.predicate ? block.predicate && condition : condition; },
-                              [&](Loop& loop) { add_predicate(loop.body, condition); },
-                              [&](Branch& branch) {
-                                add_predicate(branch.then, condition);
-                                add_predicate(branch.otherwise, condition);
-                              },
-                              [&](While& loop) { loop.condition = loop.condition && condition; }, [](Resize&) {}},
+    std::visit(te::Overloaded{
+                   [&](Block& block) { block.predicate = block.predicate ? block.predicate && condition : condition; },
+                   [&](Loop& loop) { add_predicate(loop.body, condition); },
+                   [&](Branch& branch) {
+                     add_predicate(branch.then, condition);
+                     add_predicate(branch.otherwise, condition);
+                   },
+                   [&](While& loop) { loop.condition = loop.condition && condition; }, [](Resize&) {}},
                statement.node);
 }
 
@@ -52,15 +55,18 @@ Result<std::vector<Place>> chain(Kernel& kernel, const LoopIds& ids) {
     TRY(Place place, find_free_loop(kernel, id));
     places.push_back(std::move(place));
   }
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.ancestors.size() < b.ancestors.size(); });
+  std::sort(places.begin(), places.end(),
+            [](const Place& a, const Place& b) { return a.ancestors.size() < b.ancestors.size(); });
   for (size_t i = 1; i < places.size(); ++i) {
     const Place &outer = places[i - 1], &inner = places[i];
     const std::string name = text(LoopId{inner.loop().variable});
     const auto found = std::find(inner.ancestors.begin(), inner.ancestors.end(), &outer.statement());
-    if (found == inner.ancestors.end()) return invalid(name, "loops of one nest expected, it is not inside {}", text(LoopId{outer.loop().variable}));
+    if (found == inner.ancestors.end())
+      return invalid(name, "loops of one nest expected, it is not inside {}", text(LoopId{outer.loop().variable}));
     for (auto ancestor = found; ancestor != inner.ancestors.end(); ++ancestor) {
       const auto* loop = std::get_if<Loop>(&(*ancestor)->node);
-      if (!loop || loop->body.size() != 1) return invalid(name, "loops with nothing between them expected, other statements stand there");
+      if (!loop || loop->body.size() != 1)
+        return invalid(name, "loops with nothing between them expected, other statements stand there");
     }
   }
   return places;
@@ -72,28 +78,37 @@ Result<void> check_spatial(const Loop& loop, std::string_view use) {
   for_each_block(loop.body, [&](const Block& block, const auto&) {
     if (reads_any(block.reduce, loop.variable)) reducing = block.name;
   });
-  if (reducing) return invalid(text(LoopId{loop.variable}), "a loop over axes expected to be {}, {} reduces over it", use, *reducing);
+  if (reducing)
+    return invalid(text(LoopId{loop.variable}), "a loop over axes expected to be {}, {} reduces over it", use,
+                   *reducing);
   return {};
 }
 
 Result<void> check_no_kind_below(const Loop& loop, LoopKind kind, std::string_view what) {
   for (const Statement& statement : loop.body)
     if (const auto* inner = std::get_if<Loop>(&statement.node)) {
-      if (inner->kind == kind) return invalid(text(LoopId{loop.variable}), "no {} loop inside expected, {} is one", what, text(LoopId{inner->variable}));
+      if (inner->kind == kind)
+        return invalid(text(LoopId{loop.variable}), "no {} loop inside expected, {} is one", what,
+                       text(LoopId{inner->variable}));
       TRY_VOID(check_no_kind_below(*inner, kind, what));
     }
   return {};
 }
 
-/// The statements of the loop around this one can take turns: none finds in memory of its thread what another one left there.
+/// The statements of the loop around this one can take turns: none finds in memory of its thread what another one left
+/// there.
 Result<void> check_turns(const Kernel& kernel, const Place& place) {
   const auto* turns = std::get_if<Loop>(&place.ancestors[0]->node);
   if (place.ancestors.size() > 1 || !turns || !turns->ordered || !te::as_constant(turns->extent))
-    return invalid(text(LoopId{place.loop().variable}), "an outermost loop, or one of the statements of an ordered one expected, it stands elsewhere");
+    return invalid(text(LoopId{place.loop().variable}),
+                   "an outermost loop, or one of the statements of an ordered one expected, it stands elsewhere");
   for (size_t b = 0; b < kernel.buffers.size(); ++b) {
     if (kernel.buffers[b].scope == Scope::kArgument) continue;
-    const auto uses = std::count_if(turns->body.begin(), turns->body.end(), [&](const Statement& s) { return touches(s, static_cast<int>(b)); });
-    if (uses > 1) return invalid(text(LoopId{place.loop().variable}), "statements without a thread's own memory in common expected, '{}' is", kernel.buffers[b].name);
+    const auto uses = std::count_if(turns->body.begin(), turns->body.end(),
+                                    [&](const Statement& s) { return touches(s, static_cast<int>(b)); });
+    if (uses > 1)
+      return invalid(text(LoopId{place.loop().variable}),
+                     "statements without a thread's own memory in common expected, '{}' is", kernel.buffers[b].name);
   }
   return {};
 }
@@ -120,7 +135,8 @@ void rename(Kernel& kernel, Statements& statements, const std::string& suffix, s
 void drop_initializations(Statements& statements, LoopRanges& ranges) {
   for (Statement& statement : statements) {
     if (auto* block = std::get_if<Block>(&statement.node))
-      for (const Iterator& iterator : block->reduce) block->initialize = block->initialize && te::bounds(iterator.binding, ranges.ranges()).low.value_or(0) <= 0;
+      for (const Iterator& iterator : block->reduce)
+        block->initialize = block->initialize && te::bounds(iterator.binding, ranges.ranges()).low.value_or(0) <= 0;
     auto* loop = std::get_if<Loop>(&statement.node);
     if (!loop) continue;
     ranges.enter(*loop);
@@ -147,12 +163,14 @@ void replace_buffer(const Kernel& kernel, Statements& statements, int from, int 
 /// Uses of a buffer by blocks below.
 int64_t count_uses(const Statements& statements, int buffer) {
   int64_t count = 0;
-  for_each_block(statements, [&](const Block& block, const auto&) { count += loads(block).contains(buffer) + stores(block).contains(buffer); });
+  for_each_block(statements, [&](const Block& block, const auto&) {
+    count += loads(block).contains(buffer) + stores(block).contains(buffer);
+  });
   return count;
 }
 
-/// A reduction starts with its first step: where a loop runs over axes and the reduction at once, another order would not.
-/// Where its steps may not change places, loops over it keep theirs.
+/// A reduction starts with its first step: where a loop runs over axes and the reduction at once, another order would
+/// not. Where its steps may not change places, loops over it keep theirs.
 Result<void> check_reduction_order(const Loop& outermost, const LoopIds& ids) {
   std::optional<Error> error;
   for_each_block(outermost.body, [&](const Block& block, const auto&) {
@@ -161,9 +179,12 @@ Result<void> check_reduction_order(const Loop& outermost, const LoopIds& ids) {
     for (const LoopId id : ids) {
       if (!reads_any(block.reduce, id.variable)) continue;
       ++reducing;
-      if (block.initialize && reads_any(block.axes, id.variable)) error = invalid(text(id), "a loop over axes or a reduction alone expected, in {} it runs over both", block.name);
+      if (block.initialize && reads_any(block.axes, id.variable))
+        error =
+            invalid(text(id), "a loop over axes or a reduction alone expected, in {} it runs over both", block.name);
     }
-    if (reducing > 1 && !block.combine.commutative) error = invalid(block.name, "a reduction whose steps may change places expected");
+    if (reducing > 1 && !block.combine.commutative)
+      error = invalid(block.name, "a reduction whose steps may change places expected");
   });
   if (error) return std::move(*error);
   return {};
@@ -228,13 +249,16 @@ Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
       return invalid(text(id), "factors of at least 1, one of them -1 at most, expected, {} found", factors[i]);
     }
   }
-  if (factors.empty() || factors.size() > 64) return invalid(text(id), "1 to 64 factors expected, {} found", factors.size());
+  if (factors.empty() || factors.size() > 64)
+    return invalid(text(id), "1 to 64 factors expected, {} found", factors.size());
   Integers extents = factors;
   if (inferred >= 0) {
     extents[inferred] = std::max<int64_t>(extent / product + (extent % product != 0), 1);
-    if (__builtin_mul_overflow(product, extents[inferred], &product)) return invalid(text(id), "less than 2^63 iterations expected");
+    if (__builtin_mul_overflow(product, extents[inferred], &product))
+      return invalid(text(id), "less than 2^63 iterations expected");
   }
-  if (product < extent) return invalid(text(id), "factors whose product is at least {} expected, {} found", extent, product);
+  if (product < extent)
+    return invalid(text(id), "factors whose product is at least {} expected, {} found", extent, product);
 
   LoopIds created;
   std::vector<std::pair<int, Expr>> loops;
@@ -259,10 +283,13 @@ Result<LoopId> fuse(Kernel& kernel, const LoopIds& ids) {
   TRY(const std::vector<Place> places, chain(kernel, ids));
   int64_t product = 1;
   for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i].loop().variable != ids[i].variable) return invalid(text(ids[i]), "loops in the order of their nest expected");
-    if (i > 0 && places[i].list != &places[i - 1].loop().body) return invalid(text(ids[i]), "loops of one nest without others between expected");
+    if (places[i].loop().variable != ids[i].variable)
+      return invalid(text(ids[i]), "loops in the order of their nest expected");
+    if (i > 0 && places[i].list != &places[i - 1].loop().body)
+      return invalid(text(ids[i]), "loops of one nest without others between expected");
     TRY(const int64_t extent, constant_extent(places[i].loop()));
-    if (__builtin_mul_overflow(product, extent, &product)) return invalid(text(ids[i]), "less than 2^63 iterations expected");
+    if (__builtin_mul_overflow(product, extent, &product))
+      return invalid(text(ids[i]), "less than 2^63 iterations expected");
   }
   const LoopId created{kernel.next_variable++};
   std::map<int, Expr> replacements;
@@ -271,7 +298,9 @@ Result<LoopId> fuse(Kernel& kernel, const LoopIds& ids) {
   for (size_t i = places.size(); i-- > 0;) {
     const int64_t extent = *te::as_constant(places[i].loop().extent);
     outer /= std::max<int64_t>(extent, 1);
-    replacements.emplace(ids[i].variable, extent == 1 ? te::index(0) : outer == 1 ? rest : te::floor_mod(rest, te::index(extent)));
+    replacements.emplace(ids[i].variable, extent == 1  ? te::index(0)
+                                          : outer == 1 ? rest
+                                                       : te::floor_mod(rest, te::index(extent)));
     if (extent != 1) rest = te::floor_div(rest, te::index(extent));
   }
   Statements body = std::move(places.back().loop().body);
@@ -285,7 +314,8 @@ Result<void> reorder(Kernel& kernel, const LoopIds& ids) {
   for (const Place& place : places)
     for (const LoopId other : ids)
       if (variables(place.loop().extent).contains(other.variable))
-        return invalid(text(LoopId{place.loop().variable}), "an extent that none of the loops decides expected, {} does", text(other));
+        return invalid(text(LoopId{place.loop().variable}),
+                       "an extent that none of the loops decides expected, {} does", text(other));
   if (!places.empty()) TRY_VOID(check_reduction_order(places.front().loop(), ids));
   std::map<int, Loop> heads;
   for (const Place& place : places) {
@@ -310,10 +340,14 @@ Result<void> parallel(Kernel& kernel, LoopId id) {
   TRY_VOID(check_spatial(place.loop(), "parallel"));
   std::optional<std::string> shared;
   for_each_block(place.loop().body, [&](const Block& block, const auto&) {
-    const bool writes_arguments = std::any_of(block.writes.begin(), block.writes.end(), [&](const Write& w) { return kernel.buffers[w.buffer].scope == Scope::kArgument; });
+    const bool writes_arguments = std::any_of(block.writes.begin(), block.writes.end(), [&](const Write& w) {
+      return kernel.buffers[w.buffer].scope == Scope::kArgument;
+    });
     if (writes_arguments && !reads_any(block.axes, id.variable)) shared = block.name;
   });
-  if (shared) return invalid(text(id), "iterations that write different elements expected, {} writes the same ones in each", *shared);
+  if (shared)
+    return invalid(text(id), "iterations that write different elements expected, {} writes the same ones in each",
+                   *shared);
   place.loop().kind = LoopKind::kParallel;
   return {};
 }
@@ -325,7 +359,8 @@ Result<void> vectorize(Kernel& kernel, LoopId id) {
   TRY_VOID(check_spatial(place.loop(), "vectorized"));
   if (!lanes_of_tile(place.loop())) TRY_VOID(check_no_kind_below(place.loop(), LoopKind::kVectorized, "vectorized"));
   for (const Loop* outer : place.loops())
-    if (outer->kind == LoopKind::kVectorized) return invalid(text(id), "no vectorized loop around expected, {} is one", text(LoopId{outer->variable}));
+    if (outer->kind == LoopKind::kVectorized)
+      return invalid(text(id), "no vectorized loop around expected, {} is one", text(LoopId{outer->variable}));
   place.loop().kind = LoopKind::kVectorized;
   return {};
 }
@@ -333,13 +368,15 @@ Result<void> vectorize(Kernel& kernel, LoopId id) {
 Result<void> unroll(Kernel& kernel, LoopId id) {
   TRY(Place place, find_free_loop(kernel, id));
   TRY(const int64_t extent, constant_extent(place.loop()));
-  if (extent > kMaxUnrolled) return invalid(text(id), "at most {} iterations to write out expected, {} found", kMaxUnrolled, extent);
+  if (extent > kMaxUnrolled)
+    return invalid(text(id), "at most {} iterations to write out expected, {} found", kMaxUnrolled, extent);
   place.loop().kind = LoopKind::kUnrolled;
   return {};
 }
 
 Result<void> peel(Kernel& kernel, LoopId id, const std::string& iteration) {
-  if (iteration != "first" && iteration != "last") return invalid(text(id), "the iteration 'first' or 'last' expected, '{}' found", iteration);
+  if (iteration != "first" && iteration != "last")
+    return invalid(text(id), "the iteration 'first' or 'last' expected, '{}' found", iteration);
   const bool is_first = iteration == "first";
   TRY(Place place, find_free_loop(kernel, id));
   TRY(const int64_t extent, constant_extent(place.loop()));
@@ -347,7 +384,9 @@ Result<void> peel(Kernel& kernel, LoopId id, const std::string& iteration) {
   Statements apart = copy_of_body(kernel, place, is_first ? ".head" : ".tail", te::index(is_first ? 0 : extent - 1));
   place.loop().extent = te::index(extent - 1);
   if (is_first)
-    rewrite_expressions(place.loop().body, [&](const Expr& e) { return te::simplify_index(substitute(e, {{id.variable, loop_variable(id.variable) + 1}})); });
+    rewrite_expressions(place.loop().body, [&](const Expr& e) {
+      return te::simplify_index(substitute(e, {{id.variable, loop_variable(id.variable) + 1}}));
+    });
   LoopRanges ranges;
   for (const Loop* loop : place.loops()) ranges.enter(*loop);
   drop_initializations(apart, ranges);
@@ -361,7 +400,9 @@ Result<void> peel(Kernel& kernel, LoopId id, const std::string& iteration) {
 Result<LoopId> partition(Kernel& kernel, LoopId id, int64_t at) {
   TRY(Place place, find_free_loop(kernel, id));
   TRY(const int64_t extent, constant_extent(place.loop()));
-  if (at < 1 || at >= extent) return invalid(text(id), "a first iteration of the second part between 1 and {} expected, {} found", extent - 1, at);
+  if (at < 1 || at >= extent)
+    return invalid(text(id), "a first iteration of the second part between 1 and {} expected, {} found", extent - 1,
+                   at);
   Loop rest(kernel.next_variable++, te::index(extent - at));
   rest.annotations = place.loop().annotations;
   rest.body = copy_of_body(kernel, place, ".rest", loop_variable(rest.variable) + at);

@@ -7,8 +7,8 @@ namespace {
 
 std::string text(LoopId loop) { return fmt::format("k{}", loop.variable); }
 
-/// Every loop around the blocks that write what `block` reads stands around the body of `place`'s loop as well: what the
-/// block reads is there when that body runs.
+/// Every loop around the blocks that write what `block` reads stands around the body of `place`'s loop as well: what
+/// the block reads is there when that body runs.
 Result<void> check_sources_reach(Kernel& kernel, const Block& block, const Place& place) {
   std::set<int> around = {place.loop().variable};
   for (const Loop* loop : place.loops()) around.insert(loop->variable);
@@ -18,7 +18,8 @@ Result<void> check_sources_reach(Kernel& kernel, const Block& block, const Place
       TRY(const Place at, find_block(kernel, writer));
       for (const Loop* loop : at.loops())
         if (kernel.buffers[source].scope != Scope::kArgument && !around.contains(loop->variable))
-          return invalid(block.name, "sources that reach {} expected, '{}' is computed in {}", text(LoopId{place.loop().variable}), kernel.buffers[source].name,
+          return invalid(block.name, "sources that reach {} expected, '{}' is computed in {}",
+                         text(LoopId{place.loop().variable}), kernel.buffers[source].name,
                          text(LoopId{loop->variable}));
     }
   return {};
@@ -78,21 +79,26 @@ Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
   std::set<int> written;
   for (const Write& write : block.writes) {
     const Buffer& buffer = kernel.buffers[write.buffer];
-    if (is_output(kernel, write.buffer)) return invalid(name, "a buffer that is no output expected, '{}' is one", buffer.name);
-    if (writers(kernel, write.buffer).size() != 1) return invalid(name, "the only writer of '{}' expected, there are others", buffer.name);
-    if (write.index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… of '{}' written expected", buffer.name);
+    if (is_output(kernel, write.buffer))
+      return invalid(name, "a buffer that is no output expected, '{}' is one", buffer.name);
+    if (writers(kernel, write.buffer).size() != 1)
+      return invalid(name, "the only writer of '{}' expected, there are others", buffer.name);
+    if (write.index != te::axes(static_cast<int>(block.axes.size())))
+      return invalid(name, "element axis(0), axis(1)… of '{}' written expected", buffer.name);
     written.insert(write.buffer);
   }
   {
     TRY(const Place target, find_loop(kernel, id.variable));
     for (const Statement* ancestor : target.ancestors)
-      if (ancestor == place.root()) return invalid(name, "a loop outside the block's own expected, {} is inside", text(id));
+      if (ancestor == place.root())
+        return invalid(name, "a loop outside the block's own expected, {} is inside", text(id));
     TRY_VOID(check_sources_reach(kernel, block, target));
   }
   remove(kernel, place);
   TRY(const Place target, find_loop(kernel, id.variable));
   Loop& loop = target.loop();
-  if (loop.kind == LoopKind::kVectorized || loop.kind == LoopKind::kUnrolled) return invalid(text(id), "a serial or parallel loop expected");
+  if (loop.kind == LoopKind::kVectorized || loop.kind == LoopKind::kUnrolled)
+    return invalid(text(id), "a serial or parallel loop expected");
 
   const size_t none = loop.body.size();
   size_t position = none;
@@ -101,7 +107,8 @@ Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
     for (const std::string& reader : readers(kernel, buffer)) {
       TRY(const Place at, find_block(kernel, reader));
       if (std::find(at.ancestors.begin(), at.ancestors.end(), &target.statement()) == at.ancestors.end())
-        return invalid(name, "all readers of '{}' inside {} expected, {} is not", kernel.buffers[buffer].name, text(id), reader);
+        return invalid(name, "all readers of '{}' inside {} expected, {} is not", kernel.buffers[buffer].name, text(id),
+                       reader);
     }
     for (size_t i = loop.body.size(); i-- > 0;)
       if (touches(loop.body[i], buffer)) position = std::min(position, i);
@@ -129,8 +136,10 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
   if (block.is_reduction()) return invalid(name, "a map expected, it is a reduction");
   TRY(const Place target, find_loop(kernel, id.variable));
   Loop& loop = target.loop();
-  if (loop.kind == LoopKind::kVectorized || loop.kind == LoopKind::kUnrolled) return invalid(text(id), "a serial or parallel loop expected");
-  if (target.root() == place.root()) return invalid(name, "a loop of another nest expected, {} is of its own", text(id));
+  if (loop.kind == LoopKind::kVectorized || loop.kind == LoopKind::kUnrolled)
+    return invalid(text(id), "a serial or parallel loop expected");
+  if (target.root() == place.root())
+    return invalid(name, "a loop of another nest expected, {} is of its own", text(id));
 
   // Reductions below are complete after the loop's body only where no loop around it runs over them.
   std::set<int> around = {id.variable};
@@ -160,12 +169,15 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
       const bool whole = span[j].minimum == te::index(0) && span[j].extent == shape[j].expr();
       const auto* variable = te::as<te::Var>(load.index[j]);
       if (!variable || variable->kind != te::VarKind::kSpatial) {
-        if (!whole) error = invalid(name, "indices of '{}' that are axes expected", kernel.buffers[load.buffer.index].name);
+        if (!whole)
+          error = invalid(name, "indices of '{}' that are axes expected", kernel.buffers[load.buffer.index].name);
         continue;
       }
       const int k = variable->index;
       // Elements of the result that read nothing of the source are computed as well.
-      if (!(block.axes[k].extent == shape[j].expr())) error = invalid(name, "an axis {} as long as '{}' expected, a select may choose beyond", k, kernel.buffers[load.buffer.index].name);
+      if (!(block.axes[k].extent == shape[j].expr()))
+        error = invalid(name, "an axis {} as long as '{}' expected, a select may choose beyond", k,
+                        kernel.buffers[load.buffer.index].name);
       if (bound[k] && !(region[k].minimum == span[j].minimum && region[k].extent == span[j].extent))
         error = invalid(name, "sources of one region expected, axis {} reads two", k);
       bound[k] = true;
@@ -182,7 +194,8 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
     for (const std::string& writer : writers(kernel, source)) {
       TRY(const Place at, find_block(kernel, writer));
       if (std::find(at.ancestors.begin(), at.ancestors.end(), &target.statement()) == at.ancestors.end())
-        return invalid(name, "all that writes '{}' inside {} expected, {} is not", kernel.buffers[source].name, text(id), writer);
+        return invalid(name, "all that writes '{}' inside {} expected, {} is not", kernel.buffers[source].name,
+                       text(id), writer);
     }
   }
   if (!follows) return invalid(name, "a reader of what {} writes expected, it reads none of that", text(id));
@@ -193,7 +206,8 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
   });
   for (const int source : loads(block))
     if (!written.contains(source) && !written_before(kernel, source, *anchor))
-      return invalid(name, "sources that are complete before {} expected, '{}' is not", text(id), kernel.buffers[source].name);
+      return invalid(name, "sources that are complete before {} expected, '{}' is not", text(id),
+                     kernel.buffers[source].name);
 
   remove(kernel, place);
   TRY(const Place destination, find_loop(kernel, id.variable));

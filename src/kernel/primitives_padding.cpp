@@ -30,14 +30,17 @@ void part(const Expr& condition, const std::vector<Expr>& index, const Integers&
 
 /// A reduction of which steps may be left out.
 Result<void> check_skippable(const Block& block) {
-  if (!block.is_reduction() || block.bodies.size() != 1) return invalid(block.name, "a reduction of one value expected");
-  if (block.initialize) return invalid(block.name, "an initialization elsewhere expected, the block's first step does it");
+  if (!block.is_reduction() || block.bodies.size() != 1)
+    return invalid(block.name, "a reduction of one value expected");
+  if (block.initialize)
+    return invalid(block.name, "an initialization elsewhere expected, the block's first step does it");
   return {};
 }
 
 }  // namespace
 
-Result<void> split_padding(Kernel& kernel, const std::string& name, const std::string& buffer_name, const Integers& dims) {
+Result<void> split_padding(Kernel& kernel, const std::string& name, const std::string& buffer_name,
+                           const Integers& dims) {
   TRY(const Place place, find_block(kernel, name));
   TRY(const int buffer, find_buffer(kernel, buffer_name));
   bool found = false;
@@ -74,7 +77,8 @@ Result<void> skip_padding(Kernel& kernel, const std::string& name) {
   const Expr zero = te::literal(0, body.dtype());
   if (is_padding(body, block.combine.identity[0])) {
     body = skip(body);
-  } else if (product && product->op == te::BinaryOp::kMul && block.combine.identity[0] == zero && (is_padding(product->left, zero) || is_padding(product->right, zero))) {
+  } else if (product && product->op == te::BinaryOp::kMul && block.combine.identity[0] == zero &&
+             (is_padding(product->left, zero) || is_padding(product->right, zero))) {
     const Expr left = is_padding(product->left, zero) ? skip(product->left) : product->left;
     const Expr right = is_padding(product->right, zero) ? skip(product->right) : product->right;
     body = left * right;
@@ -90,7 +94,9 @@ Result<void> skip_border(Kernel& kernel, const std::string& name, const std::str
   TRY_VOID(check_skippable(block));
   TRY(const int buffer, find_buffer(kernel, buffer_name));
 
-  const auto is_read = [&](const Expr& e) { return te::as<te::Load>(e) && te::as<te::Load>(e)->buffer.index == buffer; };
+  const auto is_read = [&](const Expr& e) {
+    return te::as<te::Load>(e) && te::as<te::Load>(e)->buffer.index == buffer;
+  };
   const auto* product = te::as<te::Binary>(block.bodies[0]);
   const bool is_product = product && product->op == te::BinaryOp::kMul;
   const Expr read = is_product ? (is_read(product->left) ? product->left : product->right) : block.bodies[0];
@@ -99,23 +105,29 @@ Result<void> skip_border(Kernel& kernel, const std::string& name, const std::str
   if (is_product && !(block.combine.identity[0] == wanted)) return invalid(name, "a sum of products expected");
 
   const std::vector<std::string> makers = writers(kernel, buffer);
-  if (makers.size() != 1) return invalid(name, "one block that pads '{}' expected, {} found", buffer_name, makers.size());
+  if (makers.size() != 1)
+    return invalid(name, "one block that pads '{}' expected, {} found", buffer_name, makers.size());
   TRY(const Place at, find_block(kernel, makers[0]));
   const Block& copier = at.block();
   const auto* select = copier.bodies.size() == 1 ? te::as<te::Select>(copier.bodies[0]) : nullptr;
   const size_t rank = copier.axes.size();
-  if (copier.is_reduction() || !select || !(select->otherwise == wanted) || copier.writes[0].index != te::axes(static_cast<int>(rank)) || !over_index(select->condition, te::axes(static_cast<int>(rank))))
+  if (copier.is_reduction() || !select || !(select->otherwise == wanted) ||
+      copier.writes[0].index != te::axes(static_cast<int>(rank)) ||
+      !over_index(select->condition, te::axes(static_cast<int>(rank))))
     return invalid(name, "a copy with a padding of '{}' expected", te::print(wanted));
 
   std::vector<const Loop*> inner;  // of the tile, which is skipped as a whole
   const std::vector<Loop*> loops = place.loops();
-  for (auto loop = loops.rbegin(); loop != loops.rend() && (*loop)->kind != LoopKind::kSerial && (*loop)->kind != LoopKind::kParallel; ++loop) inner.push_back(*loop);
+  for (auto loop = loops.rbegin();
+       loop != loops.rend() && (*loop)->kind != LoopKind::kSerial && (*loop)->kind != LoopKind::kParallel; ++loop)
+    inner.push_back(*loop);
   const std::vector<te::Interval> interior = bounded_axes(select->condition, rank);
   Expr reaches;
   for (size_t k = 0; k < rank; ++k) {
     const auto span = span_of(bind_iterators(block, te::as<te::Load>(read)->index[k]), inner);
     if (!span) continue;
-    if (interior[k].low) reaches = both(reaches, te::index(*interior[k].low) <= span->minimum + (span->extent - te::index(1)));
+    if (interior[k].low)
+      reaches = both(reaches, te::index(*interior[k].low) <= span->minimum + (span->extent - te::index(1)));
     if (interior[k].high) reaches = both(reaches, span->minimum <= te::index(*interior[k].high));
   }
   if (!reaches) return invalid(name, "indices that are affine in the tile expected");

@@ -16,7 +16,8 @@ std::set<int> variables_of(const std::vector<Iterator>& iterators) {
 /// The parts of a conjunction that read only these variables.
 Expr restricted(const Expr& condition, const std::set<int>& allowed) {
   if (!condition) return {};
-  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) return both(restricted(e->left, allowed), restricted(e->right, allowed));
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd)
+    return both(restricted(e->left, allowed), restricted(e->right, allowed));
   for (const int variable : variables(condition))
     if (!allowed.contains(variable)) return {};
   return condition;
@@ -25,7 +26,8 @@ Expr restricted(const Expr& condition, const std::set<int>& allowed) {
 /// The loop `id` and those between it and the block.
 std::vector<Loop*> loops_from(const Place& place, LoopId id) {
   std::vector<Loop*> loops = place.loops();
-  const auto first = std::find_if(loops.begin(), loops.end(), [&](const Loop* loop) { return loop->variable == id.variable; });
+  const auto first =
+      std::find_if(loops.begin(), loops.end(), [&](const Loop* loop) { return loop->variable == id.variable; });
   return {first, loops.end()};
 }
 
@@ -38,16 +40,22 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name,
   const std::vector<Loop*> inner = loops_from(place, id);
   if (inner.empty()) return invalid(name, "a loop around it expected, {} is none", text(id));
   if (std::any_of(inner.begin(), inner.end(), [](const Loop* loop) { return loop->ordered; }))
-    return invalid(text(id), "a loop inside of the ordered ones expected: each of their steps starts the reduction again");
+    return invalid(text(id),
+                   "a loop inside of the ordered ones expected: each of their steps starts the reduction again");
   const std::set<int> reducing = variables_of(block.reduce), spatial = variables_of(block.axes);
   // Of a loop over both that was cut in parts, an earlier one may have begun what this one goes on with.
-  const bool is_alone = std::all_of(block.writes.begin(), block.writes.end(), [&](const Write& write) { return writers(kernel, write.buffer).size() == 1; });
-  if (const auto both = std::find_if(reducing.begin(), reducing.end(), [&](int variable) { return spatial.contains(variable); }); both != reducing.end() && !is_alone)
+  const bool is_alone = std::all_of(block.writes.begin(), block.writes.end(),
+                                    [&](const Write& write) { return writers(kernel, write.buffer).size() == 1; });
+  if (const auto both =
+          std::find_if(reducing.begin(), reducing.end(), [&](int variable) { return spatial.contains(variable); });
+      both != reducing.end() && !is_alone)
     return invalid(name, "the only writer of its buffer expected, where k{} runs over axes and the reduction", *both);
   std::set<int> outside;
   for (const Loop* loop : place.loops()) {
     if (loop->variable == id.variable) break;
-    if (reducing.contains(loop->variable)) return invalid(name, "no loop over its reduction outside {} expected, {} is one", text(id), text(LoopId{loop->variable}));
+    if (reducing.contains(loop->variable))
+      return invalid(name, "no loop over its reduction outside {} expected, {} is one", text(id),
+                     text(LoopId{loop->variable}));
     outside.insert(loop->variable);
   }
   std::map<int, Expr> renamed;
@@ -87,15 +95,19 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) 
   TRY(const Place factored, find_loop(kernel, id.variable));
   const auto extent = te::as_constant(factored.loop().extent);
   if (!extent) return invalid(text(id), "a constant extent expected, data decide it");
-  if (!reducing.contains(id.variable) || spatial.contains(id.variable)) return invalid(text(id), "a loop over the reduction alone expected");
+  if (!reducing.contains(id.variable) || spatial.contains(id.variable))
+    return invalid(text(id), "a loop over the reduction alone expected");
   for (const Write& write : block.writes) {
-    if (write.index != te::axes(static_cast<int>(block.axes.size()))) return invalid(name, "element axis(0), axis(1)… written expected");
-    if (writers(kernel, write.buffer).size() != 1) return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[write.buffer].name);
+    if (write.index != te::axes(static_cast<int>(block.axes.size())))
+      return invalid(name, "element axis(0), axis(1)… written expected");
+    if (writers(kernel, write.buffer).size() != 1)
+      return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[write.buffer].name);
   }
 
   // Both blocks share the loops outside the reduction's outermost one.
   const std::vector<Loop*> around = place.loops();
-  const auto outermost = std::find_if(around.begin(), around.end(), [&](const Loop* loop) { return reducing.contains(loop->variable); });
+  const auto outermost =
+      std::find_if(around.begin(), around.end(), [&](const Loop* loop) { return reducing.contains(loop->variable); });
   std::set<int> visible;
   for (auto loop = around.begin(); loop != outermost; ++loop) visible.insert((*loop)->variable);
   std::map<int, Expr> renamed;
@@ -104,7 +116,8 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) 
     if ((*loop)->body.size() != 1) return invalid(name, "a block alone in the loops of its reduction expected");
     const bool over_axes = spatial.contains((*loop)->variable);
     if (over_axes && reducing.contains((*loop)->variable))
-      return invalid(text(LoopId{(*loop)->variable}), "a loop over axes or over the reduction expected, it runs over both");
+      return invalid(text(LoopId{(*loop)->variable}),
+                     "a loop over axes or over the reduction expected, it runs over both");
     if (!over_axes) continue;
     loops.emplace_back(kernel.next_variable++, (*loop)->extent);
     renamed.emplace((*loop)->variable, loop_variable(loops.back().variable));
@@ -118,7 +131,8 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) 
     ranges.enter(*loop);
     if (reducing.contains(loop->variable) && loop->variable != id.variable) first.emplace(loop->variable, te::index(0));
   }
-  if (block.predicate && variables(te::simplify_index(substitute(block.predicate, first), ranges.ranges())).contains(id.variable))
+  if (block.predicate &&
+      variables(te::simplify_index(substitute(block.predicate, first), ranges.ranges())).contains(id.variable))
     return invalid(text(id), "a loop all of whose iterations take part in the reduction's first step expected");
 
   // Partial results over one more axis. The reduction that is left runs over its loops themselves: the first of them is
@@ -136,7 +150,8 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) 
   const auto in_loops = [&](const Expr& binding) {
     return te::transform(binding, [&](const Expr& e) -> Expr {
       const auto* loop = te::as<te::Var>(e);
-      return loop && loop->kind == te::VarKind::kLoop && iterators.contains(loop->index) ? iterators.at(loop->index) : Expr();
+      return loop && loop->kind == te::VarKind::kLoop && iterators.contains(loop->index) ? iterators.at(loop->index)
+                                                                                         : Expr();
     });
   };
   for (Expr& body : partial.bodies)

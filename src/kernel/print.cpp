@@ -34,7 +34,8 @@ class Printer {
     for (const Buffer& buffer : kernel_.buffers) {
       std::vector<Expr> dims;
       for (const Dim& dim : buffer.shape) dims.push_back(dim.expr());
-      text_ += fmt::format("buffer {}: {}[{}]{}\n", buffer.name, isomer::name(buffer.dtype), list(dims), name(buffer.scope));
+      text_ +=
+          fmt::format("buffer {}: {}[{}]{}\n", buffer.name, isomer::name(buffer.dtype), list(dims), name(buffer.scope));
     }
     text_ += fmt::format("inputs {}\noutputs {}\n", names(kernel_.inputs), names(kernel_.outputs));
     print(kernel_.body);
@@ -54,7 +55,8 @@ class Printer {
 
   std::string names(const std::vector<int>& buffers) const {
     std::string result;
-    for (const int b : buffers) result += (result.empty() ? "" : ", ") + (b < 0 ? std::string("none") : kernel_.buffers[b].name);
+    for (const int b : buffers)
+      result += (result.empty() ? "" : ", ") + (b < 0 ? std::string("none") : kernel_.buffers[b].name);
     return result;
   }
 
@@ -79,7 +81,8 @@ class Printer {
   void print(const Loop& loop) {
     std::string notes;
     for (const auto& [key, value] : loop.annotations) notes += fmt::format(" {}={}", key, value);
-    line("for k{} < {}{}{}{} {{", loop.variable, text(loop.extent), name(loop.kind), loop.ordered ? " ordered" : "", notes);
+    line("for k{} < {}{}{}{} {{", loop.variable, text(loop.extent), name(loop.kind), loop.ordered ? " ordered" : "",
+         notes);
     print_body(loop.body);
   }
 
@@ -87,7 +90,8 @@ class Printer {
     std::string head;
     const auto iterators = [&](char letter, const std::vector<Iterator>& list) {
       for (size_t k = 0; k < list.size(); ++k)
-        head += fmt::format("{}{}{} < {} = {}", head.empty() ? " " : ", ", letter, k, text(list[k].extent), text(list[k].binding));
+        head += fmt::format("{}{}{} < {} = {}", head.empty() ? " " : ", ", letter, k, text(list[k].extent),
+                            text(list[k].binding));
     };
     iterators('i', block.axes);
     iterators('r', block.reduce);
@@ -99,7 +103,8 @@ class Printer {
       std::string how = "=";
       if (block.is_reduction()) {
         how = block.combine.name.empty() ? text(block.combine.combine[c]) : block.combine.name;
-        how = fmt::format("{} {}=", block.initialize ? fmt::format("from {}", text(block.combine.identity[c])) : "with old", how);
+        how = fmt::format(
+            "{} {}=", block.initialize ? fmt::format("from {}", text(block.combine.identity[c])) : "with old", how);
       }
       line("{}[{}] {} {}", kernel_.buffers[write.buffer].name, list(write.index), how, text(block.bodies[c]));
     }
@@ -120,7 +125,9 @@ class Printer {
     print_body(loop.body);
   }
 
-  void print(const Resize& resize) { line("resize {} to [{}]", kernel_.buffers[resize.buffer].name, list(resize.extents)); }
+  void print(const Resize& resize) {
+    line("resize {} to [{}]", kernel_.buffers[resize.buffer].name, list(resize.extents));
+  }
 
   const Kernel& kernel_;
   std::string text_;

@@ -24,7 +24,8 @@ constexpr const char* kTables = R"(
   PRAGMA user_version = 1;
 )";
 
-constexpr std::string_view kColumns = "task, target, generator, maker, trace, name, types, microseconds, failure, runs, time";
+constexpr std::string_view kColumns =
+    "task, target, generator, maker, trace, name, types, microseconds, failure, runs, time";
 /// Of the records of one key.
 constexpr std::string_view kFastestFirst = "microseconds IS NULL, microseconds, time, maker, schedule";
 
@@ -36,7 +37,8 @@ Result<void> set_up(Database& database) {
     TRY(const int64_t tables, database.number("SELECT count(*) FROM sqlite_master"));
     if (application == 0 && version == 0 && tables == 0) return true;
     if (application != kApplication) return invalid("", "a database of records expected, one of something else found");
-    if (version != kVersion) return unsupported("", "records of version {} expected, version {} found", kVersion, version);
+    if (version != kVersion)
+      return unsupported("", "records of version {} expected, version {} found", kVersion, version);
     return false;
   };
   TRY(const bool is_new, is_empty());
@@ -72,7 +74,8 @@ std::optional<Record> read(Statement& row) {
   record.failure = row.text();
   record.runs = row.integer();
   record.when = row.integer();
-  if (!task || (record.microseconds && !(*record.microseconds > 0 && std::isfinite(*record.microseconds)))) return std::nullopt;
+  if (!task || (record.microseconds && !(*record.microseconds > 0 && std::isfinite(*record.microseconds))))
+    return std::nullopt;
   record.key.task = *task;
   return record;
 }
@@ -86,7 +89,10 @@ Result<void> write(Database& database, std::span<const Record> records) {
       ON CONFLICT DO UPDATE SET name = excluded.name, types = excluded.types, microseconds = excluded.microseconds,
         failure = excluded.failure, runs = excluded.runs, time = excluded.time WHERE excluded.time >= time)"));
     insert.bind(record.key.task.hex()).bind(record.key.target).bind(record.key.generator).bind(record.maker);
-    insert.bind(Hasher().add(std::string_view(record.trace)).finish().hex()).bind(record.trace).bind(record.name).bind(record.types);
+    insert.bind(Hasher().add(std::string_view(record.trace)).finish().hex())
+        .bind(record.trace)
+        .bind(record.name)
+        .bind(record.types);
     record.microseconds ? insert.bind(*record.microseconds) : insert.bind_null();
     insert.bind(record.failure).bind(record.runs).bind(record.when);
     TRY(const bool row, insert.step());
@@ -97,12 +103,16 @@ Result<void> write(Database& database, std::span<const Record> records) {
 
 Result<std::vector<Record>> select(Database& database, const RecordFilter& filter, std::string_view limit = "") {
   std::string conditions = "1";
-  const auto require = [&](const char* column, bool is_set) { if (is_set) conditions += fmt::format(" AND {} = ?", column); };
+  const auto require = [&](const char* column, bool is_set) {
+    if (is_set) conditions += fmt::format(" AND {} = ?", column);
+  };
   require("task", filter.task.has_value());
   require("target", filter.target.has_value());
   require("generator", filter.generator.has_value());
   require("maker", filter.maker.has_value());
-  TRY(Statement rows, database.prepare(fmt::format("SELECT {} FROM records WHERE {} ORDER BY task, target, generator, {} {}", kColumns, conditions, kFastestFirst, limit)));
+  TRY(Statement rows,
+      database.prepare(fmt::format("SELECT {} FROM records WHERE {} ORDER BY task, target, generator, {} {}", kColumns,
+                                   conditions, kFastestFirst, limit)));
   if (filter.task) rows.bind(filter.task->hex());
   for (const auto* text : {&filter.target, &filter.generator, &filter.maker})
     if (*text) rows.bind(**text);
@@ -122,7 +132,7 @@ Result<int64_t> remove_slow(Database& database, int64_t keep, const std::string&
   TRY(Statement slow, database.prepare(fmt::format(R"(
     DELETE FROM records WHERE rowid IN (SELECT number FROM (
       SELECT rowid AS number, row_number() OVER (PARTITION BY task, target, generator, maker ORDER BY {}) AS place FROM records) WHERE place > ?))",
-      kFastestFirst)));
+                                                   kFastestFirst)));
   TRY_VOID(slow.bind(keep).step());
   removed += database.changes();
   TRY_VOID(transaction.commit());
@@ -173,7 +183,8 @@ class Records::State {
     std::error_code error;
     if (falls_back_ && access == Access::kWrite) std::filesystem::create_directories(file_.parent_path(), error);
     // SQLite would wait for who writes to a pipe.
-    if (std::filesystem::exists(file_, error) && !std::filesystem::is_regular_file(file_, error)) return invalid("", "a database of records expected, no regular file found");
+    if (std::filesystem::exists(file_, error) && !std::filesystem::is_regular_file(file_, error))
+      return invalid("", "a database of records expected, no regular file found");
     TRY(Database database, Database::open(file_, access == Access::kWrite));
     TRY_VOID(set_up(database));
     database_ = std::move(database);
@@ -196,11 +207,14 @@ Records Records::in_memory() { return Records(std::make_unique<State>(empty_in_m
 
 Result<Records> Records::open(const std::filesystem::path& file) {
   Records records(std::make_unique<State>(file, false));
-  TRY_VOID(records.state_->use(State::Access::kRead, [](Database& database) { return database.number("SELECT count(*) FROM constants"); }));
+  TRY_VOID(records.state_->use(State::Access::kRead,
+                               [](Database& database) { return database.number("SELECT count(*) FROM constants"); }));
   return records;
 }
 
-Records Records::open_if_possible(const std::filesystem::path& file) { return Records(std::make_unique<State>(file, true)); }
+Records Records::open_if_possible(const std::filesystem::path& file) {
+  return Records(std::make_unique<State>(file, true));
+}
 
 Result<void> Records::add(std::span<const Record> records) {
   return state_->use(State::Access::kWrite, [&](Database& database) { return write(database, records); });
@@ -212,7 +226,8 @@ Result<std::vector<Record>> Records::list(const RecordFilter& filter) const {
 
 Result<std::optional<Record>> Records::best(const RecordKey& key, const std::string& maker) const {
   const RecordFilter filter{key.task, key.target, key.generator, maker};
-  TRY(auto found, state_->use(State::Access::kRead, [&](Database& database) { return select(database, filter, "LIMIT 1"); }));
+  TRY(auto found,
+      state_->use(State::Access::kRead, [&](Database& database) { return select(database, filter, "LIMIT 1"); }));
   return found.empty() ? std::nullopt : std::optional(std::move(found[0]));
 }
 

@@ -1,6 +1,6 @@
-// Measured schedules of tasks, kept from run to run: the only door to SQLite. A file takes several processes at once and
-// survives their being killed; what it holds may change how fast results come, never what they are.
-// Tests: tests/kernel/records_test.cpp
+// Measured schedules of tasks, kept from run to run: the only door to SQLite. A file takes several processes at once
+// and survives their being killed; what it holds may change how fast results come, never what they are. Tests:
+// tests/kernel/records_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ std::optional<Hash128> parse_hash(std::string_view text);
 
 /// What times of one task can be compared by.
 struct RecordKey {
-  Hash128 task;           ///< what equal tasks share: the loop nest in its layouts and element types, which inputs are constants
+  Hash128 task;  ///< what equal tasks share: the loop nest in its layouts and element types, which inputs are constants
   std::string target;     ///< the machine, how many threads, what code may use
   std::string generator;  ///< version of what schedules and makes code
   auto operator<=>(const RecordKey&) const = default;
@@ -31,14 +31,14 @@ struct RecordKey {
 /// A schedule of a task, and what came of it.
 struct Record {
   RecordKey key;
-  std::string maker;  ///< who chose the schedule: "default"
-  std::string trace;  ///< its text; one record each of a key's makers and traces
-  std::string name;   ///< of the task, for people: "Conv+Relu"
-  std::string types;  ///< of its inputs and outputs as they lie in memory, for people
+  std::string maker;                   ///< who chose the schedule: "default"
+  std::string trace;                   ///< its text; one record each of a key's makers and traces
+  std::string name;                    ///< of the task, for people: "Conv+Relu"
+  std::string types;                   ///< of its inputs and outputs as they lie in memory, for people
   std::optional<double> microseconds;  ///< nothing: it failed
   std::string failure;                 ///< why
-  int64_t runs = 0;   ///< that the time was chosen from
-  int64_t when = 0;   ///< seconds since 1970
+  int64_t runs = 0;                    ///< that the time was chosen from
+  int64_t when = 0;                    ///< seconds since 1970
   bool operator==(const Record&) const = default;
 };
 
@@ -54,7 +54,8 @@ class Records {
   static Records in_memory();
   /// A file, made when something is first written. Errors: it is something else, or broken.
   static Result<Records> open(const std::filesystem::path& file);
-  /// The same for a file that nobody asked for: where it can't be read or written, records are kept in memory from then on.
+  /// The same for a file that nobody asked for: where it can't be read or written, records are kept in memory from then
+  /// on.
   static Records open_if_possible(const std::filesystem::path& file);
 
   Records(Records&&) noexcept;

@@ -14,7 +14,8 @@ std::optional<Span> span_of(const Expr& index, const std::vector<const Loop*>& i
     if (!read.contains(loop->variable)) continue;
     const auto extent = te::as_constant(loop->extent);
     if (!extent) return std::nullopt;
-    const auto step = te::as_constant(te::simplify_index(substitute(minimum, {{loop->variable, loop_variable(loop->variable) + 1}}) - minimum));
+    const auto step = te::as_constant(
+        te::simplify_index(substitute(minimum, {{loop->variable, loop_variable(loop->variable) + 1}}) - minimum));
     if (!step) return std::nullopt;
     const int64_t last = std::max<int64_t>(*extent - 1, 0);
     minimum = te::simplify_index(substitute(minimum, {{loop->variable, te::index(*step < 0 ? last : 0)}}));
@@ -99,10 +100,12 @@ Expr in_range(const Expr& value, const Expr& extent, const te::Ranges& ranges) {
 
 Expr without_bound(const Expr& condition, const Iterator& iterator) {
   if (!condition) return {};
-  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) return both(without_bound(e->left, iterator), without_bound(e->right, iterator));
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd)
+    return both(without_bound(e->left, iterator), without_bound(e->right, iterator));
   const auto* bound = te::as<te::Binary>(condition);
-  const bool is_bound = bound && bound->op == te::BinaryOp::kLess && bound->left.dtype() == DataType::kInt64 &&
-                        te::simplify_index(bound->left - bound->right - (iterator.binding - iterator.extent)) == te::index(0);
+  const bool is_bound =
+      bound && bound->op == te::BinaryOp::kLess && bound->left.dtype() == DataType::kInt64 &&
+      te::simplify_index(bound->left - bound->right - (iterator.binding - iterator.extent)) == te::index(0);
   return is_bound ? Expr() : condition;
 }
 

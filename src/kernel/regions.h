@@ -15,7 +15,8 @@ struct Span {
 };
 using Region = std::vector<Span>;
 
-/// The values of an index expression over all iterations of `inner`, where it is affine in their variables; else nothing.
+/// The values of an index expression over all iterations of `inner`, where it is affine in their variables; else
+/// nothing.
 std::optional<Span> span_of(const Expr& index, const std::vector<const Loop*>& inner);
 /// The smallest span that holds both, where their minima differ by a constant.
 std::optional<Span> united(const Span& a, const Span& b);
@@ -25,7 +26,8 @@ std::optional<Span> united(const Span& a, const Span& b);
 enum class Access : uint8_t { kRead, kWrite, kEither };
 Region region_of(const Kernel& kernel, const Statements& statements, int buffer, Access access);
 
-/// The conditions under which `value` lies in [0, extent), as far as the ranges don't prove them; empty: it always does.
+/// The conditions under which `value` lies in [0, extent), as far as the ranges don't prove them; empty: it always
+/// does.
 Expr in_range(const Expr& value, const Expr& extent, const te::Ranges& ranges);
 /// A conjunction without the parts that say no more than that the iterator's binding is below its extent; may be empty.
 Expr without_bound(const Expr& condition, const Iterator& iterator);

@@ -29,25 +29,32 @@ Result<Arguments> as_arguments(Result<void> result) {
 }
 
 std::string_view kind(const Argument& argument) {
-  return std::visit(te::Overloaded{[](int64_t) { return "an integer"; }, [](const std::string&) { return "a name"; }, [](LoopId) { return "a loop like k4"; },
-                                   [](Sampled) { return "a decision like t0"; }, [](const Integers&) { return "a list like [4, 8]"; },
-                                   [](const LoopIds&) { return "loops like {k4, k5}"; }},
-                    argument);
+  return std::visit(
+      te::Overloaded{[](int64_t) { return "an integer"; }, [](const std::string&) { return "a name"; },
+                     [](LoopId) { return "a loop like k4"; }, [](Sampled) { return "a decision like t0"; },
+                     [](const Integers&) { return "a list like [4, 8]"; },
+                     [](const LoopIds&) { return "loops like {k4, k5}"; }},
+      argument);
 }
 
 /// Calls a typed primitive with arguments of a trace.
 template <class R, class... Parameters, size_t... I>
-Result<Arguments> call(R (*primitive)(Kernel&, Parameters...), Kernel& kernel, const Arguments& arguments, std::index_sequence<I...>) {
-  if (arguments.size() != sizeof...(Parameters)) return invalid("", "{} arguments expected, {} found", sizeof...(Parameters), arguments.size());
+Result<Arguments> call(R (*primitive)(Kernel&, Parameters...), Kernel& kernel, const Arguments& arguments,
+                       std::index_sequence<I...>) {
+  if (arguments.size() != sizeof...(Parameters))
+    return invalid("", "{} arguments expected, {} found", sizeof...(Parameters), arguments.size());
   const Arguments like = {Argument(std::remove_cvref_t<Parameters>())...};
   for (size_t k = 0; k < like.size(); ++k)
-    if (arguments[k].index() != like[k].index()) return invalid(fmt::format("argument {}", k + 1), "{} expected, '{}' found", kind(like[k]), print(arguments[k]));
+    if (arguments[k].index() != like[k].index())
+      return invalid(fmt::format("argument {}", k + 1), "{} expected, '{}' found", kind(like[k]), print(arguments[k]));
   return as_arguments(primitive(kernel, std::get<std::remove_cvref_t<Parameters>>(arguments[I])...));
 }
 
 template <class R, class... Parameters>
 Run adapted(R (*primitive)(Kernel&, Parameters...)) {
-  return [primitive](Kernel& kernel, const Arguments& arguments) { return call(primitive, kernel, arguments, std::index_sequence_for<Parameters...>()); };
+  return [primitive](Kernel& kernel, const Arguments& arguments) {
+    return call(primitive, kernel, arguments, std::index_sequence_for<Parameters...>());
+  };
 }
 
 struct Primitive {
@@ -114,8 +121,11 @@ Result<void> nothing(Result<Arguments> results) {
 Result<void> check_scopes(const Kernel& kernel, const std::string& primitive) {
   for (size_t b = 0; b < kernel.buffers.size(); ++b) {
     if (kernel.buffers[b].scope == Scope::kArgument) continue;
-    const auto nests = std::count_if(kernel.body.begin(), kernel.body.end(), [&](const Statement& root) { return touches(root, static_cast<int>(b)); });
-    if (nests > 1) return invalid(primitive, "uses of a thread's own '{}' in one nest expected, {} nests would have some", kernel.buffers[b].name, nests);
+    const auto nests = std::count_if(kernel.body.begin(), kernel.body.end(),
+                                     [&](const Statement& root) { return touches(root, static_cast<int>(b)); });
+    if (nests > 1)
+      return invalid(primitive, "uses of a thread's own '{}' in one nest expected, {} nests would have some",
+                     kernel.buffers[b].name, nests);
   }
   return {};
 }
@@ -128,8 +138,10 @@ Result<void> check_size(const Kernel& kernel, const std::string& primitive) {
     ++blocks;
     deepest = std::max(deepest, loops.size());
   });
-  if (blocks > kMostBlocks) return invalid(primitive, "at most {} blocks expected, {} would be there", kMostBlocks, blocks);
-  if (deepest > kMostLoops) return invalid(primitive, "at most {} loops around a block expected, {} would be there", kMostLoops, deepest);
+  if (blocks > kMostBlocks)
+    return invalid(primitive, "at most {} blocks expected, {} would be there", kMostBlocks, blocks);
+  if (deepest > kMostLoops)
+    return invalid(primitive, "at most {} loops around a block expected, {} would be there", kMostLoops, deepest);
   return {};
 }
 
@@ -167,7 +179,8 @@ Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) 
   Arguments resolved = arguments;
   for (Argument& argument : resolved)
     if (const auto* sampled = std::get_if<Sampled>(&argument)) {
-      if (sampled->number < 0 || sampled->number >= static_cast<int>(decisions_.size())) return invalid(name, "a decision that was taken expected, t{} found", sampled->number);
+      if (sampled->number < 0 || sampled->number >= static_cast<int>(decisions_.size()))
+        return invalid(name, "a decision that was taken expected, t{} found", sampled->number);
       argument = Integers(decisions_[sampled->number]);
     }
   Kernel changed = kernel_;
@@ -191,48 +204,78 @@ Result<void> Schedule::reorder(const LoopIds& loops) { return nothing(apply("reo
 Result<void> Schedule::parallel(LoopId loop) { return nothing(apply("parallel", {loop})); }
 Result<void> Schedule::vectorize(LoopId loop) { return nothing(apply("vectorize", {loop})); }
 Result<void> Schedule::unroll(LoopId loop) { return nothing(apply("unroll", {loop})); }
-Result<void> Schedule::peel(LoopId loop, const std::string& iteration) { return nothing(apply("peel", {loop, iteration})); }
+Result<void> Schedule::peel(LoopId loop, const std::string& iteration) {
+  return nothing(apply("peel", {loop, iteration}));
+}
 Result<LoopId> Schedule::partition(LoopId loop, int64_t at) { return single<LoopId>(apply("partition", {loop, at})); }
-Result<void> Schedule::split_padding(const std::string& block, const std::string& buffer, const Integers& dims) { return nothing(apply("split_padding", {block, buffer, dims})); }
-Result<void> Schedule::skip_border(const std::string& block, const std::string& buffer) { return nothing(apply("skip_border", {block, buffer})); }
+Result<void> Schedule::split_padding(const std::string& block, const std::string& buffer, const Integers& dims) {
+  return nothing(apply("split_padding", {block, buffer, dims}));
+}
+Result<void> Schedule::skip_border(const std::string& block, const std::string& buffer) {
+  return nothing(apply("skip_border", {block, buffer}));
+}
 Result<void> Schedule::skip_padding(const std::string& block) { return nothing(apply("skip_padding", {block})); }
-Result<void> Schedule::annotate(LoopId loop, const std::string& key, int64_t value) { return nothing(apply("annotate", {loop, key, value})); }
+Result<void> Schedule::annotate(LoopId loop, const std::string& key, int64_t value) {
+  return nothing(apply("annotate", {loop, key, value}));
+}
 Result<void> Schedule::compute_inline(const std::string& block) { return nothing(apply("compute_inline", {block})); }
-Result<void> Schedule::reverse_compute_inline(const std::string& block) { return nothing(apply("reverse_compute_inline", {block})); }
-Result<void> Schedule::compute_at(const std::string& block, LoopId loop) { return nothing(apply("compute_at", {block, loop})); }
-Result<void> Schedule::reverse_compute_at(const std::string& block, LoopId loop) { return nothing(apply("reverse_compute_at", {block, loop})); }
+Result<void> Schedule::reverse_compute_inline(const std::string& block) {
+  return nothing(apply("reverse_compute_inline", {block}));
+}
+Result<void> Schedule::compute_at(const std::string& block, LoopId loop) {
+  return nothing(apply("compute_at", {block, loop}));
+}
+Result<void> Schedule::reverse_compute_at(const std::string& block, LoopId loop) {
+  return nothing(apply("reverse_compute_at", {block, loop}));
+}
 Result<std::string> Schedule::cache_read(const std::string& block, const std::string& buffer, int64_t number) {
   return single<std::string>(apply("cache_read", {block, buffer, number}));
 }
-Result<std::string> Schedule::cache_write(const std::string& block) { return single<std::string>(apply("cache_write", {block})); }
-Result<void> Schedule::set_scope(const std::string& buffer, const std::string& scope) { return nothing(apply("set_scope", {buffer, scope})); }
+Result<std::string> Schedule::cache_write(const std::string& block) {
+  return single<std::string>(apply("cache_write", {block}));
+}
+Result<void> Schedule::set_scope(const std::string& buffer, const std::string& scope) {
+  return nothing(apply("set_scope", {buffer, scope}));
+}
 Result<void> Schedule::transform_layout(const std::string& buffer, const std::string& layout) {
   return nothing(apply("transform_layout", {buffer, layout}));
 }
-Result<void> Schedule::set_layout(const std::string& buffer, const std::string& layout) { return nothing(apply("set_layout", {buffer, layout})); }
+Result<void> Schedule::set_layout(const std::string& buffer, const std::string& layout) {
+  return nothing(apply("set_layout", {buffer, layout}));
+}
 Result<void> Schedule::pad(const std::string& block, int64_t axis) { return nothing(apply("pad", {block, axis})); }
 Result<void> Schedule::collapse() { return nothing(apply("collapse", {})); }
 Result<std::string> Schedule::decompose_reduction(const std::string& block, LoopId loop) {
   return single<std::string>(apply("decompose_reduction", {block, loop}));
 }
-Result<std::string> Schedule::rfactor(const std::string& block, LoopId loop) { return single<std::string>(apply("rfactor", {block, loop})); }
-Result<std::string> Schedule::split_k(const std::string& block, LoopId loop, int64_t parts) { return single<std::string>(apply("split_k", {block, loop, parts})); }
-Result<void> Schedule::tensorize(LoopId loop, const std::string& tile) { return nothing(apply("tensorize", {loop, tile})); }
+Result<std::string> Schedule::rfactor(const std::string& block, LoopId loop) {
+  return single<std::string>(apply("rfactor", {block, loop}));
+}
+Result<std::string> Schedule::split_k(const std::string& block, LoopId loop, int64_t parts) {
+  return single<std::string>(apply("split_k", {block, loop, parts}));
+}
+Result<void> Schedule::tensorize(LoopId loop, const std::string& tile) {
+  return nothing(apply("tensorize", {loop, tile}));
+}
 
 Result<Sampled> Schedule::record(Instruction instruction) {
   const Arguments& arguments = instruction.arguments;
   const Integers& decision = instruction.decision;
   if (instruction.primitive == "sample_perfect_tile") {
-    const bool typed = arguments.size() == 3 && std::holds_alternative<LoopId>(arguments[0]) && std::holds_alternative<int64_t>(arguments[1]) &&
-                       std::holds_alternative<int64_t>(arguments[2]);
-    if (!typed) return invalid(instruction.primitive, "a loop, the number of factors and the largest innermost one expected");
+    const bool typed = arguments.size() == 3 && std::holds_alternative<LoopId>(arguments[0]) &&
+                       std::holds_alternative<int64_t>(arguments[1]) && std::holds_alternative<int64_t>(arguments[2]);
+    if (!typed)
+      return invalid(instruction.primitive, "a loop, the number of factors and the largest innermost one expected");
     TRY(const Place place, find_loop(kernel_, std::get<LoopId>(arguments[0]).variable));
     int64_t product = 1;
     for (const int64_t factor : decision)
-      if (factor < 1 || __builtin_mul_overflow(product, factor, &product)) return invalid(instruction.primitive, "factors of at least 1 expected, {} found", factor);
-    if (te::as_constant(place.loop().extent) != product || static_cast<int64_t>(decision.size()) != std::get<int64_t>(arguments[1]) ||
+      if (factor < 1 || __builtin_mul_overflow(product, factor, &product))
+        return invalid(instruction.primitive, "factors of at least 1 expected, {} found", factor);
+    if (te::as_constant(place.loop().extent) != product ||
+        static_cast<int64_t>(decision.size()) != std::get<int64_t>(arguments[1]) ||
         decision.back() > std::get<int64_t>(arguments[2]))
-      return invalid(instruction.primitive, "{} factors of the loop's extent expected", std::get<int64_t>(arguments[1]));
+      return invalid(instruction.primitive, "{} factors of the loop's extent expected",
+                     std::get<int64_t>(arguments[1]));
   } else if (instruction.primitive == "sample_categorical") {
     const auto* candidates = arguments.size() == 1 ? std::get_if<Integers>(&arguments[0]) : nullptr;
     if (!candidates) return invalid(instruction.primitive, "a list of candidates expected");
@@ -251,7 +294,8 @@ Result<Sampled> Schedule::record(Instruction instruction) {
 Result<Sampled> Schedule::sample_perfect_tile(Random& random, LoopId loop, int64_t parts, int64_t largest_innermost) {
   TRY(const Place place, find_loop(kernel_, loop.variable));
   const auto extent = te::as_constant(place.loop().extent);
-  if (!extent || *extent < 1 || parts < 1 || largest_innermost < 1) return invalid(fmt::format("k{}", loop.variable), "a loop of constant extent to tile expected");
+  if (!extent || *extent < 1 || parts < 1 || largest_innermost < 1)
+    return invalid(fmt::format("k{}", loop.variable), "a loop of constant extent to tile expected");
   Integers factors(static_cast<size_t>(parts), 1);
   int64_t rest = *extent;
   for (size_t i = factors.size(); i-- > 1;) {
@@ -292,25 +336,31 @@ Result<Schedule> replay(const Trace& trace, Kernel kernel) {
   const auto name_results = [&](const Instruction& instruction, const Arguments& made) -> Result<void> {
     const Arguments& given = instruction.results;
     if (given.empty()) return {};
-    if (given.size() != made.size()) return invalid(instruction.primitive, "names for its {} results expected, {} found", made.size(), given.size());
+    if (given.size() != made.size())
+      return invalid(instruction.primitive, "names for its {} results expected, {} found", made.size(), given.size());
     for (size_t k = 0; k < made.size(); ++k) {
-      if (given[k].index() != made[k].index()) return invalid(instruction.primitive, "a name like '{}' for result {} expected, '{}' found", print(made[k]), k + 1, print(given[k]));
+      if (given[k].index() != made[k].index())
+        return invalid(instruction.primitive, "a name like '{}' for result {} expected, '{}' found", print(made[k]),
+                       k + 1, print(given[k]));
       std::visit(te::Overloaded{[&](LoopId loop) { loops[loop.variable] = std::get<LoopId>(made[k]); },
                                 [&](Sampled sampled) { decisions[sampled.number] = std::get<Sampled>(made[k]); },
-                                [&](const std::string& name) { names[name] = std::get<std::string>(made[k]); }, [](const auto&) {}},
+                                [&](const std::string& name) { names[name] = std::get<std::string>(made[k]); },
+                                [](const auto&) {}},
                  given[k]);
     }
     return {};
   };
   for (size_t i = 0; i < trace.instructions.size(); ++i) {
     const Instruction& instruction = trace.instructions[i];
-    const std::string place = instruction.line.number > 0 ? fmt::format("line {}", instruction.line.number) : fmt::format("instruction {}", i + 1);
+    const std::string place = instruction.line.number > 0 ? fmt::format("line {}", instruction.line.number)
+                                                          : fmt::format("instruction {}", i + 1);
     Arguments arguments;
     std::transform(instruction.arguments.begin(), instruction.arguments.end(), std::back_inserter(arguments), renamed);
     if (!instruction.decision.empty()) {
       auto sampled = schedule.record({instruction.primitive, std::move(arguments), {}, instruction.decision});
       if (!sampled.ok()) return std::move(sampled).error().within(place);
-      if (auto named = name_results(instruction, {*sampled}); !named.ok()) return std::move(named).error().within(place);
+      if (auto named = name_results(instruction, {*sampled}); !named.ok())
+        return std::move(named).error().within(place);
       continue;
     }
     auto results = schedule.apply(instruction.primitive, std::move(arguments));

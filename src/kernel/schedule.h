@@ -79,9 +79,10 @@ class Schedule {
   std::vector<Integers> decisions_;
 };
 
-/// Applies a trace to a kernel: loops, blocks and decisions that its instructions gave are called as they call them there;
-/// an instruction names all that it gives or nothing. The error names the first instruction that does not apply, by its line
-/// where the trace was read from a text. Decisions that a changed trace holds are checked like sampled ones.
+/// Applies a trace to a kernel: loops, blocks and decisions that its instructions gave are called as they call them
+/// there; an instruction names all that it gives or nothing. The error names the first instruction that does not apply,
+/// by its line where the trace was read from a text. Decisions that a changed trace holds are checked like sampled
+/// ones.
 Result<Schedule> replay(const Trace& trace, Kernel kernel);
 
 }  // namespace isomer::kernel

@@ -14,12 +14,14 @@ Error failure(sqlite3* database, int code) {
     case SQLITE_NOTADB: return invalid("", "a database of records expected, a file of another kind found");
     case SQLITE_CORRUPT:
     case SQLITE_MISMATCH:
-    case SQLITE_ERROR: return invalid("", "a database of records expected, a broken one found ({})", sqlite3_errmsg(database));
+    case SQLITE_ERROR:
+      return invalid("", "a database of records expected, a broken one found ({})", sqlite3_errmsg(database));
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return unsupported("", "a database that others leave in some seconds expected, they hold it");
     case SQLITE_READONLY: return unsupported("", "a database that may be written to expected, it may only be read");
     case SQLITE_FULL: return unsupported("", "room on the disk expected, it is full");
-    default: return unsupported("", "a database that can be read and written expected, found: {}", sqlite3_errmsg(database));
+    default:
+      return unsupported("", "a database that can be read and written expected, found: {}", sqlite3_errmsg(database));
   }
 }
 
@@ -74,7 +76,8 @@ Database Database::in_memory() {
 
 Result<Database> Database::open(const std::filesystem::path& file, bool may_make) {
   sqlite3* made = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &made, SQLITE_OPEN_READWRITE | (may_make ? SQLITE_OPEN_CREATE : 0), nullptr);
+  const int code =
+      sqlite3_open_v2(file.c_str(), &made, SQLITE_OPEN_READWRITE | (may_make ? SQLITE_OPEN_CREATE : 0), nullptr);
   Database database(made);
   if (code != SQLITE_OK) return failure(made, code);
   sqlite3_busy_timeout(made, kPatienceMs);

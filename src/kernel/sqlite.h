@@ -1,5 +1,5 @@
-// SQLite as records.cpp uses it. Errors are one sentence without the file's name: kInvalid where the file is no database or
-// a broken one, kUnsupported where it can't be read or written.
+// SQLite as records.cpp uses it. Errors are one sentence without the file's name: kInvalid where the file is no
+// database or a broken one, kUnsupported where it can't be read or written.
 #pragma once
 
 #include <filesystem>

@@ -15,7 +15,8 @@ int64_t Tiler::reuse(const Block& reduction, const LoadAccess& access) const {
 
 int Tiler::lanes(const Block& block) const {
   int result = 64;
-  for (const Write& write : block.writes) result = std::min(result, machine_.lanes(kernel_.buffers[write.buffer].dtype));
+  for (const Write& write : block.writes)
+    result = std::min(result, machine_.lanes(kernel_.buffers[write.buffer].dtype));
   return result;
 }
 
@@ -28,7 +29,8 @@ bool Tiler::can_pack(const Block& reduction, const LoadAccess& access, int axis)
 
 /// Lanes along the axis: every load moves by one element or stays, or can be packed so; the output is written in order
 /// or each vector of results is the work of a long reduction.
-bool Tiler::can_vectorize(const Block& reduction, const std::vector<LoadAccess>& accesses, int axis, bool is_contiguous) const {
+bool Tiler::can_vectorize(const Block& reduction, const std::vector<LoadAccess>& accesses, int axis,
+                          bool is_contiguous) const {
   bool moves = false;
   for (const LoadAccess& access : accesses) {
     const auto stride = access.axes[axis];
@@ -51,7 +53,8 @@ Tile Tiler::choose(const Block& reduction, const std::vector<int64_t>& extents, 
     const int64_t size = extents[axis];
     const bool is_contiguous = out[axis] == 1;
     if (size < 2 || reduction.writes.size() != 1) continue;
-    const bool is_regular = std::all_of(plain.begin(), plain.end(), [&](const LoadAccess& a) { return a.axes[axis].has_value(); });
+    const bool is_regular =
+        std::all_of(plain.begin(), plain.end(), [&](const LoadAccess& a) { return a.axes[axis].has_value(); });
     for (int64_t vectors = 1; vectors <= 8; ++vectors) {
       Tile tile;
       tile.vector_axis = axis;
@@ -67,7 +70,8 @@ Tile Tiler::choose(const Block& reduction, const std::vector<int64_t>& extents, 
       const double in_lanes = static_cast<double>(size) / static_cast<double>(there * tile.lanes);
       // Stores of parts of vectors are slow without masks.
       const double whole = size % tile.width() == 0 || machine_.vectors.masks ? 1 : 0.8;
-      const double score = quality * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1) * whole;
+      const double score =
+          quality * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1) * whole;
       if (score > best_score) {
         best = tile;
         best_score = score;
@@ -80,11 +84,13 @@ Tile Tiler::choose(const Block& reduction, const std::vector<int64_t>& extents, 
 
 /// Along which axis tiles have rows, and how far apart: one along which vectors of some operand stay the same, of those
 /// the one along which results lie closest together.
-void Tiler::choose_row_axis(const Block& reduction, const std::vector<int64_t>& extents, const Strides& out, Tile& tile) const {
+void Tiler::choose_row_axis(const Block& reduction, const std::vector<int64_t>& extents, const Strides& out,
+                            Tile& tile) const {
   for (int row = 0; row < static_cast<int>(reduction.axes.size()); ++row) {
     if (row == tile.vector_axis || extents[row] < 2 || !out[row]) continue;
     int64_t period = 1;
-    for (const LoadAccess& access : tile.accesses) period = std::lcm(period, regular_stride(kernel_, reduction, access, row).first);
+    for (const LoadAccess& access : tile.accesses)
+      period = std::lcm(period, regular_stride(kernel_, reduction, access, row).first);
     bool reuses = false, regular = true;
     for (const LoadAccess& access : tile.accesses) {
       const auto stride = stride_at_period(kernel_, reduction, access, row, period);
@@ -97,8 +103,8 @@ void Tiler::choose_row_axis(const Block& reduction, const std::vector<int64_t>& 
   }
 }
 
-/// A step of the reduction in a tile: two multiply-adds and two loads a cycle (a vector for each column, an element for each
-/// row), a latency of four, columns that come from the second level of cache.
+/// A step of the reduction in a tile: two multiply-adds and two loads a cycle (a vector for each column, an element for
+/// each row), a latency of four, columns that come from the second level of cache.
 double cycles_of_step(int64_t rows, int64_t vectors) {
   const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
   return std::max({r * v / 2, (r + v) / 2, 4.0, 1.6 * v});
@@ -106,7 +112,8 @@ double cycles_of_step(int64_t rows, int64_t vectors) {
 
 /// As many rows of vectors as registers hold, at least one vector and one scalar beside the
 /// accumulators. The share of the peak that the tile may reach.
-double Tiler::choose_rows(const Block& reduction, const std::vector<int64_t>& extents, const Strides& out, Tile& tile) const {
+double Tiler::choose_rows(const Block& reduction, const std::vector<int64_t>& extents, const Strides& out,
+                          Tile& tile) const {
   choose_row_axis(reduction, extents, out, tile);
   const int64_t rows_there = tile.row_axis < 0 ? 1 : (extents[tile.row_axis] + tile.row_period - 1) / tile.row_period;
   // A small window's innermost loop is written out inside of the rows: its vectors of operands are held, or read again.
@@ -123,7 +130,8 @@ double Tiler::choose_rows(const Block& reduction, const std::vector<int64_t>& ex
     const int64_t tiles = (rows_there + rows - 1) / rows;
     const double in_blocks = tiles > kMostTiles && pieces_of_at_most(tiles, kMostTiles) == 1 ? 0.9 : 1;
     const int64_t left = rows_there % rows;
-    const double cycles = static_cast<double>(rows_there / rows) * cycles_of_step(rows, tile.vectors) + (left > 0 ? cycles_of_step(left, tile.vectors) : 0);
+    const double cycles = static_cast<double>(rows_there / rows) * cycles_of_step(rows, tile.vectors) +
+                          (left > 0 ? cycles_of_step(left, tile.vectors) : 0);
     const double score = static_cast<double>(rows_there * tile.vectors) / 2 / cycles * (1 + 0.01 * reuse) * in_blocks;
     if (score > best) {
       best = score;
@@ -139,11 +147,13 @@ std::vector<int> Tiler::window_order(const Block& reduction, const Tile& tile) c
   for (const LoadAccess& access : tile.accesses) {
     // Packed operands follow whatever order there is.
     if (access.axes[tile.vector_axis] != 0 && can_pack(reduction, access, tile.vector_axis)) continue;
-    for (size_t k = 0; k < farthest.size(); ++k) farthest[k] = std::max(farthest[k], std::abs(access.reduce[k].value_or(int64_t{1} << 40)));
+    for (size_t k = 0; k < farthest.size(); ++k)
+      farthest[k] = std::max(farthest[k], std::abs(access.reduce[k].value_or(int64_t{1} << 40)));
   }
   std::vector<int> order(farthest.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int a, int b) { return std::pair(-farthest[a], a) < std::pair(-farthest[b], b); });
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return std::pair(-farthest[a], a) < std::pair(-farthest[b], b); });
   return order;
 }
 

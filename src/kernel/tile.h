@@ -1,5 +1,5 @@
-// How a reduction is tiled in registers: along which axis lanes run, along which one rows share what the lanes hold, how many
-// of both (kernel_tuner.md 6.1). Tests: tests/kernel/schedule_test.cpp, rows_test.cpp
+// How a reduction is tiled in registers: along which axis lanes run, along which one rows share what the lanes hold,
+// how many of both (kernel_tuner.md 6.1). Tests: tests/kernel/schedule_test.cpp, rows_test.cpp
 #pragma once
 
 #include <set>
@@ -24,13 +24,13 @@ struct Tile {
   int vector_axis = -1;  ///< lanes run along it; -1: there is no tile
   int row_axis = -1;     ///< -1: none; each row of the tile reuses the vectors of the others
   int64_t lanes = 1;
-  int64_t vectors = 1;     ///< of `lanes` along vector_axis
-  int64_t rows = 1;        ///< along row_axis
-  int64_t row_period = 1;  ///< from one row to the next
+  int64_t vectors = 1;               ///< of `lanes` along vector_axis
+  int64_t rows = 1;                  ///< along row_axis
+  int64_t row_period = 1;            ///< from one row to the next
   std::vector<LoadAccess> accesses;  ///< strides along vector_axis are those within a tile
-  std::vector<int> window;  ///< reduce iterators in the order of their loops
-  bool may_skip = false;    ///< what padding's zeros are multiplied with is constant
-  bool pads = false;        ///< operands have elements for the lanes beyond the axis
+  std::vector<int> window;           ///< reduce iterators in the order of their loops
+  bool may_skip = false;             ///< what padding's zeros are multiplied with is constant
+  bool pads = false;                 ///< operands have elements for the lanes beyond the axis
 
   int64_t width() const { return lanes * vectors; }
 };
@@ -41,7 +41,8 @@ class Tiler {
   Tiler(const Kernel& kernel, const Machine& machine, const std::set<int>& constants, bool packs_constants_only)
       : kernel_(kernel), machine_(machine), constants_(constants), packs_constants_only_(packs_constants_only) {}
 
-  /// The best tile for a reduction whose loops run over `extents` of its axes, and whose results lie `out` apart in the end.
+  /// The best tile for a reduction whose loops run over `extents` of its axes, and whose results lie `out` apart in the
+  /// end.
   Tile choose(const Block& reduction, const std::vector<int64_t>& extents, const Strides& out) const;
   /// Whether a copy of the operand in blocks of vectors along the axis can be had for little.
   bool can_pack(const Block& reduction, const LoadAccess& access, int axis) const;
@@ -50,8 +51,10 @@ class Tiler {
   int lanes(const Block& block) const;
 
  private:
-  bool can_vectorize(const Block& reduction, const std::vector<LoadAccess>& accesses, int axis, bool is_contiguous) const;
-  void choose_row_axis(const Block& reduction, const std::vector<int64_t>& extents, const Strides& out, Tile& tile) const;
+  bool can_vectorize(const Block& reduction, const std::vector<LoadAccess>& accesses, int axis,
+                     bool is_contiguous) const;
+  void choose_row_axis(const Block& reduction, const std::vector<int64_t>& extents, const Strides& out,
+                       Tile& tile) const;
   double choose_rows(const Block& reduction, const std::vector<int64_t>& extents, const Strides& out, Tile& tile) const;
   std::vector<int> window_order(const Block& reduction, const Tile& tile) const;
 

@@ -48,11 +48,11 @@ class LineParser {
   }
 
  private:
-  Error expected(std::string_view what) const { return invalid("", "{} expected, '{}' found", what, rest_.substr(0, 40)); }
-
-  void skip() {
-    rest_.remove_prefix(std::min(rest_.find_first_not_of(kBlanks), rest_.size()));
+  Error expected(std::string_view what) const {
+    return invalid("", "{} expected, '{}' found", what, rest_.substr(0, 40));
   }
+
+  void skip() { rest_.remove_prefix(std::min(rest_.find_first_not_of(kBlanks), rest_.size())); }
 
   bool accept(std::string_view token) {
     skip();
@@ -114,7 +114,8 @@ class LineParser {
   Result<Argument> word() {
     skip();
     size_t length = 0;
-    while (length < rest_.size() && std::string_view(",)]}= \t").find(rest_[length]) == std::string_view::npos) ++length;
+    while (length < rest_.size() && std::string_view(",)]}= \t").find(rest_[length]) == std::string_view::npos)
+      ++length;
     if (length == 0) return expected("an argument");
     const std::string_view word = rest_.substr(0, length);
     rest_.remove_prefix(length);
@@ -132,16 +133,18 @@ class LineParser {
 }  // namespace
 
 std::string print(const Argument& argument) {
-  return std::visit(Overloaded{[](int64_t value) { return fmt::format("{}", value); }, [](const std::string& name) { return name; },
-                               [](LoopId loop) { return fmt::format("k{}", loop.variable); },
-                               [](Sampled sampled) { return fmt::format("t{}", sampled.number); },
-                               [](const Integers& values) { return fmt::format("[{}]", fmt::join(values, ", ")); },
-                               [](const LoopIds& loops) {
-                                 std::string list;
-                                 for (const LoopId loop : loops) list += fmt::format("{}k{}", list.empty() ? "" : ", ", loop.variable);
-                                 return "{" + list + "}";
-                               }},
-                    argument);
+  return std::visit(
+      Overloaded{[](int64_t value) { return fmt::format("{}", value); }, [](const std::string& name) { return name; },
+                 [](LoopId loop) { return fmt::format("k{}", loop.variable); },
+                 [](Sampled sampled) { return fmt::format("t{}", sampled.number); },
+                 [](const Integers& values) { return fmt::format("[{}]", fmt::join(values, ", ")); },
+                 [](const LoopIds& loops) {
+                   std::string list;
+                   for (const LoopId loop : loops)
+                     list += fmt::format("{}k{}", list.empty() ? "" : ", ", loop.variable);
+                   return "{" + list + "}";
+                 }},
+      argument);
 }
 
 std::string print(const Instruction& i) {

@@ -58,7 +58,8 @@ struct Trace {
 std::string print(const Trace& trace);
 std::string print(const Instruction& instruction);
 std::string print(const Argument& argument);
-/// The inverse of `print`, for traces written by hand as well: what follows a '#' is a comment. The error names the line.
+/// The inverse of `print`, for traces written by hand as well: what follows a '#' is a comment. The error names the
+/// line.
 Result<Trace> parse_trace(std::string_view text);
 Hash128 hash(const Trace& trace);
 

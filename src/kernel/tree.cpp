@@ -14,11 +14,12 @@ bool find(Statements& list, const std::function<bool(const Statement&)>& wanted,
       return true;
     }
     place.ancestors.push_back(&list[i]);
-    const bool found = std::visit(te::Overloaded{[&](Loop& s) { return find(s.body, wanted, place); },
-                                                 [&](Branch& s) { return find(s.then, wanted, place) || find(s.otherwise, wanted, place); },
-                                                 [&](While& s) { return find(s.body, wanted, place); }, [](Block&) { return false; },
-                                                 [](Resize&) { return false; }},
-                                  list[i].node);
+    const bool found = std::visit(
+        te::Overloaded{[&](Loop& s) { return find(s.body, wanted, place); },
+                       [&](Branch& s) { return find(s.then, wanted, place) || find(s.otherwise, wanted, place); },
+                       [&](While& s) { return find(s.body, wanted, place); }, [](Block&) { return false; },
+                       [](Resize&) { return false; }},
+        list[i].node);
     if (found) return true;
     place.ancestors.pop_back();
   }
@@ -101,7 +102,8 @@ Result<Place> find_loop(Kernel& kernel, int variable) {
     const auto* loop = std::get_if<Loop>(&statement.node);
     return loop && loop->variable == variable;
   };
-  if (!find(kernel.body, wanted, place)) return invalid(fmt::format("k{}", variable), "a loop of the kernel expected, there is none of this name");
+  if (!find(kernel.body, wanted, place))
+    return invalid(fmt::format("k{}", variable), "a loop of the kernel expected, there is none of this name");
   return place;
 }
 
@@ -117,7 +119,8 @@ Result<Place> find_block(Kernel& kernel, std::string_view name) {
     const auto* block = std::get_if<Block>(&statement.node);
     return block && block->name == name;
   };
-  if (!find(kernel.body, wanted, place)) return invalid(std::string(name), "a block of the kernel expected, there is none of this name");
+  if (!find(kernel.body, wanted, place))
+    return invalid(std::string(name), "a block of the kernel expected, there is none of this name");
   return place;
 }
 
@@ -141,25 +144,30 @@ void rewrite_expressions(Statements& statements, const std::function<Expr(const 
   visit_expressions(statements, [&](Expr& e) { e = rewrite(e); });
 }
 
-void for_each_expression(const Statements& statements, const std::function<void(const Expr&)>& look) { visit_expressions(statements, look); }
+void for_each_expression(const Statements& statements, const std::function<void(const Expr&)>& look) {
+  visit_expressions(statements, look);
+}
 
 std::set<int> variables(const Expr& expr) {
   std::set<int> result;
   te::for_each_node(expr, [&](const Expr& e) {
-    if (const auto* variable = te::as<te::Var>(e); variable && variable->kind == te::VarKind::kLoop) result.insert(variable->index);
+    if (const auto* variable = te::as<te::Var>(e); variable && variable->kind == te::VarKind::kLoop)
+      result.insert(variable->index);
   });
   return result;
 }
 
 bool reads_any(const std::vector<Iterator>& iterators, int variable) {
-  return std::any_of(iterators.begin(), iterators.end(), [&](const Iterator& i) { return variables(i.binding).contains(variable); });
+  return std::any_of(iterators.begin(), iterators.end(),
+                     [&](const Iterator& i) { return variables(i.binding).contains(variable); });
 }
 
 const Loop* lanes_of_tile(const Loop& rows) {
   const auto* lanes = rows.body.size() == 1 ? std::get_if<Loop>(&rows.body[0].node) : nullptr;
   const auto* map = lanes && lanes->body.size() == 1 ? std::get_if<Block>(&lanes->body[0].node) : nullptr;
   const auto count = te::as_constant(rows.extent);
-  const bool is_square = map && lanes->kind == LoopKind::kVectorized && te::as_constant(lanes->extent) == count && (count == 4 || count == 8 || count == 16);
+  const bool is_square = map && lanes->kind == LoopKind::kVectorized && te::as_constant(lanes->extent) == count &&
+                         (count == 4 || count == 8 || count == 16);
   return is_square && !map->is_reduction() && map->bodies.size() == 1 ? lanes : nullptr;
 }
 
@@ -231,7 +239,8 @@ bool is_output(const Kernel& kernel, int buffer) {
 }
 
 bool is_argument(const Kernel& kernel, int buffer) {
-  return is_output(kernel, buffer) || std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end();
+  return is_output(kernel, buffer) ||
+         std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end();
 }
 
 bool has_dynamic_sizes(const Kernel& kernel) {
@@ -239,7 +248,8 @@ bool has_dynamic_sizes(const Kernel& kernel) {
     if (!constants(buffer.shape)) return true;
   Kernel copy = kernel;
   Place place;
-  return find(copy.body, [](const Statement& statement) { return std::holds_alternative<Resize>(statement.node); }, place);
+  return find(
+      copy.body, [](const Statement& statement) { return std::holds_alternative<Resize>(statement.node); }, place);
 }
 
 void remove(Kernel& kernel, const Place& place) {
@@ -269,7 +279,8 @@ std::string fresh_buffer_name(const Kernel& kernel, const std::string& hint) {
   return name;
 }
 
-Statement under_loops(Kernel& kernel, const std::vector<Expr>& extents, const std::function<Block(const std::vector<Expr>& variables)>& make) {
+Statement under_loops(Kernel& kernel, const std::vector<Expr>& extents,
+                      const std::function<Block(const std::vector<Expr>& variables)>& make) {
   std::vector<Loop> loops;
   std::vector<Expr> variables;
   for (const Expr& extent : extents) {

@@ -47,7 +47,8 @@ Expr substitute(const Expr& expr, const std::map<int, Expr>& variables);
 std::set<int> loads(const Expr& expr);
 std::set<int> loads(const Block& block);
 std::set<int> stores(const Block& block);
-/// Where the loop runs over the rows of a square tile that a map computes: the vectorized loop over its lanes, the only one below.
+/// Where the loop runs over the rows of a square tile that a map computes: the vectorized loop over its lanes, the only
+/// one below.
 const Loop* lanes_of_tile(const Loop& rows);
 /// Whether anything below reads or writes the buffer.
 bool touches(const Statement& statement, int buffer);
@@ -71,7 +72,8 @@ std::string fresh_block_name(const Kernel& kernel, const std::string& hint);
 std::string fresh_buffer_name(const Kernel& kernel, const std::string& hint);
 
 /// A block under new serial loops of these extents; each loop's variable is given to `bind`, in order.
-Statement under_loops(Kernel& kernel, const std::vector<Expr>& extents, const std::function<Block(const std::vector<Expr>& variables)>& make);
+Statement under_loops(Kernel& kernel, const std::vector<Expr>& extents,
+                      const std::function<Block(const std::vector<Expr>& variables)>& make);
 
 /// Ranges of the variables of these loops.
 LoopRanges ranges_of(const std::vector<const Loop*>& loops);

@@ -26,20 +26,38 @@ struct Kernel {
 };
 
 /// Where a value lives.
-struct InInput { int32_t number = 0; bool operator==(const InInput&) const = default; };
+struct InInput {
+  int32_t number = 0;
+  bool operator==(const InInput&) const = default;
+};
 /// Written in place, where the caller wants it.
-struct InOutput { int32_t number = 0; bool operator==(const InOutput&) const = default; };
-struct InWeights { int32_t number = 0; bool operator==(const InWeights&) const = default; };
-struct InArena { int64_t offset = 0; bool operator==(const InArena&) const = default; };
+struct InOutput {
+  int32_t number = 0;
+  bool operator==(const InOutput&) const = default;
+};
+struct InWeights {
+  int32_t number = 0;
+  bool operator==(const InWeights&) const = default;
+};
+struct InArena {
+  int64_t offset = 0;
+  bool operator==(const InArena&) const = default;
+};
 /// Data decide the size: a kernel gives it memory by `resize`, or a move, a stacked scan or a shape does.
-struct Dynamic { bool operator==(const Dynamic&) const = default; };
+struct Dynamic {
+  bool operator==(const Dynamic&) const = default;
+};
 /// The bytes of another value, which is no view, from an offset on; 0 where that value is dynamic. A view of a dynamic
 /// value may have one dim of -1, which follows from the number of elements.
-struct ViewOf { int32_t value = 0; int64_t offset = 0; bool operator==(const ViewOf&) const = default; };
+struct ViewOf {
+  int32_t value = 0;
+  int64_t offset = 0;
+  bool operator==(const ViewOf&) const = default;
+};
 using Place = std::variant<InInput, InOutput, InWeights, InArena, Dynamic, ViewOf>;
 
 struct Value {
-  std::string name;           ///< for people; may be empty
+  std::string name;  ///< for people; may be empty
   ElementType type = ElementType::kUndefined;
   std::vector<int64_t> dims;  ///< -1: data decide (Dynamic and its views only)
   int64_t bytes = 0;          ///< of its memory, padding of its layout included; 0 where a dim is -1
@@ -100,10 +118,10 @@ struct Stack {
   int32_t to = 0;
   bool operator==(const Stack&) const = default;
 };
-/// ONNX's Loop: before each iteration `trip_count` (int64 scalar, read once in the beginning; -1: no limit) and `condition`
-/// (bool scalar; -1: always) decide whether it starts; then `iteration` (int64 scalar or -1) is set to its number, the
-/// body's steps run, `stacks` take their elements and the body's moves carry values over, the next condition among them.
-/// What the first iteration reads is copied to the carried values by steps before the loop.
+/// ONNX's Loop: before each iteration `trip_count` (int64 scalar, read once in the beginning; -1: no limit) and
+/// `condition` (bool scalar; -1: always) decide whether it starts; then `iteration` (int64 scalar or -1) is set to its
+/// number, the body's steps run, `stacks` take their elements and the body's moves carry values over, the next
+/// condition among them. What the first iteration reads is copied to the carried values by steps before the loop.
 struct LoopStep {
   int32_t trip_count = -1;
   int32_t condition = -1;
@@ -144,18 +162,18 @@ struct Provenance {
   std::string producer;     ///< name and version
   std::string source_hash;  ///< of the model that was compiled
   uint64_t seed = 0;
-  std::string history;      ///< the steps taken, a line each
+  std::string history;  ///< the steps taken, a line each
   bool operator==(const Provenance&) const = default;
 };
 
 /// Copies share the weights.
 struct Artifact {
   Provenance provenance;
-  std::vector<std::byte> code;                     ///< position-independent, read-only data inside, no imports
+  std::vector<std::byte> code;  ///< position-independent, read-only data inside, no imports
   std::vector<Kernel> kernels;
-  std::vector<std::span<const std::byte>> weights; ///< shared by the variants; any alignment
-  std::vector<std::shared_ptr<const void>> owners; ///< keep the memory that `weights` point to
-  std::vector<Variant> variants;                   ///< where several run on a machine the first one is preferred
+  std::vector<std::span<const std::byte>> weights;  ///< shared by the variants; any alignment
+  std::vector<std::shared_ptr<const void>> owners;  ///< keep the memory that `weights` point to
+  std::vector<Variant> variants;                    ///< where several run on a machine the first one is preferred
 };
 
 }  // namespace isomer::runtime

@@ -25,11 +25,16 @@ Result<void> check_kernels(const Artifact& artifact) {
     for (size_t p = 0; p < parts.size(); ++p) {
       const Part& part = parts[p];
       if (part.entry >= artifact.code.size())
-        return invalid(fmt::format("kernel {}", k), "an entry inside of {} bytes of code expected, {} found", artifact.code.size(), part.entry);
+        return invalid(fmt::format("kernel {}", k), "an entry inside of {} bytes of code expected, {} found",
+                       artifact.code.size(), part.entry);
       if (part.iterations < 0 || part.grain < 0 || !is_size(part.scratch_bytes))
-        return invalid(fmt::format("kernel {}", k), "sensible counts expected, {} iterations by {} with {} bytes of scratch memory found", part.iterations, part.grain, part.scratch_bytes);
+        return invalid(fmt::format("kernel {}", k),
+                       "sensible counts expected, {} iterations by {} with {} bytes of scratch memory found",
+                       part.iterations, part.grain, part.scratch_bytes);
       if (part.turns < 0 || part.followers < 0 || part.followers >= static_cast<int64_t>(parts.size() - p))
-        return invalid(fmt::format("kernel {}", k), "turns of parts that are there expected, {} turns of {} parts found", part.turns, part.followers);
+        return invalid(fmt::format("kernel {}", k),
+                       "turns of parts that are there expected, {} turns of {} parts found", part.turns,
+                       part.followers);
     }
   }
   return {};
@@ -54,15 +59,19 @@ class VariantCheck {
   const Value& at(int32_t value) const { return variant_.values[value]; }
 
   Result<void> check_value(const Value& value) const {
-    if (bit_width(value.type) == 0) return invalid("", "a type with elements in memory expected, type {} found", static_cast<int>(value.type));
-    if (value.dims.size() > kMostRank) return invalid("", "a rank of at most {} expected, {} found", kMostRank, value.dims.size());
+    if (bit_width(value.type) == 0)
+      return invalid("", "a type with elements in memory expected, type {} found", static_cast<int>(value.type));
+    if (value.dims.size() > kMostRank)
+      return invalid("", "a rank of at most {} expected, {} found", kMostRank, value.dims.size());
     if (std::ranges::any_of(value.dims, [](int64_t dim) { return dim < -1 || dim > kMostBytes; }))
       return invalid("", "dims expected, {} found", describe(value.type, value.dims));
     TRY_VOID(check_place(value));
     if (is_dynamic(base_of(variant_, value))) {
       const bool is_view = !is_dynamic(value);
       if (value.bytes != 0 || (is_view && std::ranges::count(value.dims, -1) > 1))
-        return invalid("", "a dynamic value without a size, or a view of one with one open dim expected, {} with {} bytes found", describe(value.type, value.dims), value.bytes);
+        return invalid(
+            "", "a dynamic value without a size, or a view of one with one open dim expected, {} with {} bytes found",
+            describe(value.type, value.dims), value.bytes);
       return {};
     }
     const auto least = packed_bytes(value.type, value.dims);
@@ -72,34 +81,40 @@ class VariantCheck {
   }
 
   Result<void> check_place(const Value& value) const {
-    return std::visit(Overloaded{
-        [&](const InInput& in) -> Result<void> {
-          if (in.number >= 0 && static_cast<size_t>(in.number) < variant_.inputs.size()) return {};
-          return invalid("", "one of {} inputs expected, {} found", variant_.inputs.size(), in.number);
+    return std::visit(
+        Overloaded{
+            [&](const InInput& in) -> Result<void> {
+              if (in.number >= 0 && static_cast<size_t>(in.number) < variant_.inputs.size()) return {};
+              return invalid("", "one of {} inputs expected, {} found", variant_.inputs.size(), in.number);
+            },
+            [&](const InOutput& out) -> Result<void> {
+              if (out.number >= 0 && static_cast<size_t>(out.number) < variant_.outputs.size()) return {};
+              return invalid("", "one of {} outputs expected, {} found", variant_.outputs.size(), out.number);
+            },
+            [&](const InWeights& in) -> Result<void> {
+              if (in.number < 0 || static_cast<size_t>(in.number) >= artifact_.weights.size())
+                return invalid("", "one of {} weights expected, {} found", artifact_.weights.size(), in.number);
+              const auto size = static_cast<int64_t>(artifact_.weights[in.number].size());
+              if (value.bytes > size) return invalid("", "weights of {} bytes expected, {} found", value.bytes, size);
+              return {};
+            },
+            [&](const InArena& in) -> Result<void> {
+              if (lies_in(in.offset, value.bytes, variant_.arena_bytes) && in.offset % kAlignment == 0) return {};
+              return invalid("", "an aligned place in the arena of {} bytes expected, {} bytes at {} found",
+                             variant_.arena_bytes, value.bytes, in.offset);
+            },
+            [](const Dynamic&) -> Result<void> { return {}; },
+            [&](const ViewOf& view) -> Result<void> {
+              if (!has(view.value) || std::holds_alternative<ViewOf>(at(view.value).place))
+                return invalid("", "a view of a value that is none itself expected, value {} found", view.value);
+              if (is_dynamic(at(view.value)) ? view.offset == 0
+                                             : lies_in(view.offset, value.bytes, at(view.value).bytes))
+                return {};
+              return invalid("", "a place inside of value {} expected, {} bytes at {} found", view.value, value.bytes,
+                             view.offset);
+            },
         },
-        [&](const InOutput& out) -> Result<void> {
-          if (out.number >= 0 && static_cast<size_t>(out.number) < variant_.outputs.size()) return {};
-          return invalid("", "one of {} outputs expected, {} found", variant_.outputs.size(), out.number);
-        },
-        [&](const InWeights& in) -> Result<void> {
-          if (in.number < 0 || static_cast<size_t>(in.number) >= artifact_.weights.size())
-            return invalid("", "one of {} weights expected, {} found", artifact_.weights.size(), in.number);
-          const auto size = static_cast<int64_t>(artifact_.weights[in.number].size());
-          if (value.bytes > size) return invalid("", "weights of {} bytes expected, {} found", value.bytes, size);
-          return {};
-        },
-        [&](const InArena& in) -> Result<void> {
-          if (lies_in(in.offset, value.bytes, variant_.arena_bytes) && in.offset % kAlignment == 0) return {};
-          return invalid("", "an aligned place in the arena of {} bytes expected, {} bytes at {} found", variant_.arena_bytes, value.bytes, in.offset);
-        },
-        [](const Dynamic&) -> Result<void> { return {}; },
-        [&](const ViewOf& view) -> Result<void> {
-          if (!has(view.value) || std::holds_alternative<ViewOf>(at(view.value).place))
-            return invalid("", "a view of a value that is none itself expected, value {} found", view.value);
-          if (is_dynamic(at(view.value)) ? view.offset == 0 : lies_in(view.offset, value.bytes, at(view.value).bytes)) return {};
-          return invalid("", "a place inside of value {} expected, {} bytes at {} found", view.value, value.bytes, view.offset);
-        },
-    }, value.place);
+        value.place);
   }
 
   Result<void> check_ports() const {
@@ -114,7 +129,8 @@ class VariantCheck {
       const auto* out = has(port.value) ? std::get_if<InOutput>(&at(port.value).place) : nullptr;
       const bool in_place = out != nullptr && out->number == static_cast<int32_t>(k);
       if (!in_place && !(has(port.value) && is_dynamic(at(port.value))))
-        return invalid(fmt::format("output {}", k), "a dynamic value or one in its place expected, value {} found", port.value);
+        return invalid(fmt::format("output {}", k), "a dynamic value or one in its place expected, value {} found",
+                       port.value);
     }
     // One value an input or output: its memory is as large as the port's dims say.
     for (const Value& value : variant_.values) {
@@ -124,7 +140,8 @@ class VariantCheck {
           (out != nullptr && &at(variant_.outputs[out->number].value) != &value))
         return invalid("", "one value an input or output expected, a second one ('{}') found", value.name);
       if ((in != nullptr || out != nullptr) && value.bytes != packed_bytes(value.type, value.dims))
-        return invalid("", "inputs and outputs without padding expected, '{}' with {} bytes found", value.name, value.bytes);
+        return invalid("", "inputs and outputs without padding expected, '{}' with {} bytes found", value.name,
+                       value.bytes);
     }
     return {};
   }
@@ -135,7 +152,8 @@ class VariantCheck {
   }
   Result<void> check_scalar(int32_t value, ElementType type, std::string_view role) const {
     if (has(value) && at(value).type == type && packed_bytes(type, at(value).dims) == bit_width(type) / 8 &&
-        !is_dynamic(base_of(variant_, at(value)))) return {};
+        !is_dynamic(base_of(variant_, at(value))))
+      return {};
     return invalid("", "a {} of one {} expected, value {} found", role, name(type), value);
   }
   Result<void> check_writable(int32_t value) const {
@@ -143,7 +161,8 @@ class VariantCheck {
     const Value& base = base_of(variant_, at(value));
     if (std::holds_alternative<InInput>(base.place) || std::holds_alternative<InWeights>(base.place))
       return invalid("", "a value that may be written expected, value {} found", value);
-    if (is_dynamic(base) && &base != &at(value)) return invalid("", "no view of a dynamic value expected, value {} found", value);
+    if (is_dynamic(base) && &base != &at(value))
+      return invalid("", "no view of a dynamic value expected, value {} found", value);
     return {};
   }
   /// A dynamic value that is given a new size gives up what is read meanwhile.
@@ -159,11 +178,13 @@ class VariantCheck {
     const bool fits = is_open ? from.dims.size() == to.dims.size() && is_plain(from) && is_plain(to)
                               : from.dims == to.dims && from.bytes == to.bytes;
     if (from.type == to.type && fits) return {};
-    return invalid("", "a move between values of one type and shape expected, {} to {} found", describe(from.type, from.dims), describe(to.type, to.dims));
+    return invalid("", "a move between values of one type and shape expected, {} to {} found",
+                   describe(from.type, from.dims), describe(to.type, to.dims));
   }
 
   Result<void> check_steps(const std::vector<Step>& steps, int depth) const {
-    if (depth > kMostDepth) return invalid("", "at most {} bodies inside of each other expected, more found", kMostDepth);
+    if (depth > kMostDepth)
+      return invalid("", "at most {} bodies inside of each other expected, more found", kMostDepth);
     for (size_t k = 0; k < steps.size(); ++k) {
       auto checked = std::visit([&](const auto& action) { return check(action, depth); }, steps[k].action);
       if (!checked.ok()) return std::move(checked).error().within(fmt::format("step {}", k));
@@ -179,7 +200,8 @@ class VariantCheck {
     if (step.kernel < 0 || static_cast<size_t>(step.kernel) >= artifact_.kernels.size())
       return invalid("", "one of {} kernels expected, {} found", artifact_.kernels.size(), step.kernel);
     for (const int32_t value : step.arguments)
-      if (value != -1 && !has(value)) return invalid("", "one of {} values expected, {} found", variant_.values.size(), value);
+      if (value != -1 && !has(value))
+        return invalid("", "one of {} values expected, {} found", variant_.values.size(), value);
     return {};
   }
   Result<void> check(const CopyStep& step, int) const {
@@ -190,8 +212,11 @@ class VariantCheck {
     TRY_VOID(check_writable(step.to));
     if (!has(step.of)) return invalid("", "one of {} values expected, {} found", variant_.values.size(), step.of);
     const std::array<int64_t, 1> dims = {static_cast<int64_t>(at(step.of).dims.size())};
-    if (at(step.to).type == ElementType::kInt64 && std::ranges::equal(at(step.to).dims, dims) && !is_dynamic(at(step.to))) return {};
-    return invalid("", "int64[{}] for a shape expected, {} found", dims[0], describe(at(step.to).type, at(step.to).dims));
+    if (at(step.to).type == ElementType::kInt64 && std::ranges::equal(at(step.to).dims, dims) &&
+        !is_dynamic(at(step.to)))
+      return {};
+    return invalid("", "int64[{}] for a shape expected, {} found", dims[0],
+                   describe(at(step.to).type, at(step.to).dims));
   }
   Result<void> check(const BranchStep& step, int depth) const {
     TRY_VOID(check_scalar(step.condition, ElementType::kBool, "condition"));
@@ -215,7 +240,7 @@ class VariantCheck {
     const bool whole_bytes = bit_width(to.type) % 8 == 0;
     const bool rank_fits = to.dims.size() == from.dims.size() + 1;
     const bool dims_fit = is_dynamic(to) || (rank_fits && !is_dynamic(base_of(variant_, from)) &&
-        std::ranges::equal(std::span(to.dims).subspan(1), from.dims));
+                                             std::ranges::equal(std::span(to.dims).subspan(1), from.dims));
     TRY_VOID(check_apart(stack.from, stack.to));
     if (from.type == to.type && whole_bytes && rank_fits && dims_fit && is_plain(from) && is_plain(to)) return {};
     return invalid("", "a stack of {} expected, {} found", describe(from.type, from.dims), describe(to.type, to.dims));

@@ -69,21 +69,25 @@ std::string padded(std::string bytes, uint64_t start, uint64_t unit) {
   return bytes;
 }
 
-Error damaged(std::string where, std::string_view found) { return invalid(std::move(where), "an undamaged file expected, {} found", found); }
+Error damaged(std::string where, std::string_view found) {
+  return invalid(std::move(where), "an undamaged file expected, {} found", found);
+}
 
 Result<Header> read_header(std::span<const std::byte> file) {
   Header header;
-  if (file.size() < sizeof header) return invalid("header", "an artifact of Isomer expected, a file of {} bytes found", file.size());
+  if (file.size() < sizeof header)
+    return invalid("header", "an artifact of Isomer expected, a file of {} bytes found", file.size());
   std::memcpy(static_cast<void*>(&header), file.data(), sizeof header);
   if (header.magic != kMagic) return invalid("header", "an artifact of Isomer expected, other first bytes found");
   if (header.version != kFormatVersion)
     return unsupported("header", "format version {} expected, {} found", kFormatVersion, header.version);
   if (header.hash != hash_of(header)) return damaged("header", "other bytes than were written");
-  if (header.file_bytes != file.size()) return damaged("header", fmt::format("{} instead of {} bytes", file.size(), header.file_bytes));
+  if (header.file_bytes != file.size())
+    return damaged("header", fmt::format("{} instead of {} bytes", file.size(), header.file_bytes));
   // Each size is held to the file's before they are added.
   const auto fits = [&](uint64_t size) { return size <= file.size(); };
-  if (header.header_bytes != sizeof header || !fits(header.plan_bytes) || !fits(header.code_bytes) || !fits(header.weight_bytes) ||
-      weights_start(header) + header.weight_bytes != file.size())
+  if (header.header_bytes != sizeof header || !fits(header.plan_bytes) || !fits(header.code_bytes) ||
+      !fits(header.weight_bytes) || weights_start(header) + header.weight_bytes != file.size())
     return damaged("header", "sizes that don't add up");
   return header;
 }
@@ -91,7 +95,8 @@ Result<Header> read_header(std::span<const std::byte> file) {
 /// Read once into memory of our own: the file may change under our feet, what is parsed is what was hashed.
 Result<std::string> read_hashed(std::span<const std::byte> section, const Hash128& hash, std::string where) {
   std::string copy(reinterpret_cast<const char*>(section.data()), section.size());
-  if (hash_bytes(std::as_bytes(std::span(copy))) != hash) return damaged(std::move(where), "other bytes than were written");
+  if (hash_bytes(std::as_bytes(std::span(copy))) != hash)
+    return damaged(std::move(where), "other bytes than were written");
   return copy;
 }
 
@@ -117,7 +122,8 @@ Result<OpenedFile> open_file(const std::filesystem::path& path) {
   reader(opened.plan);
   if (!reader.is_complete()) return damaged("plan", "bytes that are no plan");
   for (const WeightPlace& place : opened.plan.weights)
-    if (place.offset % kAlignment != 0 || place.offset > header.weight_bytes || place.bytes > header.weight_bytes - place.offset)
+    if (place.offset % kAlignment != 0 || place.offset > header.weight_bytes ||
+        place.bytes > header.weight_bytes - place.offset)
       return damaged("plan", "a weight outside of its section");
   if (opened.plan.chunks.size() != round_up(header.weight_bytes, kWeightChunk) / kWeightChunk)
     return damaged("plan", "another number of hashes than of chunks");
@@ -142,7 +148,8 @@ Result<void> write_artifact(const Artifact& artifact, const std::filesystem::pat
   header.weight_bytes = layout.bytes;
   header.file_bytes = weights_start(header) + header.weight_bytes;
   const std::string plan = padded(std::move(writer.bytes), sizeof header, kAlignment);
-  const std::string code = padded({reinterpret_cast<const char*>(artifact.code.data()), artifact.code.size()}, code_start(header), kPage);
+  const std::string code =
+      padded({reinterpret_cast<const char*>(artifact.code.data()), artifact.code.size()}, code_start(header), kPage);
   header.plan_hash = hash_bytes(std::as_bytes(std::span(plan)));
   header.code_hash = hash_bytes(std::as_bytes(std::span(code)));
   header.hash = hash_of(header);
@@ -166,7 +173,8 @@ Result<Artifact> read_artifact(const std::filesystem::path& path) {
   const auto code = std::as_bytes(std::span(opened.code));
   artifact.code.assign(code.begin(), code.end());
   artifact.kernels = std::move(opened.plan.kernels);
-  for (const WeightPlace& place : opened.plan.weights) artifact.weights.push_back(opened.weights.subspan(place.offset, place.bytes));
+  for (const WeightPlace& place : opened.plan.weights)
+    artifact.weights.push_back(opened.weights.subspan(place.offset, place.bytes));
   artifact.owners.push_back(opened.file);
   artifact.variants = std::move(opened.plan.variants);
   TRY_VOID(check_artifact(artifact));

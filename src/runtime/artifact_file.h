@@ -5,8 +5,8 @@
 //   code      zeros up to a multiple of 4096
 //   weights   each at a multiple of 64, zeros between them
 //
-// Header, plan and code (with the zeros behind them) are read and checked when a file is opened; the weights stay mapped
-// and are hashed by `verify_weights` alone.
+// Header, plan and code (with the zeros behind them) are read and checked when a file is opened; the weights stay
+// mapped and are hashed by `verify_weights` alone.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct Header {
   uint32_t version = kFormatVersion;
   uint32_t header_bytes = 128;
   uint64_t file_bytes = 0;
-  uint64_t plan_bytes = 0;    ///< without the zeros behind them, as the other sizes
+  uint64_t plan_bytes = 0;  ///< without the zeros behind them, as the other sizes
   uint64_t code_bytes = 0;
   uint64_t weight_bytes = 0;
   Hash128 plan_hash;
@@ -42,8 +42,8 @@ Hash128 hash_of(const Header& header);
 /// Equal artifacts give equal bytes. An artifact that breaks a rule of artifact_check.h is refused.
 Result<void> write_artifact(const Artifact& artifact, const std::filesystem::path& path);
 
-/// Checked by artifact_check.h too. Its target may be another machine's. The weights are pages of the file, mapped as long
-/// as an owner lives.
+/// Checked by artifact_check.h too. Its target may be another machine's. The weights are pages of the file, mapped as
+/// long as an owner lives.
 Result<Artifact> read_artifact(const std::filesystem::path& path);
 
 /// An error that names the first chunk of weights that has changed since the file was written.

@@ -28,7 +28,9 @@ namespace {
 
 thread_local std::string last_error;
 
-Error wrong_argument(std::string where, std::string what) { return {ErrorKind::kUsage, std::move(where), std::move(what)}; }
+Error wrong_argument(std::string where, std::string what) {
+  return {ErrorKind::kUsage, std::move(where), std::move(what)};
+}
 
 /// What comes of an error of these kinds depends on whether a file or a run had it.
 isomer_status status_of(ErrorKind kind, isomer_status invalid) {
@@ -63,7 +65,9 @@ isomer_status guarded(isomer_status invalid, Body body) noexcept {
   }
 }
 template <class Body>
-isomer_status guarded(Body body) noexcept { return guarded(ISOMER_INVALID_ARGUMENT, std::move(body)); }
+isomer_status guarded(Body body) noexcept {
+  return guarded(ISOMER_INVALID_ARGUMENT, std::move(body));
+}
 
 /// An error that names the first null pointer.
 template <class... T>
@@ -82,17 +86,25 @@ Result<void> check_index(const char* what, size_t k, size_t count) {
 }
 
 isomer_tensor to_c(const Tensor& tensor) {
-  return {static_cast<int32_t>(tensor.type), static_cast<int32_t>(tensor.dims.size()), tensor.dims.data(), tensor.data, ISOMER_CPU, nullptr};
+  return {static_cast<int32_t>(tensor.type),
+          static_cast<int32_t>(tensor.dims.size()),
+          tensor.dims.data(),
+          tensor.data,
+          ISOMER_CPU,
+          nullptr};
 }
 
 Result<Tensor> from_c(const isomer_tensor& tensor) {
   if (tensor.device != ISOMER_CPU || tensor.stream != nullptr)
-    return wrong_argument("", fmt::format("a tensor of the CPU without a stream expected, device {} found", tensor.device));
+    return wrong_argument("",
+                          fmt::format("a tensor of the CPU without a stream expected, device {} found", tensor.device));
   if (tensor.rank < 0 || tensor.rank > 64 || (tensor.rank > 0 && tensor.dims == nullptr))
-    return wrong_argument("", fmt::format("a rank and its dims expected, rank {}{} found", tensor.rank, tensor.dims ? "" : " without dims"));
+    return wrong_argument("", fmt::format("a rank and its dims expected, rank {}{} found", tensor.rank,
+                                          tensor.dims ? "" : " without dims"));
   const bool is_type = tensor.dtype > 0 && tensor.dtype <= ISOMER_INT2;
   return Tensor{is_type ? static_cast<ElementType>(tensor.dtype) : ElementType::kUndefined,
-                {tensor.dims, static_cast<size_t>(tensor.rank)}, tensor.data};
+                {tensor.dims, static_cast<size_t>(tensor.rank)},
+                tensor.data};
 }
 
 Result<std::vector<Tensor>> inputs_from_c(const isomer_tensor* tensors, size_t count) {
@@ -109,7 +121,8 @@ Result<std::vector<Tensor>> inputs_from_c(const isomer_tensor* tensors, size_t c
 Result<std::vector<Tensor>> outputs_from_c(const Session& session, const isomer_tensor* tensors, size_t count) {
   std::vector<Tensor> converted(count);
   for (size_t k = 0; k < count; ++k) {
-    const bool is_open = k < session.variant().outputs.size() && std::holds_alternative<isomer::runtime::Dynamic>(session.output(k).place);
+    const bool is_open = k < session.variant().outputs.size() &&
+                         std::holds_alternative<isomer::runtime::Dynamic>(session.output(k).place);
     if (is_open || tensors[k].data == nullptr) continue;
     auto tensor = from_c(tensors[k]);
     if (!tensor.ok()) return std::move(tensor).error().within(fmt::format("outputs[{}]", k));
@@ -181,7 +194,8 @@ isomer_status isomer_model_binding(const isomer_model* model, size_t variant, si
   });
 }
 
-isomer_status isomer_session_create(const isomer_model* model, const isomer_options* options, isomer_session** session) {
+isomer_status isomer_session_create(const isomer_model* model, const isomer_options* options,
+                                    isomer_session** session) {
   return guarded([&]() -> Result<void> {
     TRY_VOID(check_pointers(POINTER(model), POINTER(session)));
     *session = nullptr;
@@ -240,11 +254,13 @@ int64_t isomer_tensor_bytes(const isomer_tensor* tensor) {
   if (tensor == nullptr || tensor->rank < 0 || (tensor->rank > 0 && tensor->dims == nullptr) || tensor->dtype <= 0 ||
       tensor->dtype > ISOMER_INT2 || tensor->dtype == static_cast<int32_t>(ElementType::kString))
     return -1;
-  return isomer::runtime::packed_bytes(static_cast<ElementType>(tensor->dtype), {tensor->dims, static_cast<size_t>(tensor->rank)}).value_or(-1);
+  return isomer::runtime::packed_bytes(static_cast<ElementType>(tensor->dtype),
+                                       {tensor->dims, static_cast<size_t>(tensor->rank)})
+      .value_or(-1);
 }
 
-isomer_status isomer_session_run(isomer_session* session, const isomer_tensor* inputs, size_t input_count, isomer_tensor* outputs,
-                                 size_t output_count) {
+isomer_status isomer_session_run(isomer_session* session, const isomer_tensor* inputs, size_t input_count,
+                                 isomer_tensor* outputs, size_t output_count) {
   return guarded(ISOMER_RUN_FAILED, [&]() -> Result<void> {
     TRY_VOID(check_pointers(POINTER(session)));
     if (input_count > 0) TRY_VOID(check_pointers(POINTER(inputs)));

@@ -33,7 +33,8 @@ bool resize_buffer(Frame* frame, int32_t buffer, int64_t bytes) {
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))
 #endif
-Outcome call(PartFunction function, Frame* frame, int64_t begin, int64_t end) {
+Outcome
+call(PartFunction function, Frame* frame, int64_t begin, int64_t end) {
   return static_cast<Outcome>(function(frame, begin, end));
 }
 
@@ -56,7 +57,12 @@ struct Staged {
 class Executor::State {
  public:
   State(const Model& model, const Variant& variant, ValueTable& table, Workers& workers, bool timed)
-      : code_(model.code()), table_(table), workers_(workers), timed_(timed), steps_(prepare(model, variant.steps, table)), frames_(workers.threads()) {}
+      : code_(model.code()),
+        table_(table),
+        workers_(workers),
+        timed_(timed),
+        steps_(prepare(model, variant.steps, table)),
+        frames_(workers.threads()) {}
 
   Result<void> take_scratch(int64_t bytes) {
     for (ThreadFrame& thread : frames_) {
@@ -94,42 +100,48 @@ class Executor::State {
   Result<void> run_timed(PreparedStep& step) {
     const auto start = std::chrono::steady_clock::now();
     auto done = run_step(step);
-    step.nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
+    step.nanoseconds +=
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
     ++step.runs;
     return done;
   }
 
   Result<void> run_step(PreparedStep& prepared) {
-    return std::visit(Overloaded{
-        [&](const KernelStep&) { return run_kernel(prepared); },
-        [&](const CopyStep& step) { return move(step.move); },
-        [&](const ShapeStep& step) -> Result<void> {
-          const auto dims = table_.dims(step.of);
-          std::copy(dims.begin(), dims.end(), reinterpret_cast<int64_t*>(table_.data(step.to)));
-          return {};
+    return std::visit(
+        Overloaded{
+            [&](const KernelStep&) { return run_kernel(prepared); },
+            [&](const CopyStep& step) { return move(step.move); },
+            [&](const ShapeStep& step) -> Result<void> {
+              const auto dims = table_.dims(step.of);
+              std::copy(dims.begin(), dims.end(), reinterpret_cast<int64_t*>(table_.data(step.to)));
+              return {};
+            },
+            [&](const BranchStep& step) { return run_body(prepared.bodies[holds(table_, step.condition) ? 0 : 1]); },
+            [&](const LoopStep& step) { return run_loop(step, prepared.bodies[0]); },
         },
-        [&](const BranchStep& step) { return run_body(prepared.bodies[holds(table_, step.condition) ? 0 : 1]); },
-        [&](const LoopStep& step) { return run_loop(step, prepared.bodies[0]); },
-    }, prepared.step->action);
+        prepared.step->action);
   }
 
   Result<void> run_kernel(const PreparedStep& step) {
-    const Outcome outcome = run_parts(step.parts, [&](const Part& part, int64_t turn) { return run_part(step, part, turn); });
+    const Outcome outcome =
+        run_parts(step.parts, [&](const Part& part, int64_t turn) { return run_part(step, part, turn); });
     return outcome == Outcome::kDone ? Result<void>() : failure(outcome);
   }
 
   Outcome run_part(const PreparedStep& step, const Part& part, int64_t turn) {
     const auto function = reinterpret_cast<PartFunction>(reinterpret_cast<uintptr_t>(code_ + part.entry));
     std::atomic<Outcome> outcome = Outcome::kDone;
-    workers_.share(part.iterations, part.grain, [frames = frames_.data(), step = &step, function, turn, outcome = &outcome](int number, int64_t begin, int64_t end) {
-      ThreadFrame& thread = frames[number];
-      thread.step = step;
-      thread.frame.buffers = const_cast<void**>(step->buffers.data());
-      thread.frame.extents = const_cast<int64_t**>(step->extents.data());
-      thread.frame.turn = turn;
-      const Outcome end_of_range = call(function, &thread.frame, begin, end);
-      if (end_of_range != Outcome::kDone) outcome->store(end_of_range, std::memory_order_relaxed);
-    });
+    workers_.share(part.iterations, part.grain,
+                   [frames = frames_.data(), step = &step, function, turn, outcome = &outcome](
+                       int number, int64_t begin, int64_t end) {
+                     ThreadFrame& thread = frames[number];
+                     thread.step = step;
+                     thread.frame.buffers = const_cast<void**>(step->buffers.data());
+                     thread.frame.extents = const_cast<int64_t**>(step->extents.data());
+                     thread.frame.turn = turn;
+                     const Outcome end_of_range = call(function, &thread.frame, begin, end);
+                     if (end_of_range != Outcome::kDone) outcome->store(end_of_range, std::memory_order_relaxed);
+                   });
     return outcome;
   }
 
@@ -142,7 +154,9 @@ class Executor::State {
     }
     return invalid("", "a kernel that ends as kernels do expected, code {} found", static_cast<int>(outcome));
   }
-  Error out_of_memory() const { return unsupported("", "{}", table_.problem().empty() ? "memory expected, none found" : table_.problem()); }
+  Error out_of_memory() const {
+    return unsupported("", "{}", table_.problem().empty() ? "memory expected, none found" : table_.problem());
+  }
 
   Result<void> run_body(PreparedBody& body) {
     TRY_VOID(run_steps(body.steps));
@@ -157,14 +171,16 @@ class Executor::State {
     std::vector<Staged> staged;
     for (const Move& one : *body.moves) {
       const auto dims = table_.dims(one.from);
-      staged.push_back({{table_.data(one.from), table_.data(one.from) + table_.bytes(one.from)}, {dims.begin(), dims.end()}});
+      staged.push_back(
+          {{table_.data(one.from), table_.data(one.from) + table_.bytes(one.from)}, {dims.begin(), dims.end()}});
     }
     for (size_t k = 0; k < staged.size(); ++k) TRY_VOID(write((*body.moves)[k].to, staged[k].dims, staged[k].bytes));
     return {};
   }
 
   Result<void> move(const Move& move) {
-    return write(move.to, table_.dims(move.from), {table_.data(move.from), static_cast<size_t>(table_.bytes(move.from))});
+    return write(move.to, table_.dims(move.from),
+                 {table_.data(move.from), static_cast<size_t>(table_.bytes(move.from))});
   }
 
   Result<void> write(int32_t to, std::span<const int64_t> dims, std::span<const std::byte> bytes) {
@@ -179,7 +195,8 @@ class Executor::State {
   }
 
   Result<void> run_loop(const LoopStep& step, PreparedBody& body) {
-    const int64_t trips = step.trip_count == -1 ? std::numeric_limits<int64_t>::max() : read_scalar<int64_t>(table_, step.trip_count);
+    const int64_t trips =
+        step.trip_count == -1 ? std::numeric_limits<int64_t>::max() : read_scalar<int64_t>(table_, step.trip_count);
     for (const Stack& stack : step.stacks) TRY_VOID(clear(stack));
     int64_t iteration = 0;
     for (; iteration < trips && (step.condition == -1 || holds(table_, step.condition)); ++iteration) {
@@ -196,7 +213,8 @@ class Executor::State {
 
   // The moves come last: they write what the stacks take.
   Result<void> run_iteration(const LoopStep& step, PreparedBody& body, int64_t iteration) {
-    if (--iterations_left_ < 0) return unsupported("", "at most {} iterations of all loops expected, more found", kMostIterations);
+    if (--iterations_left_ < 0)
+      return unsupported("", "at most {} iterations of all loops expected, more found", kMostIterations);
     TRY_VOID(check_stop());
     TRY_VOID(run_steps(body.steps));
     for (const Stack& stack : step.stacks) TRY_VOID(push(stack, iteration));
@@ -218,7 +236,8 @@ class Executor::State {
     const int64_t bytes = table_.bytes(stack.from);
     if (iteration > 0 && !std::ranges::equal(element, before.subspan(1))) {
       const ElementType type = table_.value(stack.to).type;
-      return invalid("", "{} as in the iterations before expected, {} found", describe(type, before.subspan(1)), describe(type, element));
+      return invalid("", "{} as in the iterations before expected, {} found", describe(type, before.subspan(1)),
+                     describe(type, element));
     }
     if (table_.is_open(stack.to)) {
       std::vector<int64_t> dims = {iteration + 1};
@@ -245,7 +264,8 @@ Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Executor::Executor(Executor&&) noexcept = default;
 Executor::~Executor() = default;
 
-Result<Executor> Executor::create(const Model& model, const Variant& variant, ValueTable& table, Workers& workers, bool timed) {
+Result<Executor> Executor::create(const Model& model, const Variant& variant, ValueTable& table, Workers& workers,
+                                  bool timed) {
   auto state = std::make_unique<State>(model, variant, table, workers, timed);
   TRY_VOID(state->take_scratch(scratch_bytes(model, variant.steps)));
   return Executor(std::move(state));

@@ -20,12 +20,13 @@ struct StepTime {
 class Executor {
  public:
   /// Model, variant, table and workers outlive it. `timed`: reads the clock around each step.
-  static Result<Executor> create(const Model& model, const Variant& variant, ValueTable& table, Workers& workers, bool timed);
+  static Result<Executor> create(const Model& model, const Variant& variant, ValueTable& table, Workers& workers,
+                                 bool timed);
   Executor(Executor&&) noexcept;
   ~Executor();
 
-  /// The error names the step, of kind kInvalid: what the data of the inputs led to; kUnsupported: no memory, or loops that
-  /// go on beyond 2^26 iterations; kStopped: stop.h.
+  /// The error names the step, of kind kInvalid: what the data of the inputs led to; kUnsupported: no memory, or loops
+  /// that go on beyond 2^26 iterations; kStopped: stop.h.
   Result<void> run();
   /// In the order of the steps, those of bodies behind their step.
   std::vector<StepTime> times() const;

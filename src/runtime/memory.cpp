@@ -21,7 +21,8 @@ int64_t physical_bytes() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC
 
 /// Untouched pages of zeros, aligned to large ones; the pages around them go back.
 std::byte* map_pages(int64_t bytes) {
-  void* start = mmap(nullptr, bytes + kLargePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* start =
+      mmap(nullptr, bytes + kLargePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return nullptr;
   auto* first = static_cast<std::byte*>(start);
   const int64_t before = -reinterpret_cast<intptr_t>(start) & (kLargePage - 1);
@@ -61,7 +62,8 @@ Result<ExecutableMemory> ExecutableMemory::copy_of(std::span<const std::byte> co
   ExecutableMemory memory;
   if (code.empty()) return memory;
   void* start = mmap(nullptr, code.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (start == MAP_FAILED) return unsupported("code", "{} bytes of memory expected, found: {}", code.size(), std::strerror(errno));
+  if (start == MAP_FAILED)
+    return unsupported("code", "{} bytes of memory expected, found: {}", code.size(), std::strerror(errno));
   memory.code_ = {static_cast<const std::byte*>(start), code.size()};
   std::memcpy(start, code.data(), code.size());
   if (mprotect(start, code.size(), PROT_READ | PROT_EXEC) != 0)

@@ -18,7 +18,8 @@ class Memory {
   /// Zeros, from 2 MB on pages that take memory when they are first written; nothing where the machine has not so much.
   /// 0 bytes give a pointer too.
   static std::optional<Memory> allocate(int64_t bytes);
-  Memory(Memory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Memory(Memory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Memory& operator=(Memory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);

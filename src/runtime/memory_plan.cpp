@@ -46,7 +46,8 @@ MemoryPlan place(const std::vector<Lifetime>& lifetimes, const std::vector<size_
     }
     plan.offsets[k] = best >= 0 ? best : free_from;
     plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[k] + bytes);
-    const auto behind = std::ranges::upper_bound(placed, plan.offsets[k], {}, [&](size_t other) { return plan.offsets[other]; });
+    const auto behind =
+        std::ranges::upper_bound(placed, plan.offsets[k], {}, [&](size_t other) { return plan.offsets[other]; });
     placed.insert(behind, k);
   }
   return plan;

@@ -1,4 +1,5 @@
-// Where the values of a plan lie in one arena: lifetimes packed so that what is not alive at one time may share a place.
+// Where the values of a plan lie in one arena: lifetimes packed so that what is not alive at one time may share a
+// place.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ struct MemoryPlan {
   int64_t arena_bytes = 0;
 };
 
-/// Lifetimes that share a step never share a byte. Tries several orders of greedy best-fit placement (Pisarchyk and Lee,
-/// 2020: by size, by breadth) and keeps the smallest arena; NP-hard in general. Deterministic.
+/// Lifetimes that share a step never share a byte. Tries several orders of greedy best-fit placement (Pisarchyk and
+/// Lee, 2020: by size, by breadth) and keeps the smallest arena; NP-hard in general. Deterministic.
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
 
 /// The most bytes alive in one step, each rounded up to 64: no plan is smaller.

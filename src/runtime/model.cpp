@@ -37,7 +37,8 @@ Result<std::shared_ptr<const Model>> Model::load(Artifact artifact) {
 Result<void> Model::choose_variants() {
   for (const Variant& variant : artifact_.variants) {
     const bool runs = !first_missing_feature(variant.target.features);
-    const bool is_first = std::ranges::none_of(variants_, [&](const Variant* other) { return other->bindings == variant.bindings; });
+    const bool is_first =
+        std::ranges::none_of(variants_, [&](const Variant* other) { return other->bindings == variant.bindings; });
     if (runs && is_first) variants_.push_back(&variant);
   }
   if (!variants_.empty()) return {};

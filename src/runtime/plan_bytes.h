@@ -21,7 +21,9 @@ class PlanWriter {
   std::string bytes;
 
   template <class... T>
-  void operator()(const T&... fields_of_a_struct) { (put(fields_of_a_struct), ...); }
+  void operator()(const T&... fields_of_a_struct) {
+    (put(fields_of_a_struct), ...);
+  }
 
  private:
   void put_raw(const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); }
@@ -73,7 +75,9 @@ class PlanReader {
   bool is_complete() const { return !failed_ && bytes_.empty(); }
 
   template <class... T>
-  void operator()(T&... fields_of_a_struct) { (get(fields_of_a_struct), ...); }
+  void operator()(T&... fields_of_a_struct) {
+    (get(fields_of_a_struct), ...);
+  }
 
  private:
   static constexpr int kMostDepth = 200;  ///< of structs in each other: hostile bytes must not overflow the stack

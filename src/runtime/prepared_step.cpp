@@ -14,7 +14,8 @@ bool overlap(const ValueTable& table, int32_t a, int32_t b) {
     return view == nullptr ? number : view->value;
   };
   if (base(a) == base(b)) return true;
-  const auto *first = std::get_if<InArena>(&table.value(base(a)).place), *second = std::get_if<InArena>(&table.value(base(b)).place);
+  const auto *first = std::get_if<InArena>(&table.value(base(a)).place),
+             *second = std::get_if<InArena>(&table.value(base(b)).place);
   return first != nullptr && second != nullptr && first->offset < second->offset + table.value(base(b)).bytes &&
          second->offset < first->offset + table.value(base(a)).bytes;
 }
@@ -49,15 +50,16 @@ std::vector<PreparedStep> prepare(const Model& model, const std::vector<Step>& s
   for (size_t k = 0; k < steps.size(); ++k) {
     all[k].step = &steps[k];
     std::visit(Overloaded{
-        [&](const KernelStep& step) { prepare_kernel(model, step, table, all[k]); },
-        [&](const CopyStep&) {},
-        [&](const ShapeStep&) {},
-        [&](const BranchStep& step) {
-          all[k].bodies.push_back(prepare_body(model, step.then_body, table));
-          all[k].bodies.push_back(prepare_body(model, step.else_body, table));
-        },
-        [&](const LoopStep& step) { all[k].bodies.push_back(prepare_body(model, step.body, table)); },
-    }, steps[k].action);
+                   [&](const KernelStep& step) { prepare_kernel(model, step, table, all[k]); },
+                   [&](const CopyStep&) {},
+                   [&](const ShapeStep&) {},
+                   [&](const BranchStep& step) {
+                     all[k].bodies.push_back(prepare_body(model, step.then_body, table));
+                     all[k].bodies.push_back(prepare_body(model, step.else_body, table));
+                   },
+                   [&](const LoopStep& step) { all[k].bodies.push_back(prepare_body(model, step.body, table)); },
+               },
+               steps[k].action);
   }
   return all;
 }
@@ -67,17 +69,18 @@ int64_t scratch_bytes(const Model& model, const std::vector<Step>& steps) {
   const auto note = [&](int64_t bytes) { most = std::max(most, bytes); };
   for (const Step& step : steps) {
     std::visit(Overloaded{
-        [&](const KernelStep& kernel) {
-          for (const Part& part : model.artifact().kernels[kernel.kernel].parts) note(part.scratch_bytes);
-        },
-        [&](const CopyStep&) {},
-        [&](const ShapeStep&) {},
-        [&](const BranchStep& branch) {
-          note(scratch_bytes(model, branch.then_body.steps));
-          note(scratch_bytes(model, branch.else_body.steps));
-        },
-        [&](const LoopStep& loop) { note(scratch_bytes(model, loop.body.steps)); },
-    }, step.action);
+                   [&](const KernelStep& kernel) {
+                     for (const Part& part : model.artifact().kernels[kernel.kernel].parts) note(part.scratch_bytes);
+                   },
+                   [&](const CopyStep&) {},
+                   [&](const ShapeStep&) {},
+                   [&](const BranchStep& branch) {
+                     note(scratch_bytes(model, branch.then_body.steps));
+                     note(scratch_bytes(model, branch.else_body.steps));
+                   },
+                   [&](const LoopStep& loop) { note(scratch_bytes(model, loop.body.steps)); },
+               },
+               step.action);
   }
   return most;
 }

@@ -21,8 +21,9 @@ Result<void> check_count(std::string_view what, size_t expected, size_t found) {
 
 Result<void> check_tensor(std::string_view what, const Port& port, const Value& value, const Tensor& tensor) {
   if (tensor.type == value.type && std::ranges::equal(tensor.dims, value.dims)) return {};
-  return usage(fmt::format("{} '{}'", what, port.name),
-               fmt::format("{} expected, {} found", describe(value.type, value.dims), describe(tensor.type, tensor.dims)));
+  return usage(
+      fmt::format("{} '{}'", what, port.name),
+      fmt::format("{} expected, {} found", describe(value.type, value.dims), describe(tensor.type, tensor.dims)));
 }
 
 /// Enough for `bytes`, kept for the next run.
@@ -38,7 +39,11 @@ Result<void*> take(Memory& memory, int64_t bytes) {
 }  // namespace
 
 Session::Session(std::shared_ptr<const Model> model, const Variant& variant, ValueTable table, int threads)
-    : model_(std::move(model)), variant_(variant), table_(std::move(table)), workers_(threads), inputs_(variant.inputs.size()),
+    : model_(std::move(model)),
+      variant_(variant),
+      table_(std::move(table)),
+      workers_(threads),
+      inputs_(variant.inputs.size()),
       outputs_(variant.outputs.size()) {}
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> model, const SessionOptions& options) {
@@ -59,7 +64,8 @@ Result<void> Session::check(std::span<const Tensor> inputs, std::span<const Tens
   for (size_t k = 0; k < inputs.size(); ++k) {
     TRY_VOID(check_tensor("input", variant_.inputs[k], input(k), inputs[k]));
     if (inputs[k].data == nullptr && input(k).bytes > 0)
-      return usage(fmt::format("input '{}'", variant_.inputs[k].name), "a pointer to its elements expected, none found");
+      return usage(fmt::format("input '{}'", variant_.inputs[k].name),
+                   "a pointer to its elements expected, none found");
   }
   for (size_t k = 0; k < outputs.size(); ++k)
     if (outputs[k].data != nullptr && !table_.is_open(variant_.outputs[k].value))

@@ -12,9 +12,9 @@
 namespace isomer::runtime {
 
 struct SessionOptions {
-  int threads = 0;    ///< 0: as many as this process may use
-  Bindings bindings;  ///< of the model's symbolic dims; none where there is one variant only
-  bool timed = false; ///< fill `Session::times`
+  int threads = 0;     ///< 0: as many as this process may use
+  Bindings bindings;   ///< of the model's symbolic dims; none where there is one variant only
+  bool timed = false;  ///< fill `Session::times`
 };
 
 struct Tensor {
@@ -32,10 +32,11 @@ class Session {
   const Value& output(size_t k) const { return variant_.values[variant_.outputs[k].value]; }
   int threads() const { return workers_.threads(); }
 
-  /// One run at a time, whoever calls; same inputs and same number of threads, same bits. Inputs are only read; a pointer
-  /// that is no multiple of 64 costs a copy. An output of known shape with `data` is written there (its type and dims are
-  /// checked, it must overlap no input); one without, and any whose dims data decide, gets memory of the session, which
-  /// stays until the next run. All outputs get type and dims. Errors: kUsage for wrong tensors, else those of Executor.
+  /// One run at a time, whoever calls; same inputs and same number of threads, same bits. Inputs are only read; a
+  /// pointer that is no multiple of 64 costs a copy. An output of known shape with `data` is written there (its type
+  /// and dims are checked, it must overlap no input); one without, and any whose dims data decide, gets memory of the
+  /// session, which stays until the next run. All outputs get type and dims. Errors: kUsage for wrong tensors, else
+  /// those of Executor.
   Result<void> run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
   std::vector<StepTime> times() const;

@@ -17,7 +17,10 @@ const ViewOf* view(const Value& value) { return std::get_if<ViewOf>(&value.place
 }  // namespace
 
 ValueTable::ValueTable(const Model& model, const Variant& variant)
-    : variant_(&variant), data_(variant.values.size(), nowhere), dynamic_(variant.values.size()), slots_(variant.values.size()),
+    : variant_(&variant),
+      data_(variant.values.size(), nowhere),
+      dynamic_(variant.values.size()),
+      slots_(variant.values.size()),
       views_(variant.values.size()) {
   for (const Value& value : variant.values) {
     dims_.push_back(value.dims);
@@ -39,7 +42,8 @@ Result<ValueTable> ValueTable::create(const Model& model, const Variant& variant
   if (!arena) return unsupported("arena", "{} bytes of memory expected, less found", variant.arena_bytes);
   table.arena_ = std::move(*arena);
   for (size_t k = 0; k < variant.values.size(); ++k)
-    if (const auto* in = std::get_if<InArena>(&variant.values[k].place)) table.data_[k] = table.arena_.data() + in->offset;
+    if (const auto* in = std::get_if<InArena>(&variant.values[k].place))
+      table.data_[k] = table.arena_.data() + in->offset;
   for (size_t k = 0; k < variant.values.size(); ++k)
     if (const auto* viewed = view(variant.values[k])) table.data_[k] = table.data_[viewed->value] + viewed->offset;
   return table;
@@ -95,7 +99,8 @@ bool ValueTable::fit_views(int32_t base, int64_t bytes) {
       dims[open] = unit == 0 ? 0 : bytes / unit;
     }
     if (packed_bytes(value(number).type, dims) != bytes)
-      return fail(fmt::format("{} expected of '{}', {} bytes found", describe(value(number).type, declared), value(number).name, bytes));
+      return fail(fmt::format("{} expected of '{}', {} bytes found", describe(value(number).type, declared),
+                              value(number).name, bytes));
   }
   return true;
 }
@@ -103,7 +108,8 @@ bool ValueTable::fit_views(int32_t base, int64_t bytes) {
 bool ValueTable::set_dims(int32_t number, std::span<const int64_t> dims) {
   const auto bytes = packed_bytes(value(number).type, dims);
   if (!bytes || dims.size() != dims_[number].size())
-    return fail(fmt::format("a size expected of '{}', {} found", value(number).name, describe(value(number).type, dims)));
+    return fail(
+        fmt::format("a size expected of '{}', {} found", value(number).name, describe(value(number).type, dims)));
   if (dims.data() != dims_[number].data()) std::ranges::copy(dims, dims_[number].begin());
   return fit_views(number, *bytes);
 }
@@ -117,12 +123,15 @@ bool ValueTable::resize(int32_t number, std::span<const int64_t> dims, int64_t l
   return true;
 }
 
-bool ValueTable::resize(int32_t number, std::span<const int64_t> dims) { return resize(number, dims, 0, Content::kAny); }
+bool ValueTable::resize(int32_t number, std::span<const int64_t> dims) {
+  return resize(number, dims, 0, Content::kAny);
+}
 bool ValueTable::grow(int32_t number, std::span<const int64_t> dims) { return resize(number, dims, 0, Content::kKept); }
 
 bool ValueTable::resize_cleared(int32_t number, int64_t bytes) {
   const std::lock_guard lock(*mutex_);
-  if (!std::holds_alternative<Dynamic>(value(number).place)) return fail(fmt::format("a dynamic value expected, '{}' found", value(number).name));
+  if (!std::holds_alternative<Dynamic>(value(number).place))
+    return fail(fmt::format("a dynamic value expected, '{}' found", value(number).name));
   if (!resize(number, dims(number), bytes, Content::kAny)) return false;
   std::memset(data(number), 0, std::max(bytes, this->bytes(number)));
   return true;

@@ -30,8 +30,8 @@ class ValueTable {
   /// Of an input or output.
   void place(int32_t number, void* data);
 
-  /// New memory for a Dynamic value of these dims, with any content. False, and `problem` says why: no memory, or a view
-  /// that can't have the elements.
+  /// New memory for a Dynamic value of these dims, with any content. False, and `problem` says why: no memory, or a
+  /// view that can't have the elements.
   bool resize(int32_t number, std::span<const int64_t> dims);
   /// The same for a kernel that has set the extents: at least `bytes`, all zero. Threads may call it at the same time.
   bool resize_cleared(int32_t number, int64_t bytes);
@@ -59,9 +59,9 @@ class ValueTable {
   Memory arena_;
   std::vector<std::byte*> data_;
   std::vector<std::vector<int64_t>> dims_;
-  std::vector<Memory> dynamic_;             ///< of Dynamic values; kept for their next size
-  std::vector<std::vector<Slot>> slots_;    ///< by number of the value that is no view
-  std::vector<std::vector<int32_t>> views_; ///< by number of their base
+  std::vector<Memory> dynamic_;              ///< of Dynamic values; kept for their next size
+  std::vector<std::vector<Slot>> slots_;     ///< by number of the value that is no view
+  std::vector<std::vector<int32_t>> views_;  ///< by number of their base
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
   std::string problem_;
 };

@@ -28,11 +28,11 @@ class Workers {
   explicit Workers(int threads);
   int threads() const { return pool_.threads(); }
 
-  /// work(thread, begin, end) for contiguous ranges that make up [0, iterations), as even as can be: always the same ones
-  /// for the same number of threads, which find in their caches what they left there. But of long ranges (grain > 0) a thread
-  /// is sure of the first half only: `grain` iterations or more at a time, whoever is free takes the others. One iteration
-  /// runs in the caller. `work` is copied: it should capture little, and that by value, so that all that a thread needs lies
-  /// on one line.
+  /// work(thread, begin, end) for contiguous ranges that make up [0, iterations), as even as can be: always the same
+  /// ones for the same number of threads, which find in their caches what they left there. But of long ranges (grain >
+  /// 0) a thread is sure of the first half only: `grain` iterations or more at a time, whoever is free takes the
+  /// others. One iteration runs in the caller. `work` is copied: it should capture little, and that by value, so that
+  /// all that a thread needs lies on one line.
   template <class Work>
   void share(int64_t iterations, int64_t grain, const Work& work) {
     const auto count = static_cast<int64_t>(threads());
@@ -43,7 +43,8 @@ class Workers {
     const Shares shares{iterations / count, iterations % count};
     if (grain == 0 || shares.each < 4 * grain) {
       pool_.run_on_all([shares, work](int thread) {
-        if (shares.begin(thread) < shares.begin(thread + 1)) work(thread, shares.begin(thread), shares.begin(thread + 1));
+        if (shares.begin(thread) < shares.begin(thread + 1))
+          work(thread, shares.begin(thread), shares.begin(thread + 1));
       });
       return;
     }

@@ -5,8 +5,8 @@
 
 namespace isomer {
 
-/// Gives every value in the arena its offset there, by when steps write it first and read it last (through views as well).
-/// What a loop's body reads of before the loop, or leaves for after it, stays for all of its iterations.
+/// Gives every value in the arena its offset there, by when steps write it first and read it last (through views as
+/// well). What a loop's body reads of before the loop, or leaves for after it, stays for all of its iterations.
 void place_in_arena(runtime::Variant& variant);
 
 }  // namespace isomer

@@ -18,9 +18,12 @@ class Backend {
 class CompilingBackend final : public Backend {
  public:
   /// The records outlive it.
-  CompilingBackend(CompileOptions options, Weights weights, kernel::Records& records) : options_(std::move(options)), timer_(options_, records, weights), costs_(options_, timer_) {}
+  CompilingBackend(CompileOptions options, Weights weights, kernel::Records& records)
+      : options_(std::move(options)), timer_(options_, records, weights), costs_(options_, timer_) {}
   GraphCost& costs() override { return costs_; }
-  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override { return compiled_runner(model, inputs, kPasses, options_); }
+  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+    return compiled_runner(model, inputs, kPasses, options_);
+  }
   const TaskTimer& timer() const { return timer_; }
 
  private:

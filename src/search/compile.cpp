@@ -107,10 +107,15 @@ class Compiler {
     if (!task.runs_bodies) {
       TRY(prepared, prepare(graph, task));
     }
-    if (!prepared.schedule || prepared.view_of >= 0) return Error{ErrorKind::kUsage, given.source, fmt::format("a task with a kernel expected, {} ({}) has none", *number, names[*number])};
+    if (!prepared.schedule || prepared.view_of >= 0)
+      return Error{ErrorKind::kUsage, given.source,
+                   fmt::format("a task with a kernel expected, {} ({}) has none", *number, names[*number])};
     TRY(kernel::Schedule made, replay_given(given, *std::move(prepared.lowered), prepared.schedule->trace()));
-    const auto [known, is_new] = given_.try_emplace(kernel_key(*prepared.schedule, constant_inputs(graph, task)), std::move(made));
-    if (!is_new) return Error{ErrorKind::kUsage, given.source, fmt::format("one schedule for equal tasks expected, task {} has one already", *number)};
+    const auto [known, is_new] =
+        given_.try_emplace(kernel_key(*prepared.schedule, constant_inputs(graph, task)), std::move(made));
+    if (!is_new)
+      return Error{ErrorKind::kUsage, given.source,
+                   fmt::format("one schedule for equal tasks expected, task {} has one already", *number)};
     return {};
   }
 
@@ -118,7 +123,8 @@ class Compiler {
     for (RegionTask& made : region.tasks) {
       if (!made.task.runs_bodies) TRY_VOID(schedule(*region.graph, made));
       for (Region& body : made.bodies)
-        if (auto done = schedule(body); !done.ok()) return std::move(done).error().within(made.task.place(*region.graph));
+        if (auto done = schedule(body); !done.ok())
+          return std::move(done).error().within(made.task.place(*region.graph));
     }
     return {};
   }
@@ -144,7 +150,8 @@ class Compiler {
   std::set<int> constant_inputs(const Graph& graph, const Task& task) {
     std::set<int> constants;
     for (size_t k = 0; k < task.inputs.size(); ++k)
-      if (task.inputs[k].valid() && graph.is_constant(task.inputs[k]) && is_finite(graph, task.inputs[k])) constants.insert(static_cast<int>(k));
+      if (task.inputs[k].valid() && graph.is_constant(task.inputs[k]) && is_finite(graph, task.inputs[k]))
+        constants.insert(static_cast<int>(k));
     return constants;
   }
 
@@ -156,7 +163,10 @@ class Compiler {
     if (is_new) {
       const int64_t flops = count_flops(schedule.kernel());
       const auto given = given_.find(key);
-      scheduled_.push_back(finish(given != given_.end() ? given->second : kernel::default_schedule(std::move(schedule), machine_of(options_), constants), constants, flops));
+      scheduled_.push_back(finish(given != given_.end()
+                                      ? given->second
+                                      : kernel::default_schedule(std::move(schedule), machine_of(options_), constants),
+                                  constants, flops));
     }
     return static_cast<int>(known->second);
   }
@@ -179,7 +189,8 @@ class Compiler {
     return compute_constants(whole, code, image);
   }
 
-  Result<void> compute_constants(Region& region, const kernel::MachineCode& code, const runtime::ExecutableMemory& image) {
+  Result<void> compute_constants(Region& region, const kernel::MachineCode& code,
+                                 const runtime::ExecutableMemory& image) {
     for (RegionTask& made : region.tasks) {
       for (Region& body : made.bodies) TRY_VOID(compute_constants(body, code, image));
       if (made.kernel < 0 || scheduled_[made.kernel].constants.buffers.empty()) continue;
@@ -191,14 +202,16 @@ class Compiler {
       }
       // The same kernel may have the same constants in several bodies.
       const auto [known, is_new] = packed_.try_emplace({made.kernel, sources});
-      if (is_new) TRY_VOID(compute_constants(*region.graph, made.task, parts, code.kernels[made.kernel], image, known->second));
+      if (is_new)
+        TRY_VOID(compute_constants(*region.graph, made.task, parts, code.kernels[made.kernel], image, known->second));
       made.packed = known->second;
     }
     return {};
   }
 
-  Result<void> compute_constants(const Graph& graph, const Task& task, const ConstantParts& parts, const std::vector<kernel::Part>& code,
-                                 const runtime::ExecutableMemory& image, std::map<int, int>& packed) {
+  Result<void> compute_constants(const Graph& graph, const Task& task, const ConstantParts& parts,
+                                 const std::vector<kernel::Part>& code, const runtime::ExecutableMemory& image,
+                                 std::map<int, int>& packed) {
     const Kernel& kernel = parts.kernel;
     const size_t count = kernel.buffers.size();
     std::vector<void*> buffers(count, nullptr);
@@ -217,7 +230,9 @@ class Compiler {
       buffers[kernel.inputs[k]] = place;
     }
     for (size_t b = 0; b < count; ++b) {
-      if (buffers[b] || kernel.buffers[b].scope != kernel::Scope::kArgument || kernel::writers(kernel, static_cast<int>(b)).empty()) continue;
+      if (buffers[b] || kernel.buffers[b].scope != kernel::Scope::kArgument ||
+          kernel::writers(kernel, static_cast<int>(b)).empty())
+        continue;
       TRY(buffers[b], allocate(bytes_of(kernel.buffers[b].dtype, kernel.buffers[b].shape)));
     }
     std::vector<int64_t*> extents(count, nullptr);
@@ -240,7 +255,8 @@ class Compiler {
   /// The number of a packed weight; equal ones of several kernels are one.
   int add_weight(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
     std::vector<int>& others = by_size_[bytes.size()];
-    const auto equal = std::find_if(others.begin(), others.end(), [&](int weight) { return std::ranges::equal(artifact().weights[weight], bytes); });
+    const auto equal = std::find_if(others.begin(), others.end(),
+                                    [&](int weight) { return std::ranges::equal(artifact().weights[weight], bytes); });
     if (equal != others.end()) return *equal;
     others.push_back(static_cast<int>(artifact().weights.size()));
     artifact().weights.push_back(bytes);
@@ -270,10 +286,10 @@ class Compiler {
   Compilation result_;
   std::vector<ScheduledTask> scheduled_;
   std::map<Hash128, size_t> numbers_;
-  std::map<Hash128, kernel::Schedule> given_;  ///< written by hand, by the key of their tasks
+  std::map<Hash128, kernel::Schedule> given_;                ///< written by hand, by the key of their tasks
   std::map<std::pair<const Graph*, ValueId>, bool> finite_;  ///< constants without infinities and NaN
   std::map<std::pair<int, std::vector<const std::byte*>>, std::map<int, int>> packed_;  ///< by kernel and constants
-  std::map<size_t, std::vector<int>> by_size_;  ///< packed weights
+  std::map<size_t, std::vector<int>> by_size_;                                          ///< packed weights
 };
 
 }  // namespace
@@ -292,6 +308,8 @@ kernel::Machine machine_of(const CompileOptions& options) {
   return machine;
 }
 
-Result<Compilation> compile(const Graph& graph, const CompileOptions& options) { return Compiler(graph, options).run(); }
+Result<Compilation> compile(const Graph& graph, const CompileOptions& options) {
+  return Compiler(graph, options).run();
+}
 
 }  // namespace isomer

@@ -46,7 +46,8 @@ struct Compilation {
   runtime::Artifact artifact;
 };
 
-/// The artifact of one variant of a graph whose dims are bound. Errors (kUnsupported): what cannot be compiled yet, by name.
+/// The artifact of one variant of a graph whose dims are bound. Errors (kUnsupported): what cannot be compiled yet, by
+/// name.
 Result<Compilation> compile(const Graph& graph, const CompileOptions& options);
 
 /// Registers and vectors of a target, for schedules.

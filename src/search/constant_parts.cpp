@@ -18,7 +18,8 @@ ConstantParts take_constant_parts(kernel::Kernel& kernel, const std::set<int>& c
   for (const kernel::Statement& statement : kernel.body) {
     const kernel::Statements alone = {statement};
     Access& access = accesses.emplace_back();
-    kernel::for_each_block(alone, [&](const kernel::Block& block, const auto&) { access.written.merge(kernel::stores(block)); });
+    kernel::for_each_block(
+        alone, [&](const kernel::Block& block, const auto&) { access.written.merge(kernel::stores(block)); });
     kernel::for_each_expression(alone, [&](const kernel::Expr& e) { access.read.merge(kernel::loads(e)); });
     for (const int buffer : access.written)
       if (kernel::is_output(kernel, buffer)) varying.insert(buffer);
@@ -28,7 +29,9 @@ ConstantParts take_constant_parts(kernel::Kernel& kernel, const std::set<int>& c
   for (bool changed = true; changed;) {
     changed = false;
     for (Access& access : accesses) {
-      if (!access.constant || (std::none_of(access.read.begin(), access.read.end(), varies) && std::none_of(access.written.begin(), access.written.end(), varies))) continue;
+      if (!access.constant || (std::none_of(access.read.begin(), access.read.end(), varies) &&
+                               std::none_of(access.written.begin(), access.written.end(), varies)))
+        continue;
       access.constant = false;
       varying.insert(access.written.begin(), access.written.end());
       changed = true;
@@ -45,7 +48,8 @@ ConstantParts take_constant_parts(kernel::Kernel& kernel, const std::set<int>& c
   }
   kernel.body = std::move(rest);
   for (const int buffer : known) {
-    const bool made = !kernel::writers(parts.kernel, buffer).empty() && kernel.buffers[buffer].scope == kernel::Scope::kArgument;
+    const bool made =
+        !kernel::writers(parts.kernel, buffer).empty() && kernel.buffers[buffer].scope == kernel::Scope::kArgument;
     if (made && !kernel::readers(kernel, buffer).empty()) parts.buffers.push_back(buffer);
   }
   return parts;

@@ -35,7 +35,8 @@ Result<Cost> Deltas::window(const Program& program, std::span<const int> applica
   const substitutions::Part part = substitutions::part_of(program, applications, program.uses());
   const Hash128 key = substitutions::part_key(part.program);
   const auto found = known_.find(key);
-  const bool is_enough = found != known_.end() && (!found->second.ok() || found->second->is_measured || effort == Effort::kLookUp);
+  const bool is_enough =
+      found != known_.end() && (!found->second.ok() || found->second->is_measured || effort == Effort::kLookUp);
   ++(is_enough ? statistics_.known : statistics_.windows);
   if (is_enough) return found->second;
   const auto cost = [&]() -> Result<Cost> {
@@ -84,7 +85,9 @@ std::vector<int> Deltas::all_of(const Program& program) {
 Result<Cost> Deltas::whole(const Program& program, Effort effort) { return window(program, all_of(program), effort); }
 
 Result<std::pair<Cost, Cost>> Deltas::compare(const Program& program, const Program& other) {
-  const auto graph = [](const Program& of) { return substitutions::graph_of(substitutions::part_of(of, all_of(of), of.uses()).program); };
+  const auto graph = [](const Program& of) {
+    return substitutions::graph_of(substitutions::part_of(of, all_of(of), of.uses()).program);
+  };
   TRY(const Graph first, graph(program));
   TRY(const Graph second, graph(other));
   known_.clear();  // sums of what was known before
@@ -100,12 +103,14 @@ Result<Cost> Deltas::delta(const Program& before, const Rewritten& after, Effort
   TRY(const Cost cost_before, window(before, old_ones, effort));
   TRY(const Cost cost_after, window(after.program, new_ones, effort));
   const double difference = cost_after.microseconds - cost_before.microseconds;
-  return Cost{std::abs(difference) < options_.noise * cost_before.microseconds ? 0 : difference, cost_before.is_measured && cost_after.is_measured};
+  return Cost{std::abs(difference) < options_.noise * cost_before.microseconds ? 0 : difference,
+              cost_before.is_measured && cost_after.is_measured};
 }
 
 bool Deltas::can_be_folded(const Rewritten& after) {
   return std::all_of(after.built.begin(), after.built.end(), [&](int id) {
-    return !after.program.contains(id) || can_be_costed(after.program, id) || estimates_.can_be_folded(after.program, id);
+    return !after.program.contains(id) || can_be_costed(after.program, id) ||
+           estimates_.can_be_folded(after.program, id);
   });
 }
 

@@ -1,5 +1,5 @@
-// What a rewrite changes of a program's cost: that of the applications around it, before and after. Layers repeat, so most of these
-// windows have been seen before. Test: tests/search/optimize_model_test.cpp
+// What a rewrite changes of a program's cost: that of the applications around it, before and after. Layers repeat, so
+// most of these windows have been seen before. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <unordered_map>
@@ -11,7 +11,7 @@
 namespace isomer {
 
 struct WindowOptions {
-  int reach = 3;          ///< applications on the way from what changed to the border, where they only move or map elements
+  int reach = 3;  ///< applications on the way from what changed to the border, where they only move or map elements
   int applications = 28;  ///< in a window, as far as what changed leaves room
   double noise = 0.02;    ///< of a window's cost: what measuring may be off; less is no difference
 };

@@ -47,7 +47,9 @@ Work work_of(const te::Program& program) {
     }
     int each = body->combine.arity() > 0 ? 1 : 0;
     for (const te::Expr& e : body->bodies)
-      te::for_each_node(e, [&](const te::Expr& part) { each += is_float(part.dtype()) && (te::as<te::Binary>(part) || te::as<te::Unary>(part)); });
+      te::for_each_node(e, [&](const te::Expr& part) {
+        each += is_float(part.dtype()) && (te::as<te::Binary>(part) || te::as<te::Unary>(part));
+      });
     work.operations += each * points(body->axes) * points(body->reduce);
     work.reduces = work.reduces || body->combine.arity() > 0;
   }
@@ -78,7 +80,9 @@ OfNode estimate(const Graph& graph, NodeId id) {
   if (viewed_input(*program, types) >= 0) return {0, false};
   const Work work = work_of(*program);
   const double moved = bytes / kBytesPerMicrosecond;
-  return {work.reduces ? kStart + std::max(work.operations / kOperationsPerMicrosecond, moved) : kUnfused * (kStart + moved), work.reduces};
+  return {work.reduces ? kStart + std::max(work.operations / kOperationsPerMicrosecond, moved)
+                       : kUnfused * (kStart + moved),
+          work.reduces};
 }
 
 }  // namespace
@@ -87,7 +91,8 @@ double estimate(const Graph& graph) {
   Graph folded = graph;
   if (!assume_folded(folded).ok()) return kUnknown * graph.node_count();
   double sum = 0;
-  for (const NodeId id : folded.nodes()) sum += folded.node(id).op && folded.node(id).op->compute ? estimate(folded, id).microseconds : kUnknown;
+  for (const NodeId id : folded.nodes())
+    sum += folded.node(id).op && folded.node(id).op->compute ? estimate(folded, id).microseconds : kUnknown;
   return sum;
 }
 
@@ -137,7 +142,8 @@ Estimates::Estimate Estimates::look(const Program& program, int application) {
   for (const int argument : program.arguments(application)) key.push_back(program.value(argument).type);
   const auto [known, is_new] = known_.try_emplace(std::move(key), Estimate{kUnknown, true, false});
   if (!is_new) return known->second;
-  const auto graph = substitutions::graph_of(substitutions::part_of(program, std::span(&application, 1), program.uses()).program);
+  const auto graph =
+      substitutions::graph_of(substitutions::part_of(program, std::span(&application, 1), program.uses()).program);
   if (graph.ok() && graph->node_count() == 1) {
     const OfNode found = estimate(*graph, graph->nodes().front());
     known->second = {found.microseconds, found.reduces, isomer::can_be_folded(*graph, graph->nodes().front())};
@@ -147,12 +153,17 @@ Estimates::Estimate Estimates::look(const Program& program, int application) {
 
 double Estimates::application(const Program& program, int application) {
   const Program::Application& there = program.application(application);
-  if (there.operation == Program::kRemoved || (there.value_count > 0 && program.value(there.first_value).is_constant)) return 0;
+  if (there.operation == Program::kRemoved || (there.value_count > 0 && program.value(there.first_value).is_constant))
+    return 0;
   return there.operation == Program::kOpaque ? kUnknown : look(program, application).microseconds;
 }
 
-bool Estimates::reduces(const Program& program, int application) { return program.application(application).operation < 0 || look(program, application).reduces; }
+bool Estimates::reduces(const Program& program, int application) {
+  return program.application(application).operation < 0 || look(program, application).reduces;
+}
 
-bool Estimates::can_be_folded(const Program& program, int application) { return program.application(application).operation >= 0 && look(program, application).can_be_folded; }
+bool Estimates::can_be_folded(const Program& program, int application) {
+  return program.application(application).operation >= 0 && look(program, application).can_be_folded;
+}
 
 }  // namespace isomer

@@ -1,5 +1,5 @@
-// What applications take by themselves, roughly: arithmetic and memory traffic, read off their rows. It says in which order a
-// search looks at rewrites, not which of them it takes. Test: tests/search/optimize_model_test.cpp
+// What applications take by themselves, roughly: arithmetic and memory traffic, read off their rows. It says in which
+// order a search looks at rewrites, not which of them it takes. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <unordered_map>
@@ -17,7 +17,8 @@ int64_t weight_bytes(const substitutions::Program& program);
 
 class Estimates {
  public:
-  /// In microseconds of a core with vectors; what is computed of constants alone takes nothing. Remembered by operation and types.
+  /// In microseconds of a core with vectors; what is computed of constants alone takes nothing. Remembered by operation
+  /// and types.
   double application(const substitutions::Program& program, int application);
   /// Whether it is more than a map or a movement of elements.
   bool reduces(const substitutions::Program& program, int application);

@@ -24,7 +24,8 @@ using Change = std::vector<int>;
 
 class Extractor {
  public:
-  Extractor(const SaturatedProgram& all, const Program& program, const std::function<bool()>& is_late) : all_(all), program_(program), is_late_(is_late) {
+  Extractor(const SaturatedProgram& all, const Program& program, const std::function<bool()>& is_late)
+      : all_(all), program_(program), is_late_(is_late) {
     const auto values = static_cast<size_t>(all.program().value_count());
     members_.resize(values);
     leaders_.resize(values);
@@ -35,7 +36,8 @@ class Extractor {
     Estimates estimates;
     double whole = 0;
     for (int id = 0; id < program.application_count(); ++id) whole += estimates.application(program, id);
-    for (int id = 0; id < all.program().application_count(); ++id) costs_.push_back(kLeast + estimates.application(all.program(), id) + kRewritePrice * whole * all.generation(id));
+    for (int id = 0; id < all.program().application_count(); ++id)
+      costs_.push_back(kLeast + estimates.application(all.program(), id) + kRewritePrice * whole * all.generation(id));
     marks_.resize(costs_.size());
     find_changes();
   }
@@ -58,7 +60,8 @@ class Extractor {
       descend(chosen, changes_[change]);
       keep(std::move(chosen));
     }
-    if (itself) std::erase_if(found_, [&](const Extraction& found) { return found.applications == itself->applications; });
+    if (itself)
+      std::erase_if(found_, [&](const Extraction& found) { return found.applications == itself->applications; });
     stable_sort(found_, is_cheaper);
     if (found_.size() > static_cast<size_t>(limits.most)) found_.resize(static_cast<size_t>(limits.most));
     return std::move(found_);
@@ -114,7 +117,8 @@ class Extractor {
           double sum = 0;
           if (const int made_by = producer(value); made_by >= 0) {
             sum = costs_[static_cast<size_t>(made_by)];
-            for (const int argument : all_.program().arguments(made_by)) sum += cost[static_cast<size_t>(leader(argument))];
+            for (const int argument : all_.program().arguments(made_by))
+              sum += cost[static_cast<size_t>(leader(argument))];
           }
           if (!(sum < cost[id])) continue;
           cost[id] = sum;
@@ -128,7 +132,8 @@ class Extractor {
   /// What the program has is computed as it says.
   std::vector<int> as_written(std::vector<int> chosen) const {
     for (int id = program_.value_count() - 1; id >= 0; --id)
-      if (const int made_by = program_.value(id).producer; made_by < 0 || program_.contains(made_by)) chosen[static_cast<size_t>(leader(id))] = all_.same(id);
+      if (const int made_by = program_.value(id).producer; made_by < 0 || program_.contains(made_by))
+        chosen[static_cast<size_t>(leader(id))] = all_.same(id);
     return chosen;
   }
 
@@ -169,7 +174,9 @@ class Extractor {
 
   void keep(std::vector<int> chosen) {
     auto made = extraction(std::move(chosen));
-    if (made && std::none_of(found_.begin(), found_.end(), [&](const Extraction& found) { return found.applications == made->applications; })) found_.push_back(*std::move(made));
+    if (made && std::none_of(found_.begin(), found_.end(),
+                             [&](const Extraction& found) { return found.applications == made->applications; }))
+      found_.push_back(*std::move(made));
   }
 
   /// The classes whose values the outputs need.
@@ -186,7 +193,9 @@ class Extractor {
   /// It says something of a class that is needed and no constant, and something else than what is chosen.
   bool concerns(const Change& change, const std::vector<bool>& is_reached, const std::vector<int>& chosen) const {
     const auto at = [&](int value) { return static_cast<size_t>(leader(value)); };
-    return std::any_of(change.begin(), change.end(), [&](int value) { return is_reached[at(value)] && chosen[at(value)] != value && !all_.program().value(value).is_constant; });
+    return std::any_of(change.begin(), change.end(), [&](int value) {
+      return is_reached[at(value)] && chosen[at(value)] != value && !all_.program().value(value).is_constant;
+    });
   }
 
   /// Changes as long as that makes the whole cheaper; what `kept` says stays.
@@ -198,7 +207,10 @@ class Extractor {
     for (bool is_changed = true; is_changed && !is_late_();) {
       is_changed = false;
       for (const Change& change : changes_) {
-        if (!concerns(change, is_reached, chosen) || std::any_of(change.begin(), change.end(), [&](int value) { return is_kept[static_cast<size_t>(leader(value))]; })) continue;
+        if (!concerns(change, is_reached, chosen) || std::any_of(change.begin(), change.end(), [&](int value) {
+              return is_kept[static_cast<size_t>(leader(value))];
+            }))
+          continue;
         const Change before = changed(change, chosen);
         const double now = cost(chosen, best);
         if (now < best - kLeast / 2) {
@@ -264,11 +276,14 @@ class Extractor {
 
 }  // namespace
 
-std::vector<Extraction> extractions(const SaturatedProgram& all, const Program& program, const ExtractionLimits& limits, const std::function<bool()>& is_late) {
+std::vector<Extraction> extractions(const SaturatedProgram& all, const Program& program, const ExtractionLimits& limits,
+                                    const std::function<bool()>& is_late) {
   return Extractor(all, program, is_late).run(limits);
 }
 
-std::vector<Extraction> extractions_near(const SaturatedProgram& all, const Program& program, const std::vector<int>* chosen, const ExtractionLimits& limits, const std::function<bool()>& is_late) {
+std::vector<Extraction> extractions_near(const SaturatedProgram& all, const Program& program,
+                                         const std::vector<int>* chosen, const ExtractionLimits& limits,
+                                         const std::function<bool()>& is_late) {
   return Extractor(all, program, is_late).near(chosen, limits);
 }
 

@@ -39,12 +39,15 @@ constexpr int kMostRepeated = 64;   ///< terms of what is computed again by each
 
 bool computes(const Expr& expr) {
   bool found = false;
-  te::for_each_node(expr, [&](const Expr& e) { found |= e.dtype() != DataType::kInt64 && (te::as<te::Unary>(e) || te::as<te::Binary>(e)); });
+  te::for_each_node(expr, [&](const Expr& e) {
+    found |= e.dtype() != DataType::kInt64 && (te::as<te::Unary>(e) || te::as<te::Binary>(e));
+  });
   return found;
 }
 
 /// How often the elements that a reduction reads are used, on average.
-double reuse(const te::MapReduce& stage, const Graph& graph, const std::vector<ValueId>& inputs, const te::Program& program) {
+double reuse(const te::MapReduce& stage, const Graph& graph, const std::vector<ValueId>& inputs,
+             const te::Program& program) {
   double points = 1;
   for (const auto* dims : {&stage.axes, &stage.reduce})
     for (const Dim& dim : *dims) points *= static_cast<double>(dim.constant().value_or(1));
@@ -54,8 +57,10 @@ double reuse(const te::MapReduce& stage, const Graph& graph, const std::vector<V
       const auto* load = te::as<te::Load>(e);
       if (!load) return;
       Shape shape;
-      if (load->buffer.kind == BufferRef::Kind::kInput && inputs[load->buffer.index].valid()) shape = *graph.value(inputs[load->buffer.index]).type.shape;
-      if (load->buffer.kind == BufferRef::Kind::kStage) shape = program.stages[load->buffer.index].shape(load->buffer.component);
+      if (load->buffer.kind == BufferRef::Kind::kInput && inputs[load->buffer.index].valid())
+        shape = *graph.value(inputs[load->buffer.index]).type.shape;
+      if (load->buffer.kind == BufferRef::Kind::kStage)
+        shape = program.stages[load->buffer.index].shape(load->buffer.component);
       read = std::max(read, static_cast<double>(element_count(shape).constant().value_or(1)));
     });
   return points / std::max(read, 1.0);
@@ -86,7 +91,8 @@ bool renames(const te::Program& program) {
     for (const Expr& index : load->index)
       te::for_each_node(index, [&](const Expr& e) {
         const auto* binary = te::as<te::Binary>(e);
-        sums &= te::as<te::Var>(e) || te::as<te::Literal>(e) || (binary && (binary->op == te::BinaryOp::kAdd || binary->op == te::BinaryOp::kMul));
+        sums &= te::as<te::Var>(e) || te::as<te::Literal>(e) ||
+                (binary && (binary->op == te::BinaryOp::kAdd || binary->op == te::BinaryOp::kMul));
       });
     if (!sums) return false;
   }
@@ -102,12 +108,14 @@ double terms(const te::Program& program) {
 }
 
 /// Looks at every load of an input, of a program of maps and reductions, with its stage.
-void for_each_input(const te::Program& program, const std::function<void(const te::Load&, const te::MapReduce&)>& look) {
+void for_each_input(const te::Program& program,
+                    const std::function<void(const te::Load&, const te::MapReduce&)>& look) {
   for (const te::Stage& stage : program.stages) {
     const auto& body = std::get<te::MapReduce>(stage.body);
     for (const Expr& e : body.bodies)
       te::for_each_node(e, [&](const Expr& part) {
-        if (const auto* load = te::as<te::Load>(part); load && load->buffer.kind == BufferRef::Kind::kInput) look(*load, body);
+        if (const auto* load = te::as<te::Load>(part); load && load->buffer.kind == BufferRef::Kind::kInput)
+          look(*load, body);
       });
   }
 }
@@ -125,20 +133,22 @@ bool reads_in_place(const te::Program& program, int number, const Shape& shape) 
 bool reads_again(const te::Program& program, int number, const Shape& shape) {
   bool again = false;
   for_each_input(program, [&](const te::Load& load, const te::MapReduce& stage) {
-    if (load.buffer.index == number) again |= element_count(stage.axes).constant().value_or(0) > element_count(shape).constant().value_or(0);
+    if (load.buffer.index == number)
+      again |= element_count(stage.axes).constant().value_or(0) > element_count(shape).constant().value_or(0);
   });
   return again;
 }
 
-/// The dims of a buffer by a load of it: plain iterators, each of the dim's extent and none twice (dims of 1: index 0 too).
-/// The number of reduce iterators among them; -1 where it is no such load.
+/// The dims of a buffer by a load of it: plain iterators, each of the dim's extent and none twice (dims of 1: index 0
+/// too). The number of reduce iterators among them; -1 where it is no such load.
 int reduced_dims(const te::Load& load, const Shape& shape, const te::MapReduce& stage) {
   int reduced = 0;
   std::set<std::pair<te::VarKind, int>> used;
   for (size_t k = 0; k < load.index.size(); ++k) {
     if (shape[k].is(1) && te::as_constant(load.index[k]) == 0) continue;
     const auto* variable = te::as<te::Var>(load.index[k]);
-    if (!variable || variable->kind == te::VarKind::kLoop || !used.insert({variable->kind, variable->index}).second) return -1;
+    if (!variable || variable->kind == te::VarKind::kLoop || !used.insert({variable->kind, variable->index}).second)
+      return -1;
     const bool reduces = variable->kind == te::VarKind::kReduce;
     if (!((reduces ? stage.reduce : stage.axes)[variable->index] == shape[k])) return -1;
     reduced += reduces;
@@ -146,8 +156,8 @@ int reduced_dims(const te::Load& load, const Shape& shape, const te::MapReduce& 
   return reduced;
 }
 
-/// The dim along which every load of input `number` is one of whole rows: the stages reduce it, always the same, or read it at
-/// their point, all others are their axes. Nothing where there is none.
+/// The dim along which every load of input `number` is one of whole rows: the stages reduce it, always the same, or
+/// read it at their point, all others are their axes. Nothing where there is none.
 std::optional<size_t> row_dim(const te::Program& program, int number, const Shape& shape) {
   std::optional<size_t> along;
   bool regular = true;
@@ -196,7 +206,8 @@ class Fuser {
   struct Group {
     Task task;
     Form form = Form::kMovement;
-    double terms = 0;  ///< of its expressions, those that it reads from its own stages written out: what code generation may have to
+    double terms = 0;       ///< of its expressions, those that it reads from its own stages written out: what code
+                            ///< generation may have to
     bool has_rows = false;  ///< a chain of reductions over rows that pass whole ones on
   };
 
@@ -206,7 +217,9 @@ class Fuser {
     std::vector<NodeId> result;
     for (auto id = order.rbegin(); id != order.rend(); ++id) {
       const Node& node = graph_.node(*id);
-      if (std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v.valid() && needed.contains(v); })) continue;
+      if (std::none_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId v) { return v.valid() && needed.contains(v); }))
+        continue;
       result.push_back(*id);
       for (const auto* list : {&node.inputs, &node.captures}) needed.insert(list->begin(), list->end());
     }
@@ -216,13 +229,16 @@ class Fuser {
 
   Result<void> add(NodeId id) {
     const Node& node = graph_.node(id);
-    if (node.is_opaque()) return unsupported(label(graph_, id), "a node that has a row expected, {}", node.opaque_reason);
+    if (node.is_opaque())
+      return unsupported(label(graph_, id), "a node that has a row expected, {}", node.opaque_reason);
     if (node.op->control) return add_control(id);
-    if (!node.op->compute) return unsupported(label(graph_, id), "a node with a tensor expression expected, none found");
+    if (!node.op->compute)
+      return unsupported(label(graph_, id), "a node with a tensor expression expected, none found");
     for (const auto* list : {&node.inputs, &node.outputs})
       for (const ValueId value : *list)
         if (value.valid() && !constants(graph_.value(value).type.shape.value_or(Shape{Dim::symbol("?")})))
-          return unsupported(label(graph_, id), "sizes that are known at compile time expected, those of '{}' are not", graph_.value(value).name);
+          return unsupported(label(graph_, id), "sizes that are known at compile time expected, those of '{}' are not",
+                             graph_.value(value).name);
     const OpContext context = context_of(graph_, id);
     TRY(te::Program program, node.op->compute(context));
     specialize(program, node.inputs);
@@ -232,7 +248,9 @@ class Fuser {
     group.task.program = std::move(program);
     group.form = form_of(group.task.program, graph_, node.inputs);
     group.terms = terms(group.task.program);
-    if (group.terms > kMostTerms) return unsupported(label(graph_, id), "an operator of at most {} terms expected, {} found", kMostTerms, group.terms);
+    if (group.terms > kMostTerms)
+      return unsupported(label(graph_, id), "an operator of at most {} terms expected, {} found", kMostTerms,
+                         group.terms);
     std::vector<te::StageValue> outputs;
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId value = node.outputs[k];
@@ -256,7 +274,8 @@ class Fuser {
   /// A node over bodies is a task of its own, for which values may have any sizes.
   Result<void> add_control(NodeId id) {
     const Node& node = graph_.node(id);
-    if (std::holds_alternative<std::monostate>(node.op->form)) return unsupported(label(graph_, id), "a branch or a loop expected, other control flow found");
+    if (std::holds_alternative<std::monostate>(node.op->form))
+      return unsupported(label(graph_, id), "a branch or a loop expected, other control flow found");
     Group group;
     group.form = Form::kOther;
     Task& task = group.task;
@@ -271,7 +290,8 @@ class Fuser {
         if (!value.valid()) continue;
         const ValueType& type = graph_.value(value).type;
         if (!type.has_shape() || !is_computable(type.dtype))
-          return unsupported(label(graph_, id), "tensors of numbers with known rank expected, '{}' of type {} found", graph_.value(value).name, type.text());
+          return unsupported(label(graph_, id), "tensors of numbers with known rank expected, '{}' of type {} found",
+                             graph_.value(value).name, type.text());
       }
     for (const ValueId output : task.outputs) group_of_[output] = static_cast<int>(groups_.size());
     groups_.push_back(std::move(group));
@@ -286,7 +306,8 @@ class Fuser {
       const Tensor& tensor = *graph_.value(inputs[k]).constant;
       if (tensor.count() != 1 || !is_computable(tensor.dtype())) continue;
       const DataType dtype = tensor.dtype();
-      literals.emplace(static_cast<int>(k), is_float(dtype) ? te::literal(tensor.real(0), dtype) : te::literal(tensor.integer(0), dtype));
+      literals.emplace(static_cast<int>(k),
+                       is_float(dtype) ? te::literal(tensor.real(0), dtype) : te::literal(tensor.integer(0), dtype));
     }
     if (literals.empty()) return;
     te::rewrite(program, [&](const Expr& e) -> Expr {
@@ -324,8 +345,8 @@ class Fuser {
     return best;
   }
 
-  /// Attention: a reduction over what reductions over rows made of the rows of another reduction. The groups of these two,
-  /// in the order of the graph; what they pass on stays in cache, a block of rows at a time.
+  /// Attention: a reduction over what reductions over rows made of the rows of another reduction. The groups of these
+  /// two, in the order of the graph; what they pass on stays in cache, a block of rows at a time.
   std::optional<std::pair<int, int>> find_rows(const Group& group) const {
     if (group.form != Form::kAnchor && group.form != Form::kRows) return std::nullopt;
     for (size_t k = 0; k < group.task.inputs.size(); ++k) {
@@ -336,11 +357,15 @@ class Fuser {
       if (!along || shape[*along].value() > kLongestRow || shape[*along].value() < 2) continue;
       // What the rows are multiplied with is no constant: those have schedules that are better than this.
       bool weighs = false;
-      for_each_input(group.task.program, [&](const te::Load& load, const te::MapReduce&) { weighs |= graph_.is_constant(group.task.inputs[load.buffer.index]); });
+      for_each_input(group.task.program, [&](const te::Load& load, const te::MapReduce&) {
+        weighs |= graph_.is_constant(group.task.inputs[load.buffer.index]);
+      });
       if (weighs) continue;
       for (size_t j = 0; j < groups_[rows].task.inputs.size(); ++j) {
         const int source = maker(groups_[rows], j);
-        if (source < 0 || (groups_[source].form != Form::kAnchor && groups_[source].form != Form::kRows) || groups_[source].has_rows) continue;
+        if (source < 0 || (groups_[source].form != Form::kAnchor && groups_[source].form != Form::kRows) ||
+            groups_[source].has_rows)
+          continue;
         if (!(*graph_.value(groups_[rows].task.inputs[j]).type.shape == shape)) continue;
         if (row_dim(groups_[rows].task.program, static_cast<int>(j), shape) == along) return std::pair(source, rows);
       }
@@ -351,19 +376,26 @@ class Fuser {
   /// Each load of what the host makes becomes the host's terms.
   static double terms_together(const Group& host, const Group& group) {
     double loads = 0;
-    for_each_input(group.task.program, [&](const te::Load& load, const te::MapReduce&) { loads += group.task.inputs[load.buffer.index] == host.task.outputs[0]; });
+    for_each_input(group.task.program, [&](const te::Load& load, const te::MapReduce&) {
+      loads += group.task.inputs[load.buffer.index] == host.task.outputs[0];
+    });
     return group.terms + loads * host.terms;
   }
 
   bool fits(const Group& host, const Group& group, int input) const {
-    if (host.form == Form::kOther || group.form == Form::kOther || terms_together(host, group) > kMostFused) return false;
+    if (host.form == Form::kOther || group.form == Form::kOther || terms_together(host, group) > kMostFused)
+      return false;
     const Shape& shape = *graph_.value(group.task.inputs[input]).type.shape;
     const bool in_place = reads_in_place(group.task.program, input, shape);
-    if (host.form == Form::kMap && host.terms > kMostRepeated && reads_again(group.task.program, input, shape)) return false;
+    if (host.form == Form::kMap && host.terms > kMostRepeated && reads_again(group.task.program, input, shape))
+      return false;
     switch (host.form) {
       case Form::kMovement: return group.form < Form::kRows || renames(host.task.program);
-      case Form::kMap: return group.form == Form::kMovement || group.form == Form::kMap || (group.form == Form::kRows && in_place);
-      case Form::kRows: case Form::kAnchor: return (group.form <= Form::kMap && in_place) || (host.has_rows && permutes_axes(group.task.program));
+      case Form::kMap:
+        return group.form == Form::kMovement || group.form == Form::kMap || (group.form == Form::kRows && in_place);
+      case Form::kRows:
+      case Form::kAnchor:
+        return (group.form <= Form::kMap && in_place) || (host.has_rows && permutes_axes(group.task.program));
       case Form::kOther: return false;
     }
     return false;
@@ -396,9 +428,11 @@ class Fuser {
     te::rewrite(group.task.program, [&](const Expr& e) -> Expr {
       const auto* load = te::as<te::Load>(e);
       if (!load) return {};
-      if (load->buffer.kind == BufferRef::Kind::kInput) return te::load(sources[load->buffer.index], e.dtype(), load->index);
+      if (load->buffer.kind == BufferRef::Kind::kInput)
+        return te::load(sources[load->buffer.index], e.dtype(), load->index);
       if (load->buffer.kind == BufferRef::Kind::kStage)
-        return te::load({BufferRef::Kind::kStage, load->buffer.index + offset, load->buffer.component}, e.dtype(), load->index);
+        return te::load({BufferRef::Kind::kStage, load->buffer.index + offset, load->buffer.component}, e.dtype(),
+                        load->index);
       return {};
     });
     for (te::Stage& stage : group.task.program.stages) task.program.stages.push_back(std::move(stage));
@@ -425,10 +459,13 @@ std::string Task::name(const Graph& graph) const {
 
 bool Task::is_laid_out() const {
   const auto is_set = [](const std::string& layout) { return !layout.empty(); };
-  return std::any_of(input_layouts.begin(), input_layouts.end(), is_set) || std::any_of(output_layouts.begin(), output_layouts.end(), is_set);
+  return std::any_of(input_layouts.begin(), input_layouts.end(), is_set) ||
+         std::any_of(output_layouts.begin(), output_layouts.end(), is_set);
 }
 
-std::string Task::place(const Graph& graph) const { return nodes.empty() ? graph.value(outputs.front()).name : label(graph, nodes.front()); }
+std::string Task::place(const Graph& graph) const {
+  return nodes.empty() ? graph.value(outputs.front()).name : label(graph, nodes.front());
+}
 
 Result<std::vector<kernel::TaskType>> input_types(const Graph& graph, const Task& task) {
   std::vector<kernel::TaskType> types;
@@ -438,7 +475,9 @@ Result<std::vector<kernel::TaskType>> input_types(const Graph& graph, const Task
       continue;
     }
     const ValueType& type = graph.value(value).type;
-    if (!type.has_shape() || !constants(*type.shape)) return unsupported(graph.value(value).name, "a shape that is known at compile time expected, {} found", type.text());
+    if (!type.has_shape() || !constants(*type.shape))
+      return unsupported(graph.value(value).name, "a shape that is known at compile time expected, {} found",
+                         type.text());
     types.push_back({type.dtype, *type.shape});
   }
   return types;
@@ -465,7 +504,8 @@ int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>
     if (!extent) return {};
     return {0, *extent - 1};
   };
-  const Expr moved = offset(input.shape, load->index) - offset(body->axes, te::axes(static_cast<int>(body->axes.size())));
+  const Expr moved =
+      offset(input.shape, load->index) - offset(body->axes, te::axes(static_cast<int>(body->axes.size())));
   const Expr without_points = te::transform(moved, [&](const Expr& e) {
     const auto* variable = te::as<te::Var>(e);
     return variable && body->axes[variable->index].is(1) ? te::index(0) : Expr();
@@ -481,7 +521,8 @@ int viewed_input(const kernel::Kernel& kernel) {
   if (!load) return -1;
   const kernel::Buffer &from = kernel.buffers[load->buffer.index], &to = kernel.buffers[blocks[0]->writes[0].buffer];
   const auto input = std::find(kernel.inputs.begin(), kernel.inputs.end(), load->buffer.index);
-  if (input == kernel.inputs.end() || from.dtype != to.dtype || !(element_count(from.shape) == element_count(to.shape))) return -1;
+  if (input == kernel.inputs.end() || from.dtype != to.dtype || !(element_count(from.shape) == element_count(to.shape)))
+    return -1;
   const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
     const auto* variable = te::as<te::Var>(leaf);
     if (!variable) return {};

@@ -1,5 +1,5 @@
-// Graphs into tasks (DESIGN.md 1): an anchor with what can be computed on its way in and out. What decides is the form of
-// the programs, never the operator. Tests: tests/search/compile_test.cpp
+// Graphs into tasks (DESIGN.md 1): an anchor with what can be computed on its way in and out. What decides is the form
+// of the programs, never the operator. Tests: tests/search/compile_test.cpp
 #pragma once
 
 #include <vector>
@@ -14,12 +14,13 @@ struct FuseOptions {
   bool attention = true;  ///< else products and the rows between them are tasks of their own
 };
 
-/// The tasks of a graph whose dims are bound, in an order in which they can run; nodes that no output needs are left out.
-/// Nodes over bodies are tasks too; their bodies are graphs of their own. Errors (kUnsupported): a node without a program, or
-/// whose sizes data decide; it is named.
+/// The tasks of a graph whose dims are bound, in an order in which they can run; nodes that no output needs are left
+/// out. Nodes over bodies are tasks too; their bodies are graphs of their own. Errors (kUnsupported): a node without a
+/// program, or whose sizes data decide; it is named.
 Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options = {});
 
-/// Where a program only renames the elements of one input, in the order in which they lie in memory: that input; else -1.
+/// Where a program only renames the elements of one input, in the order in which they lie in memory: that input; else
+/// -1.
 int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>& inputs);
 /// The same for a kernel whose layouts have been set.
 int viewed_input(const kernel::Kernel& kernel);

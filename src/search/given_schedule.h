@@ -21,6 +21,7 @@ Result<size_t> find_task(const std::string& text, const std::vector<std::string>
 
 /// The trace on the kernel as it was lowered. `laid_out` holds the layouts that the graph gave to the task's inputs and
 /// outputs: the trace starts with them and sets no others. Errors carry the source and the line.
-Result<kernel::Schedule> replay_given(const GivenSchedule& given, kernel::Kernel lowered, const kernel::Trace& laid_out);
+Result<kernel::Schedule> replay_given(const GivenSchedule& given, kernel::Kernel lowered,
+                                      const kernel::Trace& laid_out);
 
 }  // namespace isomer

@@ -16,8 +16,11 @@ Result<void> assume_folded(Graph& graph) {
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
     const auto is_known = [&](ValueId input) { return !input.valid() || graph.is_constant(input); };
-    const bool has_shapes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return !v.valid() || (graph.value(v).type.has_shape() && constants(*graph.value(v).type.shape)); });
-    if (!node.captures.empty() || !has_shapes || !std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) continue;
+    const bool has_shapes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+      return !v.valid() || (graph.value(v).type.has_shape() && constants(*graph.value(v).type.shape));
+    });
+    if (!node.captures.empty() || !has_shapes || !std::all_of(node.inputs.begin(), node.inputs.end(), is_known))
+      continue;
     const std::vector<ValueId> outputs = node.outputs;
     graph.remove_node(id);
     for (const ValueId output : outputs)
@@ -49,7 +52,8 @@ Result<std::pair<Cost, Cost>> TaskCost::compare(const Graph& part, const Graph& 
   for (const Fused* side : {&first, &second})
     for (const Task& task : side->tasks) {
       TRY(const TaskKey key, timer_.key(side->graph, task));
-      if (!key.is_view) differing.try_emplace(key, TaskOf{&side->graph, &task}, 0).first->second.second += side == &first ? 1 : -1;
+      if (!key.is_view)
+        differing.try_emplace(key, TaskOf{&side->graph, &task}, 0).first->second.second += side == &first ? 1 : -1;
     }
   std::vector<TaskOf> again;
   for (const auto& [key, task] : differing)

@@ -21,8 +21,8 @@ enum class Effort : uint8_t {
 class GraphCost {
  public:
   virtual ~GraphCost() = default;
-  /// Of a part of a model: its inputs and outputs lie in memory as suits it, its constants may hold anything. What depends on
-  /// constants alone costs nothing: it is computed beforehand. Errors: what can't be run, by name.
+  /// Of a part of a model: its inputs and outputs lie in memory as suits it, its constants may hold anything. What
+  /// depends on constants alone costs nothing: it is computed beforehand. Errors: what can't be run, by name.
   virtual Result<Cost> cost(const Graph& part, Effort effort) = 0;
   /// Of two parts that do the same: what only one of them has is measured once more where that is cheap.
   virtual Result<std::pair<Cost, Cost>> compare(const Graph& part, const Graph& other);

@@ -31,7 +31,9 @@ Tensor random_weights(DataType dtype, const Dims& dims, Random& random) {
   for (double& value : values) value = random.uniform(-1, 1);
   const Tensor drawn = Tensor::from_doubles(dtype, {static_cast<int64_t>(values.size())}, values);
   std::vector<std::byte> bytes(static_cast<size_t>(packed_bytes(dtype, element_count(dims))));
-  for (size_t at = 0; at < bytes.size(); at += drawn.bytes().size()) std::copy_n(drawn.bytes().begin(), std::min(drawn.bytes().size(), bytes.size() - at), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  for (size_t at = 0; at < bytes.size(); at += drawn.bytes().size())
+    std::copy_n(drawn.bytes().begin(), std::min(drawn.bytes().size(), bytes.size() - at),
+                bytes.begin() + static_cast<std::ptrdiff_t>(at));
   return Tensor(dtype, dims, std::move(bytes));
 }
 
@@ -39,7 +41,8 @@ Tensor random_weights(DataType dtype, const Dims& dims, Random& random) {
 void fill_weights(Graph& graph) {
   for (const ValueId id : graph.values()) {
     const auto& constant = graph.value(id).constant;
-    if (!constant || !is_float(constant->dtype()) || bit_width(constant->dtype()) % 8 != 0 || constant->count() < 2) continue;
+    if (!constant || !is_float(constant->dtype()) || bit_width(constant->dtype()) % 8 != 0 || constant->count() < 2)
+      continue;
     Random random(static_cast<uint64_t>(id.index));
     graph.edit(id).constant = random_weights(constant->dtype(), constant->dims(), random);
   }
@@ -49,19 +52,26 @@ void fill_weights(Graph& graph) {
 struct Kind {
   Hash128 key;
   std::vector<std::vector<int>> places;  ///< applications
-  double estimate = 0;  ///< of all of them
+  double estimate = 0;                   ///< of all of them
 };
 
 class Improver {
  public:
   Improver(Program program, Substitutions& rules, Backend& backend, const ImproveOptions& options)
-      : rules_(rules), backend_(backend), deltas_(backend.costs()), options_(options), result_{std::move(program), {}, {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
-        most_weight_bytes_(options.small_growth + static_cast<int64_t>((1 + options.most_growth) * static_cast<double>(weight_bytes(result_.program)))),
-        end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(options.limits.seconds))) {}
+      : rules_(rules),
+        backend_(backend),
+        deltas_(backend.costs()),
+        options_(options),
+        result_{std::move(program), {}, {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
+        most_weight_bytes_(
+            options.small_growth +
+            static_cast<int64_t>((1 + options.most_growth) * static_cast<double>(weight_bytes(result_.program)))),
+        end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                    std::chrono::duration<double>(options.limits.seconds))) {}
 
   Result<Improved> run() {
-    // A weight that is read once for several values saves the most, and what is done to one of its readers alone stands in the way; where
-    // it can't be, all of its readers have to be changed alike, or it is needed twice.
+    // A weight that is read once for several values saves the most, and what is done to one of its readers alone stands
+    // in the way; where it can't be, all of its readers have to be changed alike, or it is needed twice.
     search_sharing({Shared::kConstant, Beside::kSameWeights});
     search_sharing({Shared::kComputed, Beside::kSameWeights});
     for (const Gain& gain : result_.gains) result_.cost_before += gain.saved;
@@ -114,7 +124,8 @@ class Improver {
   bool is_allowed(int substitution) const { return allows(options_.fp, rules_[substitution].rule->float_class); }
 
   void search(const std::vector<Kind>& kinds, bool is_first_round) {
-    for (size_t k = 0; k < kinds.size() && seconds_left() > 0; ++k) search(kinds[k], is_first_round, static_cast<int>(kinds.size() - k));
+    for (size_t k = 0; k < kinds.size() && seconds_left() > 0; ++k)
+      search(kinds[k], is_first_round, static_cast<int>(kinds.size() - k));
   }
 
   Result<Searched> searched(const Program& program, Expander& expander) const {
@@ -136,7 +147,8 @@ class Improver {
     limits.seconds = std::max(1.0, seconds_left() / std::min(kinds_left, 3));
     ++result_.regions_searched;
     log(fmt::format("region of {} applications, {} times:", kind.places.front().size(), kind.places.size()));
-    // What a search finds first is what measurements were too short or too long by; once that is measured again it sees what there is.
+    // What a search finds first is what measurements were too short or too long by; once that is measured again it sees
+    // what there is.
     for (int time = 0; time < options_.searches; ++time) {
       Expander expander(rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); });
       const auto found = searched(part.program, expander);
@@ -144,14 +156,17 @@ class Improver {
       add(found->statistics);
       if (time == 0) keep_singles(kind, part, found->singles);
       if (time == 0 && is_first_round) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
-      log(fmt::format("  {:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost, found->steps.size(), found->saved, found->statistics.costed, found->statistics.measured,
+      log(fmt::format("  {:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost,
+                      found->steps.size(), found->saved, found->statistics.costed, found->statistics.measured,
                       isomer::name(found->stop)));
       if (found->steps.empty()) return;
       const auto kept = pruned(part.program, found->steps, rules_, deltas_, options_.least_gain_of_step);
       if (!kept.ok()) return log("  " + kept.error().message());
       const double predicted = kept->cost_before - kept->cost;
       log(fmt::format("  measured again: {} of them save {:.1f} us", kept->steps.size(), predicted));
-      const double least = std::max(options_.least_gain * kept->cost_before, options_.least_gain_of_all * result_.cost_before / static_cast<double>(kind.places.size()));
+      const double least =
+          std::max(options_.least_gain * kept->cost_before,
+                   options_.least_gain_of_all * result_.cost_before / static_cast<double>(kind.places.size()));
       if (predicted >= least) {
         for (const Match& match : kept->steps) log("    " + name(match));
         const double saved = confirmed(part.program, kept->program);
@@ -171,20 +186,23 @@ class Improver {
     for (const Single& single : singles) {
       std::vector<int> roots = single.match.roots;
       for (int& root : roots) root = part.values[static_cast<size_t>(root)];
-      result_.singles.push_back({name(single.match), substitutions::where(result_.program, roots), places, single.saved * places});
+      result_.singles.push_back(
+          {name(single.match), substitutions::where(result_.program, roots), places, single.saved * places});
     }
     stable_sort(result_.singles, [](const SingleStep& a, const SingleStep& b) { return a.saved > b.saved; });
     if (result_.singles.size() > options_.singles) result_.singles.resize(options_.singles);
   }
 
-  /// Microseconds that the steps save when both regions are run as they would be; 0 where that can't be told from nothing.
+  /// Microseconds that the steps save when both regions are run as they would be; 0 where that can't be told from
+  /// nothing.
   double confirmed(const Program& before, const Program& after) {
     const auto raced = race_between(before, after);
     if (!raced.ok()) {
       log("  " + raced.error().message());
       return 0;
     }
-    log(fmt::format("  in turns {:.1f} us before, {:.1f} us after: {:.4f} times as fast ({:.4f} to {:.4f})", raced->first, raced->second, raced->ratio, raced->low, raced->high));
+    log(fmt::format("  in turns {:.1f} us before, {:.1f} us after: {:.4f} times as fast ({:.4f} to {:.4f})",
+                    raced->first, raced->second, raced->ratio, raced->low, raced->high));
     return raced->low > 1 ? raced->first * (1 - 1 / raced->ratio) : 0;
   }
 
@@ -211,7 +229,8 @@ class Improver {
     Program program = result_.program;
     for (const std::vector<int>& place : kind.places) {
       // Doing a step, and checking it when the model is derived, takes the longer the larger the program is.
-      const auto work = static_cast<int64_t>(result_.steps.size() + taken.size() + steps.size()) * program.application_count();
+      const auto work =
+          static_cast<int64_t>(result_.steps.size() + taken.size() + steps.size()) * program.application_count();
       if (work > options_.most_work || seconds_left() <= 0) break;
       if (!is_whole(program, place)) continue;
       Part part = part_of(program, place, program.uses());
@@ -228,7 +247,8 @@ class Improver {
     if (gain.steps.empty()) return log("  the whole takes them nowhere");
     if (weight_bytes(program) > most_weight_bytes_) return log("  weights would grow too much");
     result_.program = std::move(program);
-    result_.steps.insert(result_.steps.end(), std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
+    result_.steps.insert(result_.steps.end(), std::make_move_iterator(taken.begin()),
+                         std::make_move_iterator(taken.end()));
     result_.gains.push_back(std::move(gain));
   }
 
@@ -261,7 +281,8 @@ class Improver {
 
 }  // namespace
 
-Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const Program& before, Substitutions& rules) {
+Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const Program& before,
+                Substitutions& rules) {
   std::vector<bool> is_chosen(improved.steps.size());
   for (const size_t gain : gains)
     for (const size_t step : improved.gains[gain].steps) is_chosen[step] = true;
@@ -279,6 +300,8 @@ Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, cons
   return result;
 }
 
-Result<Improved> improve(Program program, Substitutions& rules, Backend& backend, const ImproveOptions& options) { return Improver(std::move(program), rules, backend, options).run(); }
+Result<Improved> improve(Program program, Substitutions& rules, Backend& backend, const ImproveOptions& options) {
+  return Improver(std::move(program), rules, backend, options).run();
+}
 
 }  // namespace isomer

@@ -1,5 +1,5 @@
-// Searching a whole program: regions one after the other, equal ones once, then once more with the seams inside of regions.
-// Test: tests/search/optimize_model_test.cpp
+// Searching a whole program: regions one after the other, equal ones once, then once more with the seams inside of
+// regions. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <functional>
@@ -18,17 +18,20 @@ enum class Strategy : uint8_t { kBeam, kBestFirst, kEGraph };
 
 struct ImproveOptions {
   Strategy strategy = Strategy::kBeam;
-  SearchLimits limits;     ///< of one region; its seconds are those of everything together
+  SearchLimits limits;  ///< of one region; its seconds are those of everything together
   RegionOptions regions;
-  int rounds = 2;          ///< of cutting: each leaves the seams of those before whole
-  int searches = 3;        ///< of one region, while what differs turns out to take as long as before when it is measured again
-  int64_t most_work = 2'000'000;  ///< steps taken times applications of the program: some seconds to take them, and again to check them
-  double most_growth = 1;  ///< of the bytes of constants, and
-  int64_t small_growth = 16 << 20;  ///< bytes beyond it
-  size_t singles = 10;       ///< that are told
-  double least_gain = 0.01;  ///< of a region's cost: less is not worth a race
-  double least_gain_of_step = 0.004;   ///< the same, of a step with those that need it, by itself
-  double least_gain_of_all = 0.0005;  ///< the same, of what all regions searched so far cost, by all equal regions together
+  int rounds = 2;  ///< of cutting: each leaves the seams of those before whole
+  int searches =
+      3;  ///< of one region, while what differs turns out to take as long as before when it is measured again
+  int64_t most_work =
+      2'000'000;  ///< steps taken times applications of the program: some seconds to take them, and again to check them
+  double most_growth = 1;             ///< of the bytes of constants, and
+  int64_t small_growth = 16 << 20;    ///< bytes beyond it
+  size_t singles = 10;                ///< that are told
+  double least_gain = 0.01;           ///< of a region's cost: less is not worth a race
+  double least_gain_of_step = 0.004;  ///< the same, of a step with those that need it, by itself
+  double least_gain_of_all =
+      0.0005;  ///< the same, of what all regions searched so far cost, by all equal regions together
   RaceOptions race = {.seconds = 0.4, .sweep_bytes = part_sweep_bytes()};  ///< between a region and what it becomes
   FloatMode fp = FloatMode::kReassociate;
   std::function<void(std::string_view)> log = nullptr;  ///< a line a region that was searched
@@ -41,8 +44,8 @@ struct ImprovedStep {
 
 /// What was found in equal regions.
 struct Gain {
-  double saved = 0;              ///< microseconds, in all of them together, as a race between the region and what it became says
-  std::vector<size_t> steps;     ///< numbers in Improved::steps, in order
+  double saved = 0;  ///< microseconds, in all of them together, as a race between the region and what it became says
+  std::vector<size_t> steps;  ///< numbers in Improved::steps, in order
 };
 
 /// A rewrite by itself, in all equal regions.
@@ -56,7 +59,7 @@ struct Improved {
   substitutions::Program program;
   std::vector<ImprovedStep> steps;
   std::vector<Gain> gains;
-  std::vector<SingleStep> singles;  ///< the best ones, whether they were taken or not
+  std::vector<SingleStep> singles;   ///< the best ones, whether they were taken or not
   double cost = 0, cost_before = 0;  ///< microseconds; of what could be costed
   int regions = 0, regions_searched = 0;
   SearchStatistics statistics;
@@ -68,9 +71,11 @@ struct Chosen {
   std::vector<double> saved;  ///< by step
 };
 /// The steps of these gains on the program that was improved, without those that need something of others.
-Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const substitutions::Program& before, substitutions::Substitutions& rules);
+Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const substitutions::Program& before,
+                substitutions::Substitutions& rules);
 
 /// Rules and backend outlive it.
-Result<Improved> improve(substitutions::Program program, substitutions::Substitutions& rules, Backend& backend, const ImproveOptions& options);
+Result<Improved> improve(substitutions::Program program, substitutions::Substitutions& rules, Backend& backend,
+                         const ImproveOptions& options);
 
 }  // namespace isomer

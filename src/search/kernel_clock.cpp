@@ -32,7 +32,9 @@ constexpr int64_t kLine = 64;
 /// Of a shared cache: virtual machines state the whole of one that others use too.
 constexpr int64_t kMostShared = int64_t{16} << 20;
 
-int64_t bytes_of(const kernel::Buffer& buffer) { return packed_bytes(buffer.dtype, element_count(buffer.shape).value()); }
+int64_t bytes_of(const kernel::Buffer& buffer) {
+  return packed_bytes(buffer.dtype, element_count(buffer.shape).value());
+}
 
 int64_t cache_bytes() {
   const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -65,14 +67,22 @@ Weights weights_in_model(int64_t constant_bytes) {
 }
 
 KernelClock::KernelClock(int threads, Weights weights)
-    : where_(weights), cpu_(threads > 1 && threads <= available_threads() ? current_cpu() : -1), workers_(threads), frames_(threads), flush_(runtime::has_cpu_feature("clflushopt") ? flush_fast : flush_slowly), sweep_bytes_(2 * cache_bytes()) {
+    : where_(weights),
+      cpu_(threads > 1 && threads <= available_threads() ? current_cpu() : -1),
+      workers_(threads),
+      frames_(threads),
+      flush_(runtime::has_cpu_feature("clflushopt") ? flush_fast : flush_slowly),
+      sweep_bytes_(2 * cache_bytes()) {
   if (auto sweep = runtime::Memory::allocate(threads * sweep_bytes_)) sweep_ = std::move(*sweep);
-  std::fill_n(sweep_.data(), sweep_.data() ? threads * sweep_bytes_ : 0, std::byte{1});  // untouched pages are one in the cache
+  std::fill_n(sweep_.data(), sweep_.data() ? threads * sweep_bytes_ : 0,
+              std::byte{1});  // untouched pages are one in the cache
 }
 
 Result<KernelClock::Arguments> KernelClock::place(const kernel::Kernel& kernel, const std::set<int>& constants) {
   const std::set<int> used = used_arguments(kernel);
-  const auto step = [](int64_t bytes) { return (bytes + runtime::kAlignment - 1) / runtime::kAlignment * runtime::kAlignment; };
+  const auto step = [](int64_t bytes) {
+    return (bytes + runtime::kAlignment - 1) / runtime::kAlignment * runtime::kAlignment;
+  };
   int64_t total = 0;
   for (const int b : used) total += step(bytes_of(kernel.buffers[b]));
   if (values_.data() == nullptr || values_.bytes() < total) {
@@ -81,7 +91,10 @@ Result<KernelClock::Arguments> KernelClock::place(const kernel::Kernel& kernel, 
     if (!memory) return unsupported("", "{} bytes of memory to measure a kernel in expected, less found", total);
     values_ = std::move(*memory);
   }
-  Arguments arguments{std::vector<void*>(kernel.buffers.size(), nullptr), std::vector<int64_t*>(kernel.buffers.size(), nullptr), {}, {}};
+  Arguments arguments{std::vector<void*>(kernel.buffers.size(), nullptr),
+                      std::vector<int64_t*>(kernel.buffers.size(), nullptr),
+                      {},
+                      {}};
   int64_t at = 0;
   for (const int b : used) {
     arguments.buffers[b] = values_.data() + at;
@@ -92,7 +105,9 @@ Result<KernelClock::Arguments> KernelClock::place(const kernel::Kernel& kernel, 
     if (!constants.contains(static_cast<int>(k))) inputs.insert(kernel.inputs[k]);
   for (const int b : used)
     if (kernel::writers(kernel, b).empty())
-      (inputs.contains(b) ? arguments.values : arguments.weights).emplace_back(static_cast<const std::byte*>(arguments.buffers[b]), static_cast<size_t>(bytes_of(kernel.buffers[b])));
+      (inputs.contains(b) ? arguments.values : arguments.weights)
+          .emplace_back(static_cast<const std::byte*>(arguments.buffers[b]),
+                        static_cast<size_t>(bytes_of(kernel.buffers[b])));
   return arguments;
 }
 
@@ -103,10 +118,12 @@ void KernelClock::fill_all(const kernel::Kernel& kernel, const Arguments& argume
     const int number = static_cast<int>(b);
     if (!arguments.buffers[b] || !kernel::writers(kernel, number).empty()) continue;
     IntegerRange range{1, 7};
-    if (const auto bound = bounds.find(number); bound != bounds.end()) range = {0, std::max<int64_t>(bound->second - 1, 0)};
+    if (const auto bound = bounds.find(number); bound != bounds.end())
+      range = {0, std::max<int64_t>(bound->second - 1, 0)};
     if (kernel.buffers[b].dtype == DataType::kBool) range = {0, 1};
     if (integers != Integers::kRandom) range.low = range.high = integers == Integers::kOnes ? 1 : 0;
-    fill({static_cast<std::byte*>(arguments.buffers[b]), static_cast<size_t>(bytes_of(kernel.buffers[b]))}, kernel.buffers[b].dtype, range, b);
+    fill({static_cast<std::byte*>(arguments.buffers[b]), static_cast<size_t>(bytes_of(kernel.buffers[b]))},
+         kernel.buffers[b].dtype, range, b);
   }
 }
 
@@ -124,29 +141,33 @@ Result<void> KernelClock::take_scratch(std::span<const runtime::Part> parts) {
   return {};
 }
 
-Outcome KernelClock::run(const Arguments& arguments, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
+Outcome KernelClock::run(const Arguments& arguments, std::span<const runtime::Part> parts,
+                         const runtime::ExecutableMemory& code) {
   return runtime::run_parts(parts, [&](const runtime::Part& part, int64_t turn) {
     std::atomic<Outcome> outcome = Outcome::kDone;
-    workers_.share(part.iterations, part.grain, [this, &arguments, &part, &code, turn, outcome = &outcome](int thread, int64_t begin, int64_t end) {
-      runtime::Frame& frame = frames_[thread].frame;
-      frame.buffers = const_cast<void**>(arguments.buffers.data());
-      frame.extents = const_cast<int64_t**>(arguments.extents.data());
-      frame.turn = turn;
-      const Outcome found = kernel::call(code, part, frame, begin, end);
-      if (found != Outcome::kDone) outcome->store(found, std::memory_order_relaxed);
-    });
+    workers_.share(part.iterations, part.grain,
+                   [this, &arguments, &part, &code, turn, outcome = &outcome](int thread, int64_t begin, int64_t end) {
+                     runtime::Frame& frame = frames_[thread].frame;
+                     frame.buffers = const_cast<void**>(arguments.buffers.data());
+                     frame.extents = const_cast<int64_t**>(arguments.extents.data());
+                     frame.turn = turn;
+                     const Outcome found = kernel::call(code, part, frame, begin, end);
+                     if (found != Outcome::kDone) outcome->store(found, std::memory_order_relaxed);
+                   });
     return outcome.load();
   });
 }
 
-Result<void> KernelClock::warm_up(const kernel::Kernel& kernel, const Arguments& arguments, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
+Result<void> KernelClock::warm_up(const kernel::Kernel& kernel, const Arguments& arguments,
+                                  std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
   Outcome outcome = Outcome::kDone;
   for (const Integers integers : {Integers::kRandom, Integers::kZeros, Integers::kOnes}) {
     fill_all(kernel, arguments, integers);
     outcome = run(arguments, parts, code);
     if (outcome == Outcome::kDone) return {};
   }
-  return invalid("", "a kernel that runs on some integers expected, outcome {} found of all that were tried", static_cast<int>(outcome));
+  return invalid("", "a kernel that runs on some integers expected, outcome {} found of all that were tried",
+                 static_cast<int>(outcome));
 }
 
 // What the steps before wrote lies in the cache of the thread that wrote it.
@@ -155,7 +176,9 @@ void KernelClock::cool_down(const Arguments& arguments) {
   const auto in_turns = [&](const std::vector<std::span<const std::byte>>& all, Pass work) {
     for (const auto& bytes : all)
       workers_.share(threads, 0, [bytes, threads, work](int, int64_t begin, int64_t end) {
-        const auto at = [&](int64_t share) { return bytes.size() * static_cast<size_t>(share) / static_cast<size_t>(threads); };
+        const auto at = [&](int64_t share) {
+          return bytes.size() * static_cast<size_t>(share) / static_cast<size_t>(threads);
+        };
         work(bytes.subspan(at(begin), at(end) - at(begin)));
       });
   };
@@ -164,7 +187,8 @@ void KernelClock::cool_down(const Arguments& arguments) {
   in_turns(arguments.values, read_lines);
 }
 
-Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, const std::set<int>& constants, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
+Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, const std::set<int>& constants,
+                                     std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
   // Workers are pinned to other CPUs; beside one of them the two would wait for each other.
   const StayOn pinned(cpu_);
   const runtime::FlushDenormals flush;
@@ -177,7 +201,8 @@ Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, const std::se
     const auto runs = static_cast<int>(all.size());
     if (runs == 0) return false;
     if (all[0] > kSlowSeconds) return runs == (all[0] > kVerySlowSeconds ? 1 : kRunsOfSlow);
-    return runs >= kLeastRuns && seconds_since(start) > (static_cast<int>(undisturbed.size()) >= kLeastRuns ? kSeconds : kMostSeconds);
+    return runs >= kLeastRuns &&
+           seconds_since(start) > (static_cast<int>(undisturbed.size()) >= kLeastRuns ? kSeconds : kMostSeconds);
   };
   while (!enough()) {
     cool_down(arguments);
@@ -190,7 +215,8 @@ Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, const std::se
   if (values_.bytes() > kKeptBytes) values_ = runtime::Memory();
   std::vector<double>& times = undisturbed.empty() ? all : undisturbed;
   std::sort(times.begin(), times.end());
-  return KernelTime{times[static_cast<size_t>(kQuantile * static_cast<double>(times.size()))] * 1e6, static_cast<int64_t>(times.size())};
+  return KernelTime{times[static_cast<size_t>(kQuantile * static_cast<double>(times.size()))] * 1e6,
+                    static_cast<int64_t>(times.size())};
 }
 
 }  // namespace isomer

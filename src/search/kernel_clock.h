@@ -1,5 +1,5 @@
-// How long a kernel takes where it runs in a model: on the threads of a session, behind other kernels that had the caches next
-// to the cores, its inputs just written. Test: tests/search/task_timer_test.cpp
+// How long a kernel takes where it runs in a model: on the threads of a session, behind other kernels that had the
+// caches next to the cores, its inputs just written. Test: tests/search/task_timer_test.cpp
 #pragma once
 
 #include <set>
@@ -33,7 +33,8 @@ class KernelClock {
 
   /// `code` holds the kernel's parts. `constants` are numbers of inputs. Errors: kUnsupported: no
   /// memory; kInvalid: what the kernel reports of any values that were tried.
-  Result<KernelTime> time(const kernel::Kernel& kernel, const std::set<int>& constants, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code);
+  Result<KernelTime> time(const kernel::Kernel& kernel, const std::set<int>& constants,
+                          std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code);
 
  private:
   /// A thread's frame, on cache lines of its own.
@@ -51,8 +52,10 @@ class KernelClock {
   Result<Arguments> place(const kernel::Kernel& kernel, const std::set<int>& constants);
   void fill_all(const kernel::Kernel& kernel, const Arguments& arguments, Integers integers) const;
   Result<void> take_scratch(std::span<const runtime::Part> parts);
-  Result<void> warm_up(const kernel::Kernel& kernel, const Arguments& arguments, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code);
-  runtime::Outcome run(const Arguments& arguments, std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code);
+  Result<void> warm_up(const kernel::Kernel& kernel, const Arguments& arguments, std::span<const runtime::Part> parts,
+                       const runtime::ExecutableMemory& code);
+  runtime::Outcome run(const Arguments& arguments, std::span<const runtime::Part> parts,
+                       const runtime::ExecutableMemory& code);
   void cool_down(const Arguments& arguments);
 
   const Weights where_;
@@ -62,8 +65,8 @@ class KernelClock {
   std::vector<runtime::Memory> scratch_;  ///< by thread
   runtime::Memory values_;                ///< of the kernel at hand; the next one's lie there too
   using Pass = void (*)(std::span<const std::byte>);
-  Pass flush_;                            ///< writes back and forgets the lines of caches
-  int64_t sweep_bytes_;                   ///< of each thread
+  Pass flush_;           ///< writes back and forgets the lines of caches
+  int64_t sweep_bytes_;  ///< of each thread
   runtime::Memory sweep_;
 };
 

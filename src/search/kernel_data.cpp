@@ -19,7 +19,8 @@ constexpr int64_t kPeriod = 4096;
 std::set<int> used_arguments(const kernel::Kernel& kernel) {
   std::set<int> used;
   kernel::for_each_expression(kernel.body, [&](const kernel::Expr& e) { used.merge(kernel::loads(e)); });
-  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) { used.merge(kernel::stores(block)); });
+  kernel::for_each_block(kernel.body,
+                         [&](const kernel::Block& block, const auto&) { used.merge(kernel::stores(block)); });
   std::erase_if(used, [&](int buffer) { return kernel.buffers[buffer].scope != kernel::Scope::kArgument; });
   return used;
 }
@@ -54,8 +55,10 @@ void fill(std::span<std::byte> bytes, DataType dtype, IntegerRange range, uint64
   Random random(seed);
   std::vector<std::byte> period(std::min(bytes.size(), kPeriod * width));
   for (size_t at = 0; at < period.size(); at += width)
-    is_float(dtype) ? encode_real(dtype, random.uniform(0.1, 0.9), &period[at]) : encode_integer(dtype, random.between(range.low, range.high), &period[at]);
-  for (size_t at = 0; at < bytes.size(); at += period.size()) std::memcpy(&bytes[at], period.data(), std::min(period.size(), bytes.size() - at));
+    is_float(dtype) ? encode_real(dtype, random.uniform(0.1, 0.9), &period[at])
+                    : encode_integer(dtype, random.between(range.low, range.high), &period[at]);
+  for (size_t at = 0; at < bytes.size(); at += period.size())
+    std::memcpy(&bytes[at], period.data(), std::min(period.size(), bytes.size() - at));
 }
 
 }  // namespace isomer

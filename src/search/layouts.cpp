@@ -29,7 +29,9 @@ constexpr int64_t kSlidingCost = 16;
 
 const Shape& shape_of(const Graph& graph, ValueId value) { return *graph.value(value).type.shape; }
 
-int64_t bytes_of(const Graph& graph, ValueId value) { return packed_bytes(graph.value(value).type.dtype, element_count(shape_of(graph, value)).value()); }
+int64_t bytes_of(const Graph& graph, ValueId value) {
+  return packed_bytes(graph.value(value).type.dtype, element_count(shape_of(graph, value)).value());
+}
 
 /// "0:2:3:1" for four dims; empty where that is no other order of the elements, or the value has no channels.
 std::string channels_last(const Graph& graph, ValueId value) {
@@ -43,18 +45,20 @@ std::string channels_last(const Graph& graph, ValueId value) {
   return layout + ":1";
 }
 
-/// Whether a reduction's vectors should run along axis 1 of a result with axes behind it: constants move along it, and what
-/// is no constant either stays or moves along the axes behind it too.
+/// Whether a reduction's vectors should run along axis 1 of a result with axes behind it: constants move along it, and
+/// what is no constant either stays or moves along the axes behind it too.
 bool wants_channels_last(const Kernel& kernel, const std::set<int>& constants) {
   bool wants = false;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
-    const bool is_plain = std::none_of(loops.begin(), loops.end(), [](const kernel::Loop* loop) { return loop->ordered; });
+    const bool is_plain =
+        std::none_of(loops.begin(), loops.end(), [](const kernel::Loop* loop) { return loop->ordered; });
     if (!is_plain || !block.is_reduction() || block.axes.size() < 3) return;
     bool weighs = false, slides = false;
     for (const kernel::LoadAccess& access : load_accesses(kernel, block)) {
       const bool along_channels = access.axes[1] != 0;
       bool along_image = false;
-      for (int axis = 2; axis < static_cast<int>(access.axes.size()); ++axis) along_image |= kernel::regular_stride(kernel, block, access, axis).second != 0;
+      for (int axis = 2; axis < static_cast<int>(access.axes.size()); ++axis)
+        along_image |= kernel::regular_stride(kernel, block, access, axis).second != 0;
       weighs |= along_channels && !along_image && constants.contains(access.buffer);
       slides |= along_image;
     }
@@ -63,10 +67,12 @@ bool wants_channels_last(const Kernel& kernel, const std::set<int>& constants) {
   return wants;
 }
 
-/// Whether everything stays at its place in the batch and in its channel (or one at a constant distance): then channels last
-/// is as good as row-major.
+/// Whether everything stays at its place in the batch and in its channel (or one at a constant distance): then channels
+/// last is as good as row-major.
 bool keeps_channels(const Kernel& kernel) {
-  const auto is_own = [](const kernel::Expr& index, int axis) { return te::as_constant(te::simplify_index(index - te::axis(axis))) || te::as_constant(index); };
+  const auto is_own = [](const kernel::Expr& index, int axis) {
+    return te::as_constant(te::simplify_index(index - te::axis(axis))) || te::as_constant(index);
+  };
   bool keeps = true;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
     for (const kernel::Loop* loop : loops) keeps &= !loop->ordered;
@@ -84,7 +90,8 @@ bool keeps_channels(const Kernel& kernel) {
   return keeps;
 }
 
-/// Whether windows slide along axes behind the channels: vectors along channels need neither shuffles nor paddings' selects.
+/// Whether windows slide along axes behind the channels: vectors along channels need neither shuffles nor paddings'
+/// selects.
 bool slides_windows(const Kernel& kernel) {
   bool slides = false;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
@@ -108,7 +115,8 @@ bool computes_by_channel(const Kernel& kernel) {
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
     for (const kernel::Expr& body : block.bodies) operations = std::max(operations, kernel::count_operations(body));
     if (block.axes.size() < 3) return;
-    for (const kernel::LoadAccess& access : load_accesses(kernel, block)) moves |= access.axes[1] == 1 && !kernel::writers(kernel, access.buffer).empty();
+    for (const kernel::LoadAccess& access : load_accesses(kernel, block))
+      moves |= access.axes[1] == 1 && !kernel::writers(kernel, access.buffer).empty();
   });
   return moves && operations >= kMuchToCompute;
 }
@@ -116,13 +124,14 @@ bool computes_by_channel(const Kernel& kernel) {
 bool only_maps(const Kernel& kernel) {
   bool maps = true;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
-    maps &= !block.is_reduction() && std::none_of(loops.begin(), loops.end(), [](const kernel::Loop* loop) { return loop->ordered; });
+    maps &= !block.is_reduction() &&
+            std::none_of(loops.begin(), loops.end(), [](const kernel::Loop* loop) { return loop->ordered; });
   });
   return maps;
 }
 
-/// Buffers that a reduction reads under a padding's select, the same elements for all channels of the result: it makes a
-/// copy of them, which has any layout.
+/// Buffers that a reduction reads under a padding's select, the same elements for all channels of the result: it makes
+/// a copy of them, which has any layout.
 std::set<int> padded_buffers(const Kernel& kernel) {
   std::set<int> padded;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
@@ -132,7 +141,8 @@ std::set<int> padded_buffers(const Kernel& kernel) {
         const auto* load = select && block.is_reduction() ? te::as<te::Load>(select->then) : nullptr;
         if (!load) return;
         bool by_channel = false;
-        for (const kernel::Expr& index : load->index) te::for_each_node(index, [&](const kernel::Expr& part) { by_channel |= part == te::axis(1); });
+        for (const kernel::Expr& index : load->index)
+          te::for_each_node(index, [&](const kernel::Expr& part) { by_channel |= part == te::axis(1); });
         if (!by_channel) padded.insert(load->buffer.index);
       });
   });
@@ -141,7 +151,8 @@ std::set<int> padded_buffers(const Kernel& kernel) {
 
 class Assigner {
  public:
-  Assigner(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings) : graph_(graph), tasks_(std::move(tasks)), is_part_(surroundings == Surroundings::kPart) {}
+  Assigner(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings)
+      : graph_(graph), tasks_(std::move(tasks)), is_part_(surroundings == Surroundings::kPart) {}
 
   Result<std::vector<Task>> run() {
     for (size_t t = 0; t < tasks_.size(); ++t)
@@ -157,7 +168,10 @@ class Assigner {
     std::vector<CutEdge> edges;
     const auto vertex_of = [&](ValueId value) {
       if (const auto made = maker_.find(value); made != maker_.end()) return static_cast<int>(made->second) + 2;
-      return is_part_ ? static_cast<int>(tasks_.size() + input_vertices_.try_emplace(value, input_vertices_.size()).first->second) + 2 : 1;
+      return is_part_ ? static_cast<int>(tasks_.size() +
+                                         input_vertices_.try_emplace(value, input_vertices_.size()).first->second) +
+                            2
+                      : 1;
     };
     const std::set<ValueId> outputs(graph_.outputs().begin(), graph_.outputs().end());
     for (size_t t = 0; t < tasks_.size(); ++t) {
@@ -166,11 +180,14 @@ class Assigner {
       takes_any_.emplace_back();
       TRY_VOID(attach(task, vertex, edges));
       for (const ValueId input : task.inputs) {
-        if (!input.valid() || graph_.is_constant(input) || takes_any_[t].contains(input) || channels_last(graph_, input).empty()) continue;
+        if (!input.valid() || graph_.is_constant(input) || takes_any_[t].contains(input) ||
+            channels_last(graph_, input).empty())
+          continue;
         edges.push_back({vertex_of(input), vertex, bytes_of(graph_, input)});
       }
       for (const ValueId output : task.outputs)
-        if (!is_part_ && outputs.contains(output) && !channels_last(graph_, output).empty()) edges.push_back({vertex, 1, bytes_of(graph_, output)});
+        if (!is_part_ && outputs.contains(output) && !channels_last(graph_, output).empty())
+          edges.push_back({vertex, 1, bytes_of(graph_, output)});
     }
     const std::vector<bool> side = min_cut(tasks_.size() + input_vertices_.size() + 2, edges);
     last_.assign(side.begin() + 2, side.end());
@@ -195,10 +212,13 @@ class Assigner {
       edges.push_back({0, vertex, kNever});
     } else {
       const bool is_view = viewed_input(task.program, types) >= 0;
-      const bool has_channels = std::any_of(task.outputs.begin(), task.outputs.end(), [&](ValueId v) { return !channels_last(graph_, v).empty(); });
+      const bool has_channels = std::any_of(task.outputs.begin(), task.outputs.end(),
+                                            [&](ValueId v) { return !channels_last(graph_, v).empty(); });
       if (!has_channels || is_view || !keeps_channels(kernel)) {
-        const bool moves = !is_view && only_maps(kernel), is_by_channel = moves && has_channels && computes_by_channel(kernel);
-        edges.push_back(is_by_channel ? CutEdge{0, vertex, kScatteringCost * bytes_of(graph_, task.outputs[0])} : CutEdge{1, vertex, kNever});
+        const bool moves = !is_view && only_maps(kernel),
+                   is_by_channel = moves && has_channels && computes_by_channel(kernel);
+        edges.push_back(is_by_channel ? CutEdge{0, vertex, kScatteringCost * bytes_of(graph_, task.outputs[0])}
+                                      : CutEdge{1, vertex, kNever});
         // What moves elements anyway finds them in any layout.
         if (moves) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
       } else if (slides_windows(kernel)) {
@@ -211,7 +231,8 @@ class Assigner {
   std::string layout_of(ValueId value) const {
     const auto made = maker_.find(value);
     const auto input = input_vertices_.find(value);
-    const bool is_last = made != maker_.end() ? last_[made->second] : input != input_vertices_.end() && last_[tasks_.size() + input->second];
+    const bool is_last = made != maker_.end() ? last_[made->second]
+                                              : input != input_vertices_.end() && last_[tasks_.size() + input->second];
     return is_last ? channels_last(graph_, value) : std::string();
   }
 
@@ -227,7 +248,8 @@ class Assigner {
                                    : last_[t]                      ? channels_last(graph_, input)
                                                                    : std::string();
         task.input_layouts.push_back(wanted);
-        if (is_laid_out && wanted != layout_of(input) && made_.insert({input, wanted}).second) result.push_back(relayout(input, wanted));
+        if (is_laid_out && wanted != layout_of(input) && made_.insert({input, wanted}).second)
+          result.push_back(relayout(input, wanted));
       }
       for (const ValueId output : task.outputs) task.output_layouts.push_back(layout_of(output));
       result.push_back(std::move(task));
@@ -245,7 +267,8 @@ class Assigner {
     task.output_layouts = {wanted};
     const Shape& shape = shape_of(graph_, value);
     const te::BufferRef input{te::BufferRef::Kind::kInput, 0, 0};
-    task.program.outputs = {task.program.map(shape, te::load(input, graph_.value(value).type.dtype, te::axes(static_cast<int>(shape.size()))))};
+    task.program.outputs = {task.program.map(
+        shape, te::load(input, graph_.value(value).type.dtype, te::axes(static_cast<int>(shape.size()))))};
     return task;
   }
 
@@ -261,6 +284,8 @@ class Assigner {
 
 }  // namespace
 
-Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings) { return Assigner(graph, std::move(tasks), surroundings).run(); }
+Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings) {
+  return Assigner(graph, std::move(tasks), surroundings).run();
+}
 
 }  // namespace isomer

@@ -39,10 +39,12 @@ void merge(Artifact& artifact, Artifact other) {
     artifact.kernels.push_back(std::move(kernel));
   }
   std::map<Hash128, int32_t> known;
-  for (size_t k = 0; k < artifact.weights.size(); ++k) known.emplace(hash_of(artifact.weights[k]), static_cast<int32_t>(k));
+  for (size_t k = 0; k < artifact.weights.size(); ++k)
+    known.emplace(hash_of(artifact.weights[k]), static_cast<int32_t>(k));
   std::vector<int32_t> number;
   for (size_t k = 0; k < other.weights.size(); ++k) {
-    const auto [found, is_new] = known.emplace(hash_of(other.weights[k]), static_cast<int32_t>(artifact.weights.size()));
+    const auto [found, is_new] =
+        known.emplace(hash_of(other.weights[k]), static_cast<int32_t>(artifact.weights.size()));
     number.push_back(found->second);
     if (!is_new) continue;
     artifact.weights.push_back(other.weights[k]);

@@ -25,17 +25,25 @@ constexpr double kMostLost = 0.75;
 
 class Optimizer {
  public:
-  Optimizer(const Graph& model, Derivation derivation, std::span<const Rule> rules, Theory& theory, Backend& backend, const OptimizeModelOptions& options)
-      : model_(model), rules_(rules), theory_(theory), backend_(backend), options_(options), base_(std::move(derivation)) {}
+  Optimizer(const Graph& model, Derivation derivation, std::span<const Rule> rules, Theory& theory, Backend& backend,
+            const OptimizeModelOptions& options)
+      : model_(model),
+        rules_(rules),
+        theory_(theory),
+        backend_(backend),
+        options_(options),
+        base_(std::move(derivation)) {}
 
   Result<OptimizedModel> run() {
     TRY(const Start start, start_of(model_, base_, theory_, {options_.threads, options_.log}));
     TRY(Derived plain, derived(start, base_));
     OptimizedModel result{base_, std::move(plain), {}, SearchOutcome::kPasses, std::nullopt, {}, std::nullopt};
     const std::vector<NodeId> nodes = model_.nodes();
-    const bool is_understood = std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return model_.node(id).is_opaque(); });
+    const bool is_understood =
+        std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return model_.node(id).is_opaque(); });
     auto inputs = generate_inputs(model_, {.seed = options_.seed});
-    if (!is_understood || model_.node_count() > options_.most_nodes || !free_dims(model_).empty() || !inputs.ok()) return result;
+    if (!is_understood || model_.node_count() > options_.most_nodes || !free_dims(model_).empty() || !inputs.ok())
+      return result;
     const auto begin = Clock::now();
     const Plain program = with_plain_operands(start.program);
     Substitutions substitutions(rules_, theory_);
@@ -55,7 +63,8 @@ class Optimizer {
     for (const std::vector<size_t>& chosen : choices(*result.found)) {
       // All of them at once are raced, whatever that takes.
       if (result.raced && seconds_since(begin) > options_.search.limits.seconds) break;
-      auto tried = race_with(start, program, steps_of(*result.found, chosen, program.program, substitutions), **first, *inputs);
+      auto tried =
+          race_with(start, program, steps_of(*result.found, chosen, program.program, substitutions), **first, *inputs);
       if (!tried.ok()) {
         if (tried.error().kind == ErrorKind::kMismatch) {
           result.refused.push_back(tried.error().message());
@@ -65,7 +74,8 @@ class Optimizer {
         log(tried.error().message());
         continue;
       }
-      log(fmt::format("{} gains: {:.1f} us before, {:.1f} us after, {:.4f} times as fast ({:.4f} to {:.4f})", chosen.size(), tried->raced->first, tried->raced->second, tried->raced->ratio, tried->raced->low,
+      log(fmt::format("{} gains: {:.1f} us before, {:.1f} us after, {:.4f} times as fast ({:.4f} to {:.4f})",
+                      chosen.size(), tried->raced->first, tried->raced->second, tried->raced->ratio, tried->raced->low,
                       tried->raced->high));
       result.raced = tried->raced;
       if (!is_won(*tried->raced)) continue;
@@ -92,7 +102,8 @@ class Optimizer {
     return result;
   }
 
-  Result<OptimizedModel> race_with(const Start& start, const Plain& plain, const Chosen& chosen, Runner& first, std::span<const Tensor> inputs) {
+  Result<OptimizedModel> race_with(const Start& start, const Plain& plain, const Chosen& chosen, Runner& first,
+                                   std::span<const Tensor> inputs) {
     OptimizedModel tried{base_, {}, {}, SearchOutcome::kFaster, std::nullopt, {}, std::nullopt};
     tried.derivation.steps = plain.steps;
     tried.derivation.steps.insert(tried.derivation.steps.end(), chosen.steps.begin(), chosen.steps.end());
@@ -112,11 +123,14 @@ class Optimizer {
     return tried;
   }
 
-  /// Whether rounding does to it what it may: steps that sum otherwise than the model does, or with larger numbers in between, lose digits.
+  /// Whether rounding does to it what it may: steps that sum otherwise than the model does, or with larger numbers in
+  /// between, lose digits.
   Result<bool> loses_little(const Graph& graph, std::span<const Tensor> tensors) const {
     std::vector<std::vector<te::Array>> inputs(1);
     for (const Tensor& tensor : tensors) inputs[0].push_back(te::Array::from(tensor));
-    const auto rounding = [&](std::span<const te::Array> given) { return interpret(graph, given, {.threads = options_.threads, .round_values = true}); };
+    const auto rounding = [&](std::span<const te::Array> given) {
+      return interpret(graph, given, {.threads = options_.threads, .round_values = true});
+    };
     TRY(const Equivalence in_floats, compare_with(model_, rounding, inputs, options_.threads));
     TRY(const Equivalence in_doubles, compare_models_on(model_, graph, inputs, options_.threads));
     const double most = std::max(in_floats.max_error_over_bound, in_doubles.max_error_over_bound);
@@ -124,7 +138,9 @@ class Optimizer {
     return most <= kMostLost;
   }
 
-  bool is_won(const Raced& raced) const { return raced.ratio >= options_.least_speedup && raced.low >= std::min(1.0, options_.least_speedup); }
+  bool is_won(const Raced& raced) const {
+    return raced.ratio >= options_.least_speedup && raced.low >= std::min(1.0, options_.least_speedup);
+  }
 
   void log(std::string_view line) const {
     if (options_.log) options_.log(line);
@@ -141,11 +157,13 @@ class Optimizer {
 }  // namespace
 
 std::string_view name(SearchOutcome outcome) {
-  constexpr std::array<std::string_view, 4> kNames = {"not searched", "nothing found that is faster", "what was found is not faster in the end", "faster"};
+  constexpr std::array<std::string_view, 4> kNames = {"not searched", "nothing found that is faster",
+                                                      "what was found is not faster in the end", "faster"};
   return kNames[static_cast<size_t>(outcome)];
 }
 
-Result<OptimizedModel> optimize_model(const Graph& model, Derivation derivation, std::span<const Rule> rules, Theory& theory, Backend& backend, const OptimizeModelOptions& options) {
+Result<OptimizedModel> optimize_model(const Graph& model, Derivation derivation, std::span<const Rule> rules,
+                                      Theory& theory, Backend& backend, const OptimizeModelOptions& options) {
   return Optimizer(model, std::move(derivation), rules, theory, backend, options).run();
 }
 

@@ -12,7 +12,7 @@ struct OptimizeModelOptions {
   ImproveOptions search;  ///< its `fp` is the derivation's, its time that of everything: most of it is for the search
   RaceOptions race;
   double least_speedup = 1.005;  ///< of a race: less is not told from noise
-  int most_nodes = 20'000;        ///< of a model that is searched: steps on larger ones take too long to do and to check
+  int most_nodes = 20'000;       ///< of a model that is searched: steps on larger ones take too long to do and to check
   uint64_t seed = 0;
   int threads = 1;
   std::function<void(std::string_view)> log = nullptr;
@@ -29,15 +29,16 @@ std::string_view name(SearchOutcome outcome);
 struct OptimizedModel {
   substitutions::Derivation derivation;
   substitutions::Derived derived;
-  std::vector<double> gains;       ///< microseconds, by step of the derivation, as predicted
+  std::vector<double> gains;  ///< microseconds, by step of the derivation, as predicted
   SearchOutcome outcome = SearchOutcome::kPasses;
-  std::optional<Improved> found;   ///< of the search, whether it was taken or not
+  std::optional<Improved> found;     ///< of the search, whether it was taken or not
   std::vector<std::string> refused;  ///< why steps that were found could not be derived: each is an error of the search
-  std::optional<Raced> raced;      ///< passes alone against passes and steps, of what was taken last
+  std::optional<Raced> raced;        ///< passes alone against passes and steps, of what was taken last
 };
 
 /// The derivation says what was bound, level and fp; steps are added. Rules must be of the theory.
-Result<OptimizedModel> optimize_model(const Graph& model, substitutions::Derivation derivation, std::span<const substitutions::Rule> rules, substitutions::Theory& theory, Backend& backend,
-                                      const OptimizeModelOptions& options);
+Result<OptimizedModel> optimize_model(const Graph& model, substitutions::Derivation derivation,
+                                      std::span<const substitutions::Rule> rules, substitutions::Theory& theory,
+                                      Backend& backend, const OptimizeModelOptions& options);
 
 }  // namespace isomer

@@ -1,5 +1,5 @@
-// The last form of a model before code is made of it: every pass, with all composites that have rows, whatever the model's opset is,
-// bodies specialized for what is known around them, groups as wide as vectors.
+// The last form of a model before code is made of it: every pass, with all composites that have rows, whatever the
+// model's opset is, bodies specialized for what is known around them, groups as wide as vectors.
 #pragma once
 
 #include "graph/graph.h"

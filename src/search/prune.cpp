@@ -22,7 +22,8 @@ Transfer replayed(const Program& before, const std::vector<Match>& steps, Substi
 
 }  // namespace
 
-Result<Pruned> pruned(const Program& before, std::vector<Match> steps, Substitutions& rules, Deltas& deltas, double least) {
+Result<Pruned> pruned(const Program& before, std::vector<Match> steps, Substitutions& rules, Deltas& deltas,
+                      double least) {
   Program after = replayed(before, steps, rules, -1).take_whole();
   TRY(const auto costs, deltas.compare(before, after));
   Pruned result{std::move(steps), std::move(after), costs.first.microseconds, costs.second.microseconds};

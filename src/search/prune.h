@@ -1,4 +1,5 @@
-// Leaving out the steps of a search that save nothing: what measuring is off pays for many. Test: tests/search/optimize_model_test.cpp
+// Leaving out the steps of a search that save nothing: what measuring is off pays for many. Test:
+// tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <vector>
@@ -14,8 +15,10 @@ struct Pruned {
   double cost_before = 0, cost = 0;         ///< microseconds, of all of the program
 };
 
-/// What differs is measured once more; then, from the last step to the first, each is left out with those that need it where what is left
-/// costs at most `least` times the first cost more for each step that went. Errors: a program that can't be costed.
-Result<Pruned> pruned(const substitutions::Program& before, std::vector<substitutions::Match> steps, substitutions::Substitutions& rules, Deltas& deltas, double least);
+/// What differs is measured once more; then, from the last step to the first, each is left out with those that need it
+/// where what is left costs at most `least` times the first cost more for each step that went. Errors: a program that
+/// can't be costed.
+Result<Pruned> pruned(const substitutions::Program& before, std::vector<substitutions::Match> steps,
+                      substitutions::Substitutions& rules, Deltas& deltas, double least);
 
 }  // namespace isomer

@@ -21,7 +21,8 @@ constexpr size_t kLine = 64;
 
 class CompiledRunner final : public Runner {
  public:
-  static Result<std::unique_ptr<Runner>> create(const Graph& graph, std::span<const Tensor> inputs, int level, const CompileOptions& options) {
+  static Result<std::unique_ptr<Runner>> create(const Graph& graph, std::span<const Tensor> inputs, int level,
+                                                const CompileOptions& options) {
     Graph prepared = graph;
     TRY_VOID(prepare_for_code(prepared, {level, options.threads, options.target}));
     TRY(Compilation compiled, compile(prepared, options));
@@ -75,7 +76,8 @@ Result<double> seconds_of(Runner& runner, int runs, std::span<const std::byte> s
 
 }  // namespace
 
-Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<const Tensor> inputs, int level, const CompileOptions& options) {
+Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<const Tensor> inputs, int level,
+                                                const CompileOptions& options) {
   return CompiledRunner::create(graph, inputs, level, options);
 }
 
@@ -109,7 +111,8 @@ Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options) {
     }
     ratios.push_back(turn[0] / turn[1]);
   }
-  return Raced{1e6 * quantile(times[0], 0.5), 1e6 * quantile(times[1], 0.5), quantile(ratios, 0.5), quantile(ratios, 0.25), quantile(ratios, 0.75), static_cast<int>(ratios.size())};
+  return Raced{1e6 * quantile(times[0], 0.5), 1e6 * quantile(times[1], 0.5), quantile(ratios, 0.5),
+               quantile(ratios, 0.25),        quantile(ratios, 0.75),        static_cast<int>(ratios.size())};
 }
 
 }  // namespace isomer

@@ -1,5 +1,5 @@
-// Two ways to run a model, timed in turns, so that drifts of the machine meet both: what decides in the end whether a rewritten model
-// is the faster one. Test: tests/search/optimize_model_test.cpp
+// Two ways to run a model, timed in turns, so that drifts of the machine meet both: what decides in the end whether a
+// rewritten model is the faster one. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <memory>
@@ -17,13 +17,15 @@ class Runner {
 };
 
 /// Our own code for a graph whose dims are bound; `level` of the passes before (prepare.h).
-Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<const Tensor> inputs, int level, const CompileOptions& options);
+Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<const Tensor> inputs, int level,
+                                                const CompileOptions& options);
 
 struct RaceOptions {
   double seconds = 2;
   int least_rounds = 9;
-  int threads = 1;                ///< of the runners
-  int64_t sweep_bytes = 0;        ///< that are read before each run: parts of a model find their weights where the rest of it left them
+  int threads = 1;  ///< of the runners
+  int64_t sweep_bytes =
+      0;  ///< that are read before each run: parts of a model find their weights where the rest of it left them
   double settle_seconds = 0.002;  ///< between turns: threads of the one before may still be busy waiting
 };
 

@@ -25,7 +25,8 @@ bool all_finite(const Arrays& arrays) {
 /// One side of a rule as a program.
 class Side {
  public:
-  static Result<Side> create(const std::vector<verify::Term>& terms, const verify::VariableTypes& types, const CompileOptions& options) {
+  static Result<Side> create(const std::vector<verify::Term>& terms, const verify::VariableTypes& types,
+                             const CompileOptions& options) {
     TRY(Graph graph, verify::graph_of(terms, types));
     TRY(Compilation compiled, compile(graph, options));
     TRY(auto model, runtime::Model::load(std::move(compiled.artifact)));
@@ -43,13 +44,15 @@ class Side {
     Outcome result;
     TRY(result.exact, interpret(graph_, inputs, {}));
     TRY(const Arrays rounded, interpret(graph_, inputs, {.threads = 1, .round_values = true}));
-    for (size_t k = 0; k < rounded.size(); ++k) result.bounds.push_back(error_bound(result.exact[k], rounded[k]) + sum_bound(result.exact[k], units_));
+    for (size_t k = 0; k < rounded.size(); ++k)
+      result.bounds.push_back(error_bound(result.exact[k], rounded[k]) + sum_bound(result.exact[k], units_));
     TRY(result.found, run_artifact(*session_, inputs));
     return result;
   }
 
  private:
-  Side(Graph graph, std::unique_ptr<runtime::Session> session) : graph_(std::move(graph)), session_(std::move(session)), units_(sum_units(graph_)) {}
+  Side(Graph graph, std::unique_ptr<runtime::Session> session)
+      : graph_(std::move(graph)), session_(std::move(session)), units_(sum_units(graph_)) {}
 
   Graph graph_;
   std::unique_ptr<runtime::Session> session_;
@@ -59,7 +62,8 @@ class Side {
 /// Both at one place.
 class Pair {
  public:
-  static Result<Pair> create(const substitutions::Rule& rule, const substitutions::RuleInstance& place, const CompileOptions& options) {
+  static Result<Pair> create(const substitutions::Rule& rule, const substitutions::RuleInstance& place,
+                             const CompileOptions& options) {
     std::vector<verify::Term> lefts, rights;
     std::string text;
     for (const substitutions::Output& output : equations_at(rule, place)) {
@@ -77,12 +81,15 @@ class Pair {
   Result<std::string> difference(const Arrays& inputs, bool on_finite_alone) const {
     TRY(const Side::Outcome left, left_.run(inputs));
     TRY(const Side::Outcome right, right_.run(inputs));
-    if (on_finite_alone && !(all_finite(left.exact) && all_finite(right.exact))) return unsupported("", "finite values expected");
+    if (on_finite_alone && !(all_finite(left.exact) && all_finite(right.exact)))
+      return unsupported("", "finite values expected");
     for (size_t k = 0; k < left.exact.size(); ++k) {
       const std::string output = left_.graph().value(left_.graph().outputs()[k]).name;
-      for (const auto& [what, expected, found, bound] : {std::tuple("the left side's code", &left.exact[k], &left.found[k], left.bounds[k]),
-                                                         std::tuple("the right side's code", &right.exact[k], &right.found[k], right.bounds[k]),
-                                                         std::tuple("the right side's code against the left side", &left.exact[k], &right.found[k], left.bounds[k] + right.bounds[k])}) {
+      for (const auto& [what, expected, found, bound] :
+           {std::tuple("the left side's code", &left.exact[k], &left.found[k], left.bounds[k]),
+            std::tuple("the right side's code", &right.exact[k], &right.found[k], right.bounds[k]),
+            std::tuple("the right side's code against the left side", &left.exact[k], &right.found[k],
+                       left.bounds[k] + right.bounds[k])}) {
         Equivalence same;
         compare_output(output, *expected, *found, bound, same);
         if (same.difference) return fmt::format("{}\n  {}: {}", text_, what, same.difference->text());
@@ -103,7 +110,8 @@ class Pair {
   }
 
  private:
-  Pair(std::string text, Side left, Side right) : text_(std::move(text)), left_(std::move(left)), right_(std::move(right)) {}
+  Pair(std::string text, Side left, Side right)
+      : text_(std::move(text)), left_(std::move(left)), right_(std::move(right)) {}
 
   std::string text_;
   Side left_, right_;
@@ -120,7 +128,8 @@ Result<std::string> tried(const Pair& pair, uint64_t seed, bool on_finite_alone)
 
 }  // namespace
 
-FloatRefutation refute_in_floats(const substitutions::Rule& rule, int trials, uint64_t seed, const CompileOptions& options, std::span<const verify::StatedAxiom> axioms,
+FloatRefutation refute_in_floats(const substitutions::Rule& rule, int trials, uint64_t seed,
+                                 const CompileOptions& options, std::span<const verify::StatedAxiom> axioms,
                                  verify::Signatures& signatures) {
   FloatRefutation result;
   Random random(seed);
@@ -132,7 +141,8 @@ FloatRefutation refute_in_floats(const substitutions::Rule& rule, int trials, ui
     const auto pair = Pair::create(rule, places[k], options);
     if (!pair.ok()) result.unsupported = pair.error().message();
     // Where there are fewer places than trials, some get several.
-    for (size_t trial = k; pair.ok() && trial < static_cast<size_t>(trials) && result.difference.empty(); trial += places.size()) {
+    for (size_t trial = k; pair.ok() && trial < static_cast<size_t>(trials) && result.difference.empty();
+         trial += places.size()) {
       auto difference = tried(*pair, random.next(), rule.float_class >= FloatClass::kFinite);
       if (!difference.ok()) result.unsupported = difference.error().message();
       if (!difference.ok()) continue;

@@ -1,6 +1,7 @@
-// Rules tried on floats: both sides compiled as they stand, run on seeded inputs, and compared with what the interpreter gives in double
-// precision, within the bounds that models are compared with (verify/equivalence.h). Exact arithmetic (substitutions/refute.h) asks whether
-// a rule is true; this, whether its two programs give that on this machine too. Test: tests/search/refute_floats_test.cpp
+// Rules tried on floats: both sides compiled as they stand, run on seeded inputs, and compared with what the
+// interpreter gives in double precision, within the bounds that models are compared with (verify/equivalence.h). Exact
+// arithmetic (substitutions/refute.h) asks whether a rule is true; this, whether its two programs give that on this
+// machine too. Test: tests/search/refute_floats_test.cpp
 #pragma once
 
 #include "search/compile.h"
@@ -15,9 +16,10 @@ struct FloatRefutation {
   std::string unsupported;  ///< why there was no trial on the last inputs, or at the last place, that had none
 };
 
-/// At the example, then at places that are drawn: as many as there are trials, inputs of their own at each. The same for the same seed.
-/// What is not finite in double precision says nothing of rules that hold on finite values alone.
-FloatRefutation refute_in_floats(const substitutions::Rule& rule, int trials, uint64_t seed, const CompileOptions& options, std::span<const verify::StatedAxiom> axioms,
+/// At the example, then at places that are drawn: as many as there are trials, inputs of their own at each. The same
+/// for the same seed. What is not finite in double precision says nothing of rules that hold on finite values alone.
+FloatRefutation refute_in_floats(const substitutions::Rule& rule, int trials, uint64_t seed,
+                                 const CompileOptions& options, std::span<const verify::StatedAxiom> axioms,
                                  verify::Signatures& signatures);
 
 }  // namespace isomer

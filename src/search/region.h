@@ -14,8 +14,8 @@ struct Region;
 struct RegionTask {
   Task task;
   std::string name;
-  int view_of = -1;            ///< of which input it is a view; then it has no kernel
-  int kernel = -1;             ///< of the artifact; -1: a view, or it runs bodies
+  int view_of = -1;  ///< of which input it is a view; then it has no kernel
+  int kernel = -1;   ///< of the artifact; -1: a view, or it runs bodies
   int64_t flops = 0;
   std::map<int, int> packed;   ///< by buffer of the kernel: the weight that has its content already
   std::vector<Region> bodies;  ///< then and else of a branch, the body of a loop

@@ -14,7 +14,8 @@ using substitutions::Program;
 /// Of cutting at a seam of an earlier cut: like this many values alive.
 constexpr int64_t kSeam = 1000;
 
-/// Values alive behind each application of the order: made, or read for the first time, up to there, and read later or an output.
+/// Values alive behind each application of the order: made, or read for the first time, up to there, and read later or
+/// an output.
 std::vector<int64_t> alive_behind(const Program& program, const std::vector<int>& order) {
   const auto values = static_cast<size_t>(program.value_count());
   std::vector<int> first(values, -1), last(values, -1);
@@ -44,8 +45,10 @@ bool is_searched(const Program& program, int id) {
   return there.operation >= 0 && there.value_count > 0 && !program.value(there.first_value).is_constant;
 }
 
-/// The first of the candidates, which stand in an order in which they can run, and at most so many of those that need none of the chosen.
-std::vector<int> independent_ones(const Program& program, const Program::Uses& uses, const std::vector<int>& candidates, int most) {
+/// The first of the candidates, which stand in an order in which they can run, and at most so many of those that need
+/// none of the chosen.
+std::vector<int> independent_ones(const Program& program, const Program::Uses& uses, const std::vector<int>& candidates,
+                                  int most) {
   std::vector<bool> needs_chosen(static_cast<size_t>(program.application_count()));
   std::vector<int> chosen, pending;
   for (const int candidate : candidates) {
@@ -68,17 +71,22 @@ std::vector<int> independent_ones(const Program& program, const Program::Uses& u
 
 bool reads_shared_constant(const Program& program, const Program::Uses& uses, int id) {
   const auto arguments = program.arguments(id);
-  return std::any_of(arguments.begin(), arguments.end(), [&](int value) { return value >= 0 && program.value(value).is_constant && !program.number(value) && uses.of(value).size() > 1; });
+  return std::any_of(arguments.begin(), arguments.end(), [&](int value) {
+    return value >= 0 && program.value(value).is_constant && !program.number(value) && uses.of(value).size() > 1;
+  });
 }
 
 /// What reads the region's values and is not heavy, and what reads that.
-void add_light_readers(const Program& program, const Program::Uses& uses, const std::function<bool(int)>& is_heavy, int most, std::vector<int>& region) {
+void add_light_readers(const Program& program, const Program::Uses& uses, const std::function<bool(int)>& is_heavy,
+                       int most, std::vector<int>& region) {
   std::set<int> inside(region.begin(), region.end());
   for (size_t next = 0; next < region.size() && static_cast<int>(region.size()) < most; ++next) {
     const Program::Application& there = program.application(region[next]);
     for (int k = 0; k < there.value_count; ++k)
       for (const int near : uses.of(there.first_value + k))
-        if (static_cast<int>(region.size()) < most && is_searched(program, near) && !is_heavy(near) && inside.insert(near).second) region.push_back(near);
+        if (static_cast<int>(region.size()) < most && is_searched(program, near) && !is_heavy(near) &&
+            inside.insert(near).second)
+          region.push_back(near);
   }
 }
 
@@ -101,7 +109,8 @@ Regions regions_of(const Program& program, const std::set<int>& earlier_seams, c
   const int near = options.least / 2;
   for (int k = 0; k < static_cast<int>(order.size()); ++k) {
     if (!earlier_seams.contains(order[static_cast<size_t>(k)])) continue;
-    for (int other = std::max(0, k - near); other <= std::min(static_cast<int>(order.size()) - 1, k + near); ++other) price[static_cast<size_t>(other)] += kSeam;
+    for (int other = std::max(0, k - near); other <= std::min(static_cast<int>(order.size()) - 1, k + near); ++other)
+      price[static_cast<size_t>(other)] += kSeam;
   }
   // The cheapest cut of what is before each place; of equally cheap ones the one with the most regions.
   struct Best {
@@ -118,7 +127,8 @@ Regions regions_of(const Program& program, const std::set<int>& earlier_seams, c
       if (!is_long_enough || before.price == std::numeric_limits<int64_t>::max()) continue;
       const int64_t total = before.price + (end == count ? 0 : price[static_cast<size_t>(end) - 1]);
       Best& there = best[static_cast<size_t>(end)];
-      if (total < there.price || (total == there.price && before.regions + 1 > there.regions)) there = {total, before.regions + 1, from};
+      if (total < there.price || (total == there.price && before.regions + 1 > there.regions))
+        there = {total, before.regions + 1, from};
     }
   Regions result;
   for (int end = count; end > 0; end = best[static_cast<size_t>(end)].from) {
@@ -130,7 +140,8 @@ Regions regions_of(const Program& program, const std::set<int>& earlier_seams, c
   return result;
 }
 
-std::vector<std::vector<int>> sharing_regions(const Program& program, const Sharing& sharing, const std::function<bool(int)>& is_heavy, const RegionOptions& options) {
+std::vector<std::vector<int>> sharing_regions(const Program& program, const Sharing& sharing,
+                                              const std::function<bool(int)>& is_heavy, const RegionOptions& options) {
   const Program::Uses uses = program.uses();
   const auto order = program.order();
   CHECK(order) << "a program without cycle expected";
@@ -142,9 +153,12 @@ std::vector<std::vector<int>> sharing_regions(const Program& program, const Shar
     if (program.value(value).is_constant != (sharing.shared == Shared::kConstant)) continue;
     std::map<const OpDef*, std::vector<int>> readers;
     for (const int reader : uses.of(value))
-      if (is_searched(program, reader) && is_heavy(reader) && (sharing.beside == Beside::kLightReaders || reads_shared_constant(program, uses, reader))) readers[program.op(reader)].push_back(reader);
+      if (is_searched(program, reader) && is_heavy(reader) &&
+          (sharing.beside == Beside::kLightReaders || reads_shared_constant(program, uses, reader)))
+        readers[program.op(reader)].push_back(reader);
     for (auto& [op, all] : readers) {
-      std::sort(all.begin(), all.end(), [&](int a, int b) { return position[static_cast<size_t>(a)] < position[static_cast<size_t>(b)]; });
+      std::sort(all.begin(), all.end(),
+                [&](int a, int b) { return position[static_cast<size_t>(a)] < position[static_cast<size_t>(b)]; });
       while (all.size() > 1) {
         std::vector<int> region = independent_ones(program, uses, all, options.sharing);
         std::erase_if(all, [&](int id) { return std::find(region.begin(), region.end(), id) != region.end(); });

@@ -15,27 +15,33 @@ struct RegionOptions {
 };
 
 struct Regions {
-  std::vector<std::vector<int>> applications;  ///< of each region, in an order in which they can run; none opaque, none of constants alone
+  std::vector<std::vector<int>>
+      applications;     ///< of each region, in an order in which they can run; none opaque, none of constants alone
   std::set<int> seams;  ///< the applications behind which it was cut
 };
 
-/// Cuts a program, in an order in which it can run, where the fewest values are alive; between places that are equal, everywhere, so
-/// that equal blocks become equal regions. Seams of an earlier cut, and what is near them, are left whole.
-Regions regions_of(const substitutions::Program& program, const std::set<int>& earlier_seams = {}, const RegionOptions& options = {});
+/// Cuts a program, in an order in which it can run, where the fewest values are alive; between places that are equal,
+/// everywhere, so that equal blocks become equal regions. Seams of an earlier cut, and what is near them, are left
+/// whole.
+Regions regions_of(const substitutions::Program& program, const std::set<int>& earlier_seams = {},
+                   const RegionOptions& options = {});
 
 enum class Shared : uint8_t { kConstant, kComputed };
 /// What a region holds beside the readers of one value.
 enum class Beside : uint8_t {
   kLightReaders,  ///< of theirs, and what reads these
-  kSameWeights,   ///< nothing, and they all read constants that others read too: so it is equal wherever the same weights are read
+  kSameWeights,   ///< nothing, and they all read constants that others read too: so it is equal wherever the same
+                  ///< weights are read
 };
 struct Sharing {
   Shared shared = Shared::kConstant;
   Beside beside = Beside::kLightReaders;
 };
-/// What reads one value, a constant or one that is computed, and can be far apart in the program: for each with several readers of one
-/// operator that are heavy, those that don't need each other. They may overlap, and what lies between their members is not in them: a
-/// rewrite of one may be a cycle in the program.
-std::vector<std::vector<int>> sharing_regions(const substitutions::Program& program, const Sharing& sharing, const std::function<bool(int application)>& is_heavy, const RegionOptions& options = {});
+/// What reads one value, a constant or one that is computed, and can be far apart in the program: for each with several
+/// readers of one operator that are heavy, those that don't need each other. They may overlap, and what lies between
+/// their members is not in them: a rewrite of one may be a cycle in the program.
+std::vector<std::vector<int>> sharing_regions(const substitutions::Program& program, const Sharing& sharing,
+                                              const std::function<bool(int application)>& is_heavy,
+                                              const RegionOptions& options = {});
 
 }  // namespace isomer

@@ -12,17 +12,26 @@ using substitutions::Match;
 using substitutions::Program;
 
 std::string_view name(StopReason reason) {
-  constexpr std::array<std::string_view, 7> kNames = {"nothing left to try", "step limit", "state limit", "measurement limit", "time limit", "round limit", "application limit"};
+  constexpr std::array<std::string_view, 7> kNames = {"nothing left to try", "step limit", "state limit",
+                                                      "measurement limit",   "time limit", "round limit",
+                                                      "application limit"};
   return kNames[static_cast<size_t>(reason)];
 }
 
-Expander::Expander(substitutions::Substitutions& rules, Deltas& deltas, const SearchLimits& limits, std::function<bool(int)> allowed)
-    : rules_(rules), deltas_(deltas), limits_(limits), allowed_(std::move(allowed)),
-      end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(limits.seconds))) {}
+Expander::Expander(substitutions::Substitutions& rules, Deltas& deltas, const SearchLimits& limits,
+                   std::function<bool(int)> allowed)
+    : rules_(rules),
+      deltas_(deltas),
+      limits_(limits),
+      allowed_(std::move(allowed)),
+      end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                  std::chrono::duration<double>(limits.seconds))) {}
 
 namespace {
 
-bool is_constant(const Program& program, int application) { return program.value(program.application(application).first_value).is_constant; }
+bool is_constant(const Program& program, int application) {
+  return program.value(program.application(application).first_value).is_constant;
+}
 
 int computing(const Program& program) {
   int count = 0;
@@ -33,7 +42,9 @@ int computing(const Program& program) {
 }  // namespace
 
 bool Expander::allows(const Program& program, const Match& match) const {
-  return (!allowed_ || allowed_(match.substitution)) && std::any_of(match.applications.begin(), match.applications.end(), [&](int id) { return !is_constant(program, id); });
+  return (!allowed_ || allowed_(match.substitution)) &&
+         std::any_of(match.applications.begin(), match.applications.end(),
+                     [&](int id) { return !is_constant(program, id); });
 }
 
 Result<StatePtr> Expander::first(Program program) {
@@ -53,7 +64,8 @@ void Expander::find_matches(State& state) {
     for (const Match& match : state.parent->matches)
       if (rules_.is_still_there(state.program, match)) state.matches.push_back(match);
     for (Match& match : rules_.matches_near(state.program, state.changed))
-      if (std::find(state.matches.begin(), state.matches.end(), match) == state.matches.end()) state.matches.push_back(std::move(match));
+      if (std::find(state.matches.begin(), state.matches.end(), match) == state.matches.end())
+        state.matches.push_back(std::move(match));
   }
   std::erase_if(state.matches, [&](const Match& match) { return !allows(state.program, match); });
   statistics_.matches += static_cast<int64_t>(state.matches.size());
@@ -110,7 +122,13 @@ bool Expander::cost(State& state, Effort effort) {
 }
 
 StatePtr Expander::state_of(Child child) {
-  auto state = std::make_shared<State>(State{std::move(child.rewritten.program), child.cost.microseconds, child.parent, std::move(child.match), std::move(child.rewritten.changed), {}, child.parent->depth + 1});
+  auto state = std::make_shared<State>(State{std::move(child.rewritten.program),
+                                             child.cost.microseconds,
+                                             child.parent,
+                                             std::move(child.match),
+                                             std::move(child.rewritten.changed),
+                                             {},
+                                             child.parent->depth + 1});
   find_matches(*state);
   return state;
 }
@@ -118,7 +136,8 @@ StatePtr Expander::state_of(Child child) {
 void Expander::keep_singles(std::vector<Child>& children) {
   for (Child& child : children) {
     if (static_cast<int>(singles_.size()) >= limits_.singles) break;
-    if (child.cost.is_measured || cost(child, Effort::kMeasure)) singles_.push_back({child.match, child.parent->cost + price_ - child.cost.microseconds});
+    if (child.cost.is_measured || cost(child, Effort::kMeasure))
+      singles_.push_back({child.match, child.parent->cost + price_ - child.cost.microseconds});
   }
 }
 
@@ -142,14 +161,16 @@ bool is_cheaper(const Child& a, const Child& b) { return a.cost.microseconds < b
 
 void look_at(std::vector<Child>& children, Expander& expander) {
   stable_sort(children, [](const Child& a, const Child& b) { return a.estimate < b.estimate; });
-  if (children.size() > static_cast<size_t>(expander.limits().looked_at)) children.erase(children.begin() + expander.limits().looked_at, children.end());
+  if (children.size() > static_cast<size_t>(expander.limits().looked_at))
+    children.erase(children.begin() + expander.limits().looked_at, children.end());
   std::erase_if(children, [&](Child& child) { return !expander.cost(child, Effort::kLookUp); });
   stable_sort(children, is_cheaper);
 }
 
 namespace {
 
-/// The cheapest ones, at most `count`, that cost no more than `most` when they are measured. Estimates decide which are measured first.
+/// The cheapest ones, at most `count`, that cost no more than `most` when they are measured. Estimates decide which are
+/// measured first.
 std::vector<Child> measured(std::vector<Child> children, size_t count, double most, Expander& expander) {
   std::vector<Child> result;
   for (Child& child : children) {
@@ -177,7 +198,9 @@ Result<Searched> beam_search(Program program, Expander& expander) {
     look_at(children, expander);
     if (step == 1) expander.keep_singles(children);
     beam.clear();
-    for (Child& child : measured(std::move(children), static_cast<size_t>(limits.width), limits.alpha * best->cost, expander)) beam.push_back(expander.state_of(std::move(child)));
+    for (Child& child :
+         measured(std::move(children), static_cast<size_t>(limits.width), limits.alpha * best->cost, expander))
+      beam.push_back(expander.state_of(std::move(child)));
     if (!beam.empty()) expander.statistics().deepest = step;
     ++since_better;
     if (!beam.empty() && beam.front()->cost < best->cost) {
@@ -203,7 +226,8 @@ Result<Searched> best_first_search(Program program, Expander& expander) {
     std::vector<Child> children = expander.children(state);
     look_at(children, expander);
     if (state == first) expander.keep_singles(children);
-    for (Child& child : measured(std::move(children), static_cast<size_t>(limits.looked_at), limits.alpha * best->cost, expander)) {
+    for (Child& child :
+         measured(std::move(children), static_cast<size_t>(limits.looked_at), limits.alpha * best->cost, expander)) {
       const StatePtr made = expander.state_of(std::move(child));
       expander.statistics().deepest = std::max(expander.statistics().deepest, made->depth);
       if (made->cost < best->cost) best = made;

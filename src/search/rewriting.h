@@ -1,5 +1,5 @@
-// Searching what a program can be rewritten to: states, and what all strategies share. A state is a program, the matches that led to
-// it and what they saved. Test: tests/search/optimize_model_test.cpp
+// Searching what a program can be rewritten to: states, and what all strategies share. A state is a program, the
+// matches that led to it and what they saved. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include <chrono>
@@ -26,18 +26,20 @@ enum class StopReason : uint8_t {
 std::string_view name(StopReason reason);
 
 struct SearchLimits {
-  int width = 6;            ///< states that a beam keeps of each step
-  double alpha = 1.05;      ///< those that cost up to so many times the best are worth going on from (TASO, section 5)
-  int steps = 24;           ///< on the way to a state
-  double step_price = 0.002;  ///< of the first state's cost, that each step has to save: what measuring is off must not pay for rewrites
-  int added = 2;            ///< applications that a rewrite may add, those of constants aside (a convolution becomes two transforms and a product): what does the same by more is what it came from
-  int growth = 8;           ///< applications that a state may have more than the first one, those of constants aside
-  int patience = 5;         ///< steps without a better state
-  int looked_at = 48;       ///< rewrites of a step that are costed, the most promising ones by their estimates
-  int states = 4000;        ///< that are costed, in all
-  int measurements = 400;   ///< windows that are measured, in all
-  int singles = 4;          ///< rewrites of the first state that are measured, whatever they promise: what there was to find
-  int rounds = 12;          ///< of saturation
+  int width = 6;        ///< states that a beam keeps of each step
+  double alpha = 1.05;  ///< those that cost up to so many times the best are worth going on from (TASO, section 5)
+  int steps = 24;       ///< on the way to a state
+  double step_price = 0.002;  ///< of the first state's cost, that each step has to save: what measuring is off must not
+                              ///< pay for rewrites
+  int added = 2;           ///< applications that a rewrite may add, those of constants aside (a convolution becomes two
+                           ///< transforms and a product): what does the same by more is what it came from
+  int growth = 8;          ///< applications that a state may have more than the first one, those of constants aside
+  int patience = 5;        ///< steps without a better state
+  int looked_at = 48;      ///< rewrites of a step that are costed, the most promising ones by their estimates
+  int states = 4000;       ///< that are costed, in all
+  int measurements = 400;  ///< windows that are measured, in all
+  int singles = 4;  ///< rewrites of the first state that are measured, whatever they promise: what there was to find
+  int rounds = 12;  ///< of saturation
   int applications = 1200;  ///< of all rewrites side by side, in saturation
   double seconds = 60;
 };
@@ -85,7 +87,8 @@ struct Child {
 class Expander {
  public:
   /// All of them outlive it. `allowed`: whether a substitution may be used.
-  Expander(substitutions::Substitutions& rules, Deltas& deltas, const SearchLimits& limits, std::function<bool(int substitution)> allowed = {});
+  Expander(substitutions::Substitutions& rules, Deltas& deltas, const SearchLimits& limits,
+           std::function<bool(int substitution)> allowed = {});
 
   Result<StatePtr> first(substitutions::Program program);
   /// All that one rewrite leads to and that was not seen before; costs are estimates.

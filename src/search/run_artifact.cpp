@@ -8,7 +8,8 @@ Result<std::vector<te::Array>> run_artifact(runtime::Session& session, std::span
   for (const te::Array& array : inputs) tensors.push_back(te::to_tensor(array));
   for (const Tensor& tensor : tensors)
     // Inputs are only read.
-    given.push_back({static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(), const_cast<std::byte*>(tensor.bytes().data())});
+    given.push_back({static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(),
+                     const_cast<std::byte*>(tensor.bytes().data())});
   TRY_VOID(session.run(given, made));
   std::vector<te::Array> outputs;
   for (const runtime::Tensor& tensor : made) {

@@ -28,11 +28,13 @@ StopReason stop_of(Grown grown) {
   return StopReason::kExhausted;
 }
 
-/// The way from a program to what was extracted. An e-graph forgets nothing, a program has one form of each value at a time: so which
-/// rewrites are taken, and in which order, is searched again, among those that the explanation of the extraction is made of.
+/// The way from a program to what was extracted. An e-graph forgets nothing, a program has one form of each value at a
+/// time: so which rewrites are taken, and in which order, is searched again, among those that the explanation of the
+/// extraction is made of.
 class Replay {
  public:
-  Replay(const SaturatedProgram& all, const Program& program, const Extraction& extraction) : all_(all), ranks_(static_cast<size_t>(all.program().application_count()), -1) {
+  Replay(const SaturatedProgram& all, const Program& program, const Extraction& extraction)
+      : all_(all), ranks_(static_cast<size_t>(all.program().application_count()), -1) {
     for (const int id : all.find(program))
       if (id >= 0) ranks_[static_cast<size_t>(id)] = 0;
     for (const int number : all.explain(equations(program, extraction))) allow(all.uses()[static_cast<size_t>(number)]);
@@ -47,13 +49,17 @@ class Replay {
       int left = 0, number = 0;
       StatePtr state;
       /// What is nearest first, of those the latest.
-      bool operator<(const Open& other) const { return std::pair(-left, number) < std::pair(-other.left, other.number); }
+      bool operator<(const Open& other) const {
+        return std::pair(-left, number) < std::pair(-other.left, other.number);
+      }
     };
     std::priority_queue<Open> open;
     open.push({left(first->program).value_or(0), 0, first});
     Open best = open.top();
     int number = 0;
-    for (int expanded = 0; !open.empty() && best.left > 0 && expanded < kMostExpanded * expander.limits().steps && !expander.is_late(); ++expanded) {
+    for (int expanded = 0;
+         !open.empty() && best.left > 0 && expanded < kMostExpanded * expander.limits().steps && !expander.is_late();
+         ++expanded) {
       const StatePtr state = open.top().state;
       open.pop();
       if (state->depth >= expander.limits().steps) continue;
@@ -74,7 +80,9 @@ class Replay {
   /// What stands where the program, or a rewrite, put it equals what is chosen there.
   std::vector<std::pair<int, int>> equations(const Program& program, const Extraction& extraction) const {
     std::vector<std::pair<int, int>> result;
-    const auto demand = [&](int value) { result.emplace_back(value, extraction.chosen[static_cast<size_t>(all_.leader(value))]); };
+    const auto demand = [&](int value) {
+      result.emplace_back(value, extraction.chosen[static_cast<size_t>(all_.leader(value))]);
+    };
     for (const int output : program.outputs()) demand(output);
     for (const int id : extraction.applications)
       for (const int argument : all_.first_arguments(id)) demand(argument);
@@ -107,14 +115,16 @@ class Replay {
   }
 
   const SaturatedProgram& all_;
-  std::vector<int> ranks_;  ///< by application, from those of the program up to those of the extraction; -1: not on the way
-  int last_ = 0;            ///< that of the extraction
+  std::vector<int>
+      ranks_;     ///< by application, from those of the program up to those of the extraction; -1: not on the way
+  int last_ = 0;  ///< that of the extraction
 };
 
 /// The best of what was extracted, measured.
 class Climb {
  public:
-  Climb(const SaturatedProgram& all, StatePtr first, Expander& expander) : all_(all), first_(std::move(first)), expander_(expander), best_(first_) {}
+  Climb(const SaturatedProgram& all, StatePtr first, Expander& expander)
+      : all_(all), first_(std::move(first)), expander_(expander), best_(first_) {}
 
   /// Measures those that cost least by what is known; whether one of them is the best so far.
   bool try_all(std::vector<Extraction> extractions) {
@@ -122,10 +132,12 @@ class Climb {
     for (Extraction& extraction : extractions) {
       if (!tried_.insert(extraction.applications).second) continue;
       StatePtr state = Replay(all_, first_->program, extraction).run(first_, expander_);
-      if (state != first_ && expander_.cost(*state, Effort::kLookUp)) ends.emplace_back(std::move(state), std::move(extraction));
+      if (state != first_ && expander_.cost(*state, Effort::kLookUp))
+        ends.emplace_back(std::move(state), std::move(extraction));
     }
     stable_sort(ends, [](const auto& a, const auto& b) { return a.first->cost < b.first->cost; });
-    if (ends.size() > static_cast<size_t>(expander_.limits().width)) ends.erase(ends.begin() + expander_.limits().width, ends.end());
+    if (ends.size() > static_cast<size_t>(expander_.limits().width))
+      ends.erase(ends.begin() + expander_.limits().width, ends.end());
     bool is_better = false;
     for (auto& [state, extraction] : ends) {
       if (!expander_.cost(*state, Effort::kMeasure) || state->cost >= best_->cost) continue;
@@ -164,13 +176,17 @@ Result<Searched> saturation_search(Program program, Expander& expander) {
   const auto has_grown_enough = [&] { return expander.is_late() || seconds_since(begin) > limits.seconds / 2; };
   SaturatedProgram all(program, expander.rules());
   Estimates estimates;
-  const substitutions::GrowthPolicy policy{[&](const Program& there, const Match& match) { return expander.allows(there, match); },
-                                           [&](const Program& there, int application) { return estimates.application(there, application); }, has_grown_enough};
+  const substitutions::GrowthPolicy policy{
+      [&](const Program& there, const Match& match) { return expander.allows(there, match); },
+      [&](const Program& there, int application) { return estimates.application(there, application); },
+      has_grown_enough};
   const Grown grown = all.grow({.rounds = limits.rounds, .applications = limits.applications}, policy);
   Climb climb(all, first, expander);
   climb.try_all(extractions(all, program, {}, is_late));
-  // Estimates don't know what is fused: from the best that was measured on, changes are tried whatever they are estimated to cost.
-  for (bool is_better = true; is_better && !is_late();) is_better = climb.try_all(extractions_near(all, program, climb.chosen(), {}, is_late));
+  // Estimates don't know what is fused: from the best that was measured on, changes are tried whatever they are
+  // estimated to cost.
+  for (bool is_better = true; is_better && !is_late();)
+    is_better = climb.try_all(extractions_near(all, program, climb.chosen(), {}, is_late));
   return expander.result(first, climb.best(), stop_of(grown));
 }
 

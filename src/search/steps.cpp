@@ -38,24 +38,29 @@ std::set<ValueId> written_in(const Region& region) {
 ValueId viewed_in(const Region& region, ValueId id) {
   for (auto made = region.tasks.rbegin(); made != region.tasks.rend(); ++made) {
     const Task& task = made->task;
-    if (made->view_of >= 0 && task.outputs[0] == id && task.output_layout(0).empty() && task.input_layout(made->view_of).empty()) id = task.inputs[made->view_of];
+    if (made->view_of >= 0 && task.outputs[0] == id && task.output_layout(0).empty() &&
+        task.input_layout(made->view_of).empty())
+      id = task.inputs[made->view_of];
   }
   return id;
 }
 
 bool is_true(const Graph& graph, ValueId value) {
-  return graph.is_constant(value) && graph.value(value).constant->count() == 1 && graph.value(value).constant->integer(0) != 0;
+  return graph.is_constant(value) && graph.value(value).constant->count() == 1 &&
+         graph.value(value).constant->integer(0) != 0;
 }
 
 class StepMaker {
  public:
-  StepMaker(const std::vector<const kernel::Kernel*>& kernels, runtime::Artifact& artifact) : kernels_(kernels), artifact_(artifact) {}
+  StepMaker(const std::vector<const kernel::Kernel*>& kernels, runtime::Artifact& artifact)
+      : kernels_(kernels), artifact_(artifact) {}
 
   Result<runtime::Variant> make(const Region& whole) {
     Scope scope(whole);
     add_ports(scope);
     TRY_VOID(add_steps(scope, variant_.steps));
-    for (const auto& [id, to] : copies_) variant_.steps.push_back(copy(scope.graph.value(id).name, value_of(scope, id), to));
+    for (const auto& [id, to] : copies_)
+      variant_.steps.push_back(copy(scope.graph.value(id).name, value_of(scope, id), to));
     place_in_arena(variant_);
     return std::move(variant_);
   }
@@ -75,13 +80,16 @@ class StepMaker {
     value.name = std::move(name);
     value.type = static_cast<runtime::ElementType>(dtype);
     for (const Dim& dim : shape) value.dims.push_back(dim.constant().value_or(-1));
-    value.bytes = std::holds_alternative<runtime::Dynamic>(place) ? 0 : packed_bytes(dtype, element_count(shape).value());
+    value.bytes =
+        std::holds_alternative<runtime::Dynamic>(place) ? 0 : packed_bytes(dtype, element_count(shape).value());
     value.place = place;
     variant_.values.push_back(std::move(value));
     return static_cast<int>(variant_.values.size()) - 1;
   }
 
-  int add_value(const Value& value, runtime::Place place) { return add_value(value.name, value.type.dtype, *value.type.shape, place); }
+  int add_value(const Value& value, runtime::Place place) {
+    return add_value(value.name, value.type.dtype, *value.type.shape, place);
+  }
   /// In the arena, unless data decide its size.
   int add_value(const Value& value) {
     const bool is_fixed = constants(*value.type.shape).has_value();
@@ -91,7 +99,8 @@ class StepMaker {
   /// Equal places in memory are one weight.
   int add_weight(const Tensor& tensor) {
     const auto bytes = tensor.bytes();
-    const auto [known, is_new] = weights_.try_emplace({bytes.data(), bytes.size()}, static_cast<int>(artifact_.weights.size()));
+    const auto [known, is_new] =
+        weights_.try_emplace({bytes.data(), bytes.size()}, static_cast<int>(artifact_.weights.size()));
     if (!is_new) return known->second;
     auto owner = std::make_shared<const Tensor>(tensor);
     artifact_.weights.push_back(owner->bytes());
@@ -100,14 +109,16 @@ class StepMaker {
   }
 
   int add_constant(const std::string& name, const Tensor& tensor) {
-    return add_value(name, tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()), runtime::InWeights{add_weight(tensor)});
+    return add_value(name, tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()),
+                     runtime::InWeights{add_weight(tensor)});
   }
 
   /// The value of a graph's value; a constant becomes a weight.
   int value_of(Scope& scope, ValueId id, const std::string& layout = {}) {
     if (const auto found = scope.values.find({id, layout}); found != scope.values.end()) return found->second;
     CHECK(scope.graph.is_constant(id)) << scope.graph.value(id).name;
-    return scope.values[{id, std::string()}] = add_constant(scope.graph.value(id).name, *scope.graph.value(id).constant);
+    return scope.values[{id, std::string()}] =
+               add_constant(scope.graph.value(id).name, *scope.graph.value(id).constant);
   }
 
   /// The same elements with other dims.
@@ -133,11 +144,14 @@ class StepMaker {
       const ValueId id = graph.outputs()[k];
       const Value& value = graph.value(id);
       const bool is_fixed = constants(*value.type.shape).has_value();
-      const int made = add_value(value, is_fixed ? runtime::Place(runtime::InOutput{static_cast<int32_t>(k)}) : runtime::Place(runtime::Dynamic{}));
+      const int made = add_value(value, is_fixed ? runtime::Place(runtime::InOutput{static_cast<int32_t>(k)})
+                                                 : runtime::Place(runtime::Dynamic{}));
       // What the output is a view of is written where the output lies.
       const ValueId source = is_fixed ? viewed_in(scope.region, id) : id;
-      const bool in_place = written.contains(source) && !scope.values.contains({source, ""}) && scope.values.try_emplace({id, ""}, made).second;
-      if (in_place && source != id) scope.values[{source, ""}] = add_value(graph.value(source), runtime::ViewOf{made, 0});
+      const bool in_place = written.contains(source) && !scope.values.contains({source, ""}) &&
+                            scope.values.try_emplace({id, ""}, made).second;
+      if (in_place && source != id)
+        scope.values[{source, ""}] = add_value(graph.value(source), runtime::ViewOf{made, 0});
       if (!in_place) copies_.emplace_back(id, made);
       variant_.outputs.push_back({value.name, made, 0});
     }
@@ -184,16 +198,22 @@ class StepMaker {
     const kernel::Kernel& kernel = *kernels_[made.kernel];
     std::set<int> used;
     kernel::for_each_expression(kernel.body, [&](const kernel::Expr& e) { used.merge(kernel::loads(e)); });
-    kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) { used.merge(kernel::stores(block)); });
+    kernel::for_each_block(kernel.body,
+                           [&](const kernel::Block& block, const auto&) { used.merge(kernel::stores(block)); });
     std::vector<int32_t> arguments(kernel.buffers.size(), -1);
     for (size_t k = 0; k < kernel.inputs.size(); ++k)
-      if (const int b = kernel.inputs[k]; b >= 0 && used.contains(b)) arguments[b] = value_of(scope, made.task.inputs[k], made.task.input_layout(k));
+      if (const int b = kernel.inputs[k]; b >= 0 && used.contains(b))
+        arguments[b] = value_of(scope, made.task.inputs[k], made.task.input_layout(k));
     for (size_t k = 0; k < kernel.outputs.size(); ++k)
-      if (const int b = kernel.outputs[k]; b >= 0) arguments[b] = scope.values.at({made.task.outputs[k], made.task.output_layout(k)});
-    const auto add = [&](int b, runtime::Place place) { return add_value(kernel.buffers[b].name, kernel.buffers[b].dtype, kernel.buffers[b].shape, place); };
+      if (const int b = kernel.outputs[k]; b >= 0)
+        arguments[b] = scope.values.at({made.task.outputs[k], made.task.output_layout(k)});
+    const auto add = [&](int b, runtime::Place place) {
+      return add_value(kernel.buffers[b].name, kernel.buffers[b].dtype, kernel.buffers[b].shape, place);
+    };
     for (const auto& [b, weight] : made.packed) arguments[b] = add(b, runtime::InWeights{weight});
     for (const int b : used)
-      if (arguments[b] < 0 && kernel.buffers[b].scope == kernel::Scope::kArgument) arguments[b] = add(b, runtime::InArena{});
+      if (arguments[b] < 0 && kernel.buffers[b].scope == kernel::Scope::kArgument)
+        arguments[b] = add(b, runtime::InArena{});
     return arguments;
   }
 
@@ -214,7 +234,8 @@ class StepMaker {
   void bind_captures(Scope& outer, const Node& node, Scope& body) {
     for (size_t i = 0; i < node.captures.size(); ++i) {
       const ValueId inner = body.graph.captures()[i];
-      if (body.reads(inner) && !body.graph.is_constant(inner)) body.values[{inner, ""}] = value_of(outer, node.captures[i]);
+      if (body.reads(inner) && !body.graph.is_constant(inner))
+        body.values[{inner, ""}] = value_of(outer, node.captures[i]);
     }
   }
 
@@ -233,8 +254,10 @@ class StepMaker {
   Result<runtime::Move> move(int from, int to, std::string_view what) const {
     const runtime::Value &a = variant_.values[from], &b = variant_.values[to];
     const bool is_open = std::holds_alternative<runtime::Dynamic>(b.place);
-    if (a.type == b.type && (is_open ? a.dims.size() == b.dims.size() : a.dims == b.dims)) return runtime::Move{from, to};
-    return unsupported("", "{} of one shape expected, {} and {} found", what, describe(a.type, a.dims), describe(b.type, b.dims));
+    if (a.type == b.type && (is_open ? a.dims.size() == b.dims.size() : a.dims == b.dims))
+      return runtime::Move{from, to};
+    return unsupported("", "{} of one shape expected, {} and {} found", what, describe(a.type, a.dims),
+                       describe(b.type, b.dims));
   }
 
   Result<Action> branch(Scope& scope, const RegionTask& made, const BranchForm& form) {
@@ -252,14 +275,16 @@ class StepMaker {
     const std::set<ValueId> written = written_in(region);
     const auto for_each_output = [&](const auto& visit) -> Result<void> {
       for (size_t k = 0; k < node.outputs.size(); ++k)
-        if (node.outputs[k].valid() && scope.reads(node.outputs[k])) TRY_VOID(visit(body.graph.outputs()[k], scope.values.at({node.outputs[k], ""})));
+        if (node.outputs[k].valid() && scope.reads(node.outputs[k]))
+          TRY_VOID(visit(body.graph.outputs()[k], scope.values.at({node.outputs[k], ""})));
       return {};
     };
     // What the body makes is written where it is wanted.
     TRY_VOID(for_each_output([&](ValueId result, int to) -> Result<void> {
       const ValueType& type = body.graph.value(result).type;
       const auto dims = type.has_shape() ? constants(*type.shape) : std::nullopt;
-      if (written.contains(result) && dims && *dims == variant_.values[to].dims) body.values.try_emplace({result, ""}, to);
+      if (written.contains(result) && dims && *dims == variant_.values[to].dims)
+        body.values.try_emplace({result, ""}, to);
       return {};
     }));
     runtime::Body steps;
@@ -288,12 +313,16 @@ class StepMaker {
     const auto& formals = body.graph.inputs();
     const auto& results = body.graph.outputs();
     const auto input = [&](int k) { return k < static_cast<int>(node.inputs.size()) ? node.inputs[k] : ValueId(); };
-    const auto output = [&](size_t k) { return k < node.outputs.size() && node.outputs[k].valid() && scope.reads(node.outputs[k]) ? node.outputs[k] : ValueId(); };
+    const auto output = [&](size_t k) {
+      return k < node.outputs.size() && node.outputs[k].valid() && scope.reads(node.outputs[k]) ? node.outputs[k]
+                                                                                                : ValueId();
+    };
     runtime::LoopStep step;
     if (const ValueId trips = input(form.trip_count); trips.valid()) {
       TRY(step.trip_count, scalar_of(scope, trips));
     }
-    if (body.reads(formals[0])) step.iteration = body.values[{formals[0], ""}] = add_value(body.graph.value(formals[0]));
+    if (body.reads(formals[0]))
+      step.iteration = body.values[{formals[0], ""}] = add_value(body.graph.value(formals[0]));
     std::vector<Carried> carried;
     TRY(step.condition, condition(scope, input(form.condition), body, carried, steps));
     const size_t states = formals.size() - 2;
@@ -307,11 +336,13 @@ class StepMaker {
         continue;
       }
       if (!last.valid() && !body.reads(formal)) continue;
-      if (!inside.type.has_shape()) return unsupported("", "a state '{}' of known rank expected, {} found", inside.name, inside.type.text());
+      if (!inside.type.has_shape())
+        return unsupported("", "a state '{}' of known rank expected, {} found", inside.name, inside.type.text());
       const int carrier = last.valid() ? scope.values.at({last, ""}) : add_value(inside);
       const runtime::Value& place = variant_.values[carrier];
       if (const auto dims = constants(*inside.type.shape); dims && *dims != place.dims)
-        return unsupported("", "a state '{}' of one shape in all iterations expected, {} and {} found", inside.name, inside.type.text(), describe(place.type, place.dims));
+        return unsupported("", "a state '{}' of one shape in all iterations expected, {} and {} found", inside.name,
+                           inside.type.text(), describe(place.type, place.dims));
       TRY_VOID(copy_first(scope, first, carrier, steps));
       body.values[{formal, ""}] = carrier;
       carried.push_back({results[k + 1], carrier});
@@ -340,13 +371,15 @@ class StepMaker {
   }
 
   /// What the loop step reads before each iteration, -1 where nothing ends the loop.
-  Result<int> condition(Scope& scope, ValueId first, Scope& body, std::vector<Carried>& carried, std::vector<Step>& steps) {
+  Result<int> condition(Scope& scope, ValueId first, Scope& body, std::vector<Carried>& carried,
+                        std::vector<Step>& steps) {
     const ValueId formal = body.graph.inputs()[1], next = body.graph.outputs()[0];
     if (!first.valid()) {
       // The body's next condition is not asked for.
       const auto dims = constants(*body.graph.value(formal).type.shape);
       const int64_t yes = 1;
-      if (body.reads(formal)) body.values[{formal, ""}] = add_constant("true", Tensor::from_ints(DataType::kBool, *dims, {&yes, 1}));
+      if (body.reads(formal))
+        body.values[{formal, ""}] = add_constant("true", Tensor::from_ints(DataType::kBool, *dims, {&yes, 1}));
       return -1;
     }
     TRY(const int given, scalar_of(scope, first));
@@ -364,9 +397,11 @@ class StepMaker {
   Result<runtime::Stack> stacked(int from, int to) const {
     const runtime::Value &element = variant_.values[from], &whole = variant_.values[to];
     const bool is_open = std::holds_alternative<runtime::Dynamic>(whole.place);
-    const bool fits = whole.dims.size() == element.dims.size() + 1 && (is_open || std::equal(element.dims.begin(), element.dims.end(), whole.dims.begin() + 1));
+    const bool fits = whole.dims.size() == element.dims.size() + 1 &&
+                      (is_open || std::equal(element.dims.begin(), element.dims.end(), whole.dims.begin() + 1));
     if (element.type == whole.type && fits && bit_width(whole.type) % 8 == 0) return runtime::Stack{from, to};
-    return unsupported("", "elements of one shape and of whole bytes to stack expected, {} for {} found", describe(element.type, element.dims), describe(whole.type, whole.dims));
+    return unsupported("", "elements of one shape and of whole bytes to stack expected, {} for {} found",
+                       describe(element.type, element.dims), describe(whole.type, whole.dims));
   }
 
   const std::vector<const kernel::Kernel*>& kernels_;  ///< by number
@@ -378,7 +413,8 @@ class StepMaker {
 
 }  // namespace
 
-Result<void> add_variant(const Region& whole, const std::vector<const kernel::Kernel*>& kernels, runtime::Artifact& artifact) {
+Result<void> add_variant(const Region& whole, const std::vector<const kernel::Kernel*>& kernels,
+                         runtime::Artifact& artifact) {
   TRY(runtime::Variant variant, StepMaker(kernels, artifact).make(whole));
   artifact.variants.push_back(std::move(variant));
   return {};

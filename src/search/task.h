@@ -10,9 +10,9 @@
 namespace isomer {
 
 struct Task {
-  std::vector<NodeId> nodes;    ///< in the order in which they run; none for a change of layout
-  std::vector<ValueId> inputs;  ///< the program's inputs
-  std::vector<ValueId> outputs; ///< its outputs
+  std::vector<NodeId> nodes;     ///< in the order in which they run; none for a change of layout
+  std::vector<ValueId> inputs;   ///< the program's inputs
+  std::vector<ValueId> outputs;  ///< its outputs
   te::Program program;
   /// Its node is control flow and has no program; `inputs` are the node's, then what its bodies capture.
   bool runs_bodies = false;

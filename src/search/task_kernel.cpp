@@ -30,7 +30,8 @@ Result<PreparedTask> prepare(const Graph& graph, const Task& task) {
   if (prepared.view_of >= 0) return prepared;
   auto lowered = kernel::lower(task.program, types);
   if (!lowered.ok()) return std::move(lowered).error().within(task.place(graph));
-  if (kernel::has_dynamic_sizes(*lowered)) return unsupported(task.place(graph), "sizes that are known at compile time expected, data decide some");
+  if (kernel::has_dynamic_sizes(*lowered))
+    return unsupported(task.place(graph), "sizes that are known at compile time expected, data decide some");
   prepared.lowered = std::move(*lowered);
   prepared.schedule.emplace(*prepared.lowered);
   TRY_VOID(set_layouts(*prepared.schedule, task));
@@ -50,10 +51,13 @@ int64_t count_flops(const kernel::Kernel& kernel) {
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
     double points = 1;
     for (const auto* list : {&block.axes, &block.reduce})
-      for (const kernel::Iterator& iterator : *list) points *= static_cast<double>(te::as_constant(iterator.extent).value_or(0));
+      for (const kernel::Iterator& iterator : *list)
+        points *= static_cast<double>(te::as_constant(iterator.extent).value_or(0));
     int operations = block.is_reduction();
     for (const kernel::Expr& body : block.bodies)
-      te::for_each_node(body, [&](const kernel::Expr& e) { operations += is_float(e.dtype()) && (te::as<te::Binary>(e) || te::as<te::Unary>(e)); });
+      te::for_each_node(body, [&](const kernel::Expr& e) {
+        operations += is_float(e.dtype()) && (te::as<te::Binary>(e) || te::as<te::Unary>(e));
+      });
     flops += points * operations;
   });
   return static_cast<int64_t>(std::min(flops, 0x1p62));

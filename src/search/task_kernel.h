@@ -1,4 +1,5 @@
-// From a task to the kernel that runs it, as `compile` and whoever measures tasks do it. Tests: tests/search/compile_test.cpp
+// From a task to the kernel that runs it, as `compile` and whoever measures tasks do it. Tests:
+// tests/search/compile_test.cpp
 #pragma once
 
 #include <optional>

@@ -40,7 +40,8 @@ Hash128 text_hash(const Graph& graph, const Task& task) {
   hasher.add(std::string_view(te::print(task.program)));
   for (size_t k = 0; k < task.inputs.size(); ++k) {
     const ValueId input = task.inputs[k];
-    hasher.add(std::string_view(input.valid() ? graph.value(input).type.text() : "")).add(std::string_view(task.input_layout(k)));
+    hasher.add(std::string_view(input.valid() ? graph.value(input).type.text() : ""))
+        .add(std::string_view(task.input_layout(k)));
     hasher.add(static_cast<uint64_t>(input.valid() && graph.is_constant(input)));
   }
   for (size_t k = 0; k < task.outputs.size(); ++k) hasher.add(std::string_view(task.output_layout(k)));
@@ -56,7 +57,8 @@ std::string types_of(const kernel::Kernel& kernel, const std::set<int>& constant
   };
   std::vector<std::string> parts;
   for (size_t k = 0; k < kernel.inputs.size(); ++k)
-    if (kernel.inputs[k] >= 0) parts.push_back((constants.contains(static_cast<int>(k)) ? "const " : "") + describe(kernel.inputs[k]));
+    if (kernel.inputs[k] >= 0)
+      parts.push_back((constants.contains(static_cast<int>(k)) ? "const " : "") + describe(kernel.inputs[k]));
   parts.emplace_back("->");
   for (const int buffer : kernel.outputs)
     if (buffer >= 0) parts.push_back(describe(buffer));
@@ -65,7 +67,9 @@ std::string types_of(const kernel::Kernel& kernel, const std::set<int>& constant
 
 /// Who chose the schedule, and of what kind of model the times are.
 std::string maker_of(const CompileOptions& options, Weights weights) {
-  return std::string("default") + (options.packing ? "" : ", without packing") + (options.micro_tiles ? "" : ", without micro-tiles") + (weights == Weights::kInCache ? ", weights in cache" : "");
+  return std::string("default") + (options.packing ? "" : ", without packing") +
+         (options.micro_tiles ? "" : ", without micro-tiles") +
+         (weights == Weights::kInCache ? ", weights in cache" : "");
 }
 
 }  // namespace
@@ -73,7 +77,12 @@ std::string maker_of(const CompileOptions& options, Weights weights) {
 class TaskTimer::State {
  public:
   State(const CompileOptions& options, kernel::Records& records, Weights weights)
-      : options_(options), records_(records), weights_(weights), target_(kernel::fingerprint(options.target, options.threads)), generator_(kernel::generator_version()), maker_(maker_of(options, weights)) {}
+      : options_(options),
+        records_(records),
+        weights_(weights),
+        target_(kernel::fingerprint(options.target, options.threads)),
+        generator_(kernel::generator_version()),
+        maker_(maker_of(options, weights)) {}
 
   Statistics statistics;
 
@@ -95,7 +104,8 @@ class TaskTimer::State {
     TRY(const Facts* facts, facts_of(graph, task));
     if (facts->key.is_view) return 0.0;
     TRY(const double peak, constant("fma_gflops", [&] { return measure_fma_peak(options_.threads); }));
-    TRY(const double bandwidth, constant("memory_gbs", [&] { return measure_read_bandwidth(kBandwidthBytes, options_.threads); }));
+    TRY(const double bandwidth,
+        constant("memory_gbs", [&] { return measure_read_bandwidth(kBandwidthBytes, options_.threads); }));
     return kStart + std::max(facts->flops / peak, facts->bytes / bandwidth) / 1e3;
   }
 
@@ -104,7 +114,9 @@ class TaskTimer::State {
   }
 
   std::vector<Result<double>> measure_again(std::span<const TaskOf> tasks) {
-    return measure_some(tasks, [&](const Hash128& task, const std::optional<Result<double>>& found) { return (!found || found->ok()) && ++times_again_[task] <= kMostTimesAgain; });
+    return measure_some(tasks, [&](const Hash128& task, const std::optional<Result<double>>& found) {
+      return (!found || found->ok()) && ++times_again_[task] <= kMostTimesAgain;
+    });
   }
 
  private:
@@ -126,7 +138,8 @@ class TaskTimer::State {
   }
 
   Result<const Facts*> facts_of(const Graph& graph, const Task& task) {
-    if (task.runs_bodies) return unsupported(task.place(graph), "a task with a kernel of its own expected, one that runs others found");
+    if (task.runs_bodies)
+      return unsupported(task.place(graph), "a task with a kernel of its own expected, one that runs others found");
     const auto start = Clock::now();
     const auto [known, is_new] = facts_.try_emplace(text_hash(graph, task), Facts());
     if (is_new) known->second = look(graph, task);
@@ -139,7 +152,9 @@ class TaskTimer::State {
     TRY(const PreparedTask prepared, prepare(graph, task));
     if (prepared.view_of >= 0) return Facts{{{}, true}, 0, 0};
     const kernel::Kernel& kernel = prepared.schedule->kernel();
-    return Facts{{kernel_key(*prepared.schedule, constant_inputs(graph, task)), false}, static_cast<double>(count_flops(kernel)), count_bytes(kernel)};
+    return Facts{{kernel_key(*prepared.schedule, constant_inputs(graph, task)), false},
+                 static_cast<double>(count_flops(kernel)),
+                 count_bytes(kernel)};
   }
 
   template <class Measure>
@@ -162,7 +177,8 @@ class TaskTimer::State {
     for (const TaskOf& task : tasks) {
       keys.push_back(key(*task.graph, *task.task));
       if (!keys.back().ok() || keys.back()->is_view || !seen.insert(keys.back()->hash).second) continue;
-      if (const auto found = find(keys.back()->hash); found.ok() && is_wanted(keys.back()->hash, *found)) wanted.emplace(keys.back()->hash, &task);
+      if (const auto found = find(keys.back()->hash); found.ok() && is_wanted(keys.back()->hash, *found))
+        wanted.emplace(keys.back()->hash, &task);
     }
     const Result<void> done = measure(wanted);
     std::vector<Result<double>> times;
@@ -182,7 +198,8 @@ class TaskTimer::State {
 
   Result<void> measure(const std::map<Hash128, const TaskOf*>& tasks) {
     if (tasks.empty()) return {};
-    if (!kernel::runs_here(options_.target)) return unsupported("target", "a CPU that this machine has expected, {} found", options_.target.cpu);
+    if (!kernel::runs_here(options_.target))
+      return unsupported("target", "a CPU that this machine has expected, {} found", options_.target.cpu);
     std::vector<Candidate> candidates;
     for (const auto& [hash, task] : tasks) {
       TRY_VOID(check_stop());
@@ -207,7 +224,9 @@ class TaskTimer::State {
     candidate.record.maker = maker_;
     candidate.record.name = of.task->name(*of.graph);
     candidate.record.types = types_of(prepared.schedule->kernel(), candidate.constants);
-    candidate.scheduled = finish(kernel::default_schedule(*std::move(prepared.schedule), machine_of(options_), candidate.constants), candidate.constants, 0);
+    candidate.scheduled =
+        finish(kernel::default_schedule(*std::move(prepared.schedule), machine_of(options_), candidate.constants),
+               candidate.constants, 0);
     candidate.record.trace = print(candidate.scheduled.trace);
     statistics.preparing_s += seconds_since(start);
     return candidate;
@@ -217,7 +236,10 @@ class TaskTimer::State {
     const auto start = Clock::now();
     const auto modules = static_cast<int64_t>((candidates.size() + kModule - 1) / kModule);
     ThreadPool pool(static_cast<int>(std::min<int64_t>(available_threads(), modules)));
-    pool.run(modules, [&](int64_t m, int) { compile_module(candidates.subspan(static_cast<size_t>(m) * kModule, std::min(kModule, candidates.size() - static_cast<size_t>(m) * kModule))); });
+    pool.run(modules, [&](int64_t m, int) {
+      compile_module(candidates.subspan(static_cast<size_t>(m) * kModule,
+                                        std::min(kModule, candidates.size() - static_cast<size_t>(m) * kModule)));
+    });
     statistics.compiling_s += seconds_since(start);
   }
 
@@ -243,7 +265,8 @@ class TaskTimer::State {
       if (stopped = check_stop(); !stopped.ok()) break;
       auto time = run(candidate);
       const auto before = known_.find(candidate.record.key.task);
-      if (before != known_.end() && before->second.ok() && (!time.ok() || time->microseconds >= *before->second)) continue;
+      if (before != known_.end() && before->second.ok() && (!time.ok() || time->microseconds >= *before->second))
+        continue;
       ++(time.ok() ? statistics.measured : statistics.failed);
       const bool is_lasting = time.ok() || !candidate.code.ok() || time.error().kind == ErrorKind::kInvalid;
       if (!is_lasting) {
@@ -275,15 +298,16 @@ class TaskTimer::State {
   kernel::Records& records_;
   const Weights weights_;
   const std::string target_, generator_, maker_;
-  std::map<Hash128, Result<Facts>> facts_;       ///< by text_hash
-  std::map<Hash128, Result<double>> known_;      ///< by TaskKey
+  std::map<Hash128, Result<Facts>> facts_;   ///< by text_hash
+  std::map<Hash128, Result<double>> known_;  ///< by TaskKey
   std::map<Hash128, int> times_again_;
-  std::map<Hash128, Error> lost_;                ///< failed for lack of memory, which may be there the next time
+  std::map<Hash128, Error> lost_;  ///< failed for lack of memory, which may be there the next time
   std::map<std::string, double> constants_;
   std::optional<KernelClock> clock_;
 };
 
-TaskTimer::TaskTimer(const CompileOptions& options, kernel::Records& records, Weights weights) : state_(std::make_unique<State>(options, records, weights)) {}
+TaskTimer::TaskTimer(const CompileOptions& options, kernel::Records& records, Weights weights)
+    : state_(std::make_unique<State>(options, records, weights)) {}
 TaskTimer::~TaskTimer() = default;
 
 const TaskTimer::Statistics& TaskTimer::statistics() const { return state_->statistics; }
@@ -291,7 +315,9 @@ Result<TaskKey> TaskTimer::key(const Graph& graph, const Task& task) { return st
 Result<double> TaskTimer::roofline(const Graph& graph, const Task& task) { return state_->roofline(graph, task); }
 std::vector<Result<double>> TaskTimer::measure(std::span<const TaskOf> tasks) { return state_->measure(tasks); }
 
-std::vector<Result<double>> TaskTimer::measure_again(std::span<const TaskOf> tasks) { return state_->measure_again(tasks); }
+std::vector<Result<double>> TaskTimer::measure_again(std::span<const TaskOf> tasks) {
+  return state_->measure_again(tasks);
+}
 
 std::optional<double> TaskTimer::known(const TaskKey& key) {
   if (key.is_view) return 0.0;

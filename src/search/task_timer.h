@@ -29,7 +29,8 @@ struct TaskOf {
 /// Not for several threads at once.
 class TaskTimer {
  public:
-  /// The schedules of `options` are ignored. Both outlive it. `weights` is weights_in_model of the whole model's constants.
+  /// The schedules of `options` are ignored. Both outlive it. `weights` is weights_in_model of the whole model's
+  /// constants.
   TaskTimer(const CompileOptions& options, kernel::Records& records, Weights weights = Weights::kInMemory);
   ~TaskTimer();
 
@@ -39,18 +40,18 @@ class TaskTimer {
   /// Microseconds as the records have them; nothing where it was never measured or could not be.
   std::optional<double> known(const TaskKey& key);
 
-  /// Microseconds that the machine's peaks allow: the larger of arithmetic and memory, and what starting a kernel takes. The
-  /// peaks are measured once (in a second) and recorded. Errors: as `key`, and of the records.
+  /// Microseconds that the machine's peaks allow: the larger of arithmetic and memory, and what starting a kernel
+  /// takes. The peaks are measured once (in a second) and recorded. Errors: as `key`, and of the records.
   Result<double> roofline(const Graph& graph, const Task& task);
 
-  /// Microseconds: what is known, else it is compiled, run and recorded. Errors: as `key`; kUnsupported for code that is not
-  /// generated, a target that this is no machine of, or no memory; kInvalid for a kernel that takes no numbers; those of the
-  /// records; kStopped. What could not be compiled or run is recorded too, and not tried again.
+  /// Microseconds: what is known, else it is compiled, run and recorded. Errors: as `key`; kUnsupported for code that
+  /// is not generated, a target that this is no machine of, or no memory; kInvalid for a kernel that takes no numbers;
+  /// those of the records; kStopped. What could not be compiled or run is recorded too, and not tried again.
   Result<double> measure(const Graph& graph, const Task& task);
   /// The same for each of them; equal ones are measured once, several are compiled at a time.
   std::vector<Result<double>> measure(std::span<const TaskOf> tasks);
-  /// Whatever is known of them they are measured once more, and the shorter time counts from now on: what disturbs a measurement makes it
-  /// longer. A few times each, then no more.
+  /// Whatever is known of them they are measured once more, and the shorter time counts from now on: what disturbs a
+  /// measurement makes it longer. A few times each, then no more.
   std::vector<Result<double>> measure_again(std::span<const TaskOf> tasks);
 
   /// What all this took so far.

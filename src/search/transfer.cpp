@@ -22,7 +22,8 @@ bool Transfer::take(const Match& match) {
   matches_.push_back(*there);
   values_.resize(static_cast<size_t>(small->program.value_count()), -1);
   for (size_t k = 0; k < small->built.size(); ++k) {
-    const Program::Application &from = small->program.application(small->built[k]), &to = large->program.application(large->built[k]);
+    const Program::Application &from = small->program.application(small->built[k]),
+                               &to = large->program.application(large->built[k]);
     for (int j = 0; j < from.value_count; ++j) values_[static_cast<size_t>(from.first_value + j)] = to.first_value + j;
   }
   part_ = std::move(small->program);
@@ -34,7 +35,8 @@ int Transfer::value_in_whole(int value) const {
   if (const int known = values_[static_cast<size_t>(value)]; known >= 0) return known;
   const te::Number* number = part_.number(value);
   for (int id = 0; number && id < whole_.value_count(); ++id)
-    if (whole_.value(id).type == part_.value(value).type && whole_.number(id) && *whole_.number(id) == *number) return id;
+    if (whole_.value(id).type == part_.value(value).type && whole_.number(id) && *whole_.number(id) == *number)
+      return id;
   return -1;
 }
 

@@ -13,7 +13,8 @@ namespace isomer {
 class Transfer {
  public:
   /// The rules outlive it.
-  Transfer(substitutions::Program whole, substitutions::Part part, substitutions::Substitutions& rules) : whole_(std::move(whole)), part_(std::move(part.program)), values_(std::move(part.values)), rules_(rules) {}
+  Transfer(substitutions::Program whole, substitutions::Part part, substitutions::Substitutions& rules)
+      : whole_(std::move(whole)), part_(std::move(part.program)), values_(std::move(part.values)), rules_(rules) {}
 
   /// Done in the part, not in the whole.
   void pass_over(const substitutions::Match& match);

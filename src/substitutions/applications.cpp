@@ -44,7 +44,9 @@ std::vector<std::unique_ptr<Application>> Applications::record(TypeId first, Typ
       if (operand.rank >= 0 && operand.rank != static_cast<int>(dims.size())) return false;
       return operand.accepts == Accepts::kFamily || dims.empty() == (operand.accepts == Accepts::kNumber);
     };
-    if (!std::equal(operands.begin(), operands.end(), instance.operands.begin(), [&](const Dims& dims, const Operand& operand) { return fits(operand, dims); })) continue;
+    if (!std::equal(operands.begin(), operands.end(), instance.operands.begin(),
+                    [&](const Dims& dims, const Operand& operand) { return fits(operand, dims); }))
+      continue;
     auto recorder = TermRecorder::make(instance.outputs, operands);
     if (!recorder.ok()) continue;
     auto application = std::make_unique<Application>();
@@ -76,7 +78,8 @@ bool Applications::commutes(const Application& application, TypeId id) const {
   const Tape& tape = application.samples[0];
   Elements registers(tape.registers(), set_.exponents);
   const auto hash = [&](const Elements& first, const Elements& second) {
-    return tape.hash_output(tape.run(first.data(), second.data(), registers.data(), universe.arithmetic()), application.of_type[0]->sample.keys.data());
+    return tape.hash_output(tape.run(first.data(), second.data(), registers.data(), universe.arithmetic()),
+                            application.of_type[0]->sample.keys.data());
   };
   return hash(a, b) == hash(b, a);
 }

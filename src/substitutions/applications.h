@@ -14,8 +14,8 @@
 
 namespace isomer::substitutions {
 
-/// Of tensors: dims, with what is sampled of them. Numbered in the order in which they occur, which threads may change: no result
-/// depends on the numbers.
+/// Of tensors: dims, with what is sampled of them. Numbered in the order in which they occur, which threads may change:
+/// no result depends on the numbers.
 using TypeId = uint16_t;
 inline constexpr TypeId kNoType = 0xffff;
 
@@ -28,10 +28,10 @@ struct Type {
 /// An instance on operands of two types.
 struct Application {
   int instance = 0;
-  std::vector<Tape> samples;        ///< of each output
-  std::vector<TypeId> types;        ///< of each output
+  std::vector<Tape> samples;         ///< of each output
+  std::vector<TypeId> types;         ///< of each output
   std::vector<const Type*> of_type;  ///< the same
-  bool commutes = false;            ///< the operands, of one type, may be swapped
+  bool commutes = false;             ///< the operands, of one type, may be swapped
   std::vector<Dims> operands;
   /// Of all elements of all outputs; recorded when first asked for.
   const Tape& tape(const OperatorSet& set) const;
@@ -49,8 +49,8 @@ class Applications {
   const OperatorSet& set() const { return set_; }
   TypeId type_of(const Dims& dims);
   const Type& type(TypeId id) const;
-  /// All that fit, in the order of the instances; `second` is kNoType for one operand, both are for none. What instances accept
-  /// beside types is not looked at.
+  /// All that fit, in the order of the instances; `second` is kNoType for one operand, both are for none. What
+  /// instances accept beside types is not looked at.
   const std::vector<std::unique_ptr<Application>>& of(TypeId first, TypeId second);
 
  private:

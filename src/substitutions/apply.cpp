@@ -12,7 +12,8 @@ using verify::Pattern;
 using verify::Term;
 
 /// The value that a target's pattern is at the match.
-int build(const Pattern& pattern, const Substitution& substitution, const Match& match, verify::Signatures& signatures, Rewrite& rewrite) {
+int build(const Pattern& pattern, const Substitution& substitution, const Match& match, verify::Signatures& signatures,
+          Rewrite& rewrite) {
   if (pattern.kind == Pattern::Kind::kVariable) return match.values.tensors[static_cast<size_t>(pattern.variable)];
   CHECK(pattern.kind == Pattern::Kind::kApplication) << "numbers are built with what stands beside them";
   std::vector<Rewrite::Operand> operands(pattern.arguments.size());
@@ -22,7 +23,8 @@ int build(const Pattern& pattern, const Substitution& substitution, const Match&
     else
       operands[k].value = build(pattern.arguments[k], substitution, match, signatures, rewrite);
   }
-  const auto made = rewrite.application(operation_of(pattern, match.values, substitution.integers, signatures), operands, pattern.output);
+  const auto made = rewrite.application(operation_of(pattern, match.values, substitution.integers, signatures),
+                                        operands, pattern.output);
   CHECK(made) << "a target that the guard has typed expected";
   return *made;
 }
@@ -33,7 +35,8 @@ std::vector<int> build_targets(Program& program, const Match& match, const Subst
   std::vector<int> targets;
   for (const Pattern& target : substitution.targets) {
     if (target.kind == Pattern::Kind::kNumber)
-      targets.push_back(program.add_number(target.number, program.theory().signatures().type(program.value(match.roots[targets.size()]).type).dtype));
+      targets.push_back(program.add_number(
+          target.number, program.theory().signatures().type(program.value(match.roots[targets.size()]).type).dtype));
     else
       targets.push_back(build(target, substitution, match, program.theory().signatures(), rewrite));
   }
@@ -44,15 +47,21 @@ std::vector<int> build_targets(Program& program, const Match& match, const Subst
 bool takes_operands_out(const verify::Law& law) {
   const auto* left = law.left.as_application();
   if (!left) return false;
-  const auto required = static_cast<size_t>(std::count_if(left->op->inputs.begin(), left->op->inputs.end(), [](const isomer::Parameter& formal) { return formal.arity == isomer::Parameter::Arity::kRequired; }));
-  const bool is_variadic = !left->op->inputs.empty() && left->op->inputs.back().arity == isomer::Parameter::Arity::kVariadic;
+  const auto required = static_cast<size_t>(std::count_if(
+      left->op->inputs.begin(), left->op->inputs.end(),
+      [](const isomer::Parameter& formal) { return formal.arity == isomer::Parameter::Arity::kRequired; }));
+  const bool is_variadic =
+      !left->op->inputs.empty() && left->op->inputs.back().arity == isomer::Parameter::Arity::kVariadic;
   if (is_variadic || left->arguments.size() <= required) return false;
-  if (!std::all_of(left->arguments.begin(), left->arguments.end(), [](const Term& argument) { return argument.as_variable() != nullptr; })) return false;
+  if (!std::all_of(left->arguments.begin(), left->arguments.end(),
+                   [](const Term& argument) { return argument.as_variable() != nullptr; }))
+    return false;
   const auto has_fewer = [&](const auto& self, const Term& term) -> bool {
     const auto* application = term.as_application();
     if (!application) return false;
     if (application->op == left->op) return application->arguments.size() < left->arguments.size();
-    return std::any_of(application->arguments.begin(), application->arguments.end(), [&](const Term& argument) { return self(self, argument); });
+    return std::any_of(application->arguments.begin(), application->arguments.end(),
+                       [&](const Term& argument) { return self(self, argument); });
   };
   return has_fewer(has_fewer, law.right);
 }
@@ -82,11 +91,13 @@ Added add_targets(Program& program, const Match& match, const Substitutions& rul
 Step step_of(const Match& match, const Substitutions& rules) {
   const Substitution& substitution = rules[match.substitution];
   Step result{substitution.rule->name, substitution.is_forward, {}, {}, match.roots};
-  for (size_t k = 0; k < substitution.tensors.size(); ++k) result.tensors.emplace_back(substitution.tensors[k], match.values.tensors[k]);
+  for (size_t k = 0; k < substitution.tensors.size(); ++k)
+    result.tensors.emplace_back(substitution.tensors[k], match.values.tensors[k]);
   for (size_t k = 0; k < substitution.integers.size(); ++k)
     if (!substitution.is_dim[k]) result.names.integers.emplace(substitution.integers[k], *match.values.integers[k]);
   for (size_t k = 0; k < substitution.rests.size(); ++k)
-    result.names.rests.emplace(substitution.rests[k], rules.theory().signatures().operation(match.values.rests[k]).parameters);
+    result.names.rests.emplace(substitution.rests[k],
+                               rules.theory().signatures().operation(match.values.rests[k]).parameters);
   return result;
 }
 

@@ -1,5 +1,5 @@
-// Rewriting a program by a match: what the rule's target says is built beside what is there, and whoever read the source's outputs
-// reads the target's. Test: tests/substitutions/match_test.cpp
+// Rewriting a program by a match: what the rule's target says is built beside what is there, and whoever read the
+// source's outputs reads the target's. Test: tests/substitutions/match_test.cpp
 #pragma once
 
 #include <string>
@@ -37,8 +37,8 @@ Added add_targets(Program& program, const Match& match, const Substitutions& rul
 /// The match as others can check it.
 Step step_of(const Match& match, const Substitutions& rules);
 
-/// Operands that a row takes beside what it must have (the bias of a convolution) become operators of their own, where a law says how:
-/// rules know the plain form. Steps that were taken, in order.
+/// Operands that a row takes beside what it must have (the bias of a convolution) become operators of their own, where
+/// a law says how: rules know the plain form. Steps that were taken, in order.
 struct Plain {
   Program program;
   std::vector<Step> steps;

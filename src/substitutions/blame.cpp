@@ -18,7 +18,9 @@ std::vector<std::string> first_readers(const Graph& before, const Graph& after) 
   std::vector<std::string> result;
   for (const NodeId id : after.nodes()) {
     const Node& node = after.node(id);
-    const auto is_known = [&](ValueId value) { return !value.valid() || after.is_constant(value) || known.contains(after.value(value).name); };
+    const auto is_known = [&](ValueId value) {
+      return !value.valid() || after.is_constant(value) || known.contains(after.value(value).name);
+    };
     if (std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) continue;
     for (const ValueId output : node.outputs)
       if (output.valid() && known.contains(after.value(output).name)) result.push_back(after.value(output).name);
@@ -42,7 +44,8 @@ Result<Graph> with_outputs(Graph graph, const std::vector<std::string>& names) {
 
 class Bisection {
  public:
-  Bisection(const Graph& model, const Derivation& derivation, Theory& theory, const Differ& differ) : model_(model), derivation_(derivation), theory_(theory), differ_(differ) {
+  Bisection(const Graph& model, const Derivation& derivation, Theory& theory, const Differ& differ)
+      : model_(model), derivation_(derivation), theory_(theory), differ_(differ) {
     for (const Rule& rule : derivation.rules) rules_.emplace(rule.name, &rule);
   }
 
@@ -65,7 +68,8 @@ class Bisection {
   }
 
  private:
-  /// The least count up to `most` of what is done with which the model differs; with nothing it does not, with all it does.
+  /// The least count up to `most` of what is done with which the model differs; with nothing it does not, with all it
+  /// does.
   template <class Make>
   Result<int> first_to_differ(int most, const Make& make) const {
     int same = 0, other = most;
@@ -85,19 +89,24 @@ class Bisection {
     return result;
   }
 
-  Result<std::optional<Blame>> in_passes(const Graph& graph, const OptimizeOptions& options, std::string_view place) const {
+  Result<std::optional<Blame>> in_passes(const Graph& graph, const OptimizeOptions& options,
+                                         std::string_view place) const {
     OptimizeReport report;
     TRY_VOID(after_passes(graph, options, options.most_runs, report));
-    TRY(const int runs, first_to_differ(report.runs, [&](int count) { return after_passes(graph, options, count, report); }));
+    TRY(const int runs,
+        first_to_differ(report.runs, [&](int count) { return after_passes(graph, options, count, report); }));
     TRY(Graph before, after_passes(graph, options, runs - 1, report));
     TRY(Graph after, after_passes(graph, options, runs, report));
-    return std::optional(Blame{fmt::format("run {} of the passes {} ({})", runs, place, report.last_pass), std::move(before), std::move(after)});
+    return std::optional(Blame{fmt::format("run {} of the passes {} ({})", runs, place, report.last_pass),
+                               std::move(before), std::move(after)});
   }
 
   Result<void> take(Program& program, size_t step) const {
     const Step& taken = derivation_.steps[step];
     const auto rule = rules_.find(taken.rule);
-    if (rule == rules_.end()) return Error{ErrorKind::kMismatch, fmt::format("step {}", step + 1), "a rule of the derivation expected, none of this name found"};
+    if (rule == rules_.end())
+      return Error{ErrorKind::kMismatch, fmt::format("step {}", step + 1),
+                   "a rule of the derivation expected, none of this name found"};
     return take_step(program, taken, *rule->second);
   }
 
@@ -126,7 +135,9 @@ class Bisection {
       TRY(const bool differs, differ_(cut_before, cut_after));
       if (differs) before = std::move(cut_before), after = std::move(cut_after);
     }
-    return std::optional(Blame{fmt::format("step {} ({} {}) at {}", count, taken.rule, taken.is_forward ? "->" : "<-", where(program, taken.roots)), std::move(before), std::move(after)});
+    return std::optional(Blame{fmt::format("step {} ({} {}) at {}", count, taken.rule, taken.is_forward ? "->" : "<-",
+                                           where(program, taken.roots)),
+                               std::move(before), std::move(after)});
   }
 
   const Graph& model_;
@@ -138,6 +149,9 @@ class Bisection {
 
 }  // namespace
 
-Result<std::optional<Blame>> blame(const Graph& model, const Derivation& derivation, Theory& theory, const Differ& differ) { return Bisection(model, derivation, theory, differ).run(); }
+Result<std::optional<Blame>> blame(const Graph& model, const Derivation& derivation, Theory& theory,
+                                   const Differ& differ) {
+  return Bisection(model, derivation, theory, differ).run();
+}
 
 }  // namespace isomer::substitutions

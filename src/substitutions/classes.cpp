@@ -21,13 +21,18 @@ uint32_t* Scratch::room(int slot, uint32_t count, bool wide) {
 }
 
 size_t Classes::NodeHash::operator()(const Node& node) const {
-  return mix64((uint64_t{node.operands[0]} << 32 | node.operands[1]) + static_cast<uint64_t>(node.instance) * 0x9e3779b97f4a7c15ULL);
+  return mix64((uint64_t{node.operands[0]} << 32 | node.operands[1]) +
+               static_cast<uint64_t>(node.instance) * 0x9e3779b97f4a7c15ULL);
 }
 
-size_t Classes::ItemHash::operator()(const ItemKey& key) const { return mix64((uint64_t{key.driver} << 32 | key.partner) + key.application * 0x9e3779b97f4a7c15ULL); }
+size_t Classes::ItemHash::operator()(const ItemKey& key) const {
+  return mix64((uint64_t{key.driver} << 32 | key.partner) + key.application * 0x9e3779b97f4a7c15ULL);
+}
 
 Classes::ItemKey Classes::key_of(const Item& item, int output) {
-  return {item.driver, item.partner, static_cast<uint32_t>(item.application->instance) << 16 | static_cast<uint32_t>(output) << 1 | (item.is_swapped ? 1 : 0)};
+  return {item.driver, item.partner,
+          static_cast<uint32_t>(item.application->instance) << 16 | static_cast<uint32_t>(output) << 1 |
+              (item.is_swapped ? 1 : 0)};
 }
 
 std::optional<std::pair<uint32_t, Leaves>> Classes::find(const Item& item, int output) const {
@@ -55,7 +60,8 @@ Member Classes::renamed(Member member, const Renaming& renaming) const {
   return this->member(skeletons_[value.skeleton], names_.renamed(value.leaves, renaming));
 }
 
-Member Classes::add_member(uint32_t skeleton, const Leaves& leaves, const Operators& operators, std::array<Elements, 2> tensors) {
+Member Classes::add_member(uint32_t skeleton, const Leaves& leaves, const Operators& operators,
+                           std::array<Elements, 2> tensors) {
   const auto member = static_cast<Member>(values_.size());
   values_.push_back({skeleton, leaves, operators});
   for (size_t universe = 0; universe < 2; ++universe) tensors_[universe].push_back(std::move(tensors[universe]));
@@ -77,13 +83,16 @@ void Classes::add_variables() {
     for (int k = 0; k < f.count; ++k) {
       const auto v = static_cast<Variable>(first + k);
       std::array<Elements, 2> tensors;
-      for (size_t universe = 0; universe < 2; ++universe) tensors[universe] = universes_[universe].variable(names_.text(v), type.count);
+      for (size_t universe = 0; universe < 2; ++universe)
+        tensors[universe] = universes_[universe].variable(names_.text(v), type.count);
       members_.push_back(add_member(static_cast<uint32_t>(skeletons_.size()) - 1, {1, {v}}, {}, std::move(tensors)));
       // A copy of the variable, as if an operator gave it.
       std::vector<Location> elements;
       for (const uint32_t position : type.sample.positions) elements.push_back(location(Space::kFirst, position));
       const Operands operands = {{nullptr, tensor(members_.back(), 0), nullptr, nullptr}};
-      const uint64_t hash = tape_kernels(set().exponents).hash(elements.data(), static_cast<uint32_t>(elements.size()), operands, type.sample.keys.data());
+      const uint64_t hash =
+          tape_kernels(set().exponents)
+              .hash(elements.data(), static_cast<uint32_t>(elements.size()), operands, type.sample.keys.data());
       index_.insert(hash ^ type.sample.salt, uint64_t{skeletons_.size() - 1} << 32 | static_cast<uint32_t>(k));
     }
   }
@@ -122,7 +131,8 @@ const std::vector<Renaming>& Classes::symmetries(uint32_t skeleton) const {
 
 Side Classes::known(uint64_t word) const {
   const auto skeleton = static_cast<uint32_t>(word >> 32);
-  return {{nullptr, skeleton, kNone, false}, 0, names_.renaming(skeletons_[skeleton].leaves, static_cast<uint32_t>(word))};
+  return {
+      {nullptr, skeleton, kNone, false}, 0, names_.renaming(skeletons_[skeleton].leaves, static_cast<uint32_t>(word))};
 }
 
 std::optional<Side> Classes::find(uint64_t hash, const Side& side, Scratch& left, Scratch& right, int64_t& false_hits) {
@@ -148,9 +158,13 @@ const uint32_t* Classes::evaluate(uint32_t at, const Renaming& renaming, int uni
   const Skeleton& skeleton = skeletons_[at];
   if (skeleton.members != kNone) return tensor(member(skeleton, names_.renamed(skeleton.leaves, renaming)), universe);
   const Application& application = application_of(skeleton);
-  const auto operand = [&](size_t k) { return skeleton.operands[k] == kNone ? nullptr : tensor(renamed(skeleton.operands[k], renaming), universe); };
+  const auto operand = [&](size_t k) {
+    return skeleton.operands[k] == kNone ? nullptr : tensor(renamed(skeleton.operands[k], renaming), universe);
+  };
   const bool wide = set().exponents;
-  const Operands operands = application.tape(set()).run(operand(0), operand(1), scratch.room(0, application.tape(set()).registers(), wide), universes_[universe].arithmetic());
+  const Operands operands =
+      application.tape(set()).run(operand(0), operand(1), scratch.room(0, application.tape(set()).registers(), wide),
+                                  universes_[universe].arithmetic());
   uint32_t* result = scratch.room(slot, static_cast<uint32_t>(application.of_type[skeleton.output]->count), wide);
   application.tape(set()).copy_output(skeleton.output, operands, result);
   return result;
@@ -162,11 +176,13 @@ const uint32_t* Classes::evaluate(const Side& side, int universe, Scratch& scrat
   const uint32_t* driver = item.driver == kNone ? nullptr : evaluate(item.driver, side.renaming, universe, 1, scratch);
   const uint32_t* partner = nullptr;
   if (item.partner != kNone)
-    partner = item.partner & kSibling ? evaluate(item.partner & ~kSibling, side.renaming, universe, 2, scratch) : tensor(renamed(item.partner, side.renaming), universe);
+    partner = item.partner & kSibling ? evaluate(item.partner & ~kSibling, side.renaming, universe, 2, scratch)
+                                      : tensor(renamed(item.partner, side.renaming), universe);
   if (item.is_swapped) std::swap(driver, partner);
   const Tape& tape = item.application->tape(set());
   const bool wide = set().exponents;
-  const Operands operands = tape.run(driver, partner, scratch.room(0, tape.registers(), wide), universes_[universe].arithmetic());
+  const Operands operands =
+      tape.run(driver, partner, scratch.room(0, tape.registers(), wide), universes_[universe].arithmetic());
   uint32_t* result = scratch.room(3, static_cast<uint32_t>(item.application->of_type[side.output]->count), wide);
   tape.copy_output(side.output, operands, result);
   return result;
@@ -182,21 +198,28 @@ const Application& Classes::application_of(const Skeleton& skeleton) {
   return *applications_.of(types[0], types[1])[0];
 }
 
-uint64_t Classes::hash(const Application& application, int output, const uint32_t* first, const uint32_t* second, Scratch& scratch) const {
+uint64_t Classes::hash(const Application& application, int output, const uint32_t* first, const uint32_t* second,
+                       Scratch& scratch) const {
   const Tape& tape = application.samples[static_cast<size_t>(output)];
   const Sample& sample = application.of_type[static_cast<size_t>(output)]->sample;
-  const Operands operands = tape.run(first, second, scratch.room(0, tape.registers(), set().exponents), universes_[0].arithmetic());
+  const Operands operands =
+      tape.run(first, second, scratch.room(0, tape.registers(), set().exponents), universes_[0].arithmetic());
   return tape.hash_output(operands, sample.keys.data()) ^ sample.salt;
 }
 
 bool Classes::are_equal(const ClassEquation& equation, Scratch& left, Scratch& right) {
-  const auto type = [&](const Side& side) { return side.item.application ? side.item.application->types[static_cast<size_t>(side.output)] : skeletons_[side.item.driver].type; };
+  const auto type = [&](const Side& side) {
+    return side.item.application ? side.item.application->types[static_cast<size_t>(side.output)]
+                                 : skeletons_[side.item.driver].type;
+  };
   if (type(equation.left) != type(equation.right)) return false;
-  return same_elements(evaluate(equation.left, 1, left), evaluate(equation.right, 1, right), applications_.type(type(equation.left)).count, set().exponents);
+  return same_elements(evaluate(equation.left, 1, left), evaluate(equation.right, 1, right),
+                       applications_.type(type(equation.left)).count, set().exponents);
 }
 
 Hash128 Classes::fingerprint(const Side& side, Scratch& scratch) {
-  const TypeId type = side.item.application ? side.item.application->types[static_cast<size_t>(side.output)] : skeletons_[side.item.driver].type;
+  const TypeId type = side.item.application ? side.item.application->types[static_cast<size_t>(side.output)]
+                                            : skeletons_[side.item.driver].type;
   return substitutions::fingerprint(applications_.type(type).dims, evaluate(side, 1, scratch), set().exponents);
 }
 
@@ -206,7 +229,8 @@ verify::Term Classes::instantiate(int instance, int output, std::span<const veri
   static constexpr const char* kNames[] = {"a", "b"};
   verify::Bindings bindings;
   for (size_t k = 0; k < operands.size(); ++k) bindings.tensors.emplace(kNames[k], operands[k]);
-  return verify::substitute(set().instances[static_cast<size_t>(instance)].outputs[static_cast<size_t>(output)], bindings);
+  return verify::substitute(set().instances[static_cast<size_t>(instance)].outputs[static_cast<size_t>(output)],
+                            bindings);
 }
 
 verify::Term Classes::term(Member member, uint64_t used) const {
@@ -223,7 +247,8 @@ verify::Term Classes::term(uint32_t at, Renaming renaming, uint64_t used) const 
   for (const Variable v : all) {
     const Variable name = renaming[v];
     if (skeleton.leaves.contains(v) || !(used >> name & 1)) continue;
-    for (Variable other = names_.first(names_.family(v)); other < names_.variables() && names_.family(other) == names_.family(v); ++other) {
+    for (Variable other = names_.first(names_.family(v));
+         other < names_.variables() && names_.family(other) == names_.family(v); ++other) {
       if (used >> other & 1) continue;
       for (Variable& each : renaming) each = each == name ? other : each == other ? name : each;
       break;
@@ -241,7 +266,8 @@ verify::Term Classes::term(const Side& side, uint64_t used) const {
   std::vector<verify::Term> operands;
   if (item.driver != kNone) operands.push_back(term(item.driver, side.renaming, used));
   if (item.partner != kNone) {
-    operands.push_back(item.partner & kSibling ? term(item.partner & ~kSibling, side.renaming, used) : term(renamed(item.partner, side.renaming), used));
+    operands.push_back(item.partner & kSibling ? term(item.partner & ~kSibling, side.renaming, used)
+                                               : term(renamed(item.partner, side.renaming), used));
     if (item.is_swapped) std::swap(operands[0], operands[1]);
   }
   return instantiate(item.application->instance, side.output, operands);

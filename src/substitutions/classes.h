@@ -1,8 +1,10 @@
-// The values that small terms have, up to renaming: for each the first term that has it, its skeleton, whose operands are such
-// terms again. Terms are made from these only; what else they would give follows by congruence from smaller equations.
+// The values that small terms have, up to renaming: for each the first term that has it, its skeleton, whose operands
+// are such terms again. Terms are made from these only; what else they would give follows by congruence from smaller
+// equations.
 //
-// Two names: a skeleton stands for all namings of its term; a member is the value of one naming. The smaller skeletons' members
-// are kept as tensors, the largest ones' are told by hashes of samples (Sample) alone, and made again where they are needed.
+// Two names: a skeleton stands for all namings of its term; a member is the value of one naming. The smaller skeletons'
+// members are kept as tensors, the largest ones' are told by hashes of samples (Sample) alone, and made again where
+// they are needed.
 #pragma once
 
 #include <functional>
@@ -30,16 +32,16 @@ struct Operators {
 struct Skeleton {
   int16_t instance = -1;  ///< -1: a variable
   uint8_t output = 0;
-  uint8_t size = 0;       ///< operators, shared ones counted once
+  uint8_t size = 0;  ///< operators, shared ones counted once
   TypeId type = kNoType;
   std::array<Member, 2> operands = {kNone, kNone};  ///< in the canonical naming of the whole
-  Leaves leaves;          ///< canonical; without variables that the value does not depend on
-  uint32_t members = kNone;      ///< where its namings' members are listed; kNone: they are not kept
-  uint32_t first_output = kNone;  ///< the first skeleton that is an output of the same application
+  Leaves leaves;                                    ///< canonical; without variables that the value does not depend on
+  uint32_t members = kNone;                         ///< where its namings' members are listed; kNone: they are not kept
+  uint32_t first_output = kNone;                    ///< the first skeleton that is an output of the same application
 };
 
-/// A term one operator larger than its operands, of which the larger, or the first of equally large ones, is the driver, a
-/// skeleton in its canonical naming. The partner is a member, or another output of the driver's application.
+/// A term one operator larger than its operands, of which the larger, or the first of equally large ones, is the
+/// driver, a skeleton in its canonical naming. The partner is a member, or another output of the driver's application.
 struct Item {
   const Application* application = nullptr;
   uint32_t driver = kNone;
@@ -57,7 +59,7 @@ struct Scratch {
 
 /// One term equal to another: both as an output of an item, in some naming, or as a skeleton's term.
 struct Side {
-  Item item;                 ///< without an application: the skeleton `driver`
+  Item item;  ///< without an application: the skeleton `driver`
   int output = 0;
   Renaming renaming;
 };
@@ -76,7 +78,8 @@ class Classes {
 
   /// All terms of one size, after all smaller ones. Equations are given as they are found.
   /// `progress` is told the share that is done and the terms so far. Error: kStopped.
-  Result<LevelCounts> add_level(int size, const std::function<void(const ClassEquation&)>& report, const std::function<void(double share, int64_t terms)>& progress);
+  Result<LevelCounts> add_level(int size, const std::function<void(const ClassEquation&)>& report,
+                                const std::function<void(double share, int64_t terms)>& progress);
 
   const OperatorSet& set() const { return applications_.set(); }
   const Names& names() const { return names_; }
@@ -87,7 +90,9 @@ class Classes {
   const Skeleton& skeleton_of(Member member) const { return skeletons_[values_[member].skeleton]; }
   const Leaves& leaves_of(Member member) const { return values_[member].leaves; }
   Member renamed(Member member, const Renaming& renaming) const;
-  Member member(const Skeleton& skeleton, const Leaves& leaves) const { return members_[skeleton.members + names_.number(leaves)]; }
+  Member member(const Skeleton& skeleton, const Leaves& leaves) const {
+    return members_[skeleton.members + names_.number(leaves)];
+  }
   const uint32_t* tensor(Member member, int universe) const { return tensors_[universe][member].data(); }
   /// The renamings of a skeleton's variables to each other that keep its value, but for the identity.
   const std::vector<Renaming>& symmetries(uint32_t skeleton) const;
@@ -116,11 +121,13 @@ class Classes {
   const uint32_t* evaluate(uint32_t skeleton, const Renaming& renaming, int universe, int slot, Scratch& scratch);
   const uint32_t* evaluate(const Side& side, int universe, Scratch& scratch);
   /// Of the sample of an output, in universe 0.
-  uint64_t hash(const Application& application, int output, const uint32_t* first, const uint32_t* second, Scratch& scratch) const;
+  uint64_t hash(const Application& application, int output, const uint32_t* first, const uint32_t* second,
+                Scratch& scratch) const;
   /// Whether all elements are the same, in a universe that no hash was made from.
   bool are_equal(const ClassEquation& equation, Scratch& left, Scratch& right);
   /// Of the symmetries of an item's value those that don't follow from its operands' or from each other.
-  std::vector<ClassEquation> generating_equations(const Item& item, int output, const std::vector<Renaming>& symmetries) const;
+  std::vector<ClassEquation> generating_equations(const Item& item, int output,
+                                                  const std::vector<Renaming>& symmetries) const;
   /// Of all elements, in that universe.
   Hash128 fingerprint(const Side& side, Scratch& scratch);
   bool knows(uint64_t hash) const { return index_.find(hash).has_value(); }
@@ -132,7 +139,8 @@ class Classes {
   bool is_item(const Item& item, int size) const;
   Elements copy(uint32_t skeleton, const Renaming& renaming, Scratch& scratch);
 
-  /// Variables that a part's value does not depend on have names that nothing else in the equation has, where there are some.
+  /// Variables that a part's value does not depend on have names that nothing else in the equation has, where there are
+  /// some.
   std::pair<verify::Term, verify::Term> terms(const ClassEquation& equation) const;
 
  private:
@@ -163,9 +171,13 @@ class Classes {
   /// Where a value is looked for whose hash another one has.
   static uint64_t next_hash(uint64_t hash) { return mix64(hash + 0x9e3779b97f4a7c15ULL); }
   bool keeps(int size) const { return size < levels_; }
-  const uint32_t* tensor_or_null(Member member, int universe) const { return member == kNone ? nullptr : tensor(member, universe); }
+  const uint32_t* tensor_or_null(Member member, int universe) const {
+    return member == kNone ? nullptr : tensor(member, universe);
+  }
   Operators joined(const Operators& a, const Operators& b) const;
-  const Skeleton& partner_skeleton(uint32_t partner) const { return partner & kSibling ? skeletons_[partner & ~kSibling] : skeleton_of(partner); }
+  const Skeleton& partner_skeleton(uint32_t partner) const {
+    return partner & kSibling ? skeletons_[partner & ~kSibling] : skeleton_of(partner);
+  }
   bool accepts(const Operand& operand, const Skeleton& skeleton) const;
   bool is_allowed(const Item& item) const;
   bool is_first_of_its_symmetries(uint32_t driver, Member partner) const;
@@ -175,12 +187,16 @@ class Classes {
   Operators operators_of(const Skeleton& skeleton) const;
   bool is_same_application(const Item& item, const Renaming& renaming) const;
   void add_variables();
-  void process(const Item& item, int size, LevelCounts& counts, const std::function<void(const ClassEquation&)>& report);
-  void enter(const Item& item, int output, int size, LevelCounts& counts, const std::function<void(const ClassEquation&)>& report);
+  void process(const Item& item, int size, LevelCounts& counts,
+               const std::function<void(const ClassEquation&)>& report);
+  void enter(const Item& item, int output, int size, LevelCounts& counts,
+             const std::function<void(const ClassEquation&)>& report);
   /// The earlier naming of the same skeleton that has this value already.
   std::optional<uint32_t> add_naming(uint64_t hash, uint32_t skeleton, uint32_t number, const Side& side);
-  Member make_member(const Application& application, int output, uint32_t skeleton, const Leaves& leaves, const std::array<Member, 2>& operands);
-  Member add_member(uint32_t skeleton, const Leaves& leaves, const Operators& operators, std::array<Elements, 2> tensors);
+  Member make_member(const Application& application, int output, uint32_t skeleton, const Leaves& leaves,
+                     const std::array<Member, 2>& operands);
+  Member add_member(uint32_t skeleton, const Leaves& leaves, const Operators& operators,
+                    std::array<Elements, 2> tensors);
   uint32_t node_of(int16_t instance, const std::array<Member, 2>& operands);
   verify::Term term(uint32_t skeleton, Renaming renaming, uint64_t used) const;
   verify::Term term(Member member, uint64_t used) const;
@@ -195,7 +211,7 @@ class Classes {
   std::vector<Value> values_;
   std::vector<Member> members_;
   std::array<std::vector<Elements>, 2> tensors_;
-  std::vector<std::vector<Member>> of_size_;     ///< members kept, by size
+  std::vector<std::vector<Member>> of_size_;  ///< members kept, by size
   std::unordered_map<Node, uint32_t, NodeHash> nodes_;
   std::vector<std::vector<Member>> outputs_;     ///< of each node
   std::vector<std::vector<Member>> containing_;  ///< members with this node among their operators

@@ -30,7 +30,8 @@ bool only_commutes(const Rule& rule, const Theory& theory) {
 
 /// All of them follow.
 bool follow(const std::vector<std::pair<Term, Term>>& equations, const std::vector<Output>& sought) {
-  return std::all_of(sought.begin(), sought.end(), [&](const Output& output) { return verify::follows(equations, output.left, output.right); });
+  return std::all_of(sought.begin(), sought.end(),
+                     [&](const Output& output) { return verify::follows(equations, output.left, output.right); });
 }
 
 }  // namespace
@@ -38,12 +39,14 @@ bool follow(const std::vector<std::pair<Term, Term>>& equations, const std::vect
 /// One set of equations.
 class Consequences::Question {
  public:
-  static Result<Question> asked(const std::vector<Output>& outputs, const verify::VariableTypes& types, PreparedRules& rules) {
+  static Result<Question> asked(const std::vector<Output>& outputs, const verify::VariableTypes& types,
+                                PreparedRules& rules) {
     Question result(types, rules);
     for (const Output& output : outputs) {
       TRY(verify::TypedTerm left, verify::spelled_out(output.left, types, rules.theory().signatures()));
       TRY(verify::TypedTerm right, verify::spelled_out(output.right, types, rules.theory().signatures()));
-      if (left.type != right.type) return invalid("", "sides of one type expected, {} and {} found", left.type.text(), right.type.text());
+      if (left.type != right.type)
+        return invalid("", "sides of one type expected, {} and {} found", left.type.text(), right.type.text());
       result.outputs_.push_back({std::move(left.term), std::move(right.term)});
     }
     return result;
@@ -72,7 +75,8 @@ class Consequences::Question {
     for (const auto& [left, right] : pairs)
       for (const int instance : graph.explain(left, right)) needed.insert(instance);
     TRY_VOID(drop_idle(saturation, needed));
-    for (const int instance : needed) result.rules.insert(saturation.instances()[static_cast<size_t>(instance)].rule->index);
+    for (const int instance : needed)
+      result.rules.insert(saturation.instances()[static_cast<size_t>(instance)].rule->index);
     return result;
   }
 
@@ -88,7 +92,8 @@ class Consequences::Question {
     return result;
   }
 
-  std::optional<int> rule_between(const NodePairs& pairs, const verify::EGraph& graph, const std::vector<bool>& is_used) const {
+  std::optional<int> rule_between(const NodePairs& pairs, const verify::EGraph& graph,
+                                  const std::vector<bool>& is_used) const {
     RuleMatching matching(graph, rules_);
     for (int k = 0; k < rules_.size(); ++k) {
       const RulePatterns& rule = rules_[k];
@@ -103,7 +108,8 @@ class Consequences::Question {
     return std::nullopt;
   }
 
-  static RuleMatching::Goals goals(const RulePatterns& rule, const NodePairs& pairs, const std::vector<size_t>& order, bool is_forward) {
+  static RuleMatching::Goals goals(const RulePatterns& rule, const NodePairs& pairs, const std::vector<size_t>& order,
+                                   bool is_forward) {
     RuleMatching::Goals result;
     for (size_t k = 0; k < order.size(); ++k) {
       const auto& [left, right] = pairs[order[k]];
@@ -138,7 +144,8 @@ class Consequences::Question {
   std::vector<Output> outputs_;  ///< spelled out
 };
 
-Consequences::Consequences(std::span<const Rule* const> rules, std::span<const Rule* const> laws, Theory& theory) : prepared_(joined(rules, laws), theory) {
+Consequences::Consequences(std::span<const Rule* const> rules, std::span<const Rule* const> laws, Theory& theory)
+    : prepared_(joined(rules, laws), theory) {
   for (int k = 0; k < prepared_.size(); ++k) {
     is_any_.push_back(true);
     is_rule_.push_back(k < static_cast<int>(rules.size()));
@@ -149,16 +156,20 @@ Consequences::Consequences(std::span<const Rule* const> rules, std::span<const R
 
 Consequence Consequences::consequence(Consequence::How how, const std::set<int>& used) const {
   Consequence result{how, {}, {}, Saturated::kProved};
-  for (const int rule : used) (is_rule_[static_cast<size_t>(rule)] ? result.rules : result.laws).push_back(prepared_[rule].rule);
+  for (const int rule : used)
+    (is_rule_[static_cast<size_t>(rule)] ? result.rules : result.laws).push_back(prepared_[rule].rule);
   return result;
 }
 
-Result<Consequence> Consequences::of(const std::vector<Output>& outputs, const verify::VariableTypes& types, const verify::SaturationLimits& limits) {
+Result<Consequence> Consequences::of(const std::vector<Output>& outputs, const verify::VariableTypes& types,
+                                     const verify::SaturationLimits& limits) {
   TRY(const Question question, Question::asked(outputs, types, prepared_));
-  if (const auto rule = question.rule_that_says_it(is_rule_, only_commutes_)) return consequence(Consequence::How::kInstance, {*rule});
+  if (const auto rule = question.rule_that_says_it(is_rule_, only_commutes_))
+    return consequence(Consequence::How::kInstance, {*rule});
   TRY(Answer answer, question.saturated(is_rule_, limits));
   if (answer.stop != Saturated::kProved) {
-    if (const auto law = question.rule_that_says_it(is_any_, only_commutes_)) return consequence(Consequence::How::kInstance, {*law});
+    if (const auto law = question.rule_that_says_it(is_any_, only_commutes_))
+      return consequence(Consequence::How::kInstance, {*law});
     TRY(answer, question.saturated(is_any_, limits));
   }
   // Laws alone grow the graph less.

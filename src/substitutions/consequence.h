@@ -1,6 +1,6 @@
-// Which equations a library of rules has: those that are instances of one of its rules, and those that follow from several, each used
-// where its proof holds, as a search uses them. The laws are rules too, which a search may be given beside them; they are asked last. Test:
-// tests/substitutions/consequence_test.cpp
+// Which equations a library of rules has: those that are instances of one of its rules, and those that follow from
+// several, each used where its proof holds, as a search uses them. The laws are rules too, which a search may be given
+// beside them; they are asked last. Test: tests/substitutions/consequence_test.cpp
 #pragma once
 
 #include <set>
@@ -31,9 +31,10 @@ class Consequences {
  public:
   Consequences(std::span<const Rule* const> rules, std::span<const Rule* const> laws, Theory& theory);
 
-  /// Of equations between terms over variables of these types, all of them together. The same whatever was asked before. Errors: a side is
-  /// not well typed.
-  Result<Consequence> of(const std::vector<Output>& outputs, const verify::VariableTypes& types, const verify::SaturationLimits& limits = kConsequenceLimits);
+  /// Of equations between terms over variables of these types, all of them together. The same whatever was asked
+  /// before. Errors: a side is not well typed.
+  Result<Consequence> of(const std::vector<Output>& outputs, const verify::VariableTypes& types,
+                         const verify::SaturationLimits& limits = kConsequenceLimits);
 
  private:
   class Question;

@@ -34,8 +34,8 @@ OptimizeOptions passes_before(const Derivation& derivation, const DeriveOptions&
   return passes;
 }
 
-// Steps make constants of constants, of some weights several, and of each larger ones: what was searched for counts on their being
-// computed beforehand.
+// Steps make constants of constants, of some weights several, and of each larger ones: what was searched for counts on
+// their being computed beforehand.
 OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, const DeriveOptions& options) {
   OptimizeOptions passes = passes_before(derivation, options);
   passes.max_growth = passes.largest_grown = std::max(passes.max_growth, kMostGrown * count_bytes(rewritten));
@@ -86,11 +86,15 @@ Result<Derived> derived(Start start, const Derivation& derivation, const DeriveO
   for (size_t k = 0; k < derivation.steps.size(); ++k) {
     TRY_VOID(check_stop());
     const Step& step = derivation.steps[k];
-    const auto wrong = [&](std::string what) { return Error{ErrorKind::kMismatch, fmt::format("step {} ({})", k + 1, step.rule), std::move(what)}; };
+    const auto wrong = [&](std::string what) {
+      return Error{ErrorKind::kMismatch, fmt::format("step {} ({})", k + 1, step.rule), std::move(what)};
+    };
     const auto rule = rules.find(step.rule);
     if (rule == rules.end()) return wrong("a rule of the proof file expected, none of this name found");
     const FloatClass float_class = float_class_of(rule->second->proof, theory.axioms());
-    if (!allows(derivation, float_class)) return wrong(fmt::format("a rule that the level and the mode of rounding allow expected, one of class {} found", name(float_class)));
+    if (!allows(derivation, float_class))
+      return wrong(fmt::format("a rule that the level and the mode of rounding allow expected, one of class {} found",
+                               name(float_class)));
     std::string place = where(program, step.roots);
     if (const auto taken = take_step(program, step, *rule->second); !taken.ok()) return wrong(taken.error().message());
     result.steps.push_back({step.rule, std::move(place), float_class});
@@ -100,7 +104,8 @@ Result<Derived> derived(Start start, const Derivation& derivation, const DeriveO
   return result;
 }
 
-Result<Derived> derived(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options) {
+Result<Derived> derived(const Graph& model, const Derivation& derivation, Theory& theory,
+                        const DeriveOptions& options) {
   if (!derivation.steps.empty()) {
     TRY(Start start, start_of(model, derivation, theory, options));
     return derived(std::move(start), derivation, options);
@@ -110,7 +115,8 @@ Result<Derived> derived(const Graph& model, const Derivation& derivation, Theory
   return result;
 }
 
-std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> rules, std::span<const verify::StatedAxiom> axioms) {
+std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> rules,
+                           std::span<const verify::StatedAxiom> axioms) {
   std::map<std::string_view, const Rule*> known;
   for (const Rule& rule : rules) known.emplace(rule.name, &rule);
   const LawNumbers laws = law_numbers(axioms);

@@ -1,7 +1,8 @@
-// How an optimized model was made, so that anyone makes it again: the passes, rewrites by proved rules one after the other, the passes
-// again. A step is believed for nothing: its terms must stand in the program, the rule's proof is replayed for the types there, the
-// result is built anew. No search is needed for that, and none of its code. Passes have no proofs: they are done again, and a check by
-// numbers ends every use (verify/check.h). Tests: tests/substitutions/derivation_test.cpp, tests/cli/verify_test.cpp
+// How an optimized model was made, so that anyone makes it again: the passes, rewrites by proved rules one after the
+// other, the passes again. A step is believed for nothing: its terms must stand in the program, the rule's proof is
+// replayed for the types there, the result is built anew. No search is needed for that, and none of its code. Passes
+// have no proofs: they are done again, and a check by numbers ends every use (verify/check.h). Tests:
+// tests/substitutions/derivation_test.cpp, tests/cli/verify_test.cpp
 #pragma once
 
 #include <functional>
@@ -36,32 +37,38 @@ struct DeriveOptions {
 OptimizeOptions passes_before(const Derivation& derivation, const DeriveOptions& options = {});
 OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, const DeriveOptions& options = {});
 
-/// What the steps begin with. Values of the program, which steps name by number, are the same whenever it is made of the same model.
+/// What the steps begin with. Values of the program, which steps name by number, are the same whenever it is made of
+/// the same model.
 struct Start {
-  Graph graph;      ///< the model after the passes
+  Graph graph;  ///< the model after the passes
   OptimizeReport passes;
   Program program;  ///< of that graph with composites written out: rules know one spelling for one meaning
   OptimizeReport spelled;
 };
 /// Of a model with its dims bound; of the derivation level and fp are read. The theory must outlive it.
-Result<Start> start_of(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
+Result<Start> start_of(const Graph& model, const Derivation& derivation, Theory& theory,
+                       const DeriveOptions& options = {});
 
 struct Derived {
   Graph graph;
-  OptimizeReport before, after;     ///< passes, on both sides of the steps; without steps there is nothing behind the first ones
+  OptimizeReport before,
+      after;  ///< passes, on both sides of the steps; without steps there is nothing behind the first ones
   std::vector<OptimizeStep> steps;  ///< rule, labels of the nodes that it replaced, class of the rule's proof
 };
-/// Checks the steps and does them. Errors are kMismatch and name the step and what does not hold: level or fp don't allow it, the
-/// source does not stand there, the proof does not hold there, it changes nothing, it makes a cycle.
+/// Checks the steps and does them. Errors are kMismatch and name the step and what does not hold: level or fp don't
+/// allow it, the source does not stand there, the proof does not hold there, it changes nothing, it makes a cycle.
 Result<Derived> derived(Start start, const Derivation& derivation, const DeriveOptions& options = {});
 /// From start_of(model).
-Result<Derived> derived(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
+Result<Derived> derived(const Graph& model, const Derivation& derivation, Theory& theory,
+                        const DeriveOptions& options = {});
 
 /// The first nodes of the model at or below the values, for people; names of values where there are none.
 std::string where(const Program& program, const std::vector<int>& values);
 
-/// The rules that steps name: the first of each name among these, else the law of that name. By name. CHECKs that there is one.
-std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> rules, std::span<const verify::StatedAxiom> axioms);
+/// The rules that steps name: the first of each name among these, else the law of that name. By name. CHECKs that there
+/// is one.
+std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> rules,
+                           std::span<const verify::StatedAxiom> axioms);
 
 /// The proof file, with tabs where rules_file.h has them:
 ///
@@ -74,7 +81,8 @@ std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> ru
 ///   dim "batch"=8
 ///   shape "x"=[8,3,224,224]
 ///   rules
-///   relu_concat-concat_relu-3f0a11  exact  Concat(Relu(x),Relu(y)){..p} = Relu(Concat(x,y){..p})  x:float32[2,3] ; y:float32[2,3] ; ..p={axis=1}
+///   relu_concat-concat_relu-3f0a11  exact  Concat(Relu(x),Relu(y)){..p} = Relu(Concat(x,y){..p})  x:float32[2,3] ;
+///   y:float32[2,3] ; ..p={axis=1}
 ///     Concat.7 ; ..p={..p} ; x=x ; y=y
 ///   steps
 ///   relu_concat-concat_relu-3f0a11  ->  %14  x=%3 ; y=%9 ; ..p={axis=1}

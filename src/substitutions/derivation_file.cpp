@@ -13,21 +13,26 @@ namespace {
 
 constexpr std::string_view kTitle = "isomer proof 1";
 constexpr std::string_view kBetween = " ; ";
-constexpr std::pair<FloatMode, std::string_view> kModes[] = {{FloatMode::kStrict, "strict"}, {FloatMode::kReassociate, "reassociate"}, {FloatMode::kFast, "fast"}};
+constexpr std::pair<FloatMode, std::string_view> kModes[] = {
+    {FloatMode::kStrict, "strict"}, {FloatMode::kReassociate, "reassociate"}, {FloatMode::kFast, "fast"}};
 
 std::string print_step(const Step& step) {
   std::vector<std::string> names;
   for (const auto& [name, value] : step.tensors) names.push_back(fmt::format("{}=%{}", name, value));
   for (std::string& part : binding_parts(step.names)) names.push_back(std::move(part));
-  return fmt::format("{}\t{}\t%{}\t{}", step.rule, step.is_forward ? "->" : "<-", fmt::join(step.roots, ",%"), fmt::join(names, kBetween));
+  return fmt::format("{}\t{}\t%{}\t{}", step.rule, step.is_forward ? "->" : "<-", fmt::join(step.roots, ",%"),
+                     fmt::join(names, kBetween));
 }
 
 std::string print(const Derivation& derivation, std::span<const verify::StatedAxiom> axioms) {
-  std::string result = fmt::format("{}\nlaws {}\ninput {}\noutput {}\n", kTitle, laws_hash(axioms), derivation.input.hex(), derivation.output.hex());
-  const auto* mode = std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& each) { return each.first == derivation.fp; });
+  std::string result = fmt::format("{}\nlaws {}\ninput {}\noutput {}\n", kTitle, laws_hash(axioms),
+                                   derivation.input.hex(), derivation.output.hex());
+  const auto* mode =
+      std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& each) { return each.first == derivation.fp; });
   result += fmt::format("level {}\nfp {}\n", derivation.level, mode->second);
   for (const auto& [name, value] : derivation.dims) result += fmt::format("dim {}={}\n", te::quoted(name), value);
-  for (const auto& [name, dims] : derivation.shapes) result += fmt::format("shape {}=[{}]\n", te::quoted(name), fmt::join(dims, ","));
+  for (const auto& [name, dims] : derivation.shapes)
+    result += fmt::format("shape {}=[{}]\n", te::quoted(name), fmt::join(dims, ","));
   result += "rules\n";
   for (const Rule& rule : derivation.rules) {
     result += print_rule(rule) + "\n";
@@ -59,7 +64,8 @@ std::vector<std::string_view> split(std::string_view text, std::string_view betw
 Result<int64_t> parse_number(std::string_view text, int64_t most) {
   int64_t value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0 || value > most) return invalid("", "a number from 0 to {} expected, '{}' found", most, text);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0 || value > most)
+    return invalid("", "a number from 0 to {} expected, '{}' found", most, text);
   return value;
 }
 
@@ -78,7 +84,8 @@ Result<Hash128> parse_hash(std::string_view text) {
     const auto parsed = std::from_chars(begin, begin + kHalf, value, 16);
     return parsed.ec == std::errc() && parsed.ptr == begin + kHalf;
   };
-  if (text.size() != 2 * kHalf || !half(0, result.high) || !half(kHalf, result.low) || result.hex() != text) return invalid("", "32 hexadecimal digits expected, '{}' found", text);
+  if (text.size() != 2 * kHalf || !half(0, result.high) || !half(kHalf, result.low) || result.hex() != text)
+    return invalid("", "32 hexadecimal digits expected, '{}' found", text);
   return result;
 }
 
@@ -86,7 +93,8 @@ using RulePlaces = std::map<std::string, size_t, std::less<>>;
 
 Result<Step> parse_step(std::string_view line, const std::vector<Rule>& rules, const RulePlaces& places) {
   const std::vector<std::string_view> fields = split(line, "\t");
-  if (fields.size() != 4) return invalid("", "rule, direction, roots, names between tabs expected, {} fields found", fields.size());
+  if (fields.size() != 4)
+    return invalid("", "rule, direction, roots, names between tabs expected, {} fields found", fields.size());
   Step step;
   step.rule = fields[0];
   const auto place = places.find(step.rule);
@@ -128,13 +136,17 @@ class FileParser {
     rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
   }
 
-  Error expected(std::string_view what) const { return invalid("", "{} expected, {} found", what, line_ ? fmt::format("'{}'", *line_) : "the end"); }
+  Error expected(std::string_view what) const {
+    return invalid("", "{} expected, {} found", what, line_ ? fmt::format("'{}'", *line_) : "the end");
+  }
 
   Result<void> parse() {
     advance();
     if (line_ != kTitle) return expected(fmt::format("a proof, which begins with '{}',", kTitle));
     TRY(const std::string_view laws, field("laws"));
-    if (laws != laws_hash(axioms_)) return invalid("", "a proof from the laws of this version expected, one from others found; optimize the model again");
+    if (laws != laws_hash(axioms_))
+      return invalid("",
+                     "a proof from the laws of this version expected, one from others found; optimize the model again");
     TRY(const std::string_view input, field("input"));
     TRY(result_.input, parse_hash(input));
     TRY(const std::string_view output, field("output"));
@@ -143,10 +155,12 @@ class FileParser {
     TRY(const int64_t number, parse_number(level, 3));
     result_.level = static_cast<int>(number);
     TRY(const std::string_view fp, field("fp"));
-    const auto* mode = std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& each) { return each.second == fp; });
+    const auto* mode =
+        std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& each) { return each.second == fp; });
     if (mode == std::end(kModes)) return invalid("", "strict, reassociate or fast expected, '{}' found", fp);
     result_.fp = mode->first;
-    for (advance(); line_ && (line_->starts_with("dim ") || line_->starts_with("shape ")); advance()) TRY_VOID(binding());
+    for (advance(); line_ && (line_->starts_with("dim ") || line_->starts_with("shape ")); advance())
+      TRY_VOID(binding());
     TRY_VOID(rules());
     TRY_VOID(steps());
     if (!rest_.empty()) return invalid("", "nothing behind 'end' expected, more found");
@@ -156,7 +170,8 @@ class FileParser {
   /// The next line, "name text", without the name.
   Result<std::string_view> field(std::string_view name) {
     advance();
-    if (!line_ || !line_->starts_with(name) || line_->substr(name.size(), 1) != " ") return expected(fmt::format("'{} …'", name));
+    if (!line_ || !line_->starts_with(name) || line_->substr(name.size(), 1) != " ")
+      return expected(fmt::format("'{} …'", name));
     return line_->substr(name.size() + 1);
   }
 
@@ -174,7 +189,8 @@ class FileParser {
     }
     if (!is_dim) TRY_VOID(parser.expect("]"));
     if (!parser.at_end() || (is_dim && dims.size() != 1)) return expected("one size, or a list of them in brackets,");
-    const bool is_new = is_dim ? result_.dims.emplace(name, dims[0]).second : result_.shapes.emplace(name, std::move(dims)).second;
+    const bool is_new =
+        is_dim ? result_.dims.emplace(name, dims[0]).second : result_.shapes.emplace(name, std::move(dims)).second;
     if (!is_new) return invalid("", "each name once expected, '{}' found again", name);
     return {};
   }
@@ -190,7 +206,8 @@ class FileParser {
         continue;
       }
       TRY(Rule rule, parse_rule(*line_));
-      if (!places_.emplace(rule.name, result_.rules.size()).second) return invalid("", "each rule once expected, '{}' found again", rule.name);
+      if (!places_.emplace(rule.name, result_.rules.size()).second)
+        return invalid("", "each rule once expected, '{}' found again", rule.name);
       result_.rules.push_back(std::move(rule));
     }
     return {};
@@ -223,6 +240,8 @@ Result<std::string> print_derivation(const Derivation& derivation, std::span<con
   return text;
 }
 
-Result<Derivation> parse_derivation(std::string_view text, std::span<const verify::StatedAxiom> axioms) { return FileParser(text, axioms).run(); }
+Result<Derivation> parse_derivation(std::string_view text, std::span<const verify::StatedAxiom> axioms) {
+  return FileParser(text, axioms).run();
+}
 
 }  // namespace isomer::substitutions

@@ -7,16 +7,24 @@
 namespace isomer::substitutions {
 namespace {
 
-uint32_t head_of(int instance, int output) { return static_cast<uint32_t>(instance) * 16 + static_cast<uint32_t>(output) + 1; }
-uint64_t key_of(uint32_t root, uint32_t first, uint32_t second) { return uint64_t{root} << 40 | uint64_t{first} << 20 | second; }
+uint32_t head_of(int instance, int output) {
+  return static_cast<uint32_t>(instance) * 16 + static_cast<uint32_t>(output) + 1;
+}
+uint64_t key_of(uint32_t root, uint32_t first, uint32_t second) {
+  return uint64_t{root} << 40 | uint64_t{first} << 20 | second;
+}
 
 }  // namespace
 
 bool Derivations::Canonical::precedes(const Canonical& other) const {
-  const auto order = [](const Canonical& c) { return std::tuple(c.item.driver, c.item.partner, c.item.application->instance, c.item.is_swapped, c.output); };
+  const auto order = [](const Canonical& c) {
+    return std::tuple(c.item.driver, c.item.partner, c.item.application->instance, c.item.is_swapped, c.output);
+  };
   return order(*this) < order(other);
 }
-bool Derivations::Canonical::is_same_item(const Canonical& other) const { return !precedes(other) && !other.precedes(*this); }
+bool Derivations::Canonical::is_same_item(const Canonical& other) const {
+  return !precedes(other) && !other.precedes(*this);
+}
 
 Renaming Derivations::naming(const Reference& reference) const {
   return classes_.names().renaming(classes_.skeletons()[reference.skeleton].leaves, reference.leaves);
@@ -28,11 +36,15 @@ bool Derivations::is_same(const Reference& a, const Reference& b) const {
   const Leaves& leaves = classes_.skeletons()[a.skeleton].leaves;
   const auto& symmetries = classes_.symmetries(a.skeleton);
   const Renaming names = naming(a);
-  return std::any_of(symmetries.begin(), symmetries.end(), [&](const Renaming& symmetry) { return classes_.names().renamed(leaves, composed(symmetry, names)) == b.leaves; });
+  return std::any_of(symmetries.begin(), symmetries.end(), [&](const Renaming& symmetry) {
+    return classes_.names().renamed(leaves, composed(symmetry, names)) == b.leaves;
+  });
 }
 
 const Application* Derivations::application(int instance, const std::array<Reference, 2>& operands, int count) const {
-  const auto type = [&](int k) { return k < count ? classes_.skeletons()[operands[static_cast<size_t>(k)].skeleton].type : kNoType; };
+  const auto type = [&](int k) {
+    return k < count ? classes_.skeletons()[operands[static_cast<size_t>(k)].skeleton].type : kNoType;
+  };
   for (const auto& application : classes_.applications().of(type(0), type(1)))
     if (application->instance == instance) return application.get();
   return nullptr;
@@ -56,21 +68,28 @@ Derivations::Form Derivations::form(const Reference& at) const {
 
 Derivations::Form Derivations::form(const Side& side) const {
   const Item& item = side.item;
-  if (!item.application) return form(renamed(Reference{item.driver, classes_.skeletons()[item.driver].leaves}, side.renaming));
+  if (!item.application)
+    return form(renamed(Reference{item.driver, classes_.skeletons()[item.driver].leaves}, side.renaming));
   Form result{item.application->instance, side.output, 0, {}, item.application->commutes};
-  const auto add = [&](uint32_t skeleton, const Leaves& leaves) { result.operands[static_cast<size_t>(result.count++)] = renamed(Reference{skeleton, leaves}, side.renaming); };
+  const auto add = [&](uint32_t skeleton, const Leaves& leaves) {
+    result.operands[static_cast<size_t>(result.count++)] = renamed(Reference{skeleton, leaves}, side.renaming);
+  };
   if (item.driver != kNone) add(item.driver, classes_.skeletons()[item.driver].leaves);
-  if (item.partner != kNone && item.partner & kSibling) add(item.partner & ~kSibling, classes_.skeletons()[item.driver].leaves);
-  if (item.partner != kNone && !(item.partner & kSibling)) add(classes_.skeleton_index(item.partner), classes_.leaves_of(item.partner));
+  if (item.partner != kNone && item.partner & kSibling)
+    add(item.partner & ~kSibling, classes_.skeletons()[item.driver].leaves);
+  if (item.partner != kNone && !(item.partner & kSibling))
+    add(classes_.skeleton_index(item.partner), classes_.leaves_of(item.partner));
   if (item.is_swapped) std::swap(result.operands[0], result.operands[1]);
   return result;
 }
 
-std::optional<Derivations::Canonical> Derivations::with_driver(const Form& form, const Application& application, size_t driver) const {
+std::optional<Derivations::Canonical> Derivations::with_driver(const Form& form, const Application& application,
+                                                               size_t driver) const {
   const Reference& at = form.operands[driver];
   const Names& names = classes_.names();
   const Skeleton& skeleton = classes_.skeletons()[at.skeleton];
-  Canonical result{{&application, at.skeleton, kNone, driver == 1}, form.output, names.renaming(at.leaves, skeleton.leaves)};
+  Canonical result{
+      {&application, at.skeleton, kNone, driver == 1}, form.output, names.renaming(at.leaves, skeleton.leaves)};
   if (form.count == 1) return result;
   const Reference& partner = form.operands[1 - driver];
   // The variables that the driver lacks get the next names.
@@ -128,10 +147,12 @@ bool Derivations::is_of_size(const Canonical& canonical) const { return classes_
 // Matching
 
 template <class Visit>
-bool Derivations::match(const Form& pattern, const Form& target, const Bindings& bindings, Pairs rest, const Visit& visit) const {
+bool Derivations::match(const Form& pattern, const Form& target, const Bindings& bindings, Pairs rest,
+                        const Visit& visit) const {
   if (pattern.instance != target.instance || pattern.output != target.output) return false;
   const size_t before = rest.size();
-  for (int k = 0; k < pattern.count; ++k) rest.emplace_back(pattern.operands[static_cast<size_t>(k)], target.operands[static_cast<size_t>(k)]);
+  for (int k = 0; k < pattern.count; ++k)
+    rest.emplace_back(pattern.operands[static_cast<size_t>(k)], target.operands[static_cast<size_t>(k)]);
   if (match(bindings, rest, visit)) return true;
   if (!pattern.commutes || !target.commutes) return false;
   std::swap(rest[before].second, rest[before + 1].second);
@@ -143,7 +164,8 @@ bool Derivations::match(Bindings bindings, Pairs rest, const Visit& visit) const
   while (!rest.empty()) {
     const auto [pattern, target] = rest.back();
     rest.pop_back();
-    if (classes_.skeletons()[pattern.skeleton].instance >= 0) return match(form(pattern), form(target), bindings, std::move(rest), visit);
+    if (classes_.skeletons()[pattern.skeleton].instance >= 0)
+      return match(form(pattern), form(target), bindings, std::move(rest), visit);
     const Variable v = pattern.leaves.variable[0];
     if (bindings.bound >> v & 1) {
       if (!is_same(bindings.values[v], target)) return false;
@@ -180,8 +202,10 @@ void Derivations::add(const ClassEquation& equation) {
   const auto add_rule = [&](const Side& from, const Side& to) {
     Rule rule{form(from), form(to), {}};
     if (rule.from.instance < 0) return;
-    if (rule.to.instance < 0) rule.variable = renamed(Reference{to.item.driver, classes_.skeletons()[to.item.driver].leaves}, to.renaming);
-    rules_[key_of(head_of(rule.from.instance, rule.from.output), head(rule.from, 0), head(rule.from, 1))].push_back(std::move(rule));
+    if (rule.to.instance < 0)
+      rule.variable = renamed(Reference{to.item.driver, classes_.skeletons()[to.item.driver].leaves}, to.renaming);
+    rules_[key_of(head_of(rule.from.instance, rule.from.output), head(rule.from, 0), head(rule.from, 1))].push_back(
+        std::move(rule));
   };
   add_rule(equation.left, equation.right);
   add_rule(equation.right, equation.left);
@@ -193,11 +217,14 @@ bool Derivations::follows(const ClassEquation& equation, Scratch& left, Scratch&
   CHECK(own && is_of_size(*own)) << "an item is one of those that are enumerated";
   const auto is_equal = [&](const Side& side) { return classes_.are_equal({side, equation.right}, left, right); };
   const auto is_replaced = [&](const Rule& rule) {
-    return match(rule.from, own_form, Bindings(), {}, [&](const Bindings& bindings) { return joins(rule, bindings, equation, own_form, *own, is_equal); });
+    return match(rule.from, own_form, Bindings(), {},
+                 [&](const Bindings& bindings) { return joins(rule, bindings, equation, own_form, *own, is_equal); });
   };
   // A variable of a rule stands for anything.
-  const uint32_t root = head_of(own_form.instance, own_form.output), first = head(own_form, 0), second = head(own_form, 1);
-  std::set<uint64_t> keys = {key_of(root, first, second), key_of(root, first, 0), key_of(root, 0, second), key_of(root, 0, 0)};
+  const uint32_t root = head_of(own_form.instance, own_form.output), first = head(own_form, 0),
+                 second = head(own_form, 1);
+  std::set<uint64_t> keys = {key_of(root, first, second), key_of(root, first, 0), key_of(root, 0, second),
+                             key_of(root, 0, 0)};
   if (own_form.commutes) keys.insert({key_of(root, second, first), key_of(root, second, 0), key_of(root, 0, first)});
   return std::any_of(keys.begin(), keys.end(), [&](uint64_t key) {
     const auto rules = rules_.find(key);
@@ -206,8 +233,11 @@ bool Derivations::follows(const ClassEquation& equation, Scratch& left, Scratch&
 }
 
 template <class Equal>
-bool Derivations::joins(const Rule& rule, const Bindings& bindings, const ClassEquation& equation, const Form& own_form, const Canonical& own, const Equal& is_equal) const {
-  const auto is_equal_to = [&](const Reference& reference) { return is_equal(Side{{nullptr, reference.skeleton, kNone, false}, 0, naming(reference)}); };
+bool Derivations::joins(const Rule& rule, const Bindings& bindings, const ClassEquation& equation, const Form& own_form,
+                        const Canonical& own, const Equal& is_equal) const {
+  const auto is_equal_to = [&](const Reference& reference) {
+    return is_equal(Side{{nullptr, reference.skeleton, kNone, false}, 0, naming(reference)});
+  };
   if (rule.to.instance < 0) {
     const auto value = build(rule.variable, bindings);
     return value && is_equal_to(*value);
@@ -223,8 +253,12 @@ bool Derivations::joins(const Rule& rule, const Bindings& bindings, const ClassE
   if (!item->is_same_item(own)) return false;
   // The same item in another naming: the symmetry that is claimed?
   const Form left = form(equation.left);
-  const auto same = [&](size_t a, size_t b) { return is_same(left.operands[0], made->operands[a]) && (made->count < 2 || is_same(left.operands[1], made->operands[b])); };
-  return left.instance == own_form.instance && left.output == own_form.output && left.count == made->count && (same(0, 1) || (made->commutes && same(1, 0)));
+  const auto same = [&](size_t a, size_t b) {
+    return is_same(left.operands[0], made->operands[a]) &&
+           (made->count < 2 || is_same(left.operands[1], made->operands[b]));
+  };
+  return left.instance == own_form.instance && left.output == own_form.output && left.count == made->count &&
+         (same(0, 1) || (made->commutes && same(1, 0)));
 }
 
 }  // namespace isomer::substitutions

@@ -1,5 +1,5 @@
-// Which equations follow from others by replacing at the root: what needs no rule of its own. (What follows inside a term is never
-// found: terms are made of the first of each class.)
+// Which equations follow from others by replacing at the root: what needs no rule of its own. (What follows inside a
+// term is never found: terms are made of the first of each class.)
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace isomer::substitutions {
 
-/// A term of an equation of some size follows where another equation turns it into a term that comes before it: a smaller one, or
-/// one of that size with a driver, partner and instance of lower numbers. Chains of such steps end, and every term in them has its
-/// own equation, or again follows. Equations count for all shapes for which they are true: their variables stand for terms of
-/// other types too where both sides are then equal.
+/// A term of an equation of some size follows where another equation turns it into a term that comes before it: a
+/// smaller one, or one of that size with a driver, partner and instance of lower numbers. Chains of such steps end, and
+/// every term in them has its own equation, or again follows. Equations count for all shapes for which they are true:
+/// their variables stand for terms of other types too where both sides are then equal.
 class Derivations {
  public:
   Derivations(Classes& classes, int size) : classes_(classes), size_(size) {}
@@ -56,13 +56,17 @@ class Derivations {
   using Pairs = std::vector<std::pair<Reference, Reference>>;
 
   Reference reference(Member member) const { return {classes_.skeleton_index(member), classes_.leaves_of(member)}; }
-  Reference renamed(const Reference& reference, const Renaming& renaming) const { return {reference.skeleton, classes_.names().renamed(reference.leaves, renaming)}; }
+  Reference renamed(const Reference& reference, const Renaming& renaming) const {
+    return {reference.skeleton, classes_.names().renamed(reference.leaves, renaming)};
+  }
   Renaming naming(const Reference& reference) const;
   bool is_same(const Reference& a, const Reference& b) const;
   const Application* application(int instance, const std::array<Reference, 2>& operands, int count) const;
   /// The instance and output at the root; 0 of a variable.
   uint32_t head(const Reference& reference) const;
-  uint32_t head(const Form& form, size_t operand) const { return static_cast<int>(operand) < form.count ? head(form.operands[operand]) : 0; }
+  uint32_t head(const Form& form, size_t operand) const {
+    return static_cast<int>(operand) < form.count ? head(form.operands[operand]) : 0;
+  }
   Form form(const Reference& reference) const;
   Form form(const Side& side) const;
   std::optional<Canonical> canonical(const Form& form) const;
@@ -77,7 +81,8 @@ class Derivations {
   std::optional<Form> instantiate(const Form& form, const Bindings& bindings) const;
   /// Whether the rule, with these bindings, turns the equation's right side into a term that comes before it.
   template <class Equal>
-  bool joins(const Rule& rule, const Bindings& bindings, const ClassEquation& equation, const Form& own_form, const Canonical& own, const Equal& is_equal) const;
+  bool joins(const Rule& rule, const Bindings& bindings, const ClassEquation& equation, const Form& own_form,
+             const Canonical& own, const Equal& is_equal) const;
 
   Classes& classes_;
   int size_;

@@ -43,16 +43,19 @@ struct Candidate {
 /// What comparing whole tensors makes of it.
 struct Confirmed {
   std::vector<ClassEquation> equations;
-  Hash128 fingerprint;       ///< of those that no smaller term is equal to
+  Hash128 fingerprint;  ///< of those that no smaller term is equal to
   Renaming renaming;
-  uint64_t hash = 0;         ///< 0: there is nothing more to compare
+  uint64_t hash = 0;  ///< 0: there is nothing more to compare
   int64_t false_hits = 0;
 };
 
 class Run {
  public:
   Run(const OperatorSet& set, const EnumerationOptions& options)
-      : options_(options), size_(options.max_operators), classes_(set, std::max(1, size_ - 1), options.seed), pool_(options.threads) {
+      : options_(options),
+        size_(options.max_operators),
+        classes_(set, std::max(1, size_ - 1), options.seed),
+        pool_(options.threads) {
     for (int k = 0; k < pool_.threads(); ++k) workers_.emplace_back(classes_, size_);
   }
 
@@ -61,9 +64,11 @@ class Run {
       const auto start = Clock::now();
       std::vector<ClassEquation> equations;
       const auto report = [&](const ClassEquation& equation) { equations.push_back(equation); };
-      TRY(const LevelCounts counts, classes_.add_level(size, report, [&](double share, int64_t terms) { show(size, share, terms, start); }));
+      TRY(const LevelCounts counts,
+          classes_.add_level(size, report, [&](double share, int64_t terms) { show(size, share, terms, start); }));
       const int64_t derived = add(equations, size);
-      result_.levels.push_back({size, counts.terms, counts.classes, counts.equations, derived, counts.false_hits, seconds_since(start)});
+      result_.levels.push_back(
+          {size, counts.terms, counts.classes, counts.equations, derived, counts.false_hits, seconds_since(start)});
     }
     return {};
   }
@@ -79,7 +84,8 @@ class Run {
       std::vector<Found> found(static_cast<size_t>(pool_.threads()));
       pool_.run(end - begin, [&](int64_t k, int thread) {
         const auto driver = static_cast<uint32_t>(begin + k);
-        if (driver % static_cast<uint32_t>(parts) == static_cast<uint32_t>(part)) workers_[static_cast<size_t>(thread)].run(driver, found[static_cast<size_t>(thread)]);
+        if (driver % static_cast<uint32_t>(parts) == static_cast<uint32_t>(part))
+          workers_[static_cast<size_t>(thread)].run(driver, found[static_cast<size_t>(thread)]);
       });
       TRY_VOID(records.add(found, end));
       show(size_, static_cast<double>(end) / drivers(), records.terms(), started_);
@@ -109,8 +115,8 @@ class Run {
     if (options_.progress) options_.progress({size, share, terms, seconds_since(start)});
   }
 
-  /// Says how many follow from others. First all that follow from smaller ones, then, from the most general on, those that follow
-  /// from others of this size.
+  /// Says how many follow from others. First all that follow from smaller ones, then, from the most general on, those
+  /// that follow from others of this size.
   int64_t add(const std::vector<ClassEquation>& equations, int size) {
     std::vector<char> is_derived(equations.size());
     if (!options_.keep_derived) {
@@ -118,12 +124,15 @@ class Run {
       for (const ClassEquation& rule : rules_) derivations.add(rule);
       pool_.run(static_cast<int64_t>(equations.size()), [&](int64_t k, int thread) {
         LastLevel& worker = workers_[static_cast<size_t>(thread)];
-        is_derived[static_cast<size_t>(k)] = derivations.follows(equations[static_cast<size_t>(k)], worker.scratch(0), worker.scratch(1));
+        is_derived[static_cast<size_t>(k)] =
+            derivations.follows(equations[static_cast<size_t>(k)], worker.scratch(0), worker.scratch(1));
       });
       std::vector<size_t> order;
       for (size_t k = 0; k < equations.size(); ++k)
         if (!is_derived[k]) order.push_back(k);
-      const auto generality = [&](size_t k) { return std::pair(-static_cast<int>(classes_.leaves_of(equations[k].right.item).count), k); };
+      const auto generality = [&](size_t k) {
+        return std::pair(-static_cast<int>(classes_.leaves_of(equations[k].right.item).count), k);
+      };
       std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return generality(a) < generality(b); });
       Derivations own(classes_, size);
       for (const size_t k : order) {
@@ -150,7 +159,9 @@ class Run {
       statistics.terms += records->terms();
       TRY_VOID(records->read_hits(hits));
     }
-    for (const Hit& hit : hits) candidates.push_back({hit.term, hit.known, hit.known == Hit::kSymmetric ? Candidate::Kind::kSymmetric : Candidate::Kind::kSmaller});
+    for (const Hit& hit : hits)
+      candidates.push_back({hit.term, hit.known,
+                            hit.known == Hit::kSymmetric ? Candidate::Kind::kSymmetric : Candidate::Kind::kSmaller});
     hits = {};
     for (int shard = 0; shard < Records::kShards; ++shard) {
       TRY_VOID(check_stop());
@@ -161,7 +172,8 @@ class Run {
         const size_t first = k;
         while (k < records.size() && records[k].hash == records[first].hash) ++k;
         ++statistics.classes;
-        for (size_t j = first; j < k && k - first > 1; ++j) candidates.push_back({records[j].term, records[j].hash, Candidate::Kind::kSameSize});
+        for (size_t j = first; j < k && k - first > 1; ++j)
+          candidates.push_back({records[j].term, records[j].hash, Candidate::Kind::kSameSize});
       }
     }
     std::sort(candidates.begin(), candidates.end());
@@ -173,7 +185,8 @@ class Run {
     std::vector<Confirmed> confirmed(candidates.size());
     pool_.run(static_cast<int64_t>(candidates.size()), [&](int64_t k, int thread) {
       const Candidate& candidate = candidates[static_cast<size_t>(k)];
-      confirmed[static_cast<size_t>(k)] = confirm(candidate, terms.at(candidate.term), workers_[static_cast<size_t>(thread)]);
+      confirmed[static_cast<size_t>(k)] =
+          confirm(candidate, terms.at(candidate.term), workers_[static_cast<size_t>(thread)]);
     });
     std::map<std::pair<uint64_t, Hash128>, size_t> firsts;
     std::set<uint64_t> hashes;
@@ -186,9 +199,12 @@ class Run {
         const auto [first, is_new] = firsts.emplace(std::pair(each.hash, each.fingerprint), k);
         if (!is_new) {
           const LastLevel::Term &left = terms.at(candidates[first->second].term), &right = terms.at(candidates[k].term);
-          const Renaming renaming = first_of_symmetric(left, composed(confirmed[first->second].renaming, inverse(each.renaming)));
-          const ClassEquation equation = {Side{left.item, left.output, renaming}, Side{right.item, right.output, classes_.names().identity()}};
-          if (classes_.are_equal(equation, workers_[0].scratch(0), workers_[0].scratch(1))) each.equations.push_back(equation);
+          const Renaming renaming =
+              first_of_symmetric(left, composed(confirmed[first->second].renaming, inverse(each.renaming)));
+          const ClassEquation equation = {Side{left.item, left.output, renaming},
+                                          Side{right.item, right.output, classes_.names().identity()}};
+          if (classes_.are_equal(equation, workers_[0].scratch(0), workers_[0].scratch(1)))
+            each.equations.push_back(equation);
           joined = candidates[k].term;
         } else if (!hashes.insert(each.hash).second || candidates[k].kind == Candidate::Kind::kSmaller) {
           ++statistics.classes;
@@ -237,7 +253,9 @@ class Run {
     const Side side = {term.item, term.output, classes_.names().identity()};
     if (candidate.kind == Candidate::Kind::kSymmetric) {
       result.equations = classes_.generating_equations(term.item, term.output, worker.symmetries(term));
-      const auto is_false = [&](const ClassEquation& equation) { return !classes_.are_equal(equation, worker.scratch(0), worker.scratch(1)); };
+      const auto is_false = [&](const ClassEquation& equation) {
+        return !classes_.are_equal(equation, worker.scratch(0), worker.scratch(1));
+      };
       result.false_hits = static_cast<int64_t>(std::erase_if(result.equations, is_false));
       return result;
     }
@@ -265,7 +283,9 @@ class Run {
 
 Result<void> check(const EnumerationOptions& options) {
   if (options.max_operators >= 1 && options.max_operators <= kMaxOperators && options.threads >= 1) return {};
-  return Error{ErrorKind::kUsage, "", fmt::format("1 to {} operators and at least one thread expected, {} and {} found", kMaxOperators, options.max_operators, options.threads)};
+  return Error{ErrorKind::kUsage, "",
+               fmt::format("1 to {} operators and at least one thread expected, {} and {} found", kMaxOperators,
+                           options.max_operators, options.threads)};
 }
 
 }  // namespace
@@ -285,7 +305,9 @@ Result<Enumeration> enumerate(const OperatorSet& set, const EnumerationOptions& 
 Result<void> enumerate_part(const OperatorSet& set, const EnumerationOptions& options, int part, int parts) {
   TRY_VOID(check(options));
   if (options.folder.empty() || part < 0 || part >= parts)
-    return Error{ErrorKind::kUsage, "", fmt::format("a folder and a part below {} expected, '{}' and {} found", parts, options.folder.string(), part)};
+    return Error{
+        ErrorKind::kUsage, "",
+        fmt::format("a folder and a part below {} expected, '{}' and {} found", parts, options.folder.string(), part)};
   Run run(set, options);
   TRY_VOID(run.small_levels());
   TRY(Records records, Records::open({options.folder, name_of(set, options), part, parts}, options.memory));
@@ -297,7 +319,8 @@ Result<Enumeration> merge_parts(const OperatorSet& set, const EnumerationOptions
   Run run(set, options);
   TRY_VOID(run.small_levels());
   if (!run.has_last_level()) return run.finish();
-  TRY(std::vector<Records> records, Records::open_parts({options.folder, name_of(set, options), 0, parts}, run.drivers()));
+  TRY(std::vector<Records> records,
+      Records::open_parts({options.folder, name_of(set, options), 0, parts}, run.drivers()));
   std::vector<const Records*> all;
   for (const Records& each : records) all.push_back(&each);
   TRY(Enumeration result, run.finish(all));
@@ -308,9 +331,11 @@ Result<Enumeration> merge_parts(const OperatorSet& set, const EnumerationOptions
 std::string Enumeration::text() const {
   std::string result;
   for (const LevelStatistics& level : levels)
-    result += fmt::format("{} operators: {} terms in {:.2f} s ({:.0f} a second), {} classes, {} equations of which {} follow from others, {} false hits\n", level.operators,
-                          level.terms, level.seconds, static_cast<double>(level.terms) / std::max(level.seconds, 1e-9), level.classes, level.equations, level.derived,
-                          level.false_hits);
+    result += fmt::format(
+        "{} operators: {} terms in {:.2f} s ({:.0f} a second), {} classes, {} equations of which {} follow from "
+        "others, {} false hits\n",
+        level.operators, level.terms, level.seconds, static_cast<double>(level.terms) / std::max(level.seconds, 1e-9),
+        level.classes, level.equations, level.derived, level.false_hits);
   return result + fmt::format("{} equations, {} MB at most\n", equations.size(), peak_memory >> 20);
 }
 

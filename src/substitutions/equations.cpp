@@ -17,7 +17,8 @@ constexpr std::string_view kBlank = " \t\r";
 
 std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(kBlank);
-  return first == std::string_view::npos ? std::string_view() : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
 /// "x[2,4] n:int64[3]"
@@ -25,22 +26,26 @@ Result<verify::VariableTypes> parse_types(std::string_view text) {
   verify::VariableTypes result;
   while (!(text = trimmed(text)).empty()) {
     const size_t open = text.find('['), close = text.find(']');
-    if (open == std::string_view::npos || close == std::string_view::npos || close < open) return invalid("", "types such as x[2,4] expected, '{}' found", text);
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open)
+      return invalid("", "types such as x[2,4] expected, '{}' found", text);
     std::string_view name = text.substr(0, open);
     DataType dtype = DataType::kFloat32;
     if (const size_t colon = name.find(':'); colon != std::string_view::npos) {
       dtype = parse_data_type(name.substr(colon + 1));
-      if (dtype == DataType::kUndefined) return invalid("", "an element type such as float32 expected, '{}' found", name.substr(colon + 1));
+      if (dtype == DataType::kUndefined)
+        return invalid("", "an element type such as float32 expected, '{}' found", name.substr(colon + 1));
       name = name.substr(0, colon);
     }
     Shape shape;
     for (std::string_view dims = text.substr(open + 1, close - open - 1); !dims.empty();) {
       const std::string_view dim = dims.substr(0, dims.find(','));
-      if (dim.empty() || dim.size() > 6 || dim.find_first_not_of("0123456789") != std::string_view::npos) return invalid("", "a size expected, '{}' found", dim);
+      if (dim.empty() || dim.size() > 6 || dim.find_first_not_of("0123456789") != std::string_view::npos)
+        return invalid("", "a size expected, '{}' found", dim);
       shape.emplace_back(int64_t{std::stoi(std::string(dim))});
       dims.remove_prefix(std::min(dims.size(), dim.size() + 1));
     }
-    if (!result.emplace(name, ValueType::tensor(dtype, std::move(shape))).second) return invalid("", "one type for each variable expected, a second for '{}' found", name);
+    if (!result.emplace(name, ValueType::tensor(dtype, std::move(shape))).second)
+      return invalid("", "one type for each variable expected, a second for '{}' found", name);
     text.remove_prefix(close + 1);
   }
   return result;
@@ -49,7 +54,8 @@ Result<verify::VariableTypes> parse_types(std::string_view text) {
 Result<StatedEquation> parse_line(std::string_view line) {
   constexpr std::string_view kBetween = " | ";
   std::vector<std::string_view> fields;
-  for (size_t at; (at = line.find(kBetween)) != std::string_view::npos; line.remove_prefix(at + kBetween.size())) fields.push_back(trimmed(line.substr(0, at)));
+  for (size_t at; (at = line.find(kBetween)) != std::string_view::npos; line.remove_prefix(at + kBetween.size()))
+    fields.push_back(trimmed(line.substr(0, at)));
   if (fields.size() > 2) return invalid("", "label | types | equation expected, {} fields found", fields.size() + 1);
   StatedEquation result;
   TRY(result.outputs, parse_outputs(trimmed(line)));
@@ -62,7 +68,8 @@ Result<StatedEquation> parse_line(std::string_view line) {
 }
 
 int64_t elements_of(const verify::VariableTypes& types) {
-  return std::accumulate(types.begin(), types.end(), int64_t{0}, [](int64_t sum, const auto& type) { return sum + element_count(*type.second.shape).value(); });
+  return std::accumulate(types.begin(), types.end(), int64_t{0},
+                         [](int64_t sum, const auto& type) { return sum + element_count(*type.second.shape).value(); });
 }
 
 }  // namespace
@@ -127,7 +134,8 @@ Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, 
     for (int input = 0; input < kInputs && !result.counterexample; ++input) {
       auto check = verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random);
       if (!check) break;
-      if (check->counterexample) result.counterexample = smallest(equation, k, *std::move(check->counterexample), random);
+      if (check->counterexample)
+        result.counterexample = smallest(equation, k, *std::move(check->counterexample), random);
     }
   if (result.counterexample) result.verdict = Judgement::Verdict::kRefuted;
   return result;
@@ -143,8 +151,11 @@ std::vector<StatedEquation> with_drawn_types(const StatedEquation& equation, int
       const auto drawn = verify::draw_instance({first.left, first.right, {}}, family, random, 20);
       if (!drawn) continue;
       verify::Bindings names;
-      if (!verify::bind(first.left, drawn->law.left, names) || !verify::bind(first.right, drawn->law.right, names)) continue;
-      if (!std::all_of(needed.begin(), needed.end(), [&](const std::string& name) { return drawn->types.contains(name); })) continue;
+      if (!verify::bind(first.left, drawn->law.left, names) || !verify::bind(first.right, drawn->law.right, names))
+        continue;
+      if (!std::all_of(needed.begin(), needed.end(),
+                       [&](const std::string& name) { return drawn->types.contains(name); }))
+        continue;
       names.tensors.clear();
       StatedEquation typed = equation;
       typed.types = drawn->types;

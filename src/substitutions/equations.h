@@ -1,10 +1,10 @@
-// Equations that people state: proved from the laws, or refuted by numbers as small as were found. A file of them is text, a line
-// each, `#` before a comment:
+// Equations that people state: proved from the laws, or refuted by numbers as small as were found. A file of them is
+// text, a line each, `#` before a comment:
 //
 //   label | x[2,4] v[4,3] w[4,5] | MatMul(x,v) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[v_1,w_1]}
 //
-// Types are float32 unless said (`x:int64[2]`). Label and types may be missing; `x_1` in a parameter is dim 1 of x. Test:
-// tests/substitutions/equations_test.cpp
+// Types are float32 unless said (`x:int64[2]`). Label and types may be missing; `x_1` in a parameter is dim 1 of x.
+// Test: tests/substitutions/equations_test.cpp
 #pragma once
 
 #include <optional>

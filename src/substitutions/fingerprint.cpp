@@ -24,12 +24,14 @@ class TermEvaluator {
     Elements elements;
   };
 
-  TermEvaluator(const std::map<std::string, Dims>& variables, const Universe& universe, bool wide) : variables_(variables), universe_(universe), wide_(wide) {}
+  TermEvaluator(const std::map<std::string, Dims>& variables, const Universe& universe, bool wide)
+      : variables_(variables), universe_(universe), wide_(wide) {}
 
   Result<Value> evaluate(const verify::Term& term) const {
     if (const auto* variable = term.as_variable()) {
       const auto found = variables_.find(variable->name);
-      if (found == variables_.end()) return invalid(variable->name, "dims of each variable expected, this one has none");
+      if (found == variables_.end())
+        return invalid(variable->name, "dims of each variable expected, this one has none");
       return Value{found->second, universe_.variable(variable->name, element_count(found->second))};
     }
     const auto* application = term.as_application();
@@ -69,7 +71,8 @@ Elements Universe::variable(std::string_view name, int64_t count) const {
   Elements result(static_cast<size_t>(count), wide_);
   uint32_t* word = result.data();
   for (int64_t k = 0; k < count; ++k)
-    for (int j = 0; j < element_words(wide_); ++j) *word++ = static_cast<uint32_t>(random.below(j < kSeeds ? kPrime : kExponents));
+    for (int j = 0; j < element_words(wide_); ++j)
+      *word++ = static_cast<uint32_t>(random.below(j < kSeeds ? kPrime : kExponents));
   return result;
 }
 
@@ -96,14 +99,19 @@ Sample Sample::of(const Dims& dims) {
   // One of each of as many equal parts, the corners among them.
   const auto parts = static_cast<uint32_t>(std::min<size_t>(count, kSampled));
   for (uint32_t k = 0; k < parts; ++k) {
-    const auto begin = static_cast<uint32_t>(uint64_t{count} * k / parts), end = static_cast<uint32_t>(uint64_t{count} * (k + 1) / parts);
-    result.positions.push_back(k == 0 ? 0 : k + 1 == parts ? count - 1 : begin + static_cast<uint32_t>(random.below(end - begin)));
+    const auto begin = static_cast<uint32_t>(uint64_t{count} * k / parts),
+               end = static_cast<uint32_t>(uint64_t{count} * (k + 1) / parts);
+    result.positions.push_back(k == 0           ? 0
+                               : k + 1 == parts ? count - 1
+                                                : begin + static_cast<uint32_t>(random.below(end - begin)));
   }
-  for (size_t k = 0; k < kSeeds * result.positions.size(); ++k) result.keys.push_back(static_cast<uint32_t>(random.next()) | 1);
+  for (size_t k = 0; k < kSeeds * result.positions.size(); ++k)
+    result.keys.push_back(static_cast<uint32_t>(random.next()) | 1);
   return result;
 }
 
-Result<Hash128> fingerprint(const verify::Term& term, const std::map<std::string, Dims>& variables, const Universe& universe, bool wide) {
+Result<Hash128> fingerprint(const verify::Term& term, const std::map<std::string, Dims>& variables,
+                            const Universe& universe, bool wide) {
   TRY(const auto value, TermEvaluator(variables, universe, wide).evaluate(term));
   return fingerprint(value.dims, value.elements.data(), wide);
 }

@@ -28,7 +28,8 @@ Hash128 fingerprint(const Dims& dims, const uint32_t* elements, bool wide);
 /// Whether the elements are equal, for every seed.
 bool same_elements(const uint32_t* a, const uint32_t* b, int64_t count, bool wide);
 
-/// A sample of a tensor's elements, the same for all tensors of some dims: what is compared first, and where most terms differ.
+/// A sample of a tensor's elements, the same for all tensors of some dims: what is compared first, and where most terms
+/// differ.
 struct Sample {
   std::vector<uint32_t> positions;
   std::vector<uint32_t> keys;  ///< kSeeds a position
@@ -37,6 +38,7 @@ struct Sample {
 };
 
 /// The fingerprint of a whole term, by name of variable: for tests and counterexamples, not fast.
-Result<Hash128> fingerprint(const verify::Term& term, const std::map<std::string, Dims>& variables, const Universe& universe, bool wide);
+Result<Hash128> fingerprint(const verify::Term& term, const std::map<std::string, Dims>& variables,
+                            const Universe& universe, bool wide);
 
 }  // namespace isomer::substitutions

@@ -14,7 +14,8 @@ using verify::Term;
 /// Writes the rule that a solved scheme is.
 class Writer {
  public:
-  Writer(Scheme& scheme, RankReader& ranks, const Solution& solution) : scheme_(scheme), ranks_(ranks), solution_(solution) {}
+  Writer(Scheme& scheme, RankReader& ranks, const Solution& solution)
+      : scheme_(scheme), ranks_(ranks), solution_(solution) {}
 
   Rule write(std::span<const verify::StatedAxiom> axioms) {
     Rule rule;
@@ -32,7 +33,8 @@ class Writer {
  private:
   Dim written(int id) {
     if (scheme_.number(id).pinned) return scheme_.number(id).value;
-    if (const auto found = solution_.expressions.find(scheme_.leader(id)); found != solution_.expressions.end()) return written(found->second);
+    if (const auto found = solution_.expressions.find(scheme_.leader(id)); found != solution_.expressions.end())
+      return written(found->second);
     const auto [name, is_new] = names_.emplace(scheme_.leader(id), std::string());
     if (is_new) name->second = fresh_name();
     return Dim::symbol(name->second);
@@ -48,7 +50,8 @@ class Writer {
 
   std::string fresh_name() {
     for (;; ++last_name_) {
-      std::string name = last_name_ < 26 ? std::string(1, static_cast<char>('a' + last_name_)) : fmt::format("n{}", last_name_);
+      std::string name =
+          last_name_ < 26 ? std::string(1, static_cast<char>('a' + last_name_)) : fmt::format("n{}", last_name_);
       if (scheme_.types().contains(name)) continue;
       ++last_name_;
       return name;
@@ -66,7 +69,8 @@ class Writer {
     const Scheme::Unit& unit = scheme_.unit(id);
     if (!unit.opened) return unit.value;
     std::vector<Dim> list;
-    for (size_t k = 0; k < unit.numbers.size(); ++k) list.push_back(application ? written(unit.numbers[k], *application, name, k) : written(unit.numbers[k]));
+    for (size_t k = 0; k < unit.numbers.size(); ++k)
+      list.push_back(application ? written(unit.numbers[k], *application, name, k) : written(unit.numbers[k]));
     if (std::holds_alternative<Dim>(unit.value)) return list[0];
     return list;
   }
@@ -102,7 +106,8 @@ class Writer {
   verify::LawUse written(size_t use) {
     const verify::LawUse& at = scheme_.proof().uses[use];
     verify::LawUse result{at.law, {}};
-    for (const auto& [name, term] : at.bindings.tensors) result.bindings.tensors.emplace(name, written(scheme_.tensor({use, name})));
+    for (const auto& [name, term] : at.bindings.tensors)
+      result.bindings.tensors.emplace(name, written(scheme_.tensor({use, name})));
     for (const auto& [name, value] : at.bindings.integers) {
       if (verify::dim_name(name, scheme_.variables_of(use))) continue;
       const auto number = scheme_.named({use, name});
@@ -112,7 +117,8 @@ class Writer {
       Parameters& named = result.bindings.rests[name];
       const Scheme::Units* units = scheme_.rest({use, name});
       if (!units) continue;
-      if (const std::string rest = write(*units, nullptr, named); !rest.empty()) result.bindings.open_rests.emplace(name, rest);
+      if (const std::string rest = write(*units, nullptr, named); !rest.empty())
+        result.bindings.open_rests.emplace(name, rest);
     }
     return result;
   }
@@ -128,7 +134,8 @@ class Writer {
 
 }  // namespace
 
-Result<Rule> generalised(const std::vector<Output>& outputs, const verify::VariableTypes& types, const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms,
+Result<Rule> generalised(const std::vector<Output>& outputs, const verify::VariableTypes& types,
+                         const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms,
                          verify::Signatures& signatures) {
   Result<Rule> result = Error{};
   for (const Reading reading : {Reading::kSizesTell, Reading::kLawsTell}) {

@@ -15,22 +15,29 @@ namespace {
 /// Types of the sources' and the targets' terms at a match, as the rows infer them.
 class Typing {
  public:
-  Typing(const Substitution& substitution, const Program& program, const SlotValues& values) : substitution_(substitution), program_(program), values_(values) {}
+  Typing(const Substitution& substitution, const Program& program, const SlotValues& values)
+      : substitution_(substitution), program_(program), values_(values) {}
 
   /// The term's type, and the operations of its applications; -1 where it has none.
   int type_of(const Pattern& pattern, std::vector<int>* operations) {
     Theory& theory = program_.theory();
-    if (pattern.kind == Pattern::Kind::kVariable) return program_.value(values_.tensors[static_cast<size_t>(pattern.variable)]).type;
-    if (pattern.kind == Pattern::Kind::kNumber) return theory.signatures().type_id(ValueType::tensor(DataType::kUndefined, {}));
+    if (pattern.kind == Pattern::Kind::kVariable)
+      return program_.value(values_.tensors[static_cast<size_t>(pattern.variable)]).type;
+    if (pattern.kind == Pattern::Kind::kNumber)
+      return theory.signatures().type_id(ValueType::tensor(DataType::kUndefined, {}));
     std::vector<int> types;
     for (const Pattern& argument : pattern.arguments) {
       types.push_back(type_of(argument, operations));
       if (types.back() < 0) return -1;
     }
     for (size_t k = 0; k < types.size(); ++k)
-      if (pattern.arguments[k].kind == Pattern::Kind::kNumber) types[k] = theory.signatures().type_id(ValueType::tensor(theory.dtype_beside(types), {}));
-    const auto& applied = theory.signatures().apply(operation_of(pattern, values_, substitution_.integers, theory.signatures()), types);
-    if (!applied.ok() || pattern.output >= static_cast<int>(applied->types.size()) || !theory.constant_form(applied->operation, types)) return -1;
+      if (pattern.arguments[k].kind == Pattern::Kind::kNumber)
+        types[k] = theory.signatures().type_id(ValueType::tensor(theory.dtype_beside(types), {}));
+    const auto& applied =
+        theory.signatures().apply(operation_of(pattern, values_, substitution_.integers, theory.signatures()), types);
+    if (!applied.ok() || pattern.output >= static_cast<int>(applied->types.size()) ||
+        !theory.constant_form(applied->operation, types))
+      return -1;
     if (operations) (*operations)[static_cast<size_t>(pattern.id - substitution_.first_id)] = applied->operation;
     return applied->types[static_cast<size_t>(pattern.output)];
   }
@@ -61,14 +68,16 @@ Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory) : theo
       list_.push_back(std::move(substitution));
       const Substitution& added = *list_.back();
       depth_ = std::max(depth_, added.depth);
-      for (int source = 0; source < static_cast<int>(added.sources.size()); ++source) starts_[added.sources[static_cast<size_t>(source)].op].push_back({size() - 1, source});
+      for (int source = 0; source < static_cast<int>(added.sources.size()); ++source)
+        starts_[added.sources[static_cast<size_t>(source)].op].push_back({size() - 1, source});
     }
 }
 
 int64_t Substitutions::number_of(const Dim& integer) {
   if (integer.is_constant()) return integer.value();
   // Below every constant.
-  return symbolic_.emplace(integer.text(), std::numeric_limits<int64_t>::min() + static_cast<int64_t>(symbolic_.size())).first->second;
+  return symbolic_.emplace(integer.text(), std::numeric_limits<int64_t>::min() + static_cast<int64_t>(symbolic_.size()))
+      .first->second;
 }
 
 const Substitutions::Guard& Substitutions::guard(int substitution, const Program& program, const SlotValues& values) {
@@ -79,12 +88,14 @@ const Substitutions::Guard& Substitutions::guard(int substitution, const Program
   for (const int rest : values.rests) key.push_back(rest);
   if (const auto known = guards_.find(key); known != guards_.end()) return known->second;
   ++statistics_.guards;
-  const Guard& made = guards_.emplace(std::move(key), replay(*list_[static_cast<size_t>(substitution)], program, values)).first->second;
+  const Guard& made =
+      guards_.emplace(std::move(key), replay(*list_[static_cast<size_t>(substitution)], program, values)).first->second;
   statistics_.held += made.holds ? 1 : 0;
   return made;
 }
 
-Substitutions::Guard Substitutions::replay(const Substitution& substitution, const Program& program, const SlotValues& values) {
+Substitutions::Guard Substitutions::replay(const Substitution& substitution, const Program& program,
+                                           const SlotValues& values) {
   Guard result;
   RuleInstance instance;
   for (size_t k = 0; k < values.tensors.size(); ++k) {
@@ -94,7 +105,8 @@ Substitutions::Guard Substitutions::replay(const Substitution& substitution, con
   }
   for (size_t k = 0; k < values.integers.size(); ++k)
     if (!substitution.is_dim[k]) instance.names.integers.emplace(substitution.integers[k], *values.integers[k]);
-  for (size_t k = 0; k < values.rests.size(); ++k) instance.names.rests.emplace(substitution.rests[k], theory_.signatures().operation(values.rests[k]).parameters);
+  for (size_t k = 0; k < values.rests.size(); ++k)
+    instance.names.rests.emplace(substitution.rests[k], theory_.signatures().operation(values.rests[k]).parameters);
   Typing typing(substitution, program, values);
   result.operations.resize(static_cast<size_t>(substitution.applications), -1);
   for (size_t k = 0; k < substitution.sources.size(); ++k) {
@@ -109,10 +121,14 @@ bool Substitutions::is_still_there(const Program& program, const Match& match) c
   const Substitution& there = *list_[static_cast<size_t>(match.substitution)];
   const std::function<bool(const Pattern&, int)> is_there = [&](const Pattern& pattern, int value) -> bool {
     if (value < 0) return false;
-    if (pattern.kind == Pattern::Kind::kVariable) return match.values.tensors[static_cast<size_t>(pattern.variable)] == value;
-    if (pattern.kind == Pattern::Kind::kNumber) return program.number(value) && *program.number(value) == pattern.number;
+    if (pattern.kind == Pattern::Kind::kVariable)
+      return match.values.tensors[static_cast<size_t>(pattern.variable)] == value;
+    if (pattern.kind == Pattern::Kind::kNumber)
+      return program.number(value) && *program.number(value) == pattern.number;
     const int application = match.applications[static_cast<size_t>(pattern.id - there.first_id)];
-    if (program.value(value).producer != application || program.value(value).index != pattern.output || !program.contains(application)) return false;
+    if (program.value(value).producer != application || program.value(value).index != pattern.output ||
+        !program.contains(application))
+      return false;
     const auto arguments = program.arguments(application);
     const auto fit = [&](bool turned) {
       for (size_t k = 0; k < arguments.size(); ++k)
@@ -126,12 +142,15 @@ bool Substitutions::is_still_there(const Program& program, const Match& match) c
   return true;
 }
 
-bool Substitutions::is_match(const Program& program, const Match& match) { return is_still_there(program, match) && guard_holds(program, match); }
+bool Substitutions::is_match(const Program& program, const Match& match) {
+  return is_still_there(program, match) && guard_holds(program, match);
+}
 
 bool Substitutions::guard_holds(const Program& program, const Match& match) {
   const Guard& there = guard(match.substitution, program, match.values);
   bool holds = there.holds;
-  for (size_t k = 0; holds && k < match.applications.size(); ++k) holds = program.application(match.applications[k]).operation == there.operations[k];
+  for (size_t k = 0; holds && k < match.applications.size(); ++k)
+    holds = program.application(match.applications[k]).operation == there.operations[k];
   return holds;
 }
 

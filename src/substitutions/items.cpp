@@ -8,7 +8,8 @@ namespace isomer::substitutions {
 bool Classes::accepts(const Operand& operand, const Skeleton& skeleton) const {
   const int family = skeleton.instance < 0 ? names_.family(skeleton.leaves.variable[0]) : -1;
   switch (operand.accepts) {
-    case Accepts::kTensor: case Accepts::kNumber: return true;
+    case Accepts::kTensor:
+    case Accepts::kNumber: return true;
     case Accepts::kData: return family < 0 || !set().families[static_cast<size_t>(family)].is_weight;
     case Accepts::kFamily: return family == operand.family;
   }
@@ -40,7 +41,9 @@ bool Classes::is_swap_first(const Skeleton& skeleton, Member partner) const {
   for (const Variable v : skeleton.leaves) {
     if (names_.family(v) != family) {
       family = names_.family(v);
-      next = static_cast<Variable>(names_.first(family) + std::count_if(leaves.begin(), leaves.end(), [&](Variable u) { return names_.family(u) == family; }));
+      next = static_cast<Variable>(names_.first(family) + std::count_if(leaves.begin(), leaves.end(), [&](Variable u) {
+                                     return names_.family(u) == family;
+                                   }));
     }
     if (!leaves.contains(v)) back[v] = next++;
   }
@@ -53,7 +56,8 @@ bool Classes::is_swap_first(const Skeleton& skeleton, Member partner) const {
 
 bool Classes::is_first_of_its_symmetries(uint32_t driver, Member partner) const {
   const auto& all = symmetries(driver);
-  return std::none_of(all.begin(), all.end(), [&](const Renaming& symmetry) { return renamed(partner, symmetry) < partner; });
+  return std::none_of(all.begin(), all.end(),
+                      [&](const Renaming& symmetry) { return renamed(partner, symmetry) < partner; });
 }
 
 /// Of a skeleton whose members are not kept without the last one.
@@ -81,18 +85,22 @@ std::vector<uint32_t> Classes::partners(uint32_t driver, int size) const {
   const bool is_kept = skeleton.members != kNone;
   const Operators operators = operators_of(skeleton);
   const auto consider = [&](Member partner) {
-    if (names_.continues(skeleton.leaves, leaves_of(partner)) && is_first_of_its_symmetries(driver, partner)) result.push_back(partner);
+    if (names_.continues(skeleton.leaves, leaves_of(partner)) && is_first_of_its_symmetries(driver, partner))
+      result.push_back(partner);
   };
   if (disjoint == 0) {
     for (const uint32_t node : operators)
       for (const Member member : outputs_[node]) consider(member);
-    for (uint32_t other = skeleton.first_output; !is_kept && other < skeletons_.size() && skeletons_[other].first_output == skeleton.first_output; ++other)
+    for (uint32_t other = skeleton.first_output;
+         !is_kept && other < skeletons_.size() && skeletons_[other].first_output == skeleton.first_output; ++other)
       result.push_back(other | kSibling);
   } else {
     for (const uint32_t node : operators)
       for (const Member member : containing_[node]) {
         const int other = skeleton_of(member).size;
-        if (other > disjoint && other <= skeleton.size && joined(operators, values_[member].operators).count == size - 1) consider(member);
+        if (other > disjoint && other <= skeleton.size &&
+            joined(operators, values_[member].operators).count == size - 1)
+          consider(member);
       }
   }
   if (disjoint <= skeleton.size && disjoint < levels_)

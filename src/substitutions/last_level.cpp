@@ -8,7 +8,8 @@ template <class Visit>
 void LastLevel::for_each_term(uint32_t driver, const Visit& visit) {
   uint32_t number = 0;
   classes_.for_each_item(driver, size_, [&](const Item& item) {
-    for (int output = 0; output < static_cast<int>(item.application->types.size()); ++output) visit(number++, Term{item, output});
+    for (int output = 0; output < static_cast<int>(item.application->types.size()); ++output)
+      visit(number++, Term{item, output});
   });
 }
 
@@ -48,7 +49,8 @@ std::vector<LastLevel::Term> LastLevel::decode(uint32_t driver, const std::vecto
 uint64_t LastLevel::least_hash(const Term& term) {
   start(term.item.driver);
   uint64_t least = ~uint64_t{0};
-  for (const Renaming& renaming : namings(term, hash(term, classes_.names().identity()))) least = std::min(least, hash(term, renaming));
+  for (const Renaming& renaming : namings(term, hash(term, classes_.names().identity())))
+    least = std::min(least, hash(term, renaming));
   return least;
 }
 
@@ -106,7 +108,8 @@ uint64_t LastLevel::hash(const Term& term, const Renaming& renaming) {
   const uint32_t* first = operand(item.driver, renaming);
   const uint32_t* second = nullptr;
   if (item.partner != kNone)
-    second = item.partner & kSibling ? operand(item.partner & ~kSibling, renaming) : classes_.tensor(classes_.renamed(item.partner, renaming), 0);
+    second = item.partner & kSibling ? operand(item.partner & ~kSibling, renaming)
+                                     : classes_.tensor(classes_.renamed(item.partner, renaming), 0);
   if (item.is_swapped) std::swap(first, second);
   return classes_.hash(*item.application, term.output, first, second, scratch_[0]);
 }

@@ -1,5 +1,6 @@
-// The largest terms: evaluated, hashed and dropped. A term stands for all its namings that permute its own variables: its hash is
-// the least of theirs, so that terms that are equal up to renaming have equal hashes, whatever order they use variables in.
+// The largest terms: evaluated, hashed and dropped. A term stands for all its namings that permute its own variables:
+// its hash is the least of theirs, so that terms that are equal up to renaming have equal hashes, whatever order they
+// use variables in.
 #pragma once
 
 #include <map>
@@ -47,7 +48,8 @@ class LastLevel {
   /// Terms of one driver, by their ascending numbers.
   std::vector<Term> decode(uint32_t driver, const std::vector<uint32_t>& terms);
   uint64_t least_hash(const Term& term);
-  /// Of the whole tensor, in a universe of its own; where several namings have the least hash, the least of theirs, and the naming.
+  /// Of the whole tensor, in a universe of its own; where several namings have the least hash, the least of theirs, and
+  /// the naming.
   std::pair<Hash128, Renaming> fingerprint(const Term& term);
   std::vector<Renaming> symmetries(const Term& term);
   Scratch& scratch(int which) { return scratch_[which]; }
@@ -55,7 +57,8 @@ class LastLevel {
  private:
   template <class Visit>
   void for_each_term(uint32_t driver, const Visit& visit);
-  /// Of the leaves that its value depends on to their first names, in any order; `own` is the hash in the term's own naming.
+  /// Of the leaves that its value depends on to their first names, in any order; `own` is the hash in the term's own
+  /// naming.
   const std::vector<Renaming>& namings(const Term& term, uint64_t own);
   void start(uint32_t driver);
   const uint32_t* operand(uint32_t skeleton, const Renaming& renaming);
@@ -66,7 +69,8 @@ class LastLevel {
   Scratch scratch_[2];
   uint32_t driver_ = kNone;
   std::map<std::pair<uint32_t, uint32_t>, Elements> tensors_;  ///< of the driver and its siblings, by naming
-  std::map<std::pair<std::vector<Variable>, std::vector<Variable>>, std::vector<Renaming>> namings_;  ///< by all leaves and those
+  std::map<std::pair<std::vector<Variable>, std::vector<Variable>>, std::vector<Renaming>>
+      namings_;  ///< by all leaves and those
 };
 
 }  // namespace isomer::substitutions

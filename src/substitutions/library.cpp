@@ -37,32 +37,37 @@ Candidate renamed(const std::vector<Output>& outputs, const verify::VariableType
   verify::Bindings bindings;
   Candidate result;
   for (size_t k = 0; k < names.size(); ++k) {
-    std::string name = std::string(1, kLetters[k % kLetters.size()]) + (k < kLetters.size() ? "" : std::to_string(k / kLetters.size()));
+    std::string name = std::string(1, kLetters[k % kLetters.size()]) +
+                       (k < kLetters.size() ? "" : std::to_string(k / kLetters.size()));
     result.types.emplace(name, types.at(names[k]));
     bindings.tensors.emplace(names[k], Term::variable(std::move(name)));
   }
-  for (const Output& output : outputs) result.outputs.push_back({substitute(output.left, bindings), substitute(output.right, bindings)});
+  for (const Output& output : outputs)
+    result.outputs.push_back({substitute(output.left, bindings), substitute(output.right, bindings)});
   return result;
 }
 
-std::vector<Term> terms_of(const std::vector<Output>& outputs, Term Output::*side) {
+std::vector<Term> terms_of(const std::vector<Output>& outputs, Term Output::* side) {
   std::vector<Term> terms;
   for (const Output& output : outputs) terms.push_back(output.*side);
   return terms;
 }
 
-int operators(const std::vector<Output>& outputs, Term Output::*side) { return verify::operator_count(terms_of(outputs, side)); }
+int operators(const std::vector<Output>& outputs, Term Output::* side) {
+  return verify::operator_count(terms_of(outputs, side));
+}
 
 /// "matmul_add-concat_matmul": the operators of both sides.
 std::string stem_of(const Rule& rule) {
-  const auto side = [&](Term Output::*which) {
+  const auto side = [&](Term Output::* which) {
     std::vector<std::string> names;
     const std::function<void(const Term&)> walk = [&](const Term& term) {
       const auto* application = term.as_application();
       if (!application) return;
       for (const Term& argument : application->arguments) walk(argument);
       std::string name(application->op->name);
-      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      std::transform(name.begin(), name.end(), name.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
       names.push_back(std::move(name));
     };
     for (const Output& output : rule.outputs) walk(output.*which);
@@ -73,15 +78,16 @@ std::string stem_of(const Rule& rule) {
   return side(&Output::left) + "-" + side(&Output::right);
 }
 
-/// Equations whose sides share operators: rules of several outputs. They are worth a rule where one alone would have a variable on
-/// one side only.
+/// Equations whose sides share operators: rules of several outputs. They are worth a rule where one alone would have a
+/// variable on one side only.
 class Joiner {
  public:
   Joiner(const OperatorSet& set, int max_operators) : types_(set.variable_types()), max_operators_(max_operators) {}
 
   /// Groups by the application that the right sides end in, up to renaming.
   void add(const Equation& equation) {
-    for (const auto& [from, to] : {std::pair(&equation.left, &equation.right), std::pair(&equation.right, &equation.left)}) {
+    for (const auto& [from, to] :
+         {std::pair(&equation.left, &equation.right), std::pair(&equation.right, &equation.left)}) {
       if (!has_unbound(*from, *to)) continue;
       const auto* application = to->as_application();
       if (!application) continue;
@@ -97,12 +103,15 @@ class Joiner {
     for (const auto& [text, members] : groups_)
       for (size_t a = 0; a < members.size(); ++a)
         for (size_t b = 0; b < members.size(); ++b) {
-          if (a == b || members[a].right.as_application()->output >= members[b].right.as_application()->output) continue;
+          if (a == b || members[a].right.as_application()->output >= members[b].right.as_application()->output)
+            continue;
           // The second equation in the first one's variables.
           verify::Bindings names;
           if (!verify::bind(members[b].whole, members[a].whole, names) || !keeps_types(names)) continue;
-          std::vector<Output> outputs = {{members[a].left, members[a].right}, {substitute(members[b].left, names), substitute(members[b].right, names)}};
-          if (operators(outputs, &Output::left) > max_operators_ || operators(outputs, &Output::right) > max_operators_) continue;
+          std::vector<Output> outputs = {{members[a].left, members[a].right},
+                                         {substitute(members[b].left, names), substitute(members[b].right, names)}};
+          if (operators(outputs, &Output::left) > max_operators_ || operators(outputs, &Output::right) > max_operators_)
+            continue;
           if (binds_all(outputs)) result.push_back(std::move(outputs));
         }
     return result;
@@ -114,16 +123,21 @@ class Joiner {
   };
 
   bool keeps_types(const verify::Bindings& names) const {
-    return std::all_of(names.tensors.begin(), names.tensors.end(), [&](const auto& named) { return types_.at(named.first) == types_.at(named.second.as_variable()->name); });
+    return std::all_of(names.tensors.begin(), names.tensors.end(), [&](const auto& named) {
+      return types_.at(named.first) == types_.at(named.second.as_variable()->name);
+    });
   }
 
   static bool has_unbound(const Term& from, const Term& to) {
     const std::vector<std::string> bound = verify::variables(from), used = verify::variables(to);
-    return std::any_of(used.begin(), used.end(), [&](const std::string& name) { return std::find(bound.begin(), bound.end(), name) == bound.end(); });
+    return std::any_of(used.begin(), used.end(), [&](const std::string& name) {
+      return std::find(bound.begin(), bound.end(), name) == bound.end();
+    });
   }
 
   static bool binds_all(const std::vector<Output>& outputs) {
-    std::vector<std::string> left = verify::variables(terms_of(outputs, &Output::left)), right = verify::variables(terms_of(outputs, &Output::right));
+    std::vector<std::string> left = verify::variables(terms_of(outputs, &Output::left)),
+                             right = verify::variables(terms_of(outputs, &Output::right));
     std::sort(left.begin(), left.end());
     std::sort(right.begin(), right.end());
     return left == right;
@@ -134,13 +148,17 @@ class Joiner {
   std::map<std::string, std::vector<Member>> groups_;
 };
 
-/// Which terms, integers and rests make the general rule the special one, its sides perhaps exchanged; nothing where none do.
-std::optional<verify::Bindings> instantiation(const std::vector<Output>& general, const std::vector<Output>& special, bool exchanged) {
+/// Which terms, integers and rests make the general rule the special one, its sides perhaps exchanged; nothing where
+/// none do.
+std::optional<verify::Bindings> instantiation(const std::vector<Output>& general, const std::vector<Output>& special,
+                                              bool exchanged) {
   if (special.size() != general.size()) return std::nullopt;
   verify::Bindings names;
   for (size_t k = 0; k < general.size(); ++k) {
     const Output& output = special[k];
-    if (!verify::bind(general[k].left, exchanged ? output.right : output.left, names) || !verify::bind(general[k].right, exchanged ? output.left : output.right, names)) return std::nullopt;
+    if (!verify::bind(general[k].left, exchanged ? output.right : output.left, names) ||
+        !verify::bind(general[k].right, exchanged ? output.left : output.right, names))
+      return std::nullopt;
   }
   return names;
 }
@@ -155,8 +173,8 @@ Term with_closed_rests(const Term& term) {
   return Term(std::move(result));
 }
 
-/// Whether `special`, of these outputs with closed rests, only says what `general` says of some terms: names of the one replaced give
-/// the other.
+/// Whether `special`, of these outputs with closed rests, only says what `general` says of some terms: names of the one
+/// replaced give the other.
 bool says_the_same(const Rule& special, const std::vector<Output>& closed, const Rule& general, bool exchanged) {
   auto names = instantiation(general.outputs, closed, exchanged);
   if (!names) return false;
@@ -164,7 +182,9 @@ bool says_the_same(const Rule& special, const std::vector<Output>& closed, const
     const auto* variable = term.as_variable();
     if (!variable) continue;
     const auto rank = static_cast<int>(special.example.types.find(variable->name)->second.shape->size());
-    for (int axis = -rank; axis < rank; ++axis) names->integers.insert_or_assign(verify::text(verify::DimName{name, axis}), Dim::symbol(verify::text(verify::DimName{variable->name, axis})));
+    for (int axis = -rank; axis < rank; ++axis)
+      names->integers.insert_or_assign(verify::text(verify::DimName{name, axis}),
+                                       Dim::symbol(verify::text(verify::DimName{variable->name, axis})));
   }
   for (size_t k = 0; k < general.outputs.size(); ++k) {
     const Output made{substitute(general.outputs[k].left, *names), substitute(general.outputs[k].right, *names)};
@@ -175,7 +195,8 @@ bool says_the_same(const Rule& special, const std::vector<Output>& closed, const
 }
 
 /// Whether the general rule's guard holds where the special one was found.
-bool holds_there(const Rule& general, const Rule& special, bool exchanged, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures) {
+bool holds_there(const Rule& general, const Rule& special, bool exchanged, std::span<const verify::StatedAxiom> axioms,
+                 verify::Signatures& signatures) {
   std::vector<Output> ground = equations_at(special, special.example);
   for (Output& output : ground)
     for (Term* side : {&output.left, &output.right}) {
@@ -195,8 +216,11 @@ bool holds_there(const Rule& general, const Rule& special, bool exchanged, std::
   // Axes that are counted from the back are told by nothing but the equation that they make.
   const std::vector<Output> made = equations_at(general, instance);
   for (size_t k = 0; k < made.size(); ++k) {
-    const auto left = verify::spelled_out(substitute(made[k].left, *names), special.example.types, signatures), right = verify::spelled_out(substitute(made[k].right, *names), special.example.types, signatures);
-    if (!left.ok() || !right.ok() || left->term != (exchanged ? ground[k].right : ground[k].left) || right->term != (exchanged ? ground[k].left : ground[k].right)) return false;
+    const auto left = verify::spelled_out(substitute(made[k].left, *names), special.example.types, signatures),
+               right = verify::spelled_out(substitute(made[k].right, *names), special.example.types, signatures);
+    if (!left.ok() || !right.ok() || left->term != (exchanged ? ground[k].right : ground[k].left) ||
+        right->term != (exchanged ? ground[k].left : ground[k].right))
+      return false;
   }
   return holds_at(general, instance, axioms, signatures).ok();
 }
@@ -212,7 +236,8 @@ std::vector<Rule> without_instances(std::vector<Rule> rules, std::span<const ver
   }
   const auto covers = [&](size_t general, size_t special) {
     return std::any_of(kBothWays.begin(), kBothWays.end(), [&](bool exchanged) {
-      return says_the_same(rules[special], closed[special], rules[general], exchanged) && holds_there(rules[general], rules[special], exchanged, axioms, signatures);
+      return says_the_same(rules[special], closed[special], rules[general], exchanged) &&
+             holds_there(rules[general], rules[special], exchanged, axioms, signatures);
     });
   };
   for (size_t k = 0; k < rules.size(); ++k)
@@ -238,11 +263,14 @@ void name_rules(std::vector<Rule>& rules) {
 
 }  // namespace
 
-Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::VariableTypes& types, verify::Prover& prover, const verify::ProveLimits& limits) {
+Result<Rule> prove_rule(const std::vector<Output>& outputs, const verify::VariableTypes& types, verify::Prover& prover,
+                        const verify::ProveLimits& limits) {
   verify::Certificate all;
   for (const Output& output : outputs) {
     TRY(const verify::Proof proof, verify::prove({output.left, output.right, {}}, types, prover, limits));
-    if (!proof.certificate) return unsupported(output.left.text() + " = " + output.right.text(), "a proof from the laws expected, none found ({})", verify::name(proof.stop));
+    if (!proof.certificate)
+      return unsupported(output.left.text() + " = " + output.right.text(),
+                         "a proof from the laws expected, none found ({})", verify::name(proof.stop));
     all.uses.insert(all.uses.end(), proof.certificate->uses.begin(), proof.certificate->uses.end());
   }
   return generalised(outputs, types, all, prover.laws.axioms(), prover.laws.signatures());
@@ -272,7 +300,8 @@ Result<Enumeration> enumerate_together(const OperatorSet& set, const Enumeration
     auto merged = merge_parts(set, options, cluster.size());
     if (merged.ok()) {
       result = *std::move(merged);
-      for (const Equation& equation : result.equations) text += fmt::format("{}\t{}\t{}\n", equation.left.text(), equation.right.text(), equation.operators);
+      for (const Equation& equation : result.equations)
+        text += fmt::format("{}\t{}\t{}\n", equation.left.text(), equation.right.text(), equation.operators);
     } else {
       failed = merged.error();
     }
@@ -284,22 +313,26 @@ Result<Enumeration> enumerate_together(const OperatorSet& set, const Enumeration
     const size_t end = text.find('\n', at), first = text.find('\t', at), second = text.find('\t', first + 1);
     TRY(Term left, verify::parse_term(std::string_view(text).substr(at, first - at)));
     TRY(Term right, verify::parse_term(std::string_view(text).substr(first + 1, second - first - 1)));
-    result.equations.push_back({std::move(left), std::move(right), std::stoi(text.substr(second + 1, end - second - 1))});
+    result.equations.push_back(
+        {std::move(left), std::move(right), std::stoi(text.substr(second + 1, end - second - 1))});
     at = end + 1;
   }
   return result;
 }
 
 /// Proofs of every size()-th candidate from rank() on; others stay empty.
-Result<std::vector<Result<Rule>>> prove_share(const std::vector<Candidate>& candidates, const LibraryOptions& options, const Cluster& cluster) {
+Result<std::vector<Result<Rule>>> prove_share(const std::vector<Candidate>& candidates, const LibraryOptions& options,
+                                              const Cluster& cluster) {
   std::vector<Result<Rule>> rules(candidates.size(), Error{ErrorKind::kUnsupported, "", ""});
   ThreadPool pool(std::max(1, options.enumeration.threads));
   TRY(std::vector<verify::Prover> provers, verify::start_provers(pool.threads()));
-  const int64_t share = (static_cast<int64_t>(candidates.size()) + cluster.size() - 1 - cluster.rank()) / cluster.size();
+  const int64_t share =
+      (static_cast<int64_t>(candidates.size()) + cluster.size() - 1 - cluster.rank()) / cluster.size();
   std::atomic<int64_t> done = 0;
   pool.run(share, [&](int64_t number, int thread) {
     const auto at = static_cast<size_t>(number * cluster.size() + cluster.rank());
-    rules[at] = prove_rule(candidates[at].outputs, candidates[at].types, provers[static_cast<size_t>(thread)], options.limits);
+    rules[at] =
+        prove_rule(candidates[at].outputs, candidates[at].types, provers[static_cast<size_t>(thread)], options.limits);
     const int64_t proved = ++done;
     if (thread == 0 && options.proving) options.proving(proved, share);
   });
@@ -332,7 +365,8 @@ Result<void> collect(std::vector<Result<Rule>>& rules, Cluster& cluster) {
     }
     for (size_t at = 0; at < problems[rank].size();) {
       const size_t tab = problems[rank].find('\t', at), end = problems[rank].find('\n', at);
-      rules[static_cast<size_t>(std::stoll(problems[rank].substr(at, tab - at)))] = Error{ErrorKind::kUnsupported, "", problems[rank].substr(tab + 1, end - tab - 1)};
+      rules[static_cast<size_t>(std::stoll(problems[rank].substr(at, tab - at)))] =
+          Error{ErrorKind::kUnsupported, "", problems[rank].substr(tab + 1, end - tab - 1)};
       at = end + 1;
     }
   }

@@ -11,14 +11,17 @@ namespace isomer::substitutions {
 namespace {
 
 bool is_before(const Match& a, const Match& b) {
-  const auto key = [](const Match& match) { return std::tie(match.substitution, match.roots, match.applications, match.values.tensors); };
+  const auto key = [](const Match& match) {
+    return std::tie(match.substitution, match.roots, match.applications, match.values.tensors);
+  };
   return key(a) < key(b);
 }
 
 }  // namespace
 
 bool Match::operator==(const Match& other) const {
-  return substitution == other.substitution && values.tensors == other.values.tensors && values.integers == other.values.integers && values.rests == other.values.rests && roots == other.roots &&
+  return substitution == other.substitution && values.tensors == other.values.tensors &&
+         values.integers == other.values.integers && values.rests == other.values.rests && roots == other.roots &&
          applications == other.applications;
 }
 
@@ -66,10 +69,12 @@ std::vector<Match> Substitutions::matches_near(const Program& program, std::span
     level = std::move(above);
   }
   for (const int application : near)
-    for (const Start& start : starts_at(program, application)) search.look_for(start.substitution, start.source, application);
+    for (const Start& start : starts_at(program, application))
+      search.look_for(start.substitution, start.source, application);
   std::vector<Match> result = search.take();
   std::erase_if(result, [&](const Match& match) {
-    return std::none_of(match.applications.begin(), match.applications.end(), [&](int application) { return is_changed[static_cast<size_t>(application)]; });
+    return std::none_of(match.applications.begin(), match.applications.end(),
+                        [&](int application) { return is_changed[static_cast<size_t>(application)]; });
   });
   // One that was found from several of its roots is one.
   std::sort(result.begin(), result.end(), is_before);

@@ -1,5 +1,5 @@
-// All places of a program where a rule applies. Structure first, the rule's guard last: its proof replayed for the types and
-// parameters there, and remembered, since layers repeat. Test: tests/substitutions/match_test.cpp
+// All places of a program where a rule applies. Structure first, the rule's guard last: its proof replayed for the
+// types and parameters there, and remembered, since layers repeat. Test: tests/substitutions/match_test.cpp
 #pragma once
 
 #include <memory>
@@ -29,8 +29,9 @@ struct MatchStatistics {
 
 /// Which values of a program are known to be equal. A program that is matched modulo them reads leaders only.
 struct EqualValues {
-  std::vector<int> leaders;               ///< by value; of a class its leader
-  std::vector<std::vector<int>> members;  ///< by leader: values that are worth looking at, each computed in a way of its own
+  std::vector<int> leaders;  ///< by value; of a class its leader
+  std::vector<std::vector<int>>
+      members;  ///< by leader: values that are worth looking at, each computed in a way of its own
 };
 
 /// Rules in both directions. The rules and the theory must outlive it; programs must be of the same theory.
@@ -50,8 +51,8 @@ class Substitutions {
   std::vector<Match> matches(const Program& program);
   /// Those that touch one of these applications.
   std::vector<Match> matches_near(const Program& program, std::span<const int> applications);
-  /// Modulo classes, those whose first source is rooted at the application: tensors and roots are leaders, applications may be any
-  /// whose values are in the classes. The work on a substitution is bounded, so some may be missing.
+  /// Modulo classes, those whose first source is rooted at the application: tensors and roots are leaders, applications
+  /// may be any whose values are in the classes. The work on a substitution is bounded, so some may be missing.
   std::vector<Match> matches(const Program& program, const EqualValues& classes, int application);
   /// A match of this program before it was rewritten, or of one that it came from, is one of it still.
   bool is_still_there(const Program& program, const Match& match) const;
@@ -65,7 +66,9 @@ class Substitutions {
     std::vector<int> operations;  ///< that the applications of the sources must be
   };
 
-  const verify::Extraction& extract(const verify::Pattern& pattern, int operation) { return extractions_.of(pattern, operation, theory_.signatures()); }
+  const verify::Extraction& extract(const verify::Pattern& pattern, int operation) {
+    return extractions_.of(pattern, operation, theory_.signatures());
+  }
   /// For a match but for its guard.
   bool guard_holds(const Program& program, const Match& match);
   const Guard& guard(int substitution, const Program& program, const verify::SlotValues& values);

@@ -11,10 +11,12 @@
 
 namespace isomer::substitutions {
 
-/// Looks for one substitution after the other in a program: goals are patterns that values must be, met one after the other.
+/// Looks for one substitution after the other in a program: goals are patterns that values must be, met one after the
+/// other.
 class MatchSearch {
  public:
-  MatchSearch(Substitutions& rules, const Program& program, const EqualValues* classes = nullptr) : rules_(rules), program_(program), uses_(program.uses()), classes_(classes) {}
+  MatchSearch(Substitutions& rules, const Program& program, const EqualValues* classes = nullptr)
+      : rules_(rules), program_(program), uses_(program.uses()), classes_(classes) {}
 
   /// All matches whose source of this number is rooted at a value of the application.
   void look_for(int substitution, int source, int application) {
@@ -52,7 +54,10 @@ class MatchSearch {
   int leader(int value) const { return classes_ ? classes_->leaders[static_cast<size_t>(value)] : value; }
 
   /// The values that are known to be equal to it.
-  std::span<const int> equal_to(const int& value) const { return classes_ ? std::span<const int>(classes_->members[static_cast<size_t>(leader(value))]) : std::span(&value, 1); }
+  std::span<const int> equal_to(const int& value) const {
+    return classes_ ? std::span<const int>(classes_->members[static_cast<size_t>(leader(value))])
+                    : std::span(&value, 1);
+  }
 
   void start(int source, int root) {
     if (std::find(roots_.begin(), roots_.end(), root) != roots_.end()) return;
@@ -81,7 +86,8 @@ class MatchSearch {
       }
       case verify::Pattern::Kind::kNumber:
         for (const int member : equal_to(value))
-          if (const te::Number* number = program_.number(member); number && *number == pattern->number) return meet(at + 1);
+          if (const te::Number* number = program_.number(member); number && *number == pattern->number)
+            return meet(at + 1);
         return;
       case verify::Pattern::Kind::kApplication:
         for (const int member : equal_to(value)) meet_application(*pattern, member, at);
@@ -126,7 +132,8 @@ class MatchSearch {
       const auto index = static_cast<size_t>(pattern.id - there_->first_id);
       applications_[index] = there.producer;
       meet_arguments(pattern, arguments, false, at);
-      if (there_->turns[index] && arguments[0] != arguments[1] && program_.theory().commutes(pattern.op, program_.value(arguments[0]).type, program_.value(arguments[1]).type))
+      if (there_->turns[index] && arguments[0] != arguments[1] &&
+          program_.theory().commutes(pattern.op, program_.value(arguments[0]).type, program_.value(arguments[1]).type))
         meet_arguments(pattern, arguments, true, at);
       applications_[index] = -1;
     }
@@ -138,20 +145,25 @@ class MatchSearch {
   void meet_arguments(const verify::Pattern& pattern, std::span<const int> arguments, bool turned, size_t at) {
     if (!numbers_fit(pattern, arguments, turned)) return;
     const size_t before = goals_.size();
-    for (size_t k = 0; k < arguments.size(); ++k) goals_.push_back({&pattern.arguments[k], arguments[turned ? 1 - k : k]});
+    for (size_t k = 0; k < arguments.size(); ++k)
+      goals_.push_back({&pattern.arguments[k], arguments[turned ? 1 - k : k]});
     meet(at + 1);
     goals_.resize(before);
   }
 
   /// A number has the element type of what stands beside it, as the guard's terms have.
   bool numbers_fit(const verify::Pattern& pattern, std::span<const int> arguments, bool turned) const {
-    const auto is_number = [](const verify::Pattern& argument) { return argument.kind == verify::Pattern::Kind::kNumber; };
+    const auto is_number = [](const verify::Pattern& argument) {
+      return argument.kind == verify::Pattern::Kind::kNumber;
+    };
     if (std::none_of(pattern.arguments.begin(), pattern.arguments.end(), is_number)) return true;
     std::vector<int> numbers, others;
     for (size_t k = 0; k < arguments.size(); ++k)
-      if (const int value = arguments[turned ? 1 - k : k]; value >= 0) (is_number(pattern.arguments[k]) ? numbers : others).push_back(program_.value(value).type);
+      if (const int value = arguments[turned ? 1 - k : k]; value >= 0)
+        (is_number(pattern.arguments[k]) ? numbers : others).push_back(program_.value(value).type);
     const DataType dtype = program_.theory().dtype_beside(others);
-    return std::all_of(numbers.begin(), numbers.end(), [&](int type) { return program_.theory().signatures().type(type).dtype == dtype; });
+    return std::all_of(numbers.begin(), numbers.end(),
+                       [&](int type) { return program_.theory().signatures().type(type).dtype == dtype; });
   }
 
   void next_source() {
@@ -169,7 +181,9 @@ class MatchSearch {
           if (program_.op(reader) != pattern.op) continue;
           const auto arguments = program_.arguments(reader);
           if (arguments.size() != pattern.arguments.size()) continue;
-          if (arguments[joined.positions[k]] != value && !there_->turns[static_cast<size_t>(pattern.id - there_->first_id)]) continue;
+          if (arguments[joined.positions[k]] != value &&
+              !there_->turns[static_cast<size_t>(pattern.id - there_->first_id)])
+            continue;
           const Program::Application& made = program_.application(reader);
           if (pattern.output < made.value_count) above.push_back(leader(made.first_value + pattern.output));
         }
@@ -200,11 +214,12 @@ class MatchSearch {
     }
   }
 
-  /// Dims from types, then what equations leave one unknown of, then so many times what the rule's example has: any number will do of
-  /// which the guard says so.
+  /// Dims from types, then what equations leave one unknown of, then so many times what the rule's example has: any
+  /// number will do of which the guard says so.
   bool complete(int64_t times, bool& has_open) {
     for (const verify::DimSlot& dim : there_->dims) {
-      const ValueType& type = program_.theory().signatures().type(program_.value(values_.tensors[static_cast<size_t>(dim.variable)]).type);
+      const ValueType& type =
+          program_.theory().signatures().type(program_.value(values_.tensors[static_cast<size_t>(dim.variable)]).type);
       if (!type.has_shape()) return false;
       auto value = verify::dim_at(*type.shape, dim.axis);
       if (!value) return false;
@@ -231,7 +246,8 @@ class MatchSearch {
   }
 
   const OpDef* op_of_rest(int rest) const {
-    const std::function<const OpDef*(const verify::Pattern&)> find = [&](const verify::Pattern& pattern) -> const OpDef* {
+    const std::function<const OpDef*(const verify::Pattern&)> find =
+        [&](const verify::Pattern& pattern) -> const OpDef* {
       if (pattern.rest == rest) return pattern.op;
       for (const verify::Pattern& argument : pattern.arguments)
         if (const OpDef* op = find(argument)) return op;

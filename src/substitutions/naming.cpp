@@ -51,7 +51,8 @@ bool Names::continues(const Leaves& a, const Leaves& b) const {
   for (const Variable v : b) {
     if (family_[v] != family) {
       family = family_[v];
-      next = first_[family] + static_cast<int>(std::count_if(a.begin(), a.end(), [&](Variable u) { return family_[u] == family; }));
+      next = first_[family] +
+             static_cast<int>(std::count_if(a.begin(), a.end(), [&](Variable u) { return family_[u] == family; }));
     }
     if (v < next) continue;
     if (v > next) return false;
@@ -130,7 +131,8 @@ Renaming Names::renaming(const Leaves& from, const Leaves& to) const {
 }
 
 std::optional<Variable> Names::spare(int family, const Leaves& leaves) const {
-  for (Variable v = first_[static_cast<size_t>(family)]; v < first_[static_cast<size_t>(family)] + size_[static_cast<size_t>(family)]; ++v)
+  for (Variable v = first_[static_cast<size_t>(family)];
+       v < first_[static_cast<size_t>(family)] + size_[static_cast<size_t>(family)]; ++v)
     if (!leaves.contains(v)) return v;
   return std::nullopt;
 }

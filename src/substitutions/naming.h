@@ -1,6 +1,6 @@
-// Names of variables. Variables of one family are interchangeable, so a term stands for all its namings. What counts of a term is
-// its leaves: its variables grouped by family, in the order of their first use; a naming is canonical when each family's are its
-// first ones, in order.
+// Names of variables. Variables of one family are interchangeable, so a term stands for all its namings. What counts of
+// a term is its leaves: its variables grouped by family, in the order of their first use; a naming is canonical when
+// each family's are its first ones, in order.
 #pragma once
 
 #include <array>
@@ -40,7 +40,8 @@ class Names {
 
   /// The leaves of f(a, b), where a has these and b those.
   Leaves joined(const Leaves& a, const Leaves& b) const;
-  /// Whether the variables of b that a lacks are, in order, the next ones of their families behind a's, which are canonical.
+  /// Whether the variables of b that a lacks are, in order, the next ones of their families behind a's, which are
+  /// canonical.
   bool continues(const Leaves& a, const Leaves& b) const;
   /// How many namings a term of these leaves has, and which one it is, from 0 (canonical) on.
   uint32_t count(const Leaves& leaves) const;
@@ -50,8 +51,8 @@ class Names {
   Renaming renaming(const Leaves& from, const Leaves& to) const;
   /// The first variable of that family that is none of the leaves.
   std::optional<Variable> spare(int family, const Leaves& leaves) const;
-  /// The leaves that a value depends on, as far as there are spare names to tell: it is the same under renamings that exchange
-  /// one of the others for a spare one.
+  /// The leaves that a value depends on, as far as there are spare names to tell: it is the same under renamings that
+  /// exchange one of the others for a spare one.
   template <class IsSame>
   Leaves live(const Leaves& leaves, const IsSame& is_same) const {
     Leaves result;

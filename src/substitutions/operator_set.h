@@ -34,8 +34,9 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
-/// An operator as it is applied: a term over its operands a and b with all parameters given. It counts as one operator, however
-/// many it is written with (a constant of some shape, a convolution with its activation); several outputs count once.
+/// An operator as it is applied: a term over its operands a and b with all parameters given. It counts as one operator,
+/// however many it is written with (a constant of some shape, a convolution with its activation); several outputs count
+/// once.
 struct Instance {
   std::vector<verify::Term> outputs;
   std::vector<Operand> operands;  ///< at most two
@@ -46,17 +47,17 @@ struct OperatorSet {
   std::string name;
   std::vector<Family> families;
   std::vector<Instance> instances;
-  bool exponents = false;         ///< exp is a homomorphism, at twice the cost; else it is any function
-  int64_t max_elements = 1024;    ///< of a tensor
+  bool exponents = false;       ///< exp is a homomorphism, at twice the cost; else it is any function
+  int64_t max_elements = 1024;  ///< of a tensor
 
   verify::VariableTypes variable_types() const;
 };
 
-/// `taso`: the operator instances and inputs of TASO's generator (Jia et al., SOSP 2019; src/generator/generator.cc), with the real
-/// relu and mean, -inf around a maximum, and splits by sizes. Its two transposes are one here, as they are one function.
-/// `elementwise`, `matrix`, `image`, `movement`: more operators on several families of shapes; `all`: these four in one. `vision`, `sequence`:
-/// few operators, as networks of convolutions and of products have them side by side. `winograd`: a convolution and
-/// what it becomes with fewer products.
+/// `taso`: the operator instances and inputs of TASO's generator (Jia et al., SOSP 2019; src/generator/generator.cc),
+/// with the real relu and mean, -inf around a maximum, and splits by sizes. Its two transposes are one here, as they
+/// are one function. `elementwise`, `matrix`, `image`, `movement`: more operators on several families of shapes; `all`:
+/// these four in one. `vision`, `sequence`: few operators, as networks of convolutions and of products have them side
+/// by side. `winograd`: a convolution and what it becomes with fewer products.
 Result<OperatorSet> operator_set(std::string_view name);
 std::vector<std::string> operator_set_names();
 

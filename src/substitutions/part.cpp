@@ -16,7 +16,10 @@ constexpr int64_t kWrittenElements = 64;  ///< of placeholders that hold ones
 class PartMaker {
  public:
   PartMaker(const Program& whole, const Program::Uses& uses)
-      : whole_(whole), uses_(uses), origin_(std::make_shared<Origin>(Origin{Graph(), &whole.theory(), {}, {}})), result_{Program(origin_), {}} {}
+      : whole_(whole),
+        uses_(uses),
+        origin_(std::make_shared<Origin>(Origin{Graph(), &whole.theory(), {}, {}})),
+        result_{Program(origin_), {}} {}
 
   Part run(std::span<const int> applications) {
     origin_->graph.edit_info() = whole_.origin().graph.info();
@@ -97,7 +100,9 @@ class PartMaker {
 
   bool is_read_outside(int value) const {
     const auto readers = uses_.of(value);
-    if (std::any_of(readers.begin(), readers.end(), [&](int reader) { return !is_inside_[static_cast<size_t>(reader)]; })) return true;
+    if (std::any_of(readers.begin(), readers.end(),
+                    [&](int reader) { return !is_inside_[static_cast<size_t>(reader)]; }))
+      return true;
     return std::find(whole_.outputs().begin(), whole_.outputs().end(), value) != whole_.outputs().end();
   }
 
@@ -122,14 +127,17 @@ Part all_of(const Program& whole) {
 Tensor placeholder(const ValueType& type) {
   const Dims dims = *constants(*type.shape);
   const int64_t count = element_count(dims);
-  if (count <= kWrittenElements && bit_width(type.dtype) % 8 == 0) return Tensor::from_doubles(type.dtype, dims, std::vector<double>(static_cast<size_t>(count), 1));
+  if (count <= kWrittenElements && bit_width(type.dtype) % 8 == 0)
+    return Tensor::from_doubles(type.dtype, dims, std::vector<double>(static_cast<size_t>(count), 1));
   const auto bytes = static_cast<size_t>(packed_bytes(type.dtype, count));
   const std::shared_ptr<void> memory(std::calloc(bytes, 1), std::free);
   CHECK(memory) << "memory for " << bytes << " bytes expected";
   return Tensor(type.dtype, dims, std::span(static_cast<const std::byte*>(memory.get()), bytes), memory);
 }
 
-Part part_of(const Program& whole, std::span<const int> applications, const Program::Uses& uses) { return PartMaker(whole, uses).run(applications); }
+Part part_of(const Program& whole, std::span<const int> applications, const Program::Uses& uses) {
+  return PartMaker(whole, uses).run(applications);
+}
 
 Hash128 part_key(const Program& part) {
   const Hash128 structure = part.hash();
@@ -137,7 +145,8 @@ Hash128 part_key(const Program& part) {
   hasher.add(structure);
   for (int id = 0; id < part.value_count(); ++id) {
     const Program::Value& value = part.value(id);
-    if (value.producer < 0) hasher.add(static_cast<uint64_t>(value.index)).add(static_cast<uint64_t>(value.type)).add(value.is_constant);
+    if (value.producer < 0)
+      hasher.add(static_cast<uint64_t>(value.index)).add(static_cast<uint64_t>(value.type)).add(value.is_constant);
   }
   return hasher.finish();
 }

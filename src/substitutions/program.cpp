@@ -13,7 +13,8 @@ const OpDef* Program::op(int application) const {
 
 std::span<const int> Program::arguments(int application) const {
   const Application& there = applications_[static_cast<size_t>(application)];
-  return std::span(arguments_).subspan(static_cast<size_t>(there.first_argument), static_cast<size_t>(there.argument_count));
+  return std::span(arguments_)
+      .subspan(static_cast<size_t>(there.first_argument), static_cast<size_t>(there.argument_count));
 }
 
 const te::Number* Program::number(int value) const {
@@ -24,7 +25,8 @@ const te::Number* Program::number(int value) const {
 }
 
 std::span<const int> Program::Uses::of(int value) const {
-  const auto from = static_cast<size_t>(first[static_cast<size_t>(value)]), to = static_cast<size_t>(first[static_cast<size_t>(value) + 1]);
+  const auto from = static_cast<size_t>(first[static_cast<size_t>(value)]),
+             to = static_cast<size_t>(first[static_cast<size_t>(value) + 1]);
   return std::span(readers).subspan(from, to - from);
 }
 
@@ -36,14 +38,17 @@ Program::Uses Program::uses() const {
       if (!contains(id)) continue;
       const auto list = arguments(id);
       for (size_t k = 0; k < list.size(); ++k)
-        if (list[k] >= 0 && std::find(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(k), list[k]) == list.begin() + static_cast<std::ptrdiff_t>(k)) visit(id, list[k]);
+        if (list[k] >= 0 && std::find(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(k), list[k]) ==
+                                list.begin() + static_cast<std::ptrdiff_t>(k))
+          visit(id, list[k]);
     }
   };
   for_each([&](int, int value) { ++result.first[static_cast<size_t>(value) + 1]; });
   for (size_t k = 1; k < result.first.size(); ++k) result.first[k] += result.first[k - 1];
   result.readers.resize(static_cast<size_t>(result.first.back()));
   std::vector<int> next(result.first.begin(), result.first.end() - 1);
-  for_each([&](int reader, int value) { result.readers[static_cast<size_t>(next[static_cast<size_t>(value)]++)] = reader; });
+  for_each(
+      [&](int reader, int value) { result.readers[static_cast<size_t>(next[static_cast<size_t>(value)]++)] = reader; });
   return result;
 }
 
@@ -103,9 +108,11 @@ Hash128 Program::hash() const {
       hasher.add(kApplied).add(theory().operation_hash(there.operation));
     const auto list = arguments(id);
     const auto of = [&](int argument) { return argument < 0 ? Hash128() : hashes[static_cast<size_t>(argument)]; };
-    const bool turned = list.size() == 2 && of(list[1]) < of(list[0]) && theory().may_commute(op(id)) && theory().commutes(op(id), value(list[0]).type, value(list[1]).type);
+    const bool turned = list.size() == 2 && of(list[1]) < of(list[0]) && theory().may_commute(op(id)) &&
+                        theory().commutes(op(id), value(list[0]).type, value(list[1]).type);
     for (size_t k = 0; k < list.size(); ++k) hasher.add(of(list[turned ? 1 - k : k]));
-    for (int k = 0; k < there.value_count; ++k) hashes[static_cast<size_t>(there.first_value + k)] = Hasher(hasher).add(static_cast<uint64_t>(k)).finish();
+    for (int k = 0; k < there.value_count; ++k)
+      hashes[static_cast<size_t>(there.first_value + k)] = Hasher(hasher).add(static_cast<uint64_t>(k)).finish();
   }
   Hasher hasher;
   for (const int output : outputs_) hasher.add(hashes[static_cast<size_t>(output)]);
@@ -123,7 +130,8 @@ int Program::add_number(const te::Number& number, DataType dtype) {
   for (int id = 0; id < value_count(); ++id)
     if (value(id).producer < 0 && value(id).type == type && this->number(id) && *this->number(id) == number) return id;
   auto& leaves = origin_->leaves;
-  const auto same = std::find_if(leaves.begin(), leaves.end(), [&](const Leaf& leaf) { return leaf.type == type && leaf.number == number; });
+  const auto same = std::find_if(leaves.begin(), leaves.end(),
+                                 [&](const Leaf& leaf) { return leaf.type == type && leaf.number == number; });
   const auto leaf = static_cast<int>(same - leaves.begin());
   if (same == leaves.end()) leaves.push_back({ValueId(), number, type, true});
   return add_leaf(leaf);
@@ -133,7 +141,8 @@ int Program::add_application(int operation, std::span<const int> arguments, std:
   const int id = application_count();
   bool is_constant = operation != kOpaque;
   for (const int argument : arguments) is_constant = is_constant && value(argument).is_constant;
-  applications_.push_back({operation, static_cast<int>(arguments_.size()), static_cast<int>(arguments.size()), value_count(), static_cast<int>(types.size()), node});
+  applications_.push_back({operation, static_cast<int>(arguments_.size()), static_cast<int>(arguments.size()),
+                           value_count(), static_cast<int>(types.size()), node});
   arguments_.insert(arguments_.end(), arguments.begin(), arguments.end());
   for (size_t k = 0; k < types.size(); ++k) values_.push_back({id, static_cast<int>(k), types[k], is_constant});
   return id;

@@ -1,6 +1,6 @@
-// A graph as applications of spelled-out operations, made for rewriting: flat arrays of numbers, so that a copy of a thousand
-// applications costs microseconds. Numbers of values and applications stay what they are while others come and go. Test:
-// tests/substitutions/program_test.cpp
+// A graph as applications of spelled-out operations, made for rewriting: flat arrays of numbers, so that a copy of a
+// thousand applications costs microseconds. Numbers of values and applications stay what they are while others come and
+// go. Test: tests/substitutions/program_test.cpp
 #pragma once
 
 #include <memory>
@@ -31,7 +31,8 @@ struct Origin {
 
 class Program {
  public:
-  static constexpr int kOpaque = -1;  ///< an operation that terms can't write: matched by nothing, kept as the node that it is
+  static constexpr int kOpaque =
+      -1;  ///< an operation that terms can't write: matched by nothing, kept as the node that it is
   static constexpr int kRemoved = -2;
 
   struct Application {
@@ -92,8 +93,8 @@ class Program {
 
 /// The program of an inferred graph. Errors: a cycle.
 Result<Program> program_of(const Graph& graph, Theory& theory);
-/// The graph of a program of it: names of inputs and outputs, nodes that no rule made, and weights are those of the origin. Inferred.
-/// Errors: an operation has no form with numbers for its integers.
+/// The graph of a program of it: names of inputs and outputs, nodes that no rule made, and weights are those of the
+/// origin. Inferred. Errors: an operation has no form with numbers for its integers.
 Result<Graph> graph_of(const Program& program);
 
 }  // namespace isomer::substitutions

@@ -39,14 +39,17 @@ const ValueType& RankReader::type_of(const Term& term) {
 
 std::vector<ValueType> RankReader::operand_types(const Term& application) {
   std::vector<ValueType> types;
-  for (const Term& argument : application.as_application()->arguments) types.push_back(is_number(argument) ? ValueType::tensor(DataType::kUndefined, {}) : type_of(argument));
+  for (const Term& argument : application.as_application()->arguments)
+    types.push_back(is_number(argument) ? ValueType::tensor(DataType::kUndefined, {}) : type_of(argument));
   return types;
 }
 
 Dim RankReader::rank_of(const Term& term) {
   if (const auto known = ranks_.find(term); known != ranks_.end()) return known->second;
   const auto* variable = term.as_variable();
-  const Dim rank = variable ? Dim::symbol(verify::text(verify::DimName{variable->name, std::nullopt})) : term.as_application() ? rank_made(term) : Dim(0);
+  const Dim rank = variable                ? Dim::symbol(verify::text(verify::DimName{variable->name, std::nullopt}))
+                   : term.as_application() ? rank_made(term)
+                                           : Dim(0);
   return ranks_.emplace(term, rank).first->second;
 }
 
@@ -95,7 +98,8 @@ const Parameters& RankReader::axes_from_back(const Term& application) {
     for (size_t k = 0; meant.ok() && integers && k < integers->size(); ++k) {
       Dim& number = integer_at(there.parameters, name, k);
       const Dim before = std::exchange(number, number - static_cast<int64_t>(types[0].shape->size()));
-      const auto said = number.is_constant() && number.value() < 0 ? verify::program_text(there, types) : Result<std::string>(Error{});
+      const auto said = number.is_constant() && number.value() < 0 ? verify::program_text(there, types)
+                                                                   : Result<std::string>(Error{});
       if (!said.ok() || *said != *meant) number = before;
     }
   }

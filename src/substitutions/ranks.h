@@ -1,5 +1,5 @@
-// How the ranks of a scheme's terms grow with those of its variables, and which numbers are axes, read off the rows by trying. Test:
-// tests/substitutions/generalise_test.cpp
+// How the ranks of a scheme's terms grow with those of its variables, and which numbers are axes, read off the rows by
+// trying. Test: tests/substitutions/generalise_test.cpp
 #pragma once
 
 #include <optional>
@@ -19,7 +19,8 @@ class RankReader {
   std::vector<ValueType> operand_types(const verify::Term& application);
   /// The rank over "x_rank": how it grows with those of the variables.
   Dim rank_of(const verify::Term& term);
-  /// The rank that a number of the application may be counted back from: less this much, it says the same. Nothing where it is no axis.
+  /// The rank that a number of the application may be counted back from: less this much, it says the same. Nothing
+  /// where it is no axis.
   std::optional<int64_t> counted_from(const verify::Term& application, const std::string& parameter, size_t index);
 
  private:
@@ -36,6 +37,7 @@ bool is_number(const verify::Term& term);
 /// One of a parameter's integers.
 Dim& integer_at(verify::Parameters& parameters, const std::string& name, size_t index);
 /// Of the output that the term is, with other parameters; nothing where the row refuses the operands.
-std::optional<ValueType> inferred(const verify::Term& term, const verify::Parameters& parameters, std::span<const ValueType> types);
+std::optional<ValueType> inferred(const verify::Term& term, const verify::Parameters& parameters,
+                                  std::span<const ValueType> types);
 
 }  // namespace isomer::substitutions

@@ -12,7 +12,9 @@ namespace {
 using verify::Parameters;
 using verify::Term;
 
-const isomer::Parameter& formal_of(const OpDef& op, size_t input) { return op.inputs[std::min(input, op.inputs.size() - 1)]; }
+const isomer::Parameter& formal_of(const OpDef& op, size_t input) {
+  return op.inputs[std::min(input, op.inputs.size() - 1)];
+}
 
 /// A node as an application: which operation, on which of its inputs.
 struct Spelled {
@@ -56,15 +58,20 @@ class NodeReader {
   /// All of them there, and none that its row makes only where it is asked for.
   static bool has_plain_outputs(const Node& node) {
     for (size_t k = 0; k < node.outputs.size(); ++k)
-      if (!node.outputs[k].valid() || node.op->outputs[std::min(k, node.op->outputs.size() - 1)].arity == isomer::Parameter::Arity::kOptional) return false;
+      if (!node.outputs[k].valid() ||
+          node.op->outputs[std::min(k, node.op->outputs.size() - 1)].arity == isomer::Parameter::Arity::kOptional)
+        return false;
     return true;
   }
 
   /// What the input holds, where it is a constant list of integers, or one.
   std::optional<verify::Parameter> integers(const Node& node, size_t input) const {
-    if (!node.inputs[input].valid() || formal_of(*node.op, input).arity == isomer::Parameter::Arity::kVariadic) return std::nullopt;
+    if (!node.inputs[input].valid() || formal_of(*node.op, input).arity == isomer::Parameter::Arity::kVariadic)
+      return std::nullopt;
     const Value& value = graph_.value(node.inputs[input]);
-    if (!graph_.is_constant(node.inputs[input]) || !value.content || value.type.shape->size() > 1 || !kIndices.contains(value.type.dtype)) return std::nullopt;
+    if (!graph_.is_constant(node.inputs[input]) || !value.content || value.type.shape->size() > 1 ||
+        !kIndices.contains(value.type.dtype))
+      return std::nullopt;
     std::vector<Dim> list;
     for (const auto& each : *value.content) {
       if (!each) return std::nullopt;
@@ -84,10 +91,13 @@ class NodeReader {
     return {node.op, 0, proposal.parameters, "", std::vector<Term>(proposal.arguments.size(), Term::variable("x"))};
   }
 
-  Result<std::string> meaning(const Node& node, const Proposal& proposal) const { return verify::program_text(application(node, proposal), proposal.types); }
+  Result<std::string> meaning(const Node& node, const Proposal& proposal) const {
+    return verify::program_text(application(node, proposal), proposal.types);
+  }
 
   /// These inputs as parameters, the others as arguments; nothing where an argument stands behind an omitted one.
-  std::optional<Proposal> propose(const Node& node, const Parameters& attributes, const std::vector<bool>& named) const {
+  std::optional<Proposal> propose(const Node& node, const Parameters& attributes,
+                                  const std::vector<bool>& named) const {
     Proposal result{attributes, {}, {}};
     bool omitted = false;
     for (size_t k = 0; k < node.inputs.size(); ++k) {
@@ -122,7 +132,8 @@ class NodeReader {
     for (size_t k = 0; k < node.outputs.size(); ++k)
       if (signatures_.type(made->types[k]) != graph_.value(node.outputs[k]).type) return false;
     const Parameters& parameters = signatures_.operation(made->operation).parameters;
-    return std::none_of(made->arguments.begin(), made->arguments.end(), [&](size_t input) { return parameters.contains(formal_of(*node.op, input).name); });
+    return std::none_of(made->arguments.begin(), made->arguments.end(),
+                        [&](size_t input) { return parameters.contains(formal_of(*node.op, input).name); });
   }
 
   /// Inputs without which the row can't say so are parameters.
@@ -132,7 +143,8 @@ class NodeReader {
     if (plain && fits(node, *plain)) return plain;
     for (size_t k = 0; k < named.size(); ++k) named[k] = integers(node, k).has_value();
     auto result = propose(node, attributes, named);
-    if (!result || std::find(named.begin(), named.end(), true) == named.end() || !fits(node, *result)) return std::nullopt;
+    if (!result || std::find(named.begin(), named.end(), true) == named.end() || !fits(node, *result))
+      return std::nullopt;
     for (size_t k = 0; k < named.size(); ++k) {
       if (!named[k]) continue;
       named[k] = false;
@@ -211,7 +223,8 @@ Result<Program> program_of(const Graph& graph, Theory& theory) {
     if (const auto known = values.find(id); known != values.end()) return known->second;
     Leaf leaf{id, std::nullopt, reader.type_of(id), graph.is_constant(id)};
     const Value& value = graph.value(id);
-    if (leaf.is_constant && value.constant && value.constant->dims().empty() && is_computable(value.constant->dtype())) leaf.number = value.constant->at(0);
+    if (leaf.is_constant && value.constant && value.constant->dims().empty() && is_computable(value.constant->dtype()))
+      leaf.number = value.constant->at(0);
     origin->leaves.push_back(std::move(leaf));
     return values[id] = program.add_leaf(static_cast<int>(origin->leaves.size()) - 1);
   };
@@ -231,7 +244,10 @@ Result<Program> program_of(const Graph& graph, Theory& theory) {
       for (const ValueId output : node.outputs)
         if (output.valid()) types.push_back(reader.type_of(output));
     }
-    int value = program.application(program.add_application(spelled ? spelled->operation : Program::kOpaque, arguments, types, id)).first_value;
+    int value =
+        program
+            .application(program.add_application(spelled ? spelled->operation : Program::kOpaque, arguments, types, id))
+            .first_value;
     for (const ValueId output : node.outputs)
       if (output.valid()) values.emplace(output, value++);
   }

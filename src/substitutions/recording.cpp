@@ -53,7 +53,9 @@ const te::Number* Recording::constant(uint32_t operation) const {
   return o.kind == Kind::kLiteral ? &literals_[o.a] : nullptr;
 }
 
-uint32_t Recording::commutative(Kind kind, uint32_t a, uint32_t b) { return add({kind, 0, std::min(a, b), std::max(a, b)}); }
+uint32_t Recording::commutative(Kind kind, uint32_t a, uint32_t b) {
+  return add({kind, 0, std::min(a, b), std::max(a, b)});
+}
 
 uint32_t Recording::sum(uint32_t a, uint32_t b) {
   if (const auto* x = constant(a); x && x->equals(0)) return b;
@@ -98,10 +100,26 @@ uint32_t Recording::unary(te::UnaryOp op, uint32_t x) {
   switch (op) {
     case te::UnaryOp::kNeg: return product(number(-1), x);
     case te::UnaryOp::kAbs: return extreme(Kind::kMax, x, product(number(-1), x));
-    case te::UnaryOp::kNot: case te::UnaryOp::kIsNan: te::fail_unsupported("data decide");
-    case te::UnaryOp::kFloor: case te::UnaryOp::kCeil: case te::UnaryOp::kRound: case te::UnaryOp::kSqrt: case te::UnaryOp::kExp: case te::UnaryOp::kLog:
-    case te::UnaryOp::kSin: case te::UnaryOp::kCos: case te::UnaryOp::kTan: case te::UnaryOp::kAsin: case te::UnaryOp::kAcos: case te::UnaryOp::kAtan:
-    case te::UnaryOp::kSinh: case te::UnaryOp::kCosh: case te::UnaryOp::kTanh: case te::UnaryOp::kAsinh: case te::UnaryOp::kAcosh: case te::UnaryOp::kAtanh:
+    case te::UnaryOp::kNot:
+    case te::UnaryOp::kIsNan: te::fail_unsupported("data decide");
+    case te::UnaryOp::kFloor:
+    case te::UnaryOp::kCeil:
+    case te::UnaryOp::kRound:
+    case te::UnaryOp::kSqrt:
+    case te::UnaryOp::kExp:
+    case te::UnaryOp::kLog:
+    case te::UnaryOp::kSin:
+    case te::UnaryOp::kCos:
+    case te::UnaryOp::kTan:
+    case te::UnaryOp::kAsin:
+    case te::UnaryOp::kAcos:
+    case te::UnaryOp::kAtan:
+    case te::UnaryOp::kSinh:
+    case te::UnaryOp::kCosh:
+    case te::UnaryOp::kTanh:
+    case te::UnaryOp::kAsinh:
+    case te::UnaryOp::kAcosh:
+    case te::UnaryOp::kAtanh:
     case te::UnaryOp::kErf: break;
   }
   return add({Kind::kUnary, static_cast<uint8_t>(op), x, 0});
@@ -116,9 +134,17 @@ uint32_t Recording::binary(te::BinaryOp op, uint32_t a, uint32_t b) {
     case te::BinaryOp::kMax: return extreme(Kind::kMax, a, b);
     case te::BinaryOp::kMin: return extreme(Kind::kMin, a, b);
     case te::BinaryOp::kPow: return power(op, a, b);
-    case te::BinaryOp::kFloorDiv: case te::BinaryOp::kFloorMod: case te::BinaryOp::kTruncMod: return add({Kind::kBinary, static_cast<uint8_t>(op), a, b});
-    case te::BinaryOp::kAnd: case te::BinaryOp::kOr: case te::BinaryOp::kXor: case te::BinaryOp::kShiftLeft: case te::BinaryOp::kShiftRight:
-    case te::BinaryOp::kEqual: case te::BinaryOp::kLess: case te::BinaryOp::kLessEqual: break;
+    case te::BinaryOp::kFloorDiv:
+    case te::BinaryOp::kFloorMod:
+    case te::BinaryOp::kTruncMod: return add({Kind::kBinary, static_cast<uint8_t>(op), a, b});
+    case te::BinaryOp::kAnd:
+    case te::BinaryOp::kOr:
+    case te::BinaryOp::kXor:
+    case te::BinaryOp::kShiftLeft:
+    case te::BinaryOp::kShiftRight:
+    case te::BinaryOp::kEqual:
+    case te::BinaryOp::kLess:
+    case te::BinaryOp::kLessEqual: break;
   }
   te::fail_unsupported("data decide");
 }

@@ -1,5 +1,5 @@
-// What terms do to the elements of their operands, recorded from the rows' tensor expressions as a graph of exact operations, each
-// once; only for the elements that are asked for.
+// What terms do to the elements of their operands, recorded from the rows' tensor expressions as a graph of exact
+// operations, each once; only for the elements that are asked for.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,9 @@ class Recording {
   const std::vector<Operation>& operations() const { return operations_; }
   const std::vector<te::Number>& literals() const { return literals_; }
 
-  uint32_t element(int operand, uint32_t index) { return add({Operation::Kind::kElement, static_cast<uint8_t>(operand), index, 0}); }
+  uint32_t element(int operand, uint32_t index) {
+    return add({Operation::Kind::kElement, static_cast<uint8_t>(operand), index, 0});
+  }
   uint32_t number(const te::Number& value);
   uint32_t unary(te::UnaryOp op, uint32_t x);
   uint32_t binary(te::BinaryOp op, uint32_t a, uint32_t b);
@@ -45,8 +47,9 @@ class Recording {
 
   std::vector<Operation> operations_;
   std::vector<te::Number> literals_;
-  std::vector<uint32_t> known_ = std::vector<uint32_t>(1 << 10, ~uint32_t{0});  ///< operations by their hash, open addressing
-  std::vector<uint32_t> numbers_;                                              ///< operations of the literals
+  std::vector<uint32_t> known_ =
+      std::vector<uint32_t>(1 << 10, ~uint32_t{0});  ///< operations by their hash, open addressing
+  std::vector<uint32_t> numbers_;                    ///< operations of the literals
 };
 
 /// Terms over float32 variables a and b, of given dims.

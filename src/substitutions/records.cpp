@@ -33,16 +33,28 @@ Result<void> read(const fs::path& path, uint64_t bytes, std::vector<T>& out) {
 }  // namespace
 
 Records::Records(Records&& other) noexcept
-    : place_(std::move(other.place_)), is_resumable_(other.is_resumable_), is_temporary_(std::exchange(other.is_temporary_, false)), memory_(other.memory_),
-      held_(other.held_), drivers_done_(other.drivers_done_), terms_(other.terms_), written_(other.written_), shards_(std::move(other.shards_)), hits_(std::move(other.hits_)) {}
+    : place_(std::move(other.place_)),
+      is_resumable_(other.is_resumable_),
+      is_temporary_(std::exchange(other.is_temporary_, false)),
+      memory_(other.memory_),
+      held_(other.held_),
+      drivers_done_(other.drivers_done_),
+      terms_(other.terms_),
+      written_(other.written_),
+      shards_(std::move(other.shards_)),
+      hits_(std::move(other.hits_)) {}
 
 Records::~Records() {
   std::error_code ignored;
   if (is_temporary_) fs::remove_all(place_.folder, ignored);
 }
 
-fs::path Records::file(int number) const { return place_.folder / fmt::format("{}-{}of{}-{:02}", place_.name, place_.part, place_.parts, number); }
-fs::path Records::state_file() const { return place_.folder / fmt::format("{}-{}of{}-state", place_.name, place_.part, place_.parts); }
+fs::path Records::file(int number) const {
+  return place_.folder / fmt::format("{}-{}of{}-{:02}", place_.name, place_.part, place_.parts, number);
+}
+fs::path Records::state_file() const {
+  return place_.folder / fmt::format("{}-{}of{}-state", place_.name, place_.part, place_.parts);
+}
 
 Result<Records> Records::open(RecordPlace place, uint64_t memory) {
   Records result(std::move(place));
@@ -51,7 +63,8 @@ Result<Records> Records::open(RecordPlace place, uint64_t memory) {
   if (result.is_resumable_) {
     std::error_code failure;
     fs::create_directories(result.place_.folder, failure);
-    if (failure) return unsupported(result.place_.folder.string(), "a folder to write to expected: {}", failure.message());
+    if (failure)
+      return unsupported(result.place_.folder.string(), "a folder to write to expected: {}", failure.message());
     TRY_VOID(result.take_up());
   }
   return result;
@@ -66,7 +79,8 @@ Result<std::vector<Records>> Records::open_parts(const RecordPlace& place, uint3
     TRY_VOID(records.take_up());
     if (records.drivers_done_ != drivers)
       return Error{ErrorKind::kUsage, records.state_file().string(),
-                   fmt::format("part {} of {} of the enumeration expected to be complete, {} of {} drivers found", part, place.parts, records.drivers_done_, drivers)};
+                   fmt::format("part {} of {} of the enumeration expected to be complete, {} of {} drivers found", part,
+                               place.parts, records.drivers_done_, drivers)};
     result.push_back(std::move(records));
   }
   return result;
@@ -85,7 +99,9 @@ Result<void> Records::take_up() {
     state >> bytes;
     // What came after the state was written is made again.
     if (bytes > 0) fs::resize_file(file(k), bytes, failure);
-    if (!state || failure) return Error{ErrorKind::kMismatch, state_file().string(), "the files of an interrupted run expected, others found"};
+    if (!state || failure)
+      return Error{ErrorKind::kMismatch, state_file().string(),
+                   "the files of an interrupted run expected, others found"};
   }
   return {};
 }

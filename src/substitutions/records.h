@@ -1,5 +1,5 @@
-// What the last level leaves to compare, in shards by hash: in memory up to a limit, else in files of a folder, from which an
-// interrupted run goes on.
+// What the last level leaves to compare, in shards by hash: in memory up to a limit, else in files of a folder, from
+// which an interrupted run goes on.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ class Records {
  public:
   static constexpr int kShards = 64;
 
-  /// Takes up what an interrupted run left there. Beyond `memory` bytes records are kept in files, of a temporary folder where
-  /// no other is given. Errors: of files, and kMismatch where what is there is not what was written.
+  /// Takes up what an interrupted run left there. Beyond `memory` bytes records are kept in files, of a temporary
+  /// folder where no other is given. Errors: of files, and kMismatch where what is there is not what was written.
   static Result<Records> open(RecordPlace place, uint64_t memory);
   /// The parts that other processes made, for reading. kUsage where one has not come to its end, `drivers`.
   static Result<std::vector<Records>> open_parts(const RecordPlace& place, uint32_t drivers);

@@ -10,7 +10,8 @@ namespace {
 constexpr int kRounds = 3;  ///< at each place, kSeeds inputs a round
 constexpr int kAttempts = 20;
 constexpr int kExactRounds = 10;  ///< one of so many rounds is over the rationals at once
-constexpr int kFailures = 200;    ///< rounds one after the other, on inputs that say nothing (integers divided by zero), before it gives up
+constexpr int kFailures =
+    200;  ///< rounds one after the other, on inputs that say nothing (integers divided by zero), before it gives up
 
 /// Over Z_p, on kSeeds inputs at a time; nothing where that has no meaning.
 std::optional<bool> agree(const Output& output, const verify::VariableTypes& types, uint64_t seed) {
@@ -20,17 +21,20 @@ std::optional<bool> agree(const Output& output, const verify::VariableTypes& typ
     dims.emplace(name, *constants(*type.shape));
   }
   const Universe universe(seed, false);
-  const auto left = fingerprint(output.left, dims, universe, false), right = fingerprint(output.right, dims, universe, false);
+  const auto left = fingerprint(output.left, dims, universe, false),
+             right = fingerprint(output.right, dims, universe, false);
   if (!left.ok() || !right.ok()) return std::nullopt;
   return *left == *right;
 }
 
 }  // namespace
 
-Refutation refute(const Rule& rule, int trials, uint64_t seed, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures) {
+Refutation refute(const Rule& rule, int trials, uint64_t seed, std::span<const verify::StatedAxiom> axioms,
+                  verify::Signatures& signatures) {
   Random random(seed);
   Refutation result;
-  std::vector<RuleInstance> places = draw_instances(rule, std::max(1, trials / (kRounds * kSeeds)), kAttempts, axioms, signatures, random);
+  std::vector<RuleInstance> places =
+      draw_instances(rule, std::max(1, trials / (kRounds * kSeeds)), kAttempts, axioms, signatures, random);
   result.places = static_cast<int>(places.size());
   places.insert(places.begin(), rule.example);
   int failures = 0;
@@ -42,7 +46,8 @@ Refutation refute(const Rule& rule, int trials, uint64_t seed, std::span<const v
       if (all_agree && agree(output, place.types, inputs) == true) continue;
       // What differs there may be equal for the functions that are meant.
       all_agree = false;
-      const auto check = verify::check_instance({{output.left, output.right, {}}, place.types}, random, rule.float_class);
+      const auto check =
+          verify::check_instance({{output.left, output.right, {}}, place.types}, random, rule.float_class);
       is_evaluated = is_evaluated && check;
       if (check && check->counterexample) result.counterexample = check->counterexample;
     }

@@ -33,7 +33,9 @@ bool Rewrite::is(int application, int operation, const std::vector<int>& argumen
 int Rewrite::find(int operation, const std::vector<int>& arguments, const std::vector<int>& types) const {
   const OpDef* op = program_.theory().signatures().operation(operation).op;
   const bool turns = arguments.size() == 2 && program_.theory().commutes(op, types[0], types[1]);
-  const auto is_it = [&](int id) { return is(id, operation, arguments, false) || (turns && is(id, operation, arguments, true)); };
+  const auto is_it = [&](int id) {
+    return is(id, operation, arguments, false) || (turns && is(id, operation, arguments, true));
+  };
   for (int id = before_; id < program_.application_count(); ++id)
     if (is_it(id)) return id;
   if (arguments.empty()) {

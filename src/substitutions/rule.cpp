@@ -19,7 +19,8 @@ std::set<std::string> symbols(const RuleInstance& instance) {
   for (const auto& [name, parameters] : instance.names.rests)
     for (const auto& [parameter, value] : parameters) {
       if (const auto* integer = std::get_if<Dim>(&value)) add(*integer);
-      if (const auto* integers = std::get_if<std::vector<Dim>>(&value)) std::for_each(integers->begin(), integers->end(), add);
+      if (const auto* integers = std::get_if<std::vector<Dim>>(&value))
+        std::for_each(integers->begin(), integers->end(), add);
     }
   return result;
 }
@@ -54,7 +55,9 @@ verify::Bindings with_dims(const RuleInstance& instance) {
   verify::Bindings result = instance.names;
   for (const auto& [name, type] : instance.types) {
     const auto rank = static_cast<int>(type.shape->size());
-    for (int axis = -rank; axis < rank; ++axis) result.integers.insert_or_assign(verify::text(verify::DimName{name, axis}), verify::dim_or_none(*type.shape, axis));
+    for (int axis = -rank; axis < rank; ++axis)
+      result.integers.insert_or_assign(verify::text(verify::DimName{name, axis}),
+                                       verify::dim_or_none(*type.shape, axis));
     result.integers.insert_or_assign(verify::text(verify::DimName{name, std::nullopt}), Dim(rank));
   }
   return result;
@@ -63,11 +66,13 @@ verify::Bindings with_dims(const RuleInstance& instance) {
 std::vector<Output> equations_at(const Rule& rule, const RuleInstance& instance) {
   const verify::Bindings names = with_dims(instance);
   std::vector<Output> result;
-  for (const Output& output : rule.outputs) result.push_back({substitute(output.left, names), substitute(output.right, names)});
+  for (const Output& output : rule.outputs)
+    result.push_back({substitute(output.left, names), substitute(output.right, names)});
   return result;
 }
 
-Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures) {
+Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms,
+                      verify::Signatures& signatures) {
   const verify::Bindings names = with_dims(instance);
   for (const verify::Term& side : sides(rule.outputs))
     for (const std::string& name : verify::integer_names(side))
@@ -76,13 +81,15 @@ Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<
   for (const verify::LawUse& use : rule.proof.uses) proof.uses.push_back({use.law, composed(use.bindings, names)});
   for (const Output& output : equations_at(rule, instance))
     TRY_VOID(verify::replay(proof, axioms, {output.left, output.right, {}}, instance.types, signatures));
-  // Rows let pass what some sizes behind symbols may make fit. A term that does not fit for others is no tensor: [n,n] is no [4,n].
+  // Rows let pass what some sizes behind symbols may make fit. A term that does not fit for others is no tensor: [n,n]
+  // is no [4,n].
   const std::set<std::string> open = symbols(instance);
   constexpr std::pair<int64_t, int64_t> kSizes[] = {{127, 4}, {210, 30}};
   for (const auto& [first, step] : kSizes) {
     if (open.empty()) break;
     verify::Bindings numbers;
-    for (const std::string& symbol : open) numbers.integers.emplace(symbol, Dim(first + step * static_cast<int64_t>(numbers.integers.size())));
+    for (const std::string& symbol : open)
+      numbers.integers.emplace(symbol, Dim(first + step * static_cast<int64_t>(numbers.integers.size())));
     TRY_VOID(holds_at(rule, with_numbers(instance, numbers), axioms, signatures));
   }
   return {};
@@ -91,22 +98,29 @@ Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<
 Result<void> replayed(const Rule& rule, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures) {
   TRY_VOID(holds_at(rule, rule.example, axioms, signatures));
   const FloatClass float_class = float_class_of(rule.proof, axioms);
-  if (rule.float_class != float_class) return invalid("", "the class {} of its laws expected, {} found", name(float_class), name(rule.float_class));
+  if (rule.float_class != float_class)
+    return invalid("", "the class {} of its laws expected, {} found", name(float_class), name(rule.float_class));
   return {};
 }
 
-std::vector<RuleInstance> draw_instances(const Rule& rule, int draws, int attempts, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures, Random& random) {
+std::vector<RuleInstance> draw_instances(const Rule& rule, int draws, int attempts,
+                                         std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures,
+                                         Random& random) {
   // The families of the laws that the proof stands on: others give types that it does not hold for.
   std::vector<std::string_view> families;
   for (const verify::LawUse& use : rule.proof.uses)
-    if (const std::string_view family = axioms[static_cast<size_t>(use.law)].axiom->shapes; std::find(families.begin(), families.end(), family) == families.end()) families.push_back(family);
+    if (const std::string_view family = axioms[static_cast<size_t>(use.law)].axiom->shapes;
+        std::find(families.begin(), families.end(), family) == families.end())
+      families.push_back(family);
   std::vector<RuleInstance> result;
   const Output& first = rule.outputs.front();
   for (int draw = 0; draw < draws && !families.empty(); ++draw) {
-    const auto drawn = verify::draw_instance({first.left, first.right, {}}, families[static_cast<size_t>(draw) % families.size()], random, attempts);
+    const auto drawn = verify::draw_instance({first.left, first.right, {}},
+                                             families[static_cast<size_t>(draw) % families.size()], random, attempts);
     if (!drawn) continue;
     RuleInstance instance{drawn->types, {}};
-    if (!bind(first.left, drawn->law.left, instance.names) || !bind(first.right, drawn->law.right, instance.names)) continue;
+    if (!bind(first.left, drawn->law.left, instance.names) || !bind(first.right, drawn->law.right, instance.names))
+      continue;
     instance.names.tensors.clear();
     if (holds_at(rule, instance, axioms, signatures).ok()) result.push_back(std::move(instance));
   }
@@ -115,7 +129,8 @@ std::vector<RuleInstance> draw_instances(const Rule& rule, int draws, int attemp
 
 FloatClass float_class_of(const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms) {
   FloatClass result = FloatClass::kExact;
-  for (const verify::LawUse& use : proof.uses) result = std::max(result, axioms[static_cast<size_t>(use.law)].axiom->float_class);
+  for (const verify::LawUse& use : proof.uses)
+    result = std::max(result, axioms[static_cast<size_t>(use.law)].axiom->float_class);
   return result;
 }
 

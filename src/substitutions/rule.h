@@ -1,7 +1,7 @@
-// Substitutions: outputs that are equal, whatever their names stand for, wherever their proof holds. A rule's proof is a scheme:
-// instances of axioms over the rule's own names. Where the rule is to be used, the names are replaced by what stands there, and the
-// proof is replayed for these very types and parameters (verify/prove.h): that is its guard, and nothing else is believed of it.
-// Tests: tests/substitutions/generalise_test.cpp, rules_file_test.cpp
+// Substitutions: outputs that are equal, whatever their names stand for, wherever their proof holds. A rule's proof is
+// a scheme: instances of axioms over the rule's own names. Where the rule is to be used, the names are replaced by what
+// stands there, and the proof is replayed for these very types and parameters (verify/prove.h): that is its guard, and
+// nothing else is believed of it. Tests: tests/substitutions/generalise_test.cpp, rules_file_test.cpp
 #pragma once
 
 #include <string>
@@ -40,14 +40,19 @@ struct Rule {
 verify::Bindings with_dims(const RuleInstance& instance);
 /// The rule's equations at the instance, without names.
 std::vector<Output> equations_at(const Rule& rule, const RuleInstance& instance);
-/// Replays the proof at the instance, which says what all names of the outputs stand for. An error says what does not hold there.
-Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures);
+/// Replays the proof at the instance, which says what all names of the outputs stand for. An error says what does not
+/// hold there.
+Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms,
+                      verify::Signatures& signatures);
 
 /// That it holds at its example, and is of the class of the laws that its proof uses.
 Result<void> replayed(const Rule& rule, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures);
 
-/// Other places where the rule holds, of random types and parameters: those that so many draws find, each in so many attempts.
-std::vector<RuleInstance> draw_instances(const Rule& rule, int draws, int attempts, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures, Random& random);
+/// Other places where the rule holds, of random types and parameters: those that so many draws find, each in so many
+/// attempts.
+std::vector<RuleInstance> draw_instances(const Rule& rule, int draws, int attempts,
+                                         std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures,
+                                         Random& random);
 
 /// The weakest of the laws that a proof uses.
 FloatClass float_class_of(const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms);

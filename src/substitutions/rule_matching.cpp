@@ -61,7 +61,8 @@ void RuleMatching::meet(size_t at) {
       return;
     }
     case Pattern::Kind::kNumber:
-      if (const int number = graph_.find_number(pattern->number); number >= 0 && graph_.equal(number, node)) meet(at + 1);
+      if (const int number = graph_.find_number(pattern->number); number >= 0 && graph_.equal(number, node))
+        meet(at + 1);
       return;
     case Pattern::Kind::kApplication:
       for (const int member : graph_.members(graph_.leader(node))) meet_node(*pattern, member, at + 1);
@@ -70,7 +71,9 @@ void RuleMatching::meet(size_t at) {
 
 void RuleMatching::meet_node(const Pattern& pattern, int node, size_t next) {
   const verify::EGraph::Node& there = graph_.node(node);
-  if (there.op != pattern.op || there.output != pattern.output || there.is_double || there.arguments.size() != pattern.arguments.size()) return;
+  if (there.op != pattern.op || there.output != pattern.output || there.is_double ||
+      there.arguments.size() != pattern.arguments.size())
+    return;
   const verify::Extraction& read = rules_.extract(pattern, there.operation);
   if (!read.fits) return;
   const size_t equations = equations_.size(), goals = goals_.size();
@@ -122,7 +125,9 @@ void RuleMatching::finish() {
 bool RuleMatching::complete() {
   if (std::find(values_.tensors.begin(), values_.tensors.end(), -1) != values_.tensors.end()) return false;
   for (const verify::DimSlot& dim : rule_->dims) {
-    auto value = verify::dim_at(*rules_.theory().signatures().type(graph_.node(values_.tensors[static_cast<size_t>(dim.variable)]).type).shape, dim.axis);
+    auto value = verify::dim_at(
+        *rules_.theory().signatures().type(graph_.node(values_.tensors[static_cast<size_t>(dim.variable)]).type).shape,
+        dim.axis);
     auto& slot = values_.integers[static_cast<size_t>(dim.slot)];
     if (!value || (slot && *slot != *value)) return false;
     slot = std::move(value);

@@ -13,7 +13,8 @@ using Sought = RulePatterns::Sought;
 Sought roots_of(const RulePatterns& rule, bool is_left) {
   Sought result;
   for (const RulePatterns::Sides& output : rule.outputs)
-    if (const Pattern& root = is_left ? output.left : output.right; root.kind == Pattern::Kind::kApplication) result.push_back(&root);
+    if (const Pattern& root = is_left ? output.left : output.right; root.kind == Pattern::Kind::kApplication)
+      result.push_back(&root);
   return result;
 }
 
@@ -25,8 +26,8 @@ bool bind_all_but_examples(const Sought& sought, const RulePatterns& rule) {
   return verify::bind_all(sought, rule, std::move(integers), std::move(rests));
 }
 
-/// Where one side does not bind what the other names, a part of that must be there too: the largest that does, so that few terms are
-/// made that nobody asked for. An output alone stands for all of its rule.
+/// Where one side does not bind what the other names, a part of that must be there too: the largest that does, so that
+/// few terms are made that nobody asked for. An output alone stands for all of its rule.
 void add_directions(RulePatterns& rule, bool from_left) {
   const Sought sources = roots_of(rule, from_left);
   const size_t before = rule.directions.size();
@@ -60,12 +61,15 @@ std::unique_ptr<RulePatterns> patterns_of(const Rule& rule, int index, int& next
   result->find_dims();
   for (const std::string& name : result->integers) {
     const auto found = rule.example.names.integers.find(name);
-    result->example_integers.push_back(found == rule.example.names.integers.end() ? std::nullopt : std::optional(found->second));
+    result->example_integers.push_back(found == rule.example.names.integers.end() ? std::nullopt
+                                                                                  : std::optional(found->second));
   }
   const auto operators = verify::rest_names(sides(rule.outputs));
   for (const std::string& name : result->rests) {
     const auto found = rule.example.names.rests.find(name);
-    result->example_rests.push_back(found == rule.example.names.rests.end() ? std::nullopt : std::optional(signatures.operation_id(*operators.at(name), found->second)));
+    result->example_rests.push_back(found == rule.example.names.rests.end()
+                                        ? std::nullopt
+                                        : std::optional(signatures.operation_id(*operators.at(name), found->second)));
   }
   add_directions(*result, true);
   add_directions(*result, false);
@@ -104,7 +108,8 @@ bool PreparedRules::replay(const RulePatterns& rule, const verify::SlotValues& v
   }
   for (size_t k = 0; k < values.integers.size(); ++k)
     if (!rule.is_dim[k]) instance.names.integers.emplace(rule.integers[k], *values.integers[k]);
-  for (size_t k = 0; k < values.rests.size(); ++k) instance.names.rests.emplace(rule.rests[k], theory_.signatures().operation(values.rests[k]).parameters);
+  for (size_t k = 0; k < values.rests.size(); ++k)
+    instance.names.rests.emplace(rule.rests[k], theory_.signatures().operation(values.rests[k]).parameters);
   return holds_at(*rule.rule, instance, theory_.axioms(), theory_.signatures()).ok();
 }
 

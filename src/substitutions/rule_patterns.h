@@ -1,5 +1,5 @@
-// Rules made ready for e-graphs: what is to be found that an instance of a rule is known, and whether it holds there. Test:
-// tests/substitutions/consequence_test.cpp
+// Rules made ready for e-graphs: what is to be found that an instance of a rule is known, and whether it holds there.
+// Test: tests/substitutions/consequence_test.cpp
 #pragma once
 
 #include <memory>
@@ -41,7 +41,9 @@ class PreparedRules {
   const RulePatterns& operator[](int k) const { return *list_[static_cast<size_t>(k)]; }
   Theory& theory() const { return theory_; }
 
-  const verify::Extraction& extract(const verify::Pattern& pattern, int operation) { return extractions_.of(pattern, operation, theory_.signatures()); }
+  const verify::Extraction& extract(const verify::Pattern& pattern, int operation) {
+    return extractions_.of(pattern, operation, theory_.signatures());
+  }
   /// Its proof replayed for the types of these nodes, and remembered.
   bool holds(const RulePatterns& rule, const verify::SlotValues& values, const verify::EGraph& graph);
 

@@ -12,25 +12,29 @@ using verify::SlotValues;
 namespace {
 
 bool are_equal(const NodePairs& pairs, const verify::EGraph& graph) {
-  return !pairs.empty() && std::all_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return graph.equal(pair.first, pair.second); });
+  return !pairs.empty() && std::all_of(pairs.begin(), pairs.end(),
+                                       [&](const auto& pair) { return graph.equal(pair.first, pair.second); });
 }
 
 }  // namespace
 
 /// Both sides of each output; nothing where they are not of one type.
-std::optional<std::vector<std::pair<PlannedTerm, PlannedTerm>>> RuleSaturation::planned(const RulePatterns& rule, const SlotValues& values) {
+std::optional<std::vector<std::pair<PlannedTerm, PlannedTerm>>> RuleSaturation::planned(const RulePatterns& rule,
+                                                                                        const SlotValues& values) {
   verify::Signatures& signatures = rules_.theory().signatures();
   std::vector<std::pair<PlannedTerm, PlannedTerm>> result;
   for (const RulePatterns::Sides& output : rule.outputs) {
     auto left = plan(output.left, values, rule.integers, graph_, signatures);
     auto right = left ? plan(output.right, values, rule.integers, graph_, signatures) : std::nullopt;
-    if (!right || left->type != right->type || signatures.type(left->type).dtype == DataType::kUndefined) return std::nullopt;
+    if (!right || left->type != right->type || signatures.type(left->type).dtype == DataType::kUndefined)
+      return std::nullopt;
     result.emplace_back(*std::move(left), *std::move(right));
   }
   return result;
 }
 
-/// What a pattern leaves out has its default, which is seen when it is spelled out: then it may be a term that is not there.
+/// What a pattern leaves out has its default, which is seen when it is spelled out: then it may be a term that is not
+/// there.
 bool RuleSaturation::is_there(const Found& found) {
   return std::all_of(found.sought->begin(), found.sought->end(), [&](const verify::Pattern* pattern) {
     const auto planned = plan(*pattern, found.values, found.rule->integers, graph_, rules_.theory().signatures());
@@ -51,7 +55,9 @@ std::vector<RuleSaturation::Found> RuleSaturation::find_all(const std::vector<bo
         result.push_back(std::move(found));
       }
   }
-  std::sort(result.begin(), result.end(), [](const Found& a, const Found& b) { return std::tie(a.new_nodes, a.number) < std::tie(b.new_nodes, b.number); });
+  std::sort(result.begin(), result.end(), [](const Found& a, const Found& b) {
+    return std::tie(a.new_nodes, a.number) < std::tie(b.new_nodes, b.number);
+  });
   return result;
 }
 
@@ -73,7 +79,8 @@ bool RuleSaturation::use(Found& found) {
   return is_new;
 }
 
-Saturated RuleSaturation::run(const NodePairs& sought, const std::vector<bool>& is_used, const verify::SaturationLimits& limits) {
+Saturated RuleSaturation::run(const NodePairs& sought, const std::vector<bool>& is_used,
+                              const verify::SaturationLimits& limits) {
   bool is_full = false;
   for (int round = 0; !are_equal(sought, graph_); ++round) {
     if (round == limits.rounds) return is_full ? Saturated::kNodes : Saturated::kRounds;
@@ -91,13 +98,17 @@ Saturated RuleSaturation::run(const NodePairs& sought, const std::vector<bool>& 
   return Saturated::kProved;
 }
 
-Result<std::vector<std::pair<verify::Term, verify::Term>>> RuleSaturation::equations(int instance, const verify::VariableTypes& types) const {
+Result<std::vector<std::pair<verify::Term, verify::Term>>> RuleSaturation::equations(
+    int instance, const verify::VariableTypes& types) const {
   const Instance& used = instances_[static_cast<size_t>(instance)];
   verify::Signatures& signatures = rules_.theory().signatures();
   verify::Bindings names;
-  for (size_t k = 0; k < used.rule->tensors.size(); ++k) names.tensors.emplace(used.rule->tensors[k], graph_.term(used.values.tensors[k]));
-  for (size_t k = 0; k < used.rule->integers.size(); ++k) names.integers.emplace(used.rule->integers[k], *used.values.integers[k]);
-  for (size_t k = 0; k < used.rule->rests.size(); ++k) names.rests.emplace(used.rule->rests[k], signatures.operation(used.values.rests[k]).parameters);
+  for (size_t k = 0; k < used.rule->tensors.size(); ++k)
+    names.tensors.emplace(used.rule->tensors[k], graph_.term(used.values.tensors[k]));
+  for (size_t k = 0; k < used.rule->integers.size(); ++k)
+    names.integers.emplace(used.rule->integers[k], *used.values.integers[k]);
+  for (size_t k = 0; k < used.rule->rests.size(); ++k)
+    names.rests.emplace(used.rule->rests[k], signatures.operation(used.values.rests[k]).parameters);
   std::vector<std::pair<verify::Term, verify::Term>> result;
   for (const Output& output : used.rule->rule->outputs) {
     TRY(verify::TypedTerm left, verify::spelled_out(substitute(output.left, names), types, signatures));

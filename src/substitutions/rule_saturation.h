@@ -1,5 +1,5 @@
-// Equality saturation with rules (verify/saturate.h does it with laws). Rounds first use the instances that add least to the graph. Test:
-// tests/substitutions/consequence_test.cpp
+// Equality saturation with rules (verify/saturate.h does it with laws). Rounds first use the instances that add least
+// to the graph. Test: tests/substitutions/consequence_test.cpp
 #pragma once
 
 #include "substitutions/rule_matching.h"
@@ -20,11 +20,14 @@ class RuleSaturation {
 
   RuleSaturation(verify::EGraph& graph, PreparedRules& rules) : graph_(graph), rules_(rules), matching_(graph, rules) {}
 
-  /// Uses those of the rules whose flag is set, until each pair of nodes is equal; of no pair: until they say nothing new.
-  verify::Saturated run(const NodePairs& sought, const std::vector<bool>& is_used, const verify::SaturationLimits& limits);
+  /// Uses those of the rules whose flag is set, until each pair of nodes is equal; of no pair: until they say nothing
+  /// new.
+  verify::Saturated run(const NodePairs& sought, const std::vector<bool>& is_used,
+                        const verify::SaturationLimits& limits);
   const std::vector<Instance>& instances() const { return instances_; }
   /// The instance's equations, spelled out.
-  Result<std::vector<std::pair<verify::Term, verify::Term>>> equations(int instance, const verify::VariableTypes& types) const;
+  Result<std::vector<std::pair<verify::Term, verify::Term>>> equations(int instance,
+                                                                       const verify::VariableTypes& types) const;
 
  private:
   struct Found {
@@ -34,7 +37,8 @@ class RuleSaturation {
     int new_nodes = 0, number = 0;
   };
 
-  std::optional<std::vector<std::pair<verify::PlannedTerm, verify::PlannedTerm>>> planned(const RulePatterns& rule, const verify::SlotValues& values);
+  std::optional<std::vector<std::pair<verify::PlannedTerm, verify::PlannedTerm>>> planned(
+      const RulePatterns& rule, const verify::SlotValues& values);
   bool is_there(const Found& found);
   std::vector<Found> find_all(const std::vector<bool>& is_used);
   bool use(Found& found);

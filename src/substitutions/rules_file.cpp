@@ -37,7 +37,8 @@ std::string example_text(const RuleInstance& example) {
 
 std::vector<std::string_view> split(std::string_view text, std::string_view between) {
   std::vector<std::string_view> result;
-  for (size_t at; (at = text.find(between)) != std::string_view::npos; text.remove_prefix(at + between.size())) result.push_back(text.substr(0, at));
+  for (size_t at; (at = text.find(between)) != std::string_view::npos; text.remove_prefix(at + between.size()))
+    result.push_back(text.substr(0, at));
   result.push_back(text);
   return result;
 }
@@ -53,7 +54,8 @@ Result<void> parse_integers(std::string_view text, std::map<std::string, Dim, st
 }
 
 /// "..p={axis=1}": what p stands for, where p is the rest of one of these operators.
-Result<void> parse_rest(std::string_view text, const std::map<std::string, const OpDef*>& ops, verify::Bindings& bindings) {
+Result<void> parse_rest(std::string_view text, const std::map<std::string, const OpDef*>& ops,
+                        verify::Bindings& bindings) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos) return invalid("", "..name={{…}} expected, '{}' found", text);
   const std::string name(text.substr(2, equals - 2));
@@ -67,12 +69,15 @@ Result<void> parse_rest(std::string_view text, const std::map<std::string, const
 
 Result<ValueType> parse_type(std::string_view text) {
   const size_t bracket = text.find('[');
-  const DataType dtype = bracket == std::string_view::npos || !text.ends_with(']') ? DataType::kUndefined : parse_data_type(text.substr(0, bracket));
+  const DataType dtype = bracket == std::string_view::npos || !text.ends_with(']')
+                             ? DataType::kUndefined
+                             : parse_data_type(text.substr(0, bracket));
   if (dtype == DataType::kUndefined) return invalid("", "a type such as float32[2,3] expected, '{}' found", text);
   Shape shape;
   const std::string_view dims = text.substr(bracket + 1, text.size() - bracket - 2);
   for (const std::string_view dim : dims.empty() ? std::vector<std::string_view>() : split(dims, ",")) {
-    if (dim.empty() || dim.size() > 9 || dim.find_first_not_of("0123456789") != std::string_view::npos) return invalid("", "a size expected, '{}' found", dim);
+    if (dim.empty() || dim.size() > 9 || dim.find_first_not_of("0123456789") != std::string_view::npos)
+      return invalid("", "a size expected, '{}' found", dim);
     shape.emplace_back(int64_t{std::stoi(std::string(dim))});
   }
   return ValueType::tensor(dtype, std::move(shape));
@@ -94,7 +99,8 @@ Result<RuleInstance> parse_example(std::string_view text, const std::vector<Outp
 }
 
 Result<FloatClass> parse_class(std::string_view text) {
-  for (const FloatClass each : {FloatClass::kExact, FloatClass::kSignOfZero, FloatClass::kFinite, FloatClass::kReassociated, FloatClass::kUnsafe})
+  for (const FloatClass each : {FloatClass::kExact, FloatClass::kSignOfZero, FloatClass::kFinite,
+                                FloatClass::kReassociated, FloatClass::kUnsafe})
     if (name(each) == text) return each;
   return invalid("", "a class of floating point such as exact expected, '{}' found", text);
 }
@@ -103,7 +109,8 @@ Result<FloatClass> parse_class(std::string_view text) {
 
 std::string laws_hash(std::span<const verify::StatedAxiom> axioms) {
   Hasher hasher;
-  for (const verify::StatedAxiom& axiom : axioms) hasher.add(axiom.axiom->law).add(axiom.axiom->shapes).add(static_cast<uint64_t>(axiom.axiom->float_class));
+  for (const verify::StatedAxiom& axiom : axioms)
+    hasher.add(axiom.axiom->law).add(axiom.axiom->shapes).add(static_cast<uint64_t>(axiom.axiom->float_class));
   return hasher.finish().hex();
 }
 
@@ -127,12 +134,14 @@ std::vector<std::string> binding_parts(const verify::Bindings& bindings) {
   if (!integers.empty()) parts.push_back(braces(integers, ""));
   for (const auto& [name, parameters] : bindings.rests) {
     const auto open = bindings.open_rests.find(name);
-    parts.push_back(fmt::format("..{}={}", name, braces(parameters, open == bindings.open_rests.end() ? "" : open->second)));
+    parts.push_back(
+        fmt::format("..{}={}", name, braces(parameters, open == bindings.open_rests.end() ? "" : open->second)));
   }
   return parts;
 }
 
-Result<bool> take_binding(std::string_view part, const std::map<std::string, const OpDef*>& ops, verify::Bindings& bindings) {
+Result<bool> take_binding(std::string_view part, const std::map<std::string, const OpDef*>& ops,
+                          verify::Bindings& bindings) {
   if (part.starts_with('{')) {
     TRY_VOID(parse_integers(part, bindings.integers));
     return true;
@@ -149,7 +158,8 @@ std::string print_use(const verify::LawUse& use, std::span<const verify::StatedA
   return fmt::format("{}", fmt::join(parts, kBetween));
 }
 
-Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws, std::span<const verify::StatedAxiom> axioms) {
+Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws,
+                                 std::span<const verify::StatedAxiom> axioms) {
   const std::vector<std::string_view> parts = split(text, kBetween);
   const auto known = laws.find(parts[0]);
   if (known == laws.end()) return invalid("", "a law such as Conv.1 expected, '{}' found", parts[0]);
@@ -167,11 +177,14 @@ Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws, 
   return result;
 }
 
-std::string print_rule(const Rule& rule) { return fmt::format("{}\t{}\t{}\t{}", rule.name, name(rule.float_class), rule.text(), example_text(rule.example)); }
+std::string print_rule(const Rule& rule) {
+  return fmt::format("{}\t{}\t{}\t{}", rule.name, name(rule.float_class), rule.text(), example_text(rule.example));
+}
 
 Result<Rule> parse_rule(std::string_view line) {
   const std::vector<std::string_view> fields = split(line, "\t");
-  if (fields.size() != 4) return invalid("", "name, class, outputs, example between tabs expected, {} fields found", fields.size());
+  if (fields.size() != 4)
+    return invalid("", "name, class, outputs, example between tabs expected, {} fields found", fields.size());
   Rule rule;
   rule.name = fields[0];
   TRY(rule.float_class, parse_class(fields[1]));
@@ -200,7 +213,8 @@ Result<std::vector<Output>> parse_outputs(std::string_view text) {
   const std::vector<std::string_view> sides = split(text, " = ");
   if (sides.size() != 2) return invalid("", "left ; … = right ; … expected, '{}' found", text);
   const std::vector<std::string_view> lefts = split(sides[0], kBetween), rights = split(sides[1], kBetween);
-  if (lefts.size() != rights.size()) return invalid("", "as many outputs on both sides expected, {} and {} found", lefts.size(), rights.size());
+  if (lefts.size() != rights.size())
+    return invalid("", "as many outputs on both sides expected, {} and {} found", lefts.size(), rights.size());
   std::vector<Output> result;
   for (size_t k = 0; k < lefts.size(); ++k) {
     TRY(Term left, verify::parse_term(lefts[k]));
@@ -210,7 +224,8 @@ Result<std::vector<Output>> parse_outputs(std::string_view text) {
   return result;
 }
 
-Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs, std::span<const verify::StatedAxiom> axioms) {
+Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs,
+                              std::span<const verify::StatedAxiom> axioms) {
   RulesFile result;
   const LawNumbers laws = law_numbers(axioms);
   const std::string expected = "# laws " + laws_hash(axioms);
@@ -225,7 +240,9 @@ Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs, s
       const std::string place = fmt::format("line {}", number);
       if (line.empty()) continue;
       if (line.starts_with("# laws ")) {
-        if (line != expected) return invalid(place, "rules proved from the laws of this version expected, those of others found; generate them again");
+        if (line != expected)
+          return invalid(
+              place, "rules proved from the laws of this version expected, those of others found; generate them again");
         has_laws = true;
       } else if (line.starts_with(kMadeBy)) {
         result.made_by = line.substr(kMadeBy.size());
@@ -238,7 +255,8 @@ Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs, s
   };
   TRY_VOID(read(rules, [&](std::string_view line) -> Result<void> {
     TRY(Rule rule, parse_rule(line));
-    if (!places.emplace(rule.name, result.rules.size()).second) return invalid("", "a name of its own expected, a second rule '{}' found", rule.name);
+    if (!places.emplace(rule.name, result.rules.size()).second)
+      return invalid("", "a name of its own expected, a second rule '{}' found", rule.name);
     result.rules.push_back(std::move(rule));
     return {};
   }));
@@ -260,7 +278,9 @@ Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs, s
 
 namespace {
 
-std::filesystem::path with_ending(const std::filesystem::path& path, std::string_view ending) { return rules_stem(path) += ending; }
+std::filesystem::path with_ending(const std::filesystem::path& path, std::string_view ending) {
+  return rules_stem(path) += ending;
+}
 
 Result<void> write(const std::filesystem::path& path, std::string_view text) {
   TRY(OutputFile file, OutputFile::create(path));
@@ -277,9 +297,12 @@ Result<std::string> read(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::filesystem::path rules_stem(std::filesystem::path path) { return path.extension() == ".rules" ? path.replace_extension() : path; }
+std::filesystem::path rules_stem(std::filesystem::path path) {
+  return path.extension() == ".rules" ? path.replace_extension() : path;
+}
 
-Result<void> write_rules(const std::filesystem::path& path, const RulesFile& file, std::span<const verify::StatedAxiom> axioms) {
+Result<void> write_rules(const std::filesystem::path& path, const RulesFile& file,
+                         std::span<const verify::StatedAxiom> axioms) {
   TRY_VOID(write(with_ending(path, ".proofs"), print_proofs(file, axioms)));
   return write(with_ending(path, ".rules"), print_rules(file, axioms));
 }

@@ -25,7 +25,8 @@ void demand_all(Program& program) {
 
 }  // namespace
 
-SaturatedProgram::SaturatedProgram(const Program& program, Substitutions& rules) : program_(program), rules_(rules), graph_(leaf_types_, program.theory().signatures()) {
+SaturatedProgram::SaturatedProgram(const Program& program, Substitutions& rules)
+    : program_(program), rules_(rules), graph_(leaf_types_, program.theory().signatures()) {
   add_values();
   ranks_.resize(static_cast<size_t>(program_.application_count()));
 }
@@ -41,7 +42,8 @@ void SaturatedProgram::add_values() {
     int node = -1;
     if (value.producer >= 0) {
       std::vector<int> arguments;
-      for (const int argument : first_arguments_[static_cast<size_t>(value.producer)]) arguments.push_back(node_of(argument));
+      for (const int argument : first_arguments_[static_cast<size_t>(value.producer)])
+        arguments.push_back(node_of(argument));
       node = graph_.add(program_.application(value.producer).operation, value.index, std::move(arguments), value.type);
     } else {
       const std::string name = fmt::format("v{}", id);
@@ -91,7 +93,9 @@ std::vector<int64_t> SaturatedProgram::key(const Match& match) const {
 std::vector<int64_t> SaturatedProgram::key(const Match& match, const std::function<int64_t(int value)>& tensor) {
   std::vector<int64_t> key = {match.substitution};
   for (const int value : match.values.tensors) key.push_back(tensor(value));
-  for (const auto& integer : match.values.integers) key.push_back(integer->is_constant() ? integer->value() : static_cast<int64_t>(std::hash<std::string>()(integer->text())));
+  for (const auto& integer : match.values.integers)
+    key.push_back(integer->is_constant() ? integer->value()
+                                         : static_cast<int64_t>(std::hash<std::string>()(integer->text())));
   for (const int rest : match.values.rests) key.push_back(rest);
   return key;
 }
@@ -120,14 +124,17 @@ SaturatedProgram::Rank SaturatedProgram::rank(const Match& match, const GrowthPo
     result.rise = std::max(result.rise, ranks_[static_cast<size_t>(id)].rise);
     result.generation = std::max(result.generation, generation(id) + 1);
   }
-  const auto kind = [&](int value) { return 2 * static_cast<int64_t>(program_.value(value).type) + program_.value(value).is_constant; };
+  const auto kind = [&](int value) {
+    return 2 * static_cast<int64_t>(program_.value(value).type) + program_.value(value).is_constant;
+  };
   const auto [known, is_new] = differences_.try_emplace(key(match, kind), 0);
   if (is_new) {
     Program with = program_;
     const Added added = add_targets(with, match, rules_);
     demand_all(with);
     for (const int id : std::set<int>(added.built.begin(), added.built.end())) known->second += policy.cost(with, id);
-    for (const int id : std::set<int>(match.applications.begin(), match.applications.end())) known->second -= policy.cost(program_, id);
+    for (const int id : std::set<int>(match.applications.begin(), match.applications.end()))
+      known->second -= policy.cost(program_, id);
   }
   result.rise += std::max(0.0, known->second);
   if (known->second < 0) result.gain = -std::ilogb(-known->second);
@@ -163,9 +170,12 @@ Grown SaturatedProgram::grow(const GrowthLimits& limits, const GrowthPolicy& pol
       if (program_.application_count() >= most) break;
       const Match& match = (*found)[number];
       if (match.roots.size() > 1) {
-        // What n applications share can be joined in 2^n ways: one of each in a round, those of what was joined in the next.
+        // What n applications share can be joined in 2^n ways: one of each in a round, those of what was joined in the
+        // next.
         const auto is_taken = [&](int id) { return taken.contains({match.substitution, id}); };
-        if (std::any_of(match.applications.begin(), match.applications.end(), is_taken) || !joined_.insert(joined(match)).second) continue;
+        if (std::any_of(match.applications.begin(), match.applications.end(), is_taken) ||
+            !joined_.insert(joined(match)).second)
+          continue;
         for (const int id : match.applications) taken.emplace(match.substitution, id);
       }
       is_changed = use(match) || is_changed;
@@ -184,7 +194,8 @@ bool SaturatedProgram::use(const Match& match) {
   std::vector<std::pair<int, int>> equations;
   for (size_t k = 0; k < sources.size(); ++k) {
     const int root = root_of(sources[k], match);
-    if (leader(root) != leader(used.added.targets[k])) equations.emplace_back(node_of(root), node_of(used.added.targets[k]));
+    if (leader(root) != leader(used.added.targets[k]))
+      equations.emplace_back(node_of(root), node_of(used.added.targets[k]));
   }
   if (equations.empty()) return false;
   const verify::EGraph::Reason reason{static_cast<int>(uses_.size()), premises(match)};
@@ -211,8 +222,10 @@ std::vector<std::pair<int, int>> SaturatedProgram::premises(const Match& match) 
 }
 
 /// What each pattern below stands for equals what the application above it read.
-void SaturatedProgram::add_premises(const Pattern& pattern, const Match& match, std::vector<std::pair<int, int>>& premises) const {
-  const std::vector<int>& arguments = first_arguments_[static_cast<size_t>(program_.value(root_of(pattern, match)).producer)];
+void SaturatedProgram::add_premises(const Pattern& pattern, const Match& match,
+                                    std::vector<std::pair<int, int>>& premises) const {
+  const std::vector<int>& arguments =
+      first_arguments_[static_cast<size_t>(program_.value(root_of(pattern, match)).producer)];
   const auto standing_for = [&](const Pattern& argument, int value) {
     if (argument.kind == Pattern::Kind::kVariable) return match.values.tensors[static_cast<size_t>(argument.variable)];
     if (argument.kind == Pattern::Kind::kApplication) return root_of(argument, match);
@@ -230,15 +243,18 @@ void SaturatedProgram::add_premises(const Pattern& pattern, const Match& match, 
     premises.insert(premises.end(), found.begin(), found.end());
     return true;
   };
-  CHECK(try_order(false) || (arguments.size() == 2 && try_order(true))) << "a match whose applications read what its patterns say expected";
+  CHECK(try_order(false) || (arguments.size() == 2 && try_order(true)))
+      << "a match whose applications read what its patterns say expected";
   for (const Pattern& argument : pattern.arguments)
     if (argument.kind == Pattern::Kind::kApplication) add_premises(argument, match, premises);
 }
 
 std::vector<int> SaturatedProgram::find(const Program& other) const {
-  std::vector<int> result(static_cast<size_t>(other.application_count()), -1), nodes(static_cast<size_t>(other.value_count()), -1);
+  std::vector<int> result(static_cast<size_t>(other.application_count()), -1),
+      nodes(static_cast<size_t>(other.value_count()), -1);
   for (int id = 0; id < other.value_count(); ++id)
-    if (const auto leaf = leaves_.find(other.value(id).index); other.value(id).producer < 0 && leaf != leaves_.end()) nodes[static_cast<size_t>(id)] = node_of(leaf->second);
+    if (const auto leaf = leaves_.find(other.value(id).index); other.value(id).producer < 0 && leaf != leaves_.end())
+      nodes[static_cast<size_t>(id)] = node_of(leaf->second);
   const auto order = other.order();
   CHECK(order) << "a program without cycle expected";
   for (const int id : *order) {
@@ -247,7 +263,10 @@ std::vector<int> SaturatedProgram::find(const Program& other) const {
     for (const int argument : other.arguments(id)) arguments.push_back(nodes[static_cast<size_t>(argument)]);
     if (std::find(arguments.begin(), arguments.end(), -1) != arguments.end()) continue;
     for (int turn = 0; turn < 2 && result[static_cast<size_t>(id)] < 0; ++turn) {
-      if (turn == 1 && (arguments.size() != 2 || !program_.theory().commutes(other.op(id), graph_.node(arguments[0]).type, graph_.node(arguments[1]).type))) break;
+      if (turn == 1 &&
+          (arguments.size() != 2 ||
+           !program_.theory().commutes(other.op(id), graph_.node(arguments[0]).type, graph_.node(arguments[1]).type)))
+        break;
       if (turn == 1) std::swap(arguments[0], arguments[1]);
       for (int k = 0; k < there.value_count; ++k) {
         const int node = graph_.find(there.operation, k, arguments);

@@ -1,5 +1,5 @@
-// A program and all that rules make of it, side by side: an e-graph (verify/egraph.h) whose nodes are values of one program that only
-// grows. Test: tests/search/saturation_test.cpp
+// A program and all that rules make of it, side by side: an e-graph (verify/egraph.h) whose nodes are values of one
+// program that only grows. Test: tests/search/saturation_test.cpp
 #pragma once
 
 #include <compare>
@@ -27,7 +27,9 @@ struct GrowthPolicy {
 
 enum class Grown {
   kClosed,  ///< no rule says anything new
-  kRounds, kApplications, kStopped,
+  kRounds,
+  kApplications,
+  kStopped,
 };
 
 class SaturatedProgram {
@@ -43,12 +45,12 @@ class SaturatedProgram {
   SaturatedProgram(const SaturatedProgram&) = delete;
   SaturatedProgram& operator=(const SaturatedProgram&) = delete;
 
-  /// Uses matches that are allowed, round by round: first those that add least to what the program cost at first, all uses on the way
-  /// to them included. Deterministic, but for when it is late.
+  /// Uses matches that are allowed, round by round: first those that add least to what the program cost at first, all
+  /// uses on the way to them included. Deterministic, but for when it is late.
   Grown grow(const GrowthLimits& limits, const GrowthPolicy& policy);
 
-  /// Values and applications of the program that it was made of are first in it, with their numbers. Its arguments are leaders of their
-  /// classes, so it may have cycles.
+  /// Values and applications of the program that it was made of are first in it, with their numbers. Its arguments are
+  /// leaders of their classes, so it may have cycles.
   const Program& program() const { return program_; }
   const std::vector<Use>& uses() const { return uses_; }
   /// Uses on the way to the application, at least: none to those of the program that it was made of.
@@ -62,8 +64,11 @@ class SaturatedProgram {
   /// That of these which is the same on leaders.
   int same(int value) const;
   /// What the application read when it was made: values that equal its arguments.
-  const std::vector<int>& first_arguments(int application) const { return first_arguments_[static_cast<size_t>(application)]; }
-  /// By application of a program that comes from the same one: that of ours that is the same modulo classes; -1: there is none.
+  const std::vector<int>& first_arguments(int application) const {
+    return first_arguments_[static_cast<size_t>(application)];
+  }
+  /// By application of a program that comes from the same one: that of ours that is the same modulo classes; -1: there
+  /// is none.
   std::vector<int> find(const Program& other) const;
   /// Numbers of the uses from which the equations follow, sorted; all of them hold.
   std::vector<int> explain(const std::vector<std::pair<int, int>>& equations) const;
@@ -92,20 +97,22 @@ class SaturatedProgram {
   /// The value that the pattern of an application stands for.
   int root_of(const verify::Pattern& pattern, const Match& match) const;
   std::vector<std::pair<int, int>> premises(const Match& match) const;
-  void add_premises(const verify::Pattern& pattern, const Match& match, std::vector<std::pair<int, int>>& premises) const;
+  void add_premises(const verify::Pattern& pattern, const Match& match,
+                    std::vector<std::pair<int, int>>& premises) const;
 
   Program program_;
   Substitutions& rules_;
   verify::VariableTypes leaf_types_;
   verify::EGraph graph_;
-  std::vector<int> nodes_;   ///< by value: its node, or one that is the same on leaders
-  std::vector<int> values_;  ///< by node: the value that it was made for
+  std::vector<int> nodes_;                         ///< by value: its node, or one that is the same on leaders
+  std::vector<int> values_;                        ///< by node: the value that it was made for
   std::vector<std::vector<int>> first_arguments_;  ///< by application
   std::vector<Rank> ranks_;                        ///< by application: of the use that built it
   std::map<int, int> leaves_;                      ///< values, by leaf of the origin
   std::set<std::vector<int64_t>> used_;
   std::set<std::vector<int>> joined_;
-  std::unordered_map<std::vector<int64_t>, double, ListHash> differences_;  ///< what targets cost more than sources, by types
+  std::unordered_map<std::vector<int64_t>, double, ListHash>
+      differences_;  ///< what targets cost more than sources, by types
   std::vector<Use> uses_;
 };
 

@@ -22,7 +22,8 @@ Term node_term(const Term& application) {
 }
 
 bool is_input(const OpDef& op, const std::string& name) {
-  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const isomer::Parameter& formal) { return formal.name == name; });
+  return std::any_of(op.inputs.begin(), op.inputs.end(),
+                     [&](const isomer::Parameter& formal) { return formal.name == name; });
 }
 
 }  // namespace
@@ -50,7 +51,9 @@ void UnionFind::unite(int a, int b) {
 }
 
 std::string Scheme::symbol_name(int number) { return kNumber + std::to_string(number); }
-std::optional<int> Scheme::number_of(const std::string& symbol) { return symbol[0] == kNumber ? std::optional(std::stoi(symbol.substr(1))) : std::nullopt; }
+std::optional<int> Scheme::number_of(const std::string& symbol) {
+  return symbol[0] == kNumber ? std::optional(std::stoi(symbol.substr(1))) : std::nullopt;
+}
 
 Result<void> Scheme::read() {
   for (Output& output : outputs_) {
@@ -73,12 +76,15 @@ int Scheme::node_of(const Term& application) {
   if (is_new) {
     units_of_.emplace_back();
     const auto& there = *known->first.as_application();
-    for (const auto& [name, value] : there.parameters) units_of_.back().emplace(name, make_unit(value, is_input(*there.op, name)));
+    for (const auto& [name, value] : there.parameters)
+      units_of_.back().emplace(name, make_unit(value, is_input(*there.op, name)));
   }
   return known->second;
 }
 
-const Scheme::Units& Scheme::units_of(const Term& application) const { return units_of_[static_cast<size_t>(nodes_.at(node_term(application)))]; }
+const Scheme::Units& Scheme::units_of(const Term& application) const {
+  return units_of_[static_cast<size_t>(nodes_.at(node_term(application)))];
+}
 
 const Scheme::Units* Scheme::rest(const Place& place) const {
   const auto found = rests_.find(place);
@@ -103,10 +109,12 @@ void Scheme::unite_congruent() {
       const auto* application = terms_[id].as_application();
       if (!application) continue;
       std::vector<int> arguments;
-      for (const Term& argument : application->arguments) arguments.push_back(term_classes_.leader(term_ids_.at(argument)));
+      for (const Term& argument : application->arguments)
+        arguments.push_back(term_classes_.leader(term_ids_.at(argument)));
       Term::Application symbol = *application;
       symbol.arguments.clear();
-      const auto [first, is_new] = seen.emplace(std::pair(Term(std::move(symbol)).text(), std::move(arguments)), static_cast<int>(id));
+      const auto [first, is_new] =
+          seen.emplace(std::pair(Term(std::move(symbol)).text(), std::move(arguments)), static_cast<int>(id));
       if (is_new) continue;
       const Units &one = units_of(terms_[static_cast<size_t>(first->second)]), &other = units_of(terms_[id]);
       for (const auto& [name, unit] : one) unite_units(unit, other.at(name));
@@ -203,7 +211,8 @@ void Scheme::read(size_t use, const Term& pattern, const Term& term) {
     const auto integers = integers_of(written->second);
     for (size_t k = 0; integers && k < integers->size(); ++k) read(use, (*integers)[k], unit(id).numbers[k], term);
   }
-  for (size_t k = 0; k < sought->arguments.size(); ++k) read(use, sought->arguments[k], term.as_application()->arguments[k]);
+  for (size_t k = 0; k < sought->arguments.size(); ++k)
+    read(use, sought->arguments[k], term.as_application()->arguments[k]);
 }
 
 void Scheme::read(size_t use, const Dim& written, int there, const Term& application) {
@@ -244,7 +253,9 @@ std::vector<std::string> Scheme::variables_of(size_t use) const {
 
 int Scheme::number_named(const Place& place) {
   if (const auto known = named(place)) return *known;
-  return named_.emplace(place, make_number(proof_.uses[place.first].bindings.integers.find(place.second)->second, false)).first->second;
+  return named_
+      .emplace(place, make_number(proof_.uses[place.first].bindings.integers.find(place.second)->second, false))
+      .first->second;
 }
 
 std::optional<int> Scheme::named(const Place& place) const {
@@ -279,7 +290,8 @@ void Scheme::separate_rests() {
         std::vector<int> shared, apart;
         std::set_intersection(all[a].begin(), all[a].end(), all[b].begin(), all[b].end(), std::back_inserter(shared));
         if (shared.empty()) continue;
-        std::set_symmetric_difference(all[a].begin(), all[a].end(), all[b].begin(), all[b].end(), std::back_inserter(apart));
+        std::set_symmetric_difference(all[a].begin(), all[a].end(), all[b].begin(), all[b].end(),
+                                      std::back_inserter(apart));
         for (const int id : apart) open(id);
         changed = true;
       }

@@ -1,5 +1,5 @@
-// What a proof says of the parameters in it: which of them are one, which stay what they are, which are computed from others. Test:
-// tests/substitutions/generalise_test.cpp
+// What a proof says of the parameters in it: which of them are one, which stay what they are, which are computed from
+// others. Test: tests/substitutions/generalise_test.cpp
 #pragma once
 
 #include <map>
@@ -53,7 +53,8 @@ class Scheme {
     verify::Term application;
   };
 
-  Scheme(const std::vector<Output>& outputs, const verify::VariableTypes& types, const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures)
+  Scheme(const std::vector<Output>& outputs, const verify::VariableTypes& types, const verify::Certificate& proof,
+         std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures)
       : outputs_(outputs), types_(types), proof_(proof), axioms_(axioms), signatures_(signatures) {}
 
   /// Errors: a term is not well typed, a use is no instance of its law.
@@ -64,7 +65,7 @@ class Scheme {
   const verify::Certificate& proof() const { return proof_; }
   verify::Signatures& signatures() const { return signatures_; }
   const std::vector<verify::Law>& instances() const { return instances_; }  ///< of the laws, by use
-  const std::vector<verify::Term>& terms() const { return terms_; }  ///< all of them, each once
+  const std::vector<verify::Term>& terms() const { return terms_; }         ///< all of them, each once
   const std::vector<Relation>& relations() const { return relations_; }
   const std::vector<FromBack>& from_back() const { return from_back_; }
 

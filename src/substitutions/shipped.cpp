@@ -4,9 +4,11 @@
 
 #include "util/check.h"
 
-// ISOMER_SHIPPED_SETS lists the sets as X(name) …, ISOMER_RULES_FOLDER is where their files are: both come from CMakeLists.txt.
-#define ISOMER_FILE(symbol, file)                                                                                                       \
-  asm(".pushsection .rodata\n" #symbol "_begin:\n.incbin \"" ISOMER_RULES_FOLDER "/" file "\"\n" #symbol "_end:\n.popsection\n"); \
+// ISOMER_SHIPPED_SETS lists the sets as X(name) …, ISOMER_RULES_FOLDER is where their files are: both come from
+// CMakeLists.txt.
+#define ISOMER_FILE(symbol, file)                                                                        \
+  asm(".pushsection .rodata\n" #symbol "_begin:\n.incbin \"" ISOMER_RULES_FOLDER "/" file "\"\n" #symbol \
+      "_end:\n.popsection\n");                                                                           \
   extern "C" const char symbol##_begin[], symbol##_end[];
 #define X(set) ISOMER_FILE(isomer_rules_##set, #set ".rules") ISOMER_FILE(isomer_proofs_##set, #set ".proofs")
 ISOMER_SHIPPED_SETS
@@ -21,7 +23,8 @@ std::vector<RulesFile> shipped_rules(std::span<const verify::StatedAxiom> axioms
     CHECK(file.ok()) << file.error().message();
     result.push_back(*std::move(file));
   };
-#define X(set) add({isomer_rules_##set##_begin, isomer_rules_##set##_end}, {isomer_proofs_##set##_begin, isomer_proofs_##set##_end});
+#define X(set) \
+  add({isomer_rules_##set##_begin, isomer_rules_##set##_end}, {isomer_proofs_##set##_begin, isomer_proofs_##set##_end});
   ISOMER_SHIPPED_SETS
 #undef X
   return result;

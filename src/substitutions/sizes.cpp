@@ -27,7 +27,8 @@ int64_t SizeReader::at_example(const Dim& size) {
       continue;
     }
     for (const auto& [variable, type] : scheme_.types())
-      if (const auto dim = verify::dim_name(name, {variable})) values.integers.emplace(name, verify::dim_or_none(*type.shape, dim->axis));
+      if (const auto dim = verify::dim_name(name, {variable}))
+        values.integers.emplace(name, verify::dim_or_none(*type.shape, dim->axis));
   }
   return substitute(size, values).constant().value_or(-1);
 }
@@ -36,7 +37,9 @@ bool SizeReader::is_over_symbols(const Dim& size) const {
   std::vector<std::string> variables;
   for (const auto& [name, type] : scheme_.types()) variables.push_back(name);
   const auto names = verify::names(size);
-  return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return Scheme::number_of(name) || verify::dim_name(name, variables); });
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return Scheme::number_of(name) || verify::dim_name(name, variables);
+  });
 }
 
 /// Rows write the greater of two sizes for what they broadcast to.
@@ -56,7 +59,8 @@ const std::optional<Sizes>& SizeReader::sizes_of(const Term& term) {
   std::optional<Sizes> sizes;
   if (const auto* variable = term.as_variable()) {
     sizes.emplace();
-    for (size_t axis = 0; axis < ranks_.type_of(term).shape->size(); ++axis) sizes->push_back({Dim::symbol(verify::text(verify::DimName{variable->name, static_cast<int>(axis)})), {}});
+    for (size_t axis = 0; axis < ranks_.type_of(term).shape->size(); ++axis)
+      sizes->push_back({Dim::symbol(verify::text(verify::DimName{variable->name, static_cast<int>(axis)})), {}});
   } else if (term.as_application()) {
     sizes = made(term);
   } else {
@@ -79,16 +83,19 @@ std::optional<SizeReader::Operands> SizeReader::operands_of(const Term& applicat
 }
 
 /// Numbers as symbols where the row takes them for any; parameters of others, which it reads, are `plain`.
-Parameters SizeReader::symbolic_parameters(const Term& application, const Operands& operands, std::set<std::string>& plain) {
+Parameters SizeReader::symbolic_parameters(const Term& application, const Operands& operands,
+                                           std::set<std::string>& plain) {
   Parameters result = application.as_application()->parameters;
   for (const auto& [name, id] : scheme_.units_of(application)) {
     const Scheme::Unit& unit = scheme_.unit(id);
     if (!unit.opened) continue;
     Parameters proposal = result;
     for (size_t k = 0; k < unit.numbers.size(); ++k)
-      if (!scheme_.number(unit.numbers[k]).pinned) integer_at(proposal, name, k) = Scheme::symbol(scheme_.leader(unit.numbers[k]));
+      if (!scheme_.number(unit.numbers[k]).pinned)
+        integer_at(proposal, name, k) = Scheme::symbol(scheme_.leader(unit.numbers[k]));
     const auto made = unit.is_input ? inferred(application, proposal, operands.types) : std::nullopt;
-    if (made && std::all_of(made->shape->begin(), made->shape->end(), [&](const Dim& dim) { return is_over_symbols(dim); }))
+    if (made &&
+        std::all_of(made->shape->begin(), made->shape->end(), [&](const Dim& dim) { return is_over_symbols(dim); }))
       result = std::move(proposal);
     else
       plain.insert(name);
@@ -115,7 +122,8 @@ std::optional<Sizes> SizeReader::made(const Term& application) {
 }
 
 /// The number one more, one less, or in another place of its list.
-std::vector<Parameters> SizeReader::neighbours(const Parameters& parameters, const std::string& name, size_t index) const {
+std::vector<Parameters> SizeReader::neighbours(const Parameters& parameters, const std::string& name,
+                                               size_t index) const {
   std::vector<Parameters> result;
   for (const int step : {-1, 1}) {
     result.push_back(parameters);
@@ -132,7 +140,8 @@ std::vector<Parameters> SizeReader::neighbours(const Parameters& parameters, con
 }
 
 /// A size depends on a number if it would be another one beside it.
-void SizeReader::add_dependences(const Term& application, const Operands& operands, const std::set<std::string>& plain, Sizes& sizes) {
+void SizeReader::add_dependences(const Term& application, const Operands& operands, const std::set<std::string>& plain,
+                                 Sizes& sizes) {
   const Parameters& parameters = application.as_application()->parameters;
   const auto here = inferred(application, parameters, operands.types);
   for (const std::string& name : plain) {
@@ -143,7 +152,8 @@ void SizeReader::add_dependences(const Term& application, const Operands& operan
         const auto there = inferred(application, changed, operands.types);
         if (!there) continue;
         for (size_t axis = 0; axis < sizes.size(); ++axis)
-          if (there->shape->size() != sizes.size() || (*there->shape)[axis] != (*here->shape)[axis]) sizes[axis].depends.insert(scheme_.leader(unit.numbers[k]));
+          if (there->shape->size() != sizes.size() || (*there->shape)[axis] != (*here->shape)[axis])
+            sizes[axis].depends.insert(scheme_.leader(unit.numbers[k]));
       }
     }
   }
@@ -154,7 +164,8 @@ std::set<int> SizeReader::axes_of(const Term& application) {
   for (const auto& [name, id] : scheme_.units_of(application)) {
     const std::vector<int>& numbers = scheme_.unit(id).numbers;
     for (size_t k = 0; k < numbers.size(); ++k)
-      if (!scheme_.number(numbers[k]).pinned && ranks_.counted_from(application, name, k)) result.insert(scheme_.leader(numbers[k]));
+      if (!scheme_.number(numbers[k]).pinned && ranks_.counted_from(application, name, k))
+        result.insert(scheme_.leader(numbers[k]));
   }
   return result;
 }
@@ -184,12 +195,14 @@ std::vector<SizeEquation> SizeReader::needs_of(const Term& application) {
   std::vector<Local> locals;
   std::vector<ValueType> types = ranks_.operand_types(application);
   for (size_t k = 0; k < types.size(); ++k)
-    for (size_t axis = 0; axis < types[k].shape->size(); ++axis) locals.push_back({operands->sizes[k][axis], &(*types[k].shape)[axis]});
+    for (size_t axis = 0; axis < types[k].shape->size(); ++axis)
+      locals.push_back({operands->sizes[k][axis], &(*types[k].shape)[axis]});
   Parameters parameters = application.as_application()->parameters;
   for (const auto& [name, id] : scheme_.units_of(application)) {
     const Scheme::Unit& unit = scheme_.unit(id);
     for (size_t k = 0; unit.is_input && k < unit.numbers.size(); ++k)
-      if (!scheme_.number(unit.numbers[k]).pinned) locals.push_back({{Scheme::symbol(scheme_.leader(unit.numbers[k])), {}}, &integer_at(parameters, name, k)});
+      if (!scheme_.number(unit.numbers[k]).pinned)
+        locals.push_back({{Scheme::symbol(scheme_.leader(unit.numbers[k])), {}}, &integer_at(parameters, name, k)});
   }
   const auto fits = [&](std::initializer_list<size_t> grown) {
     for (const size_t k : grown) *locals[k].place = *locals[k].place + 1;

@@ -1,5 +1,6 @@
-// Sizes of a scheme's terms as arithmetic over the dims of its variables and over its numbers, read off the rows: what must be equal
-// for the terms to be well typed tells numbers that no law computes. Test: tests/substitutions/generalise_test.cpp
+// Sizes of a scheme's terms as arithmetic over the dims of its variables and over its numbers, read off the rows: what
+// must be equal for the terms to be well typed tells numbers that no law computes. Test:
+// tests/substitutions/generalise_test.cpp
 #pragma once
 
 #include <optional>
@@ -45,9 +46,12 @@ class SizeReader {
 
   std::optional<Operands> operands_of(const verify::Term& application);
   std::optional<Sizes> made(const verify::Term& application);
-  verify::Parameters symbolic_parameters(const verify::Term& application, const Operands& operands, std::set<std::string>& plain);
-  void add_dependences(const verify::Term& application, const Operands& operands, const std::set<std::string>& plain, Sizes& sizes);
-  std::vector<verify::Parameters> neighbours(const verify::Parameters& parameters, const std::string& name, size_t index) const;
+  verify::Parameters symbolic_parameters(const verify::Term& application, const Operands& operands,
+                                         std::set<std::string>& plain);
+  void add_dependences(const verify::Term& application, const Operands& operands, const std::set<std::string>& plain,
+                       Sizes& sizes);
+  std::vector<verify::Parameters> neighbours(const verify::Parameters& parameters, const std::string& name,
+                                             size_t index) const;
   Dim without_maximum(const Dim& size);
   int64_t at_example(const Dim& size);
   /// Numbers of the application, by leaders, that are axes.

@@ -16,7 +16,9 @@ constexpr int kDraws = 6;  ///< of inputs at each size
 constexpr double kDifference = 1e-6;
 
 std::string nested(const te::Array& array, size_t axis, int64_t& at) {
-  if (axis == array.dims().size()) return is_float(array.dtype()) ? fmt::format("{}", array.real(at++)) : fmt::format("{}", array.integers()[static_cast<size_t>(at++)]);
+  if (axis == array.dims().size())
+    return is_float(array.dtype()) ? fmt::format("{}", array.real(at++))
+                                   : fmt::format("{}", array.integers()[static_cast<size_t>(at++)]);
   std::vector<std::string> parts;
   for (int64_t k = 0; k < array.dims()[axis]; ++k) parts.push_back(nested(array, axis + 1, at));
   return fmt::format("{{{}}}", fmt::join(parts, ", "));
@@ -29,7 +31,8 @@ std::string text(const te::Array& array) {
 
 class Shrinker {
  public:
-  Shrinker(const StatedEquation& equation, size_t output, Random& random) : equation_(equation), output_(output), random_(random) {}
+  Shrinker(const StatedEquation& equation, size_t output, Random& random)
+      : equation_(equation), output_(output), random_(random) {}
 
   /// Whether the sides differ on some drawn inputs of these types, which then are the best so far.
   bool takes(const VariableTypes& types) {
@@ -39,7 +42,8 @@ class Shrinker {
       for (const auto& [name, type] : types) {
         const Dims dims = *constants(*type.shape);
         std::vector<double> values;
-        for (int64_t count = element_count(dims); count > 0; --count) values.push_back(static_cast<double>(random_.between(-3, 3)));
+        for (int64_t count = element_count(dims); count > 0; --count)
+          values.push_back(static_cast<double>(random_.between(-3, 3)));
         inputs.push_back(te::Array::reals(type.dtype, dims, values));
       }
       if (!differs(inputs)) continue;
@@ -56,7 +60,9 @@ class Shrinker {
       std::vector<std::pair<std::string, size_t>> places;
       for (const auto& [name, type] : types_)
         for (size_t axis = 0; axis < type.shape->size(); ++axis) places.emplace_back(name, axis);
-      const auto dim = [](VariableTypes& types, const std::pair<std::string, size_t>& place) -> Dim& { return (*types.find(place.first)->second.shape)[place.second]; };
+      const auto dim = [](VariableTypes& types, const std::pair<std::string, size_t>& place) -> Dim& {
+        return (*types.find(place.first)->second.shape)[place.second];
+      };
       const auto try_set = [&](const std::function<bool(size_t)>& is_set, int64_t size) {
         VariableTypes types = types_;
         for (size_t k = 0; k < places.size(); ++k)
@@ -130,7 +136,8 @@ class Shrinker {
 
 }  // namespace
 
-verify::Counterexample smallest(const StatedEquation& equation, size_t output, verify::Counterexample found, Random& random) {
+verify::Counterexample smallest(const StatedEquation& equation, size_t output, verify::Counterexample found,
+                                Random& random) {
   for (const auto& [name, type] : *equation.types)
     if (!is_float(type.dtype)) return found;
   Shrinker shrinker(equation, output, random);

@@ -55,7 +55,9 @@ class Solver {
     // A whole parameter that the other side does not have is what it was, or what its numbers need to be.
     for (int id = 0; id < scheme_.unit_count(); ++id) {
       const int leader = scheme_.unit_leader(id);
-      if (leader != id || scheme_.unit(id).opened || scheme_.unit(id).pinned || (left_units.contains(leader) && right_units.contains(leader))) continue;
+      if (leader != id || scheme_.unit(id).opened || scheme_.unit(id).pinned ||
+          (left_units.contains(leader) && right_units.contains(leader)))
+        continue;
       if (!scheme_.unit(id).is_input) {
         scheme_.unit(id).pinned = true;
         continue;
@@ -88,7 +90,9 @@ class Solver {
     for (const Scheme::FromBack& place : scheme_.from_back()) {
       if (number(place.number).pinned) continue;
       const Term& first = place.application.as_application()->arguments[0];
-      const auto rank = [&](const Term& term) { return static_cast<int64_t>(sizes_.sizes_of(term).value_or(Sizes()).size()); };
+      const auto rank = [&](const Term& term) {
+        return static_cast<int64_t>(sizes_.sizes_of(term).value_or(Sizes()).size());
+      };
       const bool of_first = number(place.number).value.is(rank(first) + place.written);
       count_from_back(place.number, ranks_.rank_of(of_first ? first : place.application) + place.written);
     }
@@ -157,7 +161,8 @@ class Solver {
   /// The left side's numbers are bound by what it stands for; the others must be computed.
   bool is_known(int id) {
     const int leader = scheme_.leader(id);
-    return number(id).pinned || solution_.expressions.contains(leader) || free_.contains(leader) || left_numbers_.contains(leader);
+    return number(id).pinned || solution_.expressions.contains(leader) || free_.contains(leader) ||
+           left_numbers_.contains(leader);
   }
 
   std::vector<int> unknown() {
@@ -191,7 +196,9 @@ class Solver {
     Found found{scheme_.leader(open[0]), with_expressions(*value), equation.depends};
     // Numbers alone are so at any axis.
     const auto names = verify::names(found.value);
-    if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return Scheme::number_of(name).has_value(); })) found.depends.clear();
+    if (std::all_of(names.begin(), names.end(),
+                    [](const std::string& name) { return Scheme::number_of(name).has_value(); }))
+      found.depends.clear();
     return found;
   }
 
@@ -199,7 +206,8 @@ class Solver {
     for (;;) {
       std::optional<Found> best;
       for (const SizeEquation& equation : equations)
-        if (auto found = found_in(equation); found && (!best || found->order() < best->order())) best = std::move(found);
+        if (auto found = found_in(equation); found && (!best || found->order() < best->order()))
+          best = std::move(found);
       if (!best) return;
       solution_.expressions.emplace(best->number, best->value);
       if (by_sizes) by_sizes_.insert(best->number);
@@ -214,7 +222,8 @@ class Solver {
       const auto id = Scheme::number_of(name);
       if (!id) continue;
       const auto found = solution_.expressions.find(scheme_.leader(*id));
-      if (number(*id).pinned || found != solution_.expressions.end()) names.integers.emplace(name, number(*id).pinned ? number(*id).value : found->second);
+      if (number(*id).pinned || found != solution_.expressions.end())
+        names.integers.emplace(name, number(*id).pinned ? number(*id).value : found->second);
     }
     return substitute(value, names);
   }
@@ -238,7 +247,8 @@ class Solver {
 
   // What sizes were read at
 
-  /// Sizes that were read at an axis are so at that axis only: it is counted from the back if it is the last, else it stays.
+  /// Sizes that were read at an axis are so at that axis only: it is counted from the back if it is the last, else it
+  /// stays.
   void keep_what_sizes_depend_on() {
     for (const int id : depends_) {
       if (number(id).pinned || solution_.expressions.contains(scheme_.leader(id))) continue;
@@ -273,7 +283,9 @@ class Solver {
     for (const auto& [variable, type] : scheme_.types())
       for (const std::string& name : verify::names(size))
         if (const auto dim = verify::dim_name(name, {variable}); dim && dim->axis && *dim->axis >= 0)
-          names.integers.emplace(name, Dim::symbol(verify::text(verify::DimName{variable, *dim->axis - static_cast<int>(type.shape->size())})));
+          names.integers.emplace(
+              name,
+              Dim::symbol(verify::text(verify::DimName{variable, *dim->axis - static_cast<int>(type.shape->size())})));
     return substitute(size, names);
   }
 
@@ -282,13 +294,15 @@ class Solver {
   SizeReader& sizes_;
   Solution solution_;
   std::set<int> left_numbers_, right_numbers_;
-  std::set<int> whole_;     ///< of parameters that no law looks into
-  std::set<int> free_;      ///< nothing on the left decides them
+  std::set<int> whole_;  ///< of parameters that no law looks into
+  std::set<int> free_;   ///< nothing on the left decides them
   std::set<int> by_sizes_, depends_;
 };
 
 }  // namespace
 
-Solution solve(Scheme& scheme, RankReader& ranks, SizeReader& sizes, Reading reading) { return Solver(scheme, ranks, sizes).run(reading); }
+Solution solve(Scheme& scheme, RankReader& ranks, SizeReader& sizes, Reading reading) {
+  return Solver(scheme, ranks, sizes).run(reading);
+}
 
 }  // namespace isomer::substitutions

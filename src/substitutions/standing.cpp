@@ -31,20 +31,25 @@ Standing::Verdict verdict_of(const Consequence& found) {
 }  // namespace
 
 std::string_view name(Standing::Verdict verdict) {
-  constexpr std::array<std::string_view, Standing::kVerdicts> kNames = {"is rule", "follows", "is law", "follows with laws", "proved", "refuted", "unknown"};
+  constexpr std::array<std::string_view, Standing::kVerdicts> kNames = {
+      "is rule", "follows", "is law", "follows with laws", "proved", "refuted", "unknown"};
   return kNames[static_cast<size_t>(verdict)];
 }
 
 std::string Standing::why() const {
   if (verdict == Verdict::kRefuted) return counterexample->text();
-  if (verdict == Verdict::kUnknown) return fmt::format("not derived from rules ({}), no proof ({}), no counterexample", verify::name(from_rules), verify::name(from_laws));
-  if (verdict == Verdict::kRule || verdict == Verdict::kLaw) return verdict == Verdict::kRule ? rules.front() : laws.front();
+  if (verdict == Verdict::kUnknown)
+    return fmt::format("not derived from rules ({}), no proof ({}), no counterexample", verify::name(from_rules),
+                       verify::name(from_laws));
+  if (verdict == Verdict::kRule || verdict == Verdict::kLaw)
+    return verdict == Verdict::kRule ? rules.front() : laws.front();
   std::vector<std::string> used = rules;
   for (const std::string& law : laws) used.push_back("law " + law);
   return fmt::format("from {}", fmt::join(used, ", "));
 }
 
-Result<Standing> standing_of(const StatedEquation& equation, Consequences& library, verify::Prover& prover, uint64_t seed, const verify::SaturationLimits& limits) {
+Result<Standing> standing_of(const StatedEquation& equation, Consequences& library, verify::Prover& prover,
+                             uint64_t seed, const verify::SaturationLimits& limits) {
   Standing result;
   TRY(Judgement judgement, judge(equation, prover, seed));
   result.from_laws = judgement.stop;

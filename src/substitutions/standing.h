@@ -1,5 +1,6 @@
-// Where an equation that somebody states stands with a library: one of its rules, or follows from them, or is proved from laws only, or
-// refuted. The laws are rules of every search too: what needs them is told apart from what rules alone say. Test: tests/substitutions/consequence_test.cpp
+// Where an equation that somebody states stands with a library: one of its rules, or follows from them, or is proved
+// from laws only, or refuted. The laws are rules of every search too: what needs them is told apart from what rules
+// alone say. Test: tests/substitutions/consequence_test.cpp
 #pragma once
 
 #include "substitutions/consequence.h"
@@ -20,9 +21,10 @@ struct Standing {
   static constexpr int kVerdicts = 7;
 
   Verdict verdict = Verdict::kUnknown;
-  std::vector<std::string> rules, laws;                  ///< by name: what it follows from
+  std::vector<std::string> rules, laws;  ///< by name: what it follows from
   std::optional<verify::Counterexample> counterexample;
-  verify::Saturated from_rules = verify::Saturated::kClosed, from_laws = verify::Saturated::kClosed;  ///< why they say nothing
+  verify::Saturated from_rules = verify::Saturated::kClosed,
+                    from_laws = verify::Saturated::kClosed;  ///< why they say nothing
 
   /// A search with the library's rules and the laws has it, in one step or in several.
   bool is_of_library() const { return verdict <= Verdict::kFollowsWithLaws; }
@@ -33,6 +35,7 @@ struct Standing {
 std::string_view name(Standing::Verdict verdict);
 
 /// Of an equation with types. The same for the same seed. Errors: as of judge.
-Result<Standing> standing_of(const StatedEquation& equation, Consequences& library, verify::Prover& prover, uint64_t seed, const verify::SaturationLimits& limits = kConsequenceLimits);
+Result<Standing> standing_of(const StatedEquation& equation, Consequences& library, verify::Prover& prover,
+                             uint64_t seed, const verify::SaturationLimits& limits = kConsequenceLimits);
 
 }  // namespace isomer::substitutions

@@ -1,5 +1,5 @@
-// One rewrite of a program, as others can check it and do it again. The checker knows neither how matches are found nor why this one was
-// taken. Test: tests/substitutions/derivation_test.cpp
+// One rewrite of a program, as others can check it and do it again. The checker knows neither how matches are found nor
+// why this one was taken. Test: tests/substitutions/derivation_test.cpp
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace isomer::substitutions {
 
-/// What a rewrite was: the source's terms, on these tensors, stand at the roots, and who read those reads the target's instead.
+/// What a rewrite was: the source's terms, on these tensors, stand at the roots, and who read those reads the target's
+/// instead.
 struct Step {
   std::string rule;
   bool is_forward = true;
@@ -20,7 +21,8 @@ struct Step {
   std::string text() const;
 };
 
-/// Does a step in the program if it is one by this rule. Errors say what does not hold; the program is then in no state to be used.
+/// Does a step in the program if it is one by this rule. Errors say what does not hold; the program is then in no state
+/// to be used.
 Result<void> take_step(Program& program, const Step& step, const Rule& rule);
 
 }  // namespace isomer::substitutions

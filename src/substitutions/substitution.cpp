@@ -22,13 +22,16 @@ Term sorted(const Term& term, const Theory& theory) {
   if (!application) return term;
   Term::Application result = *application;
   for (Term& argument : result.arguments) argument = sorted(argument, theory);
-  if (theory.may_commute(result.op)) std::sort(result.arguments.begin(), result.arguments.end(), [](const Term& a, const Term& b) { return a.text() < b.text(); });
+  if (theory.may_commute(result.op))
+    std::sort(result.arguments.begin(), result.arguments.end(),
+              [](const Term& a, const Term& b) { return a.text() < b.text(); });
   return Term(std::move(result));
 }
 
 class Preparation {
  public:
-  Preparation(const Rule& rule, bool is_forward, const Theory& theory, int& next_id) : theory_(theory), next_id_(next_id) {
+  Preparation(const Rule& rule, bool is_forward, const Theory& theory, int& next_id)
+      : theory_(theory), next_id_(next_id) {
     result_->rule = &rule;
     result_->is_forward = is_forward;
     result_->first_id = next_id;
@@ -53,7 +56,8 @@ class Preparation {
     if (!result_->is_forward && is_own_inverse()) return Unusable::kOwnInverse;
     take_examples();
     find_turns();
-    for (size_t first = 0; first < sources_.size(); ++first) result_->orders.push_back(order_from(static_cast<int>(first)));
+    for (size_t first = 0; first < sources_.size(); ++first)
+      result_->orders.push_back(order_from(static_cast<int>(first)));
     for (const Pattern& source : result_->sources) result_->depth = std::max(result_->depth, depth_of(source));
     return std::move(result_);
   }
@@ -68,13 +72,15 @@ class Preparation {
   static bool contains(const Term& term, const Term& part) {
     if (term == part) return true;
     const auto* application = term.as_application();
-    return application && std::any_of(application->arguments.begin(), application->arguments.end(), [&](const Term& argument) { return contains(argument, part); });
+    return application && std::any_of(application->arguments.begin(), application->arguments.end(),
+                                      [&](const Term& argument) { return contains(argument, part); });
   }
 
   bool only_adds() const {
     return std::all_of(sources_.begin(), sources_.end(), [&](const Term& source) {
       const Term sought = sorted(source, theory_);
-      return std::any_of(targets_.begin(), targets_.end(), [&](const Term& target) { return contains(sorted(target, theory_), sought); });
+      return std::any_of(targets_.begin(), targets_.end(),
+                         [&](const Term& target) { return contains(sorted(target, theory_), sought); });
     });
   }
 
@@ -92,7 +98,8 @@ class Preparation {
 
   /// Variables stand for variables, rests for nothing that is named.
   static bool renames(const verify::Bindings& names) {
-    return std::all_of(names.tensors.begin(), names.tensors.end(), [](const auto& named) { return named.second.as_variable() != nullptr; }) &&
+    return std::all_of(names.tensors.begin(), names.tensors.end(),
+                       [](const auto& named) { return named.second.as_variable() != nullptr; }) &&
            std::all_of(names.rests.begin(), names.rests.end(), [](const auto& named) { return named.second.empty(); });
   }
 
@@ -102,7 +109,8 @@ class Preparation {
       const auto renamed = names.tensors.find(variable);
       if (renamed == names.tensors.end()) continue;
       const std::string& name = result_->integers[static_cast<size_t>(dim.slot)];
-      names.integers.insert_or_assign(name, Dim::symbol(renamed->second.as_variable()->name + name.substr(variable.size())));
+      names.integers.insert_or_assign(name,
+                                      Dim::symbol(renamed->second.as_variable()->name + name.substr(variable.size())));
     }
   }
 
@@ -129,7 +137,9 @@ class Preparation {
     rename_dims(exchange);
     // A rest that both have says nothing of itself: it stays.
     exchange.rests.clear();
-    const auto stays = [&](const Term& term) { return sorted(substitute(term, exchange), theory_) == sorted(term, theory_); };
+    const auto stays = [&](const Term& term) {
+      return sorted(substitute(term, exchange), theory_) == sorted(term, theory_);
+    };
     return std::all_of(sources_.begin(), sources_.end(), stays) && std::all_of(targets_.begin(), targets_.end(), stays);
   }
 
@@ -138,7 +148,9 @@ class Preparation {
     const std::function<void(const Term&)> visit = [&](const Term& term) {
       const auto* application = term.as_application();
       if (!application) return;
-      result_->turns[static_cast<size_t>(id++)] = theory_.may_commute(application->op) && application->arguments.size() == 2 && !is_symmetric(application->arguments[0], application->arguments[1]);
+      result_->turns[static_cast<size_t>(id++)] = theory_.may_commute(application->op) &&
+                                                  application->arguments.size() == 2 &&
+                                                  !is_symmetric(application->arguments[0], application->arguments[1]);
       for (const Term& argument : application->arguments) visit(argument);
     };
     result_->turns.resize(static_cast<size_t>(result_->applications));
@@ -201,15 +213,19 @@ class Preparation {
 }  // namespace
 
 std::string_view name(Unusable reason) {
-  constexpr std::array<std::string_view, 6> kNames = {"an output without operator", "a tensor that the source does not have", "only operands that commute", "its own inverse",
-                                                      "only more of the same", "known by other names"};
+  constexpr std::array<std::string_view, 6> kNames = {
+      "an output without operator", "a tensor that the source does not have",
+      "only operands that commute", "its own inverse",
+      "only more of the same",      "known by other names"};
   return kNames[static_cast<size_t>(reason)];
 }
 
 std::string Substitution::key() const {
   verify::Bindings names;
-  for (size_t slot = 0; slot < tensors.size(); ++slot) names.tensors.emplace(tensors[slot], Term::variable(fmt::format("t{}", slot)));
-  for (size_t slot = 0; slot < integers.size(); ++slot) names.integers.emplace(integers[slot], Dim::symbol(fmt::format("n{}", slot)));
+  for (size_t slot = 0; slot < tensors.size(); ++slot)
+    names.tensors.emplace(tensors[slot], Term::variable(fmt::format("t{}", slot)));
+  for (size_t slot = 0; slot < integers.size(); ++slot)
+    names.integers.emplace(integers[slot], Dim::symbol(fmt::format("n{}", slot)));
   for (const verify::DimSlot& dim : dims) {
     const verify::DimName name{fmt::format("t{}", dim.variable), dim.axis};
     names.integers.insert_or_assign(integers[static_cast<size_t>(dim.slot)], Dim::symbol(verify::text(name)));
@@ -225,7 +241,8 @@ std::string Substitution::key() const {
   return fmt::format("{}{}", result, fmt::join(laws, ","));
 }
 
-std::variant<std::unique_ptr<Substitution>, Unusable> substitution_of(const Rule& rule, bool is_forward, const Theory& theory, int& next_id) {
+std::variant<std::unique_ptr<Substitution>, Unusable> substitution_of(const Rule& rule, bool is_forward,
+                                                                      const Theory& theory, int& next_id) {
   return Preparation(rule, is_forward, theory, next_id).run();
 }
 

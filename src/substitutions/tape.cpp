@@ -29,7 +29,8 @@ uint32_t inverse(uint32_t value, uint32_t modulus) {
 }
 
 uint32_t residue(const te::Number& number, uint32_t modulus, int bits) {
-  uint64_t result = uint64_t{residue(number.numerator(), modulus)} * inverse(residue(number.denominator(), modulus), modulus) % modulus;
+  uint64_t result = uint64_t{residue(number.numerator(), modulus)} *
+                    inverse(residue(number.denominator(), modulus), modulus) % modulus;
   // 2^bits = 1
   result = (result << te::floor_mod(number.exponent(), bits)) % modulus;
   return static_cast<uint32_t>(result);
@@ -40,7 +41,8 @@ uint32_t residue(const te::Number& number, uint32_t modulus, int bits) {
 /// Makes instructions of recorded operations, sums of products in one.
 class Compiler {
  public:
-  Compiler(const Recording& recording, Tape& tape) : recording_(recording), tape_(tape), uses_(recording.operations().size()), done_(uses_.size(), kNowhere) {
+  Compiler(const Recording& recording, Tape& tape)
+      : recording_(recording), tape_(tape), uses_(recording.operations().size()), done_(uses_.size(), kNowhere) {
     for (const Operation& o : recording.operations()) {
       if (o.kind == Operation::Kind::kLiteral || o.kind == Operation::Kind::kElement) continue;
       ++uses_[o.a];
@@ -56,7 +58,8 @@ class Compiler {
 
   void finish() {
     auto elements = std::make_shared<Elements>(literals_.size(), tape_.wide_);
-    for (size_t k = 0; k < literals_.size(); ++k) encode(literals_[k], tape_.wide_, elements->data() + k * element_words(tape_.wide_));
+    for (size_t k = 0; k < literals_.size(); ++k)
+      encode(literals_[k], tape_.wide_, elements->data() + k * element_words(tape_.wide_));
     tape_.literals_ = std::move(elements);
   }
 
@@ -80,7 +83,9 @@ class Compiler {
     return location(Space::kRegister, static_cast<uint32_t>(tape_.instructions_.size()) - 1);
   }
   Location apply(Code code, std::vector<Location> arguments, int function = 0) {
-    return append({.code = code, .function = static_cast<uint8_t>(function), .count = static_cast<uint32_t>(arguments.size())}, arguments);
+    return append(
+        {.code = code, .function = static_cast<uint8_t>(function), .count = static_cast<uint32_t>(arguments.size())},
+        arguments);
   }
 
   Location emit(uint32_t operation) {
@@ -88,15 +93,18 @@ class Compiler {
     switch (o.kind) {
       case Kind::kLiteral: return literal(recording_.literals()[o.a]);
       case Kind::kElement: return location(o.function == 0 ? Space::kFirst : Space::kSecond, o.a);
-      case Kind::kAdd: case Kind::kMultiply: return sum_of_products(operation);
-      case Kind::kMax: case Kind::kMin: {
+      case Kind::kAdd:
+      case Kind::kMultiply: return sum_of_products(operation);
+      case Kind::kMax:
+      case Kind::kMin: {
         std::vector<Location> arguments;
         collect(operation, o.kind, [&](uint32_t part) { arguments.push_back(compile(part)); });
         return apply(o.kind == Kind::kMax ? Code::kMax : Code::kMin, std::move(arguments));
       }
       case Kind::kDivide: return apply(Code::kDivide, {compile(o.a), compile(o.b)});
       case Kind::kUnary:
-        if (tape_.wide_ && o.function == static_cast<uint8_t>(te::UnaryOp::kExp)) return apply(Code::kExp, {compile(o.a)});
+        if (tape_.wide_ && o.function == static_cast<uint8_t>(te::UnaryOp::kExp))
+          return apply(Code::kExp, {compile(o.a)});
         return apply(Code::kHash, {compile(o.a)}, 2 + o.function);
       case Kind::kBinary: return apply(Code::kHash, {compile(o.a), compile(o.b)}, 32 + o.function);
     }
@@ -136,7 +144,8 @@ class Compiler {
     if (products.empty()) return apply(Code::kSum, std::move(plain));
     for (const Location each : plain) products.push_back({one_, each});
     const auto spaces = [](const Product& p) { return std::pair(p.left >> kSpaceShift, p.right >> kSpaceShift); };
-    std::sort(products.begin(), products.end(), [&](const Product& a, const Product& b) { return std::pair(spaces(a), a) < std::pair(spaces(b), b); });
+    std::sort(products.begin(), products.end(),
+              [&](const Product& a, const Product& b) { return std::pair(spaces(a), a) < std::pair(spaces(b), b); });
     Location sum = kNowhere;
     for (size_t begin = 0; begin < products.size();) {
       std::vector<uint32_t> links;
@@ -146,7 +155,12 @@ class Compiler {
         links.push_back(index_of(products[end].right));
       }
       const auto [left, right] = spaces(products[begin]);
-      sum = append({.code = Code::kDot, .left = static_cast<Space>(left), .right = static_cast<Space>(right), .count = static_cast<uint32_t>(end - begin), .start = sum}, links);
+      sum = append({.code = Code::kDot,
+                    .left = static_cast<Space>(left),
+                    .right = static_cast<Space>(right),
+                    .count = static_cast<uint32_t>(end - begin),
+                    .start = sum},
+                   links);
       begin = end;
     }
     return sum;
@@ -161,7 +175,8 @@ class Compiler {
 };
 
 Elements::Elements(size_t count, bool wide)
-    : words_(static_cast<uint32_t*>(::operator new[](std::max<size_t>(count, 1) * static_cast<size_t>(element_words(wide)) * sizeof(uint32_t), kAlignment))) {}
+    : words_(static_cast<uint32_t*>(::operator new[](
+          std::max<size_t>(count, 1) * static_cast<size_t>(element_words(wide)) * sizeof(uint32_t), kAlignment))) {}
 void Elements::Free::operator()(uint32_t* words) const { ::operator delete[](words, kAlignment); }
 
 void encode(const te::Number& number, bool wide, uint32_t* element) {
@@ -192,7 +207,8 @@ Result<void> Tape::compile(TermRecorder& recorder, std::span<const size_t> terms
     for (const size_t term : terms) {
       const auto count = positions.empty() ? static_cast<size_t>(element_count(recorder.dims(term))) : positions.size();
       auto& elements = roots.emplace_back();
-      for (size_t k = 0; k < count; ++k) elements.push_back(recorder.element(term, positions.empty() ? static_cast<uint32_t>(k) : positions[k]));
+      for (size_t k = 0; k < count; ++k)
+        elements.push_back(recorder.element(term, positions.empty() ? static_cast<uint32_t>(k) : positions[k]));
     }
     Compiler compiler(recorder.recording(), *this);
     for (size_t k = 0; k < terms.size(); ++k) {
@@ -206,7 +222,8 @@ Result<void> Tape::compile(TermRecorder& recorder, std::span<const size_t> terms
   return {};
 }
 
-Operands Tape::run(const uint32_t* first, const uint32_t* second, uint32_t* registers, const Arithmetic& arithmetic, const TapeKernels& kernels) const {
+Operands Tape::run(const uint32_t* first, const uint32_t* second, uint32_t* registers, const Arithmetic& arithmetic,
+                   const TapeKernels& kernels) const {
   const Operands operands = {{literals_->data(), first, second, registers}};
   kernels.run(instructions_.data(), this->registers(), links_.data(), arithmetic, operands);
   return operands;

@@ -1,6 +1,6 @@
-// What terms compute, as flat lists of exact operations on elements: recorded once from the rows' tensor expressions for given
-// shapes of the operands, then run for every pair of operands. What a shape decides (padding, indices) is decided when recorded;
-// padding of a maximum takes no part in it.
+// What terms compute, as flat lists of exact operations on elements: recorded once from the rows' tensor expressions
+// for given shapes of the operands, then run for every pair of operands. What a shape decides (padding, indices) is
+// decided when recorded; padding of a maximum takes no part in it.
 #pragma once
 
 #include <memory>
@@ -44,12 +44,13 @@ class Tape {
   const std::vector<Output>& outputs() const { return outputs_; }
   uint32_t registers() const { return static_cast<uint32_t>(instructions_.size()); }
 
-  /// Elements of the operands; absent ones may be nullptr. `registers` has room for as many elements. What is given back serves
-  /// to read the outputs' elements.
+  /// Elements of the operands; absent ones may be nullptr. `registers` has room for as many elements. What is given
+  /// back serves to read the outputs' elements.
   Operands run(const uint32_t* first, const uint32_t* second, uint32_t* registers, const Arithmetic& arithmetic) const {
     return run(first, second, registers, arithmetic, tape_kernels(wide_));
   }
-  Operands run(const uint32_t* first, const uint32_t* second, uint32_t* registers, const Arithmetic& arithmetic, const TapeKernels& kernels) const;
+  Operands run(const uint32_t* first, const uint32_t* second, uint32_t* registers, const Arithmetic& arithmetic,
+               const TapeKernels& kernels) const;
   void copy_output(int output, const Operands& operands, uint32_t* to) const;
   /// Of output 0; a key of kSeeds words an element.
   uint64_t hash_output(const Operands& operands, const uint32_t* keys) const;
@@ -64,7 +65,8 @@ class Tape {
   std::vector<Output> outputs_;
 };
 
-/// The element that stands for a rational number. Where a denominator has no inverse modulo kExponents, 0 stands behind it.
+/// The element that stands for a rational number. Where a denominator has no inverse modulo kExponents, 0 stands behind
+/// it.
 void encode(const te::Number& number, bool wide, uint32_t* element);
 
 }  // namespace isomer::substitutions

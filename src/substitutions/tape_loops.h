@@ -1,5 +1,5 @@
-// The loops of tape_run.h, compiled once for each instruction set. Nothing of the standard library may be instantiated here:
-// the linker would keep one instance for all.
+// The loops of tape_run.h, compiled once for each instruction set. Nothing of the standard library may be instantiated
+// here: the linker would keep one instance for all.
 #pragma once
 
 #include "substitutions/tape_run.h"
@@ -19,7 +19,9 @@ typedef uint32_t Words __attribute__((vector_size(16)));
 
 ISOMER_INLINE Lanes all(uint64_t value) { return Lanes{value, value, value, value}; }
 ISOMER_INLINE Lanes select(Lanes mask, Lanes yes, Lanes no) { return (mask & yes) | (~mask & no); }
-ISOMER_INLINE Lanes at_least(Lanes a, Lanes b) { return ~reinterpret_cast<Lanes>(reinterpret_cast<SignedLanes>(a) < reinterpret_cast<SignedLanes>(b)); }
+ISOMER_INLINE Lanes at_least(Lanes a, Lanes b) {
+  return ~reinterpret_cast<Lanes>(reinterpret_cast<SignedLanes>(a) < reinterpret_cast<SignedLanes>(b));
+}
 
 ISOMER_INLINE Lanes load(const uint32_t* words) {
 #if defined(__AVX2__)
@@ -28,7 +30,9 @@ ISOMER_INLINE Lanes load(const uint32_t* words) {
   return Lanes{words[0], words[1], words[2], words[3]};
 #endif
 }
-ISOMER_INLINE void store(uint32_t* words, Lanes value) { *reinterpret_cast<Words*>(words) = __builtin_convertvector(value, Words); }
+ISOMER_INLINE void store(uint32_t* words, Lanes value) {
+  *reinterpret_cast<Words*>(words) = __builtin_convertvector(value, Words);
+}
 
 /// Of the low halves.
 ISOMER_INLINE Lanes product(Lanes a, Lanes b) {
@@ -102,7 +106,9 @@ class Machine {
     Lanes p, q;
   };
 
-  ISOMER_INLINE const uint32_t* words(Location at) const { return operands_.space[at >> kSpaceShift] + uint64_t{index_of(at)} * kWords; }
+  ISOMER_INLINE const uint32_t* words(Location at) const {
+    return operands_.space[at >> kSpaceShift] + uint64_t{index_of(at)} * kWords;
+  }
   ISOMER_INLINE Element get(Location at) const {
     const uint32_t* from = words(at);
     return {load(from), wide ? load(from + kSeeds) : all(0)};
@@ -119,7 +125,8 @@ class Machine {
   // Three products and what a fold leaves are below 2^64.
   ISOMER_INLINE Element dot(const Instruction& i) const {
     const uint32_t* link = links_ + i.first;
-    const uint32_t *left = operands_.space[static_cast<int>(i.left)], *right = operands_.space[static_cast<int>(i.right)];
+    const uint32_t *left = operands_.space[static_cast<int>(i.left)],
+                   *right = operands_.space[static_cast<int>(i.right)];
     Element sum = i.start == kNowhere ? Element{all(0), all(0)} : get(i.start);
     uint32_t k = 0;
     const auto add = [&](uint32_t at) __attribute__((always_inline)) {
@@ -150,8 +157,8 @@ class Machine {
     return {P::reduce(result.p), wide ? Q::reduce(result.q) : all(0)};
   }
 
-  /// The place of a number in the order: a sign, which is random for large numbers, that of -x the other one, and a random number
-  /// of both.
+  /// The place of a number in the order: a sign, which is random for large numbers, that of -x the other one, and a
+  /// random number of both.
   ISOMER_INLINE Lanes rank(Lanes x) const {
     const Lanes negative = all(kPrime) - x;
     const Lanes is_upper = at_least(x, negative);
@@ -177,7 +184,8 @@ class Machine {
   ISOMER_INLINE Element quotient(const Instruction& i) const {
     const Element a = get(links_[i.first]), b = get(links_[i.first + 1]);
     const Lanes undefined = function_of(a.p, load(arithmetic_.functions[1]));
-    return with_exponent(select(reinterpret_cast<Lanes>(b.p == all(0)), undefined, P::multiply(a.p, power(b.p, kPrime - 2))));
+    return with_exponent(
+        select(reinterpret_cast<Lanes>(b.p == all(0)), undefined, P::multiply(a.p, power(b.p, kPrime - 2))));
   }
 
   ISOMER_INLINE Element exponential(const Instruction& i) const {
@@ -201,7 +209,8 @@ class Machine {
 };
 
 template <bool wide>
-void run_tape(const Instruction* instructions, uint32_t count, const uint32_t* links, const Arithmetic& arithmetic, const Operands& operands) {
+void run_tape(const Instruction* instructions, uint32_t count, const uint32_t* links, const Arithmetic& arithmetic,
+              const Operands& operands) {
   Machine<wide>(links, arithmetic, operands).run(instructions, count);
 }
 
@@ -211,7 +220,8 @@ uint64_t hash_elements(const Location* elements, uint32_t count, const Operands&
   Lanes sum = all(0);
   for (uint32_t k = 0; k < count; ++k) {
     const Location at = elements[k];
-    sum += product(load(operands.space[at >> kSpaceShift] + uint64_t{index_of(at)} * element_words(wide)), load(keys + uint64_t{k} * kSeeds));
+    sum += product(load(operands.space[at >> kSpaceShift] + uint64_t{index_of(at)} * element_words(wide)),
+                   load(keys + uint64_t{k} * kSeeds));
   }
   uint64_t result = 0;
   for (int lane = 0; lane < kSeeds; ++lane) {

@@ -1,6 +1,7 @@
-// Running tapes (tape.h) over exact elements. An element is kSeeds residues modulo kPrime, one a seed; where exponentials occur
-// it is `wide`: as many residues modulo kExponents stand behind them, for exp to be a homomorphism from Z_q to Z_p. Here q is
-// no prime but (p - 1)/2 = 2^30 - 1: a ring is enough for sums and products, and q divides p - 1, which no large prime does.
+// Running tapes (tape.h) over exact elements. An element is kSeeds residues modulo kPrime, one a seed; where
+// exponentials occur it is `wide`: as many residues modulo kExponents stand behind them, for exp to be a homomorphism
+// from Z_q to Z_p. Here q is no prime but (p - 1)/2 = 2^30 - 1: a ring is enough for sums and products, and q divides p
+// - 1, which no large prime does.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,11 @@ constexpr int element_words(bool wide) { return wide ? 2 * kSeeds : kSeeds; }
 /// Integers below this are positive in the order.
 inline constexpr uint32_t kSmallNumber = 1 << 16;
 
-/// What is no field operation is a seeded function of its arguments: a function a key. Numbers are compared by a seeded order in
-/// which -b < -a where a < b, and 0 separates a number from its negative.
+/// What is no field operation is a seeded function of its arguments: a function a key. Numbers are compared by a seeded
+/// order in which -b < -a where a < b, and 0 separates a number from its negative.
 struct Arithmetic {
   explicit Arithmetic(uint64_t seed);
-  alignas(32) uint32_t order[2][kSeeds];                ///< odd
+  alignas(32) uint32_t order[2][kSeeds];  ///< odd
   alignas(32) uint32_t functions[kFunctions][kSeeds];
 };
 
@@ -36,9 +37,10 @@ constexpr uint32_t index_of(Location at) { return at & ((uint32_t{1} << kSpaceSh
 inline constexpr Location kNowhere = ~Location{0};
 
 enum class Code : uint8_t {
-  kDot,     ///< start + Σ links[2i] * links[2i+1], element numbers of the spaces `left` and `right`
-  kSum,     ///< Σ of locations
-  kMax, kMin,
+  kDot,  ///< start + Σ links[2i] * links[2i+1], element numbers of the spaces `left` and `right`
+  kSum,  ///< Σ of locations
+  kMax,
+  kMin,
   kDivide,  ///< of two locations; by 0 it is a function of the dividend
   kExp,     ///< of one location, of wide elements only
   kHash,    ///< the function of one or two locations
@@ -60,7 +62,8 @@ struct Operands {
 };
 
 struct TapeKernels {
-  void (*run)(const Instruction* instructions, uint32_t count, const uint32_t* links, const Arithmetic&, const Operands&);
+  void (*run)(const Instruction* instructions, uint32_t count, const uint32_t* links, const Arithmetic&,
+              const Operands&);
   /// Mixes the first kSeeds words of each element with a key.
   uint64_t (*hash)(const Location* elements, uint32_t count, const Operands&, const uint32_t* keys);
 };

@@ -57,7 +57,8 @@ class TermRecorder::Values {
     TRY(const std::vector<NodeId> order, topological_order(graph_));
     for (const NodeId id : order) {
       const Node& node = graph_.node(id);
-      if (!node.op->compute) return unsupported(label(graph_, id), "an operator with a tensor expression expected, it has none");
+      if (!node.op->compute)
+        return unsupported(label(graph_, id), "an operator with a tensor expression expected, it has none");
       TRY(te::Program program, node.op->compute(context_of(graph_, id)));
       auto made = std::make_unique<Application>();
       made->inputs = node.inputs;
@@ -83,18 +84,20 @@ class TermRecorder::Values {
   struct Application {
     std::vector<ValueId> inputs;
     te::Program program;
-    std::vector<Dims> dims;                                      ///< of each stage
+    std::vector<Dims> dims;                                       ///< of each stage
     std::vector<std::vector<std::vector<Scalar>>> elements = {};  ///< of each component of each stage, once asked for
   };
 
   Scalar value(ValueId id, int64_t position) {
-    if (const auto operand = operands_.find(id); operand != operands_.end()) return recording_.element(operand->second, static_cast<uint32_t>(position));
+    if (const auto operand = operands_.find(id); operand != operands_.end())
+      return recording_.element(operand->second, static_cast<uint32_t>(position));
     if (const auto made = made_by_.find(id); made != made_by_.end()) {
       const auto& [application, output] = made->second;
       return stage(*application, application->program.outputs[output], position);
     }
     const Tensor& constant = *graph_.value(id).constant;
-    return is_float(constant.dtype()) ? Scalar(recording_.number(constant.at(position))) : Scalar(constant.integer(position));
+    return is_float(constant.dtype()) ? Scalar(recording_.number(constant.at(position)))
+                                      : Scalar(constant.integer(position));
   }
 
   Scalar stage(Application& application, const te::StageValue& at, int64_t position) {
@@ -118,7 +121,9 @@ class TermRecorder::Values {
     const Frame frame = {&axes, &reduce, {}, {}};
     std::vector<Scalar> result(body.bodies.size()), next = result, combined = result;
     const auto evaluate = [&](const std::vector<te::Expr>& list, const Frame& at, std::vector<Scalar>& out) {
-      for (size_t k = 0; k < list.size(); ++k) out[k] = is_float(list[k].dtype()) ? Scalar(real(application, list[k], at)) : Scalar(integer(application, list[k], at));
+      for (size_t k = 0; k < list.size(); ++k)
+        out[k] = is_float(list[k].dtype()) ? Scalar(real(application, list[k], at))
+                                           : Scalar(integer(application, list[k], at));
     };
     evaluate(body.combine.combine.empty() ? body.bodies : body.combine.identity, frame, result);
     if (body.combine.combine.empty()) return result;
@@ -155,7 +160,9 @@ class TermRecorder::Values {
   }
 
   static const Scalar& operand(const te::Var& e, const Frame& frame) {
-    const auto side = e.kind == te::VarKind::kLeft ? frame.left : e.kind == te::VarKind::kRight ? frame.right : std::span<const Scalar>();
+    const auto side = e.kind == te::VarKind::kLeft    ? frame.left
+                      : e.kind == te::VarKind::kRight ? frame.right
+                                                      : std::span<const Scalar>();
     CHECK(e.index < static_cast<int>(side.size())) << "operand " << e.index;
     return side[static_cast<size_t>(e.index)];
   }
@@ -178,7 +185,9 @@ class TermRecorder::Values {
           const int64_t left = integer(application, e.left, frame);
           return index_arithmetic(e.op, e.left.dtype(), left, integer(application, e.right, frame));
         },
-        [&](const te::Select& e) { return integer(application, integer(application, e.condition, frame) != 0 ? e.then : e.otherwise, frame); },
+        [&](const te::Select& e) {
+          return integer(application, integer(application, e.condition, frame) != 0 ? e.then : e.otherwise, frame);
+        },
         [&](const te::Cast& e) -> int64_t {
           if (is_float(e.operand.dtype())) te::fail_unsupported("data become integers");
           return te::wrap(expr.dtype(), te::unwrap(e.operand.dtype(), integer(application, e.operand, frame)));
@@ -188,17 +197,21 @@ class TermRecorder::Values {
 
   uint32_t real(Application& application, const te::Expr& expr, const Frame& frame) {
     return te::visit(
-        expr, [&](const te::Literal& e) { return recording_.number(e.value); }, [&](const te::Var& e) { return std::get<1>(operand(e, frame)); },
+        expr, [&](const te::Literal& e) { return recording_.number(e.value); },
+        [&](const te::Var& e) { return std::get<1>(operand(e, frame)); },
         [&](const te::Symbol& e) -> uint32_t { te::fail("the dim '{}' has no value", e.name); },
         [&](const te::Unary& e) { return recording_.unary(e.op, real(application, e.operand, frame)); },
         [&](const te::Binary& e) {
           const uint32_t left = real(application, e.left, frame);
           return recording_.binary(e.op, left, real(application, e.right, frame));
         },
-        [&](const te::Select& e) { return real(application, integer(application, e.condition, frame) != 0 ? e.then : e.otherwise, frame); },
+        [&](const te::Select& e) {
+          return real(application, integer(application, e.condition, frame) != 0 ? e.then : e.otherwise, frame);
+        },
         [&](const te::Cast& e) {
           if (is_float(e.operand.dtype())) return real(application, e.operand, frame);
-          return recording_.number(te::Number(static_cast<int64_t>(te::unwrap(e.operand.dtype(), integer(application, e.operand, frame)))));
+          return recording_.number(
+              te::Number(static_cast<int64_t>(te::unwrap(e.operand.dtype(), integer(application, e.operand, frame)))));
         },
         [&](const te::Load& e) { return std::get<1>(load(application, e, frame)); });
   }
@@ -223,7 +236,8 @@ uint32_t TermRecorder::element(size_t term, uint32_t position) { return values_-
 Result<TermRecorder> TermRecorder::make(std::span<const verify::Term> terms, std::span<const Dims> operands) {
   static constexpr const char* kNames[] = {"a", "b"};
   verify::VariableTypes types;
-  for (size_t k = 0; k < operands.size(); ++k) types.emplace(kNames[k], ValueType::tensor(DataType::kFloat32, {operands[k].begin(), operands[k].end()}));
+  for (size_t k = 0; k < operands.size(); ++k)
+    types.emplace(kNames[k], ValueType::tensor(DataType::kFloat32, {operands[k].begin(), operands[k].end()}));
   TRY(Graph graph, verify::graph_of({terms.begin(), terms.end()}, types));
   auto values = std::make_unique<Values>(std::move(graph));
   TRY_VOID(values->prepare());

@@ -15,7 +15,8 @@ using verify::Term;
 /// Op(a,b) = Op(b,a)
 bool says_that_operands_commute(const verify::Law& law) {
   const auto *left = law.left.as_application(), *right = law.right.as_application();
-  if (!left || !right || left->op != right->op || left->arguments.size() != 2 || right->arguments.size() != 2) return false;
+  if (!left || !right || left->op != right->op || left->arguments.size() != 2 || right->arguments.size() != 2)
+    return false;
   if (!left->parameters.empty() || !right->parameters.empty() || left->rest != right->rest) return false;
   const auto* a = left->arguments[0].as_variable();
   const auto* b = left->arguments[1].as_variable();
@@ -44,7 +45,8 @@ std::vector<Dim*> symbolic_integers(verify::Parameters& parameters) {
 
 Theory::Theory(std::vector<verify::StatedAxiom> axioms) : axioms_(std::move(axioms)) {
   for (size_t k = 0; k < axioms_.size(); ++k)
-    if (says_that_operands_commute(axioms_[k].law)) commutative_[axioms_[k].law.left.as_application()->op].push_back(static_cast<int>(k));
+    if (says_that_operands_commute(axioms_[k].law))
+      commutative_[axioms_[k].law.left.as_application()->op].push_back(static_cast<int>(k));
 }
 
 bool Theory::commutes(const OpDef* op, int left_type, int right_type) {
@@ -82,7 +84,8 @@ std::optional<int> Theory::constant_form(int operation, std::span<const int> typ
   std::vector<ValueType> arguments;
   for (const int type : types) arguments.push_back(signatures_.type(type));
   const auto meaning = [&](const verify::Parameters& given) {
-    return verify::program_text({&op, 0, given, "", std::vector<Term>(arguments.size(), Term::variable("x"))}, arguments);
+    return verify::program_text({&op, 0, given, "", std::vector<Term>(arguments.size(), Term::variable("x"))},
+                                arguments);
   };
   const auto sought = meaning(parameters);
   if (!sought.ok()) return std::nullopt;
@@ -94,7 +97,8 @@ std::optional<int> Theory::constant_form(int operation, std::span<const int> typ
       *integer = Dim(kSpecial[rest % std::size(kSpecial)]);
       rest /= std::size(kSpecial);
     }
-    if (const auto found = meaning(parameters); found.ok() && *found == *sought) return known->second = signatures_.operation_id(op, parameters);
+    if (const auto found = meaning(parameters); found.ok() && *found == *sought)
+      return known->second = signatures_.operation_id(op, parameters);
   }
   return std::nullopt;
 }
@@ -113,7 +117,8 @@ Hash128 Theory::operation_hash(int operation) {
 }
 
 DataType Theory::dtype_beside(std::span<const int> types) const {
-  return verify::dtype_beside(std::views::transform(types, [&](int id) -> const ValueType& { return signatures_.type(id); }));
+  return verify::dtype_beside(
+      std::views::transform(types, [&](int id) -> const ValueType& { return signatures_.type(id); }));
 }
 
 Rule rule_of(int law, std::span<const verify::StatedAxiom> axioms) {

@@ -1,4 +1,5 @@
-// What matching and rewriting stand on: the laws, what rows said of applications, which operators commute. One for each thread.
+// What matching and rewriting stand on: the laws, what rows said of applications, which operators commute. One for each
+// thread.
 #pragma once
 
 #include <map>

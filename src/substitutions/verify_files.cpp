@@ -25,7 +25,8 @@ Result<Derivation> read_proof(const fs::path& file, std::span<const verify::Stat
   auto mapped = MappedFile::open(file);
   if (!mapped.ok()) return std::move(mapped).error().within(file.string());
   const std::span<const std::byte> bytes = (*mapped)->bytes();
-  if (bytes.size() > kMostBytes) return invalid(file.string(), "a proof of at most {} bytes expected, {} found", kMostBytes, bytes.size());
+  if (bytes.size() > kMostBytes)
+    return invalid(file.string(), "a proof of at most {} bytes expected, {} found", kMostBytes, bytes.size());
   auto parsed = parse_derivation({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, axioms);
   if (!parsed.ok()) return std::move(parsed).error().within(file.string());
   return parsed;
@@ -54,8 +55,10 @@ Result<Graph> bound_input(const ModelFiles& files, const Derivation& derivation)
   TRY(Graph graph, read_model(files.input));
   const std::string proof = files.proof.string(), input = files.input.string();
   if (const auto bound = bind_inputs(graph, derivation.dims, derivation.shapes); !bound.ok())
-    return mismatch(proof, "a proof of {} expected, one of a model with other dims found: {}", input, bound.error().message());
-  if (structural_hash(graph) != derivation.input) return mismatch(proof, "a proof of {} expected, one of another model found", input);
+    return mismatch(proof, "a proof of {} expected, one of a model with other dims found: {}", input,
+                    bound.error().message());
+  if (structural_hash(graph) != derivation.input)
+    return mismatch(proof, "a proof of {} expected, one of another model found", input);
   return graph;
 }
 
@@ -86,7 +89,8 @@ struct Port {
 std::vector<Port> ports(const Graph& graph) {
   std::vector<Port> result;
   const auto add = [&](std::string_view kind, const std::vector<ValueId>& values) {
-    for (const ValueId id : values) result.push_back({std::string(kind), graph.value(id).name, graph.value(id).type, graph.value(id).declared});
+    for (const ValueId id : values)
+      result.push_back({std::string(kind), graph.value(id).name, graph.value(id).type, graph.value(id).declared});
   };
   add("input", graph.inputs());
   add("output", graph.outputs());
@@ -96,17 +100,22 @@ std::vector<Port> ports(const Graph& graph) {
 /// The model that was derived is the one in the file, but for what nobody computes with: names within, texts.
 Result<void> check_is_derived(const Graph& derived, const Graph& found, const std::string& file) {
   const std::vector<Port> expected_ports = ports(derived), found_ports = ports(found);
-  if (expected_ports.size() != found_ports.size()) return mismatch(file, "{} inputs and outputs expected, {} found", expected_ports.size(), found_ports.size());
+  if (expected_ports.size() != found_ports.size())
+    return mismatch(file, "{} inputs and outputs expected, {} found", expected_ports.size(), found_ports.size());
   for (size_t k = 0; k < expected_ports.size(); ++k)
-    if (expected_ports[k] != found_ports[k]) return mismatch(file, "{} expected, {} found", expected_ports[k].text(), found_ports[k].text());
-  if (derived.info().opsets != found.info().opsets) return mismatch(file, "the operator sets of the input expected, others found");
-  if (structural_hash(derived) != structural_hash(found)) return mismatch(file, "the model that the proof makes of the input expected, another found");
+    if (expected_ports[k] != found_ports[k])
+      return mismatch(file, "{} expected, {} found", expected_ports[k].text(), found_ports[k].text());
+  if (derived.info().opsets != found.info().opsets)
+    return mismatch(file, "the operator sets of the input expected, others found");
+  if (structural_hash(derived) != structural_hash(found))
+    return mismatch(file, "the model that the proof makes of the input expected, another found");
   return {};
 }
 
 Result<void> check_interface(const Graph& before, const Graph& after, const std::string& file) {
   const std::vector<Port> expected = ports(before), found = ports(after);
-  const bool is_same = std::equal(expected.begin(), expected.end(), found.begin(), found.end(), [](const Port& a, const Port& b) { return a.kind == b.kind && a.name == b.name; });
+  const bool is_same = std::equal(expected.begin(), expected.end(), found.begin(), found.end(),
+                                  [](const Port& a, const Port& b) { return a.kind == b.kind && a.name == b.name; });
   if (!is_same) return mismatch(file, "the inputs and outputs of the model expected, others found");
   return {};
 }
@@ -120,14 +129,17 @@ Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& opti
   TRY(result.derivation, read_proof(files.proof, theory.axioms()));
   const auto dims = left_open(options.dims, result.derivation.dims);
   const auto shapes = left_open(options.shapes, result.derivation.shapes);
-  if (!dims || !shapes) return mismatch(proof, "a proof for the dims of the command line expected, one for others found");
+  if (!dims || !shapes)
+    return mismatch(proof, "a proof for the dims of the command line expected, one for others found");
   TRY(Graph input, bound_input(files, result.derivation));
   TRY(Graph found, read_model(files.output));
   auto made = derived(input, result.derivation, theory, {.threads = options.check.threads, .log = options.log});
   if (!made.ok()) return std::move(made).error().within(proof);
   result.derived = *std::move(made);
   if (structural_hash(result.derived.graph) != result.derivation.output)
-    return mismatch(proof, "the model that it was written for expected, its steps make another (passes of another version, a changed proof)");
+    return mismatch(proof,
+                    "the model that it was written for expected, its steps make another (passes of another version, a "
+                    "changed proof)");
   TRY(const Graph written, as_written(result.derived.graph));
   TRY_VOID(check_is_derived(written, found, output));
   TRY_VOID(check_interface(input, found, output));

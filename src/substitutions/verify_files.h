@@ -1,5 +1,6 @@
-// Checking an optimization from its files: the input, the model that came out, the proof (derivation.h). The model is derived again and
-// must be the one in the file, but for what nobody computes with: names within, texts. Test: tests/substitutions/verify_files_test.cpp
+// Checking an optimization from its files: the input, the model that came out, the proof (derivation.h). The model is
+// derived again and must be the one in the file, but for what nobody computes with: names within, texts. Test:
+// tests/substitutions/verify_files_test.cpp
 #pragma once
 
 #include <filesystem>
@@ -18,7 +19,7 @@ struct VerifyOptions {
   /// Of what the proof binds they say the same; what it leaves open is bound where the models are run.
   std::map<std::string, int64_t> dims = {};
   std::map<std::string, Dims> shapes = {};
-  CheckOptions check;  ///< runs 0: neither model is run
+  CheckOptions check;                                   ///< runs 0: neither model is run
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
 };
 
@@ -28,7 +29,8 @@ struct Verified {
   std::optional<CheckReport> check;
 };
 
-/// Errors name the file. kMismatch: the proof is not one of these models, or a step does not hold, or they differ when they are run.
+/// Errors name the file. kMismatch: the proof is not one of these models, or a step does not hold, or they differ when
+/// they are run.
 Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& options);
 
 }  // namespace isomer::substitutions

@@ -13,7 +13,8 @@ using verify::Term;
 /// Writes a program into a copy of its origin's graph: all nodes are made anew, in order, on the values that are there.
 class GraphWriter {
  public:
-  explicit GraphWriter(const Program& program) : program_(program), graph_(program.origin().graph), ids_(static_cast<size_t>(program.value_count())) {}
+  explicit GraphWriter(const Program& program)
+      : program_(program), graph_(program.origin().graph), ids_(static_cast<size_t>(program.value_count())) {}
 
   Result<Graph> run() {
     const Graph& before = program_.origin().graph;
@@ -47,8 +48,11 @@ class GraphWriter {
 
   void write_leaf(int value) {
     const Leaf& leaf = program_.origin().leaves[static_cast<size_t>(program_.value(value).index)];
-    id_of(value) = leaf.value.valid() ? leaf.value
-                                      : graph_.add_constant(Tensor::scalar(program_.theory().signatures().type(leaf.type).dtype, leaf.number->to_double()), graph_.fresh_name("number"));
+    id_of(value) = leaf.value.valid()
+                       ? leaf.value
+                       : graph_.add_constant(Tensor::scalar(program_.theory().signatures().type(leaf.type).dtype,
+                                                            leaf.number->to_double()),
+                                             graph_.fresh_name("number"));
   }
 
   /// The graph's outputs go first: whatever makes one takes its name.
@@ -94,7 +98,8 @@ class GraphWriter {
         for (ValueId& input : *list)
           if (const int argument = arguments[next++]; argument >= 0) input = id_of(argument);
     } else {
-      for (const size_t input : program_.origin().argument_inputs[static_cast<size_t>(there.node.index)]) node.inputs[input] = id_of(arguments[next++]);
+      for (const size_t input : program_.origin().argument_inputs[static_cast<size_t>(there.node.index)])
+        node.inputs[input] = id_of(arguments[next++]);
     }
     int value = there.first_value;
     for (ValueId& output : node.outputs) {
@@ -121,8 +126,12 @@ class GraphWriter {
     }
     const auto form = program_.theory().constant_form(there.operation, types);
     const auto& operation = signatures.operation(there.operation);
-    if (!form) return unsupported(std::string(operation.op->name), "numbers for its parameters expected, sizes that are not known found");
-    TRY(const Graph alone, verify::graph_of({Term(Term::Application{operation.op, 0, signatures.operation(*form).parameters, "", terms})}, variables));
+    if (!form)
+      return unsupported(std::string(operation.op->name),
+                         "numbers for its parameters expected, sizes that are not known found");
+    TRY(const Graph alone,
+        verify::graph_of({Term(Term::Application{operation.op, 0, signatures.operation(*form).parameters, "", terms})},
+                         variables));
     Node node = alone.node(alone.nodes().front());
     for (ValueId& input : node.inputs) {
       const auto variable = std::find(alone.inputs().begin(), alone.inputs().end(), input);

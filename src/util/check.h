@@ -35,7 +35,7 @@ class CheckFailure {
 }  // namespace detail
 }  // namespace isomer
 
-#define CHECK(condition) \
-  if (condition) [[likely]] {  \
-  } else               \
+#define CHECK(condition)      \
+  if (condition) [[likely]] { \
+  } else                      \
     ::isomer::detail::CheckFailure(__FILE__, __LINE__, #condition)

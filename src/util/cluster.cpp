@@ -29,13 +29,16 @@ class Cluster::Mpi {
       function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
       return function != nullptr;
     };
-    if (!find(mpi->init_, "MPI_Init") || !find(mpi->finalize_, "MPI_Finalize") || !find(mpi->rank_of_, "MPI_Comm_rank") || !find(mpi->size_of_, "MPI_Comm_size") ||
-        !find(mpi->barrier_, "MPI_Barrier") || !find(mpi->bcast_, "MPI_Bcast") || !find(mpi->send_, "MPI_Send") || !find(mpi->recv_, "MPI_Recv") ||
-        !find(mpi->world_, "ompi_mpi_comm_world") || !find(mpi->byte_, "ompi_mpi_byte"))
+    if (!find(mpi->init_, "MPI_Init") || !find(mpi->finalize_, "MPI_Finalize") ||
+        !find(mpi->rank_of_, "MPI_Comm_rank") || !find(mpi->size_of_, "MPI_Comm_size") ||
+        !find(mpi->barrier_, "MPI_Barrier") || !find(mpi->bcast_, "MPI_Bcast") || !find(mpi->send_, "MPI_Send") ||
+        !find(mpi->recv_, "MPI_Recv") || !find(mpi->world_, "ompi_mpi_comm_world") ||
+        !find(mpi->byte_, "ompi_mpi_byte"))
       return failure(fmt::format("Open MPI expected, {} is something else", kLibrary));
     if (mpi->init_(nullptr, nullptr) != 0) return failure("MPI_Init fails");
     mpi->started_ = true;
-    if (mpi->rank_of_(mpi->world_, &mpi->rank) != 0 || mpi->size_of_(mpi->world_, &mpi->size) != 0) return failure("MPI_Comm_rank fails");
+    if (mpi->rank_of_(mpi->world_, &mpi->rank) != 0 || mpi->size_of_(mpi->world_, &mpi->size) != 0)
+      return failure("MPI_Comm_rank fails");
     return mpi;
   }
 
@@ -50,7 +53,8 @@ class Cluster::Mpi {
     if (bcast_(&count, sizeof count, byte_, 0, world_) != 0) return failure("MPI_Bcast fails");
     bytes.resize(count);
     for (size_t at = 0; at < bytes.size(); at += kMostAtOnce)
-      if (bcast_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)), byte_, 0, world_) != 0) return failure("MPI_Bcast fails");
+      if (bcast_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)), byte_, 0, world_) != 0)
+        return failure("MPI_Bcast fails");
     return {};
   }
 
@@ -58,7 +62,9 @@ class Cluster::Mpi {
     const uint64_t count = bytes.size();
     if (send_(&count, sizeof count, byte_, 0, kTag, world_) != 0) return failure("MPI_Send fails");
     for (size_t at = 0; at < bytes.size(); at += kMostAtOnce)
-      if (send_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)), byte_, 0, kTag, world_) != 0) return failure("MPI_Send fails");
+      if (send_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)), byte_, 0, kTag,
+                world_) != 0)
+        return failure("MPI_Send fails");
     return {};
   }
 
@@ -67,7 +73,9 @@ class Cluster::Mpi {
     if (recv_(&count, sizeof count, byte_, from, kTag, world_, nullptr) != 0) return failure("MPI_Recv fails");
     std::string bytes(count, '\0');
     for (size_t at = 0; at < bytes.size(); at += kMostAtOnce)
-      if (recv_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)), byte_, from, kTag, world_, nullptr) != 0) return failure("MPI_Recv fails");
+      if (recv_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)), byte_, from, kTag,
+                world_, nullptr) != 0)
+        return failure("MPI_Recv fails");
     return bytes;
   }
 

@@ -46,8 +46,8 @@ Result<struct stat> facts_of(const FileDescriptor& fd) {
   return facts;
 }
 
-/// Kernels before 5.6 and some sandboxes have no openat2: part by part, none of which may be a link. A folder of the path
-/// that is moved away meanwhile stays the folder that was opened.
+/// Kernels before 5.6 and some sandboxes have no openat2: part by part, none of which may be a link. A folder of the
+/// path that is moved away meanwhile stays the folder that was opened.
 Result<FileDescriptor> open_part_by_part(int folder, const std::string& relative) {
   FileDescriptor current;
   size_t start = 0;
@@ -172,7 +172,8 @@ Result<std::shared_ptr<const MappedFile>> Folder::map_file(std::string_view rela
   TRY_VOID(check_relative_path(relative));
   TRY(FileDescriptor fd, open_beneath(std::string(relative)));
   TRY(const struct stat facts, facts_of(fd));
-  if (facts.st_nlink != 1) return invalid("", "a file with one name expected, one with {} hard links found", facts.st_nlink);
+  if (facts.st_nlink != 1)
+    return invalid("", "a file with one name expected, one with {} hard links found", facts.st_nlink);
   return MappedFile::map(std::move(fd), facts);
 }
 

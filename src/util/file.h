@@ -1,5 +1,5 @@
-// Files that come from somebody else: mapped read-only, opened so that a hostile path or a file that changes under our feet
-// gives an error instead of somebody's secrets or a crash.
+// Files that come from somebody else: mapped read-only, opened so that a hostile path or a file that changes under our
+// feet gives an error instead of somebody's secrets or a crash.
 #pragma once
 
 #include <sys/stat.h>
@@ -66,9 +66,9 @@ class Folder {
   /// Symbolic links on the way to the folder are followed.
   static Result<Folder> open(const std::filesystem::path& path);
 
-  /// Maps `relative`, a path beneath the folder: no absolute path, no `..`, no backslash, no symbolic link in any part, a
-  /// regular file with one name only (no hard links). Checked on the descriptor that is then mapped. The error says what
-  /// was found, not the path.
+  /// Maps `relative`, a path beneath the folder: no absolute path, no `..`, no backslash, no symbolic link in any part,
+  /// a regular file with one name only (no hard links). Checked on the descriptor that is then mapped. The error says
+  /// what was found, not the path.
   Result<std::shared_ptr<const MappedFile>> map_file(std::string_view relative) const;
 
  private:

@@ -30,8 +30,8 @@ uint64_t word_at(const std::byte* bytes) {
 
 }  // namespace
 
-// Weights are hundreds of megabytes: whole blocks go into lanes that do not wait for each other, each step a bijection of its
-// lane, and the lanes into the state.
+// Weights are hundreds of megabytes: whole blocks go into lanes that do not wait for each other, each step a bijection
+// of its lane, and the lanes into the state.
 Hasher& Hasher::add(std::span<const std::byte> bytes) {
   constexpr size_t kBlock = kLanes * sizeof(uint64_t);
   add(static_cast<uint64_t>(bytes.size()));

@@ -89,7 +89,8 @@ double best_rate(int threads, const std::function<double(int thread)>& work) {
     for (int t = 0; t < threads; ++t)
       team.emplace_back([&, t] {
         --waiting;
-        while (waiting > 0) {}
+        while (waiting > 0) {
+        }
         const auto start = Clock::now();
         done[t] = work(t);
         seconds[t] = std::chrono::duration<double>(Clock::now() - start).count();
@@ -123,9 +124,9 @@ Floats ones(int64_t count) {
 
 double measure_fma_peak(int threads) {
   constexpr int64_t kCount = 1'000'000;
-  const auto kernel = __builtin_cpu_supports("avx512f")                                     ? multiply_add_512
+  const auto kernel = __builtin_cpu_supports("avx512f")                                 ? multiply_add_512
                       : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? multiply_add_256
-                                                                                             : multiply_add_128;
+                                                                                        : multiply_add_128;
   return best_rate(threads, [&](int) { return kernel(kCount); }) / 1e9;
 }
 

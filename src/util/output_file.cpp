@@ -53,7 +53,8 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
   }
   TRY_VOID(check_output_place(file.path_));
   static std::atomic<unsigned> count = 0;
-  const std::string name = fmt::format(".{}.{}-{}.tmp", file.path_.filename().string().substr(0, 200), getpid(), count++);
+  const std::string name =
+      fmt::format(".{}.{}-{}.tmp", file.path_.filename().string().substr(0, 200), getpid(), count++);
   file.temporary_ = (file.path_.parent_path() / name).string();
   file.fd_ = FileDescriptor(open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.fd_.valid()) {
@@ -61,7 +62,8 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
     file.temporary_.clear();
     return error;
   }
-  if (const fs::file_status status = fs::status(file.path_, failed); fs::exists(status)) fchmod(file.fd_.get(), static_cast<mode_t>(status.permissions()));
+  if (const fs::file_status status = fs::status(file.path_, failed); fs::exists(status))
+    fchmod(file.fd_.get(), static_cast<mode_t>(status.permissions()));
   return file;
 }
 

@@ -17,8 +17,8 @@ namespace isomer {
 /// An error unless a file of this name can be made or replaces a regular one: not a folder, a device or a pipe.
 Result<void> check_output_place(const std::filesystem::path& path);
 
-/// Written beside its final name and renamed by `commit`; without that nothing stays. Errors are of kind kUnsupported and
-/// name the path.
+/// Written beside its final name and renamed by `commit`; without that nothing stays. Errors are of kind kUnsupported
+/// and name the path.
 class OutputFile {
  public:
   /// An existing `path` must be a regular file (symbolic links to one are followed); it keeps its permissions.

@@ -16,8 +16,8 @@ void pause() {
 #endif
 }
 
-/// Returns early when `done()`. By the clock, for a pause takes 10 cycles on some processors and 140 on others; it is read
-/// after a first batch, which is enough for most forks and joins.
+/// Returns early when `done()`. By the clock, for a pause takes 10 cycles on some processors and 140 on others; it is
+/// read after a first batch, which is enough for most forks and joins.
 template <class Done>
 void spin_until(Done done) {
   std::optional<std::chrono::steady_clock::time_point> deadline;
@@ -79,7 +79,8 @@ bool ThreadPool::fork_erased(Call call, void* context) {
   round_.notify_all();
   enter(0);
   spin_until([&] { return running_.load(std::memory_order_acquire) == 0; });
-  for (int left; (left = running_.load(std::memory_order_acquire)) != 0;) running_.wait(left, std::memory_order_acquire);
+  for (int left; (left = running_.load(std::memory_order_acquire)) != 0;)
+    running_.wait(left, std::memory_order_acquire);
   const std::exception_ptr error = std::exchange(error_, nullptr);
   busy_.store(false, std::memory_order_release);
   if (error) std::rethrow_exception(error);

@@ -22,9 +22,9 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// work(task, thread) for every task in [0, tasks), thread in [0, threads()), whoever is free takes the next one; returns
-  /// when all are done. The first exception is thrown again here, the tasks left then may stay undone. A call from inside
-  /// a task runs in its caller, as thread 0.
+  /// work(task, thread) for every task in [0, tasks), thread in [0, threads()), whoever is free takes the next one;
+  /// returns when all are done. The first exception is thrown again here, the tasks left then may stay undone. A call
+  /// from inside a task runs in its caller, as thread 0.
   template <class Work>
   void run(int64_t tasks, Work&& work) {
     std::atomic<int64_t> next = 0;
@@ -34,8 +34,8 @@ class ThreadPool {
     if (tasks < 2 || !fork(drain)) drain(0);
   }
 
-  /// work(thread) once for every thread in [0, threads()), each in its own thread; returns when all are done. A call from
-  /// inside another runs in its caller, one thread's number after the other. Exceptions as in `run`.
+  /// work(thread) once for every thread in [0, threads()), each in its own thread; returns when all are done. A call
+  /// from inside another runs in its caller, one thread's number after the other. Exceptions as in `run`.
   template <class Work>
   void run_on_all(Work&& work) {
     if (fork(work)) return;
@@ -47,9 +47,9 @@ class ThreadPool {
   /// False, and nothing was done: there are no workers, or they are busy.
   template <class Work>
   bool fork(Work& work) {
-    return fork_erased([](void* context, int thread) {
-      (*static_cast<std::remove_reference_t<Work>*>(context))(thread);
-    }, const_cast<void*>(static_cast<const void*>(&work)));
+    return fork_erased(
+        [](void* context, int thread) { (*static_cast<std::remove_reference_t<Work>*>(context))(thread); },
+        const_cast<void*>(static_cast<const void*>(&work)));
   }
   bool fork_erased(Call call, void* context);
   void enter(int thread);
@@ -60,12 +60,12 @@ class ThreadPool {
   std::atomic<bool> closing_ = false;
   std::mutex error_mutex_;
   std::exception_ptr error_;
-  // One line for what the caller tells the workers, one for what they answer: each line that moves between two cores costs
-  // a fork about 0.1 us.
+  // One line for what the caller tells the workers, one for what they answer: each line that moves between two cores
+  // costs a fork about 0.1 us.
   alignas(64) std::atomic<uint32_t> round_ = 0;  ///< grows when a loop starts
   Call call_ = nullptr;
   void* context_ = nullptr;
-  alignas(64) std::atomic<int> running_ = 0;     ///< workers that haven't left the current loop
+  alignas(64) std::atomic<int> running_ = 0;  ///< workers that haven't left the current loop
 };
 
 }  // namespace isomer

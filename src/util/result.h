@@ -98,13 +98,13 @@ class [[nodiscard]] Result<void> {
 /// TRY(auto x, f()): binds the value or returns the error. TRY_VOID(f()) for results without a value.
 #define ISOMER_CONCAT_(a, b) a##b
 #define ISOMER_CONCAT(a, b) ISOMER_CONCAT_(a, b)
-#define ISOMER_TRY_(result, declaration, ...)             \
-  auto result = (__VA_ARGS__);                            \
-  if (!result.ok()) return std::move(result).error();     \
+#define ISOMER_TRY_(result, declaration, ...)         \
+  auto result = (__VA_ARGS__);                        \
+  if (!result.ok()) return std::move(result).error(); \
   declaration = std::move(result).value()
 #define TRY(declaration, ...) ISOMER_TRY_(ISOMER_CONCAT(try_result_, __LINE__), declaration, __VA_ARGS__)
-#define TRY_VOID(...)                                                   \
-  do {                                                                  \
-    auto try_result = (__VA_ARGS__);                                    \
-    if (!try_result.ok()) return std::move(try_result).error();         \
+#define TRY_VOID(...)                                           \
+  do {                                                          \
+    auto try_result = (__VA_ARGS__);                            \
+    if (!try_result.ok()) return std::move(try_result).error(); \
   } while (false)

@@ -5,7 +5,8 @@
 
 namespace isomer::verify {
 
-bool bind_all(std::span<const Pattern* const> found, const Slots& slots, std::vector<bool> integers, std::vector<bool> rests) {
+bool bind_all(std::span<const Pattern* const> found, const Slots& slots, std::vector<bool> integers,
+              std::vector<bool> rests) {
   std::vector<bool> tensors(slots.tensors.size());
   integers.resize(slots.integers.size());
   rests.resize(slots.rests.size());
@@ -33,7 +34,9 @@ bool bind_all(std::span<const Pattern* const> found, const Slots& slots, std::ve
       integers[static_cast<size_t>(unknown)] = changed = true;
     }
   }
-  const auto all = [](const std::vector<bool>& bound) { return std::find(bound.begin(), bound.end(), false) == bound.end(); };
+  const auto all = [](const std::vector<bool>& bound) {
+    return std::find(bound.begin(), bound.end(), false) == bound.end();
+  };
   return all(tensors) && all(integers) && all(rests);
 }
 

@@ -99,14 +99,17 @@ Result<void> replay(const Certificate& certificate, std::span<const Law> laws, c
   for (size_t k = 0; k < certificate.uses.size(); ++k) {
     const LawUse& use = certificate.uses[k];
     const std::string place = fmt::format("use {}", k + 1);
-    if (use.law < 0 || use.law >= static_cast<int>(laws.size())) return invalid(place, "one of {} laws expected, number {} found", laws.size(), use.law);
+    if (use.law < 0 || use.law >= static_cast<int>(laws.size()))
+      return invalid(place, "one of {} laws expected, number {} found", laws.size(), use.law);
     const Law& law = laws[static_cast<size_t>(use.law)];
     if (law.condition)
       if (const te::Expr condition = substitute(law.condition, use.bindings); !holds(condition, claim))
         return invalid(place, "the condition of '{}' expected to hold", law.text());
     equations.emplace_back(substitute(law.left, use.bindings), substitute(law.right, use.bindings));
   }
-  if (!follows(equations, claim.left, claim.right)) return invalid("", "an equation that follows from the {} uses expected, '{}' does not", certificate.uses.size(), claim.text());
+  if (!follows(equations, claim.left, claim.right))
+    return invalid("", "an equation that follows from the {} uses expected, '{}' does not", certificate.uses.size(),
+                   claim.text());
   return {};
 }
 

@@ -44,7 +44,8 @@ bool is_moderate(const Graph& bound) {
   int64_t elements = 0;
   for (const ValueId input : bound.inputs())
     if (const ValueType& type = bound.value(input).type; type.has_shape())
-      if (const Dim count = element_count(*type.shape); count.is_constant()) elements = te::saturating_add(elements, count.value());
+      if (const Dim count = element_count(*type.shape); count.is_constant())
+        elements = te::saturating_add(elements, count.value());
   return elements <= kMostElements;
 }
 
@@ -98,11 +99,14 @@ Result<CheckReport> check_same(const Graph& before, const Graph& after, const Ch
     TRY(const Equivalence compared, compare_models_on(reference.graph, candidate.graph, input_sets, options.threads));
     report.equivalence.runs += compared.runs;
     report.equivalence.max_abs_error = std::max(report.equivalence.max_abs_error, compared.max_abs_error);
-    report.equivalence.max_error_over_bound = std::max(report.equivalence.max_error_over_bound, compared.max_error_over_bound);
+    report.equivalence.max_error_over_bound =
+        std::max(report.equivalence.max_error_over_bound, compared.max_error_over_bound);
     report.equivalence.difference = compared.difference;
   }
   if (report.equivalence.runs == 0)
-    return unsupported("check", "inputs that the model runs on expected, none found ({}); bind its dims with --dim, or skip the check with --no-check",
+    return unsupported("check",
+                       "inputs that the model runs on expected, none found ({}); bind its dims with --dim, or skip the "
+                       "check with --no-check",
                        refusal);
   return report;
 }

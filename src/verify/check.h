@@ -17,8 +17,8 @@ struct CheckReport {
   int nodes_unchecked = 0;  ///< of the old model: opaque ones and those that only unknown values reach
 };
 
-/// Both are cut at the nodes that we cannot run. Symbolic dims take sizes, other ones each run, with which the old model
-/// runs; kUnsupported where none of the sizes tried is such.
+/// Both are cut at the nodes that we cannot run. Symbolic dims take sizes, other ones each run, with which the old
+/// model runs; kUnsupported where none of the sizes tried is such.
 Result<CheckReport> check_same(const Graph& before, const Graph& after, const CheckOptions& options);
 
 }  // namespace isomer

@@ -55,23 +55,29 @@ class Checker {
   }
 
  private:
-  bool needs_bound(FloatClass seen) const { return declared_ >= FloatClass::kReassociated && seen == FloatClass::kReassociated; }
+  bool needs_bound(FloatClass seen) const {
+    return declared_ >= FloatClass::kReassociated && seen == FloatClass::kReassociated;
+  }
   bool needs_bounds(const std::vector<FloatClass>& elements) const {
     return std::any_of(elements.begin(), elements.end(), [&](FloatClass seen) { return needs_bound(seen); });
   }
 
   enum class Verdict : uint8_t { kWithin, kUnbounded, kBeyond };
   Verdict verdict(const FloatSides& sides, const FloatInputs& inputs, const std::vector<FloatClass>& elements) const {
-    if (std::any_of(elements.begin(), elements.end(), [&](FloatClass seen) { return seen > declared_; })) return Verdict::kBeyond;
+    if (std::any_of(elements.begin(), elements.end(), [&](FloatClass seen) { return seen > declared_; }))
+      return Verdict::kBeyond;
     if (!needs_bounds(elements)) return Verdict::kWithin;
     const auto overlaps = sides.overlaps(inputs);
     if (!overlaps) return Verdict::kUnbounded;
-    return std::find(overlaps->begin(), overlaps->end(), false) == overlaps->end() ? Verdict::kWithin : Verdict::kBeyond;
+    return std::find(overlaps->begin(), overlaps->end(), false) == overlaps->end() ? Verdict::kWithin
+                                                                                   : Verdict::kBeyond;
   }
 
   void keep_smallest(const FloatSides& sides, const FloatInputs& inputs) {
     ++failures_;
-    const int64_t size = std::accumulate(inputs.begin(), inputs.end(), int64_t{0}, [](int64_t sum, const auto& values) { return sum + static_cast<int64_t>(values.size()); });
+    const int64_t size = std::accumulate(inputs.begin(), inputs.end(), int64_t{0}, [](int64_t sum, const auto& values) {
+      return sum + static_cast<int64_t>(values.size());
+    });
     if (result_.counterexample && size >= smallest_) return;
     smallest_ = size;
     result_.counterexample = sides.counterexample(simplified(sides, inputs, size));
@@ -101,7 +107,8 @@ class Checker {
 std::optional<FloatSides> on_vectors(const Law& law, int64_t count) {
   if (law.condition || !integer_names(law).empty() || !rest_names({law.left, law.right}).empty()) return std::nullopt;
   VariableTypes types;
-  for (const std::string& name : variables({law.left, law.right})) types.emplace(name, ValueType::tensor(DataType::kFloat32, {count}));
+  for (const std::string& name : variables({law.left, law.right}))
+    types.emplace(name, ValueType::tensor(DataType::kFloat32, {count}));
   auto sides = FloatSides::make({law, types}, true);
   return sides && (count == 1 || sides->has_lanes()) ? std::move(sides) : std::nullopt;
 }
@@ -141,7 +148,8 @@ void try_special_values(const Law& law, Checker& checker) {
 
 }  // namespace
 
-FloatClassCheck check_float_class(const Law& law, std::string_view family, FloatClass declared, int trials, uint64_t seed) {
+FloatClassCheck check_float_class(const Law& law, std::string_view family, FloatClass declared, int trials,
+                                  uint64_t seed) {
   Checker checker(declared);
   try_special_values(law, checker);
   Random random(seed);
@@ -153,19 +161,22 @@ FloatClassCheck check_float_class(const Law& law, std::string_view family, Float
     const auto sides = FloatSides::make(*std::move(instance), false);
     if (!sides) continue;
     ++with_floats;
-    for (int draw = trial; draw < std::min(trial + kDraws, trials); ++draw) checker.try_instance(*sides, draw_values(sides->counts(), random));
+    for (int draw = trial; draw < std::min(trial + kDraws, trials); ++draw)
+      checker.try_instance(*sides, draw_values(sides->counts(), random));
   }
   FloatClassCheck result = checker.finish();
   result.takes_floats = instances == 0 || with_floats > 0 || declared != FloatClass::kExact;
   return result;
 }
 
-std::vector<FloatClassCheck> check_float_classes(const std::vector<StatedAxiom>& stated, int trials, uint64_t seed, int threads) {
+std::vector<FloatClassCheck> check_float_classes(const std::vector<StatedAxiom>& stated, int trials, uint64_t seed,
+                                                 int threads) {
   std::vector<FloatClassCheck> result(stated.size());
   ThreadPool pool(threads);
   pool.run(static_cast<int64_t>(stated.size()), [&](int64_t k, int) {
     const StatedAxiom& axiom = stated[static_cast<size_t>(k)];
-    result[static_cast<size_t>(k)] = check_float_class(axiom.law, axiom.axiom->shapes, axiom.axiom->float_class, trials, seed);
+    result[static_cast<size_t>(k)] =
+        check_float_class(axiom.law, axiom.axiom->shapes, axiom.axiom->float_class, trials, seed);
   });
   return result;
 }

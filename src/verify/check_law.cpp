@@ -31,7 +31,8 @@ std::string text_of(const te::ValuesOver<A>& values) {
 }
 
 /// Small rationals, where cases meet: zeros, equal numbers, both signs; residues that are as good as any.
-te::Concrete<te::RationalAlgebra>::Scalar draw(const te::Concrete<te::RationalAlgebra>& scalars, DataType dtype, Random& random) {
+te::Concrete<te::RationalAlgebra>::Scalar draw(const te::Concrete<te::RationalAlgebra>& scalars, DataType dtype,
+                                               Random& random) {
   return scalars.literal(te::Number::fraction(random.between(-6, 6), random.chance(0.3) ? 2 : 1), dtype);
 }
 te::Concrete<te::PrimeFieldAlgebra>::Scalar draw(const te::Concrete<te::PrimeFieldAlgebra>&, DataType, Random& random) {
@@ -41,7 +42,8 @@ te::Concrete<te::PrimeFieldAlgebra>::Scalar draw(const te::Concrete<te::PrimeFie
 template <te::RealAlgebra A>
 bool is_finite(const te::ValuesOver<A>& values) {
   if constexpr (std::is_same_v<A, te::RationalAlgebra>)
-    return std::all_of(values.elements.begin(), values.elements.end(), [](const auto& element) { return element.index() == 0 || std::get<1>(element).is_finite(); });
+    return std::all_of(values.elements.begin(), values.elements.end(),
+                       [](const auto& element) { return element.index() == 0 || std::get<1>(element).is_finite(); });
   else
     return true;
 }
@@ -72,7 +74,8 @@ std::optional<Comparison> compare(const Graph& graph, const LawInstance& instanc
       if (type.dtype == DataType::kBool)
         values.elements.push_back(scalars.integer(random.between(0, 1)));
       else
-        values.elements.push_back(is_float(type.dtype) ? draw(scalars, type.dtype, random) : scalars.integer(random.between(-9, 9)));
+        values.elements.push_back(is_float(type.dtype) ? draw(scalars, type.dtype, random)
+                                                       : scalars.integer(random.between(-9, 9)));
     }
     inputs.push_back(std::move(values));
   }
@@ -80,14 +83,18 @@ std::optional<Comparison> compare(const Graph& graph, const LawInstance& instanc
   if (!sides.ok()) return std::nullopt;
   const auto &left = (*sides)[0], &right = (*sides)[1];
   Comparison result;
-  result.is_same = left.dtype == right.dtype && left.dims == right.dims &&
-                   std::equal(left.elements.begin(), left.elements.end(), right.elements.begin(), [&](const auto& a, const auto& b) {
-                     return a == b || (a.index() == 1 && b.index() == 1 && scalars.algebra().is_nan(std::get<1>(a)) && scalars.algebra().is_nan(std::get<1>(b)));
-                   });
+  result.is_same =
+      left.dtype == right.dtype && left.dims == right.dims &&
+      std::equal(left.elements.begin(), left.elements.end(), right.elements.begin(), [&](const auto& a, const auto& b) {
+        return a == b || (a.index() == 1 && b.index() == 1 && scalars.algebra().is_nan(std::get<1>(a)) &&
+                          scalars.algebra().is_nan(std::get<1>(b)));
+      });
   if (result.is_same) return result;
-  result.is_finite = std::all_of(sides->begin() + 2, sides->end(), [](const auto& values) { return is_finite<A>(values); });
+  result.is_finite =
+      std::all_of(sides->begin() + 2, sides->end(), [](const auto& values) { return is_finite<A>(values); });
   size_t k = 0;
-  for (const auto& [name, type] : instance.types) result.inputs.push_back(fmt::format("{}: {}", name, text_of<A>(inputs[k++])));
+  for (const auto& [name, type] : instance.types)
+    result.inputs.push_back(fmt::format("{}: {}", name, text_of<A>(inputs[k++])));
   result.left = text_of<A>(left);
   result.right = text_of<A>(right);
   return result;
@@ -102,7 +109,8 @@ std::optional<Comparison> compare_doubles(const Graph& graph, const LawInstance&
     const Dims dims = *constants(*type.shape);
     std::vector<double> values;
     for (int64_t count = element_count(dims); count > 0; --count) values.push_back(random.uniform(-2, 2));
-    result.inputs.push_back(fmt::format("{}: {}[{}] = {{{}}}", name, isomer::name(type.dtype), fmt::join(dims, ","), fmt::join(values, ", ")));
+    result.inputs.push_back(fmt::format("{}: {}[{}] = {{{}}}", name, isomer::name(type.dtype), fmt::join(dims, ","),
+                                        fmt::join(values, ", ")));
     inputs.push_back(te::Array::reals(type.dtype, dims, values));
   }
   const auto sides = interpret(graph, inputs, {});
@@ -114,10 +122,14 @@ std::optional<Comparison> compare_doubles(const Graph& graph, const LawInstance&
   };
   for (int64_t k = 0; k < (*sides)[0].count(); ++k) {
     const double left = (*sides)[0].real(k), right = (*sides)[1].real(k);
-    const bool is_close = std::isnan(left) ? std::isnan(right) : left == right || std::abs(left - right) <= kRounding * std::max({1.0, std::abs(left), std::abs(right)});
+    const bool is_close =
+        std::isnan(left)
+            ? std::isnan(right)
+            : left == right || std::abs(left - right) <= kRounding * std::max({1.0, std::abs(left), std::abs(right)});
     result.is_same &= is_close;
   }
-  result.is_finite = std::all_of(sides->begin() + 2, sides->end(), [](const te::Array& array) { return is_finite(array); });
+  result.is_finite =
+      std::all_of(sides->begin() + 2, sides->end(), [](const te::Array& array) { return is_finite(array); });
   result.left = text((*sides)[0]);
   result.right = text((*sides)[1]);
   return result;
@@ -131,7 +143,8 @@ void add_applications(const Term& term, std::vector<Term>& terms) {
 }
 
 int64_t elements_of(const LawInstance& instance) {
-  return std::accumulate(instance.types.begin(), instance.types.end(), int64_t{0}, [](int64_t sum, const auto& type) { return sum + element_count(*type.second.shape).value(); });
+  return std::accumulate(instance.types.begin(), instance.types.end(), int64_t{0},
+                         [](int64_t sum, const auto& type) { return sum + element_count(*type.second.shape).value(); });
 }
 
 }  // namespace
@@ -157,7 +170,9 @@ std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random&
     result.in_doubles = true;
   }
   if (!comparison || (!comparison->is_same && !comparison->is_finite)) return std::nullopt;
-  if (!comparison->is_same) result.counterexample = Counterexample{instance, std::move(comparison->inputs), std::move(comparison->left), std::move(comparison->right)};
+  if (!comparison->is_same)
+    result.counterexample = Counterexample{instance, std::move(comparison->inputs), std::move(comparison->left),
+                                           std::move(comparison->right)};
   return result;
 }
 
@@ -175,7 +190,8 @@ LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t
     result.in_doubles += check->in_doubles ? 1 : 0;
     if (!check->counterexample) continue;
     ++failures;
-    if (!result.counterexample || elements_of(*instance) < elements_of(result.counterexample->instance)) result.counterexample = std::move(check->counterexample);
+    if (!result.counterexample || elements_of(*instance) < elements_of(result.counterexample->instance))
+      result.counterexample = std::move(check->counterexample);
   }
   return result;
 }

@@ -1,6 +1,6 @@
-// Is a law true? Both sides are evaluated on instances at small sizes: over the rationals, where the operators have rational
-// values; else over the prime field, in which functions like exp are arbitrary ones (DESIGN.md, section 5); what is not true
-// of arbitrary functions may be of those that are meant, in double precision.
+// Is a law true? Both sides are evaluated on instances at small sizes: over the rationals, where the operators have
+// rational values; else over the prime field, in which functions like exp are arbitrary ones (DESIGN.md, section 5);
+// what is not true of arbitrary functions may be of those that are meant, in double precision.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,10 @@ struct InstanceCheck {
   std::optional<Counterexample> counterexample;
 };
 
-/// Nothing where a side cannot be evaluated; where the sides differ after something on the way was not finite (the maximum of a window
-/// of padding alone), of which a law of the class kFinite or below says nothing.
-std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random, FloatClass float_class = FloatClass::kExact);
+/// Nothing where a side cannot be evaluated; where the sides differ after something on the way was not finite (the
+/// maximum of a window of padding alone), of which a law of the class kFinite or below says nothing.
+std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random,
+                                            FloatClass float_class = FloatClass::kExact);
 
 struct LawCheck {
   int instances = 0;  ///< on which both sides were compared
@@ -38,8 +39,9 @@ struct LawCheck {
   bool holds() const { return instances > 0 && !counterexample; }
 };
 
-/// Compares both sides on up to `trials` instances, each on inputs of its own, as check_instance does for laws of that class; none
-/// where the law's family has no instance.
-LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t seed, FloatClass float_class = FloatClass::kExact);
+/// Compares both sides on up to `trials` instances, each on inputs of its own, as check_instance does for laws of that
+/// class; none where the law's family has no instance.
+LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t seed,
+                   FloatClass float_class = FloatClass::kExact);
 
 }  // namespace isomer::verify

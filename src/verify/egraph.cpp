@@ -84,7 +84,8 @@ int EGraph::add(int operation, int output, std::vector<int> arguments, int type)
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   const int id = make({signatures_.operation(operation).op, operation, output, std::move(arguments), type, false});
   for (size_t k = 0; k < key.arguments.size(); ++k)
-    if (std::find(key.arguments.begin(), key.arguments.begin() + static_cast<std::ptrdiff_t>(k), key.arguments[k]) == key.arguments.begin() + static_cast<std::ptrdiff_t>(k))
+    if (std::find(key.arguments.begin(), key.arguments.begin() + static_cast<std::ptrdiff_t>(k), key.arguments[k]) ==
+        key.arguments.begin() + static_cast<std::ptrdiff_t>(k))
       parents_[static_cast<size_t>(key.arguments[k])].push_back(id);
   known_.emplace(std::move(key), id);
   return id;

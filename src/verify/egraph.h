@@ -1,6 +1,6 @@
-// An e-graph of ground, typed terms that knows why: congruence closure whose every union keeps its reason (Nieuwenhuis, Oliveras
-// 2007, "Fast congruence closure and extensions"). Each node is a term, the one that it was first made as. Test:
-// tests/verify/egraph_test.cpp
+// An e-graph of ground, typed terms that knows why: congruence closure whose every union keeps its reason (Nieuwenhuis,
+// Oliveras 2007, "Fast congruence closure and extensions"). Each node is a term, the one that it was first made as.
+// Test: tests/verify/egraph_test.cpp
 #pragma once
 
 #include <span>

@@ -32,14 +32,18 @@ Element ElementMaker::number(te::Rational value) const {
   return {{Product{std::move(value), {}, {}, {}}}};
 }
 
-Element ElementMaker::single(Factor factor) const { return {{Product{te::Rational(1), {}, {}, {std::make_shared<const Factor>(std::move(factor))}}}}; }
+Element ElementMaker::single(Factor factor) const {
+  return {{Product{te::Rational(1), {}, {}, {std::make_shared<const Factor>(std::move(factor))}}}};
+}
 
 Element ElementMaker::integer(const te::Expr& value) const {
   const te::Polynomial polynomial = te::Simplifier(ranges()).polynomial(value);
   Element result = number(te::Rational(polynomial.constant));
   for (const te::Term& term : polynomial.terms) {
     Product product{te::Rational(term.coefficient), {}, {}, {}};
-    for (const te::Expr& atom : term.factors) product.factors.push_back(std::make_shared<const Factor>(Factor{.kind = Factor::Kind::kInteger, .index = {atom}}));
+    for (const te::Expr& atom : term.factors)
+      product.factors.push_back(
+          std::make_shared<const Factor>(Factor{.kind = Factor::Kind::kInteger, .index = {atom}}));
     result.products.push_back(std::move(product));
   }
   return result;
@@ -49,19 +53,22 @@ Element ElementMaker::truth(const te::Expr& condition) const { return restricted
 
 Element ElementMaker::load(std::string name, bool is_truth, std::vector<te::Expr> index) const {
   for (te::Expr& each : index) each = simplified(each);
-  return single({.kind = Factor::Kind::kLoad, .name = std::move(name), .is_truth = is_truth, .index = std::move(index)});
+  return single(
+      {.kind = Factor::Kind::kLoad, .name = std::move(name), .is_truth = is_truth, .index = std::move(index)});
 }
 
 bool ElementMaker::add_condition(std::vector<te::Expr>& conditions, const te::Expr& condition) const {
   const te::Expr simple = simplified(condition);
   if (const auto value = te::as_constant(simple)) return *value != 0;
-  if (const auto* both = te::as<te::Binary>(simple); both && both->op == te::BinaryOp::kAnd) return add_condition(conditions, both->left) && add_condition(conditions, both->right);
+  if (const auto* both = te::as<te::Binary>(simple); both && both->op == te::BinaryOp::kAnd)
+    return add_condition(conditions, both->left) && add_condition(conditions, both->right);
   const te::Expr opposite = simplified(te::logical_not(simple));
   for (const te::Expr& known : conditions) {
     if (known == simple) return true;
     if (known == opposite) return false;
   }
-  const auto at = std::find_if(conditions.begin(), conditions.end(), [&](const te::Expr& known) { return te::order(simple, known) < 0; });
+  const auto at = std::find_if(conditions.begin(), conditions.end(),
+                               [&](const te::Expr& known) { return te::order(simple, known) < 0; });
   conditions.insert(at, simple);
   return true;
 }
@@ -119,11 +126,13 @@ Product ElementMaker::renamed(const Product& product) {
     result.bounds.push_back(fresh("r", with_names(bound.extent, names)));
     names.emplace(bound.name, te::symbol(result.bounds.back().name));
   }
-  for (const te::Expr& condition : product.conditions) result.conditions.push_back(simplified(with_names(condition, names)));
+  for (const te::Expr& condition : product.conditions)
+    result.conditions.push_back(simplified(with_names(condition, names)));
   for (const FactorRef& factor : product.factors) {
     const Element made = replaced(factor, names);
     // Another name changes nothing but names, and the order of what is added up.
-    if (made.products.size() == 1 && made.products[0].factors.size() == 1 && made.products[0].coefficient == te::Rational(1) && made.products[0].bounds.empty())
+    if (made.products.size() == 1 && made.products[0].factors.size() == 1 &&
+        made.products[0].coefficient == te::Rational(1) && made.products[0].bounds.empty())
       result.factors.push_back(made.products[0].factors[0]);
     else
       exhausted_ = true;

@@ -1,10 +1,11 @@
-// An element of a tensor as a sum of products, for sizes that are names: what both sides of a law are brought to (DESIGN.md, section 2,
-// "linear, split, reindex, swap"). Real arithmetic; every function is total and, but for what is said here, any function at all.
+// An element of a tensor as a sum of products, for sizes that are names: what both sides of a law are brought to
+// (DESIGN.md, section 2, "linear, split, reindex, swap"). Real arithmetic; every function is total and, but for what is
+// said here, any function at all.
 //
 //   element = Σ products      product = coefficient * Σ over bounds of [conditions] * Π factors
 //
-// A condition is arithmetic over indices and sizes; a comparison of data is a factor that is 0 or 1. No condition stands in the
-// argument of a function: f([c]*x + [not c]*y) is [c]*f(x) + [not c]*f(y).
+// A condition is arithmetic over indices and sizes; a comparison of data is a factor that is 0 or 1. No condition
+// stands in the argument of a function: f([c]*x + [not c]*y) is [c]*f(x) + [not c]*f(y).
 #pragma once
 
 #include <map>
@@ -71,7 +72,8 @@ std::string text(const Element& element);
 using Replacement = std::map<std::string, te::Expr, std::less<>>;
 te::Expr with_names(const te::Expr& expr, const Replacement& names);
 
-/// Makes elements, in normal form. Beyond kMostProducts it gives up: is_exhausted, and nothing that it makes means anything.
+/// Makes elements, in normal form. Beyond kMostProducts it gives up: is_exhausted, and nothing that it makes means
+/// anything.
 class ElementMaker {
  public:
   static constexpr size_t kMostProducts = 160;

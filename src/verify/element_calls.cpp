@@ -11,12 +11,14 @@ namespace {
 
 constexpr std::string_view kExp = "exp", kReciprocal = "reciprocal", kLeast = "-inf";
 /// f(-x) = -f(x)
-constexpr std::array<std::string_view, 9> kOdd = {"erf", "tanh", "sin", "tan", "asin", "atan", "sinh", "asinh", "round"};
+constexpr std::array<std::string_view, 9> kOdd = {"erf",  "tanh", "sin",   "tan",  "asin",
+                                                  "atan", "sinh", "asinh", "round"};
 constexpr std::string_view kTruncation = "cast of float64 to int";  ///< odd
 /// f(-x) = f(x)
 constexpr std::array<std::string_view, 3> kEven = {"cos", "cosh", "is_zero"};
 /// Defined everywhere, and x <= y gives f(x) <= f(y).
-constexpr std::array<std::string_view, 9> kGrowing = {"exp", "erf", "tanh", "atan", "sinh", "asinh", "floor", "ceil", "round"};
+constexpr std::array<std::string_view, 9> kGrowing = {"exp",   "erf",   "tanh", "atan", "sinh",
+                                                      "asinh", "floor", "ceil", "round"};
 constexpr std::array<std::string_view, 3> kIdempotent = {"floor", "ceil", "round"};
 /// f(f(x)) = x
 constexpr std::string_view kComplement = "not of ";
@@ -39,11 +41,14 @@ const te::Expr* free_condition(const Element& element) {
 FactorRef only_factor(const Element& element) {
   if (element.products.size() != 1) return nullptr;
   const Product& product = element.products[0];
-  const bool is_bare = product.coefficient == te::Rational(1) && product.bounds.empty() && product.conditions.empty() && product.factors.size() == 1;
+  const bool is_bare = product.coefficient == te::Rational(1) && product.bounds.empty() && product.conditions.empty() &&
+                       product.factors.size() == 1;
   return is_bare ? product.factors[0] : nullptr;
 }
 
-bool is_call(const FactorRef& factor, std::string_view name) { return factor && factor->kind == Factor::Kind::kCall && factor->name == name; }
+bool is_call(const FactorRef& factor, std::string_view name) {
+  return factor && factor->kind == Factor::Kind::kCall && factor->name == name;
+}
 
 bool has_few_values(const std::vector<Bound>& bounds) {
   int64_t count = 1;
@@ -54,15 +59,18 @@ bool has_few_values(const std::vector<Bound>& bounds) {
 /// Whether it is more than zero wherever it has a value: a sum of positive numbers and exponentials.
 bool is_positive(const Element& element) {
   const auto is_exp = [](const FactorRef& factor) { return is_call(factor, kExp); };
-  return !element.products.empty() && std::all_of(element.products.begin(), element.products.end(), [&](const Product& product) {
-    return product.coefficient.sign() > 0 && product.bounds.empty() && product.conditions.empty() && std::all_of(product.factors.begin(), product.factors.end(), is_exp);
-  });
+  return !element.products.empty() &&
+         std::all_of(element.products.begin(), element.products.end(), [&](const Product& product) {
+           return product.coefficient.sign() > 0 && product.bounds.empty() && product.conditions.empty() &&
+                  std::all_of(product.factors.begin(), product.factors.end(), is_exp);
+         });
 }
 
 std::optional<te::Rational> constant(const Element& element) {
   if (element.products.empty()) return te::Rational();
   const Product& product = element.products[0];
-  const bool is_constant = element.products.size() == 1 && product.bounds.empty() && product.conditions.empty() && product.factors.empty();
+  const bool is_constant =
+      element.products.size() == 1 && product.bounds.empty() && product.conditions.empty() && product.factors.empty();
   return is_constant ? std::optional(product.coefficient) : std::nullopt;
 }
 
@@ -79,33 +87,43 @@ Element ElementMaker::call(const std::string& name, std::vector<Element> argumen
       where.push_back(assumed(each, condition));
       elsewhere.push_back(assumed(each, opposite));
     }
-    return sum(restricted(call(name, std::move(where), is_truth), condition), restricted(call(name, std::move(elsewhere), is_truth), opposite));
+    return sum(restricted(call(name, std::move(where), is_truth), condition),
+               restricted(call(name, std::move(elsewhere), is_truth), opposite));
   }
   if (name == kExp) return exponential(arguments[0]);
   if (name == kReciprocal) return reciprocal(arguments[0]);
-  if (const FactorRef inner = is_one_of(kIdempotent, name) ? only_factor(arguments[0]) : nullptr; is_call(inner, name)) return arguments[0];
-  if (const FactorRef inner = name.starts_with(kComplement) ? only_factor(arguments[0]) : nullptr; is_call(inner, name)) return inner->arguments[0];
+  if (const FactorRef inner = is_one_of(kIdempotent, name) ? only_factor(arguments[0]) : nullptr; is_call(inner, name))
+    return arguments[0];
+  if (const FactorRef inner = name.starts_with(kComplement) ? only_factor(arguments[0]) : nullptr; is_call(inner, name))
+    return inner->arguments[0];
   if (is_one_of(kOdd, name) || name.starts_with(kTruncation)) {
     if (arguments[0].products.empty()) return {};
-    if (arguments[0].products[0].coefficient.sign() < 0) return scaled(call(name, {scaled(arguments[0], te::Rational(-1))}), te::Rational(-1));
+    if (arguments[0].products[0].coefficient.sign() < 0)
+      return scaled(call(name, {scaled(arguments[0], te::Rational(-1))}), te::Rational(-1));
   }
-  if (is_one_of(kEven, name) && !arguments[0].products.empty() && arguments[0].products[0].coefficient.sign() < 0) arguments[0] = scaled(arguments[0], te::Rational(-1));
+  if (is_one_of(kEven, name) && !arguments[0].products.empty() && arguments[0].products[0].coefficient.sign() < 0)
+    arguments[0] = scaled(arguments[0], te::Rational(-1));
   return single({.kind = Factor::Kind::kCall, .name = name, .is_truth = is_truth, .arguments = std::move(arguments)});
 }
 
 /// exp(a + b) = exp(a) * exp(b)
 Element ElementMaker::exponential(const Element& argument) {
   Product result{te::Rational(1), {}, {}, {}};
-  for (const Product& part : argument.products) result.factors.push_back(std::make_shared<const Factor>(Factor{.kind = Factor::Kind::kCall, .name = std::string(kExp), .arguments = {{{part}}}}));
+  for (const Product& part : argument.products)
+    result.factors.push_back(std::make_shared<const Factor>(
+        Factor{.kind = Factor::Kind::kCall, .name = std::string(kExp), .arguments = {{{part}}}}));
   return {{std::move(result)}};
 }
 
 /// 1 / (a * b) = 1/a * 1/b, 1 / exp(a) = exp(-a); where the reciprocal has no value, neither side has.
 Element ElementMaker::reciprocal(const Element& argument) {
-  const auto of = [&](Element element) { return Factor{.kind = Factor::Kind::kCall, .name = std::string(kReciprocal), .arguments = {std::move(element)}}; };
+  const auto of = [&](Element element) {
+    return Factor{.kind = Factor::Kind::kCall, .name = std::string(kReciprocal), .arguments = {std::move(element)}};
+  };
   if (argument.products.size() != 1) return single(of(argument));
   const Product& product = argument.products[0];
-  Product result{te::Rational(1) / product.coefficient, {}, {}, {}}, sum{te::Rational(1), product.bounds, product.conditions, {}};
+  Product result{te::Rational(1) / product.coefficient, {}, {}, {}},
+      sum{te::Rational(1), product.bounds, product.conditions, {}};
   Element exponents;
   for (const FactorRef& factor : product.factors) {
     const FactorRef inner = is_call(factor, kReciprocal) ? only_factor(factor->arguments[0]) : nullptr;
@@ -123,7 +141,9 @@ Element ElementMaker::reciprocal(const Element& argument) {
 }
 
 bool ElementMaker::is_always_there(const Piece& piece) const {
-  return piece.conditions.empty() && std::all_of(piece.bounds.begin(), piece.bounds.end(), [&](const Bound& bound) { return te::bounds(bound.extent, ranges()).low.value_or(0) >= 1; });
+  return piece.conditions.empty() && std::all_of(piece.bounds.begin(), piece.bounds.end(), [&](const Bound& bound) {
+           return te::bounds(bound.extent, ranges()).low.value_or(0) >= 1;
+         });
 }
 
 Element ElementMaker::greatest(std::vector<Piece> pieces) {
@@ -142,7 +162,8 @@ Element ElementMaker::greatest(std::vector<Piece> pieces) {
       Piece elsewhere{pieces[k].bounds, pieces[k].conditions, assumed(pieces[k].value, opposite)};
       const bool is_elsewhere = add_condition(elsewhere.conditions, opposite);
       pieces[k].value = assumed(pieces[k].value, condition);
-      if (!add_condition(pieces[k].conditions, condition)) pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(k));
+      if (!add_condition(pieces[k].conditions, condition))
+        pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(k));
       if (is_elsewhere) pieces.push_back(std::move(elsewhere));
       return greatest(std::move(pieces));
     }
@@ -156,12 +177,14 @@ Element ElementMaker::greatest(std::vector<Piece> pieces) {
       }
       return result;
     };
-    return sum(restricted(greatest(under(condition, opposite)), condition), restricted(greatest(under(opposite, condition)), opposite));
+    return sum(restricted(greatest(under(condition, opposite)), condition),
+               restricted(greatest(under(opposite, condition)), opposite));
   }
   return flatten(pieces) ? greatest(std::move(pieces)) : greatest_of_some(std::move(pieces));
 }
 
-/// Maxima among the values become pieces, bounds that nothing mentions go, few values of bounds become pieces each. Whether anything did.
+/// Maxima among the values become pieces, bounds that nothing mentions go, few values of bounds become pieces each.
+/// Whether anything did.
 bool ElementMaker::flatten(std::vector<Piece>& pieces) {
   for (size_t k = 0; k < pieces.size(); ++k) {
     Piece& piece = pieces[k];
@@ -183,13 +206,16 @@ bool ElementMaker::flatten(std::vector<Piece>& pieces) {
       const auto extent = te::as_constant(bound.extent);
       const bool is_used = mentions(piece.value, {bound}) || mentions(piece.conditions, {bound});
       const bool goes = extent == 1 || (!is_used && te::bounds(bound.extent, ranges()).low.value_or(0) >= 1);
-      if (!goes && (!extent || !piece.conditions.empty() || !has_few_values(piece.bounds) || pieces.size() >= kMostProducts / 2)) continue;
+      if (!goes &&
+          (!extent || !piece.conditions.empty() || !has_few_values(piece.bounds) || pieces.size() >= kMostProducts / 2))
+        continue;
       std::vector<Piece> others;
       for (int64_t value = 0; value < (goes ? 1 : *extent); ++value) {
         Piece other{piece.bounds, {}, replaced(piece.value, {{bound.name, te::index(value)}})};
         other.bounds.erase(other.bounds.begin() + static_cast<std::ptrdiff_t>(b));
         bool is_possible = true;
-        for (const te::Expr& condition : piece.conditions) is_possible &= add_condition(other.conditions, with_names(condition, {{bound.name, te::index(value)}}));
+        for (const te::Expr& condition : piece.conditions)
+          is_possible &= add_condition(other.conditions, with_names(condition, {{bound.name, te::index(value)}}));
         if (is_possible) others.push_back(std::move(other));
       }
       return replace_by(std::move(others));
@@ -209,7 +235,8 @@ Element ElementMaker::greatest_of_some(std::vector<Piece> pieces) {
     if (value)
       number = value;
     else
-      sorted.emplace(text(std::make_shared<const Factor>(Factor{.kind = Factor::Kind::kGreatest, .pieces = {piece}})), piece);
+      sorted.emplace(text(std::make_shared<const Factor>(Factor{.kind = Factor::Kind::kGreatest, .pieces = {piece}})),
+                     piece);
   }
   std::vector<Piece> distinct;
   for (auto& [name, piece] : sorted) distinct.push_back(std::move(piece));
@@ -222,7 +249,9 @@ Element ElementMaker::greatest_of_some(std::vector<Piece> pieces) {
   for (const Product& product : distinct[0].value.products) {
     const auto has_it = [&](const Piece& piece) {
       const auto& products = piece.value.products;
-      return !mentions(Element{{product}}, piece.bounds) && std::any_of(products.begin(), products.end(), [&](const Product& other) { return text(other) == text(product); });
+      return !mentions(Element{{product}}, piece.bounds) &&
+             std::any_of(products.begin(), products.end(),
+                         [&](const Product& other) { return text(other) == text(product); });
     };
     if (std::all_of(distinct.begin(), distinct.end(), has_it)) common.products.push_back(product);
   }
@@ -238,7 +267,9 @@ Element ElementMaker::greatest_of_some(std::vector<Piece> pieces) {
 std::optional<Element> ElementMaker::through_function(const std::vector<Piece>& pieces) {
   const auto negated = [&](const Element& element) { return scaled(element, te::Rational(-1)); };
   const bool is_negative = !only_factor(pieces[0].value);
-  const auto call_of = [&](const Piece& piece) { return only_factor(is_negative ? negated(piece.value) : piece.value); };
+  const auto call_of = [&](const Piece& piece) {
+    return only_factor(is_negative ? negated(piece.value) : piece.value);
+  };
   const FactorRef first = call_of(pieces[0]);
   if (!first || first->kind != Factor::Kind::kCall) return std::nullopt;
   const bool falls = first->name == kReciprocal && !is_negative;
@@ -246,7 +277,8 @@ std::optional<Element> ElementMaker::through_function(const std::vector<Piece>& 
   std::vector<Piece> arguments;
   for (const Piece& piece : pieces) {
     const FactorRef call = call_of(piece);
-    if (!is_always_there(piece) || !is_call(call, first->name) || (falls && !is_positive(call->arguments[0]))) return std::nullopt;
+    if (!is_always_there(piece) || !is_call(call, first->name) || (falls && !is_positive(call->arguments[0])))
+      return std::nullopt;
     arguments.push_back({piece.bounds, {}, falls || is_negative ? negated(call->arguments[0]) : call->arguments[0]});
   }
   const Element most = greatest(std::move(arguments));

@@ -8,7 +8,9 @@
 namespace isomer::verify {
 namespace {
 
-Error not_read(std::string_view what) { return unsupported("a tensor expression", "maps, sums and maxima of elements expected, {} found", what); }
+Error not_read(std::string_view what) {
+  return unsupported("a tensor expression", "maps, sums and maxima of elements expected, {} found", what);
+}
 
 bool has_loads(const te::Expr& expr) {
   bool result = false;
@@ -16,7 +18,9 @@ bool has_loads(const te::Expr& expr) {
   return result;
 }
 
-bool is_monoid(const te::Monoid& monoid, const te::Monoid& known) { return monoid.identity == known.identity && monoid.combine == known.combine; }
+bool is_monoid(const te::Monoid& monoid, const te::Monoid& known) {
+  return monoid.identity == known.identity && monoid.combine == known.combine;
+}
 
 /// Of integers that no data are in, but indices and sizes.
 bool is_index(const te::Expr& expr) { return expr.dtype() == DataType::kInt64 && !has_loads(expr); }
@@ -24,7 +28,8 @@ bool is_index(const te::Expr& expr) { return expr.dtype() == DataType::kInt64 &&
 /// Whether a cast keeps every value: the numbers are exact, sizes and indices are numbers.
 bool keeps_values(DataType from, DataType to) {
   if (from == DataType::kBool) return true;
-  if (is_float(from)) return is_float(to) && bit_width(from) <= bit_width(to) && from != DataType::kBFloat16 && to != DataType::kBFloat16;
+  if (is_float(from))
+    return is_float(to) && bit_width(from) <= bit_width(to) && from != DataType::kBFloat16 && to != DataType::kBFloat16;
   if (is_int(from) && is_int(to)) return is_signed_int(from) && is_signed_int(to) && bit_width(from) <= bit_width(to);
   return is_int(from) && (to == DataType::kFloat32 || to == DataType::kFloat64);
 }
@@ -34,7 +39,8 @@ bool keeps_values(DataType from, DataType to) {
 /// Reads the stages of one application.
 class ElementReader::Stages {
  public:
-  Stages(ElementReader& reader, const Term::Application& application, const Read& read) : reader_(reader), make_(reader.make_), application_(application), read_(read) {}
+  Stages(ElementReader& reader, const Term::Application& application, const Read& read)
+      : reader_(reader), make_(reader.make_), application_(application), read_(read) {}
 
   Result<Element> value(te::StageValue value, const std::vector<te::Expr>& index) {
     if (value.stage < 0) return not_read("an output that is not there");
@@ -62,23 +68,28 @@ class ElementReader::Stages {
   }
 
  private:
-  static te::Expr with_axes(const te::Expr& expr, const std::vector<te::Expr>& axes, const std::vector<te::Expr>& iterators) {
+  static te::Expr with_axes(const te::Expr& expr, const std::vector<te::Expr>& axes,
+                            const std::vector<te::Expr>& iterators) {
     return te::transform(expr, [&](const te::Expr& e) -> te::Expr {
       const auto* var = te::as<te::Var>(e);
       if (!var) return {};
-      if (var->kind == te::VarKind::kSpatial && static_cast<size_t>(var->index) < axes.size()) return axes[static_cast<size_t>(var->index)];
-      if (var->kind == te::VarKind::kReduce && static_cast<size_t>(var->index) < iterators.size()) return iterators[static_cast<size_t>(var->index)];
+      if (var->kind == te::VarKind::kSpatial && static_cast<size_t>(var->index) < axes.size())
+        return axes[static_cast<size_t>(var->index)];
+      if (var->kind == te::VarKind::kReduce && static_cast<size_t>(var->index) < iterators.size())
+        return iterators[static_cast<size_t>(var->index)];
       return {};
     });
   }
 
   /// What a maximum is taken of: where the body is the identity there is nothing.
-  Result<void> add_pieces(const te::Expr& body, bool is_least, const te::Expr& identity, Piece piece, std::vector<Piece>& pieces) {
+  Result<void> add_pieces(const te::Expr& body, bool is_least, const te::Expr& identity, Piece piece,
+                          std::vector<Piece>& pieces) {
     if (body == identity) return {};
     const auto* select = te::as<te::Select>(body);
     if (select && !has_loads(select->condition)) {
       Piece otherwise = piece;
-      if (make_.add_condition(piece.conditions, select->condition)) TRY_VOID(add_pieces(select->then, is_least, identity, std::move(piece), pieces));
+      if (make_.add_condition(piece.conditions, select->condition))
+        TRY_VOID(add_pieces(select->then, is_least, identity, std::move(piece), pieces));
       if (!make_.add_condition(otherwise.conditions, te::logical_not(select->condition))) return {};
       return add_pieces(select->otherwise, is_least, identity, std::move(otherwise), pieces);
     }
@@ -93,10 +104,12 @@ class ElementReader::Stages {
     if (is_index(expr)) return make_.integer(expr);
     if (expr.dtype() == DataType::kBool && !has_loads(expr)) return make_.truth(expr);
     return te::visit(
-        expr, [&](const te::Literal& e) { return literal(e.value); }, [&](const te::Var&) -> Result<Element> { return not_read("an iterator"); },
-        [&](const te::Symbol&) -> Result<Element> { return not_read("a name"); }, [&](const te::Unary& e) { return unary(e); },
-        [&](const te::Binary& e) { return binary(expr, e); }, [&](const te::Select& e) { return select(e); },
-        [&](const te::Cast& e) { return cast(expr, e); }, [&](const te::Load& e) { return load(expr, e); });
+        expr, [&](const te::Literal& e) { return literal(e.value); },
+        [&](const te::Var&) -> Result<Element> { return not_read("an iterator"); },
+        [&](const te::Symbol&) -> Result<Element> { return not_read("a name"); },
+        [&](const te::Unary& e) { return unary(e); }, [&](const te::Binary& e) { return binary(expr, e); },
+        [&](const te::Select& e) { return select(e); }, [&](const te::Cast& e) { return cast(expr, e); },
+        [&](const te::Load& e) { return load(expr, e); });
   }
 
   Result<Element> literal(const te::Number& value) {
@@ -108,14 +121,17 @@ class ElementReader::Stages {
     TRY(const Element operand, read(e.operand));
     const DataType dtype = e.operand.dtype();
     if (dtype == DataType::kBool) {
-      if (e.op == te::UnaryOp::kNot) return make_.sum(make_.number(te::Rational(1)), make_.scaled(operand, te::Rational(-1)));
+      if (e.op == te::UnaryOp::kNot)
+        return make_.sum(make_.number(te::Rational(1)), make_.scaled(operand, te::Rational(-1)));
       return not_read("a function of truth values");
     }
     if (e.op == te::UnaryOp::kNeg) return make_.scaled(operand, te::Rational(-1));
     if (e.op == te::UnaryOp::kAbs) return greatest(operand, make_.scaled(operand, te::Rational(-1)));
     // The numbers are finite.
     if (e.op == te::UnaryOp::kIsNan) return Element();
-    return make_.call(is_float(dtype) ? std::string(te::name_of(e.op)) : fmt::format("{} of {}", te::name_of(e.op), name(dtype)), {operand});
+    return make_.call(
+        is_float(dtype) ? std::string(te::name_of(e.op)) : fmt::format("{} of {}", te::name_of(e.op), name(dtype)),
+        {operand});
   }
 
   Element greatest(const Element& a, const Element& b) { return make_.greatest({{{}, {}, a}, {{}, {}, b}}); }
@@ -131,7 +147,9 @@ class ElementReader::Stages {
       if (e.op == kAnd || e.op == kMin) return both;
       if (e.op == kOr || e.op == kMax) return make_.sum(either, make_.scaled(both, minus));
       if (e.op == kXor) return make_.sum(either, make_.scaled(both, te::Rational(-2)));
-      if (e.op == kEqual) return make_.sum(make_.number(one), make_.scaled(make_.sum(either, make_.scaled(both, te::Rational(-2))), minus));
+      if (e.op == kEqual)
+        return make_.sum(make_.number(one),
+                         make_.scaled(make_.sum(either, make_.scaled(both, te::Rational(-2))), minus));
       return not_read("a comparison of truth values");
     }
     switch (e.op) {
@@ -143,12 +161,15 @@ class ElementReader::Stages {
       // a < b as 0 < b - a, so that both spellings of one comparison are one.
       case kEqual: return make_.call("is_zero", {make_.sum(a, make_.scaled(b, minus))}, true);
       case kLess: return make_.call("is_positive", {make_.sum(b, make_.scaled(a, minus))}, true);
-      case kLessEqual: return make_.sum(make_.number(one), make_.scaled(make_.call("is_positive", {make_.sum(a, make_.scaled(b, minus))}, true), minus));
+      case kLessEqual:
+        return make_.sum(make_.number(one),
+                         make_.scaled(make_.call("is_positive", {make_.sum(a, make_.scaled(b, minus))}, true), minus));
       case kDiv:
         if (is_float(dtype)) return make_.product(a, make_.call("reciprocal", {b}));
         break;
       case kPow:
-        if (const auto* exponent = te::as<te::Literal>(e.right); exponent && exponent->value.equals(2)) return make_.product(a, a);
+        if (const auto* exponent = te::as<te::Literal>(e.right); exponent && exponent->value.equals(2))
+          return make_.product(a, a);
         break;
       default: break;
     }
@@ -158,7 +179,8 @@ class ElementReader::Stages {
   Result<Element> select(const te::Select& e) {
     TRY(const Element then, read(e.then));
     TRY(const Element otherwise, read(e.otherwise));
-    if (!has_loads(e.condition)) return make_.sum(make_.restricted(then, e.condition), make_.restricted(otherwise, te::logical_not(e.condition)));
+    if (!has_loads(e.condition))
+      return make_.sum(make_.restricted(then, e.condition), make_.restricted(otherwise, te::logical_not(e.condition)));
     TRY(const Element condition, read(e.condition));
     const Element opposite = make_.sum(make_.number(te::Rational(1)), make_.scaled(condition, te::Rational(-1)));
     return make_.sum(make_.product(condition, then), make_.product(opposite, otherwise));
@@ -167,7 +189,8 @@ class ElementReader::Stages {
   Result<Element> cast(const te::Expr& expr, const te::Cast& e) {
     TRY(const Element operand, read(e.operand));
     if (keeps_values(e.operand.dtype(), expr.dtype())) return operand;
-    return make_.call(fmt::format("cast of {} to {}", name(e.operand.dtype()), name(expr.dtype())), {operand}, expr.dtype() == DataType::kBool);
+    return make_.call(fmt::format("cast of {} to {}", name(e.operand.dtype()), name(expr.dtype())), {operand},
+                      expr.dtype() == DataType::kBool);
   }
 
   Result<Element> load(const te::Expr& expr, const te::Load& e) {
@@ -175,7 +198,9 @@ class ElementReader::Stages {
     std::vector<te::Expr> index;
     for (const te::Expr& each : e.index) index.push_back(make_.simplified(each));
     if (e.buffer.kind == te::BufferRef::Kind::kStage) return value({e.buffer.index, e.buffer.component}, index);
-    const auto argument = e.buffer.kind == te::BufferRef::Kind::kInput ? read_.made.arguments[static_cast<size_t>(e.buffer.index)] : std::nullopt;
+    const auto argument = e.buffer.kind == te::BufferRef::Kind::kInput
+                              ? read_.made.arguments[static_cast<size_t>(e.buffer.index)]
+                              : std::nullopt;
     if (!argument) return not_read("integers that are read");
     const Term& operand = application_.arguments[*argument];
     const auto* number = std::get_if<Term::Number>(&operand.form());
@@ -192,13 +217,15 @@ class ElementReader::Stages {
 Result<ValueType> ElementReader::type_of(const Term& term) {
   if (const auto* variable = term.as_variable()) {
     const auto found = variables_.find(variable->name);
-    if (found == variables_.end()) return invalid(variable->name, "a type of each variable expected, this one has none");
+    if (found == variables_.end())
+      return invalid(variable->name, "a type of each variable expected, this one has none");
     return found->second;
   }
   const auto* application = term.as_application();
   if (!application) return ValueType::tensor(DataType::kUndefined, {});
   TRY(const Read* read, this->read(term));
-  if (static_cast<size_t>(application->output) >= read->outputs.size()) return invalid(term.text(), "an output below {} expected", read->outputs.size());
+  if (static_cast<size_t>(application->output) >= read->outputs.size())
+    return invalid(term.text(), "an output below {} expected", read->outputs.size());
   return read->outputs[static_cast<size_t>(application->output)];
 }
 
@@ -219,7 +246,8 @@ Result<const ElementReader::Read*> ElementReader::read(const Term& term) {
 }
 
 Result<Element> ElementReader::element(const Term& term, const std::vector<te::Expr>& index) {
-  if (const auto* variable = term.as_variable()) return make_.load(variable->name, variables_.find(variable->name)->second.dtype == DataType::kBool, index);
+  if (const auto* variable = term.as_variable())
+    return make_.load(variable->name, variables_.find(variable->name)->second.dtype == DataType::kBool, index);
   if (const auto* number = std::get_if<Term::Number>(&term.form())) return make_.number(te::Rational(number->value));
   TRY(const Read* read, this->read(term));
   const Term::Application& application = *term.as_application();

@@ -1,4 +1,5 @@
-// The element of a term at an index, as its rows' tensor expressions say it: stages read one into the other, for sizes that are names.
+// The element of a term at an index, as its rows' tensor expressions say it: stages read one into the other, for sizes
+// that are names.
 #pragma once
 
 #include <map>

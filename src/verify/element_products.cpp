@@ -11,7 +11,9 @@
 namespace isomer::verify {
 namespace {
 
-bool is_call(const FactorRef& factor, std::string_view name) { return factor->kind == Factor::Kind::kCall && factor->name == name; }
+bool is_call(const FactorRef& factor, std::string_view name) {
+  return factor->kind == Factor::Kind::kCall && factor->name == name;
+}
 
 }  // namespace
 
@@ -20,7 +22,8 @@ void ElementMaker::cancel(std::vector<FactorRef>& factors, Element& exponents) c
   std::multimap<std::string, FactorRef> sorted;
   for (const FactorRef& factor : factors) {
     if (is_call(factor, "exp")) {
-      exponents.products.insert(exponents.products.end(), factor->arguments[0].products.begin(), factor->arguments[0].products.end());
+      exponents.products.insert(exponents.products.end(), factor->arguments[0].products.begin(),
+                                factor->arguments[0].products.end());
       continue;
     }
     std::string name = text(factor);
@@ -28,9 +31,14 @@ void ElementMaker::cancel(std::vector<FactorRef>& factors, Element& exponents) c
     // A size is not zero, so that it and its reciprocal are nothing.
     const bool is_reciprocal = is_call(factor, "reciprocal");
     if (is_reciprocal || factor->kind == Factor::Kind::kInteger) {
-      const FactorRef inner = is_reciprocal && factor->arguments[0].products.size() == 1 && factor->arguments[0].products[0].factors.size() == 1 ? factor->arguments[0].products[0].factors[0] : factor;
-      const bool is_size = inner->kind == Factor::Kind::kInteger && te::bounds(inner->index[0], ranges()).low.value_or(0) >= 1;
-      const auto other = is_size ? sorted.find(is_reciprocal ? text(inner) : fmt::format("reciprocal(+1*{};)", name)) : sorted.end();
+      const FactorRef inner = is_reciprocal && factor->arguments[0].products.size() == 1 &&
+                                      factor->arguments[0].products[0].factors.size() == 1
+                                  ? factor->arguments[0].products[0].factors[0]
+                                  : factor;
+      const bool is_size =
+          inner->kind == Factor::Kind::kInteger && te::bounds(inner->index[0], ranges()).low.value_or(0) >= 1;
+      const auto other =
+          is_size ? sorted.find(is_reciprocal ? text(inner) : fmt::format("reciprocal(+1*{};)", name)) : sorted.end();
       if (other != sorted.end()) {
         sorted.erase(other);
         continue;
@@ -64,16 +72,21 @@ std::optional<Element> ElementMaker::without_bound(const Product& product, size_
   bool is_used = false;
   for (const FactorRef& factor : product.factors) is_used |= mentions(factor, {bound});
   for (const Bound& other : product.bounds) is_used |= mentions(other.extent, {bound});
-  if (!is_used && !mentions(product.conditions, {bound})) return this->product({{std::move(rest)}}, integer(te::max(bound.extent, te::index(0))));
+  if (!is_used && !mentions(product.conditions, {bound}))
+    return this->product({{std::move(rest)}}, integer(te::max(bound.extent, te::index(0))));
   for (const te::Expr& condition : product.conditions) {
     const auto* equal = te::as<te::Binary>(condition);
-    if (!equal || equal->op != te::BinaryOp::kEqual || equal->left.dtype() != DataType::kInt64 || !mentions(condition, {bound})) continue;
+    if (!equal || equal->op != te::BinaryOp::kEqual || equal->left.dtype() != DataType::kInt64 ||
+        !mentions(condition, {bound}))
+      continue;
     const te::Expr zero = te::index(0), one = te::index(1);
     const te::Expr difference = equal->left - equal->right;
     const te::Expr offset = simplified(with_names(difference, {{bound.name, zero}}));
     const te::Expr slope = simplified(with_names(difference, {{bound.name, one}}) - offset);
     const auto by = te::as_constant(slope);
-    if (!by || (*by != 1 && *by != -1) || !(simplified(difference) == simplified(te::index(*by) * te::symbol(bound.name) + offset))) continue;
+    if (!by || (*by != 1 && *by != -1) ||
+        !(simplified(difference) == simplified(te::index(*by) * te::symbol(bound.name) + offset)))
+      continue;
     const te::Expr value = simplified(te::index(-*by) * offset);
     std::erase(rest.conditions, condition);
     return restricted(replaced(rest, {{bound.name, value}}), te::index(0) <= value && value < bound.extent);
@@ -132,7 +145,8 @@ Element ElementMaker::replaced(const FactorRef& factor, const Replacement& names
   for (const Piece& piece : factor->pieces) {
     Piece made{piece.bounds, {}, replaced(piece.value, names)};
     for (Bound& bound : made.bounds) bound.extent = simplified(of(bound.extent));
-    const bool is_possible = std::all_of(piece.conditions.begin(), piece.conditions.end(), [&](const te::Expr& c) { return add_condition(made.conditions, of(c)); });
+    const bool is_possible = std::all_of(piece.conditions.begin(), piece.conditions.end(),
+                                         [&](const te::Expr& c) { return add_condition(made.conditions, of(c)); });
     if (is_possible) pieces.push_back(std::move(made));
   }
   return greatest(std::move(pieces));

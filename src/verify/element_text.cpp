@@ -21,7 +21,8 @@ class Printer {
   }
   std::string print(const Element& element) {
     std::string result;
-    for (const Product& product : element.products) result += fmt::format("+{}{}", product.coefficient.text(), print(product));
+    for (const Product& product : element.products)
+      result += fmt::format("+{}{}", product.coefficient.text(), print(product));
     return result;
   }
   std::string print(const FactorRef& factor) {
@@ -77,7 +78,9 @@ std::string text(const Element& element) { return Printer().print(element); }
 bool mentions(const te::Expr& expr, const std::vector<Bound>& bounds) {
   bool result = false;
   te::for_each_node(expr, [&](const te::Expr& e) {
-    if (const auto* symbol = te::as<te::Symbol>(e)) result |= std::any_of(bounds.begin(), bounds.end(), [&](const Bound& bound) { return bound.name == symbol->name; });
+    if (const auto* symbol = te::as<te::Symbol>(e))
+      result |=
+          std::any_of(bounds.begin(), bounds.end(), [&](const Bound& bound) { return bound.name == symbol->name; });
   });
   return result;
 }
@@ -87,17 +90,23 @@ bool mentions(const std::vector<te::Expr>& exprs, const std::vector<Bound>& boun
 }
 
 bool mentions(const FactorRef& factor, const std::vector<Bound>& bounds) {
-  return mentions(factor->index, bounds) || std::any_of(factor->arguments.begin(), factor->arguments.end(), [&](const Element& e) { return mentions(e, bounds); }) ||
+  return mentions(factor->index, bounds) ||
+         std::any_of(factor->arguments.begin(), factor->arguments.end(),
+                     [&](const Element& e) { return mentions(e, bounds); }) ||
          std::any_of(factor->pieces.begin(), factor->pieces.end(), [&](const Piece& piece) {
-           return std::any_of(piece.bounds.begin(), piece.bounds.end(), [&](const Bound& bound) { return mentions(bound.extent, bounds); }) || mentions(piece.conditions, bounds) ||
-                  mentions(piece.value, bounds);
+           return std::any_of(piece.bounds.begin(), piece.bounds.end(),
+                              [&](const Bound& bound) { return mentions(bound.extent, bounds); }) ||
+                  mentions(piece.conditions, bounds) || mentions(piece.value, bounds);
          });
 }
 
 bool mentions(const Element& element, const std::vector<Bound>& bounds) {
   return std::any_of(element.products.begin(), element.products.end(), [&](const Product& product) {
-    return std::any_of(product.bounds.begin(), product.bounds.end(), [&](const Bound& bound) { return mentions(bound.extent, bounds); }) || mentions(product.conditions, bounds) ||
-           std::any_of(product.factors.begin(), product.factors.end(), [&](const FactorRef& factor) { return mentions(factor, bounds); });
+    return std::any_of(product.bounds.begin(), product.bounds.end(),
+                       [&](const Bound& bound) { return mentions(bound.extent, bounds); }) ||
+           mentions(product.conditions, bounds) ||
+           std::any_of(product.factors.begin(), product.factors.end(),
+                       [&](const FactorRef& factor) { return mentions(factor, bounds); });
   });
 }
 

@@ -12,14 +12,16 @@ constexpr int kDeepest = 16;  ///< conditions and functions of functions
 constexpr int kMostPairings = 24;
 
 bool can_be_same(const FactorRef& a, const FactorRef& b) {
-  return a->kind == b->kind && a->name == b->name && a->index.size() == b->index.size() && a->arguments.size() == b->arguments.size();
+  return a->kind == b->kind && a->name == b->name && a->index.size() == b->index.size() &&
+         a->arguments.size() == b->arguments.size();
 }
 
 bool can_be_same(const Product& a, const Product& b) {
   if (a.bounds.size() != b.bounds.size() || a.factors.size() != b.factors.size()) return false;
   return std::all_of(a.factors.begin(), a.factors.end(), [&](const FactorRef& one) {
     const auto like = [&](const FactorRef& other) { return can_be_same(one, other); };
-    return std::count_if(a.factors.begin(), a.factors.end(), like) == std::count_if(b.factors.begin(), b.factors.end(), like);
+    return std::count_if(a.factors.begin(), a.factors.end(), like) ==
+           std::count_if(b.factors.begin(), b.factors.end(), like);
   });
 }
 
@@ -32,7 +34,8 @@ void add_pairs(const FactorRef& a, const FactorRef& b, Pairs& pairs) {
   if (!can_be_same(a, b)) return;
   for (size_t k = 0; k < a->index.size(); ++k) pairs.emplace_back(a->index[k], b->index[k]);
   for (size_t k = 0; k < a->arguments.size(); ++k) add_pairs(a->arguments[k], b->arguments[k], pairs);
-  for (size_t k = 0; k < std::min(a->pieces.size(), b->pieces.size()); ++k) add_pairs(a->pieces[k].value, b->pieces[k].value, pairs);
+  for (size_t k = 0; k < std::min(a->pieces.size(), b->pieces.size()); ++k)
+    add_pairs(a->pieces[k].value, b->pieces[k].value, pairs);
 }
 
 template <class Pairs>
@@ -84,7 +87,9 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
   if (const te::Expr* found = free_condition(element)) {
     if (depth_ >= kDeepest) return false;
     const te::Expr condition = *found, opposite = make_.simplified(te::logical_not(condition));
-    const auto under = [&](const te::Expr& known, const Facts& then) { return is_zero(make_.sum({}, make_.assumed(element, known)), then); };
+    const auto under = [&](const te::Expr& known, const Facts& then) {
+      return is_zero(make_.sum({}, make_.assumed(element, known)), then);
+    };
     if (facts_.follows(facts, condition)) return under(condition, facts);
     if (facts_.follows(facts, opposite)) return under(opposite, facts);
     ++depth_;
@@ -94,7 +99,8 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
   }
   Element rest;
   for (const Product& product : element.products) {
-    const auto same = std::find_if(rest.products.begin(), rest.products.end(), [&](const Product& other) { return are_same(other, product, facts); });
+    const auto same = std::find_if(rest.products.begin(), rest.products.end(),
+                                   [&](const Product& other) { return are_same(other, product, facts); });
     if (same == rest.products.end())
       rest.products.push_back(product);
     else
@@ -113,9 +119,12 @@ bool ElementComparison::are_same(const Product& a, const Product& written, const
   std::vector<size_t> partners;
   int tries = 0;
   const std::function<bool()> search = [&] {
-    if (partners.size() == a.factors.size()) return ++tries <= kMostPairings && are_same_when_paired(a, b, partners, facts);
+    if (partners.size() == a.factors.size())
+      return ++tries <= kMostPairings && are_same_when_paired(a, b, partners, facts);
     for (size_t k = 0; k < b.factors.size() && tries < kMostPairings; ++k) {
-      if (std::find(partners.begin(), partners.end(), k) != partners.end() || !can_be_same(a.factors[partners.size()], b.factors[k])) continue;
+      if (std::find(partners.begin(), partners.end(), k) != partners.end() ||
+          !can_be_same(a.factors[partners.size()], b.factors[k]))
+        continue;
       partners.push_back(k);
       const bool found = search();
       partners.pop_back();
@@ -126,7 +135,8 @@ bool ElementComparison::are_same(const Product& a, const Product& written, const
   return search();
 }
 
-bool ElementComparison::are_same_when_paired(const Product& a, const Product& b, const std::vector<size_t>& partners, const Facts& facts) {
+bool ElementComparison::are_same_when_paired(const Product& a, const Product& b, const std::vector<size_t>& partners,
+                                             const Facts& facts) {
   Pairs pairs;
   for (size_t k = 0; k < partners.size(); ++k) add_pairs(a.factors[k], b.factors[partners[k]], pairs);
   const auto names = solution(pairs, b.bounds, a.bounds);
@@ -137,8 +147,11 @@ bool ElementComparison::are_same_when_paired(const Product& a, const Product& b,
   for (size_t k = 0; k < partners.size(); ++k) {
     const Element image = make_.replaced(b.factors[partners[k]], *names);
     const Element own = {{Product{te::Rational(1), {}, {}, {a.factors[k]}}}};
-    const bool is_one = image.products.size() == 1 && image.products[0].factors.size() == 1 && image.products[0].bounds.empty() && image.products[0].conditions.empty();
-    const bool same = is_one && image.products[0].coefficient == te::Rational(1) ? are_same(a.factors[k], image.products[0].factors[0], inside) : are_equal(own, image, inside);
+    const bool is_one = image.products.size() == 1 && image.products[0].factors.size() == 1 &&
+                        image.products[0].bounds.empty() && image.products[0].conditions.empty();
+    const bool same = is_one && image.products[0].coefficient == te::Rational(1)
+                          ? are_same(a.factors[k], image.products[0].factors[0], inside)
+                          : are_equal(own, image, inside);
     if (!same) return false;
   }
   return hold(inside, there) && hold(joined(facts, there), here);
@@ -152,7 +165,8 @@ bool ElementComparison::are_same(const FactorRef& a, const FactorRef& b, const F
   for (size_t k = 0; k < a->arguments.size(); ++k)
     if (!are_equal(a->arguments[k], b->arguments[k], facts)) return false;
   const auto all_among = [&](const std::vector<Piece>& pieces, const std::vector<Piece>& others) {
-    return std::all_of(pieces.begin(), pieces.end(), [&](const Piece& piece) { return is_among(piece, others, facts); });
+    return std::all_of(pieces.begin(), pieces.end(),
+                       [&](const Piece& piece) { return is_among(piece, others, facts); });
   };
   return all_among(a->pieces, b->pieces) && all_among(b->pieces, a->pieces);
 }
@@ -173,7 +187,8 @@ bool ElementComparison::is_among(const Piece& piece, const std::vector<Piece>& p
     Pairs pairs;
     add_pairs(piece.value, value, pairs);
     const auto fits = [&](const std::optional<Replacement>& names) {
-      return names && hold(inside, with_names(within(bounds, conditions), *names)) && are_equal(piece.value, make_.replaced(value, *names), inside);
+      return names && hold(inside, with_names(within(bounds, conditions), *names)) &&
+             are_equal(piece.value, make_.replaced(value, *names), inside);
     };
     if (fits(solution(pairs, bounds, piece.bounds))) return true;
     return !mentions(value, bounds) && !bounds.empty() && (fits(first_of(bounds, conditions)) || fits(last_of(bounds)));
@@ -211,7 +226,8 @@ std::optional<te::Expr> ElementComparison::slope(const te::Expr& expr, const std
   const auto at = [&](int64_t value) { return make_.simplified(verify::with_names(expr, {{name, te::index(value)}})); };
   const te::Expr rise = make_.simplified(at(1) - at(0));
   const auto constant = te::as_constant(rise);
-  if (!constant || *constant == 0 || !(make_.simplified(expr) == make_.simplified(at(0) + rise * te::symbol(name)))) return std::nullopt;
+  if (!constant || *constant == 0 || !(make_.simplified(expr) == make_.simplified(at(0) + rise * te::symbol(name))))
+    return std::nullopt;
   return rise;
 }
 
@@ -232,7 +248,8 @@ bool ElementComparison::solve(const te::Expr& difference, const std::vector<Boun
 }
 
 /// What the bounds are, over the others, so that the pairs are equal. A guess, for the caller to check.
-std::optional<Replacement> ElementComparison::solution(const Pairs& pairs, const std::vector<Bound>& bounds, const std::vector<Bound>& others) const {
+std::optional<Replacement> ElementComparison::solution(const Pairs& pairs, const std::vector<Bound>& bounds,
+                                                       const std::vector<Bound>& others) const {
   Replacement names;
   for (bool found = true; found && names.size() < bounds.size();) {
     found = false;
@@ -241,7 +258,9 @@ std::optional<Replacement> ElementComparison::solution(const Pairs& pairs, const
   for (const Bound& bound : bounds) {
     if (names.contains(bound.name)) continue;
     const auto is_free = [&](const Bound& other) {
-      return other.extent == bound.extent && std::none_of(names.begin(), names.end(), [&](const auto& named) { return mentions(named.second, {other}); });
+      return other.extent == bound.extent && std::none_of(names.begin(), names.end(), [&](const auto& named) {
+               return mentions(named.second, {other});
+             });
     };
     const auto other = std::find_if(others.begin(), others.end(), is_free);
     if (other == others.end()) return std::nullopt;
@@ -250,7 +269,8 @@ std::optional<Replacement> ElementComparison::solution(const Pairs& pairs, const
   return names;
 }
 
-/// Whether it is a bijection of integers: each is one of the others, or its negative, and something that does not depend on them.
+/// Whether it is a bijection of integers: each is one of the others, or its negative, and something that does not
+/// depend on them.
 bool ElementComparison::is_one_to_one(const Replacement& names, const std::vector<Bound>& others) const {
   std::vector<std::string> used;
   for (const auto& [name, value] : names) {
@@ -270,7 +290,8 @@ bool ElementComparison::is_one_to_one(const Replacement& names, const std::vecto
 }
 
 bool ElementComparison::hold(const Facts& facts, const Facts& conditions) {
-  return std::all_of(conditions.begin(), conditions.end(), [&](const te::Expr& condition) { return facts_.follows(facts, condition); });
+  return std::all_of(conditions.begin(), conditions.end(),
+                     [&](const te::Expr& condition) { return facts_.follows(facts, condition); });
 }
 
 }  // namespace isomer::verify

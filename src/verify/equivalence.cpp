@@ -31,7 +31,8 @@ double unit_roundoff(DataType dtype) {
 double largest(const te::Array& array) {
   double result = 0;
   for (int64_t i = 0; i < array.count(); ++i)
-    if (const double magnitude = std::fabs(array.as_double(i)); std::isfinite(magnitude)) result = std::max(result, magnitude);
+    if (const double magnitude = std::fabs(array.as_double(i)); std::isfinite(magnitude))
+      result = std::max(result, magnitude);
   return result;
 }
 
@@ -51,16 +52,21 @@ double distance(double expected, double found) {
 }
 
 Result<void> check_interfaces(const Graph& reference, const Graph& candidate) {
-  const auto mismatch = [](std::string where, std::string what) { return Error{ErrorKind::kMismatch, std::move(where), std::move(what)}; };
+  const auto mismatch = [](std::string where, std::string what) {
+    return Error{ErrorKind::kMismatch, std::move(where), std::move(what)};
+  };
   if (reference.inputs().size() != candidate.inputs().size())
-    return mismatch("inputs", fmt::format("{} expected, {} found", reference.inputs().size(), candidate.inputs().size()));
+    return mismatch("inputs",
+                    fmt::format("{} expected, {} found", reference.inputs().size(), candidate.inputs().size()));
   if (reference.outputs().size() != candidate.outputs().size())
-    return mismatch("outputs", fmt::format("{} expected, {} found", reference.outputs().size(), candidate.outputs().size()));
+    return mismatch("outputs",
+                    fmt::format("{} expected, {} found", reference.outputs().size(), candidate.outputs().size()));
   for (size_t i = 0; i < reference.inputs().size(); ++i) {
     const ValueType& expected = reference.value(reference.inputs()[i]).type;
     const ValueType& found = candidate.value(candidate.inputs()[i]).type;
     if (expected.dtype != found.dtype)
-      return mismatch(reference.value(reference.inputs()[i]).name, fmt::format("{} expected, {} found", expected.text(), found.text()));
+      return mismatch(reference.value(reference.inputs()[i]).name,
+                      fmt::format("{} expected, {} found", expected.text(), found.text()));
   }
   return {};
 }
@@ -68,8 +74,8 @@ Result<void> check_interfaces(const Graph& reference, const Graph& candidate) {
 }  // namespace
 
 std::string Difference::text() const {
-  return fmt::format("{}[{}]: {:.9g} expected, {:.9g} found (allowed difference {:.3g})", output, fmt::join(index, ","), expected,
-                     found, bound);
+  return fmt::format("{}[{}]: {:.9g} expected, {:.9g} found (allowed difference {:.3g})", output, fmt::join(index, ","),
+                     expected, found, bound);
 }
 
 double error_bound(const te::Array& exact, const te::Array& rounded) {
@@ -77,7 +83,8 @@ double error_bound(const te::Array& exact, const te::Array& rounded) {
   // Where data decide sizes, rounding may change them: then only the floor is known.
   const int64_t comparable = exact.dims() == rounded.dims() ? exact.count() : 0;
   for (int64_t i = 0; i < comparable; ++i)
-    if (const double e = distance(exact.as_double(i), rounded.as_double(i)); std::isfinite(e)) error = std::max(error, e);
+    if (const double e = distance(exact.as_double(i), rounded.as_double(i)); std::isfinite(e))
+      error = std::max(error, e);
   return kErrorRatio * error + kFloorUnits * unit_roundoff(exact.dtype()) * largest(exact);
 }
 
@@ -99,7 +106,8 @@ double sum_units(const Graph& graph) {
     if (!program.ok()) continue;
     for (const te::Stage& stage : program->stages) {
       if (const auto* body = std::get_if<te::MapReduce>(&stage.body)) look(*body);
-      if (const auto* scan = std::get_if<te::Scan>(&stage.body)) std::for_each(scan->steps.begin(), scan->steps.end(), look);
+      if (const auto* scan = std::get_if<te::Scan>(&stage.body))
+        std::for_each(scan->steps.begin(), scan->steps.end(), look);
     }
   }
   return kSumRatio * std::sqrt(longest);
@@ -109,15 +117,16 @@ double sum_bound(const te::Array& exact, double units) { return units * unit_rou
 
 namespace {
 
-Result<Equivalence> compare_runs(const Graph& reference, const RunModel& candidate, const std::vector<std::vector<te::Array>>& input_sets, int threads,
-                                 double units) {
+Result<Equivalence> compare_runs(const Graph& reference, const RunModel& candidate,
+                                 const std::vector<std::vector<te::Array>>& input_sets, int threads, double units) {
   Equivalence result;
   std::vector<double> bounds;
   for (const auto& inputs : input_sets) {
     TRY(const auto expected, interpret(reference, inputs, {.threads = threads}));
     if (bounds.empty()) {
       TRY(const auto rounded, interpret(reference, inputs, {.threads = threads, .round_values = true}));
-      for (size_t i = 0; i < expected.size(); ++i) bounds.push_back(error_bound(expected[i], rounded[i]) + sum_bound(expected[i], units));
+      for (size_t i = 0; i < expected.size(); ++i)
+        bounds.push_back(error_bound(expected[i], rounded[i]) + sum_bound(expected[i], units));
     }
     TRY(const auto found, candidate(inputs));
     for (size_t i = 0; i < expected.size(); ++i)
@@ -130,10 +139,12 @@ Result<Equivalence> compare_runs(const Graph& reference, const RunModel& candida
 
 }  // namespace
 
-void compare_output(const std::string& name, const te::Array& expected, const te::Array& found, double bound, Equivalence& result) {
+void compare_output(const std::string& name, const te::Array& expected, const te::Array& found, double bound,
+                    Equivalence& result) {
   const bool same_kind = expected.dtype() == found.dtype() && expected.dims() == found.dims();
   if (!same_kind) {
-    if (!result.difference) result.difference = {name, {}, static_cast<double>(expected.count()), static_cast<double>(found.count()), 0};
+    if (!result.difference)
+      result.difference = {name, {}, static_cast<double>(expected.count()), static_cast<double>(found.count()), 0};
     result.max_error_over_bound = INFINITY;
     return;
   }
@@ -152,13 +163,16 @@ void compare_output(const std::string& name, const te::Array& expected, const te
   if (worst == 0) return;
   result.max_error_over_bound = std::max(result.max_error_over_bound, allowed > 0 ? worst / allowed : INFINITY);
   if (worst > allowed && !result.difference)
-    result.difference = {name, unflatten(worst_at, expected.dims()), expected.as_double(worst_at), found.as_double(worst_at), allowed};
+    result.difference = {name, unflatten(worst_at, expected.dims()), expected.as_double(worst_at),
+                         found.as_double(worst_at), allowed};
 }
 
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate,
                                       const std::vector<std::vector<te::Array>>& input_sets, int threads) {
   TRY_VOID(check_interfaces(reference, candidate));
-  const auto run = [&](std::span<const te::Array> inputs) { return interpret(candidate, inputs, {.threads = threads}); };
+  const auto run = [&](std::span<const te::Array> inputs) {
+    return interpret(candidate, inputs, {.threads = threads});
+  };
   return compare_runs(reference, run, input_sets, threads, 0);
 }
 

@@ -1,5 +1,5 @@
-// Are two models the same function? Both are run on seeded inputs; the yardstick for floats is what rounding does to the
-// reference itself (reliability.md 3.5, P4), so that no model needs a tolerance of its own.
+// Are two models the same function? Both are run on seeded inputs; the yardstick for floats is what rounding does to
+// the reference itself (reliability.md 3.5, P4), so that no model needs a tolerance of its own.
 #pragma once
 
 #include <functional>
@@ -38,18 +38,19 @@ struct Equivalence {
   bool passed() const { return !difference; }
 };
 
-/// The allowed |found - expected| for every element of one output: eight times the largest error that rounding each value
-/// of the reference to its type makes there, plus a few units in the last place of the output's largest value.
+/// The allowed |found - expected| for every element of one output: eight times the largest error that rounding each
+/// value of the reference to its type makes there, plus a few units in the last place of the output's largest value.
 double error_bound(const te::Array& exact, const te::Array& rounded);
 
-/// What sums that are rounded term by term may be off besides, in units of the last place of the largest value: four times
-/// the root of the longest sum in the graph (P3; the interpreter itself adds in double precision).
+/// What sums that are rounded term by term may be off besides, in units of the last place of the largest value: four
+/// times the root of the longest sum in the graph (P3; the interpreter itself adds in double precision).
 double sum_units(const Graph& graph);
 /// That many units of the output's largest value.
 double sum_bound(const te::Array& exact, double units);
 
 /// Compares one output. Integers and bools must be equal; NaN must meet NaN, infinities their like.
-void compare_output(const std::string& name, const te::Array& expected, const te::Array& found, double bound, Equivalence& result);
+void compare_output(const std::string& name, const te::Array& expected, const te::Array& found, double bound,
+                    Equivalence& result);
 
 /// Runs both on the same inputs (generated from `reference`'s interface; inputs and outputs are paired by position and
 /// must agree in number, type and shape).

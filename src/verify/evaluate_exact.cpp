@@ -6,7 +6,8 @@
 namespace isomer::verify {
 
 template <te::RealAlgebra A>
-Result<std::vector<te::ValuesOver<A>>> evaluate(const Graph& graph, const te::Concrete<A>& scalars, const std::vector<te::ValuesOver<A>>& inputs) {
+Result<std::vector<te::ValuesOver<A>>> evaluate(const Graph& graph, const te::Concrete<A>& scalars,
+                                                const std::vector<te::ValuesOver<A>>& inputs) {
   std::map<ValueId, te::ValuesOver<A>> values;
   for (size_t k = 0; k < graph.inputs().size(); ++k) values.emplace(graph.inputs()[k], inputs[k]);
   const auto value_of = [&](ValueId id) -> Result<const te::ValuesOver<A>*> {
@@ -22,7 +23,8 @@ Result<std::vector<te::ValuesOver<A>>> evaluate(const Graph& graph, const te::Co
   TRY(const std::vector<NodeId> order, topological_order(graph));
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
-    if (node.is_opaque() || !node.op->compute) return unsupported(label(graph, id), "an operator with a tensor expression expected, it has none");
+    if (node.is_opaque() || !node.op->compute)
+      return unsupported(label(graph, id), "an operator with a tensor expression expected, it has none");
     TRY(const te::Program program, node.op->compute(context_of(graph, id)));
     std::vector<const te::ValuesOver<A>*> arguments;
     for (const ValueId input : node.inputs) {
@@ -41,13 +43,14 @@ Result<std::vector<te::ValuesOver<A>>> evaluate(const Graph& graph, const te::Co
   return result;
 }
 
-template Result<std::vector<te::ValuesOver<te::PrimeFieldAlgebra>>> evaluate(const Graph&, const te::Concrete<te::PrimeFieldAlgebra>&,
-                                                                             const std::vector<te::ValuesOver<te::PrimeFieldAlgebra>>&);
-template Result<std::vector<te::ValuesOver<te::RationalAlgebra>>> evaluate(const Graph&, const te::Concrete<te::RationalAlgebra>&,
-                                                                           const std::vector<te::ValuesOver<te::RationalAlgebra>>&);
-template Result<std::vector<te::ValuesOver<te::FloatAlgebra>>> evaluate(const Graph&, const te::Concrete<te::FloatAlgebra>&,
-                                                                        const std::vector<te::ValuesOver<te::FloatAlgebra>>&);
-template Result<std::vector<te::ValuesOver<RoundingAlgebra>>> evaluate(const Graph&, const te::Concrete<RoundingAlgebra>&,
-                                                                       const std::vector<te::ValuesOver<RoundingAlgebra>>&);
+template Result<std::vector<te::ValuesOver<te::PrimeFieldAlgebra>>> evaluate(
+    const Graph&, const te::Concrete<te::PrimeFieldAlgebra>&,
+    const std::vector<te::ValuesOver<te::PrimeFieldAlgebra>>&);
+template Result<std::vector<te::ValuesOver<te::RationalAlgebra>>> evaluate(
+    const Graph&, const te::Concrete<te::RationalAlgebra>&, const std::vector<te::ValuesOver<te::RationalAlgebra>>&);
+template Result<std::vector<te::ValuesOver<te::FloatAlgebra>>> evaluate(
+    const Graph&, const te::Concrete<te::FloatAlgebra>&, const std::vector<te::ValuesOver<te::FloatAlgebra>>&);
+template Result<std::vector<te::ValuesOver<RoundingAlgebra>>> evaluate(
+    const Graph&, const te::Concrete<RoundingAlgebra>&, const std::vector<te::ValuesOver<RoundingAlgebra>>&);
 
 }  // namespace isomer::verify

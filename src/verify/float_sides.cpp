@@ -20,7 +20,9 @@ template <te::RealAlgebra A>
 using Scalar = typename te::Concrete<A>::Scalar;
 using Floats = te::ValuesOver<te::FloatAlgebra>;
 
-float as_float(const Scalar<te::FloatAlgebra>& element) { return element.index() == 0 ? static_cast<float>(std::get<0>(element)) : std::get<1>(element); }
+float as_float(const Scalar<te::FloatAlgebra>& element) {
+  return element.index() == 0 ? static_cast<float>(std::get<0>(element)) : std::get<1>(element);
+}
 bool is_finite(const Scalar<te::FloatAlgebra>& element) { return std::isfinite(as_float(element)); }
 
 template <te::RealAlgebra A>
@@ -44,7 +46,8 @@ std::vector<te::ValuesOver<A>> values_of(const FloatInputs& inputs, const Variab
 /// Element k of each; what has one element only has it for all.
 template <class F>
 bool all_at(const std::vector<Floats>& arrays, size_t k, const F& holds) {
-  return std::all_of(arrays.begin(), arrays.end(), [&](const Floats& array) { return holds(array.elements[array.elements.size() == 1 ? 0 : k]); });
+  return std::all_of(arrays.begin(), arrays.end(),
+                     [&](const Floats& array) { return holds(array.elements[array.elements.size() == 1 ? 0 : k]); });
 }
 template <class F>
 bool all_in(const Floats& array, const F& holds) {
@@ -58,7 +61,8 @@ bool is_moderate(const Scalar<te::FloatAlgebra>& element) {
 
 FloatClass seen_at(const Scalar<te::FloatAlgebra>& left, const Scalar<te::FloatAlgebra>& right, bool all_finite) {
   const float a = as_float(left), b = as_float(right);
-  if ((std::isnan(a) && std::isnan(b)) || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b)) return FloatClass::kExact;
+  if ((std::isnan(a) && std::isnan(b)) || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b))
+    return FloatClass::kExact;
   if (a == 0 && b == 0) return FloatClass::kSignOfZero;
   return all_finite ? FloatClass::kReassociated : FloatClass::kFinite;
 }
@@ -82,13 +86,15 @@ std::optional<Graph> sides_of(const LawInstance& instance) {
 
 std::string text_of(const Floats& values) {
   std::vector<float> elements;
-  for (const auto& element : values.elements) elements.push_back(std::isnan(as_float(element)) ? std::numeric_limits<float>::quiet_NaN() : as_float(element));
+  for (const auto& element : values.elements)
+    elements.push_back(std::isnan(as_float(element)) ? std::numeric_limits<float>::quiet_NaN() : as_float(element));
   return fmt::format("{}[{}] = {{{}}}", name(values.dtype), fmt::join(values.dims, ","), fmt::join(elements, ", "));
 }
 
 }  // namespace
 
-FloatSides::FloatSides(LawInstance instance, Graph graph, bool are_lanes) : instance_(std::move(instance)), graph_(std::move(graph)), are_lanes_(are_lanes) {
+FloatSides::FloatSides(LawInstance instance, Graph graph, bool are_lanes)
+    : instance_(std::move(instance)), graph_(std::move(graph)), are_lanes_(are_lanes) {
   for (const auto& [name, type] : instance_.types) counts_.push_back(element_count(*constants(*type.shape)));
 }
 
@@ -100,7 +106,8 @@ std::optional<FloatSides> FloatSides::make(LawInstance instance, bool are_lanes)
     graph = sides_of(instance);
     if (!graph) type->second.dtype = DataType::kFloat32;
   }
-  const bool takes_floats = std::any_of(instance.types.begin(), instance.types.end(), [](const auto& type) { return isomer::is_float(type.second.dtype); });
+  const bool takes_floats = std::any_of(instance.types.begin(), instance.types.end(),
+                                        [](const auto& type) { return isomer::is_float(type.second.dtype); });
   if (!graph || !(takes_floats || instance.types.empty())) return std::nullopt;
   return FloatSides(std::move(instance), *std::move(graph), are_lanes);
 }
@@ -111,7 +118,9 @@ std::optional<std::vector<FloatClass>> FloatSides::compare(const FloatInputs& in
   if (!computed.ok()) return std::nullopt;
   const Floats &left = (*computed)[0], &right = (*computed)[1];
   const auto every = [&](const std::vector<Floats>& arrays, size_t k, const auto& holds) {
-    return are_lanes_ ? all_at(arrays, k, holds) : std::all_of(arrays.begin(), arrays.end(), [&](const Floats& array) { return all_in(array, holds); });
+    return are_lanes_
+               ? all_at(arrays, k, holds)
+               : std::all_of(arrays.begin(), arrays.end(), [&](const Floats& array) { return all_in(array, holds); });
   };
   std::vector<FloatClass> result(left.elements.size());
   bool all_finite = false, may_be_unsafe = false, left_finite = false, right_finite = false;
@@ -122,13 +131,15 @@ std::optional<std::vector<FloatClass>> FloatSides::compare(const FloatInputs& in
       left_finite = every({left}, k, is_finite);
       right_finite = every({right}, k, is_finite);
     }
-    result[k] = may_be_unsafe && left_finite != right_finite ? FloatClass::kUnsafe : seen_at(left.elements[k], right.elements[k], all_finite);
+    result[k] = may_be_unsafe && left_finite != right_finite ? FloatClass::kUnsafe
+                                                             : seen_at(left.elements[k], right.elements[k], all_finite);
   }
   return result;
 }
 
 std::optional<std::vector<bool>> FloatSides::overlaps(const FloatInputs& inputs) const {
-  const auto computed = evaluate(graph_, te::Concrete<RoundingAlgebra>(), values_of<RoundingAlgebra>(inputs, instance_.types));
+  const auto computed =
+      evaluate(graph_, te::Concrete<RoundingAlgebra>(), values_of<RoundingAlgebra>(inputs, instance_.types));
   if (!computed.ok()) return std::nullopt;
   const auto &left = (*computed)[0], &right = (*computed)[1];
   std::vector<bool> result;
@@ -142,13 +153,17 @@ std::optional<std::vector<bool>> FloatSides::overlaps(const FloatInputs& inputs)
 bool FloatSides::has_lanes() const {
   FloatInputs inputs;
   for (const int64_t count : counts_) inputs.emplace_back(static_cast<size_t>(count), 1.0f);
-  const auto before = evaluate(graph_, te::Concrete<te::FloatAlgebra>(), values_of<te::FloatAlgebra>(inputs, instance_.types));
+  const auto before =
+      evaluate(graph_, te::Concrete<te::FloatAlgebra>(), values_of<te::FloatAlgebra>(inputs, instance_.types));
   for (auto& values : inputs) values.front() = std::numeric_limits<float>::infinity();
-  const auto after = evaluate(graph_, te::Concrete<te::FloatAlgebra>(), values_of<te::FloatAlgebra>(inputs, instance_.types));
+  const auto after =
+      evaluate(graph_, te::Concrete<te::FloatAlgebra>(), values_of<te::FloatAlgebra>(inputs, instance_.types));
   if (!before.ok() || !after.ok()) return false;
   for (size_t k = 0; k < before->size(); ++k) {
     const auto &one = (*before)[k].elements, &other = (*after)[k].elements;
-    if (one.size() > 1 && (one.size() != (*before)[0].elements.size() || !std::equal(one.begin() + 1, one.end(), other.begin() + 1, other.end()))) return false;
+    if (one.size() > 1 && (one.size() != (*before)[0].elements.size() ||
+                           !std::equal(one.begin() + 1, one.end(), other.begin() + 1, other.end())))
+      return false;
     if (one.size() == 1 && one != other) return false;
   }
   return true;
@@ -160,7 +175,8 @@ Counterexample FloatSides::counterexample(const FloatInputs& inputs) const {
   CHECK(computed.ok()) << instance_.law.text();
   Counterexample result{instance_, {}, text_of((*computed)[0]), text_of((*computed)[1])};
   size_t k = 0;
-  for (const auto& [name, type] : instance_.types) result.inputs.push_back(fmt::format("{}: {}", name, text_of(values[k++])));
+  for (const auto& [name, type] : instance_.types)
+    result.inputs.push_back(fmt::format("{}: {}", name, text_of(values[k++])));
   return result;
 }
 

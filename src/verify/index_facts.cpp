@@ -16,7 +16,10 @@ Text quotient(te::BinaryOp op, const std::string& a, const std::string& b) {
   const std::string down = fmt::format("(ite (> {1} 0) (div {0} {1}) (div (- {0}) (- {1})))", a, b);
   if (op == te::BinaryOp::kFloorDiv) return down;
   if (op == te::BinaryOp::kFloorMod) return fmt::format("(- {} (* {} {}))", a, b, down);
-  const std::string toward_zero = fmt::format("(ite (>= {0} 0) (ite (> {1} 0) (div {0} {1}) (- (div {0} (- {1})))) (ite (> {1} 0) (- (div (- {0}) {1})) (div (- {0}) (- {1}))))", a, b);
+  const std::string toward_zero = fmt::format(
+      "(ite (>= {0} 0) (ite (> {1} 0) (div {0} {1}) (- (div {0} (- {1})))) (ite (> {1} 0) (- (div (- {0}) {1})) (div "
+      "(- {0}) (- {1}))))",
+      a, b);
   if (op == te::BinaryOp::kDiv) return toward_zero;
   return fmt::format("(- {} (* {} {}))", a, b, toward_zero);
 }
@@ -36,11 +39,18 @@ Text binary(const te::Binary& e) {
     case kEqual: return plain("=");
     case kLess: return plain("<");
     case kLessEqual: return plain("<=");
-    case kDiv: case kFloorDiv: case kFloorMod: case kTruncMod: return quotient(e.op, a, b);
-    case kAnd: case kOr: case kXor:
+    case kDiv:
+    case kFloorDiv:
+    case kFloorMod:
+    case kTruncMod: return quotient(e.op, a, b);
+    case kAnd:
+    case kOr:
+    case kXor:
       if (e.left.dtype() != DataType::kBool) return std::nullopt;
       return plain(e.op == kAnd ? "and" : e.op == kOr ? "or" : "xor");
-    case kPow: case kShiftLeft: case kShiftRight: return std::nullopt;
+    case kPow:
+    case kShiftLeft:
+    case kShiftRight: return std::nullopt;
   }
   return std::nullopt;
 }
@@ -70,10 +80,12 @@ std::optional<std::string> smt_text(const te::Expr& expr) {
         if (!condition || !then || !otherwise) return std::nullopt;
         return fmt::format("(ite {} {} {})", *condition, *then, *otherwise);
       },
-      [&](const te::Var& e) { return none(e); }, [&](const te::Cast& e) { return none(e); }, [&](const te::Load& e) { return none(e); });
+      [&](const te::Var& e) { return none(e); }, [&](const te::Cast& e) { return none(e); },
+      [&](const te::Load& e) { return none(e); });
 }
 
-std::optional<std::string> smt_facts(std::span<const te::Expr> facts, std::span<const te::Expr> others, const ElementMaker& make) {
+std::optional<std::string> smt_facts(std::span<const te::Expr> facts, std::span<const te::Expr> others,
+                                     const ElementMaker& make) {
   std::set<std::string> all;
   for (const std::span<const te::Expr> exprs : {facts, others})
     for (const te::Expr& expr : exprs) all.merge(names(expr));
@@ -101,7 +113,8 @@ bool IndexFacts::is_contradiction(const std::string& assertions, bool thoroughly
   if (const auto known = answers_.find(assertions); known != answers_.end()) return known->second;
   ++questions_;
   auto answer = thoroughly ? solver_.ask_thoroughly(assertions) : solver_.ask(assertions);
-  if (!thoroughly && answer.ok() && *answer == ArithmeticSolver::Answer::kUnknown) answer = solver_.ask_thoroughly(assertions);
+  if (!thoroughly && answer.ok() && *answer == ArithmeticSolver::Answer::kUnknown)
+    answer = solver_.ask_thoroughly(assertions);
   if (!answer.ok()) error_ = answer.error();
   if (answer.ok() && *answer == ArithmeticSolver::Answer::kUnknown) ++unknown_;
   return answers_.emplace(assertions, answer.ok() && *answer == ArithmeticSolver::Answer::kContradiction).first->second;

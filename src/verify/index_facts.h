@@ -12,10 +12,12 @@ namespace isomer::verify {
 
 using Facts = std::vector<te::Expr>;
 
-/// Arithmetic over integers in SMT-LIB's words, divisions as tensor expressions have them; nothing where there are no words for it.
+/// Arithmetic over integers in SMT-LIB's words, divisions as tensor expressions have them; nothing where there are no
+/// words for it.
 std::optional<std::string> smt_text(const te::Expr& expr);
 /// The declarations of the names in these, the sizes among them at least 1, and that the facts hold.
-std::optional<std::string> smt_facts(std::span<const te::Expr> facts, std::span<const te::Expr> others, const ElementMaker& make);
+std::optional<std::string> smt_facts(std::span<const te::Expr> facts, std::span<const te::Expr> others,
+                                     const ElementMaker& make);
 
 /// The facts that a bound is within its extent.
 void add_range(const Bound& bound, Facts& facts);
@@ -24,7 +26,8 @@ class IndexFacts {
  public:
   IndexFacts(ArithmeticSolver& solver, const ElementMaker& make) : solver_(solver), make_(make) {}
 
-  /// Whether the condition holds for all integers for which the facts do, sizes being at least 1. False where that was not found.
+  /// Whether the condition holds for all integers for which the facts do, sizes being at least 1. False where that was
+  /// not found.
   bool follows(const Facts& facts, const te::Expr& condition);
   /// Of index arithmetic, normal forms with the names within their extents: the facts must say so too.
   bool are_equal(const Facts& facts, const te::Expr& a, const te::Expr& b);

@@ -85,7 +85,8 @@ class BoundSearch {
   std::vector<std::vector<NodeId>> consumers_;
 };
 
-Tensor fill_floats(DataType dtype, const Dims& dims, const std::pair<double, double>* range, Fill fill, Random& random) {
+Tensor fill_floats(DataType dtype, const Dims& dims, const std::pair<double, double>* range, Fill fill,
+                   Random& random) {
   std::vector<double> values(element_count(dims));
   for (size_t i = 0; i < values.size(); ++i) {
     switch (fill) {
@@ -117,8 +118,8 @@ std::optional<int64_t> index_bound(const Graph& graph, ValueId value) { return B
 
 Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOptions& options) {
   if (const auto unbound = free_dims(graph); !unbound.empty())
-    return unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE", fmt::join(unbound, ", "),
-                       unbound.front());
+    return unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE",
+                       fmt::join(unbound, ", "), unbound.front());
   BoundSearch bounds(graph);
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -128,9 +129,11 @@ Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOption
       continue;
     }
     if (!value.type.has_shape())
-      return unsupported(value.name, "an input of known shape expected, {} found; give it with --input-shapes", value.type.text());
+      return unsupported(value.name, "an input of known shape expected, {} found; give it with --input-shapes",
+                         value.type.text());
     const DataType dtype = value.type.dtype;
-    if (!is_computable(dtype)) return unsupported(value.name, "an input of a number type expected, {} found", name(dtype));
+    if (!is_computable(dtype))
+      return unsupported(value.name, "an input of a number type expected, {} found", name(dtype));
     Random random(options.seed * 0x100000001b3ULL + i);
     const Dims dims = *constants(*value.type.shape);
     auto range = options.ranges.find(value.name);

@@ -21,9 +21,9 @@ struct FillOptions {
   std::map<std::string, int64_t> bounds = {};
 };
 
-/// One tensor an input of the graph, in order: floats normal(0,1); integers uniform below the size of the axis that they
-/// index (as the programs of their readers say), else in [0, 8); bools fair. An input with a default keeps it. Errors: an
-/// unbound dim (naming the dims), a type that has no arithmetic.
+/// One tensor an input of the graph, in order: floats normal(0,1); integers uniform below the size of the axis that
+/// they index (as the programs of their readers say), else in [0, 8); bools fair. An input with a default keeps it.
+/// Errors: an unbound dim (naming the dims), a type that has no arithmetic.
 Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOptions& options);
 
 /// The least size of an axis that elements of this integer value index, followed through readers that only move or cast

@@ -57,12 +57,14 @@ void add_facts(const Term& term, LawSizes& sizes) {
 
 }  // namespace
 
-InstancePlaces::InstancePlaces(const Law& law, std::string_view family, const LawInstance& instance) : law_(law), family_(family), instance_(instance), said_(ranks_said(law)) {
+InstancePlaces::InstancePlaces(const Law& law, std::string_view family, const LawInstance& instance)
+    : law_(law), family_(family), instance_(instance), said_(ranks_said(law)) {
   std::set<std::string> stated;
   add_attribute_names(law.left, stated);
   add_attribute_names(law.right, stated);
   for (const auto& [name, type] : instance.types)
-    for (size_t k = 0; k < type.shape->size(); ++k) add({.variable = name, .index = k, .value = (*type.shape)[k].value()}, stated);
+    for (size_t k = 0; k < type.shape->size(); ++k)
+      add({.variable = name, .index = k, .value = (*type.shape)[k].value()}, stated);
   dims_ = places_.size();
   for (const auto& [name, value] : instance.bindings.integers)
     if (!dim_named(name, instance.types)) add({.variable = {}, .name = name, .value = value.value()}, stated);
@@ -71,8 +73,11 @@ InstancePlaces::InstancePlaces(const Law& law, std::string_view family, const La
     for (const auto& [name, parameter] : parameters) {
       const auto* integers = std::get_if<std::vector<Dim>>(&parameter);
       const auto& attributes = ops.at(rest)->attributes;
-      if (!integers || std::any_of(attributes.begin(), attributes.end(), [&](const AttributeDef& def) { return def.name == name; })) continue;
-      for (size_t k = 0; k < integers->size(); ++k) add({.variable = {}, .name = name, .rest = rest, .index = k, .value = (*integers)[k].value()}, stated);
+      if (!integers ||
+          std::any_of(attributes.begin(), attributes.end(), [&](const AttributeDef& def) { return def.name == name; }))
+        continue;
+      for (size_t k = 0; k < integers->size(); ++k)
+        add({.variable = {}, .name = name, .rest = rest, .index = k, .value = (*integers)[k].value()}, stated);
     }
 }
 
@@ -83,7 +88,8 @@ void InstancePlaces::add(Place place, const std::set<std::string>& stated) {
     place.is_stated = std::any_of(stated.begin(), stated.end(), [&](const std::string& each) {
       const auto dim = dim_name(each, {place.variable});
       if (!dim || !dim->axis) return false;
-      return static_cast<size_t>(*dim->axis < 0 ? *dim->axis + static_cast<int>(rank(place)) : *dim->axis) == place.index;
+      return static_cast<size_t>(*dim->axis < 0 ? *dim->axis + static_cast<int>(rank(place)) : *dim->axis) ==
+             place.index;
     });
   places_.push_back(std::move(place));
 }
@@ -98,7 +104,8 @@ LawSizes InstancePlaces::with(const std::vector<Dim>& sizes) const {
     else if (place.rest.empty())
       bindings.integers.insert_or_assign(place.name, sizes[k]);
     else
-      std::get<std::vector<Dim>>(bindings.rests.find(place.rest)->second.find(place.name)->second)[place.index] = sizes[k];
+      std::get<std::vector<Dim>>(bindings.rests.find(place.rest)->second.find(place.name)->second)[place.index] =
+          sizes[k];
   }
   for (auto& [name, value] : bindings.integers)
     if (auto dim = dim_named(name, types)) value = *std::move(dim);
@@ -122,7 +129,8 @@ bool InstancePlaces::is_instance(const std::vector<int64_t>& values) const {
 
 std::string LawSizes::text() const {
   std::string result = law.text();
-  for (const auto& [name, type] : types) result += fmt::format(" {}:{}{}", name, isomer::name(type.dtype), isomer::text(*type.shape));
+  for (const auto& [name, type] : types)
+    result += fmt::format(" {}:{}{}", name, isomer::name(type.dtype), isomer::text(*type.shape));
   return result;
 }
 
@@ -144,15 +152,21 @@ bool covers(const LawSizes& sizes, const LawInstance& instance) {
     }
   }
   // Integers of the law may be parts of sums.
-  if (!bind(sizes.law.left, instance.law.left, bindings) || !bind(sizes.law.right, instance.law.right, bindings)) return false;
-  if (std::any_of(bindings.integers.begin(), bindings.integers.end(), [](const auto& named) { return !named.second.is_constant() || named.second.value() < 1; })) return false;
+  if (!bind(sizes.law.left, instance.law.left, bindings) || !bind(sizes.law.right, instance.law.right, bindings))
+    return false;
+  if (std::any_of(bindings.integers.begin(), bindings.integers.end(),
+                  [](const auto& named) { return !named.second.is_constant() || named.second.value() < 1; }))
+    return false;
   for (const auto& [name, type] : sizes.types) {
     const ValueType& other = instance.types.find(name)->second;
     for (size_t k = 0; k < type.shape->size(); ++k)
       if (substitute((*type.shape)[k], bindings) != (*other.shape)[k]) return false;
   }
-  if (!std::all_of(sizes.facts.begin(), sizes.facts.end(), [&](const te::Expr& fact) { return substitute(fact, bindings) == te::truth(true); })) return false;
-  return substitute(sizes.law.left, bindings) == instance.law.left && substitute(sizes.law.right, bindings) == instance.law.right;
+  if (!std::all_of(sizes.facts.begin(), sizes.facts.end(),
+                   [&](const te::Expr& fact) { return substitute(fact, bindings) == te::truth(true); }))
+    return false;
+  return substitute(sizes.law.left, bindings) == instance.law.left &&
+         substitute(sizes.law.right, bindings) == instance.law.right;
 }
 
 }  // namespace isomer::verify

@@ -10,15 +10,23 @@ namespace {
 constexpr std::array<std::string_view, 5> kFamilies = {"equal", "broadcast", "ranked", "matrices", "images"};
 constexpr std::string_view kRank = "rank", kBack = "back", kAxes = "axes", kShape = "shape";
 /// Attributes that draws set; others keep their defaults.
-constexpr std::array<std::string_view, 11> kDrawn = {"strides", "dilations", "pads", "group", "axis", "ceil_mode", "count_include_pad", "keepdims", "perm", "epsilon", "momentum"};
+constexpr std::array<std::string_view, 11> kDrawn = {"strides",   "dilations",         "pads",     "group", "axis",
+                                                     "ceil_mode", "count_include_pad", "keepdims", "perm",  "epsilon",
+                                                     "momentum"};
 constexpr std::array<float, 3> kFractions = {0.001f, 0.25f, 0.5f};
-constexpr std::array<DataType, 6> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32, DataType::kFloat64, DataType::kInt64, DataType::kBool};
+constexpr std::array<DataType, 6> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32,
+                                            DataType::kFloat64, DataType::kInt64,   DataType::kBool};
 constexpr int64_t kMostElements = 300;  ///< of all variables: exact arithmetic is slow
-constexpr int kLocalDraws = 40;  ///< of what an application leaves open, until it is well typed
+constexpr int kLocalDraws = 40;         ///< of what an application leaves open, until it is well typed
 
-bool is_set_by_draws(const AttributeDef& def) { return std::find(kDrawn.begin(), kDrawn.end(), def.name) != kDrawn.end() || (def.name == "kernel_shape" && def.required); }
+bool is_set_by_draws(const AttributeDef& def) {
+  return std::find(kDrawn.begin(), kDrawn.end(), def.name) != kDrawn.end() ||
+         (def.name == "kernel_shape" && def.required);
+}
 
-bool is_rank_between(const ValueType& type, size_t least, size_t most) { return type.shape->size() >= least && type.shape->size() <= most; }
+bool is_rank_between(const ValueType& type, size_t least, size_t most) {
+  return type.shape->size() >= least && type.shape->size() <= most;
+}
 
 /// Whatever variables there are.
 std::optional<DimName> split_dim_name(std::string_view name) {
@@ -62,7 +70,9 @@ std::map<std::string, Dim> integers_said(const Law& law) {
       const auto* symbol = equal && equal->op == te::BinaryOp::kEqual ? te::as<te::Symbol>(equal->left) : nullptr;
       if (!symbol || !is_open(symbol->name)) return;
       const std::set<std::string> others = names(Dim(equal->right));
-      const bool is_free = std::all_of(others.begin(), others.end(), [&](const std::string& name) { return is_open(name) && name != symbol->name && !result.contains(name); });
+      const bool is_free = std::all_of(others.begin(), others.end(), [&](const std::string& name) {
+        return is_open(name) && name != symbol->name && !result.contains(name);
+      });
       if (is_free) result.emplace(symbol->name, Dim(equal->right));
     });
   return result;
@@ -70,7 +80,13 @@ std::map<std::string, Dim> integers_said(const Law& law) {
 
 class Drawer {
  public:
-  Drawer(const Law& law, std::string_view family, Random& random) : law_(law), family_(family), random_(random), integers_(integer_names(law)), ranks_(ranks_said(law)), said_(integers_said(law)) {}
+  Drawer(const Law& law, std::string_view family, Random& random)
+      : law_(law),
+        family_(family),
+        random_(random),
+        integers_(integer_names(law)),
+        ranks_(ranks_said(law)),
+        said_(integers_said(law)) {}
 
   std::optional<LawInstance> run(int draws) {
     for (int draw = 0; draw < draws; ++draw)
@@ -93,7 +109,9 @@ class Drawer {
     int64_t elements = 0;
     for (const auto& [name, type] : types_) elements += element_count(*type.shape).value();
     if (elements > kMostElements) return std::nullopt;
-    return std::optional<LawInstance>(std::in_place, LawInstance{Law{substitute(law_.left, bindings_), substitute(law_.right, bindings_), te::Expr()}, types_, bindings_});
+    return std::optional<LawInstance>(
+        std::in_place, LawInstance{Law{substitute(law_.left, bindings_), substitute(law_.right, bindings_), te::Expr()},
+                                   types_, bindings_});
   }
 
   /// Few sizes in one draw, so that some are equal: of 1, 2, 3, 5 and, for channels of groups, 4 and 6.
@@ -126,14 +144,16 @@ class Drawer {
     if (family_ == "broadcast") {
       for (Dim& dim : shape)
         if (random_.chance(0.3)) dim = 1;
-      shape.erase(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(random_.chance(0.6) ? 0 : random_.below(shape.size() + 1)));
+      shape.erase(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(
+                                                     random_.chance(0.6) ? 0 : random_.below(shape.size() + 1)));
     }
     return ValueType::tensor(dtype_, std::move(shape));
   }
 
   /// The type of a term, after what it leaves open was drawn so that it has one.
   std::optional<ValueType> assigned(const Term& term) {
-    if (const auto* variable = term.as_variable()) return types_.emplace(variable->name, draw_type(variable->name)).first->second;
+    if (const auto* variable = term.as_variable())
+      return types_.emplace(variable->name, draw_type(variable->name)).first->second;
     const auto* application = term.as_application();
     if (!application) return ValueType::tensor(dtype_, {});
     std::vector<ValueType> arguments(application->arguments.size(), ValueType::tensor(dtype_, {}));
@@ -147,7 +167,8 @@ class Drawer {
     const Bindings bindings_before = bindings_;
     for (int draw = 0; draw < kLocalDraws; ++draw) {
       for (size_t k = 0; k < arguments.size(); ++k)
-        if (const auto* variable = application->arguments[k].as_variable()) arguments[k] = types_.emplace(variable->name, draw_type(variable->name)).first->second;
+        if (const auto* variable = application->arguments[k].as_variable())
+          arguments[k] = types_.emplace(variable->name, draw_type(variable->name)).first->second;
       const Term shallow(Term::Application{application->op, 0, application->parameters, application->rest, {}});
       for (const std::string& name : integer_names(shallow))
         if (!bindings_.integers.contains(name)) bindings_.integers.emplace(name, integer_named(name));
@@ -155,7 +176,8 @@ class Drawer {
         if (!bindings_.rests.contains(name)) bindings_.rests.emplace(name, parameters_of(*op));
       const Term bound = substitute(term, bindings_);
       auto types = infer_application(*bound.as_application(), arguments);
-      if (types.ok() && static_cast<size_t>(application->output) < types->size()) return std::move((*types)[static_cast<size_t>(application->output)]);
+      if (types.ok() && static_cast<size_t>(application->output) < types->size())
+        return std::move((*types)[static_cast<size_t>(application->output)]);
       types_ = types_before;
       bindings_ = bindings_before;
     }
@@ -210,7 +232,8 @@ class Drawer {
       if (name == "kernel_shape") result[name] = several(spatial, 1, 3);
       if (name == "group") result[name] = Dim(random_.between(1, 3));
       if (name == "axis") result[name] = Dim(random_.between(-rank_, std::max(rank_ - 1, 0)));
-      if (name == "ceil_mode" || name == "count_include_pad" || name == "keepdims") result[name] = Dim(random_.between(0, 1));
+      if (name == "ceil_mode" || name == "count_include_pad" || name == "keepdims")
+        result[name] = Dim(random_.between(0, 1));
       if (name == "epsilon" || name == "momentum") result[name] = pick(kFractions, random_);
       if (name == "perm") {
         std::vector<Dim> perm;
@@ -219,7 +242,10 @@ class Drawer {
         result[name] = perm;
       }
     }
-    const auto takes = [&](std::string_view name) { return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const isomer::Parameter& p) { return p.name == name; }); };
+    const auto takes = [&](std::string_view name) {
+      return std::any_of(op.inputs.begin(), op.inputs.end(),
+                         [&](const isomer::Parameter& p) { return p.name == name; });
+    };
     if (takes(kShape)) result[std::string(kShape)] = reshaped(common_);
     if (takes(kAxes) && rank_ > 0) {
       std::vector<Dim> axes;
@@ -246,12 +272,16 @@ class Drawer {
 
 }  // namespace
 
-bool is_shape_family(std::string_view family) { return std::find(kFamilies.begin(), kFamilies.end(), family) != kFamilies.end(); }
+bool is_shape_family(std::string_view family) {
+  return std::find(kFamilies.begin(), kFamilies.end(), family) != kFamilies.end();
+}
 
 bool is_drawn(std::span<const ValueType> variables) {
   std::optional<DataType> dtype;
   for (const ValueType& type : variables) {
-    if (!type.has_shape() || std::any_of(type.shape->begin(), type.shape->end(), [](const Dim& dim) { return dim.is(0); })) return false;
+    if (!type.has_shape() ||
+        std::any_of(type.shape->begin(), type.shape->end(), [](const Dim& dim) { return dim.is(0); }))
+      return false;
     if (type.dtype == DataType::kUndefined) continue;
     if (dtype && *dtype != type.dtype) return false;
     dtype = type.dtype;
@@ -261,9 +291,14 @@ bool is_drawn(std::span<const ValueType> variables) {
 
 bool is_of_family(std::string_view family, std::span<const ValueType> variables) {
   const auto all = [&](const auto& is_so) { return std::all_of(variables.begin(), variables.end(), is_so); };
-  const auto ranks_between = [&](size_t least, size_t most) { return all([&](const ValueType& type) { return is_rank_between(type, least, most); }); };
-  const auto one_rank = [&] { return all([&](const ValueType& type) { return type.shape->size() == variables[0].shape->size(); }); };
-  if (family == "equal") return ranks_between(0, 4) && all([&](const ValueType& type) { return *type.shape == *variables[0].shape; });
+  const auto ranks_between = [&](size_t least, size_t most) {
+    return all([&](const ValueType& type) { return is_rank_between(type, least, most); });
+  };
+  const auto one_rank = [&] {
+    return all([&](const ValueType& type) { return type.shape->size() == variables[0].shape->size(); });
+  };
+  if (family == "equal")
+    return ranks_between(0, 4) && all([&](const ValueType& type) { return *type.shape == *variables[0].shape; });
   if (family == "broadcast") return ranks_between(0, 4) && broadcast_together(variables);
   if (family == "ranked") return ranks_between(1, 4) && one_rank();
   if (family == "matrices") return ranks_between(2, 4);
@@ -273,7 +308,8 @@ bool is_of_family(std::string_view family, std::span<const ValueType> variables)
 bool is_drawn(const OpDef& op, const Parameters& rest) {
   return std::all_of(rest.begin(), rest.end(), [&](const auto& named) {
     const auto& [name, value] = named;
-    const auto def = std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& d) { return d.name == name; });
+    const auto def =
+        std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& d) { return d.name == name; });
     if (def == op.attributes.end()) return name == kAxes || name == kShape;
     return is_set_by_draws(*def) || (def->fallback && parameter_of(*def->fallback) == value);
   });
@@ -297,7 +333,8 @@ std::map<std::string, SaidRank> ranks_said(const Law& law) {
     const std::string of = others.size() == 1 ? ranked(*others.begin()) : std::string();
     const Dim more = of.empty() ? rank : rank - Dim::symbol(*others.begin());
     // Of two that are said of each other the first is bound by the family.
-    if (more.is_constant() && of != variable && (of.empty() || !result.contains(of))) result.emplace(variable, SaidRank{of, more.value()});
+    if (more.is_constant() && of != variable && (of.empty() || !result.contains(of)))
+      result.emplace(variable, SaidRank{of, more.value()});
   });
   return result;
 }
@@ -310,7 +347,8 @@ std::optional<DimName> dim_name(std::string_view name, const std::vector<std::st
 
 std::string text(const DimName& name) {
   if (!name.axis) return fmt::format("{}_{}", name.variable, kRank);
-  return *name.axis < 0 ? fmt::format("{}_{}{}", name.variable, kBack, -*name.axis) : fmt::format("{}_{}", name.variable, *name.axis);
+  return *name.axis < 0 ? fmt::format("{}_{}{}", name.variable, kBack, -*name.axis)
+                        : fmt::format("{}_{}", name.variable, *name.axis);
 }
 
 std::optional<Dim> dim_at(const Shape& shape, std::optional<int> axis) {
@@ -328,6 +366,8 @@ std::optional<Dim> dim_named(std::string_view name, const VariableTypes& variabl
   return variable == variables.end() ? std::nullopt : std::optional(dim_or_none(*variable->second.shape, dim->axis));
 }
 
-std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws) { return Drawer(law, family, random).run(draws); }
+std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws) {
+  return Drawer(law, family, random).run(draws);
+}
 
 }  // namespace isomer::verify

@@ -1,5 +1,5 @@
-// Instances of a law at small sizes: types for its variables, numbers for its names, parameters for its rests, such that both
-// sides are well typed and have the same type and the condition holds. What laws and rules are tested on.
+// Instances of a law at small sizes: types for its variables, numbers for its names, parameters for its rests, such
+// that both sides are well typed and have the same type and the condition holds. What laws and rules are tested on.
 #pragma once
 
 #include <map>
@@ -19,24 +19,27 @@ struct LawInstance {
   Bindings bindings = {};  ///< of the names that were replaced
 };
 
-/// Families of shapes: "equal" (all variables have one shape, of rank 0 to 4), "broadcast" (ranks up to 4, dims that broadcast),
-/// "ranked" (one rank of 1 to 4, any dims), "matrices" (ranks 2 to 4), "images" (one rank of 3 to 5, as convolutions take them).
+/// Families of shapes: "equal" (all variables have one shape, of rank 0 to 4), "broadcast" (ranks up to 4, dims that
+/// broadcast), "ranked" (one rank of 1 to 4, any dims), "matrices" (ranks 2 to 4), "images" (one rank of 3 to 5, as
+/// convolutions take them).
 bool is_shape_family(std::string_view family);
 
-/// Whether a law's variables may have such types in draws, of whatever family: sizes of at least 1, one element type. A number, of no
-/// element type, is of any. A law may be used where it is checked, not beyond.
+/// Whether a law's variables may have such types in draws, of whatever family: sizes of at least 1, one element type. A
+/// number, of no element type, is of any. A law may be used where it is checked, not beyond.
 bool is_drawn(std::span<const ValueType> variables);
 /// Whether those whose rank the law does not say may, in draws of the family, sizes aside.
 bool is_of_family(std::string_view family, std::span<const ValueType> variables);
 /// Whether draws set such parameters behind `..`; those that they never set must have their defaults.
 bool is_drawn(const OpDef& op, const Parameters& rest);
-/// The ranks of variables that a law's condition says (x_rank == 2, x_rank == y_rank - 1); these the family does not bind.
+/// The ranks of variables that a law's condition says (x_rank == 2, x_rank == y_rank - 1); these the family does not
+/// bind.
 struct SaidRank {
   std::string of;  ///< a variable whose rank it is, and so many more; empty: it is that many
   int64_t more = 0;
 };
 std::map<std::string, SaidRank> ranks_said(const Law& law);
-/// What the name of a dim says: "x" and 2 of "x_2", "x" and -1 of "x_back1", counted from the back; "x" and nothing of "x_rank".
+/// What the name of a dim says: "x" and 2 of "x_2", "x" and -1 of "x_back1", counted from the back; "x" and nothing of
+/// "x_rank".
 struct DimName {
   std::string variable;
   std::optional<int> axis;

@@ -40,8 +40,10 @@ class Preparation {
       conjunct(binary->left);
       conjunct(binary->right);
     } else if (binary && binary->left.dtype() == DataType::kInt64 &&
-               (binary->op == te::BinaryOp::kEqual || binary->op == te::BinaryOp::kLess || binary->op == te::BinaryOp::kLessEqual)) {
-      result_->comparisons.push_back({binary->op, integer_of(Dim(binary->left), *result_), integer_of(Dim(binary->right), *result_)});
+               (binary->op == te::BinaryOp::kEqual || binary->op == te::BinaryOp::kLess ||
+                binary->op == te::BinaryOp::kLessEqual)) {
+      result_->comparisons.push_back(
+          {binary->op, integer_of(Dim(binary->left), *result_), integer_of(Dim(binary->right), *result_)});
     } else {
       for (const std::string& name : names(condition)) slot_of(result_->integers, name);
       result_->condition = result_->condition ? result_->condition && condition : condition;
@@ -57,12 +59,13 @@ class Preparation {
     for (Pattern& argument : pattern.arguments) {
       set_depth(argument);
       if (argument.kind == Pattern::Kind::kApplication) pattern.depth = std::max(pattern.depth, argument.depth + 1);
-      if (argument.kind == Pattern::Kind::kVariable && uses_[argument.variable] > 1) pattern.depth = std::max(pattern.depth, 1);
+      if (argument.kind == Pattern::Kind::kVariable && uses_[argument.variable] > 1)
+        pattern.depth = std::max(pattern.depth, 1);
     }
   }
 
-  /// Where the source does not bind what the target names, a part of the target must be there too: the largest that does, so that
-  /// few terms are made that nobody asked for.
+  /// Where the source does not bind what the target names, a part of the target must be there too: the largest that
+  /// does, so that few terms are made that nobody asked for.
   void add_directions(const Pattern& source, const Pattern& target) {
     PreparedLaw::Direction sought;
     if (source.kind == Pattern::Kind::kApplication) {
@@ -95,14 +98,16 @@ class Preparation {
 
 LawSet::LawSet(std::vector<StatedAxiom> axioms) : axioms_(std::move(axioms)) {
   int next_id = 0;
-  for (size_t k = 0; k < axioms_.size(); ++k) prepared_.push_back(Preparation(axioms_[k], static_cast<int>(k), next_id).take());
+  for (size_t k = 0; k < axioms_.size(); ++k)
+    prepared_.push_back(Preparation(axioms_[k], static_cast<int>(k), next_id).take());
 }
 
 Bindings LawSet::bindings(const PreparedLaw& law, const SlotValues& values, std::span<const Term> tensors) const {
   Bindings result;
   for (size_t k = 0; k < law.tensors.size(); ++k) result.tensors.emplace(law.tensors[k], tensors[k]);
   for (size_t k = 0; k < law.integers.size(); ++k) result.integers.emplace(law.integers[k], *values.integers[k]);
-  for (size_t k = 0; k < law.rests.size(); ++k) result.rests.emplace(law.rests[k], signatures_.operation(values.rests[k]).parameters);
+  for (size_t k = 0; k < law.rests.size(); ++k)
+    result.rests.emplace(law.rests[k], signatures_.operation(values.rests[k]).parameters);
   return result;
 }
 

@@ -1,4 +1,5 @@
-// Laws prepared for matching (pattern.h): each direction says which terms are looked for that both sides are known then.
+// Laws prepared for matching (pattern.h): each direction says which terms are looked for that both sides are known
+// then.
 #pragma once
 
 #include <memory>
@@ -40,7 +41,9 @@ class LawSet {
   Signatures& signatures() { return signatures_; }
 
   /// How a pattern's application reads an operation that is spelled out.
-  const Extraction& extract(const Pattern& pattern, int operation) { return extractions_.of(pattern, operation, signatures_); }
+  const Extraction& extract(const Pattern& pattern, int operation) {
+    return extractions_.of(pattern, operation, signatures_);
+  }
   Bindings bindings(const PreparedLaw& law, const SlotValues& values, std::span<const Term> tensors) const;
 
  private:

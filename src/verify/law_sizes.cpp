@@ -11,16 +11,19 @@
 namespace isomer::verify {
 namespace {
 
-/// Sizes are moved to these, each to two of its own; no law has constants like these. What may be large stays so, to leave room for
-/// what must be smaller.
-constexpr std::array<int64_t, 27> kPrimes = {11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127};
-constexpr std::array<int64_t, 20> kLargePrimes = {311, 313, 317, 331, 337, 347, 349, 353, 359, 367, 373, 379, 383, 389, 397, 401, 409, 419, 421, 431};
+/// Sizes are moved to these, each to two of its own; no law has constants like these. What may be large stays so, to
+/// leave room for what must be smaller.
+constexpr std::array<int64_t, 27> kPrimes = {11, 13, 17, 19, 23, 29, 31, 37,  41,  43,  47,  53,  59, 61,
+                                             67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127};
+constexpr std::array<int64_t, 20> kLargePrimes = {311, 313, 317, 331, 337, 347, 349, 353, 359, 367,
+                                                  373, 379, 383, 389, 397, 401, 409, 419, 421, 431};
 constexpr size_t kMostNames = 20, kSecond = 4, kMostTogether = 6;
 constexpr size_t kMostPlaces = 16;  ///< for sets of three to be tried
 
 class Mover {
  public:
-  Mover(const Law& law, std::string_view family, const LawInstance& instance) : instance_(law, family, instance), places_(instance_.places()), dims_(instance_.dims()) {
+  Mover(const Law& law, std::string_view family, const LawInstance& instance)
+      : instance_(law, family, instance), places_(instance_.places()), dims_(instance_.dims()) {
     for (const Place& place : places_) {
       is_stated_.push_back(place.is_stated);
       values_.push_back(place.value);
@@ -44,7 +47,8 @@ class Mover {
  private:
   bool is_named(size_t k) const { return !forms_[k].is_constant(); }
 
-  /// What has moved makes room for others: a kernel is not larger than its image. So what moves alone, or with few, goes first.
+  /// What has moved makes room for others: a kernel is not larger than its image. So what moves alone, or with few,
+  /// goes first.
   void move_all(size_t most) {
     for (size_t together = 1; together <= most; ++together) {
       bool moved = false;
@@ -70,8 +74,8 @@ class Mover {
     }
   }
 
-  /// Whether sizes may change in a way that the names don't: a dim alone, or two places together that can't alone. Integers that change
-  /// alone are parameters, as ones and zeros are what they are.
+  /// Whether sizes may change in a way that the names don't: a dim alone, or two places together that can't alone.
+  /// Integers that change alone are parameters, as ones and zeros are what they are.
   bool is_too_special(const LawSizes& sizes) const {
     const auto is_typed_with = [&](const std::vector<size_t>& set) { return instance_.is_instance(increased(set, 1)); };
     const auto is_covered = [&](const std::vector<size_t>& set) {
@@ -89,11 +93,13 @@ class Mover {
     }
     for (size_t a = 0; a < bound.size(); ++a)
       for (size_t b = a + 1; b < bound.size() && bound[a] < dims_; ++b)
-        if (const std::vector<size_t> both = {bound[a], bound[b]}; is_typed_with(both) && !is_covered(both)) return true;
+        if (const std::vector<size_t> both = {bound[a], bound[b]}; is_typed_with(both) && !is_covered(both))
+          return true;
     return false;
   }
 
-  /// The largest number that the sizes of the set are multiples of and need not be, all growing alike; 0 where they can't.
+  /// The largest number that the sizes of the set are multiples of and need not be, all growing alike; 0 where they
+  /// can't.
   int64_t common_factor(const std::vector<size_t>& set) const {
     int64_t common = 0;
     for (const size_t k : set) {
@@ -102,7 +108,9 @@ class Mover {
       common = std::gcd(common, is_named(k) ? numbers_.at(k) : values_[k]);
     }
     for (int64_t divisor = common; divisor >= 1; --divisor)
-      if (common % divisor == 0 && instance_.is_instance(multiplied(set, divisor, kPrimes[count_])) && instance_.is_instance(multiplied(set, divisor, kPrimes[count_ + kSecond]))) return divisor;
+      if (common % divisor == 0 && instance_.is_instance(multiplied(set, divisor, kPrimes[count_])) &&
+          instance_.is_instance(multiplied(set, divisor, kPrimes[count_ + kSecond])))
+        return divisor;
     return 0;
   }
 
@@ -146,8 +154,10 @@ class Mover {
     for (size_t k = 0; k < places_.size(); ++k)
       if (k != size) result.push_back({size, k});
     const auto rank = [&](size_t k) { return instance_.rank(places_[k]); };
-    const std::array<std::function<bool(size_t)>, 3> alike = {[&](size_t k) { return places_[k].index == places_[size].index; },
-                                                              [&](size_t k) { return rank(k) - places_[k].index == rank(size) - places_[size].index; }, [](size_t) { return true; }};
+    const std::array<std::function<bool(size_t)>, 3> alike = {
+        [&](size_t k) { return places_[k].index == places_[size].index; },
+        [&](size_t k) { return rank(k) - places_[k].index == rank(size) - places_[size].index; },
+        [](size_t) { return true; }};
     for (const auto& is_alike : alike) {
       std::vector<size_t> set;
       for (size_t k = 0; k < dims_; ++k)
@@ -178,9 +188,12 @@ class Mover {
     for (const size_t k : places) {
       if (sums.contains(k) || count_ >= kMostNames) continue;
       for (const std::vector<size_t>& set : sums_with(k)) {
-        if (!instance_.is_instance(increased(set, kPrimes[count_])) || !instance_.is_instance(increased(set, kPrimes[count_ + kSecond]))) continue;
+        if (!instance_.is_instance(increased(set, kPrimes[count_])) ||
+            !instance_.is_instance(increased(set, kPrimes[count_ + kSecond])))
+          continue;
         // What is equal grows in one ratio too.
-        const bool is_sum = std::any_of(set.begin(), set.end(), [&](size_t each) { return values_[each] != values_[k]; });
+        const bool is_sum =
+            std::any_of(set.begin(), set.end(), [&](size_t each) { return values_[each] != values_[k]; });
         if (!is_sum || !needs_all(set)) break;
         const Dim name = Dim::symbol(fmt::format("n{}", count_++));
         for (const size_t each : set) {
@@ -191,7 +204,9 @@ class Mover {
         break;
       }
     }
-    if (!std::all_of(sums.begin(), sums.end(), [&](const auto& each) { return each.second.second == values_[each.first]; })) return;
+    if (!std::all_of(sums.begin(), sums.end(),
+                     [&](const auto& each) { return each.second.second == values_[each.first]; }))
+      return;
     for (const auto& [k, sum] : sums) {
       forms_[k] = sum.first;
       // It moves no more.
@@ -210,7 +225,9 @@ class Mover {
 
   /// Sets that may grow with a place by as much: dims that are equal, perhaps one place more.
   std::vector<std::vector<size_t>> sums_with(size_t place) const {
-    const auto is_open = [&](size_t k) { return k != place && !is_named(k) && !is_fixed_[k] && values_[k] >= values_[place]; };
+    const auto is_open = [&](size_t k) {
+      return k != place && !is_named(k) && !is_fixed_[k] && values_[k] >= values_[place];
+    };
     std::vector<std::vector<size_t>> result, sets;
     for (size_t k = 0; k < places_.size(); ++k)
       if (is_open(k)) result.push_back({place, k});
@@ -219,7 +236,8 @@ class Mover {
       sets.push_back({place, k});
       std::vector<size_t> alike = {place};
       for (size_t other = 0; other < dims_; ++other)
-        if (is_open(other) && values_[other] == values_[k] && places_[other].index == places_[k].index) alike.push_back(other);
+        if (is_open(other) && values_[other] == values_[k] && places_[other].index == places_[k].index)
+          alike.push_back(other);
       if (alike.size() > 2) result.push_back(alike);
       if (alike.size() > 2) sets.push_back(std::move(alike));
     }
@@ -247,11 +265,13 @@ class Mover {
   std::vector<Dim> forms_;
   std::map<size_t, int64_t> numbers_;  ///< a form that is a product: its number,
   std::map<size_t, Dim> factors_;      ///< and its names
-  size_t count_ = 0;  ///< of names
+  size_t count_ = 0;                   ///< of names
 };
 
 }  // namespace
 
-LawSizes with_sizes(const Law& law, std::string_view family, const LawInstance& instance) { return Mover(law, family, instance).run(); }
+LawSizes with_sizes(const Law& law, std::string_view family, const LawInstance& instance) {
+  return Mover(law, family, instance).run();
+}
 
 }  // namespace isomer::verify

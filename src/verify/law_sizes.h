@@ -1,16 +1,18 @@
-// An instance of a law with names for its sizes: what a proof for all sizes is of. Test: tests/verify/law_sizes_test.cpp
+// An instance of a law with names for its sizes: what a proof for all sizes is of. Test:
+// tests/verify/law_sizes_test.cpp
 #pragma once
 
 #include "verify/law_instances.h"
 
 namespace isomer::verify {
 
-/// Which sizes are free, which equal to others or a multiple or sum of them, is what the types of the instance allow: sizes are moved,
-/// alone and together, and where both sides still have one type, the law's condition true, they are names. What is left a number is 1,
-/// or stated by an attribute, or `is_general` is false. Ranks and attributes are the instance's.
+/// Which sizes are free, which equal to others or a multiple or sum of them, is what the types of the instance allow:
+/// sizes are moved, alone and together, and where both sides still have one type, the law's condition true, they are
+/// names. What is left a number is 1, or stated by an attribute, or `is_general` is false. Ranks and attributes are the
+/// instance's.
 struct LawSizes {
-  Law law;               ///< sizes are arithmetic over names; the condition is of these
-  VariableTypes types;   ///< dims are
+  Law law;                           ///< sizes are arithmetic over names; the condition is of these
+  VariableTypes types;               ///< dims are
   std::vector<te::Expr> facts = {};  ///< that tensors on the way have elements
   bool is_general = true;
   std::string text() const;

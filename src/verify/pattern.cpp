@@ -45,7 +45,8 @@ void Slots::find_dims() {
 }
 
 SlotValues Slots::unbound() const {
-  return {std::vector<int>(tensors.size(), -1), std::vector<std::optional<Dim>>(integers.size()), std::vector<int>(rests.size(), -1)};
+  return {std::vector<int>(tensors.size(), -1), std::vector<std::optional<Dim>>(integers.size()),
+          std::vector<int>(rests.size(), -1)};
 }
 
 int slot_of(std::vector<std::string>& names, const std::string& name) {
@@ -97,7 +98,9 @@ bool solve(const IntegerEquations& equations, SlotValues& values) {
   for (bool changed = true; changed;) {
     changed = false;
     for (const auto& [integer, number] : equations) {
-      const auto is_unknown = [&](const std::pair<int, int64_t>& term) { return !values.integers[static_cast<size_t>(term.first)]; };
+      const auto is_unknown = [&](const std::pair<int, int64_t>& term) {
+        return !values.integers[static_cast<size_t>(term.first)];
+      };
       if (std::count_if(integer->terms.begin(), integer->terms.end(), is_unknown) != 1) continue;
       const auto [unknown, factor] = *std::find_if(integer->terms.begin(), integer->terms.end(), is_unknown);
       Dim rest = *number - Dim(integer->constant);
@@ -112,7 +115,8 @@ bool solve(const IntegerEquations& equations, SlotValues& values) {
 }
 
 bool hold(const IntegerEquations& equations, const SlotValues& values, const std::vector<std::string>& names) {
-  return std::all_of(equations.begin(), equations.end(), [&](const auto& equation) { return equation.first->value(values, names) == *equation.second; });
+  return std::all_of(equations.begin(), equations.end(),
+                     [&](const auto& equation) { return equation.first->value(values, names) == *equation.second; });
 }
 
 Pattern pattern_of(const Term& term, Slots& slots, int& next_id) {
@@ -147,7 +151,8 @@ Pattern pattern_of(const Term& term, Slots& slots, int& next_id) {
   return result;
 }
 
-int operation_of(const Pattern& pattern, const SlotValues& values, const std::vector<std::string>& integers, Signatures& signatures) {
+int operation_of(const Pattern& pattern, const SlotValues& values, const std::vector<std::string>& integers,
+                 Signatures& signatures) {
   Parameters parameters;
   for (const Pattern::Named& named : pattern.named) {
     std::vector<Dim> numbers;

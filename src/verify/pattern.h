@@ -1,5 +1,5 @@
-// Terms made ready for matching, those of laws (law_set.h) and of rules (substitutions/substitution.h): names are slots, integers are
-// linear forms where they can be. Test: tests/verify/pattern_test.cpp
+// Terms made ready for matching, those of laws (law_set.h) and of rules (substitutions/substitution.h): names are
+// slots, integers are linear forms where they can be. Test: tests/verify/pattern_test.cpp
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ namespace isomer::verify {
 
 /// What names stand for, by slot.
 struct SlotValues {
-  std::vector<int> tensors;                  ///< nodes of an e-graph or values of a program; -1: not bound
+  std::vector<int> tensors;  ///< nodes of an e-graph or values of a program; -1: not bound
   std::vector<std::optional<Dim>> integers;
-  std::vector<int> rests;                    ///< operations that hold the rest of the parameters only; -1: not bound
+  std::vector<int> rests;  ///< operations that hold the rest of the parameters only; -1: not bound
 };
 
 /// A slot that is a dim of a variable, or its rank.
@@ -81,7 +81,8 @@ struct Pattern {
 Pattern pattern_of(const Term& term, Slots& slots, int& next_id);
 
 /// The operation that a pattern's application is with its names bound, not spelled out.
-int operation_of(const Pattern& pattern, const SlotValues& values, const std::vector<std::string>& integers, Signatures& signatures);
+int operation_of(const Pattern& pattern, const SlotValues& values, const std::vector<std::string>& integers,
+                 Signatures& signatures);
 
 /// What a parameter list is told to be by a pattern: integers to solve for, the rest.
 struct Extraction {

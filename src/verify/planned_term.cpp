@@ -10,9 +10,11 @@ int PlannedTerm::new_nodes() const {
   return result;
 }
 
-std::optional<PlannedTerm> plan(const Pattern& pattern, const SlotValues& values, const std::vector<std::string>& integers, EGraph& graph, Signatures& signatures) {
+std::optional<PlannedTerm> plan(const Pattern& pattern, const SlotValues& values,
+                                const std::vector<std::string>& integers, EGraph& graph, Signatures& signatures) {
   if (pattern.kind != Pattern::Kind::kApplication) {
-    const int node = pattern.kind == Pattern::Kind::kVariable ? values.tensors[static_cast<size_t>(pattern.variable)] : graph.add_number(pattern.number);
+    const int node = pattern.kind == Pattern::Kind::kVariable ? values.tensors[static_cast<size_t>(pattern.variable)]
+                                                              : graph.add_number(pattern.number);
     return PlannedTerm{node, graph.node(node).type, 0, 0, {}};
   }
   PlannedTerm result;
@@ -29,7 +31,8 @@ std::optional<PlannedTerm> plan(const Pattern& pattern, const SlotValues& values
   result.operation = applied->operation;
   result.output = pattern.output;
   result.type = applied->types[static_cast<size_t>(pattern.output)];
-  if (std::find(nodes.begin(), nodes.end(), -1) == nodes.end()) result.node = graph.find(result.operation, result.output, nodes);
+  if (std::find(nodes.begin(), nodes.end(), -1) == nodes.end())
+    result.node = graph.find(result.operation, result.output, nodes);
   return result;
 }
 
@@ -40,7 +43,8 @@ int make(const PlannedTerm& planned, EGraph& graph, std::vector<std::pair<int, i
   const int node = graph.add(planned.operation, planned.output, arguments, planned.type);
   // Where there was a congruent one, this term is equal to it because their arguments are.
   for (size_t k = 0; k < arguments.size(); ++k)
-    if (const int there = graph.node(node).arguments[k]; there != arguments[k]) premises.emplace_back(there, arguments[k]);
+    if (const int there = graph.node(node).arguments[k]; there != arguments[k])
+      premises.emplace_back(there, arguments[k]);
   return node;
 }
 

@@ -1,5 +1,5 @@
-// What a pattern is in an e-graph with its names bound: nodes that are there, and those that are to be made for it. Test:
-// tests/substitutions/consequence_test.cpp
+// What a pattern is in an e-graph with its names bound: nodes that are there, and those that are to be made for it.
+// Test: tests/substitutions/consequence_test.cpp
 #pragma once
 
 #include <optional>
@@ -21,7 +21,8 @@ struct PlannedTerm {
 };
 
 /// Nothing where it is not well typed. Adds no node but of numbers; tensors are nodes.
-std::optional<PlannedTerm> plan(const Pattern& pattern, const SlotValues& values, const std::vector<std::string>& integers, EGraph& graph, Signatures& signatures);
+std::optional<PlannedTerm> plan(const Pattern& pattern, const SlotValues& values,
+                                const std::vector<std::string>& integers, EGraph& graph, Signatures& signatures);
 
 /// Its node; what must be equal that the node is this very term is added to the premises.
 int make(const PlannedTerm& planned, EGraph& graph, std::vector<std::pair<int, int>>& premises);

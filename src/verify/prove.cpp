@@ -16,12 +16,14 @@ struct GroundUses {
   Certificate certificate;
 };
 
-Result<GroundUses> ground(const Certificate& certificate, std::span<const StatedAxiom> axioms, const VariableTypes& types, Signatures& signatures) {
+Result<GroundUses> ground(const Certificate& certificate, std::span<const StatedAxiom> axioms,
+                          const VariableTypes& types, Signatures& signatures) {
   GroundUses result;
   for (size_t k = 0; k < certificate.uses.size(); ++k) {
     const LawUse& use = certificate.uses[k];
     const std::string place = fmt::format("use {}", k + 1);
-    if (use.law < 0 || use.law >= static_cast<int>(axioms.size())) return invalid(place, "one of {} laws expected, number {} found", axioms.size(), use.law);
+    if (use.law < 0 || use.law >= static_cast<int>(axioms.size()))
+      return invalid(place, "one of {} laws expected, number {} found", axioms.size(), use.law);
     auto instance = instance_of(axioms[static_cast<size_t>(use.law)], use.bindings, types, signatures);
     if (!instance.ok()) return std::move(instance).error().within(place);
     result.laws.push_back(*std::move(instance));
@@ -34,13 +36,15 @@ Result<Law> spelled_claim(const Law& claim, const VariableTypes& types, Signatur
   if (claim.condition) return unsupported(claim.text(), "a claim without condition expected");
   TRY(TypedTerm left, spelled_out(claim.left, types, signatures));
   TRY(TypedTerm right, spelled_out(claim.right, types, signatures));
-  if (left.type != right.type) return invalid(claim.text(), "sides of one type expected, {} and {} found", left.type.text(), right.type.text());
+  if (left.type != right.type)
+    return invalid(claim.text(), "sides of one type expected, {} and {} found", left.type.text(), right.type.text());
   return Law{std::move(left.term), std::move(right.term), {}};
 }
 
 }  // namespace
 
-Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, const VariableTypes& types, Signatures& signatures) {
+Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, const VariableTypes& types,
+                        Signatures& signatures) {
   const Law& law = axiom.law;
   const auto ranks = ranks_said(law);
   std::vector<ValueType> all_types, bound;
@@ -54,10 +58,13 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
     if (!ranks.contains(name)) bound.push_back(typed.type);
   }
   if (!is_drawn(all_types)) return invalid(law.text(), "sizes of at least 1 and one element type expected");
-  if (!is_of_family(axiom.axiom->shapes, bound)) return invalid(law.text(), "types of the family '{}' expected", axiom.axiom->shapes);
+  if (!is_of_family(axiom.axiom->shapes, bound))
+    return invalid(law.text(), "types of the family '{}' expected", axiom.axiom->shapes);
   for (const auto& [name, integer] : bindings.integers) {
-    if (integer.is_constant() && integer.value() < 0) return invalid(law.text(), "{} of at least 0 expected, {} found", name, integer.text());
-    if (const auto dim = dim_named(name, variable_types); dim && integer != *dim) return invalid(law.text(), "{} = {} expected, {} found", name, dim->text(), integer.text());
+    if (integer.is_constant() && integer.value() < 0)
+      return invalid(law.text(), "{} of at least 0 expected, {} found", name, integer.text());
+    if (const auto dim = dim_named(name, variable_types); dim && integer != *dim)
+      return invalid(law.text(), "{} = {} expected, {} found", name, dim->text(), integer.text());
   }
   Bindings all = bindings;
   for (const std::string& name : integer_names(law))
@@ -65,11 +72,13 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
   for (const auto& [name, op] : rest_names({law.left, law.right}))
     if (const auto rest = bindings.rests.find(name); rest != bindings.rests.end() && !is_drawn(*op, rest->second))
       return invalid(law.text(), "parameters for ..{} that the law is checked with expected", name);
-  if (law.condition && substitute(law.condition, all) != te::truth(true)) return invalid(law.text(), "the condition expected to hold");
+  if (law.condition && substitute(law.condition, all) != te::truth(true))
+    return invalid(law.text(), "the condition expected to hold");
   return spelled_claim({substitute(law.left, all), substitute(law.right, all), {}}, types, signatures);
 }
 
-Result<void> replay(const Certificate& certificate, std::span<const StatedAxiom> axioms, const Law& claim, const VariableTypes& types, Signatures& signatures) {
+Result<void> replay(const Certificate& certificate, std::span<const StatedAxiom> axioms, const Law& claim,
+                    const VariableTypes& types, Signatures& signatures) {
   TRY(const GroundUses uses, ground(certificate, axioms, types, signatures));
   TRY(const Law spelled, spelled_claim(claim, types, signatures));
   return replay(uses.certificate, uses.laws, spelled);

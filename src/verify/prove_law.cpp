@@ -23,7 +23,8 @@ Result<std::optional<std::string>> why_not_proved(const LawSizes& sizes, Arithme
     const te::Expr extent = (*left->shape)[k].expr(), other = (*right->shape)[k].expr();
     const bool is_equal = index.are_equal(facts, extent, other);
     if (index.error()) return *index.error();
-    if (!is_equal) return Reason(fmt::format("dim {} is {} and {}", k, (*left->shape)[k].text(), (*right->shape)[k].text()));
+    if (!is_equal)
+      return Reason(fmt::format("dim {} is {} and {}", k, (*left->shape)[k].text(), (*right->shape)[k].text()));
   }
   for (const Dim& dim : *left->shape) {
     const Bound bound = make.fresh("i", dim.expr());
@@ -38,7 +39,8 @@ Result<std::optional<std::string>> why_not_proved(const LawSizes& sizes, Arithme
   return is_equal ? Reason() : Reason(fmt::format("elements\n    {}\n    {}", text(*one), text(*two)));
 }
 
-Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, uint64_t seed, ArithmeticSolver& solver) {
+Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, uint64_t seed,
+                           ArithmeticSolver& solver) {
   TRY_VOID(solver.start_over());
   Random random(seed);
   LawProof result;
@@ -46,7 +48,9 @@ Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, 
     const auto instance = draw_instance(law, family, random);
     if (!instance) break;
     if (!is_typed(*instance)) continue;
-    if (std::any_of(result.proved.begin(), result.proved.end(), [&](const LawSizes& known) { return covers(known, *instance); })) continue;
+    if (std::any_of(result.proved.begin(), result.proved.end(),
+                    [&](const LawSizes& known) { return covers(known, *instance); }))
+      continue;
     LawSizes sizes = with_sizes(law, family, *instance);
     ++result.structures;
     TRY(const auto reason, why_not_proved(sizes, solver));

@@ -1,7 +1,8 @@
-// Is a law true for all sizes? Its instances are drawn as check_law draws them, given names for their sizes, and both sides' elements
-// are compared as sums of products, by Z3 where that is not enough. What is claimed: for all sizes of at least 1 for which all that is
-// computed on the way has elements, both sides are equal over the reals, functions having values everywhere and integers no limits.
-// Ranks, element types, ones and attributes (with sizes that these state) are those drawn. Test: tests/verify/prove_law_test.cpp
+// Is a law true for all sizes? Its instances are drawn as check_law draws them, given names for their sizes, and both
+// sides' elements are compared as sums of products, by Z3 where that is not enough. What is claimed: for all sizes of
+// at least 1 for which all that is computed on the way has elements, both sides are equal over the reals, functions
+// having values everywhere and integers no limits. Ranks, element types, ones and attributes (with sizes that these
+// state) are those drawn. Test: tests/verify/prove_law_test.cpp
 #pragma once
 
 #include <string>
@@ -21,7 +22,8 @@ struct LawProof {
 };
 
 /// Stops at the first structure that is not proved. An error where the solver died.
-Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, uint64_t seed, ArithmeticSolver& solver);
+Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, uint64_t seed,
+                           ArithmeticSolver& solver);
 
 /// Whether both sides have equal shapes and elements for all sizes; else why that was not found.
 Result<std::optional<std::string>> why_not_proved(const LawSizes& sizes, ArithmeticSolver& solver);

@@ -16,7 +16,8 @@ std::string number(const te::Rational& value) {
   const bool is_negative = text.starts_with('-');
   if (is_negative) text.erase(0, 1);
   const size_t slash = text.find('/');
-  text = slash == std::string::npos ? text + ".0" : fmt::format("(/ {}.0 {}.0)", text.substr(0, slash), text.substr(slash + 1));
+  text = slash == std::string::npos ? text + ".0"
+                                    : fmt::format("(/ {}.0 {}.0)", text.substr(0, slash), text.substr(slash + 1));
   return is_negative ? "(- " + text + ")" : text;
 }
 
@@ -31,7 +32,9 @@ std::string joined(std::string_view operation, const std::vector<std::string>& w
 bool RealQuestion::is_zero(const Element& element) {
   const std::string total = word(element);
   const auto facts = smt_facts(facts_, indices_, make_);
-  return has_words_ && facts && index_.is_contradiction(*facts + declarations_ + assertions_ + fmt::format("(assert (not (= {} 0.0)))\n", total), true);
+  return has_words_ && facts &&
+         index_.is_contradiction(
+             *facts + declarations_ + assertions_ + fmt::format("(assert (not (= {} 0.0)))\n", total), true);
 }
 
 std::string RealQuestion::word(const Element& element) {
@@ -55,7 +58,8 @@ std::string RealQuestion::word(const Product& product) {
     has_words_ &= inner.conditions.empty();
     return joined("*", words, "1.0");
   }
-  const auto same = std::find_if(sums_.begin(), sums_.end(), [&](const auto& known) { return comparison_.are_same(known.first, inner, facts_); });
+  const auto same = std::find_if(sums_.begin(), sums_.end(),
+                                 [&](const auto& known) { return comparison_.are_same(known.first, inner, facts_); });
   if (same != sums_.end()) {
     words.push_back(same->second);
     return joined("*", words, "1.0");
@@ -126,23 +130,34 @@ void RealQuestion::add_facts(const std::string& name, const std::string& argumen
   const bool grows = name == "exp" || name == "tanh" || name == "erf";
   if (grows && others.size() < kMostRelated)
     for (const auto& [other, its] : others)
-      assertions_ += fmt::format("(assert (and (=> (< {0} {1}) (< {2} {3})) (=> (< {1} {0}) (< {3} {2}))))\n", argument, other, value, its);
+      assertions_ += fmt::format("(assert (and (=> (< {0} {1}) (< {2} {3})) (=> (< {1} {0}) (< {3} {2}))))\n", argument,
+                                 other, value, its);
   others.push_back(call);
   // tanh x = (exp 2x - 1) / (exp 2x + 1)
-  for (const auto& [x, y] : name == "exp" ? calls_["tanh"] : std::vector<std::pair<std::string, std::string>>()) relate_tanh(x, y, argument, value);
-  for (const auto& [x, y] : name == "tanh" ? calls_["exp"] : std::vector<std::pair<std::string, std::string>>()) relate_tanh(argument, value, x, y);
-  if (name == "reciprocal") assertions_ += fmt::format("(assert (=> (not (= {0} 0.0)) (= (* {0} {1}) 1.0)))\n", argument, value);
-  if (name == "exp") assertions_ += fmt::format("(assert (and (> {1} 0.0) (=> (= {0} 0.0) (= {1} 1.0))))\n", argument, value);
-  if (name == "sqrt") assertions_ += fmt::format("(assert (=> (>= {0} 0.0) (and (>= {1} 0.0) (= (* {1} {1}) {0}))))\n", argument, value);
+  for (const auto& [x, y] : name == "exp" ? calls_["tanh"] : std::vector<std::pair<std::string, std::string>>())
+    relate_tanh(x, y, argument, value);
+  for (const auto& [x, y] : name == "tanh" ? calls_["exp"] : std::vector<std::pair<std::string, std::string>>())
+    relate_tanh(argument, value, x, y);
+  if (name == "reciprocal")
+    assertions_ += fmt::format("(assert (=> (not (= {0} 0.0)) (= (* {0} {1}) 1.0)))\n", argument, value);
+  if (name == "exp")
+    assertions_ += fmt::format("(assert (and (> {1} 0.0) (=> (= {0} 0.0) (= {1} 1.0))))\n", argument, value);
+  if (name == "sqrt")
+    assertions_ += fmt::format("(assert (=> (>= {0} 0.0) (and (>= {1} 0.0) (= (* {1} {1}) {0}))))\n", argument, value);
 }
 
-void RealQuestion::relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent, const std::string& power) {
-  assertions_ += fmt::format("(assert (and (=> (= {2} (* 2.0 {0})) (= (* {1} (+ {3} 1.0)) (- {3} 1.0))) (=> (= {2} (* (- 2.0) {0})) (= (* {1} (+ 1.0 {3})) (- 1.0 {3})))))\n", argument, value, exponent,
-                             power);
+void RealQuestion::relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent,
+                               const std::string& power) {
+  assertions_ += fmt::format(
+      "(assert (and (=> (= {2} (* 2.0 {0})) (= (* {1} (+ {3} 1.0)) (- {3} 1.0))) (=> (= {2} (* (- 2.0) {0})) (= (* {1} "
+      "(+ 1.0 {3})) (- 1.0 {3})))))\n",
+      argument, value, exponent, power);
 }
 
 std::string RealQuestion::greatest(const FactorRef& factor) {
-  const bool is_finite = std::all_of(factor->pieces.begin(), factor->pieces.end(), [](const Piece& piece) { return piece.bounds.empty() && piece.conditions.empty(); });
+  const bool is_finite = std::all_of(factor->pieces.begin(), factor->pieces.end(), [](const Piece& piece) {
+    return piece.bounds.empty() && piece.conditions.empty();
+  });
   if (is_finite) {
     std::string result;
     for (const Piece& piece : factor->pieces) {
@@ -151,7 +166,8 @@ std::string RealQuestion::greatest(const FactorRef& factor) {
     }
     return result;
   }
-  const auto same = std::find_if(maxima_.begin(), maxima_.end(), [&](const auto& known) { return comparison_.are_same(known.first, factor, facts_); });
+  const auto same = std::find_if(maxima_.begin(), maxima_.end(),
+                                 [&](const auto& known) { return comparison_.are_same(known.first, factor, facts_); });
   if (same != maxima_.end()) return same->second;
   maxima_.emplace_back(factor, fmt::format("maximum{}", maxima_.size()));
   declarations_ += fmt::format("(declare-const {} Real)\n", maxima_.back().second);

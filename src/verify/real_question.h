@@ -1,4 +1,5 @@
-// An element put to Z3: is it zero? Data are unknown functions of integers, sums unknown numbers, functions unknown but for a few facts.
+// An element put to Z3: is it zero? Data are unknown functions of integers, sums unknown numbers, functions unknown but
+// for a few facts.
 #pragma once
 
 #include <map>
@@ -14,7 +15,8 @@ class ElementComparison;
 
 class RealQuestion {
  public:
-  RealQuestion(ElementMaker& make, IndexFacts& index, ElementComparison& comparison, const Facts& facts) : make_(make), index_(index), comparison_(comparison), facts_(facts) {}
+  RealQuestion(ElementMaker& make, IndexFacts& index, ElementComparison& comparison, const Facts& facts)
+      : make_(make), index_(index), comparison_(comparison), facts_(facts) {}
 
   /// False where that was not found.
   bool is_zero(const Element& element);
@@ -28,7 +30,8 @@ class RealQuestion {
   std::string greatest(const FactorRef& factor);
   std::string defined(const std::string& value);
   void add_facts(const std::string& name, const std::string& argument, const std::string& value);
-  void relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent, const std::string& power);
+  void relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent,
+                   const std::string& power);
 
   ElementMaker& make_;
   IndexFacts& index_;
@@ -40,7 +43,8 @@ class RealQuestion {
   std::map<std::string, std::string> known_;  ///< names of values, by their words
   std::vector<std::pair<Product, std::string>> sums_;
   std::vector<std::pair<FactorRef, std::string>> maxima_;
-  std::map<std::string, std::vector<std::pair<std::string, std::string>>> calls_;  ///< arguments and values, by function
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>>
+      calls_;  ///< arguments and values, by function
   bool has_words_ = true;
 };
 

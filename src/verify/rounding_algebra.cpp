@@ -66,7 +66,8 @@ Interval sum(const Interval& a, const Interval& b) {
 template <class F>
 Interval corners(const Interval& a, const Interval& b, const F& f, int units = 1) {
   const std::array<double, 4> values = {f(a.low, b.low), f(a.low, b.high), f(a.high, b.low), f(a.high, b.high)};
-  if (std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); })) return {-kInfinity, kInfinity};
+  if (std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); }))
+    return {-kInfinity, kInfinity};
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   return widened(*low, *high, units);
 }
@@ -74,7 +75,8 @@ Interval corners(const Interval& a, const Interval& b, const F& f, int units = 1
 /// Products of floats are exact in double precision.
 Interval product(const Interval& a, const Interval& b) {
   const double value = a.low * b.low;
-  return a.is_point() && b.is_point() && is_representable(value) ? Interval{value, value} : corners(a, b, std::multiplies<>());
+  return a.is_point() && b.is_point() && is_representable(value) ? Interval{value, value}
+                                                                 : corners(a, b, std::multiplies<>());
 }
 
 }  // namespace
@@ -105,15 +107,27 @@ Interval RoundingAlgebra::apply(UnaryOp op, const Interval& x) const {
   switch (op) {
     case UnaryOp::kNeg: return {-x.high, -x.low};
     case UnaryOp::kAbs: return absolute(x);
-    case UnaryOp::kFloor: case UnaryOp::kCeil: case UnaryOp::kRound: return {f(x.low), f(x.high)};
-    case UnaryOp::kSqrt: case UnaryOp::kLog: return growing({std::max(x.low, 0.0), std::max(x.high, 0.0)}, f);
-    case UnaryOp::kExp: case UnaryOp::kAtan: case UnaryOp::kSinh: case UnaryOp::kTanh: case UnaryOp::kAsinh: case UnaryOp::kErf: return growing(x, f);
-    case UnaryOp::kAsin: case UnaryOp::kAtanh: return growing({std::max(x.low, -1.0), std::min(x.high, 1.0)}, f);
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRound: return {f(x.low), f(x.high)};
+    case UnaryOp::kSqrt:
+    case UnaryOp::kLog: return growing({std::max(x.low, 0.0), std::max(x.high, 0.0)}, f);
+    case UnaryOp::kExp:
+    case UnaryOp::kAtan:
+    case UnaryOp::kSinh:
+    case UnaryOp::kTanh:
+    case UnaryOp::kAsinh:
+    case UnaryOp::kErf: return growing(x, f);
+    case UnaryOp::kAsin:
+    case UnaryOp::kAtanh: return growing({std::max(x.low, -1.0), std::min(x.high, 1.0)}, f);
     case UnaryOp::kAcos: return growing({std::min(x.high, 1.0), std::max(x.low, -1.0)}, f);
     case UnaryOp::kAcosh: return growing({std::max(x.low, 1.0), std::max(x.high, 1.0)}, f);
     case UnaryOp::kCosh: return growing(absolute(x), f);
-    case UnaryOp::kSin: case UnaryOp::kCos: return wave(x, f);
-    case UnaryOp::kTan: case UnaryOp::kNot: case UnaryOp::kIsNan: break;
+    case UnaryOp::kSin:
+    case UnaryOp::kCos: return wave(x, f);
+    case UnaryOp::kTan:
+    case UnaryOp::kNot:
+    case UnaryOp::kIsNan: break;
   }
   fail_unsupported("no bound for what rounding does to this function");
 }
@@ -131,8 +145,17 @@ Interval RoundingAlgebra::apply(BinaryOp op, const Interval& a, const Interval& 
       return corners(a, b, [](double base, double exponent) { return std::pow(base, exponent); }, kFunctionUnits);
     case BinaryOp::kMin: return {std::min(a.low, b.low), std::min(a.high, b.high)};
     case BinaryOp::kMax: return {std::max(a.low, b.low), std::max(a.high, b.high)};
-    case BinaryOp::kFloorDiv: case BinaryOp::kFloorMod: case BinaryOp::kTruncMod: case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft:
-    case BinaryOp::kShiftRight: case BinaryOp::kEqual: case BinaryOp::kLess: case BinaryOp::kLessEqual: break;
+    case BinaryOp::kFloorDiv:
+    case BinaryOp::kFloorMod:
+    case BinaryOp::kTruncMod:
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight:
+    case BinaryOp::kEqual:
+    case BinaryOp::kLess:
+    case BinaryOp::kLessEqual: break;
   }
   fail_unsupported("no bound for what rounding does to this operation");
 }

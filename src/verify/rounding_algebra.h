@@ -1,6 +1,7 @@
-// What rounding can make of a result: an interval that holds it both over the reals and in float32, every operation rounded once (four
-// units in the last place for functions). Where two terms are equal in the reals, their intervals meet; by how much they may differ in
-// float32 is what these are wide: on sums of K terms of absolute sum S about K * 2^-24 * S.
+// What rounding can make of a result: an interval that holds it both over the reals and in float32, every operation
+// rounded once (four units in the last place for functions). Where two terms are equal in the reals, their intervals
+// meet; by how much they may differ in float32 is what these are wide: on sums of K terms of absolute sum S about K *
+// 2^-24 * S.
 #pragma once
 
 #include "graph/te/algebra.h"
@@ -14,7 +15,8 @@ struct Interval {
 
 inline bool meet(const Interval& a, const Interval& b) { return a.low <= b.high && b.low <= a.high; }
 
-/// Fails where a comparison, a quotient or a function has no one meaning on the interval: what rounding decides has no bound.
+/// Fails where a comparison, a quotient or a function has no one meaning on the interval: what rounding decides has no
+/// bound.
 struct RoundingAlgebra {
   using Value = Interval;
 

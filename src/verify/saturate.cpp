@@ -14,7 +14,8 @@ constexpr int kOld = 1 << 20;
 
 bool holds(const PreparedLaw::Comparison& comparison, const PreparedLaw& law, const SlotValues& values) {
   const Dim left = *comparison.left.value(values, law.integers), right = *comparison.right.value(values, law.integers);
-  if (!left.is_constant() || !right.is_constant()) return te::simplify_index(te::binary(comparison.op, left.expr(), right.expr())) == te::truth(true);
+  if (!left.is_constant() || !right.is_constant())
+    return te::simplify_index(te::binary(comparison.op, left.expr(), right.expr())) == te::truth(true);
   if (comparison.op == te::BinaryOp::kEqual) return left.value() == right.value();
   return comparison.op == te::BinaryOp::kLess ? left.value() < right.value() : left.value() <= right.value();
 }
@@ -78,7 +79,8 @@ void Saturation::match_class(const Pattern& pattern, int node, const Match& matc
       return;
     }
     case Pattern::Kind::kNumber:
-      if (const int number = graph_.find_number(pattern.number); number >= 0 && graph_.equal(number, node)) found.push_back(match);
+      if (const int number = graph_.find_number(pattern.number); number >= 0 && graph_.equal(number, node))
+        found.push_back(match);
       return;
     case Pattern::Kind::kApplication:
       for (const int member : graph_.members(graph_.leader(node))) match_node(pattern, member, match, found);
@@ -87,7 +89,9 @@ void Saturation::match_class(const Pattern& pattern, int node, const Match& matc
 
 void Saturation::match_node(const Pattern& pattern, int node, const Match& match, std::vector<Match>& found) const {
   const EGraph::Node& there = graph_.node(node);
-  if (there.op != pattern.op || there.output != pattern.output || there.is_double || there.arguments.size() != pattern.arguments.size()) return;
+  if (there.op != pattern.op || there.output != pattern.output || there.is_double ||
+      there.arguments.size() != pattern.arguments.size())
+    return;
   const Extraction& read = laws_.extract(pattern, there.operation);
   if (!read.fits) return;
   Match next = match;
@@ -134,7 +138,8 @@ std::vector<Saturation::Match> Saturation::matches(const PreparedLaw& law, const
 bool Saturation::solve(const PreparedLaw& law, Match& match) const {
   SlotValues& values = match.values;
   for (const DimSlot& dim : law.dims) {
-    const Shape& shape = *laws_.signatures().type(graph_.node(values.tensors[static_cast<size_t>(dim.variable)]).type).shape;
+    const Shape& shape =
+        *laws_.signatures().type(graph_.node(values.tensors[static_cast<size_t>(dim.variable)]).type).shape;
     const Dim there = dim_or_none(shape, dim.axis);
     std::optional<Dim>& slot = values.integers[static_cast<size_t>(dim.slot)];
     if (slot && *slot != there) return false;
@@ -147,7 +152,9 @@ bool Saturation::solve(const PreparedLaw& law, Match& match) const {
 bool Saturation::is_instance(const PreparedLaw& law, const SlotValues& values) {
   for (const auto& integer : values.integers)
     if (!integer || (integer->is_constant() && integer->value() < 0)) return false;
-  if (!std::all_of(law.comparisons.begin(), law.comparisons.end(), [&](const auto& comparison) { return holds(comparison, law, values); })) return false;
+  if (!std::all_of(law.comparisons.begin(), law.comparisons.end(),
+                   [&](const auto& comparison) { return holds(comparison, law, values); }))
+    return false;
   std::vector<ValueType> types, bound;
   for (size_t k = 0; k < law.tensors.size(); ++k) {
     types.push_back(laws_.signatures().type(graph_.node(values.tensors[k]).type));
@@ -176,10 +183,14 @@ bool Saturation::is_known(const PreparedLaw& law, const SlotValues& values) {
 
 void Saturation::use_law(const PreparedLaw& law, const PreparedLaw::Direction& sought, Match match) {
   if (!solve(law, match) || !is_instance(law, match.values) || is_known(law, match.values)) return;
-  const auto planned = [&](const Pattern& pattern) { return plan(pattern, match.values, law.integers, graph_, laws_.signatures()); };
+  const auto planned = [&](const Pattern& pattern) {
+    return plan(pattern, match.values, law.integers, graph_, laws_.signatures());
+  };
   const auto left = planned(law.left), right = left ? planned(law.right) : std::nullopt;
-  if (!left || !right || left->type != right->type || laws_.signatures().type(left->type).dtype == DataType::kUndefined) return;
-  // What a pattern leaves out has its default, which is seen when it is spelled out: then it may be a term that is not there.
+  if (!left || !right || left->type != right->type || laws_.signatures().type(left->type).dtype == DataType::kUndefined)
+    return;
+  // What a pattern leaves out has its default, which is seen when it is spelled out: then it may be a term that is not
+  // there.
   for (const Pattern* pattern : sought) {
     const auto found = pattern == &law.left ? left : pattern == &law.right ? right : planned(*pattern);
     if (!found || found->node < 0) return;

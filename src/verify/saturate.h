@@ -1,5 +1,6 @@
-// Equality saturation with laws: their instances whose terms are there, all of them well typed and of the laws' families, until two
-// nodes are equal or a limit is met (Willsey et al. 2021, "egg"). Test: tests/verify/egraph_test.cpp
+// Equality saturation with laws: their instances whose terms are there, all of them well typed and of the laws'
+// families, until two nodes are equal or a limit is met (Willsey et al. 2021, "egg"). Test:
+// tests/verify/egraph_test.cpp
 #pragma once
 
 #include <unordered_set>
@@ -17,9 +18,10 @@ struct SaturationLimits {
 };
 
 enum class Saturated {
-  kProved,   ///< the two nodes are equal
-  kClosed,   ///< no law says anything new
-  kRounds, kNodes,
+  kProved,  ///< the two nodes are equal
+  kClosed,  ///< no law says anything new
+  kRounds,
+  kNodes,
 };
 std::string_view name(Saturated stop);
 

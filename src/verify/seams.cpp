@@ -18,7 +18,8 @@ bool is_runnable(const Node& node) {
   for (const auto& [name, attribute] : node.attributes) {
     if (const GraphPtr* body = std::get_if<GraphPtr>(&attribute); body && has_opaque(**body)) return false;
     if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
-      if (std::any_of(bodies->begin(), bodies->end(), [](const GraphPtr& body) { return has_opaque(*body); })) return false;
+      if (std::any_of(bodies->begin(), bodies->end(), [](const GraphPtr& body) { return has_opaque(*body); }))
+        return false;
   }
   return true;
 }
@@ -30,15 +31,18 @@ bool has_opaque(const Graph& graph) {
 
 /// Names for what a node reads that stay when the node does.
 std::vector<std::pair<std::string, ValueId>> reads_of(const Graph& graph, const Node& node) {
-  const auto made = std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId output) { return output.valid(); });
+  const auto made =
+      std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId output) { return output.valid(); });
   if (made == node.outputs.end()) return {};
   const std::string& name = graph.value(*made).name;
   std::vector<std::pair<std::string, ValueId>> reads;
-  for (size_t i = 0; i < node.inputs.size(); ++i) reads.emplace_back(fmt::format("{} input {}", name, i), node.inputs[i]);
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    reads.emplace_back(fmt::format("{} input {}", name, i), node.inputs[i]);
   const Graph* body = nullptr;
   for (const auto& [attribute, value] : node.attributes) {
     if (const GraphPtr* only = std::get_if<GraphPtr>(&value)) body = only->get();
-    if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&value); bodies && !bodies->empty()) body = bodies->front().get();
+    if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&value); bodies && !bodies->empty())
+      body = bodies->front().get();
   }
   for (size_t i = 0; body && i < node.captures.size(); ++i)
     reads.emplace_back(fmt::format("{} capture {}", name, body->value(body->captures()[i]).name), node.captures[i]);
@@ -54,7 +58,8 @@ class Cutter {
   Cutter(const Graph& graph, const Values* allowed) : result_{graph, 0}, graph_(result_.graph), allowed_(allowed) {
     // Inputs for which no values can be made, such as strings, feed nothing that can be run.
     for (const ValueId id : graph.inputs())
-      if (const ValueType& type = graph.value(id).type; !type.is_tensor() || !is_computable(type.dtype)) unknown_.insert(id);
+      if (const ValueType& type = graph.value(id).type; !type.is_tensor() || !is_computable(type.dtype))
+        unknown_.insert(id);
   }
 
   Result<void> cut() {
@@ -70,7 +75,8 @@ class Cutter {
       }
     }
     for (const ValueId id : graph_.outputs())
-      if (!unknown_.contains(id) && !seam_inputs_.contains(graph_.value(id).name)) outputs_.emplace(graph_.value(id).name, id);
+      if (!unknown_.contains(id) && !seam_inputs_.contains(graph_.value(id).name))
+        outputs_.emplace(graph_.value(id).name, id);
     return {};
   }
 
@@ -109,7 +115,8 @@ class Cutter {
     for (const ValueId output : node.outputs) {
       if (!output.valid()) continue;
       const Value& value = graph_.value(output);
-      if (is_seam && value.type.has_shape() && is_computable(value.type.dtype) && (!allowed_ || allowed_->contains(value.name)))
+      if (is_seam && value.type.has_shape() && is_computable(value.type.dtype) &&
+          (!allowed_ || allowed_->contains(value.name)))
         seam_inputs_.emplace(value.name, output);
       else
         unknown_.insert(output);
@@ -134,7 +141,8 @@ Result<CutPair> cut_at_opaque(const Graph& before, const Graph& after) {
   TRY_VOID(before_cut.cut());
   TRY_VOID(after_cut.cut());
   const auto theirs = after_cut.compared(), ours = before_cut.compared();
-  return CutPair{std::move(before_cut).result({theirs.begin(), theirs.end()}), std::move(after_cut).result({ours.begin(), ours.end()})};
+  return CutPair{std::move(before_cut).result({theirs.begin(), theirs.end()}),
+                 std::move(after_cut).result({ours.begin(), ours.end()})};
 }
 
 }  // namespace isomer

@@ -66,7 +66,9 @@ Result<std::optional<std::vector<int>>> parse_core(std::string_view line, size_t
     const std::string word(line.substr(at, end - at));
     at = end + 1;
     if (word == "claim") continue;
-    if (word.size() < 2 || word.size() > 9 || word[0] != 'e' || word.find_first_not_of("0123456789", 1) != std::string::npos) return no_core();
+    if (word.size() < 2 || word.size() > 9 || word[0] != 'e' ||
+        word.find_first_not_of("0123456789", 1) != std::string::npos)
+      return no_core();
     core.push_back(std::stoi(word.substr(1)));
     if (static_cast<size_t>(core.back()) >= equations) return no_core();
   }
@@ -76,13 +78,16 @@ Result<std::optional<std::vector<int>>> parse_core(std::string_view line, size_t
 
 }  // namespace
 
-/// A process and our end of the socket that is its input and output. Sockets, as a write to a dead one need not raise SIGPIPE.
+/// A process and our end of the socket that is its input and output. Sockets, as a write to a dead one need not raise
+/// SIGPIPE.
 class SolverProcess {
  public:
   static Result<std::unique_ptr<SolverProcess>> spawn(const SolverOptions& options) {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return unsupported(options.program, "a socket expected, none given: {}", std::strerror(errno));
-    std::string memory = fmt::format("-memory:{}", options.memory_mb), program = options.program, input = "-in", language = "-smt2";
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+      return unsupported(options.program, "a socket expected, none given: {}", std::strerror(errno));
+    std::string memory = fmt::format("-memory:{}", options.memory_mb), program = options.program, input = "-in",
+                language = "-smt2";
     char* arguments[] = {program.data(), language.data(), memory.data(), input.data(), nullptr};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -94,7 +99,8 @@ class SolverProcess {
     close(ends[1]);
     if (failed != 0) {
       close(ends[0]);
-      return unsupported(options.program, "a program that proves expected, it cannot be started: {}", std::strerror(failed));
+      return unsupported(options.program, "a program that proves expected, it cannot be started: {}",
+                         std::strerror(failed));
     }
     return std::unique_ptr<SolverProcess>(new SolverProcess(process, ends[0]));
   }
@@ -153,20 +159,25 @@ Solver::~Solver() = default;
 Result<Solver> Solver::start(const SolverOptions& options) {
   TRY(auto child, SolverProcess::spawn(options));
   // The limit of resources is one of each check-sat.
-  TRY_VOID(child->write(fmt::format("(set-option :produce-unsat-cores true)\n(set-option :rlimit {})\n(set-logic QF_UF)\n(declare-sort T 0)\n(echo \"{}\")\n", options.resources, kReady)));
+  TRY_VOID(
+      child->write(fmt::format("(set-option :produce-unsat-cores true)\n(set-option :rlimit {})\n(set-logic "
+                               "QF_UF)\n(declare-sort T 0)\n(echo \"{}\")\n",
+                               options.resources, kReady)));
   TRY(const std::string answer, child->read_line());
   if (answer != kReady) return invalid(options.program, "Z3's answer expected, '{}' found", answer);
   return Solver(std::move(child));
 }
 
-Result<std::optional<std::vector<int>>> Solver::unsat_core(std::span<const std::pair<Term, Term>> equations, const Term& left, const Term& right) {
+Result<std::optional<std::vector<int>>> Solver::unsat_core(std::span<const std::pair<Term, Term>> equations,
+                                                           const Term& left, const Term& right) {
   auto answer = ask(equations, left, right);
   // What it was told last may still be there.
   if (!answer.ok()) child_->stop();
   return answer;
 }
 
-Result<std::optional<std::vector<int>>> Solver::ask(std::span<const std::pair<Term, Term>> equations, const Term& left, const Term& right) {
+Result<std::optional<std::vector<int>>> Solver::ask(std::span<const std::pair<Term, Term>> equations, const Term& left,
+                                                    const Term& right) {
   Script script;
   script.add("(push 1)");
   for (size_t k = 0; k < equations.size(); ++k) {
@@ -195,7 +206,8 @@ Result<std::optional<std::vector<int>>> Solver::ask(std::span<const std::pair<Te
   return result;
 }
 
-ArithmeticSolver::ArithmeticSolver(std::unique_ptr<SolverProcess> child, int64_t resources) : child_(std::move(child)), resources_(resources) {}
+ArithmeticSolver::ArithmeticSolver(std::unique_ptr<SolverProcess> child, int64_t resources)
+    : child_(std::move(child)), resources_(resources) {}
 ArithmeticSolver::ArithmeticSolver(ArithmeticSolver&&) noexcept = default;
 ArithmeticSolver::~ArithmeticSolver() = default;
 
@@ -206,7 +218,9 @@ Result<ArithmeticSolver> ArithmeticSolver::start(const SolverOptions& options) {
   return result;
 }
 
-Result<void> ArithmeticSolver::start_over() { return child_->write(fmt::format("(reset)\n(set-option :rlimit {})\n", resources_)); }
+Result<void> ArithmeticSolver::start_over() {
+  return child_->write(fmt::format("(reset)\n(set-option :rlimit {})\n", resources_));
+}
 
 Result<ArithmeticSolver::Answer> ArithmeticSolver::ask(std::string_view assertions) {
   TRY_VOID(child_->write(fmt::format("(push 1)\n{}(check-sat)\n(pop 1)\n", assertions)));

@@ -1,5 +1,5 @@
-// The one door to Z3: a child process that talks SMT-LIB 2 over a socket, for ground equations of uninterpreted functions and for
-// arithmetic. Test: tests/verify/smt_test.cpp
+// The one door to Z3: a child process that talks SMT-LIB 2 over a socket, for ground equations of uninterpreted
+// functions and for arithmetic. Test: tests/verify/smt_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace isomer::verify {
 
 struct SolverOptions {
   std::string program = "z3";
-  int64_t resources = 2'000'000;  ///< of a query, as Z3 counts them ("rlimit"; some hundreds for a proof): the same on every machine
+  int64_t resources =
+      2'000'000;  ///< of a query, as Z3 counts them ("rlimit"; some hundreds for a proof): the same on every machine
   int64_t memory_mb = 1024;
 };
 
@@ -30,18 +31,21 @@ class Solver {
   Solver& operator=(Solver&&) noexcept;
   ~Solver();
 
-  /// Indices of equations from which left = right follows, terms being equal where their operators, parameters and arguments
-  /// are; nothing where it does not, or the resources did not suffice. An error where the child died or says something else;
-  /// there is no other answer after it.
-  Result<std::optional<std::vector<int>>> unsat_core(std::span<const std::pair<Term, Term>> equations, const Term& left, const Term& right);
+  /// Indices of equations from which left = right follows, terms being equal where their operators, parameters and
+  /// arguments are; nothing where it does not, or the resources did not suffice. An error where the child died or says
+  /// something else; there is no other answer after it.
+  Result<std::optional<std::vector<int>>> unsat_core(std::span<const std::pair<Term, Term>> equations, const Term& left,
+                                                     const Term& right);
 
  private:
   explicit Solver(std::unique_ptr<SolverProcess> child);
-  Result<std::optional<std::vector<int>>> ask(std::span<const std::pair<Term, Term>> equations, const Term& left, const Term& right);
+  Result<std::optional<std::vector<int>>> ask(std::span<const std::pair<Term, Term>> equations, const Term& left,
+                                              const Term& right);
   std::unique_ptr<SolverProcess> child_;
 };
 
-/// Questions of arithmetic, in SMT-LIB's own words. Answers do not depend on questions before the last start_over. Not for several threads.
+/// Questions of arithmetic, in SMT-LIB's own words. Answers do not depend on questions before the last start_over. Not
+/// for several threads.
 class ArithmeticSolver {
  public:
   static Result<ArithmeticSolver> start(const SolverOptions& options = {});

@@ -16,7 +16,8 @@ using Integers = std::vector<Dim>;
 
 bool is_index(const OpDef& op, const isomer::Parameter& formal) {
   if (formal.type == name(DataType::kInt64)) return true;
-  return std::any_of(op.types.begin(), op.types.end(), [&](const TypeVariable& v) { return v.name == formal.type && v.types == kIndices; });
+  return std::any_of(op.types.begin(), op.types.end(),
+                     [&](const TypeVariable& v) { return v.name == formal.type && v.types == kIndices; });
 }
 
 /// The same ranks, nothing known of sizes: what is equal there is so whatever the sizes are.
@@ -24,7 +25,8 @@ std::vector<ValueType> of_any_size(std::span<const ValueType> types) {
   std::vector<ValueType> result(types.begin(), types.end());
   for (size_t k = 0; k < result.size(); ++k)
     if (result[k].has_shape())
-      for (size_t axis = 0; axis < result[k].shape->size(); ++axis) (*result[k].shape)[axis] = Dim::symbol("d" + std::to_string(k) + "_" + std::to_string(axis));
+      for (size_t axis = 0; axis < result[k].shape->size(); ++axis)
+        (*result[k].shape)[axis] = Dim::symbol("d" + std::to_string(k) + "_" + std::to_string(axis));
   return result;
 }
 
@@ -68,7 +70,8 @@ class Speller {
   void give_fallbacks() {
     for (const AttributeDef& def : application_.op->attributes)
       if (def.fallback)
-        if (auto value = parameter_of(*def.fallback)) application_.parameters.try_emplace(std::string(def.name), *std::move(value));
+        if (auto value = parameter_of(*def.fallback))
+          application_.parameters.try_emplace(std::string(def.name), *std::move(value));
   }
 
   /// Lists that may be left out though they have no value to fall back on.
@@ -77,13 +80,15 @@ class Speller {
     for (const AttributeDef& def : application_.op->attributes)
       if (def.kind == AttributeKind::kInts && !def.required && !def.fallback) result.emplace_back(def.name);
     for (const isomer::Parameter& formal : application_.op->inputs)
-      if (formal.arity == isomer::Parameter::Arity::kOptional && is_index(*application_.op, formal)) result.emplace_back(formal.name);
+      if (formal.arity == isomer::Parameter::Arity::kOptional && is_index(*application_.op, formal))
+        result.emplace_back(formal.name);
     return result;
   }
 
   bool ends_an_argument(const Integers& list) const {
     return std::any_of(types_.begin(), types_.end(), [&](const ValueType& type) {
-      return type.has_shape() && list.size() <= type.shape->size() && std::equal(list.rbegin(), list.rend(), type.shape->rbegin());
+      return type.has_shape() && list.size() <= type.shape->size() &&
+             std::equal(list.rbegin(), list.rend(), type.shape->rbegin());
     });
   }
 
@@ -102,16 +107,19 @@ class Speller {
   void fill_in() {
     for (const std::string& name : optional_lists())
       if (!application_.parameters.contains(name))
-        if (auto value = default_of(name, application_.parameters)) application_.parameters.emplace(name, *std::move(value));
+        if (auto value = default_of(name, application_.parameters))
+          application_.parameters.emplace(name, *std::move(value));
   }
 
-  /// What the list means where it is left out, whatever the sizes: numbers of one kind, the axes in order or in reverse.
+  /// What the list means where it is left out, whatever the sizes: numbers of one kind, the axes in order or in
+  /// reverse.
   std::optional<Integers> default_of(const std::string& name, const Parameters& others) const {
     const Reading absent = reading(others, generic_);
     if (!absent) return std::nullopt;
     std::set<size_t> lengths;
     if (!types_.empty() && types_[0].has_shape())
-      for (const int64_t rank : {static_cast<int64_t>(types_[0].shape->size()), static_cast<int64_t>(types_[0].shape->size()) - 2})
+      for (const int64_t rank :
+           {static_cast<int64_t>(types_[0].shape->size()), static_cast<int64_t>(types_[0].shape->size()) - 2})
         if (rank > 0) lengths.insert({static_cast<size_t>(rank), static_cast<size_t>(2 * rank)});
     for (const auto& [other, value] : others)
       if (const auto* list = std::get_if<Integers>(&value); list && !list->empty()) lengths.insert(list->size());
@@ -140,7 +148,8 @@ class Speller {
   void count_from_front() {
     std::set<int64_t> ranks;
     if (!types_.empty() && types_[0].has_shape()) ranks.insert(static_cast<int64_t>(types_[0].shape->size()));
-    if (const auto types = infer_application(application_, types_); types.ok() && types->front().has_shape()) ranks.insert(static_cast<int64_t>(types->front().shape->size()));
+    if (const auto types = infer_application(application_, types_); types.ok() && types->front().has_shape())
+      ranks.insert(static_cast<int64_t>(types->front().shape->size()));
     for (const int64_t rank : ranks)
       change_lists(types_, [&](Parameter& parameter) {
         bool changed = false;
@@ -201,7 +210,9 @@ struct Hashed {
   }
 };
 
-bool operator==(const Signatures::Operation& a, const Signatures::Operation& b) { return a.op == b.op && a.parameters == b.parameters; }
+bool operator==(const Signatures::Operation& a, const Signatures::Operation& b) {
+  return a.op == b.op && a.parameters == b.parameters;
+}
 
 /// Each value once, by number.
 template <class T>
@@ -241,7 +252,9 @@ Signatures::~Signatures() = default;
 
 int Signatures::type_id(const ValueType& type) { return tables_->types.id(type); }
 const ValueType& Signatures::type(int id) const { return tables_->types[id]; }
-int Signatures::operation_id(const OpDef& op, Parameters parameters) { return tables_->operations.id({&op, std::move(parameters)}); }
+int Signatures::operation_id(const OpDef& op, Parameters parameters) {
+  return tables_->operations.id({&op, std::move(parameters)});
+}
 const Signatures::Operation& Signatures::operation(int id) const { return tables_->operations[id]; }
 
 const Result<Signatures::Applied>& Signatures::apply(int operation, std::span<const int> types) {
@@ -252,7 +265,8 @@ const Result<Signatures::Applied>& Signatures::apply(int operation, std::span<co
     const Operation& asked = tables_->operations[operation];
     std::vector<ValueType> arguments;
     for (const int id : types) arguments.push_back(tables_->types[id]);
-    Term::Application application{asked.op, 0, asked.parameters, "", std::vector<Term>(arguments.size(), Term::variable("x"))};
+    Term::Application application{asked.op, 0, asked.parameters, "",
+                                  std::vector<Term>(arguments.size(), Term::variable("x"))};
     TRY(const std::vector<ValueType> outputs, infer_application(application, arguments));
     Speller speller(application, arguments);
     std::vector<int> generic = {operation};
@@ -269,11 +283,13 @@ const Result<Signatures::Applied>& Signatures::apply(int operation, std::span<co
 
 Result<TypedOperation> typed_operation(const Term& term, std::span<const int> types, Signatures& signatures) {
   const auto& application = *term.as_application();
-  if (!application.rest.empty()) return unsupported(term.text(), "all parameters expected, ..{} stands for some", application.rest);
+  if (!application.rest.empty())
+    return unsupported(term.text(), "all parameters expected, ..{} stands for some", application.rest);
   const auto& applied = signatures.apply(signatures.operation_id(*application.op, application.parameters), types);
   if (!applied.ok()) return applied.error();
   const auto output = static_cast<size_t>(application.output);
-  if (output >= applied->types.size()) return invalid(term.text(), "an output below {} expected, {} found", applied->types.size(), output);
+  if (output >= applied->types.size())
+    return invalid(term.text(), "an output below {} expected, {} found", applied->types.size(), output);
   return TypedOperation{applied->operation, applied->types[output]};
 }
 
@@ -293,7 +309,9 @@ Result<TypedTerm> spelled_out(const Term& term, const VariableTypes& variables, 
     arguments.push_back(std::move(spelled.term));
   }
   TRY(const TypedOperation typed, typed_operation(term, types, signatures));
-  return TypedTerm{Term(Term::Application{application->op, application->output, signatures.operation(typed.operation).parameters, "", std::move(arguments)}), signatures.type(typed.type)};
+  return TypedTerm{Term(Term::Application{application->op, application->output,
+                                          signatures.operation(typed.operation).parameters, "", std::move(arguments)}),
+                   signatures.type(typed.type)};
 }
 
 }  // namespace isomer::verify

@@ -1,6 +1,7 @@
-// One form for one application: what it leaves to defaults is spelled out, axes count from the front, lists whose order means
-// nothing are sorted. Read off the row: a spelling is a proposal that stands when the row makes the same tensor expressions of it.
-// Parameters that only repeat dims of an argument (the kernel_shape of a convolution) are left out. Test: tests/verify/spell_out_test.cpp
+// One form for one application: what it leaves to defaults is spelled out, axes count from the front, lists whose order
+// means nothing are sorted. Read off the row: a spelling is a proposal that stands when the row makes the same tensor
+// expressions of it. Parameters that only repeat dims of an argument (the kernel_shape of a convolution) are left out.
+// Test: tests/verify/spell_out_test.cpp
 #pragma once
 
 #include <memory>
@@ -12,8 +13,8 @@
 
 namespace isomer::verify {
 
-/// What rows said of applications, remembered. Operations (an operator and parameters) and types go by numbers that are equal
-/// where they are; only equality of the numbers means anything: they depend on what was asked before.
+/// What rows said of applications, remembered. Operations (an operator and parameters) and types go by numbers that are
+/// equal where they are; only equality of the numbers means anything: they depend on what was asked before.
 class Signatures {
  public:
   struct Operation {
@@ -21,7 +22,7 @@ class Signatures {
     Parameters parameters;
   };
   struct Applied {
-    int operation = 0;  ///< spelled out
+    int operation = 0;       ///< spelled out
     std::vector<int> types;  ///< of the outputs
   };
 
@@ -54,8 +55,8 @@ struct TypedTerm {
   ValueType type;
 };
 
-/// The term with all its parameters spelled out, and its type. Idempotent. A number alone has no element type. Errors: a variable
-/// without a type, `..p`, what infer_application says.
+/// The term with all its parameters spelled out, and its type. Idempotent. A number alone has no element type. Errors:
+/// a variable without a type, `..p`, what infer_application says.
 Result<TypedTerm> spelled_out(const Term& term, const VariableTypes& variables, Signatures& signatures);
 
 }  // namespace isomer::verify

@@ -34,9 +34,13 @@ Parameter substitute(const Parameter& parameter, const Bindings& bindings) {
   return parameter;
 }
 
-Dim substitute(const Dim& integer, const Bindings& bindings) { return integer.is_constant() ? integer : Dim(with_integers(integer.expr(), bindings)); }
+Dim substitute(const Dim& integer, const Bindings& bindings) {
+  return integer.is_constant() ? integer : Dim(with_integers(integer.expr(), bindings));
+}
 
-te::Expr substitute(const te::Expr& condition, const Bindings& bindings) { return te::simplify_index(with_integers(condition, bindings)); }
+te::Expr substitute(const te::Expr& condition, const Bindings& bindings) {
+  return te::simplify_index(with_integers(condition, bindings));
+}
 
 Term substitute(const Term& term, const Bindings& bindings) {
   if (const auto* variable = term.as_variable()) {
@@ -46,13 +50,16 @@ Term substitute(const Term& term, const Bindings& bindings) {
   const auto* application = term.as_application();
   if (!application) return term;
   Term::Application result{application->op, application->output, {}, application->rest, {}};
-  for (const auto& [name, parameter] : application->parameters) result.parameters.emplace(name, substitute(parameter, bindings));
+  for (const auto& [name, parameter] : application->parameters)
+    result.parameters.emplace(name, substitute(parameter, bindings));
   const auto rest = bindings.rests.find(application->rest);
   const auto open = bindings.open_rests.find(application->rest);
   // What is named stands before what the rest says of it.
   if (rest != bindings.rests.end()) result.parameters.insert(rest->second.begin(), rest->second.end());
-  if (open != bindings.open_rests.end()) result.rest = open->second;
-  else if (rest != bindings.rests.end()) result.rest.clear();
+  if (open != bindings.open_rests.end())
+    result.rest = open->second;
+  else if (rest != bindings.rests.end())
+    result.rest.clear();
   for (const Term& argument : application->arguments) result.arguments.push_back(substitute(argument, bindings));
   return Term(std::move(result));
 }
@@ -62,9 +69,11 @@ Bindings composed(const Bindings& inner, const Bindings& outer) {
   for (const auto& [name, term] : inner.tensors) result.tensors.emplace(name, substitute(term, outer));
   for (const auto& [name, integer] : inner.integers) result.integers.emplace(name, substitute(integer, outer));
   for (const auto& [name, parameters] : inner.rests)
-    for (auto& made = result.rests[name]; const auto& [parameter, value] : parameters) made.emplace(parameter, substitute(value, outer));
+    for (auto& made = result.rests[name]; const auto& [parameter, value] : parameters)
+      made.emplace(parameter, substitute(value, outer));
   for (const auto& [name, open] : inner.open_rests) {
-    if (const auto rest = outer.rests.find(open); rest != outer.rests.end()) result.rests[name].insert(rest->second.begin(), rest->second.end());
+    if (const auto rest = outer.rests.find(open); rest != outer.rests.end())
+      result.rests[name].insert(rest->second.begin(), rest->second.end());
     const auto further = outer.open_rests.find(open);
     if (further != outer.open_rests.end())
       result.open_rests.emplace(name, further->second);
@@ -75,11 +84,13 @@ Bindings composed(const Bindings& inner, const Bindings& outer) {
 }
 
 bool bind(const Term& pattern, const Term& term, Bindings& bindings) {
-  if (const auto* variable = pattern.as_variable()) return bindings.tensors.emplace(variable->name, term).first->second == term;
+  if (const auto* variable = pattern.as_variable())
+    return bindings.tensors.emplace(variable->name, term).first->second == term;
   const auto* sought = pattern.as_application();
   const auto* there = term.as_application();
   if (!sought || !there) return pattern == term;
-  if (sought->op != there->op || sought->output != there->output || sought->arguments.size() != there->arguments.size()) return false;
+  if (sought->op != there->op || sought->output != there->output || sought->arguments.size() != there->arguments.size())
+    return false;
   Parameters rest = there->parameters;
   const auto integer = [&](const Dim& written, const Dim& value) {
     const auto* symbol = te::as<te::Symbol>(written.expr());
@@ -93,13 +104,15 @@ bool bind(const Term& pattern, const Term& term, Bindings& bindings) {
       if (!integer(*one, std::get<Dim>(found->second))) return false;
     } else if (const auto* several = std::get_if<std::vector<Dim>>(&written)) {
       const auto& values = std::get<std::vector<Dim>>(found->second);
-      if (values.size() != several->size() || !std::equal(several->begin(), several->end(), values.begin(), integer)) return false;
+      if (values.size() != several->size() || !std::equal(several->begin(), several->end(), values.begin(), integer))
+        return false;
     } else if (written != found->second) {
       return false;
     }
     rest.erase(found);
   }
-  if (sought->rest.empty() ? !rest.empty() : bindings.rests.emplace(sought->rest, rest).first->second != rest) return false;
+  if (sought->rest.empty() ? !rest.empty() : bindings.rests.emplace(sought->rest, rest).first->second != rest)
+    return false;
   for (size_t k = 0; k < sought->arguments.size(); ++k)
     if (!bind(sought->arguments[k], there->arguments[k], bindings)) return false;
   return true;

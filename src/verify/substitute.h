@@ -13,7 +13,8 @@ struct Bindings {
   std::map<std::string, Term, std::less<>> tensors;
   std::map<std::string, Dim, std::less<>> integers;
   std::map<std::string, Parameters, std::less<>> rests;
-  std::map<std::string, std::string, std::less<>> open_rests = {};  ///< what a rest stands for may end in a rest of another name
+  std::map<std::string, std::string, std::less<>> open_rests =
+      {};  ///< what a rest stands for may end in a rest of another name
 };
 
 Term substitute(const Term& term, const Bindings& bindings);
@@ -22,10 +23,11 @@ Dim substitute(const Dim& integer, const Bindings& bindings);
 /// Simplified.
 te::Expr substitute(const te::Expr& condition, const Bindings& bindings);
 
-/// First `inner`, then `outer` in what it gives: substitute(substitute(t, inner), outer) for terms all of whose names `inner` has.
+/// First `inner`, then `outer` in what it gives: substitute(substitute(t, inner), outer) for terms all of whose names
+/// `inner` has.
 Bindings composed(const Bindings& inner, const Bindings& outer);
-/// Finds what makes the pattern the term; integers that are more than a name are left to substitution, and negative ones, which count
-/// from the back. False where nothing does.
+/// Finds what makes the pattern the term; integers that are more than a name are left to substitution, and negative
+/// ones, which count from the back. False where nothing does.
 bool bind(const Term& pattern, const Term& term, Bindings& bindings);
 
 /// The names of integers in a term; of both sides and the condition.

@@ -16,14 +16,17 @@ size_t hash_of(const std::string& text) { return std::hash<std::string>()(text);
 
 size_t hash_of(const Term::Form& form) {
   return std::visit(te::Overloaded{[](const Term::Variable& v) { return combined(1, hash_of(v.name)); },
-                               [](const Term::Number& n) { return combined(2, hash_of(n.value.text())); },
-                               [](const Term::Application& a) {
-                                 size_t result = combined(combined(3, std::hash<const void*>()(a.op)), static_cast<size_t>(a.output));
-                                 for (const auto& [name, value] : a.parameters) result = combined(combined(result, hash_of(name)), hash_of(text(value)));
-                                 result = combined(result, hash_of(a.rest));
-                                 for (const Term& argument : a.arguments) result = combined(result, argument.hash());
-                                 return result;
-                               }},
+                                   [](const Term::Number& n) { return combined(2, hash_of(n.value.text())); },
+                                   [](const Term::Application& a) {
+                                     size_t result = combined(combined(3, std::hash<const void*>()(a.op)),
+                                                              static_cast<size_t>(a.output));
+                                     for (const auto& [name, value] : a.parameters)
+                                       result = combined(combined(result, hash_of(name)), hash_of(text(value)));
+                                     result = combined(result, hash_of(a.rest));
+                                     for (const Term& argument : a.arguments)
+                                       result = combined(result, argument.hash());
+                                     return result;
+                                   }},
                     form);
 }
 
@@ -36,7 +39,8 @@ std::string texts(const std::vector<Dim>& integers) {
 std::string text_of(const Term::Application& application) {
   std::vector<std::string> arguments, parameters;
   for (const Term& argument : application.arguments) arguments.push_back(argument.text());
-  for (const auto& [name, value] : application.parameters) parameters.push_back(fmt::format("{}={}", name, text(value)));
+  for (const auto& [name, value] : application.parameters)
+    parameters.push_back(fmt::format("{}={}", name, text(value)));
   if (!application.rest.empty()) parameters.push_back(".." + application.rest);
   std::string result = fmt::format("{}({})", application.op->name, fmt::join(arguments, ","));
   if (!parameters.empty()) result += fmt::format("{{{}}}", fmt::join(parameters, ","));
@@ -64,14 +68,17 @@ bool Term::operator==(const Term& other) const {
 }
 
 std::string Term::text() const {
-  return std::visit(te::Overloaded{[](const Variable& v) { return v.name; }, [](const Number& n) { return n.value.text(); },
-                               [](const Application& a) { return text_of(a); }},
-                    form());
+  return std::visit(
+      te::Overloaded{[](const Variable& v) { return v.name; }, [](const Number& n) { return n.value.text(); },
+                     [](const Application& a) { return text_of(a); }},
+      form());
 }
 
 std::string text(const Parameter& parameter) {
-  return std::visit(te::Overloaded{[](const Dim& integer) { return integer.text(); }, [](const std::vector<Dim>& integers) { return texts(integers); },
-                               [](float number) { return te::Number(double{number}).text(); }, [](const std::string& string) { return fmt::format("\"{}\"", string); }},
+  return std::visit(te::Overloaded{[](const Dim& integer) { return integer.text(); },
+                                   [](const std::vector<Dim>& integers) { return texts(integers); },
+                                   [](float number) { return te::Number(double{number}).text(); },
+                                   [](const std::string& string) { return fmt::format("\"{}\"", string); }},
                     parameter);
 }
 

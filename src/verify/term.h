@@ -2,10 +2,11 @@
 //
 //   Conv(Concat(x,y){axis=1},w){group=1,..p} = … if x_1 == y_1
 //
-// In braces stands what an operator is told beside tensors, by the names of its row: attributes, and inputs that hold integers
-// known beforehand (axes, pads, a shape). `..p` stands for all those not named, the same wherever p stands. Integers are
-// arithmetic, in the text form of tensor expressions, over numbers and the names that a law leaves open; `x_1` is dim 1 of the
-// variable x, `x_back1` its last one, `x_rank` its rank. `Split(x){axis=0,split=[a,b]}.1` is the second output. A number is a tensor without dims.
+// In braces stands what an operator is told beside tensors, by the names of its row: attributes, and inputs that hold
+// integers known beforehand (axes, pads, a shape). `..p` stands for all those not named, the same wherever p stands.
+// Integers are arithmetic, in the text form of tensor expressions, over numbers and the names that a law leaves open;
+// `x_1` is dim 1 of the variable x, `x_back1` its last one, `x_rank` its rank. `Split(x){axis=0,split=[a,b]}.1` is the
+// second output. A number is a tensor without dims.
 #pragma once
 
 #include <map>

@@ -27,7 +27,8 @@ Result<int64_t> constant(const Term::Application& application, const std::string
   return unsupported(label_of(application), "a number for '{}' expected, {} found", name, integer.text());
 }
 
-Result<Attribute> attribute_of(const Term::Application& application, const AttributeDef& def, const std::string& name, const Parameter& parameter) {
+Result<Attribute> attribute_of(const Term::Application& application, const AttributeDef& def, const std::string& name,
+                               const Parameter& parameter) {
   const auto* integer = std::get_if<Dim>(&parameter);
   const auto* integers = std::get_if<std::vector<Dim>>(&parameter);
   if (def.kind == AttributeKind::kInt && integer) {
@@ -42,13 +43,16 @@ Result<Attribute> attribute_of(const Term::Application& application, const Attri
     }
     return Attribute(std::move(values));
   }
-  if (const auto* number = std::get_if<float>(&parameter); number && def.kind == AttributeKind::kFloat) return Attribute(*number);
-  if (const auto* string = std::get_if<std::string>(&parameter); string && def.kind == AttributeKind::kString) return Attribute(*string);
+  if (const auto* number = std::get_if<float>(&parameter); number && def.kind == AttributeKind::kFloat)
+    return Attribute(*number);
+  if (const auto* string = std::get_if<std::string>(&parameter); string && def.kind == AttributeKind::kString)
+    return Attribute(*string);
   return invalid(label_of(application), "a value of another kind for '{}' expected, {} found", name, text(parameter));
 }
 
 Result<Placement> place(const Term::Application& application) {
-  if (!application.rest.empty()) return unsupported(label_of(application), "all parameters expected, ..{} stands for some", application.rest);
+  if (!application.rest.empty())
+    return unsupported(label_of(application), "all parameters expected, ..{} stands for some", application.rest);
   const OpDef& op = *application.op;
   Placement result;
   std::vector<std::string_view> used;
@@ -61,7 +65,8 @@ Result<Placement> place(const Term::Application& application) {
       else if (const auto* integers = std::get_if<std::vector<Dim>>(&found->second))
         result.inputs.emplace_back(*integers);
       else
-        return invalid(label_of(application), "integers for '{}' expected, {} found", found->first, text(found->second));
+        return invalid(label_of(application), "integers for '{}' expected, {} found", found->first,
+                       text(found->second));
       continue;
     }
     const bool is_variadic = formal.arity == isomer::Parameter::Arity::kVariadic;
@@ -72,12 +77,17 @@ Result<Placement> place(const Term::Application& application) {
         result.inputs.emplace_back(std::monostate());
     } while (is_variadic && next < application.arguments.size());
   }
-  while (!result.inputs.empty() && std::holds_alternative<std::monostate>(result.inputs.back())) result.inputs.pop_back();
-  if (next < application.arguments.size()) return invalid(label_of(application), "at most {} arguments expected, {} found", next, application.arguments.size());
+  while (!result.inputs.empty() && std::holds_alternative<std::monostate>(result.inputs.back()))
+    result.inputs.pop_back();
+  if (next < application.arguments.size())
+    return invalid(label_of(application), "at most {} arguments expected, {} found", next,
+                   application.arguments.size());
   for (const auto& [name, parameter] : application.parameters) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-    const auto def = std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& a) { return a.name == name; });
-    if (def == op.attributes.end()) return invalid(label_of(application), "a parameter of its row expected, '{}' found", name);
+    const auto def =
+        std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& a) { return a.name == name; });
+    if (def == op.attributes.end())
+      return invalid(label_of(application), "a parameter of its row expected, '{}' found", name);
     TRY(Attribute value, attribute_of(application, *def, name, parameter));
     result.attributes.emplace(name, std::move(value));
   }
@@ -87,7 +97,9 @@ Result<Placement> place(const Term::Application& application) {
 /// Of the outputs that are always there, up to the one that is asked for.
 std::vector<std::string> output_names(const Term::Application& application) {
   const auto& formals = application.op->outputs;
-  auto count = static_cast<size_t>(std::count_if(formals.begin(), formals.end(), [](const isomer::Parameter& formal) { return formal.arity != isomer::Parameter::Arity::kOptional; }));
+  auto count = static_cast<size_t>(std::count_if(formals.begin(), formals.end(), [](const isomer::Parameter& formal) {
+    return formal.arity != isomer::Parameter::Arity::kOptional;
+  }));
   const bool is_variadic = formals.back().arity == isomer::Parameter::Arity::kVariadic;
   if (const auto split = application.parameters.find("split"); is_variadic && split != application.parameters.end())
     if (const auto* sizes = std::get_if<std::vector<Dim>>(&split->second)) count = sizes->size();
@@ -122,7 +134,8 @@ Result<T> with_context(const Term::Application& application, std::span<const Val
     }
     inputs.push_back(std::move(input));
   }
-  const OpContext context(*application.op, placement.attributes, label_of(application), std::move(inputs), output_names(application));
+  const OpContext context(*application.op, placement.attributes, label_of(application), std::move(inputs),
+                          output_names(application));
   TRY_VOID(check_schema(context, placement.attributes));
   return ask(context);
 }
@@ -133,12 +146,15 @@ std::optional<Parameter> parameter_of(const Attribute& attribute) {
   if (const auto* integer = std::get_if<int64_t>(&attribute)) return Parameter(Dim(*integer));
   if (const auto* number = std::get_if<float>(&attribute)) return Parameter(*number);
   if (const auto* string = std::get_if<std::string>(&attribute)) return Parameter(*string);
-  if (const auto* integers = std::get_if<std::vector<int64_t>>(&attribute)) return Parameter(std::vector<Dim>(integers->begin(), integers->end()));
+  if (const auto* integers = std::get_if<std::vector<int64_t>>(&attribute))
+    return Parameter(std::vector<Dim>(integers->begin(), integers->end()));
   return std::nullopt;
 }
 
-Result<std::vector<ValueType>> infer_application(const Term::Application& application, std::span<const ValueType> arguments) {
-  return with_context<std::vector<ValueType>>(application, arguments, [](const OpContext& context) { return infer_types(context); });
+Result<std::vector<ValueType>> infer_application(const Term::Application& application,
+                                                 std::span<const ValueType> arguments) {
+  return with_context<std::vector<ValueType>>(application, arguments,
+                                              [](const OpContext& context) { return infer_types(context); });
 }
 
 Result<ApplicationProgram> program_of(const Term::Application& application, std::span<const ValueType> arguments) {
@@ -148,8 +164,10 @@ Result<ApplicationProgram> program_of(const Term::Application& application, std:
     const auto* argument = std::get_if<size_t>(&source);
     result.arguments.push_back(argument ? std::optional(*argument) : std::nullopt);
   }
-  TRY(result.program, with_context<te::Program>(application, arguments, [&](const OpContext& context) -> Result<te::Program> {
-        if (!application.op->compute) return unsupported(label_of(application), "a tensor expression expected, its row has none");
+  TRY(result.program,
+      with_context<te::Program>(application, arguments, [&](const OpContext& context) -> Result<te::Program> {
+        if (!application.op->compute)
+          return unsupported(label_of(application), "a tensor expression expected, its row has none");
         return application.op->compute(context);
       }));
   return result;
@@ -191,10 +209,12 @@ class GraphBuilder {
 
  private:
   Result<ValueId> value_of(const Term& term, DataType dtype) {
-    if (const auto* number = std::get_if<Term::Number>(&term.form())) return graph_.add_constant(Tensor::scalar(dtype, number->value.to_double()), graph_.fresh_name("number"));
+    if (const auto* number = std::get_if<Term::Number>(&term.form()))
+      return graph_.add_constant(Tensor::scalar(dtype, number->value.to_double()), graph_.fresh_name("number"));
     if (const auto* variable = term.as_variable()) {
       const auto found = variables_.find(variable->name);
-      if (found == variables_.end()) return invalid(variable->name, "a type of each variable expected, this one has none");
+      if (found == variables_.end())
+        return invalid(variable->name, "a type of each variable expected, this one has none");
       return found->second;
     }
     if (const auto known = values_.find(term); known != values_.end()) return known->second;
@@ -206,7 +226,8 @@ class GraphBuilder {
       TRY(std::vector<ValueId> outputs, apply(*term.as_application()));
       made = nodes_.emplace(node, std::move(outputs)).first;
     }
-    if (output >= made->second.size()) return invalid(term.text(), "an output below {} expected, {} found", made->second.size(), output);
+    if (output >= made->second.size())
+      return invalid(term.text(), "an output below {} expected, {} found", made->second.size(), output);
     values_.emplace(term, made->second[output]);
     return made->second[output];
   }
@@ -271,6 +292,8 @@ class GraphBuilder {
 
 }  // namespace
 
-Result<Graph> graph_of(const std::vector<Term>& outputs, const VariableTypes& variables) { return GraphBuilder(variables).run(outputs); }
+Result<Graph> graph_of(const std::vector<Term>& outputs, const VariableTypes& variables) {
+  return GraphBuilder(variables).run(outputs);
+}
 
 }  // namespace isomer::verify

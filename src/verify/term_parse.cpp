@@ -83,16 +83,20 @@ class TermParser {
       TRY(const std::string name, parser_.word());
       TRY_VOID(parser_.expect("="));
       TRY(Parameter value, parameter(op, name));
-      if (!named.emplace(name, std::move(value)).second) return invalid("", "each parameter once expected, '{}' stands there again", name);
+      if (!named.emplace(name, std::move(value)).second)
+        return invalid("", "each parameter once expected, '{}' stands there again", name);
     }
     return {};
   }
 
   Result<Parameter> parameter(const OpDef* op, const std::string& name) {
     if (!op) return integers();
-    const auto attribute = std::find_if(op->attributes.begin(), op->attributes.end(), [&](const AttributeDef& a) { return a.name == name; });
-    const bool is_input = std::any_of(op->inputs.begin(), op->inputs.end(), [&](const isomer::Parameter& p) { return p.name == name; });
-    if (attribute == op->attributes.end() && !is_input) return invalid("", "a parameter of {} expected, '{}' found", op->name, name);
+    const auto attribute = std::find_if(op->attributes.begin(), op->attributes.end(),
+                                        [&](const AttributeDef& a) { return a.name == name; });
+    const bool is_input =
+        std::any_of(op->inputs.begin(), op->inputs.end(), [&](const isomer::Parameter& p) { return p.name == name; });
+    if (attribute == op->attributes.end() && !is_input)
+      return invalid("", "a parameter of {} expected, '{}' found", op->name, name);
     if (!is_input && attribute->kind == AttributeKind::kString) {
       TRY(std::string text, parser_.quoted_text());
       return Parameter(std::move(text));
@@ -123,6 +127,8 @@ class TermParser {
 
 Result<Term> parse_term(std::string_view text) { return TermParser(text).whole_term(); }
 Result<Law> parse_law(std::string_view text) { return TermParser(text).whole_law(); }
-Result<OpenParameters> parse_parameters(std::string_view text, const OpDef* op) { return TermParser(text).whole_parameters(op); }
+Result<OpenParameters> parse_parameters(std::string_view text, const OpDef* op) {
+  return TermParser(text).whole_parameters(op);
+}
 
 }  // namespace isomer::verify

@@ -98,7 +98,8 @@ TEST_F(CommandLine, InputsLoadAndOutputsSaveInEveryFormat) {
   std::filesystem::create_directory(path("set"));
   ASSERT_TRUE(write_tensor_file(path("set/input_0.pb"), "x", x).ok());
   for (const std::string& inputs : {path("set"), path("set/input_0.pb"), "x:" + path("set/input_0.pb")}) {
-    const Outcome outcome = isomer({"run", file, "--interpret", "-q", "--load-inputs", inputs, "--save-outputs", path("out")});
+    const Outcome outcome =
+        isomer({"run", file, "--interpret", "-q", "--load-inputs", inputs, "--save-outputs", path("out")});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     const auto y = read_tensor_file(path("out/output_0.pb"));
     ASSERT_TRUE(y.ok()) << y.error().message();
@@ -108,9 +109,13 @@ TEST_F(CommandLine, InputsLoadAndOutputsSaveInEveryFormat) {
     EXPECT_EQ(y->real(5), 5.5);
   }
   // An .npz of outputs named like the input feeds the next run.
-  const std::string echo = model("opset 17\ngraph echo(x: float32[2,3]) -> (x2: float32[2,3]) { x2 = Neg(x) }\n", "echo.onnx");
-  ASSERT_EQ(isomer({"run", echo, "--interpret", "-q", "--load-inputs", path("set"), "--save-outputs", path("out.npz")}).exit_code, 0);
-  const std::string back = model("opset 17\ngraph back(x2: float32[2,3]) -> (y: float32[2,3]) { y = Neg(x2) }\n", "back.onnx");
+  const std::string echo =
+      model("opset 17\ngraph echo(x: float32[2,3]) -> (x2: float32[2,3]) { x2 = Neg(x) }\n", "echo.onnx");
+  ASSERT_EQ(isomer({"run", echo, "--interpret", "-q", "--load-inputs", path("set"), "--save-outputs", path("out.npz")})
+                .exit_code,
+            0);
+  const std::string back =
+      model("opset 17\ngraph back(x2: float32[2,3]) -> (y: float32[2,3]) { y = Neg(x2) }\n", "back.onnx");
   const Outcome outcome = isomer({"run", back, "--interpret", "-q", "--json", "--load-inputs", path("out.npz")});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["outputs"][0]["max"], 5);
@@ -127,8 +132,8 @@ TEST_F(CommandLine, OptimizeWritesAModelAReportAndATable) {
   EXPECT_EQ(report["nodes_after"], 2);
   EXPECT_EQ(report["ops_before"]["Identity"], 1);
   EXPECT_EQ(report["check"]["passed"], true);
-  for (const char* key : {"model", "ops_after", "weights_mb_before", "weights_mb_after", "cost_before_us", "cost_after_us", "steps", "seconds",
-                          "stop_reason", "seed", "version"})
+  for (const char* key : {"model", "ops_after", "weights_mb_before", "weights_mb_after", "cost_before_us",
+                          "cost_after_us", "steps", "seconds", "stop_reason", "seed", "version"})
     EXPECT_TRUE(report.contains(key)) << key;
   EXPECT_EQ(isomer({"compare", file, path("out.onnx"), "--dim", "batch=3"}).exit_code, 0);
 }
@@ -152,11 +157,14 @@ graph block(x: float32[batch,37], z: float32[29,37]) -> (y: float32[batch,29]) {
   r = Relu(b)
   y = Softmax(r)
 }
-)", "block.onnx");
+)",
+                                 "block.onnx");
   expect_error(isomer({"compile", file, "-o", path("no.iso"), "-q"}), 3, "--dim batch=SIZE");
   const Outcome compiled = isomer({"compile", file, "-o", path("block.iso"), "--dim", "batch=5", "-q"});
   EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-  EXPECT_EQ(isomer({"compile", file, "-o", path("old.iso"), "--dim", "batch=5", "--target", "cpu=x86-64", "-q"}).exit_code, 0);
+  EXPECT_EQ(
+      isomer({"compile", file, "-o", path("old.iso"), "--dim", "batch=5", "--target", "cpu=x86-64", "-q"}).exit_code,
+      0);
   const json expected = json::parse(isomer({"run", file, "--dim", "batch=5", "--json", "-q"}).out)["outputs"][0];
   for (const char* artifact : {"block.iso", "old.iso"}) {
     const json found = json::parse(isomer({"run", path(artifact), "--json", "-q"}).out)["outputs"][0];
@@ -166,7 +174,8 @@ graph block(x: float32[batch,37], z: float32[29,37]) -> (y: float32[batch,29]) {
   }
   EXPECT_EQ(isomer({"compile", file, "-o", path("both.iso"), "--dim", "batch=1,5", "-q"}).exit_code, 0);
   for (const char* batch : {"1", "5"}) {
-    const json found = json::parse(isomer({"run", path("both.iso"), "--dim", fmt::format("batch={}", batch), "--json", "-q"}).out)["outputs"][0];
+    const json found = json::parse(
+        isomer({"run", path("both.iso"), "--dim", fmt::format("batch={}", batch), "--json", "-q"}).out)["outputs"][0];
     EXPECT_EQ(found["shape"][0].dump(), batch);
     if (*batch == '5') {
       EXPECT_NEAR(found["max"].get<double>(), expected["max"].get<double>(), 1e-5);
@@ -213,7 +222,8 @@ graph unknown(x: float32[3]) -> (z: float32[3]) {
   y: float32[3] = com.example::Mix(a, b, d)
   z = Relu(y)
 }
-)", "unknown.onnx");
+)",
+                                 "unknown.onnx");
   const Outcome outcome = isomer({"optimize", file, "-o", path("out.onnx"), "-q", "--report", path("report.json")});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const json report = json::parse(read_file(path("report.json")));
@@ -225,7 +235,8 @@ TEST_F(CommandLine, CtrlCStopsAndLeavesNothing) {
   std::string text = "opset 17\ngraph slow(x: float32[1500,1500]) -> (y: float32[1500,1500]) {\n  a0 = Neg(x)\n";
   for (int i = 1; i <= 60; ++i) text += fmt::format("  a{} = MatMul(a{}, x)\n", i, i - 1);
   const std::string file = model(text + "  y = Relu(a60)\n}\n", "slow.onnx");
-  const Outcome outcome = run_program({"timeout", "--foreground", "--preserve-status", "--signal=INT", "1", tool_path("isomer").string(), "optimize", file, "-o", path("out.onnx"), "-q"});
+  const Outcome outcome = run_program({"timeout", "--foreground", "--preserve-status", "--signal=INT", "1",
+                                       tool_path("isomer").string(), "optimize", file, "-o", path("out.onnx"), "-q"});
   expect_error(outcome, 4, "stopped");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
 }
@@ -237,7 +248,9 @@ TEST_F(CommandLine, ModelsCanBeOptimizedInPlace) {
 }
 
 TEST_F(CommandLine, TextFromModelsIsEscaped) {
-  const std::string file = model("opset 17\ngraph g(\"x\\x1b[31m%n\": float32[2]) -> (y: float32[2]) { y = Neg(\"x\\x1b[31m%n\") }\n", "escape.onnx");
+  const std::string file =
+      model("opset 17\ngraph g(\"x\\x1b[31m%n\": float32[2]) -> (y: float32[2]) { y = Neg(\"x\\x1b[31m%n\") }\n",
+            "escape.onnx");
   const Outcome outcome = isomer({"inspect", file});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);

@@ -25,12 +25,15 @@ TEST_F(CheckEquations, SaysWhatEachFollowsFrom) {
       "u[4,4] v[4,4] w[4,4] x[2,4] | MatMul(MatMul(MatMul(x,u),v),w) = MatMul(x,MatMul(u,MatMul(v,w)))\n");
   const Outcome outcome = isomer({"library", "check-equations", file});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("is rule  C04: MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))\n  matmul_matmul-matmul_matmul-"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("is rule  C04: MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))\n  matmul_matmul-matmul_matmul-"));
   EXPECT_THAT(outcome.out, HasSubstr("\n  from matmul_matmul-matmul_matmul-"));
   EXPECT_THAT(outcome.out, HasSubstr("\n2 equations: 1 is rule, 1 follows\n"));
   const Outcome table = isomer({"library", "check-equations", file, "--table"});
   EXPECT_EQ(table.exit_code, 0) << table.err;
-  EXPECT_THAT(table.out, HasSubstr("\n| C04 | `MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))` | is rule | matmul_matmul-matmul_matmul-"));
+  EXPECT_THAT(
+      table.out,
+      HasSubstr("\n| C04 | `MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))` | is rule | matmul_matmul-matmul_matmul-"));
 }
 
 TEST_F(CheckEquations, WrongOnesAreRefuted) {
@@ -57,8 +60,10 @@ TEST_F(CheckEquations, OfALibraryOfOnesOwn) {
 }
 
 TEST_F(CheckEquations, BrokenInputsGetASentence) {
-  expect_error(isomer({"library", "check-equations", equations("Relu(x) = x\n")}), 3, "line 1: types of the variables expected, none found");
-  expect_error(isomer({"library", "check-equations", equations("x[2] | Relu(x) = x\n"), "--rules", path("none.rules")}), 3, "none.rules");
+  expect_error(isomer({"library", "check-equations", equations("Relu(x) = x\n")}), 3,
+               "line 1: types of the variables expected, none found");
+  expect_error(isomer({"library", "check-equations", equations("x[2] | Relu(x) = x\n"), "--rules", path("none.rules")}),
+               3, "none.rules");
 }
 
 class CheckAxioms : public CommandLine {};
@@ -96,7 +101,10 @@ TEST_F(CheckAxioms, SaysWhatIsProvedForAllSizes) {
 class LibraryRefute : public CheckEquations {
  protected:
   std::string wrong_rules() {
-    EXPECT_EQ(isomer({"library", "add", equations("mine | x[2,3] y[2,3] | Add(Mul(x,2),y) = Add(y,Mul(2,x))\n"), "-o", path("mine")}).exit_code, 0);
+    EXPECT_EQ(isomer({"library", "add", equations("mine | x[2,3] y[2,3] | Add(Mul(x,2),y) = Add(y,Mul(2,x))\n"), "-o",
+                      path("mine")})
+                  .exit_code,
+              0);
     std::string text = read_file(path("mine.rules"));
     const size_t at = text.find("Mul(2,x)");
     EXPECT_NE(at, std::string::npos) << text;
@@ -114,12 +122,16 @@ TEST_F(LibraryRefute, InExactArithmeticAndByCompiledCode) {
   EXPECT_EQ(floats.exit_code, 1) << floats.err;
   const json facts = json::parse(floats.out);
   EXPECT_EQ(facts["float_trials"], 1);
-  EXPECT_THAT(facts["problems"][0]["problem"].get<std::string>(), HasSubstr("the right side's code against the left side: "));
+  EXPECT_THAT(facts["problems"][0]["problem"].get<std::string>(),
+              HasSubstr("the right side's code against the left side: "));
 }
 
 TEST_F(LibraryRefute, WhatIsTrueIsNot) {
-  ASSERT_EQ(isomer({"library", "add", equations("mine | x[2,3] | Relu(Relu(x)) = Relu(x)\n"), "-o", path("mine")}).exit_code, 0);
-  const Outcome outcome = isomer({"library", "refute", path("mine.rules"), "--trials", "20", "--float-trials", "4", "--json"});
+  ASSERT_EQ(
+      isomer({"library", "add", equations("mine | x[2,3] | Relu(Relu(x)) = Relu(x)\n"), "-o", path("mine")}).exit_code,
+      0);
+  const Outcome outcome =
+      isomer({"library", "refute", path("mine.rules"), "--trials", "20", "--float-trials", "4", "--json"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["float_trials"], 4);
 }
@@ -127,11 +139,13 @@ TEST_F(LibraryRefute, WhatIsTrueIsNot) {
 class LibraryGenerate : public CommandLine {};
 
 TEST_F(LibraryGenerate, MakesItsFolder) {
-  const Outcome outcome = isomer({"library", "generate", "--ops", "elementwise", "--max-ops", "1", "-o", path("new/folder")});
+  const Outcome outcome =
+      isomer({"library", "generate", "--ops", "elementwise", "--max-ops", "1", "-o", path("new/folder")});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(isomer({"library", "replay", path("new/folder/elementwise")}).exit_code, 0);
   write_file(path("file"), "");
-  expect_error(isomer({"library", "generate", "--ops", "elementwise", "--max-ops", "1", "-o", path("file/folder")}), 3, "a folder, or a place for one, expected");
+  expect_error(isomer({"library", "generate", "--ops", "elementwise", "--max-ops", "1", "-o", path("file/folder")}), 3,
+               "a folder, or a place for one, expected");
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 std::string line(const std::string& task, const std::string& time, const std::string& trace = "vectorize(k1)") {
-  return R"({"task":")" + task + R"(","target":"cpu x1","generator":"1","maker":"default","name":"Conv","types":"","microseconds":)" + time +
+  return R"({"task":")" + task +
+         R"(","target":"cpu x1","generator":"1","maker":"default","name":"Conv","types":"","microseconds":)" + time +
          R"(,"failure":"","runs":7,"time":1,"trace":")" + trace + "\"}\n";
 }
 const std::string kTask = "00000000000000010000000000000002";
@@ -28,7 +29,10 @@ class RecordsCommand : public CommandLine {
 };
 
 TEST_F(RecordsCommand, WhatIsExportedIsImportedAndExportedTheSame) {
-  ASSERT_EQ(records("import", {file("a.jsonl", line(kTask, "2.5") + line(kTask, "1.5", "unroll(k2)") + line(kTask, "null", "fuse(k0)"))}).exit_code, 0);
+  ASSERT_EQ(records("import", {file("a.jsonl", line(kTask, "2.5") + line(kTask, "1.5", "unroll(k2)") +
+                                                   line(kTask, "null", "fuse(k0)"))})
+                .exit_code,
+            0);
   const Outcome exported = records("export");
   EXPECT_EQ(std::count(exported.out.begin(), exported.out.end(), '\n'), 3);
   EXPECT_EQ(isomer({"records", "import", "--records", path("s.sqlite"), file("b.jsonl", exported.out)}).exit_code, 0);
@@ -50,14 +54,19 @@ TEST_F(RecordsCommand, ListsAndKeepsTheBest) {
 }
 
 TEST_F(RecordsCommand, WrongLinesAreNamedAndNothingIsTaken) {
-  for (const auto& [content, what] : {std::pair<std::string, std::string>{"nothing\n", "line 1: a JSON object"}, {line(kTask, "1") + "{}\n", "line 2: a text 'task'"},
-                                      {line("1", "1"), "32 hexadecimal digits"}, {line(kTask, "-1"), "above 0"}, {line(kTask, "1e999"), "line 1"}, {line(kTask, "\"1\""), "'microseconds'"}}) {
+  for (const auto& [content, what] : {std::pair<std::string, std::string>{"nothing\n", "line 1: a JSON object"},
+                                      {line(kTask, "1") + "{}\n", "line 2: a text 'task'"},
+                                      {line("1", "1"), "32 hexadecimal digits"},
+                                      {line(kTask, "-1"), "above 0"},
+                                      {line(kTask, "1e999"), "line 1"},
+                                      {line(kTask, "\"1\""), "'microseconds'"}}) {
     SCOPED_TRACE(content);
     expect_error(records("import", {file("a.jsonl", content)}), 3, what);
     EXPECT_EQ(records("list").out, "");
   }
   expect_error(records("list", {"--task", "1"}), 2, "--task");
-  expect_error(isomer({"records", "list", "--records", file("text", std::string(3000, 'x'))}), 3, "a database of records expected");
+  expect_error(isomer({"records", "list", "--records", file("text", std::string(3000, 'x'))}), 3,
+               "a database of records expected");
 }
 
 }  // namespace

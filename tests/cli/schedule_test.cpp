@@ -118,8 +118,10 @@ TEST_F(Schedules, AScheduleIsThatOfAllEqualTasks) {
   EXPECT_EQ(plain[products[0]]["kernel"], plain[products[1]]["kernel"]);
   EXPECT_EQ(plain[products[0]]["trace"], "");
   EXPECT_EQ(isomer({"compile", net, "-o", path("net.iso"), "-q", "--schedule", second}).exit_code, 0);
-  expect_error(isomer({"compile", net, "-o", path("no.iso"), "-q", "--schedule", first, "--schedule", second}), 2, "one schedule for equal tasks expected");
-  expect_error(isomer({"compile", net, "-o", path("no.iso"), "-q", "--schedule", "MatMul=" + empty}), 2, "2 are called 'MatMul'");
+  expect_error(isomer({"compile", net, "-o", path("no.iso"), "-q", "--schedule", first, "--schedule", second}), 2,
+               "one schedule for equal tasks expected");
+  expect_error(isomer({"compile", net, "-o", path("no.iso"), "-q", "--schedule", "MatMul=" + empty}), 2,
+               "2 are called 'MatMul'");
   const Outcome bench = isomer({"bench", net, "--duration", "0.02", "--json", "-q", "--schedule", first});
   EXPECT_EQ(bench.exit_code, 0) << bench.err;
   expect_error(isomer({"bench", path("net.iso"), "-q", "--schedule", first}), 2, "is compiled already");
@@ -134,9 +136,11 @@ TEST_F(Schedules, LayoutsOfTheGraphStay) {
     ++laid_out;
     const std::string number = task["task"].dump();
     const std::string without = file("without.trace", trace.substr(trace.find('\n') + 1));
-    expect_error(isomer({"inspect", net, "-q", "--threads", "2", "--tasks", "--schedule", number + "=" + without}), 3, "a layout that the graph gives to this task");
+    expect_error(isomer({"inspect", net, "-q", "--threads", "2", "--tasks", "--schedule", number + "=" + without}), 3,
+                 "a layout that the graph gives to this task");
     const std::string twice = file("twice.trace", trace + "set_layout(in0, 0:1:2:3)\n");
-    expect_error(isomer({"inspect", net, "-q", "--threads", "2", "--tasks", "--schedule", number + "=" + twice}), 3, "layouts as the graph gives them");
+    expect_error(isomer({"inspect", net, "-q", "--threads", "2", "--tasks", "--schedule", number + "=" + twice}), 3,
+                 "layouts as the graph gives them");
   }
   EXPECT_GE(laid_out, 1);
 }
@@ -175,10 +179,15 @@ TEST_F(Schedules, BadOnesAreRefusedInOneSentenceWithTheLine) {
   refused_text("split(k0, [-1, 9223372036854775807])\nsplit(k1, [9223372036854775807, 2])\n", "line 2: split: k1: ");
   refused_text("split(k0, [-1, t0])\n", "line 1: ");
   refused_text("split(k0, t0)\n", "a decision that was taken expected");
-  refused_text("t5 = sample_perfect_tile(k0, 2, 16) -> [4, 8]\n", "line 1: sample_perfect_tile: 2 factors of the loop's extent expected");
+  refused_text("t5 = sample_perfect_tile(k0, 2, 16) -> [4, 8]\n",
+               "line 1: sample_perfect_tile: 2 factors of the loop's extent expected");
   refused_text("set_layout(in0, 1:0)\n", "line 1: layouts as the graph gives them");
   refused_text("set_scope(s1, registers)\n", "line 1: set_scope: ");
-  refused_text(std::string("\x7f" "ELF\x01\x00\x02\xff\xfe\n", 11) + std::string(100'000, '\xf0'), "line 1: ");
+  refused_text(std::string("\x7f"
+                           "ELF\x01\x00\x02\xff\xfe\n",
+                           11) +
+                   std::string(100'000, '\xf0'),
+               "line 1: ");
   std::string deep, wide = "split(k0, [1";
   for (int i = 0; i < 2'000; ++i) deep += "k0, k99 = split(k0, [-1, 1])\n", wide += ", 1";
   refused_text(wide + "])\n", "64 factors expected");
@@ -187,7 +196,9 @@ TEST_F(Schedules, BadOnesAreRefusedInOneSentenceWithTheLine) {
 
 TEST_F(Schedules, DecisionsHaveTheNamesOfTheTrace) {
   const std::string layer = model(kLayer, "layer.onnx");
-  const std::string trace = file("sampled.trace", "t7 = sample_perfect_tile(k1, 2, 16) -> [10, 16]\nk50, k51 = split(k1, t7)\nt3 = sample_categorical([4, 8]) -> [8]\nk52, k53 = split(k51, [2, 8])\n");
+  const std::string trace = file("sampled.trace",
+                                 "t7 = sample_perfect_tile(k1, 2, 16) -> [10, 16]\nk50, k51 = split(k1, t7)\nt3 = "
+                                 "sample_categorical([4, 8]) -> [8]\nk52, k53 = split(k51, [2, 8])\n");
   const json made = tasks({layer, "--schedule", "0=" + trace});
   EXPECT_THAT(made[0]["trace"].get<std::string>(), HasSubstr("t0 = sample_perfect_tile(k1, 2, 16) -> [10, 16]\n"));
   EXPECT_THAT(made[0]["trace"].get<std::string>(), HasSubstr("split(k1, t0)\n"));

@@ -1,4 +1,5 @@
-// isomer optimize and compile with the search: what is found depends on the machine, what is written must be right on all.
+// isomer optimize and compile with the search: what is found depends on the machine, what is written must be right on
+// all.
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
@@ -34,8 +35,10 @@ class SearchCommand : public CommandLine {
 
   Outcome optimize(std::vector<std::string> options = {}) const {
     std::vector<std::string> arguments = {"optimize", input_, "-o", path("out.onnx"), "--threads", "1"};
-    for (const auto& [option, value] : {std::pair("--records", path("records.sqlite")), std::pair("--time", std::string("5s"))})
-      if (std::find(options.begin(), options.end(), option) == options.end()) arguments.insert(arguments.end(), {option, value});
+    for (const auto& [option, value] :
+         {std::pair("--records", path("records.sqlite")), std::pair("--time", std::string("5s"))})
+      if (std::find(options.begin(), options.end(), option) == options.end())
+        arguments.insert(arguments.end(), {option, value});
     arguments.insert(arguments.end(), options.begin(), options.end());
     return isomer(arguments);
   }
@@ -45,7 +48,8 @@ class SearchCommand : public CommandLine {
 
 TEST_F(SearchCommand, WritesWhatVerifiesWhateverItFound) {
   for (const char* strategy : {"beam", "best-first", "e-graph"}) {
-    const Outcome outcome = optimize({"--strategy", strategy, "--min-speedup", "0", "--proof", path("proof"), "--report", path("report"), "-q"});
+    const Outcome outcome = optimize(
+        {"--strategy", strategy, "--min-speedup", "0", "--proof", path("proof"), "--report", path("report"), "-q"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(isomer({"verify", input_, path("out.onnx"), path("proof")}).exit_code, 0) << strategy;
     EXPECT_EQ(isomer({"compare", input_, path("out.onnx")}).exit_code, 0) << strategy;
@@ -67,13 +71,15 @@ TEST_F(SearchCommand, TellsNoGainWhereItDoesNotSearch) {
 }
 
 TEST_F(SearchCommand, LeavesSizesThatNobodyBound) {
-  const std::string open = model("opset 17\ngraph open(x: float32[n,4]) -> (y: float32[n,4]) {\n  a = Relu(x)\n  y = Tanh(a)\n}\n", "open.onnx");
+  const std::string open = model(
+      "opset 17\ngraph open(x: float32[n,4]) -> (y: float32[n,4]) {\n  a = Relu(x)\n  y = Tanh(a)\n}\n", "open.onnx");
   ASSERT_EQ(isomer({"optimize", open, "-o", path("out.onnx"), "--report", path("report"), "-q"}).exit_code, 0);
   EXPECT_EQ(json::parse(read_file(path("report")))["search"]["outcome"], "not searched");
 }
 
 TEST_F(SearchCommand, CompilesWhatItFinds) {
-  const Outcome outcome = isomer({"compile", input_, "-o", path("out.iso"), "--level", "3", "--records", path("records.sqlite"), "--min-speedup", "0", "--threads", "1"});
+  const Outcome outcome = isomer({"compile", input_, "-o", path("out.iso"), "--level", "3", "--records",
+                                  path("records.sqlite"), "--min-speedup", "0", "--threads", "1"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(isomer({"compare", input_, path("out.iso")}).exit_code, 0);
 }

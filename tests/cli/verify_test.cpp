@@ -1,5 +1,5 @@
-// isomer verify on what isomer optimize writes: exit codes, one-line errors, JSON. What proofs with steps are refused for is tested in
-// tests/substitutions.
+// isomer verify on what isomer optimize writes: exit codes, one-line errors, JSON. What proofs with steps are refused
+// for is tested in tests/substitutions.
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
@@ -26,7 +26,8 @@ class Verify : public CommandLine {
   Verify() : input_(model(kFoldable, "in.onnx")) {}
 
   void optimize(std::vector<std::string> options = {}, const char* level = "2") const {
-    std::vector<std::string> arguments = {"optimize", input_, "-o", path("out.onnx"), "--proof", path("out.proof"), "-q", "--level", level};
+    std::vector<std::string> arguments = {"optimize", input_,    "-o", path("out.onnx"), "--proof", path("out.proof"),
+                                          "-q",       "--level", level};
     arguments.insert(arguments.end(), options.begin(), options.end());
     const Outcome outcome = isomer(arguments);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -98,7 +99,8 @@ TEST_F(Verify, RefusesOtherModels) {
   optimize();
   const std::string right = read_file(path("out.onnx"));
   expect_error(isomer({"verify", path("out.onnx"), input_, path("out.proof")}), 1, "one of another model found");
-  expect_error(isomer({"verify", input_, input_, path("out.proof")}), 1, "the model that the proof makes of the input expected");
+  expect_error(isomer({"verify", input_, input_, path("out.proof")}), 1,
+               "the model that the proof makes of the input expected");
   replace("out.onnx", "batch", "batsh");
   expect_error(verify(), 1, "out.onnx: input x of type float32[batch,2,4,4] expected");
   write_file(path("out.onnx"), right);

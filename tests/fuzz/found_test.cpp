@@ -31,7 +31,8 @@ TEST(FoundByFuzzing, GetsAnAnswer) {
 TEST(Mutant, OfAHostileFileGetsAnAnswer) {
   google::protobuf::SetLogHandler(nullptr);
   std::vector<std::string> seeds;
-  for (const auto& entry : fs::directory_iterator(source_path("tests/hostile/files"))) seeds.push_back(entry.path().string());
+  for (const auto& entry : fs::directory_iterator(source_path("tests/hostile/files")))
+    seeds.push_back(entry.path().string());
   std::sort(seeds.begin(), seeds.end());
   Random random(1);
   for (int i = 0; i < (is_long_run() ? 100'000 : 3'000); ++i) {

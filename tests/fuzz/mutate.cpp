@@ -35,15 +35,32 @@ const T& one_of(const std::vector<T>& list, Random& random) {
 }
 
 int64_t number(Random& random) {
-  static const std::vector<int64_t> kEdges = {
-      -1, -2, -99, 99, 127, 128, 255, 256, 65535, 65536, int64_t{1} << 31, (int64_t{1} << 31) - 1, -(int64_t{1} << 31),
-      int64_t{1} << 32, int64_t{1} << 40, (int64_t{1} << 40) + 1, int64_t{1} << 46, int64_t{1} << 62,
-      std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  static const std::vector<int64_t> kEdges = {-1,
+                                              -2,
+                                              -99,
+                                              99,
+                                              127,
+                                              128,
+                                              255,
+                                              256,
+                                              65535,
+                                              65536,
+                                              int64_t{1} << 31,
+                                              (int64_t{1} << 31) - 1,
+                                              -(int64_t{1} << 31),
+                                              int64_t{1} << 32,
+                                              int64_t{1} << 40,
+                                              (int64_t{1} << 40) + 1,
+                                              int64_t{1} << 46,
+                                              int64_t{1} << 62,
+                                              std::numeric_limits<int64_t>::max(),
+                                              std::numeric_limits<int64_t>::min()};
   return random.chance(0.7) ? random.between(0, 8) : one_of(kEdges, random);
 }
 
 double real(Random& random) {
-  static const std::vector<double> kEdges = {0, -0.0, 1, -1, 0.5, 2, NAN, INFINITY, -INFINITY, 1e30, -1e30, 1e-45, 1e300, 3};
+  static const std::vector<double> kEdges = {0,        -0.0,      1,    -1,    0.5,   2,     NAN,
+                                             INFINITY, -INFINITY, 1e30, -1e30, 1e-45, 1e300, 3};
   return one_of(kEdges, random);
 }
 
@@ -66,9 +83,11 @@ struct Survey {
       const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
       for (int i = 0; i < count; ++i) {
         if (field->message_type())
-          visit(field->is_repeated() ? *reflection.MutableRepeatedMessage(&message, field, i) : *reflection.MutableMessage(&message, field));
+          visit(field->is_repeated() ? *reflection.MutableRepeatedMessage(&message, field, i)
+                                     : *reflection.MutableMessage(&message, field));
         else if (field->type() == FieldDescriptor::TYPE_STRING)
-          texts.push_back(field->is_repeated() ? reflection.GetRepeatedString(message, field, i) : reflection.GetString(message, field));
+          texts.push_back(field->is_repeated() ? reflection.GetRepeatedString(message, field, i)
+                                               : reflection.GetString(message, field));
       }
     }
   }
@@ -77,8 +96,10 @@ struct Survey {
 /// Strings that the rows know: names of operators and attributes, values of string attributes.
 const std::vector<std::string>& vocabulary() {
   static const std::vector<std::string> kWords = [] {
-    std::vector<std::string> words = {"", "x", "NOTSET", "SAME_UPPER", "linear", "cubic", "constant", "reflect", "com.example", "ai.onnx",
-                                      "bidirectional", "ij,jk->ik", "...i->...", "\n", "location", "offset", "length", "n", "m"};
+    std::vector<std::string> words = {"",          "x",       "NOTSET",      "SAME_UPPER", "linear",        "cubic",
+                                      "constant",  "reflect", "com.example", "ai.onnx",    "bidirectional", "ij,jk->ik",
+                                      "...i->...", "\n",      "location",    "offset",     "length",        "n",
+                                      "m"};
     for (const OpDef* op : all_ops()) {
       words.emplace_back(op->name);
       for (const AttributeDef& attribute : op->attributes) {
@@ -120,7 +141,8 @@ class Mutator {
 
   void change_field(Message& message) {
     const Descriptor& type = *message.GetDescriptor();
-    const FieldDescriptor& field = *type.field(static_cast<int>(random_.below(static_cast<uint64_t>(type.field_count()))));
+    const FieldDescriptor& field =
+        *type.field(static_cast<int>(random_.below(static_cast<uint64_t>(type.field_count()))));
     if (field.is_repeated())
       change_list(message, field);
     else if (random_.chance(0.15))
@@ -144,8 +166,8 @@ class Mutator {
     }
   }
 
-  /// What a new message holds: a copy of one of its type, or nothing. Taken before the message stands in the model, where it
-  /// may replace what it is a copy of.
+  /// What a new message holds: a copy of one of its type, or nothing. Taken before the message stands in the model,
+  /// where it may replace what it is a copy of.
   std::unique_ptr<Message> filling(const Descriptor* type) {
     const auto found = survey_.by_type.find(type);
     if (found == survey_.by_type.end() || random_.chance(0.2)) return nullptr;
@@ -162,11 +184,15 @@ class Mutator {
   void set(Message& message, const FieldDescriptor& field) {
     const Reflection& reflection = *message.GetReflection();
     switch (field.cpp_type()) {
-      case FieldDescriptor::CPPTYPE_INT32: return reflection.SetInt32(&message, &field, static_cast<int32_t>(number(random_)));
+      case FieldDescriptor::CPPTYPE_INT32:
+        return reflection.SetInt32(&message, &field, static_cast<int32_t>(number(random_)));
       case FieldDescriptor::CPPTYPE_INT64: return reflection.SetInt64(&message, &field, number(random_));
-      case FieldDescriptor::CPPTYPE_UINT32: return reflection.SetUInt32(&message, &field, static_cast<uint32_t>(number(random_)));
-      case FieldDescriptor::CPPTYPE_UINT64: return reflection.SetUInt64(&message, &field, static_cast<uint64_t>(number(random_)));
-      case FieldDescriptor::CPPTYPE_FLOAT: return reflection.SetFloat(&message, &field, static_cast<float>(real(random_)));
+      case FieldDescriptor::CPPTYPE_UINT32:
+        return reflection.SetUInt32(&message, &field, static_cast<uint32_t>(number(random_)));
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return reflection.SetUInt64(&message, &field, static_cast<uint64_t>(number(random_)));
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return reflection.SetFloat(&message, &field, static_cast<float>(real(random_)));
       case FieldDescriptor::CPPTYPE_DOUBLE: return reflection.SetDouble(&message, &field, real(random_));
       case FieldDescriptor::CPPTYPE_STRING: return reflection.SetString(&message, &field, text());
       case FieldDescriptor::CPPTYPE_MESSAGE: {
@@ -180,10 +206,13 @@ class Mutator {
   void add(Message& message, const FieldDescriptor& field) {
     const Reflection& reflection = *message.GetReflection();
     switch (field.cpp_type()) {
-      case FieldDescriptor::CPPTYPE_INT32: return reflection.AddInt32(&message, &field, static_cast<int32_t>(number(random_)));
+      case FieldDescriptor::CPPTYPE_INT32:
+        return reflection.AddInt32(&message, &field, static_cast<int32_t>(number(random_)));
       case FieldDescriptor::CPPTYPE_INT64: return reflection.AddInt64(&message, &field, number(random_));
-      case FieldDescriptor::CPPTYPE_UINT64: return reflection.AddUInt64(&message, &field, static_cast<uint64_t>(number(random_)));
-      case FieldDescriptor::CPPTYPE_FLOAT: return reflection.AddFloat(&message, &field, static_cast<float>(real(random_)));
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return reflection.AddUInt64(&message, &field, static_cast<uint64_t>(number(random_)));
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return reflection.AddFloat(&message, &field, static_cast<float>(real(random_)));
       case FieldDescriptor::CPPTYPE_DOUBLE: return reflection.AddDouble(&message, &field, real(random_));
       case FieldDescriptor::CPPTYPE_STRING: return reflection.AddString(&message, &field, text());
       case FieldDescriptor::CPPTYPE_MESSAGE: {
@@ -197,13 +226,17 @@ class Mutator {
   void set_element(Message& message, const FieldDescriptor& field, int i) {
     const Reflection& reflection = *message.GetReflection();
     switch (field.cpp_type()) {
-      case FieldDescriptor::CPPTYPE_INT32: return reflection.SetRepeatedInt32(&message, &field, i, static_cast<int32_t>(number(random_)));
+      case FieldDescriptor::CPPTYPE_INT32:
+        return reflection.SetRepeatedInt32(&message, &field, i, static_cast<int32_t>(number(random_)));
       case FieldDescriptor::CPPTYPE_INT64: return reflection.SetRepeatedInt64(&message, &field, i, number(random_));
-      case FieldDescriptor::CPPTYPE_UINT64: return reflection.SetRepeatedUInt64(&message, &field, i, static_cast<uint64_t>(number(random_)));
-      case FieldDescriptor::CPPTYPE_FLOAT: return reflection.SetRepeatedFloat(&message, &field, i, static_cast<float>(real(random_)));
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return reflection.SetRepeatedUInt64(&message, &field, i, static_cast<uint64_t>(number(random_)));
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return reflection.SetRepeatedFloat(&message, &field, i, static_cast<float>(real(random_)));
       case FieldDescriptor::CPPTYPE_DOUBLE: return reflection.SetRepeatedDouble(&message, &field, i, real(random_));
       case FieldDescriptor::CPPTYPE_STRING: return reflection.SetRepeatedString(&message, &field, i, text());
-      case FieldDescriptor::CPPTYPE_MESSAGE: return change_field(*reflection.MutableRepeatedMessage(&message, &field, i));
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        return change_field(*reflection.MutableRepeatedMessage(&message, &field, i));
       default: return;
     }
   }
@@ -235,10 +268,16 @@ class Mutator {
     const auto times = random_.below(5);
     switch (def.kind) {
       case AttributeKind::kInt: attribute.set_type(AttributeProto::INT); return attribute.set_i(number(random_));
-      case AttributeKind::kFloat: attribute.set_type(AttributeProto::FLOAT); return attribute.set_f(static_cast<float>(real(random_)));
+      case AttributeKind::kFloat:
+        attribute.set_type(AttributeProto::FLOAT);
+        return attribute.set_f(static_cast<float>(real(random_)));
       case AttributeKind::kString: attribute.set_type(AttributeProto::STRING); return attribute.set_s(text());
-      case AttributeKind::kTensor: attribute.set_type(AttributeProto::TENSOR); return fill(*attribute.mutable_t(), filling(TensorProto::descriptor()));
-      case AttributeKind::kGraph: attribute.set_type(AttributeProto::GRAPH); return fill(*attribute.mutable_g(), filling(GraphProto::descriptor()));
+      case AttributeKind::kTensor:
+        attribute.set_type(AttributeProto::TENSOR);
+        return fill(*attribute.mutable_t(), filling(TensorProto::descriptor()));
+      case AttributeKind::kGraph:
+        attribute.set_type(AttributeProto::GRAPH);
+        return fill(*attribute.mutable_g(), filling(GraphProto::descriptor()));
       case AttributeKind::kInts:
         attribute.set_type(AttributeProto::INTS);
         for (uint64_t i = 0; i < times; ++i) attribute.add_ints(number(random_));

@@ -23,7 +23,8 @@ Graph parsed(std::string_view text) {
 /// A random graph of standard and unknown operators over one shape.
 Graph random_graph(uint64_t seed) {
   Random random(seed);
-  std::string text = "graph (x: float32[n,2], z: float32[n,2]) -> (v0, v1) {\n  c: float32[] = {1}\n  d: float32[2] = {1, 2}\n";
+  std::string text =
+      "graph (x: float32[n,2], z: float32[n,2]) -> (v0, v1) {\n  c: float32[] = {1}\n  d: float32[2] = {1, 2}\n";
   std::vector<std::string> values = {"x", "z", "c", "d"};
   for (int i = 0; i < 12; ++i) {
     const std::string a = values[random.below(values.size())], b = values[random.below(values.size())];
@@ -36,7 +37,8 @@ Graph random_graph(uint64_t seed) {
 
 TEST(StructuralHash, IgnoresOrderIdsAndNames) {
   const Graph everything = parsed(test::kEverything);
-  for (uint64_t seed = 0; seed < 50; ++seed) EXPECT_EQ(structural_hash(test::shuffled(everything, seed)), structural_hash(everything)) << seed;
+  for (uint64_t seed = 0; seed < 50; ++seed)
+    EXPECT_EQ(structural_hash(test::shuffled(everything, seed)), structural_hash(everything)) << seed;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = random_graph(seed);
     EXPECT_EQ(structural_hash(test::shuffled(graph, seed + 1)), structural_hash(graph)) << seed;
@@ -78,8 +80,10 @@ TEST(StructuralHash, TellsGraphsApart) {
 
 TEST(StructuralHash, SeesWhoSharesWhat) {
   // Two equal nodes with three readers: two and one is not one and two of other readers.
-  const Graph shared = parsed("graph (x) -> (p, q, r) { a = A::N(x)\n b = A::N(x)\n p = A::P(a)\n q = A::Q(a)\n r = A::R(b) }");
-  const Graph other = parsed("graph (x) -> (p, q, r) { a = A::N(x)\n b = A::N(x)\n p = A::P(a)\n q = A::Q(b)\n r = A::R(b) }");
+  const Graph shared =
+      parsed("graph (x) -> (p, q, r) { a = A::N(x)\n b = A::N(x)\n p = A::P(a)\n q = A::Q(a)\n r = A::R(b) }");
+  const Graph other =
+      parsed("graph (x) -> (p, q, r) { a = A::N(x)\n b = A::N(x)\n p = A::P(a)\n q = A::Q(b)\n r = A::R(b) }");
   const Graph once = parsed("graph (x) -> (p, q, r) { a = A::N(x)\n p = A::P(a)\n q = A::Q(a)\n r = A::R(a) }");
   EXPECT_NE(structural_hash(shared), structural_hash(other));
   EXPECT_NE(structural_hash(shared), structural_hash(once));
@@ -88,7 +92,8 @@ TEST(StructuralHash, SeesWhoSharesWhat) {
 TEST(StructuralHash, TakesSymbolsByPlace) {
   const auto hash = [](const char* text) { return structural_hash(parsed(text)); };
   EXPECT_EQ(hash("graph (x: float32[a,b]) -> (x) {}"), hash("graph (x: float32[n,k]) -> (x) {}"));
-  EXPECT_EQ(hash("graph (x: float32[a,b], y: float32[a + 2*b]) -> (x) {}"), hash("graph (x: float32[z,k], y: float32[2*k + z]) -> (x) {}"));
+  EXPECT_EQ(hash("graph (x: float32[a,b], y: float32[a + 2*b]) -> (x) {}"),
+            hash("graph (x: float32[z,k], y: float32[2*k + z]) -> (x) {}"));
   EXPECT_NE(hash("graph (x: float32[a,b]) -> (x) {}"), hash("graph (x: float32[n,n]) -> (x) {}"));
 }
 

@@ -33,7 +33,8 @@ Graph shuffled(const Graph& graph, uint64_t seed) {
     node.outputs = renamed(node.outputs);
     node.captures = renamed(node.captures);
     for (auto& [name, attribute] : node.attributes)
-      if (auto* body = std::get_if<GraphPtr>(&attribute)) *body = std::make_shared<const Graph>(shuffled(**body, random.next()));
+      if (auto* body = std::get_if<GraphPtr>(&attribute))
+        *body = std::make_shared<const Graph>(shuffled(**body, random.next()));
     result.add_node(std::move(node));
   }
   result.set_inputs(renamed(graph.inputs()));

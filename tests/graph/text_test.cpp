@@ -70,15 +70,18 @@ TEST(Text, InfersWhatItParses) {
 
 TEST(Text, SaysWhereItIsWrong) {
   EXPECT_EQ(error_of("graph (x -> (y) {}"), "line 1, column 10: ')' expected, '-> (y) {}' found");
-  EXPECT_EQ(error_of("opset 17\n\nshape (x) -> (x) {}"), "line 3, column 1: 'graph' expected, 'shape (x) -> (x) {}' found");
+  EXPECT_EQ(error_of("opset 17\n\nshape (x) -> (x) {}"),
+            "line 3, column 1: 'graph' expected, 'shape (x) -> (x) {}' found");
   EXPECT_THAT(error_of("graph () -> (y) { y: float32[2] = {1} }"), HasSubstr("',' expected, '} }' found"));
   EXPECT_THAT(error_of("graph () -> (y) { y: float32[2] = {1, x} }"), HasSubstr("a number expected, 'x} }' found"));
   EXPECT_THAT(error_of("graph (x: float33[2]) -> (x) {}"), HasSubstr("a type expected"));
   EXPECT_THAT(error_of("graph () -> (y) { y: float32[n] = {1} }"), HasSubstr("a constant of fixed shape expected"));
-  EXPECT_THAT(error_of("graph () -> (y) { y: float32[1000000000,1000000000] = all 1 }"), HasSubstr("at most 2^28 elements"));
+  EXPECT_THAT(error_of("graph () -> (y) { y: float32[1000000000,1000000000] = all 1 }"),
+              HasSubstr("at most 2^28 elements"));
   EXPECT_THAT(error_of("graph (x) -> (x) { x = A::B(x) }"), HasSubstr("a value that is not defined yet expected"));
   EXPECT_THAT(error_of("graph (x) -> (y) { y = A::B(x) {a = [1, 2.0]} }"), HasSubstr("items of one type expected"));
-  EXPECT_THAT(error_of("graph (x) -> (y) { y = A::B(x) {b = graph () captures (z) -> (z) {}} }"), HasSubstr("as many captures as its node"));
+  EXPECT_THAT(error_of("graph (x) -> (y) { y = A::B(x) {b = graph () captures (z) -> (z) {}} }"),
+              HasSubstr("as many captures as its node"));
   EXPECT_THAT(error_of("graph (x) -> (y) { y = A::B(y) }"), HasSubstr("without cycles expected"));
 }
 

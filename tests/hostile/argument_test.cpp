@@ -51,7 +51,10 @@ TEST(HostileArgument, WithALinkToTheModelIsFollowed) {
 
 TEST(HostileArgument, IsEscapedWhereItIsNamed) {
   const ScratchFolder scratch;
-  for (const char* name : {"a\nb", "\x1b[31m", "%s%n{}", "\xff\xfe", "\xc2\x9b" "31m", "$(touch pwned)"}) {
+  for (const char* name : {"a\nb", "\x1b[31m", "%s%n{}", "\xff\xfe",
+                           "\xc2\x9b"
+                           "31m",
+                           "$(touch pwned)"}) {
     const fs::path file = scratch.path() / name;
     write_file(file, "no model");
     const Outcome outcome = run_isomer({"inspect", file.string()});
@@ -63,7 +66,8 @@ TEST(HostileArgument, IsEscapedWhereItIsNamed) {
 }
 
 /// Every command that reads a model, with `file` in each place where it may stand.
-std::vector<std::vector<std::string>> commands_on(const std::string& file, const std::string& model, const std::string& output) {
+std::vector<std::vector<std::string>> commands_on(const std::string& file, const std::string& model,
+                                                  const std::string& output) {
   return {{"inspect", file},
           {"run", "--interpret", file},
           {"optimize", file, "-o", output},
@@ -97,7 +101,8 @@ TEST(HostileArgument, ThatCannotBeWrittenToChangesNothing) {
   write_file(model, bytes);
   fs::create_directory(place("folder"));
   ASSERT_EQ(mkfifo(place("pipe").c_str(), 0600), 0);
-  const std::string places[] = {place("missing/output.onnx"), place("folder"), place("folder/"), place("model.onnx/output.onnx"), place("pipe"), place(".")};
+  const std::string places[] = {place("missing/output.onnx"),    place("folder"), place("folder/"),
+                                place("model.onnx/output.onnx"), place("pipe"),   place(".")};
   for (const std::string& output : places) {
     EXPECT_EQ(wrong_with_refusal(run_isomer({"optimize", model, "-o", output}), output, "expected"), "");
     EXPECT_EQ(run_isomer({"optimize", model, "-o", place("output.onnx"), "--report", output}).exit_code, 3);

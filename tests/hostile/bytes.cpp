@@ -10,7 +10,9 @@ std::string varint(uint64_t value) {
   return bytes;
 }
 
-std::string tag(uint32_t field, int wire_type) { return varint(uint64_t{field} << 3 | static_cast<uint64_t>(wire_type)); }
+std::string tag(uint32_t field, int wire_type) {
+  return varint(uint64_t{field} << 3 | static_cast<uint64_t>(wire_type));
+}
 
 std::string number_field(uint32_t field, uint64_t value) { return tag(field, kVarint) + varint(value); }
 

@@ -7,7 +7,14 @@
 
 namespace isomer::test {
 
-enum WireType : uint8_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kGroupStart = 3, kGroupEnd = 4, kFixed32 = 5 };
+enum WireType : uint8_t {
+  kVarint = 0,
+  kFixed64 = 1,
+  kLengthDelimited = 2,
+  kGroupStart = 3,
+  kGroupEnd = 4,
+  kFixed32 = 5
+};
 
 std::string varint(uint64_t value);
 std::string tag(uint32_t field, int wire_type);

@@ -11,8 +11,8 @@
 
 namespace isomer::test {
 
-/// What `isomer inspect` does with a case. `sentence` is a part of the one line that a refused file gets; empty: the file
-/// is accepted.
+/// What `isomer inspect` does with a case. `sentence` is a part of the one line that a refused file gets; empty: the
+/// file is accepted.
 struct HostileCase {
   std::string name;
   std::function<std::string()> bytes;

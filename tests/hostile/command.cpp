@@ -17,7 +17,10 @@ size_t sequence_length(std::string_view text) {
   if (byte(0) < 0x80) return byte(0) < 0x20 || byte(0) == 0x7f ? 0 : 1;
   if (byte(0) < 0xc2) return 0;
   if (byte(0) < 0xe0) return follows(1) && !(byte(0) == 0xc2 && byte(1) < 0xa0) ? 2 : 0;
-  if (byte(0) < 0xf0) return follows(1) && follows(2) && !(byte(0) == 0xe0 && byte(1) < 0xa0) && !(byte(0) == 0xed && byte(1) >= 0xa0) ? 3 : 0;
+  if (byte(0) < 0xf0)
+    return follows(1) && follows(2) && !(byte(0) == 0xe0 && byte(1) < 0xa0) && !(byte(0) == 0xed && byte(1) >= 0xa0)
+               ? 3
+               : 0;
   return byte(0) < 0xf5 && follows(1) && follows(2) && follows(3) ? 4 : 0;
 }
 
@@ -52,8 +55,10 @@ std::string wrong_with_refusal(const Outcome& outcome, std::string_view file, st
   if (outcome.exit_code != 3) return fmt::format("exit code 3 expected, {} found: {}", outcome.exit_code, line);
   if (!outcome.out.empty()) return "nothing on standard output expected, found: " + outcome.out;
   if (line.empty() || line.find('\n') != line.size() - 1) return "one line expected, found: " + line;
-  if (!line.starts_with(fmt::format("isomer: {}: ", file))) return "a line that starts with the file expected, found: " + line;
-  if (line.size() > kLongestLine) return fmt::format("a line of at most {} bytes expected, {} found", kLongestLine, line.size());
+  if (!line.starts_with(fmt::format("isomer: {}: ", file)))
+    return "a line that starts with the file expected, found: " + line;
+  if (line.size() > kLongestLine)
+    return fmt::format("a line of at most {} bytes expected, {} found", kLongestLine, line.size());
   if (!is_clean_text(line)) return "text without control characters expected, found: " + line;
   if (line.find("internal error") != std::string::npos) return "a sentence expected, found: " + line;
   if (line.find(sentence) == std::string::npos) return fmt::format("'{}' expected in: {}", sentence, line);

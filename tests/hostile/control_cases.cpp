@@ -13,7 +13,8 @@ using onnx_proto::NodeProto;
 
 std::vector<HostileCase> conditions() {
   return in_notation({
-      {"if", "", "y = If<then_branch={-> t | t = Relu(x)}, else_branch={-> e | e = Neg(x)}>(c: bool[]); z = Neg(x: f32[2])"},
+      {"if", "",
+       "y = If<then_branch={-> t | t = Relu(x)}, else_branch={-> e | e = Neg(x)}>(c: bool[]); z = Neg(x: f32[2])"},
       {"if_without_else", "attribute 'else_branch' expected, none found",
        "y = If<then_branch={-> t | t = Relu(x)}>(c: bool[]); z = Neg(x: f32[2])"},
       {"if_branch_is_number", "attribute 'else_branch' of another type expected",
@@ -23,11 +24,13 @@ std::vector<HostileCase> conditions() {
       {"if_more_outputs_than_branches", "(If)",
        "y, w = If<then_branch={-> t | t = Relu(x)}, else_branch={-> e | e = Neg(x)}>(c: bool[]); z = Neg(x: f32[2])"},
       {"if_branch_with_inputs", "(If)",
-       "y = If<then_branch={i: f32[2] -> t | t = Relu(i)}, else_branch={-> e | e = Neg(x)}>(c: bool[]); z = Neg(x: f32[2])"},
+       "y = If<then_branch={i: f32[2] -> t | t = Relu(i)}, else_branch={-> e | e = Neg(x)}>(c: bool[]); z = Neg(x: "
+       "f32[2])"},
       {"if_branches_of_different_types", "(If)",
        "y = If<then_branch={-> t | t = Relu(x)}, else_branch={-> e | e = Shape(x)}>(c: bool[]); z = Neg(x: f32[2])"},
       {"if_branches_of_different_ranks", "",
-       "y = If<then_branch={-> t | t = Relu(x)}, else_branch={-> e | e = ReduceMax<keepdims=0>(x)}>(c: bool[]); z = Neg(x: f32[2])"},
+       "y = If<then_branch={-> t | t = Relu(x)}, else_branch={-> e | e = ReduceMax<keepdims=0>(x)}>(c: bool[]); z = "
+       "Neg(x: f32[2])"},
       {"if_condition_float", "has type float32",
        "y = If<then_branch={-> t | t = Relu(x)}, else_branch={-> e | e = Neg(x)}>(c: f32[]); z = Neg(x: f32[2])"},
       {"if_condition_of_many", "(If)",
@@ -36,9 +39,11 @@ std::vector<HostileCase> conditions() {
        "_ = If<then_branch={-> | t = Relu(x)}, else_branch={-> | e = Neg(x)}>(c: bool[]); z = Neg(x: f32[2])"},
       {"if_branch_empty", "(If)", "y = If<then_branch={-> | }, else_branch={-> | }>(c: bool[]); z = Neg(x: f32[2])"},
       {"if_branch_invalid_inside", "(Add)",
-       "y = If<then_branch={-> t | t = Add(x, w)}, else_branch={-> e | e = Neg(x)}>(c: bool[]); z = Add(x: f32[2], w: f32[3]{1,2,3})"},
+       "y = If<then_branch={-> t | t = Add(x, w)}, else_branch={-> e | e = Neg(x)}>(c: bool[]); z = Add(x: f32[2], w: "
+       "f32[3]{1,2,3})"},
       {"if_with_unknown_body_attribute", "'extra' found",
-       "y = If<then_branch={-> t | t = Relu(x)}, else_branch={-> e | e = Neg(x)}, extra={-> u | u = Neg(x)}>(c: bool[]); z = Neg(x: f32[2])"},
+       "y = If<then_branch={-> t | t = Relu(x)}, else_branch={-> e | e = Neg(x)}, extra={-> u | u = Neg(x)}>(c: "
+       "bool[]); z = Neg(x: f32[2])"},
   });
 }
 
@@ -50,32 +55,41 @@ std::vector<HostileCase> loops() {
       {"loop_negative_trips", "", "y = Loop<body=" + count + ">(m: i64[]{-2^63}, k: bool[]{1}, x: f32[2])"},
       {"loop_0_trips", "", "y = Loop<body=" + count + ">(m: i64[]{0}, k: bool[]{1}, x: f32[2])"},
       {"loop_scans_2_40_trips", "",
-       "y, s = Loop<body={i: i64[], c: bool[], v: f32[2] -> d, w, u | d = Identity(c); w = Relu(v); u = Neg(v)}>(m: i64[]{1099511627776}, k: bool[]{1}, x: f32[2])"},
+       "y, s = Loop<body={i: i64[], c: bool[], v: f32[2] -> d, w, u | d = Identity(c); w = Relu(v); u = Neg(v)}>(m: "
+       "i64[]{1099511627776}, k: bool[]{1}, x: f32[2])"},
       {"loop_scans_2_62_trips", "output 1 with dims in [0, 2^40] expected",
-       "y, s = Loop<body={i: i64[], c: bool[], v: f32[2] -> d, w, u | d = Identity(c); w = Relu(v); u = Neg(v)}>(m: i64[]{2^62}, k: bool[]{1}, x: f32[2])"},
+       "y, s = Loop<body={i: i64[], c: bool[], v: f32[2] -> d, w, u | d = Identity(c); w = Relu(v); u = Neg(v)}>(m: "
+       "i64[]{2^62}, k: bool[]{1}, x: f32[2])"},
       {"loop_grows_its_state", "",
-       "y = Loop<body={i: i64[], c: bool[], v: f32[?] -> d, w | d = Identity(c); w = Concat<axis=0>(v, v)}>(m: i64[]{100}, k: bool[]{1}, x: f32[2])"},
+       "y = Loop<body={i: i64[], c: bool[], v: f32[?] -> d, w | d = Identity(c); w = Concat<axis=0>(v, v)}>(m: "
+       "i64[]{100}, k: bool[]{1}, x: f32[2])"},
       {"loop_changes_rank_of_its_state", "",
-       "y = Loop<body={i: i64[], c: bool[], v -> d, w | d = Identity(c); w = Unsqueeze(v, a: i64[1]{0})}>(m: i64[]{100}, k: bool[]{1}, x: f32[2]); "
+       "y = Loop<body={i: i64[], c: bool[], v -> d, w | d = Identity(c); w = Unsqueeze(v, a: i64[1]{0})}>(m: "
+       "i64[]{100}, k: bool[]{1}, x: f32[2]); "
        "z = Identity(a: i64[1]{0}) -> y"},
       {"loop_trips_float", "has type float32", "y = Loop<body=" + count + ">(m: f32[], k: bool[]{1}, x: f32[2])"},
       {"loop_condition_int", "has type int64", "y = Loop<body=" + count + ">(m: i64[]{3}, k: i64[], x: f32[2])"},
       {"loop_trips_of_many", "(Loop)", "y = Loop<body=" + count + ">(m: i64[3]{1,2,3}, k: bool[]{1}, x: f32[2])"},
       {"loop_without_body", "attribute 'body' expected, none found", "y = Loop(m: i64[]{3}, k: bool[]{1}, x: f32[2])"},
-      {"loop_body_without_inputs", "(Loop)", "y = Loop<body={-> d | d = Constant<value_int=1>()}>(m: i64[]{3}, k: bool[]{1}, x: f32[2])"},
+      {"loop_body_without_inputs", "(Loop)",
+       "y = Loop<body={-> d | d = Constant<value_int=1>()}>(m: i64[]{3}, k: bool[]{1}, x: f32[2])"},
       {"loop_body_with_too_few_inputs", "(Loop)",
-       "y = Loop<body={i: i64[], c: bool[] -> d, w | d = Identity(c); w = Relu(x)}>(m: i64[]{3}, k: bool[]{1}, x: f32[2])"},
+       "y = Loop<body={i: i64[], c: bool[] -> d, w | d = Identity(c); w = Relu(x)}>(m: i64[]{3}, k: bool[]{1}, x: "
+       "f32[2])"},
       {"loop_body_with_too_few_outputs", "(Loop)",
        "y = Loop<body={i: i64[], c: bool[], v: f32[2] -> d | d = Identity(c)}>(m: i64[]{3}, k: bool[]{1}, x: f32[2])"},
       {"loop_body_without_outputs", "(Loop)",
        "y = Loop<body={i: i64[], c: bool[], v: f32[2] -> | d = Identity(c)}>(m: i64[]{3}, k: bool[]{1}, x: f32[2])"},
       {"loop_body_condition_float", "(Loop)",
-       "y = Loop<body={i: i64[], c: bool[], v: f32[2] -> w, w2 | w = Relu(v); w2 = Neg(v)}>(m: i64[]{3}, k: bool[]{1}, x: f32[2])"},
+       "y = Loop<body={i: i64[], c: bool[], v: f32[2] -> w, w2 | w = Relu(v); w2 = Neg(v)}>(m: i64[]{3}, k: bool[]{1}, "
+       "x: f32[2])"},
       {"loop_state_changes_type", "(Loop)",
-       "y = Loop<body={i: i64[], c: bool[], v: f32[2] -> d, w | d = Identity(c); w = Shape(v)}>(m: i64[]{3}, k: bool[]{1}, x: f32[2])"},
+       "y = Loop<body={i: i64[], c: bool[], v: f32[2] -> d, w | d = Identity(c); w = Shape(v)}>(m: i64[]{3}, k: "
+       "bool[]{1}, x: f32[2])"},
       {"loop_too_few_states", "(Loop)", "y = Loop<body=" + count + ">(m: i64[]{3}, k: bool[]{1}); z = Neg(x: f32[2])"},
       {"loop_too_many_outputs", "(Loop)", "y, z, w = Loop<body=" + count + ">(m: i64[]{3}, k: bool[]{1}, x: f32[2])"},
-      {"loop_state_omitted", "(Loop)", "y = Loop<body=" + count + ">(m: i64[]{3}, k: bool[]{1}, _); z = Neg(x: f32[2])"},
+      {"loop_state_omitted", "(Loop)",
+       "y = Loop<body=" + count + ">(m: i64[]{3}, k: bool[]{1}, _); z = Neg(x: f32[2])"},
   });
 }
 
@@ -98,7 +112,8 @@ std::vector<HostileCase> scans() {
       {"scan_direction_7", "direction", scan(", num_scan_inputs=1, scan_input_directions=[7]")},
       {"scan_directions_too_many", "scan_input_directions", scan(", num_scan_inputs=1, scan_input_directions=[0,0,0]")},
       {"scan_lengths_differ", "(Scan)",
-       "y, z = Scan<body={s: f32[2], e: f32[2], f: f32[2] -> t, o | t = Add(s, e); o = Relu(f)}, num_scan_inputs=2>(s0: f32[2], x: f32[5,2], u: f32[4,2])"},
+       "y, z = Scan<body={s: f32[2], e: f32[2], f: f32[2] -> t, o | t = Add(s, e); o = Relu(f)}, "
+       "num_scan_inputs=2>(s0: f32[2], x: f32[5,2], u: f32[4,2])"},
       {"scan_of_scalar", "(Scan)", "y, z = Scan<" + sum + ", num_scan_inputs=1>(s0: f32[2], x: f32[])"},
       {"scan_of_2_40", "", "y, z = Scan<" + sum + ", num_scan_inputs=1>(s0: f32[2], x: f32[1099511627776,2])"},
       {"scan_of_2_40_nothings", "", "y, z = Scan<" + sum + ", num_scan_inputs=1>(s0: f32[0], x: f32[1099511627776,0])"},
@@ -285,7 +300,8 @@ std::vector<HostileCase> functions() {
                  calling({relu}, "y = f.F0(x: f32[2], x)")),
       model_case("function_with_too_many_outputs", "at most 1 inputs and 1 outputs expected, 1 and 2 found",
                  calling({relu}, "y, z = f.F0(x: f32[2])")),
-      model_case("function_with_omitted_input", "input 0 (X) expected, none found", calling({relu}, "y = f.F0(_); z = Neg(x: f32[2])")),
+      model_case("function_with_omitted_input", "input 0 (X) expected, none found",
+                 calling({relu}, "y = f.F0(_); z = Neg(x: f32[2])")),
       model_case("function_without_attribute", "", calling({with_reference("slope")})),
       model_case("function_attribute_of_wrong_type", "attribute 'alpha' of another type expected",
                  calling({with_reference("slope")}, "y = f.F0<slope=\"steep\">(x: f32[2])")),
@@ -305,7 +321,8 @@ std::vector<HostileCase> functions() {
        [] {
          std::string graph;
          for (int i = 0; i < 50'000; ++i)
-           graph += bytes_field(1, bytes_field(1, "x") + bytes_field(2, "v" + std::to_string(i)) + bytes_field(4, "F0") + bytes_field(7, "f"));
+           graph += bytes_field(1, bytes_field(1, "x") + bytes_field(2, "v" + std::to_string(i)) +
+                                       bytes_field(4, "F0") + bytes_field(7, "f"));
          return serialized(calling({function("F0", node_of("b = Relu(a)"))})) + bytes_field(7, graph);
        },
        ""},
@@ -316,7 +333,8 @@ std::vector<HostileCase> functions() {
 
 std::vector<HostileCase> control_cases() {
   std::vector<HostileCase> cases;
-  for (const auto& part : {conditions(), loops(), scans(), depths(), functions()}) cases.insert(cases.end(), part.begin(), part.end());
+  for (const auto& part : {conditions(), loops(), scans(), depths(), functions()})
+    cases.insert(cases.end(), part.begin(), part.end());
   return cases;
 }
 

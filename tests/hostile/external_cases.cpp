@@ -32,7 +32,8 @@ std::string with_initializer(const std::string& entries) {
 }
 
 HostileCase outside(std::string name, std::string sentence, const std::string& entries, Surround surround = nullptr) {
-  return {std::move(name), [bytes = with_initializer(entries)] { return bytes; }, std::move(sentence), std::move(surround)};
+  return {std::move(name), [bytes = with_initializer(entries)] { return bytes; }, std::move(sentence),
+          std::move(surround)};
 }
 
 HostileCase at(std::string name, std::string sentence, const std::string& location, Surround surround = nullptr) {
@@ -89,8 +90,10 @@ std::vector<HostileCase> paths() {
       at("shell", "a readable file expected", "$(touch pwned)|`id`", write_weights),
       at("line_breaks", "a readable file expected", "a\nisomer: all is well\n\x1b[31m", write_weights),
       at("broken_utf8", "a readable file expected", "\xff\xfe\x80", write_weights),
-      at("folder", "a regular file expected, a folder found", "data", [](const fs::path& folder) { fs::create_directory(folder / "data"); }),
-      at("pipe", "a regular file expected, a pipe found", "pipe", [](const fs::path& folder) { check(mkfifo((folder / "pipe").c_str(), 0600)); }),
+      at("folder", "a regular file expected, a folder found", "data",
+         [](const fs::path& folder) { fs::create_directory(folder / "data"); }),
+      at("pipe", "a regular file expected, a pipe found", "pipe",
+         [](const fs::path& folder) { check(mkfifo((folder / "pipe").c_str(), 0600)); }),
       at("socket", "found", "socket",
          [](const fs::path& folder) {
            const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -101,23 +104,32 @@ std::vector<HostileCase> paths() {
            close(made);
            check(bound);
          }),
-      at("link", "symbolic link", "w.bin", [](const fs::path& folder) { fs::create_symlink(write_secret(folder), folder / "w.bin"); }),
+      at("link", "symbolic link", "w.bin",
+         [](const fs::path& folder) { fs::create_symlink(write_secret(folder), folder / "w.bin"); }),
       at("link_within_folder", "symbolic link", "w.bin",
          [](const fs::path& folder) {
            write_file(folder / "real.bin", kSixteenBytes);
            fs::create_symlink("real.bin", folder / "w.bin");
          }),
-      at("link_to_proc_mem", "symbolic link", "w.bin", [](const fs::path& folder) { fs::create_symlink("/proc/self/mem", folder / "w.bin"); }),
-      at("link_to_dev_zero", "symbolic link", "w.bin", [](const fs::path& folder) { fs::create_symlink("/dev/zero", folder / "w.bin"); }),
-      at("link_to_nothing", "symbolic link", "w.bin", [](const fs::path& folder) { fs::create_symlink("nowhere", folder / "w.bin"); }),
-      at("link_to_itself", "symbolic link", "w.bin", [](const fs::path& folder) { fs::create_symlink("w.bin", folder / "w.bin"); }),
+      at("link_to_proc_mem", "symbolic link", "w.bin",
+         [](const fs::path& folder) { fs::create_symlink("/proc/self/mem", folder / "w.bin"); }),
+      at("link_to_dev_zero", "symbolic link", "w.bin",
+         [](const fs::path& folder) { fs::create_symlink("/dev/zero", folder / "w.bin"); }),
+      at("link_to_nothing", "symbolic link", "w.bin",
+         [](const fs::path& folder) { fs::create_symlink("nowhere", folder / "w.bin"); }),
+      at("link_to_itself", "symbolic link", "w.bin",
+         [](const fs::path& folder) { fs::create_symlink("w.bin", folder / "w.bin"); }),
       at("link_as_parent", "symbolic link", "data/secret.bin",
-         [](const fs::path& folder) { fs::create_directory_symlink(write_secret(folder).parent_path(), folder / "data"); }),
+         [](const fs::path& folder) {
+           fs::create_directory_symlink(write_secret(folder).parent_path(), folder / "data");
+         }),
       at("hard_link", "a file with one name expected", "w.bin",
          [](const fs::path& folder) { fs::create_hard_link(write_secret(folder), folder / "w.bin"); }),
       at("unreadable_parent", "a readable file expected", "w.bin/w.bin", write_weights),
       at("the_model_itself", "", "model.onnx",
-         [](const fs::path& folder) { write_file(folder / "model.onnx", with_initializer(entry("location", "model.onnx"))); }),
+         [](const fs::path& folder) {
+           write_file(folder / "model.onnx", with_initializer(entry("location", "model.onnx")));
+         }),
   };
 }
 
@@ -135,7 +147,8 @@ std::vector<HostileCase> ranges() {
       outside("offset_with_plus", offset, range(entry("offset", "+0")), write_weights),
       outside("offset_float", offset, range(entry("offset", "1e1")), write_weights),
       outside("offset_2_64_plus_0", offset, range(entry("offset", "18446744073709551616")), write_weights),
-      outside("offset_2_64_minus_16", "a file of 16 bytes found", range(entry("offset", "18446744073709551600")), write_weights),
+      outside("offset_2_64_minus_16", "a file of 16 bytes found", range(entry("offset", "18446744073709551600")),
+              write_weights),
       outside("offset_beyond_end", "a file of 16 bytes found", range(entry("offset", "17")), write_weights),
       outside("offset_at_end", "a file of 16 bytes found", range(entry("offset", "16")), write_weights),
       outside("offset_unaligned", "", range(entry("offset", "1")),
@@ -146,8 +159,10 @@ std::vector<HostileCase> ranges() {
       outside("length_short", "16 bytes expected, 15 found", range(entry("length", "15")), write_weights),
       outside("length_petabyte", "16 bytes expected", range(entry("length", "1125899906842624")), write_weights),
       outside("length_2_64_plus_16", length, range(entry("length", "18446744073709551632")), write_weights),
-      outside("file_short", "a file of 15 bytes found", range(""), [](const fs::path& folder) { write_file(folder / "w.bin", "0123456789abcde"); }),
-      outside("file_empty", "a file of 0 bytes found", range(""), [](const fs::path& folder) { write_file(folder / "w.bin", ""); }),
+      outside("file_short", "a file of 15 bytes found", range(""),
+              [](const fs::path& folder) { write_file(folder / "w.bin", "0123456789abcde"); }),
+      outside("file_empty", "a file of 0 bytes found", range(""),
+              [](const fs::path& folder) { write_file(folder / "w.bin", ""); }),
       outside("file_of_holes", "", range(entry("offset", "1099511627000")),
               [](const fs::path& folder) {
                 write_weights(folder);
@@ -156,8 +171,11 @@ std::vector<HostileCase> ranges() {
       outside("no_location", "external data with a location expected", entry("offset", "0"), write_weights),
       outside("no_entries", "external data with a location expected", "", write_weights),
       outside("location_twice", "'location' found twice", range(entry("location", "../secret.bin")), write_weights),
-      outside("offset_twice", "'offset' found twice", range(entry("offset", "0") + entry("offset", "99")), write_weights),
-      outside("unknown_keys", "", range(entry("__class__", "os.system") + entry("basepath", "/etc") + entry("checksum", "0")), write_weights),
+      outside("offset_twice", "'offset' found twice", range(entry("offset", "0") + entry("offset", "99")),
+              write_weights),
+      outside("unknown_keys", "",
+              range(entry("__class__", "os.system") + entry("basepath", "/etc") + entry("checksum", "0")),
+              write_weights),
       outside("a_million_entries_of_nothing", "found twice", range(repeated(entry("k", ""), 1000)), write_weights),
   };
 }
@@ -165,7 +183,8 @@ std::vector<HostileCase> ranges() {
 std::vector<HostileCase> hiding_places() {
   const std::string escape = tensor(entry("location", "../secret.bin"));
   const std::string relative = "beneath the model's folder expected";
-  const auto made = [&](std::string name, const std::string& bytes, std::string sentence = "beneath the model's folder expected") {
+  const auto made = [&](std::string name, const std::string& bytes,
+                        std::string sentence = "beneath the model's folder expected") {
     return HostileCase{std::move(name), [bytes] { return bytes; }, std::move(sentence)};
   };
   const auto attribute = [](std::string_view name, int type, const std::string& value) {
@@ -175,12 +194,13 @@ std::vector<HostileCase> hiding_places() {
     return from_notation("first = Relu(x: f32[2])") + bytes_field(7, bytes_field(1, fields));
   };
   const std::string example = bytes_field(8, bytes_field(1, "com.example") + number_field(2, 1));
-  const std::string constant = bytes_field(4, "Constant") + bytes_field(2, "k") + attribute("value", 4, bytes_field(5, escape));
+  const std::string constant =
+      bytes_field(4, "Constant") + bytes_field(2, "k") + attribute("value", 4, bytes_field(5, escape));
   const std::string indices = number_field(2, 7) + number_field(1, 4) + bytes_field(7, std::string("\0\1\2\3", 4));
   const std::string sparse = bytes_field(1, escape) + bytes_field(2, indices) + number_field(3, 4);
   const std::string body = bytes_field(6, bytes_field(1, constant) + bytes_field(12, bytes_field(1, "k")));
-  const std::string function = bytes_field(1, "F") + bytes_field(10, "f") + bytes_field(5, "k") + bytes_field(7, constant) +
-                               bytes_field(9, number_field(2, 17));
+  const std::string function = bytes_field(1, "F") + bytes_field(10, "f") + bytes_field(5, "k") +
+                               bytes_field(7, constant) + bytes_field(9, number_field(2, 17));
   const std::string call = bytes_field(4, "F") + bytes_field(7, "f") + bytes_field(2, "k");
   return {
       made("in_constant", with_node(constant)),

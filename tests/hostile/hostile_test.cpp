@@ -56,7 +56,8 @@ TEST_P(HostileFile, GetsItsSentenceOrIsAccepted) {
 /// minutes for the loops that run until the interpreter's limit: there the time limit may end them.
 void expect_no_crash(const Outcome& outcome) {
   if (kSanitized && outcome.timed_out) return;
-  EXPECT_TRUE(outcome.exit_code == 0 || outcome.exit_code == 1 || outcome.exit_code == 3) << outcome.exit_code << ": " << outcome.err;
+  EXPECT_TRUE(outcome.exit_code == 0 || outcome.exit_code == 1 || outcome.exit_code == 3)
+      << outcome.exit_code << ": " << outcome.err;
   EXPECT_TRUE(is_clean_text(outcome.err)) << outcome.err;
   EXPECT_EQ(outcome.err.find("internal error"), std::string::npos) << outcome.err;
 }
@@ -105,7 +106,8 @@ TEST(HostileFiles, StandInTheTreeAsTheTablesSay) {
     EXPECT_EQ(read_file(entry.path()), read_file(tree / "files" / name)) << name << " is out of date: run generate";
     ++count;
   }
-  EXPECT_EQ(count, static_cast<size_t>(std::distance(fs::directory_iterator(tree / "files"), fs::directory_iterator())));
+  EXPECT_EQ(count,
+            static_cast<size_t>(std::distance(fs::directory_iterator(tree / "files"), fs::directory_iterator())));
 }
 
 TEST(HostileFiles, HaveNamesOfTheirOwnInEveryClass) {

@@ -179,8 +179,10 @@ class Parser {
     list('[', ']', [&] {
       auto& dim = *shape.add_dim();
       const std::string size = word();
-      if (std::isdigit(static_cast<unsigned char>(size[0])) || size[0] == '-') dim.set_dim_value(integer_of(size));
-      else if (size != "?") dim.set_dim_param(size);
+      if (std::isdigit(static_cast<unsigned char>(size[0])) || size[0] == '-')
+        dim.set_dim_value(integer_of(size));
+      else if (size != "?")
+        dim.set_dim_param(size);
     });
     return type;
   }

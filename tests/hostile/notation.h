@@ -8,9 +8,9 @@
 //
 //   type       f32[2,n,?]; without brackets the shape is unknown; also f16 bf16 f64 i8 … u64 bool string
 //   elements   {1,-2,inf}; {*0} for as many equal ones as the shape has; f16 and bf16 as their bits
-//   attribute  name=3, 0.5, "text", [1,2], [0.5], ["a","b"], a tensor i64[1]{3}, a body {x: f32, y -> z | z = Add(x, y)}
-//   integers   also 2^62, -2^63, 2^63-1
-//   operator   Relu, or with its domain, which is imported at version 1: com.example.Scale
+//   attribute  name=3, 0.5, "text", [1,2], [0.5], ["a","b"], a tensor i64[1]{3}, a body {x: f32, y -> z | z = Add(x,
+//   y)} integers   also 2^62, -2^63, 2^63-1 operator   Relu, or with its domain, which is imported at version 1:
+//   com.example.Scale
 #pragma once
 
 #include <string_view>

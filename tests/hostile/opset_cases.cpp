@@ -9,7 +9,8 @@ std::vector<HostileCase> headers() {
   std::vector<NotationRow> rows = {
       {"missing", "opset_import: at least one expected", "ir_version: 8"},
       {"missing_before_ir_3", "", "ir_version: 2"},
-      {"only_of_other_domain", "an import of domain 'ai.onnx' expected, none found", "ir_version: 8 opset_import { domain: 'com.example' version: 1 }"},
+      {"only_of_other_domain", "an import of domain 'ai.onnx' expected, none found",
+       "ir_version: 8 opset_import { domain: 'com.example' version: 1 }"},
       {"without_version", "opset of ai.onnx: 1 to", "ir_version: 8 opset_import { domain: '' }"},
       {"0", "opset of ai.onnx: 1 to", "ir_version: 8 opset_import { version: 0 }"},
       {"negative", "opset of ai.onnx: 1 to", "ir_version: 8 opset_import { version: -1 }"},
@@ -17,13 +18,17 @@ std::vector<HostileCase> headers() {
       {"max", "opset of ai.onnx: 1 to", "ir_version: 8 opset_import { version: 9223372036854775807 }"},
       {"min", "opset of ai.onnx: 1 to", "ir_version: 8 opset_import { version: -9223372036854775808 }"},
       {"2_32_plus_17", "opset of ai.onnx: 1 to", "ir_version: 8 opset_import { version: 4294967313 }"},
-      {"of_ml_9999", "opset of ai.onnx.ml: 1 to", "ir_version: 8 opset_import { version: 17 } opset_import { domain: 'ai.onnx.ml' version: 9999 }"},
-      {"of_other_domain_9999", "", "ir_version: 8 opset_import { version: 17 } opset_import { domain: 'com.example' version: 9999 }"},
+      {"of_ml_9999", "opset of ai.onnx.ml: 1 to",
+       "ir_version: 8 opset_import { version: 17 } opset_import { domain: 'ai.onnx.ml' version: 9999 }"},
+      {"of_other_domain_9999", "",
+       "ir_version: 8 opset_import { version: 17 } opset_import { domain: 'com.example' version: 9999 }"},
       {"of_other_domain_negative", "opset of com.example: 1 to",
        "ir_version: 8 opset_import { version: 17 } opset_import { domain: 'com.example' version: -1 }"},
       {"twice_the_same", "", "ir_version: 8 opset_import { version: 17 } opset_import { version: 17 }"},
-      {"twice_different", "one version a domain expected, 17 and 16 found", "ir_version: 8 opset_import { version: 17 } opset_import { version: 16 }"},
-      {"twice_by_two_names", "one version a domain expected", "ir_version: 8 opset_import { version: 17 } opset_import { domain: 'ai.onnx' version: 16 }"},
+      {"twice_different", "one version a domain expected, 17 and 16 found",
+       "ir_version: 8 opset_import { version: 17 } opset_import { version: 16 }"},
+      {"twice_by_two_names", "one version a domain expected",
+       "ir_version: 8 opset_import { version: 17 } opset_import { domain: 'ai.onnx' version: 16 }"},
       {"by_long_name", "", "ir_version: 8 opset_import { domain: 'ai.onnx' version: 17 }"},
       {"1", "", "ir_version: 3 opset_import { version: 1 }"},
       {"6", "", "ir_version: 3 opset_import { version: 6 }"},
@@ -38,8 +43,10 @@ std::vector<HostileCase> headers() {
       {"model_version_min", "", "ir_version: 8 model_version: -9223372036854775808 opset_import { version: 17 }"},
   };
   for (NotationRow& row : rows)
-    row.model += " graph { node { op_type: 'Relu' input: 'x' output: 'y' } input { name: 'x' type { tensor_type { elem_type: 1 shape { dim { "
-                 "dim_value: 2 } } } } } output { name: 'y' } }";
+    row.model +=
+        " graph { node { op_type: 'Relu' input: 'x' output: 'y' } input { name: 'x' type { tensor_type { elem_type: 1 "
+        "shape { dim { "
+        "dim_value: 2 } } } } } output { name: 'y' } }";
   return in_text(rows);
 }
 
@@ -52,15 +59,18 @@ std::vector<HostileCase> operators() {
       {"operator_removed", "", "@10 y = Upsample(x: f32[1,1,4,4], s: f32[4]{1,1,2,2})"},
       {"operator_of_opset_1_experimental", "", "@6 y = Affine<alpha=2.0, beta=1.0>(x: f32[2])"},
       {"form_of_newer_opset", "", "@11 y = ReduceSum(x: f32[2,3], a: i64[1]{0})"},
-      {"form_of_older_opset", "an attribute that the operator has expected, 'axes' found", "@17 y = ReduceSum<axes=[0]>(x: f32[2,3])"},
+      {"form_of_older_opset", "an attribute that the operator has expected, 'axes' found",
+       "@17 y = ReduceSum<axes=[0]>(x: f32[2,3])"},
       {"attribute_of_newer_opset", "", "@11 y = GatherND<batch_dims=1>(x: f32[2,3], i: i64[2,1])"},
       {"type_of_newer_opset", "", "@6 y = Relu(x: i32[2])"},
       {"sequence_operator", "", "s = SequenceConstruct(x: f32[2], x); y = SequenceAt(s, i: i64[]{2^62})"},
       {"string_operator", "", "y = StringNormalizer<case_change_action=\"UP\">(x: string[2])"},
       {"ml_operator", "", "y = ai.onnx.ml.Scaler<offset=[nan], scale=[]>(x: f32[2])"},
-      {"opaque_feeds_shape", "", "s = com.example.Shape(x: f32[2]); y = Reshape(x, s); c = Cast<to=7>(y); z = ConstantOfShape(c)"},
+      {"opaque_feeds_shape", "",
+       "s = com.example.Shape(x: f32[2]); y = Reshape(x, s); c = Cast<to=7>(y); z = ConstantOfShape(c)"},
       {"opaque_in_body", "",
-       "y = If<then_branch={-> t | t = com.example.Scale(x)}, else_branch={-> e | e = Neg(x)}>(c: bool[]); z = Neg(x: f32[2])"},
+       "y = If<then_branch={-> t | t = com.example.Scale(x)}, else_branch={-> e | e = Neg(x)}>(c: bool[]); z = Neg(x: "
+       "f32[2])"},
       {"opaque_with_body", "", "y = com.example.Map<body={i: f32 -> o | o = Frobnicate(i, x)}>(x: f32[2])"},
       {"opaque_with_invalid_body", "'q' found", "y = com.example.Map<body={i: f32 -> o | o = Relu(q)}>(x: f32[2])"},
       {"isomer_domain", "", "y = isomer.Relayout(x: f32[2])"},
@@ -72,7 +82,11 @@ std::vector<HostileCase> operators() {
 std::vector<HostileCase> opset_cases() {
   std::vector<HostileCase> cases = headers();
   cases.push_back({"of_operators_domain_missing",
-                   [] { return from_text("ir_version: 8 opset_import { version: 17 } graph { node { domain: 'com.example' op_type: 'Scale' output: 's' } }"); },
+                   [] {
+                     return from_text(
+                         "ir_version: 8 opset_import { version: 17 } graph { node { domain: 'com.example' op_type: "
+                         "'Scale' output: 's' } }");
+                   },
                    "an import of domain 'com.example' expected, none found"});
   for (HostileCase& hostile : operators()) cases.push_back(std::move(hostile));
   return cases;

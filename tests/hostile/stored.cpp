@@ -10,7 +10,8 @@ namespace fs = std::filesystem;
 int write_hostile_files(const fs::path& folder) {
   fs::remove_all(folder / "files");
   fs::create_directories(folder / "files");
-  std::string expectations = "# NAME | accepted, or NAME | error | a part of the sentence; written by `generate`, from the tables.\n";
+  std::string expectations =
+      "# NAME | accepted, or NAME | error | a part of the sentence; written by `generate`, from the tables.\n";
   int count = 0;
   for (const HostileCase& hostile : hostile_cases()) {
     if (hostile.surround) continue;

@@ -29,10 +29,11 @@ std::vector<std::string> seeds() {
   std::vector<std::string> seeds;
   for (const char* model : {"models/mlp.onnx", "models/gru.onnx"}) seeds.push_back(read_file(source_path(model)));
   for (const char* name :
-       {"control_if", "control_scan", "control_loop_0_trips", "control_function", "control_function_without_attribute", "size_sparse",
-        "size_strings", "size_type_of_map", "size_int4_odd_count", "size_float16_in_int32_data", "graph_training_info",
-        "graph_value_info_of_other_rank", "opset_opaque_with_body", "opset_ml_operator", "value_gather_index_beyond",
-        "value_lstm_lengths_beyond", "text_in_graph_escape_sequence", "wire_unknown_group"})
+       {"control_if", "control_scan", "control_loop_0_trips", "control_function", "control_function_without_attribute",
+        "size_sparse", "size_strings", "size_type_of_map", "size_int4_odd_count", "size_float16_in_int32_data",
+        "graph_training_info", "graph_value_info_of_other_rank", "opset_opaque_with_body", "opset_ml_operator",
+        "value_gather_index_beyond", "value_lstm_lengths_beyond", "text_in_graph_escape_sequence",
+        "wire_unknown_group"})
     seeds.push_back(read_file(source_path("tests/hostile/files") / (std::string(name) + ".onnx")));
   return seeds;
 }

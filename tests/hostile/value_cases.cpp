@@ -1,5 +1,5 @@
-// Class G: numbers on which arithmetic traps, is undefined or never ends. All inputs are constant, so that whoever folds
-// constants computes them; every one is accepted.
+// Class G: numbers on which arithmetic traps, is undefined or never ends. All inputs are constant, so that whoever
+// folds constants computes them; every one is accepted.
 #include "hostile/case.h"
 
 namespace isomer::test {
@@ -62,15 +62,18 @@ std::vector<HostileCase> value_cases() {
       {"dynamic_quantize_zeros", "", "y, s, z = DynamicQuantizeLinear(w: f32[2]{0,0})"},
       {"dynamic_quantize_nan", "", "y, s, z = DynamicQuantizeLinear(w: f32[2]{nan,inf})"},
       {"batch_norm_variance_negative", "",
-       "y = BatchNormalization<epsilon=0.0>(x: f32[1,2,2], s: f32[2]{*1}, b: f32[2]{*0}, m: f32[2]{*0}, v: f32[2]{-1,0})"},
+       "y = BatchNormalization<epsilon=0.0>(x: f32[1,2,2], s: f32[2]{*1}, b: f32[2]{*0}, m: f32[2]{*0}, v: "
+       "f32[2]{-1,0})"},
       {"batch_norm_folds_to_inf", "",
        "t = Conv(x: f32[1,2,4,4], w: f32[2,2,1,1]{*1}); "
        "y = BatchNormalization<epsilon=0.0>(t, s: f32[2]{*1}, b: f32[2]{*0}, m: f32[2]{*0}, v: f32[2]{0,-1})"},
       {"batch_norm_epsilon_negative", "",
-       "y = BatchNormalization<epsilon=-1.0>(x: f32[1,2,2], s: f32[2]{*1}, b: f32[2]{*0}, m: f32[2]{*0}, v: f32[2]{*1})"},
+       "y = BatchNormalization<epsilon=-1.0>(x: f32[1,2,2], s: f32[2]{*1}, b: f32[2]{*0}, m: f32[2]{*0}, v: "
+       "f32[2]{*1})"},
       {"layer_norm_of_equal", "", "y = LayerNormalization<epsilon=0.0>(w: f32[2,3]{*1}, s: f32[3]{*1})"},
       {"lp_normalization_of_zeros", "", "y = LpNormalization(w: f32[2,3]{*0})"},
-      {"average_over_padding_only", "", "y = AveragePool<kernel_shape=[2], pads=[5,5], strides=[2]>(w: f32[1,1,3]{1,2,3})"},
+      {"average_over_padding_only", "",
+       "y = AveragePool<kernel_shape=[2], pads=[5,5], strides=[2]>(w: f32[1,1,3]{1,2,3})"},
       {"max_over_padding_only", "", "y = MaxPool<kernel_shape=[2], pads=[5,5], strides=[2]>(w: f32[1,1,3]{1,2,3})"},
       {"gather_index_beyond", "", "y = Gather(w: f32[3]{1,2,3}, i: i64[2]{7,-9})"},
       {"gather_index_min", "", "y = Gather(w: f32[3]{1,2,3}, i: i64[1]{-2^63})"},
@@ -82,8 +85,10 @@ std::vector<HostileCase> value_cases() {
       {"scatter_nd_index_min", "", "y = ScatterND(w: f32[3]{*1}, i: i64[1,1]{-2^63}, u: f32[1]{2})"},
       {"one_hot_index_beyond", "", "y = OneHot(i: i64[3]{99,-99,2^63-1}, d: i64[]{3}, v: f32[2]{0,1})"},
       {"one_hot_index_nan", "", "y = OneHot(i: f32[2]{nan,inf}, d: i64[]{3}, v: f32[2]{0,1})"},
-      {"reverse_sequence_length_beyond", "", "y = ReverseSequence<time_axis=0, batch_axis=1>(w: f32[2,2]{1,2,3,4}, l: i64[2]{9,-9})"},
-      {"nms_nan_boxes", "", "y = NonMaxSuppression(b: f32[1,2,4]{*nan}, s: f32[1,1,2]{nan,inf}, m: i64[1]{2}, i: f32[1]{nan})"},
+      {"reverse_sequence_length_beyond", "",
+       "y = ReverseSequence<time_axis=0, batch_axis=1>(w: f32[2,2]{1,2,3,4}, l: i64[2]{9,-9})"},
+      {"nms_nan_boxes", "",
+       "y = NonMaxSuppression(b: f32[1,2,4]{*nan}, s: f32[1,1,2]{nan,inf}, m: i64[1]{2}, i: f32[1]{nan})"},
       {"lstm_lengths_beyond", "",
        "y = LSTM<hidden_size=1>(x: f32[2,2,1], w: f32[1,4,1]{*1}, r: f32[1,4,1]{*1}, _, l: i32[2]{9,-9})"},
       {"range_of_no_elements", "", "y = Range(a: i64[]{2^63-1}, b: i64[]{-2^63}, d: i64[]{1})"},
@@ -103,7 +108,8 @@ std::vector<HostileCase> value_cases() {
       {"symbol_divided_by_0", "", "s = Shape(x: f32[n]); d = Div(s, z: i64[1]{0}); y = ConstantOfShape(d)"},
       {"symbol_mod_0", "", "s = Shape(x: f32[n]); d = Mod(s, z: i64[1]{0}); y = ConstantOfShape(d)"},
       {"symbol_divided_by_symbol", "", "s = Shape(x: f32[n]); t = Sub(s, s); d = Div(s, t); y = ConstantOfShape(d)"},
-      {"symbol_times_max", "", "s = Shape(x: f32[n]); d = Mul(s, z: i64[1]{2^63-1}); e = Add(d, d); y = ConstantOfShape(e)"},
+      {"symbol_times_max", "",
+       "s = Shape(x: f32[n]); d = Mul(s, z: i64[1]{2^63-1}); e = Add(d, d); y = ConstantOfShape(e)"},
       {"symbol_minus_much", "", "s = Shape(x: f32[n]); d = Sub(s, z: i64[1]{2^62}); y = ConstantOfShape(d)"},
   });
 }

@@ -84,7 +84,8 @@ std::vector<HostileCase> broken_fields() {
       bytes_case("group_ends_as_another", kNoProtobuf,
                  after_valid(tag(kUnknown, kGroupStart) + tag(kUnknown + 1, kGroupEnd))),
       {"groups_a_million_deep", [] { return after_valid(nested_groups(1'000'000)); }, kNoProtobuf},
-      {"groups_a_million_open", [] { return after_valid(repeated(tag(kUnknown, kGroupStart), 1'000'000)); }, kNoProtobuf},
+      {"groups_a_million_open", [] { return after_valid(repeated(tag(kUnknown, kGroupStart), 1'000'000)); },
+       kNoProtobuf},
       bytes_case("child_longer_than_parent", kNoProtobuf,
                  after_valid(bytes_field(kGraph, tag(2, kLengthDelimited) + varint(50) + "abc"))),
   };
@@ -92,14 +93,16 @@ std::vector<HostileCase> broken_fields() {
 
 std::vector<HostileCase> unusual_fields() {
   return {
-      bytes_case("ir_version_as_bytes", "ir_version: a number expected", bytes_field(kIrVersion, "8") + bytes_field(kGraph, "")),
-      bytes_case("graph_as_number", "a model with a graph expected", number_field(kIrVersion, 8) + number_field(kGraph, 7)),
+      bytes_case("ir_version_as_bytes", "ir_version: a number expected",
+                 bytes_field(kIrVersion, "8") + bytes_field(kGraph, "")),
+      bytes_case("graph_as_number", "a model with a graph expected",
+                 number_field(kIrVersion, 8) + number_field(kGraph, 7)),
       bytes_case("graph_as_group", "a model with a graph expected", number_field(kIrVersion, 8) + group(kGraph, "")),
       bytes_case("no_graph", "a model with a graph expected", number_field(kIrVersion, 8)),
       bytes_case("varint_padded", "", after_valid(tag(kIrVersion, kVarint) + "\x88\x80\x80\x80\x00"s)),
       bytes_case("unknown_fields", "",
-                 after_valid(number_field(kUnknown, 1) + bytes_field(kUnknown + 1, "abc") + tag(kUnknown, kFixed32) + "abcd" +
-                             tag(kUnknown, kFixed64) + "abcdefgh")),
+                 after_valid(number_field(kUnknown, 1) + bytes_field(kUnknown + 1, "abc") + tag(kUnknown, kFixed32) +
+                             "abcd" + tag(kUnknown, kFixed64) + "abcdefgh")),
       bytes_case("unknown_group", "", after_valid(group(kUnknown, number_field(1, 1)))),
       bytes_case("groups_90_deep", "", after_valid(nested_groups(90))),
       bytes_case("ir_version_twice", "", number_field(kIrVersion, 9999) + valid()),
@@ -118,17 +121,21 @@ std::vector<HostileCase> tensor_fields() {
       bytes_case("raw_data_twice", "", with_tensor(kTwoFloats + bytes_field(9, "abc") + bytes_field(9, kEightBytes))),
       bytes_case("raw_data_twice_last_short", "raw_data of 8 bytes",
                  with_tensor(kTwoFloats + bytes_field(9, kEightBytes) + bytes_field(9, "abc"))),
-      bytes_case("raw_data_as_number", "2 elements of float32 in float_data expected", with_tensor(kTwoFloats + number_field(9, 5))),
-      bytes_case("dims_packed", "", with_tensor(bytes_field(1, varint(2)) + number_field(2, 1) + bytes_field(9, kEightBytes))),
+      bytes_case("raw_data_as_number", "2 elements of float32 in float_data expected",
+                 with_tensor(kTwoFloats + number_field(9, 5))),
+      bytes_case("dims_packed", "",
+                 with_tensor(bytes_field(1, varint(2)) + number_field(2, 1) + bytes_field(9, kEightBytes))),
       bytes_case("dims_packed_and_not", "",
-                 with_tensor(bytes_field(1, varint(2)) + number_field(1, 1) + number_field(2, 1) + bytes_field(9, kEightBytes))),
+                 with_tensor(bytes_field(1, varint(2)) + number_field(1, 1) + number_field(2, 1) +
+                             bytes_field(9, kEightBytes))),
       bytes_case("dims_packed_cut", "something else found",
                  with_tensor(bytes_field(1, "\x80") + number_field(2, 1) + bytes_field(9, kEightBytes))),
       bytes_case("floats_unpacked", "",
                  with_tensor(kTwoFloats + tag(4, kFixed32) + "\0\0\x80\x3f"s + tag(4, kFixed32) + "\0\0\x80\x3f"s)),
       bytes_case("floats_packed_and_not", "",
                  with_tensor(kTwoFloats + tag(4, kFixed32) + "\0\0\x80\x3f"s + bytes_field(4, "\0\0\x80\x3f"s))),
-      bytes_case("floats_packed_cut", "something else found", with_tensor(kTwoFloats + bytes_field(4, "\0\0\x80\x3f\0\0\0"s))),
+      bytes_case("floats_packed_cut", "something else found",
+                 with_tensor(kTwoFloats + bytes_field(4, "\0\0\x80\x3f\0\0\0"s))),
       bytes_case("doubles_packed_cut", "something else found",
                  with_tensor(number_field(1, 1) + number_field(2, 11) + bytes_field(10, "abcdefghi"))),
       // Numbers that the importer keeps for itself: in a file they are unknown fields like others.
@@ -138,10 +145,11 @@ std::vector<HostileCase> tensor_fields() {
                  with_tensor(kTwoFloats + number_field(536870911, 0))),
       bytes_case("our_payload_field_packed", "2 elements of float32 in float_data expected",
                  with_tensor(kTwoFloats + bytes_field(536870911, varint(0)))),
-      bytes_case("our_opset_field", "",
-                 from_notation("z = Relu(x: f32[2])") +
-                     bytes_field(kGraph, bytes_field(1, bytes_field(1, "x") + bytes_field(2, "y") + bytes_field(4, "Neg") +
-                                                            number_field(536870910, uint64_t{1} << 60)))),
+      bytes_case(
+          "our_opset_field", "",
+          from_notation("z = Relu(x: f32[2])") +
+              bytes_field(kGraph, bytes_field(1, bytes_field(1, "x") + bytes_field(2, "y") + bytes_field(4, "Neg") +
+                                                     number_field(536870910, uint64_t{1} << 60)))),
   };
 }
 
@@ -154,7 +162,9 @@ std::vector<HostileCase> other_files() {
       bytes_case("gzip", kNoProtobuf, "\x1f\x8b\x08\0\0\0\0\0"s + random_bytes(2, 100)),
       bytes_case("git_lfs_pointer", kNoProtobuf,
                  "version https://git-lfs.github.com/spec/v1\noid sha256:0123456789abcdef\nsize 12345\n"),
-      bytes_case("elf", kNoProtobuf, "\x7f" "ELF\x02\x01\x01\0\0\0\0\0\0\0\0\0"s),
+      bytes_case("elf", kNoProtobuf,
+                 "\x7f"
+                 "ELF\x02\x01\x01\0\0\0\0\0\0\0\0\0"s),
       bytes_case("trailing_garbage", kNoProtobuf, after_valid("garbage")),
       {"two_gigabytes", [] { return valid(); }, "less than 2 GiB expected",
        [](const std::filesystem::path& folder) {

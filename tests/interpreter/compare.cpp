@@ -30,19 +30,26 @@ bool is_near(double expected, double found, double scale) {
 }
 
 AssertionResult same(const Reference& expected, const Array& found) {
-  if (expected.dtype == DataType::kUndefined) return found.empty() ? AssertionSuccess() : AssertionFailure() << "an output that is absent";
-  if (found.dtype() != expected.dtype) return AssertionFailure() << name(found.dtype()) << " instead of " << name(expected.dtype);
-  if (found.dims() != expected.dims) return AssertionFailure() << "dims " << testing::PrintToString(found.dims()) << " instead of " << testing::PrintToString(expected.dims);
+  if (expected.dtype == DataType::kUndefined)
+    return found.empty() ? AssertionSuccess() : AssertionFailure() << "an output that is absent";
+  if (found.dtype() != expected.dtype)
+    return AssertionFailure() << name(found.dtype()) << " instead of " << name(expected.dtype);
+  if (found.dims() != expected.dims)
+    return AssertionFailure() << "dims " << testing::PrintToString(found.dims()) << " instead of "
+                              << testing::PrintToString(expected.dims);
   double scale = 1;
   for (const auto& element : expected.elements)
-    if (const double* real = std::get_if<double>(&element); real && std::isfinite(*real)) scale = std::max(scale, std::fabs(*real));
+    if (const double* real = std::get_if<double>(&element); real && std::isfinite(*real))
+      scale = std::max(scale, std::fabs(*real));
   for (int64_t i = 0; i < found.count(); ++i) {
     const auto& element = expected.elements[i];
     if (is_float(found.dtype())) {
       if (!is_near(std::get<double>(element), found.real(i), scale))
-        return AssertionFailure() << "element " << i << " of " << testing::PrintToString(found.dims()) << " is " << found.real(i) << " instead of " << std::get<double>(element);
+        return AssertionFailure() << "element " << i << " of " << testing::PrintToString(found.dims()) << " is "
+                                  << found.real(i) << " instead of " << std::get<double>(element);
     } else if (std::get<int64_t>(element) != found.integer(i)) {
-      return AssertionFailure() << "element " << i << " of " << testing::PrintToString(found.dims()) << " is " << found.integer(i) << " instead of " << std::get<int64_t>(element);
+      return AssertionFailure() << "element " << i << " of " << testing::PrintToString(found.dims()) << " is "
+                                << found.integer(i) << " instead of " << std::get<int64_t>(element);
     }
   }
   return AssertionSuccess();
@@ -73,8 +80,8 @@ AssertionResult agrees(const Program& program, const std::vector<Tensor>& inputs
       if (!found.ok()) continue;
       for (size_t k = 0; k < expected->size(); ++k)
         if (const AssertionResult result = same((*expected)[k], (*found)[k]); !result)
-          return AssertionFailure() << "output " << k << " with " << threads << " threads from " << (arrays == &native ? "native" : "working")
-                                    << " storage: " << result.message();
+          return AssertionFailure() << "output " << k << " with " << threads << " threads from "
+                                    << (arrays == &native ? "native" : "working") << " storage: " << result.message();
     }
   return AssertionSuccess();
 }

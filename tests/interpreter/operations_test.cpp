@@ -1,5 +1,5 @@
-// Every operation on every type, at the values where implementations differ: by strips, with uniform operands, and by the
-// register machine.
+// Every operation on every type, at the values where implementations differ: by strips, with uniform operands, and by
+// the register machine.
 #include <cmath>
 #include <limits>
 
@@ -11,20 +11,41 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-const std::vector<DataType> kTypes = {
-    DataType::kFloat64, DataType::kFloat32, DataType::kFloat16, DataType::kBFloat16, DataType::kInt8, DataType::kInt16, DataType::kInt32,
-    DataType::kInt64, DataType::kUInt8, DataType::kUInt16, DataType::kUInt32, DataType::kUInt64, DataType::kBool};
+const std::vector<DataType> kTypes = {DataType::kFloat64, DataType::kFloat32, DataType::kFloat16, DataType::kBFloat16,
+                                      DataType::kInt8,    DataType::kInt16,   DataType::kInt32,   DataType::kInt64,
+                                      DataType::kUInt8,   DataType::kUInt16,  DataType::kUInt32,  DataType::kUInt64,
+                                      DataType::kBool};
 
 Tensor specials(DataType dtype) {
   if (is_float(dtype)) {
     // Without -0, which the evaluator's exact numbers don't have.
-    const std::vector<double> values = {0.0, 1.0,   -1.0,   0.5,   1.5,  2.5,   -2.5,     3.0,  -7.25,   127.5,   128.0,     -129.0, 255.5,
-                                        256.0, 1e-7, 1e-30, 65504., 65520., 7e4, -3e9,  2147483648.0, 4e9, 9.3e18, 1.85e19, -1e19, kInf,   -kInf,
-                                        std::nan("")};
+    const std::vector<double> values = {
+        0.0,  1.0,   -1.0,   0.5,    1.5, 2.5,  -2.5,         3.0, -7.25,  127.5,   128.0, -129.0, 255.5, 256.0,
+        1e-7, 1e-30, 65504., 65520., 7e4, -3e9, 2147483648.0, 4e9, 9.3e18, 1.85e19, -1e19, kInf,   -kInf, std::nan("")};
     return Tensor::from_doubles(dtype, {static_cast<int64_t>(values.size())}, values);
   }
-  const std::vector<int64_t> values = {0, 1, 2, 3, 5, 7, 63, 64, 127, 128, -1, -2, -128, 255, 32767, -32768, 65535, 2147483647, -2147483648LL,
-                                       4294967295LL, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  const std::vector<int64_t> values = {0,
+                                       1,
+                                       2,
+                                       3,
+                                       5,
+                                       7,
+                                       63,
+                                       64,
+                                       127,
+                                       128,
+                                       -1,
+                                       -2,
+                                       -128,
+                                       255,
+                                       32767,
+                                       -32768,
+                                       65535,
+                                       2147483647,
+                                       -2147483648LL,
+                                       4294967295LL,
+                                       std::numeric_limits<int64_t>::max(),
+                                       std::numeric_limits<int64_t>::min()};
   return Tensor::from_ints(dtype, {static_cast<int64_t>(values.size())}, values);
 }
 
@@ -52,7 +73,8 @@ TEST(Operations, casts_between_all_types) {
   for (const DataType from : kTypes)
     for (const DataType to : kTypes) {
       const Tensor values = specials(from);
-      expect_agreement(values.dims(), {values}, [&](const std::vector<Expr>& at) { return cast(to, input(0, from, at[0])); });
+      expect_agreement(values.dims(), {values},
+                       [&](const std::vector<Expr>& at) { return cast(to, input(0, from, at[0])); });
     }
 }
 
@@ -60,10 +82,14 @@ TEST(Operations, unary_on_all_types) {
   for (const DataType dtype : kTypes)
     for (int op = 0; op <= static_cast<int>(UnaryOp::kIsNan); ++op) {
       const auto unary_op = static_cast<UnaryOp>(op);
-      const bool on_integers = unary_op == UnaryOp::kNeg || unary_op == UnaryOp::kAbs || unary_op == UnaryOp::kNot || unary_op == UnaryOp::kFloor;
-      if (is_float(dtype) ? unary_op == UnaryOp::kNot : !on_integers || (dtype == DataType::kBool && unary_op != UnaryOp::kNot)) continue;
+      const bool on_integers = unary_op == UnaryOp::kNeg || unary_op == UnaryOp::kAbs || unary_op == UnaryOp::kNot ||
+                               unary_op == UnaryOp::kFloor;
+      if (is_float(dtype) ? unary_op == UnaryOp::kNot
+                          : !on_integers || (dtype == DataType::kBool && unary_op != UnaryOp::kNot))
+        continue;
       const Tensor values = specials(dtype);
-      expect_agreement(values.dims(), {values}, [&](const std::vector<Expr>& at) { return unary(unary_op, input(0, dtype, at[0])); });
+      expect_agreement(values.dims(), {values},
+                       [&](const std::vector<Expr>& at) { return unary(unary_op, input(0, dtype, at[0])); });
     }
 }
 
@@ -73,7 +99,9 @@ TEST(Operations, binary_on_all_types) {
       const auto binary_op = static_cast<BinaryOp>(op);
       const bool bitwise = binary_op >= BinaryOp::kAnd && binary_op <= BinaryOp::kShiftRight;
       if (is_float(dtype) && bitwise) continue;
-      if (dtype == DataType::kBool && binary_op != BinaryOp::kAnd && binary_op != BinaryOp::kOr && binary_op != BinaryOp::kXor && binary_op != BinaryOp::kEqual) continue;
+      if (dtype == DataType::kBool && binary_op != BinaryOp::kAnd && binary_op != BinaryOp::kOr &&
+          binary_op != BinaryOp::kXor && binary_op != BinaryOp::kEqual)
+        continue;
       const Tensor values = specials(dtype);
       const int64_t count = values.count();
       const bool divides = !is_float(dtype) && (binary_op == BinaryOp::kDiv || binary_op == BinaryOp::kFloorDiv ||

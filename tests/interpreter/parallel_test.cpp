@@ -28,9 +28,11 @@ TEST(ThreadPool, runs_every_task_once) {
 TEST(ThreadPool, hands_on_an_exception_and_goes_on) {
   ThreadPool pool(3);
   for (int round = 0; round < 20; ++round)
-    EXPECT_THROW(pool.run(50, [](int64_t task, int) {
-      if (task == 7) throw std::runtime_error("7");
-    }), std::runtime_error);
+    EXPECT_THROW(pool.run(50,
+                          [](int64_t task, int) {
+                            if (task == 7) throw std::runtime_error("7");
+                          }),
+                 std::runtime_error);
   std::atomic<int> runs = 0;
   pool.run(50, [&](int64_t, int) { ++runs; });
   EXPECT_EQ(runs, 50);

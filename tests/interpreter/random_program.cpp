@@ -27,7 +27,9 @@ class Generator {
   RandomProgram take() { return std::move(result_); }
   Program& program() { return result_.program; }
 
-  int64_t extent() { return random_.chance(0.02) ? 0 : pick<int64_t>(random_, {1, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 24}); }
+  int64_t extent() {
+    return random_.chance(0.02) ? 0 : pick<int64_t>(random_, {1, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 24});
+  }
   Shape shape(int most, int64_t most_elements) {
     Shape shape;
     int64_t count = 1;
@@ -101,7 +103,8 @@ class Generator {
       result_.inputs.push_back(Tensor::from_doubles(dtype, dims, values));
     } else {
       std::vector<int64_t> values(count);
-      for (int64_t& value : values) value = dtype == DataType::kBool ? random_.between(0, 1) : random_.between(is_signed_int(dtype) ? -9 : 0, 100);
+      for (int64_t& value : values)
+        value = dtype == DataType::kBool ? random_.between(0, 1) : random_.between(is_signed_int(dtype) ? -9 : 0, 100);
       result_.inputs.push_back(Tensor::from_ints(dtype, dims, values));
     }
     return te::load({BufferRef::Kind::kInput, id, 0}, dtype, std::move(exprs));
@@ -125,7 +128,8 @@ class Generator {
     const Expr inside = index(0) <= shifted && shifted < index(size);
     const Expr outside = literal(0, dtype);
     if (random_.chance(0.3)) return select(shifted < index(0) || index(size) <= shifted, outside, loaded);
-    return random_.chance(0.2) ? select(inside && random_condition(1), loaded, outside) : select(inside, loaded, outside);
+    return random_.chance(0.2) ? select(inside && random_condition(1), loaded, outside)
+                               : select(inside, loaded, outside);
   }
 
   Expr random_condition(int depth) {
@@ -133,7 +137,9 @@ class Generator {
       case 0: return any_index().expr < any_index().expr;
       case 1: return equal(sum_of_iterators().expr, index(random_.between(-2, 4)));
       case 2: return depth > 0 ? logical_not(random_condition(depth - 1)) : truth(true);
-      case 3: return depth > 0 ? random_condition(depth - 1) || random_condition(depth - 1) : sum_of_iterators().expr < index(2);
+      case 3:
+        return depth > 0 ? random_condition(depth - 1) || random_condition(depth - 1)
+                         : sum_of_iterators().expr < index(2);
       default: return any_load(DataType::kFloat32) <= literal(Number(0.5), DataType::kFloat32);
     }
   }
@@ -157,22 +163,25 @@ class Generator {
       case 6: return -value(dtype, depth - 1);
       case 7: return is_float(dtype) ? random_unary(dtype, depth) : random_integer_operation(dtype, depth);
       default: {
-        const DataType from = pick<DataType>(random_, {DataType::kFloat32, kI64, DataType::kInt8, DataType::kUInt8, DataType::kInt32, DataType::kFloat64, DataType::kFloat16});
+        const DataType from = pick<DataType>(random_, {DataType::kFloat32, kI64, DataType::kInt8, DataType::kUInt8,
+                                                       DataType::kInt32, DataType::kFloat64, DataType::kFloat16});
         return cast(dtype, value(from, depth - 1));
       }
     }
   }
 
   Expr random_unary(DataType dtype, int depth) {
-    const UnaryOp op = pick<UnaryOp>(random_, {UnaryOp::kAbs, UnaryOp::kFloor, UnaryOp::kCeil, UnaryOp::kRound, UnaryOp::kTanh, UnaryOp::kSin, UnaryOp::kSqrt});
+    const UnaryOp op = pick<UnaryOp>(random_, {UnaryOp::kAbs, UnaryOp::kFloor, UnaryOp::kCeil, UnaryOp::kRound,
+                                               UnaryOp::kTanh, UnaryOp::kSin, UnaryOp::kSqrt});
     Expr operand = value(dtype, depth - 1);
     return op == UnaryOp::kSqrt ? sqrt(abs(operand)) : unary(op, operand);
   }
   Expr random_integer_operation(DataType dtype, int depth) {
     const Expr a = value(dtype, depth - 1);
     const Expr b = literal(Number(random_.between(1, 5)), dtype);
-    return binary(pick<BinaryOp>(random_, {BinaryOp::kDiv, BinaryOp::kFloorDiv, BinaryOp::kFloorMod, BinaryOp::kTruncMod, BinaryOp::kAnd,
-                                           BinaryOp::kOr, BinaryOp::kXor, BinaryOp::kShiftRight, BinaryOp::kShiftLeft}),
+    return binary(pick<BinaryOp>(random_, {BinaryOp::kDiv, BinaryOp::kFloorDiv, BinaryOp::kFloorMod,
+                                           BinaryOp::kTruncMod, BinaryOp::kAnd, BinaryOp::kOr, BinaryOp::kXor,
+                                           BinaryOp::kShiftRight, BinaryOp::kShiftLeft}),
                   a, b);
   }
 
@@ -183,8 +192,9 @@ class Generator {
 };
 
 DataType random_type(Random& random) {
-  return pick<DataType>(random, {DataType::kFloat32, DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16, kI64,
-                                 kI64, DataType::kInt32, DataType::kInt8, DataType::kUInt8, DataType::kUInt16, DataType::kUInt64});
+  return pick<DataType>(
+      random, {DataType::kFloat32, DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16,
+               kI64, kI64, DataType::kInt32, DataType::kInt8, DataType::kUInt8, DataType::kUInt16, DataType::kUInt64});
 }
 
 /// A monoid with bodies for it.
@@ -250,12 +260,15 @@ RandomProgram random_contraction(Random& random) {
   std::vector<int> roles;
   for (size_t k = 0; k < axes.size(); ++k) roles.push_back(static_cast<int>(random.below(3)));
   const bool integers = random.chance(0.25);
-  const DataType dtype = integers ? DataType::kInt32 : pick<DataType>(random, {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16});
+  const DataType dtype = integers
+                             ? DataType::kInt32
+                             : pick<DataType>(random, {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16});
   const auto factor = [&](int role) {
     std::vector<Index> indices;
     for (size_t k = 0; k < axes.size(); ++k)
       if (roles[k] == 0 || roles[k] == role) indices.push_back({axis(static_cast<int>(k)), 0, axes[k].value() - 1});
-    for (size_t k = 0; k < reduce.size(); ++k) indices.push_back({reduce_axis(static_cast<int>(k)), 0, reduce[k].value() - 1});
+    for (size_t k = 0; k < reduce.size(); ++k)
+      indices.push_back({reduce_axis(static_cast<int>(k)), 0, reduce[k].value() - 1});
     for (size_t k = indices.size(); k > 1; --k) std::swap(indices[k - 1], indices[random.below(k)]);
     if (indices.size() >= 2 && random.chance(0.4)) {
       // A window: two iterators on one axis, with padding.
@@ -324,7 +337,9 @@ RandomProgram random_update(Random& random) {
     const Expr wrapped = floor_mod(random.chance(0.5) ? g.value(kI64, 1) : g.sum_of_iterators().expr, index(extent));
     at.push_back(random.chance(0.05) ? wrapped + index(1) : wrapped);
   }
-  const Monoid combine = random.chance(0.5) ? Monoid() : pick<Monoid>(random, {sum(dtype), product(dtype), maximum(dtype), minimum(dtype)});
+  const Monoid combine = random.chance(0.5)
+                             ? Monoid()
+                             : pick<Monoid>(random, {sum(dtype), product(dtype), maximum(dtype), minimum(dtype)});
   g.program().outputs.push_back(g.program().update({shape, init, updates, at, g.value(dtype, 2), combine}));
   return g.take();
 }

@@ -1,5 +1,5 @@
-// Random programs with inputs that fit them: every kind of stage, all monoids, loads at affine, divided, gathered and guarded
-// indices, odd sizes. Elements are small multiples of 1/4, so that most sums are exact in any order.
+// Random programs with inputs that fit them: every kind of stage, all monoids, loads at affine, divided, gathered and
+// guarded indices, odd sizes. Elements are small multiples of 1/4, so that most sums are exact in any order.
 #pragma once
 
 #include <vector>

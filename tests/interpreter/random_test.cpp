@@ -27,7 +27,8 @@ TEST_P(RandomPrograms, agree_with_the_evaluator) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, RandomPrograms,
-                         testing::Values(Family{"map_reduce", random_map_reduce, 2000}, Family{"contraction", random_contraction, 600},
+                         testing::Values(Family{"map_reduce", random_map_reduce, 2000},
+                                         Family{"contraction", random_contraction, 600},
                                          Family{"scan", random_scan, 500}, Family{"update", random_update, 800}),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -15,7 +15,9 @@ using testing::HasSubstr;
 
 constexpr DataType kF32 = DataType::kFloat32, kI64 = DataType::kInt64;
 
-Expr input(int i, std::vector<Expr> at, DataType dtype = kF32) { return load({BufferRef::Kind::kInput, i, 0}, dtype, std::move(at)); }
+Expr input(int i, std::vector<Expr> at, DataType dtype = kF32) {
+  return load({BufferRef::Kind::kInput, i, 0}, dtype, std::move(at));
+}
 Tensor reals(Dims dims, std::vector<double> values) { return Tensor::from_doubles(kF32, std::move(dims), values); }
 Tensor ints(std::vector<int64_t> values) { return Tensor::int64s(std::move(values)); }
 
@@ -90,7 +92,8 @@ TEST(Stages, plans_are_made_again_for_other_sizes) {
   program.outputs.push_back(program.map({count}, input(1, {axis(0)}) * Number(2)));
   PlannedProgram plan(program);
   for (const int64_t n : {3, 40, 3, 100}) {
-    const std::vector<Array> inputs = {Array::integers(kI64, {}, std::vector{n}), Array::reals(kF32, {n}, std::vector<double>(n, 1.5))};
+    const std::vector<Array> inputs = {Array::integers(kI64, {}, std::vector{n}),
+                                       Array::reals(kF32, {n}, std::vector<double>(n, 1.5))};
     const auto result = plan.run(inputs);
     ASSERT_TRUE(result.ok());
     EXPECT_THAT((*result)[0].reals(), testing::AllOf(testing::SizeIs(n), testing::Each(3.0)));
@@ -107,12 +110,14 @@ TEST(Stages, only_those_that_outputs_need_are_run) {
 TEST(Errors, say_which_index_of_what_is_out_of_range) {
   for (const int64_t count : {4, 100}) {
     Program gather;
-    gather.outputs.push_back(gather.map({count, 30}, input(0, {input(1, {floor_mod(axis(0), index(4))}, kI64), axis(1)})));
+    gather.outputs.push_back(
+        gather.map({count, 30}, input(0, {input(1, {floor_mod(axis(0), index(4))}, kI64), axis(1)})));
     EXPECT_THAT(error_of(gather, {reals({5, 30}, std::vector<double>(150, 1)), ints({0, 4, 7, 2})}),
                 HasSubstr("index 7 is out of range on axis 0 of input 0, which has 5 elements"));
     Program affine;
     affine.outputs.push_back(affine.map({count, 30}, input(0, {axis(1) + index(1)})));
-    EXPECT_THAT(error_of(affine, {reals({30}, std::vector<double>(30, 1))}), HasSubstr("axis 0 of input 0, which has 30 elements"));
+    EXPECT_THAT(error_of(affine, {reals({30}, std::vector<double>(30, 1))}),
+                HasSubstr("axis 0 of input 0, which has 30 elements"));
   }
 }
 
@@ -142,7 +147,8 @@ TEST(Errors, are_the_same_with_any_number_of_threads) {
   program.outputs.push_back(program.map({2000, 300}, input(0, {input(1, {axis(0)}, kI64), axis(1)})));
   std::vector<int64_t> rows(2000, 0);
   for (size_t k = 700; k < rows.size(); ++k) rows[k] = static_cast<int64_t>(k);
-  const std::vector<Array> inputs = {Array::from(reals({1, 300}, std::vector<double>(300, 1))), Array::from(ints(rows))};
+  const std::vector<Array> inputs = {Array::from(reals({1, 300}, std::vector<double>(300, 1))),
+                                     Array::from(ints(rows))};
   for (const int threads : {1, 2, 4, 4, 4}) {
     const auto result = interpret(program, inputs, {.threads = threads});
     ASSERT_FALSE(result.ok());
@@ -159,8 +165,10 @@ TEST(Contraction, a_condition_around_the_product_hides_what_is_not_finite) {
   const Expr at = axis(1) + reduce_axis(1) * index(size);
   const Expr product = input(0, {reduce_axis(0), at}) * input(1, {axis(0), reduce_axis(0), reduce_axis(1)});
   Program program;
-  program.outputs.push_back(program.reduce({channels, size}, {channels, 2}, sum(kF32), select(at < index(size), product, literal(0, kF32))));
-  EXPECT_TRUE(agrees(program, {reals({channels, size}, std::vector<double>(channels * size, 0.25)), reals({channels, channels, 2}, weights)}));
+  program.outputs.push_back(
+      program.reduce({channels, size}, {channels, 2}, sum(kF32), select(at < index(size), product, literal(0, kF32))));
+  EXPECT_TRUE(agrees(program, {reals({channels, size}, std::vector<double>(channels * size, 0.25)),
+                               reals({channels, channels, 2}, weights)}));
 }
 
 TEST(Contraction, a_condition_on_what_no_factor_reads_is_kept) {
@@ -169,7 +177,8 @@ TEST(Contraction, a_condition_on_what_no_factor_reads_is_kept) {
   const Expr product = input(0, {axis(0), reduce_axis(0)}) * input(1, {reduce_axis(0), floor_div(axis(1), index(2))});
   const Expr even = equal(floor_mod(axis(1), index(2)), index(0));
   Program program;
-  program.outputs.push_back(program.reduce({rows, columns}, {depth}, sum(kF32), select(even, product, literal(0, kF32))));
+  program.outputs.push_back(
+      program.reduce({rows, columns}, {depth}, sum(kF32), select(even, product, literal(0, kF32))));
   EXPECT_TRUE(agrees(program, {reals({rows, depth}, std::vector<double>(rows * depth, 0.5)),
                                reals({depth, columns / 2}, std::vector<double>(depth * columns / 2, 0.25))}));
 }
@@ -194,7 +203,8 @@ TEST(Contraction, results_do_not_depend_on_the_number_of_threads) {
   for (double& x : a) x = random.normal();
   for (double& x : b) x = random.normal();
   Program program;
-  program.outputs.push_back(program.reduce({m, n}, {k}, sum(kF32), input(0, {axis(0), reduce_axis(0)}) * input(1, {reduce_axis(0), axis(1)})));
+  program.outputs.push_back(program.reduce({m, n}, {k}, sum(kF32),
+                                           input(0, {axis(0), reduce_axis(0)}) * input(1, {reduce_axis(0), axis(1)})));
   const std::vector<Array> inputs = {Array::reals(kF32, {m, k}, a), Array::reals(kF32, {k, n}, b)};
   const auto one = interpret(program, inputs);
   for (const int threads : {2, 3}) {
@@ -204,8 +214,9 @@ TEST(Contraction, results_do_not_depend_on_the_number_of_threads) {
 }
 
 TEST(Arrays, hold_tensors_of_every_type) {
-  for (const DataType dtype : {DataType::kFloat64, DataType::kFloat32, DataType::kFloat16, DataType::kBFloat16, DataType::kInt8, DataType::kUInt32,
-                               DataType::kInt64, DataType::kUInt64, DataType::kBool}) {
+  for (const DataType dtype :
+       {DataType::kFloat64, DataType::kFloat32, DataType::kFloat16, DataType::kBFloat16, DataType::kInt8,
+        DataType::kUInt32, DataType::kInt64, DataType::kUInt64, DataType::kBool}) {
     const Tensor tensor = Tensor::from_ints(dtype, {2, 2}, std::vector<int64_t>{0, 1, 1, 0});
     const Array array = Array::from(tensor);
     EXPECT_EQ(array.as_double(1), 1) << name(dtype);

@@ -1,5 +1,5 @@
-// Loops that are vectorized, unrolled, parallel, over registers and caches, with tails; what is checked at run time; the code
-// of a register tile.
+// Loops that are vectorized, unrolled, parallel, over registers and caches, with tails; what is checked at run time;
+// the code of a register tile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,14 +75,16 @@ TEST_P(MapOfType, WithATail) {
     const Expr x = load_buffer(kernel, 0, {i});
     Block block = assign("map", 1, {i}, dtype == DataType::kBool ? te::logical_not(x) : te::max(x + x, x));
     block.predicate = i < te::index(37);
-    kernel.body = {loop(0, (36 + lanes) / lanes, LoopKind::kParallel, {loop(1, lanes, LoopKind::kVectorized, {Statement{block}})})};
+    kernel.body = {loop(0, (36 + lanes) / lanes, LoopKind::kParallel,
+                        {loop(1, lanes, LoopKind::kVectorized, {Statement{block}})})};
     expect_same_as_serial(kernel, {numbers(dtype, {37})});
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, MapOfType,
-                         testing::Values(DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16, DataType::kInt8, DataType::kUInt8,
-                                         DataType::kInt16, DataType::kInt32, DataType::kInt64, DataType::kUInt64, DataType::kBool),
+                         testing::Values(DataType::kFloat32, DataType::kFloat64, DataType::kFloat16,
+                                         DataType::kBFloat16, DataType::kInt8, DataType::kUInt8, DataType::kInt16,
+                                         DataType::kInt32, DataType::kInt64, DataType::kUInt64, DataType::kBool),
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST(Vectorized, Transposes) {
@@ -95,13 +97,20 @@ TEST(Vectorized, Transposes) {
 }
 
 TEST(Vectorized, TransposesTilesInRegisters) {
-  for (const DataType dtype : {DataType::kFloat32, DataType::kFloat64, DataType::kInt8, DataType::kFloat16, DataType::kBool}) {
+  for (const DataType dtype :
+       {DataType::kFloat32, DataType::kFloat64, DataType::kInt8, DataType::kFloat16, DataType::kBool}) {
     for (const int64_t width : {4, 8, 16}) {
-      Kernel kernel = kernel_of({{"in", dtype, {3 * width, 2 * width}}, {"out", dtype, {2 * width, 3 * width}}}, {0}, {1});
+      Kernel kernel =
+          kernel_of({{"in", dtype, {3 * width, 2 * width}}, {"out", dtype, {2 * width, 3 * width}}}, {0}, {1});
       const Expr down = k(0) * width + k(2), across = k(1) * width + k(3);
       const Expr twice = load_buffer(kernel, 0, {across, down});
-      const Block move = assign("move", 1, {down, across}, dtype == DataType::kFloat32 ? twice + twice * load_buffer(kernel, 0, {k(0), k(3)}) : twice);
-      kernel.body = {loop(0, 2, LoopKind::kParallel, {loop(1, 3, LoopKind::kSerial, {loop(2, width, LoopKind::kVectorized, {loop(3, width, LoopKind::kVectorized, {Statement{move}})})})})};
+      const Block move =
+          assign("move", 1, {down, across},
+                 dtype == DataType::kFloat32 ? twice + twice * load_buffer(kernel, 0, {k(0), k(3)}) : twice);
+      kernel.body = {loop(
+          0, 2, LoopKind::kParallel,
+          {loop(1, 3, LoopKind::kSerial,
+                {loop(2, width, LoopKind::kVectorized, {loop(3, width, LoopKind::kVectorized, {Statement{move}})})})})};
       expect_same_as_serial(kernel, {numbers(dtype, {3 * width, 2 * width})});
     }
   }
@@ -112,7 +121,9 @@ TEST(Vectorized, TilesWithATail) {
   const Expr down = k(0) * 8 + k(2), across = k(1) * 8 + k(3);
   Block move = assign("move", 1, {down, across}, load_buffer(kernel, 0, {across, down}));
   move.predicate = down < te::index(11) && across < te::index(13);
-  const auto tile = [](Block block) { return loop(2, 8, LoopKind::kVectorized, {loop(3, 8, LoopKind::kVectorized, {Statement{std::move(block)}})}); };
+  const auto tile = [](Block block) {
+    return loop(2, 8, LoopKind::kVectorized, {loop(3, 8, LoopKind::kVectorized, {Statement{std::move(block)}})});
+  };
   kernel.body = {loop(0, 2, LoopKind::kSerial, {loop(1, 2, LoopKind::kSerial, {tile(move)})})};
   expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {13, 11})});
   // What bounds the rows alone holds for the first of them.
@@ -127,7 +138,8 @@ TEST(Vectorized, ReadsPaddingUnderAMask) {
   Kernel kernel = kernel_of({{"in", DataType::kFloat32, {30}}, {"out", DataType::kFloat32, {32}}}, {0}, {1});
   const Expr i = k(0) * 8 + k(1);
   const Expr inside = te::index(1) <= i && i < te::index(31);
-  const Block block = assign("pad", 1, {i}, te::select(inside, load_buffer(kernel, 0, {i - 1}), te::literal(7, DataType::kFloat32)));
+  const Block block =
+      assign("pad", 1, {i}, te::select(inside, load_buffer(kernel, 0, {i - 1}), te::literal(7, DataType::kFloat32)));
   kernel.body = {loop(0, 4, LoopKind::kSerial, {loop(1, 8, LoopKind::kVectorized, {Statement{block}})})};
   expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {30})});
 }
@@ -139,7 +151,8 @@ TEST(Vectorized, ReducesInOrder) {
     block.initialize = true;
     block.reduce = {{te::index(24), k(1) * 8 + k(2)}};
     if (has_tail) block.predicate = k(1) * 8 + k(2) < te::index(21);
-    kernel.body = {loop(0, 5, LoopKind::kSerial, {loop(1, 3, LoopKind::kSerial, {loop(2, 8, LoopKind::kVectorized, {Statement{block}})})})};
+    kernel.body = {loop(0, 5, LoopKind::kSerial,
+                        {loop(1, 3, LoopKind::kSerial, {loop(2, 8, LoopKind::kVectorized, {Statement{block}})})})};
     expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {5, 24})});
   }
 }
@@ -148,12 +161,16 @@ TEST(Vectorized, AddsLanesThatShareAnElement) {
   Kernel kernel = kernel_of({{"in", DataType::kFloat32, {24}}, {"out", DataType::kFloat32, {8}}}, {0}, {1});
   const Block zero = assign("zero", 1, {k(0)}, te::literal(0, DataType::kFloat32));
   const Block block = accumulate("bins", 1, {te::floor_div(k(1), te::index(3))}, load_buffer(kernel, 0, {k(1)}));
-  kernel.body = {loop(0, 8, LoopKind::kVectorized, {Statement{zero}}), loop(1, 24, LoopKind::kVectorized, {Statement{block}})};
+  kernel.body = {loop(0, 8, LoopKind::kVectorized, {Statement{zero}}),
+                 loop(1, 24, LoopKind::kVectorized, {Statement{block}})};
   expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {24})});
 }
 
 TEST(Vectorized, KeepsWhatEachIterationHasOfItsOwn) {
-  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {16}}, {"own", DataType::kFloat32, {1}, Scope::kRegister}, {"out", DataType::kFloat32, {16}}}, {0}, {2});
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {16}},
+                             {"own", DataType::kFloat32, {1}, Scope::kRegister},
+                             {"out", DataType::kFloat32, {16}}},
+                            {0}, {2});
   const Block first = assign("first", 1, {te::index(0)}, load_buffer(kernel, 0, {k(0)}) * 2);
   const Block second = assign("second", 2, {k(0)}, load_buffer(kernel, 1, {te::index(0)}) + 1);
   kernel.body = {loop(0, 16, LoopKind::kVectorized, {Statement{first}, Statement{second}})};
@@ -161,13 +178,18 @@ TEST(Vectorized, KeepsWhatEachIterationHasOfItsOwn) {
 }
 
 TEST(Vectorized, HoldsSerialLoopsAndBranches) {
-  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {7, 16}}, {"sum", DataType::kFloat32, {16}, Scope::kRegister}, {"out", DataType::kFloat32, {3, 16}}}, {0}, {2});
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {7, 16}},
+                             {"sum", DataType::kFloat32, {16}, Scope::kRegister},
+                             {"out", DataType::kFloat32, {3, 16}}},
+                            {0}, {2});
   const Block zero = assign("zero", 1, {k(1)}, te::literal(0, DataType::kFloat32));
   const Block add = accumulate("add", 1, {k(1)}, load_buffer(kernel, 0, {k(2), k(1)}));
   const Block write = assign("write", 2, {k(0), k(1)}, load_buffer(kernel, 1, {k(1)}));
   const Block other = assign("other", 2, {k(0), k(1)}, te::literal(3, DataType::kFloat32));
   Branch branch{k(0) < te::index(2), {Statement{write}}, {Statement{other}}};
-  kernel.body = {loop(0, 3, LoopKind::kSerial, {loop(1, 16, LoopKind::kVectorized, {Statement{zero}, loop(2, 7, LoopKind::kSerial, {Statement{add}}), Statement{branch}})})};
+  kernel.body = {loop(0, 3, LoopKind::kSerial,
+                      {loop(1, 16, LoopKind::kVectorized,
+                            {Statement{zero}, loop(2, 7, LoopKind::kSerial, {Statement{add}}), Statement{branch}})})};
   expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {7, 16})});
 }
 
@@ -183,11 +205,16 @@ TEST(Vectorized, RunsOneByOneWhereLanesPartWays) {
 }
 
 TEST(Ordered, StatementsTakeTurns) {
-  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {10}}, {"turned", DataType::kFloat32, {10}}, {"out", DataType::kFloat32, {4, 10}}}, {0}, {2});
-  const Expr before = te::select(te::equal(k(0), 0), load_buffer(kernel, 0, {k(1)}), load_buffer(kernel, 2, {k(0) - 1, te::index(9) - k(1)}));
+  Kernel kernel = kernel_of(
+      {{"in", DataType::kFloat32, {10}}, {"turned", DataType::kFloat32, {10}}, {"out", DataType::kFloat32, {4, 10}}},
+      {0}, {2});
+  const Expr before = te::select(te::equal(k(0), 0), load_buffer(kernel, 0, {k(1)}),
+                                 load_buffer(kernel, 2, {k(0) - 1, te::index(9) - k(1)}));
   const Block turn = assign("turn", 1, {k(1)}, before);
   const Block add = assign("add", 2, {k(0), k(2)}, load_buffer(kernel, 1, {k(2)}) + te::cast(DataType::kFloat32, k(0)));
-  Statement steps = loop(0, 4, LoopKind::kSerial, {loop(1, 10, LoopKind::kParallel, {Statement{turn}}), loop(2, 10, LoopKind::kVectorized, {Statement{add}})});
+  Statement steps =
+      loop(0, 4, LoopKind::kSerial,
+           {loop(1, 10, LoopKind::kParallel, {Statement{turn}}), loop(2, 10, LoopKind::kVectorized, {Statement{add}})});
   std::get<Loop>(steps.node).ordered = true;
   kernel.body = {steps};
   expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {10})});
@@ -200,11 +227,19 @@ TEST(Ordered, StatementsTakeTurns) {
 }
 
 TEST(Cache, IsEachThreadsOwn) {
-  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {6, 16}}, {"row", DataType::kFloat32, {16}, Scope::kCache}, {"flag", DataType::kInt8, {3}, Scope::kCache}, {"out", DataType::kFloat32, {6, 16}}}, {0}, {3});
+  Kernel kernel = kernel_of({{"in", DataType::kFloat32, {6, 16}},
+                             {"row", DataType::kFloat32, {16}, Scope::kCache},
+                             {"flag", DataType::kInt8, {3}, Scope::kCache},
+                             {"out", DataType::kFloat32, {6, 16}}},
+                            {0}, {3});
   const Block copy = assign("copy", 1, {k(1)}, load_buffer(kernel, 0, {k(0), k(1)}));
   const Block mark = assign("mark", 2, {te::index(2)}, te::literal(1, DataType::kInt8));
-  const Block reverse = assign("reverse", 3, {k(0), k(2)}, load_buffer(kernel, 1, {te::index(15) - k(2)}) + te::cast(DataType::kFloat32, load_buffer(kernel, 2, {te::index(2)})));
-  kernel.body = {loop(0, 6, LoopKind::kParallel, {loop(1, 16, LoopKind::kVectorized, {Statement{copy}}), Statement{mark}, loop(2, 16, LoopKind::kVectorized, {Statement{reverse}})})};
+  const Block reverse = assign("reverse", 3, {k(0), k(2)},
+                               load_buffer(kernel, 1, {te::index(15) - k(2)}) +
+                                   te::cast(DataType::kFloat32, load_buffer(kernel, 2, {te::index(2)})));
+  kernel.body = {loop(0, 6, LoopKind::kParallel,
+                      {loop(1, 16, LoopKind::kVectorized, {Statement{copy}}), Statement{mark},
+                       loop(2, 16, LoopKind::kVectorized, {Statement{reverse}})})};
   expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {6, 16})});
   const auto code = compile(kernel, host_target());
   ASSERT_TRUE(code.ok());
@@ -213,8 +248,10 @@ TEST(Cache, IsEachThreadsOwn) {
 }
 
 TEST(Cache, OfTwoPartsIsRefused) {
-  Kernel kernel = kernel_of({{"own", DataType::kFloat32, {1}, Scope::kCache}, {"out", DataType::kFloat32, {1}}}, {}, {1});
-  kernel.body = {Statement{assign("a", 0, {te::index(0)}, te::literal(1, DataType::kFloat32))}, Statement{assign("b", 1, {te::index(0)}, load_buffer(kernel, 0, {te::index(0)}))}};
+  Kernel kernel =
+      kernel_of({{"own", DataType::kFloat32, {1}, Scope::kCache}, {"out", DataType::kFloat32, {1}}}, {}, {1});
+  kernel.body = {Statement{assign("a", 0, {te::index(0)}, te::literal(1, DataType::kFloat32))},
+                 Statement{assign("b", 1, {te::index(0)}, load_buffer(kernel, 0, {te::index(0)}))}};
   const auto code = compile(kernel, host_target());
   ASSERT_FALSE(code.ok());
   EXPECT_EQ(code.error().kind, ErrorKind::kUnsupported);
@@ -223,11 +260,16 @@ TEST(Cache, OfTwoPartsIsRefused) {
 // What is checked at run time
 
 Kernel gather(LoopKind kind) {
-  Kernel kernel = kernel_of({{"table", DataType::kFloat32, {10}}, {"at", DataType::kInt64, {16}}, {"out", DataType::kFloat32, {16}}}, {0, 1}, {2});
+  Kernel kernel = kernel_of(
+      {{"table", DataType::kFloat32, {10}}, {"at", DataType::kInt64, {16}}, {"out", DataType::kFloat32, {16}}}, {0, 1},
+      {2});
   const Expr at = load_buffer(kernel, 1, {k(0)});
   const Expr wrapped = te::select(at < te::index(0), at + 10, at);
   const Expr skips = te::equal(at, 100);
-  kernel.body = {loop(0, 16, kind, {Statement{assign("gather", 2, {k(0)}, te::select(skips, te::literal(-1, DataType::kFloat32), load_buffer(kernel, 0, {wrapped})))}})};
+  kernel.body = {loop(
+      0, 16, kind,
+      {Statement{assign("gather", 2, {k(0)},
+                        te::select(skips, te::literal(-1, DataType::kFloat32), load_buffer(kernel, 0, {wrapped})))}})};
   return kernel;
 }
 
@@ -246,13 +288,16 @@ TEST(Checks, IndicesFromDataAreInRange) {
 
 TEST(Checks, DivisionByZeroIsReportedWhereItHappens) {
   for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kVectorized}) {
-    Kernel kernel = kernel_of({{"a", DataType::kInt32, {8}}, {"b", DataType::kInt32, {8}}, {"out", DataType::kInt32, {8}}}, {0, 1}, {2});
+    Kernel kernel = kernel_of(
+        {{"a", DataType::kInt32, {8}}, {"b", DataType::kInt32, {8}}, {"out", DataType::kInt32, {8}}}, {0, 1}, {2});
     const Expr a = load_buffer(kernel, 0, {k(0)}), b = load_buffer(kernel, 1, {k(0)});
     const Expr zero = te::literal(0, DataType::kInt32);
     const auto with = [&](const Expr& body) {
       kernel.body = {loop(0, 8, kind, {Statement{assign("divide", 2, {k(0)}, body)}})};
-      return run(kernel, {Tensor::from_ints(DataType::kInt32, {8}, std::vector<int64_t>{7, -7, 0, 1, INT32_MIN, 5, 6, 9}),
-                          Tensor::from_ints(DataType::kInt32, {8}, std::vector<int64_t>{2, 2, 0, 3, -1, 0, -4, 3})}, host_target());
+      return run(kernel,
+                 {Tensor::from_ints(DataType::kInt32, {8}, std::vector<int64_t>{7, -7, 0, 1, INT32_MIN, 5, 6, 9}),
+                  Tensor::from_ints(DataType::kInt32, {8}, std::vector<int64_t>{2, 2, 0, 3, -1, 0, -4, 3})},
+                 host_target());
     };
     const auto bare = with(a / b);
     ASSERT_FALSE(bare.ok());
@@ -268,17 +313,23 @@ TEST(Checks, DivisionByZeroIsReportedWhereItHappens) {
 /// C[m, n] = sum over k of A[k, m] B[k, n], accumulators in registers: rows of vectors of lanes.
 Kernel tile(int64_t rows, int64_t vectors, int64_t lanes, int64_t depth) {
   const int64_t columns = vectors * lanes;
-  Kernel kernel = kernel_of({{"A", DataType::kFloat32, {depth, rows}}, {"B", DataType::kFloat32, {depth, columns}},
-                             {"sum", DataType::kFloat32, {rows, columns}, Scope::kRegister}, {"C", DataType::kFloat32, {rows, columns}}}, {0, 1}, {3});
+  Kernel kernel = kernel_of({{"A", DataType::kFloat32, {depth, rows}},
+                             {"B", DataType::kFloat32, {depth, columns}},
+                             {"sum", DataType::kFloat32, {rows, columns}, Scope::kRegister},
+                             {"C", DataType::kFloat32, {rows, columns}}},
+                            {0, 1}, {3});
   const auto nest = [&](int variable, Block block) {
     return loop(variable, rows, LoopKind::kUnrolled,
-                {loop(variable + 1, vectors, LoopKind::kUnrolled, {loop(variable + 2, lanes, LoopKind::kVectorized, {Statement{std::move(block)}})})});
+                {loop(variable + 1, vectors, LoopKind::kUnrolled,
+                      {loop(variable + 2, lanes, LoopKind::kVectorized, {Statement{std::move(block)}})})});
   };
   const auto column = [&](int variable) { return k(variable) * te::index(lanes) + k(variable + 1); };
   const Block zero = assign("zero", 2, {k(1), column(2)}, te::literal(0, DataType::kFloat32));
-  const Block add = accumulate("add", 2, {k(5), column(6)}, load_buffer(kernel, 0, {k(4), k(5)}) * load_buffer(kernel, 1, {k(4), column(6)}));
+  const Block add = accumulate("add", 2, {k(5), column(6)},
+                               load_buffer(kernel, 0, {k(4), k(5)}) * load_buffer(kernel, 1, {k(4), column(6)}));
   const Block write = assign("write", 3, {k(8), column(9)}, load_buffer(kernel, 2, {k(8), column(9)}));
-  kernel.body = {loop(0, 1, LoopKind::kSerial, {nest(1, zero), loop(4, depth, LoopKind::kSerial, {nest(5, add)}), nest(8, write)})};
+  kernel.body = {loop(0, 1, LoopKind::kSerial,
+                      {nest(1, zero), loop(4, depth, LoopKind::kSerial, {nest(5, add)}), nest(8, write)})};
   return kernel;
 }
 
@@ -306,11 +357,14 @@ TEST_P(RegisterTiles, DoNotSpill) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Units, RegisterTiles,
-                         testing::Values(std::pair("cpu=x86-64", kBaseline), std::pair("cpu=sandybridge", kAvx), std::pair("cpu=haswell", kAvx2),
-                                         std::pair("cpu=skylake-avx512", kAvx512)),
+                         testing::Values(std::pair("cpu=x86-64", kBaseline), std::pair("cpu=sandybridge", kAvx),
+                                         std::pair("cpu=haswell", kAvx2), std::pair("cpu=skylake-avx512", kAvx512)),
                          [](const auto& info) { return std::string(info.param.second.name); });
 
-TEST(RegisterTile, IsRight) { expect_same_as_serial(tile(6, 2, 8, 256), {numbers(DataType::kFloat32, {256, 6}), numbers(DataType::kFloat32, {256, 16}, 2)}); }
+TEST(RegisterTile, IsRight) {
+  expect_same_as_serial(tile(6, 2, 8, 256),
+                        {numbers(DataType::kFloat32, {256, 6}), numbers(DataType::kFloat32, {256, 16}, 2)});
+}
 
 // Targets
 

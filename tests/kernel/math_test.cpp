@@ -1,5 +1,5 @@
-// The vector code of elementary functions over all float32 bit patterns (a stride of them, in the short run), against libm in
-// double precision.
+// The vector code of elementary functions over all float32 bit patterns (a stride of them, in the short run), against
+// libm in double precision.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +48,8 @@ double ulps(double exact, float found) {
   if (std::isnan(exact)) return std::isnan(found) ? 0 : INFINITY;
   const auto nearest = static_cast<float>(exact);
   if (std::isinf(nearest) && found == nearest) return 0;
-  if (std::isnan(found) || std::isinf(found) || std::isinf(nearest)) return std::isinf(nearest) && std::fabs(found) == std::numeric_limits<float>::max() ? 1 : INFINITY;
+  if (std::isnan(found) || std::isinf(found) || std::isinf(nearest))
+    return std::isinf(nearest) && std::fabs(found) == std::numeric_limits<float>::max() ? 1 : INFINITY;
   if (std::fabs(exact - static_cast<double>(found)) < 0x1p-125) return 0;  // flushed, or made of what was
   const double unit = std::ldexp(1.0, std::ilogb(exact) - 23);
   return std::fabs(exact - static_cast<double>(found)) / unit;
@@ -89,7 +90,9 @@ TEST_P(Elementary, IsRightAtItsEnds) {
   const auto& [function, cpu] = GetParam();
   const Target target = *parse_target(cpu);
   if (!runs_here(target)) GTEST_SKIP() << "this machine can't run code for " << cpu;
-  std::vector<float> points = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 88.72284f, 88.7229f, 89, 1000, 3e38f, -87.33655f, -88, -103.9f, -104, -1000, -3e38f, 0x1p-149f, 0x1p-126f, -0x1p-149f, 9, -9, 4, -4};
+  std::vector<float> points = {0.0f,      -0.0f,     INFINITY,   -INFINITY,  NAN, 1,       -1,   88.72284f, 88.7229f,
+                               89,        1000,      3e38f,      -87.33655f, -88, -103.9f, -104, -1000,     -3e38f,
+                               0x1p-149f, 0x1p-126f, -0x1p-149f, 9,          -9,  4,       -4};
   points.resize(kCount, 0);
   std::vector<std::byte> bytes(kCount * 4);
   std::memcpy(bytes.data(), points.data(), bytes.size());
@@ -104,12 +107,15 @@ TEST_P(Elementary, IsRightAtItsEnds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Functions, Elementary,
-                         testing::Combine(testing::Values(Function{"exp", UnaryOp::kExp, std::exp}, Function{"log", UnaryOp::kLog, std::log},
-                                                          Function{"tanh", UnaryOp::kTanh, std::tanh}, Function{"erf", UnaryOp::kErf, std::erf},
+                         testing::Combine(testing::Values(Function{"exp", UnaryOp::kExp, std::exp},
+                                                          Function{"log", UnaryOp::kLog, std::log},
+                                                          Function{"tanh", UnaryOp::kTanh, std::tanh},
+                                                          Function{"erf", UnaryOp::kErf, std::erf},
                                                           Function{"sqrt", UnaryOp::kSqrt, std::sqrt}),
                                           testing::Values("cpu=x86-64", "cpu=haswell", "cpu=skylake-avx512")),
                          [](const auto& info) {
-                           std::string name = std::string(std::get<0>(info.param).name) + "_" + (std::get<1>(info.param) + 4);
+                           std::string name =
+                               std::string(std::get<0>(info.param).name) + "_" + (std::get<1>(info.param) + 4);
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

@@ -66,7 +66,8 @@ TEST_F(RecordsFile, NothingIsMadeByReading) {
 
 TEST_F(RecordsFile, NewerTimesTakeThePlaceOfOlderOnesOfTheSameScheduleOnly) {
   Records records = Records::in_memory();
-  for (const Record& one : {record(1, 5, "t", 10), record(1, 7, "t", 20), record(1, 1, "t", 15), record(1, 9, "u", 5)}) ASSERT_TRUE(records.add(one).ok());
+  for (const Record& one : {record(1, 5, "t", 10), record(1, 7, "t", 20), record(1, 1, "t", 15), record(1, 9, "u", 5)})
+    ASSERT_TRUE(records.add(one).ok());
   EXPECT_THAT(all(records), testing::ElementsAre(record(1, 7, "t", 20), record(1, 9, "u", 5)));
 }
 
@@ -76,7 +77,9 @@ TEST_F(RecordsFile, TheBestIsTheFastestOfItsKeyAndMaker) {
   tuned.maker = "tuned";
   elsewhere.key.target = "cpu x2";
   later.key.generator = "2";
-  ASSERT_TRUE(records.add(std::vector{record(1, 5), record(1, 4, "u"), failed(1, "w"), tuned, elsewhere, later, failed(2, "t")}).ok());
+  ASSERT_TRUE(
+      records.add(std::vector{record(1, 5), record(1, 4, "u"), failed(1, "w"), tuned, elsewhere, later, failed(2, "t")})
+          .ok());
   EXPECT_EQ(*records.best(record(1, 0).key, "default"), record(1, 4, "u"));
   EXPECT_EQ(*records.best(record(1, 0).key, "tuned"), tuned);
   EXPECT_EQ(*records.best(record(2, 0).key, "default"), failed(2, "t"));
@@ -88,7 +91,10 @@ TEST_F(RecordsFile, PruningLeavesTheFastestOfThisVersion) {
   Records records = Records::in_memory();
   Record old = record(1, 1);
   old.key.generator = "0";
-  ASSERT_TRUE(records.add(std::vector{record(1, 3, "a"), record(1, 1, "b"), record(1, 2, "c"), failed(1, "d"), old, failed(2, "a")}).ok());
+  ASSERT_TRUE(records
+                  .add(std::vector{record(1, 3, "a"), record(1, 1, "b"), record(1, 2, "c"), failed(1, "d"), old,
+                                   failed(2, "a")})
+                  .ok());
   EXPECT_EQ(*records.prune(2, "1"), 3);
   EXPECT_THAT(all(records), testing::UnorderedElementsAre(record(1, 1, "b"), record(1, 2, "c"), failed(2, "a")));
 }
@@ -99,7 +105,8 @@ TEST_F(RecordsFile, ThreadsWriteThroughConnectionsOfTheirOwn) {
   for (int t = 0; t < kThreads; ++t)
     team.emplace_back([&, t] {
       Records records = open();
-      for (int batch = 0; batch < kBatches; ++batch) ASSERT_TRUE(records.add(std::vector{record(t * 1000 + batch, 1, "a"), record(t * 1000 + batch, 2, "b")}).ok());
+      for (int batch = 0; batch < kBatches; ++batch)
+        ASSERT_TRUE(records.add(std::vector{record(t * 1000 + batch, 1, "a"), record(t * 1000 + batch, 2, "b")}).ok());
     });
   for (std::thread& thread : team) thread.join();
   EXPECT_EQ(all(open()).size(), kThreads * kBatches * 2);
@@ -110,7 +117,9 @@ TEST_F(RecordsFile, ThreadsWriteThroughConnectionsOfTheirOwn) {
   auto records = Records::open(file);
   for (uint64_t batch = 0; records.ok(); ++batch) {
     const uint64_t task = static_cast<uint64_t>(writer) * 1'000'000 + batch;
-    if (!records->add(std::vector{record(task, 1, "a"), record(task, 2, "b"), record(task, 3, "c")}).ok() || write(pipe, "x", 1) != 1) break;
+    if (!records->add(std::vector{record(task, 1, "a"), record(task, 2, "b"), record(task, 3, "c")}).ok() ||
+        write(pipe, "x", 1) != 1)
+      break;
   }
   _exit(1);
 }
@@ -162,12 +171,19 @@ TEST_F(RecordsFile, FilesOfOthersAndBrokenOnesAreRefusedInASentence) {
   ASSERT_TRUE(open().add(record(1, 1)).ok());
   const std::string good = read_file(path());
   ASSERT_TRUE(Database::open(path("foreign"), true)->execute("CREATE TABLE t (a)").ok());
-  ASSERT_TRUE(Database::open(path("newer"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 2").ok());
-  ASSERT_TRUE(Database::open(path("bare"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 1").ok());
+  ASSERT_TRUE(
+      Database::open(path("newer"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 2").ok());
+  ASSERT_TRUE(
+      Database::open(path("bare"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 1").ok());
   write_file(path("text"), "these are no records\n" + std::string(2000, 'x'));
   write_file(path("torn"), good.substr(0, good.size() / 2));
   std::filesystem::create_directory(path("folder"));
-  for (const auto& [name, what] : {std::pair{"foreign", "something else"}, {"newer", "version 2"}, {"bare", "broken"}, {"text", "another kind"}, {"torn", "broken"}, {"folder", "no regular file"}}) {
+  for (const auto& [name, what] : {std::pair{"foreign", "something else"},
+                                   {"newer", "version 2"},
+                                   {"bare", "broken"},
+                                   {"text", "another kind"},
+                                   {"torn", "broken"},
+                                   {"folder", "no regular file"}}) {
     SCOPED_TRACE(name);
     const bool is_file = std::filesystem::is_regular_file(path(name));
     const std::string before = is_file ? read_file(path(name)) : "";
@@ -189,7 +205,8 @@ TEST_F(RecordsFile, ChangedBytesGiveRecordsOrAnError) {
   for (int round = 0; round < (isomer::test::is_long_run() ? 5'000 : 200); ++round) {
     SCOPED_TRACE(round);
     std::string bad = good;
-    for (int64_t flips = random.between(1, 20); flips > 0; --flips) bad[random.below(bad.size())] = static_cast<char>(random.below(256));
+    for (int64_t flips = random.between(1, 20); flips > 0; --flips)
+      bad[random.below(bad.size())] = static_cast<char>(random.below(256));
     write_file(path("bad"), bad);
     auto records = Records::open(path("bad"));
     if (!records.ok()) continue;

@@ -1,5 +1,5 @@
-// Code of every operator against the interpreter, on random nodes: straight from `lower`, with loops of random kinds, by the
-// default schedule.
+// Code of every operator against the interpreter, on random nodes: straight from `lower`, with loops of random kinds,
+// by the default schedule.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -85,7 +85,8 @@ void expect_near(const te::Array& expected, const Tensor& found, double bound, b
     const double b = is_float(found.dtype()) ? found.real(i) : te::Array::from(found).as_double(i);
     if ((std::isnan(a) && std::isnan(b)) || a == b) continue;
     if (may_tip && is_int(found.dtype()) && std::fabs(a - b) == 1 && tipped++ <= expected.count() / 8) continue;
-    ASSERT_TRUE(is_float(found.dtype()) && std::fabs(a - b) <= bound * scale) << "element " << i << ": " << a << " expected, " << b << " found";
+    ASSERT_TRUE(is_float(found.dtype()) && std::fabs(a - b) <= bound * scale)
+        << "element " << i << ": " << a << " expected, " << b << " found";
   }
 }
 
@@ -97,10 +98,12 @@ void annotate(Statements& statements, Random& random, bool is_root, int64_t copi
     if (!loop) continue;
     const auto extent = te::as_constant(loop->extent);
     const bool is_free = !loop->ordered && extent;
-    if (is_free && *extent <= copies && random.chance(0.6)) loop->kind = random.chance(0.7) ? LoopKind::kVectorized : LoopKind::kUnrolled;
+    if (is_free && *extent <= copies && random.chance(0.6))
+      loop->kind = random.chance(0.7) ? LoopKind::kVectorized : LoopKind::kUnrolled;
     bool reduces = false;
     for_each_block(loop->body, [&](const Block& block, const auto&) {
-      for (const Iterator& iterator : block.reduce) reduces = reduces || variables(iterator.binding).contains(loop->variable);
+      for (const Iterator& iterator : block.reduce)
+        reduces = reduces || variables(iterator.binding).contains(loop->variable);
     });
     if (is_free && is_root && !reduces && random.chance(0.3)) loop->kind = LoopKind::kParallel;
     const bool is_written_out = loop->kind == LoopKind::kVectorized || loop->kind == LoopKind::kUnrolled;
@@ -115,7 +118,8 @@ TEST_P(Rows, RunAsTheyMean) {
   const OpDef& op = *GetParam();
   Random random(Hasher().add(op.name).add(2).finish().low);
   // Each needs other code where instructions are lacking; those that this machine can't run are compiled.
-  const std::vector<Target> targets = {host_target(), *parse_target("cpu=x86-64"), *parse_target("cpu=haswell"), *parse_target("cpu=skylake-avx512")};
+  const std::vector<Target> targets = {host_target(), *parse_target("cpu=x86-64"), *parse_target("cpu=haswell"),
+                                       *parse_target("cpu=skylake-avx512")};
   const int count = is_long_run() ? 300 : 16;
   int valid = 0;
   for (int turn = 0; turn < count; ++turn) {
@@ -153,15 +157,18 @@ TEST_P(Rows, RunAsTheyMean) {
         SCOPED_TRACE(fmt::format("output {}", i));
         if ((*expected)[i].empty()) continue;
         ASSERT_EQ(found->outputs[i].count(), (*expected)[i].count());
-        const Tensor output = found->outputs[i].reshaped((*expected)[i].dims());  // schedules may merge neighbouring dims
-        ASSERT_NO_FATAL_FAILURE(expect_near((*expected)[i], output, std::max(bound, tolerance((*expected)[i].dtype())), may_tip));
+        const Tensor output =
+            found->outputs[i].reshaped((*expected)[i].dims());  // schedules may merge neighbouring dims
+        ASSERT_NO_FATAL_FAILURE(
+            expect_near((*expected)[i], output, std::max(bound, tolerance((*expected)[i].dtype())), may_tip));
       }
     }
   }
   EXPECT_GT(valid, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Rows, testing::ValuesIn(rows_with_meaning()), [](const auto& info) { return std::string(info.param->name); });
+INSTANTIATE_TEST_SUITE_P(All, Rows, testing::ValuesIn(rows_with_meaning()),
+                         [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace
 }  // namespace isomer::kernel::test

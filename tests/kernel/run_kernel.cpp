@@ -17,7 +17,8 @@ constexpr std::byte kGarbage{0xff};  // NaN; integers far out of range
 /// Elements between margins that nobody may write to.
 class Block {
  public:
-  explicit Block(int64_t bytes, std::byte fill) : bytes_(bytes), memory_(*runtime::Memory::allocate(bytes + 2 * kMargin)) {
+  explicit Block(int64_t bytes, std::byte fill)
+      : bytes_(bytes), memory_(*runtime::Memory::allocate(bytes + 2 * kMargin)) {
     std::memset(memory_.data(), 0x5a, bytes + 2 * kMargin);
     std::memset(data(), static_cast<int>(fill), bytes);
   }
@@ -35,7 +36,11 @@ class Block {
 class Runner {
  public:
   explicit Runner(const Kernel& kernel)
-      : kernel_(kernel), blocks_(kernel.buffers.size()), pointers_(kernel.buffers.size()), extents_(kernel.buffers.size()), extent_pointers_(kernel.buffers.size()) {
+      : kernel_(kernel),
+        blocks_(kernel.buffers.size()),
+        pointers_(kernel.buffers.size()),
+        extents_(kernel.buffers.size()),
+        extent_pointers_(kernel.buffers.size()) {
     for (size_t b = 0; b < kernel.buffers.size(); ++b) {
       const Buffer& buffer = kernel.buffers[b];
       if (buffer.scope != Scope::kArgument) continue;
@@ -46,12 +51,15 @@ class Runner {
     }
   }
 
-  void set(int buffer, const Tensor& tensor) { std::copy(tensor.bytes().begin(), tensor.bytes().end(), reinterpret_cast<std::byte*>(blocks_[buffer]->data())); }
+  void set(int buffer, const Tensor& tensor) {
+    std::copy(tensor.bytes().begin(), tensor.bytes().end(), reinterpret_cast<std::byte*>(blocks_[buffer]->data()));
+  }
 
   Result<void> run(const MachineCode& code, const runtime::ExecutableMemory& memory) {
     const runtime::Outcome outcome = runtime::run_parts(code.kernels[0], [&](const Part& part, int64_t turn) {
       const Block scratch(part.scratch_bytes, kGarbage);
-      Shared shared{{pointers_.data(), extent_pointers_.data(), scratch.data(), resize, runtime::math_table(), turn}, this};
+      Shared shared{{pointers_.data(), extent_pointers_.data(), scratch.data(), resize, runtime::math_table(), turn},
+                    this};
       runtime::Outcome worst = runtime::Outcome::kDone;
       for (int64_t piece = 0; piece < 3; ++piece) {
         const int64_t begin = part.iterations * piece / 3, end = part.iterations * (piece + 1) / 3;
@@ -71,7 +79,8 @@ class Runner {
     if (buffer < 0 || !blocks_[buffer]) return {};
     const DataType dtype = kernel_.buffers[buffer].dtype;
     const std::byte* const data = blocks_[buffer]->data();
-    return Tensor(dtype, extents_[buffer], std::vector<std::byte>(data, data + packed_bytes(dtype, element_count(extents_[buffer]))));
+    return Tensor(dtype, extents_[buffer],
+                  std::vector<std::byte>(data, data + packed_bytes(dtype, element_count(extents_[buffer]))));
   }
 
  private:

@@ -1,5 +1,5 @@
-// Schedule primitives: whatever applies leaves the meaning as it was, traces replay to the same kernel, and what does not
-// apply says why.
+// Schedule primitives: whatever applies leaves the meaning as it was, traces replay to the same kernel, and what does
+// not apply says why.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -35,41 +35,52 @@ const std::vector<Example>& examples() {
        "s1 = map [13, 17] { max(s0[i0, i1]:float32 + in2[i1]:float32, 0) }\noutput s1\n",
        {{13, 9}, {9, 17}, {17}}},
       {"padded_convolution",
-       "s0 = reduce [2, 5, 7, 6] over [3, 3, 3] with sum:float32 { select(0 <= i2 + r1 - 1 && i2 + r1 - 1 < 7 && 0 <= i3 + r2 - 1 && i3 + r2 - 1 < 6, "
+       "s0 = reduce [2, 5, 7, 6] over [3, 3, 3] with sum:float32 { select(0 <= i2 + r1 - 1 && i2 + r1 - 1 < 7 && 0 <= "
+       "i3 + r2 - 1 && i3 + r2 - 1 < 6, "
        "in0[i0, r0, i2 + r1 - 1, i3 + r2 - 1]:float32, 0:float32)*in1[i1, r0, r1, r2]:float32 }\noutput s0\n",
        {{2, 3, 7, 6}, {5, 3, 3, 3}}},
       {"depthwise",
-       "s0 = reduce [1, 9, 8, 11] over [3, 3] with sum:float32 { select(0 <= i2*2 + r0 - 1 && i2*2 + r0 - 1 < 15 && 0 <= i3 + r1 - 1 && i3 + r1 - 1 < 11, "
+       "s0 = reduce [1, 9, 8, 11] over [3, 3] with sum:float32 { select(0 <= i2*2 + r0 - 1 && i2*2 + r0 - 1 < 15 && 0 "
+       "<= i3 + r1 - 1 && i3 + r1 - 1 < 11, "
        "in0[i0, i1, i2*2 + r0 - 1, i3 + r1 - 1]:float32, 0:float32)*in1[i1, r0, r1]:float32 }\n"
        "s1 = map [1, 9, 8, 11] { max(s0[i0, i1, i2, i3]:float32 + in2[i1]:float32, 0) }\noutput s1\n",
        {{1, 9, 15, 11}, {9, 3, 3}, {9}}},
       {"pooling",
-       "s0 = reduce [2, 3, 5, 5] over [3, 3] with max:float32 { select(0 <= i2*2 + r0 - 1 && i2*2 + r0 - 1 < 9 && 0 <= i3*2 + r1 - 1 && i3*2 + r1 - 1 < 9, "
+       "s0 = reduce [2, 3, 5, 5] over [3, 3] with max:float32 { select(0 <= i2*2 + r0 - 1 && i2*2 + r0 - 1 < 9 && 0 <= "
+       "i3*2 + r1 - 1 && i3*2 + r1 - 1 < 9, "
        "in0[i0, i1, i2*2 + r0 - 1, i3*2 + r1 - 1]:float32, -inf:float32) }\noutput s0\n",
        {{2, 3, 9, 9}}},
       {"transposed_convolution",
-       "s0 = reduce [1, 6, 10, 10] over [4, 2, 2] with sum:float32 { select(0 <= (i2 + 1) floordiv 2 - r1 && (i2 + 1) floordiv 2 - r1 < 5 && "
-       "0 <= (i3 + 1) floordiv 2 - r2 && (i3 + 1) floordiv 2 - r2 < 5, in0[i0, r0, (i2 + 1) floordiv 2 - r1, (i3 + 1) floordiv 2 - r2]:float32, 0:float32)"
+       "s0 = reduce [1, 6, 10, 10] over [4, 2, 2] with sum:float32 { select(0 <= (i2 + 1) floordiv 2 - r1 && (i2 + 1) "
+       "floordiv 2 - r1 < 5 && "
+       "0 <= (i3 + 1) floordiv 2 - r2 && (i3 + 1) floordiv 2 - r2 < 5, in0[i0, r0, (i2 + 1) floordiv 2 - r1, (i3 + 1) "
+       "floordiv 2 - r2]:float32, 0:float32)"
        "*in1[r0, i1, (i2 + 1) floormod 2 + r1*2, (i3 + 1) floormod 2 + r2*2]:float32 }\noutput s0\n",
        {{1, 4, 5, 5}, {4, 6, 4, 4}}},
       {"grouped",
-       "s0 = reduce [2, 16, 19] over [4] with sum:float32 { in0[i0, i1 floordiv 8*4 + r0, i2]:float32*in1[i1, r0]:float32 }\noutput s0\n",
+       "s0 = reduce [2, 16, 19] over [4] with sum:float32 { in0[i0, i1 floordiv 8*4 + r0, i2]:float32*in1[i1, "
+       "r0]:float32 }\noutput s0\n",
        {{2, 8, 19}, {16, 4}}},
       {"rows",
-       "s0 = reduce [6] over [20] with max:float32 { in0[i0, r0]:float32 }\ns1 = map [6, 20] { in0[i0, i1]:float32 - s0[i0]:float32 }\n"
-       "s2 = reduce [6] over [20] with sum:float32 { s1[i0, r0]:float32 }\ns3 = map [6, 20] { s1[i0, i1]:float32 + s2[i0]:float32 }\noutput s3\n",
+       "s0 = reduce [6] over [20] with max:float32 { in0[i0, r0]:float32 }\ns1 = map [6, 20] { in0[i0, i1]:float32 - "
+       "s0[i0]:float32 }\n"
+       "s2 = reduce [6] over [20] with sum:float32 { s1[i0, r0]:float32 }\ns3 = map [6, 20] { s1[i0, i1]:float32 + "
+       "s2[i0]:float32 }\noutput s3\n",
        {{6, 20}}},
       {"recurrence",
-       "s0 = scan 5 {\n  state [2, 12] = in1[i0, i1]:float32\n  step reduce [2, 12] over [12] with sum:float32 { state0[i0, r0]:float32*in2[r0, i1]:float32 }\n"
+       "s0 = scan 5 {\n  state [2, 12] = in1[i0, i1]:float32\n  step reduce [2, 12] over [12] with sum:float32 { "
+       "state0[i0, r0]:float32*in2[r0, i1]:float32 }\n"
        "  step map [2, 12] { max(min(inner0[i0, i1]:float32 + in0[t0, i0, i1]:float32, 4), -4) }\n  next 1\n}\n"
        "s1 = map [2, 5, 12] { s0[i1, i0, i2]:float32*2 }\noutput s1\n",
        {{5, 2, 12}, {2, 12}, {12, 12}}},
       {"joined",
-       "s0 = map [6, 40] { max(select(i1 < 9, in0[i0, i1]:float32, select(i1 < 32, in1[i0, i1 - 9]:float32, in2[i0, i1 - 32]:float32))*2, 0) }\n"
+       "s0 = map [6, 40] { max(select(i1 < 9, in0[i0, i1]:float32, select(i1 < 32, in1[i0, i1 - 9]:float32, in2[i0, i1 "
+       "- 32]:float32))*2, 0) }\n"
        "s1 = map [40, 3] { select(i0 < 11, in3[i0, i1]:float32, in4[i0 - 11, i1]:float32) }\noutput s0, s1\n",
        {{6, 9}, {6, 23}, {6, 8}, {11, 3}, {29, 3}}},
       {"movement",
-       "s0 = map [4, 6, 5] { in0[i1, i2, i0]:float32*3 }\ns1 = map [24, 5] { s0[i0 floordiv 6, i0 floormod 6, i1]:float32 + 1 }\noutput s1\n",
+       "s0 = map [4, 6, 5] { in0[i1, i2, i0]:float32*3 }\ns1 = map [24, 5] { s0[i0 floordiv 6, i0 floormod 6, "
+       "i1]:float32 + 1 }\noutput s1\n",
        {{6, 5, 4}}},
   };
   return all;
@@ -107,7 +118,9 @@ void expect_same_meaning(const Example& example, const Schedule& schedule, const
   ASSERT_TRUE(expected.ok()) << expected.error().message();
   if (!found.ok() && found.error().message().find("too many loops are written out") != std::string::npos) return;
   ASSERT_TRUE(found.ok()) << found.error().message();
-  for (size_t k = 0; k < expected->outputs.size(); ++k) EXPECT_TRUE(expected->outputs[k].same_contents(found->outputs[k].reshaped(expected->outputs[k].dims()))) << "output " << k;
+  for (size_t k = 0; k < expected->outputs.size(); ++k)
+    EXPECT_TRUE(expected->outputs[k].same_contents(found->outputs[k].reshaped(expected->outputs[k].dims())))
+        << "output " << k;
 }
 
 void expect_replays(const Schedule& schedule, const Kernel& kernel) {
@@ -126,7 +139,8 @@ TEST_P(OnExample, TheDefaultScheduleReplaysAndKeepsTheMeaning) {
   const Kernel kernel = lowered(GetParam());
   for (const VectorUnit& vectors : kVectorUnits)
     for (const int threads : {1, 2})
-      for (const std::set<int>& constants : {std::set<int>(), std::set<int>{static_cast<int>(kernel.inputs.size()) - 1}}) {
+      for (const std::set<int>& constants :
+           {std::set<int>(), std::set<int>{static_cast<int>(kernel.inputs.size()) - 1}}) {
         Machine machine;
         machine.vectors = vectors;
         machine.threads = threads;
@@ -138,9 +152,17 @@ TEST_P(OnExample, TheDefaultScheduleReplaysAndKeepsTheMeaning) {
 
 TEST(DefaultSchedule, ThreadsShareALongReduction) {
   const std::vector<Example> long_ones = {
-      {"total", "s0 = reduce [1] over [512, 600] with sum:float32 { in0[r0, r1]:float32 }\ns1 = map [1] { s0[i0]:float32*2 }\noutput s1\n", {{512, 600}}},
-      {"columns", "s0 = reduce [2, 3] over [65536] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n", {{2, 65'536}, {65'536, 3}}},
-      {"row", "s0 = reduce [1] over [300000] with max:float32 { in0[i0, r0]:float32 }\ns1 = map [1, 300000] { in0[i0, i1]:float32 - s0[i0]:float32 }\noutput s1\n", {{1, 300'000}}}};
+      {"total",
+       "s0 = reduce [1] over [512, 600] with sum:float32 { in0[r0, r1]:float32 }\ns1 = map [1] { s0[i0]:float32*2 "
+       "}\noutput s1\n",
+       {{512, 600}}},
+      {"columns",
+       "s0 = reduce [2, 3] over [65536] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n",
+       {{2, 65'536}, {65'536, 3}}},
+      {"row",
+       "s0 = reduce [1] over [300000] with max:float32 { in0[i0, r0]:float32 }\ns1 = map [1, 300000] { in0[i0, "
+       "i1]:float32 - s0[i0]:float32 }\noutput s1\n",
+       {{1, 300'000}}}};
   for (const Example& example : long_ones) {
     SCOPED_TRACE(example.name);
     const Kernel kernel = lowered(example);
@@ -165,8 +187,11 @@ TEST(Annotations, SayHowMemoryIsUsed) {
   EXPECT_THAT(*streamed, HasSubstr("vmovntps"));
   EXPECT_THAT(*streamed, HasSubstr("sfence"));
 
-  const Example residual = {"residual", "s0 = reduce [24, 32] over [64] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\n"
-                            "s1 = map [24, 32] { s0[i0, i1]:float32 + in2[i0, i1]:float32 }\noutput s1\n", {{24, 64}, {64, 32}, {24, 32}}};
+  const Example residual = {
+      "residual",
+      "s0 = reduce [24, 32] over [64] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\n"
+      "s1 = map [24, 32] { s0[i0, i1]:float32 + in2[i0, i1]:float32 }\noutput s1\n",
+      {{24, 64}, {64, 32}, {24, 32}}};
   const Kernel product = lowered(residual);
   const Schedule tiles = default_schedule(Schedule(product), {}, {1});
   EXPECT_THAT(print(tiles.trace()), HasSubstr("prefetch"));
@@ -196,7 +221,8 @@ void try_something(Schedule& schedule, Random& random) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2:
-      if (const auto tile = schedule.sample_perfect_tile(random, loop, 2, 8); tile.ok()) (void)schedule.split(loop, *tile);
+      if (const auto tile = schedule.sample_perfect_tile(random, loop, 2, 8); tile.ok())
+        (void)schedule.split(loop, *tile);
       break;
     case 3: {
       const size_t first = random.below(loops.size() + 1);
@@ -261,7 +287,8 @@ TEST_P(OnExample, RandomTracesKeepTheMeaning) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, OnExample, testing::ValuesIn(examples()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Examples, OnExample, testing::ValuesIn(examples()),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(Primitives, SayWhyTheyDoNotApply) {
   const Kernel kernel = lowered(examples()[0]);
@@ -285,7 +312,8 @@ TEST(Primitives, SayWhyTheyDoNotApply) {
   EXPECT_EQ(structural_hash(schedule.kernel()), structural_hash(kernel));
 }
 
-/// Found by random traces: the second part of a fused loop would have started results again that the first part had begun.
+/// Found by random traces: the second part of a fused loop would have started results again that the first part had
+/// begun.
 TEST(Primitives, APartOfAFusedLoopDoesNotInitializeApart) {
   const Kernel kernel = lowered(examples()[0]);
   Schedule schedule(kernel);
@@ -299,7 +327,8 @@ TEST(Primitives, APartOfAFusedLoopDoesNotInitializeApart) {
 
 /// Found by random traces: what a joined map takes from the second source alone was lost.
 TEST(Primitives, AMapIsNotMovedUnderOneOfItsSources) {
-  const Example& joined = *std::find_if(examples().begin(), examples().end(), [](const Example& e) { return std::string(e.name) == "joined"; });
+  const Example& joined = *std::find_if(examples().begin(), examples().end(),
+                                        [](const Example& e) { return std::string(e.name) == "joined"; });
   Schedule schedule(lowered(joined));
   const auto copy = schedule.cache_read("s1", "in3");
   ASSERT_TRUE(copy.ok());
@@ -312,12 +341,63 @@ TEST(Primitives, AMapIsNotMovedUnderOneOfItsSources) {
 /// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops
-  const std::vector<std::pair<std::string, std::string>> primitives = {
-      {"split", "lI"}, {"fuse", "L"}, {"reorder", "L"}, {"parallel", "l"}, {"vectorize", "l"}, {"unroll", "l"}, {"peel", "ln"}, {"partition", "li"}, {"skip_padding", "n"}, {"split_padding", "nnI"}, {"skip_border", "nn"}, {"annotate", "lni"},
-      {"compute_inline", "n"}, {"reverse_compute_inline", "n"}, {"compute_at", "nl"}, {"reverse_compute_at", "nl"}, {"cache_read", "nni"}, {"cache_write", "n"}, {"set_scope", "nn"},
-      {"transform_layout", "nn"}, {"set_layout", "nn"}, {"pad", "ni"}, {"collapse", ""}, {"decompose_reduction", "nl"}, {"rfactor", "nl"}, {"split_k", "nli"}, {"tensorize", "ln"}, {"sample_perfect_tile", "lii"}, {"sample_categorical", "I"}};
-  const std::vector<std::string> names = {"s0", "s1", "in0", "in1", "first", "last", "cache", "registers", "0:1", "1/0:0:1%0", "0/9223372036854775807:1:0%9223372036854775807", "1:0", "x", "avx2.13x17", "avx512.2x8", "sse2.", "avx2.0x-1"};
-  const std::vector<int64_t> integers = {-1, 0, 1, 2, 7, 64, 4096, 1LL << 31, 1LL << 62, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  const std::vector<std::pair<std::string, std::string>> primitives = {{"split", "lI"},
+                                                                       {"fuse", "L"},
+                                                                       {"reorder", "L"},
+                                                                       {"parallel", "l"},
+                                                                       {"vectorize", "l"},
+                                                                       {"unroll", "l"},
+                                                                       {"peel", "ln"},
+                                                                       {"partition", "li"},
+                                                                       {"skip_padding", "n"},
+                                                                       {"split_padding", "nnI"},
+                                                                       {"skip_border", "nn"},
+                                                                       {"annotate", "lni"},
+                                                                       {"compute_inline", "n"},
+                                                                       {"reverse_compute_inline", "n"},
+                                                                       {"compute_at", "nl"},
+                                                                       {"reverse_compute_at", "nl"},
+                                                                       {"cache_read", "nni"},
+                                                                       {"cache_write", "n"},
+                                                                       {"set_scope", "nn"},
+                                                                       {"transform_layout", "nn"},
+                                                                       {"set_layout", "nn"},
+                                                                       {"pad", "ni"},
+                                                                       {"collapse", ""},
+                                                                       {"decompose_reduction", "nl"},
+                                                                       {"rfactor", "nl"},
+                                                                       {"split_k", "nli"},
+                                                                       {"tensorize", "ln"},
+                                                                       {"sample_perfect_tile", "lii"},
+                                                                       {"sample_categorical", "I"}};
+  const std::vector<std::string> names = {"s0",
+                                          "s1",
+                                          "in0",
+                                          "in1",
+                                          "first",
+                                          "last",
+                                          "cache",
+                                          "registers",
+                                          "0:1",
+                                          "1/0:0:1%0",
+                                          "0/9223372036854775807:1:0%9223372036854775807",
+                                          "1:0",
+                                          "x",
+                                          "avx2.13x17",
+                                          "avx512.2x8",
+                                          "sse2.",
+                                          "avx2.0x-1"};
+  const std::vector<int64_t> integers = {-1,
+                                         0,
+                                         1,
+                                         2,
+                                         7,
+                                         64,
+                                         4096,
+                                         1LL << 31,
+                                         1LL << 62,
+                                         std::numeric_limits<int64_t>::max(),
+                                         std::numeric_limits<int64_t>::min()};
   Random random(11);
   const auto pick = [&](const auto& list) -> const auto& { return list[random.below(list.size())]; };
   const auto loop = [&] { return fmt::format("k{}", random.below(12)); };
@@ -335,10 +415,15 @@ TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
       const auto& [name, kinds] = pick(primitives);
       std::string arguments;
       for (const char kind : kinds) {
-        const std::string one = kind == 'l' ? loop() : kind == 'n' ? pick(names) : kind == 'i' ? integer() : kind == 'I' ? "[" + list(integer) + "]" : "{" + list(loop) + "}";
+        const std::string one = kind == 'l'   ? loop()
+                                : kind == 'n' ? pick(names)
+                                : kind == 'i' ? integer()
+                                : kind == 'I' ? "[" + list(integer) + "]"
+                                              : "{" + list(loop) + "}";
         arguments += (arguments.empty() ? "" : ", ") + one;
       }
-      text += fmt::format("{}({}){}\n", name, arguments, name.starts_with("sample") ? " -> [" + integer() + ", 1]" : "");
+      text +=
+          fmt::format("{}({}){}\n", name, arguments, name.starts_with("sample") ? " -> [" + integer() + ", 1]" : "");
     }
     SCOPED_TRACE(text);
     const auto trace = parse_trace(text);

@@ -44,8 +44,10 @@ Result<Tensor> make_input(const ordered_json& input) {
 /// The array's facts against the recorded ones: the largest difference as a share of what is allowed.
 Result<double> error_of(const te::Array& array, const ordered_json& expected) {
   const std::string name = expected["name"];
-  if (array.dims() != expected["shape"].get<Dims>()) return invalid(name, "shape {} expected", expected["shape"].dump());
-  if (isomer::name(array.dtype()) != expected["dtype"].get<std::string>()) return invalid(name, "another type expected");
+  if (array.dims() != expected["shape"].get<Dims>())
+    return invalid(name, "shape {} expected", expected["shape"].dump());
+  if (isomer::name(array.dtype()) != expected["dtype"].get<std::string>())
+    return invalid(name, "another type expected");
   double worst = 0, sum = 0, squares = 0, largest = 0;
   const int64_t count = array.count();
   for (int64_t i = 0; i < count; ++i) {
@@ -61,7 +63,8 @@ Result<double> error_of(const te::Array& array, const ordered_json& expected) {
   const auto& first = expected["first"];
   const auto& last = expected["last"];
   for (size_t i = 0; i < first.size(); ++i) compare(array.as_double(static_cast<int64_t>(i)), first[i]);
-  for (size_t i = 0; i < last.size(); ++i) compare(array.as_double(count - static_cast<int64_t>(last.size() - i)), last[i]);
+  for (size_t i = 0; i < last.size(); ++i)
+    compare(array.as_double(count - static_cast<int64_t>(last.size() - i)), last[i]);
   compare(sum / static_cast<double>(count), expected["mean"]);
   compare(std::sqrt(squares), expected["l2"], std::sqrt(static_cast<double>(count)));
   compare(largest, expected["max_abs"]);
@@ -110,7 +113,8 @@ std::vector<std::string> shape_flags(const std::string& name) {
 }
 
 Result<std::filesystem::path> fill_model(const std::string& name, const std::filesystem::path& folder) {
-  const Outcome filled = run_program({tool_path("isomer-fill").string(), source_path("models/" + name + ".onnx").string(), "-o", folder.string()});
+  const Outcome filled = run_program(
+      {tool_path("isomer-fill").string(), source_path("models/" + name + ".onnx").string(), "-o", folder.string()});
   if (filled.exit_code != 0) return invalid(name, "weights expected: {}", filled.err);
   return folder / (name + ".onnx");
 }

@@ -14,7 +14,19 @@ namespace {
 
 std::vector<std::string> chosen_models() {
   if (is_long_run()) return model_names();
-  return {"mlp", "dqn", "espcn", "lstm", "gru", "nasrnn", "loop_decoder", "dcgan", "squeezenet1_1", "mobilenet_v3_small", "shufflenet_v2_x1_0", "vit_tiny", "clip_tiny"};
+  return {"mlp",
+          "dqn",
+          "espcn",
+          "lstm",
+          "gru",
+          "nasrnn",
+          "loop_decoder",
+          "dcgan",
+          "squeezenet1_1",
+          "mobilenet_v3_small",
+          "shufflenet_v2_x1_0",
+          "vit_tiny",
+          "clip_tiny"};
 }
 
 class Models : public testing::TestWithParam<std::string> {};
@@ -39,14 +51,21 @@ TEST_P(Models, CompileForEveryInstructionSet) {
   ASSERT_TRUE(model.ok()) << model.error().message();
   for (const std::string target : {"cpu", "cpu=x86-64-v3", "cpu=x86-64"}) {
     if (target == "cpu=x86-64-v3" && (!is_long_run() || !__builtin_cpu_supports("avx2"))) continue;
-    std::vector<std::string> command = {tool_path("isomer").string(), "compile", model->string(), "-o", (scratch.path() / "model.iso").string(), "--target", target};
+    std::vector<std::string> command = {tool_path("isomer").string(),
+                                        "compile",
+                                        model->string(),
+                                        "-o",
+                                        (scratch.path() / "model.iso").string(),
+                                        "--target",
+                                        target};
     for (const std::string& flag : shape_flags(GetParam())) command.push_back(flag);
     const Outcome outcome = run_program(command);
     EXPECT_EQ(outcome.exit_code, 0) << target << ": " << outcome.err;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Models, testing::ValuesIn(chosen_models()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Models, Models, testing::ValuesIn(chosen_models()),
+                         [](const auto& info) { return info.param; });
 
 TEST(Ceilings, AreAtMostThePeersForNineModelsInTen) {
   int models = 0, reached = 0;

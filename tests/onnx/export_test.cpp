@@ -222,13 +222,17 @@ ModelProto external_model(const std::string& location) {
     input {{ name: "i" type {{ tensor_type {{ elem_type: 7 shape {{ dim {{ dim_value: 2 }} }} }} }} }} output {{ name: "z" FLOAT2 }}
     initializer {{ name: "w" data_type: 1 dims: 300 data_location: 1 external_data {{ key: "location" value: "{0}" }} }}
     initializer {{ name: "b" data_type: 1 dims: 2 data_location: 1 external_data {{ key: "location" value: "{0}" }}
-                  external_data {{ key: "offset" value: "1200" }} }})", location));
+                  external_data {{ key: "offset" value: "1200" }} }})",
+                                 location));
 }
 
 TEST_F(Export, PutsWeightsBesideTheModelWhereTheyWere) {
-  for (const auto& [location, expected] : std::vector<std::pair<std::string, std::string>>{
-           {"in.weights", "out.weights"}, {"sub/in.onnx.data", "out.onnx.data"}, {"model.onnx_data", "out.onnx_data"},
-           {"weights", "out.data"}, {"in.onnx", "out.onnx.data"}}) {
+  for (const auto& [location, expected] :
+       std::vector<std::pair<std::string, std::string>>{{"in.weights", "out.weights"},
+                                                        {"sub/in.onnx.data", "out.onnx.data"},
+                                                        {"model.onnx_data", "out.onnx_data"},
+                                                        {"weights", "out.data"},
+                                                        {"in.onnx", "out.onnx.data"}}) {
     ScratchFolder source;
     fs::create_directories(source.path() / "sub");
     std::string data(1208, '\0');

@@ -49,16 +49,20 @@ class ExternalData : public testing::Test {
 
 TEST_F(ExternalData, IsReadAtItsOffset) {
   for (const char* location : {"weights.bin", "./weights.bin", "sub/weights.bin", "sub//weights.bin"}) {
-    const auto tensor = read(location, "external_data { key: 'offset' value: '10' } external_data { key: 'length' value: '4' }");
+    const auto tensor =
+        read(location, "external_data { key: 'offset' value: '10' } external_data { key: 'length' value: '4' }");
     ASSERT_TRUE(tensor.ok()) << location << ": " << tensor.error().message();
     EXPECT_EQ(tensor->integer(0), 'a');
   }
-  EXPECT_TRUE(read("weights.bin", "external_data { key: 'checksum' value: 'x' } external_data { key: 'later' value: 'y' }").ok());
+  EXPECT_TRUE(
+      read("weights.bin", "external_data { key: 'checksum' value: 'x' } external_data { key: 'later' value: 'y' }")
+          .ok());
 }
 
 TEST_F(ExternalData, IsFoundInAFolderThatALinkLeadsTo) {
   fs::create_directory_symlink("model", scratch_.path() / "alias");
-  onnx_proto::TensorProto proto = tensor_message("data_type: 2 dims: 4 data_location: 1 external_data { key: 'location' value: 'weights.bin' }");
+  onnx_proto::TensorProto proto =
+      tensor_message("data_type: 2 dims: 4 data_location: 1 external_data { key: 'location' value: 'weights.bin' }");
   EXPECT_TRUE(TensorReader({}, nullptr, {}, scratch_.path() / "alias").read(proto).ok());
 }
 
@@ -91,7 +95,8 @@ TEST_F(ExternalData, IsNotReadElsewhere) {
       {"missing.bin", "No such file"},
       {"weights.bin/x", "a readable file expected"},
   };
-  for (const auto& [location, sentence] : cases) EXPECT_THAT(message_of(read(location)), HasSubstr(sentence)) << location;
+  for (const auto& [location, sentence] : cases)
+    EXPECT_THAT(message_of(read(location)), HasSubstr(sentence)) << location;
 }
 
 TEST_F(ExternalData, MustLieInTheFile) {
@@ -99,7 +104,8 @@ TEST_F(ExternalData, MustLieInTheFile) {
     return message_of(read("weights.bin", fmt::format("external_data {{ key: '{}' value: '{}' }}", key, value)));
   };
   EXPECT_EQ(with("offset", "12"), "");
-  EXPECT_THAT(with("offset", "13"), HasSubstr("4 bytes from offset 13 of external data 'weights.bin' expected, a file of 16 bytes found"));
+  EXPECT_THAT(with("offset", "13"),
+              HasSubstr("4 bytes from offset 13 of external data 'weights.bin' expected, a file of 16 bytes found"));
   EXPECT_THAT(with("offset", "18446744073709551615"), HasSubstr("a file of 16 bytes found"));
   EXPECT_THAT(with("offset", "18446744073709551617"), HasSubstr("an offset in decimal expected"));
   for (const char* text : {"-1", "", "x", "0x4", " 4", "4 ", "+4", "1e3", "4.0"})
@@ -115,7 +121,8 @@ TEST_F(ExternalData, IsNotMixedWithDataInTheModel) {
 }
 
 TEST_F(ExternalData, NeedsAModelThatIsAFile) {
-  onnx_proto::TensorProto proto = tensor_message("data_type: 2 dims: 4 data_location: 1 external_data { key: 'location' value: 'weights.bin' }");
+  onnx_proto::TensorProto proto =
+      tensor_message("data_type: 2 dims: 4 data_location: 1 external_data { key: 'location' value: 'weights.bin' }");
   EXPECT_THAT(message_of(TensorReader().read(proto)), HasSubstr("a model that is read from a file"));
 }
 

@@ -45,46 +45,85 @@ INSTANTIATE_TEST_SUITE_P(
     All, Graphs,
     testing::Values(
         GraphCase{"plain", XY "node { input: 'x' output: 'y' op_type: 'Relu' }", ""},
-        GraphCase{"unsorted", XY "node { input: 't' output: 'y' op_type: 'Relu' } node { input: 'x' output: 't' op_type: 'Neg' }", ""},
-        GraphCase{"cycle", XY "node { name: 'a' input: 't' output: 'y' op_type: 'Relu' } node { input: 'y' output: 't' op_type: 'Neg' }",
-                  "a (Relu): a graph without cycles expected"},
+        GraphCase{"unsorted",
+                  XY "node { input: 't' output: 'y' op_type: 'Relu' } node { input: 'x' output: 't' op_type: 'Neg' }",
+                  ""},
+        GraphCase{
+            "cycle",
+            XY
+            "node { name: 'a' input: 't' output: 'y' op_type: 'Relu' } node { input: 'y' output: 't' op_type: 'Neg' }",
+            "a (Relu): a graph without cycles expected"},
         GraphCase{"cycle_through_a_body",
-                  XY "input { name: 'c' BOOL } node { name: 'a' input: 'c' output: 'y' op_type: 'If' attribute { name: 'then_branch' type: 5 "
-                     "g { node { input: 'y' output: 'z' op_type: 'Relu' } output { name: 'z' } } } attribute { name: 'else_branch' type: 5 "
+                  XY "input { name: 'c' BOOL } node { name: 'a' input: 'c' output: 'y' op_type: 'If' attribute { name: "
+                     "'then_branch' type: 5 "
+                     "g { node { input: 'y' output: 'z' op_type: 'Relu' } output { name: 'z' } } } attribute { name: "
+                     "'else_branch' type: 5 "
                      "g { node { input: 'x' output: 'z' op_type: 'Relu' } output { name: 'z' } } } }",
                   "a (If): a graph without cycles expected"},
         GraphCase{"dangling", XY "node { name: 'a' input: 'q' output: 'y' op_type: 'Relu' }",
                   "a (Relu): inputs that a node, an initializer or a graph input gives expected, 'q' found"},
-        GraphCase{"two_producers", XY "node { input: 'x' output: 'y' op_type: 'Relu' } node { input: 'x' output: 'y' op_type: 'Neg' }",
+        GraphCase{"two_producers",
+                  XY "node { input: 'x' output: 'y' op_type: 'Relu' } node { input: 'x' output: 'y' op_type: 'Neg' }",
                   "node 1 (Neg): outputs that nothing else makes expected, 'y' found"},
-        GraphCase{"output_twice_of_a_node", XY "node { input: 'x' output: 'y' output: 'y' op_type: 'Split' attribute { name: 'num_outputs' i: 2 type: 2 } }",
+        GraphCase{"output_twice_of_a_node",
+                  XY "node { input: 'x' output: 'y' output: 'y' op_type: 'Split' attribute { name: 'num_outputs' i: 2 "
+                     "type: 2 } }",
                   "outputs that nothing else makes expected, 'y' found"},
-        GraphCase{"input_made_by_a_node", XY "node { input: 'x' output: 'x' op_type: 'Relu' } node { input: 'x' output: 'y' op_type: 'Relu' }", "x"},
-        GraphCase{"initializer_made_by_a_node", XY W "node { input: 'x' output: 'w' op_type: 'Relu' } node { input: 'w' output: 'y' op_type: 'Relu' }", "w"},
-        GraphCase{"two_initializers", XY W W "node { input: 'x' input: 'w' output: 'y' op_type: 'Add' }", "w: a name that nothing else has expected"},
-        GraphCase{"two_inputs", XY "input { name: 'x' FLOAT2 } node { input: 'x' output: 'y' op_type: 'Relu' }", "x: inputs of different names expected"},
-        GraphCase{"nameless_input", XY "input { FLOAT2 } node { input: 'x' output: 'y' op_type: 'Relu' }", "graph input: a name expected"},
-        GraphCase{"nameless_initializer", XY "initializer { data_type: 1 float_data: 1 } node { input: 'x' output: 'y' op_type: 'Relu' }", "initializer: a name expected"},
+        GraphCase{"input_made_by_a_node",
+                  XY "node { input: 'x' output: 'x' op_type: 'Relu' } node { input: 'x' output: 'y' op_type: 'Relu' }",
+                  "x"},
+        GraphCase{"initializer_made_by_a_node",
+                  XY W
+                  "node { input: 'x' output: 'w' op_type: 'Relu' } node { input: 'w' output: 'y' op_type: 'Relu' }",
+                  "w"},
+        GraphCase{"two_initializers", XY W W "node { input: 'x' input: 'w' output: 'y' op_type: 'Add' }",
+                  "w: a name that nothing else has expected"},
+        GraphCase{"two_inputs", XY "input { name: 'x' FLOAT2 } node { input: 'x' output: 'y' op_type: 'Relu' }",
+                  "x: inputs of different names expected"},
+        GraphCase{"nameless_input", XY "input { FLOAT2 } node { input: 'x' output: 'y' op_type: 'Relu' }",
+                  "graph input: a name expected"},
+        GraphCase{"nameless_initializer",
+                  XY "initializer { data_type: 1 float_data: 1 } node { input: 'x' output: 'y' op_type: 'Relu' }",
+                  "initializer: a name expected"},
         GraphCase{"output_nobody_makes", XY, "y: an output that a node makes expected"},
         GraphCase{"output_that_is_the_input", "input { name: 'x' FLOAT2 } output { name: 'x' FLOAT2 }", ""},
-        GraphCase{"output_of_another_type", "input { name: 'x' FLOAT2 } output { name: 'y' INT2 } node { input: 'x' output: 'y' op_type: 'Relu' }", "y: "},
-        GraphCase{"output_of_another_shape", "input { name: 'x' FLOAT2 } output { name: 'y' FLOAT3 } node { input: 'x' output: 'y' op_type: 'Relu' }", ""},
-        GraphCase{"value_of_another_type", XY "value_info { name: 't' INT2 } node { input: 'x' output: 't' op_type: 'Relu' } node { input: 't' output: 'y' op_type: 'Relu' }",
+        GraphCase{
+            "output_of_another_type",
+            "input { name: 'x' FLOAT2 } output { name: 'y' INT2 } node { input: 'x' output: 'y' op_type: 'Relu' }",
+            "y: "},
+        GraphCase{
+            "output_of_another_shape",
+            "input { name: 'x' FLOAT2 } output { name: 'y' FLOAT3 } node { input: 'x' output: 'y' op_type: 'Relu' }",
+            ""},
+        GraphCase{"value_of_another_type",
+                  XY "value_info { name: 't' INT2 } node { input: 'x' output: 't' op_type: 'Relu' } node { input: 't' "
+                     "output: 'y' op_type: 'Relu' }",
                   "t: "},
-        GraphCase{"negative_dim", "input { name: 'x' type { tensor_type { elem_type: 1 shape { dim { dim_value: -2 } } } } } output { name: 'y' } node { input: 'x' output: 'y' op_type: 'Relu' }",
+        GraphCase{"negative_dim",
+                  "input { name: 'x' type { tensor_type { elem_type: 1 shape { dim { dim_value: -2 } } } } } output { "
+                  "name: 'y' } node { input: 'x' output: 'y' op_type: 'Relu' }",
                   "x: dim 0 in [0, 2^40] expected, -2 found"},
-        GraphCase{"input_without_type", "input { name: 'x' } output { name: 'y' FLOAT2 } node { input: 'x' output: 'y' op_type: 'Relu' }", "x: a type expected"},
+        GraphCase{"input_without_type",
+                  "input { name: 'x' } output { name: 'y' FLOAT2 } node { input: 'x' output: 'y' op_type: 'Relu' }",
+                  "x: a type expected"},
         GraphCase{"no_op_type", XY "node { input: 'x' output: 'y' }", "node 0 (): an op_type expected"},
         GraphCase{"unknown_operator", XY "node { input: 'x' output: 'y' op_type: 'Frobnicate' }", ""},
-        GraphCase{"domain_without_import", XY "node { name: 'a' input: 'x' output: 'y' op_type: 'Foo' domain: 'com.example' }",
+        GraphCase{"domain_without_import",
+                  XY "node { name: 'a' input: 'x' output: 'y' op_type: 'Foo' domain: 'com.example' }",
                   "a (Foo): an import of domain 'com.example' expected, none found"},
-        GraphCase{"attribute_twice", XY "node { name: 'a' input: 'x' output: 'y' op_type: 'LeakyRelu' attribute { name: 'alpha' f: 1 type: 1 } attribute { name: 'alpha' f: 1 type: 1 } }",
+        GraphCase{"attribute_twice",
+                  XY "node { name: 'a' input: 'x' output: 'y' op_type: 'LeakyRelu' attribute { name: 'alpha' f: 1 "
+                     "type: 1 } attribute { name: 'alpha' f: 1 type: 1 } }",
                   "a (LeakyRelu): attributes of different names expected, 'alpha' found twice"},
-        GraphCase{"attribute_reference", XY "node { name: 'a' input: 'x' output: 'y' op_type: 'LeakyRelu' attribute { name: 'alpha' ref_attr_name: 'b' type: 1 } }",
+        GraphCase{"attribute_reference",
+                  XY "node { name: 'a' input: 'x' output: 'y' op_type: 'LeakyRelu' attribute { name: 'alpha' "
+                     "ref_attr_name: 'b' type: 1 } }",
                   "outside of a function"},
         GraphCase{"shadowing_in_a_body",
-                  XY "input { name: 'c' BOOL } node { input: 'x' output: 't' op_type: 'Abs' } node { input: 'c' output: 'y' op_type: 'If' attribute { name: 'then_branch' type: 5 "
-                     "g { node { input: 'x' output: 't' op_type: 'Relu' } output { name: 't' } } } attribute { name: 'else_branch' type: 5 "
+                  XY "input { name: 'c' BOOL } node { input: 'x' output: 't' op_type: 'Abs' } node { input: 'c' "
+                     "output: 'y' op_type: 'If' attribute { name: 'then_branch' type: 5 "
+                     "g { node { input: 'x' output: 't' op_type: 'Relu' } output { name: 't' } } } attribute { name: "
+                     "'else_branch' type: 5 "
                      "g { node { input: 't' output: 'z' op_type: 'Relu' } output { name: 'z' } } } }",
                   ""}),
     [](const auto& info) { return info.param.name; });
@@ -106,35 +145,71 @@ TEST_P(Models, AreAcceptedOrRefusedInOneSentence) {
 }
 
 #define G "graph { name: 'g' " XY "node { input: 'x' output: 'y' op_type: 'Relu' } } "
-#define CALL(attributes) "graph { name: 'g' " XY "node { name: 'call' input: 'x' output: 'y' op_type: 'F' domain: 'local' " attributes " } } "
+#define CALL(attributes)                                                                                              \
+  "graph { name: 'g' " XY "node { name: 'call' input: 'x' output: 'y' op_type: 'F' domain: 'local' " attributes " } " \
+                                                                                                                "} "
 #define HEAD "ir_version: 10 opset_import { version: 21 } opset_import { domain: 'local' version: 1 } "
 
 INSTANTIATE_TEST_SUITE_P(
     All, Models,
     testing::Values(
-        ModelCase{"no_graph", "ir_version: 10 opset_import { version: 21 }", "a model with a graph expected, none found"},
+        ModelCase{"no_graph", "ir_version: 10 opset_import { version: 21 }",
+                  "a model with a graph expected, none found"},
         ModelCase{"no_ir", "opset_import { version: 21 } " G, "ir_version: a number expected, none found"},
         ModelCase{"ir_0", "ir_version: 0 opset_import { version: 21 } " G, "ir_version: 1 to 14 expected, 0 found"},
-        ModelCase{"ir_huge", "ir_version: 9223372036854775807 opset_import { version: 21 } " G, "ir_version: 1 to 14 expected"},
+        ModelCase{"ir_huge", "ir_version: 9223372036854775807 opset_import { version: 21 } " G,
+                  "ir_version: 1 to 14 expected"},
         ModelCase{"ir_14", "ir_version: 14 opset_import { version: 28 } " G, ""},
         ModelCase{"no_opset", "ir_version: 10 " G, "opset_import: at least one expected"},
-        ModelCase{"opset_0", "ir_version: 10 opset_import { version: 0 } " G, "opset of ai.onnx: 1 to 28 expected, 0 found"},
-        ModelCase{"opset_9999", "ir_version: 10 opset_import { version: 9999 } " G, "opset of ai.onnx: 1 to 28 expected, 9999 found"},
-        ModelCase{"opset_negative", "ir_version: 10 opset_import { version: -1 } " G, "opset of ai.onnx: 1 to 28 expected, -1 found"},
-        ModelCase{"opset_of_ml", "ir_version: 10 opset_import { version: 21 } opset_import { domain: 'ai.onnx.ml' version: 7 } " G, "opset of ai.onnx.ml: 1 to 6 expected, 7 found"},
-        ModelCase{"opset_twice", "ir_version: 10 opset_import { version: 21 } opset_import { domain: 'ai.onnx' version: 20 } " G, "one version a domain expected"},
-        ModelCase{"function", HEAD CALL("") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: 21 } node { input: 'a' output: 'b' op_type: 'Relu' } }", ""},
-        ModelCase{"function_of_another_opset", HEAD CALL("") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: 12 } "
-                  "node { input: 'a' output: 't' op_type: 'Unsqueeze' attribute { name: 'axes' type: 7 ints: 0 } } node { input: 't' output: 'b' op_type: 'Squeeze' attribute { name: 'axes' type: 7 ints: 0 } } }", ""},
-        ModelCase{"function_that_calls_itself", HEAD CALL("") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: 21 } "
-                  "opset_import { domain: 'local' version: 1 } node { input: 'a' output: 'b' op_type: 'F' domain: 'local' } }",
-                  "function local.F: a function that does not call itself expected"},
-        ModelCase{"function_twice", HEAD CALL("") "functions { name: 'F' domain: 'local' } functions { name: 'F' domain: 'local' }", "function local.F: one definition expected, two found"},
-        ModelCase{"function_with_a_default", HEAD CALL("") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: 21 } "
-                  "attribute_proto { name: 'slope' type: 1 f: 0.5 } node { input: 'a' output: 'b' op_type: 'LeakyRelu' attribute { name: 'alpha' type: 1 ref_attr_name: 'slope' } } }", ""},
-        ModelCase{"function_attribute", HEAD CALL("attribute { name: 'slope' type: 1 f: 0.25 }") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' attribute: 'slope' opset_import { version: 21 } "
-                  "node { input: 'a' output: 'b' op_type: 'LeakyRelu' attribute { name: 'alpha' type: 1 ref_attr_name: 'slope' } } }", ""},
-        ModelCase{"function_with_too_many_inputs", HEAD CALL("input: 'x'") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: 21 } node { input: 'a' output: 'b' op_type: 'Relu' } }",
+        ModelCase{"opset_0", "ir_version: 10 opset_import { version: 0 } " G,
+                  "opset of ai.onnx: 1 to 28 expected, 0 found"},
+        ModelCase{"opset_9999", "ir_version: 10 opset_import { version: 9999 } " G,
+                  "opset of ai.onnx: 1 to 28 expected, 9999 found"},
+        ModelCase{"opset_negative", "ir_version: 10 opset_import { version: -1 } " G,
+                  "opset of ai.onnx: 1 to 28 expected, -1 found"},
+        ModelCase{"opset_of_ml",
+                  "ir_version: 10 opset_import { version: 21 } opset_import { domain: 'ai.onnx.ml' version: 7 } " G,
+                  "opset of ai.onnx.ml: 1 to 6 expected, 7 found"},
+        ModelCase{"opset_twice",
+                  "ir_version: 10 opset_import { version: 21 } opset_import { domain: 'ai.onnx' version: 20 } " G,
+                  "one version a domain expected"},
+        ModelCase{"function",
+                  HEAD CALL("") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: "
+                                "21 } node { input: 'a' output: 'b' op_type: 'Relu' } }",
+                  ""},
+        ModelCase{
+            "function_of_another_opset",
+            HEAD CALL(
+                "") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: 12 } "
+                    "node { input: 'a' output: 't' op_type: 'Unsqueeze' attribute { name: 'axes' type: 7 ints: 0 } } "
+                    "node { input: 't' output: 'b' op_type: 'Squeeze' attribute { name: 'axes' type: 7 ints: 0 } } }",
+            ""},
+        ModelCase{
+            "function_that_calls_itself",
+            HEAD CALL("") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: 21 } "
+                          "opset_import { domain: 'local' version: 1 } node { input: 'a' output: 'b' op_type: 'F' "
+                          "domain: 'local' } }",
+            "function local.F: a function that does not call itself expected"},
+        ModelCase{"function_twice",
+                  HEAD CALL("") "functions { name: 'F' domain: 'local' } functions { name: 'F' domain: 'local' }",
+                  "function local.F: one definition expected, two found"},
+        ModelCase{
+            "function_with_a_default",
+            HEAD CALL("") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: 21 } "
+                          "attribute_proto { name: 'slope' type: 1 f: 0.5 } node { input: 'a' output: 'b' op_type: "
+                          "'LeakyRelu' attribute { name: 'alpha' type: 1 ref_attr_name: 'slope' } } }",
+            ""},
+        ModelCase{"function_attribute",
+                  HEAD CALL("attribute { name: 'slope' type: 1 f: 0.25 }") "functions { name: 'F' domain: 'local' "
+                                                                           "input: 'a' output: 'b' attribute: 'slope' "
+                                                                           "opset_import { version: 21 } "
+                                                                           "node { input: 'a' output: 'b' op_type: "
+                                                                           "'LeakyRelu' attribute { name: 'alpha' "
+                                                                           "type: 1 ref_attr_name: 'slope' } } }",
+                  ""},
+        ModelCase{"function_with_too_many_inputs",
+                  HEAD CALL("input: 'x'") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { "
+                                          "version: 21 } node { input: 'a' output: 'b' op_type: 'Relu' } }",
                   "call (F): at most 1 inputs and 1 outputs expected, 2 and 1 found"}),
     [](const auto& info) { return info.param.name; });
 
@@ -145,8 +220,9 @@ TEST(Import, RefusesWhatIsNoModel) {
 }
 
 TEST(Import, LiftsOlderFormsAndKnowsShapes) {
-  ModelProto model = model_of_graph(with_types(
-      "name: 'g' input { name: 'x' FLOAT2 } output { name: 'y' } node { input: 'x' output: 'y' op_type: 'Unsqueeze' attribute { name: 'axes' type: 7 ints: 0 ints: 2 } }"));
+  ModelProto model =
+      model_of_graph(with_types("name: 'g' input { name: 'x' FLOAT2 } output { name: 'y' } node { input: 'x' output: "
+                                "'y' op_type: 'Unsqueeze' attribute { name: 'axes' type: 7 ints: 0 ints: 2 } }"));
   model.mutable_opset_import(0)->set_version(11);
   const auto graph = import_message(model);
   ASSERT_TRUE(graph.ok()) << message_of(graph);
@@ -156,10 +232,13 @@ TEST(Import, LiftsOlderFormsAndKnowsShapes) {
 TEST(Import, MakesConstantsOfConstantNodes) {
   for (const char* attribute : {"name: 'value' type: 4 t { data_type: 1 dims: 2 float_data: 1 float_data: 2 }",
                                 "name: 'value_floats' type: 6 floats: 1 floats: 2",
-                                "name: 'sparse_value' type: 11 sparse_tensor { dims: 2 values { data_type: 1 dims: 2 float_data: 1 float_data: 2 } "
+                                "name: 'sparse_value' type: 11 sparse_tensor { dims: 2 values { data_type: 1 dims: 2 "
+                                "float_data: 1 float_data: 2 } "
                                 "indices { data_type: 7 dims: 2 int64_data: 0 int64_data: 1 } }"}) {
-    const auto graph = import_message(model_of_graph(with_types(fmt::format(
-        "name: 'g' {} node {{ output: 'c' op_type: 'Constant' attribute {{ {} }} }} node {{ input: 'x' input: 'c' output: 'y' op_type: 'Add' }}", XY, attribute))));
+    const auto graph = import_message(
+        model_of_graph(with_types(fmt::format("name: 'g' {} node {{ output: 'c' op_type: 'Constant' attribute {{ {} }} "
+                                              "}} node {{ input: 'x' input: 'c' output: 'y' op_type: 'Add' }}",
+                                              XY, attribute))));
     ASSERT_TRUE(graph.ok()) << message_of(graph);
     EXPECT_EQ(graph->node_count(), 1);
     const ValueId constant = graph->node(graph->nodes()[0]).inputs[1];
@@ -170,9 +249,10 @@ TEST(Import, MakesConstantsOfConstantNodes) {
 
 TEST(Import, CountsWhatStandsInTheFile) {
   ImportReport report;
-  const auto graph = import_message(
-      model_message(with_types(HEAD CALL("") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: 21 } node { input: 'a' output: 'b' op_type: 'Relu' } }")),
-      {.limits = {}, .folder = {}, .report = &report});
+  const auto graph = import_message(model_message(with_types(HEAD CALL(
+                                        "") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import "
+                                            "{ version: 21 } node { input: 'a' output: 'b' op_type: 'Relu' } }")),
+                                    {.limits = {}, .folder = {}, .report = &report});
   ASSERT_TRUE(graph.ok()) << message_of(graph);
   EXPECT_EQ(report.nodes, 1);
   EXPECT_EQ(report.functions, 1);
@@ -203,7 +283,8 @@ TEST(Import, CountsExpandedCallsBeforeItMakesThem) {
   add_function("F", "F1");
   for (int i = 1; i < 30; ++i) add_function(fmt::format("F{}", i), fmt::format("F{}", i + 1));
   add_function("F30", "Relu");
-  EXPECT_THAT(message_of(import_message(model)), HasSubstr("functions: at most 1000000 nodes after expansion expected"));
+  EXPECT_THAT(message_of(import_message(model)),
+              HasSubstr("functions: at most 1000000 nodes after expansion expected"));
 }
 
 }  // namespace

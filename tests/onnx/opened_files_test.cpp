@@ -1,5 +1,5 @@
-// Reading a model opens the model, its folder and its weights; writing one opens files of the output's folder. Nothing else,
-// whatever the model says.
+// Reading a model opens the model, its folder and its weights; writing one opens files of the output's folder. Nothing
+// else, whatever the model says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,8 @@ class OpenedFiles : public testing::Test {
 };
 
 TEST_F(OpenedFiles, OfAnImportLieInTheModelsFolder) {
-  for (const char* location : {"w.data", "link.data", "hard.data", "../secret.data", "/etc/passwd", "/proc/self/maps", "x/../w.data"}) {
+  for (const char* location :
+       {"w.data", "link.data", "hard.data", "../secret.data", "/etc/passwd", "/proc/self/maps", "x/../w.data"}) {
     write_message(folder_ / "m.onnx", model_with_data_at(location));
     const auto opened = files_opened_by([&] { (void)import_model(folder_ / "m.onnx"); });
     if (!opened) GTEST_SKIP() << "this system lets nobody trace";

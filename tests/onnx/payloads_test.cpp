@@ -128,27 +128,35 @@ TEST_P(Limits, HoldExactly) {
   GetParam().set(limits);
   const auto within = cut(model_of_graph(GetParam().within).SerializeAsString(), limits);
   EXPECT_TRUE(within.ok()) << within.error().message();
-  EXPECT_THAT(message_of(cut(model_of_graph(GetParam().beyond).SerializeAsString(), limits)), HasSubstr(GetParam().sentence));
+  EXPECT_THAT(message_of(cut(model_of_graph(GetParam().beyond).SerializeAsString(), limits)),
+              HasSubstr(GetParam().sentence));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, Limits,
-    testing::Values(
-        LimitCase{"nodes", [](ImportLimits& l) { l.nodes = 5; }, repeated(5, "node { }"), repeated(6, "node { }"),
-                  "at most 5 nodes expected"},
-        LimitCase{"bodies", [](ImportLimits& l) { l.body_depth = 4; }, nested(4), nested(5), "bodies nested at most 4 deep expected"},
-        LimitCase{"default_bodies", [](ImportLimits&) {}, nested(32), nested(33), "bodies nested at most 32 deep expected"},
-        LimitCase{"names", [](ImportLimits& l) { l.name_bytes = 8; }, R"(name: "12345678")", R"(name: "123456789")",
-                  "GraphProto.name of at most 8 bytes expected, 9 found"},
-        LimitCase{"attributes", [](ImportLimits& l) { l.attributes_per_node = 3; },
-                  "node { " + repeated(3, "attribute { }") + " }", "node { " + repeated(4, "attribute { }") + " }",
-                  "at most 3 attributes"},
-        LimitCase{"ints", [](ImportLimits& l) { l.list_elements = 3; }, "node { attribute { " + repeated(3, "ints: 1 ") + " } }",
-                  "node { attribute { " + repeated(4, "ints: 1 ") + " } }", "lists of at most 3 elements"},
-        LimitCase{"inputs", [](ImportLimits& l) { l.list_elements = 3; }, "node { " + repeated(3, "input: 'x' ") + " }",
-                  "node { " + repeated(4, "input: 'x' ") + " }", "lists of at most 3 elements"},
-        LimitCase{"memory", [](ImportLimits& l) { l.memory_bytes = 20000; l.memory_factor = 0; }, repeated(5, "node { }"),
-                  repeated(50, "node { }"), "that takes at most 0 MiB"}),
+    testing::Values(LimitCase{"nodes", [](ImportLimits& l) { l.nodes = 5; }, repeated(5, "node { }"),
+                              repeated(6, "node { }"), "at most 5 nodes expected"},
+                    LimitCase{"bodies", [](ImportLimits& l) { l.body_depth = 4; }, nested(4), nested(5),
+                              "bodies nested at most 4 deep expected"},
+                    LimitCase{"default_bodies", [](ImportLimits&) {}, nested(32), nested(33),
+                              "bodies nested at most 32 deep expected"},
+                    LimitCase{"names", [](ImportLimits& l) { l.name_bytes = 8; }, R"(name: "12345678")",
+                              R"(name: "123456789")", "GraphProto.name of at most 8 bytes expected, 9 found"},
+                    LimitCase{"attributes", [](ImportLimits& l) { l.attributes_per_node = 3; },
+                              "node { " + repeated(3, "attribute { }") + " }",
+                              "node { " + repeated(4, "attribute { }") + " }", "at most 3 attributes"},
+                    LimitCase{"ints", [](ImportLimits& l) { l.list_elements = 3; },
+                              "node { attribute { " + repeated(3, "ints: 1 ") + " } }",
+                              "node { attribute { " + repeated(4, "ints: 1 ") + " } }", "lists of at most 3 elements"},
+                    LimitCase{"inputs", [](ImportLimits& l) { l.list_elements = 3; },
+                              "node { " + repeated(3, "input: 'x' ") + " }",
+                              "node { " + repeated(4, "input: 'x' ") + " }", "lists of at most 3 elements"},
+                    LimitCase{"memory",
+                              [](ImportLimits& l) {
+                                l.memory_bytes = 20000;
+                                l.memory_factor = 0;
+                              },
+                              repeated(5, "node { }"), repeated(50, "node { }"), "that takes at most 0 MiB"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -101,7 +101,8 @@ TEST(ImportCost, OfLargeModelsIsSmall) {
     RecordProperty(fmt::format("{}_seconds", name), std::to_string(seconds.count()));
     RecordProperty(fmt::format("{}_bytes", name), std::to_string(memory));
     if (!kSanitized) {
-      EXPECT_LT(memory, (int64_t{64} << 20) + (weight_bytes(model) + static_cast<int64_t>(fs::file_size(model))) / 5) << name;
+      EXPECT_LT(memory, (int64_t{64} << 20) + (weight_bytes(model) + static_cast<int64_t>(fs::file_size(model))) / 5)
+          << name;
     }
     fmt::print("{}: {:.3f} s, {:.1f} MB\n", name, seconds.count(), static_cast<double>(memory) / 1e6);
   }

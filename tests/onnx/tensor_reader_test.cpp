@@ -41,8 +41,7 @@ TEST_P(Forms, GiveTheSameBytesAsRawData) {
 INSTANTIATE_TEST_SUITE_P(
     All, Forms,
     testing::Values(FormCase{"data_type: 1 dims: 2 float_data: 1 float_data: -2", "0000803f000000c0"},
-                    FormCase{"data_type: 1 float_data: 1", "0000803f"},
-                    FormCase{"data_type: 1 dims: 0", ""},
+                    FormCase{"data_type: 1 float_data: 1", "0000803f"}, FormCase{"data_type: 1 dims: 0", ""},
                     FormCase{"data_type: 1 dims: 0 raw_data: ''", ""},
                     FormCase{"data_type: 2 dims: 2 int32_data: 0 int32_data: 255", "00ff"},
                     FormCase{"data_type: 3 dims: 2 int32_data: -128 int32_data: 127", "807f"},
@@ -76,33 +75,36 @@ TEST_P(TensorErrors, AreOneSentence) { EXPECT_THAT(message_of(read(GetParam().te
 
 INSTANTIATE_TEST_SUITE_P(
     All, TensorErrors,
-    testing::Values(ErrorCase{"dims: 1 float_data: 1", "a data type expected, none found"},
-                    ErrorCase{"data_type: 99", "a data type from 1 to 28 expected, 99 found"},
-                    ErrorCase{"data_type: -1", "a data type from 1 to 28 expected, -1 found"},
-                    ErrorCase{"data_type: 28 raw_data: 'x'", "data type 28 is not supported"},
-                    ErrorCase{"data_type: 1 dims: -1", "dims in [0, 2^40] expected, -1 found"},
-                    ErrorCase{"data_type: 1 dims: 4294967296 dims: 4294967296", "at most 2^46 bytes expected"},
-                    ErrorCase{"data_type: 1 dims: 4611686018427387904 dims: 4", "dims in [0, 2^40] expected"},
-                    ErrorCase{"data_type: 1 dims: 1099511627776 dims: 1099511627776 dims: 0", "at most 2^46 bytes expected"},
-                    ErrorCase{"data_type: 1 dims: 2 float_data: 1", "2 elements of float32 in float_data expected, 1 found"},
-                    ErrorCase{"data_type: 1 dims: 1 float_data: 1 float_data: 2", "1 elements of float32 in float_data expected, 2 found"},
-                    ErrorCase{"data_type: 1 dims: 1", "1 elements of float32 in float_data expected, 0 found"},
-                    ErrorCase{"data_type: 1 dims: 1 int64_data: 1", "1 elements of float32 in float_data expected, 0 found"},
-                    ErrorCase{"data_type: 1 dims: 0 int64_data: 1", "0 elements of float32 in float_data expected"},
-                    ErrorCase{"data_type: 1 dims: 1 float_data: 1 raw_data: 'abcd'", "data in one field expected, in several found"},
-                    ErrorCase{"data_type: 1 dims: 1 float_data: 1 int64_data: 1", "data in one field expected, in several found"},
-                    ErrorCase{"data_type: 1 dims: 2 raw_data: 'abcd'", "raw_data of 8 bytes for float32[2] expected, 4 found"},
-                    ErrorCase{"data_type: 1 dims: 1 raw_data: 'abcde'", "raw_data of 4 bytes for float32[1] expected, 5 found"},
-                    ErrorCase{"data_type: 21 dims: 3 raw_data: 'a'", "raw_data of 2 bytes for uint4[3] expected, 1 found"},
-                    ErrorCase{"data_type: 3 dims: 1 int32_data: 128", "values that fit int8 expected, 128 found"},
-                    ErrorCase{"data_type: 2 dims: 1 int32_data: -1", "values that fit uint8 expected, -1 found"},
-                    ErrorCase{"data_type: 9 dims: 1 int32_data: 2", "values that fit bool expected, 2 found"},
-                    ErrorCase{"data_type: 12 dims: 1 uint64_data: 4294967296", "values that fit uint32 expected"},
-                    ErrorCase{"data_type: 8 dims: 1 raw_data: 'x'", "strings in string_data expected"},
-                    ErrorCase{"data_type: 8 dims: 2 string_data: 'x'", "2 elements in string_data expected, 1 found"},
-                    ErrorCase{"data_type: 1 segment { begin: 0 }", "tensors in segments are not supported"},
-                    ErrorCase{"data_type: 1 data_location: 7", "data_location 0 or 1 expected, 7 found"},
-                    ErrorCase{"data_type: 1 dims: 1 data_location: 1", "external data with a location expected"}));
+    testing::Values(
+        ErrorCase{"dims: 1 float_data: 1", "a data type expected, none found"},
+        ErrorCase{"data_type: 99", "a data type from 1 to 28 expected, 99 found"},
+        ErrorCase{"data_type: -1", "a data type from 1 to 28 expected, -1 found"},
+        ErrorCase{"data_type: 28 raw_data: 'x'", "data type 28 is not supported"},
+        ErrorCase{"data_type: 1 dims: -1", "dims in [0, 2^40] expected, -1 found"},
+        ErrorCase{"data_type: 1 dims: 4294967296 dims: 4294967296", "at most 2^46 bytes expected"},
+        ErrorCase{"data_type: 1 dims: 4611686018427387904 dims: 4", "dims in [0, 2^40] expected"},
+        ErrorCase{"data_type: 1 dims: 1099511627776 dims: 1099511627776 dims: 0", "at most 2^46 bytes expected"},
+        ErrorCase{"data_type: 1 dims: 2 float_data: 1", "2 elements of float32 in float_data expected, 1 found"},
+        ErrorCase{"data_type: 1 dims: 1 float_data: 1 float_data: 2",
+                  "1 elements of float32 in float_data expected, 2 found"},
+        ErrorCase{"data_type: 1 dims: 1", "1 elements of float32 in float_data expected, 0 found"},
+        ErrorCase{"data_type: 1 dims: 1 int64_data: 1", "1 elements of float32 in float_data expected, 0 found"},
+        ErrorCase{"data_type: 1 dims: 0 int64_data: 1", "0 elements of float32 in float_data expected"},
+        ErrorCase{"data_type: 1 dims: 1 float_data: 1 raw_data: 'abcd'",
+                  "data in one field expected, in several found"},
+        ErrorCase{"data_type: 1 dims: 1 float_data: 1 int64_data: 1", "data in one field expected, in several found"},
+        ErrorCase{"data_type: 1 dims: 2 raw_data: 'abcd'", "raw_data of 8 bytes for float32[2] expected, 4 found"},
+        ErrorCase{"data_type: 1 dims: 1 raw_data: 'abcde'", "raw_data of 4 bytes for float32[1] expected, 5 found"},
+        ErrorCase{"data_type: 21 dims: 3 raw_data: 'a'", "raw_data of 2 bytes for uint4[3] expected, 1 found"},
+        ErrorCase{"data_type: 3 dims: 1 int32_data: 128", "values that fit int8 expected, 128 found"},
+        ErrorCase{"data_type: 2 dims: 1 int32_data: -1", "values that fit uint8 expected, -1 found"},
+        ErrorCase{"data_type: 9 dims: 1 int32_data: 2", "values that fit bool expected, 2 found"},
+        ErrorCase{"data_type: 12 dims: 1 uint64_data: 4294967296", "values that fit uint32 expected"},
+        ErrorCase{"data_type: 8 dims: 1 raw_data: 'x'", "strings in string_data expected"},
+        ErrorCase{"data_type: 8 dims: 2 string_data: 'x'", "2 elements in string_data expected, 1 found"},
+        ErrorCase{"data_type: 1 segment { begin: 0 }", "tensors in segments are not supported"},
+        ErrorCase{"data_type: 1 data_location: 7", "data_location 0 or 1 expected, 7 found"},
+        ErrorCase{"data_type: 1 dims: 1 data_location: 1", "external data with a location expected"}));
 
 TEST(TensorReader, ReadsStrings) {
   const auto tensor = read("data_type: 8 dims: 2 string_data: 'a' string_data: 'bc'");
@@ -126,8 +128,9 @@ Result<Tensor> read_sparse(std::string_view text) {
 
 TEST(SparseTensors, BecomeDense) {
   const char* values = "values { data_type: 1 dims: 2 float_data: 1 float_data: 2 } dims: 2 dims: 3 ";
-  for (const char* indices : {"indices { data_type: 7 dims: 2 int64_data: 1 int64_data: 5 }",
-                              "indices { data_type: 7 dims: 2 dims: 2 int64_data: 0 int64_data: 1 int64_data: 1 int64_data: 2 }"}) {
+  for (const char* indices :
+       {"indices { data_type: 7 dims: 2 int64_data: 1 int64_data: 5 }",
+        "indices { data_type: 7 dims: 2 dims: 2 int64_data: 0 int64_data: 1 int64_data: 1 int64_data: 2 }"}) {
     const auto tensor = read_sparse(std::string(values) + indices);
     ASSERT_TRUE(tensor.ok()) << tensor.error().message();
     EXPECT_EQ(tensor->dims(), (Dims{2, 3}));
@@ -148,12 +151,15 @@ TEST(SparseTensors, AreWrittenBackWhereThatIsSmaller) {
   const auto back = TensorReader().read(*proto);
   ASSERT_TRUE(back.ok()) << back.error().message();
   EXPECT_TRUE(back->same_contents(dense));
-  EXPECT_FALSE(sparse_message("w", Tensor::from_doubles(DataType::kFloat32, {2}, std::vector<double>{1, 2})).has_value());
+  EXPECT_FALSE(
+      sparse_message("w", Tensor::from_doubles(DataType::kFloat32, {2}, std::vector<double>{1, 2})).has_value());
 }
 
 TEST(SparseTensors, HaveErrorsOfOneSentence) {
   const auto with_index = [](int64_t index) {
-    return read_sparse(fmt::format("values {{ data_type: 1 dims: 1 float_data: 1 }} dims: 4 indices {{ data_type: 7 dims: 1 int64_data: {} }}", index));
+    return read_sparse(fmt::format(
+        "values {{ data_type: 1 dims: 1 float_data: 1 }} dims: 4 indices {{ data_type: 7 dims: 1 int64_data: {} }}",
+        index));
   };
   EXPECT_THAT(message_of(with_index(4)), HasSubstr("an index in [0, 4) expected, 4 found"));
   EXPECT_THAT(message_of(with_index(-1)), HasSubstr("an index in [0, 4) expected, -1 found"));
@@ -168,7 +174,8 @@ TEST(SparseTensors, HaveErrorsOfOneSentence) {
 TEST(TensorFiles, ReadWhatTheyWrote) {
   ScratchFolder folder;
   const auto path = folder.path() / "t.pb";
-  for (const Tensor& tensor : {Tensor::int64s({1, -2, 3}), Tensor::scalar(DataType::kFloat16, 0.5), Tensor({2}, std::vector<std::string>{"a", ""})}) {
+  for (const Tensor& tensor : {Tensor::int64s({1, -2, 3}), Tensor::scalar(DataType::kFloat16, 0.5),
+                               Tensor({2}, std::vector<std::string>{"a", ""})}) {
     const auto written = write_tensor_file(path, "t", tensor);
     ASSERT_TRUE(written.ok()) << written.error().message();
     const auto back = read_tensor_file(path);

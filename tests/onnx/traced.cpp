@@ -43,7 +43,8 @@ std::optional<std::vector<std::filesystem::path>> files_opened_by(const std::fun
   std::vector<std::filesystem::path> opened;
   uint64_t call = 0;
   int signal = 0;
-  while (ptrace(PTRACE_SYSCALL, child, nullptr, signal) == 0 && waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+  while (ptrace(PTRACE_SYSCALL, child, nullptr, signal) == 0 && waitpid(child, &status, 0) == child &&
+         WIFSTOPPED(status)) {
     signal = WSTOPSIG(status) == (SIGTRAP | 0x80) || WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status);
     if (WSTOPSIG(status) != (SIGTRAP | 0x80)) continue;
     __ptrace_syscall_info info = {};

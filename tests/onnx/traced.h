@@ -8,8 +8,8 @@
 
 namespace isomer::test {
 
-/// Runs `act` in a child and gives the paths (links resolved) of what it opened, in order; nothing where this system lets
-/// nobody trace.
+/// Runs `act` in a child and gives the paths (links resolved) of what it opened, in order; nothing where this system
+/// lets nobody trace.
 std::optional<std::vector<std::filesystem::path>> files_opened_by(const std::function<void()>& act);
 
 }  // namespace isomer::test

@@ -45,7 +45,8 @@ fs::path place_with_numbered_weights(const fs::path& model, const fs::path& fold
   std::map<std::string, std::fstream> files;
   for (const Place& place : places(model)) {
     std::fstream& file = files[place.location];
-    if (!file.is_open()) file.open(folder / place.location, std::ios::binary | std::ios::in | std::ios::out | std::ios::trunc);
+    if (!file.is_open())
+      file.open(folder / place.location, std::ios::binary | std::ios::in | std::ios::out | std::ios::trunc);
     ++number;
     file.seekp(place.offset);
     file.write(reinterpret_cast<const char*>(&number), std::min<int64_t>(place.length, sizeof number));

@@ -14,7 +14,8 @@ namespace {
 std::vector<DataType> computable(TypeSet set) {
   std::vector<DataType> list;
   for (int code = 1; code <= 26; ++code)
-    if (const auto dtype = static_cast<DataType>(code); set.contains(dtype) && is_computable(dtype)) list.push_back(dtype);
+    if (const auto dtype = static_cast<DataType>(code); set.contains(dtype) && is_computable(dtype))
+      list.push_back(dtype);
   return list;
 }
 
@@ -40,7 +41,8 @@ std::string Instance::text() const {
   std::string result(op->name);
   for (const auto& [name, value] : attributes) result += fmt::format(" {}={}", name, text_of(value));
   for (const Input& input : inputs)
-    result += input.present ? fmt::format("\n  {}{}", text_of(input.tensor), input.constant ? " constant" : "") : "\n  -";
+    result +=
+        input.present ? fmt::format("\n  {}{}", text_of(input.tensor), input.constant ? " constant" : "") : "\n  -";
   return result + fmt::format("\n  -> {} outputs", std::count(outputs.begin(), outputs.end(), true));
 }
 
@@ -68,7 +70,8 @@ Graph graph_of(const Instance& instance, const DimOf& dim) {
     Value value;
     value.name = name;
     Shape shape;
-    for (size_t k = 0; k < input.tensor.dims().size(); ++k) shape.push_back(dim ? dim(i, k) : Dim(input.tensor.dims()[k]));
+    for (size_t k = 0; k < input.tensor.dims().size(); ++k)
+      shape.push_back(dim ? dim(i, k) : Dim(input.tensor.dims()[k]));
     value.type = ValueType::tensor(input.tensor.dtype(), std::move(shape));
     value.declared = value.type;
     inputs.push_back(graph.add_value(std::move(value)));
@@ -117,11 +120,13 @@ Dims Maker::dims(int least_rank, int most_rank, int64_t least, int64_t most) {
   if (!suggestions_.empty() && flip(0.7)) {
     const Dims& known = suggestions_[random.below(suggestions_.size())].dims;
     const auto rank = static_cast<int>(known.size());
-    const bool fits = std::all_of(known.begin(), known.end(), [&](int64_t dim) { return dim >= least && dim <= std::max<int64_t>(most, 6); });
+    const bool fits = std::all_of(known.begin(), known.end(),
+                                  [&](int64_t dim) { return dim >= least && dim <= std::max<int64_t>(most, 6); });
     if (rank >= least_rank && rank <= most_rank && fits) return known;
   }
   Dims result(pick(least_rank, most_rank));
-  for (int64_t& dim : result) dim = flip(0.9) ? pick(std::max<int64_t>(least, std::min<int64_t>(1, most)), most) : pick(least, most);
+  for (int64_t& dim : result)
+    dim = flip(0.9) ? pick(std::max<int64_t>(least, std::min<int64_t>(1, most)), most) : pick(least, most);
   return result;
 }
 
@@ -154,7 +159,9 @@ void Maker::add(Dims dims) {
   add(std::move(dims), is_float(dtype) ? -2 : -9, is_float(dtype) ? 2 : 9);
   instance.inputs.back().free = true;
 }
-void Maker::add(Dims dims, double low, double high) { give(values(type(next_input()), std::move(dims), low, high), flip(0.1)); }
+void Maker::add(Dims dims, double low, double high) {
+  give(values(type(next_input()), std::move(dims), low, high), flip(0.1));
+}
 void Maker::give(Tensor tensor, bool constant) { instance.inputs.push_back({true, std::move(tensor), constant}); }
 void Maker::decide(std::vector<int64_t> values) {
   const auto count = static_cast<int64_t>(values.size());

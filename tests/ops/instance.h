@@ -24,7 +24,7 @@ struct Instance {
   const OpDef* op = nullptr;
   Attributes attributes;
   std::vector<Input> inputs;
-  std::vector<bool> outputs;  ///< which are asked for
+  std::vector<bool> outputs;     ///< which are asked for
   std::vector<Tensor> captures;  ///< read by the bodies, as constants
 
   std::string text() const;  ///< for messages
@@ -42,7 +42,8 @@ struct Suggestion {
 
 class Maker {
  public:
-  /// Types are taken in turn, so that `turn` = 0, 1, … reaches all of them; some from the suggestions, if there are any.
+  /// Types are taken in turn, so that `turn` = 0, 1, … reaches all of them; some from the suggestions, if there are
+  /// any.
   Maker(const OpDef& op, Random& random, int turn, const std::vector<Suggestion>& suggestions = {});
 
   Random& random;
@@ -74,7 +75,9 @@ class Maker {
   Tensor values(DataType dtype, Dims dims, double low, double high);
   int next_input() const { return static_cast<int>(instance.inputs.size()); }
 
-  void set(std::string_view name, Attribute value) { instance.attributes.insert_or_assign(std::string(name), std::move(value)); }
+  void set(std::string_view name, Attribute value) {
+    instance.attributes.insert_or_assign(std::string(name), std::move(value));
+  }
   /// Sets it mostly.
   void maybe(std::string_view name, Attribute value) {
     if (flip(0.7)) set(name, std::move(value));

@@ -182,7 +182,9 @@ void expand(Maker& m) {
 }
 
 /// Indices into an axis of `dim` elements, from either end.
-void indices(Maker& m, Dims dims, int64_t dim) { m.add(std::move(dims), static_cast<double>(-dim), static_cast<double>(dim - 1)); }
+void indices(Maker& m, Dims dims, int64_t dim) {
+  m.add(std::move(dims), static_cast<double>(-dim), static_cast<double>(dim - 1));
+}
 
 void gather(Maker& m) {
   const Dims shape = m.dims(1, 4, 1);

@@ -254,8 +254,8 @@ void add_pointwise_recipes(Recipes& recipes) {
   recipes["CastLike"] = cast_like;
   recipes["Dropout"] = dropout;
   for (const std::string_view name : {"Softmax", "LogSoftmax", "Hardmax"}) recipes[name] = leave_one_axis;
-  for (const std::string_view name : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-                                      "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"})
+  for (const std::string_view name : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1",
+                                      "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"})
     recipes[name] = reduce;
   for (const std::string_view name : {"ArgMax", "ArgMin"}) recipes[name] = arg_extreme;
   recipes["CumSum"] = cum_sum;

@@ -31,8 +31,10 @@ void matmul_integer(Maker& m) {
   const auto [a, b] = factors(m);
   m.add(a);
   m.add(b);
-  if (m.flip()) m.add(a.size() == 2 && m.flip() ? Dims{a[0]} : Dims{}, 0, 5);
-  else m.omit();
+  if (m.flip())
+    m.add(a.size() == 2 && m.flip() ? Dims{a[0]} : Dims{}, 0, 5);
+  else
+    m.omit();
   if (m.flip()) m.add(b.size() >= 2 && m.flip() ? Dims{b.back()} : Dims{}, 0, 5);
 }
 
@@ -65,7 +67,8 @@ void gemm(Maker& m) {
 /// Random subscripts over a few letters, with and without ellipses and an output.
 void einsum(Maker& m) {
   const std::string letters = "ijkA";
-  const std::map<char, int64_t> dims = {{'i', m.pick(1, 3)}, {'j', m.pick(0, 3)}, {'k', m.pick(1, 3)}, {'A', m.pick(1, 3)}};
+  const std::map<char, int64_t> dims = {
+      {'i', m.pick(1, 3)}, {'j', m.pick(0, 3)}, {'k', m.pick(1, 3)}, {'A', m.pick(1, 3)}};
   const Dims batch = m.dims(0, 2);
   const bool ellipsis = m.flip(0.4);
   std::string equation, used;
@@ -109,8 +112,8 @@ void recurrent(Maker& m) {
   if (m.flip(0.4)) {
     std::vector<std::string> names;
     for (int64_t k = 0; k < directions * (op == "LSTM" ? 3 : op == "GRU" ? 2 : 1); ++k)
-      names.push_back(m.word({"Tanh", "Sigmoid", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid",
-                              "Elu", "Softsign", "Softplus"}));
+      names.push_back(m.word({"Tanh", "Sigmoid", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh",
+                              "HardSigmoid", "Elu", "Softsign", "Softplus"}));
     m.set("activations", names);
     if (m.flip()) m.set("activation_alpha", std::vector<float>(names.size(), 0.7f));
     if (m.flip()) m.set("activation_beta", std::vector<float>(names.size(), 0.3f));
@@ -129,11 +132,14 @@ void recurrent(Maker& m) {
     m.flip() ? m.add({directions, 3 * hidden}, -1, 1) : m.omit();
   }
   m.outputs(op == "LSTM" ? 3 : 2);
-  for (size_t k = 0; k < m.instance.outputs.size(); ++k) m.instance.outputs[k] = k == m.instance.outputs.size() - 1 || m.flip(0.8);
+  for (size_t k = 0; k < m.instance.outputs.size(); ++k)
+    m.instance.outputs[k] = k == m.instance.outputs.size() - 1 || m.flip(0.8);
 }
 
 /// A scalar of the type of formal input i, mostly constant.
-void length(Maker& m, int i, int64_t least, int64_t most) { m.give(m.values(m.type(i), {}, static_cast<double>(least), static_cast<double>(most)), m.flip(0.75)); }
+void length(Maker& m, int i, int64_t least, int64_t most) {
+  m.give(m.values(m.type(i), {}, static_cast<double>(least), static_cast<double>(most)), m.flip(0.75));
+}
 
 void dft(Maker& m) {
   const bool onesided = m.flip();

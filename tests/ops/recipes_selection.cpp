@@ -44,8 +44,10 @@ void suppression(Maker& m) {
   m.maybe("center_point_box", m.pick(0, 1));
   m.add({batch, boxes, 4}, 0, 1);
   m.add({batch, m.pick(1, 2), boxes}, 0, 1);
-  if (m.flip(0.8)) m.give(m.values(DataType::kInt64, {1}, 0, 3));
-  else m.omit();
+  if (m.flip(0.8))
+    m.give(m.values(DataType::kInt64, {1}, 0, 3));
+  else
+    m.omit();
   m.flip() ? m.add({1}, 0.2, 0.8) : m.omit();
   m.flip() ? m.add({1}, 0.1, 0.5) : m.omit();
 }
@@ -98,10 +100,13 @@ void loop(Maker& m) {
   const ValueId step = body.value("step", typed(DataType::kInt64, {}));
   const ValueId go = body.value("go", typed(DataType::kBool, {}));
   const ValueId state = body.value("state", typed(dtype, shape));
-  const ValueId next = dtype == DataType::kBool ? body.add("Not", {state}, "next") : body.add("Identity", {state}, "next");
-  const ValueId limit = body.graph.add_constant(Tensor::scalar(DataType::kInt64, static_cast<double>(m.pick(0, 2))), "limit");
+  const ValueId next =
+      dtype == DataType::kBool ? body.add("Not", {state}, "next") : body.add("Identity", {state}, "next");
+  const ValueId limit =
+      body.graph.add_constant(Tensor::scalar(DataType::kInt64, static_cast<double>(m.pick(0, 2))), "limit");
   const bool counted = m.flip(0.7);  // else the condition alone ends it
-  const ValueId more = counted && m.flip() ? body.add("Identity", {go}, "more") : body.add("Less", {step, limit}, "more");
+  const ValueId more =
+      counted && m.flip() ? body.add("Identity", {go}, "more") : body.add("Less", {step, limit}, "more");
   const ValueId seen = body.add("Identity", {state}, "seen");
   body.graph.set_inputs({step, go, state});
   body.graph.set_outputs({more, next, seen});

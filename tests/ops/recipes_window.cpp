@@ -22,7 +22,8 @@ Windows windows(Maker& m, bool dilated) {
     strides[k] = m.pick(1, 3);
     dilations[k] = dilated ? m.pick(1, 3) : 1;
     const int64_t extent = (result.kernel[k] - 1) * dilations[k] + 1;
-    for (const int64_t side : {k, k + rank}) pads[side] = padded ? m.pick(0, std::min<int64_t>(result.kernel[k] - 1, 2)) : 0;
+    for (const int64_t side : {k, k + rank})
+      pads[side] = padded ? m.pick(0, std::min<int64_t>(result.kernel[k] - 1, 2)) : 0;
     result.in[k] = std::max<int64_t>(1, extent - pads[k] - pads[k + rank]) + m.pick(0, 4);
   }
   if (m.flip(0.7)) m.set("strides", strides);
@@ -144,7 +145,8 @@ void deform_conv(Maker& m) {
                                                 : std::get<std::vector<int64_t>>(found->second);
   };
   const size_t rank = w.in.size();
-  const auto strides = ints("strides", 1, rank), dilations = ints("dilations", 1, rank), pads = ints("pads", 0, 2 * rank);
+  const auto strides = ints("strides", 1, rank), dilations = ints("dilations", 1, rank),
+             pads = ints("pads", 0, 2 * rank);
   Dims out;
   int64_t taps = groups;
   for (size_t k = 0; k < rank; ++k) {
@@ -181,7 +183,9 @@ void resize(Maker& m) {
   std::string mode = m.word({"nearest", "linear", "cubic"});
   const bool plain = m.flip(0.15);  // such as the first version was
   if (plain) mode = "linear";
-  std::string transform = plain ? "asymmetric" : m.word({"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_crop_and_resize", "half_pixel_symmetric"});
+  std::string transform = plain ? "asymmetric"
+                                : m.word({"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel",
+                                          "tf_crop_and_resize", "half_pixel_symmetric"});
   m.set("mode", mode);
   plain ? m.set("coordinate_transformation_mode", transform) : m.maybe("coordinate_transformation_mode", transform);
   if (!m.instance.attributes.contains("coordinate_transformation_mode")) transform = "half_pixel";
@@ -198,7 +202,8 @@ void resize(Maker& m) {
   if (some) m.set("axes", axes);
   const size_t first = some ? 0 : shape.size() - axes.size(), count = some ? axes.size() : shape.size();
   m.add(shape);
-  transform == "tf_crop_and_resize" ? m.give(m.values(m.type(1), {static_cast<int64_t>(2 * count)}, 0, 1), true) : m.omit();
+  transform == "tf_crop_and_resize" ? m.give(m.values(m.type(1), {static_cast<int64_t>(2 * count)}, 0, 1), true)
+                                    : m.omit();
   std::vector<double> scales(count, 1);
   std::vector<int64_t> sizes(shape.end() - static_cast<int64_t>(count), shape.end());
   for (size_t k = first; k < count; ++k) {
@@ -281,7 +286,8 @@ void winograd_input(Maker& m) {
     m.set("pads", pads);
   }
   Dims x = {m.pick(0, 2), m.pick(1, 3)};
-  for (const size_t k : {size_t{0}, size_t{1}}) x.push_back(std::max<int64_t>(1, tile.taps - pads[k] - pads[k + 2]) + m.pick(0, 6));
+  for (const size_t k : {size_t{0}, size_t{1}})
+    x.push_back(std::max<int64_t>(1, tile.taps - pads[k] - pads[k + 2]) + m.pick(0, 6));
   m.add(x);
   if (m.instance.op->name == "WinogradProduct") m.add({tile.inputs() * tile.inputs(), x[1], m.pick(1, 3)});
 }
@@ -311,7 +317,8 @@ void add_window_recipes(Recipes& recipes) {
   recipes["Col2Im"] = col2im;
   recipes["DeformConv"] = deform_conv;
   for (const std::string_view name : {"MaxPool", "AveragePool", "LpPool"}) recipes[name] = pool;
-  for (const std::string_view name : {"GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"}) recipes[name] = global_pool;
+  for (const std::string_view name : {"GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"})
+    recipes[name] = global_pool;
   recipes["MaxUnpool"] = max_unpool;
   recipes["Resize"] = resize;
   recipes["Upsample"] = upsample;

@@ -37,7 +37,9 @@ std::string Call::text(std::string_view name, std::string fallback) const {
 std::vector<int64_t> Call::integers(std::string_view name, std::vector<int64_t> fallback) const {
   return attribute_or(instance, name, std::move(fallback));
 }
-std::vector<float> Call::reals(std::string_view name) const { return attribute_or(instance, name, std::vector<float>()); }
+std::vector<float> Call::reals(std::string_view name) const {
+  return attribute_or(instance, name, std::vector<float>());
+}
 std::vector<std::string> Call::texts(std::string_view name) const {
   return attribute_or(instance, name, std::vector<std::string>());
 }

@@ -62,7 +62,8 @@ Reference along_axis(F f) {
   return [f](const Call& call) {
     const Plain x = call.input(0);
     Plain y(x.dims);
-    for (int64_t i = 0; i < x.count(); ++i) y.values[i] = f(x.values[i], line(x, x.index(i), {call.axis(-1, x.rank())}), call);
+    for (int64_t i = 0; i < x.count(); ++i)
+      y.values[i] = f(x.values[i], line(x, x.index(i), {call.axis(-1, x.rank())}), call);
     return std::vector{y};
   };
 }
@@ -79,7 +80,8 @@ std::vector<Plain> batch_normalization(const Call& call) {
   for (int64_t i = 0; i < x.count(); ++i) {
     const int64_t c = x.rank() > 1 ? x.index(i)[1] : 0;
     const auto parameter = [&](size_t k) { return call.input(k).values[c]; };
-    y.values[i] = (x.values[i] - parameter(3)) / std::sqrt(parameter(4) + call.real("epsilon", 1e-5)) * parameter(1) + parameter(2);
+    y.values[i] = (x.values[i] - parameter(3)) / std::sqrt(parameter(4) + call.real("epsilon", 1e-5)) * parameter(1) +
+                  parameter(2);
   }
   return {y};
 }
@@ -91,7 +93,8 @@ std::vector<Plain> instance_normalization(const Call& call) {
     const Dims at = x.index(i);
     const auto values = line(x, at, from_axis(2, x.rank()));
     y.values[i] = (x.values[i] - mean_of(values)) / std::sqrt(variance_of(values) + call.real("epsilon", 1e-5)) *
-                      call.input(1).values[at[1]] + call.input(2).values[at[1]];
+                      call.input(1).values[at[1]] +
+                  call.input(2).values[at[1]];
   }
   return {y};
 }
@@ -106,7 +109,8 @@ std::vector<Plain> group_normalization(const Call& call) {
     const auto values = line(grouped, grouped.index(i), {2});
     const int64_t c = x.index(i)[1];
     y.values[i] = (x.values[i] - mean_of(values)) / std::sqrt(variance_of(values) + call.real("epsilon", 1e-5)) *
-                      call.input(1).values[c] + call.input(2).values[c];
+                      call.input(1).values[c] +
+                  call.input(2).values[c];
   }
   return {y};
 }
@@ -151,8 +155,9 @@ std::vector<Plain> lrn(const Call& call) {
     double sum = 0;
     for (at[1] = std::max<int64_t>(0, c - (size - 1) / 2); at[1] <= std::min(x.dims[1] - 1, c + size / 2); ++at[1])
       sum += x.at(at) * x.at(at);
-    y.values[i] = x.values[i] / std::pow(call.real("bias", 1) + call.real("alpha", 1e-4) / static_cast<double>(size) * sum,
-                                         call.real("beta", 0.75));
+    y.values[i] =
+        x.values[i] / std::pow(call.real("bias", 1) + call.real("alpha", 1e-4) / static_cast<double>(size) * sum,
+                               call.real("beta", 0.75));
   }
   return {y};
 }
@@ -198,10 +203,12 @@ std::vector<Plain> cum_sum(const Call& call) {
 void add_axis_references(References& references) {
   references["ReduceSum"] = reduce(sum_of);
   references["ReduceMean"] = reduce(mean_of);
-  references["ReduceMax"] = reduce([](const std::vector<double>& v) { return v.empty() ? -INFINITY : *std::max_element(v.begin(), v.end()); });
-  references["ReduceMin"] = reduce([](const std::vector<double>& v) { return v.empty() ? INFINITY : *std::min_element(v.begin(), v.end()); });
-  references["ReduceProd"] =
-      reduce([](const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 1.0, std::multiplies<>()); });
+  references["ReduceMax"] = reduce(
+      [](const std::vector<double>& v) { return v.empty() ? -INFINITY : *std::max_element(v.begin(), v.end()); });
+  references["ReduceMin"] =
+      reduce([](const std::vector<double>& v) { return v.empty() ? INFINITY : *std::min_element(v.begin(), v.end()); });
+  references["ReduceProd"] = reduce(
+      [](const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 1.0, std::multiplies<>()); });
   references["ReduceL1"] = reduce([](const std::vector<double>& v) {
     return std::accumulate(v.begin(), v.end(), 0.0, [](double a, double b) { return a + std::fabs(b); });
   });
@@ -221,10 +228,12 @@ void add_axis_references(References& references) {
     for (const double value : values) sum += std::exp(value);
     return sum;
   };
-  references["Softmax"] = along_axis(
-      [exponentials](double x, const std::vector<double>& values, const Call&) { return std::exp(x) / exponentials(values); });
-  references["LogSoftmax"] = along_axis(
-      [exponentials](double x, const std::vector<double>& values, const Call&) { return x - std::log(exponentials(values)); });
+  references["Softmax"] = along_axis([exponentials](double x, const std::vector<double>& values, const Call&) {
+    return std::exp(x) / exponentials(values);
+  });
+  references["LogSoftmax"] = along_axis([exponentials](double x, const std::vector<double>& values, const Call&) {
+    return x - std::log(exponentials(values));
+  });
   references["LpNormalization"] = along_axis([](double x, const std::vector<double>& values, const Call& call) {
     double norm = 0;
     for (const double value : values) norm += call.integer("p", 2) == 1 ? std::fabs(value) : value * value;

@@ -34,11 +34,16 @@ std::vector<Plain> gather_nd(const Call& call) {
 }
 
 void combine(double& into, double value, const std::string& reduction) {
-  if (reduction == "add") into += value;
-  else if (reduction == "mul") into *= value;
-  else if (reduction == "max") into = std::max(into, value);
-  else if (reduction == "min") into = std::min(into, value);
-  else into = value;
+  if (reduction == "add")
+    into += value;
+  else if (reduction == "mul")
+    into *= value;
+  else if (reduction == "max")
+    into = std::max(into, value);
+  else if (reduction == "min")
+    into = std::min(into, value);
+  else
+    into = value;
 }
 
 std::vector<Plain> scatter_elements(const Call& call) {
@@ -96,7 +101,8 @@ std::vector<Plain> one_hot(const Call& call) {
     const int64_t position = at[axis];
     at.erase(at.begin() + axis);
     const double index = std::trunc(indices.at(at));
-    y.values[i] = values.values[(index < 0 ? index + static_cast<double>(depth) : index) == static_cast<double>(position)];
+    y.values[i] =
+        values.values[(index < 0 ? index + static_cast<double>(depth) : index) == static_cast<double>(position)];
   }
   return {y};
 }

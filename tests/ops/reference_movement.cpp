@@ -45,8 +45,8 @@ std::vector<Plain> concat(const Call& call) {
   return {y};
 }
 
-/// As numpy's x[start:end:step] along each of the axes, but that a start before the axis means 0 for negative steps too.
-/// An axis of no elements has nothing to start at.
+/// As numpy's x[start:end:step] along each of the axes, but that a start before the axis means 0 for negative steps
+/// too. An axis of no elements has nothing to start at.
 std::vector<Plain> slice(const Call& call) {
   const Plain x = call.input(0);
   const auto starts = integers_of(call, 1), ends = integers_of(call, 2);
@@ -64,10 +64,12 @@ std::vector<Plain> slice(const Call& call) {
     const auto from_front = [&](int64_t p) { return p < 0 ? p + dim : p; };
     kept[axis].clear();
     if (steps[k] > 0)
-      for (int64_t p = std::max<int64_t>(from_front(starts[k]), 0); p < std::min(from_front(ends[k]), dim); p += steps[k])
+      for (int64_t p = std::max<int64_t>(from_front(starts[k]), 0); p < std::min(from_front(ends[k]), dim);
+           p += steps[k])
         kept[axis].push_back(p);
     else
-      for (int64_t p = std::min(std::max<int64_t>(from_front(starts[k]), 0), dim - 1); p > std::max<int64_t>(from_front(ends[k]), -1); p += steps[k])
+      for (int64_t p = std::min(std::max<int64_t>(from_front(starts[k]), 0), dim - 1);
+           p > std::max<int64_t>(from_front(ends[k]), -1); p += steps[k])
         kept[axis].push_back(p);
   }
   Dims dims;

@@ -26,7 +26,8 @@ Reference unary_with(double (*f)(double, const Call&)) {
 
 double broadcast_element(const Plain& x, const Dims& out_index) {
   Dims index(x.dims.size());
-  for (size_t k = 0; k < index.size(); ++k) index[k] = x.dims[k] == 1 ? 0 : out_index[out_index.size() - index.size() + k];
+  for (size_t k = 0; k < index.size(); ++k)
+    index[k] = x.dims[k] == 1 ? 0 : out_index[out_index.size() - index.size() + k];
   return x.at(index);
 }
 
@@ -49,7 +50,8 @@ Reference broadcast(double (*f)(double, double), double (*finish)(double, double
     Plain y(broadcast_dims(call));
     for (int64_t i = 0; i < y.count(); ++i) {
       y.values[i] = broadcast_element(call.input(0), y.index(i));
-      for (size_t k = 1; k < call.inputs(); ++k) y.values[i] = f(y.values[i], broadcast_element(call.input(k), y.index(i)));
+      for (size_t k = 1; k < call.inputs(); ++k)
+        y.values[i] = f(y.values[i], broadcast_element(call.input(k), y.index(i)));
       if (finish) y.values[i] = finish(y.values[i], static_cast<double>(call.inputs()));
     }
     return std::vector{y};
@@ -129,7 +131,8 @@ void add_pointwise_references(References& references) {
   references["Identity"] = unary([](double x) { return x; });
 
   references["LeakyRelu"] = unary_with([](double x, const Call& c) { return x < 0 ? x * c.real("alpha", 0.01) : x; });
-  references["Elu"] = unary_with([](double x, const Call& c) { return x < 0 ? c.real("alpha", 1) * (std::exp(x) - 1) : x; });
+  references["Elu"] =
+      unary_with([](double x, const Call& c) { return x < 0 ? c.real("alpha", 1) * (std::exp(x) - 1) : x; });
   references["Selu"] = unary_with([](double x, const Call& c) {
     const double alpha = c.real("alpha", 1.67326319217681884765625), gamma = c.real("gamma", 1.05070102214813232421875);
     return gamma * (x > 0 ? x : alpha * (std::exp(x) - 1));
@@ -153,7 +156,8 @@ void add_pointwise_references(References& references) {
   references["Max"] = broadcast([](double a, double b) { return std::max(a, b); });
   references["Min"] = broadcast([](double a, double b) { return std::min(a, b); });
   references["Sum"] = broadcast([](double a, double b) { return a + b; });
-  references["Mean"] = broadcast([](double a, double b) { return a + b; }, [](double sum, double count) { return sum / count; });
+  references["Mean"] =
+      broadcast([](double a, double b) { return a + b; }, [](double sum, double count) { return sum / count; });
   references["Equal"] = broadcast([](double a, double b) { return a == b ? 1.0 : 0.0; });
   references["Less"] = broadcast([](double a, double b) { return a < b ? 1.0 : 0.0; });
   references["LessOrEqual"] = broadcast([](double a, double b) { return a <= b ? 1.0 : 0.0; });
@@ -162,7 +166,8 @@ void add_pointwise_references(References& references) {
   references["And"] = broadcast([](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; });
   references["Or"] = broadcast([](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; });
   references["Xor"] = broadcast([](double a, double b) { return (a != 0) != (b != 0) ? 1.0 : 0.0; });
-  references["Div"] = broadcast_with([](double a, double b, const Call& c) { return takes_reals(c) ? a / b : std::trunc(a / b); });
+  references["Div"] =
+      broadcast_with([](double a, double b, const Call& c) { return takes_reals(c) ? a / b : std::trunc(a / b); });
   references["Mod"] = broadcast_with([](double a, double b, const Call& c) {
     return c.integer("fmod", 0) != 0 ? std::fmod(a, b) : a - b * std::floor(a / b);
   });
@@ -189,7 +194,8 @@ void add_pointwise_references(References& references) {
   references["Where"] = [](const Call& call) {
     Plain y(broadcast_dims(call));
     for (int64_t i = 0; i < y.count(); ++i)
-      y.values[i] = broadcast_element(call.input(broadcast_element(call.input(0), y.index(i)) != 0 ? 1 : 2), y.index(i));
+      y.values[i] =
+          broadcast_element(call.input(broadcast_element(call.input(0), y.index(i)) != 0 ? 1 : 2), y.index(i));
     return std::vector{y};
   };
   references["Clip"] = [](const Call& call) {

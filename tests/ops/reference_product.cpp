@@ -15,7 +15,9 @@ Plain multiplied(Plain a, Plain b) {
   if (column) b.dims.push_back(1);
   Dims dims;
   const size_t rank = std::max(a.dims.size(), b.dims.size());
-  const auto batch_dim = [&](const Plain& x, size_t k) { return k + x.dims.size() >= rank ? x.dims[k + x.dims.size() - rank] : 1; };
+  const auto batch_dim = [&](const Plain& x, size_t k) {
+    return k + x.dims.size() >= rank ? x.dims[k + x.dims.size() - rank] : 1;
+  };
   for (size_t k = 0; k + 2 < rank; ++k) dims.push_back(batch_dim(a, k) == 1 ? batch_dim(b, k) : batch_dim(a, k));
   dims.push_back(a.dims[a.dims.size() - 2]);
   dims.push_back(b.dims.back());
@@ -45,7 +47,8 @@ std::vector<Plain> gemm(const Call& call) {
   for (int64_t i = 0; i < y.dims[0]; ++i)
     for (int64_t j = 0; j < y.dims[1]; ++j) {
       double sum = 0;
-      for (int64_t k = 0; k < a.dims[!ta]; ++k) sum += a.at(ta ? Dims{k, i} : Dims{i, k}) * b.at(tb ? Dims{j, k} : Dims{k, j});
+      for (int64_t k = 0; k < a.dims[!ta]; ++k)
+        sum += a.at(ta ? Dims{k, i} : Dims{i, k}) * b.at(tb ? Dims{j, k} : Dims{k, j});
       y.at({i, j}) = call.real("alpha", 1) * sum;
       if (!call.has(2)) continue;
       const Plain c = call.input(2);
@@ -76,7 +79,8 @@ std::vector<Plain> einsum(const Call& call) {
   std::map<char, int64_t> dims, counts;
   for (size_t i = 0; i < terms.size(); ++i) {
     const Dims shape = call.input(i).dims;
-    const auto letters = std::count_if(terms[i].begin(), terms[i].end(), [](unsigned char c) { return std::isalpha(c); });
+    const auto letters =
+        std::count_if(terms[i].begin(), terms[i].end(), [](unsigned char c) { return std::isalpha(c); });
     terms[i] = spread(terms[i], static_cast<int64_t>(shape.size()) - letters);
     for (size_t k = 0; k < shape.size(); ++k) {
       int64_t& dim = dims.emplace(terms[i][k], 1).first->second;
@@ -160,7 +164,9 @@ std::vector<Plain> dft(const Call& call) {
 std::vector<Plain> stft(const Call& call) {
   const Plain x = call.input(0);
   const int64_t step = static_cast<int64_t>(call.input(1).values[0]);
-  const int64_t count = call.has(2) ? call.input(2).count() : call.has(3) ? static_cast<int64_t>(call.input(3).values[0]) : x.dims[1];
+  const int64_t count = call.has(2)   ? call.input(2).count()
+                        : call.has(3) ? static_cast<int64_t>(call.input(3).values[0])
+                                      : x.dims[1];
   const Plain window = call.has(2) ? call.input(2) : Plain({count}, 1);
   const int64_t frames = (x.dims[1] - count) / step + 1, bins = call.integer("onesided", 1) ? count / 2 + 1 : count;
   Plain y({x.dims[0], frames, bins, 2});
@@ -168,7 +174,8 @@ std::vector<Plain> stft(const Call& call) {
     for (int64_t f = 0; f < frames; ++f)
       for (int64_t k = 0; k < bins; ++k) {
         std::complex<double> sum = 0;
-        for (int64_t n = 0; n < count; ++n) sum += turned(complex_at(x, {b, f * step + n}) * window.values[n], k, n, count);
+        for (int64_t n = 0; n < count; ++n)
+          sum += turned(complex_at(x, {b, f * step + n}) * window.values[n], k, n, count);
         set_complex(y, {b, f, k}, sum);
       }
   return {y};

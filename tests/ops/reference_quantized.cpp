@@ -17,20 +17,26 @@ double parameter(const Call& call, size_t i, double fallback, const Dims& at, in
 double saturated(double value, DataType dtype) {
   if (is_float(dtype)) return value;
   const int width = bit_width(dtype);
-  return is_unsigned_int(dtype) ? std::clamp(value, 0.0, std::exp2(width) - 1) : std::clamp(value, -std::exp2(width - 1), std::exp2(width - 1) - 1);
+  return is_unsigned_int(dtype) ? std::clamp(value, 0.0, std::exp2(width) - 1)
+                                : std::clamp(value, -std::exp2(width - 1), std::exp2(width - 1) - 1);
 }
 
 std::vector<Plain> quantize(const Call& call) {
   const Plain x = call.input(0);
   const int64_t given = call.integer("axis", 1), axis = given < 0 ? given + x.rank() : given;
   const auto stated = static_cast<DataType>(call.integer("output_dtype", 0));
-  const DataType dtype = call.has(2) ? call.instance.inputs[2].tensor.dtype() : stated != DataType::kUndefined ? stated : DataType::kUInt8;
+  const DataType dtype = call.has(2)                      ? call.instance.inputs[2].tensor.dtype()
+                         : stated != DataType::kUndefined ? stated
+                                                          : DataType::kUInt8;
   Plain y(x.dims);
   const DataType type = call.instance.inputs[0].tensor.dtype();
-  const bool is_rounded = is_float(type) && type == call.instance.inputs[1].tensor.dtype();  // which may make a tie of the quotient
+  const bool is_rounded =
+      is_float(type) && type == call.instance.inputs[1].tensor.dtype();  // which may make a tie of the quotient
   for (int64_t i = 0; i < x.count(); ++i) {
     const double quotient = x.values[i] / parameter(call, 1, 1, x.index(i), axis);
-    y.values[i] = saturated(std::nearbyint(is_rounded ? round_to(type, quotient) : quotient) + parameter(call, 2, 0, x.index(i), axis), dtype);
+    y.values[i] = saturated(
+        std::nearbyint(is_rounded ? round_to(type, quotient) : quotient) + parameter(call, 2, 0, x.index(i), axis),
+        dtype);
   }
   return {y};
 }
@@ -60,7 +66,8 @@ int64_t columns_axis(const Call& call, size_t i) { return call.input(i).rank() -
 
 Plain requantized(const Call& call, Plain y, size_t scale, size_t zero) {
   for (double& value : y.values)
-    value = saturated(std::nearbyint(value / call.input(scale).values[0]) + call.input(zero).values[0], call.instance.inputs[zero].tensor.dtype());
+    value = saturated(std::nearbyint(value / call.input(scale).values[0]) + call.input(zero).values[0],
+                      call.instance.inputs[zero].tensor.dtype());
   return y;
 }
 
@@ -70,13 +77,15 @@ void add_quantized_references(References& references) {
   references["QuantizeLinear"] = quantize;
   references["DequantizeLinear"] = dequantize;
   references["MatMulInteger"] = [](const Call& call) {
-    return std::vector{multiplied(real_operand(call, 0, -1, 2, rows_axis(call, 0)), real_operand(call, 1, -1, 3, columns_axis(call, 1)))};
+    return std::vector{multiplied(real_operand(call, 0, -1, 2, rows_axis(call, 0)),
+                                  real_operand(call, 1, -1, 3, columns_axis(call, 1)))};
   };
   references["ConvInteger"] = [](const Call& call) {
     return std::vector{convolved(call, real_operand(call, 0, -1, 2, 0), real_operand(call, 1, -1, 3, 0))};
   };
   references["QLinearMatMul"] = [](const Call& call) {
-    const Plain y = multiplied(real_operand(call, 0, 1, 2, rows_axis(call, 0)), real_operand(call, 3, 4, 5, columns_axis(call, 3)));
+    const Plain y =
+        multiplied(real_operand(call, 0, 1, 2, rows_axis(call, 0)), real_operand(call, 3, 4, 5, columns_axis(call, 3)));
     return std::vector{requantized(call, y, 6, 7)};
   };
   references["QLinearConv"] = [](const Call& call) {

@@ -17,8 +17,12 @@ struct Activations {
   /// Activations in order, each bound to the parameters that it takes from the lists.
   std::function<double(double)> take(size_t which) {
     const std::string& name = names[which];
-    const auto alpha = [&](double fallback) { return next_alpha < alphas.size() ? alphas[next_alpha++] : static_cast<float>(fallback); };
-    const auto beta = [&](double fallback) { return next_beta < betas.size() ? betas[next_beta++] : static_cast<float>(fallback); };
+    const auto alpha = [&](double fallback) {
+      return next_alpha < alphas.size() ? alphas[next_alpha++] : static_cast<float>(fallback);
+    };
+    const auto beta = [&](double fallback) {
+      return next_beta < betas.size() ? betas[next_beta++] : static_cast<float>(fallback);
+    };
     if (name == "Tanh") return [](double x) { return std::tanh(x); };
     if (name == "Sigmoid") return [](double x) { return 1 / (1 + std::exp(-x)); };
     if (name == "Relu") return [](double x) { return std::max(x, 0.0); };
@@ -47,7 +51,8 @@ struct Layer {
   /// Row of a gate: W x + R h + Wb + Rb; the parts that GRU wants apart are switched off by their factors.
   double input_part(int64_t gate, int64_t unit, const Vector& input) const {
     double sum = call.has(3) ? b.at({direction, gate * hidden + unit}) : 0;
-    for (size_t k = 0; k < input.size(); ++k) sum += w.at({direction, gate * hidden + unit, static_cast<int64_t>(k)}) * input[k];
+    for (size_t k = 0; k < input.size(); ++k)
+      sum += w.at({direction, gate * hidden + unit, static_cast<int64_t>(k)}) * input[k];
     return sum;
   }
   double state_part(int64_t gate, int64_t unit, const Vector& state) const {
@@ -101,12 +106,14 @@ std::vector<Plain> recurrent(const Call& call, std::vector<std::string> defaults
   const int64_t hidden = call.input(2).dims[2], per_direction = static_cast<int64_t>(defaults.size());
   Activations activations{call.texts("activations"), call.reals("activation_alpha"), call.reals("activation_beta")};
   if (activations.names.empty())
-    for (int64_t d = 0; d < directions; ++d) activations.names.insert(activations.names.end(), defaults.begin(), defaults.end());
+    for (int64_t d = 0; d < directions; ++d)
+      activations.names.insert(activations.names.end(), defaults.begin(), defaults.end());
   const auto state_index = [&](int64_t d, int64_t n, int64_t u) { return batch_first ? Dims{n, d, u} : Dims{d, n, u}; };
   Plain y(batch_first ? Dims{batch, steps, directions, hidden} : Dims{steps, directions, batch, hidden});
   Plain last(batch_first ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden}), memory = last;
   for (int64_t d = 0; d < directions; ++d) {
-    Layer layer{call, x, call.input(1), call.input(2), {}, {}, {}, {}, d, hidden, op == "LSTM" ? 4 : op == "GRU" ? 3 : 1};
+    Layer layer{
+        call, x, call.input(1), call.input(2), {}, {}, {}, {}, d, hidden, op == "LSTM" ? 4 : op == "GRU" ? 3 : 1};
     if (call.has(3)) layer.b = call.input(3);
     if (call.has(7)) layer.p = call.input(7);
     for (int64_t k = 0; k < per_direction; ++k) layer.f.push_back(activations.take(d * per_direction + k));

@@ -20,7 +20,9 @@ std::vector<int64_t> from_front(std::vector<int64_t> axes, int64_t rank) {
   return axes;
 }
 
-bool contains(const std::vector<int64_t>& list, int64_t value) { return std::find(list.begin(), list.end(), value) != list.end(); }
+bool contains(const std::vector<int64_t>& list, int64_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
 
 std::vector<Plain> reshape(const Call& call) {
   const Plain x = call.input(0);
@@ -38,7 +40,8 @@ std::vector<Plain> reshape(const Call& call) {
 std::vector<Plain> flatten(const Call& call) {
   const Plain x = call.input(0);
   const int64_t axis = call.axis(1, x.rank());
-  return shaped(x, {element_count(Dims(x.dims.begin(), x.dims.begin() + axis)), element_count(Dims(x.dims.begin() + axis, x.dims.end()))});
+  return shaped(x, {element_count(Dims(x.dims.begin(), x.dims.begin() + axis)),
+                    element_count(Dims(x.dims.begin() + axis, x.dims.end()))});
 }
 
 std::vector<Plain> squeeze(const Call& call) {
@@ -119,7 +122,8 @@ std::vector<Plain> range(const Call& call) {
 
 std::vector<Plain> constant_of_shape(const Call& call) {
   const auto value = call.instance.attributes.find("value");
-  return {Plain(integers_of(call, 0), value == call.instance.attributes.end() ? 0 : std::get<Tensor>(value->second).real(0))};
+  return {Plain(integers_of(call, 0),
+                value == call.instance.attributes.end() ? 0 : std::get<Tensor>(value->second).real(0))};
 }
 
 std::vector<Plain> eye_like(const Call& call) {
@@ -186,7 +190,9 @@ void add_shape_references(References& references) {
   references["Expand"] = expand;
   references["Split"] = split;
   references["Shape"] = shape;
-  references["Size"] = [](const Call& call) { return std::vector{Plain({}, static_cast<double>(call.input(0).count()))}; };
+  references["Size"] = [](const Call& call) {
+    return std::vector{Plain({}, static_cast<double>(call.input(0).count()))};
+  };
   references["Range"] = range;
   references["ConstantOfShape"] = constant_of_shape;
   references["EyeLike"] = eye_like;

@@ -28,7 +28,8 @@ double wrapped(double value, DataType dtype) {
   std::byte bytes[8] = {};
   encode_integer(dtype, static_cast<int64_t>(value), bytes);
   const int64_t integer = decode_integer(dtype, bytes);
-  return dtype == DataType::kUInt64 ? static_cast<double>(static_cast<uint64_t>(integer)) : static_cast<double>(integer);
+  return dtype == DataType::kUInt64 ? static_cast<double>(static_cast<uint64_t>(integer))
+                                    : static_cast<double>(integer);
 }
 
 void expect_equal(const te::Array& found, const Plain& expected, bool narrow) {

@@ -23,8 +23,12 @@ struct Geometry {
 
 Geometry geometry(const Call& call, const Dims& in, const Dims& kernel) {
   const size_t rank = in.size();
-  Geometry g{kernel, call.integers("strides", std::vector<int64_t>(rank, 1)),
-             call.integers("dilations", std::vector<int64_t>(rank, 1)), {}, {}, {}};
+  Geometry g{kernel,
+             call.integers("strides", std::vector<int64_t>(rank, 1)),
+             call.integers("dilations", std::vector<int64_t>(rank, 1)),
+             {},
+             {},
+             {}};
   const auto pads = call.integers("pads", std::vector<int64_t>(2 * rank));
   const std::string mode = call.text("auto_pad", "NOTSET");
   const bool ceil = call.integer("ceil_mode", 0) != 0;
@@ -282,7 +286,9 @@ void add_window_references(References& references) {
     });
   };
   references["LpPool"] = [](const Call& call) {
-    return pool(call, [&](const Taps& taps, const Plain&) { return norm(taps.values, static_cast<double>(call.integer("p", 2))); });
+    return pool(call, [&](const Taps& taps, const Plain&) {
+      return norm(taps.values, static_cast<double>(call.integer("p", 2)));
+    });
   };
   references["GlobalMaxPool"] = [](const Call& call) {
     return global_pool(call, [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); });
@@ -291,7 +297,8 @@ void add_window_references(References& references) {
     return global_pool(call, [](const std::vector<double>& v) { return average(v, static_cast<int64_t>(v.size())); });
   };
   references["GlobalLpPool"] = [](const Call& call) {
-    return global_pool(call, [&](const std::vector<double>& v) { return norm(v, static_cast<double>(call.integer("p", 2))); });
+    return global_pool(
+        call, [&](const std::vector<double>& v) { return norm(v, static_cast<double>(call.integer("p", 2))); });
   };
 }
 

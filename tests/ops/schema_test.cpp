@@ -72,8 +72,8 @@ std::string joined(const Range& range) {
 
 std::string text(const AttributeDef& def) {
   static const std::map<AttributeKind, std::string> kinds = {
-      {AttributeKind::kInt, "int"},     {AttributeKind::kFloat, "float"}, {AttributeKind::kString, "string"},
-      {AttributeKind::kTensor, "tensor"}, {AttributeKind::kGraph, "graph"}, {AttributeKind::kInts, "ints"},
+      {AttributeKind::kInt, "int"},       {AttributeKind::kFloat, "float"},    {AttributeKind::kString, "string"},
+      {AttributeKind::kTensor, "tensor"}, {AttributeKind::kGraph, "graph"},    {AttributeKind::kInts, "ints"},
       {AttributeKind::kFloats, "floats"}, {AttributeKind::kStrings, "strings"}};
   std::string fallback;
   if (def.fallback)
@@ -95,8 +95,8 @@ std::string text(const AttributeDef& def) {
 std::string text(const onnx::OpSchema::Attribute& attribute) {
   using onnx::AttributeProto;
   static const std::map<int, std::string> kinds = {
-      {AttributeProto::INT, "int"},       {AttributeProto::FLOAT, "float"}, {AttributeProto::STRING, "string"},
-      {AttributeProto::TENSOR, "tensor"}, {AttributeProto::GRAPH, "graph"}, {AttributeProto::INTS, "ints"},
+      {AttributeProto::INT, "int"},       {AttributeProto::FLOAT, "float"},    {AttributeProto::STRING, "string"},
+      {AttributeProto::TENSOR, "tensor"}, {AttributeProto::GRAPH, "graph"},    {AttributeProto::INTS, "ints"},
       {AttributeProto::FLOATS, "floats"}, {AttributeProto::STRINGS, "strings"}};
   const AttributeProto& value = attribute.default_value;
   std::string fallback;
@@ -169,7 +169,8 @@ TEST_P(Schema, ListsEveryVersionOfTheStandard) {
   }
   for (const int since : expected) EXPECT_THAT(listed, testing::Contains(since));
   for (const int since : listed)
-    EXPECT_TRUE(since > kNewestOpset || standard().contains(since)) << "version " << since << " is unknown to the standard";
+    EXPECT_TRUE(since > kNewestOpset || standard().contains(since))
+        << "version " << since << " is unknown to the standard";
 }
 
 TEST_P(Schema, NewestFormIsTheStandards) {
@@ -181,7 +182,8 @@ TEST_P(Schema, NewestFormIsTheStandards) {
   expect_types(op(), schema);
 }
 
-/// What an older form has and the newest lacks needs `to_newest`; what it lacks needs `from_newest` and must be optional.
+/// What an older form has and the newest lacks needs `to_newest`; what it lacks needs `from_newest` and must be
+/// optional.
 TEST_P(Schema, FormsCalledTheSameAreTheSame) {
   for (const Version& version : op().versions) {
     if (version.since > kNewestOpset || version.to_newest) continue;
@@ -191,8 +193,7 @@ TEST_P(Schema, FormsCalledTheSameAreTheSame) {
     const std::vector<std::string> old_outputs = texts(schema.outputs()), outputs = texts(op().outputs);
     EXPECT_LE(old_inputs.size(), inputs.size());
     EXPECT_LE(old_outputs.size(), outputs.size());
-    for (size_t i = old_inputs.size(); i < inputs.size(); ++i)
-      EXPECT_THAT(inputs[i], testing::StartsWith("optional"));
+    for (size_t i = old_inputs.size(); i < inputs.size(); ++i) EXPECT_THAT(inputs[i], testing::StartsWith("optional"));
     const std::vector<std::string> attributes = attribute_texts(op());
     for (const std::string& attribute : attribute_texts(schema)) {
       const std::string relaxed = attribute.substr(0, attribute.find(", required"));

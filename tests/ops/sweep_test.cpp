@@ -1,6 +1,6 @@
-// Every row on random nodes: inferred types are the evaluated ones, also for symbolic dims at several bindings; contents
-// that inference claims are the values; dims are unknown only where data decide; every type, attribute, optional input and
-// output is reached; expansions mean the same. Independent references are in reference_test.cpp.
+// Every row on random nodes: inferred types are the evaluated ones, also for symbolic dims at several bindings;
+// contents that inference claims are the values; dims are unknown only where data decide; every type, attribute,
+// optional input and output is reached; expansions mean the same. Independent references are in reference_test.cpp.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,8 @@ class Sweep : public testing::TestWithParam<const OpDef*> {
 
   void check_values(const Graph& graph, const Instance& instance, const std::vector<ValueType>& types);
   void check_symbolic(const Instance& instance, Random& random);
-  void check_binding(const Instance& instance, const Graph& symbolic, const Bindings& bindings, const std::map<int64_t, std::string>& symbols, bool original);
+  void check_binding(const Instance& instance, const Graph& symbolic, const Bindings& bindings,
+                     const std::map<int64_t, std::string>& symbols, bool original);
   void check_expansion(const Graph& graph, const Instance& instance);
 };
 
@@ -104,7 +105,8 @@ void Sweep::check_values(const Graph& graph, const Instance& instance, const std
     for (size_t k = 0; content && k < content->size(); ++k) {
       const auto& element = (*content)[k];
       if (!element || !element->is_constant()) continue;
-      ASSERT_EQ(static_cast<double>(element->value()), found.as_double(static_cast<int64_t>(k))) << "output " << i << " element " << k;
+      ASSERT_EQ(static_cast<double>(element->value()), found.as_double(static_cast<int64_t>(k)))
+          << "output " << i << " element " << k;
     }
   }
 }
@@ -132,8 +134,8 @@ void Sweep::check_binding(const Instance& instance, const Graph& symbolic, const
       if (!wanted.is_constant()) continue;
       const auto value = evaluate((*found.shape)[k], bindings);
       if (!value && has_unknown_sizes(instance)) continue;
-      ASSERT_TRUE(value) << "output " << i << " axis " << k << ": " << (*found.shape)[k].text() << " where " << wanted.text()
-                         << " is decided by shapes";
+      ASSERT_TRUE(value) << "output " << i << " axis " << k << ": " << (*found.shape)[k].text() << " where "
+                         << wanted.text() << " is decided by shapes";
       ASSERT_EQ(*value, wanted.value()) << "output " << i << " axis " << k << ": " << (*found.shape)[k].text();
     }
     const auto& content = symbolic.value(symbolic.outputs()[i]).content;
@@ -212,7 +214,8 @@ TEST_P(Sweep, InferenceAgreesWithEvaluation) {
     if (op().expand) check_expansion(graph, instance);
   }
 
-  fmt::print("{:<28}{:>5} valid{:>5} invalid{:>6} bindings\n", op().name, coverage_.valid, coverage_.invalid, coverage_.bindings);
+  fmt::print("{:<28}{:>5} valid{:>5} invalid{:>6} bindings\n", op().name, coverage_.valid, coverage_.invalid,
+             coverage_.bindings);
   EXPECT_GE(coverage_.valid, count / 2);
   for (const auto& variable : op().types) {
     if (!coverage_.types.contains(variable.name)) continue;

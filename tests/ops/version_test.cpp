@@ -1,5 +1,5 @@
-// Every row in every opset: a node written as a file of an older opset, in that form or in primitives, and read back means
-// the same. Forms that cannot say it must say so.
+// Every row in every opset: a node written as a file of an older opset, in that form or in primitives, and read back
+// means the same. Forms that cannot say it must say so.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,8 @@ TEST_P(Versions, MeanTheSame) {
     for (size_t i = 0; i < expected->size(); ++i) ASSERT_NO_FATAL_FAILURE(expect_equal((*expected)[i], (*found)[i]));
     reached.insert(version_of(op, opset));
   }
-  for (const int version : possible) EXPECT_TRUE(reached.contains(version)) << op.name << " was never written as version " << version;
+  for (const int version : possible)
+    EXPECT_TRUE(reached.contains(version)) << op.name << " was never written as version " << version;
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Versions, testing::ValuesIn(all_ops()),

@@ -24,9 +24,12 @@ void read_passes(PassCase& entry, const std::string& line) {
     words >> word;
     entry.passes.push_back(word);
     while (words >> word >> value) {
-      if (word == "level") entry.options.level = std::stoi(value);
-      else if (word == "fp") entry.options.fp = value == "strict" ? FloatMode::kStrict : FloatMode::kReassociate;
-      else throw std::runtime_error(fmt::format("{}: level or fp expected, {} found", entry.file, word));
+      if (word == "level")
+        entry.options.level = std::stoi(value);
+      else if (word == "fp")
+        entry.options.fp = value == "strict" ? FloatMode::kStrict : FloatMode::kReassociate;
+      else
+        throw std::runtime_error(fmt::format("{}: level or fp expected, {} found", entry.file, word));
     }
   }
 }
@@ -62,7 +65,8 @@ std::vector<PassCase> read_cases_of(const std::filesystem::path& path) {
     entry.operators = trimmed(entry.operators);
     const int expectations = entry.unchanged + !entry.after.empty() + !entry.operators.empty();
     if (entry.before.empty() || entry.passes.empty() || expectations != 1)
-      throw std::runtime_error(fmt::format("{}: {}: passes, a graph before and one expectation expected", entry.file, entry.name));
+      throw std::runtime_error(
+          fmt::format("{}: {}: passes, a graph before and one expectation expected", entry.file, entry.name));
   }
   return cases;
 }

@@ -1,5 +1,5 @@
-// Each case of tests/passes/*.txt: the passes make of the graph what the file says, and the graph after them computes what
-// the one before did, on random inputs.
+// Each case of tests/passes/*.txt: the passes make of the graph what the file says, and the graph after them computes
+// what the one before did, on random inputs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,7 +38,9 @@ std::vector<te::Array> random_inputs(const Graph& graph, uint64_t seed) {
   for (const ValueId id : graph.inputs()) {
     const ValueType& type = graph.value(id).type;
     Dims dims;
-    for (const Dim& dim : *type.shape) dims.push_back(dim.is_constant() ? dim.value() : symbols.try_emplace(dim.text(), random.between(1, 4)).first->second);
+    for (const Dim& dim : *type.shape)
+      dims.push_back(dim.is_constant() ? dim.value()
+                                       : symbols.try_emplace(dim.text(), random.between(1, 4)).first->second);
     if (is_float(type.dtype)) {
       std::vector<double> values(element_count(dims));
       for (double& value : values) value = round_to(type.dtype, random.normal());
@@ -111,7 +113,9 @@ TEST_P(Passes, DoWhatTheFileSays) {
   } else {
     const auto after = parse_graph(entry.after);
     ASSERT_TRUE(after.ok()) << after.error().message();
-    EXPECT_EQ(structural_hash(graph), structural_hash(*after)) << "expected\n" << print_graph(*after) << "found\n" << print_graph(graph);
+    EXPECT_EQ(structural_hash(graph), structural_hash(*after)) << "expected\n"
+                                                               << print_graph(*after) << "found\n"
+                                                               << print_graph(graph);
   }
   for (size_t i = 0; i < graph.outputs().size(); ++i)
     EXPECT_EQ(graph.value(graph.outputs()[i]).name, before->value(before->outputs()[i]).name);

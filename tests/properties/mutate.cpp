@@ -13,7 +13,8 @@ std::optional<Mutant> flip_a_bit(const Graph& graph, Random& random) {
   const std::vector<int> uses = graph.use_counts();
   std::vector<ValueId> constants;
   for (const ValueId id : graph.values())
-    if (graph.is_constant(id) && uses[id.index] > 0 && graph.value(id).constant->dtype() != DataType::kBool && !graph.value(id).constant->bytes().empty())
+    if (graph.is_constant(id) && uses[id.index] > 0 && graph.value(id).constant->dtype() != DataType::kBool &&
+        !graph.value(id).constant->bytes().empty())
       constants.push_back(id);
   if (constants.empty()) return std::nullopt;
   const ValueId id = constants[random.below(constants.size())];
@@ -59,7 +60,8 @@ std::optional<Mutant> rewire(const Graph& graph, Random& random) {
   if (earlier.empty() || !node.inputs[input].valid()) return std::nullopt;
   const ValueId other = earlier[random.below(earlier.size())];
   if (hashes[other.index] == hashes[node.inputs[input].index]) return std::nullopt;
-  Mutant mutant{graph, fmt::format("input {} of {} becomes {}", input, label(graph, nodes[position]), graph.value(other).name)};
+  Mutant mutant{
+      graph, fmt::format("input {} of {} becomes {}", input, label(graph, nodes[position]), graph.value(other).name)};
   mutant.graph.edit(nodes[position]).inputs[input] = other;
   return mutant;
 }

@@ -33,12 +33,14 @@ std::string unlike(const Reference& expected, const te::Array& found, double all
   if (found.dtype() != expected.dtype || found.dims() != expected.dims) return "another type";
   double scale = 1;
   for (const auto& element : expected.elements)
-    if (const double* real = std::get_if<double>(&element); real && std::isfinite(*real)) scale = std::max(scale, std::fabs(*real));
+    if (const double* real = std::get_if<double>(&element); real && std::isfinite(*real))
+      scale = std::max(scale, std::fabs(*real));
   for (int64_t i = 0; i < found.count(); ++i) {
     const auto& element = expected.elements[i];
     if (is_float(found.dtype())) {
       const double x = std::get<double>(element), y = found.real(i);
-      if (!((std::isnan(x) && std::isnan(y)) || x == y || std::fabs(x - y) <= allowed * scale)) return fmt::format("element {} is {} instead of {}", i, y, x);
+      if (!((std::isnan(x) && std::isnan(y)) || x == y || std::fabs(x - y) <= allowed * scale))
+        return fmt::format("element {} is {} instead of {}", i, y, x);
     } else if (std::get<int64_t>(element) != found.integer(i)) {
       return fmt::format("element {} is {} instead of {}", i, found.integer(i), std::get<int64_t>(element));
     }
@@ -46,8 +48,8 @@ std::string unlike(const Reference& expected, const te::Array& found, double all
   return "";
 }
 
-/// What the order of a sum may change, relative to the largest element: a last place where reals are rounded to a narrower
-/// type on the way, anything where they become integers.
+/// What the order of a sum may change, relative to the largest element: a last place where reals are rounded to a
+/// narrower type on the way, anything where they become integers.
 double slack(const te::Program& program) {
   double result = 1e-11;
   for (const te::Stage& stage : program.stages)
@@ -57,7 +59,10 @@ double slack(const te::Program& program) {
           const te::Cast* cast = te::as<te::Cast>(e);
           if (!cast || !is_float(cast->operand.dtype())) return;
           const DataType to = e.dtype();
-          const double unit = !is_float(to) ? INFINITY : to == DataType::kBFloat16 ? 0x1p-7 : to == DataType::kFloat16 ? 0x1p-10 : 0x1p-23;
+          const double unit = !is_float(to)               ? INFINITY
+                              : to == DataType::kBFloat16 ? 0x1p-7
+                              : to == DataType::kFloat16  ? 0x1p-10
+                                                          : 0x1p-23;
           result = std::max(result, to == DataType::kFloat64 ? result : unit);
         });
   return result;
@@ -77,7 +82,8 @@ std::string evaluated_otherwise(const Graph& graph, NodeId id, const std::map<in
     tensors[i] = te::to_tensor(values.at(node.inputs[i].index));
     contents[i] = content_of(tensors[i]);
     const Dims& dims = tensors[i].dims();
-    formal[i] = {true, ValueType::tensor(tensors[i].dtype(), Shape(dims.begin(), dims.end())), contents[i] ? &*contents[i] : nullptr, &tensors[i]};
+    formal[i] = {true, ValueType::tensor(tensors[i].dtype(), Shape(dims.begin(), dims.end())),
+                 contents[i] ? &*contents[i] : nullptr, &tensors[i]};
     arrays[i] = te::Array::from(tensors[i]);
     auto reference = te::import_tensor(scalars, tensors[i]);
     if (!reference.ok()) return reference.error().message();
@@ -96,10 +102,11 @@ std::string evaluated_otherwise(const Graph& graph, NodeId id, const std::map<in
   const auto found = te::interpret(*program, arrays);
   if (!expected.ok() && expected.error().kind == ErrorKind::kUnsupported) return "";
   if (expected.ok() != found.ok())
-    return fmt::format("{}: the evaluator says '{}', the interpreter '{}'", label(graph, id), expected.ok() ? "" : expected.error().message(),
-                       found.ok() ? "" : found.error().message());
+    return fmt::format("{}: the evaluator says '{}', the interpreter '{}'", label(graph, id),
+                       expected.ok() ? "" : expected.error().message(), found.ok() ? "" : found.error().message());
   for (size_t k = 0; found.ok() && k < found->size(); ++k)
-    if (const std::string what = unlike((*expected)[k], (*found)[k], allowed); !what.empty()) return fmt::format("{}: output {}: {}", label(graph, id), k, what);
+    if (const std::string what = unlike((*expected)[k], (*found)[k], allowed); !what.empty())
+      return fmt::format("{}: output {}: {}", label(graph, id), k, what);
   return "";
 }
 
@@ -110,11 +117,13 @@ std::string interpreter_is_not_evaluator(const Case& tried) {
     for (const ValueId id : sample.graph.values())
       if (const auto& constant = sample.graph.value(id).constant) values[id.index] = te::Array::from(*constant);
     for (size_t i = 0; i < inputs.size(); ++i) values[sample.graph.inputs()[i].index] = inputs[i];
-    const auto ran = interpret(sample.graph, inputs, {.observe = [&](ValueId id, const te::Array& array) { values[id.index] = array; }});
+    const auto ran = interpret(sample.graph, inputs,
+                               {.observe = [&](ValueId id, const te::Array& array) { values[id.index] = array; }});
     if (!ran.ok()) continue;
     for (const NodeId id : sample.graph.nodes()) {
       const Node& node = sample.graph.node(id);
-      const bool known = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return !v.valid() || values.contains(v.index); });
+      const bool known = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                     [&](ValueId v) { return !v.valid() || values.contains(v.index); });
       if (!node.op->compute || !known) continue;
       if (const std::string what = evaluated_otherwise(sample.graph, id, values); !what.empty()) return what;
     }
@@ -131,7 +140,8 @@ std::string interface_change(const Graph& before, const Graph& after) {
       const Value &x = before.value(old_ids[i]), &y = after.value(new_ids[i]);
       if (x.name != y.name) return fmt::format("{} is called {}", x.name, y.name);
       if (x.declared != y.declared) return fmt::format("{} is declared otherwise", x.name);
-      if (x.type.dtype != y.type.dtype) return fmt::format("{} is {} instead of {}", x.name, y.type.text(), x.type.text());
+      if (x.type.dtype != y.type.dtype)
+        return fmt::format("{} is {} instead of {}", x.name, y.type.text(), x.type.text());
     }
     return "";
   };
@@ -142,9 +152,11 @@ std::string interface_change(const Graph& before, const Graph& after) {
 /// Inference still accepts the graph.
 std::string broken(const Graph& graph) {
   Graph copy = graph;
-  if (const auto inferred = infer_all(copy); !inferred.ok()) return fmt::format("is not valid any more: {}", inferred.error().message());
+  if (const auto inferred = infer_all(copy); !inferred.ok())
+    return fmt::format("is not valid any more: {}", inferred.error().message());
   for (const NodeId id : copy.nodes())
-    if (copy.node(id).is_opaque()) return fmt::format("{} became opaque: {}", label(copy, id), copy.node(id).opaque_reason);
+    if (copy.node(id).is_opaque())
+      return fmt::format("{} became opaque: {}", label(copy, id), copy.node(id).opaque_reason);
   return "";
 }
 
@@ -180,7 +192,8 @@ std::string growth(const Graph& before, const Graph& after, int64_t allowed) {
   const int nodes = count_nodes(before), nodes_after = count_nodes(after);
   if (nodes_after > nodes) return fmt::format("{} nodes became {}\n{}", nodes, nodes_after, print_graph(after));
   const int64_t bytes = std::max(count_bytes(before), stored_bytes(before)), bytes_after = count_bytes(after);
-  if (bytes_after > bytes + allowed) return fmt::format("{} bytes of weights became {}\n{}", bytes, bytes_after, print_graph(after));
+  if (bytes_after > bytes + allowed)
+    return fmt::format("{} bytes of weights became {}\n{}", bytes, bytes_after, print_graph(after));
   return "";
 }
 
@@ -196,14 +209,16 @@ std::string optimization_is_wrong(const Case& tried) {
   Graph twice = graph;
   if (const auto again = optimize(twice, options); !again.ok()) return again.error().message();
   if (count_nodes(graph) == count_nodes(twice)) return "";
-  return fmt::format("{} nodes, then {}\n{}then\n{}", count_nodes(graph), count_nodes(twice), print_graph(graph), print_graph(twice));
+  return fmt::format("{} nodes, then {}\n{}then\n{}", count_nodes(graph), count_nodes(twice), print_graph(graph),
+                     print_graph(twice));
 }
 
 /// Where constants must not grow, only shapes and scalars do.
 std::string optimization_without_growth_grows(const Case& tried) {
   if (tried.seed % 4 != 0) return "";
   Graph graph = tried.sample.graph;
-  if (const auto report = optimize(graph, {.small_constant = 0, .max_growth = 0}); !report.ok()) return report.error().message();
+  if (const auto report = optimize(graph, {.small_constant = 0, .max_growth = 0}); !report.ok())
+    return report.error().message();
   return growth(tried.sample.graph, graph, 1024);
 }
 
@@ -226,7 +241,8 @@ std::string a_pass_changes_the_function(const Case& tried) {
     const auto done = pass(graph, context);
     if (!done.ok()) return fmt::format("{}: {}", name, done.error().message());
     if (*done == 0) continue;
-    if (const std::string what = changed(tried, graph, difference); !what.empty()) return fmt::format("{}: {}", name, what);
+    if (const std::string what = changed(tried, graph, difference); !what.empty())
+      return fmt::format("{}: {}", name, what);
   }
   return "";
 }
@@ -251,7 +267,8 @@ std::string file_is_another_graph(const Case& tried) {
   // Constants in nodes come back as values.
   const bool same = structural_hash(*read) == structural_hash(tried.sample.graph);
   bool has_constants = false;
-  for (const NodeId id : tried.sample.graph.nodes()) has_constants = has_constants || tried.sample.graph.node(id).op_type == "Constant";
+  for (const NodeId id : tried.sample.graph.nodes())
+    has_constants = has_constants || tried.sample.graph.node(id).op_type == "Constant";
   if (!same && !has_constants) return fmt::format("read again it is\n{}", print_graph(*read));
   return changed(tried, *read, difference_in_bits);
 }
@@ -260,7 +277,9 @@ std::string file_is_another_graph(const Case& tried) {
 
 std::string hash_sees_names(const Case& tried) {
   const Graph other = shuffled(tried.sample.graph, tried.seed);
-  return structural_hash(other) == structural_hash(tried.sample.graph) ? "" : fmt::format("shuffled it is\n{}", print_graph(other));
+  return structural_hash(other) == structural_hash(tried.sample.graph)
+             ? ""
+             : fmt::format("shuffled it is\n{}", print_graph(other));
 }
 
 std::string hash_misses_a_change(const Case& tried) {

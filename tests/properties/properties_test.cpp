@@ -1,5 +1,5 @@
-// Seeded random graphs of all rows: what holds for every graph holds for each of them. A failure is made smaller before it
-// is printed, with the seed; ISOMER_TEST_SEED runs that one alone.
+// Seeded random graphs of all rows: what holds for every graph holds for each of them. A failure is made smaller before
+// it is printed, with the seed; ISOMER_TEST_SEED runs that one alone.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -28,12 +28,14 @@ std::string violation(const Property& property, const Case& tried) {
 }
 
 std::string report(const Property& property, const Case& tried) {
-  const Sample smaller = shrunk(tried.sample, [&](const Sample& each) { return !violation(property, case_of(each, tried.seed)).empty(); });
-  std::string text =
-      fmt::format("{}: {}\nthe graph was\n{}", property.name, violation(property, case_of(smaller, tried.seed)), print_graph(smaller.graph));
+  const Sample smaller =
+      shrunk(tried.sample, [&](const Sample& each) { return !violation(property, case_of(each, tried.seed)).empty(); });
+  std::string text = fmt::format("{}: {}\nthe graph was\n{}", property.name,
+                                 violation(property, case_of(smaller, tried.seed)), print_graph(smaller.graph));
   for (size_t i = 0; i < smaller.inputs.size(); ++i) {
     std::vector<double> shown;
-    for (int64_t k = 0; k < std::min<int64_t>(smaller.inputs[i].count(), 64); ++k) shown.push_back(smaller.inputs[i].real(k));
+    for (int64_t k = 0; k < std::min<int64_t>(smaller.inputs[i].count(), 64); ++k)
+      shown.push_back(smaller.inputs[i].real(k));
     text += fmt::format("{} = {}\n", smaller.graph.value(smaller.graph.inputs()[i]).name, shown);
   }
   return text + fmt::format("again: ISOMER_TEST_SEED={} bin/tests/properties\n", tried.seed);
@@ -61,12 +63,15 @@ TEST_P(RandomGraphs, KeepWhatHoldsForAll) {
     }
   }
   const Comparisons& compared = comparisons();
-  fmt::print("{} graphs with {} nodes of {} rows, {} types, {} attributes; {} symbolic; {} of {} comparisons undecided\n", last - first,
-             reach.nodes, reach.rows.size(), reach.dtypes.size(), reach.attributes.size(), reach.symbolic, compared.undecided, compared.all);
+  fmt::print(
+      "{} graphs with {} nodes of {} rows, {} types, {} attributes; {} symbolic; {} of {} comparisons undecided\n",
+      last - first, reach.nodes, reach.rows.size(), reach.dtypes.size(), reach.attributes.size(), reach.symbolic,
+      compared.undecided, compared.all);
   if (only || failures > 0) return;
   EXPECT_GE(reach.dtypes.size(), 13u);
   EXPECT_LE(compared.undecided * 20, compared.all);
-  for (const OpDef* op : is_long_run() ? all_ops() : std::vector<const OpDef*>()) EXPECT_TRUE(op->domain == kOwnDomain || reach.rows.contains(op->name)) << op->name << " is in no graph";
+  for (const OpDef* op : is_long_run() ? all_ops() : std::vector<const OpDef*>())
+    EXPECT_TRUE(op->domain == kOwnDomain || reach.rows.contains(op->name)) << op->name << " is in no graph";
 }
 
 INSTANTIATE_TEST_SUITE_P(Blocks, RandomGraphs, testing::Range<uint64_t>(0, kBlocks));

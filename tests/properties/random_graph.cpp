@@ -47,11 +47,28 @@ class Builder {
     // What passes look for, more often than its share of the rows.
     static const std::vector<const OpDef*> sought = [] {
       std::vector<const OpDef*> rows;
-      for (const char* name :
-           {"Identity", "Transpose", "Reshape", "Cast", "Squeeze", "Unsqueeze", "Flatten", "Concat", "Slice", "Split", "Shape",
-            "Gather", "Expand", "Tile", "Add", "Sub", "Mul", "Div", "Sum", "Neg", "Sqrt", "Pow", "MatMul", "Gemm", "Conv",
-            "BatchNormalization", "Pad", "Clip", "Relu", "Sigmoid", "Erf", "ReduceMean", "ReduceSum", "Softmax", "Where",
-            "Equal", "Not", "ConstantOfShape", "Range", "Dropout", "MaxPool", "ConvTranspose", "Constant"})
+      for (const char* name : {"Identity",  "Transpose",
+                               "Reshape",   "Cast",
+                               "Squeeze",   "Unsqueeze",
+                               "Flatten",   "Concat",
+                               "Slice",     "Split",
+                               "Shape",     "Gather",
+                               "Expand",    "Tile",
+                               "Add",       "Sub",
+                               "Mul",       "Div",
+                               "Sum",       "Neg",
+                               "Sqrt",      "Pow",
+                               "MatMul",    "Gemm",
+                               "Conv",      "BatchNormalization",
+                               "Pad",       "Clip",
+                               "Relu",      "Sigmoid",
+                               "Erf",       "ReduceMean",
+                               "ReduceSum", "Softmax",
+                               "Where",     "Equal",
+                               "Not",       "ConstantOfShape",
+                               "Range",     "Dropout",
+                               "MaxPool",   "ConvTranspose",
+                               "Constant"})
         rows.push_back(find_op("", name));
       return rows;
     }();
@@ -163,7 +180,8 @@ class Builder {
   ValueId fit(DataType dtype, const Dims& dims) {
     if (!random_.chance(0.3)) return {};
     for (auto known = known_.rbegin(); known != known_.rend(); ++known) {
-      if (known->array.dtype() != dtype || known->array.count() != element_count(dims) || element_count(dims) == 0) continue;
+      if (known->array.dtype() != dtype || known->array.count() != element_count(dims) || element_count(dims) == 0)
+        continue;
       return emit("Reshape", {known->id, constant(Tensor::int64s(dims))}, {});
     }
     return {};
@@ -285,7 +303,8 @@ class Builder {
     for (const NodeId node : symbolic.nodes())
       if (symbolic.node(node).is_opaque()) return;
     for (const ValueId output : symbolic.outputs())
-      if (symbolic.value(output).producer.valid()) symbolic.edit(output).declared = declarable(symbolic.value(output).type);
+      if (symbolic.value(output).producer.valid())
+        symbolic.edit(output).declared = declarable(symbolic.value(output).type);
     sample.graph = std::move(symbolic);
   }
 
@@ -359,13 +378,15 @@ std::vector<Tensor> other_sizes(const Sample& sample, Random& random) {
   std::map<std::string, int64_t> sizes;
   // A dim of 0 that a shape is computed of would say "copied" to Reshape: symbols stand for none there.
   const auto nodes = sample.graph.nodes();
-  const bool has_reshape = std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) { return sample.graph.node(id).op_type == "Reshape"; });
+  const bool has_reshape =
+      std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) { return sample.graph.node(id).op_type == "Reshape"; });
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < sample.inputs.size(); ++i) {
     const Shape& shape = *sample.graph.value(sample.graph.inputs()[i]).type.shape;
     Dims dims;
     for (const Dim& dim : shape)
-      dims.push_back(dim.is_constant() ? dim.value() : sizes.try_emplace(dim.text(), random.between(has_reshape, 5)).first->second);
+      dims.push_back(dim.is_constant() ? dim.value()
+                                       : sizes.try_emplace(dim.text(), random.between(has_reshape, 5)).first->second);
     const Tensor& old = sample.inputs[i];
     inputs.push_back(sample.free[i] ? random_tensor(old.dtype(), dims, random) : mixed(old, dims, random));
   }

@@ -1,5 +1,6 @@
-// Random graphs out of random nodes of all rows (ops/instance.h): values are read by many nodes, shapes are computed from
-// shapes, nodes repeat, some dims are symbolic. Each node was run when it was added, so the graph runs on its inputs.
+// Random graphs out of random nodes of all rows (ops/instance.h): values are read by many nodes, shapes are computed
+// from shapes, nodes repeat, some dims are symbolic. Each node was run when it was added, so the graph runs on its
+// inputs.
 #pragma once
 
 #include <map>

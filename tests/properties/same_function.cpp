@@ -58,7 +58,9 @@ bool decides_alike(const Trace& a, const Trace& b) {
 /// Each float a little away from where it was, except for round numbers, which rounding leaves alone.
 Tensor nudged(const Tensor& tensor, Random& random) {
   if (!is_float(tensor.dtype())) return tensor;
-  const double unit = tensor.dtype() == DataType::kBFloat16 ? 0x1p-7 : tensor.dtype() == DataType::kFloat16 ? 0x1p-10 : 0x1p-22;
+  const double unit = tensor.dtype() == DataType::kBFloat16  ? 0x1p-7
+                      : tensor.dtype() == DataType::kFloat16 ? 0x1p-10
+                                                             : 0x1p-22;
   std::vector<double> values;
   for (int64_t i = 0; i < tensor.count(); ++i) {
     const double value = tensor.real(i);
@@ -90,14 +92,16 @@ std::vector<double> bounds_by_nudging(const Graph& graph, const Inputs& inputs) 
       other = traced(nudged(graph, random), near, trial % 2 == 0);
     }
     if (!decides_alike(exact, other)) return std::vector<double>(exact.outputs.size(), INFINITY);
-    for (size_t i = 0; i < bounds.size(); ++i) bounds[i] = std::max(bounds[i], error_bound(exact.outputs[i], other.outputs[i]));
+    for (size_t i = 0; i < bounds.size(); ++i)
+      bounds[i] = std::max(bounds[i], error_bound(exact.outputs[i], other.outputs[i]));
   }
   return bounds;
 }
 
 std::string shape_mismatch(const te::Array& expected, const te::Array& found) {
   if (expected.dtype() == found.dtype() && expected.dims() == found.dims()) return "";
-  return fmt::format("{}{} expected, {}{} found", name(expected.dtype()), expected.dims(), name(found.dtype()), found.dims());
+  return fmt::format("{}{} expected, {}{} found", name(expected.dtype()), expected.dims(), name(found.dtype()),
+                     found.dims());
 }
 
 bool same_bits(double a, double b) {
@@ -120,7 +124,8 @@ Case case_of(Sample sample, uint64_t seed) {
     auto exact = interpret(result.sample.graph, inputs, {});
     if (!exact.ok()) continue;
     auto rounded = interpret(result.sample.graph, inputs, {.round_values = true});
-    result.runs.push_back({std::move(inputs), std::move(*exact), rounded.ok() ? std::move(*rounded) : std::vector<te::Array>()});
+    result.runs.push_back(
+        {std::move(inputs), std::move(*exact), rounded.ok() ? std::move(*rounded) : std::vector<te::Array>()});
   }
   return result;
 }
@@ -139,7 +144,8 @@ std::string difference(const Graph& graph, const Run& run, const std::vector<te:
       ++comparisons().undecided;
       break;
     }
-    if (const std::string shape = shape_mismatch(wanted, found[i]); !shape.empty()) return fmt::format("{}: {}", name, shape);
+    if (const std::string shape = shape_mismatch(wanted, found[i]); !shape.empty())
+      return fmt::format("{}: {}", name, shape);
     Equivalence again;
     compare_output(name, wanted, found[i], bounds[i], again);
     if (!again.passed()) return again.difference->text();
@@ -156,7 +162,8 @@ std::string difference(const Case& before, const Graph& after) {
   return "";
 }
 
-std::string difference_in_bits(const Graph& graph, const std::vector<te::Array>& expected, const std::vector<te::Array>& found) {
+std::string difference_in_bits(const Graph& graph, const std::vector<te::Array>& expected,
+                               const std::vector<te::Array>& found) {
   for (size_t i = 0; i < found.size(); ++i) {
     const te::Array &x = expected[i], &y = found[i];
     const std::string name = graph.value(graph.outputs()[i]).name;

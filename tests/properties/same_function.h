@@ -27,8 +27,8 @@ struct Case {
 };
 Case case_of(Sample sample, uint64_t seed);
 
-/// Empty, or how the outputs differ by more than rounding explains (the yardstick of src/verify). Where it flips a decision
-/// (an integer, a size, what is finite) on the way, nothing is said.
+/// Empty, or how the outputs differ by more than rounding explains (the yardstick of src/verify). Where it flips a
+/// decision (an integer, a size, what is finite) on the way, nothing is said.
 std::string difference(const Case& before, const Graph& after);
 /// The same for what something else made of a run's inputs.
 std::string difference(const Graph& graph, const Run& run, const std::vector<te::Array>& found);
@@ -37,7 +37,8 @@ std::string difference(const Graph& graph, const Run& run, const std::vector<te:
 std::string difference_in_bits(const Case& before, const Graph& after);
 
 /// The same for any two lists of the graph's outputs.
-std::string difference_in_bits(const Graph& graph, const std::vector<te::Array>& expected, const std::vector<te::Array>& found);
+std::string difference_in_bits(const Graph& graph, const std::vector<te::Array>& expected,
+                               const std::vector<te::Array>& found);
 
 /// How often decisions flipped, of how many comparisons.
 struct Comparisons {

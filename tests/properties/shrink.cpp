@@ -17,7 +17,8 @@ void sweep(Sample& sample) {
     const std::vector<int> uses = graph.use_counts();
     for (const NodeId id : graph.nodes()) {
       const auto outputs = graph.node(id).outputs;
-      if (std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return v.valid() && uses[v.index] > 0; })) continue;
+      if (std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return v.valid() && uses[v.index] > 0; }))
+        continue;
       graph.remove_node(id);
       for (const ValueId output : outputs)
         if (output.valid()) graph.remove_value(output);
@@ -58,7 +59,9 @@ std::optional<Sample> without_last(const Sample& sample, size_t i) {
   outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(i));
   Sample result = sample;
   for (const ValueId input : sample.graph.node(maker).inputs) {
-    if (!input.valid() || !sample.graph.value(input).producer.valid() || std::count(outputs.begin(), outputs.end(), input)) continue;
+    if (!input.valid() || !sample.graph.value(input).producer.valid() ||
+        std::count(outputs.begin(), outputs.end(), input))
+      continue;
     outputs.push_back(input);
     result.graph.edit(input).declared = declarable(sample.graph.value(input).type);
   }
@@ -76,8 +79,8 @@ std::optional<Sample> cut_off(const Sample& sample, NodeId node, size_t port) {
   std::vector<te::Array> arrays;
   for (const Tensor& input : sample.inputs) arrays.push_back(te::Array::from(input));
   const auto ran = interpret(sample.graph, arrays, {.observe = [&](ValueId id, const te::Array& array) {
-                                                      if (id == value) tensor = te::to_tensor(array);
-                                                    }});
+                               if (id == value) tensor = te::to_tensor(array);
+                             }});
   if (!ran.ok() || !tensor) return std::nullopt;
   Sample result = sample;
   Value input;
@@ -108,7 +111,8 @@ std::optional<Sample> bound(const Sample& sample) {
     value.declared = value.type;
   }
   if (!symbolic || !infer(result.graph).ok()) return std::nullopt;
-  for (const ValueId output : result.graph.outputs()) result.graph.edit(output).declared = declarable(result.graph.value(output).type);
+  for (const ValueId output : result.graph.outputs())
+    result.graph.edit(output).declared = declarable(result.graph.value(output).type);
   return result;
 }
 

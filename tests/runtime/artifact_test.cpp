@@ -149,7 +149,8 @@ std::string reseal(std::string content) {
   Header header;
   std::memcpy(static_cast<void*>(&header), content.data(), sizeof header);
   const size_t code = (sizeof header + header.plan_bytes + 63) / 64 * 64;
-  header.plan_hash = Hasher().add(std::as_bytes(std::span(content)).subspan(sizeof header, code - sizeof header)).finish();
+  header.plan_hash =
+      Hasher().add(std::as_bytes(std::span(content)).subspan(sizeof header, code - sizeof header)).finish();
   header.hash = hash_of(header);
   std::memcpy(content.data(), &header, sizeof header);
   return content;
@@ -160,8 +161,8 @@ TEST_F(ArtifactFile, with_a_forged_plan_is_refused_or_makes_a_session) {
   const std::string content = read_file(path);
   Header header;
   std::memcpy(static_cast<void*>(&header), content.data(), sizeof header);
-  const int64_t interesting[] = {-2, -1, 0, 1, 2, 63, 64, 65, 1 << 20, int64_t{1} << 45, int64_t{1} << 46, int64_t{1} << 62,
-                                 INT64_MAX, INT64_MIN};
+  const int64_t interesting[] = {
+      -2, -1, 0, 1, 2, 63, 64, 65, 1 << 20, int64_t{1} << 45, int64_t{1} << 46, int64_t{1} << 62, INT64_MAX, INT64_MIN};
   // Written over, not truncated: some file systems wait for the disk then.
   const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   int accepted = 0;
@@ -252,38 +253,65 @@ TEST_P(ArtifactCheck, refuses) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, ArtifactCheck, testing::Values(
-    Broken{"entry", "an entry inside of", [](Artifact& a) { a.kernels[0].parts[0].entry = a.code.size(); }},
-    Broken{"iterations", "sensible counts", [](Artifact& a) { a.kernels[0].parts[0].iterations = -1; }},
-    Broken{"turns", "turns of parts that are there", [](Artifact& a) { a.kernels[0].parts[0].followers = 1; }},
-    Broken{"no_variant", "at least one variant", [](Artifact& a) { a.variants.clear(); }},
-    Broken{"type", "a type with elements in memory", [](Artifact& a) { value(a, "sum").type = ElementType::kString; }},
-    Broken{"arena_place", "an aligned place in the arena", [](Artifact& a) { value(a, "sum").place = InArena{1 << 20}; }},
-    Broken{"arena_alignment", "an aligned place in the arena", [](Artifact& a) { value(a, "smaller").place = InArena{8}; }},
-    Broken{"memory", "memory for int64[]", [](Artifact& a) { value(a, "sum").bytes = 7; }},
-    Broken{"weight", "weights of 16 bytes", [](Artifact& a) { value(a, "w").dims = {2}; value(a, "w").bytes = 16; }},
-    Broken{"view", "a view of a value that is none itself", [](Artifact& a) { value(a, "view").place = ViewOf{5, 0}; value(a, "sum").place = ViewOf{4, 0}; }},
-    Broken{"open_dim", "memory for int64[?]", [](Artifact& a) { value(a, "counted").place = InArena{0}; }},
-    Broken{"port", "input 0: a value in its place", [](Artifact& a) { a.variants[0].inputs[0].value = 1; }},
-    Broken{"kernel", "one of 3 kernels", [](Artifact& a) { std::get<KernelStep>(a.variants[0].steps[0].action).kernel = 3; }},
-    Broken{"argument", "step 0: one of", [](Artifact& a) { std::get<KernelStep>(a.variants[0].steps[0].action).arguments[0] = 99; }},
-    Broken{"condition", "a condition of one bool", [](Artifact& a) { std::get<BranchStep>(a.variants[0].steps[1].action).condition = 0; }},
-    Broken{"move", "a move between values of one type and shape", [](Artifact& a) { std::get<BranchStep>(a.variants[0].steps[1].action).else_body.moves[0].to = 1; }},
-    Broken{"written_input", "a value that may be written", [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).iteration = 0; }},
-    Broken{"trip_count", "a trip count of one int64", [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).trip_count = 99; }},
-    Broken{"body_argument", "step 1: step 0: one of", [](Artifact& a) {
-      std::get<BranchStep>(a.variants[0].steps[1].action).then_body.steps = {a.variants[0].steps[0]};
-      std::get<KernelStep>(std::get<BranchStep>(a.variants[0].steps[1].action).then_body.steps[0].action).arguments[0] = -2;
-    }},
-    Broken{"stacked_outside", "one of", [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).stacks[0].to = 99; }},
-    Broken{"stack", "a stack of int64[]", [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).stacks[0].from = 5; }},
-    Broken{"copy_of_itself", "a view of it found", [](Artifact& a) {
-      value(a, "view").dims = {-1};
-      a.variants[0].steps = {PlanBuilder::copy(4, 3)};
-    }},
-    Broken{"depth", "bodies inside of each other", [](Artifact& a) {
-      for (int depth = 0; depth < 40; ++depth) a.variants[0].steps = {PlanBuilder::loop({-1, -1, -1, {a.variants[0].steps, {}}, {}})};
-    }}), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Rules, ArtifactCheck,
+    testing::Values(
+        Broken{"entry", "an entry inside of", [](Artifact& a) { a.kernels[0].parts[0].entry = a.code.size(); }},
+        Broken{"iterations", "sensible counts", [](Artifact& a) { a.kernels[0].parts[0].iterations = -1; }},
+        Broken{"turns", "turns of parts that are there", [](Artifact& a) { a.kernels[0].parts[0].followers = 1; }},
+        Broken{"no_variant", "at least one variant", [](Artifact& a) { a.variants.clear(); }},
+        Broken{"type", "a type with elements in memory",
+               [](Artifact& a) { value(a, "sum").type = ElementType::kString; }},
+        Broken{"arena_place", "an aligned place in the arena",
+               [](Artifact& a) { value(a, "sum").place = InArena{1 << 20}; }},
+        Broken{"arena_alignment", "an aligned place in the arena",
+               [](Artifact& a) { value(a, "smaller").place = InArena{8}; }},
+        Broken{"memory", "memory for int64[]", [](Artifact& a) { value(a, "sum").bytes = 7; }},
+        Broken{"weight", "weights of 16 bytes",
+               [](Artifact& a) {
+                 value(a, "w").dims = {2};
+                 value(a, "w").bytes = 16;
+               }},
+        Broken{"view", "a view of a value that is none itself",
+               [](Artifact& a) {
+                 value(a, "view").place = ViewOf{5, 0};
+                 value(a, "sum").place = ViewOf{4, 0};
+               }},
+        Broken{"open_dim", "memory for int64[?]", [](Artifact& a) { value(a, "counted").place = InArena{0}; }},
+        Broken{"port", "input 0: a value in its place", [](Artifact& a) { a.variants[0].inputs[0].value = 1; }},
+        Broken{"kernel", "one of 3 kernels",
+               [](Artifact& a) { std::get<KernelStep>(a.variants[0].steps[0].action).kernel = 3; }},
+        Broken{"argument", "step 0: one of",
+               [](Artifact& a) { std::get<KernelStep>(a.variants[0].steps[0].action).arguments[0] = 99; }},
+        Broken{"condition", "a condition of one bool",
+               [](Artifact& a) { std::get<BranchStep>(a.variants[0].steps[1].action).condition = 0; }},
+        Broken{"move", "a move between values of one type and shape",
+               [](Artifact& a) { std::get<BranchStep>(a.variants[0].steps[1].action).else_body.moves[0].to = 1; }},
+        Broken{"written_input", "a value that may be written",
+               [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).iteration = 0; }},
+        Broken{"trip_count", "a trip count of one int64",
+               [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).trip_count = 99; }},
+        Broken{"body_argument", "step 1: step 0: one of",
+               [](Artifact& a) {
+                 std::get<BranchStep>(a.variants[0].steps[1].action).then_body.steps = {a.variants[0].steps[0]};
+                 std::get<KernelStep>(std::get<BranchStep>(a.variants[0].steps[1].action).then_body.steps[0].action)
+                     .arguments[0] = -2;
+               }},
+        Broken{"stacked_outside", "one of",
+               [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).stacks[0].to = 99; }},
+        Broken{"stack", "a stack of int64[]",
+               [](Artifact& a) { std::get<LoopStep>(a.variants[0].steps[3].action).stacks[0].from = 5; }},
+        Broken{"copy_of_itself", "a view of it found",
+               [](Artifact& a) {
+                 value(a, "view").dims = {-1};
+                 a.variants[0].steps = {PlanBuilder::copy(4, 3)};
+               }},
+        Broken{"depth", "bodies inside of each other",
+               [](Artifact& a) {
+                 for (int depth = 0; depth < 40; ++depth)
+                   a.variants[0].steps = {PlanBuilder::loop({-1, -1, -1, {a.variants[0].steps, {}}, {}})};
+               }}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace isomer::runtime::test

@@ -103,13 +103,15 @@ TEST_F(CInterface, answers_wrong_calls_with_a_status_and_a_sentence) {
   EXPECT_EQ(isomer_artifact_verify(path_.c_str()), ISOMER_OK);
   isomer_session* session = nullptr;
   expect(isomer_session_create(model_, nullptr, &session), ISOMER_INVALID_ARGUMENT, "one of (n=8; n=20) expected");
-  expect(isomer_session_input(session_, 1, nullptr, nullptr), ISOMER_INVALID_ARGUMENT, "k: a number below 1 expected, 1 found");
+  expect(isomer_session_input(session_, 1, nullptr, nullptr), ISOMER_INVALID_ARGUMENT,
+         "k: a number below 1 expected, 1 found");
   expect(isomer_session_input_count(nullptr, nullptr), ISOMER_INVALID_ARGUMENT, "session: a pointer");
   const isomer_tensor good = {ISOMER_FLOAT32, 1, &eight_, x_, ISOMER_CPU, nullptr};
   expect(run(good, 0), ISOMER_INVALID_ARGUMENT, "outputs: 1 expected, 0 found");
   expect(isomer_session_run(session_, nullptr, 1, nullptr, 0), ISOMER_INVALID_ARGUMENT, "inputs: a pointer");
   expect(isomer_session_run(session_, nullptr, 0, nullptr, 0), ISOMER_INVALID_ARGUMENT, "inputs: 1 expected, 0 found");
-  expect(run({ISOMER_INT64, 1, &eight_, x_, 0, nullptr}), ISOMER_INVALID_ARGUMENT, "input 'x': float32[8] expected, int64[8] found");
+  expect(run({ISOMER_INT64, 1, &eight_, x_, 0, nullptr}), ISOMER_INVALID_ARGUMENT,
+         "input 'x': float32[8] expected, int64[8] found");
   expect(run({99, 1, &eight_, x_, 0, nullptr}), ISOMER_INVALID_ARGUMENT, "undefined[8] found");
   expect(run({ISOMER_FLOAT32, 1, &nine_, x_, 0, nullptr}), ISOMER_INVALID_ARGUMENT, "float32[9] found");
   expect(run({ISOMER_FLOAT32, 1, nullptr, x_, 0, nullptr}), ISOMER_INVALID_ARGUMENT, "inputs[0]: a rank and its dims");
@@ -141,7 +143,8 @@ TEST(Library, shows_nothing_but_its_interface_and_needs_no_compiler) {
   const std::string library = tool_path("").parent_path().parent_path() / "lib/libisomer.so";
   const auto needed = run_program({"ldd", library});
   ASSERT_EQ(needed.exit_code, 0) << needed.err;
-  for (const char* heavy : {"LLVM", "protobuf", "z3", "onnx", "sqlite"}) EXPECT_EQ(needed.out.find(heavy), std::string::npos) << needed.out;
+  for (const char* heavy : {"LLVM", "protobuf", "z3", "onnx", "sqlite"})
+    EXPECT_EQ(needed.out.find(heavy), std::string::npos) << needed.out;
   const auto symbols = run_program({"nm", "-D", "--defined-only", "-f", "posix", library});
   ASSERT_EQ(symbols.exit_code, 0) << symbols.err;
   for (size_t start = 0; start < symbols.out.size(); start = symbols.out.find('\n', start) + 1)

@@ -18,8 +18,10 @@ void expect_valid(const std::vector<Lifetime>& lifetimes, const MemoryPlan& plan
     EXPECT_GE(plan.offsets[a], 0);
     EXPECT_LE(plan.offsets[a] + lifetimes[a].bytes, plan.arena_bytes);
     for (size_t b = 0; b < a; ++b) {
-      const bool in_time = lifetimes[a].first_step <= lifetimes[b].last_step && lifetimes[b].first_step <= lifetimes[a].last_step;
-      const bool in_space = plan.offsets[a] < plan.offsets[b] + lifetimes[b].bytes && plan.offsets[b] < plan.offsets[a] + lifetimes[a].bytes;
+      const bool in_time =
+          lifetimes[a].first_step <= lifetimes[b].last_step && lifetimes[b].first_step <= lifetimes[a].last_step;
+      const bool in_space = plan.offsets[a] < plan.offsets[b] + lifetimes[b].bytes &&
+                            plan.offsets[b] < plan.offsets[a] + lifetimes[a].bytes;
       ASSERT_FALSE(in_time && in_space) << a << " and " << b;
     }
   }

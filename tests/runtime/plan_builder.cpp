@@ -19,12 +19,14 @@ int32_t PlanBuilder::value(std::string name, ElementType type, std::vector<int64
 }
 
 int32_t PlanBuilder::input(const std::string& name, ElementType type, std::vector<int64_t> dims) {
-  variant_.inputs.push_back({name, value(name, type, std::move(dims), InInput{static_cast<int32_t>(variant_.inputs.size())}), 0});
+  variant_.inputs.push_back(
+      {name, value(name, type, std::move(dims), InInput{static_cast<int32_t>(variant_.inputs.size())}), 0});
   return variant_.inputs.back().value;
 }
 
 int32_t PlanBuilder::output(const std::string& name, ElementType type, std::vector<int64_t> dims) {
-  variant_.outputs.push_back({name, value(name, type, std::move(dims), InOutput{static_cast<int32_t>(variant_.outputs.size())}), 0});
+  variant_.outputs.push_back(
+      {name, value(name, type, std::move(dims), InOutput{static_cast<int32_t>(variant_.outputs.size())}), 0});
   return variant_.outputs.back().value;
 }
 
@@ -49,7 +51,10 @@ int32_t PlanBuilder::view(int32_t of, int64_t offset, std::vector<int64_t> dims)
 
 Step PlanBuilder::kernel(uint64_t entry, std::vector<int32_t> arguments, int64_t iterations, int64_t scratch_bytes) {
   artifact_.kernels.push_back({{{entry, iterations, scratch_bytes}}});
-  return {"kernel", {"Add", "Mul"}, iterations, KernelStep{static_cast<int32_t>(artifact_.kernels.size()) - 1, std::move(arguments)}};
+  return {"kernel",
+          {"Add", "Mul"},
+          iterations,
+          KernelStep{static_cast<int32_t>(artifact_.kernels.size()) - 1, std::move(arguments)}};
 }
 
 Artifact PlanBuilder::build(std::vector<Step> steps) {
@@ -69,14 +74,16 @@ Artifact sums(const std::vector<int64_t>& sizes) {
     const int32_t y = plan.output("y", ElementType::kFloat32, {n});
     const int32_t between = plan.arena("between", ElementType::kFloat32, {n});
     const int32_t w = plan.weight(ElementType::kFloat32, {n}, content);
-    Artifact one = plan.build({plan.kernel(entries().add_one, {x, between}, n), plan.kernel(entries().add, {between, w, y}, n)});
+    Artifact one =
+        plan.build({plan.kernel(entries().add_one, {x, between}, n), plan.kernel(entries().add, {between, w, y}, n)});
     one.variants[0].bindings = {{"n", n}};
     if (all.variants.empty()) {
       all = std::move(one);
       continue;
     }
     // The weights are those of the first; its kernels are others, for their iterations are.
-    for (Step& step : one.variants[0].steps) std::get<KernelStep>(step.action).kernel += static_cast<int32_t>(all.kernels.size());
+    for (Step& step : one.variants[0].steps)
+      std::get<KernelStep>(step.action).kernel += static_cast<int32_t>(all.kernels.size());
     all.kernels.insert(all.kernels.end(), one.kernels.begin(), one.kernels.end());
     all.variants.push_back(std::move(one.variants[0]));
   }

@@ -42,7 +42,8 @@ constexpr ElementType type_of() {
 /// A tensor with memory of its own, `shift` bytes behind a multiple of 64.
 template <class T>
 struct Array {
-  explicit Array(std::vector<int64_t> dims, std::vector<T> content, size_t shift = 0) : dims(std::move(dims)), count(content.size()) {
+  explicit Array(std::vector<int64_t> dims, std::vector<T> content, size_t shift = 0)
+      : dims(std::move(dims)), count(content.size()) {
     data = reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(memory.get()) + 63) / 64 * 64 + shift);
     std::ranges::copy(content, data);
   }
@@ -124,7 +125,8 @@ TEST(Session, does_each_iteration_once_where_they_change_hands) {
       PlanBuilder plan;
       const int32_t x = plan.input("x", ElementType::kFloat32, {count});
       const int32_t y = plan.output("y", ElementType::kFloat32, {count});
-      Artifact artifact = plan.build({plan.kernel(entries().add_one, {x, y}, count), plan.kernel(entries().add, {y, x, y}, count)});
+      Artifact artifact =
+          plan.build({plan.kernel(entries().add_one, {x, y}, count), plan.kernel(entries().add, {y, x, y}, count)});
       for (Kernel& kernel : artifact.kernels) kernel.parts[0].grain = grain;
       const Array<float> ones({count}, std::vector<float>(static_cast<size_t>(count), 1));
       const Tensor inputs[] = {ones.tensor()};
@@ -207,12 +209,16 @@ Artifact fibonacci() {
   const int32_t going = plan.arena("going", kBool, {}), goes_on = plan.arena("goes_on", kBool, {});
   const int32_t zero = plan.weight<int64_t>(kInt64, {}, {0}), one = plan.weight<int64_t>(kInt64, {}, {1});
   return plan.build({
-      PlanBuilder::copy(zero, a), PlanBuilder::copy(one, b),
+      PlanBuilder::copy(zero, a),
+      PlanBuilder::copy(one, b),
       plan.kernel(entries().less, {zero, limit, going}),
-      PlanBuilder::loop({n, going, i,
-                         {{plan.kernel(entries().add_integers, {a, b, sum}), plan.kernel(entries().less, {sum, limit, goes_on})},
-                          {{b, a}, {sum, b}, {goes_on, going}}},
-                         {{b, all}, {i, indices}}}),
+      PlanBuilder::loop(
+          {n,
+           going,
+           i,
+           {{plan.kernel(entries().add_integers, {a, b, sum}), plan.kernel(entries().less, {sum, limit, goes_on})},
+            {{b, a}, {sum, b}, {goes_on, going}}},
+           {{b, all}, {i, indices}}}),
       PlanBuilder::copy(a, last),
   });
 }
@@ -296,7 +302,8 @@ TEST(Session, a_loop_that_never_ends_is_an_error) {
   if (isomer::test::kSanitized) GTEST_SKIP() << "takes long";
   PlanBuilder plan;
   plan.input("n", kInt64, {});
-  EXPECT_THAT(failure_of(plan.build({PlanBuilder::loop({-1, -1, -1, {{}, {}}, {}})}), 0), HasSubstr("iterations of all loops expected, more found"));
+  EXPECT_THAT(failure_of(plan.build({PlanBuilder::loop({-1, -1, -1, {{}, {}}, {}})}), 0),
+              HasSubstr("iterations of all loops expected, more found"));
 }
 
 TEST(Session, sizes_that_do_not_fit_are_refused) {
@@ -305,10 +312,12 @@ TEST(Session, sizes_that_do_not_fit_are_refused) {
   const int32_t y = plan.dynamic_output("y", kInt64, {-1});
   const Step count = plan.kernel(entries().count_up, {n, y});
   EXPECT_THAT(failure_of(plan.build({count}), -1), HasSubstr("a size expected of 'y', int64[?] found"));
-  EXPECT_THAT(failure_of(plan.build({count}), int64_t{1} << 50), HasSubstr("bytes of memory expected for 'y', less found"));
+  EXPECT_THAT(failure_of(plan.build({count}), int64_t{1} << 50),
+              HasSubstr("bytes of memory expected for 'y', less found"));
   EXPECT_THAT(failure_of(plan.build({count}), int64_t{1} << 62), HasSubstr("a size expected of 'y'"));
   const int32_t fixed = plan.output("fixed", kInt64, {3});
-  EXPECT_THAT(failure_of(plan.build({count, PlanBuilder::copy(y, fixed)}), 4), HasSubstr("int64[3] expected, int64[4] found"));
+  EXPECT_THAT(failure_of(plan.build({count, PlanBuilder::copy(y, fixed)}), 4),
+              HasSubstr("int64[3] expected, int64[4] found"));
   EXPECT_EQ(failure_of(plan.build({count, PlanBuilder::copy(y, fixed)}), 3), "");
   plan.view(y, 0, {2, -1});
   EXPECT_THAT(failure_of(plan.build({count}), 3), HasSubstr("int64[2,?] expected of 'view', 24 bytes found"));
@@ -345,7 +354,8 @@ TEST(Session, refuses_wrong_tensors_with_a_sentence) {
   EXPECT_EQ(refusal({x.tensor()}, {}), "outputs: 1 expected, 0 found");
   EXPECT_EQ(refusal({integers.tensor()}, {Tensor{}}), "input 'x': float32[8] expected, int64[8] found");
   EXPECT_EQ(refusal({longer.tensor()}, {Tensor{}}), "input 'x': float32[8] expected, float32[2,9] found");
-  EXPECT_EQ(refusal({{kFloat32, x.dims, nullptr}}, {Tensor{}}), "input 'x': a pointer to its elements expected, none found");
+  EXPECT_EQ(refusal({{kFloat32, x.dims, nullptr}}, {Tensor{}}),
+            "input 'x': a pointer to its elements expected, none found");
   EXPECT_EQ(refusal({x.tensor()}, {longer.tensor()}), "output 'y': float32[8] expected, float32[2,9] found");
 }
 
@@ -356,10 +366,13 @@ TEST(Session, is_of_the_variant_that_the_bindings_name) {
   const auto session = Session::create(*model, {.threads = 1, .bindings = {{"n", 20}}});
   ASSERT_TRUE(session.ok());
   EXPECT_THAT((*session)->input(0).dims, ElementsAre(20));
-  const auto refusal = [&](Bindings bindings) { return Session::create(*model, {.threads = 1, .bindings = bindings}).error().message(); };
+  const auto refusal = [&](Bindings bindings) {
+    return Session::create(*model, {.threads = 1, .bindings = bindings}).error().message();
+  };
   EXPECT_EQ(refusal({{"n", 9}}), "bindings: one of (n=8; n=20) expected, (n=9) found");
   EXPECT_EQ(refusal({}), "bindings: one of (n=8; n=20) expected, (no symbolic dims) found");
-  EXPECT_EQ(Session::create(*model, with_threads(-1)).error().message(), "threads: a number from 0 to 1024 expected, -1 found");
+  EXPECT_EQ(Session::create(*model, with_threads(-1)).error().message(),
+            "threads: a number from 0 to 1024 expected, -1 found");
 }
 
 TEST(Session, of_one_model_run_side_by_side_and_each_is_safe_to_share) {
@@ -389,8 +402,9 @@ TEST(Session, times_its_steps) {
   PlanBuilder plan;
   const int32_t three = plan.weight<int64_t>(kInt64, {}, {3});
   const int32_t to = plan.arena("to", kInt64, {});
-  const auto session = open_session(plan.build({PlanBuilder::loop({three, -1, -1, {{PlanBuilder::copy(three, to)}, {}}, {}})}),
-                                    {.threads = 1, .bindings = {}, .timed = true});
+  const auto session =
+      open_session(plan.build({PlanBuilder::loop({three, -1, -1, {{PlanBuilder::copy(three, to)}, {}}, {}})}),
+                   {.threads = 1, .bindings = {}, .timed = true});
   for (int round = 0; round < 2; ++round) ASSERT_TRUE(session->run({}, {}).ok());
   const auto times = session->times();
   ASSERT_EQ(times.size(), 2U);

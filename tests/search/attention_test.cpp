@@ -65,7 +65,8 @@ TEST(Attention, MeansTheSameWhateverIsLeftOut) {
   const Case expected = case_of(graph);
   const std::vector<std::function<void(CompileOptions&)>> parts = {
       [](CompileOptions& o) { o.fuse.enabled = false; }, [](CompileOptions& o) { o.fuse.attention = false; },
-      [](CompileOptions& o) { o.assign_layouts = false; }, [](CompileOptions& o) { o.packing = false; }, [](CompileOptions& o) { o.micro_tiles = false; }};
+      [](CompileOptions& o) { o.assign_layouts = false; }, [](CompileOptions& o) { o.packing = false; },
+      [](CompileOptions& o) { o.micro_tiles = false; }};
   for (size_t k = 0; k < parts.size(); ++k) {
     SCOPED_TRACE(k);
     CompileOptions options;
@@ -100,7 +101,8 @@ TEST_P(AttentionOfSizes, IsOneTask) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, AttentionOfSizes,
-                         testing::Values(Sizes{1, 2, 3, 4}, Sizes{3, 7, 7, 5}, Sizes{2, 1, 65, 16}, Sizes{2, 37, 131, 64}, Sizes{4, 16, 16, 8}, Sizes{1, 197, 300, 32}));
+                         testing::Values(Sizes{1, 2, 3, 4}, Sizes{3, 7, 7, 5}, Sizes{2, 1, 65, 16},
+                                         Sizes{2, 37, 131, 64}, Sizes{4, 16, 16, 8}, Sizes{1, 197, 300, 32}));
 
 }  // namespace
 }  // namespace isomer::test

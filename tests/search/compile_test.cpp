@@ -34,8 +34,10 @@ graph block(x: float32[1,8,10,10], r: float32[1,16,10,10]) -> (y: float32[16,100
 )";
 
 TEST(Fuse, EpiloguesJoinTheirAnchor) {
-  EXPECT_EQ(task_names(kBlock, true), (std::vector<std::string>{"Relayout", "Conv+Add+Relu", "Relayout", "Reshape", "Softmax"}));
-  EXPECT_EQ(task_names(kBlock, false), (std::vector<std::string>{"Conv", "Relayout", "Add", "Relu", "Reshape", "Softmax"}));
+  EXPECT_EQ(task_names(kBlock, true),
+            (std::vector<std::string>{"Relayout", "Conv+Add+Relu", "Relayout", "Reshape", "Softmax"}));
+  EXPECT_EQ(task_names(kBlock, false),
+            (std::vector<std::string>{"Conv", "Relayout", "Add", "Relu", "Reshape", "Softmax"}));
 }
 
 TEST(Compile, EqualTasksAreOneKernelAndPackedWeightsArePerTask) {

@@ -81,7 +81,8 @@ graph g(c: bool[], x: float32[4,8]) -> (y: float32[4,8], z: float32[4,8], w: flo
 
 TEST(ControlFlow, StatesSwap) {
   std::vector<Arrays> inputs;
-  for (const int64_t trips : {0, 1, 2, 3, 10}) inputs.push_back({scalar(trips), floats({300}, 1), floats({300}, 2), floats({300}, 3)});
+  for (const int64_t trips : {0, 1, 2, 3, 10})
+    inputs.push_back({scalar(trips), floats({300}, 1), floats({300}, 2), floats({300}, 3)});
   expect_same(R"(opset 17
 graph g(m: int64[], a: float32[300], b: float32[300], c: float32[300]) -> (p: float32[300], q: float32[300], r: float32[300]) {
   p, q, r = Loop(m, _, a, b, c) {
@@ -92,12 +93,14 @@ graph g(m: int64[], a: float32[300], b: float32[300], c: float32[300]) -> (p: fl
     }
   }
 }
-)", inputs);
+)",
+              inputs);
 }
 
 TEST(ControlFlow, DataEndTheLoop) {
   std::vector<Arrays> inputs;
-  for (const uint64_t seed : {1, 2, 3, 4}) inputs.push_back({scalar(seed == 4 ? 3 : 100), flag(seed != 3), floats({2, 3}, seed)});
+  for (const uint64_t seed : {1, 2, 3, 4})
+    inputs.push_back({scalar(seed == 4 ? 3 : 100), flag(seed != 3), floats({2, 3}, seed)});
   expect_same(R"(opset 17
 graph g(m: int64[], c: bool[], x: float32[2,3]) -> (last: float32[2,3], going: bool[], n: int64[]) {
   zero: int64[] = {0}
@@ -117,7 +120,8 @@ graph g(m: int64[], c: bool[], x: float32[2,3]) -> (last: float32[2,3], going: b
   bound: int64[] = {50}
   going = Less(n, bound)
 }
-)", inputs);
+)",
+              inputs);
 }
 
 TEST(ControlFlow, AConditionOfOneRowIsOne) {
@@ -132,7 +136,9 @@ graph g(m: int64[1], c: bool[1], x: float32[3]) -> (y: float32[3]) {
     }
   }
 }
-)", {{Array::integers(DataType::kInt64, {1}, std::vector<int64_t>{9}), Array::integers(DataType::kBool, {1}, std::vector<int64_t>{1}), floats({3}, 1)}});
+)",
+              {{Array::integers(DataType::kInt64, {1}, std::vector<int64_t>{9}),
+                Array::integers(DataType::kBool, {1}, std::vector<int64_t>{1}), floats({3}, 1)}});
 }
 
 TEST(ControlFlow, ConstantTripCountsStackToKnownSizesThatOthersRead) {
@@ -152,7 +158,8 @@ graph g(x: float32[2,3]) -> (y: float32[5,2,4], f: float32[2,3], none: float32[0
     body = graph b(i: int64[], go: bool[], s: float32[2,3]) -> (go, t, t) { t = Neg(s) }
   }
 }
-)", {{floats({2, 3}, 1)}});
+)",
+              {{floats({2, 3}, 1)}});
 }
 
 TEST(ControlFlow, LengthsThatDataDecideAreOutputs) {
@@ -177,7 +184,8 @@ graph g(m: int64[], c: bool[], x: float32[4]) -> (rows, numbers, same, chosen, p
     else_branch = graph e() captures (a: int64[n]) -> (d) { d: int64[1] = {7} }
   }
 }
-)", inputs);
+)",
+              inputs);
 }
 
 TEST(ControlFlow, CapturesComeFromAllLevelsAndStayAlive) {
@@ -216,7 +224,8 @@ graph g(m: int64[], x: float32[16,64]) -> (y: float32[16,64], z: float32[16,64])
   }
   z = Neg(y)
 }
-)", inputs);
+)",
+              inputs);
 }
 
 TEST(ControlFlow, BodiesReadWhatConvolutionsLeft) {
@@ -232,7 +241,8 @@ graph g(m: int64[], x: float32[1,8,6,6]) -> (y: float32[1,8,6,6]) {
     }
   }
 }
-)", {{scalar(3), floats({1, 8, 6, 6}, 1)}, {scalar(0), floats({1, 8, 6, 6}, 2)}});
+)",
+              {{scalar(3), floats({1, 8, 6, 6}, 1)}, {scalar(0), floats({1, 8, 6, 6}, 2)}});
 }
 
 TEST(ControlFlow, ScansAreLoops) {
@@ -248,7 +258,8 @@ graph g(s: float32[3], x: float32[5,3], y: float32[3,5]) -> (last: float32[3], s
     }
   }
 }
-)", {{floats({3}, 1), floats({5, 3}, 2), floats({3, 5}, 3)}});
+)",
+              {{floats({3}, 1), floats({5, 3}, 2), floats({3, 5}, 3)}});
 }
 
 TEST(ControlFlow, CasesOfTheOnnxSuiteRun) {
@@ -257,14 +268,17 @@ TEST(ControlFlow, CasesOfTheOnnxSuiteRun) {
     TRY(const Compilation made, compiled(graph));
     return run_artifact(*opened(made.artifact), inputs);
   };
-  for (const char* name : {"if", "range_float_type_positive_delta_expanded", "range_int32_type_negative_delta_expanded", "scan9_sum"}) {
-    const suite::Outcome outcome = suite::run_case({name, fmt::format("{}/node/test_{}", ONNX_TESTDATA, name)}, options);
+  for (const char* name :
+       {"if", "range_float_type_positive_delta_expanded", "range_int32_type_negative_delta_expanded", "scan9_sum"}) {
+    const suite::Outcome outcome =
+        suite::run_case({name, fmt::format("{}/node/test_{}", ONNX_TESTDATA, name)}, options);
     EXPECT_EQ(outcome.verdict, suite::Verdict::kPass) << name << ": " << outcome.detail;
   }
 }
 
 /// Adds a node of a standard operator with outputs of the given names.
-std::vector<ValueId> add(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, std::vector<ValueId> captures, Attributes attributes,
+std::vector<ValueId> add(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs,
+                         std::vector<ValueId> captures, Attributes attributes,
                          const std::vector<std::string>& outputs) {
   Node node;
   node.op = find_op("", op_type);
@@ -305,12 +319,26 @@ Graph wrapped(const Graph& graph) {
   for (const ValueId output : graph.outputs()) names.push_back(graph.value(output).name);
 
   Graph body;
-  const ValueId number = body.add_value({.name = "number", .type = ValueType::tensor(DataType::kInt64, {}), .content = {}, .constant = {}, .declared = {}, .producer = {}, .extra = {}});
-  const ValueId going = body.add_value({.name = "going", .type = ValueType::tensor(DataType::kBool, {}), .content = {}, .constant = {}, .declared = {}, .producer = {}, .extra = {}});
+  const ValueId number = body.add_value({.name = "number",
+                                         .type = ValueType::tensor(DataType::kInt64, {}),
+                                         .content = {},
+                                         .constant = {},
+                                         .declared = {},
+                                         .producer = {},
+                                         .extra = {}});
+  const ValueId going = body.add_value({.name = "going",
+                                        .type = ValueType::tensor(DataType::kBool, {}),
+                                        .content = {},
+                                        .constant = {},
+                                        .declared = {},
+                                        .producer = {},
+                                        .extra = {}});
   body.set_inputs({number, going});
   body.set_captures(like_inputs(body, graph));
-  const auto is_first = add(body, "Equal", {number, body.add_constant(Tensor::scalar(DataType::kInt64, 0), "zero")}, {}, {}, {"is_first"});
-  std::vector<ValueId> outputs = add(body, "If", is_first, body.captures(), {{"then_branch", inner}, {"else_branch", inner}}, names);
+  const auto is_first = add(body, "Equal", {number, body.add_constant(Tensor::scalar(DataType::kInt64, 0), "zero")}, {},
+                            {}, {"is_first"});
+  std::vector<ValueId> outputs =
+      add(body, "If", is_first, body.captures(), {{"then_branch", inner}, {"else_branch", inner}}, names);
   outputs.insert(outputs.begin(), going);
   body.set_outputs(std::move(outputs));
 
@@ -319,7 +347,8 @@ Graph wrapped(const Graph& graph) {
   const std::vector<ValueId> inputs = like_inputs(outer, graph);
   outer.set_inputs(inputs);
   const ValueId trips = outer.add_constant(Tensor::scalar(DataType::kInt64, kTrips), "trips");
-  outer.set_outputs(add(outer, "Loop", {trips, {}}, inputs, {{"body", std::make_shared<const Graph>(std::move(body))}}, names));
+  outer.set_outputs(
+      add(outer, "Loop", {trips, {}}, inputs, {{"body", std::make_shared<const Graph>(std::move(body))}}, names));
   return outer;
 }
 
@@ -328,7 +357,8 @@ Array row(const Array& stack, int64_t k) {
   const Tensor whole = te::to_tensor(stack);
   const size_t bytes = whole.bytes().size() / kTrips;
   const auto first = whole.bytes().begin() + static_cast<ptrdiff_t>(k * bytes);
-  return Array::from(Tensor(whole.dtype(), Dims(whole.dims().begin() + 1, whole.dims().end()), std::vector<std::byte>(first, first + static_cast<ptrdiff_t>(bytes))));
+  return Array::from(Tensor(whole.dtype(), Dims(whole.dims().begin() + 1, whole.dims().end()),
+                            std::vector<std::byte>(first, first + static_cast<ptrdiff_t>(bytes))));
 }
 
 TEST(ControlFlow, RandomGraphsRunInBodies) {
@@ -372,7 +402,8 @@ graph g(c: bool[], x: float32[64]) -> (y: float32[64]) {
     else_branch = graph e() captures (b: float32[64]) -> (r) { r = Exp(b) }
   }
 }
-)"), 1);
+)"),
+                             1);
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(made->artifact.kernels.size(), 1);
   std::vector<std::string> names;
@@ -386,12 +417,14 @@ graph g(m: int64[], x: float32[4]) -> (y) {
   l, rows = Loop(m, _, x) { body = graph b(i: int64[], go: bool[], s: float32[4]) -> (go, s, s) {} }
   y = Exp(rows) as "reader"
 }
-)"), "reader (Exp): sizes that are known at compile time expected, those of 'rows' are not");
+)"),
+            "reader (Exp): sizes that are known at compile time expected, those of 'rows' are not");
   EXPECT_EQ(refusal(R"(opset 17
 graph g(m: int64[], x: float32[4]) -> (y) {
   y = Loop(m, _, x) { body = graph b(i: int64[], go: bool[], s) -> (go, t) { t = Concat(s, s) {axis = 0} as "twice" } } as "grows"
 }
-)"), "grows (Loop): twice (Concat): sizes that are known at compile time expected, those of 's' are not");
+)"),
+            "grows (Loop): twice (Concat): sizes that are known at compile time expected, those of 's' are not");
   EXPECT_EQ(refusal(R"(opset 17
 graph g(c: bool[], x: float32[4]) -> (y) {
   z = If(c) captures (x) {
@@ -400,7 +433,8 @@ graph g(c: bool[], x: float32[4]) -> (y) {
   }
   y = Exp(z) as "reader"
 }
-)"), "reader (Exp): sizes that are known at compile time expected, those of 'z' are not");
+)"),
+            "reader (Exp): sizes that are known at compile time expected, those of 'z' are not");
 }
 
 }  // namespace

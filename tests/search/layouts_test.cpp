@@ -36,7 +36,8 @@ graph chain(x: float32[1,8,10,10]) -> (y: float32[1,8,5,5]) {
   y = Conv(b, w)
 }
 )"),
-            (Lines{"Relayout ->0:2:3:1", "Conv 0:2:3:1->0:2:3:1", "MaxPool 0:2:3:1->0:2:3:1", "Conv 0:2:3:1->0:2:3:1", "Relayout 0:2:3:1->"}));
+            (Lines{"Relayout ->0:2:3:1", "Conv 0:2:3:1->0:2:3:1", "MaxPool 0:2:3:1->0:2:3:1", "Conv 0:2:3:1->0:2:3:1",
+                   "Relayout 0:2:3:1->"}));
 }
 
 TEST(Layouts, ATransposeReadsWhatTheConvolutionLeft) {

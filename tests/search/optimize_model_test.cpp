@@ -22,25 +22,39 @@ Graph three_products(int layers) {
   for (int k = 0; k < layers; ++k) {
     for (const char* name : {"q", "k", "v"}) {
       body += fmt::format("w{0}{1}: float32[4,4] = {{", name, k);
-      for (int i = 0; i < 16; ++i) body += fmt::format("{}{}", i ? ", " : "", 0.03125 * ((i * 9 + 7 * k + *name * 11) % 61 - 30));
+      for (int i = 0; i < 16; ++i)
+        body += fmt::format("{}{}", i ? ", " : "", 0.03125 * ((i * 9 + 7 * k + *name * 11) % 61 - 30));
       body += fmt::format("}}\n{0}{1}: float32[2,3,4] = MatMul(x{1}, w{0}{1})\n", name, k);
     }
-    body += fmt::format("r{0}: float32[2,3,4] = Relu(q{0})\ns{0}: float32[2,3,4] = Sigmoid(k{0})\nt{0}: float32[2,3,4] = Tanh(v{0})\n"
-                        "a{0}: float32[2,3,4] = Mul(r{0}, s{0})\nx{1}: float32[2,3,4] = Add(a{0}, t{0})\n", k, k + 1);
+    body += fmt::format(
+        "r{0}: float32[2,3,4] = Relu(q{0})\ns{0}: float32[2,3,4] = Sigmoid(k{0})\nt{0}: float32[2,3,4] = Tanh(v{0})\n"
+        "a{0}: float32[2,3,4] = Mul(r{0}, s{0})\nx{1}: float32[2,3,4] = Add(a{0}, t{0})\n",
+        k, k + 1);
   }
   return substitutions::test::graph(body + "}");
 }
 
 /// A product dear, everything else cheap: they pay to be one.
-TableBackend dear_products() { return TableBackend({{"MatMul", 300}, {"Split", 10}, {"Concat", 10}, {"Relu", 20}, {"Sigmoid", 20}, {"Tanh", 20}, {"Mul", 20}, {"Add", 20}}); }
+TableBackend dear_products() {
+  return TableBackend({{"MatMul", 300},
+                       {"Split", 10},
+                       {"Concat", 10},
+                       {"Relu", 20},
+                       {"Sigmoid", 20},
+                       {"Tanh", 20},
+                       {"Mul", 20},
+                       {"Add", 20}});
+}
 
 class Optimizing : public testing::Test {
  protected:
   Optimizing() {
     verify::Prover prover = *verify::Prover::start();
     const ValueType matrix = ValueType::tensor(DataType::kFloat32, {4, 4});
-    rules_ = {substitutions::test::proved("MatMul(x,v) ; MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=2,split=[4,4]} ; Split(MatMul(x,Concat(v,w){axis=1})){axis=2,split=[4,4]}.1",
-                                          {{"x", ValueType::tensor(DataType::kFloat32, {2, 3, 4})}, {"v", matrix}, {"w", matrix}}, prover)};
+    rules_ = {substitutions::test::proved(
+        "MatMul(x,v) ; MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=2,split=[4,4]} ; "
+        "Split(MatMul(x,Concat(v,w){axis=1})){axis=2,split=[4,4]}.1",
+        {{"x", ValueType::tensor(DataType::kFloat32, {2, 3, 4})}, {"v", matrix}, {"w", matrix}}, prover)};
     rules_[0].name = "merge";
     options_.search.regions = {.least = 4, .most = 12};
     options_.search.race = options_.race = {.seconds = 0.01, .least_rounds = 5, .settle_seconds = 0};
@@ -56,7 +70,8 @@ class Optimizing : public testing::Test {
   }
   static int count(const Graph& graph, std::string_view op) {
     const std::vector<NodeId> nodes = graph.nodes();
-    return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [&](NodeId id) { return graph.node(id).op_type == op; }));
+    return static_cast<int>(
+        std::count_if(nodes.begin(), nodes.end(), [&](NodeId id) { return graph.node(id).op_type == op; }));
   }
 
   Theory theory_;
@@ -81,7 +96,8 @@ TEST_F(Optimizing, MergesProductsOfOneOperandByAnyStrategy) {
 TEST_F(Optimizing, SearchesEqualBlocksOnceAndRewritesAll) {
   TableBackend one = dear_products(), six = dear_products();
   const OptimizedModel small = optimized(three_products(1), one), large = optimized(three_products(6), six);
-  EXPECT_LE(large.found->regions_searched, small.found->regions_searched + 3) << "the first, those between and the last, and what lies across seams";
+  EXPECT_LE(large.found->regions_searched, small.found->regions_searched + 3)
+      << "the first, those between and the last, and what lies across seams";
   EXPECT_EQ(count(large.derived.graph, "MatMul"), 6 * count(small.derived.graph, "MatMul"));
 }
 
@@ -115,7 +131,8 @@ TEST_F(Optimizing, FindsTheSameAgain) {
   const OptimizedModel one = optimized(model, first), other = optimized(model, second);
   ASSERT_FALSE(one.found->steps.empty());
   ASSERT_EQ(one.found->steps.size(), other.found->steps.size());
-  for (size_t k = 0; k < one.found->steps.size(); ++k) EXPECT_EQ(one.found->steps[k].match, other.found->steps[k].match);
+  for (size_t k = 0; k < one.found->steps.size(); ++k)
+    EXPECT_EQ(one.found->steps[k].match, other.found->steps[k].match);
   EXPECT_EQ(first.asked, second.asked);
 }
 
@@ -137,7 +154,8 @@ TEST_F(Optimizing, LeavesWhatLosesTheRace) {
 }
 
 TEST_F(Optimizing, UsesNoRuleThatTheModeOfRoundingForbids) {
-  for (const auto& [float_class, mode] : {std::pair(FloatClass::kReassociated, FloatMode::kStrict), std::pair(FloatClass::kUnsafe, FloatMode::kReassociate)}) {
+  for (const auto& [float_class, mode] : {std::pair(FloatClass::kReassociated, FloatMode::kStrict),
+                                          std::pair(FloatClass::kUnsafe, FloatMode::kReassociate)}) {
     rules_[0].float_class = float_class;
     Derivation derivation;
     derivation.fp = mode;

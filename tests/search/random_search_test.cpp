@@ -21,8 +21,10 @@ using namespace substitutions;
 TableBackend random_costs(uint64_t seed) {
   Random random(seed);
   TableBackend::Table table;
-  for (const char* op : {"Add", "Sub", "Mul", "Div", "Neg", "Max", "Min", "Relu", "Sigmoid", "Tanh", "Exp", "Sqrt", "MatMul", "Gemm", "Conv", "Concat", "Split", "Slice", "Pad", "Transpose", "Reshape", "Expand",
-                         "ReduceSum", "ReduceMean", "Sum", "Mean", "Where", "Identity", "Softmax"})
+  for (const char* op :
+       {"Add",     "Sub",    "Mul",       "Div",        "Neg",  "Max",    "Min",   "Relu",     "Sigmoid", "Tanh",
+        "Exp",     "Sqrt",   "MatMul",    "Gemm",       "Conv", "Concat", "Split", "Slice",    "Pad",     "Transpose",
+        "Reshape", "Expand", "ReduceSum", "ReduceMean", "Sum",  "Mean",   "Where", "Identity", "Softmax"})
     table.emplace(op, static_cast<double>(int64_t{1} << random.between(0, 8)));
   return TableBackend(std::move(table));
 }

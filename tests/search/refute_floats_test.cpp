@@ -15,11 +15,14 @@ using testing::HasSubstr;
 class RefutingInFloats : public testing::Test {
  protected:
   void SetUp() override {
-    for (RulesFile& file : shipped_rules(axioms_)) std::move(file.rules.begin(), file.rules.end(), std::back_inserter(rules_));
+    for (RulesFile& file : shipped_rules(axioms_))
+      std::move(file.rules.begin(), file.rules.end(), std::back_inserter(rules_));
     options_.target = kernel::host_target();
   }
 
-  FloatRefutation refuted(const Rule& rule, int trials = 1) { return refute_in_floats(rule, trials, 1, options_, axioms_, signatures_); }
+  FloatRefutation refuted(const Rule& rule, int trials = 1) {
+    return refute_in_floats(rule, trials, 1, options_, axioms_, signatures_);
+  }
 
   Rule rule_of(std::string_view left, std::string_view right, const std::string& variable) {
     Rule rule;

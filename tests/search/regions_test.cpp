@@ -14,8 +14,11 @@ using namespace substitutions;
 Graph blocks(int count) {
   std::string body = fmt::format("graph main(x0: float32[4,4]) -> (x{}: float32[4,4]) {{\n", count);
   for (int k = 0; k < count; ++k)
-    body += fmt::format("a{0}: float32[4,4] = Relu(x{0})\nb{0}: float32[4,4] = MatMul(a{0}, a{0})\nc{0}: float32[4,4] = Tanh(b{0})\n"
-                        "d{0}: float32[4,4] = MatMul(c{0}, c{0})\ne{0}: float32[4,4] = Sigmoid(d{0})\nx{1}: float32[4,4] = Add(e{0}, x{0})\n", k, k + 1);
+    body += fmt::format(
+        "a{0}: float32[4,4] = Relu(x{0})\nb{0}: float32[4,4] = MatMul(a{0}, a{0})\nc{0}: float32[4,4] = Tanh(b{0})\n"
+        "d{0}: float32[4,4] = MatMul(c{0}, c{0})\ne{0}: float32[4,4] = Sigmoid(d{0})\nx{1}: float32[4,4] = Add(e{0}, "
+        "x{0})\n",
+        k, k + 1);
   return substitutions::test::graph(body + "}");
 }
 
@@ -58,11 +61,13 @@ TEST_F(RegionsTest, APartComputesWhatItsPlaceComputes) {
   const Program program = substitutions::test::program(blocks(3), theory_);
   const Regions regions = regions_of(program, {}, {.least = 4, .most = 12});
   const Part part = part_of(program, regions.applications[1], program.uses());
-  EXPECT_EQ(substitutions::test::operators(part.program), (std::vector<std::string>{"Add", "MatMul", "MatMul", "Relu", "Sigmoid", "Tanh"}));
+  EXPECT_EQ(substitutions::test::operators(part.program),
+            (std::vector<std::string>{"Add", "MatMul", "MatMul", "Relu", "Sigmoid", "Tanh"}));
   const Graph graph = substitutions::test::written(part.program);
   EXPECT_EQ(graph.inputs().size(), 1u);
   EXPECT_EQ(graph.outputs().size(), 1u);
-  for (int id = 0; id < part.program.value_count(); ++id) EXPECT_EQ(part.program.value(id).type, program.value(part.values[static_cast<size_t>(id)]).type);
+  for (int id = 0; id < part.program.value_count(); ++id)
+    EXPECT_EQ(part.program.value(id).type, program.value(part.values[static_cast<size_t>(id)]).type);
 }
 
 TEST_F(RegionsTest, KeysTellTypesNumbersAndConstantsApart) {
@@ -72,14 +77,19 @@ TEST_F(RegionsTest, KeysTellTypesNumbersAndConstantsApart) {
     for (int id = 0; id < program.application_count(); ++id) all.push_back(id);
     return part_key(part_of(program, all, program.uses()).program);
   };
-  std::set<Hash128> keys = {key("graph main(x: float32[4], y: float32[4]) -> (z: float32[4]) {\n z: float32[4] = Add(x, y)\n}")};
+  std::set<Hash128> keys = {
+      key("graph main(x: float32[4], y: float32[4]) -> (z: float32[4]) {\n z: float32[4] = Add(x, y)\n}")};
   const auto is_new = [&](std::string_view body) { return keys.insert(key(body)).second; };
   EXPECT_TRUE(is_new("graph main(x: float32[3], y: float32[3]) -> (z: float32[3]) {\n z: float32[3] = Add(x, y)\n}"));
   EXPECT_TRUE(is_new("graph main(x: float32[4]) -> (z: float32[4]) {\n z: float32[4] = Add(x, x)\n}"));
-  EXPECT_TRUE(is_new("graph main(x: float32[4]) -> (z: float32[4]) {\n c: float32[] = {2}\n z: float32[4] = Add(x, c)\n}"));
-  EXPECT_TRUE(is_new("graph main(x: float32[4]) -> (z: float32[4]) {\n c: float32[] = {3}\n z: float32[4] = Add(x, c)\n}"));
-  EXPECT_TRUE(is_new("graph main(x: float32[4]) -> (z: float32[4]) {\n c: float32[4] = {3, 1, 1, 2}\n z: float32[4] = Add(x, c)\n}"));
-  EXPECT_FALSE(is_new("graph other(a: float32[4]) -> (b: float32[4]) {\n d: float32[4] = {7, 1, 1, 2}\n b: float32[4] = Add(a, d)\n}"));
+  EXPECT_TRUE(
+      is_new("graph main(x: float32[4]) -> (z: float32[4]) {\n c: float32[] = {2}\n z: float32[4] = Add(x, c)\n}"));
+  EXPECT_TRUE(
+      is_new("graph main(x: float32[4]) -> (z: float32[4]) {\n c: float32[] = {3}\n z: float32[4] = Add(x, c)\n}"));
+  EXPECT_TRUE(is_new(
+      "graph main(x: float32[4]) -> (z: float32[4]) {\n c: float32[4] = {3, 1, 1, 2}\n z: float32[4] = Add(x, c)\n}"));
+  EXPECT_FALSE(is_new(
+      "graph other(a: float32[4]) -> (b: float32[4]) {\n d: float32[4] = {7, 1, 1, 2}\n b: float32[4] = Add(a, d)\n}"));
 }
 
 }  // namespace

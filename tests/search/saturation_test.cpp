@@ -17,7 +17,8 @@ using namespace substitutions;
 using isomer::test::TableBackend;
 using testing::ElementsAre;
 
-const std::set<std::string> kFactoring = {"Sub(a,b) = Add(a,Neg(b))", "Neg(Mul(a,b)) = Mul(Neg(a),b)", "Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))"};
+const std::set<std::string> kFactoring = {"Sub(a,b) = Add(a,Neg(b))", "Neg(Mul(a,b)) = Mul(Neg(a),b)",
+                                          "Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))"};
 
 /// x y - x w, which is x (y - w) behind a sum with a negated product.
 constexpr const char* kDifference = R"(graph main(x: float32[8], y: float32[8], w: float32[8]) -> (z: float32[8]) {
@@ -32,7 +33,8 @@ class Saturating : public testing::Test {
  protected:
   using Search = Result<Searched>(Program, Expander&);
 
-  Searched searched(Search& search, const char* text, const std::set<std::string>& laws, const SearchLimits& limits = {}) {
+  Searched searched(Search& search, const char* text, const std::set<std::string>& laws,
+                    const SearchLimits& limits = {}) {
     graph_ = substitutions::test::graph(text);
     const Program program = substitutions::test::program(graph_, theory_);
     const std::vector<Rule> rules = substitutions::test::laws(theory_, laws);
@@ -68,8 +70,10 @@ TEST_F(Saturating, FindsWhatLiesBehindRewritesThatCostMore) {
 }
 
 TEST_F(Saturating, EndsAtItsLimitsWithWhatThereIsByThen) {
-  const std::pair<SearchLimits, StopReason> cases[] = {
-      {{.rounds = 1}, StopReason::kRounds}, {{.applications = 4}, StopReason::kApplications}, {{.seconds = 0}, StopReason::kTime}, {{.measurements = 0}, StopReason::kMeasurements}};
+  const std::pair<SearchLimits, StopReason> cases[] = {{{.rounds = 1}, StopReason::kRounds},
+                                                       {{.applications = 4}, StopReason::kApplications},
+                                                       {{.seconds = 0}, StopReason::kTime},
+                                                       {{.measurements = 0}, StopReason::kMeasurements}};
   for (const auto& [limits, stop] : cases) {
     const Searched found = searched(saturation_search, kDifference, kFactoring, limits);
     EXPECT_EQ(found.stop, stop) << name(stop);
@@ -79,13 +83,16 @@ TEST_F(Saturating, EndsAtItsLimitsWithWhatThereIsByThen) {
 }
 
 TEST_F(Saturating, TakesNoStepThatIsNotMeasuredFaster) {
-  const char* factored = "graph main(x: float32[8], y: float32[8], w: float32[8]) -> (z: float32[8]) {\n  a: float32[8] = Sub(y, w)\n  z: float32[8] = Mul(x, a)\n}";
+  const char* factored =
+      "graph main(x: float32[8], y: float32[8], w: float32[8]) -> (z: float32[8]) {\n  a: float32[8] = Sub(y, w)\n  z: "
+      "float32[8] = Mul(x, a)\n}";
   EXPECT_TRUE(searched(saturation_search, factored, kFactoring).steps.empty());
 }
 
 TEST_F(Saturating, PaysOnceForWhatSeveralRead) {
   // Both products are needed anyway: beside them the factored difference costs more, not less.
-  const char* shared = R"(graph main(x: float32[8], y: float32[8], w: float32[8]) -> (z: float32[8], a: float32[8], b: float32[8]) {
+  const char* shared =
+      R"(graph main(x: float32[8], y: float32[8], w: float32[8]) -> (z: float32[8], a: float32[8], b: float32[8]) {
   a: float32[8] = Mul(x, y)
   b: float32[8] = Mul(x, w)
   z: float32[8] = Sub(a, b)
@@ -95,7 +102,8 @@ TEST_F(Saturating, PaysOnceForWhatSeveralRead) {
 }
 
 TEST_F(Saturating, FindsTheSameAgain) {
-  const Searched one = searched(saturation_search, kDifference, kFactoring), other = searched(saturation_search, kDifference, kFactoring);
+  const Searched one = searched(saturation_search, kDifference, kFactoring),
+                 other = searched(saturation_search, kDifference, kFactoring);
   EXPECT_EQ(one.steps, other.steps);
 }
 

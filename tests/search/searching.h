@@ -14,9 +14,12 @@ class TableBackend final : public Backend, private GraphCost {
  public:
   using Table = std::map<std::string, double, std::less<>>;
   /// Microseconds by operator; others take one. `runs`: what runs of whole graphs take, where that differs.
-  explicit TableBackend(Table table, std::optional<Table> runs = std::nullopt) : table_(std::move(table)), runs_(runs.value_or(table_)) {}
+  explicit TableBackend(Table table, std::optional<Table> runs = std::nullopt)
+      : table_(std::move(table)), runs_(runs.value_or(table_)) {}
   GraphCost& costs() override { return *this; }
-  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor>) override { return std::unique_ptr<Runner>(std::make_unique<Waiting>(sum(model, runs_))); }
+  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor>) override {
+    return std::unique_ptr<Runner>(std::make_unique<Waiting>(sum(model, runs_)));
+  }
   int asked = 0;  ///< how often a cost was
 
  private:
@@ -25,7 +28,9 @@ class TableBackend final : public Backend, private GraphCost {
     explicit Waiting(double microseconds) : microseconds_(microseconds) {}
     Result<void> run() override {
       const auto start = std::chrono::steady_clock::now();
-      while (std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() < microseconds_) continue;
+      while (std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() <
+             microseconds_)
+        continue;
       return {};
     }
 

@@ -79,20 +79,27 @@ graph other(input: float32[8,32]) -> (result: float32[8,16]) {
 
 TEST(TaskKeys, DifferWhereTheWorkDoes) {
   const std::vector<std::string_view> others = {
-      "opset 17\ngraph g(x: float32[9,32]) -> (y: float32[9,16]) {\n  w: float32[32,16] = random 1\n  p = MatMul(x, w)\n  y = Relu(p)\n}\n",
-      "opset 17\ngraph g(x: float64[8,32]) -> (y: float64[8,16]) {\n  w: float64[32,16] = random 1\n  p = MatMul(x, w)\n  y = Relu(p)\n}\n",
-      "opset 17\ngraph g(x: float32[8,32], w: float32[32,16]) -> (y: float32[8,16]) {\n  p = MatMul(x, w)\n  y = Relu(p)\n}\n",
-      "opset 17\ngraph g(x: float32[8,32]) -> (y: float32[8,16]) {\n  w: float32[32,16] = random 1\n  p = MatMul(x, w)\n  y = Tanh(p)\n}\n",
-      "opset 17\ngraph g(x: float32[8,32]) -> (y: float32[8,16]) {\n  w: float32[32,16] = random 1\n  y = MatMul(x, w)\n}\n",
+      "opset 17\ngraph g(x: float32[9,32]) -> (y: float32[9,16]) {\n  w: float32[32,16] = random 1\n  p = MatMul(x, "
+      "w)\n  y = Relu(p)\n}\n",
+      "opset 17\ngraph g(x: float64[8,32]) -> (y: float64[8,16]) {\n  w: float64[32,16] = random 1\n  p = MatMul(x, "
+      "w)\n  y = Relu(p)\n}\n",
+      "opset 17\ngraph g(x: float32[8,32], w: float32[32,16]) -> (y: float32[8,16]) {\n  p = MatMul(x, w)\n  y = "
+      "Relu(p)\n}\n",
+      "opset 17\ngraph g(x: float32[8,32]) -> (y: float32[8,16]) {\n  w: float32[32,16] = random 1\n  p = MatMul(x, "
+      "w)\n  y = Tanh(p)\n}\n",
+      "opset 17\ngraph g(x: float32[8,32]) -> (y: float32[8,16]) {\n  w: float32[32,16] = random 1\n  y = MatMul(x, "
+      "w)\n}\n",
   };
   std::set<Hash128> keys = {key_of(kLayer).hash};
   for (const std::string_view text : others) EXPECT_TRUE(keys.insert(key_of(text).hash).second) << text;
-  constexpr std::string_view kMap = "opset 17\ngraph g(x: float32[1,8,4,4]) -> (y: float32[1,8,4,4]) {\n  e = Exp(x)\n  y = Neg(e)\n}\n";
+  constexpr std::string_view kMap =
+      "opset 17\ngraph g(x: float32[1,8,4,4]) -> (y: float32[1,8,4,4]) {\n  e = Exp(x)\n  y = Neg(e)\n}\n";
   EXPECT_NE(key_of(kMap), key_of(kMap, "0:2:3:1"));
 }
 
 TEST(TaskKeys, ViewsAreFreeAndTasksWithBodiesUnknown) {
-  const Timed view("opset 17\ngraph g(x: float32[4,6]) -> (y: float32[24]) {\n  s: int64[1] = {24}\n  y = Reshape(x, s)\n}\n");
+  const Timed view(
+      "opset 17\ngraph g(x: float32[4,6]) -> (y: float32[24]) {\n  s: int64[1] = {24}\n  y = Reshape(x, s)\n}\n");
   const CompileOptions options = host_options();
   kernel::Records records = kernel::Records::in_memory();
   TaskTimer timer(options, records);
@@ -134,7 +141,8 @@ TEST(TaskTimer, MeasuresOnceAndRemembers) {
   kernel::Records records = kernel::Records::in_memory();
   TaskTimer timer(options, records);
   std::vector<double> first;
-  for (const TaskOf& task : mixture.all()) EXPECT_TRUE(timer.key(*task.graph, *task.task)->is_view || !timer.known(*timer.key(*task.graph, *task.task)));
+  for (const TaskOf& task : mixture.all())
+    EXPECT_TRUE(timer.key(*task.graph, *task.task)->is_view || !timer.known(*timer.key(*task.graph, *task.task)));
   for (const auto& time : timer.measure(mixture.all())) {
     ASSERT_TRUE(time.ok()) << time.error().message();
     first.push_back(*time);
@@ -165,14 +173,16 @@ TEST(TaskTimer, TasksOfRandomGraphsAreMeasuredOrRefused) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Sample sample = random_sample(seed);
     std::map<std::string, Dims> shapes;
-    for (size_t k = 0; k < sample.inputs.size(); ++k) shapes[sample.graph.value(sample.graph.inputs()[k]).name] = sample.inputs[k].dims();
+    for (size_t k = 0; k < sample.inputs.size(); ++k)
+      shapes[sample.graph.value(sample.graph.inputs()[k]).name] = sample.inputs[k].dims();
     if (!bind_inputs(sample.graph, {}, shapes).ok()) continue;
     auto tasks = fuse(sample.graph);
     if (tasks.ok()) tasks = assign_layouts(sample.graph, *std::move(tasks));
     if (!tasks.ok()) continue;
     for (const Task& task : *tasks) {
       const auto time = timer.measure(sample.graph, task);
-      EXPECT_TRUE(time.ok() ? *time >= 0 && *time < 1e6 : time.error().kind == ErrorKind::kUnsupported) << task.name(sample.graph) << ": " << (time.ok() ? fmt::format("{} us", *time) : time.error().message());
+      EXPECT_TRUE(time.ok() ? *time >= 0 && *time < 1e6 : time.error().kind == ErrorKind::kUnsupported)
+          << task.name(sample.graph) << ": " << (time.ok() ? fmt::format("{} us", *time) : time.error().message());
     }
   }
   EXPECT_GT(timer.statistics().measured, static_cast<int64_t>(count));
@@ -225,7 +235,9 @@ TEST(TaskTimer, WhatFailedIsNotTriedAgain) {
 }
 
 TEST(TaskTimer, RooflinesGrowWithTheWorkAndNeedNoMeasurementOfIt) {
-  const Timed small(kLayer), large("opset 17\ngraph g(x: float32[800,320]) -> (y: float32[800,1600]) {\n  w: float32[320,1600] = random 1\n  y = MatMul(x, w)\n}\n");
+  const Timed small(kLayer), large(
+                                 "opset 17\ngraph g(x: float32[800,320]) -> (y: float32[800,1600]) {\n  w: "
+                                 "float32[320,1600] = random 1\n  y = MatMul(x, w)\n}\n");
   const CompileOptions options = host_options();
   kernel::Records records = kernel::Records::in_memory();
   ASSERT_TRUE(records.set_constant(kernel::fingerprint(options.target, options.threads), "fma_gflops", 100).ok());
@@ -238,7 +250,9 @@ TEST(TaskTimer, RooflinesGrowWithTheWorkAndNeedNoMeasurementOfIt) {
 }
 
 TEST(KernelData, IndicesStayBelowTheAxesTheyIndex) {
-  const Timed gather("opset 17\ngraph g(i: int64[5]) -> (y: float32[5,20]) {\n  t: float32[30,20] = random 3\n  y = Gather(t, i)\n}\n");
+  const Timed gather(
+      "opset 17\ngraph g(i: int64[5]) -> (y: float32[5,20]) {\n  t: float32[30,20] = random 3\n  y = Gather(t, "
+      "i)\n}\n");
   const auto lowered = kernel::lower(gather.tasks[0].program, *input_types(gather.graph, gather.tasks[0]));
   ASSERT_TRUE(lowered.ok());
   const auto bounds = index_bounds(*lowered);
@@ -259,7 +273,10 @@ TEST(TaskTimer, SumsOfTasksAreAboutWhatTheirModelTakes) {
   if (!is_long_run()) GTEST_SKIP() << "measures times";
   std::string text = "opset 17\ngraph net(x0: float32[1,64,28,28]) -> (x6: float32[1,64,28,28]) {\n";
   for (int layer = 0; layer < 6; ++layer)
-    text += fmt::format("  w{0}: float32[64,64,3,3] = random {0}\n  c{0} = Conv(x{0}, w{0}) {{pads = [1,1,1,1]}}\n  x{1} = Relu(c{0})\n", layer, layer + 1);
+    text += fmt::format(
+        "  w{0}: float32[64,64,3,3] = random {0}\n  c{0} = Conv(x{0}, w{0}) {{pads = [1,1,1,1]}}\n  x{1} = "
+        "Relu(c{0})\n",
+        layer, layer + 1);
   const Timed net(text + "}\n");
   const CompileOptions options = host_options(1);
   kernel::Records records = kernel::Records::in_memory();
@@ -270,7 +287,9 @@ TEST(TaskTimer, SumsOfTasksAreAboutWhatTheirModelTakes) {
   ASSERT_TRUE(result.ok());
   const auto session = opened(result->artifact, 1);
   const auto inputs = generate_inputs(net.graph, {});
-  std::vector<runtime::Tensor> given = {{runtime::ElementType::kFloat32, (*inputs)[0].dims(), const_cast<std::byte*>((*inputs)[0].bytes().data())}}, made(1);
+  std::vector<runtime::Tensor> given = {{runtime::ElementType::kFloat32, (*inputs)[0].dims(),
+                                         const_cast<std::byte*>((*inputs)[0].bytes().data())}},
+                               made(1);
   std::vector<double> times;
   for (int run = 0; run < 50; ++run) {
     const auto start = Clock::now();

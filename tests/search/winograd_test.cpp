@@ -14,7 +14,8 @@
 namespace isomer::test {
 namespace {
 
-/// What direct summation is off is multiplied by up to so much (reliability.md 3.6), with five taps and tiles of four inputs more.
+/// What direct summation is off is multiplied by up to so much (reliability.md 3.6), with five taps and tiles of four
+/// inputs more.
 constexpr double kLoss = 15;
 
 struct Shapes {
@@ -27,12 +28,16 @@ struct Shapes {
 Graph graph_of(const Shapes& s, bool direct) {
   const std::string pads = fmt::format("[{0},{0},{0},{0}]", s.pad);
   const std::string body = direct ? fmt::format("a = Conv(x, w) {{pads = {}}}", pads)
-                                  : fmt::format("u = isomer::WinogradKernel(w) {{tile = {1}}}\n  v = isomer::WinogradInput(x) {{pads = {0}, taps = {2}, tile = {1}}}\n  m = MatMul(v, u)\n"
-                                                "  a = isomer::WinogradOutput(m) {{sizes = [{3},{4}], tile = {1}}}",
-                                                pads, s.tile, s.taps, s.out(s.height), s.out(s.width));
-  return parsed(fmt::format("opset 17\nopset \"isomer\" 1\ngraph g(x: float32[{0},{1},{2},{3}], r: float32[{0},{4},{5},{6}]) -> (y: float32[{0},{4},{5},{6}]) {{\n"
-                            "  w: float32[{4},{1},{7},{7}] = random 3\n  {8}\n  b = Add(a, r)\n  y = Relu(b)\n}}\n",
-                            s.batch, s.channels, s.height, s.width, s.filters, s.out(s.height), s.out(s.width), s.taps, body));
+                                  : fmt::format(
+                                        "u = isomer::WinogradKernel(w) {{tile = {1}}}\n  v = isomer::WinogradInput(x) "
+                                        "{{pads = {0}, taps = {2}, tile = {1}}}\n  m = MatMul(v, u)\n"
+                                        "  a = isomer::WinogradOutput(m) {{sizes = [{3},{4}], tile = {1}}}",
+                                        pads, s.tile, s.taps, s.out(s.height), s.out(s.width));
+  return parsed(
+      fmt::format("opset 17\nopset \"isomer\" 1\ngraph g(x: float32[{0},{1},{2},{3}], r: float32[{0},{4},{5},{6}]) -> "
+                  "(y: float32[{0},{4},{5},{6}]) {{\n"
+                  "  w: float32[{4},{1},{7},{7}] = random 3\n  {8}\n  b = Add(a, r)\n  y = Relu(b)\n}}\n",
+                  s.batch, s.channels, s.height, s.width, s.filters, s.out(s.height), s.out(s.width), s.taps, body));
 }
 
 /// As a file holds it, on its way to code.
@@ -66,7 +71,8 @@ TEST(Winograd, WhatAFileHoldsRunsAsTheConvolution) {
   Random random(5);
   for (int turn = 0; turn < 40; ++turn) {
     const Shapes s = random_shapes(random);
-    SCOPED_TRACE(fmt::format("[{},{},{},{}] -> {}, {} taps, tiles of {}, pad {}", s.batch, s.channels, s.height, s.width, s.filters, s.taps, s.tile, s.pad));
+    SCOPED_TRACE(fmt::format("[{},{},{},{}] -> {}, {} taps, tiles of {}, pad {}", s.batch, s.channels, s.height,
+                             s.width, s.filters, s.taps, s.tile, s.pad));
     const Graph direct = graph_of(s, true), read = through_a_file(graph_of(s, false));
     EXPECT_THAT(operators(read), testing::IsSupersetOf({"WinogradInput", "WinogradOutput"}));
     const auto result = compiled(read);
@@ -78,7 +84,8 @@ TEST(Winograd, WhatAFileHoldsRunsAsTheConvolution) {
       for (double& value : values) value = round_to(DataType::kFloat32, random.normal());
       inputs[0].push_back(te::Array::reals(DataType::kFloat32, *constants(*direct.value(input).type.shape), values));
     }
-    const auto same = compare_with(direct, [&](std::span<const te::Array> given) { return run_artifact(*session, given); }, inputs, 1);
+    const auto same = compare_with(
+        direct, [&](std::span<const te::Array> given) { return run_artifact(*session, given); }, inputs, 1);
     ASSERT_TRUE(same.ok()) << same.error().message();
     EXPECT_LE(same->max_error_over_bound, kLoss) << same->difference->text();
   }
@@ -90,12 +97,14 @@ TEST(Winograd, TransformsStayInRegisters) {
   ASSERT_TRUE(result.ok()) << result.error().message();
   int transforms = 0;
   for (const CompiledTask& task : result->tasks) {
-    if (task.name.find("WinogradInput") == std::string::npos && task.name.find("WinogradOutput") == std::string::npos) continue;
+    if (task.name.find("WinogradInput") == std::string::npos && task.name.find("WinogradOutput") == std::string::npos)
+      continue;
     ++transforms;
     EXPECT_EQ(task.kernel.body.size(), 1) << task.name;
     for (const kernel::Buffer& buffer : task.kernel.buffers) {
       const bool is_used = element_count(buffer.shape).value() > 0;
-      EXPECT_TRUE(!is_used || buffer.scope == kernel::Scope::kArgument || buffer.scope == kernel::Scope::kRegister) << task.name << ": " << buffer.name;
+      EXPECT_TRUE(!is_used || buffer.scope == kernel::Scope::kArgument || buffer.scope == kernel::Scope::kRegister)
+          << task.name << ": " << buffer.name;
     }
   }
   EXPECT_EQ(transforms, 2);
@@ -119,11 +128,13 @@ graph g(x: float32[1,16,12,12]) -> (y: float32[1,16,12,12]) {
   g = isomer::WinogradOutput(f) {sizes = [12,12], tile = 4}
   y = Conv(g, q)
 }
-)"), 1);
+)"),
+                               1);
   ASSERT_TRUE(result.ok()) << result.error().message();
   std::vector<std::string> names;
   for (const CompiledTask& task : result->tasks) names.push_back(task.name);
-  EXPECT_THAT(names, testing::ElementsAre("Relayout", "Conv", "WinogradInput", "MatMul", "WinogradOutput", "WinogradInput", "MatMul", "WinogradOutput", "Conv", "Relayout"));
+  EXPECT_THAT(names, testing::ElementsAre("Relayout", "Conv", "WinogradInput", "MatMul", "WinogradOutput",
+                                          "WinogradInput", "MatMul", "WinogradOutput", "Conv", "Relayout"));
 }
 
 }  // namespace

@@ -25,7 +25,9 @@ TEST(Blame, NamesTheStepAndCutsTheModelBehindIt) {
     s: float32[3] = Sin(a)
     z: float32[3] = Cos(s)
   })");
-  const Walk walk = walker.walk(model, {{"Tanh(Neg(a)) = Neg(Tanh(a))", true}, {"Add(x,y) = Sub(Add(Add(x,x),y),x)", true}, {"Tanh(a) = Sub(Mul(Sigmoid(Mul(a,2)),2),1)", true}});
+  const Walk walk = walker.walk(model, {{"Tanh(Neg(a)) = Neg(Tanh(a))", true},
+                                        {"Add(x,y) = Sub(Add(Add(x,x),y),x)", true},
+                                        {"Tanh(a) = Sub(Mul(Sigmoid(Mul(a,2)),2),1)", true}});
   Theory theory;
   const auto found = blame(model, walk.derivation, theory, counts("Sub"));
   ASSERT_TRUE(found.ok()) << found.error().message();
@@ -39,7 +41,8 @@ TEST(Blame, NamesTheStepAndCutsTheModelBehindIt) {
 }
 
 TEST(Blame, NamesThePass) {
-  const Graph model = graph("graph main(x: float32[3]) -> (z: float32[3]) {\n y: float32[3] = Identity(x)\n z: float32[3] = Relu(y)\n}");
+  const Graph model = graph(
+      "graph main(x: float32[3]) -> (z: float32[3]) {\n y: float32[3] = Identity(x)\n z: float32[3] = Relu(y)\n}");
   Theory theory;
   const auto found = blame(model, {}, theory, counts("Identity"));
   ASSERT_TRUE(found.ok()) << found.error().message();
@@ -49,7 +52,8 @@ TEST(Blame, NamesThePass) {
 
 TEST(Blame, FindsNothingWhereNothingDiffers) {
   Walker walker;
-  const Graph model = graph("graph main(x: float32[3], y: float32[3]) -> (z: float32[3]) {\n z: float32[3] = Add(x, y)\n}");
+  const Graph model =
+      graph("graph main(x: float32[3], y: float32[3]) -> (z: float32[3]) {\n z: float32[3] = Add(x, y)\n}");
   const Walk walk = walker.walk(model, {{"Add(x,y) = Sub(Add(Add(x,x),y),x)", true}});
   Theory theory;
   const auto found = blame(model, walk.derivation, theory, counts("Tanh"));

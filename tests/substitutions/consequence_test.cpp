@@ -24,7 +24,9 @@ constexpr const char* kReluTransposed = "transposed | x[2,3] | Relu(Transpose(x)
 constexpr const char* kSums = "sums | x[2,3] y[2,3] | Add(x,y) = Add(y,x)";
 constexpr const char* kFactor = "factor | x[2,4] v[4,3] w[4,3] | Add(MatMul(x,v),MatMul(x,w)) = MatMul(x,Add(v,w))";
 constexpr const char* kBranches =
-    "branches | x[2,4] v[4,3] w[4,5] | MatMul(x,v) ; MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[v_1,w_1]} ; Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[v_1,w_1]}.1";
+    "branches | x[2,4] v[4,3] w[4,5] | MatMul(x,v) ; MatMul(x,w) = "
+    "Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[v_1,w_1]} ; "
+    "Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[v_1,w_1]}.1";
 constexpr const char* kFlat = "flat | x[1,4] | Transpose(x) = Reshape(x){shape=[4,1]}";
 
 std::vector<StatedEquation> equations_of(const std::string& text) {
@@ -33,7 +35,9 @@ std::vector<StatedEquation> equations_of(const std::string& text) {
   return *std::move(equations);
 }
 
-std::vector<StatedEquation> equations_on_file(const std::string& name) { return equations_of(test::read_file(test::source_path("tests/substitutions/data/" + name))); }
+std::vector<StatedEquation> equations_on_file(const std::string& name) {
+  return equations_of(test::read_file(test::source_path("tests/substitutions/data/" + name)));
+}
 
 std::vector<std::string> names(const std::vector<const Rule*>& rules) {
   std::vector<std::string> result;
@@ -49,7 +53,8 @@ std::vector<const Rule*> pointers(const std::vector<Rule>& rules) {
 
 /// A library of some rules, with the laws beside them or without.
 struct Small {
-  Small(std::initializer_list<const char*> lines, bool with_laws) : laws(with_laws ? rules_of_laws(theory.axioms()) : std::vector<Rule>()) {
+  Small(std::initializer_list<const char*> lines, bool with_laws)
+      : laws(with_laws ? rules_of_laws(theory.axioms()) : std::vector<Rule>()) {
     verify::Prover prover = *verify::Prover::start();
     for (const char* line : lines) {
       const StatedEquation stated = equations_of(line).at(0);
@@ -106,9 +111,12 @@ TEST(Consequences, InstancesAreFoundUnderOtherNamesAndInOtherOrders) {
   const std::pair<const char*, const char*> kInstances[] = {
       {"a[5,2] b[2,3] c[2,3] | MatMul(a,Add(c,b)) = Add(MatMul(a,c),MatMul(a,b))", "factor"},
       {"a[5,2] b[2,3] c[2,3] | MatMul(a,Add(c,b)) = Add(MatMul(a,b),MatMul(a,c))", "factor"},
-      {"a[5,2] b[2,3] c[2,3] | Add(MatMul(Relu(a),b),MatMul(Relu(a),Neg(c))) = MatMul(Relu(a),Add(Neg(c),b))", "factor"},
+      {"a[5,2] b[2,3] c[2,3] | Add(MatMul(Relu(a),b),MatMul(Relu(a),Neg(c))) = MatMul(Relu(a),Add(Neg(c),b))",
+       "factor"},
       {"a[7] b[7] | Add(Relu(b),a) = Add(a,Relu(b))", "sums"},
-      {"x[2,4] v[4,3] w[4,5] | MatMul(x,w) ; MatMul(x,v) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]}.1 ; Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]}", "branches"},
+      {"x[2,4] v[4,3] w[4,5] | MatMul(x,w) ; MatMul(x,v) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]}.1 "
+       "; Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]}",
+       "branches"},
   };
   for (const auto& [line, rule] : kInstances) {
     const Consequence found = rules.of(line);
@@ -153,13 +161,16 @@ TEST(Consequences, SidesOfTwoTypesGetASentence) {
   const StatedEquation stated = equations_of("x[2,3] | Transpose(x) = x")[0];
   const auto found = rules.library->of(stated.outputs, *stated.types);
   ASSERT_FALSE(found.ok());
-  EXPECT_THAT(found.error().message(), testing::HasSubstr("sides of one type expected, float32[3,2] and float32[2,3] found"));
+  EXPECT_THAT(found.error().message(),
+              testing::HasSubstr("sides of one type expected, float32[3,2] and float32[2,3] found"));
 }
 
 class ShippedLibrary : public testing::Test {
  protected:
   ShippedLibrary() {
-    for (RulesFile& file : shipped_rules(theory_.axioms())) rules_.insert(rules_.end(), std::make_move_iterator(file.rules.begin()), std::make_move_iterator(file.rules.end()));
+    for (RulesFile& file : shipped_rules(theory_.axioms()))
+      rules_.insert(rules_.end(), std::make_move_iterator(file.rules.begin()),
+                    std::make_move_iterator(file.rules.end()));
     library_.emplace(pointers(rules_), pointers(laws_), theory_);
   }
 
@@ -178,7 +189,8 @@ class ShippedLibrary : public testing::Test {
 TEST_F(ShippedLibrary, RulesAloneSayWhatTasoShips) {
   for (const StatedEquation& equation : equations_on_file("taso_valid.equations")) {
     const Standing found = standing(equation);
-    EXPECT_TRUE(found.verdict == Verdict::kRule || found.verdict == Verdict::kFollows) << "line " << equation.line << ": " << name(found.verdict) << ": " << found.why();
+    EXPECT_TRUE(found.verdict == Verdict::kRule || found.verdict == Verdict::kFollows)
+        << "line " << equation.line << ": " << name(found.verdict) << ": " << found.why();
   }
 }
 
@@ -186,7 +198,8 @@ TEST_F(ShippedLibrary, RulesAndLawsSayTheClassics) {
   const std::vector<StatedEquation> equations = equations_on_file("classics.equations");
   for (size_t k = 0; k < equations.size(); k += test::is_long_run() ? 1 : 5) {
     const Standing found = standing(equations[k]);
-    EXPECT_TRUE(found.is_of_library()) << "line " << equations[k].line << ": " << name(found.verdict) << ": " << found.why();
+    EXPECT_TRUE(found.is_of_library()) << "line " << equations[k].line << ": " << name(found.verdict) << ": "
+                                       << found.why();
   }
 }
 

@@ -29,11 +29,14 @@ Derivation reread(const Derivation& derivation, const Theory& theory) {
   return *std::move(read);
 }
 
-/// Empty, or how they differ by more than rounding explains in either: what is nothing in one (x * 0) may cancel in the other (x - x).
+/// Empty, or how they differ by more than rounding explains in either: what is nothing in one (x * 0) may cancel in the
+/// other (x - x).
 std::string difference(const isomer::test::Sample& before, const Graph& after) {
   const std::string forward = isomer::test::difference(isomer::test::case_of(before, 0), after);
   if (forward.empty()) return forward;
-  return isomer::test::difference(isomer::test::case_of({after, before.inputs, before.free}, 0), before.graph).empty() ? "" : forward;
+  return isomer::test::difference(isomer::test::case_of({after, before.inputs, before.free}, 0), before.graph).empty()
+             ? ""
+             : forward;
 }
 
 /// Something in it is other than it was.
@@ -41,7 +44,9 @@ void change(Derivation& derivation, Random& random) {
   Step& step = derivation.steps[random.below(derivation.steps.size())];
   Rule& rule = derivation.rules[random.below(derivation.rules.size())];
   Output& output = rule.outputs[random.below(rule.outputs.size())];
-  const auto other = [&](int value) { return static_cast<int>(random.chance(0.5) ? value + random.between(-3, 3) : random.between(0, 40)); };
+  const auto other = [&](int value) {
+    return static_cast<int>(random.chance(0.5) ? value + random.between(-3, 3) : random.between(0, 40));
+  };
   switch (random.below(11)) {
     case 0: step.roots[random.below(step.roots.size())] = other(step.roots[0]); return;
     case 1:
@@ -52,11 +57,16 @@ void change(Derivation& derivation, Random& random) {
       return;
     case 2: step.is_forward = !step.is_forward; return;
     case 3: step.rule = rule.name; return;
-    case 4: derivation.steps.erase(derivation.steps.begin() + static_cast<std::ptrdiff_t>(random.below(derivation.steps.size()))); return;
+    case 4:
+      derivation.steps.erase(derivation.steps.begin() +
+                             static_cast<std::ptrdiff_t>(random.below(derivation.steps.size())));
+      return;
     case 5: derivation.steps.push_back(step); return;
     case 6: std::swap(step, derivation.steps[random.below(derivation.steps.size())]); return;
     case 7:
-      if (!rule.proof.uses.empty()) rule.proof.uses.erase(rule.proof.uses.begin() + static_cast<std::ptrdiff_t>(random.below(rule.proof.uses.size())));
+      if (!rule.proof.uses.empty())
+        rule.proof.uses.erase(rule.proof.uses.begin() +
+                              static_cast<std::ptrdiff_t>(random.below(rule.proof.uses.size())));
       return;
     case 8: std::swap(output.left, output.right); return;
     case 9: output.right = derivation.rules[random.below(derivation.rules.size())].outputs[0].right; return;
@@ -97,10 +107,12 @@ TEST(Derivations, OfRandomWalksAreAcceptedAndWhatIsChangedKeepsTheFunctionOrIsNo
         continue;
       }
       ++accepted;
-      ASSERT_EQ(difference(sample, made->graph), "") << "seed " << seed << ", change " << k << "\n" << *print_derivation(other, walker.theory().axioms());
+      ASSERT_EQ(difference(sample, made->graph), "") << "seed " << seed << ", change " << k << "\n"
+                                                     << *print_derivation(other, walker.theory().axioms());
     }
   }
-  std::cout << walks << " walks, " << steps << " steps by " << rules.size() << " rules; " << changed << " changed, " << accepted << " accepted\n";
+  std::cout << walks << " walks, " << steps << " steps by " << rules.size() << " rules; " << changed << " changed, "
+            << accepted << " accepted\n";
   EXPECT_GT(steps, 3 * walks);
   EXPECT_GT(rules.size(), 60U);
   EXPECT_LT(accepted, changed / 3);
@@ -113,18 +125,21 @@ constexpr const char* kAssociate = "MatMul(a,MatMul(b,c)) = MatMul(MatMul(a,b),c
 class ChangedDerivations : public testing::Test {
  protected:
   ChangedDerivations()
-      : walk_(Walker().walk(graph(R"(graph main(a: float32[1,2,3], b: float32[1,3,4], c: float32[1,3,4], d: float32[1,5,2]) -> (y: float32[1,5,4], r: float32[1,2,4]) {
+      : walk_(Walker().walk(
+            graph(
+                R"(graph main(a: float32[1,2,3], b: float32[1,3,4], c: float32[1,3,4], d: float32[1,5,2]) -> (y: float32[1,5,4], r: float32[1,2,4]) {
     p: float32[1,2,4] = MatMul(a, b) as "first"
     q: float32[1,2,4] = MatMul(a, c)
     s: float32[1,2,4] = Add(p, q) as "sum"
     y: float32[1,5,4] = MatMul(d, s) as "last"
     r: float32[1,2,4] = Relu(s)
   })"),
-                            {{kDistribute, false}, {kAssociate, true}})),
+            {{kDistribute, false}, {kAssociate, true}})),
         derivation_(walk_.derivation) {}
 
   Rule& rule(size_t step) {
-    return *std::find_if(derivation_.rules.begin(), derivation_.rules.end(), [&](const Rule& each) { return each.name == derivation_.steps[step].rule; });
+    return *std::find_if(derivation_.rules.begin(), derivation_.rules.end(),
+                         [&](const Rule& each) { return each.name == derivation_.steps[step].rule; });
   }
   std::string refusal() const { return refusal(walk_.model); }
   std::string refusal(const Graph& model) const {
@@ -212,7 +227,10 @@ TEST_F(ChangedDerivations, WithAnotherSideOfARuleAreRefused) {
 
 TEST_F(ChangedDerivations, OfOtherStepsAreRefused) {
   const std::vector<Step> right = derivation_.steps;
-  for (const std::vector<Step>& steps : {std::vector<Step>{right[1]}, {right[1], right[0]}, {right[0], right[0], right[1]}, {right[0], right[1], right[1]}}) {
+  for (const std::vector<Step>& steps : {std::vector<Step>{right[1]},
+                                         {right[1], right[0]},
+                                         {right[0], right[0], right[1]},
+                                         {right[0], right[1], right[1]}}) {
     derivation_.steps = steps;
     EXPECT_THAT(refusal(), HasSubstr("step")) << steps.size();
   }
@@ -233,13 +251,16 @@ TEST_F(ChangedDerivations, ThatRoundMoreThanTheyMayAreRefused) {
 }
 
 TEST_F(ChangedDerivations, OfOtherModelsAreRefused) {
-  EXPECT_THAT(refusal(graph(R"(graph main(a: float32[1,2,3], b: float32[1,3,4], c: float32[1,3,4], d: float32[1,5,2]) -> (y: float32[1,5,4], r: float32[1,2,4]) {
+  EXPECT_THAT(
+      refusal(graph(
+          R"(graph main(a: float32[1,2,3], b: float32[1,3,4], c: float32[1,3,4], d: float32[1,5,2]) -> (y: float32[1,5,4], r: float32[1,2,4]) {
     p: float32[1,2,4] = MatMul(a, b)
     q: float32[1,2,4] = MatMul(a, c)
     s: float32[1,2,4] = Sub(p, q)
     y: float32[1,5,4] = MatMul(d, s)
     r: float32[1,2,4] = Relu(s)
-  })")), HasSubstr("step 1"));
+  })")),
+      HasSubstr("step 1"));
 }
 
 TEST(DerivationSteps, OfOtherIntegersAreRefused) {
@@ -272,7 +293,8 @@ TEST(DerivationSteps, WhoseTermsFitForSomeSizesOnlyAreRefused) {
   const auto between = [&](const Shape& shape) {
     constexpr int kX = 0, kY = 1;
     Step step{derivation.rules[0].name, false, {{"x", kX}}, {}, {kY}};
-    step.names.rests = {{"p", {{"allowzero", Dim(0)}, {"shape", shape}}}, {"q", {{"allowzero", Dim(0)}, {"shape", Shape{n, Dim(2), Dim(3)}}}}};
+    step.names.rests = {{"p", {{"allowzero", Dim(0)}, {"shape", shape}}},
+                        {"q", {{"allowzero", Dim(0)}, {"shape", Shape{n, Dim(2), Dim(3)}}}}};
     derivation.steps = {step};
     return derived_anew(model, derivation);
   };

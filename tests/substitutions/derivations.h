@@ -35,7 +35,8 @@ class Walker {
   /// So many random rewrites at most.
   Walk walk(Graph model, uint64_t seed, int steps) {
     Random random(seed);
-    return walk_by(std::move(model), steps, [&](const std::vector<Match>& found) { return static_cast<int>(random.below(found.size())); });
+    return walk_by(std::move(model), steps,
+                   [&](const std::vector<Match>& found) { return static_cast<int>(random.below(found.size())); });
   }
 
   /// By these rules, one after the other, each at its first match.
@@ -43,7 +44,10 @@ class Walker {
     size_t next = 0;
     Walk result = walk_by(std::move(model), static_cast<int>(rules.size()), [&](const std::vector<Match>& found) {
       const auto [text, is_forward] = rules[next++];
-      const auto is_it = [&](const Match& match) { return substitutions_[match.substitution].rule->text() == text && substitutions_[match.substitution].is_forward == is_forward; };
+      const auto is_it = [&](const Match& match) {
+        return substitutions_[match.substitution].rule->text() == text &&
+               substitutions_[match.substitution].is_forward == is_forward;
+      };
       const auto match = std::find_if(found.begin(), found.end(), is_it);
       CHECK(match != found.end()) << "a match of " << text;
       return static_cast<int>(match - found.begin());

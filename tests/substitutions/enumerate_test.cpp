@@ -7,9 +7,9 @@
 
 #include "graph/interpret.h"
 #include "graph/te/array.h"
+#include "substitutions/classes.h"
 #include "support/files.h"
 #include "support/long_run.h"
-#include "substitutions/classes.h"
 #include "util/random.h"
 #include "verify/evaluate_exact.h"
 #include "verify/substitute.h"
@@ -34,7 +34,8 @@ Enumeration run(const OperatorSet& set, int operators, bool keep_derived = false
 
 std::vector<std::string> texts(const Enumeration& enumeration) {
   std::vector<std::string> result;
-  for (const Equation& equation : enumeration.equations) result.push_back(equation.left.text() + " = " + equation.right.text());
+  for (const Equation& equation : enumeration.equations)
+    result.push_back(equation.left.text() + " = " + equation.right.text());
   return result;
 }
 
@@ -51,13 +52,18 @@ const char* const kKnown[] = {
     "w2 = Split(Concat(w1,w2){axis=1}){axis=1,split=[4,4]}.1",
     "Concat(Concat(x3,x1){axis=0},x2){axis=0} = Concat(x3,Concat(x1,x2){axis=0}){axis=0}",
     "Transpose(MatMul(x1,w1)){perm=[1,0]} = MatMul(Transpose(w1){perm=[1,0]},Transpose(x1){perm=[1,0]})",
-    "AveragePool(i1){count_include_pad=1,kernel_shape=[3,3],pads=[1,1,1,1]} = Conv(i1,Expand(Reciprocal(ReduceSum(Expand(1){shape=[3,3]}){keepdims=0})){shape=[4,1,3,3]}){group=4,kernel_shape=[3,3],pads=[1,1,1,1]}",
-    "Conv(i1,h1){group=1,kernel_shape=[1,3],pads=[0,1,0,1]} = Conv(i1,Pad(h1){pads=[0,0,1,0,0,0,1,0]}){group=1,kernel_shape=[3,3],pads=[1,1,1,1]}",
+    "AveragePool(i1){count_include_pad=1,kernel_shape=[3,3],pads=[1,1,1,1]} = "
+    "Conv(i1,Expand(Reciprocal(ReduceSum(Expand(1){shape=[3,3]}){keepdims=0})){shape=[4,1,3,3]}){group=4,kernel_shape=["
+    "3,3],pads=[1,1,1,1]}",
+    "Conv(i1,h1){group=1,kernel_shape=[1,3],pads=[0,1,0,1]} = "
+    "Conv(i1,Pad(h1){pads=[0,0,1,0,0,0,1,0]}){group=1,kernel_shape=[3,3],pads=[1,1,1,1]}",
     "MaxPool(Relu(i1)){kernel_shape=[3,3],pads=[1,1,1,1]} = Relu(MaxPool(i1){kernel_shape=[3,3],pads=[1,1,1,1]})",
     "Conv(i1,Concat(k1,k2){axis=0}){group=1,kernel_shape=[3,3],pads=[1,1,1,1]} = "
-    "Concat(Conv(i1,k1){group=1,kernel_shape=[3,3],pads=[1,1,1,1]},Conv(i1,k2){group=1,kernel_shape=[3,3],pads=[1,1,1,1]}){axis=1}",
+    "Concat(Conv(i1,k1){group=1,kernel_shape=[3,3],pads=[1,1,1,1]},Conv(i1,k2){group=1,kernel_shape=[3,3],pads=[1,1,1,"
+    "1]}){axis=1}",
     "Conv(Concat(i1,i2){axis=1},Concat(k1,k2){axis=1}){group=1,kernel_shape=[3,3],pads=[1,1,1,1]} = "
-    "Add(Conv(i1,k1){group=1,kernel_shape=[3,3],pads=[1,1,1,1]},Conv(i2,k2){group=1,kernel_shape=[3,3],pads=[1,1,1,1]})",
+    "Add(Conv(i1,k1){group=1,kernel_shape=[3,3],pads=[1,1,1,1]},Conv(i2,k2){group=1,kernel_shape=[3,3],pads=[1,1,1,1]}"
+    ")",
     "MatMul(x1,w1) = Split(MatMul(x1,Concat(w1,w2){axis=1})){axis=1,split=[4,4]}",
     "MatMul(Concat(x1,x2){axis=1},Concat(w1,w2){axis=0}) = Add(MatMul(x1,w1),MatMul(x2,w2))",
 };
@@ -105,7 +111,8 @@ std::optional<bool> holds(const Graph& graph, A algebra, Random& random) {
     te::ValuesOver<A> values{DataType::kFloat32, *constants(*graph.value(input).type.shape), {}};
     for (int64_t k = element_count(values.dims); k > 0; --k) {
       const int64_t sign = random.chance(0.5) ? 1 : -1;
-      values.elements.push_back(scalars.literal(te::Number::fraction(sign * random.between(1, 50), 7), DataType::kFloat32));
+      values.elements.push_back(
+          scalars.literal(te::Number::fraction(sign * random.between(1, 50), 7), DataType::kFloat32));
     }
     inputs.push_back(std::move(values));
   }
@@ -119,7 +126,8 @@ bool holds_in_doubles(const Graph& graph, Random& random) {
   for (const ValueId input : graph.inputs()) {
     const Dims dims = *constants(*graph.value(input).type.shape);
     std::vector<double> values;
-    for (int64_t k = element_count(dims); k > 0; --k) values.push_back(random.uniform(0.5, 2) * (random.chance(0.5) ? 1 : -1));
+    for (int64_t k = element_count(dims); k > 0; --k)
+      values.push_back(random.uniform(0.5, 2) * (random.chance(0.5) ? 1 : -1));
     inputs.push_back(te::Array::reals(DataType::kFloat32, dims, values));
   }
   const auto sides = interpret(graph, inputs, {});
@@ -127,7 +135,8 @@ bool holds_in_doubles(const Graph& graph, Random& random) {
   for (int64_t k = 0; k < (*sides)[0].count(); ++k) {
     const double left = (*sides)[0].real(k), right = (*sides)[1].real(k);
     // Where a function is not defined, nothing is claimed.
-    if (!std::isnan(left) && !std::isnan(right) && std::abs(left - right) > 1e-6 * std::max(1.0, std::abs(left))) return false;
+    if (!std::isnan(left) && !std::isnan(right) && std::abs(left - right) > 1e-6 * std::max(1.0, std::abs(left)))
+      return false;
   }
   return true;
 }
@@ -150,7 +159,8 @@ TEST_P(Truth, IsNeverRefuted) {
     EXPECT_TRUE(exactly ? *exactly : holds_in_doubles(*graph, random)) << text;
   }
 }
-INSTANTIATE_TEST_SUITE_P(Enumerate, Truth, testing::Values("taso", "elementwise", "matrix", "movement", "image", "vision", "sequence"));
+INSTANTIATE_TEST_SUITE_P(Enumerate, Truth,
+                         testing::Values("taso", "elementwise", "matrix", "movement", "image", "vision", "sequence"));
 
 /// Each side is over the set's variables, operators are counted, and nothing is said twice.
 TEST(Enumerate, SaysNothingTwice) {
@@ -158,11 +168,13 @@ TEST(Enumerate, SaysNothingTwice) {
   const Enumeration enumeration = run(set, 2);
   std::set<std::string> seen;
   for (const Equation& equation : enumeration.equations) {
-    EXPECT_TRUE(seen.insert(canonical(equation.left, equation.right)).second) << equation.left.text() << " = " << equation.right.text();
+    EXPECT_TRUE(seen.insert(canonical(equation.left, equation.right)).second)
+        << equation.left.text() << " = " << equation.right.text();
     EXPECT_FALSE(equation.left == equation.right);
     EXPECT_LE(verify::operator_count({equation.left}), 6);
   }
-  for (const std::string& text : texts(enumeration)) EXPECT_EQ(text.find("Transpose(Transpose(Transpose"), std::string::npos);
+  for (const std::string& text : texts(enumeration))
+    EXPECT_EQ(text.find("Transpose(Transpose(Transpose"), std::string::npos);
 }
 
 // Where the work is done
@@ -174,7 +186,9 @@ TEST(Enumerate, LevelsAgree) {
   LevelCounts counts;
   std::set<std::string> rights;
   for (int size = 1; size <= 2; ++size) {
-    const auto added = classes.add_level(size, [&](const ClassEquation& equation) { rights.insert(classes.terms(equation).second.text()); }, [](double, int64_t) {});
+    const auto added = classes.add_level(
+        size, [&](const ClassEquation& equation) { rights.insert(classes.terms(equation).second.text()); },
+        [](double, int64_t) {});
     ASSERT_TRUE(added.ok());
     counts = *added;
   }

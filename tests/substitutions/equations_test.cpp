@@ -1,4 +1,5 @@
-// What people state: TASO's substitutions are proved, its wrong ones refuted by the counterexamples on file, the classics proved.
+// What people state: TASO's substitutions are proved, its wrong ones refuted by the counterexamples on file, the
+// classics proved.
 #include "substitutions/equations.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,9 @@ using Verdict = Judgement::Verdict;
 
 class Equations : public testing::Test {
  protected:
-  static std::string text_of(const std::string& name) { return test::read_file(test::source_path("tests/substitutions/data/" + name)); }
+  static std::string text_of(const std::string& name) {
+    return test::read_file(test::source_path("tests/substitutions/data/" + name));
+  }
 
   static std::vector<StatedEquation> equations_of(const std::string& text) {
     auto equations = parse_equations(text);
@@ -37,7 +40,8 @@ class Equations : public testing::Test {
       const Judgement judgement = judged(equation);
       EXPECT_EQ(judgement.verdict, Verdict::kProved) << "line " << equation.line << ": " << equation.text();
       for (const Output& output : equations_at(equation, *equation.types)) {
-        const auto replayed = verify::replay(judgement.proof, laws_.axioms(), {output.left, output.right, {}}, *equation.types, fresh_);
+        const auto replayed =
+            verify::replay(judgement.proof, laws_.axioms(), {output.left, output.right, {}}, *equation.types, fresh_);
         EXPECT_TRUE(replayed.ok()) << equation.text() << ": " << replayed.error().message();
       }
     }
@@ -70,12 +74,14 @@ TEST_F(Equations, CounterexamplesAreSmall) {
             "  left: float32[2,2] = {{0, 0}, {1, 0}}\n"
             "  right: float32[2,2] = {{0, 0}, {0, 0}}");
   EXPECT_EQ(judged("x[3,4] y[3,4] | Relu(Add(x,y)) = Add(Relu(x),Relu(y))").counterexample->inputs.size(), 2U);
-  EXPECT_THAT(judged("x[3,4] y[3,4] | Relu(Add(x,y)) = Add(Relu(x),Relu(y))").counterexample->text(), HasSubstr("x: float32[1,1] = {{"));
+  EXPECT_THAT(judged("x[3,4] y[3,4] | Relu(Add(x,y)) = Add(Relu(x),Relu(y))").counterexample->text(),
+              HasSubstr("x: float32[1,1] = {{"));
   EXPECT_THAT(judged("x[3,4] | Exp(x) = Add(x,1)").counterexample->text(), HasSubstr("x: float32[1,1] = {{"));
 }
 
 TEST_F(Equations, OfSeveralOutputsFailByOne) {
-  const Judgement judgement = judged("x[2,4] v[4,3] w[4,5] | MatMul(x,v) ; MatMul(x,v) = MatMul(x,v) ; Neg(MatMul(x,v))");
+  const Judgement judgement =
+      judged("x[2,4] v[4,3] w[4,5] | MatMul(x,v) ; MatMul(x,v) = MatMul(x,v) ; Neg(MatMul(x,v))");
   ASSERT_EQ(judgement.verdict, Verdict::kRefuted);
   EXPECT_THAT(judgement.counterexample->text(), HasSubstr("MatMul(x,v) = Neg(MatMul(x,v))"));
 }
@@ -108,11 +114,13 @@ TEST_F(Equations, LabelsAndTypesMayBeMissing) {
 }
 
 TEST_F(Equations, TypesAreDrawnWhereNoneAreGiven) {
-  const auto drawn = with_drawn_types(equations_of("Concat(Relu(x),Relu(y)){axis=1} = Relu(Concat(x,y){axis=1})")[0], 4, 1);
+  const auto drawn =
+      with_drawn_types(equations_of("Concat(Relu(x),Relu(y)){axis=1} = Relu(Concat(x,y){axis=1})")[0], 4, 1);
   ASSERT_GE(drawn.size(), 4U);
   for (const StatedEquation& equation : drawn) EXPECT_EQ(judged(equation).verdict, Verdict::kProved);
   bool is_refuted = false;
-  for (const StatedEquation& equation : with_drawn_types(equations_of("Conv(x,Concat(v,w){axis=0}){..p} = Concat(Conv(x,v){..p},Conv(x,w){..p}){axis=1}")[0], 40, 1))
+  for (const StatedEquation& equation : with_drawn_types(
+           equations_of("Conv(x,Concat(v,w){axis=0}){..p} = Concat(Conv(x,v){..p},Conv(x,w){..p}){axis=1}")[0], 40, 1))
     is_refuted |= judged(equation).verdict == Verdict::kRefuted;
   EXPECT_TRUE(is_refuted);
 }

@@ -1,5 +1,5 @@
-// The library of two operators: every rule has a proof that replays and is found again, no numbers refute it, and neither threads nor
-// the day change a byte.
+// The library of two operators: every rule has a proof that replays and is found again, no numbers refute it, and
+// neither threads nor the day change a byte.
 #include "substitutions/library.h"
 
 #include <gmock/gmock.h>
@@ -82,12 +82,14 @@ TEST_F(Libraries, WrongRulesAreRefuted) {
 TEST(Refuting, SaysNothingOfWhatIsNotFinite) {
   const verify::VariableTypes types = verify::test::types_of({"x[1,1,1,2] w[1,1,1,1]", ""});
   const char* const pool = "MaxPool(x){dilations=[2,1],kernel_shape=[2,1],pads=[1,0,1,0]}";
-  const verify::Law law = verify::test::law(fmt::format("Conv({0},w) = Conv({0},Pad(w){{pads=[0,0,1,1,0,0,1,1]}}){{pads=[1,1,1,1]}}", pool));
+  const verify::Law law = verify::test::law(
+      fmt::format("Conv({0},w) = Conv({0},Pad(w){{pads=[0,0,1,1,0,0,1,1]}}){{pads=[1,1,1,1]}}", pool));
   const auto refuted = [&](FloatClass float_class) {
     Random random(1);
     int count = 0;
     for (int trial = 0; trial < 20; ++trial)
-      if (const auto check = verify::check_instance({law, types}, random, float_class); check && check->counterexample) ++count;
+      if (const auto check = verify::check_instance({law, types}, random, float_class); check && check->counterexample)
+        ++count;
     return count;
   };
   EXPECT_GT(refuted(FloatClass::kExact), 0);
@@ -96,7 +98,8 @@ TEST(Refuting, SaysNothingOfWhatIsNotFinite) {
 
 TEST(Refuting, GoesOnWhereIntegersWereDividedByZero) {
   verify::Prover prover = *verify::Prover::start();
-  const Rule rule = proved("Add(Div(x,y),Add(x,z)) = Add(Add(Div(x,y),x),z)", verify::test::types_of({"x[2,4] y[2,4] z[2,4]", ""}), prover);
+  const Rule rule = proved("Add(Div(x,y),Add(x,z)) = Add(Add(Div(x,y),x),z)",
+                           verify::test::types_of({"x[2,4] y[2,4] z[2,4]", ""}), prover);
   const Refutation tried = refute(rule, 1000, 0, prover.laws.axioms(), prover.laws.signatures());
   EXPECT_GE(tried.trials, 1000);
   EXPECT_FALSE(tried.counterexample);
@@ -111,7 +114,9 @@ TEST_F(Libraries, NamesAndTextsAreUnique) {
 }
 
 TEST_F(Libraries, AreTheSameForAnyNumberOfThreads) {
-  const auto text = [&](const Library& made) { return print_rules({"", made.rules}, axioms_) + print_proofs({"", made.rules}, axioms_); };
+  const auto text = [&](const Library& made) {
+    return print_rules({"", made.rules}, axioms_) + print_proofs({"", made.rules}, axioms_);
+  };
   const std::string first = text(*library_);
   EXPECT_EQ(text(generated("taso", 2, 1)), first);
   EXPECT_EQ(text(generated("taso", 2, 3)), first);

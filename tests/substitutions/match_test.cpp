@@ -68,11 +68,13 @@ class Matches : public testing::Test {
 
 TEST_F(Matches, StandInEitherOrderOfOperandsThatCommute) {
   use_law(kDistribute);
-  const auto found = find_sound(graph(R"(graph main(a: float32[2,3], b: float32[3,4], c: float32[3,4]) -> (y: float32[2,4]) {
+  const auto found =
+      find_sound(graph(R"(graph main(a: float32[2,3], b: float32[3,4], c: float32[3,4]) -> (y: float32[2,4]) {
     p: float32[2,4] = MatMul(a, b)
     q: float32[2,4] = MatMul(a, c)
     y: float32[2,4] = Add(q, p)
-  })"), false);
+  })"),
+                 false);
   EXPECT_EQ(found.size(), 1U) << "b and c may change places";
 }
 
@@ -87,16 +89,21 @@ TEST_F(Matches, TryBothOrdersWhereTheyDiffer) {
 
 TEST_F(Matches, NeedRepeatedVariablesToBeOneValue) {
   use_law(kDistribute);
-  EXPECT_TRUE(find_sound(graph(R"(graph main(a: float32[2,3], d: float32[2,3], b: float32[3,4], c: float32[3,4]) -> (y: float32[2,4]) {
+  EXPECT_TRUE(
+      find_sound(
+          graph(R"(graph main(a: float32[2,3], d: float32[2,3], b: float32[3,4], c: float32[3,4]) -> (y: float32[2,4]) {
     p: float32[2,4] = MatMul(a, b)
     q: float32[2,4] = MatMul(d, c)
     y: float32[2,4] = Add(p, q)
-  })"), false).empty());
+  })"),
+          false)
+          .empty());
 }
 
 TEST_F(Matches, LeaveWhatOthersReadAndWhatIsAnOutput) {
   use_law(kDistribute);
-  const Graph before = graph(R"(graph main(a: float32[2,3], b: float32[3,4], c: float32[3,4]) -> (y: float32[2,4], q: float32[2,4], z: float32[2,4]) {
+  const Graph before = graph(
+      R"(graph main(a: float32[2,3], b: float32[3,4], c: float32[3,4]) -> (y: float32[2,4], q: float32[2,4], z: float32[2,4]) {
     p: float32[2,4] = MatMul(a, b)
     q: float32[2,4] = MatMul(a, c)
     y: float32[2,4] = Add(p, q)
@@ -104,15 +111,19 @@ TEST_F(Matches, LeaveWhatOthersReadAndWhatIsAnOutput) {
   })");
   const auto found = find_sound(before, false);
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_THAT(operators(rewritten(program(before, theory_), found[0])), ElementsAre("Add", "MatMul", "MatMul", "MatMul", "Relu"));
+  EXPECT_THAT(operators(rewritten(program(before, theory_), found[0])),
+              ElementsAre("Add", "MatMul", "MatMul", "MatMul", "Relu"));
 }
 
 TEST_F(Matches, ReadNumbersExactly) {
   use_law(kReluMax);
-  const auto body = [](const char* number) { return graph(fmt::format(R"(graph main(x: float32[3]) -> (y: float32[3]) {{
+  const auto body = [](const char* number) {
+    return graph(fmt::format(R"(graph main(x: float32[3]) -> (y: float32[3]) {{
     n: float32[] = {{{}}}
     y: float32[3] = Max(x, n)
-  }})", number)); };
+  }})",
+                             number));
+  };
   const auto found = find_sound(body("0"), false);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_THAT(operators(rewritten(program(body("0"), theory_), found[0])), ElementsAre("Relu"));
@@ -122,7 +133,12 @@ TEST_F(Matches, ReadNumbersExactly) {
 
 TEST_F(Matches, ReadNumbersOnEitherSideWhereTheLawLets) {
   use_law("Add(a,0) = a");
-  EXPECT_EQ(find_sound(graph("graph main(x: float32[3]) -> (y: float32[3]) {\n n: float32[] = {0}\n y: float32[3] = Add(n, x)\n}"), true).size(), 1U);
+  EXPECT_EQ(
+      find_sound(
+          graph("graph main(x: float32[3]) -> (y: float32[3]) {\n n: float32[] = {0}\n y: float32[3] = Add(n, x)\n}"),
+          true)
+          .size(),
+      1U);
 }
 
 TEST_F(Matches, MakeNumbersOfTheTypeBesideThem) {
@@ -136,12 +152,15 @@ TEST_F(Matches, MakeNumbersOfTheTypeBesideThem) {
 
 TEST_F(Matches, OfNumbersAloneAreOfTheTypeThatTheRuleMakesThem) {
   use_law("Transpose(Expand(1){shape=[a,b]}){perm=[1,0]} = Expand(1){shape=[b,a]}");
-  const auto body = [](const char* dtype) { return graph(fmt::format(R"(graph main(x: {0}[2,3]) -> (y: {0}[3,2]) {{
+  const auto body = [](const char* dtype) {
+    return graph(fmt::format(R"(graph main(x: {0}[2,3]) -> (y: {0}[3,2]) {{
     one: {0}[] = {{1}}
     dims: int64[2] = {{2, 3}}
     e: {0}[2,3] = Expand(one, dims)
     y: {0}[3,2] = Transpose(e) {{perm = [1,0]}}
-  }})", dtype)); };
+  }})",
+                             dtype));
+  };
   EXPECT_EQ(find_sound(body("float32"), true).size(), 1U);
   EXPECT_TRUE(find_sound(body("float16"), true).empty());
   EXPECT_TRUE(find_sound(body("int64"), true).empty());
@@ -153,7 +172,9 @@ TEST_F(Matches, AreNotReadThroughOpaqueNodes) {
     a: float32[3] = Relu(x)
     b: float32[3] = com.example::Copy(a)
     y: float32[3] = Relu(b)
-  })"), true).empty());
+  })"),
+                         true)
+                  .empty());
 }
 
 TEST_F(Matches, HoldForSymbolicDims) {
@@ -167,23 +188,35 @@ TEST_F(Matches, HoldForSymbolicDims) {
 }
 
 TEST_F(Matches, OfConvolutionsMindGroups) {
-  use(laws(theory_, {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}"}));
-  const auto body = [](int group) { return graph(fmt::format(R"(graph main(x: float32[1,2,3,3], v: float32[2,{0},3,3], w: float32[2,{0},3,3]) -> (y: float32[1,4,3,3]) {{
+  use(laws(
+      theory_,
+      {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}"}));
+  const auto body = [](int group) {
+    return graph(fmt::format(
+        R"(graph main(x: float32[1,2,3,3], v: float32[2,{0},3,3], w: float32[2,{0},3,3]) -> (y: float32[1,4,3,3]) {{
     a: float32[1,2,3,3] = Conv(x, v) {{group = {1}, pads = [1,1,1,1]}}
     b: float32[1,2,3,3] = Conv(x, w) {{group = {1}, pads = [1,1,1,1]}}
     y: float32[1,4,3,3] = Concat(a, b) {{axis = 1}}
-  }})", 2 / group, group)); };
+  }})",
+        2 / group, group));
+  };
   EXPECT_EQ(find_sound(body(1), false).size(), 1U);
   EXPECT_TRUE(find_sound(body(2), false).empty());
 }
 
 TEST_F(Matches, OfConvolutionsNeedOneSetOfTheOtherParameters) {
-  use(laws(theory_, {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}"}));
-  EXPECT_TRUE(find_sound(graph(R"(graph main(x: float32[1,2,4,4], v: float32[2,2,3,3], w: float32[2,2,1,1]) -> (y: float32[1,4,4,4]) {
+  use(laws(
+      theory_,
+      {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}"}));
+  EXPECT_TRUE(
+      find_sound(
+          graph(R"(graph main(x: float32[1,2,4,4], v: float32[2,2,3,3], w: float32[2,2,1,1]) -> (y: float32[1,4,4,4]) {
     a: float32[1,2,4,4] = Conv(x, v) {pads = [1,1,1,1]}
     b: float32[1,2,4,4] = Conv(x, w)
     y: float32[1,4,4,4] = Concat(a, b) {axis = 1}
-  })"), false).empty());
+  })"),
+          false)
+          .empty());
 }
 
 TEST_F(Matches, TakeTheBiasOfAConvolutionOut) {
@@ -199,13 +232,17 @@ TEST_F(Matches, TakeTheBiasOfAConvolutionOut) {
   EXPECT_EQ(difference(tried, written(plain.program)), "");
 }
 
-const verify::VariableTypes kMatrices = {{"x", ValueType::tensor(DataType::kFloat32, {2, 4})}, {"y", ValueType::tensor(DataType::kFloat32, {4, 4})}, {"z", ValueType::tensor(DataType::kFloat32, {4, 4})}};
+const verify::VariableTypes kMatrices = {{"x", ValueType::tensor(DataType::kFloat32, {2, 4})},
+                                         {"y", ValueType::tensor(DataType::kFloat32, {4, 4})},
+                                         {"z", ValueType::tensor(DataType::kFloat32, {4, 4})}};
 constexpr const char* kMerge =
-    "MatMul(x,y) ; MatMul(x,z) = Split(MatMul(x,Concat(y,z){axis=1})){axis=1,split=[4,4]} ; Split(MatMul(x,Concat(y,z){axis=1})){axis=1,split=[4,4]}.1";
+    "MatMul(x,y) ; MatMul(x,z) = Split(MatMul(x,Concat(y,z){axis=1})){axis=1,split=[4,4]} ; "
+    "Split(MatMul(x,Concat(y,z){axis=1})){axis=1,split=[4,4]}.1";
 
 TEST_F(Matches, OfSeveralOutputsMeetInWhatTheyShare) {
   use_proved(kMerge, kMatrices);
-  const Graph before = graph(R"(graph main(x: float32[3,5], w: float32[3,5]) -> (o: float32[3,2], p: float32[3,6], q: float32[3,2]) {
+  const Graph before =
+      graph(R"(graph main(x: float32[3,5], w: float32[3,5]) -> (o: float32[3,2], p: float32[3,6], q: float32[3,2]) {
     y: float32[5,2] = random 1
     z: float32[5,6] = random 2
     o: float32[3,2] = MatMul(x, y)
@@ -225,7 +262,10 @@ TEST_F(Matches, OfSeveralOutputsAreOfSeveralValues) {
   EXPECT_TRUE(find(program(graph(R"(graph main(x: float32[3,5]) -> (o: float32[3,2]) {
     y: float32[5,2] = random 1
     o: float32[3,2] = MatMul(x, y)
-  })"), theory_), true).empty());
+  })"),
+                           theory_),
+                   true)
+                  .empty());
 }
 
 TEST_F(Matches, ThatWouldMakeACycleAreRefused) {
@@ -234,7 +274,8 @@ TEST_F(Matches, ThatWouldMakeACycleAreRefused) {
     o: float32[4,4] = MatMul(x, y)
     z: float32[4,4] = Relu(o)
     p: float32[4,4] = MatMul(x, z)
-  })"), theory_);
+  })"),
+                                theory_);
   const auto found = find(there, true);
   ASSERT_EQ(found.size(), 2U);
   for (const Match& match : found) EXPECT_EQ(std::get<Refusal>(apply(there, match, *rules_)), Refusal::kCycle);
@@ -289,7 +330,8 @@ TEST_F(Matches, ShareWeightsWithOthers) {
   ASSERT_EQ(found.size(), 1U);
   const Program after = rewritten(program(before, theory_), found[0]);
   int constants = 0;
-  for (int id = 0; id < after.application_count(); ++id) constants += after.contains(id) && after.value(after.application(id).first_value).is_constant ? 1 : 0;
+  for (int id = 0; id < after.application_count(); ++id)
+    constants += after.contains(id) && after.value(after.application(id).first_value).is_constant ? 1 : 0;
   EXPECT_EQ(constants, 1) << "w w depends on constants alone";
 }
 
@@ -306,8 +348,8 @@ TEST_F(Matches, ToAnInputKeepTheOutputsName) {
   EXPECT_EQ(after.node_count(), 1) << "an identity";
 }
 
-/// Random walks over rewrites: each graph on the way computes what the first one did, and looking near what changed finds what
-/// looking everywhere does.
+/// Random walks over rewrites: each graph on the way computes what the first one did, and looking near what changed
+/// finds what looking everywhere does.
 class Walks : public Matches {
  protected:
   void walk(int rules_at_least);
@@ -338,7 +380,9 @@ void Walks::walk(int rules_at_least) {
       // What was there and still is, and what is new.
       std::vector<Match> kept;
       const auto touches = [&](const Match& each) {
-        return std::any_of(each.applications.begin(), each.applications.end(), [&](int id) { return std::find(changed.changed.begin(), changed.changed.end(), id) != changed.changed.end(); });
+        return std::any_of(each.applications.begin(), each.applications.end(), [&](int id) {
+          return std::find(changed.changed.begin(), changed.changed.end(), id) != changed.changed.end();
+        });
       };
       for (const Match& each : known)
         if (!touches(each)) {
@@ -349,7 +393,8 @@ void Walks::walk(int rules_at_least) {
       kept.insert(kept.end(), near.begin(), near.end());
       std::vector<Match> all = rules_->matches(changed.program);
       EXPECT_EQ(kept.size(), all.size()) << "seed " << seed << " " << step_of(match, *rules_).text();
-      for (const Match& each : all) EXPECT_NE(std::find(kept.begin(), kept.end(), each), kept.end()) << step_of(each, *rules_).text();
+      for (const Match& each : all)
+        EXPECT_NE(std::find(kept.begin(), kept.end(), each), kept.end()) << step_of(each, *rules_).text();
       now = std::move(changed.program);
       known = std::move(all);
       ASSERT_TRUE(now.order());
@@ -357,12 +402,14 @@ void Walks::walk(int rules_at_least) {
         const auto after = graph_of(now);
         ASSERT_TRUE(after.ok()) << after.error().message();
         ++compared;
-        ASSERT_EQ(difference(tried, *after), "") << "seed " << seed << " " << step_of(match, *rules_).text() << "\n" << print_graph(before) << print_graph(*after);
+        ASSERT_EQ(difference(tried, *after), "") << "seed " << seed << " " << step_of(match, *rules_).text() << "\n"
+                                                 << print_graph(before) << print_graph(*after);
       }
       if (now.application_count() > 400) break;
     }
   }
-  std::cout << graphs << " graphs, " << rewrites << " rewrites by " << used.size() << " rules, " << compared << " compared, " << refused << " refused\n";
+  std::cout << graphs << " graphs, " << rewrites << " rewrites by " << used.size() << " rules, " << compared
+            << " compared, " << refused << " refused\n";
   EXPECT_GT(rewrites, graphs);
   EXPECT_GE(static_cast<int>(used.size()), rules_at_least);
 }

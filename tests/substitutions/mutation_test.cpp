@@ -1,5 +1,5 @@
-// Rules with something changed: each mutant of a side, of a place or of a proof is rejected, or is as true as the rule was, which exact
-// execution shows.
+// Rules with something changed: each mutant of a side, of a place or of a proof is rejected, or is as true as the rule
+// was, which exact execution shows.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,10 +19,22 @@ using verify::Term;
 const int kInputs = isomer::test::is_long_run() ? 5 : 1;
 const double kPlaces = isomer::test::is_long_run() ? 1 : 0.15;
 
-constexpr std::array<std::array<std::string_view, 2>, 14> kRelatives = {{{"MaxPool", "AveragePool"}, {"Add", "Mul"}, {"Add", "Sub"}, {"Add", "Max"}, {"Mul", "Div"}, {"Mul", "MatMul"},
-                                                                          {"Relu", "Sigmoid"}, {"Relu", "Abs"}, {"Relu", "Neg"}, {"Max", "Min"}, {"Sub", "Div"}, {"MatMul", "Add"},
-                                                                          {"ReduceSum", "ReduceMean"}, {"Sigmoid", "Tanh"}}};
-constexpr std::array<std::array<std::string_view, 2>, 3> kWords = {{{"constant", "edge"}, {"constant", "reflect"}, {"NOTSET", "SAME_UPPER"}}};
+constexpr std::array<std::array<std::string_view, 2>, 14> kRelatives = {{{"MaxPool", "AveragePool"},
+                                                                         {"Add", "Mul"},
+                                                                         {"Add", "Sub"},
+                                                                         {"Add", "Max"},
+                                                                         {"Mul", "Div"},
+                                                                         {"Mul", "MatMul"},
+                                                                         {"Relu", "Sigmoid"},
+                                                                         {"Relu", "Abs"},
+                                                                         {"Relu", "Neg"},
+                                                                         {"Max", "Min"},
+                                                                         {"Sub", "Div"},
+                                                                         {"MatMul", "Add"},
+                                                                         {"ReduceSum", "ReduceMean"},
+                                                                         {"Sigmoid", "Tanh"}}};
+constexpr std::array<std::array<std::string_view, 2>, 3> kWords = {
+    {{"constant", "edge"}, {"constant", "reflect"}, {"NOTSET", "SAME_UPPER"}}};
 
 std::vector<Parameter> changed(const Parameter& value) {
   std::vector<Parameter> result;
@@ -65,10 +77,13 @@ std::vector<Term> mutants(const Term& term) {
   for (const auto& [name, value] : application->parameters)
     for (Parameter& other : changed(value)) with([&](Term::Application& a) { a.parameters[name] = std::move(other); });
   for (size_t k = 0; k < application->arguments.size(); ++k) {
-    for (size_t j = k + 1; j < application->arguments.size(); ++j) with([&](Term::Application& a) { std::swap(a.arguments[k], a.arguments[j]); });
-    for (Term& other : mutants(application->arguments[k])) with([&](Term::Application& a) { a.arguments[k] = std::move(other); });
+    for (size_t j = k + 1; j < application->arguments.size(); ++j)
+      with([&](Term::Application& a) { std::swap(a.arguments[k], a.arguments[j]); });
+    for (Term& other : mutants(application->arguments[k]))
+      with([&](Term::Application& a) { a.arguments[k] = std::move(other); });
   }
-  if (application->op->outputs.size() > 1 || application->op->name == "Split") with([](Term::Application& a) { a.output = 1 - a.output; });
+  if (application->op->outputs.size() > 1 || application->op->name == "Split")
+    with([](Term::Application& a) { a.output = 1 - a.output; });
   if (!application->arguments.empty()) result.push_back(application->arguments.front());
   for (const auto& [one, other] : kRelatives) {
     if (application->op->name == one) with([&](Term::Application& a) { a.op = find_op("", other); });
@@ -79,28 +94,35 @@ std::vector<Term> mutants(const Term& term) {
 
 struct Counts {
   int mutants = 0, ill_typed = 0, unproved = 0, refuted = 0, equivalent = 0;
-  std::string text() const { return fmt::format("{} mutants: {} ill typed, {} not proved ({} of them refuted), {} equivalent", mutants, ill_typed, unproved, refuted, equivalent); }
+  std::string text() const {
+    return fmt::format("{} mutants: {} ill typed, {} not proved ({} of them refuted), {} equivalent", mutants,
+                       ill_typed, unproved, refuted, equivalent);
+  }
 };
 
 class Mutations : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    rules_ = generated("taso", isomer::test::is_long_run() ? 3 : 2).rules;
-  }
+  static void SetUpTestSuite() { rules_ = generated("taso", isomer::test::is_long_run() ? 3 : 2).rules; }
 
   /// A counterexample on some inputs.
-  std::optional<verify::Counterexample> differs(const Output& output, const verify::VariableTypes& types, FloatClass float_class) {
+  std::optional<verify::Counterexample> differs(const Output& output, const verify::VariableTypes& types,
+                                                FloatClass float_class) {
     for (int trial = 0; trial < kInputs; ++trial)
-      if (const auto check = verify::check_instance({{output.left, output.right, {}}, types}, random_, float_class); check && check->counterexample) return check->counterexample;
+      if (const auto check = verify::check_instance({{output.left, output.right, {}}, types}, random_, float_class);
+          check && check->counterexample)
+        return check->counterexample;
     return std::nullopt;
   }
 
   bool is_equation(const Output& output, const verify::VariableTypes& types) {
-    const auto left = verify::spelled_out(output.left, types, laws_.signatures()), right = verify::spelled_out(output.right, types, laws_.signatures());
+    const auto left = verify::spelled_out(output.left, types, laws_.signatures()),
+               right = verify::spelled_out(output.right, types, laws_.signatures());
     return left.ok() && right.ok() && left->type == right->type;
   }
 
-  bool holds(const Rule& rule, const RuleInstance& at) { return holds_at(rule, at, laws_.axioms(), laws_.signatures()).ok(); }
+  bool holds(const Rule& rule, const RuleInstance& at) {
+    return holds_at(rule, at, laws_.axioms(), laws_.signatures()).ok();
+  }
 
   /// The rule at this place: rejected, or true there.
   void try_place(const Rule& rule, const RuleInstance& at, double share = kPlaces) {
@@ -111,7 +133,8 @@ class Mutations : public testing::Test {
       return;
     }
     for (const Output& output : equations_at(rule, at))
-      if (const auto counterexample = differs(output, at.types, float_class_of(rule.proof, laws_.axioms()))) ADD_FAILURE() << rule.text() << "\n" << counterexample->text();
+      if (const auto counterexample = differs(output, at.types, float_class_of(rule.proof, laws_.axioms())))
+        ADD_FAILURE() << rule.text() << "\n" << counterexample->text();
     ++counts_.equivalent;
   }
 
@@ -127,7 +150,8 @@ std::vector<Rule> Mutations::rules_;
 TEST_F(Mutations, OfSidesAreRejectedOrTrue) {
   for (const Rule& rule : rules_)
     for (const Output& output : equations_at(rule, rule.example)) {
-      const Output whole{verify::spelled_out(output.left, rule.example.types, laws_.signatures())->term, verify::spelled_out(output.right, rule.example.types, laws_.signatures())->term};
+      const Output whole{verify::spelled_out(output.left, rule.example.types, laws_.signatures())->term,
+                         verify::spelled_out(output.right, rule.example.types, laws_.signatures())->term};
       std::vector<Output> changed;
       for (Term& left : mutants(whole.left)) changed.push_back({std::move(left), whole.right});
       for (Term& right : mutants(whole.right)) changed.push_back({whole.left, std::move(right)});
@@ -146,7 +170,8 @@ TEST_F(Mutations, OfSidesAreRejectedOrTrue) {
           continue;
         }
         ++counts_.equivalent;
-        const auto counterexample = differs(mutant, rule.example.types, float_class_of(*proof->certificate, laws_.axioms()));
+        const auto counterexample =
+            differs(mutant, rule.example.types, float_class_of(*proof->certificate, laws_.axioms()));
         EXPECT_FALSE(counterexample) << counterexample->text();
       }
     }
@@ -182,7 +207,8 @@ TEST_F(Mutations, OfPlacesAreRejectedOrTrue) {
   fmt::print("{} rules: {}\n", rules_.size(), counts_.text());
 }
 
-/// Without a use, with one of another law, or of other terms and numbers; what is accepted still proves a rule that is true.
+/// Without a use, with one of another law, or of other terms and numbers; what is accepted still proves a rule that is
+/// true.
 TEST_F(Mutations, OfProofsAreRejectedOrProofs) {
   for (const Rule& rule : rules_) {
     const auto try_proof = [&](const auto& change) {
@@ -194,18 +220,25 @@ TEST_F(Mutations, OfProofsAreRejectedOrProofs) {
       const verify::Bindings& bindings = rule.proof.uses[use].bindings;
       try_proof([&](auto& uses) { uses.erase(uses.begin() + static_cast<std::ptrdiff_t>(use)); });
       for (const int by : {-1, 1})
-        if (const int other = rule.proof.uses[use].law + by; other >= 0 && other < static_cast<int>(laws_.axioms().size())) try_proof([&](auto& uses) { uses[use].law = other; });
+        if (const int other = rule.proof.uses[use].law + by;
+            other >= 0 && other < static_cast<int>(laws_.axioms().size()))
+          try_proof([&](auto& uses) { uses[use].law = other; });
       for (const auto& [name, term] : bindings.tensors) {
         for (const auto& [variable, type] : rule.example.types)
-          if (!(term == Term::variable(variable))) try_proof([&](auto& uses) { uses[use].bindings.tensors.insert_or_assign(name, Term::variable(variable)); });
-        for (const Term& other : mutants(term)) try_proof([&](auto& uses) { uses[use].bindings.tensors.insert_or_assign(name, other); });
+          if (!(term == Term::variable(variable)))
+            try_proof([&](auto& uses) { uses[use].bindings.tensors.insert_or_assign(name, Term::variable(variable)); });
+        for (const Term& other : mutants(term))
+          try_proof([&](auto& uses) { uses[use].bindings.tensors.insert_or_assign(name, other); });
         try_proof([&](auto& uses) { uses[use].bindings.tensors.erase(name); });
       }
       for (const auto& [name, value] : bindings.integers)
-        for (const int64_t by : {-1, 1}) try_proof([&](auto& uses) { uses[use].bindings.integers.insert_or_assign(name, value + Dim(by)); });
+        for (const int64_t by : {-1, 1})
+          try_proof([&](auto& uses) { uses[use].bindings.integers.insert_or_assign(name, value + Dim(by)); });
       for (const auto& [name, parameters] : bindings.rests)
         for (const auto& [parameter, value] : parameters)
-          for (const Parameter& other : changed(value)) try_proof([&](auto& uses) { uses[use].bindings.rests.find(name)->second.insert_or_assign(parameter, other); });
+          for (const Parameter& other : changed(value))
+            try_proof(
+                [&](auto& uses) { uses[use].bindings.rests.find(name)->second.insert_or_assign(parameter, other); });
     }
   }
   fmt::print("{} rules: {}\n", rules_.size(), counts_.text());

@@ -27,10 +27,12 @@ TEST(Programs, ReadInputsThatDecideAsParameters) {
     pads: int64[4] = {1, 1, 1, 1}
     y: float32[3,4,1] = Reshape(x, shape)
     z: float32[4,8] = Pad(x, pads)
-  })"), theory);
+  })"),
+                                theory);
   EXPECT_THAT(operators(there), ElementsAre("Pad", "Reshape"));
   for (int id = 0; id < there.application_count(); ++id) EXPECT_EQ(there.arguments(id).size(), 1U);
-  EXPECT_EQ(verify::text(theory.signatures().operation(there.application(0).operation).parameters.at("shape")), "[3,4,1]");
+  EXPECT_EQ(verify::text(theory.signatures().operation(there.application(0).operation).parameters.at("shape")),
+            "[3,4,1]");
 }
 
 TEST(Programs, LeaveIntegersThatAreDataAlone) {
@@ -38,7 +40,8 @@ TEST(Programs, LeaveIntegersThatAreDataAlone) {
   const Program there = program(graph(R"(graph main(x: int64[2]) -> (y: int64[2]) {
     one: int64[2] = {1, 2}
     y: int64[2] = Add(x, one)
-  })"), theory);
+  })"),
+                                theory);
   EXPECT_EQ(there.arguments(0).size(), 2U);
 }
 
@@ -62,20 +65,30 @@ TEST(Programs, KnowWhatDependsOnConstantsAlone) {
     w: float32[2,2] = {1, 2, 3, 4}
     t: float32[2,2] = Transpose(w) {perm = [1,0]}
     y: float32[2,2] = Add(x, t)
-  })"), theory);
+  })"),
+                                theory);
   EXPECT_TRUE(there.value(there.application(0).first_value).is_constant);
   EXPECT_FALSE(there.value(there.application(1).first_value).is_constant);
 }
 
 TEST(Programs, HashWhatIsComputed) {
   Theory theory;
-  const auto hash = [&](std::string_view nodes) { return program(graph("graph main(x: float32[2], y: float32[2]) -> (o: float32[2]) {\n" + std::string(nodes) + "\n}"), theory).hash(); };
+  const auto hash = [&](std::string_view nodes) {
+    return program(
+               graph("graph main(x: float32[2], y: float32[2]) -> (o: float32[2]) {\n" + std::string(nodes) + "\n}"),
+               theory)
+        .hash();
+  };
   const Hash128 one = hash("a: float32[2] = Relu(x)\n b: float32[2] = Sigmoid(y)\n o: float32[2] = Add(a, b)");
-  EXPECT_EQ(one, hash("b: float32[2] = Sigmoid(y)\n a: float32[2] = Relu(x)\n o: float32[2] = Add(a, b)")) << "another order";
-  EXPECT_EQ(one, hash("b: float32[2] = Sigmoid(y)\n a: float32[2] = Relu(x)\n o: float32[2] = Add(b, a)")) << "operands that commute";
-  EXPECT_NE(one, hash("b: float32[2] = Sigmoid(x)\n a: float32[2] = Relu(y)\n o: float32[2] = Add(a, b)")) << "other inputs";
+  EXPECT_EQ(one, hash("b: float32[2] = Sigmoid(y)\n a: float32[2] = Relu(x)\n o: float32[2] = Add(a, b)"))
+      << "another order";
+  EXPECT_EQ(one, hash("b: float32[2] = Sigmoid(y)\n a: float32[2] = Relu(x)\n o: float32[2] = Add(b, a)"))
+      << "operands that commute";
+  EXPECT_NE(one, hash("b: float32[2] = Sigmoid(x)\n a: float32[2] = Relu(y)\n o: float32[2] = Add(a, b)"))
+      << "other inputs";
   EXPECT_NE(one, hash("b: float32[2] = Sigmoid(y)\n a: float32[2] = Relu(x)\n o: float32[2] = Sub(a, b)"));
-  EXPECT_NE(hash("a: float32[2] = Relu(x)\n b: float32[2] = Relu(y)\n o: float32[2] = Sub(a, b)"), hash("a: float32[2] = Relu(x)\n b: float32[2] = Relu(y)\n o: float32[2] = Sub(b, a)"));
+  EXPECT_NE(hash("a: float32[2] = Relu(x)\n b: float32[2] = Relu(y)\n o: float32[2] = Sub(a, b)"),
+            hash("a: float32[2] = Relu(x)\n b: float32[2] = Relu(y)\n o: float32[2] = Sub(b, a)"));
 }
 
 TEST(Programs, KeepNamesOfOutputsThatAreInputsOrOneValue) {
@@ -93,7 +106,9 @@ TEST(Programs, OfModelsComeBackAsTheyWere) {
   for (const auto& file : std::filesystem::directory_iterator(isomer::test::source_path("models"))) {
     if (file.path().extension() != ".onnx") continue;
     auto model = import_model(file.path());
-    if (!model.ok()) continue;  // its weights are not in the repository: those that were filled here, and the random graphs below, must do
+    if (!model.ok())
+      continue;  // its weights are not in the repository: those that were filled here, and the random graphs below,
+                 // must do
     SCOPED_TRACE(file.path().filename().string());
     Theory theory;
     ASSERT_TRUE(canonicalize(*model, {}).ok());
@@ -114,7 +129,9 @@ TEST(Programs, OfRandomGraphsComeBackAsTheyWere) {
     ASSERT_TRUE(remove_dead(before, context).ok());
     const Program there = program(before, theory);
     for (int id = 0; id < there.application_count(); ++id) ++(there.op(id) ? applications : opaque);
-    EXPECT_EQ(structural_hash(written(there)), structural_hash(before)) << "seed " << seed << "\n" << print_graph(before) << print_graph(written(there));
+    EXPECT_EQ(structural_hash(written(there)), structural_hash(before))
+        << "seed " << seed << "\n"
+        << print_graph(before) << print_graph(written(there));
     if (testing::Test::HasFailure()) break;
   }
   EXPECT_GT(applications, opaque);

@@ -36,7 +36,8 @@ inline Graph written(const Program& program) {
 inline std::vector<Rule> laws(const Theory& theory, const std::set<std::string>& texts) {
   std::vector<Rule> rules;
   for (size_t k = 0; k < theory.axioms().size(); ++k)
-    if (texts.contains(std::string(theory.axioms()[k].axiom->law))) rules.push_back(rule_of(static_cast<int>(k), theory.axioms()));
+    if (texts.contains(std::string(theory.axioms()[k].axiom->law)))
+      rules.push_back(rule_of(static_cast<int>(k), theory.axioms()));
   CHECK(rules.size() == texts.size()) << "laws of these texts expected";
   return rules;
 }
@@ -59,7 +60,8 @@ inline Graph dense_graph(uint64_t seed) {
   graph.edit_info().opsets[""] = 22;
   std::vector<ValueId> known, inputs;
   const bool image = random.chance(0.4);
-  const std::vector<Shape> shapes = image ? std::vector<Shape>{{1, 2, 4, 4}, {1, 2, 4, 4}} : std::vector<Shape>{{2, 4}, {2, 4}, {4, 4}};
+  const std::vector<Shape> shapes =
+      image ? std::vector<Shape>{{1, 2, 4, 4}, {1, 2, 4, 4}} : std::vector<Shape>{{2, 4}, {2, 4}, {4, 4}};
   for (const Shape& shape : shapes) {
     Value value;
     value.name = graph.fresh_name("x");
@@ -71,7 +73,8 @@ inline Graph dense_graph(uint64_t seed) {
   known = inputs;
   const auto weights = [&](Dims dims) {
     std::vector<double> elements;
-    for (int64_t k = 0; k < element_count(dims); ++k) elements.push_back(static_cast<double>(random.between(-8, 8)) / 8);
+    for (int64_t k = 0; k < element_count(dims); ++k)
+      elements.push_back(static_cast<double>(random.between(-8, 8)) / 8);
     return graph.add_constant(Tensor::from_doubles(DataType::kFloat32, dims, elements), graph.fresh_name("w"));
   };
   for (int k = 0; k < 2; ++k) known.push_back(weights(image ? Dims{2, 2, 3, 3} : Dims{4, 4}));
@@ -88,10 +91,12 @@ inline Graph dense_graph(uint64_t seed) {
     if (choice == 1) made = emit(graph, "Add", {any(), any()}, {}, "a");
     if (choice == 2) made = emit(graph, "Mul", {any(), any()}, {}, "m");
     if (choice == 3) made = emit(graph, "Max", {any(), any()}, {}, "x");
-    if (choice == 4) made = emit(graph, "Concat", {any(), any()}, {{"axis", Attribute(int64_t(random.between(0, 1)))}}, "c");
+    if (choice == 4)
+      made = emit(graph, "Concat", {any(), any()}, {{"axis", Attribute(int64_t(random.between(0, 1)))}}, "c");
     if (choice == 5 || choice == 6) {
       if (image)
-        made = emit(graph, "Conv", {any(), any()}, {{"pads", Attribute(pads)}, {"group", Attribute(int64_t(random.between(1, 2)))}}, "v");
+        made = emit(graph, "Conv", {any(), any()},
+                    {{"pads", Attribute(pads)}, {"group", Attribute(int64_t(random.between(1, 2)))}}, "v");
       else
         made = emit(graph, "MatMul", {any(), any()}, {}, "p");
     }

@@ -1,4 +1,5 @@
-// Rules and proofs as text: what is printed parses back to the same, and what is broken gets one sentence with its line.
+// Rules and proofs as text: what is printed parses back to the same, and what is broken gets one sentence with its
+// line.
 #include "substitutions/rules_file.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +24,9 @@ class RulesFiles : public testing::Test {
     constexpr verify::test::Claim kClaims[] = {
         {"x[2,4] y[2,3]", "Relu(Concat(x,y){axis=1}) = Concat(Relu(x),Relu(y)){axis=1}"},
         {"x[2,4,5,5] v[3,4,1,1]", "Conv(x,v) = Conv(x,Pad(v){pads=[0,0,1,1,0,0,1,1]}){pads=[1,1,1,1]}"},
-        {"x[2,4] v[4,3] w[4,5]", "MatMul(x,v) ; MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]} ; Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]}.1"},
+        {"x[2,4] v[4,3] w[4,5]",
+         "MatMul(x,v) ; MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]} ; "
+         "Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[3,5]}.1"},
         {"x[2,4] y[2,4]", "Mul(Add(x,y),1/2) = Add(Mul(x,1/2),Mul(y,1/2))"}};
     for (const auto& claim : kClaims) {
       Rule rule = proved(claim.equation, verify::test::types_of(claim), prover);
@@ -36,7 +39,8 @@ class RulesFiles : public testing::Test {
   static std::string proofs() { return print_proofs(file_, axioms_); }
 
   /// The complaint about the text in which `from` was replaced once: one sentence, of this place.
-  static void expect_complaint(bool in_proofs, const std::string& from, const std::string& to, const std::string& place, const char* what) {
+  static void expect_complaint(bool in_proofs, const std::string& from, const std::string& to, const std::string& place,
+                               const char* what) {
     SCOPED_TRACE(to);
     std::string text = in_proofs ? proofs() : rules();
     const size_t at = text.find(from);
@@ -92,7 +96,9 @@ TEST_F(RulesFiles, AreWrittenAndReadAsTwoFiles) {
 }
 
 TEST_F(RulesFiles, BrokenLinesOfRulesGetASentence) {
-  const auto says = [](const char* from, const char* to, const char* place, const char* what) { expect_complaint(false, from, to, place, what); };
+  const auto says = [](const char* from, const char* to, const char* place, const char* what) {
+    expect_complaint(false, from, to, place, what);
+  };
   says("# laws ", "# laws 0", "line 2", "rules proved from the laws of this version expected");
   says("# laws ", "# axioms ", "", "a line '# laws …' expected, none found");
   says("rule0\texact\t", "rule0\t", "line 3", "name, class, outputs, example between tabs expected, 3 fields found");
@@ -114,7 +120,9 @@ TEST_F(RulesFiles, BrokenLinesOfRulesGetASentence) {
 }
 
 TEST_F(RulesFiles, BrokenLinesOfProofsGetASentence) {
-  const auto says = [](const char* from, const char* to, const char* place, const char* what) { expect_complaint(true, from, to, place, what); };
+  const auto says = [](const char* from, const char* to, const char* place, const char* what) {
+    expect_complaint(true, from, to, place, what);
+  };
   says("# laws ", "# laws 0", "line 2", "rules proved from the laws of this version expected");
   says("rule0\n", "rule7\n", "line 3", "the name of a rule expected, 'rule7' found");
   says("rule0\n", "", "line 3", "the name of a rule expected, a use of a law found");
@@ -131,7 +139,8 @@ TEST_F(RulesFiles, WhatUsersWriteParses) {
   ASSERT_TRUE(outputs.ok());
   ASSERT_EQ(outputs->size(), 2U);
   EXPECT_EQ((*outputs)[1].right.text(), "Relu(x)");
-  for (const char* broken : {"", "x", "x = y = z", "x ; y = z", "Relu(x = x", " = "}) EXPECT_FALSE(parse_outputs(broken).ok()) << broken;
+  for (const char* broken : {"", "x", "x = y = z", "x ; y = z", "Relu(x = x", " = "})
+    EXPECT_FALSE(parse_outputs(broken).ok()) << broken;
 }
 
 }  // namespace

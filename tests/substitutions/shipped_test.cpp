@@ -1,4 +1,5 @@
-// The rules that come with the program are what `isomer library generate` makes today, byte for byte, and all of them replay.
+// The rules that come with the program are what `isomer library generate` makes today, byte for byte, and all of them
+// replay.
 #include <gtest/gtest.h>
 
 #include <fstream>

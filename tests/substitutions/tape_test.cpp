@@ -19,7 +19,8 @@ using Values = te::ValuesOver<te::RationalAlgebra>;
 Values draw(const Dims& dims, const std::vector<int64_t>& choices, Random& random) {
   const Rationals scalars;
   Values result{DataType::kFloat32, dims, {}};
-  for (int64_t k = element_count(dims); k > 0; --k) result.elements.push_back(scalars.literal(choices[random.below(choices.size())], DataType::kFloat32));
+  for (int64_t k = element_count(dims); k > 0; --k)
+    result.elements.push_back(scalars.literal(choices[random.below(choices.size())], DataType::kFloat32));
   return result;
 }
 
@@ -31,12 +32,14 @@ te::Number number_of(const Rationals::Scalar& scalar) {
 
 Elements encoded(const Values& values, bool wide) {
   Elements result(values.elements.size(), wide);
-  for (size_t k = 0; k < values.elements.size(); ++k) encode(number_of(values.elements[k]), wide, result.data() + k * static_cast<size_t>(element_words(wide)));
+  for (size_t k = 0; k < values.elements.size(); ++k)
+    encode(number_of(values.elements[k]), wide, result.data() + k * static_cast<size_t>(element_words(wide)));
   return result;
 }
 
 /// The tape against the reference evaluator over the rationals; how many elements were compared.
-int compare(const Instance& instance, const std::vector<Dims>& operands, const std::vector<int64_t>& choices, bool wide, Random& random) {
+int compare(const Instance& instance, const std::vector<Dims>& operands, const std::vector<int64_t>& choices, bool wide,
+            Random& random) {
   auto recorder = TermRecorder::make(instance.outputs, operands);
   if (!recorder.ok()) return 0;
   const auto tape = Tape::record(*recorder, instance.outputs.size(), wide);
@@ -66,7 +69,8 @@ int compare(const Instance& instance, const std::vector<Dims>& operands, const s
       if (!std::get<1>(values.elements[k]).is_finite()) continue;
       Elements one(1, wide);
       encode(number_of(values.elements[k]), wide, one.data());
-      EXPECT_TRUE(same_elements(one.data(), found.data() + k * static_cast<size_t>(element_words(wide)), 1, wide)) << instance.outputs[output].text() << " at " << k;
+      EXPECT_TRUE(same_elements(one.data(), found.data() + k * static_cast<size_t>(element_words(wide)), 1, wide))
+          << instance.outputs[output].text() << " at " << k;
       ++compared;
     }
   }
@@ -75,7 +79,8 @@ int compare(const Instance& instance, const std::vector<Dims>& operands, const s
 
 bool mentions(const Instance& instance, std::initializer_list<const char*> words) {
   const std::string text = instance.outputs[0].text();
-  return std::any_of(words.begin(), words.end(), [&](const char* word) { return text.find(word) != std::string::npos; });
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* word) { return text.find(word) != std::string::npos; });
 }
 
 /// All lists of as many of the shapes.
@@ -97,7 +102,8 @@ std::vector<std::vector<Dims>> choices_of(const std::vector<Dims>& shapes, size_
 std::vector<Dims> shapes_of(const OperatorSet& set) {
   std::vector<Dims> shapes;
   const auto add = [&](const Dims& dims) {
-    if (element_count(dims) <= 400 && std::find(shapes.begin(), shapes.end(), dims) == shapes.end()) shapes.push_back(dims);
+    if (element_count(dims) <= 400 && std::find(shapes.begin(), shapes.end(), dims) == shapes.end())
+      shapes.push_back(dims);
   };
   for (const Family& family : set.families) add(family.dims);
   const std::vector<Dims> families = shapes;
@@ -125,24 +131,40 @@ TEST_P(EverySet, ComputesWhatTheRowsMean) {
       if ((instance.equal_types && operands[0] != operands[1]) || applied == 8) continue;
       const int before = compared;
       compared += compare(instance, operands, {-3, 0}, set->exponents, random);
-      if (!mentions(instance, {"Max", "Min"})) compared += compare(instance, operands, {-9, -4, -1, 2, 7, 8}, set->exponents, random);
+      if (!mentions(instance, {"Max", "Min"}))
+        compared += compare(instance, operands, {-9, -4, -1, 2, 7, 8}, set->exponents, random);
       applied += compared > before ? 1 : 0;
     }
     // Of kernels 1x1 taso has none; its smaller splits are of nested concats.
-    const bool has_operands = !mentions(instance, {"kernel_shape=[1,1]", "split=[4,8]", "split=[8,4]", "split=[1,1]"}) || GetParam() != "taso";
+    const bool has_operands =
+        !mentions(instance, {"kernel_shape=[1,1]", "split=[4,8]", "split=[8,4]", "split=[1,1]"}) ||
+        GetParam() != "taso";
     EXPECT_TRUE(compared > 0 || !has_operands) << instance.outputs[0].text();
   }
 }
-INSTANTIATE_TEST_SUITE_P(Tape, EverySet, testing::Values("taso", "elementwise", "matrix", "image", "movement", "vision", "sequence", "winograd"));
+INSTANTIATE_TEST_SUITE_P(Tape, EverySet,
+                         testing::Values("taso", "elementwise", "matrix", "image", "movement", "vision", "sequence",
+                                         "winograd"));
 
-Elements run(const Tape& tape, const Elements& a, const Elements& b, const Universe& universe, const TapeKernels& kernels) {
+Elements run(const Tape& tape, const Elements& a, const Elements& b, const Universe& universe,
+             const TapeKernels& kernels) {
   Elements registers(tape.registers(), tape.wide()), result(tape.outputs()[0].elements.size(), tape.wide());
   tape.copy_output(0, tape.run(a.data(), b.data(), registers.data(), universe.arithmetic(), kernels), result.data());
   return result;
 }
 
-const char* const kTerms[] = {"Add(a,b)", "Mul(a,b)", "Div(a,b)", "Max(a,b)", "Min(Relu(a),Abs(b))", "Exp(Sub(a,b))", "Sigmoid(Mul(a,b))", "Sqrt(Tanh(a))", "MatMul(a,b)",
-                              "ReduceMax(a){axes=[0],keepdims=1}", "Div(ReduceSum(a){axes=[1],keepdims=1},7)", "Pow(a,b)"};
+const char* const kTerms[] = {"Add(a,b)",
+                              "Mul(a,b)",
+                              "Div(a,b)",
+                              "Max(a,b)",
+                              "Min(Relu(a),Abs(b))",
+                              "Exp(Sub(a,b))",
+                              "Sigmoid(Mul(a,b))",
+                              "Sqrt(Tanh(a))",
+                              "MatMul(a,b)",
+                              "ReduceMax(a){axes=[0],keepdims=1}",
+                              "Div(ReduceSum(a){axes=[1],keepdims=1},7)",
+                              "Pow(a,b)"};
 
 TEST(Tape, KernelsForAnyMachineGiveTheSame) {
   const std::vector<Dims> operands = {{6, 6}, {6, 6}};
@@ -156,7 +178,8 @@ TEST(Tape, KernelsForAnyMachineGiveTheSame) {
       const auto tape = Tape::record(*recorder, 1, wide);
       ASSERT_TRUE(tape.ok()) << text << ": " << tape.error().message();
       const auto words = tape->outputs()[0].elements.size() * static_cast<size_t>(element_words(wide));
-      const Elements fast = run(*tape, a, b, universe, tape_kernels(wide)), portable = run(*tape, a, b, universe, portable_tape_kernels(wide));
+      const Elements fast = run(*tape, a, b, universe, tape_kernels(wide)),
+                     portable = run(*tape, a, b, universe, portable_tape_kernels(wide));
       EXPECT_TRUE(std::equal(fast.data(), fast.data() + words, portable.data())) << text;
     }
   }
@@ -172,8 +195,10 @@ TEST(Tape, SamplesAreElements) {
   ASSERT_TRUE(whole.ok() && sample.ok());
   const Universe universe(3, false);
   const Elements a = universe.variable("a", 200), b = universe.variable("b", 144);
-  const Elements all = run(*whole, a, b, universe, tape_kernels(false)), some = run(*sample, a, b, universe, tape_kernels(false));
-  for (size_t k = 0; k < positions.size(); ++k) EXPECT_TRUE(same_elements(all.data() + positions[k] * size_t{kSeeds}, some.data() + k * kSeeds, 1, false));
+  const Elements all = run(*whole, a, b, universe, tape_kernels(false)),
+                 some = run(*sample, a, b, universe, tape_kernels(false));
+  for (size_t k = 0; k < positions.size(); ++k)
+    EXPECT_TRUE(same_elements(all.data() + positions[k] * size_t{kSeeds}, some.data() + k * kSeeds, 1, false));
   EXPECT_EQ(sample->registers(), 2 * positions.size());
 }
 

@@ -1,5 +1,5 @@
-// Proofs and models as files: what is written is verified, what was changed in any of the three is not, or is the same function still;
-// proofs that somebody made up end in a sentence.
+// Proofs and models as files: what is written is verified, what was changed in any of the three is not, or is the same
+// function still; proofs that somebody made up end in a sentence.
 #include "substitutions/verify_files.h"
 
 #include <gmock/gmock.h>
@@ -90,11 +90,14 @@ TEST_F(FilesOfWalks, AreVerifiedByTheCommandWhichSaysWhatWasDone) {
   Walker walker;
   const Walk walk = long_walk(walker, 2);
   write(walk);
-  const isomer::test::Outcome outcome = isomer::test::run_program({isomer::test::tool_path("isomer").string(), "verify", files_.input.string(), files_.output.string(), files_.proof.string(), "--json"});
+  const isomer::test::Outcome outcome =
+      isomer::test::run_program({isomer::test::tool_path("isomer").string(), "verify", files_.input.string(),
+                                 files_.output.string(), files_.proof.string(), "--json"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\"verified\":true"));
   EXPECT_THAT(outcome.out, HasSubstr(fmt::format("\"steps\":{}", walk.derivation.steps.size())));
-  for (const Step& step : walk.derivation.steps) EXPECT_THAT(outcome.out, HasSubstr(fmt::format("\"rule\":\"{}\"", step.rule)));
+  for (const Step& step : walk.derivation.steps)
+    EXPECT_THAT(outcome.out, HasSubstr(fmt::format("\"rule\":\"{}\"", step.rule)));
 }
 
 TEST_F(FilesOfWalks, WithAnythingChangedInTheModelsAreRefused) {
@@ -119,12 +122,22 @@ TEST_F(FilesOfWalks, WithAnythingChangedInTheModelsAreRefused) {
   const Change changes[] = {
       {"a bit of a weight", true, flip, "one of another model found"},
       {"a bit of a weight", false, flip, "the model that the proof makes of the input"},
-      {"the name of an output", true, [](Graph& graph) { graph.edit(graph.outputs()[0]).name = "renamed"; }, "expected, output"},
-      {"the name of an output", false, [](Graph& graph) { graph.edit(graph.outputs()[0]).name = "renamed"; }, "expected, output renamed"},
-      {"the name of an input", false, [](Graph& graph) { graph.edit(graph.inputs()[0]).name = "renamed"; }, "expected, input renamed"},
-      {"the order of inputs", false, [](Graph& graph) { auto inputs = graph.inputs(); std::swap(inputs[0], inputs[1]); graph.set_inputs(inputs); }, "expected, input"},
+      {"the name of an output", true, [](Graph& graph) { graph.edit(graph.outputs()[0]).name = "renamed"; },
+       "expected, output"},
+      {"the name of an output", false, [](Graph& graph) { graph.edit(graph.outputs()[0]).name = "renamed"; },
+       "expected, output renamed"},
+      {"the name of an input", false, [](Graph& graph) { graph.edit(graph.inputs()[0]).name = "renamed"; },
+       "expected, input renamed"},
+      {"the order of inputs", false,
+       [](Graph& graph) {
+         auto inputs = graph.inputs();
+         std::swap(inputs[0], inputs[1]);
+         graph.set_inputs(inputs);
+       },
+       "expected, input"},
       {"the version of the operators", false, [](Graph& graph) { graph.edit_info().opsets[""] = 21; }, "operator sets"},
-      {"a declared shape", false, [](Graph& graph) { graph.edit(graph.outputs()[0]).declared->shape.reset(); }, "output"},
+      {"a declared shape", false, [](Graph& graph) { graph.edit(graph.outputs()[0]).declared->shape.reset(); },
+       "output"},
   };
   for (const Change& change : changes) {
     Graph input = walk.model, output = walk.result;
@@ -188,10 +201,12 @@ std::string with_other_token(const std::string& text, Random& random) {
     while (is_part(first) && is_part(last)) ++last;
     return std::pair(first, last - first);
   };
-  const std::array<std::string, 6> large = {"9223372036854775807", "4611686018427387904", "2147483648", "1000000", "0", "-1"};
+  const std::array<std::string, 6> large = {
+      "9223372036854775807", "4611686018427387904", "2147483648", "1000000", "0", "-1"};
   const auto [first, size] = token();
   const auto [other, other_size] = token();
-  return std::string(text).replace(first, size, random.chance(0.4) ? large[random.below(large.size())] : text.substr(other, other_size));
+  return std::string(text).replace(
+      first, size, random.chance(0.4) ? large[random.below(large.size())] : text.substr(other, other_size));
 }
 
 TEST_F(FilesOfWalks, WithATokenOfTheProofChangedAreRefusedOrTheSameModels) {
@@ -231,7 +246,8 @@ TEST_F(FilesOfWalks, WithAByteChangedAreRefusedOrTheSameModels) {
         isomer::test::write_file(file, right);
         const std::filesystem::path copy = folder_.path() / "changed.onnx";
         isomer::test::write_file(copy, changed);
-        EXPECT_TRUE(file == files_.proof || are_same(file, copy)) << "walk " << walk << ", change " << k << " of " << file;
+        EXPECT_TRUE(file == files_.proof || are_same(file, copy))
+            << "walk " << walk << ", change " << k << " of " << file;
       }
       isomer::test::write_file(file, right);
     }
@@ -322,12 +338,22 @@ TEST_F(WrittenProofs, WithHostileRulesAndStepsEndInASentence) {
            lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%2147483647\tx=%2147483647"),
            lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%2147483648\tx=%0"),
            lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%0\tx=%0 ; x=%0"),
-           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%0" + [] { std::string t; for (int k = 0; k < 100000; ++k) t += ",%0"; return t; }() + "\tx=%0"),
+           lines(
+               "r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law,
+               "r\t->\t%0" +
+                   [] {
+                     std::string t;
+                     for (int k = 0; k < 100000; ++k) t += ",%0";
+                     return t;
+                   }() +
+                   "\tx=%0"),
            lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%0\t{a=1/0} ; x=%0"),
-           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%0\t{a=9223372036854775807*9223372036854775807} ; x=%0"),
+           lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law,
+                 "r\t->\t%0\t{a=9223372036854775807*9223372036854775807} ; x=%0"),
            lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", law, "r\t->\t%0\t{a=" + sum + "} ; x=%0"),
            lines("r\texact\tRelu(x) = Max(x,0)\tx:float32[2]", "\tRelu.1 ; {x_0=1/0} ; a=x\n", step),
-           lines("r\texact\tExpand(1){shape=[a,a]} = Expand(1){shape=[1000000000*a,1]}\t{a=1}", law, "r\t->\t%0\t{a=1000000000}"),
+           lines("r\texact\tExpand(1){shape=[a,a]} = Expand(1){shape=[1000000000*a,1]}\t{a=1}", law,
+                 "r\t->\t%0\t{a=1000000000}"),
            lines("r\texact\tReshape(x){shape=[x_0/(x_0-x_0)]} = x\tx:float32[2]", law, step),
            lines("r\texact\tConcat(x,x){axis=x_0/0} = x\tx:float32[2]", law, step),
            lines("r\texact\tSplit(x){axis=0,split=[x_0 % (x_0 - 2)]} = x\tx:float32[2]", law, step),

@@ -26,7 +26,9 @@ namespace fs = std::filesystem;
 struct Tolerance {
   double relative = 1e-3, absolute = 1e-7;
   /// Two values next to each other in a narrow type are as close as can be told.
-  double relative_for(DataType dtype) const { return dtype == DataType::kBFloat16 ? std::max(relative, 0x1p-7) : relative; }
+  double relative_for(DataType dtype) const {
+    return dtype == DataType::kBFloat16 ? std::max(relative, 0x1p-7) : relative;
+  }
 };
 
 Tolerance tolerance_of(const fs::path& folder) {
@@ -42,7 +44,8 @@ Tolerance tolerance_of(const fs::path& folder) {
 std::vector<fs::path> data_sets(const fs::path& folder) {
   std::vector<fs::path> sets;
   for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) sets.push_back(entry.path());
+    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_"))
+      sets.push_back(entry.path());
   std::sort(sets.begin(), sets.end());
   return sets;
 }
@@ -59,7 +62,8 @@ std::vector<fs::path> numbered(const fs::path& folder, std::string_view prefix) 
 
 Result<Tensor> read_value(const Graph& graph, ValueId id, const fs::path& file) {
   const Value& value = graph.value(id);
-  if (value.type.kind == ValueType::Kind::kOther) return unsupported(value.name, "a tensor expected, another kind of value found");
+  if (value.type.kind == ValueType::Kind::kOther)
+    return unsupported(value.name, "a tensor expected, another kind of value found");
   auto tensor = read_tensor_file(file);
   if (!tensor.ok()) return std::move(tensor).error().within(file.filename().string());
   // Older suites stored bfloat16 as the uint16 of the same bits.
@@ -67,12 +71,13 @@ Result<Tensor> read_value(const Graph& graph, ValueId id, const fs::path& file) 
     const auto bytes = tensor->bytes();
     return Tensor(DataType::kBFloat16, tensor->dims(), std::vector<std::byte>(bytes.begin(), bytes.end()));
   }
-  if (!is_computable(tensor->dtype())) return unsupported(value.name, "numbers expected, {} found", isomer::name(tensor->dtype()));
+  if (!is_computable(tensor->dtype()))
+    return unsupported(value.name, "numbers expected, {} found", isomer::name(tensor->dtype()));
   return tensor;
 }
 
-/// Arrays in the order of the graph's inputs. Files give the inputs without default, or all; where they have another shape
-/// than the model declares (some of the older cases do), the graph takes theirs.
+/// Arrays in the order of the graph's inputs. Files give the inputs without default, or all; where they have another
+/// shape than the model declares (some of the older cases do), the graph takes theirs.
 Result<std::vector<te::Array>> read_inputs(Graph& graph, const fs::path& folder) {
   const std::vector<fs::path> files = numbered(folder, "input");
   std::vector<te::Array> arrays(graph.inputs().size());
@@ -85,7 +90,8 @@ Result<std::vector<te::Array>> read_inputs(Graph& graph, const fs::path& folder)
     TRY(const Tensor tensor, read_value(graph, input, files[next++]));
     arrays[i] = te::Array::from(tensor);
     const Shape shape(tensor.dims().begin(), tensor.dims().end());
-    if (graph.value(input).type.shape && constants(*graph.value(input).type.shape)) graph.edit(input).type.shape = shape;
+    if (graph.value(input).type.shape && constants(*graph.value(input).type.shape))
+      graph.edit(input).type.shape = shape;
   }
   TRY_VOID(infer(graph));
   return arrays;
@@ -100,7 +106,8 @@ bool is_close(double found, double expected, double relative, double absolute) {
 /// Where an output differs; empty where it doesn't.
 std::string difference(const Tensor& found, const Tensor& expected, const Tolerance& tolerance) {
   if (found.dtype() != expected.dtype() || found.dims() != expected.dims())
-    return fmt::format("{}{} expected, {}{} found", name(expected.dtype()), expected.dims(), name(found.dtype()), found.dims());
+    return fmt::format("{}{} expected, {}{} found", name(expected.dtype()), expected.dims(), name(found.dtype()),
+                       found.dims());
   for (int64_t i = 0; i < expected.count(); ++i) {
     const double relative = tolerance.relative_for(expected.dtype());
     if (is_float(expected.dtype()) && !is_close(found.real(i), expected.real(i), relative, tolerance.absolute))
@@ -119,23 +126,27 @@ Outcome run_data_set(Graph graph, const fs::path& folder, const Tolerance& toler
   const auto inputs = read_inputs(graph, folder);
   if (!inputs.ok()) return failure(inputs.error());
   const std::vector<fs::path> files = numbered(folder, "output");
-  // Expected outputs were computed in the types of the model: a value that is rounded to an integer later may be a tie only
-  // once it is a float32.
-  const auto outputs = options.run ? options.run(graph, *inputs) : interpret(graph, *inputs, {.threads = options.threads, .round_values = true, .observe = nullptr});
+  // Expected outputs were computed in the types of the model: a value that is rounded to an integer later may be a tie
+  // only once it is a float32.
+  const auto outputs =
+      options.run ? options.run(graph, *inputs)
+                  : interpret(graph, *inputs, {.threads = options.threads, .round_values = true, .observe = nullptr});
   if (!outputs.ok()) return failure(outputs.error());
   if (outputs->size() != files.size()) return {Verdict::kWrong, fmt::format("{} outputs expected", files.size()), {}};
   for (size_t i = 0; i < files.size(); ++i) {
     const auto expected = read_value(graph, graph.outputs()[i], files[i]);
     if (!expected.ok()) return failure(expected.error());
     const std::string differs = difference(te::to_tensor((*outputs)[i]), *expected, tolerance);
-    if (!differs.empty()) return {Verdict::kWrong, fmt::format("{}: {}", graph.value(graph.outputs()[i]).name, differs), {}};
+    if (!differs.empty())
+      return {Verdict::kWrong, fmt::format("{}: {}", graph.value(graph.outputs()[i]).name, differs), {}};
   }
   return {};
 }
 
 /// A file that is gone in the end.
 struct TemporaryFile {
-  fs::path path = fs::temp_directory_path() / fmt::format("onnx_suite_{}_{}.onnx", static_cast<long>(getpid()), static_cast<const void*>(this));
+  fs::path path = fs::temp_directory_path() /
+                  fmt::format("onnx_suite_{}_{}.onnx", static_cast<long>(getpid()), static_cast<const void*>(this));
   TemporaryFile() = default;
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;

@@ -27,7 +27,7 @@ struct Case {
 
 struct Outcome {
   Verdict verdict = Verdict::kPass;
-  std::string detail;       ///< of what did not pass: the error, or where the outputs differ
+  std::string detail;         ///< of what did not pass: the error, or where the outputs differ
   std::string operator_type;  ///< the only kind of operator in the model, or "(several)"
 };
 
@@ -42,8 +42,8 @@ struct RunOptions {
 /// The cases under `root`, which holds them or folders of them ("node", "simple", …), sorted by name.
 std::vector<Case> find_cases(const std::filesystem::path& root);
 
-/// Runs the model (in double precision, unless the options say how) on each data set. Values may differ by 1e-7 + 1e-3 |expected| or what data.json says;
-/// integers, shapes and types must be equal.
+/// Runs the model (in double precision, unless the options say how) on each data set. Values may differ by 1e-7 + 1e-3
+/// |expected| or what data.json says; integers, shapes and types must be equal.
 Outcome run_case(const Case& test, const RunOptions& options);
 
 }  // namespace isomer::suite

@@ -31,7 +31,8 @@ Expectations read_expectations(const std::filesystem::path& file) {
   return expectations;
 }
 
-void write_expectations(const std::filesystem::path& file, const std::vector<Case>& cases, const std::vector<Outcome>& outcomes) {
+void write_expectations(const std::filesystem::path& file, const std::vector<Case>& cases,
+                        const std::vector<Outcome>& outcomes) {
   std::ofstream stream(file);
   stream << "# Cases of libonnx-testdata that don't pass, and why. The list may only shrink.\n";
   for (size_t i = 0; i < cases.size(); ++i) {

@@ -18,7 +18,8 @@ using Expectations = std::map<std::string, Expectation>;
 
 /// Lines that start with '#' are comments. Throws std::runtime_error for a line that says something else.
 Expectations read_expectations(const std::filesystem::path& file);
-void write_expectations(const std::filesystem::path& file, const std::vector<Case>& cases, const std::vector<Outcome>& outcomes);
+void write_expectations(const std::filesystem::path& file, const std::vector<Case>& cases,
+                        const std::vector<Outcome>& outcomes);
 
 /// A sentence for each case that does not end as the list says: "node/test_abs: pass expected, wrong found (…)".
 std::vector<std::string> surprises(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,

@@ -26,7 +26,8 @@ Summary summarize(const std::vector<Outcome>& outcomes) {
 }
 
 std::string table(const Summary& summary) {
-  std::string text = fmt::format("{:<32}{:>7}{:>7}{:>13}{:>7}{:>7}\n", "operator", "pass", "wrong", "unsupported", "error", "cases");
+  std::string text =
+      fmt::format("{:<32}{:>7}{:>7}{:>13}{:>7}{:>7}\n", "operator", "pass", "wrong", "unsupported", "error", "cases");
   for (const auto& [name, counts] : summary.by_operator) text += line(name, counts);
   return text + line("all", summary.all);
 }

@@ -52,8 +52,7 @@ double seconds_of(const timeval& time) {
 int memory_file(const std::string& content) {
   const int file = memfd_create("input", MFD_CLOEXEC);
   const ssize_t written = pwrite(file, content.data(), content.size(), 0);
-  if (written != static_cast<ssize_t>(content.size()))
-    throw std::runtime_error("can't make an input");
+  if (written != static_cast<ssize_t>(content.size())) throw std::runtime_error("can't make an input");
   return file;
 }
 
@@ -78,8 +77,7 @@ Outcome run_program(const std::vector<std::string>& argv, const RunOptions& opti
 
   const auto start = Clock::now();
   pid_t child = 0;
-  const int failed =
-      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(input);
   if (failed != 0) throw std::runtime_error("can't start " + argv[0]);

@@ -8,13 +8,13 @@
 namespace isomer::test {
 
 struct Outcome {
-  int exit_code = 0;  ///< 128 + the signal's number when a signal ended it
+  int exit_code = 0;       ///< 128 + the signal's number when a signal ended it
   bool timed_out = false;  ///< RunOptions::seconds were over
-  std::string out;    ///< standard output
-  std::string err;    ///< standard error
+  std::string out;         ///< standard output
+  std::string err;         ///< standard error
   double seconds = 0;
   double cpu_seconds = 0;  ///< its own, whatever else the machine does
-  long peak_kb = 0;  ///< largest resident set
+  long peak_kb = 0;        ///< largest resident set
 };
 
 struct RunOptions {

@@ -100,10 +100,12 @@ TEST(Rational, remainders_agree_with_doubles) {
   const DoubleAlgebra real;
   Random random(4);
   for (int i = 0; i < 5'000; ++i) {
-    const double a = static_cast<double>(random.between(-50, 50)) / 4, b = static_cast<double>(random.between(-20, 20)) / 2;
+    const double a = static_cast<double>(random.between(-50, 50)) / 4,
+                 b = static_cast<double>(random.between(-20, 20)) / 2;
     if (b == 0) continue;
     for (const BinaryOp op : {BinaryOp::kFloorMod, BinaryOp::kTruncMod, BinaryOp::kMin, BinaryOp::kMax})
-      ASSERT_EQ(exact.apply(op, Rational(Number(a)), Rational(Number(b))).to_double(), real.apply(op, a, b)) << a << " " << b;
+      ASSERT_EQ(exact.apply(op, Rational(Number(a)), Rational(Number(b))).to_double(), real.apply(op, a, b))
+          << a << " " << b;
   }
 }
 
@@ -162,7 +164,8 @@ TEST(PrimeField, keeps_small_integers_and_fractions) {
 /// A random polynomial in the elements of input 0, with small literals.
 Expr random_polynomial(Random& random, int depth) {
   if (depth == 0)
-    return random.chance(0.7) ? load({BufferRef::Kind::kInput, 0, 0}, DataType::kFloat32, {random.chance(0.5) ? axis(0) : reduce_axis(0)})
+    return random.chance(0.7) ? load({BufferRef::Kind::kInput, 0, 0}, DataType::kFloat32,
+                                     {random.chance(0.5) ? axis(0) : reduce_axis(0)})
                               : literal(random.between(-3, 3), DataType::kFloat32);
   const Expr a = random_polynomial(random, depth - 1), b = random_polynomial(random, depth - 1);
   switch (random.below(5)) {
@@ -230,7 +233,8 @@ TEST(Int64Algebra, refuses_what_is_no_integer) {
   EXPECT_EQ(message([&] { algebra.apply(BinaryOp::kDiv, 7, 2); }), "7 / 2 is no integer");
   EXPECT_EQ(message([&] { algebra.apply(BinaryOp::kDiv, 7, 0); }), "7 / 0 is no integer");
   EXPECT_EQ(message([&] { algebra.from_number(0.5); }), "1/2 is no int64");
-  EXPECT_EQ(message([&] { algebra.apply(BinaryOp::kMul, int64_t{1} << 40, int64_t{1} << 40); }), "a value beyond int64");
+  EXPECT_EQ(message([&] { algebra.apply(BinaryOp::kMul, int64_t{1} << 40, int64_t{1} << 40); }),
+            "a value beyond int64");
   EXPECT_EQ(message([&] { algebra.apply(UnaryOp::kExp, 2); }), "a function of 2 that is no integer");
   EXPECT_EQ(algebra.apply(UnaryOp::kExp, 0), 1);
   EXPECT_EQ(algebra.apply(BinaryOp::kMax, Int64Algebra::kMinusInfinity, -5), -5);

@@ -140,7 +140,8 @@ TEST(Evaluate, updates_replace_in_order_or_combine) {
   const Tensor base = reals({4}, {1, 2, 3, 4}), values = reals({3}, {10, 20, 30}), at = ints({3}, {2, 0, 2});
   const auto scatter = [](Monoid monoid) {
     return [=](Program& p) {
-      return p.update({{4}, input(0, {axis(0)}), {3}, {input(1, {reduce_axis(0)}, kI64)}, input(2, {reduce_axis(0)}), monoid});
+      return p.update(
+          {{4}, input(0, {axis(0)}), {3}, {input(1, {reduce_axis(0)}, kI64)}, input(2, {reduce_axis(0)}), monoid});
     };
   };
   EXPECT_THAT(run_one(scatter({}), {base, at, values}).outputs[0], ElementsAre(20, 2, 30, 4));
@@ -172,9 +173,10 @@ TEST(Evaluate, imperative_stages_size_their_results) {
 
 TEST(Evaluate, while_loops_end_or_are_stopped) {
   const Expr value = load_local(0, kI64, {}), steps = load_local(1, kI64, {});
-  const Block collatz = {if_then(equal(floor_mod(value, index(2)), index(0)), {store(0, {}, floor_div(value, index(2)))},
-                                 {store(0, {}, value * index(3) + index(1))}),
-                         store(1, {}, steps + index(1))};
+  const Block collatz = {
+      if_then(equal(floor_mod(value, index(2)), index(0)), {store(0, {}, floor_div(value, index(2)))},
+              {store(0, {}, value * index(3) + index(1))}),
+      store(1, {}, steps + index(1))};
   Imperative body;
   body.body.locals = {{kI64, {}}, {kI64, {}}};
   body.body.block = {store(0, {}, input(0, {}, kI64)), while_loop(index(1) < value, collatz)};
@@ -190,7 +192,8 @@ TEST(Evaluate, mistakes_are_errors_unless_not_chosen) {
   const Expr element = input(0, {axis(0)}, kI64);
   EXPECT_THAT(run_one(map(index(1) / element), {x}).error, HasSubstr("divided by zero"));
   EXPECT_THAT(run_one(map(floor_mod(index(1), element)), {x}).error, HasSubstr("divided by zero"));
-  EXPECT_THAT(run_one(map(select(equal(element, index(0)), index(5), index(7) / element)), {x}).outputs[0], ElementsAre(7, 5));
+  EXPECT_THAT(run_one(map(select(equal(element, index(0)), index(5), index(7) / element)), {x}).outputs[0],
+              ElementsAre(7, 5));
   const Expr beyond = input(0, {axis(0) + index(1)}, kI64), before = input(0, {axis(0) - index(1)}, kI64);
   EXPECT_THAT(run_one(map(beyond), {x}).error, HasSubstr("out of range"));
   EXPECT_THAT(run_one(map(before), {x}).error, HasSubstr("out of range"));
@@ -208,12 +211,18 @@ TEST(Evaluate, a_dim_that_hides_a_negative_extent_is_an_error) {
 
 TEST(Evaluate, casts_round_truncate_and_wrap) {
   const auto cast_of = [](const Tensor& x, DataType to, bool back = true) {
-    return run_one([&](Program& p) {
-      const Expr element = input(0, {axis(0)}, x.dtype());
-      return p.map({Dim(x.dims()[0])}, back ? cast(DataType::kFloat64, cast(to, element)) : cast(to, element));
-    }, {x}).outputs[0];
+    return run_one(
+               [&](Program& p) {
+                 const Expr element = input(0, {axis(0)}, x.dtype());
+                 return p.map({Dim(x.dims()[0])},
+                              back ? cast(DataType::kFloat64, cast(to, element)) : cast(to, element));
+               },
+               {x})
+        .outputs[0];
   };
-  const auto f64 = [](std::vector<double> v) { return Tensor::from_doubles(DataType::kFloat64, {static_cast<int64_t>(v.size())}, v); };
+  const auto f64 = [](std::vector<double> v) {
+    return Tensor::from_doubles(DataType::kFloat64, {static_cast<int64_t>(v.size())}, v);
+  };
   EXPECT_THAT(cast_of(f64({0.1, 2.7, -2.7}), kI64), ElementsAre(0, 2, -2));
   EXPECT_THAT(cast_of(f64({300, -1, 1e20}), DataType::kUInt8), ElementsAre(44, 255, 0));
   EXPECT_THAT(cast_of(f64({0.1}), kF32), ElementsAre(0.1f));

@@ -1,4 +1,5 @@
-// The laws of the named monoids: associative, with their identity, commutative; exactly where they are rational functions.
+// The laws of the named monoids: associative, with their identity, commutative; exactly where they are rational
+// functions.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,7 +45,8 @@ bool near(const Rational& a, const Rational& b) { return a == b; }
 template <class Scalar>
 bool same(const std::vector<Scalar>& a, const std::vector<Scalar>& b) {
   for (size_t k = 0; k < a.size(); ++k)
-    if (a[k].index() == 0 ? std::get<0>(a[k]) != std::get<0>(b[k]) : !near(std::get<1>(a[k]), std::get<1>(b[k]))) return false;
+    if (a[k].index() == 0 ? std::get<0>(a[k]) != std::get<0>(b[k]) : !near(std::get<1>(a[k]), std::get<1>(b[k])))
+      return false;
   return true;
 }
 
@@ -67,10 +69,13 @@ void check_laws(const Monoid& monoid, const Element& element) {
     const auto left = values<A>(combined(monoid, combined(monoid, a, b), c));
     const auto right = values<A>(combined(monoid, a, combined(monoid, b, c)));
     EXPECT_TRUE(same(left, right)) << monoid.name << " is not associative";
-    EXPECT_TRUE(same(values<A>(combined(monoid, monoid.identity, a)), values<A>(a))) << monoid.name << ": left identity";
-    EXPECT_TRUE(same(values<A>(combined(monoid, a, monoid.identity)), values<A>(a))) << monoid.name << ": right identity";
+    EXPECT_TRUE(same(values<A>(combined(monoid, monoid.identity, a)), values<A>(a)))
+        << monoid.name << ": left identity";
+    EXPECT_TRUE(same(values<A>(combined(monoid, a, monoid.identity)), values<A>(a)))
+        << monoid.name << ": right identity";
     EXPECT_TRUE(monoid.commutative);
-    EXPECT_TRUE(same(values<A>(combined(monoid, a, b)), values<A>(combined(monoid, b, a)))) << monoid.name << " does not commute";
+    EXPECT_TRUE(same(values<A>(combined(monoid, a, b)), values<A>(combined(monoid, b, a))))
+        << monoid.name << " does not commute";
   }
 }
 
@@ -91,9 +96,8 @@ TEST(Monoids, hold_their_laws_exactly) {
     check_laws<RationalAlgebra>(argmax(kF64, last), with_position());
     check_laws<RationalAlgebra>(argmin(kF64, last), with_position());
   }
-  check_laws<RationalAlgebra>(welford(kF64), [](Random& random, int64_t) {
-    return Tuple{literal(1, kF64), small(random), literal(0, kF64)};
-  });
+  check_laws<RationalAlgebra>(
+      welford(kF64), [](Random& random, int64_t) { return Tuple{literal(1, kF64), small(random), literal(0, kF64)}; });
 }
 
 TEST(Monoids, hold_their_laws_in_doubles) {
@@ -103,7 +107,8 @@ TEST(Monoids, hold_their_laws_in_doubles) {
 }
 
 TEST(Monoids, hold_their_laws_on_integers_and_bools) {
-  for (const DataType dtype : {DataType::kInt8, DataType::kUInt8, DataType::kInt64, DataType::kUInt64, DataType::kBool}) {
+  for (const DataType dtype :
+       {DataType::kInt8, DataType::kUInt8, DataType::kInt64, DataType::kUInt64, DataType::kBool}) {
     const Element element = [=](Random& random, int64_t) {
       const int64_t low = is_signed_int(dtype) ? -100 : 0, high = dtype == DataType::kBool ? 1 : 100;
       return Tuple{literal(random.between(low, high), dtype)};

@@ -34,12 +34,17 @@ Expr random_index(Random& random, int depth) {
     return random.chance(0.8) ? index(random.between(random.chance(0.2) ? -6 : 1, 12)) : sub();
   };
   switch (random.below(15)) {
-    case 0: case 1: case 2: return sub() + sub();
-    case 3: case 4: return sub() - sub();
+    case 0:
+    case 1:
+    case 2: return sub() + sub();
+    case 3:
+    case 4: return sub() - sub();
     case 5: return sub() * index(random.between(-4, 12));
     case 6: return sub() * sub();
-    case 7: case 8: return floor_div(sub(), divisor());
-    case 9: case 10: return floor_mod(sub(), divisor());
+    case 7:
+    case 8: return floor_div(sub(), divisor());
+    case 9:
+    case 10: return floor_mod(sub(), divisor());
     case 11: return min(sub(), sub());
     case 12: return max(sub(), sub());
     case 13: return random.chance(0.5) ? sub() / divisor() : binary(BinaryOp::kTruncMod, sub(), divisor());

@@ -29,7 +29,8 @@ std::string contents_of(Define define, const std::vector<const Contents*>& input
   Program program;
   program.outputs = {define(program)};
   std::vector<Shape> shapes;
-  for (const Contents* elements : inputs) shapes.push_back(elements ? Shape{Dim(static_cast<int64_t>(elements->size()))} : Shape{n});
+  for (const Contents* elements : inputs)
+    shapes.push_back(elements ? Shape{Dim(static_cast<int64_t>(elements->size()))} : Shape{n});
   return text(symbolic_contents(program, 0, inputs, shapes));
 }
 
@@ -46,7 +47,9 @@ TEST(SymbolicContents, follow_a_shape_computation) {
   EXPECT_EQ(contents_of(mapped(vector(3), element / index(2)), {&shape}), "[n floordiv 2, 1, (m + 1) floordiv 2]");
   const Expr joined = select(axis(0) < index(3), element, input(1, {axis(0) - index(3)}));
   EXPECT_EQ(contents_of(mapped(vector(5), joined), {&shape, &tail}), "[n, 3, m + 1, -1, ?]");
-  const auto total = [](Program& p) { return p.reduce({}, vector(3), product(DataType::kInt64), input(0, {reduce_axis(0)})); };
+  const auto total = [](Program& p) {
+    return p.reduce({}, vector(3), product(DataType::kInt64), input(0, {reduce_axis(0)}));
+  };
   EXPECT_EQ(contents_of(total, {&shape}), "[3*m*n + 3*n]");
 }
 
@@ -81,7 +84,8 @@ TEST(SymbolicContents, wrap_constants_and_leave_errors_unknown) {
 TEST(SymbolicContents, write_known_elements) {
   const Contents shape = {n, Dim(2), m}, one = {Dim(1)}, nothing = {std::nullopt};
   const auto put = [](Program& p) {
-    return p.update({vector(3), input(0, {axis(0)}), vector(1), {input(1, {reduce_axis(0)})}, input(2, {reduce_axis(0)}), {}});
+    return p.update(
+        {vector(3), input(0, {axis(0)}), vector(1), {input(1, {reduce_axis(0)})}, input(2, {reduce_axis(0)}), {}});
   };
   EXPECT_EQ(contents_of(put, {&shape, &one, &nothing}), "[n, ?, m]");
   EXPECT_EQ(contents_of(put, {&shape, &nothing, &one}), "unknown");
@@ -90,7 +94,8 @@ TEST(SymbolicContents, write_known_elements) {
 TEST(SymbolicContents, are_unknown_where_nothing_can_be_known) {
   const Contents weights = {Dim(1), Dim(2)};
   const auto product_with_unknown = [](Program& p) {
-    return p.reduce(vector(2), vector(1'000'000), sum(DataType::kInt64), input(0, {reduce_axis(0)}) * input(1, {axis(0)}));
+    return p.reduce(vector(2), vector(1'000'000), sum(DataType::kInt64),
+                    input(0, {reduce_axis(0)}) * input(1, {axis(0)}));
   };
   EXPECT_EQ(contents_of(product_with_unknown, {nullptr, &weights}), "unknown");
   EXPECT_EQ(contents_of(mapped({100, 100}, axis(0)), {}), "unknown");

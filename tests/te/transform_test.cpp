@@ -21,7 +21,8 @@ TEST(Transform, substitutes_all_iterators_at_once) {
     const Expr expr = test::random_index(random, 4);
     // Small ones, 0 and 1 among them: what then folds into one of its operands must not be replaced again.
     std::array<Expr, 3> images;
-    for (Expr& image : images) image = random.chance(0.3) ? index(random.between(0, 1)) : test::random_index(random, random.chance(0.5) ? 0 : 2);
+    for (Expr& image : images)
+      image = random.chance(0.3) ? index(random.between(0, 1)) : test::random_index(random, random.chance(0.5) ? 0 : 2);
     const Expr substituted = transform(expr, [&](const Expr& leaf) {
       const Var* var = spatial(leaf);
       return var ? images[var->index] : Expr();
@@ -37,7 +38,8 @@ TEST(Transform, substitutes_all_iterators_at_once) {
     if (!expected) continue;
     ++compared;
     ASSERT_EQ(test::value_of(substituted, binding), expected)
-        << print(expr) << "\nwith " << print(images[0]) << ", " << print(images[1]) << ", " << print(images[2]) << "\nbecame " << print(substituted);
+        << print(expr) << "\nwith " << print(images[0]) << ", " << print(images[1]) << ", " << print(images[2])
+        << "\nbecame " << print(substituted);
   }
   EXPECT_GT(compared, 3'000);
 }

@@ -23,8 +23,7 @@ TEST(FillRule, UniformGivesThePublishedVector) {
 }
 
 TEST(FillRule, AnyRangeOfElementsIsTheSameAsInTheWhole) {
-  for (const char* text :
-       {"uniform -0.25 0.5 12345678901234567890", "tokens 30522 7", "arange 3", "constant 0.1"}) {
+  for (const char* text : {"uniform -0.25 0.5 12345678901234567890", "tokens 30522 7", "arange 3", "constant 0.1"}) {
     const auto rule = parse_fill_rule(text);
     ASSERT_TRUE(rule.ok()) << text;
     std::array<double, 100> whole;
@@ -36,9 +35,8 @@ TEST(FillRule, AnyRangeOfElementsIsTheSameAsInTheWhole) {
 }
 
 TEST(FillRule, RefusesWhatIsNoRule) {
-  for (const char* text :
-       {"", "uniform", "uniform 0 1", "uniform 0 1 -1", "uniform 0 1 18446744073709551616",
-        "constant x", "constant 1 2", "tokens 0 1", "normal 0 1 2"}) {
+  for (const char* text : {"", "uniform", "uniform 0 1", "uniform 0 1 -1", "uniform 0 1 18446744073709551616",
+                           "constant x", "constant 1 2", "tokens 0 1", "normal 0 1 2"}) {
     const auto rule = parse_fill_rule(text);
     ASSERT_FALSE(rule.ok()) << text;
     EXPECT_THAT(rule.error().message(), testing::HasSubstr("expected a fill rule")) << text;
@@ -52,14 +50,11 @@ TEST(Fill, WritesTheFilesWhoseDigestsAreKnown) {
     if (facts["weights"]["bytes"] > most_bytes) continue;
     ScratchFolder folder;
     const auto filled =
-        run_program({tool_path("isomer-fill"), source_path("models/" + name + ".onnx"), "-o",
-                     folder.path().string()});
+        run_program({tool_path("isomer-fill"), source_path("models/" + name + ".onnx"), "-o", folder.path().string()});
     ASSERT_EQ(filled.exit_code, 0) << name << ": " << filled.err;
     const auto digest = run_program({"sha256sum", folder.path() / (name + ".weights")});
-    EXPECT_THAT(digest.out, testing::StartsWith(facts["weights"]["sha256"].get<std::string>()))
-        << name;
-    EXPECT_EQ(read_file(folder.path() / (name + ".onnx")),
-              read_file(source_path("models/" + name + ".onnx")));
+    EXPECT_THAT(digest.out, testing::StartsWith(facts["weights"]["sha256"].get<std::string>())) << name;
+    EXPECT_EQ(read_file(folder.path() / (name + ".onnx")), read_file(source_path("models/" + name + ".onnx")));
   }
 }
 
@@ -68,8 +63,7 @@ TEST(Fill, SaysInOneLineWhatIsWrong) {
   write_file(folder.path() / "text.onnx", "not a model");
   const auto text = run_program({tool_path("isomer-fill"), folder.path() / "text.onnx"});
   EXPECT_EQ(text.exit_code, 3);
-  EXPECT_THAT(text.err,
-              testing::MatchesRegex("isomer-fill: .*/text.onnx: expected an ONNX model.*\n"));
+  EXPECT_THAT(text.err, testing::MatchesRegex("isomer-fill: .*/text.onnx: expected an ONNX model.*\n"));
   std::string model = read_file(source_path("models/mlp.onnx"));
   model.replace(model.find("uniform "), 7, "unif\x1brm");
   write_file(folder.path() / "rule.onnx", model);

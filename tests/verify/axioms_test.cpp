@@ -36,7 +36,9 @@ constexpr FalseLaw kFalse[] = {
     {"MatMul(a,b) = MatMul(b,a)", "matrices"},
     {"Mul(a,Max(b,c)) = Max(Mul(a,b),Mul(a,c))", "equal"},
     {"Conv(x,Concat(v,w){axis=0}){..p} = Concat(Conv(x,v){..p},Conv(x,w){..p}){axis=1}", "images"},
-    {"Concat(Conv(x,v){group=g,..p},Conv(y,w){group=g,..p}){axis=1} = Conv(Concat(x,y){axis=1},Concat(v,w){axis=0}){group=2*g,..p}", "images"},
+    {"Concat(Conv(x,v){group=g,..p},Conv(y,w){group=g,..p}){axis=1} = "
+     "Conv(Concat(x,y){axis=1},Concat(v,w){axis=0}){group=2*g,..p}",
+     "images"},
     {"Add(Conv(x,v){..p},Conv(y,w){..p}) = Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){..p}", "images"},
     {"Conv(Add(x,b),w){..p} = Add(Conv(x,w){..p},Conv(b,w){..p})", "broadcast"},
     {"Conv(x,Add(v,w)){..p} = Add(Conv(x,v){..p},Conv(x,w){..p})", "images"},
@@ -57,9 +59,14 @@ TEST(Axioms, WhatIsFalseIsRefuted) {
 
 TEST(Axioms, WhatIsTrueUnderItsConditionHolds) {
   for (const FalseLaw& each : std::initializer_list<FalseLaw>{
-           {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}", "images"},
-           {"Add(Conv(x,v){group=1,..p},Conv(y,w){group=1,..p}) = Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){group=1,..p} if v_0 == w_0", "images"},
-           {"Conv(Add(x,y),w){..p} = Add(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4", "images"},
+           {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}",
+            "images"},
+           {"Add(Conv(x,v){group=1,..p},Conv(y,w){group=1,..p}) = "
+            "Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){group=1,..p} if v_0 == w_0",
+            "images"},
+           {"Conv(Add(x,y),w){..p} = Add(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && "
+            "x_3 == y_3 && x_4 == y_4",
+            "images"},
            {"MaxPool(Relu(x)){kernel_shape=[a,b]} = Relu(MaxPool(x){kernel_shape=[a,b]})", "images"},
            {"MatMul(x,Concat(y,z){axis=1}) = Concat(MatMul(x,y),MatMul(x,z)){axis=1} if x_rank == 2", "matrices"},
            {"MatMul(MatMul(x,y),z) = MatMul(x,MatMul(y,z))", "matrices"},

@@ -12,12 +12,13 @@ using testing::HasSubstr;
 
 /// Parallel products with one left operand become one (Jia et al. 2019, figure 2).
 struct MergedProducts {
-  std::vector<Law> laws = {law("MatMul(x,Concat(y,z){axis=1}) = Concat(MatMul(x,y),MatMul(x,z)){axis=1}"), law("Split(Concat(x,y){axis=a}){axis=a,split=[s,t]}.1 = y"),
-                           law("Add(a,b) = Add(b,a)")};
+  std::vector<Law> laws = {law("MatMul(x,Concat(y,z){axis=1}) = Concat(MatMul(x,y),MatMul(x,z)){axis=1}"),
+                           law("Split(Concat(x,y){axis=a}){axis=a,split=[s,t]}.1 = y"), law("Add(a,b) = Add(b,a)")};
   Law claim = law("MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[v_1,w_1]}.1");
   Certificate proof;
   MergedProducts() {
-    proof.uses.push_back({0, {.tensors = {{"x", term("x")}, {"y", term("v")}, {"z", term("w")}}, .integers = {}, .rests = {}}});
+    proof.uses.push_back(
+        {0, {.tensors = {{"x", term("x")}, {"y", term("v")}, {"z", term("w")}}, .integers = {}, .rests = {}}});
     proof.uses.push_back({1,
                           {.tensors = {{"x", term("MatMul(x,v)")}, {"y", term("MatMul(x,w)")}},
                            .integers = {{"a", Dim(1)}, {"s", Dim::symbol("v_1")}, {"t", Dim::symbol("w_1")}},
@@ -56,22 +57,29 @@ TEST(Certificates, ChangedUsesProveNothing) {
 
 TEST(Certificates, LeaveOutWhatIsNotNeeded) {
   MergedProducts merged;
-  merged.proof.uses.insert(merged.proof.uses.begin() + 1, LawUse{2, {.tensors = {{"a", term("x")}, {"b", term("w")}}, .integers = {}, .rests = {}}});
+  merged.proof.uses.insert(merged.proof.uses.begin() + 1,
+                           LawUse{2, {.tensors = {{"a", term("x")}, {"b", term("w")}}, .integers = {}, .rests = {}}});
   EXPECT_EQ(minimized(merged.proof, merged.laws, merged.claim).uses.size(), 2U);
 }
 
 TEST(Certificates, ConditionsOfLawsAreConditionsOfTheClaim) {
-  const std::vector<Law> laws = {law("Conv(Add(x,y),w){..p} = Add(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 < 9")};
+  const std::vector<Law> laws = {
+      law("Conv(Add(x,y),w){..p} = Add(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 < 9")};
   const auto proved = [&](const char* claim, const Dim& x0, const Dim& y0) {
     Certificate proof;
-    proof.uses.push_back({0, {.tensors = {}, .integers = {{"x_0", x0}, {"y_0", y0}, {"x_1", Dim(4)}}, .rests = {{"p", {{"group", Dim(2)}}}}}});
+    proof.uses.push_back({0,
+                          {.tensors = {},
+                           .integers = {{"x_0", x0}, {"y_0", y0}, {"x_1", Dim(4)}},
+                           .rests = {{"p", {{"group", Dim(2)}}}}}});
     return replay(proof, laws, law(claim));
   };
   const char* const bare = "Conv(Add(x,y),w){group=2} = Add(Conv(x,w){group=2},Conv(y,w){group=2})";
   EXPECT_TRUE(proved(bare, Dim(3), Dim(3)).ok());
   EXPECT_THAT(proved(bare, Dim(3), Dim(1)).error().message(), HasSubstr("use 1: the condition of"));
   EXPECT_FALSE(proved(bare, Dim::symbol("n"), Dim::symbol("m")).ok());
-  EXPECT_TRUE(proved("Conv(Add(x,y),w){group=2} = Add(Conv(x,w){group=2},Conv(y,w){group=2}) if n == m", Dim::symbol("n"), Dim::symbol("m")).ok());
+  EXPECT_TRUE(proved("Conv(Add(x,y),w){group=2} = Add(Conv(x,w){group=2},Conv(y,w){group=2}) if n == m",
+                     Dim::symbol("n"), Dim::symbol("m"))
+                  .ok());
 }
 
 TEST(Certificates, CongruenceReachesInside) {

@@ -14,7 +14,8 @@ VariableTypes types_of(const Claim& claim) {
   for (size_t at = 0; (at = text.find_first_not_of(' ', at)) != std::string::npos;) {
     const size_t open = text.find('[', at), close = text.find(']', at);
     Shape shape;
-    for (size_t k = open + 1; k < close; k = std::min(text.find(',', k), close) + 1) shape.emplace_back(std::stoll(text.substr(k)));
+    for (size_t k = open + 1; k < close; k = std::min(text.find(',', k), close) + 1)
+      shape.emplace_back(std::stoll(text.substr(k)));
     result.emplace(text.substr(at, open - at), ValueType::tensor(DataType::kFloat32, std::move(shape)));
     at = close + 1;
   }

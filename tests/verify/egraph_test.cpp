@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "verify/claim_support.h"
 #include "util/random.h"
+#include "verify/claim_support.h"
 #include "verify/saturate.h"
 
 namespace isomer::verify::test {
@@ -64,8 +64,8 @@ TEST(EGraphs, TermsOfOneMeaningAreOneNode) {
   EXPECT_EQ(t.graph.term(t("Add(a,Neg(b))")), term("Add(a,Neg(b))"));
 }
 
-/// Random equations between random terms: what the graph calls equal is what the proof checker calls so, and the reasons that it
-/// gives are enough for it.
+/// Random equations between random terms: what the graph calls equal is what the proof checker calls so, and the
+/// reasons that it gives are enough for it.
 TEST(EGraphs, AgreeWithTheProofChecker) {
   Random random(7);
   for (int round = 0; round < 60; ++round) {
@@ -93,7 +93,8 @@ TEST(EGraphs, AgreeWithTheProofChecker) {
         ASSERT_EQ(t.graph.equal(nodes[i], nodes[j]), follows(equations, terms[i], terms[j]));
         if (!t.graph.equal(nodes[i], nodes[j])) continue;
         std::vector<std::pair<Term, Term>> reasons;
-        for (const int reason : t.graph.explain(nodes[i], nodes[j])) reasons.push_back(equations[static_cast<size_t>(reason)]);
+        for (const int reason : t.graph.explain(nodes[i], nodes[j]))
+          reasons.push_back(equations[static_cast<size_t>(reason)]);
         EXPECT_TRUE(follows(reasons, terms[i], terms[j]));
       }
   }
@@ -119,7 +120,8 @@ TEST(Saturation, SaysWhyItStopped) {
 
 TEST(Saturation, EveryLawIsUsed) {
   const LawSet laws(all_axioms());
-  for (const auto& law : laws.prepared()) EXPECT_FALSE(law->directions.empty()) << laws.axioms()[static_cast<size_t>(law->index)].law.text();
+  for (const auto& law : laws.prepared())
+    EXPECT_FALSE(law->directions.empty()) << laws.axioms()[static_cast<size_t>(law->index)].law.text();
 }
 
 TEST(Saturation, TheSumsOfFourTermsAreAllFound) {

@@ -16,7 +16,8 @@ namespace {
 
 TEST(FloatClasses, AreWhatRowsDeclare) {
   const std::vector<StatedAxiom> stated = all_axioms();
-  const std::vector<FloatClassCheck> checks = check_float_classes(stated, isomer::test::is_long_run() ? 2000 : 40, 1, 1);
+  const std::vector<FloatClassCheck> checks =
+      check_float_classes(stated, isomer::test::is_long_run() ? 2000 : 40, 1, 1);
   for (size_t k = 0; k < stated.size(); ++k) {
     SCOPED_TRACE(stated[k].axiom->law);
     EXPECT_TRUE(checks[k].holds()) << (checks[k].counterexample ? checks[k].counterexample->text() : "no value");
@@ -29,7 +30,8 @@ struct Declared {
   FloatClass float_class;
 };
 
-constexpr FloatClass kExact = FloatClass::kExact, kSignOfZero = FloatClass::kSignOfZero, kFinite = FloatClass::kFinite, kReassociated = FloatClass::kReassociated, kUnsafe = FloatClass::kUnsafe;
+constexpr FloatClass kExact = FloatClass::kExact, kSignOfZero = FloatClass::kSignOfZero, kFinite = FloatClass::kFinite,
+                     kReassociated = FloatClass::kReassociated, kUnsafe = FloatClass::kUnsafe;
 
 /// Each is of the class, and of none that is stronger.
 constexpr Declared kLaws[] = {
@@ -52,7 +54,8 @@ constexpr Declared kLaws[] = {
     {"Max(a,Min(a,b)) = a", "equal", kFinite},
     {"Add(c,Max(a,b)) = Max(Add(a,c),Add(b,c))", "equal", kFinite},
     {"MatMul(x,EyeLike(Expand(1){shape=[n,n]})) = x", "matrices", kFinite},
-    {"Pad(Mul(x,s)){pads=[a,b,c,d,e,f,g,h]} = Mul(Pad(x){pads=[a,b,c,d,e,f,g,h]},s) if s_rank == 0", "broadcast", kFinite},
+    {"Pad(Mul(x,s)){pads=[a,b,c,d,e,f,g,h]} = Mul(Pad(x){pads=[a,b,c,d,e,f,g,h]},s) if s_rank == 0", "broadcast",
+     kFinite},
     {"Add(a,Add(b,c)) = Add(Add(a,b),c)", "broadcast", kReassociated},
     {"Mul(a,Mul(b,c)) = Mul(Mul(a,b),c)", "broadcast", kReassociated},
     {"Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))", "broadcast", kReassociated},
@@ -78,15 +81,15 @@ TEST(FloatClasses, WhatIsDeclaredTooStrongIsRefuted) {
 
 /// Rounding does not explain a difference of a few units, nor floats a law that is false.
 TEST(FloatClasses, WhatIsNotTrueIsOfNone) {
-  for (const auto& [text, family] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"Mul(a,1000001/1000000) = a", "equal"},
-           {"Add(a,1/100000) = a", "equal"},
-           {"Relu(Neg(a)) = Neg(Relu(a))", "equal"},
-           {"Sub(a,b) = Sub(b,a)", "equal"},
-           {"Exp(Mul(a,2)) = Mul(Exp(a),2)", "equal"},
-           {"Tanh(a) = Sub(Mul(Sigmoid(a),2),1)", "equal"},
-           {"Less(a,b) = Less(b,a)", "equal"},
-           {"MatMul(x,y) = MatMul(y,x)", "matrices"}}) {
+  for (const auto& [text, family] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"Mul(a,1000001/1000000) = a", "equal"},
+                                                                  {"Add(a,1/100000) = a", "equal"},
+                                                                  {"Relu(Neg(a)) = Neg(Relu(a))", "equal"},
+                                                                  {"Sub(a,b) = Sub(b,a)", "equal"},
+                                                                  {"Exp(Mul(a,2)) = Mul(Exp(a),2)", "equal"},
+                                                                  {"Tanh(a) = Sub(Mul(Sigmoid(a),2),1)", "equal"},
+                                                                  {"Less(a,b) = Less(b,a)", "equal"},
+                                                                  {"MatMul(x,y) = MatMul(y,x)", "matrices"}}) {
     SCOPED_TRACE(text);
     EXPECT_TRUE(check_float_class(law(text), family, kReassociated, 200, 1).counterexample);
   }
@@ -96,13 +99,16 @@ TEST(FloatClasses, CounterexamplesAreSmall) {
   const auto zero = check_float_class(law("Add(a,0) = a"), "equal", kExact, 0, 1).counterexample;
   ASSERT_TRUE(zero);
   EXPECT_EQ(zero->text(), "Add(a,0) = a\n  a: float32[1] = {-0}\n  left: float32[1] = {0}\n  right: float32[1] = {-0}");
-  const auto sum = check_float_class(law("ReduceSum(x){axes=[a],keepdims=1} = x"), "ranked", kExact, 200, 1).counterexample;
+  const auto sum =
+      check_float_class(law("ReduceSum(x){axes=[a],keepdims=1} = x"), "ranked", kExact, 200, 1).counterexample;
   ASSERT_TRUE(sum);
   EXPECT_THAT(sum->text(), testing::MatchesRegex("(.|\n)*  right: float32.* = \\{(1, )*-0(, 1)*\\}"));
 }
 
 TEST(FloatClasses, LossOfFiniteResultsIsSeen) {
-  const auto is_unsafe = [](const char* text, const char* family) { return check_float_class(law(text), family, kReassociated, 200, 1).seen == FloatClass::kUnsafe; };
+  const auto is_unsafe = [](const char* text, const char* family) {
+    return check_float_class(law(text), family, kReassociated, 200, 1).seen == FloatClass::kUnsafe;
+  };
   EXPECT_TRUE(is_unsafe("Softmax(x){axis=a} = Div(Exp(x),ReduceSum(Exp(x)){axes=[a],keepdims=1})", "ranked"));
   EXPECT_TRUE(is_unsafe("Exp(Add(a,b)) = Mul(Exp(a),Exp(b))", "equal"));
   EXPECT_TRUE(is_unsafe("Div(a,a) = Sub(2,1)", "equal"));
@@ -122,8 +128,10 @@ TEST(FloatClasses, OfLawsWithoutFloatsIsExact) {
 TEST(RoundingAlgebra, HoldsFloatsAndReals) {
   using te::BinaryOp;
   using te::UnaryOp;
-  constexpr BinaryOp kBinary[] = {BinaryOp::kAdd, BinaryOp::kSub, BinaryOp::kMul, BinaryOp::kDiv, BinaryOp::kMin, BinaryOp::kMax};
-  constexpr UnaryOp kUnary[] = {UnaryOp::kNeg, UnaryOp::kAbs, UnaryOp::kSqrt, UnaryOp::kExp, UnaryOp::kTanh, UnaryOp::kErf, UnaryOp::kSin, UnaryOp::kCosh, UnaryOp::kAtan, UnaryOp::kLog};
+  constexpr BinaryOp kBinary[] = {BinaryOp::kAdd, BinaryOp::kSub, BinaryOp::kMul,
+                                  BinaryOp::kDiv, BinaryOp::kMin, BinaryOp::kMax};
+  constexpr UnaryOp kUnary[] = {UnaryOp::kNeg, UnaryOp::kAbs, UnaryOp::kSqrt, UnaryOp::kExp,  UnaryOp::kTanh,
+                                UnaryOp::kErf, UnaryOp::kSin, UnaryOp::kCosh, UnaryOp::kAtan, UnaryOp::kLog};
   const te::FloatAlgebra floats;
   const te::DoubleAlgebra doubles;
   const RoundingAlgebra rounding;

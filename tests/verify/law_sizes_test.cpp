@@ -7,7 +7,9 @@
 namespace isomer::verify::test {
 namespace {
 
-ValueType floats(std::vector<int64_t> dims) { return ValueType::tensor(DataType::kFloat32, Shape(dims.begin(), dims.end())); }
+ValueType floats(std::vector<int64_t> dims) {
+  return ValueType::tensor(DataType::kFloat32, Shape(dims.begin(), dims.end()));
+}
 
 struct SizesCase {
   const char* law;
@@ -29,9 +31,21 @@ TEST(LawSizes, AreEqualOnlyWhereTheTypesAskForIt) {
       {"Add(a,b) = Add(b,a)", "broadcast", {{"a", {2, 3}}, {"b", {3}}}, {}, "a:float32[n0,n1] b:float32[n1]"},
       {"Add(a,b) = Add(b,a)", "broadcast", {{"a", {2, 2}}, {"b", {2, 1}}}, {}, "a:float32[n1,n0] b:float32[n1,1]"},
       {"Add(a,b) = Add(b,a)", "equal", {{"a", {3, 3}}, {"b", {3, 3}}}, {}, "a:float32[n0,n1] b:float32[n0,n1]"},
-      {"MatMul(a,b) = MatMul(a,b)", "matrices", {{"a", {2, 2}}, {"b", {2, 2}}}, {}, "a:float32[n0,n2] b:float32[n2,n1]"},
-      {"Conv(x,w){group=g} = Conv(x,w){group=g}", "images", {{"x", {1, 6, 5}}, {"w", {4, 3, 2}}}, {{}, {{"g", Dim(2)}}, {}, {}}, "w:float32[2*n0,n4,n3] x:float32[n1,2*n4,n2]"},
-      {"Split(x){axis=0,split=[s,t]} = Split(x){axis=0,split=[s,t]}", "ranked", {{"x", {5}}}, {{}, {{"s", Dim(2)}, {"t", Dim(3)}}, {}, {}}, "x:float32[n0 + n1]"},
+      {"MatMul(a,b) = MatMul(a,b)",
+       "matrices",
+       {{"a", {2, 2}}, {"b", {2, 2}}},
+       {},
+       "a:float32[n0,n2] b:float32[n2,n1]"},
+      {"Conv(x,w){group=g} = Conv(x,w){group=g}",
+       "images",
+       {{"x", {1, 6, 5}}, {"w", {4, 3, 2}}},
+       {{}, {{"g", Dim(2)}}, {}, {}},
+       "w:float32[2*n0,n4,n3] x:float32[n1,2*n4,n2]"},
+      {"Split(x){axis=0,split=[s,t]} = Split(x){axis=0,split=[s,t]}",
+       "ranked",
+       {{"x", {5}}},
+       {{}, {{"s", Dim(2)}, {"t", Dim(3)}}, {}, {}},
+       "x:float32[n0 + n1]"},
   };
   for (const SizesCase& c : cases) {
     SCOPED_TRACE(c.law);
@@ -46,7 +60,9 @@ TEST(LawSizes, AreEqualOnlyWhereTheTypesAskForIt) {
 
 TEST(LawSizes, CoverWhatNumbersForThemMake) {
   const Law of = law("Add(a,b) = Add(b,a)");
-  const auto instance = [&](std::vector<int64_t> a, std::vector<int64_t> b) { return LawInstance{of, {{"a", floats(std::move(a))}, {"b", floats(std::move(b))}}, {}}; };
+  const auto instance = [&](std::vector<int64_t> a, std::vector<int64_t> b) {
+    return LawInstance{of, {{"a", floats(std::move(a))}, {"b", floats(std::move(b))}}, {}};
+  };
   const LawSizes sizes = with_sizes(of, "broadcast", instance({2, 3}, {3}));
   EXPECT_TRUE(covers(sizes, instance({5, 7}, {7})));
   EXPECT_TRUE(covers(sizes, instance({1, 1}, {1})));

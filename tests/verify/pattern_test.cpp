@@ -1,4 +1,5 @@
-// Patterns: names get slots, integers are solved for where they can be, operations are read as laws or as rules read them.
+// Patterns: names get slots, integers are solved for where they can be, operations are read as laws or as rules read
+// them.
 #include "verify/pattern.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +28,8 @@ std::string solved(const std::vector<std::pair<Dim, int64_t>>& equations) {
   SlotValues values = slots.unbound();
   if (!solve(all, values)) return "none";
   std::string result;
-  for (size_t k = 0; k < slots.integers.size(); ++k) result += slots.integers[k] + "=" + (values.integers[k] ? values.integers[k]->text() : "?") + " ";
+  for (size_t k = 0; k < slots.integers.size(); ++k)
+    result += slots.integers[k] + "=" + (values.integers[k] ? values.integers[k]->text() : "?") + " ";
   return result + (hold(all, values, slots.integers) ? "hold" : "don't hold");
 }
 
@@ -66,7 +68,8 @@ TEST(Patterns, ReadOperationsAsLawsOrAsRulesDo) {
   constexpr Case kCases[] = {
       {"Concat(x,y){axis=1}", "Concat(x,y){axis=1}", true, true},
       {"Concat(x,y){axis=1}", "Concat(x,y){axis=0}", false, false},
-      {"Concat(x,y){axis=-1}", "Concat(x,y){axis=0}", true, true},  // counted from the back: compared when all is spelled out
+      {"Concat(x,y){axis=-1}", "Concat(x,y){axis=0}", true,
+       true},  // counted from the back: compared when all is spelled out
       {"Concat(x,y){..p}", "Concat(x,y){axis=0}", true, true},
       {"Conv(x,w){kernel_shape=[3,3],..p}", "Conv(x,w){group=1}", false, true},
       {"Conv(x,w){group=1,..p}", "Conv(x,w){auto_pad=\"VALID\",group=1}", false, true},

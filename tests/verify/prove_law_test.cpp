@@ -19,9 +19,7 @@ struct StatedLaw {
 
 class LawProofs : public testing::Test {
  protected:
-  LawProof proof(const StatedLaw& stated, int trials) {
-    return proof_of(law(stated.law), stated.family, trials);
-  }
+  LawProof proof(const StatedLaw& stated, int trials) { return proof_of(law(stated.law), stated.family, trials); }
   LawProof proof_of(const Law& of, std::string_view family, int trials) {
     auto found = prove_law(of, family, trials, 1, *solver_);
     EXPECT_TRUE(found.ok()) << found.error().message();
@@ -63,9 +61,12 @@ constexpr StatedLaw kFalse[] = {
     {"Transpose(Transpose(x){perm=[1,2,0]}){perm=[1,2,0]} = x", "ranked"},
     {"Transpose(x){perm=[1,0]} = x", "ranked"},
     {"Transpose(x){perm=[1,0]} = Reshape(x){shape=[x_1,x_0]}", "ranked"},
-    {"Transpose(Concat(x,y){axis=0}){perm=[1,0]} = Concat(Transpose(y){perm=[1,0]},Transpose(x){perm=[1,0]}){axis=1}", "ranked"},
+    {"Transpose(Concat(x,y){axis=0}){perm=[1,0]} = Concat(Transpose(y){perm=[1,0]},Transpose(x){perm=[1,0]}){axis=1}",
+     "ranked"},
     {"Concat(x,y){axis=0} = Concat(y,x){axis=0}", "ranked"},
-    {"Concat(Concat(x,y){axis=a},Concat(z,w){axis=a}){axis=b} = Concat(Concat(x,w){axis=b},Concat(y,z){axis=b}){axis=a} if 0 <= a && a < b", "ranked"},
+    {"Concat(Concat(x,y){axis=a},Concat(z,w){axis=a}){axis=b} = "
+     "Concat(Concat(x,w){axis=b},Concat(y,z){axis=b}){axis=a} if 0 <= a && a < b",
+     "ranked"},
     {"Split(Concat(x,y){axis=a}){axis=a,split=[s,t]}.1 = x", "ranked"},
     {"Concat(Split(x){axis=a,split=[s,t]}.1,Split(x){axis=a,split=[s,t]}){axis=a} = x", "ranked"},
     {"Slice(x){axes=[0],ends=[2],starts=[0]} = Slice(x){axes=[0],ends=[3],starts=[1]}", "ranked"},
@@ -80,7 +81,9 @@ constexpr StatedLaw kFalse[] = {
     {"ReduceMax(Neg(x)){..p} = Neg(ReduceMax(x){..p})", "ranked"},
     {"ReduceMax(Mul(x,s)){..p} = Mul(ReduceMax(x){..p},s) if s_rank == 0", "ranked"},
     {"ReduceMax(Add(x,y)){..p} = Add(ReduceMax(x){..p},ReduceMax(y){..p})", "equal"},
-    {"ReduceSum(x){axes=[0],keepdims=1} = ReduceSum(Slice(x){axes=[0],ends=[x_0],starts=[1]}){axes=[0],keepdims=1} if 1 < x_0", "ranked"},
+    {"ReduceSum(x){axes=[0],keepdims=1} = ReduceSum(Slice(x){axes=[0],ends=[x_0],starts=[1]}){axes=[0],keepdims=1} if "
+     "1 < x_0",
+     "ranked"},
     {"MatMul(a,b) = MatMul(b,a)", "matrices"},
     {"Transpose(MatMul(x,y)){perm=[1,0]} = MatMul(Transpose(x){perm=[1,0]},Transpose(y){perm=[1,0]})", "matrices"},
     {"MatMul(Concat(x,y){axis=-1},Concat(z,w){axis=-2}) = Add(MatMul(x,w),MatMul(y,z))", "matrices"},
@@ -89,17 +92,26 @@ constexpr StatedLaw kFalse[] = {
     {"Softmax(Add(x,y)){axis=-1} = Softmax(x){axis=-1}", "equal"},
     {"Softmax(x){axis=0} = Softmax(x){axis=-1}", "ranked"},
     {"Conv(x,w){pads=[1,1,0,0],..p} = Conv(x,w){pads=[0,0,1,1],..p}", "images"},
-    {"Conv(Conv(x,v){group=1,pads=[1,1,1,1]},w){group=1,pads=[0,0,0,0]} = Conv(Conv(x,v){group=1,pads=[0,0,0,0]},w){group=1,pads=[1,1,1,1]}", "images"},
+    {"Conv(Conv(x,v){group=1,pads=[1,1,1,1]},w){group=1,pads=[0,0,0,0]} = "
+     "Conv(Conv(x,v){group=1,pads=[0,0,0,0]},w){group=1,pads=[1,1,1,1]}",
+     "images"},
     {"Add(Conv(x,v){..p},Conv(y,w){..p}) = Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){..p}", "images"},
-    {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,w){group=1,..p},Conv(x,v){group=1,..p}){axis=1}", "images"},
-    {"Conv(Pad(x){pads=[0,0,a,b,0,0,c,d]},w){pads=[e,f,g,h],..p} = Conv(x,w){pads=[c + e,d + f,a + g,b + h],..p}", "images"},
+    {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,w){group=1,..p},Conv(x,v){group=1,..p}){axis=1}",
+     "images"},
+    {"Conv(Pad(x){pads=[0,0,a,b,0,0,c,d]},w){pads=[e,f,g,h],..p} = Conv(x,w){pads=[c + e,d + f,a + g,b + h],..p}",
+     "images"},
     {"MaxPool(x){..p} = AveragePool(x){..p}", "images"},
     {"MaxPool(Neg(x)){..p} = Neg(MaxPool(x){..p})", "images"},
     {"MaxPool(MaxPool(x){kernel_shape=[a,b]}){kernel_shape=[c,d]} = MaxPool(x){kernel_shape=[a + c,b + d]}", "images"},
-    {"MaxPool(MaxPool(x){kernel_shape=[2,2],strides=[2,2]}){kernel_shape=[2,2]} = MaxPool(MaxPool(x){kernel_shape=[2,2]}){kernel_shape=[2,2],strides=[2,2]}", "images"},
-    {"MaxPool(x){kernel_shape=[2,1]} = MaxPool(x){kernel_shape=[2,1],dilations=[1,1],pads=[0,0,0,0],strides=[2,1]}", "images"},
+    {"MaxPool(MaxPool(x){kernel_shape=[2,2],strides=[2,2]}){kernel_shape=[2,2]} = "
+     "MaxPool(MaxPool(x){kernel_shape=[2,2]}){kernel_shape=[2,2],strides=[2,2]}",
+     "images"},
+    {"MaxPool(x){kernel_shape=[2,1]} = MaxPool(x){kernel_shape=[2,1],dilations=[1,1],pads=[0,0,0,0],strides=[2,1]}",
+     "images"},
     {"AveragePool(Relu(x)){..p} = Relu(AveragePool(x){..p})", "images"},
-    {"AveragePool(Add(x,1)){kernel_shape=[2,2],pads=[1,1,1,1],count_include_pad=1} = Add(AveragePool(x){kernel_shape=[2,2],pads=[1,1,1,1],count_include_pad=1},1)", "images"},
+    {"AveragePool(Add(x,1)){kernel_shape=[2,2],pads=[1,1,1,1],count_include_pad=1} = "
+     "Add(AveragePool(x){kernel_shape=[2,2],pads=[1,1,1,1],count_include_pad=1},1)",
+     "images"},
 };
 
 TEST_F(LawProofs, AreNotFoundForWhatIsFalse) {
@@ -133,16 +145,24 @@ constexpr StatedLaw kTrue[] = {
     {"Reshape(Sub(x,y)){..p} = Sub(Reshape(x){..p},Reshape(y){..p})", "equal"},
     {"Concat(Sub(x,y),Sub(z,w)){..p} = Sub(Concat(x,z){..p},Concat(y,w){..p})", "equal"},
     {"Concat(Exp(x),Exp(y)){..p} = Exp(Concat(x,y){..p})", "ranked"},
-    {"Concat(Concat(x,y){axis=a},Concat(z,w){axis=a}){axis=b} = Concat(Concat(x,z){axis=b},Concat(y,w){axis=b}){axis=a} if 0 <= a && a < b", "ranked"},
+    {"Concat(Concat(x,y){axis=a},Concat(z,w){axis=a}){axis=b} = "
+     "Concat(Concat(x,z){axis=b},Concat(y,w){axis=b}){axis=a} if 0 <= a && a < b",
+     "ranked"},
     {"Split(Concat(x,y){axis=a}){axis=a,split=[s,t]}.1 = y", "ranked"},
     {"Concat(Split(x){axis=a,split=[s,t]},Split(x){axis=a,split=[s,t]}.1){axis=a} = x", "ranked"},
     {"Slice(Exp(x)){axes=[0],ends=[2],starts=[0]} = Exp(Slice(x){axes=[0],ends=[2],starts=[0]})", "ranked"},
     {"Pad(Relu(x)){pads=[0,1]} = Relu(Pad(x){pads=[0,1]})", "ranked"},
     {"ReduceSum(Sub(x,y)){..p} = Sub(ReduceSum(x){..p},ReduceSum(y){..p})", "equal"},
     {"ReduceSum(Mul(x,s)){..p} = Mul(ReduceSum(x){..p},s) if s_rank == 0", "ranked"},
-    {"ReduceSum(Concat(x,y){axis=a}){axes=[a],keepdims=1} = Add(ReduceSum(x){axes=[a],keepdims=1},ReduceSum(y){axes=[a],keepdims=1})", "ranked"},
-    {"ReduceSum(Transpose(x){perm=[1,0]}){axes=[0],keepdims=1} = Transpose(ReduceSum(x){axes=[1],keepdims=1}){perm=[1,0]}", "ranked"},
-    {"ReduceSum(ReduceSum(x){axes=[0],keepdims=1}){axes=[1],keepdims=1} = ReduceSum(ReduceSum(x){axes=[1],keepdims=1}){axes=[0],keepdims=1}", "ranked"},
+    {"ReduceSum(Concat(x,y){axis=a}){axes=[a],keepdims=1} = "
+     "Add(ReduceSum(x){axes=[a],keepdims=1},ReduceSum(y){axes=[a],keepdims=1})",
+     "ranked"},
+    {"ReduceSum(Transpose(x){perm=[1,0]}){axes=[0],keepdims=1} = "
+     "Transpose(ReduceSum(x){axes=[1],keepdims=1}){perm=[1,0]}",
+     "ranked"},
+    {"ReduceSum(ReduceSum(x){axes=[0],keepdims=1}){axes=[1],keepdims=1} = "
+     "ReduceSum(ReduceSum(x){axes=[1],keepdims=1}){axes=[0],keepdims=1}",
+     "ranked"},
     {"ReduceMax(Add(x,s)){..p} = Add(ReduceMax(x){..p},s) if s_rank == 0", "ranked"},
     {"ReduceMax(Relu(x)){..p} = Relu(ReduceMax(x){..p})", "ranked"},
     {"MatMul(a,MatMul(b,c)) = MatMul(MatMul(a,b),c)", "matrices"},
@@ -151,10 +171,16 @@ constexpr StatedLaw kTrue[] = {
     {"MatMul(Concat(x,y){axis=-1},Concat(z,w){axis=-2}) = Add(MatMul(x,z),MatMul(y,w))", "matrices"},
     {"MatMul(x,Concat(y,z){axis=-1}) = Concat(MatMul(x,y),MatMul(x,z)){axis=-1}", "matrices"},
     {"Softmax(Add(x,s)){axis=-1} = Softmax(x){axis=-1} if s_rank == 0", "ranked"},
-    {"Conv(Sub(x,y),w){..p} = Sub(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4", "images"},
-    {"Add(Conv(x,v){group=1},Conv(y,w){group=1}) = Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){group=1} if v_0 == w_0 && x_0 == y_0", "images"},
-    {"Conv(Pad(x){pads=[0,0,a,b,0,0,c,d]},w){pads=[e,f,g,h],..p} = Conv(x,w){pads=[a + e,b + f,c + g,d + h],..p}", "images"},
-    {"MaxPool(MaxPool(x){kernel_shape=[a,b]}){kernel_shape=[c,d]} = MaxPool(x){kernel_shape=[a + c - 1,b + d - 1]}", "images"},
+    {"Conv(Sub(x,y),w){..p} = Sub(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == "
+     "y_3 && x_4 == y_4",
+     "images"},
+    {"Add(Conv(x,v){group=1},Conv(y,w){group=1}) = Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){group=1} if v_0 == "
+     "w_0 && x_0 == y_0",
+     "images"},
+    {"Conv(Pad(x){pads=[0,0,a,b,0,0,c,d]},w){pads=[e,f,g,h],..p} = Conv(x,w){pads=[a + e,b + f,c + g,d + h],..p}",
+     "images"},
+    {"MaxPool(MaxPool(x){kernel_shape=[a,b]}){kernel_shape=[c,d]} = MaxPool(x){kernel_shape=[a + c - 1,b + d - 1]}",
+     "images"},
     {"GlobalAveragePool(x) = ReduceMean(x){axes=[2,3],keepdims=1}", "images"},
 };
 
@@ -172,12 +198,40 @@ struct Swap {
 };
 
 /// What makes another law of a law, seldom a true one.
-constexpr Swap kSwaps[] = {{"Add(", "Sub("},    {"Sub(", "Add("},         {"Mul(", "Add("},         {"Max(", "Min("},         {"Min(", "Max("},   {"MaxPool(", "AveragePool("},
-                           {"Exp(", "Tanh("},   {"ReduceSum(", "ReduceMax("}, {"ReduceMax(", "ReduceSum("}, {"ReduceMean(", "ReduceSum("}, {"Relu(", "Abs("},  {"Neg(", "Abs("},
-                           {"And(", "Or("},     {"Less(", "LessOrEqual("}, {"(x", "(y"},           {"x,", "y,"},             {"a,b", "b,a"},     {"b,c", "c,b"},
-                           {"c,d", "d,c"},      {"0", "1"},              {"1", "0"},             {"1", "2"},               {"2", "3"},         {"+", "-"},
-                           {" - ", " + "},      {"s,t", "t,s"},          {"v,w", "w,v"},         {".1", ""},               {"[a", "[b"},       {"axis=a", "axis=0"},
-                           {"MatMul(", "Mul("}, {"keepdims=1", "keepdims=0"}, {"Reciprocal(", "Neg("}, {"ends=[", "starts=["}};
+constexpr Swap kSwaps[] = {{"Add(", "Sub("},
+                           {"Sub(", "Add("},
+                           {"Mul(", "Add("},
+                           {"Max(", "Min("},
+                           {"Min(", "Max("},
+                           {"MaxPool(", "AveragePool("},
+                           {"Exp(", "Tanh("},
+                           {"ReduceSum(", "ReduceMax("},
+                           {"ReduceMax(", "ReduceSum("},
+                           {"ReduceMean(", "ReduceSum("},
+                           {"Relu(", "Abs("},
+                           {"Neg(", "Abs("},
+                           {"And(", "Or("},
+                           {"Less(", "LessOrEqual("},
+                           {"(x", "(y"},
+                           {"x,", "y,"},
+                           {"a,b", "b,a"},
+                           {"b,c", "c,b"},
+                           {"c,d", "d,c"},
+                           {"0", "1"},
+                           {"1", "0"},
+                           {"1", "2"},
+                           {"2", "3"},
+                           {"+", "-"},
+                           {" - ", " + "},
+                           {"s,t", "t,s"},
+                           {"v,w", "w,v"},
+                           {".1", ""},
+                           {"[a", "[b"},
+                           {"axis=a", "axis=0"},
+                           {"MatMul(", "Mul("},
+                           {"keepdims=1", "keepdims=0"},
+                           {"Reciprocal(", "Neg("},
+                           {"ends=[", "starts=["}};
 
 std::vector<Law> mutants(std::string_view law) {
   std::vector<Law> result;
@@ -205,7 +259,9 @@ TEST_F(LawProofs, CoverNothingThatNumbersRefute) {
       partly += !found.proved.empty() && !found.holds() ? 1 : 0;
       for (int trial = 0; trial < 8 && !found.proved.empty(); ++trial) {
         const auto instance = draw_instance(each, axiom.axiom->shapes, random);
-        if (!instance || std::none_of(found.proved.begin(), found.proved.end(), [&](const LawSizes& sizes) { return covers(sizes, *instance); })) continue;
+        if (!instance || std::none_of(found.proved.begin(), found.proved.end(),
+                                      [&](const LawSizes& sizes) { return covers(sizes, *instance); }))
+          continue;
         const auto check = check_instance(*instance, random, FloatClass::kReassociated);
         if (!check) continue;
         ++covered;

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "verify/claims.h"
 #include "verify/claim_support.h"
+#include "verify/claims.h"
 #include "verify/prove.h"
 
 namespace isomer::verify::test {
@@ -13,7 +13,9 @@ using testing::HasSubstr;
 
 class Proofs : public testing::Test {
  protected:
-  Result<Proof> prove(const Claim& claim, const ProveLimits& limits = {}) { return verify::prove(law_of(claim), types_of(claim), prover_, limits); }
+  Result<Proof> prove(const Claim& claim, const ProveLimits& limits = {}) {
+    return verify::prove(law_of(claim), types_of(claim), prover_, limits);
+  }
 
   Prover prover_ = *Prover::start();
   LawSet& laws_ = prover_.laws;
@@ -70,7 +72,8 @@ TEST_F(Proofs, OnlyTrueInstancesAreUsed) {
       saturation.run(left, right, {.rounds = 4, .nodes = 300});
       for (size_t i = 0; i < saturation.instances().size(); ++i) {
         const LawUse use = saturation.use(static_cast<int>(i));
-        const auto instance = instance_of(laws_.axioms()[static_cast<size_t>(use.law)], use.bindings, types, laws_.signatures());
+        const auto instance =
+            instance_of(laws_.axioms()[static_cast<size_t>(use.law)], use.bindings, types, laws_.signatures());
         ASSERT_TRUE(instance.ok()) << instance.error().message();
         EXPECT_TRUE(agree(*instance, types)) << instance->text();
         ++instances;
@@ -113,7 +116,8 @@ TEST_F(Proofs, IllTypedClaimsAreErrors) {
 }
 
 TEST_F(Proofs, CertificatesThatWereChangedDoNotReplay) {
-  const Claim claim = {"x[2,4,5,5] v[3,4,3,3]", "Conv(x,v){pads=[1,1,1,1]} = Conv(x,Pad(v){pads=[0,0,1,1,0,0,1,1]}){pads=[2,2,2,2]}"};
+  const Claim claim = {"x[2,4,5,5] v[3,4,3,3]",
+                       "Conv(x,v){pads=[1,1,1,1]} = Conv(x,Pad(v){pads=[0,0,1,1,0,0,1,1]}){pads=[2,2,2,2]}"};
   const auto proof = prove(claim);
   ASSERT_TRUE(proof.ok() && proof->certificate);
   ASSERT_EQ(proof->certificate->uses.size(), 1U);
@@ -124,11 +128,15 @@ TEST_F(Proofs, CertificatesThatWereChangedDoNotReplay) {
     ASSERT_FALSE(replayed.ok()) << why;
     EXPECT_THAT(replayed.error().message(), HasSubstr(why));
   };
-  refused("e of at least 0 expected, -1 found", [](LawUse& use) { use.bindings.integers.insert_or_assign("e", Dim(-1)); });
-  refused("parameters for ..p that the law is checked with", [](LawUse& use) { use.bindings.rests["p"].insert_or_assign("auto_pad", std::string("VALID")); });
+  refused("e of at least 0 expected, -1 found",
+          [](LawUse& use) { use.bindings.integers.insert_or_assign("e", Dim(-1)); });
+  refused("parameters for ..p that the law is checked with",
+          [](LawUse& use) { use.bindings.rests["p"].insert_or_assign("auto_pad", std::string("VALID")); });
   refused("a term for w expected", [](LawUse& use) { use.bindings.tensors.erase("w"); });
-  refused("types of the family 'images' expected", [](LawUse& use) { use.bindings.tensors.insert_or_assign("w", term("ReduceSum(v){axes=[0],keepdims=0}")); });
-  refused("an equation that follows", [](LawUse& use) { use.bindings.rests["p"].insert_or_assign("strides", std::vector<Dim>{2, 2}); });
+  refused("types of the family 'images' expected",
+          [](LawUse& use) { use.bindings.tensors.insert_or_assign("w", term("ReduceSum(v){axes=[0],keepdims=0}")); });
+  refused("an equation that follows",
+          [](LawUse& use) { use.bindings.rests["p"].insert_or_assign("strides", std::vector<Dim>{2, 2}); });
   refused("one of", [](LawUse& use) { use.law = 100000; });
 }
 

@@ -15,19 +15,23 @@ using testing::Optional;
 
 using Equations = std::vector<std::pair<Term, Term>>;
 
-const Equations kEquations = {{term("Relu(x)"), term("y")}, {term("Tanh(x)"), term("Tanh(y)")}, {term("Neg(y)"), term("z")}};
+const Equations kEquations = {
+    {term("Relu(x)"), term("y")}, {term("Tanh(x)"), term("Tanh(y)")}, {term("Neg(y)"), term("z")}};
 
 TEST(Z3, SaysWhichEquationsItNeeds) {
   auto solver = Solver::start();
   ASSERT_TRUE(solver.ok()) << solver.error().message();
-  EXPECT_THAT(*solver->unsat_core(kEquations, term("Add(Neg(Relu(x)),2)"), term("Add(z,2)")), Optional(ElementsAre(0, 2)));
+  EXPECT_THAT(*solver->unsat_core(kEquations, term("Add(Neg(Relu(x)),2)"), term("Add(z,2)")),
+              Optional(ElementsAre(0, 2)));
   EXPECT_THAT(*solver->unsat_core({}, term("x"), term("x")), Optional(ElementsAre()));
 }
 
 TEST(Z3, TellsTermsApart) {
   auto solver = Solver::start();
   ASSERT_TRUE(solver.ok());
-  const auto follows = [&](const char* from, const char* to) { return solver->unsat_core(kEquations, term(from), term(to))->has_value(); };
+  const auto follows = [&](const char* from, const char* to) {
+    return solver->unsat_core(kEquations, term(from), term(to))->has_value();
+  };
   EXPECT_FALSE(follows("x", "y"));
   EXPECT_FALSE(follows("Add(Relu(x),2)", "Add(y,3)"));
   EXPECT_FALSE(follows("Concat(Relu(x),x){axis=0}", "Concat(y,x){axis=1}"));
@@ -42,7 +46,8 @@ TEST(Z3, AnswersTheSameWhateverWasAskedBefore) {
   for (int k = 0; k < 200; ++k) {
     EXPECT_THAT(*solver->unsat_core(kEquations, term("Neg(Relu(x))"), term("z")), Optional(ElementsAre(0, 2)));
     EXPECT_EQ(*solver->unsat_core(kEquations, term("x"), term("z")), std::nullopt);
-    EXPECT_EQ(*weak->unsat_core(kEquations, term("Neg(Relu(x))"), term("z")), std::nullopt) << "100 units of work are not enough";
+    EXPECT_EQ(*weak->unsat_core(kEquations, term("Neg(Relu(x))"), term("z")), std::nullopt)
+        << "100 units of work are not enough";
   }
 }
 
@@ -50,10 +55,14 @@ TEST(Arithmetic, IsDecided) {
   using enum ArithmeticSolver::Answer;
   auto solver = ArithmeticSolver::start({.resources = 20'000});
   ASSERT_TRUE(solver.ok()) << solver.error().message();
-  const std::string integer = "(declare-const n Int)\n(assert (> n 2))\n", hard = "(declare-const x Int)(declare-const y Int)(declare-const z Int)(assert (and (> x 1) (> y 1) (> z 1) (= (+ (* x x x) (* y y y)) (* z z z))))\n";
+  const std::string integer = "(declare-const n Int)\n(assert (> n 2))\n",
+                    hard =
+                        "(declare-const x Int)(declare-const y Int)(declare-const z Int)(assert (and (> x 1) (> y 1) "
+                        "(> z 1) (= (+ (* x x x) (* y y y)) (* z z z))))\n";
   for (int k = 0; k < 3; ++k) {
     EXPECT_EQ(*solver->ask(integer + "(assert (< n 3))\n"), kContradiction);
-    EXPECT_EQ(*solver->ask_thoroughly(integer + "(assert (< n 4))\n"), kConsistent) << "what was asked before is forgotten";
+    EXPECT_EQ(*solver->ask_thoroughly(integer + "(assert (< n 4))\n"), kConsistent)
+        << "what was asked before is forgotten";
     EXPECT_EQ(*solver->ask_thoroughly(hard), kUnknown);
   }
 }
@@ -70,7 +79,8 @@ TEST(Arithmetic, OfWhatIsNotZ3IsAnError) {
 /// A program that takes what a solver is told first, answers so, and then does as the last line says.
 std::string program(const isomer::test::ScratchFolder& folder, const std::string& answer, const std::string& last) {
   const std::string path = folder.path() / "program";
-  isomer::test::write_file(path, "#!/bin/sh\nfor k in 1 2 3 4 5; do read line; done\necho " + answer + "\n" + last + "\n");
+  isomer::test::write_file(path,
+                           "#!/bin/sh\nfor k in 1 2 3 4 5; do read line; done\necho " + answer + "\n" + last + "\n");
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   return path;
 }
@@ -79,16 +89,19 @@ TEST(Z3, WhatIsNotZ3IsAnError) {
   const isomer::test::ScratchFolder folder;
   EXPECT_THAT(Solver::start({.program = "no such program"}).error().message(), HasSubstr("it cannot be started"));
   EXPECT_THAT(Solver::start({.program = "true"}).error().message(), HasSubstr("the process has ended"));
-  EXPECT_THAT(Solver::start({.program = program(folder, "hello", "cat > /dev/null")}).error().message(), HasSubstr("Z3's answer expected, 'hello' found"));
+  EXPECT_THAT(Solver::start({.program = program(folder, "hello", "cat > /dev/null")}).error().message(),
+              HasSubstr("Z3's answer expected, 'hello' found"));
 }
 
 TEST(Z3, AfterAnErrorThereIsNoAnswer) {
   const isomer::test::ScratchFolder folder;
-  for (const auto& [last, why] : {std::pair("exit 1", "the process has ended"), std::pair("read line; echo perhaps; cat > /dev/null", "'perhaps' found")}) {
+  for (const auto& [last, why] : {std::pair("exit 1", "the process has ended"),
+                                  std::pair("read line; echo perhaps; cat > /dev/null", "'perhaps' found")}) {
     auto solver = Solver::start({.program = program(folder, "ready", last)});
     ASSERT_TRUE(solver.ok()) << solver.error().message();
     EXPECT_THAT(solver->unsat_core(kEquations, term("x"), term("y")).error().message(), HasSubstr(why));
-    EXPECT_THAT(solver->unsat_core(kEquations, term("x"), term("y")).error().message(), HasSubstr("the process has ended"));
+    EXPECT_THAT(solver->unsat_core(kEquations, term("x"), term("y")).error().message(),
+                HasSubstr("the process has ended"));
   }
 }
 

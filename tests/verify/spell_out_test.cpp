@@ -17,14 +17,21 @@ struct Spelling {
 };
 
 constexpr Spelling kSpellings[] = {
-    {"x[2,4,5,5] w[3,4,3,3]", "Conv(x,w)", "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]}"},
-    {"x[2,4,5,5] w[3,4,3,3]", "Conv(x,w){kernel_shape=[3,3],pads=[1,1,1,1]}", "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[1,1,1,1],strides=[1,1]}"},
-    {"x[2,4,5,5] w[3,4,1,1]", "Conv(x,w){kernel_shape=[1,1]}", "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]}"},
+    {"x[2,4,5,5] w[3,4,3,3]", "Conv(x,w)",
+     "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]}"},
+    {"x[2,4,5,5] w[3,4,3,3]", "Conv(x,w){kernel_shape=[3,3],pads=[1,1,1,1]}",
+     "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[1,1,1,1],strides=[1,1]}"},
+    {"x[2,4,5,5] w[3,4,1,1]", "Conv(x,w){kernel_shape=[1,1]}",
+     "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]}"},
     {"x[2,4,5] w[3,4,1]", "Conv(x,w)", "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1],group=1,pads=[0,0],strides=[1]}"},
-    {"x[2,4,1,1] w[3,4,1,1]", "Conv(x,w){strides=[2,2]}", "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[0,0,0,0],strides=[2,2]}"},
-    {"x[2,4,3,3]", "MaxPool(x){kernel_shape=[3,3]}", "MaxPool(x){auto_pad=\"NOTSET\",ceil_mode=0,dilations=[1,1],kernel_shape=[3,3],pads=[0,0,0,0],storage_order=0,strides=[1,1]}"},
+    {"x[2,4,1,1] w[3,4,1,1]", "Conv(x,w){strides=[2,2]}",
+     "Conv(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,pads=[0,0,0,0],strides=[2,2]}"},
+    {"x[2,4,3,3]", "MaxPool(x){kernel_shape=[3,3]}",
+     "MaxPool(x){auto_pad=\"NOTSET\",ceil_mode=0,dilations=[1,1],kernel_shape=[3,3],pads=[0,0,0,0],storage_order=0,"
+     "strides=[1,1]}"},
     {"x[2,4,5,5] w[4,3,3,3]", "ConvTranspose(x,w)",
-     "ConvTranspose(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,output_padding=[0,0],pads=[0,0,0,0],strides=[1,1]}"},
+     "ConvTranspose(x,w){auto_pad=\"NOTSET\",dilations=[1,1],group=1,output_padding=[0,0],pads=[0,0,0,0],strides=[1,1]"
+     "}"},
     {"x[2,4] y[2,3]", "Concat(x,y){axis=-1}", "Concat(x,y){axis=1}"},
     {"x[2,4]", "Split(x){axis=-2,split=[1,1]}.1", "Split(x){axis=0,split=[1,1]}.1"},
     {"x[2,4]", "Split(x){split=[1,1]}", "Split(x){axis=0,split=[1,1]}"},
@@ -37,7 +44,8 @@ constexpr Spelling kSpellings[] = {
     {"x[2,4]", "ReduceSum(x)", "ReduceSum(x){axes=[0,1],keepdims=1,noop_with_empty_axes=0}"},
     {"x[2,4,3]", "ReduceSum(x){axes=[-1,0]}", "ReduceSum(x){axes=[0,2],keepdims=1,noop_with_empty_axes=0}"},
     {"x[2,4,3]", "Unsqueeze(x){axes=[-1]}", "Unsqueeze(x){axes=[3]}"},
-    {"x[2,4,3]", "Squeeze(ReduceSum(x){axes=[1]}){axes=[-2]}", "Squeeze(ReduceSum(x){axes=[1],keepdims=1,noop_with_empty_axes=0}){axes=[1]}"},
+    {"x[2,4,3]", "Squeeze(ReduceSum(x){axes=[1]}){axes=[-2]}",
+     "Squeeze(ReduceSum(x){axes=[1],keepdims=1,noop_with_empty_axes=0}){axes=[1]}"},
     {"x[2,4,3]", "Softmax(x)", "Softmax(x){axis=2}"},
     {"x[2,4]", "Elu(Mul(x,2))", "Elu(Mul(x,2)){alpha=1}"},
 };

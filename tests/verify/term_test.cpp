@@ -12,9 +12,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(Terms, ParseAndPrintTheSame) {
-  for (const char* text : {"x", "Add(x,y)", "Conv(x,w){group=1,pads=[0,1,0,1],..p}", "Split(Concat(x,y){axis=1}){axis=1,split=[x_1,y_1]}.1",
-                           "Slice(x){axes=[2],ends=[a + b],starts=[a]}", "Mul(x,2)", "Pad(x){mode=\"constant\",pads=[0,0,1,1]}", "Reshape(x){shape=[a*b,-1]}", "Elu(x){alpha=1/2}",
-                           "ReduceSum(x){axes=[1],keepdims=1}", "Concat(x,y,z){axis=-1}"}) {
+  for (const char* text :
+       {"x", "Add(x,y)", "Conv(x,w){group=1,pads=[0,1,0,1],..p}",
+        "Split(Concat(x,y){axis=1}){axis=1,split=[x_1,y_1]}.1", "Slice(x){axes=[2],ends=[a + b],starts=[a]}",
+        "Mul(x,2)", "Pad(x){mode=\"constant\",pads=[0,0,1,1]}", "Reshape(x){shape=[a*b,-1]}", "Elu(x){alpha=1/2}",
+        "ReduceSum(x){axes=[1],keepdims=1}", "Concat(x,y,z){axis=-1}"}) {
     const auto parsed = parse_term(text);
     ASSERT_TRUE(parsed.ok()) << text << ": " << parsed.error().message();
     const auto again = parse_term(parsed->text());
@@ -26,8 +28,9 @@ TEST(Terms, ParseAndPrintTheSame) {
 }
 
 TEST(Terms, LawsParseAndPrintTheSame) {
-  for (const char* text : {"Add(a,b) = Add(b,a)", "MatMul(x,Concat(y,z){axis=1}) = Concat(MatMul(x,y),MatMul(x,z)){axis=1} if x_rank == 2",
-                           "Conv(x,w){group=1,..p} = Conv(x,w){group=1,..p} if x_1 == w_1 && x_2 < 5"}) {
+  for (const char* text :
+       {"Add(a,b) = Add(b,a)", "MatMul(x,Concat(y,z){axis=1}) = Concat(MatMul(x,y),MatMul(x,z)){axis=1} if x_rank == 2",
+        "Conv(x,w){group=1,..p} = Conv(x,w){group=1,..p} if x_1 == w_1 && x_2 < 5"}) {
     const auto law = parse_law(text);
     ASSERT_TRUE(law.ok()) << text << ": " << law.error().message();
     const auto again = parse_law(law->text());
@@ -92,17 +95,23 @@ TEST(Terms, RowsInferTheTypesOfApplications) {
   EXPECT_EQ(of("Split(x){axis=1,split=[2,1]}", {float32({7, 3})}), "float32[7,2] float32[7,1]");
   EXPECT_EQ(of("Reshape(x){shape=[a,3]}", {float32({a, 1, 3})}), "float32[a,3]");
   EXPECT_EQ(of("Conv(x,w){pads=[1,1,1,1]}", {float32({n, 4, 5, 5}), float32({8, 4, 3, 3})}), "float32[n,8,5,5]");
-  EXPECT_THAT(of("Conv(x,w)", {float32({n, 4, 5, 5}), float32({8, 3, 3, 3})}), HasSubstr("W has 3 input channels, X has 4"));
-  EXPECT_THAT(of("Conv(x,w){..p}", {float32({n, 4, 5, 5}), float32({8, 4, 3, 3})}), HasSubstr("all parameters expected"));
-  EXPECT_THAT(of("Concat(x,y){axis=a}", {float32({n, 3}), float32({a, 3})}), HasSubstr("a number for 'axis' expected, a found"));
+  EXPECT_THAT(of("Conv(x,w)", {float32({n, 4, 5, 5}), float32({8, 3, 3, 3})}),
+              HasSubstr("W has 3 input channels, X has 4"));
+  EXPECT_THAT(of("Conv(x,w){..p}", {float32({n, 4, 5, 5}), float32({8, 4, 3, 3})}),
+              HasSubstr("all parameters expected"));
+  EXPECT_THAT(of("Concat(x,y){axis=a}", {float32({n, 3}), float32({a, 3})}),
+              HasSubstr("a number for 'axis' expected, a found"));
   EXPECT_THAT(of("Neg(x,y)", {float32({n}), float32({n})}), HasSubstr("at most 1 arguments expected, 2 found"));
 }
 
 TEST(Terms, BecomeGraphs) {
-  const auto graph = graph_of({term("Add(Mul(x,2),Slice(y){axes=[0],ends=[3],starts=[1]})"), term("Split(y){axis=0,split=[1,2]}.1"), term("Mul(x,2)")}, {{"x", float32({2})}, {"y", float32({3})}});
+  const auto graph = graph_of({term("Add(Mul(x,2),Slice(y){axes=[0],ends=[3],starts=[1]})"),
+                               term("Split(y){axis=0,split=[1,2]}.1"), term("Mul(x,2)")},
+                              {{"x", float32({2})}, {"y", float32({3})}});
   ASSERT_TRUE(graph.ok()) << graph.error().message();
   EXPECT_EQ(graph->node_count(), 4);
-  const te::Array x = te::Array::from(Tensor::from_doubles(DataType::kFloat32, {2}, std::vector<double>{1, 2})), y = te::Array::from(Tensor::from_doubles(DataType::kFloat32, {3}, std::vector<double>{10, 20, 30}));
+  const te::Array x = te::Array::from(Tensor::from_doubles(DataType::kFloat32, {2}, std::vector<double>{1, 2})),
+                  y = te::Array::from(Tensor::from_doubles(DataType::kFloat32, {3}, std::vector<double>{10, 20, 30}));
   const auto values = interpret(*graph, std::vector<te::Array>{x, y}, InterpretOptions{});
   ASSERT_TRUE(values.ok()) << values.error().message();
   EXPECT_EQ((*values)[0].as_double(1), 34);

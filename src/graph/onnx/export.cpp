@@ -99,7 +99,8 @@ Result<void> write_model_file(ExportedModel& exported, OutputFile& file) {
   }
   exported.model.clear_graph();
   if (exported.model.ByteSizeLong() + graph_size + 16 > kMaxMessage)
-    return unsupported("", "a model of less than 2 GiB without its external weights expected, {} bytes found", graph_size);
+    return unsupported("", "a model of less than 2 GiB without its external weights expected, {} bytes found",
+                       graph_size);
   TRY_VOID(file.write(exported.model.SerializePartialAsString()));
   TRY_VOID(file.write(prefix(ModelProto::kGraphFieldNumber, graph_size)));
   TRY_VOID(file.write(head.SerializeAsString()));
@@ -117,7 +118,8 @@ Result<void> write_model_file(ExportedModel& exported, OutputFile& file) {
 Result<void> export_model(const Graph& graph, const fs::path& path, const ExportOptions& options) {
   TRY(ExportedModel exported, export_graph(graph));
   const uint64_t outside = outside_bytes(exported);
-  const bool apart = outside > 0 && (!graph.info().external_data.empty() || outside > static_cast<uint64_t>(options.inline_bytes));
+  const bool apart =
+      outside > 0 && (!graph.info().external_data.empty() || outside > static_cast<uint64_t>(options.inline_bytes));
   std::optional<OutputFile> data;
   if (apart) {
     const std::string location = data_file_name(path, graph.info().external_data);

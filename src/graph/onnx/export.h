@@ -1,5 +1,5 @@
-// A Graph becomes a model file at the model's own opset: names, order, types and shapes of inputs and outputs as they came,
-// standard operators only.
+// A Graph becomes a model file at the model's own opset: names, order, types and shapes of inputs and outputs as they
+// came, standard operators only.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct ExportOptions {
   int64_t inline_bytes = 1'500'000'000;
 };
 
-/// Writes the model, and its weights beside it where they don't stand in it, under temporary names first: on failure no file
-/// is left and none is touched. Weights go from their mapping to the file. An error where a node can't be said in the
-/// model's opset, or where a file that weights are mapped from has changed since.
+/// Writes the model, and its weights beside it where they don't stand in it, under temporary names first: on failure no
+/// file is left and none is touched. Weights go from their mapping to the file. An error where a node can't be said in
+/// the model's opset, or where a file that weights are mapped from has changed since.
 Result<void> export_model(const Graph& graph, const std::filesystem::path& path, const ExportOptions& options = {});
 
 }  // namespace isomer

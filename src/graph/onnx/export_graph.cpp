@@ -37,7 +37,8 @@ Result<Graph> lowered(Graph graph, int64_t opset) {
     return {};
   };
   const auto has_body = [](const auto& attribute) {
-    return std::holds_alternative<GraphPtr>(attribute.second) || std::holds_alternative<std::vector<GraphPtr>>(attribute.second);
+    return std::holds_alternative<GraphPtr>(attribute.second) ||
+           std::holds_alternative<std::vector<GraphPtr>>(attribute.second);
   };
   for (const NodeId id : graph.nodes()) {
     if (std::none_of(graph.node(id).attributes.begin(), graph.node(id).attributes.end(), has_body)) continue;
@@ -109,8 +110,8 @@ class GraphWriter {
     return value_info(value, name, declared ? *value.declared : value.type);
   }
 
-  /// As Constant nodes: an initializer would have to be an input too before IR 4, and not every runtime takes one for an
-  /// output.
+  /// As Constant nodes: an initializer would have to be an input too before IR 4, and not every runtime takes one for
+  /// an output.
   void write_constant_outputs(GraphProto& proto) const {
     for (const ValueId id : graph_.values()) {
       if (!is_constant_output(id)) continue;
@@ -149,7 +150,8 @@ class GraphWriter {
 
   /// One of a list of outputs whose number says what the node does, as Split's: it has a name though nobody reads it.
   static bool is_counted(const Node& node, size_t output) {
-    return !node.is_opaque() && output + 1 >= node.op->outputs.size() && node.op->outputs.back().arity == Parameter::Arity::kVariadic;
+    return !node.is_opaque() && output + 1 >= node.op->outputs.size() &&
+           node.op->outputs.back().arity == Parameter::Arity::kVariadic;
   }
 
   static void drop_trailing_empty(google::protobuf::RepeatedPtrField<std::string>& names) {
@@ -158,7 +160,8 @@ class GraphWriter {
 
   std::string unique_node_name(const std::string& name) {
     std::string unique = name;
-    for (int& suffix = node_suffix_[name]; !node_names_.insert(unique).second;) unique = fmt::format("{}_{}", name, ++suffix);
+    for (int& suffix = node_suffix_[name]; !node_names_.insert(unique).second;)
+      unique = fmt::format("{}_{}", name, ++suffix);
     return unique;
   }
 
@@ -185,7 +188,8 @@ class GraphWriter {
   void write_constant(ValueId id, GraphProto& proto, std::vector<Initializer>* initializers) const {
     const Value& value = graph_.value(id);
     const std::string& name = names_.of(id);
-    if (!is_body_ && graph_.info().ir_version < 4 && !role(id).input) *proto.add_input() = value_info(value, name, value.type);
+    if (!is_body_ && graph_.info().ir_version < 4 && !role(id).input)
+      *proto.add_input() = value_info(value, name, value.type);
     const ValueExtra extra = extra_of(value);
     if (extra.sparse())
       if (auto sparse = sparse_message(name, *value.constant)) {

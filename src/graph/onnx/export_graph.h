@@ -21,8 +21,8 @@ struct ExportedModel {
   std::vector<Initializer> initializers;  ///< in the order of the graph's values
 };
 
-/// Every node is written in the form of the model's opset. Names are those of the values; where two collide the interface
-/// keeps its own. Initializers of bodies stand in the model.
+/// Every node is written in the form of the model's opset. Names are those of the values; where two collide the
+/// interface keeps its own. Initializers of bodies stand in the model.
 Result<ExportedModel> export_graph(const Graph& graph);
 
 }  // namespace isomer

@@ -2,7 +2,8 @@
 
 namespace isomer {
 
-ExportNames::ExportNames(const Graph& graph, const std::vector<std::string>& captured, const ExportNames* outer) : outer_(outer) {
+ExportNames::ExportNames(const Graph& graph, const std::vector<std::string>& captured, const ExportNames* outer)
+    : outer_(outer) {
   const std::vector<ValueId> values = graph.values();
   names_.resize(values.empty() ? 0 : values.back().index + 1);
   for (size_t i = 0; i < captured.size(); ++i) names_[graph.captures()[i].index] = captured[i];
@@ -24,6 +25,8 @@ std::string ExportNames::fresh(const std::string& hint) {
   return name;
 }
 
-void ExportNames::give(ValueId id, const std::string& wanted) { names_[id.index] = fresh(wanted.empty() ? "value" : wanted); }
+void ExportNames::give(ValueId id, const std::string& wanted) {
+  names_[id.index] = fresh(wanted.empty() ? "value" : wanted);
+}
 
 }  // namespace isomer

@@ -12,8 +12,8 @@ namespace isomer {
 
 class ExportNames {
  public:
-  /// Names for the values of `graph`. `captured` are the names of what its captures stand for; nothing else here takes a
-  /// name that `outer` uses, because it would hide it.
+  /// Names for the values of `graph`. `captured` are the names of what its captures stand for; nothing else here takes
+  /// a name that `outer` uses, because it would hide it.
   ExportNames(const Graph& graph, const std::vector<std::string>& captured, const ExportNames* outer);
 
   const std::string& of(ValueId id) const { return names_[id.index]; }

@@ -24,7 +24,9 @@ using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domai
 
 std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
-std::string function_label(const FunctionProto& function) { return fmt::format("function {}.{}", function.domain(), function.name()); }
+std::string function_label(const FunctionProto& function) {
+  return fmt::format("function {}.{}", function.domain(), function.name());
+}
 
 /// Calls `visit` on every node of a list and of the bodies in it, outermost first.
 template <class Nodes, class Visit>
@@ -56,7 +58,8 @@ class Library {
         return invalid(function_label(function), "one definition expected, two found");
       std::unordered_set<std::string_view> inputs;
       for (const std::string& input : function.input())
-        if (!inputs.insert(input).second) return invalid(function_label(function), "inputs of different names expected, '{}' found twice", input);
+        if (!inputs.insert(input).second)
+          return invalid(function_label(function), "inputs of different names expected, '{}' found twice", input);
     }
     return library;
   }
@@ -71,7 +74,8 @@ class Library {
   template <class Nodes>
   Result<Expansion> measure(const Nodes& nodes, const ImportLimits& limits, int64_t depth) {
     Expansion total;
-    for (const NodeProto& node : nodes) total.bytes = te::saturating_add(total.bytes, static_cast<int64_t>(node.ByteSizeLong()));
+    for (const NodeProto& node : nodes)
+      total.bytes = te::saturating_add(total.bytes, static_cast<int64_t>(node.ByteSizeLong()));
     std::optional<Error> failure;
     for_each_node(nodes, [&](const NodeProto& node) {
       total.nodes = te::saturating_add(total.nodes, 1);
@@ -96,7 +100,9 @@ class Library {
   static constexpr int64_t kNodeBytes = 1200;
 
   Result<Expansion> measure(const FunctionProto& function, const ImportLimits& limits, int64_t depth) {
-    const auto too_deep = [&] { return invalid("functions", "calls nested at most {} deep expected, more found", limits.call_depth); };
+    const auto too_deep = [&] {
+      return invalid("functions", "calls nested at most {} deep expected, more found", limits.call_depth);
+    };
     if (const auto known = measured_.find(&function); known != measured_.end()) {
       if (!known->second) return invalid(function_label(function), "a function that does not call itself expected");
       if (depth + known->second->height > limits.call_depth) return too_deep();
@@ -116,16 +122,19 @@ class Library {
 /// One call's view of the names and attributes of the function's body.
 class Inliner {
  public:
-  Inliner(const FunctionProto& function, const NodeProto& call, std::string prefix, const std::map<std::string, int64_t>& model_opsets)
+  Inliner(const FunctionProto& function, const NodeProto& call, std::string prefix,
+          const std::map<std::string, int64_t>& model_opsets)
       : prefix_(std::move(prefix)) {
     for (int i = 0; i < call.output_size(); ++i)  // what the call does not want may be read inside all the same
       if (!call.output(i).empty()) names_[function.output(i)] = call.output(i);
-    for (int i = 0; i < function.input_size(); ++i) names_[function.input(i)] = i < call.input_size() ? call.input(i) : "";
+    for (int i = 0; i < function.input_size(); ++i)
+      names_[function.input(i)] = i < call.input_size() ? call.input(i) : "";
     for (const AttributeProto& fallback : function.attribute_proto()) attributes_[fallback.name()] = &fallback;
     for (const AttributeProto& given : call.attribute()) attributes_[given.name()] = &given;
     for (const auto& import : function.opset_import()) {
       const auto model = model_opsets.find(normal_domain(import.domain()));
-      if (model == model_opsets.end() || model->second != import.version()) opsets_[normal_domain(import.domain())] = import.version();
+      if (model == model_opsets.end() || model->second != import.version())
+        opsets_[normal_domain(import.domain())] = import.version();
     }
   }
 
@@ -142,7 +151,8 @@ class Inliner {
     if (const auto opset = opsets_.find(normal_domain(node.domain())); opset != opsets_.end() && !node.has_opset())
       result.set_opset(opset->second);
     result.clear_attribute();
-    for (const AttributeProto& attribute : node.attribute()) copy_attribute(attribute, names, *result.mutable_attribute());
+    for (const AttributeProto& attribute : node.attribute())
+      copy_attribute(attribute, names, *result.mutable_attribute());
     return result;
   }
 
@@ -237,8 +247,8 @@ class Expander {
       return {};
     }
     if (node.input_size() > function->input_size() || node.output_size() > function->output_size())
-      return invalid(file_label(node, position), "at most {} inputs and {} outputs expected, {} and {} found", function->input_size(),
-                     function->output_size(), node.input_size(), node.output_size());
+      return invalid(file_label(node, position), "at most {} inputs and {} outputs expected, {} and {} found",
+                     function->input_size(), function->output_size(), node.input_size(), node.output_size());
     add_passed_through(*function, node, out);
     const Inliner inliner(*function, node, fresh_prefix(node), opsets_);
     for (int i = 0; i < function->node_size(); ++i) TRY_VOID(place(inliner.copy(function->node(i)), i, out));
@@ -247,24 +257,29 @@ class Expander {
   }
 
   /// A formal that is both input and output needs a node to become the output.
-  static void add_passed_through(const FunctionProto& function, const NodeProto& call, google::protobuf::RepeatedPtrField<NodeProto>& out) {
+  static void add_passed_through(const FunctionProto& function, const NodeProto& call,
+                                 google::protobuf::RepeatedPtrField<NodeProto>& out) {
     for (int i = 0; i < call.output_size(); ++i)
       for (int k = 0; k < call.input_size(); ++k)
-        if (function.output(i) == function.input(k) && !call.output(i).empty()) add_identity(call.input(k), call.output(i), out);
+        if (function.output(i) == function.input(k) && !call.output(i).empty())
+          add_identity(call.input(k), call.output(i), out);
   }
 
   /// So do the others of several outputs that are one formal.
-  static void add_repeated(const FunctionProto& function, const NodeProto& call, google::protobuf::RepeatedPtrField<NodeProto>& out) {
+  static void add_repeated(const FunctionProto& function, const NodeProto& call,
+                           google::protobuf::RepeatedPtrField<NodeProto>& out) {
     std::unordered_map<std::string, std::string> last;
     for (int i = 0; i < call.output_size(); ++i)
       if (!call.output(i).empty()) last[function.output(i)] = call.output(i);
     for (int i = 0; i < call.output_size(); ++i)
-      if (const std::string& made = last[function.output(i)]; !call.output(i).empty() && call.output(i) != made &&
+      if (const std::string& made = last[function.output(i)];
+          !call.output(i).empty() && call.output(i) != made &&
           std::find(function.input().begin(), function.input().end(), function.output(i)) == function.input().end())
         add_identity(made, call.output(i), out);
   }
 
-  static void add_identity(const std::string& from, const std::string& to, google::protobuf::RepeatedPtrField<NodeProto>& out) {
+  static void add_identity(const std::string& from, const std::string& to,
+                           google::protobuf::RepeatedPtrField<NodeProto>& out) {
     NodeProto& identity = *out.Add();
     identity.set_op_type("Identity");
     identity.add_input(from);
@@ -294,9 +309,13 @@ Result<void> expand_functions(ModelProto& model, const ImportLimits& limits) {
   TRY(Library library, Library::of(model));
   if (library.empty()) return {};
   TRY(const Expansion size, library.measure(model.graph().node(), limits, 0));
-  if (size.nodes > limits.nodes) return invalid("functions", "at most {} nodes after expansion expected, {} found", limits.nodes, size.nodes);
-  const int64_t memory = te::saturating_add(limits.memory_bytes, te::saturating_mul(limits.memory_factor, static_cast<int64_t>(model.ByteSizeLong())));
-  if (size.bytes > memory) return invalid("functions", "nodes that take at most {} bytes after expansion expected, {} found", memory, size.bytes);
+  if (size.nodes > limits.nodes)
+    return invalid("functions", "at most {} nodes after expansion expected, {} found", limits.nodes, size.nodes);
+  const int64_t memory = te::saturating_add(
+      limits.memory_bytes, te::saturating_mul(limits.memory_factor, static_cast<int64_t>(model.ByteSizeLong())));
+  if (size.bytes > memory)
+    return invalid("functions", "nodes that take at most {} bytes after expansion expected, {} found", memory,
+                   size.bytes);
   return Expander(library, model).expand(*model.mutable_graph());
 }
 

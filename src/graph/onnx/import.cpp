@@ -27,7 +27,8 @@ Result<void> check_versions(const ModelProto& model) {
   if (!model.has_graph()) return invalid("", "a model with a graph expected, none found");
   if (!model.has_ir_version()) return invalid("ir_version", "a number expected, none found");
   TRY_VOID(check_ir_version(model.ir_version()));
-  if (model.opset_import_size() == 0 && model.ir_version() >= 3) return invalid("opset_import", "at least one expected, none found");
+  if (model.opset_import_size() == 0 && model.ir_version() >= 3)
+    return invalid("opset_import", "at least one expected, none found");
   for (const auto& import : model.opset_import()) TRY_VOID(check_opset(import.domain(), import.version()));
   for (const auto& function : model.functions())
     for (const auto& import : function.opset_import()) TRY_VOID(check_opset(import.domain(), import.version()));
@@ -48,10 +49,12 @@ void count_nodes(const google::protobuf::RepeatedPtrField<onnx_proto::NodeProto>
 
 }  // namespace
 
-Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const ImportOptions& options) {
+Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                           const ImportOptions& options) {
   if (bytes.empty()) return invalid("", "an ONNX model expected, an empty file found");
   if (static_cast<int64_t>(bytes.size()) > options.limits.file_bytes)
-    return invalid("", "a file of less than 2 GiB expected (larger weights stand beside it), one of {} bytes found", bytes.size());
+    return invalid("", "a file of less than 2 GiB expected (larger weights stand beside it), one of {} bytes found",
+                   bytes.size());
   TRY(CutModel cut, cut_payloads(bytes, options.limits));
   TRY(ModelProto model, parse(cut.remainder, options.limits));
   std::string().swap(cut.remainder);
@@ -73,7 +76,8 @@ Result<Graph> import_model(const std::filesystem::path& path, const ImportOption
   ImportOptions placed = options;
   if (placed.folder.empty()) placed.folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   TRY(Graph graph, import_model(file->bytes(), file, placed));
-  if (!file->unchanged()) return invalid("", "a file that stays as it is expected, one that changed while it was read found");
+  if (!file->unchanged())
+    return invalid("", "a file that stays as it is expected, one that changed while it was read found");
   return graph;
 }
 

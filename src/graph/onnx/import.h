@@ -1,5 +1,6 @@
-// A model file becomes a Graph. Everything that could go wrong with the file is an error of one sentence that names the node or
-// value, what was expected and what was found; nothing in a file makes us crash, hang or read outside its folder.
+// A model file becomes a Graph. Everything that could go wrong with the file is an error of one sentence that names the
+// node or value, what was expected and what was found; nothing in a file makes us crash, hang or read outside its
+// folder.
 #pragma once
 
 #include <filesystem>
@@ -27,14 +28,16 @@ struct ImportOptions {
   ImportReport* report = nullptr;  ///< filled where given
 };
 
-/// Nodes are in the newest form of their rows, types and contents inferred. Weights stay in the mapped file. Errors don't
-/// name the file.
+/// Nodes are in the newest form of their rows, types and contents inferred. Weights stay in the mapped file. Errors
+/// don't name the file.
 Result<Graph> import_model(const std::filesystem::path& path, const ImportOptions& options = {});
 
 /// The same from memory, which `owner` keeps alive for as long as the graph's weights need it.
-Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const ImportOptions& options = {});
+Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                           const ImportOptions& options = {});
 
-/// A sentence for each output of the graph whose shape the file declares wrongly. It is written back as it was declared.
+/// A sentence for each output of the graph whose shape the file declares wrongly. It is written back as it was
+/// declared.
 std::vector<std::string> wrong_declarations(const Graph& graph);
 
 }  // namespace isomer

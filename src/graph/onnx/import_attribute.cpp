@@ -91,7 +91,8 @@ Result<Attribute> import_attribute(const AttributeProto& proto, TensorReader& te
     }
     case AttributeProto::FLOATS: return Attribute(std::vector<float>(proto.floats().begin(), proto.floats().end()));
     case AttributeProto::INTS: return Attribute(std::vector<int64_t>(proto.ints().begin(), proto.ints().end()));
-    case AttributeProto::STRINGS: return Attribute(std::vector<std::string>(proto.strings().begin(), proto.strings().end()));
+    case AttributeProto::STRINGS:
+      return Attribute(std::vector<std::string>(proto.strings().begin(), proto.strings().end()));
     case AttributeProto::TENSORS: return import_list<Tensor>(proto.tensors(), read_tensor);
     case AttributeProto::GRAPHS: return import_list<GraphPtr>(proto.graphs(), build_body);
     case AttributeProto::SPARSE_TENSOR:

@@ -19,10 +19,11 @@ void for_each_read(const onnx_proto::NodeProto& node, const std::function<void(c
 using BuildBody = std::function<Result<GraphPtr>(const onnx_proto::GraphProto&)>;
 
 /// `place` is the node's label. Attributes of types that we only carry keep their message.
-Result<Attribute> import_attribute(const onnx_proto::AttributeProto& proto, TensorReader& tensors, const std::string& place,
-                                   const BuildBody& build_body);
+Result<Attribute> import_attribute(const onnx_proto::AttributeProto& proto, TensorReader& tensors,
+                                   const std::string& place, const BuildBody& build_body);
 
 /// The value of a Constant node, whose one attribute this is.
-Result<Tensor> import_constant(const onnx_proto::AttributeProto& proto, TensorReader& tensors, const std::string& place);
+Result<Tensor> import_constant(const onnx_proto::AttributeProto& proto, TensorReader& tensors,
+                               const std::string& place);
 
 }  // namespace isomer

@@ -53,11 +53,14 @@ Result<std::vector<int>> file_order(const GraphProto& proto) {
       if (--missing[reader] == 0) ready.push(reader);
   }
   for (int i = 0; i < proto.node_size(); ++i)
-    if (missing[i] > 0) return invalid(file_label(proto.node(i), i), "a graph without cycles expected, the node is on or behind one");
+    if (missing[i] > 0)
+      return invalid(file_label(proto.node(i), i), "a graph without cycles expected, the node is on or behind one");
   return order;
 }
 
-bool is_constant_node(const NodeProto& node) { return node.op_type() == "Constant" && normal_domain(node.domain()).empty(); }
+bool is_constant_node(const NodeProto& node) {
+  return node.op_type() == "Constant" && normal_domain(node.domain()).empty();
+}
 
 ValueExtra initializer_extra(const onnx_proto::TensorProto& tensor) {
   ValueExtra extra;
@@ -179,18 +182,21 @@ class GraphBuilder {
     return define(name, id);
   }
 
-  /// Before IR 4 every initializer is an input as well, and a constant; since then it is a default that callers may override.
+  /// Before IR 4 every initializer is an input as well, and a constant; since then it is a default that callers may
+  /// override.
   Result<void> add_inputs() {
     std::vector<ValueId> inputs;
     inputs.reserve(proto_.input_size());
     std::unordered_set<std::string_view> seen(proto_.input_size());
     for (const ValueInfoProto& info : proto_.input()) {
       if (info.name().empty()) return invalid("graph input", "a name expected, an empty one found");
-      if (!seen.insert(info.name()).second) return invalid(info.name(), "inputs of different names expected, one found twice");
+      if (!seen.insert(info.name()).second)
+        return invalid(info.name(), "inputs of different names expected, one found twice");
       TRY(ValueType type, declared_type(info));
       const auto initializer = values_.find(info.name());
       if (initializer == values_.end()) {
-        if (!outer_ && type.kind == ValueType::Kind::kUnknown) return invalid(info.name(), "a type expected, none found");
+        if (!outer_ && type.kind == ValueType::Kind::kUnknown)
+          return invalid(info.name(), "a type expected, none found");
         Value value;
         value.name = info.name();
         value.type = type;
@@ -203,9 +209,11 @@ class GraphBuilder {
       }
       Value& value = graph_.edit(initializer->second);
       if (type.is_tensor() && type.dtype != value.type.dtype)
-        return invalid(info.name(), "an initializer of type {} expected, {} found", name(type.dtype), name(value.type.dtype));
+        return invalid(info.name(), "an initializer of type {} expected, {} found", name(type.dtype),
+                       name(value.type.dtype));
       if (contradict(type, value.type))
-        return invalid(info.name(), "an initializer of shape {} expected, {} found", text(*type.shape), text(*value.type.shape));
+        return invalid(info.name(), "an initializer of shape {} expected, {} found", text(*type.shape),
+                       text(*value.type.shape));
       add_extra(value, info);
       if (info_.ir_version < 4 && !outer_) continue;
       if (type.is_tensor()) value.type = type;
@@ -266,8 +274,8 @@ class GraphBuilder {
   Result<void> check_version(NodeId id, const std::string& place, int64_t version, int64_t expected) const {
     const Node& node = graph_.node(id);
     if (!node.is_opaque()) return {};
-    return unsupported(place, "version {} of domain '{}' expected, as in the model, version {} found: {}", expected, node.domain, version,
-                       node.opaque_reason);
+    return unsupported(place, "version {} of domain '{}' expected, as in the model, version {} found: {}", expected,
+                       node.domain, version, node.opaque_reason);
   }
 
   /// What value_info says of the outputs' element types.
@@ -297,8 +305,8 @@ class GraphBuilder {
     extra.SerializeToString(&value.extra);
   }
 
-  /// A value for every node output, with what value_info says of it; before the nodes, so that no name that a form change
-  /// makes up takes one of theirs.
+  /// A value for every node output, with what value_info says of it; before the nodes, so that no name that a form
+  /// change makes up takes one of theirs.
   Result<void> declare_outputs() {
     for (const NodeProto& node : proto_.node()) {
       if (is_constant_node(node)) continue;
@@ -317,7 +325,8 @@ class GraphBuilder {
   }
 
   Result<void> add_constant_node(const NodeProto& proto, const std::string& place) {
-    if (proto.output_size() != 1 || proto.output(0).empty()) return invalid(place, "one output expected, {} found", proto.output_size());
+    if (proto.output_size() != 1 || proto.output(0).empty())
+      return invalid(place, "one output expected, {} found", proto.output_size());
     if (proto.input_size() != 0) return invalid(place, "no inputs expected, {} found", proto.input_size());
     if (proto.attribute_size() != 1) return invalid(place, "one attribute expected, {} found", proto.attribute_size());
     TRY(Tensor value, import_constant(proto.attribute(0), tensors_, place));
@@ -326,7 +335,8 @@ class GraphBuilder {
 
   Result<void> add_attributes(const NodeProto& proto, const std::string& place, Node& node) {
     for (const auto& attribute : proto.attribute()) {
-      TRY(Attribute value, import_attribute(attribute, tensors_, place, [&](const GraphProto& body) { return build_body(body, node); }));
+      TRY(Attribute value,
+          import_attribute(attribute, tensors_, place, [&](const GraphProto& body) { return build_body(body, node); }));
       if (!node.attributes.emplace(attribute.name(), std::move(value)).second)
         return invalid(place, "attributes of different names expected, '{}' found twice", attribute.name());
     }
@@ -338,13 +348,14 @@ class GraphBuilder {
     return {};
   }
 
-  /// Bodies of one node share its list of captures: each formal stands for the same outer value in all of them. A body has
-  /// formals for those captures that were known when it was built.
+  /// Bodies of one node share its list of captures: each formal stands for the same outer value in all of them. A body
+  /// has formals for those captures that were known when it was built.
   Result<GraphPtr> build_body(const GraphProto& proto, Node& node) {
     GraphBuilder builder(proto, info_, tensors_, this);
     auto built = builder.build();
     if (!built.ok())
-      return std::move(built).error().within(node.name.empty() ? node.op_type : fmt::format("{} ({})", node.name, node.op_type));
+      return std::move(built).error().within(node.name.empty() ? node.op_type
+                                                               : fmt::format("{} ({})", node.name, node.op_type));
     Graph body = std::move(*built);
     std::vector<ValueId> formals(node.captures.size());
     std::map<ValueId, size_t> position;
@@ -374,7 +385,8 @@ class GraphBuilder {
     if (body->captures().size() == node.captures.size()) return;
     Graph completed = *body;
     std::vector<ValueId> formals = completed.captures();
-    while (formals.size() < node.captures.size()) formals.push_back(add_unused_capture(completed, node.captures[formals.size()]));
+    while (formals.size() < node.captures.size())
+      formals.push_back(add_unused_capture(completed, node.captures[formals.size()]));
     completed.set_captures(std::move(formals));
     body = std::make_shared<const Graph>(std::move(completed));
   }
@@ -384,14 +396,18 @@ class GraphBuilder {
     std::unordered_set<std::string_view> seen;
     for (const ValueInfoProto& info : proto_.output()) {
       if (info.name().empty()) return invalid("graph output", "a name expected, an empty one found");
-      if (!seen.insert(info.name()).second) return invalid(info.name(), "outputs of different names expected, one found twice");
+      if (!seen.insert(info.name()).second)
+        return invalid(info.name(), "outputs of different names expected, one found twice");
       const ValueId id = outer_ ? lookup(info.name()) : local(info.name());
       if (!id.valid()) return invalid(info.name(), "an output that a node makes expected, nothing makes it");
       TRY(ValueType type, declared_type(info));
       Value& value = graph_.edit(id);
-      if (type.is_tensor() && value.type.is_tensor() && type.dtype != value.type.dtype && type.dtype != DataType::kUndefined)
-        return invalid(info.name(), "an output of type {} expected, {} found", name(type.dtype), name(value.type.dtype));
-      if (value.type.kind == ValueType::Kind::kUnknown || (value.type.is_tensor() && !value.type.shape)) value.type = type;
+      if (type.is_tensor() && value.type.is_tensor() && type.dtype != value.type.dtype &&
+          type.dtype != DataType::kUndefined)
+        return invalid(info.name(), "an output of type {} expected, {} found", name(type.dtype),
+                       name(value.type.dtype));
+      if (value.type.kind == ValueType::Kind::kUnknown || (value.type.is_tensor() && !value.type.shape))
+        value.type = type;
       if (!value.declared) value.declared = std::move(type);
       add_extra(value, info);
       outputs.push_back(id);
@@ -421,11 +437,13 @@ Result<ModelInfo> import_info(const ModelProto& model) {
   for (const auto& import : model.opset_import()) {
     const auto [known, inserted] = info.opsets.emplace(normal_domain(import.domain()), import.version());
     if (!inserted && known->second != import.version())
-      return invalid("opset_import", "one version a domain expected, {} and {} found for '{}'", known->second, import.version(), import.domain());
+      return invalid("opset_import", "one version a domain expected, {} and {} found for '{}'", known->second,
+                     import.version(), import.domain());
   }
   if (model.ir_version() < 3 && info.opsets.empty()) info.opsets[""] = 1;  // imports came with IR 3
   for (const auto& function : model.functions())  // expanded by now; the nodes that came out of them need their domains
-    for (const auto& import : function.opset_import()) info.opsets.emplace(normal_domain(import.domain()), import.version());
+    for (const auto& import : function.opset_import())
+      info.opsets.emplace(normal_domain(import.domain()), import.version());
   info.producer_name = model.producer_name();
   info.producer_version = model.producer_version();
   info.domain = model.domain();
@@ -453,7 +471,8 @@ std::vector<std::string> wrong_declarations(const Graph& graph) {
   for (const ValueId id : graph.outputs()) {
     const Value& value = graph.value(id);
     if (value.declared && contradict(*value.declared, value.type))
-      sentences.push_back(fmt::format("{}: the file declares an output of shape {}, it has {}", value.name, text(*value.declared->shape), text(*value.type.shape)));
+      sentences.push_back(fmt::format("{}: the file declares an output of shape {}, it has {}", value.name,
+                                      text(*value.declared->shape), text(*value.type.shape)));
   }
   return sentences;
 }

@@ -7,9 +7,9 @@
 
 namespace isomer {
 
-/// Local functions must be expanded (functions.h) and the limits checked (payloads.h). Every node is lifted to its row's
-/// newest form and inferred; nodes without row stay opaque. Constant nodes become constants. Nodes may come in any order
-/// that has no cycle. Errors name the node or value.
+/// Local functions must be expanded (functions.h) and the limits checked (payloads.h). Every node is lifted to its
+/// row's newest form and inferred; nodes without row stay opaque. Constant nodes become constants. Nodes may come in
+/// any order that has no cycle. Errors name the node or value.
 Result<Graph> import_graph(const onnx_proto::ModelProto& model, TensorReader& tensors);
 
 }  // namespace isomer

@@ -12,7 +12,8 @@ constexpr int kRecursionLimit = 1000;
 }  // namespace
 
 bool parse_nested(const std::string& bytes, google::protobuf::MessageLite& message) {
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
   stream.SetRecursionLimit(kRecursionLimit);
   message.Clear();
   return message.MergePartialFromCodedStream(&stream) && stream.ConsumedEntireMessage();

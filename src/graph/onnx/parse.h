@@ -7,7 +7,8 @@
 
 namespace isomer {
 
-/// As ParsePartialFromString, but for messages nested as deep as the importer accepts, which is deeper than protobuf does.
+/// As ParsePartialFromString, but for messages nested as deep as the importer accepts, which is deeper than protobuf
+/// does.
 bool parse_nested(const std::string& bytes, google::protobuf::MessageLite& message);
 
 }  // namespace isomer

@@ -53,12 +53,14 @@ bool reaches_tensor(const Descriptor* message, std::set<const Descriptor*>& seen
 MessageFacts measure(const Descriptor* message) {
   const auto* prototype = google::protobuf::MessageFactory::generated_factory()->GetPrototype(message);
   std::set<const Descriptor*> seen;
-  const auto bytes = static_cast<int64_t>(prototype->SpaceUsedLong()) + (message == NodeProto::descriptor() ? kNodeBytes : 0);
+  const auto bytes =
+      static_cast<int64_t>(prototype->SpaceUsedLong()) + (message == NodeProto::descriptor() ? kNodeBytes : 0);
   return {reaches_tensor(message, seen), bytes};
 }
 
 bool is_name(const FieldDescriptor& field, const Types& types) {
-  return field.type() == FieldDescriptor::TYPE_STRING && field.name() != "doc_string" && field.containing_type() != types.entry;
+  return field.type() == FieldDescriptor::TYPE_STRING && field.name() != "doc_string" &&
+         field.containing_type() != types.entry;
 }
 
 int64_t element_bytes(const FieldDescriptor& field) {
@@ -110,7 +112,8 @@ class Cutter {
     for (wire::Field field; !reader.done();) {
       const char* const start = reader.rest().data();
       if (!reader.next(field))
-        return invalid("", "an ONNX model expected, bytes that are no protocol buffer found at offset {}", start - file_.data());
+        return invalid("", "an ONNX model expected, bytes that are no protocol buffer found at offset {}",
+                       start - file_.data());
       const FieldDescriptor* known = type->FindFieldByNumber(static_cast<int>(field.number));
       const Descriptor* child = known && field.type == wire::Type::kBytes ? known->message_type() : nullptr;
       TRY_VOID(count(field, type, known, counts));
@@ -135,8 +138,8 @@ class Cutter {
   Result<void> count(const wire::Field& field, const Descriptor* type, const FieldDescriptor* known, Counts& counts) {
     if (!known) return spend(static_cast<int64_t>(field.whole.size()) + kElementBytes);
     if (is_name(*known, types_) && static_cast<int64_t>(field.bytes.size()) > limits_.name_bytes)
-      return invalid("", "{}.{} of at most {} bytes expected, {} found", type->name(), known->name(), limits_.name_bytes,
-                     field.bytes.size());
+      return invalid("", "{}.{} of at most {} bytes expected, {} found", type->name(), known->name(),
+                     limits_.name_bytes, field.bytes.size());
     const bool packed = field.type == wire::Type::kBytes && known->is_packable();
     const int64_t elements = packed ? packed_count(*known, field.bytes) : 1;
     const int64_t total = counts[field.number] += elements;
@@ -146,15 +149,17 @@ class Cutter {
     if (limited && total > limits_.list_elements)
       return invalid("", "lists of at most {} elements expected, a longer one found", limits_.list_elements);
     if (known->message_type() != nullptr) return {};
-    if (is_text(*known)) return spend(kElementBytes + (is_payload(field, type) ? 0 : static_cast<int64_t>(field.bytes.size())));
+    if (is_text(*known))
+      return spend(kElementBytes + (is_payload(field, type) ? 0 : static_cast<int64_t>(field.bytes.size())));
     return known->is_repeated() ? spend(kGrowth * elements * element_bytes(*known)) : Result<void>();
   }
 
   Result<void> spend(int64_t bytes) {
     memory_left_ -= bytes;
     if (memory_left_ >= 0) return {};
-    return invalid("", "a model that takes at most {} MiB and {} times its size in memory expected, one that takes more found",
-                   limits_.memory_bytes >> 20, limits_.memory_factor);
+    return invalid(
+        "", "a model that takes at most {} MiB and {} times its size in memory expected, one that takes more found",
+        limits_.memory_bytes >> 20, limits_.memory_factor);
   }
 
   bool is_payload(const wire::Field& field, const Descriptor* type) const {

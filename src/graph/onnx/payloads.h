@@ -1,5 +1,5 @@
-// A model file without its weights: raw_data of all tensors are cut out of the wire format, so that protobuf never copies
-// them.
+// A model file without its weights: raw_data of all tensors are cut out of the wire format, so that protobuf never
+// copies them.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct CutModel {
   std::vector<Payload> payloads;  ///< by that number
 };
 
-/// Walks the whole file once and enforces the limits while doing so: what passes can be parsed without using more memory
-/// than `ImportLimits` allow.
+/// Walks the whole file once and enforces the limits while doing so: what passes can be parsed without using more
+/// memory than `ImportLimits` allow.
 Result<CutModel> cut_payloads(std::span<const std::byte> file, const ImportLimits& limits);
 
 }  // namespace isomer

@@ -34,7 +34,9 @@ Result<Dims> read_dims(const google::protobuf::RepeatedField<int64_t>& proto, Da
 
 Result<DataType> read_data_type(int64_t code) {
   if (code == 0) return invalid("", "a data type expected, none found");
-  if (code < 0 || code > TensorProto::DataType_MAX) return invalid("", "a data type from 1 to {} expected, {} found", static_cast<int>(TensorProto::DataType_MAX), code);
+  if (code < 0 || code > TensorProto::DataType_MAX)
+    return invalid("", "a data type from 1 to {} expected, {} found", static_cast<int>(TensorProto::DataType_MAX),
+                   code);
   if (!is_known_data_type(code)) return unsupported("", "data type {} is not supported", code);
   return static_cast<DataType>(code);
 }
@@ -85,11 +87,14 @@ Result<std::vector<int64_t>> sparse_positions(const Tensor& indices, const Dims&
     int64_t position = flat ? indices.integer(i) : 0;
     for (int64_t axis = 0; !flat && axis < rank; ++axis) {
       const int64_t index = indices.integer(i * rank + axis);
-      if (index < 0 || index >= dims[axis]) return invalid("", "an index in [0, {}) expected, {} found", dims[axis], index);
+      if (index < 0 || index >= dims[axis])
+        return invalid("", "an index in [0, {}) expected, {} found", dims[axis], index);
       position = position * dims[axis] + index;
     }
-    if (position < 0 || position >= count) return invalid("", "an index in [0, {}) expected, {} found", count, position);
-    if (!positions.empty() && position <= positions.back()) return invalid("", "indices in ascending order expected, others found");
+    if (position < 0 || position >= count)
+      return invalid("", "an index in [0, {}) expected, {} found", count, position);
+    if (!positions.empty() && position <= positions.back())
+      return invalid("", "indices in ascending order expected, others found");
     positions.push_back(position);
   }
   return positions;
@@ -97,8 +102,8 @@ Result<std::vector<int64_t>> sparse_positions(const Tensor& indices, const Dims&
 
 }  // namespace
 
-TensorReader::TensorReader(std::span<const std::byte> file, std::shared_ptr<const void> owner, std::vector<Payload> payloads,
-                           std::filesystem::path folder)
+TensorReader::TensorReader(std::span<const std::byte> file, std::shared_ptr<const void> owner,
+                           std::vector<Payload> payloads, std::filesystem::path folder)
     : file_(file), owner_(std::move(owner)), payloads_(std::move(payloads)), path_(std::move(folder)) {}
 
 Result<TensorReader::Bytes> TensorReader::payload(uint32_t index) const {
@@ -111,7 +116,8 @@ Result<TensorReader::Bytes> TensorReader::external(const TensorProto& proto, uin
   TRY_VOID(check_relative_path(place.location));
   if (path_.empty()) return unsupported("", "external data need a model that is read from a file");
   if (size > kMaxExternalBytes) return unsupported("", "external data of at most 2^38 bytes expected, {} found", size);
-  if (place.length && *place.length != size) return invalid("", "external data of {} bytes expected, {} found", size, *place.length);
+  if (place.length && *place.length != size)
+    return invalid("", "external data of {} bytes expected, {} found", size, *place.length);
   if (!folder_) {
     TRY(folder_, Folder::open(path_));
   }
@@ -123,8 +129,8 @@ Result<TensorReader::Bytes> TensorReader::external(const TensorProto& proto, uin
   }
   const auto bytes = file->bytes();
   if (place.offset > bytes.size() || size > bytes.size() - place.offset)
-    return invalid("", "{} bytes from offset {} of external data '{}' expected, a file of {} bytes found", size, place.offset,
-                   place.location, bytes.size());
+    return invalid("", "{} bytes from offset {} of external data '{}' expected, a file of {} bytes found", size,
+                   place.offset, place.location, bytes.size());
   if (external_file_.empty()) external_file_ = place.location;
   return Bytes{bytes.subspan(place.offset, size), file};
 }
@@ -154,7 +160,8 @@ Result<Tensor> TensorReader::read(const TensorProto& proto) {
     data = {std::as_bytes(std::span(*owner)), owner};
   }
   if (data.bytes.size() != size)
-    return invalid("", "raw_data of {} bytes for {}{} expected, {} found", size, name(dtype), text(Shape(dims.begin(), dims.end())), data.bytes.size());
+    return invalid("", "raw_data of {} bytes for {}{} expected, {} found", size, name(dtype),
+                   text(Shape(dims.begin(), dims.end())), data.bytes.size());
   return Tensor(dtype, std::move(dims), data.bytes, std::move(data.owner));
 }
 
@@ -164,13 +171,14 @@ Result<Tensor> TensorReader::read(const SparseTensorProto& proto) {
   TRY(Dims dims, read_dims(proto.dims(), values.dtype()));
   const int width = bit_width(values.dtype()) / 8;
   if (width == 0) return unsupported("", "sparse tensors of {} are not supported", name(values.dtype()));
-  if (values.dims().size() != 1) return invalid("", "values of rank 1 expected, of rank {} found", values.dims().size());
+  if (values.dims().size() != 1)
+    return invalid("", "values of rank 1 expected, of rank {} found", values.dims().size());
   TRY(const auto positions, sparse_positions(indices, dims, values.count()));
   sparse_stored_ += static_cast<int64_t>(values.bytes().size() + indices.bytes().size());
   sparse_dense_ += packed_bytes(values.dtype(), element_count(dims));
   if (sparse_dense_ > kDenseBytes + kDenseFactor * sparse_stored_)
-    return unsupported("", "a sparse tensor of at most 64 MiB and {} times its data expected, one of shape {} found", kDenseFactor,
-                       text(Shape(dims.begin(), dims.end())));
+    return unsupported("", "a sparse tensor of at most 64 MiB and {} times its data expected, one of shape {} found",
+                       kDenseFactor, text(Shape(dims.begin(), dims.end())));
   std::vector<std::byte> dense(packed_bytes(values.dtype(), element_count(dims)));
   for (size_t i = 0; i < positions.size(); ++i)
     std::memcpy(&dense[positions[i] * width], &values.bytes()[i * width], width);

@@ -25,8 +25,8 @@ class TensorReader {
   TensorReader(std::span<const std::byte> file, std::shared_ptr<const void> owner, std::vector<Payload> payloads,
                std::filesystem::path folder);
 
-  /// Views into the file where it has the bytes as we want them, else a copy. Errors are sentences about the tensor without
-  /// its name: the caller knows what it is called (`within`).
+  /// Views into the file where it has the bytes as we want them, else a copy. Errors are sentences about the tensor
+  /// without its name: the caller knows what it is called (`within`).
   Result<Tensor> read(const onnx_proto::TensorProto& proto);
 
   /// The dense tensor. Its size is limited by that of the data that are stored.

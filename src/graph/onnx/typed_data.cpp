@@ -97,7 +97,8 @@ int64_t words(DataType dtype, int64_t count) {
 
 int typed_fields(const TensorProto& proto) {
   int count = 0;
-  for (const Field field : {Field::kFloat, Field::kInt32, Field::kInt64, Field::kDouble, Field::kUInt64, Field::kString})
+  for (const Field field :
+       {Field::kFloat, Field::kInt32, Field::kInt64, Field::kDouble, Field::kUInt64, Field::kString})
     count += size_of(proto, field) > 0;
   return count;
 }
@@ -106,7 +107,8 @@ Result<Tensor> read_typed(const TensorProto& proto, DataType dtype, Dims dims) {
   const Field field = field_of(dtype);
   const int64_t expected = words(dtype, element_count(dims));
   if (size_of(proto, field) != expected || (expected == 0 && typed_fields(proto) > 0))
-    return invalid("", "{} elements of {} in {} expected, {} found", expected, name(dtype), name_of(field), size_of(proto, field));
+    return invalid("", "{} elements of {} in {} expected, {} found", expected, name(dtype), name_of(field),
+                   size_of(proto, field));
   switch (field) {
     case Field::kFloat: return Tensor(dtype, std::move(dims), copied(proto.float_data()));
     case Field::kDouble: return Tensor(dtype, std::move(dims), copied(proto.double_data()));

@@ -22,7 +22,8 @@ Result<Dim> read_dim(const TensorShapeProto::Dimension& proto, std::string_view 
 }
 
 Result<Shape> read_shape(const TensorShapeProto& proto, DataType dtype, std::string_view value_name) {
-  if (proto.dim_size() > kMaxRank) return invalid("", "rank of at most {} expected, {} found", kMaxRank, proto.dim_size());
+  if (proto.dim_size() > kMaxRank)
+    return invalid("", "rank of at most {} expected, {} found", kMaxRank, proto.dim_size());
   Shape shape;
   Dim bytes = std::max(1, bit_width(dtype) / 8);
   for (int axis = 0; axis < proto.dim_size(); ++axis) {
@@ -30,7 +31,8 @@ Result<Shape> read_shape(const TensorShapeProto& proto, DataType dtype, std::str
     if (dim.is_constant() && !dim.is(0)) bytes = bytes * dim;
     shape.push_back(std::move(dim));
   }
-  if (bytes.value() > kMaxBytes) return invalid("", "at most 2^46 bytes expected, {}{} found", name(dtype), text(shape));
+  if (bytes.value() > kMaxBytes)
+    return invalid("", "at most 2^46 bytes expected, {}{} found", name(dtype), text(shape));
   return shape;
 }
 

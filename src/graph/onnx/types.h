@@ -8,8 +8,8 @@
 
 namespace isomer {
 
-/// Dims without value and name become symbols "value_name.axis". Types without element type are unknown; sequences, maps,
-/// optionals, sparse and opaque types are kept as they are. Errors are sentences without the value's name.
+/// Dims without value and name become symbols "value_name.axis". Types without element type are unknown; sequences,
+/// maps, optionals, sparse and opaque types are kept as they are. Errors are sentences without the value's name.
 Result<ValueType> read_type(const onnx_proto::TypeProto& proto, std::string_view value_name);
 
 /// Unknown types leave the message empty.

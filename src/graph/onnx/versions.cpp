@@ -12,7 +12,7 @@ struct Release {
   int64_t ir, onnx, ml, training;
 };
 constexpr Release kReleases[] = {
-    {3, 8, 1, 0},  {4, 9, 1, 0},  {5, 10, 2, 0},  {6, 11, 2, 0},  {7, 14, 2, 1},  {8, 18, 3, 1},
+    {3, 8, 1, 0},  {4, 9, 1, 0},   {5, 10, 2, 0},  {6, 11, 2, 0},  {7, 14, 2, 1},  {8, 18, 3, 1},
     {9, 20, 4, 1}, {10, 22, 5, 1}, {11, 23, 5, 1}, {12, 24, 5, 1}, {13, 27, 5, 1}, {14, 28, 6, 1},
 };
 constexpr const Release& kNewest = kReleases[std::size(kReleases) - 1];
@@ -34,8 +34,8 @@ Result<void> check_ir_version(int64_t version) {
 
 Result<void> check_opset(std::string_view domain, int64_t version) {
   if (version >= 1 && version <= newest(domain)) return {};
-  return invalid(fmt::format("opset of {}", domain.empty() ? "ai.onnx" : domain), "1 to {} expected, {} found", newest(domain),
-                 version);
+  return invalid(fmt::format("opset of {}", domain.empty() ? "ai.onnx" : domain), "1 to {} expected, {} found",
+                 newest(domain), version);
 }
 
 }  // namespace isomer

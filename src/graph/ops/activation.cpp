@@ -11,9 +11,7 @@ namespace {
 using te::Expr;
 using te::Number;
 
-Expr leaky(const OpContext& context, Expr x) {
-  return te::select(x < 0, x * Number(context.get_float("alpha")), x);
-}
+Expr leaky(const OpContext& context, Expr x) { return te::select(x < 0, x * Number(context.get_float("alpha")), x); }
 
 Expr elu(const OpContext& context, Expr x) {
   return te::select(x < 0, (te::exp(x) - 1) * Number(context.get_float("alpha")), x);
@@ -102,7 +100,8 @@ Result<std::vector<ValueType>> infer_clip(const OpContext& context) {
   for (const int i : {1, 2})
     if (context.has_input(i))
       if (const Dim count = element_count(context.shape(i)); count.is_constant() && !count.is(1))
-        return context.invalid("{} with one element expected, {} found", context.op().inputs[i].name, text(context.shape(i)));
+        return context.invalid("{} with one element expected, {} found", context.op().inputs[i].name,
+                               text(context.shape(i)));
   return same_as_first(context);
 }
 
@@ -122,7 +121,8 @@ Version bounds_as_attributes(int since) {
             TRY(const auto least, form.take_float("min"));
             TRY(const auto most, form.take_float("max"));
             if (!least && !most) return {};
-            if (!form.type(0).is_tensor() || !is_float(form.type(0).dtype)) return form.unsupported("a known float type expected");
+            if (!form.type(0).is_tensor() || !is_float(form.type(0).dtype))
+              return form.unsupported("a known float type expected");
             const DataType dtype = form.type(0).dtype;
             if (least) form.set_input(1, form.scalar(dtype, *least, "min"));
             if (most) form.set_input(2, form.scalar(dtype, *most, "max"));
@@ -143,7 +143,8 @@ Version bounds_as_attributes(int since) {
 
 Result<void> expand_clip(NodeForm& form) {
   for (const int i : {1, 2})
-    if (form.has_input(i) && (!form.has_rank(i) || form.rank(i) != 0)) return form.unsupported("scalar bounds expected");
+    if (form.has_input(i) && (!form.has_rank(i) || form.rank(i) != 0))
+      return form.unsupported("scalar bounds expected");
   if (!form.has_input(1) && !form.has_input(2)) return form.emit_as(0, "Identity", {form.input(0)});
   if (!form.has_input(2)) return form.emit_as(0, "Max", {form.input(0), form.input(1)});
   ValueId value = form.input(0);
@@ -156,7 +157,9 @@ Result<void> expand_clip(NodeForm& form) {
 /// Which operand of a binary Min or Max is a scalar bound of the other; -1 if none.
 int bound_of(const Graph& graph, const Node& node) {
   if (node.inputs.size() != 2) return -1;
-  const auto is_scalar = [&](ValueId id) { return graph.value(id).type.has_shape() && graph.value(id).type.shape->empty(); };
+  const auto is_scalar = [&](ValueId id) {
+    return graph.value(id).type.has_shape() && graph.value(id).type.shape->empty();
+  };
   for (const int i : {1, 0})
     if (is_scalar(node.inputs[i]) && graph.is_constant(node.inputs[i])) return i;
   for (const int i : {1, 0})
@@ -186,66 +189,94 @@ std::optional<Node> recognize_clip(const Graph& graph, NodeId root) {
 std::vector<OpDef> activation() {
   const Version opset1 = {1, drop_consumed_inputs};
   return {
-      {.name = "Relu", .since = 14, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "Relu",
+       .since = 14,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats | kSignedInts}},
        .versions = {{13}, {6}, opset1},
        .infer = same_as_first,
        .compute = pointwise([](Expr x) { return te::max(x, 0); }),
        .axioms = {{"Relu(a) = Max(a,0)", "equal"},
                   {"Sub(Relu(a),Relu(Neg(a))) = a", "equal", FloatClass::kFinite},
-                 {"Relu(Relu(a)) = Relu(a)", "equal"},
-                 {"Mul(Relu(a),a) = Mul(Relu(a),Relu(a))", "equal", FloatClass::kFinite},
-                 {"Relu(Max(a,b)) = Max(Relu(a),b)", "broadcast", FloatClass::kSignOfZero},
-                 {"Relu(Mul(a,a)) = Mul(a,a)", "equal"},
-                 {"Relu(Abs(a)) = Abs(a)", "equal"}}},
+                  {"Relu(Relu(a)) = Relu(a)", "equal"},
+                  {"Mul(Relu(a),a) = Mul(Relu(a),Relu(a))", "equal", FloatClass::kFinite},
+                  {"Relu(Max(a,b)) = Max(Relu(a),b)", "broadcast", FloatClass::kSignOfZero},
+                  {"Relu(Mul(a,a)) = Mul(a,a)", "equal"},
+                  {"Relu(Abs(a)) = Abs(a)", "equal"}}},
 
-      {.name = "LeakyRelu", .since = 16, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "LeakyRelu",
+       .since = 16,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("alpha", 0.01)},
        .versions = {{6}, opset1},
        .infer = same_as_first,
        .compute = pointwise_with(leaky)},
 
-      {.name = "PRelu", .since = 16, .inputs = {"X", "slope"}, .outputs = {"Y"},
+      {.name = "PRelu",
+       .since = 16,
+       .inputs = {"X", "slope"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats | kIndices | DataType::kUInt32 | DataType::kUInt64}},
        .versions = {{9}, {7}, slope_of_channels(6), slope_of_channels(1)},
        .infer = infer_prelu,
        .compute = compute_prelu},
 
-      {.name = "Elu", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "Elu",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("alpha", 1.0)},
        .versions = {{6}, opset1},
        .infer = same_as_first,
        .compute = pointwise_with(elu)},
 
-      {.name = "Selu", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "Selu",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
-       .attributes = {with_default("alpha", 1.67326319217681884765625), with_default("gamma", 1.05070102214813232421875)},
+       .attributes = {with_default("alpha", 1.67326319217681884765625),
+                      with_default("gamma", 1.05070102214813232421875)},
        .versions = {{6}, {1, rounded_selu_defaults}},
        .infer = same_as_first,
        .compute = pointwise_with(selu)},
 
-      {.name = "Celu", .since = 12, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "Celu",
+       .since = 12,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", DataType::kFloat32}},
        .attributes = {with_default("alpha", 1.0)},
        .infer = infer_celu,
        .compute = pointwise_with(celu)},
 
-      {.name = "ThresholdedRelu", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "ThresholdedRelu",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("alpha", 1.0)},
        .versions = {{10}},
        .infer = same_as_first,
        .compute = pointwise_with(thresholded)},
 
-      {.name = "Shrink", .since = 9, .inputs = {"input"}, .outputs = {"output"},
+      {.name = "Shrink",
+       .since = 9,
+       .inputs = {"input"},
+       .outputs = {"output"},
        .types = {{"T", kNumeric}},
        .attributes = {with_default("bias", 0.0), with_default("lambd", 0.5)},
        .infer = same_as_first,
        .compute = pointwise_with(shrink)},
 
-      {.name = "Clip", .since = 13, .inputs = {"input", "min?", "max?"}, .outputs = {"output"},
+      {.name = "Clip",
+       .since = 13,
+       .inputs = {"input", "min?", "max?"},
+       .outputs = {"output"},
        .types = {{"T", kNumeric}},
        .versions = {{12}, {11}, bounds_as_attributes(6), bounds_as_attributes(1)},
        .infer = infer_clip,

@@ -24,7 +24,10 @@ Result<te::Program> compute_shift(const OpContext& context) {
 }
 
 OpDef bitwise_row(const char* name, BinaryOp op) {
-  return {.name = name, .since = 18, .inputs = {"A", "B"}, .outputs = {"C"},
+  return {.name = name,
+          .since = 18,
+          .inputs = {"A", "B"},
+          .outputs = {"C"},
           .types = {{"T", kInts}},
           .infer = broadcast_shapes,
           .compute = pointwise([op](Expr a, Expr b) { return te::binary(op, a, b); })};
@@ -38,13 +41,19 @@ std::vector<OpDef> bitwise() {
       bitwise_row("BitwiseOr", BinaryOp::kOr),
       bitwise_row("BitwiseXor", BinaryOp::kXor),
 
-      {.name = "BitwiseNot", .since = 18, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "BitwiseNot",
+       .since = 18,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kInts}},
        .infer = same_as_first,
        .compute = pointwise([](Expr x) { return te::logical_not(x); }),
        .axioms = {{"BitwiseNot(BitwiseNot(a)) = a", "equal"}}},
 
-      {.name = "BitShift", .since = 11, .inputs = {"X", "Y"}, .outputs = {"Z"},
+      {.name = "BitShift",
+       .since = 11,
+       .inputs = {"X", "Y"},
+       .outputs = {"Z"},
        .types = {{"T", kUnsignedInts}},
        .attributes = {required("direction", AttributeKind::kString)},
        .infer = infer_shift,

@@ -26,7 +26,9 @@ Result<te::Program> compute_cast(const OpContext& context) {
   return single_map(shape, te::cast(types[0].dtype, context.load_broadcast(0, shape)));
 }
 
-Result<std::vector<ValueType>> infer_cast_like(const OpContext& context) { return infer_cast_to(context, context.dtype(1)); }
+Result<std::vector<ValueType>> infer_cast_like(const OpContext& context) {
+  return infer_cast_to(context, context.dtype(1));
+}
 
 Result<void> expand_cast_like(NodeForm& form) {
   if (!form.type(1).is_tensor()) return form.unsupported("target_type of known type expected");
@@ -44,9 +46,17 @@ Result<void> drop_saturate(NodeForm& form) {
 
 /// Opset 1 named the type by its enumerator.
 constexpr std::array<std::pair<std::string_view, DataType>, 12> kTypeNames = {{
-    {"FLOAT", DataType::kFloat32}, {"UINT8", DataType::kUInt8}, {"INT8", DataType::kInt8}, {"UINT16", DataType::kUInt16},
-    {"INT16", DataType::kInt16}, {"INT32", DataType::kInt32}, {"INT64", DataType::kInt64}, {"BOOL", DataType::kBool},
-    {"FLOAT16", DataType::kFloat16}, {"DOUBLE", DataType::kFloat64}, {"UINT32", DataType::kUInt32},
+    {"FLOAT", DataType::kFloat32},
+    {"UINT8", DataType::kUInt8},
+    {"INT8", DataType::kInt8},
+    {"UINT16", DataType::kUInt16},
+    {"INT16", DataType::kInt16},
+    {"INT32", DataType::kInt32},
+    {"INT64", DataType::kInt64},
+    {"BOOL", DataType::kBool},
+    {"FLOAT16", DataType::kFloat16},
+    {"DOUBLE", DataType::kFloat64},
+    {"UINT32", DataType::kUInt32},
     {"UINT64", DataType::kUInt64},
 }};
 
@@ -54,7 +64,8 @@ Result<void> type_by_number(NodeForm& form) {
   TRY(const auto written, form.take_string("to"));
   for (const auto& [name, type] : kTypeNames)
     if (written == name) form.set("to", static_cast<int64_t>(type));
-  if (!form.has("to")) return form.invalid("the name of a data type expected as attribute 'to', '{}' found", written.value_or(""));
+  if (!form.has("to"))
+    return form.invalid("the name of a data type expected as attribute 'to', '{}' found", written.value_or(""));
   return {};
 }
 
@@ -76,7 +87,8 @@ Result<std::vector<ValueType>> infer_dropout(const OpContext& context) {
     const bool keeps_all = ratio && ratio->size() == 1 && ratio->front() == 0;
     if (training != 0 && !keeps_all) return context.unsupported("training mode drops at random");
   }
-  return std::vector{ValueType::tensor(context.dtype(0), context.shape(0)), ValueType::tensor(DataType::kBool, context.shape(0))};
+  return std::vector{ValueType::tensor(context.dtype(0), context.shape(0)),
+                     ValueType::tensor(DataType::kBool, context.shape(0))};
 }
 
 Result<te::Program> compute_dropout(const OpContext& context) {
@@ -139,15 +151,24 @@ Result<void> mark_as_test(NodeForm& form) {
 
 std::vector<OpDef> cast() {
   return {
-      {.name = "Cast", .since = 21, .inputs = {"input:T1"}, .outputs = {"output:T2"},
+      {.name = "Cast",
+       .since = 21,
+       .inputs = {"input:T1"},
+       .outputs = {"output:T2"},
        .types = {{"T1", kComputable}, {"T2", kComputable}},
        .attributes = {with_default("saturate", 1), required("to", AttributeKind::kInt)},
-       .versions = {{19}, {13, nullptr, drop_saturate}, {9, nullptr, drop_saturate}, {6, nullptr, drop_saturate},
+       .versions = {{19},
+                    {13, nullptr, drop_saturate},
+                    {9, nullptr, drop_saturate},
+                    {6, nullptr, drop_saturate},
                     {1, type_by_number, type_by_name}},
        .infer = infer_cast,
        .compute = compute_cast},
 
-      {.name = "CastLike", .since = 21, .inputs = {"input:T1", "target_type:T2"}, .outputs = {"output:T2"},
+      {.name = "CastLike",
+       .since = 21,
+       .inputs = {"input:T1", "target_type:T2"},
+       .outputs = {"output:T2"},
        .types = {{"T1", kComputable}, {"T2", kComputable}},
        .attributes = {with_default("saturate", 1)},
        .versions = {{19}, {15, nullptr, drop_saturate}},
@@ -155,17 +176,27 @@ std::vector<OpDef> cast() {
        .compute = compute_cast,
        .expand = expand_cast_like},
 
-      {.name = "Identity", .since = 21, .inputs = {"input:V"}, .outputs = {"output:V"},
+      {.name = "Identity",
+       .since = 21,
+       .inputs = {"input:V"},
+       .outputs = {"output:V"},
        .types = {{"V", kComputable}},
        .versions = {{19}, {16}, {14}, {13}, {1}},
        .infer = same_as_first,
        .compute = pointwise([](te::Expr x) { return x; })},
 
-      {.name = "Dropout", .since = 22, .inputs = {"data", "ratio?:T1", "training_mode?:T2"}, .outputs = {"output", "mask?:T2"},
+      {.name = "Dropout",
+       .since = 22,
+       .inputs = {"data", "ratio?:T1", "training_mode?:T2"},
+       .outputs = {"output", "mask?:T2"},
        .types = {{"T", kFloats}, {"T1", kFloats}, {"T2", kBoolean}},
        .attributes = {optional("seed", AttributeKind::kInt)},
-       .versions = {{13}, {12}, {10, ratio_to_input, ratio_to_attribute}, {7, mask_of_data_type, no_mask},
-                    {6, only_in_test, mark_as_test}, {1, only_in_test, mark_as_test}},
+       .versions = {{13},
+                    {12},
+                    {10, ratio_to_input, ratio_to_attribute},
+                    {7, mask_of_data_type, no_mask},
+                    {6, only_in_test, mark_as_test},
+                    {1, only_in_test, mark_as_test}},
        .infer = infer_dropout,
        .compute = compute_dropout},
   };

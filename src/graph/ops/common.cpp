@@ -51,7 +51,8 @@ Infer broadcast_to(DataType dtype) {
 }
 
 Compute pointwise(std::function<te::Expr(te::Expr)> f) {
-  return pointwise_over([f = std::move(f)](const OpContext& c, const Shape& out) { return f(c.load_broadcast(0, out)); });
+  return pointwise_over(
+      [f = std::move(f)](const OpContext& c, const Shape& out) { return f(c.load_broadcast(0, out)); });
 }
 
 Compute pointwise(std::function<te::Expr(te::Expr, te::Expr)> f) {
@@ -97,10 +98,12 @@ Version explicit_broadcast(int since) {
             TRY(const auto enabled, form.take_int("broadcast"));
             TRY(const auto axis, form.take_int("axis"));
             if (enabled.value_or(0) == 0 || !axis) return {};
-            if (!form.has_rank(0) || !form.has_rank(1)) return form.unsupported("known ranks expected for attribute axis");
+            if (!form.has_rank(0) || !form.has_rank(1))
+              return form.unsupported("known ranks expected for attribute axis");
             const int rank = form.rank(0), inner = form.rank(1);
             const int64_t first = *axis < 0 ? *axis + rank : *axis;
-            if (first < 0 || first > rank - inner) return form.invalid("axis {} with B of rank {} in A of rank {}", *axis, inner, rank);
+            if (first < 0 || first > rank - inner)
+              return form.invalid("axis {} with B of rank {} in A of rank {}", *axis, inner, rank);
             if (first + inner == rank) return {};
             std::vector<int64_t> trailing;
             for (int64_t k = inner; k < rank - first; ++k) trailing.push_back(k);
@@ -125,7 +128,8 @@ Version explicit_broadcast(int since) {
               return form.unsupported("operands that opset 6 can broadcast expected");
             form.set("broadcast", int64_t{1});
             if (whole) return {};
-            if (std::count(values->begin(), values->end(), 0) > 0) return form.unsupported("dims above 0 expected, which Reshape can say in opset 6");
+            if (std::count(values->begin(), values->end(), 0) > 0)
+              return form.unsupported("dims above 0 expected, which Reshape can say in opset 6");
             TRY(const ValueId aligned, form.emit("Reshape", {form.input(1), form.ints(*values, "shape")}));
             form.set_input(1, aligned);
             form.set("axis", static_cast<int64_t>(first));
@@ -149,10 +153,10 @@ Version without(int since, std::vector<const char*> attributes) {
               const auto found = form.node().attributes.find(def.name);
               if (!lacking || found == form.node().attributes.end()) continue;
               const auto* list = std::get_if<std::vector<int64_t>>(&found->second);
-              const bool neutral = def.fallback ? equal(found->second, *def.fallback)
-                                                : list && std::count(list->begin(), list->end(), 1) == std::ssize(*list);
-              if (!neutral)
-                return form.unsupported("the default of '{}' expected, which the opset lacks", def.name);
+              const bool neutral = def.fallback
+                                       ? equal(found->second, *def.fallback)
+                                       : list && std::count(list->begin(), list->end(), 1) == std::ssize(*list);
+              if (!neutral) return form.unsupported("the default of '{}' expected, which the opset lacks", def.name);
               form.drop(def.name);
             }
             return {};
@@ -179,7 +183,8 @@ Reform drop_neutral(const char* name, std::string neutral) {
   return [=](NodeForm& form) -> Result<void> {
     TRY(const auto value, form.take_string(name));
     if (value.value_or(neutral) == neutral) return {};
-    return form.unsupported("{} of '{}' expected where the opset lacks the attribute, '{}' found", name, neutral, *value);
+    return form.unsupported("{} of '{}' expected where the opset lacks the attribute, '{}' found", name, neutral,
+                            *value);
   };
 }
 
@@ -202,9 +207,10 @@ Reform count_from_front(const char* name, int more) {
   };
 }
 
-Result<void> check_values(const OpContext& context, std::string_view what, const std::vector<int64_t>& values, size_t count,
-                          int64_t least) {
-  const bool fits = values.size() == count && std::all_of(values.begin(), values.end(), [&](int64_t v) { return v >= least; });
+Result<void> check_values(const OpContext& context, std::string_view what, const std::vector<int64_t>& values,
+                          size_t count, int64_t least) {
+  const bool fits =
+      values.size() == count && std::all_of(values.begin(), values.end(), [&](int64_t v) { return v >= least; });
   if (!fits) return context.invalid("{} of {} values of at least {} expected, {} found", what, count, least, values);
   return {};
 }

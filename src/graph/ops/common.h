@@ -32,8 +32,8 @@ std::vector<ValueType> one(DataType dtype, Shape shape);
 
 // Changes of form. Each returns the Reform for a row's `versions`.
 
-/// Attribute `name` (ints) of the older form is input `input` of the newest; on the way back the input must be constant.
-/// An absent attribute is an omitted input.
+/// Attribute `name` (ints) of the older form is input `input` of the newest; on the way back the input must be
+/// constant. An absent attribute is an omitted input.
 Version ints_attribute_to_input(int since, const char* name, int input);
 /// Older forms of binary operators that broadcast only with `broadcast` = 1, aligned at `axis`.
 Version explicit_broadcast(int since);
@@ -52,7 +52,7 @@ Reform drop_neutral(const char* name, std::string neutral);
 Reform count_from_front(const char* name, int more = 0);
 
 /// Positive, non-negative or other checks share one sentence: "strides of 2 positive values expected, [1,0] found".
-Result<void> check_values(const OpContext& context, std::string_view what, const std::vector<int64_t>& values, size_t count,
-                          int64_t least);
+Result<void> check_values(const OpContext& context, std::string_view what, const std::vector<int64_t>& values,
+                          size_t count, int64_t least);
 
 }  // namespace isomer::ops

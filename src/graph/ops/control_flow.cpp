@@ -32,7 +32,8 @@ bool mentions(const Dim& dim, const std::set<std::string>& symbols) {
   return found;
 }
 
-/// Symbols of a body that mean nothing outside: sizes that its own nodes' data decide ("value.axis"), and those in `more`.
+/// Symbols of a body that mean nothing outside: sizes that its own nodes' data decide ("value.axis"), and those in
+/// `more`.
 std::set<std::string> local_symbols(const Graph& body, std::set<std::string> more = {}) {
   for (const NodeId id : body.nodes())
     for (const ValueId output : body.node(id).outputs) {
@@ -48,7 +49,8 @@ std::set<std::string> local_symbols(const Graph& body, std::set<std::string> mor
 ValueType exported(const OpContext& context, int output, ValueType type, const std::set<std::string>& local) {
   if (type.has_shape())
     for (size_t k = 0; k < type.shape->size(); ++k)
-      if (Dim& dim = (*type.shape)[k]; !dim.is_constant() && mentions(dim, local)) dim = context.fresh(output, static_cast<int>(k));
+      if (Dim& dim = (*type.shape)[k]; !dim.is_constant() && mentions(dim, local))
+        dim = context.fresh(output, static_cast<int>(k));
   return type;
 }
 
@@ -56,7 +58,8 @@ ValueType exported(const OpContext& context, int output, ValueType type, const s
 Result<ValueType> common_type(const OpContext& context, int output, const ValueType& a, const ValueType& b) {
   if (a == b) return a;
   if (!a.is_tensor() || !b.is_tensor()) return ValueType();
-  if (a.dtype != b.dtype) return context.invalid("output {} of one type expected, {} and {} found", output, name(a.dtype), name(b.dtype));
+  if (a.dtype != b.dtype)
+    return context.invalid("output {} of one type expected, {} and {} found", output, name(a.dtype), name(b.dtype));
   if (!a.shape || !b.shape || a.shape->size() != b.shape->size()) return of_unknown_rank(a.dtype);
   ValueType type = a;
   for (size_t k = 0; k < a.shape->size(); ++k)
@@ -71,7 +74,8 @@ ValueType stacked_type(ValueType element, int64_t axis, const Dim& extent) {
 }
 
 Result<void> expect_body(const OpContext& context, const Graph& body, size_t inputs, size_t least_outputs) {
-  if (body.inputs().size() != inputs) return context.invalid("a body with {} inputs expected, {} found", inputs, body.inputs().size());
+  if (body.inputs().size() != inputs)
+    return context.invalid("a body with {} inputs expected, {} found", inputs, body.inputs().size());
   if (body.outputs().size() < least_outputs)
     return context.invalid("a body with at least {} outputs expected, {} found", least_outputs, body.outputs().size());
   return {};
@@ -83,7 +87,8 @@ void copy_elements(const Array& from, int64_t begin, int64_t count, Array& to, i
   if (from.storage() == to.storage()) {
     constexpr size_t kBytes = 8;
     if (count > 0)
-      std::memcpy(static_cast<char*>(to.mutable_data()) + at * kBytes, static_cast<const char*>(from.data()) + begin * kBytes, count * kBytes);
+      std::memcpy(static_cast<char*>(to.mutable_data()) + at * kBytes,
+                  static_cast<const char*>(from.data()) + begin * kBytes, count * kBytes);
   } else if (is_float(to.dtype())) {
     for (int64_t i = 0; i < count; ++i) to.mutable_reals()[at + i] = from.real(begin + i);
   } else {
@@ -105,7 +110,8 @@ Result<Array> slice_of(const Array& array, int64_t axis, int64_t step) {
 }
 
 /// The pieces one after the other along a new axis; `element` is the type of each, for when there are none.
-Result<Array> stacked(const OpContext& context, const std::vector<Array>& pieces, int64_t axis, bool backward, const ValueType& element) {
+Result<Array> stacked(const OpContext& context, const std::vector<Array>& pieces, int64_t axis, bool backward,
+                      const ValueType& element) {
   const auto steps = static_cast<int64_t>(pieces.size());
   Dims inside;
   DataType dtype = element.dtype;
@@ -121,18 +127,21 @@ Result<Array> stacked(const OpContext& context, const std::vector<Array>& pieces
   if (axis < 0 || axis > static_cast<int64_t>(inside.size()))
     return context.invalid("an output axis within rank {} expected, {} found", inside.size() + 1, axis);
   for (const Array& piece : pieces)
-    if (piece.dims() != inside || piece.dtype() != dtype) return context.invalid("outputs of one shape and type in every iteration expected");
+    if (piece.dims() != inside || piece.dtype() != dtype)
+      return context.invalid("outputs of one shape and type in every iteration expected");
   Dims dims = inside;
   dims.insert(dims.begin() + axis, steps);
   TRY(Array whole, Array::allocate(dtype, dims));
   const int64_t inner = count_from(inside, axis), outer = inner == 0 ? 0 : element_count(inside) / inner;
   for (int64_t t = 0; t < steps; ++t)
-    for (int64_t i = 0; i < outer; ++i) copy_elements(pieces[backward ? steps - 1 - t : t], i * inner, inner, whole, (i * steps + t) * inner);
+    for (int64_t i = 0; i < outer; ++i)
+      copy_elements(pieces[backward ? steps - 1 - t : t], i * inner, inner, whole, (i * steps + t) * inner);
   return whole;
 }
 
 /// The types of what iterations would have made, where none ran.
-std::vector<ValueType> types_of_none(const OpContext& context, const Graph& body, const std::vector<ValueType>& inputs) {
+std::vector<ValueType> types_of_none(const OpContext& context, const Graph& body,
+                                     const std::vector<ValueType>& inputs) {
   if (auto inferred = context.infer_body(body, inputs); inferred.ok()) return *std::move(inferred);
   std::vector<ValueType> declared;
   for (const ValueId output : body.outputs()) declared.push_back(body.value(output).type);
@@ -168,8 +177,10 @@ Result<std::vector<ValueType>> branch_types(const OpContext& context, const char
 
 Result<std::vector<ValueType>> if_infer(const OpContext& context) {
   TRY_VOID(expect_scalar(context, 0));
-  const size_t then_count = context.get_graph("then_branch").outputs().size(), else_count = context.get_graph("else_branch").outputs().size();
-  if (then_count != else_count) return context.invalid("branches with equally many outputs expected, {} and {} found", then_count, else_count);
+  const size_t then_count = context.get_graph("then_branch").outputs().size(),
+               else_count = context.get_graph("else_branch").outputs().size();
+  if (then_count != else_count)
+    return context.invalid("branches with equally many outputs expected, {} and {} found", then_count, else_count);
   if (const auto taken = context.scalar_int(0)) return branch_types(context, *taken ? "then_branch" : "else_branch");
   TRY(std::vector<ValueType> types, branch_types(context, "then_branch"));
   TRY(const std::vector<ValueType> others, branch_types(context, "else_branch"));
@@ -236,7 +247,8 @@ Result<void> check_loop(const OpContext& context) {
   TRY_VOID(expect_body(context, body, 2 + states, 1 + std::max(states, context.output_count())));
   const ValueType& condition = body.value(body.outputs()[0]).type;
   if (condition.is_tensor() && condition.dtype != DataType::kBool)
-    return context.invalid("a body whose first output is a condition of type bool expected, {} found", name(condition.dtype));
+    return context.invalid("a body whose first output is a condition of type bool expected, {} found",
+                           name(condition.dtype));
   return {};
 }
 
@@ -262,7 +274,8 @@ Result<LoopTypes> loop_types(const OpContext& context, const Graph& body) {
       const ValueType& after = types.outputs[1 + i];
       if (!before.shape) continue;
       if (after.is_tensor() && after.dtype != before.dtype)
-        return context.invalid("state {} of type {} after an iteration expected, {} found", i, name(before.dtype), name(after.dtype));
+        return context.invalid("state {} of type {} after an iteration expected, {} found", i, name(before.dtype),
+                               name(after.dtype));
       const bool same_rank = after.has_shape() && after.shape->size() == before.shape->size();
       if (!same_rank) {
         before = of_unknown_rank(before.dtype);
@@ -322,7 +335,8 @@ Result<std::vector<Array>> loop_run(const OpContext& context, std::span<const Ar
   std::vector<std::vector<Array>> collected(body.outputs().size() - 1 - states);
   for (int64_t i = 0; i < trips && condition; ++i) {
     if (i == kMaxIterations) return too_long();
-    std::vector<Array> actual = {scalar_for(body, 0, DataType::kInt64, i), scalar_for(body, 1, DataType::kBool, condition != 0)};
+    std::vector<Array> actual = {scalar_for(body, 0, DataType::kInt64, i),
+                                 scalar_for(body, 1, DataType::kBool, condition != 0)};
     actual.insert(actual.end(), state.begin(), state.end());
     TRY(std::vector<Array> outputs, runner.run(body, actual));
     if (context.has_input(1)) {
@@ -333,7 +347,8 @@ Result<std::vector<Array>> loop_run(const OpContext& context, std::span<const Ar
   }
   std::vector<ValueType> none(body.outputs().size());
   if (!collected.empty() && collected[0].empty()) {
-    std::vector<ValueType> formals = {scalar_type_for(body, 0, DataType::kInt64), scalar_type_for(body, 1, DataType::kBool)};
+    std::vector<ValueType> formals = {scalar_type_for(body, 0, DataType::kInt64),
+                                      scalar_type_for(body, 1, DataType::kBool)};
     for (int i = 0; i < states; ++i) formals.push_back(context.type(2 + i));
     none = types_of_none(context, body, formals);
   }
@@ -437,16 +452,19 @@ Result<std::vector<Array>> scan_run(const OpContext& context, std::span<const Ar
   for (int64_t t = 0; t < length; ++t) {
     std::vector<Array> actual = state;
     for (int k = 0; k < plan.sequences; ++k) {
-      TRY(Array element, slice_of(inputs[plan.states + k], plan.input_axes[k], plan.input_backward[k] ? length - 1 - t : t));
+      TRY(Array element,
+          slice_of(inputs[plan.states + k], plan.input_axes[k], plan.input_backward[k] ? length - 1 - t : t));
       actual.push_back(std::move(element));
     }
     TRY(std::vector<Array> outputs, runner.run(body, actual));
     for (int k = 0; k < plan.states; ++k) state[k] = std::move(outputs[k]);
     for (size_t k = 0; k < collected.size(); ++k) collected[k].push_back(std::move(outputs[plan.states + k]));
   }
-  const std::vector<ValueType> none = length > 0 ? std::vector<ValueType>(body.outputs().size()) : types_of_none(context, body, element_types(context, plan));
+  const std::vector<ValueType> none = length > 0 ? std::vector<ValueType>(body.outputs().size())
+                                                 : types_of_none(context, body, element_types(context, plan));
   for (size_t k = 0; k < collected.size(); ++k) {
-    TRY(Array whole, stacked(context, collected[k], plan.output_axes[k], plan.output_backward[k], none[plan.states + k]));
+    TRY(Array whole,
+        stacked(context, collected[k], plan.output_axes[k], plan.output_backward[k], none[plan.states + k]));
     state.push_back(std::move(whole));
   }
   return state;
@@ -455,7 +473,8 @@ Result<std::vector<Array>> scan_run(const OpContext& context, std::span<const Ar
 /// A list attribute of the node, all 0 where it is absent.
 Result<std::vector<int64_t>> take_flags(NodeForm& form, std::string_view name, size_t count) {
   TRY(auto values, form.take_ints(name));
-  if (values && values->size() != count) return form.invalid("{} values in {} expected, {} found", count, name, values->size());
+  if (values && values->size() != count)
+    return form.invalid("{} values in {} expected, {} found", count, name, values->size());
   return values ? std::move(*values) : std::vector<int64_t>(count, 0);
 }
 
@@ -464,7 +483,8 @@ Result<ValueId> length_of(NodeForm& form, int input, int64_t axis) {
   const Dim& length = shape[axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis];
   if (length.is_constant()) return form.scalar(DataType::kInt64, static_cast<double>(length.value()), "length");
   TRY(const ValueId dims, form.emit("Shape", {form.input(input)}));
-  return form.emit("Gather", {dims, form.scalar(DataType::kInt64, static_cast<double>(axis), "axis")}, {{"axis", int64_t{0}}});
+  return form.emit("Gather", {dims, form.scalar(DataType::kInt64, static_cast<double>(axis), "axis")},
+                   {{"axis", int64_t{0}}});
 }
 
 /// What the loop stacks along axis 0 becomes output i: in the other order, along another axis.
@@ -481,7 +501,10 @@ Result<void> turn_output(NodeForm& form, int i, int64_t axis, bool backward) {
     turned.name = form.graph().fresh_name("backward");
     const ValueId to = axis == 0 ? output : form.graph().add_value(std::move(turned));
     const auto one = [&](int64_t value, const char* hint) { return form.ints({value}, hint); };
-    form.emit_after("Slice", {stack, one(-1, "starts"), one(std::numeric_limits<int64_t>::min(), "ends"), one(0, "axes"), one(-1, "steps")}, {}, to);
+    form.emit_after(
+        "Slice",
+        {stack, one(-1, "starts"), one(std::numeric_limits<int64_t>::min(), "ends"), one(0, "axes"), one(-1, "steps")},
+        {}, to);
     stack = to;
   }
   if (axis == 0) return {};
@@ -511,7 +534,8 @@ Result<void> scan_as_loop(NodeForm& form) {
     value.type = ValueType::tensor(dtype, {});
     return body.add_value(std::move(value));
   };
-  const ValueId iteration = add_scalar("iteration", DataType::kInt64), condition = add_scalar("condition", DataType::kBool);
+  const ValueId iteration = add_scalar("iteration", DataType::kInt64),
+                condition = add_scalar("condition", DataType::kBool);
   const std::vector<ValueId> formals = body.inputs();
   std::vector<ValueId> inputs = {iteration, condition}, captures = body.captures();
   inputs.insert(inputs.end(), formals.begin(), formals.begin() + states);
@@ -538,7 +562,8 @@ Result<void> scan_as_loop(NodeForm& form) {
   body.set_outputs(std::move(outputs));
 
   TRY(const ValueId trips, length_of(form, states, input_axes[0]));
-  for (size_t k = 0; k < stacks; ++k) TRY_VOID(turn_output(form, states + static_cast<int>(k), output_axes[k], output_backward[k] != 0));
+  for (size_t k = 0; k < stacks; ++k)
+    TRY_VOID(turn_output(form, states + static_cast<int>(k), output_axes[k], output_backward[k] != 0));
   Node& node = form.node();
   node.op = find_op("", "Loop");
   node.op_type = "Loop";
@@ -548,31 +573,44 @@ Result<void> scan_as_loop(NodeForm& form) {
   return {};
 }
 
-Result<void> refuse_batches(NodeForm& form) { return form.unsupported("opset 9 or newer expected: opset 8 scans batches"); }
+Result<void> refuse_batches(NodeForm& form) {
+  return form.unsupported("opset 9 or newer expected: opset 8 scans batches");
+}
 
 }  // namespace
 
 std::vector<OpDef> control_flow() {
   return {
-      {.name = "If", .since = 21, .inputs = {"cond:B"}, .outputs = {"outputs*:V~"},
+      {.name = "If",
+       .since = 21,
+       .inputs = {"cond:B"},
+       .outputs = {"outputs*:V~"},
        .types = {{"B", kBoolean}, {"V", kComputable}},
        .attributes = {required("then_branch", AttributeKind::kGraph), required("else_branch", AttributeKind::kGraph)},
        .versions = {{19}, {16}, {13}, {11}, {1}},
        .infer = if_infer,
        .control = if_run,
        .form = BranchForm{.then_body = "then_branch", .else_body = "else_branch"}},
-      {.name = "Loop", .since = 21, .inputs = {"M?:I", "cond?:B", "v_initial*:V~"}, .outputs = {"v_final_and_scan_outputs*:V~"},
+      {.name = "Loop",
+       .since = 21,
+       .inputs = {"M?:I", "cond?:B", "v_initial*:V~"},
+       .outputs = {"v_final_and_scan_outputs*:V~"},
        .types = {{"I", DataType::kInt64}, {"B", kBoolean}, {"V", kComputable}},
        .attributes = {required("body", AttributeKind::kGraph)},
        .versions = {{19}, {16}, {13}, {11}, {1}},
        .infer = loop_infer,
        .control = loop_run,
        .form = LoopForm{.body = "body"}},
-      {.name = "Scan", .since = 21, .inputs = {"initial_state_and_scan_inputs*:V~"}, .outputs = {"final_state_and_scan_outputs*:V~"},
+      {.name = "Scan",
+       .since = 21,
+       .inputs = {"initial_state_and_scan_inputs*:V~"},
+       .outputs = {"final_state_and_scan_outputs*:V~"},
        .types = {{"V", kComputable}},
        .attributes = {required("body", AttributeKind::kGraph), required("num_scan_inputs", AttributeKind::kInt),
-                      optional("scan_input_axes", AttributeKind::kInts), optional("scan_input_directions", AttributeKind::kInts),
-                      optional("scan_output_axes", AttributeKind::kInts), optional("scan_output_directions", AttributeKind::kInts)},
+                      optional("scan_input_axes", AttributeKind::kInts),
+                      optional("scan_input_directions", AttributeKind::kInts),
+                      optional("scan_output_axes", AttributeKind::kInts),
+                      optional("scan_output_directions", AttributeKind::kInts)},
        .versions = {{19}, {16}, {11}, {9}, {8, refuse_batches, refuse_batches}},
        .infer = scan_infer,
        .control = scan_run,

@@ -91,7 +91,8 @@ Result<void> check_bias(const OpContext& context, int bias, const Dim& channels)
 te::StageValue add_bias(const OpContext& context, te::Program& program, te::StageValue sum, int bias) {
   if (!context.has_input(bias)) return sum;
   const Shape shape = program.shape(sum);
-  return program.map(shape, program.load(sum, te::axes(static_cast<int>(shape.size()))) + context.load(bias, {te::axis(1)}));
+  return program.map(shape,
+                     program.load(sum, te::axes(static_cast<int>(shape.size()))) + context.load(bias, {te::axis(1)}));
 }
 
 Result<std::vector<ValueType>> infer_conv(const OpContext& context) {
@@ -118,7 +119,8 @@ Result<void> check_filter_parameter(const OpContext& context, int i, const Dim& 
 }
 
 /// Σ (x - x_zero) * (w - w_zero) in int32; an absent zero point is 0.
-te::StageValue convolve_integers(const OpContext& context, te::Program& program, const Convolution& conv, int x_zero, int w_zero) {
+te::StageValue convolve_integers(const OpContext& context, te::Program& program, const Convolution& conv, int x_zero,
+                                 int w_zero) {
   const auto centered = [&](int i, int zero, te::Expr channel, const Dim& channels) {
     return [&context, i, zero, channel, channels](std::vector<te::Expr> index) {
       const te::Expr value = te::cast(DataType::kInt32, context.load(i, std::move(index)));
@@ -204,8 +206,13 @@ Result<std::vector<TransposedAxis>> transposed_axes(const OpContext& context, co
   if (!sizes.empty()) TRY_VOID(check_values(context, "output_shape", sizes, rank, 0));
   std::vector<TransposedAxis> axes;
   for (size_t k = 0; k < rank; ++k) {
-    WindowAxis axis{.in = 0, .kernel = kernel[k], .stride = attributes.strides[k], .dilation = attributes.dilations[k],
-                    .pad_begin = attributes.pads[k], .pad_end = attributes.pads[rank + k], .out = in[k]};
+    WindowAxis axis{.in = 0,
+                    .kernel = kernel[k],
+                    .stride = attributes.strides[k],
+                    .dilation = attributes.dilations[k],
+                    .pad_begin = attributes.pads[k],
+                    .pad_end = attributes.pads[rank + k],
+                    .out = in[k]};
     const Dim full = (in[k] - 1) * axis.stride + axis.extent() + (extra.empty() ? 0 : extra[k]);
     if (!sizes.empty() || attributes.is_same()) {
       axis.in = sizes.empty() ? in[k] * axis.stride : Dim(sizes[k]);
@@ -234,7 +241,10 @@ Result<TransposedConvolution> transposed_of(const OpContext& context) {
   if (channels->is_constant() && channels->value() % group != 0)
     return context.invalid("a multiple of group {} input channels expected, {} found", group, channels->text());
   TRY(const Shape kernel, kernel_of(context, w));
-  TransposedConvolution conv{.group = group, .channels = floor_div(*channels, group), .filters = w[1], .axes = {},
+  TransposedConvolution conv{.group = group,
+                             .channels = floor_div(*channels, group),
+                             .filters = w[1],
+                             .axes = {},
                              .out = {x[0], w[1] * group}};
   TRY(conv.axes, transposed_axes(context, spatial_dims(x), kernel));
   for (const TransposedAxis& axis : conv.axes) conv.out.push_back(axis.window().in);
@@ -260,7 +270,8 @@ Result<te::Program> compute_conv_transpose(const OpContext& context) {
   Shape reduce = {conv.channels};
   te::Expr has_tap = te::truth(true), has_position = te::truth(true);
   for (size_t k = 0; k < conv.axes.size(); ++k) {
-    const auto source = conv.axes[k].source(te::axis(static_cast<int>(k) + 2), te::reduce_axis(static_cast<int>(k) + 1));
+    const auto source =
+        conv.axes[k].source(te::axis(static_cast<int>(k) + 2), te::reduce_axis(static_cast<int>(k) + 1));
     has_tap = has_tap && source.has_tap;
     has_position = has_position && source.has_position;
     x_index.push_back(source.position);
@@ -269,14 +280,15 @@ Result<te::Program> compute_conv_transpose(const OpContext& context) {
   }
   te::Program program;
   const te::Expr x = context.load(0, x_index), w = context.load(1, w_index), zero = te::literal(0, x.dtype());
-  const te::StageValue sum = sum_over(program, conv.out, reduce, te::select(has_position, x, zero) * te::select(has_tap, w, zero));
+  const te::StageValue sum =
+      sum_over(program, conv.out, reduce, te::select(has_position, x, zero) * te::select(has_tap, w, zero));
   program.outputs = {add_bias(context, program, sum, 2)};
   return program;
 }
 
 std::vector<AttributeDef> window_attribute_defs(std::vector<AttributeDef> further) {
   std::vector<AttributeDef> defs = {
-      with_default("auto_pad", "NOTSET"),         with_default("group", 1),
+      with_default("auto_pad", "NOTSET"),          with_default("group", 1),
       optional("dilations", AttributeKind::kInts), optional("kernel_shape", AttributeKind::kInts),
       optional("pads", AttributeKind::kInts),      optional("strides", AttributeKind::kInts)};
   defs.insert(defs.end(), further.begin(), further.end());
@@ -287,72 +299,130 @@ std::vector<AttributeDef> window_attribute_defs(std::vector<AttributeDef> furthe
 
 std::vector<OpDef> convolution() {
   return {
-      {.name = "Conv", .since = 22, .inputs = {"X", "W", "B?"}, .outputs = {"Y"},
+      {.name = "Conv",
+       .since = 22,
+       .inputs = {"X", "W", "B?"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = window_attribute_defs({}),
        .versions = {{11}, {1}},
        .infer = infer_conv,
        .compute = compute_conv,
-       .axioms = {{"Conv(Add(x,y),w){..p} = Add(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
-                   "images", FloatClass::kReassociated},
-                 {"Conv(x,Add(v,w)){..p} = Add(Conv(x,v){..p},Conv(x,w){..p}) if v_0 == w_0 && v_1 == w_1 && v_2 == w_2 && v_3 == w_3 && v_4 == w_4", "images", FloatClass::kReassociated},
-                 {"Mul(Conv(x,w){..p},s) = Conv(Mul(x,s),w){..p} if s_rank == 0", "images", FloatClass::kReassociated},
-                 {"Mul(Conv(x,w){..p},s) = Conv(x,Mul(w,s)){..p} if s_rank == 0", "images", FloatClass::kReassociated},
-                 {"Conv(Concat(x,y){axis=0},w){..p} = Concat(Conv(x,w){..p},Conv(y,w){..p}){axis=0}", "images"},
-                 {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}",
-                   "images"},
-                 {"Add(Conv(x,v){group=1,..p},Conv(y,w){group=1,..p}) = Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){group=1,..p} if v_0 == w_0 && x_0 == y_0",
-                   "images", FloatClass::kReassociated},
-                 {"Concat(Conv(x,v){group=g,..p},Conv(y,w){group=g,..p}){axis=1} = Conv(Concat(x,y){axis=1},Concat(v,w){axis=0}){group=2*g,..p} if v_0 == w_0 && x_1 == y_1",
-                   "images"},
-                 {"Conv(x,w){dilations=[1,1],pads=[a,b,c,d],..p} = Conv(x,Pad(w){pads=[0,0,e,f,0,0,g,h]}){dilations=[1,1],pads=[a + e,b + f,c + g,d + h],..p}",
-                   "images", FloatClass::kFinite},
-                 {"Conv(Pad(x){pads=[0,0,a,b,0,0,c,d]},w){pads=[e,f,g,h],..p} = Conv(x,w){pads=[a + e,b + f,c + g,d + h],..p}",
-                   "images"},
-                 {"Conv(x,w,b){dilations=[a],..p} = Add(Conv(x,w){dilations=[a],..p},Unsqueeze(b){axes=[1]}) if b_rank == 1", "images", FloatClass::kReassociated},
-                 {"Conv(x,w,b){dilations=[a,c],..p} = Add(Conv(x,w){dilations=[a,c],..p},Unsqueeze(b){axes=[1,2]}) if b_rank == 1", "images", FloatClass::kReassociated},
-                 {"Conv(x,w,b){dilations=[a,c,d],..p} = Add(Conv(x,w){dilations=[a,c,d],..p},Unsqueeze(b){axes=[1,2,3]}) if b_rank == 1", "images", FloatClass::kReassociated},
-                 {"Conv(Transpose(x){perm=[0,1,3,2]},Transpose(w){perm=[0,1,3,2]}){dilations=[a,b],group=g,pads=[c,d,e,f],strides=[h,i]} = Transpose(Conv(x,w){dilations=[b,a],group=g,pads=[d,c,f,e],strides=[i,h]}){perm=[0,1,3,2]}", "images", FloatClass::kReassociated},
-                 {"Conv(x,w){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]} = Reshape(MatMul(Reshape(w){shape=[w_0,w_1]},Reshape(x){shape=[x_0,x_1,x_2*x_3]})){shape=[x_0,w_0,x_2,x_3]} if w_2 == 1 && w_3 == 1", "images", FloatClass::kReassociated},
-                 {"Conv(Conv(x,v){group=1,..p},w){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]} = Conv(x,Reshape(MatMul(Reshape(w){shape=[w_0,w_1]},Reshape(v){shape=[v_0,v_1*v_2*v_3]})){shape=[w_0,v_1,v_2,v_3]}){group=1,..p} if w_2 == 1 && w_3 == 1", "images", FloatClass::kReassociated},
-                 {"Conv(x,w){dilations=[1,1],pads=[0,0,0,0],strides=[s,t],..p} = Conv(Slice(x){axes=[2,3],ends=[x_2,x_3],starts=[0,0],steps=[s,t]},w){dilations=[1,1],pads=[0,0,0,0],strides=[1,1],..p} if w_2 == 1 && w_3 == 1", "images"},
-                 {"Conv(Concat(x,y){axis=1},Pad(w){pads=[0,0,0,0,0,c,0,0]}){group=1,..p} = Conv(x,w){group=1,..p} if y_1 == c", "images", FloatClass::kFinite},
-                 {"Conv(Concat(x,y){axis=1},Pad(w){pads=[0,c,0,0,0,0,0,0]}){group=1,..p} = Conv(y,w){group=1,..p} if x_1 == c", "images", FloatClass::kFinite},
-                 {"Conv(Concat(x,x){axis=1},w){group=2,..p} = Conv(x,w){group=1,..p}", "images"},
-                 // Groups by twos: weights that are 0 between them.
-                 {"Conv(x,w){group=h,..p} = Conv(x,Mul(Concat(w,w){axis=1},Reshape(Expand(Reshape(EyeLike(Expand(1){shape=[2,2]})){shape=[1,2,1,2,1]}){shape=[g,2,w_0 floordiv h,2,w_1]}){shape=[w_0,2*w_1,1,1]})){group=g,..p} if x_rank == 4 && w_rank == 4 && h == 2*g",
-                  "images", FloatClass::kFinite},
-                 {"Mul(Conv(x,w){..p},s) = Conv(x,Mul(w,Transpose(s){perm=[1,0,2,3]})){..p} if s_0 == 1 && s_1 == w_0 && s_2 == 1 && s_3 == 1", "images", FloatClass::kReassociated},
-                 {"Mul(Conv(x,w){..p},s) = Conv(x,Mul(w,Unsqueeze(s){axes=[3]})){..p} if x_rank == 4 && s_rank == 3 && s_0 == w_0 && s_1 == 1 && s_2 == 1", "images", FloatClass::kReassociated},
-                 {"Conv(Mul(x,s),w){group=1,..p} = Conv(x,Mul(w,s)){group=1,..p} if x_rank == 4 && s_rank == 3 && s_0 == x_1 && s_1 == 1 && s_2 == 1", "images", FloatClass::kReassociated},
-                 {"Conv(x,Pad(w){pads=[0,0,0,0,e,0,0,0]}){group=1,..p} = Pad(Conv(x,w){group=1,..p}){pads=[0,0,0,0,0,e,0,0]}", "images", FloatClass::kFinite},
-                 {"Conv(Conv(x,v){group=x_1,..p},w){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]} = Conv(x,Mul(w,Transpose(v){perm=[1,0,2,3]})){group=1,..p} if v_0 == x_1 && w_2 == 1 && w_3 == 1",
-                  "images", FloatClass::kReassociated},
-                 {"Conv(Conv(x,v){dilations=[1,1],group=x_1,pads=[a,0,c,0],strides=[1,1]},w){dilations=[1,1],group=x_1,pads=[0,b,0,d],strides=[1,1]} = Conv(x,Mul(v,w)){dilations=[1,1],group=x_1,pads=[a,b,c,d],strides=[1,1]} if v_0 == x_1 && w_0 == x_1 && v_3 == 1 && w_2 == 1",
-                  "images", FloatClass::kReassociated},
-                 {"Conv(x,w){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[b,b]} = Conv(SpaceToDepth(x){blocksize=b},SpaceToDepth(w){blocksize=b}){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]}",
-                  "images", FloatClass::kReassociated},
-                 {"Conv(x,w){dilations=[1,1],pads=[a,b,c,d],strides=[1,1],..p} = Slice(Conv(x,w){dilations=[1,1],pads=[a,b,c + e,d + f],strides=[1,1],..p}){axes=[2,3],ends=[x_2 + a + c - w_2 + 1,x_3 + b + d - w_3 + 1],starts=[0,0]}",
-                  "images"},
-                 {"Conv(x,w){dilations=[1,1],group=1,pads=[a,b,c,d],strides=[1,1]} = WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=m}){pads=[a,b,c,d],taps=w_2,tile=m}){sizes=[x_2 + a + c - w_2 + 1,x_3 + b + d - w_2 + 1],tile=m} if x_rank == 4 && w_3 == w_2",
-                  "images", FloatClass::kReassociated}}},
+       .axioms =
+           {{"Conv(Add(x,y),w){..p} = Add(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && "
+             "x_3 == y_3 && x_4 == y_4",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,Add(v,w)){..p} = Add(Conv(x,v){..p},Conv(x,w){..p}) if v_0 == w_0 && v_1 == w_1 && v_2 == w_2 && "
+             "v_3 == w_3 && v_4 == w_4",
+             "images", FloatClass::kReassociated},
+            {"Mul(Conv(x,w){..p},s) = Conv(Mul(x,s),w){..p} if s_rank == 0", "images", FloatClass::kReassociated},
+            {"Mul(Conv(x,w){..p},s) = Conv(x,Mul(w,s)){..p} if s_rank == 0", "images", FloatClass::kReassociated},
+            {"Conv(Concat(x,y){axis=0},w){..p} = Concat(Conv(x,w){..p},Conv(y,w){..p}){axis=0}", "images"},
+            {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}",
+             "images"},
+            {"Add(Conv(x,v){group=1,..p},Conv(y,w){group=1,..p}) = "
+             "Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){group=1,..p} if v_0 == w_0 && x_0 == y_0",
+             "images", FloatClass::kReassociated},
+            {"Concat(Conv(x,v){group=g,..p},Conv(y,w){group=g,..p}){axis=1} = "
+             "Conv(Concat(x,y){axis=1},Concat(v,w){axis=0}){group=2*g,..p} if v_0 == w_0 && x_1 == y_1",
+             "images"},
+            {"Conv(x,w){dilations=[1,1],pads=[a,b,c,d],..p} = "
+             "Conv(x,Pad(w){pads=[0,0,e,f,0,0,g,h]}){dilations=[1,1],pads=[a + e,b + f,c + g,d + h],..p}",
+             "images", FloatClass::kFinite},
+            {"Conv(Pad(x){pads=[0,0,a,b,0,0,c,d]},w){pads=[e,f,g,h],..p} = Conv(x,w){pads=[a + e,b + f,c + g,d + "
+             "h],..p}",
+             "images"},
+            {"Conv(x,w,b){dilations=[a],..p} = Add(Conv(x,w){dilations=[a],..p},Unsqueeze(b){axes=[1]}) if b_rank == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w,b){dilations=[a,c],..p} = Add(Conv(x,w){dilations=[a,c],..p},Unsqueeze(b){axes=[1,2]}) if "
+             "b_rank == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w,b){dilations=[a,c,d],..p} = Add(Conv(x,w){dilations=[a,c,d],..p},Unsqueeze(b){axes=[1,2,3]}) if "
+             "b_rank == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(Transpose(x){perm=[0,1,3,2]},Transpose(w){perm=[0,1,3,2]}){dilations=[a,b],group=g,pads=[c,d,e,f],"
+             "strides=[h,i]} = "
+             "Transpose(Conv(x,w){dilations=[b,a],group=g,pads=[d,c,f,e],strides=[i,h]}){perm=[0,1,3,2]}",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]} = "
+             "Reshape(MatMul(Reshape(w){shape=[w_0,w_1]},Reshape(x){shape=[x_0,x_1,x_2*x_3]})){shape=[x_0,w_0,x_2,x_3]}"
+             " if w_2 == 1 && w_3 == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(Conv(x,v){group=1,..p},w){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]} = "
+             "Conv(x,Reshape(MatMul(Reshape(w){shape=[w_0,w_1]},Reshape(v){shape=[v_0,v_1*v_2*v_3]})){shape=[w_0,v_1,v_"
+             "2,v_3]}){group=1,..p} if w_2 == 1 && w_3 == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w){dilations=[1,1],pads=[0,0,0,0],strides=[s,t],..p} = "
+             "Conv(Slice(x){axes=[2,3],ends=[x_2,x_3],starts=[0,0],steps=[s,t]},w){dilations=[1,1],pads=[0,0,0,0],"
+             "strides=[1,1],..p} if w_2 == 1 && w_3 == 1",
+             "images"},
+            {"Conv(Concat(x,y){axis=1},Pad(w){pads=[0,0,0,0,0,c,0,0]}){group=1,..p} = Conv(x,w){group=1,..p} if y_1 == "
+             "c",
+             "images", FloatClass::kFinite},
+            {"Conv(Concat(x,y){axis=1},Pad(w){pads=[0,c,0,0,0,0,0,0]}){group=1,..p} = Conv(y,w){group=1,..p} if x_1 == "
+             "c",
+             "images", FloatClass::kFinite},
+            {"Conv(Concat(x,x){axis=1},w){group=2,..p} = Conv(x,w){group=1,..p}", "images"},
+            // Groups by twos: weights that are 0 between them.
+            {"Conv(x,w){group=h,..p} = "
+             "Conv(x,Mul(Concat(w,w){axis=1},Reshape(Expand(Reshape(EyeLike(Expand(1){shape=[2,2]})){shape=[1,2,1,2,1]}"
+             "){shape=[g,2,w_0 floordiv h,2,w_1]}){shape=[w_0,2*w_1,1,1]})){group=g,..p} if x_rank == 4 && w_rank == 4 "
+             "&& h == 2*g",
+             "images", FloatClass::kFinite},
+            {"Mul(Conv(x,w){..p},s) = Conv(x,Mul(w,Transpose(s){perm=[1,0,2,3]})){..p} if s_0 == 1 && s_1 == w_0 && "
+             "s_2 == 1 && s_3 == 1",
+             "images", FloatClass::kReassociated},
+            {"Mul(Conv(x,w){..p},s) = Conv(x,Mul(w,Unsqueeze(s){axes=[3]})){..p} if x_rank == 4 && s_rank == 3 && s_0 "
+             "== w_0 && s_1 == 1 && s_2 == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(Mul(x,s),w){group=1,..p} = Conv(x,Mul(w,s)){group=1,..p} if x_rank == 4 && s_rank == 3 && s_0 == "
+             "x_1 && s_1 == 1 && s_2 == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,Pad(w){pads=[0,0,0,0,e,0,0,0]}){group=1,..p} = "
+             "Pad(Conv(x,w){group=1,..p}){pads=[0,0,0,0,0,e,0,0]}",
+             "images", FloatClass::kFinite},
+            {"Conv(Conv(x,v){group=x_1,..p},w){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[1,1]} = "
+             "Conv(x,Mul(w,Transpose(v){perm=[1,0,2,3]})){group=1,..p} if v_0 == x_1 && w_2 == 1 && w_3 == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(Conv(x,v){dilations=[1,1],group=x_1,pads=[a,0,c,0],strides=[1,1]},w){dilations=[1,1],group=x_1,pads="
+             "[0,b,0,d],strides=[1,1]} = Conv(x,Mul(v,w)){dilations=[1,1],group=x_1,pads=[a,b,c,d],strides=[1,1]} if "
+             "v_0 == x_1 && w_0 == x_1 && v_3 == 1 && w_2 == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w){dilations=[1,1],group=1,pads=[0,0,0,0],strides=[b,b]} = "
+             "Conv(SpaceToDepth(x){blocksize=b},SpaceToDepth(w){blocksize=b}){dilations=[1,1],group=1,pads=[0,0,0,0],"
+             "strides=[1,1]}",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w){dilations=[1,1],pads=[a,b,c,d],strides=[1,1],..p} = "
+             "Slice(Conv(x,w){dilations=[1,1],pads=[a,b,c + e,d + f],strides=[1,1],..p}){axes=[2,3],ends=[x_2 + a + c "
+             "- w_2 + 1,x_3 + b + d - w_3 + 1],starts=[0,0]}",
+             "images"},
+            {"Conv(x,w){dilations=[1,1],group=1,pads=[a,b,c,d],strides=[1,1]} = "
+             "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=m}){pads=[a,b,c,d],taps=w_2,tile=m}){sizes=[x_2 "
+             "+ a + c - w_2 + 1,x_3 + b + d - w_2 + 1],tile=m} if x_rank == 4 && w_3 == w_2",
+             "images", FloatClass::kReassociated}}},
 
-      {.name = "ConvTranspose", .since = 22, .inputs = {"X", "W", "B?"}, .outputs = {"Y"},
+      {.name = "ConvTranspose",
+       .since = 22,
+       .inputs = {"X", "W", "B?"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
-       .attributes = window_attribute_defs({optional("output_padding", AttributeKind::kInts),
-                                            optional("output_shape", AttributeKind::kInts)}),
+       .attributes = window_attribute_defs(
+           {optional("output_padding", AttributeKind::kInts), optional("output_shape", AttributeKind::kInts)}),
        .versions = {{11}, {1}},
        .infer = infer_conv_transpose,
        .compute = compute_conv_transpose},
 
-      {.name = "ConvInteger", .since = 10,
-       .inputs = {"x:T1", "w:T2", "x_zero_point?:T1", "w_zero_point?:T2"}, .outputs = {"y:int32"},
+      {.name = "ConvInteger",
+       .since = 10,
+       .inputs = {"x:T1", "w:T2", "x_zero_point?:T1", "w_zero_point?:T2"},
+       .outputs = {"y:int32"},
        .types = {{"T1", kBytes}, {"T2", kBytes}},
        .attributes = window_attribute_defs({}),
        .infer = infer_conv_integer,
        .compute = compute_conv_integer},
 
-      {.name = "QLinearConv", .since = 10,
+      {.name = "QLinearConv",
+       .since = 10,
        .inputs = {"x:T1", "x_scale:float32", "x_zero_point:T1", "w:T2", "w_scale:float32", "w_zero_point:T2",
                   "y_scale:float32", "y_zero_point:T3", "B?:int32"},
        .outputs = {"y:T3"},

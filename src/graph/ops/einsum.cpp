@@ -80,14 +80,17 @@ Result<void> read_dims(const OpContext& context, Einsum& einsum) {
       const Label label = einsum.operands[i][k];
       const auto [first, added] = own.emplace(label, shape[k]);
       const auto same = added ? shape[k] : agreed(first->second, shape[k]);
-      if (!same) return context.invalid("equal dims for the repeated label '{}' expected, {} found", static_cast<char>(label), text(shape));
+      if (!same)
+        return context.invalid("equal dims for the repeated label '{}' expected, {} found", static_cast<char>(label),
+                               text(shape));
       first->second = *same;
     }
     for (const auto& [label, dim] : own) {
       const auto [known, added] = einsum.dims.emplace(label, dim);
       const auto joined = added ? dim : broadcast_dim(known->second, dim);
       if (!joined)
-        return context.invalid("one dim a label expected, {} and {} found in operand {}", known->second.text(), dim.text(), i);
+        return context.invalid("one dim a label expected, {} and {} found in operand {}", known->second.text(),
+                               dim.text(), i);
       known->second = *joined;
     }
   }
@@ -105,7 +108,8 @@ Result<Einsum> einsum_of(const OpContext& context) {
   int ellipsis = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
     TRY(Labels labels, parse_term(context, terms[i], context.rank(static_cast<int>(i)), 0));
-    ellipsis = std::max<int>(ellipsis, std::count_if(labels.begin(), labels.end(), [](Label l) { return l >= kEllipsis; }));
+    ellipsis =
+        std::max<int>(ellipsis, std::count_if(labels.begin(), labels.end(), [](Label l) { return l >= kEllipsis; }));
     einsum.operands.push_back(std::move(labels));
   }
   TRY_VOID(read_dims(context, einsum));
@@ -117,11 +121,14 @@ Result<Einsum> einsum_of(const OpContext& context) {
   for (auto label = einsum.out.begin(); label != einsum.out.end(); ++label)
     if (!einsum.dims.contains(*label) || std::find(einsum.out.begin(), label, *label) != label)
       return context.invalid("distinct output labels that occur in an operand expected, '{}' found", equation);
-  const auto is_listed = [](const Labels& list, Label label) { return std::find(list.begin(), list.end(), label) != list.end(); };
+  const auto is_listed = [](const Labels& list, Label label) {
+    return std::find(list.begin(), list.end(), label) != list.end();
+  };
   for (const Labels& labels : einsum.operands)
     for (const Label label : labels) {
       if (is_listed(einsum.out, label) || is_listed(einsum.summed, label)) continue;
-      if (label >= kEllipsis) return context.invalid("an output with the operands' ellipsis expected, '{}' found", equation);
+      if (label >= kEllipsis)
+        return context.invalid("an output with the operands' ellipsis expected, '{}' found", equation);
       einsum.summed.push_back(label);
     }
   return einsum;

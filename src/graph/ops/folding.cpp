@@ -27,11 +27,13 @@ struct Fold {
 
 Result<Fold> fold_of(const OpContext& context, const std::vector<Dim>& image, const std::vector<Dim>& block) {
   if (image.size() != block.size() || image.empty())
-    return context.invalid("image_shape and block_shape of one length expected, {} and {} found", text(image), text(block));
+    return context.invalid("image_shape and block_shape of one length expected, {} and {} found", text(image),
+                           text(block));
   const Dim elements = element_count(block);
   const Dim& rows = context.dim(0, 1);
   if (elements.is(0) || (rows.is_constant() && elements.is_constant() && rows.value() % elements.value() != 0))
-    return context.invalid("rows in multiples of a block's {} elements expected, {} found", elements.text(), rows.text());
+    return context.invalid("rows in multiples of a block's {} elements expected, {} found", elements.text(),
+                           rows.text());
   Fold fold{.channels = floor_div(rows, elements), .window = {}, .image = image, .block = block, .out = {}};
   TRY(fold.window, window_of(context, image, block, Rounding::kFloor));
   const Dim blocks = element_count(out_dims(fold.window));
@@ -50,7 +52,8 @@ Result<std::vector<ValueType>> infer_col2im(const OpContext& context) {
     TRY(const Fold fold, fold_of(context, *image, *block));
     return one(context.dtype(0), fold.out);
   }
-  if (!context.dim(1, 0).is_constant()) return std::vector{ValueType{ValueType::Kind::kTensor, context.dtype(0), std::nullopt, {}}};
+  if (!context.dim(1, 0).is_constant())
+    return std::vector{ValueType{ValueType::Kind::kTensor, context.dtype(0), std::nullopt, {}}};
   Shape out = {context.dim(0, 0), context.fresh(0, 1)};
   for (int64_t k = 0; k < context.dim(1, 0).value() && k < 16; ++k)
     out.push_back(image ? (*image)[k] : context.fresh(0, static_cast<int>(k) + 2));
@@ -96,18 +99,24 @@ Result<DeformConv> deform_of(const OpContext& context) {
   if (x.size() < 3 || x.size() > 5 || w.size() != x.size())
     return context.invalid("X and W of equal rank from 3 to 5 expected, {} and {} found", text(x), text(w));
   const int64_t group = context.get_int("group"), offset_group = context.get_int("offset_group");
-  if (group < 1 || offset_group < 1) return context.invalid("group and offset_group of at least 1 expected, {} and {} found", group, offset_group);
+  if (group < 1 || offset_group < 1)
+    return context.invalid("group and offset_group of at least 1 expected, {} and {} found", group, offset_group);
   const auto channels = agreed(floor_div(x[1], group), w[1]);
   const auto divides = [](int64_t count, const Dim& dim) { return !dim.is_constant() || dim.value() % count == 0; };
   if (!channels || !divides(group, x[1]) || !divides(group, w[0]) || !divides(offset_group, x[1]))
-    return context.invalid("channels in multiples of group {} and offset_group {} expected, {} and {} found", group, offset_group,
-                           text(x), text(w));
-  DeformConv conv{.group = group, .offset_group = offset_group, .channels = *channels, .window = {},
-                  .kernel = {w.begin() + 2, w.end()}, .out = {}};
+    return context.invalid("channels in multiples of group {} and offset_group {} expected, {} and {} found", group,
+                           offset_group, text(x), text(w));
+  DeformConv conv{.group = group,
+                  .offset_group = offset_group,
+                  .channels = *channels,
+                  .window = {},
+                  .kernel = {w.begin() + 2, w.end()},
+                  .out = {}};
   if (context.has_attribute("kernel_shape") && !context.get_ints("kernel_shape").empty()) {
     const auto& stated = context.get_ints("kernel_shape");
     if (Shape(stated.begin(), stated.end()) != conv.kernel && constants(conv.kernel))
-      return context.invalid("W with kernel_shape {} expected, {} found", text(Shape(stated.begin(), stated.end())), text(w));
+      return context.invalid("W with kernel_shape {} expected, {} found", text(Shape(stated.begin(), stated.end())),
+                             text(w));
   }
   TRY(conv.window, window_of(context, {x.begin() + 2, x.end()}, conv.kernel, Rounding::kFloor));
   const Shape spatial = out_dims(conv.window);
@@ -124,7 +133,8 @@ Result<std::vector<ValueType>> infer_deform(const OpContext& context) {
   return one(context.dtype(kX), conv.out);
 }
 
-/// X at real positions of its spatial axes: Σ over the corners of the cell of weight * element, both products over axes.
+/// X at real positions of its spatial axes: Σ over the corners of the cell of weight * element, both products over
+/// axes.
 te::Expr interpolated(const OpContext& context, const Window& window, const std::vector<te::Expr>& head,
                       const std::vector<te::Expr>& positions, DataType wide) {
   const size_t rank = positions.size();
@@ -170,7 +180,8 @@ Result<te::Program> compute_deform(const OpContext& context) {
   for (size_t k = 0; k < rank; ++k)
     positions.push_back(te::cast(wide, conv.window[k].position(outs[k], taps[k])) +
                         moved(kOffset, tap * te::index(static_cast<int64_t>(rank)) + static_cast<int64_t>(k)));
-  te::Expr value = interpolated(context, conv.window, {n, channel}, positions, wide) * te::cast(wide, context.load(kW, weight_index));
+  te::Expr value = interpolated(context, conv.window, {n, channel}, positions, wide) *
+                   te::cast(wide, context.load(kW, weight_index));
   if (context.has_input(kMask)) value = value * moved(kMask, tap);
   te::Program program;
   const te::StageValue sum = sum_over(program, conv.out, concatenated({conv.channels}, conv.kernel), std::move(value));
@@ -184,14 +195,20 @@ Result<te::Program> compute_deform(const OpContext& context) {
 
 std::vector<OpDef> folding() {
   return {
-      {.name = "Col2Im", .since = 18, .inputs = {"input", "image_shape:int64", "block_shape:int64"}, .outputs = {"output"},
+      {.name = "Col2Im",
+       .since = 18,
+       .inputs = {"input", "image_shape:int64", "block_shape:int64"},
+       .outputs = {"output"},
        .types = {{"T", kNumeric}},
        .attributes = {optional("dilations", AttributeKind::kInts), optional("pads", AttributeKind::kInts),
                       optional("strides", AttributeKind::kInts)},
        .infer = infer_col2im,
        .compute = compute_col2im},
 
-      {.name = "DeformConv", .since = 22, .inputs = {"X", "W", "offset", "B?", "mask?"}, .outputs = {"Y"},
+      {.name = "DeformConv",
+       .since = 22,
+       .inputs = {"X", "W", "offset", "B?", "mask?"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {optional("dilations", AttributeKind::kInts), with_default("group", 1),
                       optional("kernel_shape", AttributeKind::kInts), with_default("offset_group", 1),

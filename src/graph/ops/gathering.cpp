@@ -1,5 +1,5 @@
-// Gather GatherElements GatherND ScatterElements Scatter ScatterND ReverseSequence: reading and writing at positions that
-// data decide. Negative positions count from the end; one out of range is an error where it is evaluated.
+// Gather GatherElements GatherND ScatterElements Scatter ScatterND ReverseSequence: reading and writing at positions
+// that data decide. Negative positions count from the end; one out of range is an error where it is evaluated.
 #include "graph/ops/common.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/operand.h"
@@ -70,8 +70,8 @@ Result<te::Program> gather_elements_compute(const OpContext& context) {
 /// How many axes of data a row of indices names: its last dim; nothing when that is not known.
 Result<std::optional<int>> row_length(const OpContext& context, int batch) {
   if (context.rank(1) < 1 || context.rank(0) < 1)
-    return context.invalid("data and indices of rank at least 1 expected, shapes {} and {} found", text(context.shape(0)),
-                           text(context.shape(1)));
+    return context.invalid("data and indices of rank at least 1 expected, shapes {} and {} found",
+                           text(context.shape(0)), text(context.shape(1)));
   const auto length = context.shape(1).back().constant();
   if (length && (*length < 1 || *length > context.rank(0) - batch))
     return context.invalid("a last dim of indices in [1, {}] expected, {} found", context.rank(0) - batch, *length);
@@ -89,7 +89,8 @@ Result<std::optional<Shape>> gather_nd_shape(const OpContext& context) {
     if (!agreed(data[k], indices[k]))
       return context.invalid("equal batch dims expected, shapes {} and {} found", text(data), text(indices));
   if (!length) return std::optional<Shape>();
-  return std::optional(concatenated(Shape(indices.begin(), indices.end() - 1), Shape(data.begin() + batch + *length, data.end())));
+  return std::optional(
+      concatenated(Shape(indices.begin(), indices.end() - 1), Shape(data.begin() + batch + *length, data.end())));
 }
 
 Result<std::vector<ValueType>> gather_nd_infer(const OpContext& context) {
@@ -142,7 +143,8 @@ Result<Shape> scatter_nd_updates(const OpContext& context) {
   const Shape& indices = context.shape(1);
   TRY(const auto length, row_length(context, 0));
   if (!length) return context.shape(2);
-  const Shape updates = concatenated(Shape(indices.begin(), indices.end() - 1), Shape(data.begin() + *length, data.end()));
+  const Shape updates =
+      concatenated(Shape(indices.begin(), indices.end() - 1), Shape(data.begin() + *length, data.end()));
   TRY_VOID(expect_shape(context, 2, updates));
   return updates;
 }
@@ -204,7 +206,8 @@ Version scatter_version(int since) {
 
 Result<std::vector<ValueType>> reverse_sequence_infer(const OpContext& context) {
   const int64_t time = context.get_int("time_axis"), batch = context.get_int("batch_axis");
-  if (context.rank(0) < 2) return context.invalid("input of rank at least 2 expected, shape {} found", text(context.shape(0)));
+  if (context.rank(0) < 2)
+    return context.invalid("input of rank at least 2 expected, shape {} found", text(context.shape(0)));
   if (time + batch != 1 || time < 0 || batch < 0)
     return context.invalid("0 and 1 as time_axis and batch_axis expected, {} and {} found", time, batch);
   TRY_VOID(expect_shape(context, 1, {context.dim(0, static_cast<int>(batch))}));
@@ -225,25 +228,37 @@ std::vector<OpDef> gathering() {
   const std::vector<TypeVariable> indexed = {{"T", kComputable}, {"Tind", kIndices}};
   const std::vector<TypeVariable> any = {{"T", kComputable}};
   return {
-      {.name = "Gather", .since = 13, .inputs = {"data", "indices:Tind"}, .outputs = {"output"},
+      {.name = "Gather",
+       .since = 13,
+       .inputs = {"data", "indices:Tind"},
+       .outputs = {"output"},
        .types = indexed,
        .attributes = {with_default("axis", 0)},
        .versions = {{11}, {1, nullptr, count_from_front("axis")}},
        .infer = gather_infer,
        .compute = gather_compute},
-      {.name = "GatherElements", .since = 13, .inputs = {"data", "indices:Tind"}, .outputs = {"output"},
+      {.name = "GatherElements",
+       .since = 13,
+       .inputs = {"data", "indices:Tind"},
+       .outputs = {"output"},
        .types = indexed,
        .attributes = {with_default("axis", 0)},
        .versions = {{11}},
        .infer = gather_elements_infer,
        .compute = gather_elements_compute},
-      {.name = "GatherND", .since = 13, .inputs = {"data", "indices:int64"}, .outputs = {"output"},
+      {.name = "GatherND",
+       .since = 13,
+       .inputs = {"data", "indices:int64"},
+       .outputs = {"output"},
        .types = any,
        .attributes = {with_default("batch_dims", 0)},
        .versions = {{12}, without(11, {"batch_dims"})},
        .infer = gather_nd_infer,
        .compute = gather_nd_compute},
-      {.name = "ScatterElements", .since = 18, .inputs = {"data", "indices:Tind", "updates"}, .outputs = {"output"},
+      {.name = "ScatterElements",
+       .since = 18,
+       .inputs = {"data", "indices:Tind", "updates"},
+       .outputs = {"output"},
        .types = indexed,
        .attributes = {with_default("axis", 0), with_default("reduction", "none")},
        .versions = {scatter_version(16), scatter_version(13), scatter_version(11)},
@@ -255,18 +270,27 @@ std::vector<OpDef> gathering() {
          TRY(te::Monoid combine, reduction(context));
          return scatter_elements_over(context, std::move(combine));
        }},
-      {.name = "Scatter", .since = 9, .inputs = {"data", "indices:Tind", "updates"}, .outputs = {"output"},
+      {.name = "Scatter",
+       .since = 9,
+       .inputs = {"data", "indices:Tind", "updates"},
+       .outputs = {"output"},
        .types = indexed,
        .attributes = {with_default("axis", 0)},
        .infer = scatter_elements_infer,
        .compute = [](const OpContext& context) { return scatter_elements_over(context, {}); }},
-      {.name = "ScatterND", .since = 18, .inputs = {"data", "indices:int64", "updates"}, .outputs = {"output"},
+      {.name = "ScatterND",
+       .since = 18,
+       .inputs = {"data", "indices:int64", "updates"},
+       .outputs = {"output"},
        .types = any,
        .attributes = {with_default("reduction", "none")},
        .versions = {scatter_version(16), scatter_version(13), scatter_version(11)},
        .infer = scatter_nd_infer,
        .compute = scatter_nd_compute},
-      {.name = "ReverseSequence", .since = 10, .inputs = {"input", "sequence_lens:int64"}, .outputs = {"Y"},
+      {.name = "ReverseSequence",
+       .since = 10,
+       .inputs = {"input", "sequence_lens:int64"},
+       .outputs = {"Y"},
        .types = any,
        .attributes = {with_default("batch_axis", 1), with_default("time_axis", 0)},
        .infer = reverse_sequence_infer,

@@ -6,8 +6,8 @@
 namespace isomer::ops {
 namespace {
 
-te::Expr choose_among(const te::Expr& position, const std::vector<te::Expr>& begins, const std::vector<te::Expr>& pieces,
-                      size_t first, size_t last) {
+te::Expr choose_among(const te::Expr& position, const std::vector<te::Expr>& begins,
+                      const std::vector<te::Expr>& pieces, size_t first, size_t last) {
   if (last - first == 1) return pieces[first];
   const size_t middle = first + (last - first) / 2;
   return te::select(position < begins[middle], choose_among(position, begins, pieces, first, middle),
@@ -89,7 +89,8 @@ std::vector<te::Expr> reshaped_index(const Shape& from, const Shape& to) {
 Result<void> expect_scalar(const OpContext& context, int i) {
   const Dim count = element_count(context.shape(i));
   if (!count.is_constant() || count.is(1)) return {};
-  return context.invalid("{} of one element expected, shape {} found", context.op().inputs[i].name, text(context.shape(i)));
+  return context.invalid("{} of one element expected, shape {} found", context.op().inputs[i].name,
+                         text(context.shape(i)));
 }
 
 te::Expr load_scalar(const OpContext& context, int i) {
@@ -98,7 +99,8 @@ te::Expr load_scalar(const OpContext& context, int i) {
 
 Result<std::optional<int64_t>> vector_length(const OpContext& context, int i) {
   if (context.rank(i) != 1)
-    return context.invalid("{} of rank 1 expected, shape {} found", context.op().inputs[i].name, text(context.shape(i)));
+    return context.invalid("{} of rank 1 expected, shape {} found", context.op().inputs[i].name,
+                           text(context.shape(i)));
   return context.dim(i, 0).constant();
 }
 

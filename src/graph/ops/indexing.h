@@ -18,8 +18,8 @@ te::Expr simplified(const te::Expr& expr, const Shape& axes);
 /// index, or index + dim where it is negative.
 te::Expr wrapped(te::Expr index, const Dim& dim);
 te::Expr clamped(te::Expr value, const Dim& least, const Dim& greatest);
-/// Where the element at axis(0…) of `to` stands in a tensor of shape `from` that has the same elements in row-major order.
-/// Dims that both have stay themselves; those that are merged or split become quotients and remainders.
+/// Where the element at axis(0…) of `to` stands in a tensor of shape `from` that has the same elements in row-major
+/// order. Dims that both have stay themselves; those that are merged or split become quotients and remainders.
 std::vector<te::Expr> reshaped_index(const Shape& from, const Shape& to);
 
 /// An error unless input i has one element, as far as dims are known.

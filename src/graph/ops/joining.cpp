@@ -85,13 +85,16 @@ Result<Cut> split_sizes(const OpContext& context) {
   const Dim& whole = context.dim(0, axis);
   const auto outputs = static_cast<size_t>(context.output_count());
   if (context.has_input(1)) {
-    if (context.has_attribute("num_outputs")) return context.invalid("either split or num_outputs expected, both found");
+    if (context.has_attribute("num_outputs"))
+      return context.invalid("either split or num_outputs expected, both found");
     TRY(auto sizes, vector_content(context, 1));
     if (!sizes) return Cut{axis, std::vector<std::optional<Dim>>(outputs)};
-    if (sizes->size() != outputs) return context.invalid("sizes of {} outputs in split expected, {} found", outputs, sizes->size());
+    if (sizes->size() != outputs)
+      return context.invalid("sizes of {} outputs in split expected, {} found", outputs, sizes->size());
     Dim total = 0;
     for (const auto& size : *sizes) {
-      if (size && size->is_constant() && size->value() < 0) return context.invalid("sizes of at least 0 in split expected, {} found", size->text());
+      if (size && size->is_constant() && size->value() < 0)
+        return context.invalid("sizes of at least 0 in split expected, {} found", size->text());
       total = total + size.value_or(0);
     }
     const bool all_known = std::all_of(sizes->begin(), sizes->end(), [](const auto& size) { return size.has_value(); });
@@ -105,7 +108,8 @@ Result<Cut> split_sizes(const OpContext& context) {
     return context.invalid("num_outputs of {}, the number of outputs, expected, {} found", outputs, count);
   const Dim part = ceil_div(whole, count), last = whole - part * (count - 1);
   if (last.is_constant() && last.value() < 0)
-    return context.invalid("a dim that splits into {} parts of {} expected, {} found", count, part.text(), whole.text());
+    return context.invalid("a dim that splits into {} parts of {} expected, {} found", count, part.text(),
+                           whole.text());
   std::vector<std::optional<Dim>> sizes(outputs, part);
   sizes.back() = last;
   return Cut{axis, std::move(sizes)};
@@ -133,7 +137,8 @@ Result<te::Program> split_compute(const OpContext& context) {
     std::vector<te::Expr> index = te::axes(context.rank(0));
     index[cut.axis] = index[cut.axis] + begin.expr();
     const bool wanted = context.wants_output(static_cast<int>(i));
-    program.outputs.push_back(wanted ? program.map(std::move(shape), context.load(0, std::move(index))) : te::StageValue{});
+    program.outputs.push_back(wanted ? program.map(std::move(shape), context.load(0, std::move(index)))
+                                     : te::StageValue{});
     begin = begin + *cut.sizes[i];
   }
   return program;
@@ -155,7 +160,8 @@ Result<void> size_outputs(NodeForm& form) {
   if (axis < 0) axis += form.rank(0);
   const Dim& whole = (*form.type(0).shape)[axis];
   if (floor_mod(whole, *count).is(0)) return {};
-  if (!whole.is_constant()) return form.unsupported("a dim that is a multiple of {} expected, {} found", *count, whole.text());
+  if (!whole.is_constant())
+    return form.unsupported("a dim that is a multiple of {} expected, {} found", *count, whole.text());
   const int64_t part = te::ceil_div(whole.value(), *count);
   std::vector<int64_t> sizes(*count, part);
   sizes.back() = whole.value() - part * (*count - 1);
@@ -272,12 +278,14 @@ Result<void> slice_inputs(NodeForm& form) {
 }
 
 Result<void> slice_attributes(NodeForm& form) {
-  if (const auto steps = form.ints(4); form.has_input(4) && (!steps || std::any_of(steps->begin(), steps->end(), [](int64_t s) { return s != 1; })))
+  if (const auto steps = form.ints(4);
+      form.has_input(4) && (!steps || std::any_of(steps->begin(), steps->end(), [](int64_t s) { return s != 1; })))
     return form.unsupported("steps of 1 expected where the opset has no steps");
   int input = 1;
   for (const char* name : {"starts", "ends", "axes"}) {
     const auto values = form.ints(input);
-    if (form.has_input(input) && !values) return form.unsupported("a constant {} expected where the opset has it as an attribute", name);
+    if (form.has_input(input) && !values)
+      return form.unsupported("a constant {} expected where the opset has it as an attribute", name);
     if (values) form.set(name, *values);
     ++input;
   }
@@ -308,7 +316,8 @@ Result<std::vector<std::optional<PadAxis>>> pad_axes(const OpContext& context) {
     TRY(axes, context.normalize_axes(*given, rank));
   }
   if (!pads) return unknown;
-  if (pads->size() != 2 * axes.size()) return context.invalid("{} pads, two an axis, expected, {} found", 2 * axes.size(), pads->size());
+  if (pads->size() != 2 * axes.size())
+    return context.invalid("{} pads, two an axis, expected, {} found", 2 * axes.size(), pads->size());
   std::vector<std::optional<PadAxis>> result(rank, PadAxis());
   for (size_t k = 0; k < axes.size(); ++k) {
     const auto& before = (*pads)[k];
@@ -331,10 +340,12 @@ Result<std::vector<ValueType>> pad_infer(const OpContext& context) {
     }
     const Dim kept = shape[k] + min(pads[k]->before, 0) + min(pads[k]->after, 0);
     const Dim padded = shape[k] + pads[k]->before + pads[k]->after;
-    if (kept.is_constant() && kept.value() <= 0 && context.get_string("mode") != "constant" && padded != kept && !padded.is(0))
+    if (kept.is_constant() && kept.value() <= 0 && context.get_string("mode") != "constant" && padded != kept &&
+        !padded.is(0))
       return context.invalid("elements to fill dim {} at axis {} from expected, none found", padded.text(), k);
     if (padded.is_constant() && padded.value() < 0)
-      return context.invalid("pads that leave axis {} of dim {} at least 0 expected, {} found", k, shape[k].text(), padded.text());
+      return context.invalid("pads that leave axis {} of dim {} at least 0 expected, {} found", k, shape[k].text(),
+                             padded.text());
     shape[k] = padded;
   }
   return one(context.dtype(0), std::move(shape));
@@ -413,7 +424,8 @@ Version pad_attributes(int since, const char* name) {
 Result<void> pad_all_axes(NodeForm& form) {
   if (!form.has_input(3)) return {};
   const auto pads = form.ints(1), axes = form.ints(3);
-  if (!form.has_rank(0) || !pads || !axes) return form.unsupported("constant pads and axes expected where the opset has no axes");
+  if (!form.has_rank(0) || !pads || !axes)
+    return form.unsupported("constant pads and axes expected where the opset has no axes");
   const int rank = form.rank(0);
   std::vector<int64_t> all(2 * rank, 0);
   for (size_t k = 0; k < axes->size(); ++k) {
@@ -442,11 +454,13 @@ Result<std::vector<std::pair<int, std::optional<Dim>>>> centered_sizes(const OpC
   if (context.has_attribute("axes")) given = context.get_ints("axes");
   TRY(const std::vector<int> axes, context.normalize_axes(given, context.rank(0)));
   TRY(const auto sizes, vector_content(context, 1));
-  if (sizes && sizes->size() != axes.size()) return context.invalid("a shape of {} elements expected, {} found", axes.size(), sizes->size());
+  if (sizes && sizes->size() != axes.size())
+    return context.invalid("a shape of {} elements expected, {} found", axes.size(), sizes->size());
   std::vector<std::pair<int, std::optional<Dim>>> result;
   for (size_t k = 0; k < axes.size(); ++k) {
     const std::optional<Dim> size = sizes ? (*sizes)[k] : std::nullopt;
-    if (size && size->is_constant() && size->value() < 0) return context.invalid("sizes of at least 0 in shape expected, {} found", size->text());
+    if (size && size->is_constant() && size->value() < 0)
+      return context.invalid("sizes of at least 0 in shape expected, {} found", size->text());
     result.emplace_back(axes[k], size);
   }
   return result;
@@ -475,7 +489,8 @@ Result<te::Program> center_compute(const OpContext& context) {
   }
   inside = simplified(inside, shape);
   for (te::Expr& expr : index) expr = simplified(expr, shape);
-  return single_map(std::move(shape), te::select(inside, context.load(0, std::move(index)), te::literal(0, context.dtype(0))));
+  return single_map(std::move(shape),
+                    te::select(inside, context.load(0, std::move(index)), te::literal(0, context.dtype(0))));
 }
 
 // Tile
@@ -540,7 +555,9 @@ Result<std::optional<Shape>> expand_shape(const OpContext& context) {
       continue;
     }
     const auto common = broadcast_dim(dim, *wanted);
-    if (!common) return context.invalid("a shape that {} broadcasts to expected, dim {} at axis {} found", text(from), wanted->text(), k);
+    if (!common)
+      return context.invalid("a shape that {} broadcasts to expected, dim {} at axis {} found", text(from),
+                             wanted->text(), k);
     shape[k] = *common;
   }
   return std::optional(std::move(shape));
@@ -562,10 +579,14 @@ Result<te::Program> expand_compute(const OpContext& context) {
 std::vector<OpDef> joining() {
   const std::vector<TypeVariable> any = {{"T", kComputable}};
   return {
-      {.name = "Concat", .since = 13, .inputs = {"inputs*"}, .outputs = {"concat_result"},
+      {.name = "Concat",
+       .since = 13,
+       .inputs = {"inputs*"},
+       .outputs = {"concat_result"},
        .types = any,
        .attributes = {required("axis", AttributeKind::kInt)},
-       .versions = {{11}, {4, nullptr, count_from_front("axis")},
+       .versions = {{11},
+                    {4, nullptr, count_from_front("axis")},
                     {1,
                      [](NodeForm& form) -> Result<void> {
                        if (!form.has("axis")) form.set("axis", int64_t{1});
@@ -575,59 +596,96 @@ std::vector<OpDef> joining() {
        .infer = concat_infer,
        .compute = concat_compute,
        .axioms = {{"Concat(Concat(x,y){axis=a},z){axis=a} = Concat(x,Concat(y,z){axis=a}){axis=a}", "ranked"},
-                 {"Concat(x,y,z){..p} = Concat(Concat(x,y){..p},z){..p}", "ranked"},
-                 {"Concat(x,y,z,u){..p} = Concat(Concat(x,y,z){..p},u){..p}", "ranked"},
-                 {"Concat(Concat(x,y){axis=a},Concat(z,w){axis=a}){axis=b} = Concat(Concat(x,z){axis=b},Concat(y,w){axis=b}){axis=a} if 0 <= a && a < b",
+                  {"Concat(x,y,z){..p} = Concat(Concat(x,y){..p},z){..p}", "ranked"},
+                  {"Concat(x,y,z,u){..p} = Concat(Concat(x,y,z){..p},u){..p}", "ranked"},
+                  {"Concat(Concat(x,y){axis=a},Concat(z,w){axis=a}){axis=b} = "
+                   "Concat(Concat(x,z){axis=b},Concat(y,w){axis=b}){axis=a} if 0 <= a && a < b",
                    "ranked"},
-                 {"Concat(Add(x,y),Add(z,w)){..p} = Add(Concat(x,z){..p},Concat(y,w){..p})", "ranked"},
-                 {"Concat(Mul(x,y),Mul(z,w)){..p} = Mul(Concat(x,z){..p},Concat(y,w){..p})", "ranked"},
-                 {"Concat(Max(x,y),Max(z,w)){..p} = Max(Concat(x,z){..p},Concat(y,w){..p})", "ranked"},
-                 {"Concat(Relu(x),Relu(y)){..p} = Relu(Concat(x,y){..p})", "ranked"},
-                 {"Concat(Sigmoid(x),Sigmoid(y)){..p} = Sigmoid(Concat(x,y){..p})", "ranked"},
-                 {"Concat(Tanh(x),Tanh(y)){..p} = Tanh(Concat(x,y){..p})", "ranked"},
-                 {"Concat(Exp(x),Exp(y)){..p} = Exp(Concat(x,y){..p})", "ranked"},
-                 {"Concat(Sqrt(x),Sqrt(y)){..p} = Sqrt(Concat(x,y){..p})", "ranked"},
-                 {"Concat(Erf(x),Erf(y)){..p} = Erf(Concat(x,y){..p})", "ranked"},
-                 {"Concat(Mul(x,s),Mul(y,s)){..p} = Mul(Concat(x,y){..p},s) if s_rank == 0", "ranked"},
-                 {"Concat(Add(x,b),Add(y,b)){axis=0} = Add(Concat(x,y){axis=0},b) if b_rank == x_rank - 1", "ranked"},
-                 {"Concat(Mul(x,b),Mul(y,b)){axis=0} = Mul(Concat(x,y){axis=0},b) if b_rank == x_rank - 1", "ranked"},
-                 {"Concat(Add(x,b),Add(y,b)){axis=a} = Add(Concat(x,y){axis=a},b) if b_rank == 1 && a + 1 < x_rank", "ranked"},
-                 {"Concat(Mul(x,b),Mul(y,b)){axis=a} = Mul(Concat(x,y){axis=a},b) if b_rank == 1 && a + 1 < x_rank", "ranked"},
-                 {"Concat(Add(x,b),Add(y,c)){axis=-1} = Add(Concat(x,y){axis=-1},Concat(b,c){axis=0}) if b_rank == 1 && c_rank == 1 && b_0 == x_back1 && c_0 == y_back1", "ranked"},
-                 {"Concat(Mul(x,b),Mul(y,c)){axis=-1} = Mul(Concat(x,y){axis=-1},Concat(b,c){axis=0}) if b_rank == 1 && c_rank == 1 && b_0 == x_back1 && c_0 == y_back1", "ranked"},
-                 {"Concat(Add(x,b),Add(y,c)){axis=1} = Add(Concat(x,y){axis=1},Concat(b,c){axis=0}) if b_rank == x_rank - 1 && c_rank == x_rank - 1 && b_0 == x_1 && c_0 == y_1", "images"},
-                 {"Concat(Mul(x,b),Mul(y,c)){axis=1} = Mul(Concat(x,y){axis=1},Concat(b,c){axis=0}) if b_rank == x_rank - 1 && c_rank == x_rank - 1 && b_0 == x_1 && c_0 == y_1", "images"},
-                 {"Concat(Slice(x){axes=[a],ends=[s],starts=[r]},Slice(x){axes=[a],ends=[t],starts=[s]}){axis=a} = Slice(x){axes=[a],ends=[t],starts=[r]} if r < s && s < t", "ranked"}}},
-      {.name = "Split", .since = 18, .inputs = {"input", "split?:int64"}, .outputs = {"outputs*"},
+                  {"Concat(Add(x,y),Add(z,w)){..p} = Add(Concat(x,z){..p},Concat(y,w){..p})", "ranked"},
+                  {"Concat(Mul(x,y),Mul(z,w)){..p} = Mul(Concat(x,z){..p},Concat(y,w){..p})", "ranked"},
+                  {"Concat(Max(x,y),Max(z,w)){..p} = Max(Concat(x,z){..p},Concat(y,w){..p})", "ranked"},
+                  {"Concat(Relu(x),Relu(y)){..p} = Relu(Concat(x,y){..p})", "ranked"},
+                  {"Concat(Sigmoid(x),Sigmoid(y)){..p} = Sigmoid(Concat(x,y){..p})", "ranked"},
+                  {"Concat(Tanh(x),Tanh(y)){..p} = Tanh(Concat(x,y){..p})", "ranked"},
+                  {"Concat(Exp(x),Exp(y)){..p} = Exp(Concat(x,y){..p})", "ranked"},
+                  {"Concat(Sqrt(x),Sqrt(y)){..p} = Sqrt(Concat(x,y){..p})", "ranked"},
+                  {"Concat(Erf(x),Erf(y)){..p} = Erf(Concat(x,y){..p})", "ranked"},
+                  {"Concat(Mul(x,s),Mul(y,s)){..p} = Mul(Concat(x,y){..p},s) if s_rank == 0", "ranked"},
+                  {"Concat(Add(x,b),Add(y,b)){axis=0} = Add(Concat(x,y){axis=0},b) if b_rank == x_rank - 1", "ranked"},
+                  {"Concat(Mul(x,b),Mul(y,b)){axis=0} = Mul(Concat(x,y){axis=0},b) if b_rank == x_rank - 1", "ranked"},
+                  {"Concat(Add(x,b),Add(y,b)){axis=a} = Add(Concat(x,y){axis=a},b) if b_rank == 1 && a + 1 < x_rank",
+                   "ranked"},
+                  {"Concat(Mul(x,b),Mul(y,b)){axis=a} = Mul(Concat(x,y){axis=a},b) if b_rank == 1 && a + 1 < x_rank",
+                   "ranked"},
+                  {"Concat(Add(x,b),Add(y,c)){axis=-1} = Add(Concat(x,y){axis=-1},Concat(b,c){axis=0}) if b_rank == 1 "
+                   "&& c_rank == 1 && b_0 == x_back1 && c_0 == y_back1",
+                   "ranked"},
+                  {"Concat(Mul(x,b),Mul(y,c)){axis=-1} = Mul(Concat(x,y){axis=-1},Concat(b,c){axis=0}) if b_rank == 1 "
+                   "&& c_rank == 1 && b_0 == x_back1 && c_0 == y_back1",
+                   "ranked"},
+                  {"Concat(Add(x,b),Add(y,c)){axis=1} = Add(Concat(x,y){axis=1},Concat(b,c){axis=0}) if b_rank == "
+                   "x_rank - 1 && c_rank == x_rank - 1 && b_0 == x_1 && c_0 == y_1",
+                   "images"},
+                  {"Concat(Mul(x,b),Mul(y,c)){axis=1} = Mul(Concat(x,y){axis=1},Concat(b,c){axis=0}) if b_rank == "
+                   "x_rank - 1 && c_rank == x_rank - 1 && b_0 == x_1 && c_0 == y_1",
+                   "images"},
+                  {"Concat(Slice(x){axes=[a],ends=[s],starts=[r]},Slice(x){axes=[a],ends=[t],starts=[s]}){axis=a} = "
+                   "Slice(x){axes=[a],ends=[t],starts=[r]} if r < s && s < t",
+                   "ranked"}}},
+      {.name = "Split",
+       .since = 18,
+       .inputs = {"input", "split?:int64"},
+       .outputs = {"outputs*"},
        .types = any,
        .attributes = {with_default("axis", 0), optional("num_outputs", AttributeKind::kInt)},
        .versions = {split_version(13), split_version(11), split_version(2), split_version(1)},
        .infer = split_infer,
        .compute = split_compute,
        .axioms = {{"Split(Concat(x,y){axis=a}){axis=a,split=[s,t]} = x", "ranked"},
-                 {"Split(Concat(x,y){axis=a}){axis=a,split=[s,t]}.1 = y", "ranked"},
-                 {"Concat(Split(x){axis=a,split=[s,t]},Split(x){axis=a,split=[s,t]}.1){axis=a} = x", "ranked"},
-                 {"Split(x){axis=a,split=[s,t]} = Slice(x){axes=[a],ends=[s],starts=[0]}", "ranked"},
-                 {"Split(x){axis=a,split=[s,t]}.1 = Slice(x){axes=[a],ends=[s + t],starts=[s]}", "ranked"},
-                 {"Split(Concat(x,y){axis=a}){axis=b,split=[s,t]} = Concat(Split(x){axis=b,split=[s,t]},Split(y){axis=b,split=[s,t]}){axis=a} if 0 <= a && a < b", "ranked"},
-                 {"Split(Concat(x,y){axis=a}){axis=b,split=[s,t]} = Concat(Split(x){axis=b,split=[s,t]},Split(y){axis=b,split=[s,t]}){axis=a} if 0 <= b && b < a", "ranked"},
-                 {"Split(Concat(x,y){axis=a}){axis=b,split=[s,t]}.1 = Concat(Split(x){axis=b,split=[s,t]}.1,Split(y){axis=b,split=[s,t]}.1){axis=a} if 0 <= a && a < b", "ranked"},
-                 {"Split(Concat(x,y){axis=a}){axis=b,split=[s,t]}.1 = Concat(Split(x){axis=b,split=[s,t]}.1,Split(y){axis=b,split=[s,t]}.1){axis=a} if 0 <= b && b < a", "ranked"},
-                 {"Split(Split(x){axis=a,split=[s,t]}){axis=a,split=[u,v]} = Split(x){axis=a,split=[u,v + t]}", "ranked"},
-                 {"Split(Split(x){axis=a,split=[s,t]}.1){axis=a,split=[u,v]} = Split(Split(x){axis=a,split=[s + u,v]}){axis=a,split=[s,u]}.1", "ranked"},
-                 {"Split(Split(x){axis=a,split=[s,t]}.1){axis=a,split=[u,v]}.1 = Split(x){axis=a,split=[s + u,v]}.1", "ranked"},
-                 {"Split(x){axis=a,split=[u,v,t]} = Split(x){axis=a,split=[u,v + t]}", "ranked"},
-                 {"Split(x){axis=a,split=[u,v,t]}.1 = Split(Split(x){axis=a,split=[u + v,t]}){axis=a,split=[u,v]}.1", "ranked"},
-                 {"Split(x){axis=a,split=[u,v,t]}.2 = Split(x){axis=a,split=[u + v,t]}.1", "ranked"}}},
-      {.name = "Slice", .since = 13, .inputs = {"data", "starts:Tind", "ends:Tind", "axes?:Tind", "steps?:Tind"}, .outputs = {"output"},
+                  {"Split(Concat(x,y){axis=a}){axis=a,split=[s,t]}.1 = y", "ranked"},
+                  {"Concat(Split(x){axis=a,split=[s,t]},Split(x){axis=a,split=[s,t]}.1){axis=a} = x", "ranked"},
+                  {"Split(x){axis=a,split=[s,t]} = Slice(x){axes=[a],ends=[s],starts=[0]}", "ranked"},
+                  {"Split(x){axis=a,split=[s,t]}.1 = Slice(x){axes=[a],ends=[s + t],starts=[s]}", "ranked"},
+                  {"Split(Concat(x,y){axis=a}){axis=b,split=[s,t]} = "
+                   "Concat(Split(x){axis=b,split=[s,t]},Split(y){axis=b,split=[s,t]}){axis=a} if 0 <= a && a < b",
+                   "ranked"},
+                  {"Split(Concat(x,y){axis=a}){axis=b,split=[s,t]} = "
+                   "Concat(Split(x){axis=b,split=[s,t]},Split(y){axis=b,split=[s,t]}){axis=a} if 0 <= b && b < a",
+                   "ranked"},
+                  {"Split(Concat(x,y){axis=a}){axis=b,split=[s,t]}.1 = "
+                   "Concat(Split(x){axis=b,split=[s,t]}.1,Split(y){axis=b,split=[s,t]}.1){axis=a} if 0 <= a && a < b",
+                   "ranked"},
+                  {"Split(Concat(x,y){axis=a}){axis=b,split=[s,t]}.1 = "
+                   "Concat(Split(x){axis=b,split=[s,t]}.1,Split(y){axis=b,split=[s,t]}.1){axis=a} if 0 <= b && b < a",
+                   "ranked"},
+                  {"Split(Split(x){axis=a,split=[s,t]}){axis=a,split=[u,v]} = Split(x){axis=a,split=[u,v + t]}",
+                   "ranked"},
+                  {"Split(Split(x){axis=a,split=[s,t]}.1){axis=a,split=[u,v]} = Split(Split(x){axis=a,split=[s + "
+                   "u,v]}){axis=a,split=[s,u]}.1",
+                   "ranked"},
+                  {"Split(Split(x){axis=a,split=[s,t]}.1){axis=a,split=[u,v]}.1 = Split(x){axis=a,split=[s + u,v]}.1",
+                   "ranked"},
+                  {"Split(x){axis=a,split=[u,v,t]} = Split(x){axis=a,split=[u,v + t]}", "ranked"},
+                  {"Split(x){axis=a,split=[u,v,t]}.1 = Split(Split(x){axis=a,split=[u + v,t]}){axis=a,split=[u,v]}.1",
+                   "ranked"},
+                  {"Split(x){axis=a,split=[u,v,t]}.2 = Split(x){axis=a,split=[u + v,t]}.1", "ranked"}}},
+      {.name = "Slice",
+       .since = 13,
+       .inputs = {"data", "starts:Tind", "ends:Tind", "axes?:Tind", "steps?:Tind"},
+       .outputs = {"output"},
        .types = {{"T", kComputable}, {"Tind", kIndices}},
        .versions = {{11}, {10}, {1, slice_inputs, slice_attributes}},
        .infer = slice_infer,
        .compute = slice_compute},
-      {.name = "Pad", .since = 21, .inputs = {"data", "pads:int64", "constant_value?", "axes?:Tind"}, .outputs = {"output"},
+      {.name = "Pad",
+       .since = 21,
+       .inputs = {"data", "pads:int64", "constant_value?", "axes?:Tind"},
+       .outputs = {"output"},
        .types = {{"T", kComputable}, {"Tind", kIndices}},
        .attributes = {with_default("mode", "constant")},
-       .versions = {{19}, {18, nullptr, refuse_wrap}, {13, nullptr, in_turn({refuse_wrap, pad_all_axes})},
+       .versions = {{19},
+                    {18, nullptr, refuse_wrap},
+                    {13, nullptr, in_turn({refuse_wrap, pad_all_axes})},
                     {11, nullptr, in_turn({refuse_wrap, pad_all_axes})},
                     [] {
                       Version version = pad_attributes(2, "pads");
@@ -642,19 +700,37 @@ std::vector<OpDef> joining() {
        .infer = pad_infer,
        .compute = pad_compute,
        .axioms = {{"Pad(x){pads=[0,0,0,0,0,0,0,0]} = x", "ranked"},
-                 {"Pad(Pad(x){pads=[a,b,c,d,e,f,g,h]}){pads=[i,j,k,l,m,n,o,p]} = Pad(x){pads=[a + i,b + j,c + k,d + l,e + m,f + n,g + o,h + p]} if 0 <= a && 0 <= b && 0 <= c && 0 <= d && 0 <= e && 0 <= f && 0 <= g && 0 <= h && 0 <= i && 0 <= j && 0 <= k && 0 <= l && 0 <= m && 0 <= n && 0 <= o && 0 <= p", "ranked"},
-                 {"Pad(Add(x,y)){pads=[a,b,c,d,e,f,g,h]} = Add(Pad(x){pads=[a,b,c,d,e,f,g,h]},Pad(y){pads=[a,b,c,d,e,f,g,h]})", "equal"},
-                 {"Pad(Mul(x,y)){pads=[a,b,c,d,e,f,g,h]} = Mul(Pad(x){pads=[a,b,c,d,e,f,g,h]},Pad(y){pads=[a,b,c,d,e,f,g,h]})", "equal"},
-                 {"Pad(Mul(x,s)){pads=[a,b,c,d,e,f,g,h]} = Mul(Pad(x){pads=[a,b,c,d,e,f,g,h]},s) if s_rank == 0", "broadcast", FloatClass::kFinite},
-                 {"Pad(Relu(x)){pads=[a,b,c,d,e,f,g,h]} = Relu(Pad(x){pads=[a,b,c,d,e,f,g,h]})", "equal"},
-                 {"Pad(Concat(x,y){axis=0}){pads=[0,b,c,d,0,f,g,h]} = Concat(Pad(x){pads=[0,b,c,d,0,f,g,h]},Pad(y){pads=[0,b,c,d,0,f,g,h]}){axis=0}", "ranked"},
-                 {"Pad(Concat(x,y){axis=1}){pads=[a,0,c,d,e,0,g,h]} = Concat(Pad(x){pads=[a,0,c,d,e,0,g,h]},Pad(y){pads=[a,0,c,d,e,0,g,h]}){axis=1}", "ranked"}}},
-      {.name = "CenterCropPad", .since = 18, .inputs = {"input_data", "shape:Tind"}, .outputs = {"output_data"},
+                  {"Pad(Pad(x){pads=[a,b,c,d,e,f,g,h]}){pads=[i,j,k,l,m,n,o,p]} = Pad(x){pads=[a + i,b + j,c + k,d + "
+                   "l,e + m,f + n,g + o,h + p]} if 0 <= a && 0 <= b && 0 <= c && 0 <= d && 0 <= e && 0 <= f && 0 <= g "
+                   "&& 0 <= h && 0 <= i && 0 <= j && 0 <= k && 0 <= l && 0 <= m && 0 <= n && 0 <= o && 0 <= p",
+                   "ranked"},
+                  {"Pad(Add(x,y)){pads=[a,b,c,d,e,f,g,h]} = "
+                   "Add(Pad(x){pads=[a,b,c,d,e,f,g,h]},Pad(y){pads=[a,b,c,d,e,f,g,h]})",
+                   "equal"},
+                  {"Pad(Mul(x,y)){pads=[a,b,c,d,e,f,g,h]} = "
+                   "Mul(Pad(x){pads=[a,b,c,d,e,f,g,h]},Pad(y){pads=[a,b,c,d,e,f,g,h]})",
+                   "equal"},
+                  {"Pad(Mul(x,s)){pads=[a,b,c,d,e,f,g,h]} = Mul(Pad(x){pads=[a,b,c,d,e,f,g,h]},s) if s_rank == 0",
+                   "broadcast", FloatClass::kFinite},
+                  {"Pad(Relu(x)){pads=[a,b,c,d,e,f,g,h]} = Relu(Pad(x){pads=[a,b,c,d,e,f,g,h]})", "equal"},
+                  {"Pad(Concat(x,y){axis=0}){pads=[0,b,c,d,0,f,g,h]} = "
+                   "Concat(Pad(x){pads=[0,b,c,d,0,f,g,h]},Pad(y){pads=[0,b,c,d,0,f,g,h]}){axis=0}",
+                   "ranked"},
+                  {"Pad(Concat(x,y){axis=1}){pads=[a,0,c,d,e,0,g,h]} = "
+                   "Concat(Pad(x){pads=[a,0,c,d,e,0,g,h]},Pad(y){pads=[a,0,c,d,e,0,g,h]}){axis=1}",
+                   "ranked"}}},
+      {.name = "CenterCropPad",
+       .since = 18,
+       .inputs = {"input_data", "shape:Tind"},
+       .outputs = {"output_data"},
        .types = {{"T", kComputable}, {"Tind", kIndices}},
        .attributes = {optional("axes", AttributeKind::kInts)},
        .infer = center_infer,
        .compute = center_compute},
-      {.name = "Tile", .since = 13, .inputs = {"input", "repeats:T1"}, .outputs = {"output"},
+      {.name = "Tile",
+       .since = 13,
+       .inputs = {"input", "repeats:T1"},
+       .outputs = {"output"},
        .types = {{"T", kComputable}, {"T1", DataType::kInt64}},
        .versions = {{6}, {1, tile_repeats, refuse_repeats}},
        .infer = [](const OpContext& context) -> Result<std::vector<ValueType>> {
@@ -662,23 +738,26 @@ std::vector<OpDef> joining() {
          return shaped(context.dtype(0), std::move(shape));
        },
        .compute = tile_compute},
-      {.name = "Expand", .since = 13, .inputs = {"input", "shape:int64"}, .outputs = {"output"},
+      {.name = "Expand",
+       .since = 13,
+       .inputs = {"input", "shape:int64"},
+       .outputs = {"output"},
        .types = any,
        .versions = {{8}},
        .infer = expand_infer,
        .compute = expand_compute,
        .axioms = {{"Mul(x,Expand(1){shape=[x_0,x_1]}) = x", "ranked"},
-                 {"Mul(x,Expand(1){shape=[x_0,x_1,x_2]}) = x", "ranked"},
-                 {"Mul(x,Expand(1){shape=[x_0,x_1,x_2,x_3]}) = x", "ranked"},
-                 {"Add(x,Expand(y){..p}) = Add(x,y)", "broadcast"},
-                 {"Mul(x,Expand(y){..p}) = Mul(x,y)", "broadcast"},
-                 {"Transpose(Expand(1){shape=[a,b]}){perm=[1,0]} = Expand(1){shape=[b,a]}", "ranked"},
-                 {"Expand(x){shape=[x_0,x_1]} = x", "ranked"},
-                 {"Expand(x){shape=[x_0,x_1,x_2]} = x", "ranked"},
-                 {"Expand(x){shape=[x_0,x_1,x_2,x_3]} = x", "ranked"},
-                 {"Expand(Relu(x)){..p} = Relu(Expand(x){..p})", "equal"},
-                 {"Expand(Add(x,y)){..p} = Add(Expand(x){..p},Expand(y){..p})", "equal"},
-                 {"Expand(Mul(x,y)){..p} = Mul(Expand(x){..p},Expand(y){..p})", "equal"}}},
+                  {"Mul(x,Expand(1){shape=[x_0,x_1,x_2]}) = x", "ranked"},
+                  {"Mul(x,Expand(1){shape=[x_0,x_1,x_2,x_3]}) = x", "ranked"},
+                  {"Add(x,Expand(y){..p}) = Add(x,y)", "broadcast"},
+                  {"Mul(x,Expand(y){..p}) = Mul(x,y)", "broadcast"},
+                  {"Transpose(Expand(1){shape=[a,b]}){perm=[1,0]} = Expand(1){shape=[b,a]}", "ranked"},
+                  {"Expand(x){shape=[x_0,x_1]} = x", "ranked"},
+                  {"Expand(x){shape=[x_0,x_1,x_2]} = x", "ranked"},
+                  {"Expand(x){shape=[x_0,x_1,x_2,x_3]} = x", "ranked"},
+                  {"Expand(Relu(x)){..p} = Relu(Expand(x){..p})", "equal"},
+                  {"Expand(Add(x,y)){..p} = Add(Expand(x){..p},Expand(y){..p})", "equal"},
+                  {"Expand(Mul(x,y)){..p} = Mul(Expand(x){..p},Expand(y){..p})", "equal"}}},
   };
 }
 

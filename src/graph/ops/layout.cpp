@@ -48,7 +48,9 @@ Result<Dim> missing_dim(const OpContext& context, Shape from, Shape known) {
   const Dim whole = element_count(from), part = element_count(known);
   if (part.is(1)) return whole;
   const bool divisible = !part.is(0) && (!whole.is_constant() || !part.is_constant() || floor_mod(whole, part).is(0));
-  if (!divisible) return context.invalid("a shape for {} elements expected, {} times an inferred dim found", whole.text(), part.text());
+  if (!divisible)
+    return context.invalid("a shape for {} elements expected, {} times an inferred dim found", whole.text(),
+                           part.text());
   te::Simplifier simplifier({});
   const te::Polynomial a = simplifier.polynomial(whole.expr()), b = simplifier.polynomial(part.expr());
   const te::Division division = te::divide(a, b);
@@ -67,7 +69,8 @@ Result<std::optional<Shape>> reshape_shape(const OpContext& context) {
   for (size_t k = 0; k < target->size(); ++k) {
     const auto& element = (*target)[k];
     if (!element || element->is(-1)) {
-      if (element && std::exchange(has_minus_one, true)) return context.invalid("at most one -1 in shape expected, two found");
+      if (element && std::exchange(has_minus_one, true))
+        return context.invalid("at most one -1 in shape expected, two found");
       if (!element) unknown = unknown == -1 ? static_cast<int>(k) : static_cast<int>(target->size());
       if (element) inferred = static_cast<int>(k);
       shape.push_back(context.fresh(0, static_cast<int>(k)));
@@ -77,11 +80,13 @@ Result<std::optional<Shape>> reshape_shape(const OpContext& context) {
       return context.invalid("dims of at least -1 in shape expected, {} found", element->text());
     has_zero |= element->is(0);
     if (element->is(0) && copies_zero && k >= from.size())
-      return context.invalid("a 0 in shape only at axes that data of rank {} has expected, one at axis {} found", from.size(), k);
+      return context.invalid("a 0 in shape only at axes that data of rank {} has expected, one at axis {} found",
+                             from.size(), k);
     shape.push_back(element->is(0) && copies_zero ? from[k] : *element);
     known.push_back(shape.back());
   }
-  if (has_minus_one && has_zero && !copies_zero) return context.invalid("no -1 beside a 0 in shape expected with allowzero");
+  if (has_minus_one && has_zero && !copies_zero)
+    return context.invalid("no -1 beside a 0 in shape expected with allowzero");
   const bool one_missing = (inferred >= 0) + (unknown >= 0) == 1 && unknown < static_cast<int>(target->size());
   if (one_missing) {
     TRY(shape[std::max(inferred, unknown)], missing_dim(context, from, known));
@@ -106,7 +111,8 @@ Result<std::optional<Shape>> squeeze_shape(const OpContext& context) {
   const Shape& from = context.shape(0);
   Shape shape;
   if (!context.has_input(1)) {
-    if (!std::all_of(from.begin(), from.end(), [](const Dim& dim) { return dim.is_constant(); })) return std::optional<Shape>();
+    if (!std::all_of(from.begin(), from.end(), [](const Dim& dim) { return dim.is_constant(); }))
+      return std::optional<Shape>();
     std::copy_if(from.begin(), from.end(), std::back_inserter(shape), [](const Dim& dim) { return !dim.is(1); });
     return std::optional(std::move(shape));
   }
@@ -141,7 +147,8 @@ Result<std::optional<Shape>> unsqueeze_shape(const OpContext& context) {
   TRY(const std::vector<int> axes, context.normalize_axes(*given, rank));
   Shape shape;
   auto next = from.begin();
-  for (int k = 0; k < rank; ++k) shape.push_back(std::find(axes.begin(), axes.end(), k) != axes.end() ? Dim(1) : *next++);
+  for (int k = 0; k < rank; ++k)
+    shape.push_back(std::find(axes.begin(), axes.end(), k) != axes.end() ? Dim(1) : *next++);
   return std::optional(std::move(shape));
 }
 
@@ -177,13 +184,14 @@ Result<void> expand_to_reshape(NodeForm& form) {
 Version axes_attribute(int since, bool unsqueeze) {
   Version version = ints_attribute_to_input(since, "axes", 1);
   if (since >= 11) return version;
-  version.from_newest = in_turn({version.from_newest, [=](NodeForm& form) -> Result<void> {
-                                   const auto found = form.node().attributes.find("axes");
-                                   const auto* axes = found == form.node().attributes.end()
-                                                          ? nullptr
-                                                          : std::get_if<std::vector<int64_t>>(&found->second);
-                                   return count_from_front("axes", unsqueeze && axes ? static_cast<int>(axes->size()) : 0)(form);
-                                 }});
+  version.from_newest =
+      in_turn({version.from_newest, [=](NodeForm& form) -> Result<void> {
+                 const auto found = form.node().attributes.find("axes");
+                 const auto* axes = found == form.node().attributes.end()
+                                        ? nullptr
+                                        : std::get_if<std::vector<int64_t>>(&found->second);
+                 return count_from_front("axes", unsqueeze && axes ? static_cast<int>(axes->size()) : 0)(form);
+               }});
   return version;
 }
 
@@ -303,7 +311,8 @@ Compute block_compute(Move move) {
 Reform block_expand(Move move) {
   return [=](NodeForm& form) -> Result<void> {
     if (!form.has_rank(0)) return {};
-    const OpContext context(*form.node().op, form.node().attributes, form.label(), {{true, form.type(0), nullptr, nullptr}}, {});
+    const OpContext context(*form.node().op, form.node().attributes, form.label(),
+                            {{true, form.type(0), nullptr, nullptr}}, {});
     TRY(const BlockMove blocks, move(context));
     Shape permuted;
     for (const int64_t axis : blocks.perm) permuted.push_back(blocks.split[axis]);
@@ -330,7 +339,8 @@ std::optional<BlockChain> block_chain(const Graph& graph, NodeId root) {
   if (!split || !move->attributes.contains("perm")) return std::nullopt;
   const ValueType& parts = graph.value(split->outputs[0]).type;
   if (!parts.has_shape() || parts.shape->size() != 6) return std::nullopt;
-  return BlockChain{split->inputs[0], std::get<std::vector<int64_t>>(move->attributes.find("perm")->second), *parts.shape};
+  return BlockChain{split->inputs[0], std::get<std::vector<int64_t>>(move->attributes.find("perm")->second),
+                    *parts.shape};
 }
 
 std::optional<Node> recognize_depth_to_space(const Graph& graph, NodeId root) {
@@ -346,7 +356,8 @@ std::optional<Node> recognize_depth_to_space(const Graph& graph, NodeId root) {
 
 std::optional<Node> recognize_space_to_depth(const Graph& graph, NodeId root) {
   const auto chain = block_chain(graph, root);
-  if (!chain || chain->perm != std::vector<int64_t>{0, 3, 5, 1, 2, 4} || !chain->split[3].is_constant()) return std::nullopt;
+  if (!chain || chain->perm != std::vector<int64_t>{0, 3, 5, 1, 2, 4} || !chain->split[3].is_constant())
+    return std::nullopt;
   return Pattern(graph).make("SpaceToDepth", {chain->input}, {{"blocksize", chain->split[3].value()}});
 }
 
@@ -356,10 +367,16 @@ std::vector<OpDef> layout() {
   const std::vector<TypeVariable> any = {{"T", kComputable}};
   const Reform flatten_from_front = count_from_front("axis");
   return {
-      {.name = "Reshape", .since = 21, .inputs = {"data", "shape:int64"}, .outputs = {"reshaped"},
+      {.name = "Reshape",
+       .since = 21,
+       .inputs = {"data", "shape:int64"},
+       .outputs = {"reshaped"},
        .types = any,
        .attributes = {with_default("allowzero", 0)},
-       .versions = {{19}, {14}, without(13, {"allowzero"}), without(5, {"allowzero"}),
+       .versions = {{19},
+                    {14},
+                    without(13, {"allowzero"}),
+                    without(5, {"allowzero"}),
                     [&] {
                       Version first = ints_attribute_to_input(1, "shape", 1);
                       first.to_newest = in_turn({drop_consumed_inputs, first.to_newest});
@@ -369,67 +386,108 @@ std::vector<OpDef> layout() {
        .infer = reshapes(reshape_shape),
        .compute = reshaped(reshape_shape),
        .axioms = {{"Reshape(Reshape(x){..p}){..q} = Reshape(x){..q}", "equal"},
-                 {"Reshape(x){shape=[x_0,x_1]} = x", "ranked"}, {"Reshape(x){shape=[x_0,x_1,x_2]} = x", "ranked"}, {"Reshape(x){shape=[x_0,x_1,x_2,x_3]} = x", "ranked"},
-                 {"Reshape(Add(x,y)){..p} = Add(Reshape(x){..p},Reshape(y){..p})", "equal"},
-                 {"Reshape(Mul(x,y)){..p} = Mul(Reshape(x){..p},Reshape(y){..p})", "equal"},
-                 {"Reshape(Max(x,y)){..p} = Max(Reshape(x){..p},Reshape(y){..p})", "equal"},
-                 {"Reshape(Relu(x)){..p} = Relu(Reshape(x){..p})", "equal"},
-                 {"Reshape(Mul(x,s)){..p} = Mul(Reshape(x){..p},s) if s_rank == 0", "ranked"},
-                 {"Reshape(Sigmoid(x)){..p} = Sigmoid(Reshape(x){..p})", "equal"},
-                 {"Reshape(Tanh(x)){..p} = Tanh(Reshape(x){..p})", "equal"},
-                 {"Reshape(Exp(x)){..p} = Exp(Reshape(x){..p})", "equal"}}},
-      {.name = "Flatten", .since = 21, .inputs = {"input"}, .outputs = {"output"},
+                  {"Reshape(x){shape=[x_0,x_1]} = x", "ranked"},
+                  {"Reshape(x){shape=[x_0,x_1,x_2]} = x", "ranked"},
+                  {"Reshape(x){shape=[x_0,x_1,x_2,x_3]} = x", "ranked"},
+                  {"Reshape(Add(x,y)){..p} = Add(Reshape(x){..p},Reshape(y){..p})", "equal"},
+                  {"Reshape(Mul(x,y)){..p} = Mul(Reshape(x){..p},Reshape(y){..p})", "equal"},
+                  {"Reshape(Max(x,y)){..p} = Max(Reshape(x){..p},Reshape(y){..p})", "equal"},
+                  {"Reshape(Relu(x)){..p} = Relu(Reshape(x){..p})", "equal"},
+                  {"Reshape(Mul(x,s)){..p} = Mul(Reshape(x){..p},s) if s_rank == 0", "ranked"},
+                  {"Reshape(Sigmoid(x)){..p} = Sigmoid(Reshape(x){..p})", "equal"},
+                  {"Reshape(Tanh(x)){..p} = Tanh(Reshape(x){..p})", "equal"},
+                  {"Reshape(Exp(x)){..p} = Exp(Reshape(x){..p})", "equal"}}},
+      {.name = "Flatten",
+       .since = 21,
+       .inputs = {"input"},
+       .outputs = {"output"},
        .types = any,
        .attributes = {with_default("axis", 1)},
        .versions = {{13}, {11}, {9, nullptr, flatten_from_front}, {1, nullptr, flatten_from_front}},
        .infer = reshapes(flatten_shape),
        .compute = reshaped(flatten_shape),
        .expand = expand_to_reshape},
-      {.name = "Squeeze", .since = 21, .inputs = {"data", "axes?:int64"}, .outputs = {"squeezed"},
+      {.name = "Squeeze",
+       .since = 21,
+       .inputs = {"data", "axes?:int64"},
+       .outputs = {"squeezed"},
        .types = any,
        .versions = {{13}, axes_attribute(11, false), axes_attribute(1, false)},
        .infer = reshapes(squeeze_shape),
        .compute = reshaped(squeeze_shape),
        .expand = expand_to_reshape},
-      {.name = "Unsqueeze", .since = 21, .inputs = {"data", "axes:int64"}, .outputs = {"expanded"},
+      {.name = "Unsqueeze",
+       .since = 21,
+       .inputs = {"data", "axes:int64"},
+       .outputs = {"expanded"},
        .types = any,
        .versions = {{13}, axes_attribute(11, true), axes_attribute(1, true)},
        .infer = reshapes(unsqueeze_shape),
        .compute = reshaped(unsqueeze_shape),
        .expand = expand_to_reshape,
-       .axioms = {{"Concat(Unsqueeze(x){axes=[1]},Unsqueeze(y){axes=[1]}){axis=0} = Unsqueeze(Concat(x,y){axis=0}){axes=[1]}", "ranked"},
-                  {"Concat(Unsqueeze(x){axes=[1,2]},Unsqueeze(y){axes=[1,2]}){axis=0} = Unsqueeze(Concat(x,y){axis=0}){axes=[1,2]}", "ranked"},
-                  {"Concat(Unsqueeze(x){axes=[1,2,3]},Unsqueeze(y){axes=[1,2,3]}){axis=0} = Unsqueeze(Concat(x,y){axis=0}){axes=[1,2,3]}", "ranked"}}},
-      {.name = "Transpose", .since = 21, .inputs = {"data"}, .outputs = {"transposed"},
+       .axioms =
+           {{"Concat(Unsqueeze(x){axes=[1]},Unsqueeze(y){axes=[1]}){axis=0} = Unsqueeze(Concat(x,y){axis=0}){axes=[1]}",
+             "ranked"},
+            {"Concat(Unsqueeze(x){axes=[1,2]},Unsqueeze(y){axes=[1,2]}){axis=0} = "
+             "Unsqueeze(Concat(x,y){axis=0}){axes=[1,2]}",
+             "ranked"},
+            {"Concat(Unsqueeze(x){axes=[1,2,3]},Unsqueeze(y){axes=[1,2,3]}){axis=0} = "
+             "Unsqueeze(Concat(x,y){axis=0}){axes=[1,2,3]}",
+             "ranked"}}},
+      {.name = "Transpose",
+       .since = 21,
+       .inputs = {"data"},
+       .outputs = {"transposed"},
        .types = any,
        .attributes = {optional("perm", AttributeKind::kInts)},
        .versions = {{13}, {1}},
        .infer = transpose_infer,
        .compute = transpose_compute,
-       .axioms = {{"Transpose(Transpose(x){perm=[1,0]}){perm=[1,0]} = x", "ranked"},
-                 {"Transpose(Add(x,y)){..p} = Add(Transpose(x){..p},Transpose(y){..p})", "equal"},
-                 {"Transpose(Mul(x,y)){..p} = Mul(Transpose(x){..p},Transpose(y){..p})", "equal"},
-                 {"Transpose(Relu(x)){..p} = Relu(Transpose(x){..p})", "equal"},
-                 {"Transpose(Concat(x,y){axis=0}){perm=[1,0]} = Concat(Transpose(x){perm=[1,0]},Transpose(y){perm=[1,0]}){axis=1}",
-                   "ranked"},
-                 {"Transpose(x){perm=[0,1]} = x", "ranked"},
-                 {"Transpose(x){perm=[0,1,2]} = x", "ranked"},
-                 {"Transpose(x){perm=[0,1,2,3]} = x", "ranked"},
-                 {"Transpose(Transpose(x){perm=[a,b]}){perm=[c,d]} = Transpose(x){perm=[select(c == 0, a, b),select(d == 0, a, b)]}", "ranked"},
-                 {"Transpose(Transpose(x){perm=[a,b,c]}){perm=[d,e,f]} = Transpose(x){perm=[select(d == 0, a, select(d == 1, b, c)),select(e == 0, a, select(e == 1, b, c)),select(f == 0, a, select(f == 1, b, c))]}", "ranked"},
-                 {"Transpose(Transpose(x){perm=[a,b,c,d]}){perm=[e,f,g,h]} = Transpose(x){perm=[select(e == 0, a, select(e == 1, b, select(e == 2, c, d))),select(f == 0, a, select(f == 1, b, select(f == 2, c, d))),select(g == 0, a, select(g == 1, b, select(g == 2, c, d))),select(h == 0, a, select(h == 1, b, select(h == 2, c, d)))]}", "ranked"},
-                 {"Transpose(Concat(x,y){axis=e}){perm=[a,b]} = Concat(Transpose(x){perm=[a,b]},Transpose(y){perm=[a,b]}){axis=select(a == e, 0, 1)}", "ranked"},
-                 {"Transpose(Concat(x,y){axis=e}){perm=[a,b,c]} = Concat(Transpose(x){perm=[a,b,c]},Transpose(y){perm=[a,b,c]}){axis=select(a == e, 0, select(b == e, 1, 2))}", "ranked"},
-                 {"Transpose(Concat(x,y){axis=e}){perm=[a,b,c,d]} = Concat(Transpose(x){perm=[a,b,c,d]},Transpose(y){perm=[a,b,c,d]}){axis=select(a == e, 0, select(b == e, 1, select(c == e, 2, 3)))}", "ranked"},
-                 {"Transpose(Mul(x,s)){..p} = Mul(Transpose(x){..p},s) if s_rank == 0", "broadcast"},
-                 {"Transpose(Max(x,y)){..p} = Max(Transpose(x){..p},Transpose(y){..p})", "equal"},
-                 {"Transpose(Sigmoid(x)){..p} = Sigmoid(Transpose(x){..p})", "equal"},
-                 {"Transpose(Tanh(x)){..p} = Tanh(Transpose(x){..p})", "equal"},
-                 {"Transpose(Exp(x)){..p} = Exp(Transpose(x){..p})", "equal"},
-                 {"Transpose(Sqrt(x)){..p} = Sqrt(Transpose(x){..p})", "equal"},
-                 {"Transpose(x){perm=[1,0]} = Reshape(x){shape=[x_1,x_0]} if x_0 == 1", "ranked"},
-                 {"Transpose(x){perm=[0,2,1]} = Reshape(x){shape=[x_0,x_2,x_1]} if x_1 == 1", "ranked"}}},
-      {.name = "DepthToSpace", .since = 13, .inputs = {"input"}, .outputs = {"output"},
+       .axioms =
+           {{"Transpose(Transpose(x){perm=[1,0]}){perm=[1,0]} = x", "ranked"},
+            {"Transpose(Add(x,y)){..p} = Add(Transpose(x){..p},Transpose(y){..p})", "equal"},
+            {"Transpose(Mul(x,y)){..p} = Mul(Transpose(x){..p},Transpose(y){..p})", "equal"},
+            {"Transpose(Relu(x)){..p} = Relu(Transpose(x){..p})", "equal"},
+            {"Transpose(Concat(x,y){axis=0}){perm=[1,0]} = "
+             "Concat(Transpose(x){perm=[1,0]},Transpose(y){perm=[1,0]}){axis=1}",
+             "ranked"},
+            {"Transpose(x){perm=[0,1]} = x", "ranked"},
+            {"Transpose(x){perm=[0,1,2]} = x", "ranked"},
+            {"Transpose(x){perm=[0,1,2,3]} = x", "ranked"},
+            {"Transpose(Transpose(x){perm=[a,b]}){perm=[c,d]} = Transpose(x){perm=[select(c == 0, a, b),select(d == 0, "
+             "a, b)]}",
+             "ranked"},
+            {"Transpose(Transpose(x){perm=[a,b,c]}){perm=[d,e,f]} = Transpose(x){perm=[select(d == 0, a, select(d == "
+             "1, b, c)),select(e == 0, a, select(e == 1, b, c)),select(f == 0, a, select(f == 1, b, c))]}",
+             "ranked"},
+            {"Transpose(Transpose(x){perm=[a,b,c,d]}){perm=[e,f,g,h]} = Transpose(x){perm=[select(e == 0, a, select(e "
+             "== 1, b, select(e == 2, c, d))),select(f == 0, a, select(f == 1, b, select(f == 2, c, d))),select(g == "
+             "0, a, select(g == 1, b, select(g == 2, c, d))),select(h == 0, a, select(h == 1, b, select(h == 2, c, "
+             "d)))]}",
+             "ranked"},
+            {"Transpose(Concat(x,y){axis=e}){perm=[a,b]} = "
+             "Concat(Transpose(x){perm=[a,b]},Transpose(y){perm=[a,b]}){axis=select(a == e, 0, 1)}",
+             "ranked"},
+            {"Transpose(Concat(x,y){axis=e}){perm=[a,b,c]} = "
+             "Concat(Transpose(x){perm=[a,b,c]},Transpose(y){perm=[a,b,c]}){axis=select(a == e, 0, select(b == e, 1, "
+             "2))}",
+             "ranked"},
+            {"Transpose(Concat(x,y){axis=e}){perm=[a,b,c,d]} = "
+             "Concat(Transpose(x){perm=[a,b,c,d]},Transpose(y){perm=[a,b,c,d]}){axis=select(a == e, 0, select(b == e, "
+             "1, select(c == e, 2, 3)))}",
+             "ranked"},
+            {"Transpose(Mul(x,s)){..p} = Mul(Transpose(x){..p},s) if s_rank == 0", "broadcast"},
+            {"Transpose(Max(x,y)){..p} = Max(Transpose(x){..p},Transpose(y){..p})", "equal"},
+            {"Transpose(Sigmoid(x)){..p} = Sigmoid(Transpose(x){..p})", "equal"},
+            {"Transpose(Tanh(x)){..p} = Tanh(Transpose(x){..p})", "equal"},
+            {"Transpose(Exp(x)){..p} = Exp(Transpose(x){..p})", "equal"},
+            {"Transpose(Sqrt(x)){..p} = Sqrt(Transpose(x){..p})", "equal"},
+            {"Transpose(x){perm=[1,0]} = Reshape(x){shape=[x_1,x_0]} if x_0 == 1", "ranked"},
+            {"Transpose(x){perm=[0,2,1]} = Reshape(x){shape=[x_0,x_2,x_1]} if x_1 == 1", "ranked"}}},
+      {.name = "DepthToSpace",
+       .since = 13,
+       .inputs = {"input"},
+       .outputs = {"output"},
        .types = any,
        .attributes = {required("blocksize", AttributeKind::kInt), with_default("mode", "DCR")},
        .versions = {{11}, without(1, {"mode"})},
@@ -437,7 +495,10 @@ std::vector<OpDef> layout() {
        .compute = block_compute(depth_to_space),
        .expand = block_expand(depth_to_space),
        .recognize = recognize_depth_to_space},
-      {.name = "SpaceToDepth", .since = 13, .inputs = {"input"}, .outputs = {"output"},
+      {.name = "SpaceToDepth",
+       .since = 13,
+       .inputs = {"input"},
+       .outputs = {"output"},
        .types = any,
        .attributes = {required("blocksize", AttributeKind::kInt)},
        .versions = {{1}},

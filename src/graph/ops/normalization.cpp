@@ -93,7 +93,8 @@ Result<void> require_inference(NodeForm& form) {
 /// spatial = 0: one scale, bias, mean and variance an element instead of a channel.
 Result<void> normalize_each_element(NodeForm& form) {
   TRY(const auto eps, form.take_float("epsilon"));
-  if (!form.has_input(4) || !is_float(form.type(4).dtype)) return form.unsupported("a variance of known float type expected");
+  if (!form.has_input(4) || !is_float(form.type(4).dtype))
+    return form.unsupported("a variance of known float type expected");
   TRY(const ValueId centered, form.emit("Sub", {form.input(0), form.input(3)}));
   TRY(const ValueId variance,
       form.emit("Add", {form.input(4), form.scalar(form.type(4).dtype, eps.value_or(kEpsilon), "epsilon")}));
@@ -136,8 +137,10 @@ Result<std::vector<ValueType>> infer_instance(const OpContext& context) {
   return same_as_first(context);
 }
 
-/// (x - mean) * (1 / sqrt(variance + epsilon)), with the statistics of instance axis(0) and group `group`, in their type.
-te::Expr standardized(const OpContext& context, const te::Program& program, const Moments& statistics, const te::Expr& group) {
+/// (x - mean) * (1 / sqrt(variance + epsilon)), with the statistics of instance axis(0) and group `group`, in their
+/// type.
+te::Expr standardized(const OpContext& context, const te::Program& program, const Moments& statistics,
+                      const te::Expr& group) {
   const DataType wide = program.dtype(statistics.mean);
   const te::Expr x = te::cast(wide, context.load(0, te::axes(context.rank(0))));
   const te::Expr deviation = te::sqrt(program.load(statistics.variance, {te::axis(0), group}) + epsilon(context, wide));
@@ -149,9 +152,9 @@ Result<te::Program> compute_instance(const OpContext& context) {
   const DataType dtype = context.dtype(0), wide = accumulator(dtype);
   const Shape spatial = tail_of(x, 2);
   te::Program program;
-  const Moments statistics = moments(
-      program, {x[0], x[1]}, spatial,
-      te::cast(wide, context.load(0, joined({te::axis(0), te::axis(1)}, reduce_axes(spatial.size())))));
+  const Moments statistics =
+      moments(program, {x[0], x[1]}, spatial,
+              te::cast(wide, context.load(0, joined({te::axis(0), te::axis(1)}, reduce_axes(spatial.size())))));
   const auto parameter = [&](int i) { return te::cast(wide, context.load(i, {te::axis(1)})); };
   const te::Expr normal = standardized(context, program, statistics, te::axis(1));
   program.outputs = {program.map(x, te::cast(dtype, normal * parameter(1) + parameter(2)))};
@@ -200,7 +203,8 @@ Result<ValueId> emit_reshape(NodeForm& form, ValueId value, std::vector<int64_t>
 
 /// Scale and bias of opset 18 have one element a group: repeated for each channel of it.
 Result<void> repeat_for_channels(NodeForm& form) {
-  const auto* groups = form.has("num_groups") ? std::get_if<int64_t>(&form.node().attributes.at("num_groups")) : nullptr;
+  const auto* groups =
+      form.has("num_groups") ? std::get_if<int64_t>(&form.node().attributes.at("num_groups")) : nullptr;
   const bool known = form.has_rank(0) && form.rank(0) >= 2 && (*form.type(0).shape)[1].is_constant();
   if (!groups || *groups < 1 || !known) return form.unsupported("a known number of channels expected");
   const int64_t per_group = (*form.type(0).shape)[1].value() / *groups;
@@ -268,7 +272,7 @@ Result<void> expand_group(NodeForm& form) {
 
 struct Layer {
   int axis;
-  DataType wide;  ///< in which the statistics are computed
+  DataType wide;   ///< in which the statistics are computed
   DataType stash;  ///< of Mean and InvStdDev
   Shape kept, reduced;
   Shape statistics;  ///< kept, and 1 for each reduced axis
@@ -278,14 +282,19 @@ Result<Layer> layer_of(const OpContext& context) {
   const Shape& x = context.shape(0);
   TRY(const int axis, context.normalize_axis(context.get_int("axis"), context.rank(0)));
   TRY(const DataType wide, stash_type(context));
-  Layer layer{axis, wide, static_cast<DataType>(context.get_int("stash_type")), Shape(x.begin(), x.begin() + axis),
-              tail_of(x, static_cast<size_t>(axis)), {}};
+  Layer layer{axis,
+              wide,
+              static_cast<DataType>(context.get_int("stash_type")),
+              Shape(x.begin(), x.begin() + axis),
+              tail_of(x, static_cast<size_t>(axis)),
+              {}};
   layer.statistics = concatenated(layer.kept, Shape(layer.reduced.size(), 1));
   for (const int i : {1, 2}) {
     if (!context.has_input(i)) continue;
     TRY(const Shape shape, broadcast(context, x, context.shape(i)));
-    if (shape.size() != x.size()) return context.invalid("{} that broadcasts to {} expected, {} found",
-                                                         context.op().inputs[i].name, text(x), text(context.shape(i)));
+    if (shape.size() != x.size())
+      return context.invalid("{} that broadcasts to {} expected, {} found", context.op().inputs[i].name, text(x),
+                             text(context.shape(i)));
   }
   return layer;
 }
@@ -301,20 +310,19 @@ Result<te::Program> compute_layer(const OpContext& context) {
   const Shape& x = context.shape(0);
   te::Program program;
   const int kept = static_cast<int>(layer.kept.size());
-  const Moments statistics = moments(
-      program, layer.kept, layer.reduced,
-      te::cast(layer.wide, context.load(0, joined(te::axes(kept), reduce_axes(layer.reduced.size())))));
+  const Moments statistics =
+      moments(program, layer.kept, layer.reduced,
+              te::cast(layer.wide, context.load(0, joined(te::axes(kept), reduce_axes(layer.reduced.size())))));
   const te::Expr mean = program.load(statistics.mean, te::axes(kept));
-  const te::Expr inverse =
-      te::literal(1, layer.wide) / te::sqrt(program.load(statistics.variance, te::axes(kept)) + epsilon(context, layer.wide));
+  const te::Expr inverse = te::literal(1, layer.wide) /
+                           te::sqrt(program.load(statistics.variance, te::axes(kept)) + epsilon(context, layer.wide));
   const te::Expr value = te::cast(layer.wide, context.load(0, te::axes(context.rank(0))));
   te::Expr result = te::cast(context.dtype(0), (value - mean) * inverse) * context.load_broadcast(1, x);
   if (context.has_input(2)) result = result + context.load_broadcast(2, x);
   program.outputs.resize(3);
   program.outputs[0] = program.map(x, result);
   if (context.wants_output(1)) program.outputs[1] = program.map(layer.statistics, te::cast(layer.stash, mean));
-  if (context.wants_output(2))
-    program.outputs[2] = program.map(layer.statistics, te::cast(layer.stash, inverse));
+  if (context.wants_output(2)) program.outputs[2] = program.map(layer.statistics, te::cast(layer.stash, inverse));
   return program;
 }
 
@@ -322,8 +330,9 @@ Result<void> expand_layer(NodeForm& form) {
   if (!form.has_rank(0)) return form.unsupported("a known rank expected");
   TRY(const auto axis, form.take_int("axis"));
   TRY(const auto eps, form.take_float("epsilon"));
-  const auto stash = form.has("stash_type") ? static_cast<DataType>(std::get<int64_t>(form.node().attributes.at("stash_type")))
-                                            : DataType::kFloat32;
+  const auto stash = form.has("stash_type")
+                         ? static_cast<DataType>(std::get<int64_t>(form.node().attributes.at("stash_type")))
+                         : DataType::kFloat32;
   TRY(const DataType wide, take_stash_type(form));
   const int rank = form.rank(0);
   const int64_t first = axis.value_or(-1) < 0 ? axis.value_or(-1) + rank : *axis;
@@ -348,7 +357,8 @@ std::optional<int64_t> trailing_axis(const Pattern& pattern, const Graph& graph,
   if (!mean || mean->inputs.size() < 2 || !graph.value(mean->inputs[0]).type.has_shape()) return std::nullopt;
   const auto keep = mean->attributes.find("keepdims");
   const auto axes = pattern.ints(mean->inputs[1]);
-  if ((keep != mean->attributes.end() && std::get<int64_t>(keep->second) != 1) || !axes || axes->empty()) return std::nullopt;
+  if ((keep != mean->attributes.end() && std::get<int64_t>(keep->second) != 1) || !axes || axes->empty())
+    return std::nullopt;
   const auto rank = static_cast<int64_t>(graph.value(mean->inputs[0]).type.shape->size());
   std::vector<int64_t> sorted;
   for (const int64_t axis : *axes) sorted.push_back(axis < 0 ? axis : axis - rank);
@@ -375,7 +385,8 @@ std::optional<LayerMatch> match_standardized(const Pattern& pattern, const Graph
     const Node* variance = pattern.producer(shifted->inputs[side], "ReduceMean");
     const Node* mean = pattern.producer(centered->inputs[1], "ReduceMean");
     const auto axis = trailing_axis(pattern, graph, mean);
-    if (!eps || !axis || trailing_axis(pattern, graph, variance) != axis || mean->inputs[0] != centered->inputs[0]) continue;
+    if (!eps || !axis || trailing_axis(pattern, graph, variance) != axis || mean->inputs[0] != centered->inputs[0])
+      continue;
     const Node* power = pattern.producer(variance->inputs[0], "Pow");
     const Node* product = pattern.producer(variance->inputs[0], "Mul");
     // Exporters compute x - mean once for both uses, or twice.
@@ -421,7 +432,8 @@ std::optional<Node> recognize_layer(const Graph& graph, NodeId root) {
       if (!fits) continue;
       std::vector<ValueId> inputs = {x, scale};
       if (bias.valid()) inputs.push_back(bias);
-      return pattern.make("LayerNormalization", std::move(inputs), {{"axis", match->axis}, {"epsilon", match->epsilon}});
+      return pattern.make("LayerNormalization", std::move(inputs),
+                          {{"axis", match->axis}, {"epsilon", match->epsilon}});
     }
     return std::nullopt;
   };
@@ -466,8 +478,8 @@ Result<te::Program> compute_mean_variance(const OpContext& context) {
   const Split split = split_axes(x, axes);
   te::Program program;
   const Moments statistics = moments(program, split.kept, split.reduced, te::cast(wide, context.load(0, split.index)));
-  const te::Expr centered = te::cast(wide, context.load(0, te::axes(context.rank(0)))) -
-                            program.load(statistics.mean, split.kept_at);
+  const te::Expr centered =
+      te::cast(wide, context.load(0, te::axes(context.rank(0)))) - program.load(statistics.mean, split.kept_at);
   const te::Expr deviation = te::sqrt(program.load(statistics.variance, split.kept_at));
   program.outputs = {
       program.map(x, te::cast(dtype, centered / (deviation + te::Number(static_cast<float>(kVarianceGuard)))))};
@@ -492,8 +504,8 @@ Result<te::Program> compute_lrn(const OpContext& context) {
   const te::Expr inside = te::index(0) <= index[1] && index[1] < x[1].expr();
   const te::Expr neighbour = te::cast(wide, context.load(0, index));
   te::Program program;
-  const te::StageValue sum = program.reduce(
-      x, {size}, te::sum(wide), te::select(inside, neighbour * neighbour, te::literal(0, wide)));
+  const te::StageValue sum =
+      program.reduce(x, {size}, te::sum(wide), te::select(inside, neighbour * neighbour, te::literal(0, wide)));
   const auto number = [&](std::string_view name) { return te::Number(context.get_float(name)); };
   const std::vector<te::Expr> at = te::axes(context.rank(0));
   const te::Expr base = program.load(sum, at) * number("alpha") / te::Number(size) + number("bias");
@@ -518,8 +530,7 @@ Result<te::Program> compute_lp(const OpContext& context) {
   const Split split = split_axes(context.shape(0), {axis});
   te::Program program;
   const te::Expr x = te::cast(wide, context.load(0, split.index));
-  const te::StageValue sum =
-      program.reduce(split.kept, split.reduced, te::sum(wide), euclidean ? x * x : te::abs(x));
+  const te::StageValue sum = program.reduce(split.kept, split.reduced, te::sum(wide), euclidean ? x * x : te::abs(x));
   const te::Expr total = program.load(sum, split.kept_at);
   const te::Expr value = te::cast(wide, context.load(0, te::axes(context.rank(0))));
   const te::Expr normal = value / (euclidean ? te::sqrt(total) : total);
@@ -531,30 +542,56 @@ Result<te::Program> compute_lp(const OpContext& context) {
 
 std::vector<OpDef> normalization() {
   return {
-      {.name = "BatchNormalization", .since = 15,
+      {.name = "BatchNormalization",
+       .since = 15,
        .inputs = {"X", "scale:T1", "B:T1", "input_mean:T2", "input_var:T2"},
        .outputs = {"Y", "running_mean?:T2", "running_var?:T2"},
        .types = {{"T", kFloats}, {"T1", kFloats}, {"T2", kFloats}},
-       .attributes = {with_default("epsilon", kEpsilon), with_default("momentum", 0.9f), with_default("training_mode", 0)},
-       .versions = {{14}, {9, require_inference, without(9, {"training_mode"}).from_newest},
-                    {7, lift_spatial, without(7, {"training_mode"}).from_newest}, {6, lift_is_test, lower_is_test},
+       .attributes = {with_default("epsilon", kEpsilon), with_default("momentum", 0.9f),
+                      with_default("training_mode", 0)},
+       .versions = {{14},
+                    {9, require_inference, without(9, {"training_mode"}).from_newest},
+                    {7, lift_spatial, without(7, {"training_mode"}).from_newest},
+                    {6, lift_is_test, lower_is_test},
                     {1, lift_is_test, lower_consumed_inputs}},
        .infer = infer_batch,
        .compute = compute_batch,
        // A scale and a shift of each channel: what it makes of ones, unshifted, and of zeros.
-       .axioms = {{"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0]},s,Expand(0){shape=[s_0]},Expand(0){shape=[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0]},s,b,m,v){..p}) if x_rank == 2 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1", "ranked", FloatClass::kReassociated},
-                  {"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1]},s,Expand(0){shape=[s_0]},Expand(0){shape=[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1]},s,b,m,v){..p}) if x_rank == 3 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1", "images", FloatClass::kReassociated},
-                  {"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1,1]},s,Expand(0){shape=[s_0]},Expand(0){shape=[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1,1]},s,b,m,v){..p}) if x_rank == 4 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1", "images", FloatClass::kReassociated},
-                  {"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1,1,1]},s,Expand(0){shape=[s_0]},Expand(0){shape=[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1,1,1]},s,b,m,v){..p}) if x_rank == 5 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1", "images", FloatClass::kReassociated}}},
+       .axioms = {{"BatchNormalization(x,s,b,m,v){..p} = "
+                   "Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0]},s,Expand(0){shape=[s_0]},Expand(0){shape=[s_"
+                   "0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0]},s,b,m,v){..p}) if x_rank == 2 && s_rank "
+                   "== 1 && b_rank == 1 && m_rank == 1 && v_rank == 1",
+                   "ranked", FloatClass::kReassociated},
+                  {"BatchNormalization(x,s,b,m,v){..p} = "
+                   "Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1]},s,Expand(0){shape=[s_0]},Expand(0){shape=["
+                   "s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1]},s,b,m,v){..p}) if x_rank == 3 && "
+                   "s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1",
+                   "images", FloatClass::kReassociated},
+                  {"BatchNormalization(x,s,b,m,v){..p} = "
+                   "Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1,1]},s,Expand(0){shape=[s_0]},Expand(0){shape="
+                   "[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1,1]},s,b,m,v){..p}) if x_rank == 4 && "
+                   "s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1",
+                   "images", FloatClass::kReassociated},
+                  {"BatchNormalization(x,s,b,m,v){..p} = "
+                   "Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1,1,1]},s,Expand(0){shape=[s_0]},Expand(0){"
+                   "shape=[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1,1,1]},s,b,m,v){..p}) if x_rank "
+                   "== 5 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1",
+                   "images", FloatClass::kReassociated}}},
 
-      {.name = "InstanceNormalization", .since = 22, .inputs = {"input", "scale", "B"}, .outputs = {"output"},
+      {.name = "InstanceNormalization",
+       .since = 22,
+       .inputs = {"input", "scale", "B"},
+       .outputs = {"output"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("epsilon", kEpsilon)},
        .versions = {{6}, {1, drop_consumed_inputs}},
        .infer = infer_instance,
        .compute = compute_instance},
 
-      {.name = "GroupNormalization", .since = 21, .inputs = {"X", "scale", "bias"}, .outputs = {"Y"},
+      {.name = "GroupNormalization",
+       .since = 21,
+       .inputs = {"X", "scale", "bias"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("epsilon", kEpsilon), required("num_groups", AttributeKind::kInt),
                       with_default("stash_type", 1)},
@@ -563,7 +600,9 @@ std::vector<OpDef> normalization() {
        .compute = compute_group,
        .expand = expand_group},
 
-      {.name = "LayerNormalization", .since = 17, .inputs = {"X", "Scale", "B?"},
+      {.name = "LayerNormalization",
+       .since = 17,
+       .inputs = {"X", "Scale", "B?"},
        .outputs = {"Y", "Mean?:U", "InvStdDev?:U"},
        .types = {{"T", kFloats}, {"U", DataType::kFloat32 | DataType::kBFloat16}},
        .attributes = {with_default("axis", -1), with_default("epsilon", kEpsilon), with_default("stash_type", 1)},
@@ -571,17 +610,27 @@ std::vector<OpDef> normalization() {
        .compute = compute_layer,
        .expand = expand_layer,
        .recognize = recognize_layer,
-       .axioms = {{"LayerNormalization(x,s,b){axis=-1} = Add(LayerNormalization(x,s){axis=-1},b) if s_rank == 1 && b_rank == 1", "ranked", FloatClass::kReassociated},
-                  {"LayerNormalization(x,s){axis=-1} = Mul(LayerNormalization(x,Expand(1){shape=[s_0]}){axis=-1},s) if s_rank == 1", "ranked", FloatClass::kReassociated}}},
+       .axioms = {{"LayerNormalization(x,s,b){axis=-1} = Add(LayerNormalization(x,s){axis=-1},b) if s_rank == 1 && "
+                   "b_rank == 1",
+                   "ranked", FloatClass::kReassociated},
+                  {"LayerNormalization(x,s){axis=-1} = Mul(LayerNormalization(x,Expand(1){shape=[s_0]}){axis=-1},s) if "
+                   "s_rank == 1",
+                   "ranked", FloatClass::kReassociated}}},
 
-      {.name = "MeanVarianceNormalization", .since = 13, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "MeanVarianceNormalization",
+       .since = 13,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("axes", std::vector<int64_t>{0, 2, 3})},
        .versions = {{9}},
        .infer = infer_mean_variance,
        .compute = compute_mean_variance},
 
-      {.name = "LRN", .since = 13, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "LRN",
+       .since = 13,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("alpha", 1e-4f), with_default("beta", 0.75f), with_default("bias", 1.0f),
                       required("size", AttributeKind::kInt)},
@@ -589,7 +638,10 @@ std::vector<OpDef> normalization() {
        .infer = infer_lrn,
        .compute = compute_lrn},
 
-      {.name = "LpNormalization", .since = 22, .inputs = {"input"}, .outputs = {"output"},
+      {.name = "LpNormalization",
+       .since = 22,
+       .inputs = {"input"},
+       .outputs = {"output"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("axis", -1), with_default("p", 2)},
        .versions = {{1}},

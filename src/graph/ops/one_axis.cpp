@@ -35,10 +35,15 @@ Compute arg_by(te::Monoid (*monoid)(DataType, bool)) {
 
 OpDef arg_row(const char* name, te::Monoid (*monoid)(DataType, bool)) {
   const Reform no_last_index = drop_neutral("select_last_index", 0);
-  return {.name = name, .since = 13, .inputs = {"data"}, .outputs = {"reduced:int64"},
+  return {.name = name,
+          .since = 13,
+          .inputs = {"data"},
+          .outputs = {"reduced:int64"},
           .types = {{"T", kNumeric}},
           .attributes = {with_default("axis", 0), with_default("keepdims", 1), with_default("select_last_index", 0)},
-          .versions = {{12}, {11, nullptr, no_last_index}, {1, nullptr, in_turn({no_last_index, count_from_front("axis")})}},
+          .versions = {{12},
+                       {11, nullptr, no_last_index},
+                       {1, nullptr, in_turn({no_last_index, count_from_front("axis")})}},
           .infer = infer_arg,
           .compute = arg_by(monoid)};
 }
@@ -87,7 +92,10 @@ std::vector<OpDef> one_axis() {
       arg_row("ArgMax", te::argmax),
       arg_row("ArgMin", te::argmin),
 
-      {.name = "CumSum", .since = 14, .inputs = {"x", "axis:T2"}, .outputs = {"y"},
+      {.name = "CumSum",
+       .since = 14,
+       .inputs = {"x", "axis:T2"},
+       .outputs = {"y"},
        .types = {{"T", kFloats | kIndices | DataType::kUInt32 | DataType::kUInt64}, {"T2", kIndices}},
        .attributes = {with_default("exclusive", 0), with_default("reverse", 0)},
        .versions = {{11}},

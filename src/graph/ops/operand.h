@@ -14,7 +14,8 @@ std::optional<Dim> broadcast_dim(const Dim& a, const Dim& b);
 /// Position in an operand of dim `in` that broadcasts to `position` of dim `out`.
 te::Expr broadcast_position(const Dim& in, const Dim& out, te::Expr position);
 
-/// Input i, a scalar or a tensor of one element, or a vector with one element per position of `axis` (which has dim `dim`).
+/// Input i, a scalar or a tensor of one element, or a vector with one element per position of `axis` (which has dim
+/// `dim`).
 te::Expr load_scalar_or_vector(const OpContext& context, int i, te::Expr axis, const Dim& dim);
 /// An error unless input i is absent or has the given shape, as far as dims are known.
 Result<void> expect_shape(const OpContext& context, int i, const Shape& shape);

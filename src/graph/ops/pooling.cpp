@@ -132,9 +132,9 @@ Result<te::Program> compute_average_pool(const OpContext& context) {
   const DataType dtype = context.dtype(0), wide = accumulator(dtype);
   const Tap tap = tap_of(pool);
   te::Program program;
-  const te::StageValue sum = sum_over(
-      program, pool.out, kernel_dims(pool.window),
-      te::select(tap.inside, te::cast(wide, context.load(0, tap.index)), te::literal(0, wide)));
+  const te::StageValue sum =
+      sum_over(program, pool.out, kernel_dims(pool.window),
+               te::select(tap.inside, te::cast(wide, context.load(0, tap.index)), te::literal(0, wide)));
   const te::Expr loaded = program.load(sum, te::axes(static_cast<int>(pool.out.size())));
   program.outputs = {program.map(pool.out, te::cast(dtype, loaded / count_as(wide, tap_count(context, pool))))};
   return program;
@@ -170,10 +170,10 @@ Result<te::Program> compute_lp_pool(const OpContext& context) {
   const Tap tap = tap_of(pool);
   const te::Expr value = power_of_magnitude(te::cast(wide, context.load(0, tap.index)), p);
   te::Program program;
-  const te::StageValue sum = sum_over(program, pool.out, kernel_dims(pool.window),
-                                      te::select(tap.inside, value, te::literal(0, wide)));
-  program.outputs = {program.map(
-      pool.out, te::cast(dtype, root(program.load(sum, te::axes(static_cast<int>(pool.out.size()))), p)))};
+  const te::StageValue sum =
+      sum_over(program, pool.out, kernel_dims(pool.window), te::select(tap.inside, value, te::literal(0, wide)));
+  program.outputs = {
+      program.map(pool.out, te::cast(dtype, root(program.load(sum, te::axes(static_cast<int>(pool.out.size()))), p)))};
   return program;
 }
 
@@ -214,8 +214,8 @@ Result<te::Program> global_sum(const OpContext& context, Term term, Finish finis
   TRY(const GlobalPool pool, global_of(context));
   const DataType dtype = context.dtype(0), wide = accumulator(dtype);
   te::Program program;
-  const te::StageValue sum =
-      program.reduce(pool.out, pool.spatial, te::sum(wide), te::Expr(term(te::cast(wide, context.load(0, pool.index)))));
+  const te::StageValue sum = program.reduce(pool.out, pool.spatial, te::sum(wide),
+                                            te::Expr(term(te::cast(wide, context.load(0, pool.index)))));
   const te::Expr loaded = program.load(sum, te::axes(static_cast<int>(pool.out.size())));
   program.outputs = {program.map(pool.out, te::cast(dtype, finish(loaded, element_count(pool.spatial))))};
   return program;
@@ -243,7 +243,8 @@ Result<void> expand_global_average(NodeForm& form) {
   if (!form.has_rank(0)) return form.unsupported("a known rank expected");
   std::vector<int64_t> spatial;
   for (int k = 2; k < form.rank(0); ++k) spatial.push_back(k);
-  return form.emit_as(0, "ReduceMean", {form.input(0), form.ints(std::move(spatial), "axes")}, {{"keepdims", int64_t{1}}});
+  return form.emit_as(0, "ReduceMean", {form.input(0), form.ints(std::move(spatial), "axes")},
+                      {{"keepdims", int64_t{1}}});
 }
 
 /// ReduceMean with keepdims over axes 2… of a tensor of floats.
@@ -301,7 +302,7 @@ Version lp_pool_of_float(int since) {
 
 std::vector<AttributeDef> pool_attributes(std::vector<AttributeDef> further) {
   std::vector<AttributeDef> defs = {
-      with_default("auto_pad", "NOTSET"),         with_default("ceil_mode", 0),
+      with_default("auto_pad", "NOTSET"),          with_default("ceil_mode", 0),
       optional("dilations", AttributeKind::kInts), required("kernel_shape", AttributeKind::kInts),
       optional("pads", AttributeKind::kInts),      optional("strides", AttributeKind::kInts)};
   defs.insert(defs.end(), further.begin(), further.end());
@@ -312,52 +313,93 @@ std::vector<AttributeDef> pool_attributes(std::vector<AttributeDef> further) {
 
 std::vector<OpDef> pooling() {
   return {
-      {.name = "MaxPool", .since = 22, .inputs = {"X"}, .outputs = {"Y", "Indices?:int64"},
+      {.name = "MaxPool",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y", "Indices?:int64"},
        .types = {{"T", kFloats | DataType::kInt8 | DataType::kUInt8}},
        .attributes = pool_attributes({with_default("storage_order", 0)}),
        .versions = {{12}, {11}, {10}, without(8, {"dilations", "ceil_mode"}), max_pool_of_values(1)},
        .infer = infer_max_pool,
        .compute = compute_max_pool,
        .axioms = {{"MaxPool(Concat(x,y){axis=0}){..p} = Concat(MaxPool(x){..p},MaxPool(y){..p}){axis=0}", "images"},
-                 {"MaxPool(Concat(x,y){axis=1}){..p} = Concat(MaxPool(x){..p},MaxPool(y){..p}){axis=1}", "images"},
-                 {"Max(MaxPool(x){..p},MaxPool(y){..p}) = MaxPool(Max(x,y)){..p} if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
+                  {"MaxPool(Concat(x,y){axis=1}){..p} = Concat(MaxPool(x){..p},MaxPool(y){..p}){axis=1}", "images"},
+                  {"Max(MaxPool(x){..p},MaxPool(y){..p}) = MaxPool(Max(x,y)){..p} if x_0 == y_0 && x_1 == y_1 && x_2 "
+                   "== y_2 && x_3 == y_3 && x_4 == y_4",
                    "images", FloatClass::kSignOfZero},
-                 {"MaxPool(Relu(x)){kernel_shape=[a,b],pads=[c,d,e,f],..p} = Relu(MaxPool(x){kernel_shape=[a,b],pads=[c,d,e,f],..p}) if c < a && d < b && e < a && f < b",
+                  {"MaxPool(Relu(x)){kernel_shape=[a,b],pads=[c,d,e,f],..p} = "
+                   "Relu(MaxPool(x){kernel_shape=[a,b],pads=[c,d,e,f],..p}) if c < a && d < b && e < a && f < b",
                    "images"},
-                 {"MaxPool(x){kernel_shape=[a,b],pads=[c,d,e,f],strides=[1,1]} = MaxPool(MaxPool(x){kernel_shape=[a,1],pads=[c,0,e,0],strides=[1,1]}){kernel_shape=[1,b],pads=[0,d,0,f],strides=[1,1]}", "images", FloatClass::kSignOfZero},
-                 {"MaxPool(MaxPool(x){kernel_shape=[a,b]}){kernel_shape=[c,d]} = MaxPool(x){kernel_shape=[a + c - 1,b + d - 1]}", "images", FloatClass::kSignOfZero},
-                 {"MaxPool(Sigmoid(x)){kernel_shape=[a,b],strides=[c,d]} = Sigmoid(MaxPool(x){kernel_shape=[a,b],strides=[c,d]})", "images", FloatClass::kReassociated}}},
+                  {"MaxPool(x){kernel_shape=[a,b],pads=[c,d,e,f],strides=[1,1]} = "
+                   "MaxPool(MaxPool(x){kernel_shape=[a,1],pads=[c,0,e,0],strides=[1,1]}){kernel_shape=[1,b],pads=[0,d,"
+                   "0,f],strides=[1,1]}",
+                   "images", FloatClass::kSignOfZero},
+                  {"MaxPool(MaxPool(x){kernel_shape=[a,b]}){kernel_shape=[c,d]} = MaxPool(x){kernel_shape=[a + c - 1,b "
+                   "+ d - 1]}",
+                   "images", FloatClass::kSignOfZero},
+                  {"MaxPool(Sigmoid(x)){kernel_shape=[a,b],strides=[c,d]} = "
+                   "Sigmoid(MaxPool(x){kernel_shape=[a,b],strides=[c,d]})",
+                   "images", FloatClass::kReassociated}}},
 
-      {.name = "AveragePool", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "AveragePool",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = pool_attributes({with_default("count_include_pad", 0)}),
-       .versions = {{19}, without(11, {"dilations"}), without(10, {"dilations"}), without(7, {"dilations", "ceil_mode"}),
+       .versions = {{19},
+                    without(11, {"dilations"}),
+                    without(10, {"dilations"}),
+                    without(7, {"dilations", "ceil_mode"}),
                     without(1, {"dilations", "ceil_mode", "count_include_pad"})},
        .infer = infer_pool,
        .compute = compute_average_pool,
-       .axioms = {{"AveragePool(Concat(x,y){axis=0}){..p} = Concat(AveragePool(x){..p},AveragePool(y){..p}){axis=0}", "images"},
-                 {"AveragePool(Concat(x,y){axis=1}){..p} = Concat(AveragePool(x){..p},AveragePool(y){..p}){axis=1}", "images"},
-                 {"AveragePool(Add(x,y)){..p} = Add(AveragePool(x){..p},AveragePool(y){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
+       .axioms = {{"AveragePool(Concat(x,y){axis=0}){..p} = Concat(AveragePool(x){..p},AveragePool(y){..p}){axis=0}",
+                   "images"},
+                  {"AveragePool(Concat(x,y){axis=1}){..p} = Concat(AveragePool(x){..p},AveragePool(y){..p}){axis=1}",
+                   "images"},
+                  {"AveragePool(Add(x,y)){..p} = Add(AveragePool(x){..p},AveragePool(y){..p}) if x_0 == y_0 && x_1 == "
+                   "y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
                    "images", FloatClass::kReassociated},
-                 {"AveragePool(Mul(x,s)){..p} = Mul(AveragePool(x){..p},s) if s_rank == 0", "images", FloatClass::kReassociated},
-                 {"AveragePool(Mul(x,s)){..p} = Mul(AveragePool(x){..p},s) if x_rank == 4 && s_rank == 3 && s_0 == x_1 && s_1 == 1 && s_2 == 1", "images", FloatClass::kReassociated},
-                 {"AveragePool(x){ceil_mode=0,count_include_pad=1,kernel_shape=[a,b],pads=[c,d,e,f],strides=[g,h]} = Conv(x,Expand(Reciprocal(ReduceSum(Expand(1){shape=[a,b]}){keepdims=0})){shape=[x_1,1,a,b]}){group=x_1,pads=[c,d,e,f],strides=[g,h]}", "images", FloatClass::kReassociated},
-                 {"AveragePool(Conv(x,w){dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}){count_include_pad=c,kernel_shape=[a,b],pads=[0,0,0,0],strides=[1,1]} = Conv(AveragePool(x){count_include_pad=c,kernel_shape=[a,b],pads=[0,0,0,0],strides=[1,1]},w){dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}", "images", FloatClass::kReassociated}}},
+                  {"AveragePool(Mul(x,s)){..p} = Mul(AveragePool(x){..p},s) if s_rank == 0", "images",
+                   FloatClass::kReassociated},
+                  {"AveragePool(Mul(x,s)){..p} = Mul(AveragePool(x){..p},s) if x_rank == 4 && s_rank == 3 && s_0 == "
+                   "x_1 && s_1 == 1 && s_2 == 1",
+                   "images", FloatClass::kReassociated},
+                  {"AveragePool(x){ceil_mode=0,count_include_pad=1,kernel_shape=[a,b],pads=[c,d,e,f],strides=[g,h]} = "
+                   "Conv(x,Expand(Reciprocal(ReduceSum(Expand(1){shape=[a,b]}){keepdims=0})){shape=[x_1,1,a,b]}){group="
+                   "x_1,pads=[c,d,e,f],strides=[g,h]}",
+                   "images", FloatClass::kReassociated},
+                  {"AveragePool(Conv(x,w){dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}){count_include_pad=c,"
+                   "kernel_shape=[a,b],pads=[0,0,0,0],strides=[1,1]} = "
+                   "Conv(AveragePool(x){count_include_pad=c,kernel_shape=[a,b],pads=[0,0,0,0],strides=[1,1]},w){"
+                   "dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}",
+                   "images", FloatClass::kReassociated}}},
 
-      {.name = "LpPool", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "LpPool",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = pool_attributes({with_default("p", 2)}),
-       .versions = {{18}, without(11, {"dilations", "ceil_mode"}), without(2, {"dilations", "ceil_mode"}), lp_pool_of_float(1)},
+       .versions =
+           {{18}, without(11, {"dilations", "ceil_mode"}), without(2, {"dilations", "ceil_mode"}), lp_pool_of_float(1)},
        .infer = infer_lp_pool,
        .compute = compute_lp_pool},
 
-      {.name = "GlobalMaxPool", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "GlobalMaxPool",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .versions = {{1}},
        .infer = infer_global,
        .compute = compute_global_max},
 
-      {.name = "GlobalAveragePool", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "GlobalAveragePool",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .versions = {{1}},
        .infer = infer_global,
@@ -365,9 +407,13 @@ std::vector<OpDef> pooling() {
        .expand = expand_global_average,
        .recognize = recognize_global_average,
        .axioms = {{"GlobalAveragePool(x) = ReduceMean(x){axes=[2,3],keepdims=1}", "images", FloatClass::kReassociated},
-                 {"GlobalAveragePool(x) = AveragePool(x){kernel_shape=[x_2,x_3]}", "images", FloatClass::kReassociated}}},
+                  {"GlobalAveragePool(x) = AveragePool(x){kernel_shape=[x_2,x_3]}", "images",
+                   FloatClass::kReassociated}}},
 
-      {.name = "GlobalLpPool", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "GlobalLpPool",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("p", 2)},
        .versions = {{2}, {1, float_p_to_int, int_p_to_float}},

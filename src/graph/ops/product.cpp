@@ -29,7 +29,8 @@ Result<Matmul> matmul_of(const OpContext& context, int a, int b) {
   const Shape &left = context.shape(a), &right = context.shape(b);
   if (left.empty() || right.empty()) return context.invalid("operands of rank at least 1 expected, a scalar found");
   const auto inner = agreed(left.back(), right[right.size() == 1 ? 0 : right.size() - 2]);
-  if (!inner) return context.invalid("operands with equal inner dims expected, {} and {} found", text(left), text(right));
+  if (!inner)
+    return context.invalid("operands with equal inner dims expected, {} and {} found", text(left), text(right));
   result.inner = *inner;
   const auto batch_of = [](const Shape& shape) {
     return shape.size() <= 2 ? Shape() : Shape(shape.begin(), shape.end() - 2);
@@ -68,8 +69,8 @@ Result<std::vector<ValueType>> infer_matmul(const OpContext& context) {
 Result<te::Program> compute_matmul(const OpContext& context) {
   TRY(const Matmul matmul, matmul_of(context, 0, 1));
   te::Program program;
-  program.outputs = {sum_over(program, matmul.out, {matmul.inner},
-                              context.load(0, matmul.a_index) * context.load(1, matmul.b_index))};
+  program.outputs = {
+      sum_over(program, matmul.out, {matmul.inner}, context.load(0, matmul.a_index) * context.load(1, matmul.b_index))};
   return program;
 }
 
@@ -170,14 +171,16 @@ struct Gemm {
 
 Result<Gemm> gemm_of(const OpContext& context) {
   if (context.rank(0) != 2 || context.rank(1) != 2)
-    return context.invalid("matrices A and B expected, {} and {} found", text(context.shape(0)), text(context.shape(1)));
+    return context.invalid("matrices A and B expected, {} and {} found", text(context.shape(0)),
+                           text(context.shape(1)));
   Gemm gemm{.trans_a = context.get_int("transA") != 0, .trans_b = context.get_int("transB") != 0};
   gemm.rows = context.dim(0, gemm.trans_a);
   gemm.columns = context.dim(1, !gemm.trans_b);
   const auto inner = agreed(context.dim(0, !gemm.trans_a), context.dim(1, gemm.trans_b));
   if (!inner)
     return context.invalid("A' and B' with equal inner dims expected, {}{} and {}{} found", text(context.shape(0)),
-                           gemm.trans_a ? " transposed" : "", text(context.shape(1)), gemm.trans_b ? " transposed" : "");
+                           gemm.trans_a ? " transposed" : "", text(context.shape(1)),
+                           gemm.trans_b ? " transposed" : "");
   gemm.inner = *inner;
   if (!context.has_input(2)) return gemm;
   const Shape& c = context.shape(2);
@@ -209,9 +212,9 @@ Result<te::Program> compute_gemm(const OpContext& context) {
     return transposed ? std::vector{j, i} : std::vector{i, j};
   };
   te::Program program;
-  const te::StageValue product = sum_over(
-      program, gemm.out(), {gemm.inner},
-      context.load(0, at(gemm.trans_a, row, k)) * context.load(1, at(gemm.trans_b, k, column)));
+  const te::StageValue product =
+      sum_over(program, gemm.out(), {gemm.inner},
+               context.load(0, at(gemm.trans_a, row, k)) * context.load(1, at(gemm.trans_b, k, column)));
   const te::Expr loaded = program.load(product, {row, column});
   TRY(te::Expr value, scaled(context, loaded, "alpha"));
   if (context.has_input(2) && context.get_float("beta") != 0) {
@@ -308,7 +311,10 @@ Version gemm_with_broadcast(int since) {
 
 std::vector<OpDef> product() {
   return {
-      {.name = "MatMul", .since = 13, .inputs = {"A", "B"}, .outputs = {"Y"},
+      {.name = "MatMul",
+       .since = 13,
+       .inputs = {"A", "B"},
+       .outputs = {"Y"},
        .types = {{"T", kProducts}},
        .versions = {{9}, {1}},
        .infer = infer_matmul,
@@ -320,53 +326,90 @@ std::vector<OpDef> product() {
                   {"Mul(MatMul(x,y),s) = MatMul(x,Mul(y,s)) if s_rank == 0", "matrices", FloatClass::kReassociated},
                   {"MatMul(x,Concat(y,z){axis=-1}) = Concat(MatMul(x,y),MatMul(x,z)){axis=-1}", "matrices"},
                   {"MatMul(Concat(x,y){axis=-2},z) = Concat(MatMul(x,z),MatMul(y,z)){axis=-2}", "matrices"},
-                  {"MatMul(Concat(x,y){axis=-1},Concat(z,w){axis=-2}) = Add(MatMul(x,z),MatMul(y,w))", "matrices", FloatClass::kReassociated},
-                  {"Transpose(MatMul(x,y)){perm=[1,0]} = MatMul(Transpose(y){perm=[1,0]},Transpose(x){perm=[1,0]})", "matrices"},
-                 {"Transpose(MatMul(x,y)){perm=[0,2,1]} = MatMul(Transpose(y){perm=[0,2,1]},Transpose(x){perm=[0,2,1]}) if x_rank == 3 && y_rank == 3", "matrices"},
-                 {"Transpose(MatMul(x,y)){perm=[0,2,1]} = MatMul(Transpose(y){perm=[1,0]},Transpose(x){perm=[0,2,1]}) if x_rank == 3 && y_rank == 2", "matrices"},
-                 {"Transpose(MatMul(x,y)){perm=[0,1,3,2]} = MatMul(Transpose(y){perm=[0,1,3,2]},Transpose(x){perm=[0,1,3,2]}) if x_rank == 4 && y_rank == 4", "matrices"},
-                 {"MatMul(Mul(x,y),z) = Mul(MatMul(x,z),y) if y_back1 == 1", "matrices", FloatClass::kReassociated},
-                 {"MatMul(x,Mul(y,z)) = Mul(MatMul(x,y),z) if z_back2 == 1", "matrices", FloatClass::kReassociated},
-                 {"MatMul(x,Mul(y,z)) = Mul(MatMul(x,y),z) if z_rank == 1", "matrices", FloatClass::kReassociated},
-                 {"MatMul(Mul(x,d),y) = MatMul(x,Mul(Unsqueeze(d){axes=[1]},y)) if d_rank == 1 && d_0 == x_back1", "matrices", FloatClass::kReassociated},
-                 {"MatMul(Add(x,b),y) = Add(MatMul(x,y),MatMul(b,y)) if b_rank == 1 && y_rank == 2 && b_0 == y_0", "matrices", FloatClass::kReassociated},
-                 {"MatMul(Mul(x,d),y) = MatMul(x,Mul(Transpose(d){perm=[1,0]},y)) if d_rank == 2 && d_0 == 1 && x_rank == 2 && y_rank == 2", "matrices", FloatClass::kReassociated},
-                 {"MatMul(x,y) = Reshape(MatMul(Reshape(x){shape=[x_0*x_1,x_2]},y)){shape=[x_0,x_1,y_1]} if x_rank == 3 && y_rank == 2", "matrices"},
-                 {"MatMul(Concat(x,y){axis=0},Concat(z,w){axis=0}) = Concat(MatMul(x,z),MatMul(y,w)){axis=0} if x_rank == 3 && z_rank == 3 && x_0 == z_0", "matrices"},
-                 {"MatMul(Concat(x,y){axis=0},z) = Concat(MatMul(x,z),MatMul(y,z)){axis=0} if x_rank == 3 && y_rank == 3 && z_rank == 2", "matrices"},
-                 {"MatMul(x,Expand(0){shape=[x_1,b]}) = Expand(0){shape=[x_0,b]} if x_rank == 2", "matrices", FloatClass::kFinite},
-                 {"MatMul(Expand(0){shape=[b,x_0]},x) = Expand(0){shape=[b,x_1]} if x_rank == 2", "matrices", FloatClass::kFinite}}},
+                  {"MatMul(Concat(x,y){axis=-1},Concat(z,w){axis=-2}) = Add(MatMul(x,z),MatMul(y,w))", "matrices",
+                   FloatClass::kReassociated},
+                  {"Transpose(MatMul(x,y)){perm=[1,0]} = MatMul(Transpose(y){perm=[1,0]},Transpose(x){perm=[1,0]})",
+                   "matrices"},
+                  {"Transpose(MatMul(x,y)){perm=[0,2,1]} = "
+                   "MatMul(Transpose(y){perm=[0,2,1]},Transpose(x){perm=[0,2,1]}) if x_rank == 3 && y_rank == 3",
+                   "matrices"},
+                  {"Transpose(MatMul(x,y)){perm=[0,2,1]} = MatMul(Transpose(y){perm=[1,0]},Transpose(x){perm=[0,2,1]}) "
+                   "if x_rank == 3 && y_rank == 2",
+                   "matrices"},
+                  {"Transpose(MatMul(x,y)){perm=[0,1,3,2]} = "
+                   "MatMul(Transpose(y){perm=[0,1,3,2]},Transpose(x){perm=[0,1,3,2]}) if x_rank == 4 && y_rank == 4",
+                   "matrices"},
+                  {"MatMul(Mul(x,y),z) = Mul(MatMul(x,z),y) if y_back1 == 1", "matrices", FloatClass::kReassociated},
+                  {"MatMul(x,Mul(y,z)) = Mul(MatMul(x,y),z) if z_back2 == 1", "matrices", FloatClass::kReassociated},
+                  {"MatMul(x,Mul(y,z)) = Mul(MatMul(x,y),z) if z_rank == 1", "matrices", FloatClass::kReassociated},
+                  {"MatMul(Mul(x,d),y) = MatMul(x,Mul(Unsqueeze(d){axes=[1]},y)) if d_rank == 1 && d_0 == x_back1",
+                   "matrices", FloatClass::kReassociated},
+                  {"MatMul(Add(x,b),y) = Add(MatMul(x,y),MatMul(b,y)) if b_rank == 1 && y_rank == 2 && b_0 == y_0",
+                   "matrices", FloatClass::kReassociated},
+                  {"MatMul(Mul(x,d),y) = MatMul(x,Mul(Transpose(d){perm=[1,0]},y)) if d_rank == 2 && d_0 == 1 && "
+                   "x_rank == 2 && y_rank == 2",
+                   "matrices", FloatClass::kReassociated},
+                  {"MatMul(x,y) = Reshape(MatMul(Reshape(x){shape=[x_0*x_1,x_2]},y)){shape=[x_0,x_1,y_1]} if x_rank == "
+                   "3 && y_rank == 2",
+                   "matrices"},
+                  {"MatMul(Concat(x,y){axis=0},Concat(z,w){axis=0}) = Concat(MatMul(x,z),MatMul(y,w)){axis=0} if "
+                   "x_rank == 3 && z_rank == 3 && x_0 == z_0",
+                   "matrices"},
+                  {"MatMul(Concat(x,y){axis=0},z) = Concat(MatMul(x,z),MatMul(y,z)){axis=0} if x_rank == 3 && y_rank "
+                   "== 3 && z_rank == 2",
+                   "matrices"},
+                  {"MatMul(x,Expand(0){shape=[x_1,b]}) = Expand(0){shape=[x_0,b]} if x_rank == 2", "matrices",
+                   FloatClass::kFinite},
+                  {"MatMul(Expand(0){shape=[b,x_0]},x) = Expand(0){shape=[b,x_1]} if x_rank == 2", "matrices",
+                   FloatClass::kFinite}}},
 
-      {.name = "Gemm", .since = 13, .inputs = {"A", "B", "C?"}, .outputs = {"Y"},
+      {.name = "Gemm",
+       .since = 13,
+       .inputs = {"A", "B", "C?"},
+       .outputs = {"Y"},
        .types = {{"T", kProducts}},
        .attributes = {with_default("alpha", 1.0), with_default("beta", 1.0), with_default("transA", 0),
                       with_default("transB", 0)},
-       .versions = {{11}, {9, nullptr, require_c}, {7, nullptr, require_c}, gemm_with_broadcast(6), gemm_with_broadcast(1)},
+       .versions =
+           {{11}, {9, nullptr, require_c}, {7, nullptr, require_c}, gemm_with_broadcast(6), gemm_with_broadcast(1)},
        .infer = infer_gemm,
        .compute = compute_gemm,
        .expand = expand_gemm,
        .recognize = recognize_gemm,
-       .axioms = {{"Gemm(x,y,c) = Add(MatMul(x,y),c) if x_rank == 2 && y_rank == 2", "broadcast", FloatClass::kReassociated},
-                  {"Gemm(x,y,c){transA=1,transB=t} = Gemm(Transpose(x){perm=[1,0]},y,c){transA=0,transB=t} if x_rank == 2 && y_rank == 2", "broadcast"},
-                  {"Gemm(x,y,c){transA=t,transB=1} = Gemm(x,Transpose(y){perm=[1,0]},c){transA=t,transB=0} if x_rank == 2 && y_rank == 2", "broadcast"}}},
+       .axioms = {{"Gemm(x,y,c) = Add(MatMul(x,y),c) if x_rank == 2 && y_rank == 2", "broadcast",
+                   FloatClass::kReassociated},
+                  {"Gemm(x,y,c){transA=1,transB=t} = Gemm(Transpose(x){perm=[1,0]},y,c){transA=0,transB=t} if x_rank "
+                   "== 2 && y_rank == 2",
+                   "broadcast"},
+                  {"Gemm(x,y,c){transA=t,transB=1} = Gemm(x,Transpose(y){perm=[1,0]},c){transA=t,transB=0} if x_rank "
+                   "== 2 && y_rank == 2",
+                   "broadcast"}}},
 
-      {.name = "Einsum", .since = 12, .inputs = {"Inputs*"}, .outputs = {"Output"},
+      {.name = "Einsum",
+       .since = 12,
+       .inputs = {"Inputs*"},
+       .outputs = {"Output"},
        .types = {{"T", kNumeric}},
        .attributes = {required("equation", AttributeKind::kString)},
        .infer = infer_einsum,
        .compute = compute_einsum},
 
-      {.name = "MatMulInteger", .since = 10,
-       .inputs = {"A:T1", "B:T2", "a_zero_point?:T1", "b_zero_point?:T2"}, .outputs = {"Y:int32"},
+      {.name = "MatMulInteger",
+       .since = 10,
+       .inputs = {"A:T1", "B:T2", "a_zero_point?:T1", "b_zero_point?:T2"},
+       .outputs = {"Y:int32"},
        .types = {{"T1", kBytes}, {"T2", kBytes}},
        .infer = infer_matmul_integer,
        .compute = compute_matmul_integer},
 
-      {.name = "QLinearMatMul", .since = 21,
+      {.name = "QLinearMatMul",
+       .since = 21,
        .inputs = {"a:T1", "a_scale:TS", "a_zero_point:T1", "b:T2", "b_scale:TS", "b_zero_point:T2", "y_scale:TS",
                   "y_zero_point:T3"},
        .outputs = {"y:T3"},
-       .types = {{"TS", DataType::kFloat16 | DataType::kBFloat16 | DataType::kFloat32}, {"T1", kBytes}, {"T2", kBytes},
+       .types = {{"TS", DataType::kFloat16 | DataType::kBFloat16 | DataType::kFloat32},
+                 {"T1", kBytes},
+                 {"T2", kBytes},
                  {"T3", kBytes}},
        .versions = {{10}},
        .infer = infer_qlinear_matmul,

@@ -154,8 +154,8 @@ Result<te::Program> compute_dynamic(const OpContext& context) {
   };
   const Expr least = te::min(extreme(te::minimum(type)), 0), greatest = te::max(extreme(te::maximum(type)), 0);
   const Expr range = te::cast(type, as_double(greatest) - as_double(least));
-  const auto scale = program.map({}, te::select(te::equal(range, 0), te::literal(1, type),
-                                                rounded_quotient(range, te::literal(255, type))));
+  const auto scale = program.map(
+      {}, te::select(te::equal(range, 0), te::literal(1, type), rounded_quotient(range, te::literal(255, type))));
   const Expr lowest = -rounded_quotient(least, program.load(scale, {}));
   const auto zero = program.map({}, requantize(as_double(lowest), te::literal(0, DataType::kUInt8), DataType::kUInt8));
   const Expr quotient = rounded_quotient(context.load_broadcast(0, shape), program.load(scale, {}));
@@ -169,7 +169,10 @@ Result<te::Program> compute_dynamic(const OpContext& context) {
 std::vector<OpDef> quantization() {
   const Reform no_blocks = drop_neutral("block_size", 0);
   return {
-      {.name = "QuantizeLinear", .since = 21, .inputs = {"x:T1", "y_scale:T3", "y_zero_point?:T2"}, .outputs = {"y:T2"},
+      {.name = "QuantizeLinear",
+       .since = 21,
+       .inputs = {"x:T1", "y_scale:T3", "y_zero_point?:T2"},
+       .outputs = {"y:T2"},
        .types = {{"T1", kScales | DataType::kInt32}, {"T2", kQuantized}, {"T3", kScales | DataType::kInt32}},
        .attributes = {with_default("axis", 1), with_default("block_size", 0), with_default("output_dtype", 0),
                       with_default("saturate", 1)},
@@ -179,14 +182,21 @@ std::vector<OpDef> quantization() {
        .infer = infer_quantize,
        .compute = compute_quantize},
 
-      {.name = "DequantizeLinear", .since = 21, .inputs = {"x:T1", "x_scale:T2", "x_zero_point?:T1"}, .outputs = {"y:T2"},
+      {.name = "DequantizeLinear",
+       .since = 21,
+       .inputs = {"x:T1", "x_scale:T2", "x_zero_point?:T1"},
+       .outputs = {"y:T2"},
        .types = {{"T1", kQuantized | DataType::kInt32}, {"T2", kScales}},
        .attributes = {with_default("axis", 1), with_default("block_size", 0)},
-       .versions = {{19, nullptr, no_blocks}, {13, nullptr, no_blocks}, {10, nullptr, in_turn({no_blocks, per_tensor_only})}},
+       .versions = {{19, nullptr, no_blocks},
+                    {13, nullptr, no_blocks},
+                    {10, nullptr, in_turn({no_blocks, per_tensor_only})}},
        .infer = infer_dequantize,
        .compute = compute_dequantize},
 
-      {.name = "DynamicQuantizeLinear", .since = 11, .inputs = {"x:T1"},
+      {.name = "DynamicQuantizeLinear",
+       .since = 11,
+       .inputs = {"x:T1"},
        .outputs = {"y:T2", "y_scale:float32", "y_zero_point:T2"},
        .types = {{"T1", DataType::kFloat32}, {"T2", DataType::kUInt8}},
        .infer = infer_dynamic,

@@ -1,4 +1,5 @@
-// LSTM GRU RNN: scans over time. Products with W for all steps are one stage before the scan; products with R are inside.
+// LSTM GRU RNN: scans over time. Products with W for all steps are one stage before the scan; products with R are
+// inside.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -35,20 +36,22 @@ const ActivationKind kActivations[] = {
     {"tanh", [](const te::Expr& x, te::Number, te::Number) { return te::tanh(x); }},
     {"sigmoid", [](const te::Expr& x, te::Number, te::Number) { return sigmoid(x); }},
     {"softsign", [](const te::Expr& x, te::Number, te::Number) { return x / (te::abs(x) + te::Number(1)); }},
-    {"softplus",
-     [](const te::Expr& x, te::Number, te::Number) { return te::max(x, 0) + te::log(te::exp(-te::abs(x)) + te::Number(1)); }},
+    {"softplus", [](const te::Expr& x, te::Number,
+                    te::Number) { return te::max(x, 0) + te::log(te::exp(-te::abs(x)) + te::Number(1)); }},
     {"affine", [](const te::Expr& x, te::Number alpha, te::Number beta) { return x * alpha + beta; }, 1.0, 0.0},
     {"leakyrelu",
-     [](const te::Expr& x, te::Number alpha, te::Number) { return te::select(x < te::Number(0), x * alpha, x); }, 0.01f},
+     [](const te::Expr& x, te::Number alpha, te::Number) { return te::select(x < te::Number(0), x * alpha, x); },
+     0.01f},
     {"thresholdedrelu",
      [](const te::Expr& x, te::Number alpha, te::Number) {
        return te::select(number_of(x, alpha) < x, x, number_of(x, 0));
      },
      1.0},
-    {"scaledtanh",
-     [](const te::Expr& x, te::Number alpha, te::Number beta) { return te::tanh(x * beta) * alpha; }, 1.0, 1.0},
+    {"scaledtanh", [](const te::Expr& x, te::Number alpha, te::Number beta) { return te::tanh(x * beta) * alpha; }, 1.0,
+     1.0},
     {"hardsigmoid",
-     [](const te::Expr& x, te::Number alpha, te::Number beta) { return te::min(te::max(x * alpha + beta, 0), 1); }, 0.2f, 0.5},
+     [](const te::Expr& x, te::Number alpha, te::Number beta) { return te::min(te::max(x * alpha + beta, 0), 1); },
+     0.2f, 0.5},
     {"elu",
      [](const te::Expr& x, te::Number alpha, te::Number) {
        return te::select(x < te::Number(0), (te::exp(x) - te::Number(1)) * alpha, x);
@@ -64,7 +67,8 @@ const ActivationKind* find_activation(const std::string& name) {
 
 /// The node's activations, `names.size()` a direction (the defaults where it has none). Values of activation_alpha and
 /// activation_beta are taken in order by the functions that have such a parameter.
-Result<std::vector<Activation>> activations_of(const OpContext& context, const std::vector<std::string>& names, int directions) {
+Result<std::vector<Activation>> activations_of(const OpContext& context, const std::vector<std::string>& names,
+                                               int directions) {
   std::vector<std::string> stated;
   if (context.has_attribute("activations")) stated = context.get_strings("activations");
   if (stated.empty())
@@ -118,7 +122,9 @@ struct Recurrent {
     return find_activation(activation.name)->apply(x, activation.alpha, activation.beta);
   }
   /// The input of a gate's activation, cut to [-clip, clip]. As ONNX Runtime does, the cell of an LSTM is not.
-  te::Expr clipped(te::Expr x) const { return clip ? te::min(te::max(std::move(x), te::Number(-*clip)), te::Number(*clip)) : x; }
+  te::Expr clipped(te::Expr x) const {
+    return clip ? te::min(te::max(std::move(x), te::Number(-*clip)), te::Number(*clip)) : x;
+  }
   /// Number of steps of an element of the batch.
   te::Expr length(const te::Expr& batch) const {
     if (!context.has_input(kLengths)) return steps.expr();
@@ -142,7 +148,8 @@ struct Recurrent {
   }
 };
 
-Result<Recurrent> recurrent_of(const OpContext& context, int gates, const std::vector<std::string>& default_activations) {
+Result<Recurrent> recurrent_of(const OpContext& context, int gates,
+                               const std::vector<std::string>& default_activations) {
   for (const int i : {kX, kW, kR})
     if (context.rank(i) != 3)
       return context.invalid("{} of rank 3 expected, {} found", context.op().inputs[i].name, text(context.shape(i)));
@@ -151,14 +158,22 @@ Result<Recurrent> recurrent_of(const OpContext& context, int gates, const std::v
     return context.invalid("direction forward, reverse or bidirectional expected, '{}' found", direction);
   const int64_t layout = context.get_int("layout");
   if (layout != 0 && layout != 1) return context.invalid("layout 0 or 1 expected, {} found", layout);
-  Recurrent result{.context = context, .gates = gates, .batch_first = layout == 1,
-                   .directions = direction == "bidirectional" ? 2 : 1, .forward_first = direction != "reverse",
-                   .steps = context.dim(kX, layout == 1), .batch = context.dim(kX, layout == 0),
-                   .inputs = context.dim(kX, 2), .hidden = context.dim(kR, 2), .activations = {}, .clip = {}};
+  Recurrent result{.context = context,
+                   .gates = gates,
+                   .batch_first = layout == 1,
+                   .directions = direction == "bidirectional" ? 2 : 1,
+                   .forward_first = direction != "reverse",
+                   .steps = context.dim(kX, layout == 1),
+                   .batch = context.dim(kX, layout == 0),
+                   .inputs = context.dim(kX, 2),
+                   .hidden = context.dim(kR, 2),
+                   .activations = {},
+                   .clip = {}};
   if (context.has_attribute("hidden_size")) {
     const auto hidden = agreed(result.hidden, context.get_int("hidden_size"));
     if (!hidden || hidden->value() < 1)
-      return context.invalid("R of hidden_size {} expected, {} found", context.get_int("hidden_size"), text(context.shape(kR)));
+      return context.invalid("R of hidden_size {} expected, {} found", context.get_int("hidden_size"),
+                             text(context.shape(kR)));
     result.hidden = *hidden;
   }
   const Dim directions = result.directions;
@@ -170,7 +185,8 @@ Result<Recurrent> recurrent_of(const OpContext& context, int gates, const std::v
   TRY_VOID(expect_shape(context, kPeepholes, {directions, result.hidden * 3}));
   TRY(result.activations, activations_of(context, default_activations, result.directions));
   if (context.has_attribute("clip")) result.clip = context.get_float("clip");
-  if (result.clip && !(*result.clip >= 0)) return context.invalid("clip of at least 0 expected, {} found", *result.clip);
+  if (result.clip && !(*result.clip >= 0))
+    return context.invalid("clip of at least 0 expected, {} found", *result.clip);
   return result;
 }
 
@@ -203,7 +219,8 @@ struct Cell {
   te::Expr unit() const { return te::axis(1); }
   te::Expr row(int gate) const { return unit() + (r.hidden * gate).expr(); }
   te::Expr from_input(int gate) const {
-    return program.load(projected, {te::index(direction), r.mirrored(direction, te::time_step(), batch()), batch(), row(gate)});
+    return program.load(projected,
+                        {te::index(direction), r.mirrored(direction, te::time_step(), batch()), batch(), row(gate)});
   }
   te::Expr before(int state) const { return te::load_state(state, r.dtype(), {batch(), unit()}); }
   te::Expr inner(int stage) const { return te::load_inner(stage, r.dtype(), {batch(), unit()}); }
@@ -241,11 +258,12 @@ Result<te::Program> scan_directions(const Recurrent& r, int biased, int states, 
   };
   program.outputs.resize(states + 1);
   if (r.context.wants_output(0)) {
-    const te::Expr t = te::axis(r.batch_first), b = te::axis(r.batch_first ? 0 : 2), d = te::axis(r.batch_first ? 2 : 1);
-    const te::Expr value = by_direction(
-        d, [&](int direction) { return program.load(scans[direction], {r.mirrored(direction, t, b), b, te::axis(3)}); });
-    program.outputs[0] =
-        program.map(r.sequence_shape(), te::select(r.lasts(t, b), value, te::literal(0, r.dtype())));
+    const te::Expr t = te::axis(r.batch_first), b = te::axis(r.batch_first ? 0 : 2),
+                   d = te::axis(r.batch_first ? 2 : 1);
+    const te::Expr value = by_direction(d, [&](int direction) {
+      return program.load(scans[direction], {r.mirrored(direction, t, b), b, te::axis(3)});
+    });
+    program.outputs[0] = program.map(r.sequence_shape(), te::select(r.lasts(t, b), value, te::literal(0, r.dtype())));
   }
   for (int k = 0; k < states; ++k) {
     if (!r.context.wants_output(k + 1)) continue;
@@ -313,13 +331,14 @@ Result<te::Program> compute_gru(const OpContext& context) {
       scan.steps = {cell.recurrent_product(state, 0, r.width()), cell.map(gate(0))};
       candidate = cell.from_input(2) + gate(1) * product;
     } else {
-      scan.steps = {cell.recurrent_product(state, 0, r.hidden * 2), cell.map(gate(0)), cell.map(gate(1) * cell.before(0)),
+      scan.steps = {cell.recurrent_product(state, 0, r.hidden * 2), cell.map(gate(0)),
+                    cell.map(gate(1) * cell.before(0)),
                     cell.recurrent_product(te::load_inner(2, r.dtype(), {te::axis(0), k}), r.hidden * 2, r.hidden)};
       candidate = cell.from_input(2) + cell.inner(3);
     }
     const te::Expr update = cell.inner(1);
-    scan.steps.push_back(cell.next(
-        (te::Number(1) - update) * cell.activate(1, r.clipped(candidate)) + update * cell.before(0), 0));
+    scan.steps.push_back(
+        cell.next((te::Number(1) - update) * cell.activate(1, r.clipped(candidate)) + update * cell.before(0), 0));
     scan.next = {static_cast<int>(scan.steps.size()) - 1};
   });
 }
@@ -384,10 +403,12 @@ std::vector<Version> gru_versions() {
 }
 
 std::vector<AttributeDef> recurrent_attributes(std::vector<AttributeDef> further) {
-  std::vector<AttributeDef> defs = {
-      optional("activation_alpha", AttributeKind::kFloats), optional("activation_beta", AttributeKind::kFloats),
-      optional("clip", AttributeKind::kFloat),              with_default("direction", "forward"),
-      optional("hidden_size", AttributeKind::kInt),         with_default("layout", 0)};
+  std::vector<AttributeDef> defs = {optional("activation_alpha", AttributeKind::kFloats),
+                                    optional("activation_beta", AttributeKind::kFloats),
+                                    optional("clip", AttributeKind::kFloat),
+                                    with_default("direction", "forward"),
+                                    optional("hidden_size", AttributeKind::kInt),
+                                    with_default("layout", 0)};
   defs.insert(defs.end(), further.begin(), further.end());
   return defs;
 }
@@ -396,24 +417,31 @@ std::vector<AttributeDef> recurrent_attributes(std::vector<AttributeDef> further
 
 std::vector<OpDef> recurrent() {
   return {
-      {.name = "LSTM", .since = 22,
+      {.name = "LSTM",
+       .since = 22,
        .inputs = {"X", "W", "R", "B?", "sequence_lens?:int32", "initial_h?", "initial_c?", "P?"},
        .outputs = {"Y?", "Y_h?", "Y_c?"},
        .types = {{"T", kFloats}},
-       .attributes = recurrent_attributes({optional("activations", AttributeKind::kStrings), with_default("input_forget", 0)}),
+       .attributes =
+           recurrent_attributes({optional("activations", AttributeKind::kStrings), with_default("input_forget", 0)}),
        .versions = recurrent_versions(),
        .infer = infer_lstm,
        .compute = compute_lstm},
 
-      {.name = "GRU", .since = 22, .inputs = {"X", "W", "R", "B?", "sequence_lens?:int32", "initial_h?"},
+      {.name = "GRU",
+       .since = 22,
+       .inputs = {"X", "W", "R", "B?", "sequence_lens?:int32", "initial_h?"},
        .outputs = {"Y?", "Y_h?"},
        .types = {{"T", kFloats}},
-       .attributes = recurrent_attributes({optional("activations", AttributeKind::kStrings), with_default("linear_before_reset", 0)}),
+       .attributes = recurrent_attributes(
+           {optional("activations", AttributeKind::kStrings), with_default("linear_before_reset", 0)}),
        .versions = gru_versions(),
        .infer = infer_gru,
        .compute = compute_gru},
 
-      {.name = "RNN", .since = 22, .inputs = {"X", "W", "R", "B?", "sequence_lens?:int32", "initial_h?"},
+      {.name = "RNN",
+       .since = 22,
+       .inputs = {"X", "W", "R", "B?", "sequence_lens?:int32", "initial_h?"},
        .outputs = {"Y?", "Y_h?"},
        .types = {{"T", kFloats}},
        .attributes = recurrent_attributes(

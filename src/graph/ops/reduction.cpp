@@ -150,7 +150,10 @@ Version axes_as_attribute(int since) {
 constexpr TypeSet kReduced = kFloats | kIndices | DataType::kUInt32 | DataType::kUInt64;
 
 OpDef row(const char* name, Compute compute) {
-  return {.name = name, .since = 18, .inputs = {"data", "axes?:int64"}, .outputs = {"reduced"},
+  return {.name = name,
+          .since = 18,
+          .inputs = {"data", "axes?:int64"},
+          .outputs = {"reduced"},
           .types = {{"T", kReduced}},
           .attributes = {with_default("keepdims", 1), with_default("noop_with_empty_axes", 0)},
           .versions = {axes_as_attribute(13), axes_as_attribute(11), axes_as_attribute(1)},
@@ -162,31 +165,50 @@ OpDef sum_row() {
   OpDef sum = row("ReduceSum", combine_by(te::sum));
   sum.since = 13;
   sum.versions = {axes_as_attribute(11), axes_as_attribute(1)};
-  sum.axioms = {{"ReduceSum(Add(x,y)){..p} = Add(ReduceSum(x){..p},ReduceSum(y){..p})", "equal", FloatClass::kReassociated},
-                {"ReduceSum(Mul(x,s)){..p} = Mul(ReduceSum(x){..p},s) if s_rank == 0", "ranked", FloatClass::kReassociated},
-                {"ReduceSum(Concat(x,y){axis=a}){axes=[a],..p} = Add(ReduceSum(x){axes=[a],..p},ReduceSum(y){axes=[a],..p})", "ranked", FloatClass::kReassociated},
-                {"ReduceSum(ReduceSum(x){axes=[a],keepdims=1}){axes=[b],keepdims=1} = ReduceSum(x){axes=[a,b],keepdims=1}", "ranked", FloatClass::kReassociated},
-                {"ReduceSum(x){axes=[a],keepdims=1} = x", "ranked", FloatClass::kSignOfZero},
-                {"ReduceSum(Transpose(x){perm=[1,0]}){axes=[0],keepdims=1} = Transpose(ReduceSum(x){axes=[1],keepdims=1}){perm=[1,0]}", "ranked"},
-                {"ReduceSum(Concat(x,y){axis=a}){axes=[b],keepdims=1} = Concat(ReduceSum(x){axes=[b],keepdims=1},ReduceSum(y){axes=[b],keepdims=1}){axis=a} if 0 <= a && a < b", "ranked"},
-                {"ReduceSum(Concat(x,y){axis=a}){axes=[b],keepdims=1} = Concat(ReduceSum(x){axes=[b],keepdims=1},ReduceSum(y){axes=[b],keepdims=1}){axis=a} if 0 <= b && b < a", "ranked"},
-                {"ReduceSum(x){axes=[1],keepdims=1} = MatMul(x,Expand(1){shape=[x_1,1]}) if x_rank == 2", "matrices", FloatClass::kReassociated},
-                {"ReduceSum(x){axes=[2],keepdims=1} = MatMul(x,Expand(1){shape=[x_2,1]}) if x_rank == 3", "matrices", FloatClass::kReassociated}};
+  sum.axioms = {
+      {"ReduceSum(Add(x,y)){..p} = Add(ReduceSum(x){..p},ReduceSum(y){..p})", "equal", FloatClass::kReassociated},
+      {"ReduceSum(Mul(x,s)){..p} = Mul(ReduceSum(x){..p},s) if s_rank == 0", "ranked", FloatClass::kReassociated},
+      {"ReduceSum(Concat(x,y){axis=a}){axes=[a],..p} = Add(ReduceSum(x){axes=[a],..p},ReduceSum(y){axes=[a],..p})",
+       "ranked", FloatClass::kReassociated},
+      {"ReduceSum(ReduceSum(x){axes=[a],keepdims=1}){axes=[b],keepdims=1} = ReduceSum(x){axes=[a,b],keepdims=1}",
+       "ranked", FloatClass::kReassociated},
+      {"ReduceSum(x){axes=[a],keepdims=1} = x", "ranked", FloatClass::kSignOfZero},
+      {"ReduceSum(Transpose(x){perm=[1,0]}){axes=[0],keepdims=1} = "
+       "Transpose(ReduceSum(x){axes=[1],keepdims=1}){perm=[1,0]}",
+       "ranked"},
+      {"ReduceSum(Concat(x,y){axis=a}){axes=[b],keepdims=1} = "
+       "Concat(ReduceSum(x){axes=[b],keepdims=1},ReduceSum(y){axes=[b],keepdims=1}){axis=a} if 0 <= a && a < b",
+       "ranked"},
+      {"ReduceSum(Concat(x,y){axis=a}){axes=[b],keepdims=1} = "
+       "Concat(ReduceSum(x){axes=[b],keepdims=1},ReduceSum(y){axes=[b],keepdims=1}){axis=a} if 0 <= b && b < a",
+       "ranked"},
+      {"ReduceSum(x){axes=[1],keepdims=1} = MatMul(x,Expand(1){shape=[x_1,1]}) if x_rank == 2", "matrices",
+       FloatClass::kReassociated},
+      {"ReduceSum(x){axes=[2],keepdims=1} = MatMul(x,Expand(1){shape=[x_2,1]}) if x_rank == 3", "matrices",
+       FloatClass::kReassociated}};
   return sum;
 }
 
 OpDef mean_row() {
   OpDef result = row("ReduceMean", reduce_by(mean));
-  result.axioms = {{"ReduceMean(x){axes=[a],keepdims=1} = Div(ReduceSum(x){axes=[a],keepdims=1},ReduceSum(Expand(1){shape=[x_0,x_1]}){axes=[a],keepdims=1}) if x_rank == 2", "ranked", FloatClass::kReassociated},
-                 {"ReduceMean(x){axes=[a],keepdims=1} = Div(ReduceSum(x){axes=[a],keepdims=1},ReduceSum(Expand(1){shape=[x_0,x_1,x_2]}){axes=[a],keepdims=1}) if x_rank == 3", "ranked", FloatClass::kReassociated}};
+  result.axioms = {{"ReduceMean(x){axes=[a],keepdims=1} = "
+                    "Div(ReduceSum(x){axes=[a],keepdims=1},ReduceSum(Expand(1){shape=[x_0,x_1]}){axes=[a],keepdims=1}) "
+                    "if x_rank == 2",
+                    "ranked", FloatClass::kReassociated},
+                   {"ReduceMean(x){axes=[a],keepdims=1} = "
+                    "Div(ReduceSum(x){axes=[a],keepdims=1},ReduceSum(Expand(1){shape=[x_0,x_1,x_2]}){axes=[a],keepdims="
+                    "1}) if x_rank == 3",
+                    "ranked", FloatClass::kReassociated}};
   return result;
 }
 
 /// Monotone functions pass through a maximum.
 OpDef maximum_row(OpDef maximum) {
-  maximum.axioms = {{"ReduceMax(Concat(x,y){axis=a}){axes=[a],..p} = Max(ReduceMax(x){axes=[a],..p},ReduceMax(y){axes=[a],..p})", "ranked"},
-                    {"ReduceMax(Max(x,y)){..p} = Max(ReduceMax(x){..p},ReduceMax(y){..p})", "equal", FloatClass::kSignOfZero},
-                    {"ReduceMax(Relu(x)){..p} = Relu(ReduceMax(x){..p})", "equal"}};
+  maximum.axioms = {
+      {"ReduceMax(Concat(x,y){axis=a}){axes=[a],..p} = Max(ReduceMax(x){axes=[a],..p},ReduceMax(y){axes=[a],..p})",
+       "ranked"},
+      {"ReduceMax(Max(x,y)){..p} = Max(ReduceMax(x){..p},ReduceMax(y){..p})", "equal", FloatClass::kSignOfZero},
+      {"ReduceMax(Relu(x)){..p} = Relu(ReduceMax(x){..p})", "equal"}};
   return maximum;
 }
 
@@ -212,7 +234,8 @@ std::vector<OpDef> reduction() {
       row("ReduceL2", reduce_by(l2)),
       row("ReduceLogSum", reduce_by(log_sum)),
       row("ReduceLogSumExp", reduce_by(log_sum_exp)),
-      row("ReduceSumSquare", reduce_by([](Reduction& r) { return r.combine(te::sum(r.dtype), r.element * r.element); })),
+      row("ReduceSumSquare",
+          reduce_by([](Reduction& r) { return r.combine(te::sum(r.dtype), r.element * r.element); })),
   };
 }
 

@@ -1,4 +1,5 @@
-// Resize Upsample GridSample RoiAlign AffineGrid MaxUnpool: values read between, or written back to, the places of a grid.
+// Resize Upsample GridSample RoiAlign AffineGrid MaxUnpool: values read between, or written back to, the places of a
+// grid.
 #include "graph/infer.h"
 #include "graph/ops/common.h"
 #include "graph/ops/indexing.h"
@@ -22,15 +23,19 @@ Result<Shape> sampled_shape(const OpContext& context) {
   const Shape& input = context.shape(0);
   const Shape& grid = context.shape(1);
   const size_t rank = input.size();
-  const bool fits = rank >= 3 && grid.size() == rank && agreed(grid[0], input[0]) && agreed(grid.back(), Dim(static_cast<int64_t>(rank) - 2));
+  const bool fits = rank >= 3 && grid.size() == rank && agreed(grid[0], input[0]) &&
+                    agreed(grid.back(), Dim(static_cast<int64_t>(rank) - 2));
   if (!fits)
-    return context.invalid("grid of shape [N, spatial dims, number of spatial dims] for X of shape {} expected, {} found", text(input), text(grid));
+    return context.invalid(
+        "grid of shape [N, spatial dims, number of spatial dims] for X of shape {} expected, {} found", text(input),
+        text(grid));
   return concatenated({input[0], input[1]}, Shape(grid.begin() + 1, grid.end() - 1));
 }
 
 Result<std::vector<ValueType>> grid_sample_infer(const OpContext& context) {
   const std::string &mode = context.get_string("mode"), &padding = context.get_string("padding_mode");
-  if (mode != "linear" && mode != "nearest" && mode != "cubic") return context.invalid("mode linear, nearest or cubic expected, '{}' found", mode);
+  if (mode != "linear" && mode != "nearest" && mode != "cubic")
+    return context.invalid("mode linear, nearest or cubic expected, '{}' found", mode);
   if (padding != "zeros" && padding != "border" && padding != "reflection")
     return context.invalid("padding_mode zeros, border or reflection expected, '{}' found", padding);
   if (mode != "nearest" && context.dtype(0) == DataType::kBool) return context.unsupported("mode {} on bool", mode);
@@ -42,8 +47,12 @@ Result<std::vector<ValueType>> grid_sample_infer(const OpContext& context) {
 class GridSampler {
  public:
   explicit GridSampler(const OpContext& context)
-      : context_(context), mode_(context.get_string("mode")), padding_(context.get_string("padding_mode")),
-        aligned_(context.get_int("align_corners") != 0), spatial_(context.rank(0) - 2), working_(working_type(context.dtype(0))) {}
+      : context_(context),
+        mode_(context.get_string("mode")),
+        padding_(context.get_string("padding_mode")),
+        aligned_(context.get_int("align_corners") != 0),
+        spatial_(context.rank(0) - 2),
+        working_(working_type(context.dtype(0))) {}
 
   Result<te::Program> program() {
     TRY(const Shape shape, sampled_shape(context_));
@@ -58,7 +67,8 @@ class GridSampler {
       index.push_back(padded(tap, d));
       if (is_nearest) continue;
       const te::Expr distance = te::cast(working_, tap) - at;
-      const te::Expr factor = mode_ == "cubic" ? cubic_kernel(distance, te::Number::fraction(-3, 4)) : te::max(1 - te::abs(distance), 0);
+      const te::Expr factor =
+          mode_ == "cubic" ? cubic_kernel(distance, te::Number::fraction(-3, 4)) : te::max(1 - te::abs(distance), 0);
       weight = weight ? weight * factor : factor;
     }
     const DataType dtype = context_.dtype(0);
@@ -67,8 +77,10 @@ class GridSampler {
       program_.outputs = {program_.map(shape, pixel)};
       return std::move(program_);
     }
-    te::StageValue sum = program_.reduce(shape, Shape(spatial_, taps), te::sum(working_), weight * te::cast(working_, pixel));
-    if (working_ != dtype) sum = program_.map(shape, te::cast(dtype, program_.load(sum, te::axes(static_cast<int>(shape.size())))));
+    te::StageValue sum =
+        program_.reduce(shape, Shape(spatial_, taps), te::sum(working_), weight * te::cast(working_, pixel));
+    if (working_ != dtype)
+      sum = program_.map(shape, te::cast(dtype, program_.load(sum, te::axes(static_cast<int>(shape.size())))));
     program_.outputs = {sum};
     return std::move(program_);
   }
@@ -76,7 +88,8 @@ class GridSampler {
  private:
   const Dim& length(int d) const { return context_.dim(0, 2 + d); }
 
-  /// A stage over [N, grid's spatial dims] that gives the coordinate along spatial axis d; the load of it for an output.
+  /// A stage over [N, grid's spatial dims] that gives the coordinate along spatial axis d; the load of it for an
+  /// output.
   te::Expr coordinate(int d) {
     Shape axes(context_.shape(1).begin(), context_.shape(1).end() - 1);
     std::vector<te::Expr> at = te::axes(spatial_ + 1);
@@ -136,7 +149,8 @@ Version grid_sample_16() {
             return {};
           },
           [=](NodeForm& form) -> Result<void> {
-            if (!form.has_rank(0) || form.rank(0) != 4) return form.unsupported("X of rank 4 expected where the opset knows no other");
+            if (!form.has_rank(0) || form.rank(0) != 4)
+              return form.unsupported("X of rank 4 expected where the opset knows no other");
             rename(form, "linear", "bilinear");
             rename(form, "cubic", "bicubic");
             return {};
@@ -146,12 +160,15 @@ Version grid_sample_16() {
 // RoiAlign
 
 Result<std::vector<ValueType>> roi_align_infer(const OpContext& context) {
-  const std::string &mode = context.get_string("mode"), &coordinates = context.get_string("coordinate_transformation_mode");
+  const std::string &mode = context.get_string("mode"),
+                    &coordinates = context.get_string("coordinate_transformation_mode");
   if (mode != "avg" && mode != "max") return context.invalid("mode avg or max expected, '{}' found", mode);
   if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
-    return context.invalid("coordinate_transformation_mode half_pixel or output_half_pixel expected, '{}' found", coordinates);
+    return context.invalid("coordinate_transformation_mode half_pixel or output_half_pixel expected, '{}' found",
+                           coordinates);
   if (context.rank(0) != 4) return context.invalid("X of rank 4 expected, shape {} found", text(context.shape(0)));
-  if (context.rank(2) != 1) return context.invalid("batch_indices of rank 1 expected, shape {} found", text(context.shape(2)));
+  if (context.rank(2) != 1)
+    return context.invalid("batch_indices of rank 1 expected, shape {} found", text(context.shape(2)));
   TRY_VOID(expect_shape(context, 1, {context.dim(2, 0), 4}));
   const int64_t height = context.get_int("output_height"), width = context.get_int("output_width");
   const int64_t ratio = context.get_int("sampling_ratio");
@@ -161,14 +178,17 @@ Result<std::vector<ValueType>> roi_align_infer(const OpContext& context) {
   return one(context.dtype(0), {context.dim(2, 0), context.dim(0, 1), height, width});
 }
 
-/// What one axis of all regions comes to: for each region how many samples a bin has, and for each sample where it lies.
+/// What one axis of all regions comes to: for each region how many samples a bin has, and for each sample where it
+/// lies.
 struct RoiAxis {
-  te::StageValue count;                   ///< [rois]
-  Dim most;                               ///< the greatest count
-  te::StageValue inside, low, high_part;  ///< [rois, bins, most]: within the image; the element before; weight of the next
+  te::StageValue count;  ///< [rois]
+  Dim most;              ///< the greatest count
+  te::StageValue inside, low,
+      high_part;  ///< [rois, bins, most]: within the image; the element before; weight of the next
 };
 
-/// More samples than this in a bin along an axis are taken as this many: a region a thousand times the image has no content.
+/// More samples than this in a bin along an axis are taken as this many: a region a thousand times the image has no
+/// content.
 constexpr int64_t kMaxSamples = 1024;
 
 RoiAxis roi_axis(const OpContext& context, te::Program& program, int axis, const Dim& bins) {
@@ -178,7 +198,8 @@ RoiAxis roi_axis(const OpContext& context, te::Program& program, int axis, const
   const int64_t column = axis == 2 ? 1 : 0;  // rois are x1, y1, x2, y2
   const bool half_pixel = context.get_string("coordinate_transformation_mode") == "half_pixel";
   const auto edge = [&](int64_t k) {
-    return context.load(1, {te::axis(0), te::index(k)}) * te::Number(context.get_float("spatial_scale")) - (half_pixel ? kHalf : te::Number(0));
+    return context.load(1, {te::axis(0), te::index(k)}) * te::Number(context.get_float("spatial_scale")) -
+           (half_pixel ? kHalf : te::Number(0));
   };
   te::Expr size = edge(column + 2) - edge(column);
   if (!half_pixel) size = te::max(size, 1);
@@ -193,7 +214,8 @@ RoiAxis roi_axis(const OpContext& context, te::Program& program, int axis, const
   } else {
     const te::Expr samples = te::unary(te::UnaryOp::kCeil, te::min(te::max(bin_size, 0), kMaxSamples));
     result.count = program.map({rois}, to_index(samples));
-    const te::StageValue most = program.reduce({}, {rois}, te::maximum(DataType::kInt64), program.load(result.count, {te::reduce_axis(0)}));
+    const te::StageValue most =
+        program.reduce({}, {rois}, te::maximum(DataType::kInt64), program.load(result.count, {te::reduce_axis(0)}));
     result.most = Dim(te::max(program.load(most, {}), 0));
   }
   const te::Expr count = te::cast(dtype, te::max(program.load(result.count, {te::axis(0)}), 1));
@@ -221,7 +243,8 @@ Result<te::Program> roi_align_compute(const OpContext& context) {
   const std::vector<te::Expr> x_sample = {te::axis(0), te::axis(3), te::reduce_axis(1)};
   const te::Expr batch = wrapped(context.load(2, {te::axis(0)}), context.dim(0, 0));
   const te::Expr top = program.load(y.low, y_sample), left = program.load(x.low, x_sample);
-  const te::Expr bottom = te::min(top + 1, (context.dim(0, 2) - 1).expr()), right = te::min(left + 1, (context.dim(0, 3) - 1).expr());
+  const te::Expr bottom = te::min(top + 1, (context.dim(0, 2) - 1).expr()),
+                 right = te::min(left + 1, (context.dim(0, 3) - 1).expr());
   const te::Expr down = program.load(y.high_part, y_sample), across = program.load(x.high_part, x_sample);
   const auto corner = [&](const te::Expr& row, const te::Expr& column, const te::Expr& weight) {
     return weight * context.load(0, {batch, te::axis(1), row, column});
@@ -236,14 +259,17 @@ Result<te::Program> roi_align_compute(const OpContext& context) {
   const te::Expr nothing = te::literal(0, dtype);
   if (average) {
     const te::StageValue sum = program.reduce(shape, samples, te::sum(dtype), te::select(inside, sample, nothing));
-    program.outputs = {program.map(shape, program.load(sum, te::axes(4)) / te::cast(dtype, te::max(rows * columns, 1)))};
+    program.outputs = {
+        program.map(shape, program.load(sum, te::axes(4)) / te::cast(dtype, te::max(rows * columns, 1)))};
     return program;
   }
   // A sample outside the image counts as 0; beyond a region's own number of samples there is none.
   const te::Expr exists = te::reduce_axis(0) < rows && te::reduce_axis(1) < columns;
   const te::Monoid greatest = te::maximum(dtype);
-  const te::StageValue most = program.reduce(shape, samples, greatest, te::select(exists, te::select(inside, sample, nothing), greatest.identity[0]));
-  program.outputs = {program.map(shape, te::select(te::index(0) < rows * columns, program.load(most, te::axes(4)), nothing))};
+  const te::StageValue most = program.reduce(
+      shape, samples, greatest, te::select(exists, te::select(inside, sample, nothing), greatest.identity[0]));
+  program.outputs = {
+      program.map(shape, te::select(te::index(0) < rows * columns, program.load(most, te::axes(4)), nothing))};
   return program;
 }
 
@@ -266,13 +292,15 @@ Version roi_align_10() {
 Result<std::optional<Shape>> affine_grid_shape(const OpContext& context) {
   TRY(const auto size, vector_content(context, 1));
   if (!size) return std::optional<Shape>();
-  if (size->size() != 4 && size->size() != 5) return context.invalid("size of 4 or 5 elements expected, {} found", size->size());
+  if (size->size() != 4 && size->size() != 5)
+    return context.invalid("size of 4 or 5 elements expected, {} found", size->size());
   const auto spatial = static_cast<int64_t>(size->size()) - 2;
   TRY_VOID(expect_shape(context, 0, {(*size)[0] ? *(*size)[0] : context.dim(0, 0), spatial, spatial + 1}));
   Shape shape = {context.dim(0, 0)};
   for (int k = 0; k < spatial; ++k) {
     shape.push_back((*size)[2 + k].value_or(context.fresh(0, 1 + k)));
-    if (shape.back().is_constant() && shape.back().value() < 0) return context.invalid("sizes of at least 0 expected, {} found", shape.back().text());
+    if (shape.back().is_constant() && shape.back().value() < 0)
+      return context.invalid("sizes of at least 0 expected, {} found", shape.back().text());
   }
   shape.push_back(spatial);
   return std::optional(std::move(shape));
@@ -283,14 +311,17 @@ Result<te::Program> affine_grid_compute(const OpContext& context) {
   if (!shape || !context.dims(1)) return context.unsupported("a known size expected");
   const int spatial = static_cast<int>(shape->size()) - 2;
   const DataType dtype = context.dtype(0);
-  const auto factor = [&](int column) { return context.load(0, {te::axis(0), te::axis(spatial + 1), te::index(column)}); };
+  const auto factor = [&](int column) {
+    return context.load(0, {te::axis(0), te::axis(spatial + 1), te::index(column)});
+  };
   te::Expr sum = factor(spatial);
   for (int k = 0; k < spatial; ++k) {
     const int axis = spatial - k;  // the first column is of the last axis
     const Dim& length = (*shape)[axis];
     const te::Expr step = te::axis(axis) * 2;
-    const te::Expr place = context.get_int("align_corners") != 0 ? te::cast(dtype, step) / te::cast(dtype, max(length - 1, 1).expr())
-                                                                 : te::cast(dtype, step + 1) / te::cast(dtype, length.expr());
+    const te::Expr place = context.get_int("align_corners") != 0
+                               ? te::cast(dtype, step) / te::cast(dtype, max(length - 1, 1).expr())
+                               : te::cast(dtype, step + 1) / te::cast(dtype, length.expr());
     sum = sum + factor(k) * (place - 1);
   }
   return single_map(*shape, sum);
@@ -306,7 +337,8 @@ Result<Shape> pooled_from(const OpContext& context) {
   const auto given = [&](const char* name, size_t count, int64_t fallback) {
     return context.has_attribute(name) ? context.get_ints(name) : std::vector<int64_t>(count, fallback);
   };
-  const std::vector<int64_t> kernel = context.get_ints("kernel_shape"), strides = given("strides", spatial, 1), pads = given("pads", 2 * spatial, 0);
+  const std::vector<int64_t> kernel = context.get_ints("kernel_shape"), strides = given("strides", spatial, 1),
+                             pads = given("pads", 2 * spatial, 0);
   TRY_VOID(check_values(context, "kernel_shape", kernel, spatial, 1));
   TRY_VOID(check_values(context, "strides", strides, spatial, 1));
   TRY_VOID(check_values(context, "pads", pads, 2 * spatial, 0));
@@ -314,7 +346,8 @@ Result<Shape> pooled_from(const OpContext& context) {
   for (int k = 0; k < spatial; ++k) {
     Dim& dim = shape[2 + k];
     dim = (dim - 1) * strides[k] + kernel[k] - pads[k] - pads[k + spatial];
-    if (dim.is_constant() && dim.value() < 0) return context.invalid("pads that leave dims of at least 0 expected, {} found", dim.text());
+    if (dim.is_constant() && dim.value() < 0)
+      return context.invalid("pads that leave dims of at least 0 expected, {} found", dim.text());
   }
   return shape;
 }
@@ -323,7 +356,8 @@ Result<Shape> unpooled_shape(const OpContext& context) {
   TRY(Shape shape, pooled_from(context));
   if (!context.has_input(2)) return shape;
   TRY(const auto given, vector_content(context, 2));
-  if (given && given->size() != shape.size()) return context.invalid("output_shape of {} elements expected, {} found", shape.size(), given->size());
+  if (given && given->size() != shape.size())
+    return context.invalid("output_shape of {} elements expected, {} found", shape.size(), given->size());
   for (size_t k = 0; k < shape.size(); ++k) {
     const std::optional<Dim> dim = given ? (*given)[k] : std::nullopt;
     if (dim && dim->is_constant() && shape[k].is_constant() && dim->value() < shape[k].value())
@@ -346,7 +380,8 @@ Result<te::Program> max_unpool_compute(const OpContext& context) {
     stride = stride * from[k];
   }
   te::Program program;
-  program.outputs = {program.update({shape, te::literal(0, context.dtype(0)), context.shape(0), std::move(index), context.load(0, at), {}})};
+  program.outputs = {program.update(
+      {shape, te::literal(0, context.dtype(0)), context.shape(0), std::move(index), context.load(0, at), {}})};
   return program;
 }
 
@@ -354,21 +389,31 @@ Result<te::Program> max_unpool_compute(const OpContext& context) {
 
 std::vector<OpDef> resampling() {
   std::vector<OpDef> rows = {
-      {.name = "GridSample", .since = 22, .inputs = {"X:T1", "grid:T2"}, .outputs = {"Y:T1"},
+      {.name = "GridSample",
+       .since = 22,
+       .inputs = {"X:T1", "grid:T2"},
+       .outputs = {"Y:T1"},
        .types = {{"T1", kComputable}, {"T2", kFloats}},
-       .attributes = {with_default("align_corners", 0), with_default("mode", "linear"), with_default("padding_mode", "zeros")},
+       .attributes = {with_default("align_corners", 0), with_default("mode", "linear"),
+                      with_default("padding_mode", "zeros")},
        .versions = {{20}, grid_sample_16()},
        .infer = grid_sample_infer,
        .compute = [](const OpContext& context) { return GridSampler(context).program(); }},
-      {.name = "RoiAlign", .since = 22, .inputs = {"X:T1", "rois:T1", "batch_indices:T2"}, .outputs = {"Y:T1"},
+      {.name = "RoiAlign",
+       .since = 22,
+       .inputs = {"X:T1", "rois:T1", "batch_indices:T2"},
+       .outputs = {"Y:T1"},
        .types = {{"T1", kFloats}, {"T2", DataType::kInt64}},
        .attributes = {with_default("coordinate_transformation_mode", "half_pixel"), with_default("mode", "avg"),
-                      with_default("output_height", 1), with_default("output_width", 1), with_default("sampling_ratio", 0),
-                      with_default("spatial_scale", 1.0)},
+                      with_default("output_height", 1), with_default("output_width", 1),
+                      with_default("sampling_ratio", 0), with_default("spatial_scale", 1.0)},
        .versions = {{16}, roi_align_10()},
        .infer = roi_align_infer,
        .compute = roi_align_compute},
-      {.name = "AffineGrid", .since = 20, .inputs = {"theta:T1", "size:T2"}, .outputs = {"grid:T1"},
+      {.name = "AffineGrid",
+       .since = 20,
+       .inputs = {"theta:T1", "size:T2"},
+       .outputs = {"grid:T1"},
        .types = {{"T1", kFloats}, {"T2", DataType::kInt64}},
        .attributes = {with_default("align_corners", 0)},
        .infer = [](const OpContext& context) -> Result<std::vector<ValueType>> {
@@ -376,7 +421,10 @@ std::vector<OpDef> resampling() {
          return std::vector<ValueType>{{ValueType::Kind::kTensor, context.dtype(0), std::move(shape), {}}};
        },
        .compute = affine_grid_compute},
-      {.name = "MaxUnpool", .since = 22, .inputs = {"X:T1", "I:T2", "output_shape?:T2"}, .outputs = {"output:T1"},
+      {.name = "MaxUnpool",
+       .since = 22,
+       .inputs = {"X:T1", "I:T2", "output_shape?:T2"},
+       .outputs = {"output:T1"},
        .types = {{"T1", kFloats}, {"T2", DataType::kInt64}},
        .attributes = {required("kernel_shape", AttributeKind::kInts), optional("pads", AttributeKind::kInts),
                       optional("strides", AttributeKind::kInts)},

@@ -29,8 +29,8 @@ struct Method {
 /// Regions of interest are held in fixed point: sums of products with positions stay integers.
 constexpr int64_t kCropUnit = int64_t{1} << 30;
 
-/// An axis with out = in * numerator / denominator, as far as known. The fraction is exact; where it came from a float that
-/// is the nearest to out / in, it is out / in.
+/// An axis with out = in * numerator / denominator, as far as known. The fraction is exact; where it came from a float
+/// that is the nearest to out / in, it is out / in.
 struct Axis {
   Dim in;
   std::optional<Dim> out;
@@ -63,7 +63,8 @@ std::optional<Fraction> exact_fraction(float value) {
     ++exponent;
   }
   if (exponent < -40 || exponent > 16) return std::nullopt;
-  const Fraction fraction = {exponent > 0 ? numerator << exponent : numerator, exponent < 0 ? int64_t{1} << -exponent : 1};
+  const Fraction fraction = {exponent > 0 ? numerator << exponent : numerator,
+                             exponent < 0 ? int64_t{1} << -exponent : 1};
   return fraction.numerator <= kMaxScalePart ? std::optional(fraction) : std::nullopt;
 }
 
@@ -80,9 +81,12 @@ Result<void> scale_axis(const OpContext& context, Axis& axis, double scale) {
   if (axis.in.is_constant()) {
     // Rounded to float32 before it is rounded down, as ONNX's own shape inference does.
     const float product = static_cast<float>(axis.in.value()) * single;
-    if (!(product <= static_cast<float>(kMaxDim))) return context.invalid("dims of at most 2^40 expected, {} times {} found", axis.in.text(), scale);
+    if (!(product <= static_cast<float>(kMaxDim)))
+      return context.invalid("dims of at most 2^40 expected, {} times {} found", axis.in.text(), scale);
     const auto out = static_cast<int64_t>(std::floor(product));
-    const bool nearest_to_ratio = axis.in.value() > 0 && static_cast<float>(static_cast<double>(out) / static_cast<double>(axis.in.value())) == single;
+    const bool nearest_to_ratio =
+        axis.in.value() > 0 &&
+        static_cast<float>(static_cast<double>(out) / static_cast<double>(axis.in.value())) == single;
     if (out == 0 || nearest_to_ratio) {
       set_scale(axis, out, out == 0 ? Dim(1) : Dim(out), out == 0 ? Dim(1) : axis.in);
       axis.whole_numerator = out;
@@ -93,7 +97,8 @@ Result<void> scale_axis(const OpContext& context, Axis& axis, double scale) {
   } else {
     // Beyond small fractions float32 rounds products with large dims.
     if (!fraction || fraction->denominator > 1024 || fraction->numerator > (1 << 20)) return {};
-    set_scale(axis, floor_div(axis.in * fraction->numerator, fraction->denominator), fraction->numerator, fraction->denominator);
+    set_scale(axis, floor_div(axis.in * fraction->numerator, fraction->denominator), fraction->numerator,
+              fraction->denominator);
   }
   axis.whole_numerator = axis.in * axis.numerator;
   axis.whole_denominator = axis.denominator;
@@ -101,7 +106,8 @@ Result<void> scale_axis(const OpContext& context, Axis& axis, double scale) {
 }
 
 Result<void> size_axis(const OpContext& context, Axis& axis, const Dim& size) {
-  if (size.is_constant() && (size.value() < 0 || size.value() > kMaxDim)) return context.invalid("sizes in [0, 2^40] expected, {} found", size.text());
+  if (size.is_constant() && (size.value() < 0 || size.value() > kMaxDim))
+    return context.invalid("sizes in [0, 2^40] expected, {} found", size.text());
   if (axis.in.is(0) && !size.is(0)) return context.invalid("a dim above 0 to resize expected, 0 found");
   set_scale(axis, size, size, axis.in);
   axis.whole_numerator = size;
@@ -109,14 +115,15 @@ Result<void> size_axis(const OpContext& context, Axis& axis, const Dim& size) {
 }
 
 /// All axes by the one scale at which the smallest (or largest) ratio of size to dim is met.
-Result<void> keep_aspect_ratio(const OpContext& context, std::vector<Axis>& axes, const std::vector<int>& chosen, const std::vector<Dim>& sizes,
-                               bool larger) {
+Result<void> keep_aspect_ratio(const OpContext& context, std::vector<Axis>& axes, const std::vector<int>& chosen,
+                               const std::vector<Dim>& sizes, bool larger) {
   std::optional<Fraction> scale;
   for (size_t k = 0; k < chosen.size(); ++k) {
     const Dim& in = axes[chosen[k]].in;
     if (!in.is_constant() || !sizes[k].is_constant()) return {};
     if (in.value() <= 0 || sizes[k].value() < 0 || sizes[k].value() > (1 << 30) || in.value() > (1 << 30))
-      return context.invalid("dims and sizes in [1, 2^30] expected to keep the aspect ratio, {} and {} found", in.text(), sizes[k].text());
+      return context.invalid("dims and sizes in [1, 2^30] expected to keep the aspect ratio, {} and {} found",
+                             in.text(), sizes[k].text());
     const Fraction ratio = {sizes[k].value(), in.value()};
     const bool is_less = !scale || ratio.numerator * scale->denominator < scale->numerator * ratio.denominator;
     if (!scale || is_less != larger) scale = ratio;
@@ -144,7 +151,8 @@ Result<void> expect_count(const OpContext& context, int i, size_t count) {
 }
 
 /// The axes that `chosen` names are resized by input `scales`, or to input `sizes` (-1: the operator has none).
-Result<std::vector<Axis>> resized_axes(const OpContext& context, const std::vector<int>& chosen, int scales, int sizes) {
+Result<std::vector<Axis>> resized_axes(const OpContext& context, const std::vector<int>& chosen, int scales,
+                                       int sizes) {
   std::vector<Axis> axes;
   for (const Dim& dim : context.shape(0)) {
     axes.emplace_back();
@@ -153,7 +161,8 @@ Result<std::vector<Axis>> resized_axes(const OpContext& context, const std::vect
   }
   for (const int axis : chosen) axes[axis].out = std::nullopt;
   const bool by_scales = has_elements(context, scales), by_sizes = sizes >= 0 && has_elements(context, sizes);
-  if (by_scales == by_sizes && !chosen.empty()) return context.invalid("either scales or sizes expected, {} found", by_scales ? "both" : "neither");
+  if (by_scales == by_sizes && !chosen.empty())
+    return context.invalid("either scales or sizes expected, {} found", by_scales ? "both" : "neither");
   if (by_scales) {
     TRY_VOID(expect_count(context, scales, chosen.size()));
     const auto values = context.reals(scales);
@@ -198,7 +207,8 @@ Coordinate coordinate(const Axis& axis, const std::string& mode, int k) {
     const int64_t s = start / common, e = end / common, unit = kCropUnit / common;
     const Dim last = axis.in - 1, steps = axis.whole_numerator - axis.whole_denominator;
     if (steps.is(0)) return {(last * (s + e)).expr(), te::index(2 * unit)};
-    return {(last * s * steps).expr() + x * (last * (e - s) * axis.whole_denominator).expr(), (max(steps, 1) * unit).expr()};
+    return {(last * s * steps).expr() + x * (last * (e - s) * axis.whole_denominator).expr(),
+            (max(steps, 1) * unit).expr()};
   }
   const Dim twice_p = p * 2;
   const te::Expr centre = x * (q * 2).expr();
@@ -221,7 +231,10 @@ te::Expr linear_kernel(const te::Expr& distance) { return te::max(1 - te::abs(di
 class Resizer {
  public:
   Resizer(const OpContext& context, const Method& method, const std::vector<Axis>& axes)
-      : context_(context), method_(method), axes_(axes), working_(context.dtype(0) == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32) {
+      : context_(context),
+        method_(method),
+        axes_(axes),
+        working_(context.dtype(0) == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32) {
     for (const Axis& axis : axes) out_.push_back(*axis.out);
   }
 
@@ -249,7 +262,8 @@ class Resizer {
       shape[k] = out_[k];
       std::vector<te::Expr> index = te::axes(static_cast<int>(shape.size()));
       index[k] = taps.index;
-      const te::Expr element = last ? program.load(*last, std::move(index)) : te::cast(working_, context_.load(0, std::move(index)));
+      const te::Expr element =
+          last ? program.load(*last, std::move(index)) : te::cast(working_, context_.load(0, std::move(index)));
       const te::Expr weight = program.load(taps.weights, {te::axis(static_cast<int>(k)), te::reduce_axis(0)});
       last = program.reduce(shape, {taps.count}, te::sum(working_), weight * element);
     }
@@ -266,8 +280,8 @@ class Resizer {
  private:
   struct Taps {
     Dim count;
-    te::Expr index;           ///< of tap reduce_axis(0) for position axis(k)
-    te::StageValue weights;   ///< [out, count]
+    te::Expr index;          ///< of tap reduce_axis(0) for position axis(k)
+    te::StageValue weights;  ///< [out, count]
   };
 
   Coordinate position(size_t k) const { return coordinate(axes_[k], method_.coordinates, static_cast<int>(k)); }
@@ -276,7 +290,8 @@ class Resizer {
     const Axis& axis = axes_[k];
     const bool cubic = method_.mode == "cubic";
     // An antialiasing kernel is as much wider as the axis shrinks.
-    const bool shrinks = axis.numerator.is_constant() && axis.denominator.is_constant() && axis.numerator.value() < axis.denominator.value();
+    const bool shrinks = axis.numerator.is_constant() && axis.denominator.is_constant() &&
+                         axis.numerator.value() < axis.denominator.value();
     if (method_.antialias && !(axis.numerator.is_constant() && axis.denominator.is_constant()))
       return context_.unsupported("known scales expected for antialiasing");
     const Dim radius = cubic ? 2 : 1;
@@ -295,9 +310,12 @@ class Resizer {
       weight = te::select(te::index(0) <= tap && tap < axis.in.expr(), weight, te::literal(0, working_));
     taps.weights = program.map({*axis.out, taps.count}, weight);
     if (method_.excludes_outside || (method_.antialias && shrinks)) {
-      const te::StageValue total = program.reduce({*axis.out}, {taps.count}, te::sum(working_), program.load(taps.weights, {te::axis(0), te::reduce_axis(0)}));
-      const te::Expr sum = program.load(total, {te::axis(0)}), raw = program.load(taps.weights, {te::axis(0), te::axis(1)});
-      taps.weights = program.map({*axis.out, taps.count}, te::select(te::equal(sum, 0), te::literal(0, working_), raw / sum));
+      const te::StageValue total = program.reduce({*axis.out}, {taps.count}, te::sum(working_),
+                                                  program.load(taps.weights, {te::axis(0), te::reduce_axis(0)}));
+      const te::Expr sum = program.load(total, {te::axis(0)}),
+                     raw = program.load(taps.weights, {te::axis(0), te::axis(1)});
+      taps.weights =
+          program.map({*axis.out, taps.count}, te::select(te::equal(sum, 0), te::literal(0, working_), raw / sum));
     }
     const Coordinate here = position(k);
     const te::Expr start = simplified(te::floor_div(here.numerator, here.divisor) - (reach - 1).expr(), out_);
@@ -309,7 +327,9 @@ class Resizer {
   te::Expr rounded(te::Expr value) const {
     const DataType dtype = context_.dtype(0);
     if (!is_int(dtype)) return te::cast(dtype, std::move(value));
-    const auto limit = [&](const te::Monoid& monoid) { return te::literal(te::as<te::Literal>(monoid.identity[0])->value, working_); };
+    const auto limit = [&](const te::Monoid& monoid) {
+      return te::literal(te::as<te::Literal>(monoid.identity[0])->value, working_);
+    };
     value = te::unary(te::UnaryOp::kRound, std::move(value));
     return te::cast(dtype, te::min(te::max(std::move(value), limit(te::maximum(dtype))), limit(te::minimum(dtype))));
   }
@@ -334,8 +354,10 @@ class Resizer {
   Shape out_;
 };
 
-Result<std::vector<ValueType>> output_type(const OpContext& context, const Method& method, const std::vector<Axis>& axes) {
-  if (method.mode != "nearest" && context.dtype(0) == DataType::kBool) return context.unsupported("mode {} on bool", method.mode);
+Result<std::vector<ValueType>> output_type(const OpContext& context, const Method& method,
+                                           const std::vector<Axis>& axes) {
+  if (method.mode != "nearest" && context.dtype(0) == DataType::kBool)
+    return context.unsupported("mode {} on bool", method.mode);
   Shape shape;
   for (size_t k = 0; k < axes.size(); ++k) shape.push_back(axes[k].out.value_or(context.fresh(0, static_cast<int>(k))));
   return one(context.dtype(0), std::move(shape));
@@ -360,16 +382,18 @@ Result<Method> resize_method(const OpContext& context) {
   method.extrapolation = te::Number(context.get_float("extrapolation_value"));
   method.excludes_outside = context.get_int("exclude_outside") != 0;
   method.antialias = context.get_int("antialias") != 0;
-  const auto expect = [&](const char* name, const std::string& value, std::initializer_list<std::string_view> known) -> Result<void> {
+  const auto expect = [&](const char* name, const std::string& value,
+                          std::initializer_list<std::string_view> known) -> Result<void> {
     if (std::find(known.begin(), known.end(), value) != known.end()) return {};
     return context.invalid("{} among {} expected, '{}' found", name, fmt::join(known, ", "), value);
   };
   TRY_VOID(expect("mode", method.mode, {"nearest", "linear", "cubic"}));
   TRY_VOID(expect("coordinate_transformation_mode", method.coordinates,
-                  {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",
-                   "tf_half_pixel_for_nn"}));
+                  {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                   "tf_crop_and_resize", "tf_half_pixel_for_nn"}));
   TRY_VOID(expect("nearest_mode", method.rounding, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
-  TRY_VOID(expect("keep_aspect_ratio_policy", context.get_string("keep_aspect_ratio_policy"), {"stretch", "not_larger", "not_smaller"}));
+  TRY_VOID(expect("keep_aspect_ratio_policy", context.get_string("keep_aspect_ratio_policy"),
+                  {"stretch", "not_larger", "not_smaller"}));
   if (method.antialias && method.mode == "nearest") return context.invalid("no antialias in mode nearest expected");
   return method;
 }
@@ -396,11 +420,14 @@ Result<void> crop_axes(const OpContext& context, std::vector<Axis>& axes) {
   for (const double value : *roi)
     if (!(std::fabs(value) <= 1024)) return context.invalid("roi in [-1024, 1024] expected, {} found", value);
   for (size_t k = 0; k < chosen.size(); ++k) {
-    const auto fixed = [](double value) { return static_cast<int64_t>(std::llround(value * static_cast<double>(kCropUnit))); };
+    const auto fixed = [](double value) {
+      return static_cast<int64_t>(std::llround(value * static_cast<double>(kCropUnit)));
+    };
     const int64_t start = fixed((*roi)[k]), end = fixed((*roi)[k + chosen.size()]);
     Axis& axis = axes[chosen[k]];
     axis.crop = {start, end};
-    if (axis.out && !axis.stays() && !axis.out->is_constant()) return context.unsupported("known sizes expected for tf_crop_and_resize");
+    if (axis.out && !axis.stays() && !axis.out->is_constant())
+      return context.unsupported("known sizes expected for tf_crop_and_resize");
   }
   return {};
 }
@@ -427,7 +454,8 @@ Result<void> name_all_axes(NodeForm& form) {
   const auto spread = [&](int input, std::vector<double> all, size_t part) -> Result<void> {
     const Tensor* given = form.constant(input);
     if (!form.has_input(input) || (given && given->count() == 0)) return {};
-    if (!given || given->count() % static_cast<int64_t>(axes->size()) != 0) return form.unsupported("constant scales, sizes and roi expected where the opset has no axes");
+    if (!given || given->count() % static_cast<int64_t>(axes->size()) != 0)
+      return form.unsupported("constant scales, sizes and roi expected where the opset has no axes");
     for (size_t i = 0; i < static_cast<size_t>(given->count()); ++i) {
       const int64_t axis = (*axes)[i % axes->size()];
       all[i / axes->size() * part + (axis < 0 ? axis + rank : axis)] = given->real(static_cast<int64_t>(i));
@@ -440,7 +468,8 @@ Result<void> name_all_axes(NodeForm& form) {
   std::fill(region.begin() + rank, region.end(), 1);
   for (int k = 0; k < rank; ++k) {
     const Dim& dim = (*form.type(0).shape)[k];
-    if (form.has_input(3) && !dim.is_constant()) return form.unsupported("known dims expected where the opset has no axes");
+    if (form.has_input(3) && !dim.is_constant())
+      return form.unsupported("known dims expected where the opset has no axes");
     if (dim.is_constant()) sizes[k] = static_cast<double>(dim.value());
   }
   TRY_VOID(spread(1, region, rank));
@@ -458,7 +487,9 @@ Result<void> refuse_symmetric(NodeForm& form) {
 /// Opset 11 wants roi and scales, be they empty.
 Result<void> fill_in_empty(NodeForm& form) {
   for (const int input : {1, 2})
-    if (!form.has_input(input)) form.set_input(input, form.constant(Tensor::from_doubles(DataType::kFloat32, {0}, {}), input == 1 ? "roi" : "scales"));
+    if (!form.has_input(input))
+      form.set_input(input,
+                     form.constant(Tensor::from_doubles(DataType::kFloat32, {0}, {}), input == 1 ? "roi" : "scales"));
   return {};
 }
 
@@ -473,7 +504,8 @@ Result<void> lift_opset_10(NodeForm& form) {
   }
   const auto mode = form.node().attributes.find("mode");
   const bool is_nearest = mode == form.node().attributes.end() || std::get<std::string>(mode->second) == "nearest";
-  if (is_nearest && grows && shrinks) return form.unsupported("mode nearest that does not grow and shrink at once expected");
+  if (is_nearest && grows && shrinks)
+    return form.unsupported("mode nearest that does not grow and shrink at once expected");
   form.set_input(2, form.input(1));
   form.set_input(1, ValueId());
   form.set("coordinate_transformation_mode", std::string("asymmetric"));
@@ -493,7 +525,8 @@ Result<void> lower_to_opset_10(NodeForm& form) {
     const double scale = scales->real(k);
     rounds_alike &= scale == 1 || rounding == (scale < 1 ? "ceil" : "floor");
   }
-  if (!scales || scales->count() == 0 || coordinates != "asymmetric" || name == "cubic" || (name == "nearest" && !rounds_alike))
+  if (!scales || scales->count() == 0 || coordinates != "asymmetric" || name == "cubic" ||
+      (name == "nearest" && !rounds_alike))
     return form.unsupported("asymmetric coordinates and constant scales that the opset can say expected");
   form.set_input(1, form.input(2));
   form.drop_inputs_from(2);
@@ -505,7 +538,8 @@ Result<void> lower_to_opset_10(NodeForm& form) {
 Result<Method> upsample_method(const OpContext& context) {
   Method method;
   method.mode = context.get_string("mode");
-  if (method.mode != "nearest" && method.mode != "linear") return context.invalid("mode nearest or linear expected, '{}' found", method.mode);
+  if (method.mode != "nearest" && method.mode != "linear")
+    return context.invalid("mode nearest or linear expected, '{}' found", method.mode);
   return method;
 }
 
@@ -525,7 +559,8 @@ Result<void> scales_to_input(NodeForm& form) {
   if (!scales && height && width) values = {1, 1, *height, *width};
   if (values.empty()) return form.invalid("attribute 'scales' expected, none found");
   const auto mode = form.node().attributes.find("mode");
-  if (mode != form.node().attributes.end() && mode->second.index() == Attribute(std::string()).index() && std::get<std::string>(mode->second) == "bilinear")
+  if (mode != form.node().attributes.end() && mode->second.index() == Attribute(std::string()).index() &&
+      std::get<std::string>(mode->second) == "bilinear")
     form.set("mode", std::string("linear"));
   const Dims dims = {static_cast<int64_t>(values.size())};
   form.set_input(1, form.constant(Tensor::from_doubles(DataType::kFloat32, dims, values), "scales"));
@@ -548,7 +583,8 @@ Result<void> scales_to_height_and_width(NodeForm& form) {
     return form.unsupported("constant scales of height and width expected where the opset has them as attributes");
   form.set("height_scale", static_cast<float>(scales->real(2)));
   form.set("width_scale", static_cast<float>(scales->real(3)));
-  if (const auto mode = form.node().attributes.find("mode"); mode != form.node().attributes.end() && std::get<std::string>(mode->second) == "linear")
+  if (const auto mode = form.node().attributes.find("mode");
+      mode != form.node().attributes.end() && std::get<std::string>(mode->second) == "linear")
     form.set("mode", std::string("bilinear"));
   form.drop_inputs_from(1);
   return {};
@@ -565,15 +601,20 @@ te::Expr cubic_kernel(const te::Expr& distance, const te::Number& a) {
 }
 
 OpDef resize_row() {
-  const Reform without_policy = in_turn({refuse_symmetric, name_all_axes, without(13, {"antialias", "keep_aspect_ratio_policy"}).from_newest});
-  return {.name = "Resize", .since = 19, .inputs = {"X:T1", "roi?:T2", "scales?:float32", "sizes?:int64"}, .outputs = {"Y:T1"},
+  const Reform without_policy =
+      in_turn({refuse_symmetric, name_all_axes, without(13, {"antialias", "keep_aspect_ratio_policy"}).from_newest});
+  return {.name = "Resize",
+          .since = 19,
+          .inputs = {"X:T1", "roi?:T2", "scales?:float32", "sizes?:int64"},
+          .outputs = {"Y:T1"},
           .types = {{"T1", kComputable}, {"T2", kFloats}},
           .attributes = {with_default("antialias", 0), optional("axes", AttributeKind::kInts),
-                         with_default("coordinate_transformation_mode", "half_pixel"), with_default("cubic_coeff_a", -0.75),
-                         with_default("exclude_outside", 0), with_default("extrapolation_value", 0.0),
-                         with_default("keep_aspect_ratio_policy", "stretch"), with_default("mode", "nearest"),
-                         with_default("nearest_mode", "round_prefer_floor")},
-          .versions = {{18, nullptr, refuse_symmetric}, {13, nullptr, without_policy},
+                         with_default("coordinate_transformation_mode", "half_pixel"),
+                         with_default("cubic_coeff_a", -0.75), with_default("exclude_outside", 0),
+                         with_default("extrapolation_value", 0.0), with_default("keep_aspect_ratio_policy", "stretch"),
+                         with_default("mode", "nearest"), with_default("nearest_mode", "round_prefer_floor")},
+          .versions = {{18, nullptr, refuse_symmetric},
+                       {13, nullptr, without_policy},
                        {11, nullptr, in_turn({without_policy, fill_in_empty})},
                        {10, lift_opset_10, in_turn({without_policy, lower_to_opset_10})}},
           .infer = resize_infer,
@@ -581,7 +622,10 @@ OpDef resize_row() {
 }
 
 OpDef upsample_row() {
-  return {.name = "Upsample", .since = 9, .inputs = {"X", "scales:float32"}, .outputs = {"Y"},
+  return {.name = "Upsample",
+          .since = 9,
+          .inputs = {"X", "scales:float32"},
+          .outputs = {"Y"},
           .types = {{"T", kComputable}},
           .attributes = {with_default("mode", "nearest")},
           .versions = {{7, scales_to_input, scales_to_attribute}, {1, scales_to_input, scales_to_height_and_width}},

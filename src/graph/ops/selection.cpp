@@ -1,5 +1,5 @@
-// TopK NonZero Unique Compress NonMaxSuppression: what data select. They are written as loop nests, since neither the order
-// of their elements nor their number is an expression of indices.
+// TopK NonZero Unique Compress NonMaxSuppression: what data select. They are written as loop nests, since neither the
+// order of their elements nor their number is an expression of indices.
 #include <functional>
 
 #include "graph/infer.h"
@@ -22,7 +22,9 @@ struct Buffer {
   Expr at(std::vector<Expr> index) const { return te::load_local(local, dtype, std::move(index)); }
   Expr at(Expr index) const { return at(std::vector{std::move(index)}); }
   Expr get() const { return at(std::vector<Expr>()); }
-  Statement put(std::vector<Expr> index, Expr value) const { return te::store(local, std::move(index), std::move(value)); }
+  Statement put(std::vector<Expr> index, Expr value) const {
+    return te::store(local, std::move(index), std::move(value));
+  }
   Statement put(Expr index, Expr value) const { return put(std::vector{std::move(index)}, std::move(value)); }
   Statement set(Expr value) const { return put(std::vector<Expr>(), std::move(value)); }
   Statement increment() const { return set(get() + 1); }
@@ -83,14 +85,19 @@ Expr is_less(const Expr& a, const Expr& b) {
   return a < b || (is_nan(b) && te::logical_not(is_nan(a)));
 }
 
-/// Sorts numbers of elements by heaps in place. `compare(a, b)` gives statements to run first and then whether the element
-/// of number a comes before that of b.
+/// Sorts numbers of elements by heaps in place. `compare(a, b)` gives statements to run first and then whether the
+/// element of number a comes before that of b.
 class Sorter {
  public:
   using Compare = std::function<std::pair<Block, Expr>(Expr a, Expr b)>;
 
   Sorter(Writer& writer, Buffer heap, Compare compare)
-      : writer_(writer), heap_(heap), hole_(writer.counter()), child_(writer.counter()), moved_(writer.counter()), compare_(std::move(compare)) {}
+      : writer_(writer),
+        heap_(heap),
+        hole_(writer.counter()),
+        child_(writer.counter()),
+        moved_(writer.counter()),
+        compare_(std::move(compare)) {}
 
   /// Makes the first `size` elements a heap with the last of the order on top.
   Block build(const Expr& size) {
@@ -109,7 +116,8 @@ class Sorter {
   Block sort(const Expr& size) {
     return {writer_.loop(te::max(size - 1, 0), [&](Expr i) {
       const Expr last = size - 1 - i;
-      Block block = {moved_.set(heap_.at(last)), heap_.put(last, heap_.at(te::index(0))), heap_.put(te::index(0), moved_.get())};
+      Block block = {moved_.set(heap_.at(last)), heap_.put(last, heap_.at(te::index(0))),
+                     heap_.put(te::index(0), moved_.get())};
       append(block, sift(te::index(0), last));
       return block;
     })};
@@ -162,8 +170,8 @@ Result<std::vector<ValueType>> top_k_infer(const OpContext& context) {
   return std::vector{ValueType::tensor(context.dtype(0), shape), ValueType::tensor(DataType::kInt64, shape)};
 }
 
-/// The k first of each row are kept in a heap, so that long rows cost little where k is small. Equal values are taken in the
-/// order of their positions.
+/// The k first of each row are kept in a heap, so that long rows cost little where k is small. Equal values are taken
+/// in the order of their positions.
 Result<te::Program> top_k_compute(const OpContext& context) {
   TRY(const Selection selection, top_selection(context));
   if (!selection.count) return context.unsupported("a known K expected");
@@ -189,7 +197,8 @@ Result<te::Program> top_k_compute(const OpContext& context) {
     });
     Block block = {writer.loop(k, [&](Expr i) { return Block{heap.put(i, i)}; })};
     append(block, sorter.build(k));
-    block.push_back(te::if_then(te::index(0) < k, {writer.loop(n - k, [&](Expr i) { return sorter.offer(k + i, k); })}));
+    block.push_back(
+        te::if_then(te::index(0) < k, {writer.loop(n - k, [&](Expr i) { return sorter.offer(k + i, k); })}));
     append(block, sorter.sort(k));
     block.push_back(writer.loop(k, [&](Expr i) {
       std::vector<Expr> place = row;
@@ -285,7 +294,8 @@ Result<te::Program> compress_compute(const OpContext& context) {
   const auto chosen = [&](const Expr& i) { return context.load(1, {i}); };
   Statement counting = writer.loop(length, [&](Expr i) { return Block{te::if_then(chosen(i), {count.increment()})}; });
   std::vector<Expr> extents;
-  for (size_t k = 0; k < shape.size(); ++k) extents.push_back(static_cast<int>(k) == axis || axis < 0 ? count.get() : shape[k].expr());
+  for (size_t k = 0; k < shape.size(); ++k)
+    extents.push_back(static_cast<int>(k) == axis || axis < 0 ? count.get() : shape[k].expr());
   Statement listing = writer.loop(length, [&](Expr i) {
     Block copy;
     if (axis < 0) {
@@ -304,7 +314,8 @@ Result<te::Program> compress_compute(const OpContext& context) {
     copy.push_back(next.increment());
     return Block{te::if_then(chosen(i), std::move(copy))};
   });
-  return writer.finish(context, {std::move(counting), te::resize(kept.local, std::move(extents)), std::move(listing)}, {kept});
+  return writer.finish(context, {std::move(counting), te::resize(kept.local, std::move(extents)), std::move(listing)},
+                       {kept});
 }
 
 // Unique
@@ -359,7 +370,8 @@ Result<te::Program> unique_compute(const OpContext& context) {
     const Expr x = element(a, offset.get()), y = element(b, offset.get());
     return Block{offset.set(te::index(0)), relation.set(te::index(0)),
                  te::while_loop(te::equal(relation.get(), 0) && offset.get() < inner.expr(),
-                                {relation.set(te::select(is_less(x, y), te::index(-1), te::select(is_less(y, x), te::index(1), te::index(0)))),
+                                {relation.set(te::select(is_less(x, y), te::index(-1),
+                                                         te::select(is_less(y, x), te::index(1), te::index(0)))),
                                  offset.increment()})};
   };
   Sorter sorter(writer, order, [&](Expr a, Expr b) {
@@ -371,14 +383,16 @@ Result<te::Program> unique_compute(const OpContext& context) {
   append(block, sorter.sort(total));
   block.push_back(writer.loop(total, [&](Expr i) {
     return Block{te::if_then(te::index(0) < i, relate(order.at(i - 1), order.at(i)), {relation.set(te::index(-1))}),
-                 te::if_then(te::logical_not(te::equal(relation.get(), 0)), {first.put(runs.get(), order.at(i)), runs.increment()}),
+                 te::if_then(te::logical_not(te::equal(relation.get(), 0)),
+                             {first.put(runs.get(), order.at(i)), runs.increment()}),
                  run_of.put(order.at(i), runs.get() - 1), size.put(runs.get() - 1, size.at(runs.get() - 1) + 1)};
   }));
   if (context.get_int("sorted") != 0) {
     block.push_back(writer.loop(runs.get(), [&](Expr i) { return Block{place.put(i, i)}; }));
   } else {
     block.push_back(writer.loop(total, [&](Expr i) {
-      return Block{te::if_then(te::equal(first.at(run_of.at(i)), i), {place.put(run_of.at(i), next.get()), next.increment()})};
+      return Block{
+          te::if_then(te::equal(first.at(run_of.at(i)), i), {place.put(run_of.at(i), next.get()), next.increment()})};
     }));
   }
   std::vector<Expr> extents;
@@ -438,7 +452,8 @@ Expr overlap(const Box& a, const Box& b, const Expr& threshold) {
   const Expr width = te::min(a.right, b.right) - te::max(a.left, b.left);
   const Expr common = height * width, joint = a.area() + b.area() - common;
   const te::Number none = 0;
-  return none < height && none < width && none < a.area() && none < b.area() && none < joint && threshold * joint < common;
+  return none < height && none < width && none < a.area() && none < b.area() && none < joint &&
+         threshold * joint < common;
 }
 
 Result<te::Program> suppression_compute(const OpContext& context) {
@@ -460,7 +475,8 @@ Result<te::Program> suppression_compute(const OpContext& context) {
     return Block{writer.loop(classes.expr(), [&](Expr kind) {
       const auto score = [&](const Expr& i) { return context.load(1, {batch, kind, i}); };
       Sorter sorter(writer, order, [&](Expr a, Expr b) {
-        return std::pair(Block(), is_less(score(b), score(a)) || (te::logical_not(is_less(score(a), score(b))) && a < b));
+        return std::pair(Block(),
+                         is_less(score(b), score(a)) || (te::logical_not(is_less(score(a), score(b))) && a < b));
       });
       Block block = {candidates.set(te::index(0)), begin.set(count.get())};
       block.push_back(writer.loop(boxes.expr(), [&](Expr i) {
@@ -475,9 +491,11 @@ Result<te::Program> suppression_compute(const OpContext& context) {
         return Block{te::if_then(
             count.get() - begin.get() < most,
             {keep.set(te::truth(true)), other.set(begin.get()),
-             te::while_loop(keep.get() && other.get() < count.get(),
-                            {te::if_then(overlap(box, chosen, threshold), {keep.set(te::truth(false))}), other.increment()}),
-             te::if_then(keep.get(), {selected.put({count.get(), te::index(0)}, batch), selected.put({count.get(), te::index(1)}, kind),
+             te::while_loop(
+                 keep.get() && other.get() < count.get(),
+                 {te::if_then(overlap(box, chosen, threshold), {keep.set(te::truth(false))}), other.increment()}),
+             te::if_then(keep.get(), {selected.put({count.get(), te::index(0)}, batch),
+                                      selected.put({count.get(), te::index(1)}, kind),
                                       selected.put({count.get(), te::index(2)}, order.at(i)), count.increment()})})};
       }));
       return block;
@@ -488,7 +506,8 @@ Result<te::Program> suppression_compute(const OpContext& context) {
     for (int64_t k = 0; k < 3; ++k) row.push_back(result.put({i, te::index(k)}, selected.at({i, te::index(k)})));
     return row;
   });
-  return writer.finish(context, {std::move(of_all), te::resize(result.local, {count.get(), te::index(3)}), std::move(copy)}, {result});
+  return writer.finish(
+      context, {std::move(of_all), te::resize(result.local, {count.get(), te::index(3)}), std::move(copy)}, {result});
 }
 
 }  // namespace
@@ -497,31 +516,44 @@ std::vector<OpDef> selection() {
   const TypeSet without_bfloat16 = DataType::kFloat16 | DataType::kFloat32 | TypeSet(DataType::kFloat64) | kInts;
   const Version unsorted = without(10, {"largest", "sorted"});
   return {
-      {.name = "TopK", .since = 11, .inputs = {"X", "K:int64"}, .outputs = {"Values", "Indices:int64"},
+      {.name = "TopK",
+       .since = 11,
+       .inputs = {"X", "K:int64"},
+       .outputs = {"Values", "Indices:int64"},
        .types = {{"T", without_bfloat16}},
        .attributes = {with_default("axis", -1), with_default("largest", 1), with_default("sorted", 1)},
        .versions = {unsorted, {1, k_to_input, in_turn({unsorted.from_newest, k_to_attribute})}},
        .infer = top_k_infer,
        .compute = top_k_compute},
-      {.name = "NonZero", .since = 13, .inputs = {"X"}, .outputs = {"Y:int64"},
+      {.name = "NonZero",
+       .since = 13,
+       .inputs = {"X"},
+       .outputs = {"Y:int64"},
        .types = {{"T", kComputable}},
        .versions = {{9}},
        .infer = non_zero_infer,
        .compute = non_zero_compute},
-      {.name = "Unique", .since = 11, .inputs = {"X"},
+      {.name = "Unique",
+       .since = 11,
+       .inputs = {"X"},
        .outputs = {"Y", "indices?:int64", "inverse_indices?:int64", "counts?:int64"},
        .types = {{"T", without_bfloat16 | kBoolean}},
        .attributes = {optional("axis", AttributeKind::kInt), with_default("sorted", 1)},
        .infer = unique_infer,
        .compute = unique_compute},
-      {.name = "Compress", .since = 11, .inputs = {"input", "condition:bool"}, .outputs = {"output"},
+      {.name = "Compress",
+       .since = 11,
+       .inputs = {"input", "condition:bool"},
+       .outputs = {"output"},
        .types = {{"T", without_bfloat16 | kBoolean}},
        .attributes = {optional("axis", AttributeKind::kInt)},
        .versions = {{9, nullptr, count_from_front("axis")}},
        .infer = compress_infer,
        .compute = compress_compute},
-      {.name = "NonMaxSuppression", .since = 11,
-       .inputs = {"boxes:float32", "scores:float32", "max_output_boxes_per_class?:int64", "iou_threshold?:float32", "score_threshold?:float32"},
+      {.name = "NonMaxSuppression",
+       .since = 11,
+       .inputs = {"boxes:float32", "scores:float32", "max_output_boxes_per_class?:int64", "iou_threshold?:float32",
+                  "score_threshold?:float32"},
        .outputs = {"selected_indices:int64"},
        .types = {},
        .attributes = {with_default("center_point_box", 0)},

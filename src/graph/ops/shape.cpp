@@ -1,4 +1,5 @@
-// Shape Size Range ConstantOfShape Constant EyeLike OneHot Trilu HannWindow HammingWindow BlackmanWindow: tensors made from shapes, numbers and positions.
+// Shape Size Range ConstantOfShape Constant EyeLike OneHot Trilu HannWindow HammingWindow BlackmanWindow: tensors made
+// from shapes, numbers and positions.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -70,7 +71,8 @@ Result<std::vector<ValueType>> range_infer(const OpContext& context) {
 Result<te::Program> range_compute(const OpContext& context) {
   TRY(const auto length, range_length(context));
   if (!length) return context.unsupported("known start, limit and delta expected");
-  return single_map({*length}, load_scalar(context, 0) + te::cast(context.dtype(0), te::axis(0)) * load_scalar(context, 2));
+  return single_map({*length},
+                    load_scalar(context, 0) + te::cast(context.dtype(0), te::axis(0)) * load_scalar(context, 2));
 }
 
 // ConstantOfShape
@@ -109,7 +111,8 @@ Result<te::Program> constant_of_shape_compute(const OpContext& context) {
 constexpr int64_t kMaxConstant = 1024;
 
 Tensor floats(const std::vector<float>& elements) {
-  return Tensor::from_doubles(DataType::kFloat32, {static_cast<int64_t>(elements.size())}, std::vector<double>(elements.begin(), elements.end()));
+  return Tensor::from_doubles(DataType::kFloat32, {static_cast<int64_t>(elements.size())},
+                              std::vector<double>(elements.begin(), elements.end()));
 }
 
 Result<Tensor> constant_value(const OpContext& context) {
@@ -135,12 +138,14 @@ Result<std::vector<ValueType>> constant_infer(const OpContext& context) {
 
 Result<te::Program> constant_compute(const OpContext& context) {
   TRY(const Tensor value, constant_value(context));
-  if (value.count() > kMaxConstant) return context.unsupported("a constant of at most {} elements expected", kMaxConstant);
+  if (value.count() > kMaxConstant)
+    return context.unsupported("a constant of at most {} elements expected", kMaxConstant);
   std::vector<te::Expr> elements;
   for (int64_t i = 0; i < value.count(); ++i) elements.push_back(te::literal(value.at(i), value.dtype()));
   if (elements.empty()) elements.push_back(te::literal(0, value.dtype()));
   te::Expr position = te::index(0);
-  for (size_t k = 0; k < value.dims().size(); ++k) position = position * value.dims()[k] + te::axis(static_cast<int>(k));
+  for (size_t k = 0; k < value.dims().size(); ++k)
+    position = position * value.dims()[k] + te::axis(static_cast<int>(k));
   return single_map(Shape(value.dims().begin(), value.dims().end()), pick(position, elements));
 }
 
@@ -205,14 +210,15 @@ Result<te::Program> one_hot_compute(const OpContext& context) {
   std::vector<te::Expr> index = te::axes(static_cast<int>(shape.size()));
   index.erase(index.begin() + axis);
   const te::Expr hot = wrapped(te::cast(DataType::kInt64, context.load(0, std::move(index))), *depth);
-  return single_map(std::move(shape),
-                    te::select(te::equal(hot, te::axis(axis)), context.load(2, {te::index(1)}), context.load(2, {te::index(0)})));
+  return single_map(std::move(shape), te::select(te::equal(hot, te::axis(axis)), context.load(2, {te::index(1)}),
+                                                 context.load(2, {te::index(0)})));
 }
 
 // Trilu
 
 Result<std::vector<ValueType>> trilu_infer(const OpContext& context) {
-  if (context.rank(0) < 2) return context.invalid("input of rank at least 2 expected, shape {} found", text(context.shape(0)));
+  if (context.rank(0) < 2)
+    return context.invalid("input of rank at least 2 expected, shape {} found", text(context.shape(0)));
   if (context.has_input(1)) TRY_VOID(expect_scalar(context, 1));
   return one(context.dtype(0), context.shape(0));
 }
@@ -223,7 +229,8 @@ Result<te::Program> trilu_compute(const OpContext& context) {
   const auto known = context.has_input(1) ? context.scalar_int(1) : 0;
   const te::Expr k = known ? diagonal(*known) : load_scalar(context, 1);
   const te::Expr kept = context.get_int("upper") != 0 ? k <= offset : offset <= k;
-  return single_map(context.shape(0), te::select(kept, context.load(0, te::axes(rank)), te::literal(0, context.dtype(0))));
+  return single_map(context.shape(0),
+                    te::select(kept, context.load(0, te::axes(rank)), te::literal(0, context.dtype(0))));
 }
 
 /// Before opset 12 a Constant holds a tensor.
@@ -232,7 +239,8 @@ Result<void> numbers_to_tensor(NodeForm& form) {
   TRY(const auto integers, form.take_ints("value_ints"));
   TRY(const auto real, form.take_float("value_float"));
   TRY(const auto reals, form.take_floats("value_floats"));
-  if (form.has("value_string") || form.has("value_strings")) return form.unsupported("a value of numbers expected, strings found");
+  if (form.has("value_string") || form.has("value_strings"))
+    return form.unsupported("a value of numbers expected, strings found");
   if (integer) form.set("value", Tensor::from_ints(DataType::kInt64, {}, std::vector{*integer}));
   if (integers) form.set("value", Tensor::int64s(*integers));
   if (real) form.set("value", Tensor::scalar(DataType::kFloat32, *real));
@@ -242,8 +250,8 @@ Result<void> numbers_to_tensor(NodeForm& form) {
 
 Version tensors_only(int since) { return {since, nullptr, numbers_to_tensor}; }
 
-// HannWindow HammingWindow BlackmanWindow: a - b cos(x) + c cos(2x), x = 2 pi i / n with n the size, or size - 1 where the
-// window is not periodic.
+// HannWindow HammingWindow BlackmanWindow: a - b cos(x) + c cos(2x), x = 2 pi i / n with n the size, or size - 1 where
+// the window is not periodic.
 
 struct CosineWindow {
   double a, b, c;
@@ -259,7 +267,10 @@ Result<Dim> window_size(const OpContext& context) {
 }
 
 OpDef window_row(const char* name, CosineWindow window) {
-  return {.name = name, .since = 17, .inputs = {"size:T1"}, .outputs = {"output:T2"},
+  return {.name = name,
+          .since = 17,
+          .inputs = {"size:T1"},
+          .outputs = {"output:T2"},
           .types = {{"T1", DataType::kInt32 | DataType::kInt64}, {"T2", kNumeric}},
           .attributes = {with_default("output_datatype", 1), with_default("periodic", 1)},
           .infer = [](const OpContext& context) -> Result<std::vector<ValueType>> {
@@ -273,9 +284,11 @@ OpDef window_row(const char* name, CosineWindow window) {
             TRY(const Dim size, window_size(context));
             const auto real = [](double value) { return te::literal(value, DataType::kFloat64); };
             const Dim period = context.get_int("periodic") != 0 ? size : size - 1;
-            const te::Expr x = te::cast(DataType::kFloat64, te::axis(0)) * real(2 * std::numbers::pi) / te::cast(DataType::kFloat64, period.expr());
+            const te::Expr x = te::cast(DataType::kFloat64, te::axis(0)) * real(2 * std::numbers::pi) /
+                               te::cast(DataType::kFloat64, period.expr());
             const auto cosine = [](te::Expr angle) { return te::unary(te::UnaryOp::kCos, std::move(angle)); };
-            return single_map({size}, te::cast(dtype, real(window.a) - real(window.b) * cosine(x) + real(window.c) * cosine(real(2) * x)));
+            return single_map({size}, te::cast(dtype, real(window.a) - real(window.b) * cosine(x) +
+                                                          real(window.c) * cosine(real(2) * x)));
           }};
 }
 
@@ -284,37 +297,57 @@ OpDef window_row(const char* name, CosineWindow window) {
 std::vector<OpDef> shape() {
   const TypeSet without_bfloat16 = DataType::kFloat16 | DataType::kFloat32 | TypeSet(DataType::kFloat64) | kInts;
   return {
-      {.name = "Shape", .since = 21, .inputs = {"data"}, .outputs = {"shape:int64"},
+      {.name = "Shape",
+       .since = 21,
+       .inputs = {"data"},
+       .outputs = {"shape:int64"},
        .types = {{"T", kComputable}},
        .attributes = {with_default("start", 0), optional("end", AttributeKind::kInt)},
        .versions = {{19}, {15}, without(13, {"start", "end"}), without(1, {"start", "end"})},
        .infer = shape_infer,
        .compute = shape_compute},
-      {.name = "Size", .since = 21, .inputs = {"data"}, .outputs = {"size:int64"},
+      {.name = "Size",
+       .since = 21,
+       .inputs = {"data"},
+       .outputs = {"size:int64"},
        .types = {{"T", kComputable}},
        .versions = {{19}, {13}, {1}},
        .infer = size_infer,
        .compute = size_compute},
-      {.name = "Range", .since = 11, .inputs = {"start", "limit", "delta"}, .outputs = {"output"},
-       .types = {{"T", DataType::kFloat32 | DataType::kFloat64 | DataType::kInt16 | DataType::kInt32 | DataType::kInt64}},
+      {.name = "Range",
+       .since = 11,
+       .inputs = {"start", "limit", "delta"},
+       .outputs = {"output"},
+       .types = {{"T",
+                  DataType::kFloat32 | DataType::kFloat64 | DataType::kInt16 | DataType::kInt32 | DataType::kInt64}},
        .infer = range_infer,
        .compute = range_compute},
-      {.name = "ConstantOfShape", .since = 21, .inputs = {"input:int64"}, .outputs = {"output:T2"},
+      {.name = "ConstantOfShape",
+       .since = 21,
+       .inputs = {"input:int64"},
+       .outputs = {"output:T2"},
        .types = {{"T2", kComputable}},
        .attributes = {optional("value", AttributeKind::kTensor)},
        .versions = {{20}, {9}},
        .infer = constant_of_shape_infer,
        .compute = constant_of_shape_compute},
-      {.name = "Constant", .since = 21, .inputs = {}, .outputs = {"output"},
+      {.name = "Constant",
+       .since = 21,
+       .inputs = {},
+       .outputs = {"output"},
        .types = {{"T", kComputable}},
        .attributes = {optional("value", AttributeKind::kTensor), optional("value_int", AttributeKind::kInt),
                       optional("value_ints", AttributeKind::kInts), optional("value_float", AttributeKind::kFloat),
-                      optional("value_floats", AttributeKind::kFloats), optional("value_string", AttributeKind::kString),
+                      optional("value_floats", AttributeKind::kFloats),
+                      optional("value_string", AttributeKind::kString),
                       optional("value_strings", AttributeKind::kStrings)},
        .versions = {{19}, {13}, {12}, tensors_only(11), tensors_only(9), tensors_only(1)},
        .infer = constant_infer,
        .compute = constant_compute},
-      {.name = "EyeLike", .since = 22, .inputs = {"input:T1"}, .outputs = {"output:T2"},
+      {.name = "EyeLike",
+       .since = 22,
+       .inputs = {"input:T1"},
+       .outputs = {"output:T2"},
        .types = {{"T1", kComputable}, {"T2", kComputable}},
        .attributes = {optional("dtype", AttributeKind::kInt), with_default("k", 0)},
        .versions = {{9}},
@@ -324,15 +357,22 @@ std::vector<OpDef> shape() {
        },
        .compute = eye_compute,
        .axioms = {{"MatMul(x,EyeLike(Expand(1){shape=[n,n]})) = x", "matrices", FloatClass::kFinite},
-                 {"MatMul(EyeLike(Expand(1){shape=[n,n]}),x) = x", "matrices", FloatClass::kFinite},
-                 {"Transpose(EyeLike(Expand(1){shape=[n,n]})){perm=[1,0]} = EyeLike(Expand(1){shape=[n,n]})", "ranked"}}},
-      {.name = "OneHot", .since = 11, .inputs = {"indices:T1", "depth:T2", "values:T3"}, .outputs = {"output:T3"},
+                  {"MatMul(EyeLike(Expand(1){shape=[n,n]}),x) = x", "matrices", FloatClass::kFinite},
+                  {"Transpose(EyeLike(Expand(1){shape=[n,n]})){perm=[1,0]} = EyeLike(Expand(1){shape=[n,n]})",
+                   "ranked"}}},
+      {.name = "OneHot",
+       .since = 11,
+       .inputs = {"indices:T1", "depth:T2", "values:T3"},
+       .outputs = {"output:T3"},
        .types = {{"T1", without_bfloat16}, {"T2", without_bfloat16}, {"T3", kComputable}},
        .attributes = {with_default("axis", -1)},
        .versions = {{9}},
        .infer = one_hot_infer,
        .compute = one_hot_compute},
-      {.name = "Trilu", .since = 14, .inputs = {"input", "k?:int64"}, .outputs = {"output"},
+      {.name = "Trilu",
+       .since = 14,
+       .inputs = {"input", "k?:int64"},
+       .outputs = {"output"},
        .types = {{"T", kComputable}},
        .attributes = {with_default("upper", 1)},
        .infer = trilu_infer,

@@ -1,4 +1,5 @@
-// Sigmoid Tanh HardSigmoid HardSwish Softplus Softsign Mish Gelu Swish: activations that saturate, and gates made of them.
+// Sigmoid Tanh HardSigmoid HardSwish Softplus Softsign Mish Gelu Swish: activations that saturate, and gates made of
+// them.
 #include <cmath>
 #include <numbers>
 
@@ -176,32 +177,44 @@ std::optional<Node> recognize_gelu(const Graph& graph, NodeId root) {
 std::vector<OpDef> sigmoid() {
   const Version opset1 = {1, drop_consumed_inputs};
   return {
-      {.name = "Sigmoid", .since = 13, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "Sigmoid",
+       .since = 13,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .versions = {{6}, opset1},
        .infer = same_as_first,
        .compute = pointwise(sigmoid_of),
        .axioms = {{"Sigmoid(a) = Reciprocal(Add(1,Exp(Neg(a))))", "equal", FloatClass::kReassociated},
-                 {"Relu(Sigmoid(a)) = Sigmoid(a)", "equal"},
-                 {"Max(Sigmoid(a),Sigmoid(b)) = Sigmoid(Max(a,b))", "broadcast", FloatClass::kReassociated}}},
+                  {"Relu(Sigmoid(a)) = Sigmoid(a)", "equal"},
+                  {"Max(Sigmoid(a),Sigmoid(b)) = Sigmoid(Max(a,b))", "broadcast", FloatClass::kReassociated}}},
 
-      {.name = "Tanh", .since = 13, .inputs = {"input"}, .outputs = {"output"},
+      {.name = "Tanh",
+       .since = 13,
+       .inputs = {"input"},
+       .outputs = {"output"},
        .types = {{"T", kFloats}},
        .versions = {{6}, opset1},
        .infer = same_as_first,
        .compute = pointwise([](Expr x) { return te::tanh(x); }),
        .axioms = {{"Tanh(Neg(a)) = Neg(Tanh(a))", "equal"},
-                 {"Tanh(a) = Sub(Mul(Sigmoid(Mul(a,2)),2),1)", "equal", FloatClass::kReassociated},
-                 {"Max(Tanh(a),Tanh(b)) = Tanh(Max(a,b))", "broadcast", FloatClass::kReassociated}}},
+                  {"Tanh(a) = Sub(Mul(Sigmoid(Mul(a,2)),2),1)", "equal", FloatClass::kReassociated},
+                  {"Max(Tanh(a),Tanh(b)) = Tanh(Max(a,b))", "broadcast", FloatClass::kReassociated}}},
 
-      {.name = "HardSigmoid", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "HardSigmoid",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("alpha", 0.2), with_default("beta", 0.5)},
        .versions = {{6}, opset1},
        .infer = same_as_first,
        .compute = pointwise_with(hard_sigmoid)},
 
-      {.name = "HardSwish", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "HardSwish",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .versions = {{14}},
        .infer = same_as_first,
@@ -209,20 +222,29 @@ std::vector<OpDef> sigmoid() {
        .expand = expand_hard_swish,
        .recognize = recognize_hard_swish},
 
-      {.name = "Softplus", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "Softplus",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .versions = {{1}},
        .infer = same_as_first,
        .compute = pointwise(softplus_of),
        .axioms = {{"Sub(Softplus(a),Softplus(Neg(a))) = a", "equal", FloatClass::kReassociated}}},
 
-      {.name = "Softsign", .since = 22, .inputs = {"input"}, .outputs = {"output"},
+      {.name = "Softsign",
+       .since = 22,
+       .inputs = {"input"},
+       .outputs = {"output"},
        .types = {{"T", kFloats}},
        .versions = {{1}},
        .infer = same_as_first,
        .compute = pointwise([](Expr x) { return x / (te::abs(x) + 1); })},
 
-      {.name = "Mish", .since = 22, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "Mish",
+       .since = 22,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .versions = {{18}},
        .infer = same_as_first,
@@ -230,7 +252,10 @@ std::vector<OpDef> sigmoid() {
        .expand = expand_mish,
        .recognize = recognize_mish},
 
-      {.name = "Gelu", .since = 20, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "Gelu",
+       .since = 20,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("approximate", "none")},
        .infer = infer_gelu,
@@ -239,13 +264,15 @@ std::vector<OpDef> sigmoid() {
        .recognize = recognize_gelu,
        .axioms = {{"Gelu(x) = Mul(Mul(x,Add(Erf(Div(x,Sqrt(2))),1)),1/2)", "equal", FloatClass::kReassociated}}},
 
-      {.name = "Swish", .since = 24, .inputs = {"X"}, .outputs = {"Y"},
+      {.name = "Swish",
+       .since = 24,
+       .inputs = {"X"},
+       .outputs = {"Y"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("alpha", 1.0)},
        .infer = same_as_first,
-       .compute = pointwise_with([](const OpContext& context, Expr x) {
-         return x * sigmoid_of(x * Number(context.get_float("alpha")));
-       }),
+       .compute = pointwise_with(
+           [](const OpContext& context, Expr x) { return x * sigmoid_of(x * Number(context.get_float("alpha"))); }),
        .expand = expand_swish,
        .recognize = recognize_swish,
        .axioms = {{"Swish(a) = Mul(a,Sigmoid(a))", "equal", FloatClass::kReassociated}}},

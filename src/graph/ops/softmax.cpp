@@ -16,7 +16,7 @@ Result<std::vector<ValueType>> infer_along_axis(const OpContext& context) {
 /// A value for each place beside the axis, found by reductions along it.
 struct AlongAxis {
   Shape shape, rest, along;
-  std::vector<Expr> place;  ///< of the input, inside a reduction
+  std::vector<Expr> place;   ///< of the input, inside a reduction
   std::vector<Expr> beside;  ///< of a reduced value, for a place of the output
   int axis;
 };
@@ -47,7 +47,9 @@ Compute softmax_or_log(bool log) {
     const auto power = program.map(at.shape, te::exp(x));
     const auto total = program.reduce(at.rest, at.along, te::sum(dtype), program.load(power, at.place));
     const Expr sum = program.load(total, at.beside);
-    program.outputs = {program.map(at.shape, log ? x - te::log(sum) : program.load(power, te::axes(context.rank(0))) * (te::literal(1, dtype) / sum))};
+    program.outputs = {
+        program.map(at.shape, log ? x - te::log(sum)
+                                  : program.load(power, te::axes(context.rank(0))) * (te::literal(1, dtype) / sum))};
     return program;
   };
 }
@@ -56,7 +58,8 @@ Result<te::Program> compute_hardmax(const OpContext& context) {
   TRY(const AlongAxis at, along_axis(context));
   const DataType dtype = context.dtype(0);
   te::Program program;
-  te::StageValue index = program.reduce(at.rest, at.along, te::argmax(dtype, false), {context.load(0, at.place), te::reduce_axis(0)});
+  te::StageValue index =
+      program.reduce(at.rest, at.along, te::argmax(dtype, false), {context.load(0, at.place), te::reduce_axis(0)});
   index.component = 1;
   const Expr hit = te::equal(program.load(index, at.beside), te::axis(at.axis));
   program.outputs = {program.map(at.shape, te::select(hit, te::literal(1, dtype), te::literal(0, dtype)))};
@@ -184,7 +187,10 @@ std::optional<Node> recognize_log_softmax(const Graph& graph, NodeId root) {
 std::vector<OpDef> softmax() {
   const std::vector<Version> versions = {{11, from_axis_on, to_axis_on}, {1, from_axis_on, to_axis_on}};
   return {
-      {.name = "Softmax", .since = 13, .inputs = {"input"}, .outputs = {"output"},
+      {.name = "Softmax",
+       .since = 13,
+       .inputs = {"input"},
+       .outputs = {"output"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("axis", -1)},
        .versions = versions,
@@ -192,10 +198,15 @@ std::vector<OpDef> softmax() {
        .compute = softmax_or_log(false),
        .expand = [](NodeForm& form) { return expand_softmax(form, false); },
        .recognize = recognize_softmax,
-       .axioms = {{"Softmax(x){axis=a} = Div(Exp(x),ReduceSum(Exp(x)){axes=[a],keepdims=1})", "ranked", FloatClass::kUnsafe},
-                 {"Softmax(Add(x,s)){axis=a} = Softmax(x){axis=a} if s_rank == 0", "ranked", FloatClass::kReassociated}}},
+       .axioms = {{"Softmax(x){axis=a} = Div(Exp(x),ReduceSum(Exp(x)){axes=[a],keepdims=1})", "ranked",
+                   FloatClass::kUnsafe},
+                  {"Softmax(Add(x,s)){axis=a} = Softmax(x){axis=a} if s_rank == 0", "ranked",
+                   FloatClass::kReassociated}}},
 
-      {.name = "LogSoftmax", .since = 13, .inputs = {"input"}, .outputs = {"output"},
+      {.name = "LogSoftmax",
+       .since = 13,
+       .inputs = {"input"},
+       .outputs = {"output"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("axis", -1)},
        .versions = versions,
@@ -204,7 +215,10 @@ std::vector<OpDef> softmax() {
        .expand = [](NodeForm& form) { return expand_softmax(form, true); },
        .recognize = recognize_log_softmax},
 
-      {.name = "Hardmax", .since = 13, .inputs = {"input"}, .outputs = {"output"},
+      {.name = "Hardmax",
+       .since = 13,
+       .inputs = {"input"},
+       .outputs = {"output"},
        .types = {{"T", kFloats}},
        .attributes = {with_default("axis", -1)},
        .versions = versions,

@@ -1,5 +1,5 @@
-// DFT STFT: discrete Fourier transforms, whole and of windows that slide over a signal. A last axis of extent 1 or 2 holds
-// real numbers, or real and imaginary parts.
+// DFT STFT: discrete Fourier transforms, whole and of windows that slide over a signal. A last axis of extent 1 or 2
+// holds real numbers, or real and imaginary parts.
 #include <numbers>
 
 #include "graph/infer.h"
@@ -19,7 +19,6 @@ struct Transform {
   Dim in_parts;
 };
 
-
 /// What part p of element n is multiplied with on its way to part c of output k: a table [k, n, p, c].
 te::StageValue basis(te::Program& program, const Transform& transform, DataType dtype) {
   const Expr k = te::axis(0), n = te::axis(1), p = te::axis(2), c = te::axis(3);
@@ -27,7 +26,8 @@ te::StageValue basis(te::Program& program, const Transform& transform, DataType 
   const Expr turn = te::floor_mod(k * n, transform.length.expr());
   const Expr angle = te::cast(dtype, turn) * real(2 * std::numbers::pi) / te::cast(dtype, transform.length.expr());
   const Expr sine = te::unary(te::UnaryOp::kSin, angle);
-  Expr value = te::select(te::equal(p, c), te::unary(te::UnaryOp::kCos, angle), te::select(te::equal(c, 0), sine, real(0) - sine));
+  Expr value = te::select(te::equal(p, c), te::unary(te::UnaryOp::kCos, angle),
+                          te::select(te::equal(c, 0), sine, real(0) - sine));
   return program.map({transform.outputs, transform.length, transform.in_parts, 2}, std::move(value));
 }
 
@@ -44,7 +44,8 @@ Result<Dim> scalar_dim(const OpContext& context, int i, const Dim& unknown) {
 /// The extent of the last axis.
 Result<Dim> parts(const OpContext& context) {
   const Dim& last = context.shape(0).back();
-  if (last.is_constant() && !last.is(1) && !last.is(2)) return context.invalid("a last axis of 1 or 2 expected, {} found", text(context.shape(0)));
+  if (last.is_constant() && !last.is(1) && !last.is(2))
+    return context.invalid("a last axis of 1 or 2 expected, {} found", text(context.shape(0)));
   return last;
 }
 
@@ -73,15 +74,19 @@ Result<std::optional<Dft>> dft_of(const OpContext& context) {
     if (!given) return std::optional<Dft>();
     axis = (*given)[0];
   }
-  if (axis < -rank || axis >= rank - 1 || axis == -1) return context.invalid("an axis in [{}, -2] or [0, {}] expected, {} found", -rank, rank - 2, axis);
+  if (axis < -rank || axis >= rank - 1 || axis == -1)
+    return context.invalid("an axis in [{}, -2] or [0, {}] expected, {} found", -rank, rank - 2, axis);
   Dft dft{};
   dft.axis = static_cast<int>(axis < 0 ? axis + rank : axis);
   Transform& transform = dft.transform;
   TRY(transform.in_parts, parts(context));
   const bool onesided = context.get_int("onesided") != 0;
-  if (onesided && transform.in_parts.is(2)) return context.invalid("a real input expected where onesided is 1, {} found", text(in));
+  if (onesided && transform.in_parts.is(2))
+    return context.invalid("a real input expected where onesided is 1, {} found", text(in));
   transform.length = in[dft.axis];
-  if (context.has_input(kLength)) { TRY(transform.length, scalar_dim(context, kLength, context.fresh(0, dft.axis))); }
+  if (context.has_input(kLength)) {
+    TRY(transform.length, scalar_dim(context, kLength, context.fresh(0, dft.axis)));
+  }
   if (transform.length.is(0)) return context.invalid("a signal of at least one element expected, {} found", text(in));
   transform.outputs = onesided ? half_spectrum(transform.length) : transform.length;
   dft.out = in;
@@ -101,7 +106,8 @@ Result<std::vector<ValueType>> infer_dft(const OpContext& context) {
 
 Result<te::Program> compute_dft(const OpContext& context) {
   TRY(const auto dft, dft_of(context));
-  if (!dft || (context.has_input(kLength) && !context.dims(kLength))) return context.unsupported("a known axis and dft_length expected");
+  if (!dft || (context.has_input(kLength) && !context.dims(kLength)))
+    return context.unsupported("a known axis and dft_length expected");
   const Transform& transform = dft->transform;
   const DataType dtype = context.dtype(0), wide = accumulator(dtype);
   te::Program program;
@@ -125,7 +131,8 @@ Result<te::Program> compute_dft(const OpContext& context) {
 
 Result<void> axis_to_input(NodeForm& form) {
   TRY(const auto axis, form.take_int("axis"));
-  form.set_input(kAxis, form.constant(Tensor::from_ints(DataType::kInt64, {}, std::vector<int64_t>{axis.value_or(1)}), "axis"));
+  form.set_input(
+      kAxis, form.constant(Tensor::from_ints(DataType::kInt64, {}, std::vector<int64_t>{axis.value_or(1)}), "axis"));
   return {};
 }
 
@@ -150,16 +157,21 @@ struct Stft {
 Result<Stft> stft_of(const OpContext& context) {
   const Shape& signal = context.shape(0);
   // Real signals come without the last axis too, though the standard has it.
-  if (signal.size() != 2 && signal.size() != 3) return context.invalid("a signal of rank 3 expected, {} found", text(signal));
+  if (signal.size() != 2 && signal.size() != 3)
+    return context.invalid("a signal of rank 3 expected, {} found", text(signal));
   Stft stft{};
   Transform& transform = stft.transform;
   transform.in_parts = 1;
-  if (signal.size() == 3) { TRY(transform.in_parts, parts(context)); }
+  if (signal.size() == 3) {
+    TRY(transform.in_parts, parts(context));
+  }
   const bool onesided = context.get_int("onesided") != 0;
-  if (onesided && transform.in_parts.is(2)) return context.invalid("a real signal expected where onesided is 1, {} found", text(signal));
+  if (onesided && transform.in_parts.is(2))
+    return context.invalid("a real signal expected where onesided is 1, {} found", text(signal));
   transform.length = signal[1];
   if (context.has_input(kWindow)) {
-    if (context.rank(kWindow) != 1) return context.invalid("a window of rank 1 expected, {} found", text(context.shape(kWindow)));
+    if (context.rank(kWindow) != 1)
+      return context.invalid("a window of rank 1 expected, {} found", text(context.shape(kWindow)));
     transform.length = context.dim(kWindow, 0);
   }
   if (context.has_input(kFrame)) {
@@ -170,7 +182,9 @@ Result<Stft> stft_of(const OpContext& context) {
   }
   transform.outputs = onesided ? half_spectrum(transform.length) : transform.length;
   TRY(stft.step, scalar_dim(context, kStep, context.fresh(0, 3)));
-  const Dim frames = context.dims(kStep) && stft.step.is_constant() ? floor_div(signal[1] - transform.length, stft.step.value()) + 1 : context.fresh(0, 1);
+  const Dim frames = context.dims(kStep) && stft.step.is_constant()
+                         ? floor_div(signal[1] - transform.length, stft.step.value()) + 1
+                         : context.fresh(0, 1);
   if (frames.is_constant() && frames.value() < 1)
     return context.invalid("a signal of at least one frame expected, {} found", text(signal));
   stft.out = {signal[0], frames, transform.outputs, 2};
@@ -184,7 +198,8 @@ Result<std::vector<ValueType>> infer_stft(const OpContext& context) {
 
 Result<te::Program> compute_stft(const OpContext& context) {
   TRY(const Stft stft, stft_of(context));
-  if (!stft.step.is_constant() || (context.has_input(kFrame) && !context.dims(kFrame))) return context.unsupported("known lengths of steps and frames expected");
+  if (!stft.step.is_constant() || (context.has_input(kFrame) && !context.dims(kFrame)))
+    return context.unsupported("known lengths of steps and frames expected");
   const Transform& transform = stft.transform;
   const DataType dtype = context.dtype(0), wide = accumulator(dtype);
   te::Program program;
@@ -205,13 +220,19 @@ Result<te::Program> compute_stft(const OpContext& context) {
 std::vector<OpDef> spectral() {
   const TypeSet lengths = DataType::kInt32 | DataType::kInt64;
   return {
-      {.name = "DFT", .since = 20, .inputs = {"input:T1", "dft_length?:T2", "axis?:int64"}, .outputs = {"output:T1"},
+      {.name = "DFT",
+       .since = 20,
+       .inputs = {"input:T1", "dft_length?:T2", "axis?:int64"},
+       .outputs = {"output:T1"},
        .types = {{"T1", kFloats}, {"T2", lengths}},
        .attributes = {with_default("inverse", 0), with_default("onesided", 0)},
        .versions = {{17, axis_to_input, axis_to_attribute}},
        .infer = infer_dft,
        .compute = compute_dft},
-      {.name = "STFT", .since = 17, .inputs = {"signal:T1", "frame_step:T2", "window?:T1", "frame_length?:T2"}, .outputs = {"output:T1"},
+      {.name = "STFT",
+       .since = 17,
+       .inputs = {"signal:T1", "frame_step:T2", "window?:T1", "frame_length?:T2"},
+       .outputs = {"output:T1"},
        .types = {{"T1", kFloats}, {"T2", lengths}},
        .attributes = {with_default("onesided", 1)},
        .infer = infer_stft,

@@ -109,8 +109,12 @@ Result<Window> window_of(const OpContext& context, const Shape& in, const Shape&
   TRY(const WindowAttributes attributes, window_attributes(context, static_cast<int>(in.size())));
   Window window;
   for (size_t k = 0; k < in.size(); ++k) {
-    WindowAxis axis{.in = in[k], .kernel = kernel[k], .stride = attributes.strides[k], .dilation = attributes.dilations[k],
-                    .pad_begin = attributes.pads[k], .pad_end = attributes.pads[in.size() + k]};
+    WindowAxis axis{.in = in[k],
+                    .kernel = kernel[k],
+                    .stride = attributes.strides[k],
+                    .dilation = attributes.dilations[k],
+                    .pad_begin = attributes.pads[k],
+                    .pad_end = attributes.pads[in.size() + k]};
     if (axis.kernel.is_constant() && axis.kernel.value() < 1)
       return context.invalid("kernel of at least 1 along spatial axis {} expected, {} found", k, axis.kernel.text());
     if (attributes.is_same()) {
@@ -118,8 +122,8 @@ Result<Window> window_of(const OpContext& context, const Shape& in, const Shape&
     } else {
       const Dim free = axis.padded() - axis.extent();
       if (free.is_constant() && free.value() < 0)
-        return context.invalid("padded input of at least {} along spatial axis {} expected, {} found", axis.extent().text(),
-                               k, axis.padded().text());
+        return context.invalid("padded input of at least {} along spatial axis {} expected, {} found",
+                               axis.extent().text(), k, axis.padded().text());
       count_windows(axis, attributes.auto_pad == "VALID" ? Rounding::kFloor : rounding);
     }
     window.push_back(std::move(axis));

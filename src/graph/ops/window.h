@@ -1,4 +1,5 @@
-// The geometry of sliding windows: what strides, dilations, pads, auto_pad and ceil_mode mean for convolutions and pools.
+// The geometry of sliding windows: what strides, dilations, pads, auto_pad and ceil_mode mean for convolutions and
+// pools.
 #pragma once
 
 #include <vector>
@@ -26,10 +27,11 @@ struct WindowAxis {
 };
 using Window = std::vector<WindowAxis>;
 
-/// The transpose of a window as a gather. Output o of a transposed convolution (a position of the window's input) takes from
-/// its input i (an output of the window) through tap k where i * stride + k * dilation = p, with p = o + pad_begin. With
-/// g = gcd(stride, dilation) these are, where g divides p, the taps k = first(p) + step * j with step = stride / g; then
-/// i = (p - first * dilation) / stride - j * dilation / g. Once o is split by the stride, all of it is affine.
+/// The transpose of a window as a gather. Output o of a transposed convolution (a position of the window's input) takes
+/// from its input i (an output of the window) through tap k where i * stride + k * dilation = p, with p = o +
+/// pad_begin. With g = gcd(stride, dilation) these are, where g divides p, the taps k = first(p) + step * j with step =
+/// stride / g; then i = (p - first * dilation) / stride - j * dilation / g. Once o is split by the stride, all of it is
+/// affine.
 class TransposedAxis {
  public:
   explicit TransposedAxis(WindowAxis window);

@@ -51,9 +51,12 @@ Matrix kernel_transform(int64_t a, int64_t r) {
   for (int64_t j = 0; j < a; ++j) {
     const bool is_infinity = j == a - 1;
     int64_t norm = 1;
-    for (int64_t k = 0; k < a - 1 && !is_infinity; ++k) norm *= k == j ? 1 : kPoints[static_cast<size_t>(j)] - kPoints[static_cast<size_t>(k)];
+    for (int64_t k = 0; k < a - 1 && !is_infinity; ++k)
+      norm *= k == j ? 1 : kPoints[static_cast<size_t>(j)] - kPoints[static_cast<size_t>(k)];
     std::vector<Number> row;
-    for (int64_t k = 0; k < r; ++k) row.push_back(is_infinity ? Number(k == r - 1 ? 1 : 0) : Number::fraction(power(kPoints[static_cast<size_t>(j)], k), norm));
+    for (int64_t k = 0; k < r; ++k)
+      row.push_back(is_infinity ? Number(k == r - 1 ? 1 : 0)
+                                : Number::fraction(power(kPoints[static_cast<size_t>(j)], k), norm));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -63,7 +66,8 @@ Matrix output_transform(int64_t m, int64_t a) {
   Matrix rows;
   for (int64_t i = 0; i < m; ++i) {
     std::vector<Number> row;
-    for (int64_t j = 0; j < a; ++j) row.emplace_back(j == a - 1 ? int64_t{i == m - 1} : power(kPoints[static_cast<size_t>(j)], i));
+    for (int64_t j = 0; j < a; ++j)
+      row.emplace_back(j == a - 1 ? int64_t{i == m - 1} : power(kPoints[static_cast<size_t>(j)], i));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -95,7 +99,8 @@ Tensor kronecker_square(const Matrix& matrix, DataType dtype, Dims shape, bool t
   std::vector<double> values(rows * rows * columns * columns);
   for (size_t i = 0; i < rows * rows; ++i)
     for (size_t k = 0; k < columns * columns; ++k)
-      values[transposed ? k * rows * rows + i : i * columns * columns + k] = matrix[i / rows][k / columns].to_double() * matrix[i % rows][k % columns].to_double();
+      values[transposed ? k * rows * rows + i : i * columns * columns + k] =
+          matrix[i / rows][k / columns].to_double() * matrix[i % rows][k % columns].to_double();
   return Tensor::from_doubles(dtype, std::move(shape), values);
 }
 

@@ -27,7 +27,8 @@ Matrix output_transform(int64_t m, int64_t a);
 /// Row `which` of the matrix times the vector of `element`s: each row is a sum of its own, without its zeros.
 te::Expr transformed(const Matrix& matrix, const te::Expr& which, const std::function<te::Expr(int64_t)>& element);
 
-/// The elements of the Kronecker product of the matrix with itself, [rows^2, columns^2], transposed if asked for, as a tensor of this shape.
+/// The elements of the Kronecker product of the matrix with itself, [rows^2, columns^2], transposed if asked for, as a
+/// tensor of this shape.
 Tensor kronecker_square(const Matrix& matrix, DataType dtype, Dims shape, bool transposed);
 
 }  // namespace isomer::ops

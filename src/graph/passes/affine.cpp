@@ -24,7 +24,8 @@ std::optional<Affine> batch_normalization(const Graph& graph, const Node& node) 
   }
   const auto& [scale, bias, mean, variance] = parameters;
   const float* epsilon = attribute_of<float>(node, "epsilon");
-  if (!epsilon || bias.size() != scale.size() || mean.size() != scale.size() || variance.size() != scale.size()) return std::nullopt;
+  if (!epsilon || bias.size() != scale.size() || mean.size() != scale.size() || variance.size() != scale.size())
+    return std::nullopt;
   Affine affine{node.inputs[0], 1, {}, {}};
   for (size_t c = 0; c < scale.size(); ++c) {
     const double factor = scale[c] / std::sqrt(variance[c] + *epsilon);
@@ -50,18 +51,25 @@ int varying_axis(const Dims& dims, int rank) {
 
 bool Affine::is_shift() const { return all_equal(scale, 1); }
 bool Affine::is_scale() const { return all_equal(shift, 0); }
-std::vector<double> Affine::scales(int64_t count) const { return axis < 0 ? std::vector<double>(count, scale[0]) : scale; }
-std::vector<double> Affine::shifts(int64_t count) const { return axis < 0 ? std::vector<double>(count, shift[0]) : shift; }
+std::vector<double> Affine::scales(int64_t count) const {
+  return axis < 0 ? std::vector<double>(count, scale[0]) : scale;
+}
+std::vector<double> Affine::shifts(int64_t count) const {
+  return axis < 0 ? std::vector<double>(count, shift[0]) : shift;
+}
 
 std::optional<Affine> affine_at(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   if (auto normalization = batch_normalization(graph, node)) return normalization;
-  const bool multiplies = is_op(node, "Mul"), divides = is_op(node, "Div"), adds = is_op(node, "Add"), subtracts = is_op(node, "Sub");
+  const bool multiplies = is_op(node, "Mul"), divides = is_op(node, "Div"), adds = is_op(node, "Add"),
+             subtracts = is_op(node, "Sub");
   if (!multiplies && !divides && !adds && !subtracts) return std::nullopt;
   for (const int side : {1, 0}) {
     const Tensor* constant = constant_of(graph, node.inputs[side]);
     const ValueId source = node.inputs[1 - side];
-    if (!constant || constant_of(graph, source) || !is_float(constant->dtype()) || constant->count() == 0 || (divides && side == 0)) continue;
+    if (!constant || constant_of(graph, source) || !is_float(constant->dtype()) || constant->count() == 0 ||
+        (divides && side == 0))
+      continue;
     if (!same_type(graph, source, node.outputs[0])) continue;
     const int rank = static_cast<int>(graph.value(source).type.shape->size());
     if (static_cast<int>(constant->dims().size()) > rank) continue;

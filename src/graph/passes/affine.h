@@ -1,5 +1,5 @@
-// Nodes that scale and shift each channel by constants: BatchNormalization, and Mul, Div, Add, Sub with a constant that varies
-// along one axis at most.
+// Nodes that scale and shift each channel by constants: BatchNormalization, and Mul, Div, Add, Sub with a constant that
+// varies along one axis at most.
 #pragma once
 
 #include <optional>

@@ -119,7 +119,8 @@ void set_bias(Graph& graph, const Anchor& anchor, std::span<const double> scale,
     const auto source = has_axis ? static_cast<int64_t>(i) : static_cast<int64_t>(i) / channels;
     values[i] = beta * old.real(source) * scale[channel] + shift[channel];
   }
-  set_input(graph, anchor.node, 2, emit_constant(graph, Tensor::from_doubles(dtype, dims, values), graph.value(anchor.bias).name));
+  set_input(graph, anchor.node, 2,
+            emit_constant(graph, Tensor::from_doubles(dtype, dims, values), graph.value(anchor.bias).name));
   if (beta != 1.0) graph.edit(anchor.node).attributes.insert_or_assign("beta", 1.0f);
 }
 
@@ -145,39 +146,50 @@ std::optional<Anchor> anchor_at(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   Anchor anchor{};
   anchor.node = id;
-  if (is_op(node, "Conv")) anchor.kind = Kind::kConv;
-  else if (is_op(node, "ConvTranspose")) anchor.kind = Kind::kConvTranspose;
-  else if (is_op(node, "Gemm")) anchor.kind = Kind::kGemm;
-  else if (is_op(node, "MatMul")) anchor.kind = Kind::kMatMul;
-  else return std::nullopt;
+  if (is_op(node, "Conv"))
+    anchor.kind = Kind::kConv;
+  else if (is_op(node, "ConvTranspose"))
+    anchor.kind = Kind::kConvTranspose;
+  else if (is_op(node, "Gemm"))
+    anchor.kind = Kind::kGemm;
+  else if (is_op(node, "MatMul"))
+    anchor.kind = Kind::kMatMul;
+  else
+    return std::nullopt;
   anchor.weights = node.inputs[1];
   anchor.bias = input_of(node, 2);
   const Tensor* weights = constant_of(graph, anchor.weights);
-  if (!weights || !is_float(weights->dtype()) || weights->dims().size() < 2 || weights->count() == 0) return std::nullopt;
+  if (!weights || !is_float(weights->dtype()) || weights->dims().size() < 2 || weights->count() == 0)
+    return std::nullopt;
   const Tensor* bias = constant_of(graph, anchor.bias);
   if (anchor.bias.valid() && !bias) return std::nullopt;
   if (!node.outputs[0].valid() || !graph.value(node.outputs[0]).type.has_shape()) return std::nullopt;
   anchor.rank = static_cast<int>(graph.value(node.outputs[0]).type.shape->size());
   const bool is_conv = anchor.kind == Kind::kConv || anchor.kind == Kind::kConvTranspose;
-  if (anchor.kind == Kind::kGemm && flag(node, "transA")) anchor.in_axis = 0;
-  else anchor.in_axis = is_conv ? 1 : static_cast<int>(graph.value(node.inputs[0]).type.shape->size()) - 1;
+  if (anchor.kind == Kind::kGemm && flag(node, "transA"))
+    anchor.in_axis = 0;
+  else
+    anchor.in_axis = is_conv ? 1 : static_cast<int>(graph.value(node.inputs[0]).type.shape->size()) - 1;
   anchor.out_axis = is_conv ? 1 : anchor.rank - 1;
   // A vector times a matrix has no such axes; a stack of matrices has channels of its own in each.
   if (anchor.kind == Kind::kMatMul && graph.value(node.inputs[0]).type.shape->size() < 2) return std::nullopt;
   const Layout layout = layout_of(graph, anchor);
   anchor.out_channels = layout.row_is_output ? layout.rows : layout.columns * layout.groups;
   anchor.in_channels = layout.row_is_output ? layout.columns * layout.groups : layout.rows;
-  if (bias && anchor.kind == Kind::kGemm && !(bias->dims().empty() || bias->dims().back() == anchor.out_channels || bias->dims().back() == 1))
+  if (bias && anchor.kind == Kind::kGemm &&
+      !(bias->dims().empty() || bias->dims().back() == anchor.out_channels || bias->dims().back() == 1))
     return std::nullopt;
   if (bias && is_conv && bias->dims() != Dims{anchor.out_channels}) return std::nullopt;
   return anchor;
 }
 
 bool may_replace(const Graph& graph, PassContext& context, ValueId constant, const std::vector<int>& uses) {
-  return uses[constant.index] <= 1 || context.may_grow(static_cast<int64_t>(graph.value(constant).constant->bytes().size()));
+  return uses[constant.index] <= 1 ||
+         context.may_grow(static_cast<int64_t>(graph.value(constant).constant->bytes().size()));
 }
 
-bool fold_into_outputs(Graph& graph, PassContext& context, const Anchor& anchor, std::span<const double> scale, std::span<const double> shift) {
+bool fold_into_outputs(Graph& graph, PassContext& context, const Anchor& anchor, std::span<const double> scale,
+                       std::span<const double> shift) {
   CHECK(static_cast<int64_t>(scale.size()) == anchor.out_channels && scale.size() == shift.size());
   if (!anchor.takes_bias() && !all_equal(shift, 0)) return false;
   const std::vector<int> uses = graph.use_counts();
@@ -185,13 +197,16 @@ bool fold_into_outputs(Graph& graph, PassContext& context, const Anchor& anchor,
   if (!all_equal(scale, 1)) {
     if (!may_replace(graph, context, anchor.weights, uses)) return false;
     const Layout layout = layout_of(graph, anchor);
-    replace_weights(graph, anchor, mapped(weights, layout, [&](int64_t row, int64_t column, double w) { return w * scale[layout.output(row, column)]; }));
+    replace_weights(graph, anchor, mapped(weights, layout, [&](int64_t row, int64_t column, double w) {
+                      return w * scale[layout.output(row, column)];
+                    }));
   }
   set_bias(graph, anchor, scale, shift);
   return true;
 }
 
-bool fold_into_inputs(Graph& graph, PassContext& context, const Anchor& anchor, std::span<const double> scale, std::span<const double> shift) {
+bool fold_into_inputs(Graph& graph, PassContext& context, const Anchor& anchor, std::span<const double> scale,
+                      std::span<const double> shift) {
   CHECK(static_cast<int64_t>(scale.size()) == anchor.in_channels && scale.size() == shift.size());
   const Node& node = graph.node(anchor.node);
   const bool shifts = !all_equal(shift, 0);

@@ -44,7 +44,9 @@ class Composer {
         composed.push_back(simplified(te::transform(position,
                                                     [&](const te::Expr& expr) {
                                                       const te::Var* var = te::as<te::Var>(expr);
-                                                      return var && var->kind == te::VarKind::kSpatial ? index[var->index] : te::Expr();
+                                                      return var && var->kind == te::VarKind::kSpatial
+                                                                 ? index[var->index]
+                                                                 : te::Expr();
                                                     }),
                                       to));
       }
@@ -65,7 +67,8 @@ class Composer {
     auto& entry = known_[id.index];
     if (!entry) {
       const Node& node = graph_.node(id);
-      const bool tensor = !node.outputs.empty() && node.outputs[0].valid() && graph_.value(node.outputs[0]).type.has_shape();
+      const bool tensor =
+          !node.outputs.empty() && node.outputs[0].valid() && graph_.value(node.outputs[0]).type.has_shape();
       entry = tensor ? movement_of(graph_, id, 0) : std::nullopt;
       // What changes the type or rounds is no movement; a neutral element is remove_identities' business.
       if (*entry && ((*entry)->fp_class != FloatClass::kExact ||
@@ -86,14 +89,16 @@ Result<void> respell(Graph& graph, NodeId id, const Chain& chain) {
     case Spelling::Kind::kIdentity: return {};
     case Spelling::Kind::kReshape:
       return rewrite(graph, id, "Reshape", {chain.source, emit_ints(graph, spelling.values, "shape")}, {});
-    case Spelling::Kind::kTranspose: return rewrite(graph, id, "Transpose", {chain.source}, {{"perm", spelling.values}});
+    case Spelling::Kind::kTranspose:
+      return rewrite(graph, id, "Transpose", {chain.source}, {{"perm", spelling.values}});
     case Spelling::Kind::kExpand:
       return rewrite(graph, id, "Expand", {chain.source, emit_ints(graph, spelling.values, "shape")}, {});
     case Spelling::Kind::kSlice:
-      return rewrite(graph, id, "Slice",
-                     {chain.source, emit_ints(graph, spelling.values, "starts"), emit_ints(graph, spelling.ends, "ends"),
-                      emit_ints(graph, spelling.axes, "axes"), emit_ints(graph, spelling.steps, "steps")},
-                     {});
+      return rewrite(
+          graph, id, "Slice",
+          {chain.source, emit_ints(graph, spelling.values, "starts"), emit_ints(graph, spelling.ends, "ends"),
+           emit_ints(graph, spelling.axes, "axes"), emit_ints(graph, spelling.steps, "steps")},
+          {});
   }
   return {};
 }

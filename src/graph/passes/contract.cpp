@@ -77,8 +77,8 @@ class Copier {
 
 struct Proposal {
   NodeId root;
-  Node node;                   ///< without outputs
-  std::set<NodeId> interior;   ///< what it replaces besides the root
+  Node node;                  ///< without outputs
+  std::set<NodeId> interior;  ///< what it replaces besides the root
 };
 
 /// The nodes between the proposal's inputs and the root; nothing where the root needs other values, too.
@@ -113,7 +113,8 @@ Result<Hash128> simplified_hash(Graph graph) {
   return structural_hash(graph);
 }
 
-/// The region as a graph of its own, its inputs in the order of the proposal's. `position` of each node: its producers first.
+/// The region as a graph of its own, its inputs in the order of the proposal's. `position` of each node: its producers
+/// first.
 Graph region_graph(const Graph& graph, const Proposal& proposal, const std::vector<int>& position) {
   Copier copier(graph, kSmallBytes);
   for (const ValueId input : proposal.node.inputs) copier.leaf(input);
@@ -145,7 +146,9 @@ Result<bool> holds(const Graph& graph, const Proposal& proposal, const std::vect
   TRY_VOID(infer_node(composite, only));
   if (composite.node(only).is_opaque()) return false;
   for (size_t i = 0; i < node.outputs.size(); ++i)
-    if (node.outputs[i].valid() && composite.value(composite.node(only).outputs[i]).type != graph.value(node.outputs[i]).type) return false;
+    if (node.outputs[i].valid() &&
+        composite.value(composite.node(only).outputs[i]).type != graph.value(node.outputs[i]).type)
+      return false;
   Graph lowered = composite;
   const bool is_own = proposal.node.op->domain == kOwnDomain;
   if (!is_own && (!lower_to_opset(lowered, graph.info().opset()).ok() || lowered.node_count() != 1)) return false;
@@ -158,7 +161,8 @@ Result<bool> holds(const Graph& graph, const Proposal& proposal, const std::vect
 std::vector<Proposal> proposals_of(const Graph& graph, const std::vector<NodeId>& order) {
   std::vector<const OpDef*> rows;
   for (const OpDef* op : all_ops())
-    if (op->recognize && op->expand && (op->domain == kOwnDomain || oldest_version(*op) <= graph.info().opset())) rows.push_back(op);
+    if (op->recognize && op->expand && (op->domain == kOwnDomain || oldest_version(*op) <= graph.info().opset()))
+      rows.push_back(op);
   std::vector<int> position(order.empty() ? 0 : std::max_element(order.begin(), order.end())->index + 1);
   for (size_t i = 0; i < order.size(); ++i) position[order[i].index] = static_cast<int>(i);
   std::vector<Proposal> proposals;
@@ -184,7 +188,7 @@ std::vector<Proposal> compatible(const Graph& graph, std::vector<Proposal> propo
   const auto consumers = graph.consumers();
   const std::vector<NodeId> nodes = graph.nodes();
   const size_t count = nodes.empty() ? 0 : nodes.back().index + 1;
-  std::vector<int> covered(count, 0);              // how many proposals replace the node as one of their interior
+  std::vector<int> covered(count, 0);  // how many proposals replace the node as one of their interior
   std::vector<const Proposal*> at_root(count, nullptr);
   std::vector<bool> dropped(proposals.size(), false);
   for (const Proposal& proposal : proposals) {
@@ -198,7 +202,9 @@ std::vector<Proposal> compatible(const Graph& graph, std::vector<Proposal> propo
         if (is_output(graph, output)) return true;
         for (const NodeId reader : consumers[output.index]) {
           const Proposal* other = at_root[reader.index];
-          if (other ? std::count(other->node.inputs.begin(), other->node.inputs.end(), output) > 0 : covered[reader.index] == 0) return true;
+          if (other ? std::count(other->node.inputs.begin(), other->node.inputs.end(), output) > 0
+                    : covered[reader.index] == 0)
+            return true;
         }
       }
     return false;
@@ -249,7 +255,8 @@ Result<void> simplify_lightly(Graph& graph) {
   TRY_VOID(infer(graph));
   for (int round = 0; round < 4; ++round) {
     int changes = 0;
-    for (const PassFunction pass : {remove_dead, fold_constants, shrink_constants, remove_identities, compose_movement, merge_equal, remove_dead}) {
+    for (const PassFunction pass : {remove_dead, fold_constants, shrink_constants, remove_identities, compose_movement,
+                                    merge_equal, remove_dead}) {
       TRY(const int changed, pass(graph, context));
       changes += changed;
     }
@@ -262,14 +269,15 @@ Result<int> contract(Graph& graph, PassContext& context) {
   int changes = 0;
   if (!context.allows(FloatClass::kReassociated) || graph.node_count() > kMaxNodes) return changes;
   TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) -> Result<int> {
-    body.edit_info() = graph.info();
-    return contract(body, context);
-  }));
+        body.edit_info() = graph.info();
+        return contract(body, context);
+      }));
   TRY(const std::vector<NodeId> order, topological_order(graph));
   for (Proposal& proposal : compatible(graph, proposals_of(graph, order))) {
     const std::string where = label(graph, proposal.root);
     const std::string name = original_name(graph.node(proposal.root));
-    TRY_VOID(rewrite(graph, proposal.root, proposal.node.op->name, std::move(proposal.node.inputs), std::move(proposal.node.attributes)));
+    TRY_VOID(rewrite(graph, proposal.root, proposal.node.op->name, std::move(proposal.node.inputs),
+                     std::move(proposal.node.attributes)));
     graph.edit(proposal.root).name = name;
     context.step(fmt::format("contract to {}", graph.node(proposal.root).op_type), where, FloatClass::kReassociated);
     ++changes;

@@ -38,7 +38,9 @@ bool is_default(const Graph& graph, NodeId id, int i, const te::Number& number) 
   without.edit(only).inputs[i] = ValueId();
   if (!infer_node(without, only).ok() || without.node(only).is_opaque()) return false;
   for (size_t k = 0; k < node.outputs.size(); ++k)
-    if (node.outputs[k].valid() && without.value(without.node(only).outputs[k]).type != graph.value(node.outputs[k]).type) return false;
+    if (node.outputs[k].valid() &&
+        without.value(without.node(only).outputs[k]).type != graph.value(node.outputs[k]).type)
+      return false;
   auto before = node.op->compute(context_of(with, only));
   const auto after = node.op->compute(context_of(without, only));
   if (!before.ok() || !after.ok()) return false;

@@ -12,7 +12,9 @@ namespace {
 
 constexpr int64_t kSmallBytes = 1024;
 
-bool contains(const std::vector<ValueId>& list, ValueId id) { return std::find(list.begin(), list.end(), id) != list.end(); }
+bool contains(const std::vector<ValueId>& list, ValueId id) {
+  return std::find(list.begin(), list.end(), id) != list.end();
+}
 
 Node node_of(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes) {
   Node node;
@@ -58,12 +60,16 @@ bool Redirects::redirect(ValueId from, ValueId to) {
   to = resolve(to);
   if (from == to || target_[from.index].valid()) return false;
   if (const NodeId made = graph_.value(from).producer; made.valid() && is_output(graph_, from)) {
-    // An Identity that keeps an output's name has done its work; beside a node that stays for its other outputs it would be
-    // one node more.
+    // An Identity that keeps an output's name has done its work; beside a node that stays for its other outputs it
+    // would be one node more.
     const Node& node = graph_.node(made);
-    const auto uses = [&](ValueId id) { return static_cast<size_t>(id.index) < uses_->size() ? (*uses_)[id.index] : 0; };
+    const auto uses = [&](ValueId id) {
+      return static_cast<size_t>(id.index) < uses_->size() ? (*uses_)[id.index] : 0;
+    };
     const bool only_output = uses(from) == 1;
-    const bool node_stays = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId other) { return other.valid() && other != from && uses(other) > 0; });
+    const bool node_stays = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId other) {
+      return other.valid() && other != from && uses(other) > 0;
+    });
     const bool stays = !graph_.value(to).producer.valid() || is_output(graph_, to);
     const Value& source = graph_.value(to);
     const bool becomes_constant = graph_.is_constant(to) && source.constant->bytes().size() <= kSmallBytes;
@@ -75,7 +81,8 @@ bool Redirects::redirect(ValueId from, ValueId to) {
 }
 
 ValueId Redirects::resolve(ValueId id) const {
-  while (id.valid() && static_cast<size_t>(id.index) < target_.size() && target_[id.index].valid()) id = target_[id.index];
+  while (id.valid() && static_cast<size_t>(id.index) < target_.size() && target_[id.index].valid())
+    id = target_[id.index];
   return id;
 }
 
@@ -110,7 +117,8 @@ void Redirects::apply() {
       graph_.set_output(made, index, from);
       target_[from.index] = {};
       target_[to.index] = from;
-    } else if (graph_.is_constant(to) && (source.constant->count() * bit_width(source.constant->dtype()) / 8 <= kSmallBytes)) {
+    } else if (graph_.is_constant(to) &&
+               (source.constant->count() * bit_width(source.constant->dtype()) / 8 <= kSmallBytes)) {
       release();
       Value& named = graph_.edit(from);
       named.constant = source.constant;
@@ -124,7 +132,8 @@ void Redirects::apply() {
   for (const NodeId id : graph_.nodes()) {
     const auto moved = [&](ValueId read) { return resolve(read) != read; };
     const Node& node = graph_.node(id);
-    if (std::none_of(node.inputs.begin(), node.inputs.end(), moved) && std::none_of(node.captures.begin(), node.captures.end(), moved))
+    if (std::none_of(node.inputs.begin(), node.inputs.end(), moved) &&
+        std::none_of(node.captures.begin(), node.captures.end(), moved))
       continue;
     Node& edited = graph_.edit(id);
     for (ValueId& read : edited.inputs) read = resolve(read);
@@ -139,7 +148,8 @@ void Redirects::apply() {
   redirected_.clear();
 }
 
-Result<ValueId> emit(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes, std::string_view name) {
+Result<ValueId> emit(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes,
+                     std::string_view name) {
   Node node = node_of(op_type, std::move(inputs), std::move(attributes));
   node.name = name;
   Value value;
@@ -150,7 +160,8 @@ Result<ValueId> emit(Graph& graph, std::string_view op_type, std::vector<ValueId
   return output;
 }
 
-Result<void> rewrite(Graph& graph, NodeId id, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes) {
+Result<void> rewrite(Graph& graph, NodeId id, std::string_view op_type, std::vector<ValueId> inputs,
+                     Attributes attributes) {
   Node made = node_of(op_type, std::move(inputs), std::move(attributes));
   Node& node = graph.edit(id);
   node.op = made.op;
@@ -162,13 +173,16 @@ Result<void> rewrite(Graph& graph, NodeId id, std::string_view op_type, std::vec
   node.opaque_reason.clear();
   while (!node.outputs.empty() && !node.outputs.back().valid()) node.outputs.pop_back();
   std::vector<ValueType> before;
-  for (const ValueId output : graph.node(id).outputs) before.push_back(output.valid() ? graph.value(output).type : ValueType());
+  for (const ValueId output : graph.node(id).outputs)
+    before.push_back(output.valid() ? graph.value(output).type : ValueType());
   TRY_VOID(infer_made(graph, id));
   for (size_t i = 0; i < before.size(); ++i) {
     const ValueId output = graph.node(id).outputs[i];
     if (!output.valid() || !before[i].is_tensor()) continue;
     const auto type = sharper(before[i], graph.value(output).type);
-    if (!type) return invalid(label(graph, id), "output of type {} expected, {} found", before[i].text(), graph.value(output).type.text());
+    if (!type)
+      return invalid(label(graph, id), "output of type {} expected, {} found", before[i].text(),
+                     graph.value(output).type.text());
     graph.edit(output).type = *type;
   }
   return {};
@@ -182,7 +196,9 @@ ValueId emit_ints(Graph& graph, std::vector<int64_t> values, std::string_view hi
   return emit_constant(graph, Tensor::int64s(std::move(values)), hint);
 }
 
-bool is_op(const Node& node, std::string_view op_type) { return node.op && node.op->domain.empty() && node.op->name == op_type; }
+bool is_op(const Node& node, std::string_view op_type) {
+  return node.op && node.op->domain.empty() && node.op->name == op_type;
+}
 
 const Node* producer(const Graph& graph, ValueId value, std::string_view op_type) {
   if (!value.valid() || !graph.value(value).producer.valid()) return nullptr;
@@ -234,7 +250,8 @@ Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& b
   for (const NodeId id : graph.nodes()) {
     const Attributes& attributes = graph.node(id).attributes;
     const bool has_body = std::any_of(attributes.begin(), attributes.end(), [](const auto& entry) {
-      return std::holds_alternative<GraphPtr>(entry.second) || std::holds_alternative<std::vector<GraphPtr>>(entry.second);
+      return std::holds_alternative<GraphPtr>(entry.second) ||
+             std::holds_alternative<std::vector<GraphPtr>>(entry.second);
     });
     if (!has_body) continue;
     Attributes edited = attributes;
@@ -319,10 +336,13 @@ int count_nodes(const Graph& graph) {
 int64_t count_bytes(const Graph& graph) {
   std::unordered_set<const void*> views;
   std::map<std::pair<DataType, Dims>, std::vector<Tensor>> alike;
-  walk(graph, [] {}, [&](const Tensor& tensor) {
-    if (tensor.dtype() != DataType::kString && !tensor.bytes().empty() && views.insert(tensor.bytes().data()).second)
-      alike[{tensor.dtype(), tensor.dims()}].push_back(tensor);
-  });
+  walk(
+      graph, [] {},
+      [&](const Tensor& tensor) {
+        if (tensor.dtype() != DataType::kString && !tensor.bytes().empty() &&
+            views.insert(tensor.bytes().data()).second)
+          alike[{tensor.dtype(), tensor.dims()}].push_back(tensor);
+      });
   // Only tensors of one type can be equal: those that are alone need not be read.
   int64_t bytes = 0;
   for (const auto& [type, tensors] : alike) {

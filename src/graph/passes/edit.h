@@ -10,14 +10,14 @@
 
 namespace isomer {
 
-/// "Whoever reads `from` shall read `to`", collected and applied at once. Where `from` is a graph output, the producer of
-/// `to` takes over making it; where it can't (`to` is an input, a constant, another output), `from` becomes an Identity of
-/// `to`, or a constant when that costs little. Nodes that nobody reads any more stay, for remove_dead.
+/// "Whoever reads `from` shall read `to`", collected and applied at once. Where `from` is a graph output, the producer
+/// of `to` takes over making it; where it can't (`to` is an input, a constant, another output), `from` becomes an
+/// Identity of `to`, or a constant when that costs little. Nodes that nobody reads any more stay, for remove_dead.
 class Redirects {
  public:
   explicit Redirects(Graph& graph) : graph_(graph) {}
-  /// Both have the same type. Ignored when `from` is redirected already, or stays an Identity of `to` and of no other use.
-  /// Returns whether it was taken.
+  /// Both have the same type. Ignored when `from` is redirected already, or stays an Identity of `to` and of no other
+  /// use. Returns whether it was taken.
   bool redirect(ValueId from, ValueId to);
   ValueId resolve(ValueId id) const;
   void apply();
@@ -30,11 +30,13 @@ class Redirects {
 };
 
 /// Adds a standard node with one new output, inferred; an error when the row does not accept it or does not support it.
-Result<ValueId> emit(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes, std::string_view name);
+Result<ValueId> emit(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes,
+                     std::string_view name);
 
-/// The node becomes another standard operator that makes the same outputs; its name stays. Inferred; an error when the row
-/// does not accept it, or an output's type would become another.
-Result<void> rewrite(Graph& graph, NodeId id, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes);
+/// The node becomes another standard operator that makes the same outputs; its name stays. Inferred; an error when the
+/// row does not accept it, or an output's type would become another.
+Result<void> rewrite(Graph& graph, NodeId id, std::string_view op_type, std::vector<ValueId> inputs,
+                     Attributes attributes);
 
 /// A constant with its content known to inference.
 ValueId emit_constant(Graph& graph, Tensor tensor, std::string_view hint);
@@ -54,7 +56,8 @@ ValueId input_of(const Node& node, size_t i);
 /// The attribute of the node, or the row's default; the type must fit.
 template <class T>
 const T* attribute_of(const Node& node, std::string_view name) {
-  if (const auto found = node.attributes.find(name); found != node.attributes.end()) return std::get_if<T>(&found->second);
+  if (const auto found = node.attributes.find(name); found != node.attributes.end())
+    return std::get_if<T>(&found->second);
   if (node.op)
     for (const AttributeDef& def : node.op->attributes)
       if (def.name == name && def.fallback) return std::get_if<T>(&*def.fallback);
@@ -67,12 +70,12 @@ bool same_type(const Graph& graph, ValueId a, ValueId b);
 /// All elements have the same bytes; false without elements.
 bool is_splat(const Tensor& tensor);
 
-/// A target for Reshape that says `to` without knowing symbols: literals, 0 where the input's dim at the place is kept and
-/// at most one -1. Nothing where there is none.
+/// A target for Reshape that says `to` without knowing symbols: literals, 0 where the input's dim at the place is kept
+/// and at most one -1. Nothing where there is none.
 std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shape& to);
 
-/// Calls `edit` on a copy of each body of each node; where it returns a number of changes other than 0, the copy replaces
-/// the body. The sum of the changes.
+/// Calls `edit` on a copy of each body of each node; where it returns a number of changes other than 0, the copy
+/// replaces the body. The sum of the changes.
 Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& body, NodeId node)>& edit);
 
 /// Infers the graph anew, and then its bodies with what is known of their captures.

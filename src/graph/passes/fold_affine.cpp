@@ -12,7 +12,9 @@ namespace {
 
 constexpr FloatClass kClass = FloatClass::kReassociated;
 
-bool read_once(const Graph& graph, ValueId id, const std::vector<int>& uses) { return uses[id.index] == 1 && !is_output(graph, id); }
+bool read_once(const Graph& graph, ValueId id, const std::vector<int>& uses) {
+  return uses[id.index] == 1 && !is_output(graph, id);
+}
 
 /// The anchor that makes the value, which only one node reads.
 std::optional<Anchor> anchor_before(const Graph& graph, ValueId value, const std::vector<int>& uses) {
@@ -32,17 +34,20 @@ std::optional<BiasedProduct> biased_product_before(const Graph& graph, ValueId v
   const auto affine = affine_at(graph, made);
   if (!affine || !affine->is_shift()) return std::nullopt;
   const auto product = anchor_before(graph, affine->source, uses);
-  if (!product || product->kind != Anchor::Kind::kMatMul || (affine->axis >= 0 && affine->axis != product->out_axis)) return std::nullopt;
+  if (!product || product->kind != Anchor::Kind::kMatMul || (affine->axis >= 0 && affine->axis != product->out_axis))
+    return std::nullopt;
   const Node& add = graph.node(made);
   return BiasedProduct{made, add.inputs[add.inputs[0] == affine->source ? 1 : 0], *product};
 }
 
 /// An Add's constant operand becomes old * scale + shift along the last axis.
-void replace_addend(Graph& graph, NodeId add, ValueId old, int64_t channels, const std::vector<double>& scale, const std::vector<double>& shift) {
+void replace_addend(Graph& graph, NodeId add, ValueId old, int64_t channels, const std::vector<double>& scale,
+                    const std::vector<double>& shift) {
   const Tensor& before = *graph.value(old).constant;
   std::vector<double> values(channels);
   for (int64_t c = 0; c < channels; ++c) values[c] = before.real(before.count() == 1 ? 0 : c) * scale[c] + shift[c];
-  const ValueId made = emit_constant(graph, Tensor::from_doubles(before.dtype(), {channels}, values), graph.value(old).name);
+  const ValueId made =
+      emit_constant(graph, Tensor::from_doubles(before.dtype(), {channels}, values), graph.value(old).name);
   std::vector<ValueId>& inputs = graph.edit(add).inputs;
   std::replace(inputs.begin(), inputs.end(), old, made);
 }
@@ -77,7 +82,8 @@ class AffineFolder {
   Result<bool> fold_into_producer(NodeId id, const Affine& affine) {
     if (const auto anchor = anchor_before(graph_, affine.source, uses_)) {
       if (affine.axis >= 0 && affine.axis != anchor->out_axis) return false;
-      const std::vector<double> scale = affine.scales(anchor->out_channels), shift = affine.shifts(anchor->out_channels);
+      const std::vector<double> scale = affine.scales(anchor->out_channels),
+                                shift = affine.shifts(anchor->out_channels);
       if (fold_into_outputs(graph_, context_, *anchor, scale, shift)) {
         bypass(id, affine);
         return true;
@@ -94,7 +100,8 @@ class AffineFolder {
       const int64_t channels = biased->product.out_channels;
       if (affine.axis >= 0 && affine.axis != biased->product.out_axis) return false;
       const std::vector<double> scale = affine.scales(channels), shift = affine.shifts(channels);
-      if (!fold_into_outputs(graph_, context_, biased->product, scale, std::vector<double>(channels, 0.0))) return false;
+      if (!fold_into_outputs(graph_, context_, biased->product, scale, std::vector<double>(channels, 0.0)))
+        return false;
       replace_addend(graph_, biased->add, biased->bias, channels, scale, shift);
       bypass(id, affine);
       return true;
@@ -109,7 +116,8 @@ class AffineFolder {
     int reads = 0;
     for (const NodeId reader : consumers_[output.index]) {
       const auto anchor = anchor_at(graph_, reader);
-      if (!anchor || graph_.node(reader).inputs[0] != output || (affine.axis >= 0 && affine.axis != anchor->in_axis)) return false;
+      if (!anchor || graph_.node(reader).inputs[0] != output || (affine.axis >= 0 && affine.axis != anchor->in_axis))
+        return false;
       readers.push_back(*anchor);
       ++reads;
     }
@@ -117,7 +125,9 @@ class AffineFolder {
     // All readers or none: what can't be undone is tried on a copy.
     Graph changed = graph_;
     for (const Anchor& anchor : readers)
-      if (!fold_into_inputs(changed, context_, anchor, affine.scales(anchor.in_channels), affine.shifts(anchor.in_channels))) return false;
+      if (!fold_into_inputs(changed, context_, anchor, affine.scales(anchor.in_channels),
+                            affine.shifts(anchor.in_channels)))
+        return false;
     graph_ = std::move(changed);
     bypass(id, affine);
     return true;

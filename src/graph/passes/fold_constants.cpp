@@ -78,7 +78,8 @@ std::optional<Work> work_of(const Graph& graph, NodeId id) {
     const Dim operations = element_count(map->axes) * element_count(map->reduce);
     if (!operations.is_constant() || operations.value() > kMaxWork) return std::nullopt;
     work.operations += operations.value();
-    for (const te::Expr& body : map->bodies) work.exact &= !rounds_freely(body) && (map->reduce.empty() || !is_float(body.dtype()));
+    for (const te::Expr& body : map->bodies)
+      work.exact &= !rounds_freely(body) && (map->reduce.empty() || !is_float(body.dtype()));
   }
   return work;
 }
@@ -118,7 +119,8 @@ class Folder {
 
   bool can_compute(NodeId id) {
     const Node& node = graph_.node(id);
-    if (node.is_opaque() || !node.op->compute || !std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_known(v); }))
+    if (node.is_opaque() || !node.op->compute ||
+        !std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_known(v); }))
       return false;
     const auto work = work_within_limits(graph_, id);
     if (!work || !context_.allows(work->exact ? FloatClass::kExact : FloatClass::kReassociated)) return false;
@@ -130,8 +132,8 @@ class Folder {
     return true;
   }
 
-  /// From the last computable node to the first: those with a reader that stays are folded where the bytes allow it; where
-  /// not they stay, and so their producers have a reader that stays.
+  /// From the last computable node to the first: those with a reader that stays are folded where the bytes allow it;
+  /// where not they stay, and so their producers have a reader that stays.
   void choose() {
     std::vector<int> left = uses_;  // reads by nodes that stay, or are not decided yet
     for (auto id = computable_.rbegin(); id != computable_.rend(); ++id) {
@@ -172,8 +174,10 @@ class Folder {
         auto entry = std::find_if(read.begin(), read.end(), [&](const auto& e) { return e.first == input; });
         if (entry == read.end()) entry = read.insert(read.end(), {input, 0});
         if (++entry->second != left[input.index]) continue;
-        if (graph_.is_constant(input)) freed += bytes_of(graph_, input);
-        else if (graph_.value(input).producer.valid()) pending.push_back(graph_.value(input).producer);
+        if (graph_.is_constant(input))
+          freed += bytes_of(graph_, input);
+        else if (graph_.value(input).producer.valid())
+          pending.push_back(graph_.value(input).producer);
       }
     }
     return freed;
@@ -189,13 +193,15 @@ class Folder {
     for (const ValueId id : values) needed[id.index] = true;
     for (auto id = computable_.rbegin(); id != computable_.rend(); ++id) {
       const Node& node = graph_.node(*id);
-      if (std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v.valid() && needed[v.index]; }))
+      if (std::any_of(node.outputs.begin(), node.outputs.end(),
+                      [&](ValueId v) { return v.valid() && needed[v.index]; }))
         for (const ValueId input : node.inputs)
           if (input.valid()) needed[input.index] = true;
     }
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
-      if (std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v.valid() && needed[v.index]; }))
+      if (std::none_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId v) { return v.valid() && needed[v.index]; }))
         cone.remove_node(id);
     }
     return cone;
@@ -211,7 +217,8 @@ class Folder {
       if (values.size() == 1) return 0;
       int folded = 0;
       const auto half = static_cast<std::ptrdiff_t>(values.size() / 2);
-      for (const auto& part : {std::vector(values.begin(), values.begin() + half), std::vector(values.begin() + half, values.end())}) {
+      for (const auto& part :
+           {std::vector(values.begin(), values.begin() + half), std::vector(values.begin() + half, values.end())}) {
         TRY(const int here, evaluate(part));
         folded += here;
       }
@@ -245,7 +252,8 @@ int fold_known(Graph& graph, PassContext& context) {
     const Node& node = graph.node(id);
     if (node.is_opaque()) continue;
     const std::vector<ValueId> outputs = node.outputs;
-    if (const Tensor* held = is_op(node, "Constant") && outputs[0].valid() ? attribute_of<Tensor>(node, "value") : nullptr) {
+    if (const Tensor* held =
+            is_op(node, "Constant") && outputs[0].valid() ? attribute_of<Tensor>(node, "value") : nullptr) {
       context.step("constant node to constant", label(graph, id));
       become_constant(graph, outputs[0], *held);
       ++changes;

@@ -1,8 +1,8 @@
-// Values that are known become constants: by content inference (a Shape of a fixed shape, what is computed from it), and by
-// the interpreter where all inputs are constants. Never grows the model by more than it frees: a constant of more than
-// options.largest_grown bytes is made only where as many bytes of other constants lose their last reader. Results are
-// rounded to their type after every node, as a runtime would; those of functions like exp, or of float sums, may differ from
-// a runtime's in the last bit and need level 2. Test: tests/passes/fold_constants.txt
+// Values that are known become constants: by content inference (a Shape of a fixed shape, what is computed from it),
+// and by the interpreter where all inputs are constants. Never grows the model by more than it frees: a constant of
+// more than options.largest_grown bytes is made only where as many bytes of other constants lose their last reader.
+// Results are rounded to their type after every node, as a runtime would; those of functions like exp, or of float
+// sums, may differ from a runtime's in the last bit and need level 2. Test: tests/passes/fold_constants.txt
 #pragma once
 
 #include "graph/passes/pass.h"

@@ -50,7 +50,8 @@ std::optional<Padding> padding_of(const Graph& graph, const Node& node) {
 
 /// The attributes of the window with the padding added to its own; nothing where it can't take it.
 std::optional<Attributes> padded(const Node& window, const Padding& padding) {
-  const bool is_conv = is_op(window, "Conv"), averages = is_op(window, "AveragePool"), maximizes = is_op(window, "MaxPool");
+  const bool is_conv = is_op(window, "Conv"), averages = is_op(window, "AveragePool"),
+             maximizes = is_op(window, "MaxPool");
   if (!is_conv && !averages && !maximizes) return std::nullopt;
   if (padding.value != (maximizes ? -std::numeric_limits<double>::infinity() : 0.0)) return std::nullopt;
   if (maximizes && window.outputs.size() > 1) return std::nullopt;

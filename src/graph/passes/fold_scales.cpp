@@ -27,7 +27,9 @@ struct View {
       result.index.push_back(simplified(te::transform(position,
                                                       [&](const te::Expr& expr) {
                                                         const te::Var* var = te::as<te::Var>(expr);
-                                                        return var && var->kind == te::VarKind::kSpatial ? index[var->index] : te::Expr();
+                                                        return var && var->kind == te::VarKind::kSpatial
+                                                                   ? index[var->index]
+                                                                   : te::Expr();
                                                       }),
                                         extents));
     return result;
@@ -70,12 +72,17 @@ struct Uses {
   explicit Uses(const Graph& graph) : counts(graph.use_counts()), consumers(graph.consumers()) {}
 };
 
-/// Carries a factor to the constants that take it. `look` only finds out whether there is a way; where there is none in the
-/// end, a graph that was changed on the way is to be thrown away.
+/// Carries a factor to the constants that take it. `look` only finds out whether there is a way; where there is none in
+/// the end, a graph that was changed on the way is to be thrown away.
 class Carrier {
  public:
   Carrier(Graph& graph, PassContext& context, const Uses& uses, double factor, bool look)
-      : graph_(graph), context_(context), uses_(uses.counts), consumers_(uses.consumers), factor_(factor), look_(look) {}
+      : graph_(graph),
+        context_(context),
+        uses_(uses.counts),
+        consumers_(uses.consumers),
+        factor_(factor),
+        look_(look) {}
 
   /// Scales a value that only one reader has, by changing what it is made of.
   bool scale_value(ValueId value, int way = 0) {
@@ -86,13 +93,17 @@ class Carrier {
     if (node.is_opaque()) return false;
     if (graph_.value(value).output_index != 0) return moved_source(id, value, way);
     if (const auto anchor = anchor_at(graph_, id)) return scale_anchor(*anchor, std::nullopt);
-    if (is_op(node, "Mul")) return scale_constant(id, 0) || scale_constant(id, 1) || scale_value(node.inputs[0], way + 1) || scale_value(node.inputs[1], way + 1);
+    if (is_op(node, "Mul"))
+      return scale_constant(id, 0) || scale_constant(id, 1) || scale_value(node.inputs[0], way + 1) ||
+             scale_value(node.inputs[1], way + 1);
     if (is_op(node, "Div")) return scale_constant(id, 0) || divide_constant(id) || scale_value(node.inputs[0], way + 1);
     if (is_op(node, "MatMul")) return scale_value(node.inputs[0], way + 1) || scale_value(node.inputs[1], way + 1);
-    if (is_op(node, "Neg") || is_op(node, "ReduceSum") || is_op(node, "ReduceMean")) return scale_value(node.inputs[0], way + 1);
+    if (is_op(node, "Neg") || is_op(node, "ReduceSum") || is_op(node, "ReduceMean"))
+      return scale_value(node.inputs[0], way + 1);
     if (is_op(node, "Add"))
       for (const int side : {1, 0})
-        if (can_multiply(id, side, factor_)) return scale_value(node.inputs[1 - side], way + 1) && scale_constant(id, side);
+        if (can_multiply(id, side, factor_))
+          return scale_value(node.inputs[1 - side], way + 1) && scale_constant(id, side);
     return moved_source(id, value, way);
   }
 
@@ -104,10 +115,12 @@ class Carrier {
     if (node.is_opaque() || node.outputs.size() != 1 || !node.outputs[0].valid()) return false;
     const bool is_first = node.inputs[0] == value;
     if (const auto anchor = anchor_at(graph_, id); anchor && is_first)
-      return look_ || fold_into_inputs(graph_, context_, *anchor, std::vector<double>(anchor->in_channels, factor_), std::vector<double>(anchor->in_channels, 0.0));
+      return look_ || fold_into_inputs(graph_, context_, *anchor, std::vector<double>(anchor->in_channels, factor_),
+                                       std::vector<double>(anchor->in_channels, 0.0));
     if (is_op(node, "Mul")) return scale_constant(id, is_first ? 1 : 0) || scale_reader(node.outputs[0], way + 1);
     if (is_op(node, "Div") && is_first) return divide_constant(id) || scale_reader(node.outputs[0], way + 1);
-    const bool is_linear = is_op(node, "MatMul") || (is_first && (is_op(node, "Neg") || is_op(node, "ReduceSum") || is_op(node, "ReduceMean")));
+    const bool is_linear = is_op(node, "MatMul") ||
+                           (is_first && (is_op(node, "Neg") || is_op(node, "ReduceSum") || is_op(node, "ReduceMean")));
     if (is_linear) return scale_reader(node.outputs[0], way + 1);
     const auto movement = movement_of(graph_, id, 0);
     return movement && movement->source == value && scale_reader(node.outputs[0], way + 1);
@@ -128,7 +141,8 @@ class Carrier {
     const Tensor* tensor = constant_of(graph_, graph_.node(id).inputs[side]);
     if (!tensor || !is_float(tensor->dtype())) return false;
     for (int64_t i = 0; i < tensor->count(); ++i)
-      if (!std::isfinite(round_to(tensor->dtype(), tensor->real(i) * factor)) && std::isfinite(tensor->real(i))) return false;
+      if (!std::isfinite(round_to(tensor->dtype(), tensor->real(i) * factor)) && std::isfinite(tensor->real(i)))
+        return false;
     return true;
   }
   bool multiply_constant(NodeId id, int side, double factor) {
@@ -167,8 +181,10 @@ class Carrier {
         if (!theirs || theirs->source != movement->source || !graph_.value(output).type.has_shape()) return false;
         const Shape& extents = *graph_.value(output).type.shape;
         View view{theirs->index, extents};
-        if (output == value) readers.ours = std::move(view);
-        else readers.others.push_back(std::move(view));
+        if (output == value)
+          readers.ours = std::move(view);
+        else
+          readers.others.push_back(std::move(view));
       }
     }
     return !is_output(graph_, movement->source) && scale_part(movement->source, std::move(readers), way + 1);
@@ -176,7 +192,8 @@ class Carrier {
 
   /// Scales the elements of a value that one of its readers sees: down to a product and an Add on its channels.
   bool scale_part(ValueId value, Readers readers, int way) {
-    if (way > kLongestWay || !graph_.value(value).producer.valid() || graph_.value(value).output_index != 0) return false;
+    if (way > kLongestWay || !graph_.value(value).producer.valid() || graph_.value(value).output_index != 0)
+      return false;
     const NodeId id = graph_.value(value).producer;
     const Node& node = graph_.node(id);
     if (node.is_opaque()) return false;
@@ -202,7 +219,9 @@ class Carrier {
     if (look_) return true;
     const Tensor old = *graph_.value(node.inputs[side]).constant;
     if (!may_replace(graph_, context_, node.inputs[side], uses_)) return false;
-    replace_constant(id, side, old, [&](int64_t i) { return old.real(i) * (i >= channels->first && i <= channels->second ? factor_ : 1.0); });
+    replace_constant(id, side, old, [&](int64_t i) {
+      return old.real(i) * (i >= channels->first && i <= channels->second ? factor_ : 1.0);
+    });
     return true;
   }
 

@@ -10,7 +10,8 @@
 namespace isomer {
 namespace {
 
-/// All elements known, as a key; nothing where some are not, or where all are literals (such a value becomes a constant).
+/// All elements known, as a key; nothing where some are not, or where all are literals (such a value becomes a
+/// constant).
 std::optional<Hash128> content_key(const Value& value) {
   if (!value.content || !value.type.has_shape()) return std::nullopt;
   bool symbolic = false;

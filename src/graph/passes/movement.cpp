@@ -18,7 +18,8 @@ te::Ranges ranges_of(const Shape& extents) {
   return [&extents](const Expr& leaf) -> te::Interval {
     const te::Var* var = te::as<te::Var>(leaf);
     if (!var) return {te::as<te::Symbol>(leaf) ? std::optional<int64_t>(0) : std::nullopt, std::nullopt};
-    if (var->kind != te::VarKind::kSpatial || static_cast<size_t>(var->index) >= extents.size()) return {0, std::nullopt};
+    if (var->kind != te::VarKind::kSpatial || static_cast<size_t>(var->index) >= extents.size())
+      return {0, std::nullopt};
     const Dim& extent = extents[var->index];
     return {0, extent.is_constant() ? std::optional(std::max<int64_t>(extent.value() - 1, 0)) : std::nullopt};
   };
@@ -132,7 +133,8 @@ std::optional<Spelling> spell_transpose(const std::vector<Expr>& index, const Sh
   for (size_t k = 0; k < from.size(); ++k) {
     if (used[k]) continue;
     if (!is_unit(from[k]) || te::as_constant(index[k]) != 0) return std::nullopt;
-    const auto free = std::find_if(perm.begin(), perm.end(), [&](const int64_t& p) { return p < 0 && is_unit(to[&p - perm.data()]); });
+    const auto free = std::find_if(perm.begin(), perm.end(),
+                                   [&](const int64_t& p) { return p < 0 && is_unit(to[&p - perm.data()]); });
     if (free == perm.end()) return std::nullopt;
     *free = static_cast<int64_t>(k);
   }
@@ -147,7 +149,8 @@ Expr linear(const std::vector<Expr>& index, const Shape& shape) {
 
 std::optional<Spelling> spell_reshape(const std::vector<Expr>& index, const Shape& from, const Shape& to) {
   if (!(element_count(from) == element_count(to))) return std::nullopt;
-  if (!(simplified(linear(index, from), to) == simplified(linear(te::axes(static_cast<int>(to.size())), to), to))) return std::nullopt;
+  if (!(simplified(linear(index, from), to) == simplified(linear(te::axes(static_cast<int>(to.size())), to), to)))
+    return std::nullopt;
   auto target = reshape_target(from, to);
   if (!target) return std::nullopt;
   return Spelling{Spelling::Kind::kReshape, std::move(*target), {}, {}, {}};
@@ -180,7 +183,8 @@ std::optional<Spelling> spell_slice(const std::vector<Expr>& index, const Shape&
     const auto start = value(0), second = value(1);
     if (!start || !second || extent < 1) return std::nullopt;
     const int64_t step = extent == 1 ? 1 : *second - *start;
-    if (step == 0 || !(index[k] == simplified(te::index(*start) + te::index(step) * te::axis(static_cast<int>(k)), to))) return std::nullopt;
+    if (step == 0 || !(index[k] == simplified(te::index(*start) + te::index(step) * te::axis(static_cast<int>(k)), to)))
+      return std::nullopt;
     const int64_t last = *start + step * (extent - 1);
     if (*start < 0 || *start >= from[k].value() || last < 0 || last >= from[k].value()) return std::nullopt;
     slice.values.push_back(*start);
@@ -199,7 +203,8 @@ te::Expr simplified(const te::Expr& expr, const Shape& extents) {
   // An axis of extent 1 has one position.
   const te::Expr bound = te::transform(expr, [&](const Expr& node) {
     const te::Var* var = te::as<te::Var>(node);
-    const bool single = var && var->kind == te::VarKind::kSpatial && static_cast<size_t>(var->index) < extents.size() && is_unit(extents[var->index]);
+    const bool single = var && var->kind == te::VarKind::kSpatial && static_cast<size_t>(var->index) < extents.size() &&
+                        is_unit(extents[var->index]);
     return single ? te::index(0) : Expr();
   });
   return te::simplify_index(bound, ranges_of(extents));

@@ -1,6 +1,6 @@
-// What every pass is: a free function over a graph that counts what it changed. It names each change in the context, leaves
-// the inputs and the outputs (names, order, types, shapes) as they are, and every value that it makes inferred. The pipeline
-// hands it a copy of the graph: a pass that ends in an error has changed nothing.
+// What every pass is: a free function over a graph that counts what it changed. It names each change in the context,
+// leaves the inputs and the outputs (names, order, types, shapes) as they are, and every value that it makes inferred.
+// The pipeline hands it a copy of the graph: a pass that ends in an error has changed nothing.
 #pragma once
 
 #include <functional>
@@ -22,19 +22,20 @@ enum class FloatMode : uint8_t {
 
 /// May a change of this class be made?
 constexpr bool allows(FloatMode mode, FloatClass fp_class) {
-  return fp_class == FloatClass::kExact || (mode != FloatMode::kStrict && (fp_class != FloatClass::kUnsafe || mode == FloatMode::kFast));
+  return fp_class == FloatClass::kExact ||
+         (mode != FloatMode::kStrict && (fp_class != FloatClass::kUnsafe || mode == FloatMode::kFast));
 }
 
 struct OptimizeOptions {
   /// 0 changes nothing; 1 keeps every result bit for bit; 2 folds arithmetic too; 3 is 2.
   int level = 2;
   FloatMode fp = FloatMode::kReassociate;
-  int max_rounds = 24;  ///< of the whole list of passes; reached only by graphs that keep changing
+  int max_rounds = 24;            ///< of the whole list of passes; reached only by graphs that keep changing
   int64_t small_constant = 1024;  ///< bytes up to which a constant may be made of what is known about a value
-  int64_t largest_grown = 1024;   ///< bytes up to which a constant may be folded that is larger than those that it frees
-  int64_t max_growth = 64 << 10;  ///< bytes that all constants together may grow by
+  int64_t largest_grown = 1024;  ///< bytes up to which a constant may be folded that is larger than those that it frees
+  int64_t max_growth = 64 << 10;                    ///< bytes that all constants together may grow by
   int most_runs = std::numeric_limits<int>::max();  ///< of passes; the others change nothing (substitutions/blame.h)
-  int threads = 1;                ///< for constant folding
+  int threads = 1;                                  ///< for constant folding
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
 };
 

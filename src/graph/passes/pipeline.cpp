@@ -32,14 +32,10 @@ struct Pass {
 
 /// Bit for bit.
 constexpr Pass kSimplify[] = {
-    {"remove dead", remove_dead},
-    {"fold constants", fold_constants},
-    {"shrink constants", shrink_constants},
-    {"remove identities", remove_identities},
-    {"drop defaults", drop_defaults},
-    {"merge casts", merge_casts},
-    {"simplify shapes", simplify_shapes},
-    {"compose movement", compose_movement},
+    {"remove dead", remove_dead},           {"fold constants", fold_constants},
+    {"shrink constants", shrink_constants}, {"remove identities", remove_identities},
+    {"drop defaults", drop_defaults},       {"merge casts", merge_casts},
+    {"simplify shapes", simplify_shapes},   {"compose movement", compose_movement},
     {"merge equal", merge_equal},
 };
 
@@ -66,7 +62,8 @@ struct Interface {
   explicit Interface(const Graph& graph) {
     const auto ports = [&](const std::vector<ValueId>& ids) {
       std::vector<Port> list;
-      for (const ValueId id : ids) list.push_back({graph.value(id).name, graph.value(id).type, graph.value(id).declared});
+      for (const ValueId id : ids)
+        list.push_back({graph.value(id).name, graph.value(id).type, graph.value(id).declared});
       return list;
     };
     inputs = ports(graph.inputs());
@@ -88,7 +85,8 @@ void check_interface(const Interface& before, const Graph& graph) {
   for (size_t i = 0; i < before.outputs.size(); ++i) {
     const auto &was = before.outputs[i], &is = after.outputs[i];
     CHECK(was.name == is.name && was.declared == is.declared && agrees(was.type, is.type))
-        << "a pass changed output " << was.name << " of type " << was.type.text() << " to " << is.name << " of type " << is.type.text();
+        << "a pass changed output " << was.name << " of type " << was.type.text() << " to " << is.name << " of type "
+        << is.type.text();
   }
 }
 
@@ -175,11 +173,13 @@ class Pipeline {
     if (!done.ok()) {
       report_.steps.resize(steps);
       const std::string why = fmt::format("{}: {}", pass.name, done.error().message());
-      if (std::find(report_.skipped.begin(), report_.skipped.end(), why) == report_.skipped.end()) report_.skipped.push_back(why);
+      if (std::find(report_.skipped.begin(), report_.skipped.end(), why) == report_.skipped.end())
+        report_.skipped.push_back(why);
       return 0;
     }
     if (*done) graph_ = std::move(changed);
-    auto known = std::find_if(report_.passes.begin(), report_.passes.end(), [&](const auto& each) { return each.pass == pass.name; });
+    auto known = std::find_if(report_.passes.begin(), report_.passes.end(),
+                              [&](const auto& each) { return each.pass == pass.name; });
     if (known == report_.passes.end()) known = report_.passes.insert(known, {std::string(pass.name), 0, 0, 0, 0});
     const double seconds = seconds_since(start);
     ++known->runs;
@@ -187,7 +187,8 @@ class Pipeline {
     known->nodes_removed += nodes - graph_.node_count();
     known->seconds += seconds;
     if (options_.log)
-      options_.log(*done ? fmt::format("{}: {} changes, {} -> {} nodes, {:.1f} ms", pass.name, *done, nodes, graph_.node_count(), 1e3 * seconds)
+      options_.log(*done ? fmt::format("{}: {} changes, {} -> {} nodes, {:.1f} ms", pass.name, *done, nodes,
+                                       graph_.node_count(), 1e3 * seconds)
                          : fmt::format("{} (unchanged), {:.1f} ms", pass.name, 1e3 * seconds));
     return *done;
   }

@@ -83,7 +83,8 @@ Result<int> remove_dead(Graph& graph, PassContext& context) {
   for (const NodeId id : graph.nodes()) {
     const std::vector<ValueId> outputs = graph.node(id).outputs;
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i].valid() && is_unread(outputs[i]) && may_omit(graph.node(id), i)) graph.set_output(id, static_cast<int>(i), {});
+      if (outputs[i].valid() && is_unread(outputs[i]) && may_omit(graph.node(id), i))
+        graph.set_output(id, static_cast<int>(i), {});
     if (!outputs.empty() && !graph.node(id).outputs.back().valid()) {
       std::vector<ValueId>& list = graph.edit(id).outputs;
       while (list.size() > 1 && !list.back().valid() && may_omit(graph.node(id), list.size() - 1)) list.pop_back();

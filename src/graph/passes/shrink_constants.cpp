@@ -11,7 +11,8 @@
 namespace isomer {
 namespace {
 
-/// The tensor in its smallest shape that broadcasts alike beside operands of other shapes; nothing if it has that already.
+/// The tensor in its smallest shape that broadcasts alike beside operands of other shapes; nothing if it has that
+/// already.
 std::optional<Tensor> smallest(const Tensor& tensor) {
   if (tensor.dims().empty() || tensor.count() == 0 || !is_computable(tensor.dtype())) return std::nullopt;
   if (is_splat(tensor)) {
@@ -28,8 +29,11 @@ std::optional<Tensor> smallest(const Tensor& tensor) {
 te::Expr without_leading(const te::Expr& body, int i, size_t rank) {
   return te::transform(body, [&](const te::Expr& expr) {
     const te::Load* load = te::as<te::Load>(expr);
-    if (!load || load->buffer.kind != te::BufferRef::Kind::kInput || load->buffer.index != i || load->index.size() <= rank) return te::Expr();
-    return te::load(load->buffer, expr.dtype(), {load->index.end() - static_cast<std::ptrdiff_t>(rank), load->index.end()});
+    if (!load || load->buffer.kind != te::BufferRef::Kind::kInput || load->buffer.index != i ||
+        load->index.size() <= rank)
+      return te::Expr();
+    return te::load(load->buffer, expr.dtype(),
+                    {load->index.end() - static_cast<std::ptrdiff_t>(rank), load->index.end()});
   });
 }
 

@@ -17,7 +17,8 @@ void set_type(Graph& body, ValueId formal, const ValueType& type) {
 /// Values of which inference says something else than before.
 int count_changes(const Graph& before, const Graph& after) {
   int changes = 0;
-  for (const ValueId id : after.values()) changes += !before.contains(id) || before.value(id).type != after.value(id).type;
+  for (const ValueId id : after.values())
+    changes += !before.contains(id) || before.value(id).type != after.value(id).type;
   return changes;
 }
 
@@ -40,9 +41,12 @@ Result<void> take_states(const Graph& outer, const Node& node, const LoopForm& f
   for (const ValueId formal : formals) declared.push_back(body.value(formal).type);
   for (const size_t k : {0, 1}) {
     const bool is_row = declared[k].has_shape() && declared[k].shape->size() == 1;
-    set_type(body, formals[k], ValueType::tensor(k == 0 ? DataType::kInt64 : DataType::kBool, is_row ? Shape{1} : Shape{}));
+    set_type(body, formals[k],
+             ValueType::tensor(k == 0 ? DataType::kInt64 : DataType::kBool, is_row ? Shape{1} : Shape{}));
   }
-  const auto first = [&](size_t k) -> const ValueType& { return outer.value(node.inputs[form.first_state + k - 2]).type; };
+  const auto first = [&](size_t k) -> const ValueType& {
+    return outer.value(node.inputs[form.first_state + k - 2]).type;
+  };
   std::vector<bool> is_taken(formals.size());
   for (size_t k = 2; k < formals.size(); ++k) {
     is_taken[k] = first(k).has_shape();
@@ -81,15 +85,15 @@ Result<int> write_out(Graph& graph) {
 Result<int> specialize_bodies(Graph& graph) {
   TRY(int changes, write_out(graph));
   TRY(const int inside, for_each_body(graph, [&](Graph& body, NodeId id) -> Result<int> {
-    const Node& node = graph.node(id);
-    if (node.is_opaque()) return 0;
-    const Graph before = body;
-    take_captures(graph, node, body);
-    const auto* loop = std::get_if<LoopForm>(&node.op->form);
-    TRY_VOID(loop ? take_states(graph, node, *loop, body) : infer(body));
-    TRY(const int deeper, specialize_bodies(body));
-    return deeper + count_changes(before, body);
-  }));
+        const Node& node = graph.node(id);
+        if (node.is_opaque()) return 0;
+        const Graph before = body;
+        take_captures(graph, node, body);
+        const auto* loop = std::get_if<LoopForm>(&node.op->form);
+        TRY_VOID(loop ? take_states(graph, node, *loop, body) : infer(body));
+        TRY(const int deeper, specialize_bodies(body));
+        return deeper + count_changes(before, body);
+      }));
   return changes + inside;
 }
 

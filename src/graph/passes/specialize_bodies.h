@@ -1,6 +1,6 @@
-// What control flow needs before it is compiled: operators over bodies are written as branches and loops (Scan as Loop), and
-// bodies know what the graph around them knows: they have the constants that they capture (storage is shared) and the types
-// of the states that loops carry. Not for export, which would write such constants several times.
+// What control flow needs before it is compiled: operators over bodies are written as branches and loops (Scan as
+// Loop), and bodies know what the graph around them knows: they have the constants that they capture (storage is
+// shared) and the types of the states that loops carry. Not for export, which would write such constants several times.
 // Test: tests/search/control_flow_test.cpp
 #pragma once
 

@@ -18,7 +18,9 @@ bool comes_back(const Graph& graph, const Node& node) {
   Graph scratch = alone(graph, node);
   const auto placed = reform_node(scratch, scratch.nodes().front(), node.op->expand);
   // A row may leave a node as it is, where its attributes or operands are not known well enough.
-  if (!placed.ok() || std::any_of(placed->begin(), placed->end(), [&](NodeId id) { return scratch.node(id).op == node.op; })) return false;
+  if (!placed.ok() ||
+      std::any_of(placed->begin(), placed->end(), [&](NodeId id) { return scratch.node(id).op == node.op; }))
+    return false;
   if (!simplify_lightly(scratch).ok()) return false;
   if (scratch.node_count() <= 1) return true;
   OptimizeOptions options;
@@ -35,9 +37,9 @@ Result<int> spell_out(Graph& graph, PassContext& context) {
   int changes = 0;
   if (!context.allows(FloatClass::kReassociated)) return changes;
   TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) -> Result<int> {
-    body.edit_info() = graph.info();
-    return spell_out(body, context);
-  }));
+        body.edit_info() = graph.info();
+        return spell_out(body, context);
+      }));
   TRY(const std::vector<NodeId> order, topological_order(graph));
   std::deque<NodeId> pending(order.begin(), order.end());
   std::map<Hash128, bool> known;

@@ -41,7 +41,8 @@ class Concrete {
   using Real = typename A::Value;
   using Scalar = std::variant<int64_t, Real>;
 
-  explicit Concrete(A algebra = {}, SymbolValues symbols = {}) : algebra_(std::move(algebra)), symbols_(std::move(symbols)) {}
+  explicit Concrete(A algebra = {}, SymbolValues symbols = {})
+      : algebra_(std::move(algebra)), symbols_(std::move(symbols)) {}
   const A& algebra() const { return algebra_; }
 
   static Scalar integer(int64_t value) { return Scalar(std::in_place_index<0>, value); }
@@ -72,7 +73,8 @@ class Concrete {
     if (is_float(from)) {
       // Doubles hold what a narrower type would have rounded: 1.9999999999999998 of float32 is 2.
       if constexpr (std::floating_point<Real>)
-        if (!is_float(to) && from != DataType::kFloat64) return cast(DataType::kFloat64, to, real(algebra_.rounded(real_of(x), from)));
+        if (!is_float(to) && from != DataType::kFloat64)
+          return cast(DataType::kFloat64, to, real(algebra_.rounded(real_of(x), from)));
       if (is_float(to)) return real(algebra_.rounded(real_of(x), to));
       if (to != DataType::kBool) return integer(algebra_.to_integer(real_of(x), to));
       return integer(!algebra_.compare(BinaryOp::kEqual, real_of(x), algebra_.from_number(0)));

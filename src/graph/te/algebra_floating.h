@@ -23,8 +23,8 @@ struct FloatingAlgebra {
     return rounded(is_unsigned ? static_cast<T>(static_cast<uint64_t>(value)) : static_cast<T>(value), to);
   }
 
-  /// NaN and values out of range are undefined in ONNX; here they are as x86 converts: through int32 where that holds the
-  /// type, else through int64, and the least value of that one for all that does not fit.
+  /// NaN and values out of range are undefined in ONNX; here they are as x86 converts: through int32 where that holds
+  /// the type, else through int64, and the least value of that one for all that does not fit.
   int64_t to_integer(T value, DataType to) const {
     const T truncated = std::trunc(value);
     const auto within = [&](double low, double high) { return truncated >= low && truncated < high; };
@@ -60,7 +60,8 @@ struct FloatingAlgebra {
       case UnaryOp::kAcosh: return std::acosh(x);
       case UnaryOp::kAtanh: return std::atanh(x);
       case UnaryOp::kErf: return std::erf(x);
-      case UnaryOp::kNot: case UnaryOp::kIsNan: break;
+      case UnaryOp::kNot:
+      case UnaryOp::kIsNan: break;
     }
     fail_unsupported("'not' of a real number has no meaning");
   }
@@ -81,8 +82,14 @@ struct FloatingAlgebra {
       case BinaryOp::kPow: return std::pow(a, b);
       case BinaryOp::kMin: return std::isnan(a) || a < b ? a : b;
       case BinaryOp::kMax: return std::isnan(a) || b < a ? a : b;
-      case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft:
-      case BinaryOp::kShiftRight: case BinaryOp::kEqual: case BinaryOp::kLess: case BinaryOp::kLessEqual: break;
+      case BinaryOp::kAnd:
+      case BinaryOp::kOr:
+      case BinaryOp::kXor:
+      case BinaryOp::kShiftLeft:
+      case BinaryOp::kShiftRight:
+      case BinaryOp::kEqual:
+      case BinaryOp::kLess:
+      case BinaryOp::kLessEqual: break;
     }
     fail_unsupported("a bitwise operation on real numbers has no meaning");
   }

@@ -26,7 +26,8 @@ struct Int64Algebra {
 
   int64_t from_number(const Number& number) const {
     if (number.kind() == Number::Kind::kInfinity) return number.is_negative() ? kMinusInfinity : kInfinity;
-    if (!number.is_integer() || !(number == Number(number.to_int64()))) fail_unsupported("{} is no int64", number.text());
+    if (!number.is_integer() || !(number == Number(number.to_int64())))
+      fail_unsupported("{} is no int64", number.text());
     return exact(number.to_int64());
   }
   int64_t from_integer(DataType from, int64_t value, DataType) const { return exact(unwrap(from, value)); }
@@ -45,7 +46,8 @@ struct Int64Algebra {
     if (op == BinaryOp::kMin) return std::min(left, right);
     if (op == BinaryOp::kMax) return std::max(left, right);
     const __int128 a = finite(left), b = finite(right);
-    const bool divides = op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod || op == BinaryOp::kTruncMod;
+    const bool divides =
+        op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod || op == BinaryOp::kTruncMod;
     if (divides && b == 0) fail_unsupported("{} / 0 is no integer", left);
     switch (op) {
       case BinaryOp::kAdd: return exact(a + b);
@@ -58,8 +60,15 @@ struct Int64Algebra {
       case BinaryOp::kFloorMod: return floor_mod(left, right);
       case BinaryOp::kTruncMod: return right == -1 ? 0 : left % right;
       case BinaryOp::kPow: return power(left, right);
-      case BinaryOp::kMin: case BinaryOp::kMax: case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor:
-      case BinaryOp::kShiftLeft: case BinaryOp::kShiftRight: case BinaryOp::kEqual: case BinaryOp::kLess:
+      case BinaryOp::kMin:
+      case BinaryOp::kMax:
+      case BinaryOp::kAnd:
+      case BinaryOp::kOr:
+      case BinaryOp::kXor:
+      case BinaryOp::kShiftLeft:
+      case BinaryOp::kShiftRight:
+      case BinaryOp::kEqual:
+      case BinaryOp::kLess:
       case BinaryOp::kLessEqual: break;
     }
     fail_unsupported("a bitwise operation on real numbers has no meaning");

@@ -17,7 +17,8 @@ uint64_t negated(uint64_t x) { return x == 0 ? 0 : Field::kPrime - x; }
 /// The integer of least magnitude that a residue stands for, when it is small.
 std::optional<int64_t> small_integer(uint64_t x) {
   if (x < static_cast<uint64_t>(kSmall)) return static_cast<int64_t>(x);
-  if (is_residue(x) && Field::kPrime - x < static_cast<uint64_t>(kSmall)) return -static_cast<int64_t>(Field::kPrime - x);
+  if (is_residue(x) && Field::kPrime - x < static_cast<uint64_t>(kSmall))
+    return -static_cast<int64_t>(Field::kPrime - x);
   return std::nullopt;
 }
 
@@ -89,17 +90,31 @@ uint64_t Field::apply(UnaryOp op, uint64_t x) const {
       if (is_residue(x)) return negated(x);
       return x == kInfinity ? kMinusInfinity : kInfinity;
     case UnaryOp::kAbs: return apply(BinaryOp::kMax, x, apply(UnaryOp::kNeg, x));
-    case UnaryOp::kFloor: case UnaryOp::kCeil: case UnaryOp::kRound:
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRound:
       // A small integer, so that rounding again changes nothing.
       return small_integer(x) || !is_residue(x) ? x : hash(static_cast<int>(op), x) % static_cast<uint64_t>(kSmall);
     case UnaryOp::kExp:
       if (x == 0 || x == kMinusInfinity) return x == 0 ? 1 : 0;
       return x == kInfinity ? x : hash(static_cast<int>(op), x);
-    case UnaryOp::kSqrt: case UnaryOp::kLog: case UnaryOp::kSin: case UnaryOp::kCos: case UnaryOp::kTan:
-    case UnaryOp::kAsin: case UnaryOp::kAcos: case UnaryOp::kAtan: case UnaryOp::kSinh: case UnaryOp::kCosh:
-    case UnaryOp::kTanh: case UnaryOp::kAsinh: case UnaryOp::kAcosh: case UnaryOp::kAtanh: case UnaryOp::kErf:
-      return hash(static_cast<int>(op), x);
-    case UnaryOp::kNot: case UnaryOp::kIsNan: break;
+    case UnaryOp::kSqrt:
+    case UnaryOp::kLog:
+    case UnaryOp::kSin:
+    case UnaryOp::kCos:
+    case UnaryOp::kTan:
+    case UnaryOp::kAsin:
+    case UnaryOp::kAcos:
+    case UnaryOp::kAtan:
+    case UnaryOp::kSinh:
+    case UnaryOp::kCosh:
+    case UnaryOp::kTanh:
+    case UnaryOp::kAsinh:
+    case UnaryOp::kAcosh:
+    case UnaryOp::kAtanh:
+    case UnaryOp::kErf: return hash(static_cast<int>(op), x);
+    case UnaryOp::kNot:
+    case UnaryOp::kIsNan: break;
   }
   fail_unsupported("'not' of a real number has no meaning");
 }
@@ -133,12 +148,20 @@ uint64_t Field::apply(BinaryOp op, uint64_t a, uint64_t b) const {
     case BinaryOp::kDiv:
       if (finite) return b == 0 ? kNan : multiply(a, inverse(b));
       return is_residue(a) ? 0 : kNan;
-    case BinaryOp::kFloorDiv: case BinaryOp::kFloorMod: case BinaryOp::kTruncMod: case BinaryOp::kPow:
-      return integer_operation(op, a, b);
+    case BinaryOp::kFloorDiv:
+    case BinaryOp::kFloorMod:
+    case BinaryOp::kTruncMod:
+    case BinaryOp::kPow: return integer_operation(op, a, b);
     case BinaryOp::kMin: return precedes(b, a) ? b : a;
     case BinaryOp::kMax: return precedes(a, b) ? b : a;
-    case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft:
-    case BinaryOp::kShiftRight: case BinaryOp::kEqual: case BinaryOp::kLess: case BinaryOp::kLessEqual: break;
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight:
+    case BinaryOp::kEqual:
+    case BinaryOp::kLess:
+    case BinaryOp::kLessEqual: break;
   }
   fail_unsupported("a bitwise operation on real numbers has no meaning");
 }

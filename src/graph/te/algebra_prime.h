@@ -1,8 +1,8 @@
-// The field Z_p with p = 2^61 - 1 (DESIGN.md, section 5): sums, products and quotients are exact in it, so that programs
-// that are equal as rational functions give equal values, and others almost surely different ones. What is no field
-// operation is replaced by something that is a function of its arguments: the order by a seeded total order, in which
-// minima and maxima are taken; exp, log and the like by seeded hashes; what needs integers (floor, remainders, powers,
-// casts) is exact on small integers, |x| < 2^32, and a hash beyond.
+// The field Z_p with p = 2^61 - 1 (DESIGN.md, section 5): sums, products and quotients are exact in it, so that
+// programs that are equal as rational functions give equal values, and others almost surely different ones. What is no
+// field operation is replaced by something that is a function of its arguments: the order by a seeded total order, in
+// which minima and maxima are taken; exp, log and the like by seeded hashes; what needs integers (floor, remainders,
+// powers, casts) is exact on small integers, |x| < 2^32, and a hash beyond.
 #pragma once
 
 #include "graph/te/algebra.h"

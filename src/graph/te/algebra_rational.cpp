@@ -10,14 +10,28 @@ std::optional<Rational> at_infinity(UnaryOp op, bool negative) {
   Rational one = Rational(__int128{negative ? -1 : 1}), same = Rational::infinity(negative);
   switch (op) {
     case UnaryOp::kExp: return negative ? Rational() : same;
-    case UnaryOp::kLog: case UnaryOp::kSqrt: case UnaryOp::kAcosh: return negative ? Rational::nan() : same;
-    case UnaryOp::kTanh: case UnaryOp::kErf: return one;
-    case UnaryOp::kSinh: case UnaryOp::kAsinh: return same;
+    case UnaryOp::kLog:
+    case UnaryOp::kSqrt:
+    case UnaryOp::kAcosh: return negative ? Rational::nan() : same;
+    case UnaryOp::kTanh:
+    case UnaryOp::kErf: return one;
+    case UnaryOp::kSinh:
+    case UnaryOp::kAsinh: return same;
     case UnaryOp::kCosh: return Rational::infinity(false);
-    case UnaryOp::kSin: case UnaryOp::kCos: case UnaryOp::kTan: case UnaryOp::kAsin: case UnaryOp::kAcos:
+    case UnaryOp::kSin:
+    case UnaryOp::kCos:
+    case UnaryOp::kTan:
+    case UnaryOp::kAsin:
+    case UnaryOp::kAcos:
     case UnaryOp::kAtanh: return Rational::nan();
-    case UnaryOp::kAtan: case UnaryOp::kNeg: case UnaryOp::kAbs: case UnaryOp::kFloor: case UnaryOp::kCeil:
-    case UnaryOp::kRound: case UnaryOp::kNot: case UnaryOp::kIsNan: return std::nullopt;
+    case UnaryOp::kAtan:
+    case UnaryOp::kNeg:
+    case UnaryOp::kAbs:
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRound:
+    case UnaryOp::kNot:
+    case UnaryOp::kIsNan: return std::nullopt;
   }
   return std::nullopt;
 }
@@ -64,8 +78,14 @@ Rational RationalAlgebra::apply(BinaryOp op, const Rational& a, const Rational& 
       fail_unsupported("{} to the power {} is not rational or too large", a.text(), b.text());
     case BinaryOp::kMin: return a.is_nan() || a < b ? a : b;
     case BinaryOp::kMax: return a.is_nan() || b < a ? a : b;
-    case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft:
-    case BinaryOp::kShiftRight: case BinaryOp::kEqual: case BinaryOp::kLess: case BinaryOp::kLessEqual: break;
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight:
+    case BinaryOp::kEqual:
+    case BinaryOp::kLess:
+    case BinaryOp::kLessEqual: break;
   }
   fail_unsupported("a bitwise operation on real numbers has no meaning");
 }

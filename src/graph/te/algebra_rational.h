@@ -9,7 +9,9 @@ namespace isomer::te {
 struct RationalAlgebra {
   using Value = Rational;
   Rational from_number(const Number& number) const { return Rational(number); }
-  Rational from_integer(DataType from, int64_t value, DataType to) const { return Rational(unwrap(from, value)).rounded(to); }
+  Rational from_integer(DataType from, int64_t value, DataType to) const {
+    return Rational(unwrap(from, value)).rounded(to);
+  }
   /// Modulo the type's range; of infinities and NaN 0.
   int64_t to_integer(const Rational& value, DataType to) const { return wrap(to, value.truncated_to_int64()); }
   Rational rounded(const Rational& value, DataType dtype) const { return value.rounded(dtype); }

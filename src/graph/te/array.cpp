@@ -41,12 +41,13 @@ void copy(void* to, const void* from, size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
-/// Bytes of all arrays that live. Memory that is asked for is not refused until it is written, and then it is the machine
-/// that stops: a model that grows without end must end before.
+/// Bytes of all arrays that live. Memory that is asked for is not refused until it is written, and then it is the
+/// machine that stops: a model that grows without end must end before.
 std::atomic<size_t> live_bytes = 0;
 
 size_t most_live_bytes() {
-  static const size_t half = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 2;
+  static const size_t half =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 2;
   return half;
 }
 
@@ -78,7 +79,8 @@ Result<Array> Array::allocate(DataType dtype, Dims dims) {
   }
   // Eight bytes an element, and a little more so that an empty array has an address.
   const bool absurd = count > (size_t{1} << 44);
-  std::shared_ptr<void> memory = absurd ? nullptr : allocate_counted((count * 8 + kAlignment) / kAlignment * kAlignment);
+  std::shared_ptr<void> memory =
+      absurd ? nullptr : allocate_counted((count * 8 + kAlignment) / kAlignment * kAlignment);
   if (!memory) return unsupported("", "a tensor of {} elements does not fit into memory", count);
   Array array;
   array.dtype_ = dtype;

@@ -1,5 +1,5 @@
-// A tensor at run time. Floats are held as unrounded doubles and integers as int64, whatever their logical type; a constant
-// of a model stays in its file's encoding and is converted as it is read.
+// A tensor at run time. Floats are held as unrounded doubles and integers as int64, whatever their logical type; a
+// constant of a model stays in its file's encoding and is converted as it is read.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,18 @@ namespace isomer::te {
 
 /// How an array's elements lie in memory; bool is one byte, 0 or not.
 enum class Storage : uint8_t {
-  kDouble, kInt64, kFloat32, kFloat16, kBFloat16, kInt8, kUInt8, kInt16, kUInt16, kInt32, kUInt32, kBool,
+  kDouble,
+  kInt64,
+  kFloat32,
+  kFloat16,
+  kBFloat16,
+  kInt8,
+  kUInt8,
+  kInt16,
+  kUInt16,
+  kInt32,
+  kUInt32,
+  kBool,
 };
 
 class Array {

@@ -165,9 +165,15 @@ Range Simplifier::range_of_binary(const Binary& e) {
       const Range a = range(polynomial(e.left)), b = range(polynomial(e.right));
       return {std::max(a.low, b.low), std::max(a.high, b.high)};
     }
-    case BinaryOp::kEqual: case BinaryOp::kLess: case BinaryOp::kLessEqual: return {0, 1};
-    case BinaryOp::kPow: case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor:
-    case BinaryOp::kShiftLeft: case BinaryOp::kShiftRight: return {};
+    case BinaryOp::kEqual:
+    case BinaryOp::kLess:
+    case BinaryOp::kLessEqual: return {0, 1};
+    case BinaryOp::kPow:
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight: return {};
   }
   return {};
 }

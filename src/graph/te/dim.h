@@ -1,5 +1,6 @@
 // A dim: a non-negative integer, or arithmetic over named dims. Kept in one normal form, so that equal means equal:
-// 2*(batch+1) == 2+2*batch. Arithmetic saturates at ±2^62 instead of overflowing; ranges are checked by shape inference.
+// 2*(batch+1) == 2+2*batch. Arithmetic saturates at ±2^62 instead of overflowing; ranges are checked by shape
+// inference.
 #pragma once
 
 #include <optional>

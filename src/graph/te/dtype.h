@@ -8,10 +8,33 @@
 namespace isomer {
 
 enum class DataType : uint8_t {
-  kUndefined = 0, kFloat32 = 1, kUInt8 = 2, kInt8 = 3, kUInt16 = 4, kInt16 = 5, kInt32 = 6, kInt64 = 7, kString = 8,
-  kBool = 9, kFloat16 = 10, kFloat64 = 11, kUInt32 = 12, kUInt64 = 13, kComplex64 = 14, kComplex128 = 15,
-  kBFloat16 = 16, kFloat8E4M3FN = 17, kFloat8E4M3FNUZ = 18, kFloat8E5M2 = 19, kFloat8E5M2FNUZ = 20, kUInt4 = 21,
-  kInt4 = 22, kFloat4E2M1 = 23, kFloat8E8M0 = 24, kUInt2 = 25, kInt2 = 26,
+  kUndefined = 0,
+  kFloat32 = 1,
+  kUInt8 = 2,
+  kInt8 = 3,
+  kUInt16 = 4,
+  kInt16 = 5,
+  kInt32 = 6,
+  kInt64 = 7,
+  kString = 8,
+  kBool = 9,
+  kFloat16 = 10,
+  kFloat64 = 11,
+  kUInt32 = 12,
+  kUInt64 = 13,
+  kComplex64 = 14,
+  kComplex128 = 15,
+  kBFloat16 = 16,
+  kFloat8E4M3FN = 17,
+  kFloat8E4M3FNUZ = 18,
+  kFloat8E5M2 = 19,
+  kFloat8E5M2FNUZ = 20,
+  kUInt4 = 21,
+  kInt4 = 22,
+  kFloat4E2M1 = 23,
+  kFloat8E8M0 = 24,
+  kUInt2 = 25,
+  kInt2 = 26,
 };
 
 /// A set of element types.
@@ -29,7 +52,8 @@ class TypeSet {
 };
 constexpr TypeSet operator|(DataType a, DataType b) { return TypeSet(a) | TypeSet(b); }
 
-/// The sets that schemas are written with. Only types in `kComputable` have arithmetic; the rest pass through untouched.
+/// The sets that schemas are written with. Only types in `kComputable` have arithmetic; the rest pass through
+/// untouched.
 inline constexpr TypeSet kFloats = DataType::kFloat16 | DataType::kBFloat16 | DataType::kFloat32 | DataType::kFloat64;
 inline constexpr TypeSet kSignedInts = DataType::kInt8 | DataType::kInt16 | DataType::kInt32 | DataType::kInt64;
 inline constexpr TypeSet kUnsignedInts = DataType::kUInt8 | DataType::kUInt16 | DataType::kUInt32 | DataType::kUInt64;

@@ -1,6 +1,6 @@
 // The evaluator of programs, generic over its scalars: it walks the expressions and loops as they stand, and is the
-// reference that faster readers are compared with. `Concrete<Algebra>` (algebra.h) and `SymbolicScalars` (symbolic_scalars.h)
-// are the scalars; an unknown one can only come from the latter. Users call evaluate.h.
+// reference that faster readers are compared with. `Concrete<Algebra>` (algebra.h) and `SymbolicScalars`
+// (symbolic_scalars.h) are the scalars; an unknown one can only come from the latter. Users call evaluate.h.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,11 @@ class Evaluator {
 
   /// Inputs may be nullptr: absent, or unknown. All arguments outlive the evaluator.
   Evaluator(const Program& program, Scalars& scalars, std::vector<const Buffer*> inputs, EvaluationLimits limits)
-      : program_(program), scalars_(scalars), inputs_(std::move(inputs)), limits_(limits), stages_(program.stages.size()) {}
+      : program_(program),
+        scalars_(scalars),
+        inputs_(std::move(inputs)),
+        limits_(limits),
+        stages_(program.stages.size()) {}
 
   /// Computed when first asked for, with the stages that it reads.
   const Buffer& value(const StageValue& at) { return stage(at.stage)[at.component]; }
@@ -212,7 +216,8 @@ class Evaluator {
     return result;
   }
 
-  std::vector<Scalar> combined(const Monoid& monoid, const std::vector<Scalar>& left, const std::vector<Scalar>& right) {
+  std::vector<Scalar> combined(const Monoid& monoid, const std::vector<Scalar>& left,
+                               const std::vector<Scalar>& right) {
     Frame operands;
     operands.left = &left;
     operands.right = &right;
@@ -320,9 +325,7 @@ class Evaluator {
                             [&](const Store&) {}, [&](const Resize& s) { out.insert(s.local); }},
                  statement.body);
   }
-  Buffer zeroed(const Local& local) {
-    return filled(local.dtype, extents(local.shape), scalars_.zero(local.dtype));
-  }
+  Buffer zeroed(const Local& local) { return filled(local.dtype, extents(local.shape), scalars_.zero(local.dtype)); }
 
   bool holds(const Expr& condition, const Frame& frame) {
     const auto value = scalars_.truth(evaluate(condition, frame));

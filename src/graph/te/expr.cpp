@@ -16,22 +16,19 @@ void hash_ref(Hasher& hasher, const BufferRef& buffer) {
 Expr make(DataType dtype, ExprNode::Body body) {
   Hasher hasher;
   hasher.add(static_cast<uint64_t>(dtype)).add(static_cast<uint64_t>(body.index()));
-  std::visit(Overloaded{[&](const Literal& e) { e.value.hash_into(hasher); },
-                        [&](const Var& e) { hasher.add(static_cast<uint64_t>(e.kind)).add(static_cast<uint64_t>(e.index)); },
-                        [&](const Symbol& e) { hasher.add(e.name); },
-                        [&](const Unary& e) { hasher.add(static_cast<uint64_t>(e.op)).add(e.operand->hash); },
-                        [&](const Binary& e) {
-                          hasher.add(static_cast<uint64_t>(e.op)).add(e.left->hash).add(e.right->hash);
-                        },
-                        [&](const Select& e) {
-                          hasher.add(e.condition->hash).add(e.then->hash).add(e.otherwise->hash);
-                        },
-                        [&](const Cast& e) { hasher.add(e.operand->hash); },
-                        [&](const Load& e) {
-                          hash_ref(hasher, e.buffer);
-                          for (const Expr& i : e.index) hasher.add(i->hash);
-                        }},
-             body);
+  std::visit(
+      Overloaded{[&](const Literal& e) { e.value.hash_into(hasher); },
+                 [&](const Var& e) { hasher.add(static_cast<uint64_t>(e.kind)).add(static_cast<uint64_t>(e.index)); },
+                 [&](const Symbol& e) { hasher.add(e.name); },
+                 [&](const Unary& e) { hasher.add(static_cast<uint64_t>(e.op)).add(e.operand->hash); },
+                 [&](const Binary& e) { hasher.add(static_cast<uint64_t>(e.op)).add(e.left->hash).add(e.right->hash); },
+                 [&](const Select& e) { hasher.add(e.condition->hash).add(e.then->hash).add(e.otherwise->hash); },
+                 [&](const Cast& e) { hasher.add(e.operand->hash); },
+                 [&](const Load& e) {
+                   hash_ref(hasher, e.buffer);
+                   for (const Expr& i : e.index) hasher.add(i->hash);
+                 }},
+      body);
   return Expr(std::make_shared<const ExprNode>(ExprNode{dtype, std::move(body), hasher.finish()}));
 }
 
@@ -54,8 +51,12 @@ std::optional<int64_t> fold(BinaryOp op, int64_t a, int64_t b) {
     case BinaryOp::kEqual: return a == b;
     case BinaryOp::kLess: return a < b;
     case BinaryOp::kLessEqual: return a <= b;
-    case BinaryOp::kPow: case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor:
-    case BinaryOp::kShiftLeft: case BinaryOp::kShiftRight: return std::nullopt;
+    case BinaryOp::kPow:
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight: return std::nullopt;
   }
   return std::nullopt;
 }

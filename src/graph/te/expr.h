@@ -1,7 +1,7 @@
 // Scalar expressions: the bodies, indices, extents and conditions of tensor expressions. Immutable, shared, typed.
 //
-// A variable is named by its role and position (the k-th spatial or reduction iterator of the stage around it), not by an
-// identity: two stages that mean the same are equal and hash equally.
+// A variable is named by its role and position (the k-th spatial or reduction iterator of the stage around it), not by
+// an identity: two stages that mean the same are equal and hash equally.
 #pragma once
 
 #include <cstdint>
@@ -28,21 +28,50 @@ enum class VarKind : uint8_t {
 };
 
 enum class UnaryOp : uint8_t {
-  kNeg, kAbs, kFloor, kCeil, kRound /* half to even */, kSqrt, kExp, kLog, kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh,
-  kCosh, kTanh, kAsinh, kAcosh, kAtanh, kErf, kNot /* bool, or bitwise on integers */, kIsNan,
+  kNeg,
+  kAbs,
+  kFloor,
+  kCeil,
+  kRound /* half to even */,
+  kSqrt,
+  kExp,
+  kLog,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kErf,
+  kNot /* bool, or bitwise on integers */,
+  kIsNan,
 };
 
 enum class BinaryOp : uint8_t {
-  kAdd, kSub, kMul,
+  kAdd,
+  kSub,
+  kMul,
   kDiv,       ///< exact on reals, truncating toward zero on integers (x / 0 is an error where it is evaluated)
   kFloorDiv,  ///< integers, rounds toward -inf
   kFloorMod,  ///< sign of the divisor, on reals too
   kTruncMod,  ///< C's fmod and %: sign of the dividend
   kPow,
-  kMin, kMax,  ///< propagate NaN, as ONNX does
-  kAnd, kOr, kXor,  ///< on bool, or bitwise on integers
-  kShiftLeft, kShiftRight,
-  kEqual, kLess, kLessEqual,  ///< give bool
+  kMin,
+  kMax,  ///< propagate NaN, as ONNX does
+  kAnd,
+  kOr,
+  kXor,  ///< on bool, or bitwise on integers
+  kShiftLeft,
+  kShiftRight,
+  kEqual,
+  kLess,
+  kLessEqual,  ///< give bool
 };
 
 struct ExprNode;
@@ -147,15 +176,16 @@ const T* as(const Expr& expr) {
   return std::get_if<T>(&expr->body);
 }
 
-// Constructors. Operands of one binary operator have one dtype (CHECKed). Integer arithmetic on literals and the neutral
-// elements is folded at once (saturating at ±2^62, so that hostile sizes cannot wrap); reals are left as written.
+// Constructors. Operands of one binary operator have one dtype (CHECKed). Integer arithmetic on literals and the
+// neutral elements is folded at once (saturating at ±2^62, so that hostile sizes cannot wrap); reals are left as
+// written.
 Expr literal(Number value, DataType dtype);
 Expr index(int64_t value);  ///< an int64 literal
 Expr truth(bool value);
-Expr var(VarKind kind, int index);                  ///< an int64 iterator
+Expr var(VarKind kind, int index);                      ///< an int64 iterator
 Expr operand(VarKind side, int index, DataType dtype);  ///< kLeft or kRight component of a monoid
-Expr axis(int k);         ///< spatial iterator k
-Expr reduce_axis(int k);  ///< reduction iterator k
+Expr axis(int k);                                       ///< spatial iterator k
+Expr reduce_axis(int k);                                ///< reduction iterator k
 Expr symbol(std::string name);
 Expr unary(UnaryOp op, Expr operand);
 Expr binary(BinaryOp op, Expr left, Expr right);
@@ -206,8 +236,8 @@ inline Expr max(Expr a, Number b) { return max(a, literal(b, a.dtype())); }
 /// The value of an integer literal.
 std::optional<int64_t> as_constant(const Expr& expr);
 
-/// Rebuilds `expr` bottom-up: `replace` is asked for each node after its children were rebuilt and returns an empty Expr
-/// to keep it. What folds into a child is not asked again: replacing a Var by itself plus one ends.
+/// Rebuilds `expr` bottom-up: `replace` is asked for each node after its children were rebuilt and returns an empty
+/// Expr to keep it. What folds into a child is not asked again: replacing a Var by itself plus one ends.
 template <class F>
 Expr transform(const Expr& expr, F&& replace);
 

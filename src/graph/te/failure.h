@@ -1,5 +1,5 @@
-// Why an evaluation ended early. Thrown by algebras and evaluator, so that scalar code stays readable; `evaluate` and its
-// like catch it and return the Error. Nobody else sees one.
+// Why an evaluation ended early. Thrown by algebras and evaluator, so that scalar code stays readable; `evaluate` and
+// its like catch it and return the Error. Nobody else sees one.
 #pragma once
 
 #include <utility>

@@ -17,8 +17,10 @@ int64_t power(DataType dtype, __int128 base, __int128 exponent) {
 
 int64_t shift(BinaryOp op, DataType dtype, __int128 value, __int128 count) {
   const bool all_out = count < 0 || count >= bit_width(dtype);
-  if (op == BinaryOp::kShiftRight) return wrap(dtype, all_out ? (value < 0 ? -1 : 0) : value >> static_cast<int>(count));
-  return wrap(dtype, all_out ? 0 : static_cast<__int128>(static_cast<unsigned __int128>(value) << static_cast<int>(count)));
+  if (op == BinaryOp::kShiftRight)
+    return wrap(dtype, all_out ? (value < 0 ? -1 : 0) : value >> static_cast<int>(count));
+  return wrap(dtype,
+              all_out ? 0 : static_cast<__int128>(static_cast<unsigned __int128>(value) << static_cast<int>(count)));
 }
 
 }  // namespace
@@ -39,12 +41,26 @@ int64_t apply_integer(UnaryOp op, DataType dtype, int64_t operand) {
   switch (op) {
     case UnaryOp::kNeg: return wrap(dtype, -x);
     case UnaryOp::kAbs: return wrap(dtype, x < 0 ? -x : x);
-    case UnaryOp::kFloor: case UnaryOp::kCeil: case UnaryOp::kRound: return operand;
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRound: return operand;
     case UnaryOp::kNot: return dtype == DataType::kBool ? !operand : wrap(dtype, ~x);
     case UnaryOp::kIsNan: return 0;
-    case UnaryOp::kSqrt: case UnaryOp::kExp: case UnaryOp::kLog: case UnaryOp::kSin: case UnaryOp::kCos:
-    case UnaryOp::kTan: case UnaryOp::kAsin: case UnaryOp::kAcos: case UnaryOp::kAtan: case UnaryOp::kSinh:
-    case UnaryOp::kCosh: case UnaryOp::kTanh: case UnaryOp::kAsinh: case UnaryOp::kAcosh: case UnaryOp::kAtanh:
+    case UnaryOp::kSqrt:
+    case UnaryOp::kExp:
+    case UnaryOp::kLog:
+    case UnaryOp::kSin:
+    case UnaryOp::kCos:
+    case UnaryOp::kTan:
+    case UnaryOp::kAsin:
+    case UnaryOp::kAcos:
+    case UnaryOp::kAtan:
+    case UnaryOp::kSinh:
+    case UnaryOp::kCosh:
+    case UnaryOp::kTanh:
+    case UnaryOp::kAsinh:
+    case UnaryOp::kAcosh:
+    case UnaryOp::kAtanh:
     case UnaryOp::kErf: fail_unsupported("a transcendental function of {} has no meaning", name(dtype));
   }
   return 0;
@@ -71,7 +87,8 @@ int64_t apply_integer(BinaryOp op, DataType dtype, int64_t left, int64_t right) 
     case BinaryOp::kAnd: return wrap(dtype, a & b);
     case BinaryOp::kOr: return wrap(dtype, a | b);
     case BinaryOp::kXor: return wrap(dtype, a ^ b);
-    case BinaryOp::kShiftLeft: case BinaryOp::kShiftRight: return shift(op, dtype, a, b);
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight: return shift(op, dtype, a, b);
     case BinaryOp::kEqual: return a == b;
     case BinaryOp::kLess: return a < b;
     case BinaryOp::kLessEqual: return a <= b;

@@ -17,7 +17,8 @@ class StagesRead {
  public:
   void look(const Expr& expr) {
     if (!expr || !seen_.insert(&*expr).second) return;
-    if (const Load* load = as<Load>(expr); load && load->buffer.kind == BufferRef::Kind::kStage) read.insert(load->buffer.index);
+    if (const Load* load = as<Load>(expr); load && load->buffer.kind == BufferRef::Kind::kStage)
+      read.insert(load->buffer.index);
     for (const Expr& child : detail::children(expr)) look(child);
   }
   void look(const Shape& shape) {
@@ -122,7 +123,8 @@ Result<std::vector<Array>> PlannedProgram::run(std::span<const Array> inputs, co
     const bool known = ref.kind == BufferRef::Kind::kInput ? ref.index < static_cast<int>(inputs.size())
                                                            : ref.kind == BufferRef::Kind::kStage;
     CHECK(known) << "a load from " << describe(ref);
-    const Array& array = ref.kind == BufferRef::Kind::kInput ? inputs[ref.index] : values.at(ref.index).at(ref.component);
+    const Array& array =
+        ref.kind == BufferRef::Kind::kInput ? inputs[ref.index] : values.at(ref.index).at(ref.component);
     CHECK(!array.empty()) << "a load from " << describe(ref) << ", which is absent";
     return array;
   };
@@ -137,17 +139,20 @@ Result<std::vector<Array>> PlannedProgram::run(std::span<const Array> inputs, co
   return outputs;
 }
 
-Result<std::vector<Array>> interpret(const Program& program, std::span<const Array> inputs, const InterpretOptions& options) {
+Result<std::vector<Array>> interpret(const Program& program, std::span<const Array> inputs,
+                                     const InterpretOptions& options) {
   return PlannedProgram(program).run(inputs, options);
 }
 
 namespace interpreter {
 
 std::unique_ptr<PlannedStage> make_stage(const Stage& stage) {
-  return std::visit(Overloaded{[](const MapReduce& s) -> std::unique_ptr<PlannedStage> { return std::make_unique<PlannedMapReduce>(s); },
-                               [](const Scan& s) { return make_stage(s); }, [](const Update& s) { return make_stage(s); },
-                               [](const Imperative& s) { return make_stage(s); }},
-                    stage.body);
+  return std::visit(
+      Overloaded{
+          [](const MapReduce& s) -> std::unique_ptr<PlannedStage> { return std::make_unique<PlannedMapReduce>(s); },
+          [](const Scan& s) { return make_stage(s); }, [](const Update& s) { return make_stage(s); },
+          [](const Imperative& s) { return make_stage(s); }},
+      stage.body);
 }
 
 }  // namespace interpreter

@@ -28,16 +28,16 @@ struct InterpretOptions {
   ThreadPool* pool = nullptr;
 };
 
-/// A program with the plans of its stages, made when first run and kept for runs on arrays of the same dims and storage.
-/// One run at a time.
+/// A program with the plans of its stages, made when first run and kept for runs on arrays of the same dims and
+/// storage. One run at a time.
 class PlannedProgram {
  public:
   explicit PlannedProgram(Program program);
   ~PlannedProgram();
   PlannedProgram(PlannedProgram&&) noexcept;
 
-  /// The outputs, empty arrays for those that the node does not have. All dims must be bound: a symbol is an error, as are
-  /// an index out of range where it is used, a division of integers by zero, sizes beyond memory.
+  /// The outputs, empty arrays for those that the node does not have. All dims must be bound: a symbol is an error, as
+  /// are an index out of range where it is used, a division of integers by zero, sizes beyond memory.
   Result<std::vector<Array>> run(std::span<const Array> inputs, const InterpretOptions& options = {});
 
  private:

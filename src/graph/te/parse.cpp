@@ -166,7 +166,8 @@ Result<Expr> Parser::expression() {
 
 Result<Expr> Parser::index_expression() {
   TRY(Expr result, expression());
-  if (result.dtype() != DataType::kInt64) return mistake(fmt::format("expected an int64 index, found {}", name(result.dtype())));
+  if (result.dtype() != DataType::kInt64)
+    return mistake(fmt::format("expected an int64 index, found {}", name(result.dtype())));
   return result;
 }
 

@@ -1,5 +1,6 @@
-// The normal form of index arithmetic: a literal plus a sum of coefficient * product of atoms, in one fixed order. An atom
-// is any int64 expression that is not itself a sum, a product or a literal (a sum too, where expanding would explode).
+// The normal form of index arithmetic: a literal plus a sum of coefficient * product of atoms, in one fixed order. An
+// atom is any int64 expression that is not itself a sum, a product or a literal (a sum too, where expanding would
+// explode).
 #pragma once
 
 #include <compare>
@@ -10,7 +11,8 @@
 
 namespace isomer::te {
 
-/// A total order on expressions that is the same in every run and on every machine: iterators, symbols by name, the rest.
+/// A total order on expressions that is the same in every run and on every machine: iterators, symbols by name, the
+/// rest.
 std::strong_ordering order(const Expr& a, const Expr& b);
 
 /// coefficient * factors[0] * factors[1] * …; the factors sorted, at least one.

@@ -44,13 +44,14 @@ std::string text(const MapReduce& s) {
 }
 
 std::string text(const Update& s) {
-  return fmt::format("update {} from {} over {} at [{}]{} {{ {} }}", bracketed(s.shape), print(s.init), bracketed(s.updates),
-                     list(s.index), with_monoid(s.combine), print(s.value));
+  return fmt::format("update {} from {} over {} at [{}]{} {{ {} }}", bracketed(s.shape), print(s.init),
+                     bracketed(s.updates), list(s.index), with_monoid(s.combine), print(s.value));
 }
 
 std::string text(const Scan& s) {
   std::string result = fmt::format("scan {} {{\n", s.trip.text());
-  for (const Scan::State& state : s.states) result += fmt::format("  state {} = {}\n", bracketed(state.shape), print(state.init));
+  for (const Scan::State& state : s.states)
+    result += fmt::format("  state {} = {}\n", bracketed(state.shape), print(state.init));
   for (const MapReduce& step : s.steps) result += fmt::format("  step {}\n", text(step));
   std::vector<std::string> next;
   for (const int inner : s.next) next.push_back(std::to_string(inner));
@@ -62,15 +63,16 @@ std::string text(const Block& block, const std::string& indent);
 std::string text(const Statement& statement, const std::string& indent) {
   const auto nested = [&](const Block& block) { return fmt::format("{{\n{}{}}}", text(block, indent + "  "), indent); };
   return std::visit(
-      Overloaded{[&](const For& s) { return fmt::format("for k{} < {} {}", s.loop, print(s.extent), nested(*s.body)); },
-                 [&](const While& s) { return fmt::format("while {} {}", print(s.condition), nested(*s.body)); },
-                 [&](const If& s) {
-                   const bool has_else = s.otherwise && !s.otherwise->empty();
-                   return fmt::format("if {} {}{}", print(s.condition), nested(*s.then),
-                                      has_else ? fmt::format(" else {}", nested(*s.otherwise)) : "");
-                 },
-                 [&](const Store& s) { return fmt::format("local{}[{}] = {}", s.local, list(s.index), print(s.value)); },
-                 [&](const Resize& s) { return fmt::format("resize local{}[{}]", s.local, list(s.extents)); }},
+      Overloaded{
+          [&](const For& s) { return fmt::format("for k{} < {} {}", s.loop, print(s.extent), nested(*s.body)); },
+          [&](const While& s) { return fmt::format("while {} {}", print(s.condition), nested(*s.body)); },
+          [&](const If& s) {
+            const bool has_else = s.otherwise && !s.otherwise->empty();
+            return fmt::format("if {} {}{}", print(s.condition), nested(*s.then),
+                               has_else ? fmt::format(" else {}", nested(*s.otherwise)) : "");
+          },
+          [&](const Store& s) { return fmt::format("local{}[{}] = {}", s.local, list(s.index), print(s.value)); },
+          [&](const Resize& s) { return fmt::format("resize local{}[{}]", s.local, list(s.extents)); }},
       statement.body);
 }
 
@@ -95,13 +97,15 @@ std::string text(const Imperative& s) {
 std::string print(const Program& program) {
   std::string result;
   for (size_t i = 0; i < program.stages.size(); ++i)
-    result += fmt::format("s{} = {}\n", i, std::visit([](const auto& body) { return text(body); }, program.stages[i].body));
+    result +=
+        fmt::format("s{} = {}\n", i, std::visit([](const auto& body) { return text(body); }, program.stages[i].body));
   std::vector<std::string> outputs;
   for (const StageValue& output : program.outputs) {
     if (output.stage < 0)
       outputs.emplace_back("none");
     else
-      outputs.push_back(fmt::format("s{}{}", output.stage, output.component ? fmt::format(".{}", output.component) : ""));
+      outputs.push_back(
+          fmt::format("s{}{}", output.stage, output.component ? fmt::format(".{}", output.component) : ""));
   }
   return result + fmt::format("output {}\n", join(outputs));
 }

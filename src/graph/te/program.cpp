@@ -16,7 +16,8 @@ Expr extreme(DataType dtype, bool least) {
   if (dtype == DataType::kBool) return truth(!least);
   const int bits = bit_width(dtype);
   if (is_unsigned_int(dtype))
-    return literal(least ? Number(0) : Number::from_unsigned(std::numeric_limits<uint64_t>::max() >> (64 - bits)), dtype);
+    return literal(least ? Number(0) : Number::from_unsigned(std::numeric_limits<uint64_t>::max() >> (64 - bits)),
+                   dtype);
   const int64_t low = std::numeric_limits<int64_t>::min() >> (64 - bits);
   return literal(least ? Number(low) : Number(-(low + 1)), dtype);
 }
@@ -44,7 +45,9 @@ Monoid arg_extreme(DataType dtype, bool greatest, bool last_index) {
 Monoid sum(DataType dtype) { return {"sum", {literal(0, dtype)}, {left(0, dtype) + right(0, dtype)}, true}; }
 Monoid product(DataType dtype) { return {"prod", {literal(1, dtype)}, {left(0, dtype) * right(0, dtype)}, true}; }
 Monoid maximum(DataType dtype) { return {"max", {extreme(dtype, true)}, {max(left(0, dtype), right(0, dtype))}, true}; }
-Monoid minimum(DataType dtype) { return {"min", {extreme(dtype, false)}, {min(left(0, dtype), right(0, dtype))}, true}; }
+Monoid minimum(DataType dtype) {
+  return {"min", {extreme(dtype, false)}, {min(left(0, dtype), right(0, dtype))}, true};
+}
 Monoid argmax(DataType dtype, bool last_index) { return arg_extreme(dtype, true, last_index); }
 Monoid argmin(DataType dtype, bool last_index) { return arg_extreme(dtype, false, last_index); }
 
@@ -72,11 +75,11 @@ Monoid online_softmax(DataType dtype) {
 }
 
 int Stage::components() const {
-  return std::visit(Overloaded{[](const MapReduce& s) { return static_cast<int>(s.bodies.size()); },
-                               [](const Scan& s) { return static_cast<int>(s.states.size()); },
-                               [](const Update&) { return 1; },
-                               [](const Imperative& s) { return static_cast<int>(s.outputs.size()); }},
-                    body);
+  return std::visit(
+      Overloaded{[](const MapReduce& s) { return static_cast<int>(s.bodies.size()); },
+                 [](const Scan& s) { return static_cast<int>(s.states.size()); }, [](const Update&) { return 1; },
+                 [](const Imperative& s) { return static_cast<int>(s.outputs.size()); }},
+      body);
 }
 
 DataType Stage::dtype(int component) const {

@@ -1,5 +1,5 @@
-// The meaning of an operator: a short list of stages, each defining one value (or a tuple of values of one shape) from the
-// operator's inputs and the stages before it. What each reader makes of it stands in DESIGN.md, section 2.
+// The meaning of an operator: a short list of stages, each defining one value (or a tuple of values of one shape) from
+// the operator's inputs and the stages before it. What each reader makes of it stands in DESIGN.md, section 2.
 #pragma once
 
 #include <string>
@@ -44,9 +44,9 @@ struct MapReduce {
   std::vector<Expr> bodies;
 };
 
-/// State k after step t is value[t] of component k: steps run t = 0 … trip-1 and each evaluates `steps`, map/reduce stages
-/// that may load kState buffers (of step t-1), kInner buffers of this step and var(kTime, 0); next[k] says which inner
-/// stage becomes state k. The value of component k has shape [trip, states[k].shape…].
+/// State k after step t is value[t] of component k: steps run t = 0 … trip-1 and each evaluates `steps`, map/reduce
+/// stages that may load kState buffers (of step t-1), kInner buffers of this step and var(kTime, 0); next[k] says which
+/// inner stage becomes state k. The value of component k has shape [trip, states[k].shape…].
 struct Scan {
   struct State {
     Shape shape;
@@ -69,8 +69,8 @@ struct Update {
   Monoid combine;
 };
 
-/// A reference program for what has no tensor expression (TopK, NonZero, …); never rewritten. Component k of the stage is
-/// the buffer `outputs[k]` of `body`.
+/// A reference program for what has no tensor expression (TopK, NonZero, …); never rewritten. Component k of the stage
+/// is the buffer `outputs[k]` of `body`.
 struct Imperative {
   Procedure body;
   std::vector<int> outputs;

@@ -77,7 +77,8 @@ Rational::Rational(const Number& number) {
     case Number::Kind::kInfinity: kind_ = number.is_negative() ? Kind::kMinusInfinity : Kind::kPlusInfinity; return;
     case Number::Kind::kFinite: break;
   }
-  *this = Rational(Big{Fraction(Integer(number.numerator()), Integer(number.denominator())) * power_of_two(number.exponent())});
+  *this = Rational(
+      Big{Fraction(Integer(number.numerator()), Integer(number.denominator())) * power_of_two(number.exponent())});
 }
 Rational::Rational(__int128 integer) : Rational(Big{Fraction(Integer(integer))}) {}
 Rational Rational::infinity(bool negative) { return Rational(negative ? Kind::kMinusInfinity : Kind::kPlusInfinity); }

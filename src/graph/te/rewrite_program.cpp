@@ -38,7 +38,8 @@ class Rewriter {
 
 bool rewrite(Program& program, const std::function<Expr(const Expr&)>& replace) {
   const Rewriter rewriter(replace);
-  return std::all_of(program.stages.begin(), program.stages.end(), [&](Stage& stage) { return rewriter.rewrite(stage); });
+  return std::all_of(program.stages.begin(), program.stages.end(),
+                     [&](Stage& stage) { return rewriter.rewrite(stage); });
 }
 
 }  // namespace isomer::te

@@ -228,7 +228,8 @@ Expr Simplifier::negation(const Expr& simplified) {
     if (is_order(*e) && e->left.dtype() == DataType::kInt64)
       return simplify(binary(e->op == BinaryOp::kLess ? BinaryOp::kLessEqual : BinaryOp::kLess, e->right, e->left));
     if (e->left.dtype() == DataType::kBool && (e->op == BinaryOp::kAnd || e->op == BinaryOp::kOr))
-      return connective(e->op == BinaryOp::kAnd ? BinaryOp::kOr : BinaryOp::kAnd, negation(e->left), negation(e->right));
+      return connective(e->op == BinaryOp::kAnd ? BinaryOp::kOr : BinaryOp::kAnd, negation(e->left),
+                        negation(e->right));
   }
   return logical_not(simplified);
 }

@@ -16,7 +16,8 @@ struct Interval {
   std::optional<int64_t> high;
 };
 
-/// What is known of a variable, symbol or load; asked for leaves only. An empty function knows nothing but that symbols are >= 0.
+/// What is known of a variable, symbol or load; asked for leaves only. An empty function knows nothing but that symbols
+/// are >= 0.
 using Ranges = std::function<Interval(const Expr& leaf)>;
 
 /// Normal form; equal expressions that differ by +, -, * and literals become identical. bool conditions over int64 are

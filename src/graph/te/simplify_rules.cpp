@@ -102,7 +102,8 @@ Rewritten divide_grains(Simplifier& s, const Polynomial& a, const Polynomial& c)
 Rewritten remainder_of_grains(Simplifier& s, const Polynomial& a, const Polynomial& c) {
   const auto grain = split_by_grain(s, a, c);
   if (!grain) return std::nullopt;
-  return scaled(s.combine(BinaryOp::kFloorMod, grain->coarse, exactly_divided(c, grain->size)), grain->size) + grain->fine;
+  return scaled(s.combine(BinaryOp::kFloorMod, grain->coarse, exactly_divided(c, grain->size)), grain->size) +
+         grain->fine;
 }
 
 /// (x floordiv b + r) floordiv c = (x + b*r) floordiv (b*c) for positive b and c
@@ -128,7 +129,8 @@ Rewritten division_of_remainder(Simplifier& s, const Polynomial& a, const Polyno
   if (!inner || !s.is_positive(c)) return std::nullopt;
   const Division division = divide(s.polynomial(inner->right), c);
   if (!division.remainder.is(0) || !s.is_positive(division.quotient)) return std::nullopt;
-  return s.combine(BinaryOp::kFloorMod, s.combine(BinaryOp::kFloorDiv, s.polynomial(inner->left), c), division.quotient);
+  return s.combine(BinaryOp::kFloorMod, s.combine(BinaryOp::kFloorDiv, s.polynomial(inner->left), c),
+                   division.quotient);
 }
 
 /// (k*(x floormod d) + r) floormod c = (k*x + r) floormod c where c divides k*d
@@ -174,7 +176,8 @@ void collect_operands(Simplifier& s, BinaryOp op, const Polynomial& p, std::vect
   }
 }
 
-/// Operands that another one decides are dropped, the rest sorted: min(n, min(4, n + 1)) = min(n, 4), min(n, max(n, 4)) = n.
+/// Operands that another one decides are dropped, the rest sorted: min(n, min(4, n + 1)) = min(n, 4), min(n, max(n, 4))
+/// = n.
 Rewritten extremum(Simplifier& s, const Polynomial& a, const Polynomial& b, BinaryOp op) {
   constexpr size_t kMaxOperands = 16;
   std::vector<Polynomial> all, kept;
@@ -201,8 +204,8 @@ Rewritten extremum(Simplifier& s, const Polynomial& a, const Polynomial& b, Bina
   if (all.size() == 1) return all[0];
   std::vector<Expr> operands;
   for (const Polynomial& p : all) operands.push_back(to_expr(p));
-  const bool reordered = !std::is_sorted(operands.begin(), operands.end(),
-                                         [](const Expr& x, const Expr& y) { return order(x, y) < 0; });
+  const bool reordered =
+      !std::is_sorted(operands.begin(), operands.end(), [](const Expr& x, const Expr& y) { return order(x, y) < 0; });
   const bool flattened = as_operation(b, op) != nullptr;
   if (all.size() == count && !reordered && !flattened) return std::nullopt;
   std::sort(operands.begin(), operands.end(), [](const Expr& x, const Expr& y) { return order(x, y) < 0; });

@@ -1,5 +1,5 @@
-// Imperative loop nests: buffers, loops, conditions, stores. The reference of operators that have no tensor expression is
-// written in them; interpreter and code generator read the same text.
+// Imperative loop nests: buffers, loops, conditions, stores. The reference of operators that have no tensor expression
+// is written in them; interpreter and code generator read the same text.
 #pragma once
 
 #include <memory>

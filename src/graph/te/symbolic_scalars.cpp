@@ -61,7 +61,10 @@ Scalar of_constants(BinaryOp op, int64_t a, int64_t b) {
     case BinaryOp::kEqual: return Dim(a == b);
     case BinaryOp::kLess: return Dim(a < b);
     case BinaryOp::kLessEqual: return Dim(a <= b);
-    case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft:
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kShiftLeft:
     case BinaryOp::kShiftRight: return std::nullopt;
   }
   return std::nullopt;
@@ -80,7 +83,9 @@ Scalar of_dims(BinaryOp op, DataType dtype, const Dim& a, const Dim& b) {
     case BinaryOp::kMul: return bounded(a * b);
     case BinaryOp::kMin: return bounded(min(a, b));
     case BinaryOp::kMax: return bounded(max(a, b));
-    case BinaryOp::kEqual: case BinaryOp::kLess: case BinaryOp::kLessEqual: return decided(binary(op, a.expr(), b.expr()));
+    case BinaryOp::kEqual:
+    case BinaryOp::kLess:
+    case BinaryOp::kLessEqual: return decided(binary(op, a.expr(), b.expr()));
     case BinaryOp::kDiv:
       if (b.is(0)) return std::nullopt;
       if (!is_float(dtype)) return bounded(Dim(binary(op, a.expr(), b.expr())));
@@ -88,7 +93,11 @@ Scalar of_dims(BinaryOp op, DataType dtype, const Dim& a, const Dim& b) {
     case BinaryOp::kFloorDiv: return b.is(0) ? std::nullopt : bounded(floor_div(a, b));
     case BinaryOp::kFloorMod: return b.is(0) ? std::nullopt : bounded(floor_mod(a, b));
     case BinaryOp::kTruncMod: return b.is(0) ? std::nullopt : bounded(Dim(binary(op, a.expr(), b.expr())));
-    case BinaryOp::kPow: case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft:
+    case BinaryOp::kPow:
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kShiftLeft:
     case BinaryOp::kShiftRight: return std::nullopt;
   }
   return std::nullopt;
@@ -118,10 +127,10 @@ Scalar SymbolicScalars::binary(BinaryOp op, DataType dtype, const Scalar& a, con
       if (side && side->is(op == BinaryOp::kOr)) return side;
   if (!a || !b) return std::nullopt;
   const DataType result = is_comparison(op) ? DataType::kBool : dtype;
-  if (!a->is_constant() || !b->is_constant())
-    return holds_dims(dtype) ? of_dims(op, dtype, *a, *b) : std::nullopt;
+  if (!a->is_constant() || !b->is_constant()) return holds_dims(dtype) ? of_dims(op, dtype, *a, *b) : std::nullopt;
   if (!is_float(dtype)) {
-    const bool divides = op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod || op == BinaryOp::kTruncMod;
+    const bool divides =
+        op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod || op == BinaryOp::kTruncMod;
     if (divides && b->is(0)) return std::nullopt;
     return representable(result, apply_integer(op, dtype, a->value(), b->value()));
   }

@@ -30,14 +30,15 @@ constexpr std::array<BinarySyntax, 18> kBinary = {{
     {BinaryOp::kLessEqual, "<=", "<=", Precedence::kCompare},
 }};
 
-constexpr std::array<std::string_view, 23> kUnary = {
-    "neg",  "abs",  "floor", "ceil", "round", "sqrt", "exp",   "log",   "sin",   "cos", "tan", "asin",
-    "acos", "atan", "sinh",  "cosh", "tanh",  "asinh", "acosh", "atanh", "erf", "not", "isnan"};
+constexpr std::array<std::string_view, 23> kUnary = {"neg",  "abs",   "floor", "ceil",  "round", "sqrt", "exp",  "log",
+                                                     "sin",  "cos",   "tan",   "asin",  "acos",  "atan", "sinh", "cosh",
+                                                     "tanh", "asinh", "acosh", "atanh", "erf",   "not",  "isnan"};
 constexpr std::array<std::string_view, 6> kVars = {"i", "r", "t", "left", "right", "k"};
 constexpr std::array<std::string_view, 5> kBuffers = {"in", "s", "inner", "state", "local"};
 constexpr std::array<std::string_view, 25> kWords = {
-    "true", "false", "inf",  "nan",  "select", "map", "reduce", "scan",   "update", "imperative", "over",  "with",    "from",
-    "at",   "state", "step", "next", "output", "none", "for",   "while",  "if",     "else",       "resize", "ordered"};
+    "true",       "false", "inf",   "nan",  "select", "map",    "reduce", "scan", "update",
+    "imperative", "over",  "with",  "from", "at",     "state",  "step",   "next", "output",
+    "none",       "for",   "while", "if",   "else",   "resize", "ordered"};
 
 template <class Table>
 std::optional<size_t> position(const Table& table, std::string_view word) {

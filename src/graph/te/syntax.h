@@ -14,7 +14,7 @@ constexpr Precedence tighter(Precedence p) { return static_cast<Precedence>(stat
 
 struct BinarySyntax {
   BinaryOp op;
-  std::string_view text;         ///< the infix operator, or the function's name
+  std::string_view text;          ///< the infix operator, or the function's name
   std::string_view text_of_bool;  ///< on bool, where that differs
   Precedence precedence;          ///< kPrimary: written as a function
 };

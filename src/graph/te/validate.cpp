@@ -59,8 +59,10 @@ class Validator {
       case BufferRef::Kind::kInput: return nullptr;
       case BufferRef::Kind::kStage: return find_in(stages_, ref.index, ref.component);
       case BufferRef::Kind::kInner: return scope.inner ? find_in(*scope.inner, ref.index, ref.component) : nullptr;
-      case BufferRef::Kind::kState: return scope.states && ref.component == 0 ? find_in(*scope.states, ref.index) : nullptr;
-      case BufferRef::Kind::kLocal: return scope.locals && ref.component == 0 ? find_in(*scope.locals, ref.index) : nullptr;
+      case BufferRef::Kind::kState:
+        return scope.states && ref.component == 0 ? find_in(*scope.states, ref.index) : nullptr;
+      case BufferRef::Kind::kLocal:
+        return scope.locals && ref.component == 0 ? find_in(*scope.locals, ref.index) : nullptr;
     }
     return nullptr;
   }
@@ -71,7 +73,8 @@ class Validator {
       case VarKind::kSpatial: return within(scope.axes);
       case VarKind::kReduce: return within(scope.reduce);
       case VarKind::kTime: return scope.time && within(1);
-      case VarKind::kLeft: case VarKind::kRight:
+      case VarKind::kLeft:
+      case VarKind::kRight:
         return scope.operands && within(scope.operands->size()) && (*scope.operands)[v.index] == dtype;
       case VarKind::kLoop: return within(scope.loops);
     }
@@ -80,11 +83,13 @@ class Validator {
 
   Result<void> check(const Expr& expr, const Scope& scope, DataType dtype) const {
     if (!expr) return invalid("", "an expression is missing");
-    if (expr.dtype() != dtype) return invalid("", "{} of type {} expected, {} found", print(expr), name(dtype), name(expr.dtype()));
+    if (expr.dtype() != dtype)
+      return invalid("", "{} of type {} expected, {} found", print(expr), name(dtype), name(expr.dtype()));
     std::optional<Error> error;
     for_each_node(expr, [&](const Expr& e) {
       if (error) return;
-      if (const Var* v = as<Var>(e); v && !in_scope(*v, e.dtype(), scope)) error = invalid("", "{} is not defined here", print(e));
+      if (const Var* v = as<Var>(e); v && !in_scope(*v, e.dtype(), scope))
+        error = invalid("", "{} is not defined here", print(e));
       const Load* load = as<Load>(e);
       if (!load || (load->buffer.kind == BufferRef::Kind::kInput && load->buffer.index >= 0)) return;
       const Signature* from = find(load->buffer, scope);

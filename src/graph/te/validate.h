@@ -1,5 +1,5 @@
-// Whether a program is well-formed: every variable and buffer that is read is there, of the rank and type it is read with,
-// stages read earlier stages only, tuples have the length and types of their monoid.
+// Whether a program is well-formed: every variable and buffer that is read is there, of the rank and type it is read
+// with, stages read earlier stages only, tuples have the length and types of their monoid.
 #pragma once
 
 #include "graph/te/program.h"

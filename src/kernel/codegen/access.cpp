@@ -11,7 +11,8 @@ namespace {
 template <class F>
 bool any_node(const Expr& expr, F&& holds) {
   const std::vector<Expr> children = te::detail::children(expr);
-  return holds(expr) || std::any_of(children.begin(), children.end(), [&](const Expr& child) { return any_node(child, holds); });
+  return holds(expr) ||
+         std::any_of(children.begin(), children.end(), [&](const Expr& child) { return any_node(child, holds); });
 }
 
 const te::Var* as_loop_variable(const Expr& expr) {
@@ -30,7 +31,8 @@ bool holds_load(const Expr& expr) {
 }
 
 bool depends_on(const Expr& expr, int loop_variable) {
-  return any_node(expr, [&](const Expr& e) { return as_loop_variable(e) && as_loop_variable(e)->index == loop_variable; });
+  return any_node(expr,
+                  [&](const Expr& e) { return as_loop_variable(e) && as_loop_variable(e)->index == loop_variable; });
 }
 
 /// Loads read what nobody has proved anything of, and so do loops that run as long as a load says.

@@ -1,5 +1,5 @@
-// Where in memory an element lies, worked out before code is written: an access is planned once, however often loops that
-// are written out repeat it.
+// Where in memory an element lies, worked out before code is written: an access is planned once, however often loops
+// that are written out repeat it.
 #pragma once
 
 #include <unordered_map>
@@ -27,11 +27,12 @@ bool has_static_shape(const Buffer& buffer);
 bool holds_load(const Expr& expr);
 bool depends_on(const Expr& expr, int loop_variable);
 
-/// The polynomials and accesses of a kernel's expressions. An expression over loop variables is asked for when they have been
-/// entered in `ranges`, which outlives this.
+/// The polynomials and accesses of a kernel's expressions. An expression over loop variables is asked for when they
+/// have been entered in `ranges`, which outlives this.
 class AccessPlans {
  public:
-  AccessPlans(const Kernel& kernel, const LoopRanges& ranges) : kernel_(kernel), loops_(ranges), ranges_(ranges.ranges()) {}
+  AccessPlans(const Kernel& kernel, const LoopRanges& ranges)
+      : kernel_(kernel), loops_(ranges), ranges_(ranges.ranges()) {}
 
   Access plan(int buffer, const std::vector<Expr>& index) const;
   /// The plan of a load, kept.

@@ -13,7 +13,9 @@ using te::UnaryOp;
 using Predicate = llvm::CmpInst::Predicate;
 
 llvm::Constant* zero(llvm::Value* like) { return llvm::Constant::getNullValue(like->getType()); }
-llvm::Constant* number(llvm::Value* like, int64_t x) { return llvm::ConstantInt::get(like->getType(), static_cast<uint64_t>(x), true); }
+llvm::Constant* number(llvm::Value* like, int64_t x) {
+  return llvm::ConstantInt::get(like->getType(), static_cast<uint64_t>(x), true);
+}
 
 // Reals
 
@@ -112,7 +114,11 @@ llvm::Value* apply_real(const Site& site, BinaryOp op, llvm::Value* a, llvm::Val
     case BinaryOp::kEqual: return build.CreateFCmpOEQ(a, b);
     case BinaryOp::kLess: return build.CreateFCmpOLT(a, b);
     case BinaryOp::kLessEqual: return build.CreateFCmpOLE(a, b);
-    case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft: case BinaryOp::kShiftRight: break;
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight: break;
   }
   fail_unsupported("a bitwise operation on real numbers has no meaning");
 }
@@ -122,8 +128,11 @@ llvm::Value* apply_real(const Site& site, BinaryOp op, llvm::Value* a, llvm::Val
 llvm::Value* apply_integer(Builder& build, UnaryOp op, DataType dtype, llvm::Value* x) {
   switch (op) {
     case UnaryOp::kNeg: return build.CreateNeg(x);
-    case UnaryOp::kAbs: return is_signed_int(dtype) ? build.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, build.getFalse()) : x;
-    case UnaryOp::kFloor: case UnaryOp::kCeil: case UnaryOp::kRound: return x;
+    case UnaryOp::kAbs:
+      return is_signed_int(dtype) ? build.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, build.getFalse()) : x;
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRound: return x;
     case UnaryOp::kNot: return build.CreateNot(x);
     case UnaryOp::kIsNan: return build.CreateICmpNE(x, x);
     default: fail_unsupported("a transcendental function of {} has no meaning", name(dtype));
@@ -173,8 +182,9 @@ llvm::Value* scalar_power(Builder& build, DataType dtype, llvm::Value* base, llv
   auto* const done = llvm::BasicBlock::Create(build.getContext(), "power.done", function);
   build.CreateBr(head);
   build.SetInsertPoint(head);
-  llvm::PHINode *const result = build.CreatePHI(base->getType(), 2), *const square = build.CreatePHI(base->getType(), 2),
-                *const rest = build.CreatePHI(base->getType(), 2);
+  llvm::PHINode *const result = build.CreatePHI(base->getType(), 2),
+                       *const square = build.CreatePHI(base->getType(), 2),
+                       *const rest = build.CreatePHI(base->getType(), 2);
   build.CreateCondBr(build.CreateICmpEQ(rest, zero(rest)), done, body);
   build.SetInsertPoint(body);
   llvm::Value* const is_odd = build.CreateICmpEQ(build.CreateAnd(rest, number(rest, 1)), number(rest, 1));
@@ -189,9 +199,11 @@ llvm::Value* scalar_power(Builder& build, DataType dtype, llvm::Value* base, llv
   if (!is_signed_int(dtype)) return result;
   // 1 and -1 have powers with negative exponents: those with the exponent's parity.
   llvm::Value* const parity = build.CreateICmpEQ(build.CreateAnd(exponent, number(exponent, 1)), zero(exponent));
-  llvm::Value* const is_one = build.CreateICmpEQ(base, number(base, 1)), *const is_minus_one = build.CreateICmpEQ(base, number(base, -1));
+  llvm::Value *const is_one = build.CreateICmpEQ(base, number(base, 1)), *const is_minus_one =
+                                                                             build.CreateICmpEQ(base, number(base, -1));
   llvm::Value* const of_minus_one = build.CreateSelect(parity, number(base, 1), number(base, -1));
-  llvm::Value* const inverse = build.CreateSelect(is_one, number(base, 1), build.CreateSelect(is_minus_one, of_minus_one, zero(base)));
+  llvm::Value* const inverse =
+      build.CreateSelect(is_one, number(base, 1), build.CreateSelect(is_minus_one, of_minus_one, zero(base)));
   return build.CreateSelect(build.CreateICmpSLT(exponent, zero(exponent)), inverse, result);
 }
 
@@ -199,7 +211,8 @@ llvm::Value* power(Builder& build, DataType dtype, llvm::Value* base, llvm::Valu
   if (lanes_of(base) == 1) return scalar_power(build, dtype, base, exponent);
   llvm::Value* result = llvm::PoisonValue::get(base->getType());
   for (int k = 0; k < lanes_of(base); ++k)
-    result = build.CreateInsertElement(result, scalar_power(build, dtype, lane(build, base, k), lane(build, exponent, k)), k);
+    result = build.CreateInsertElement(result,
+                                       scalar_power(build, dtype, lane(build, base, k), lane(build, exponent, k)), k);
   return result;
 }
 
@@ -212,14 +225,18 @@ llvm::Value* apply_integer(Builder& build, BinaryOp op, DataType dtype, llvm::Va
     case BinaryOp::kAdd: return build.CreateAdd(a, b);
     case BinaryOp::kSub: return build.CreateSub(a, b);
     case BinaryOp::kMul: return build.CreateMul(a, b);
-    case BinaryOp::kDiv: case BinaryOp::kFloorDiv: case BinaryOp::kFloorMod: case BinaryOp::kTruncMod: return divide(build, op, dtype, a, b);
+    case BinaryOp::kDiv:
+    case BinaryOp::kFloorDiv:
+    case BinaryOp::kFloorMod:
+    case BinaryOp::kTruncMod: return divide(build, op, dtype, a, b);
     case BinaryOp::kPow: return power(build, dtype, a, b);
     case BinaryOp::kMin: return extreme(Predicate::ICMP_SLT, Predicate::ICMP_ULT);
     case BinaryOp::kMax: return extreme(Predicate::ICMP_SGT, Predicate::ICMP_UGT);
     case BinaryOp::kAnd: return build.CreateAnd(a, b);
     case BinaryOp::kOr: return build.CreateOr(a, b);
     case BinaryOp::kXor: return build.CreateXor(a, b);
-    case BinaryOp::kShiftLeft: case BinaryOp::kShiftRight: return shift(build, op, dtype, a, b);
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight: return shift(build, op, dtype, a, b);
     case BinaryOp::kEqual: return build.CreateICmpEQ(a, b);
     case BinaryOp::kLess: return build.CreateICmp(is_signed ? Predicate::ICMP_SLT : Predicate::ICMP_ULT, a, b);
     case BinaryOp::kLessEqual: return build.CreateICmp(is_signed ? Predicate::ICMP_SLE : Predicate::ICMP_ULE, a, b);
@@ -228,11 +245,14 @@ llvm::Value* apply_integer(Builder& build, BinaryOp op, DataType dtype, llvm::Va
 }
 
 bool is_logical(BinaryOp op) {
-  return op == BinaryOp::kAnd || op == BinaryOp::kOr || op == BinaryOp::kXor || op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
+  return op == BinaryOp::kAnd || op == BinaryOp::kOr || op == BinaryOp::kXor || op == BinaryOp::kEqual ||
+         op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
 }
 
 /// Arithmetic on bools is that of bytes, and true what is not 0.
-llvm::Value* as_byte(Builder& build, llvm::Value* x) { return build.CreateZExt(x, widened(build.getInt8Ty(), lanes_of(x))); }
+llvm::Value* as_byte(Builder& build, llvm::Value* x) {
+  return build.CreateZExt(x, widened(build.getInt8Ty(), lanes_of(x)));
+}
 
 }  // namespace
 
@@ -249,7 +269,8 @@ llvm::Value* apply(const Site& site, UnaryOp op, DataType dtype, llvm::Value* x)
 llvm::Value* apply(const Site& site, BinaryOp op, DataType dtype, llvm::Value* a, llvm::Value* b) {
   if (is_float(dtype)) return apply_real(site, op, a, b);
   if (dtype != DataType::kBool || is_logical(op)) return apply_integer(site.build, op, dtype, a, b);
-  llvm::Value* const bytes = apply_integer(site.build, op, DataType::kUInt8, as_byte(site.build, a), as_byte(site.build, b));
+  llvm::Value* const bytes =
+      apply_integer(site.build, op, DataType::kUInt8, as_byte(site.build, a), as_byte(site.build, b));
   return site.build.CreateICmpNE(bytes, zero(bytes));
 }
 

@@ -20,10 +20,11 @@ namespace {
 
 /// Its statements are parts that take turns.
 bool takes_turns(const Loop& loop) {
-  return loop.ordered && te::as_constant(loop.extent) && std::any_of(loop.body.begin(), loop.body.end(), [](const Statement& statement) {
-    const auto* inner = std::get_if<Loop>(&statement.node);
-    return inner && inner->kind == LoopKind::kParallel;
-  });
+  return loop.ordered && te::as_constant(loop.extent) &&
+         std::any_of(loop.body.begin(), loop.body.end(), [](const Statement& statement) {
+           const auto* inner = std::get_if<Loop>(&statement.node);
+           return inner && inner->kind == LoopKind::kParallel;
+         });
 }
 
 /// Operations that are worth the claim of some iterations: about five microseconds.
@@ -36,9 +37,11 @@ int64_t grain(const Statement& part, int64_t iterations) {
   int64_t work = 0;
   for_each_block({part}, [&](const Block& block, const auto&) {
     const auto count = points(block);
-    if (count) work += *count * (block.is_reduction() ? 1 : std::max<int64_t>(kMove, count_operations(block.bodies[0])));
+    if (count)
+      work += *count * (block.is_reduction() ? 1 : std::max<int64_t>(kMove, count_operations(block.bodies[0])));
   });
-  return work == 0 ? 0 : std::max<int64_t>(1, kGrainWork / std::max<int64_t>(1, work / std::max<int64_t>(1, iterations)));
+  return work == 0 ? 0
+                   : std::max<int64_t>(1, kGrainWork / std::max<int64_t>(1, work / std::max<int64_t>(1, iterations)));
 }
 
 std::string part_name(size_t kernel, size_t part) { return fmt::format("kernel{}.part{}", kernel, part); }
@@ -46,7 +49,8 @@ std::string part_name(size_t kernel, size_t part) { return fmt::format("kernel{}
 /// The parts of some kernels on their way to code.
 class Compilation {
  public:
-  explicit Compilation(const Target& target) : target_(target), machine_(machine_for(target)), module_("kernels", context_) {
+  explicit Compilation(const Target& target)
+      : target_(target), machine_(machine_for(target)), module_("kernels", context_) {
     module_.setTargetTriple(machine_->getTargetTriple().str());
     module_.setDataLayout(machine_->createDataLayout());
     module_.setPICLevel(llvm::PICLevel::SmallPIC);
@@ -58,10 +62,13 @@ class Compilation {
     const auto add_part = [&](const Statement& statement, const Loop* turns) -> Result<void> {
       const size_t number = parts.size();
       const PartCode code = emit_part(module_, target_, kernel, statement, turns, part_name(kernels_.size(), number));
-      parts.push_back({.iterations = code.iterations, .grain = grain(statement, code.iterations), .scratch_bytes = code.scratch_bytes});
+      parts.push_back({.iterations = code.iterations,
+                       .grain = grain(statement, code.iterations),
+                       .scratch_bytes = code.scratch_bytes});
       for (const int buffer : code.private_buffers)
         if (owners.emplace(buffer, number).first->second != number)
-          return unsupported(kernel.buffers[buffer].name, "a thread's own buffer in one part expected, it is used in two");
+          return unsupported(kernel.buffers[buffer].name,
+                             "a thread's own buffer in one part expected, it is used in two");
       return {};
     };
     try {
@@ -149,7 +156,8 @@ runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const 
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))  // it looks for a type before the function's first byte
 #endif
-runtime::Outcome call(const runtime::ExecutableMemory& image, const Part& part, runtime::Frame& frame, int64_t begin, int64_t end) {
+runtime::Outcome
+call(const runtime::ExecutableMemory& image, const Part& part, runtime::Frame& frame, int64_t begin, int64_t end) {
   const runtime::FlushDenormals flush;
   return static_cast<runtime::Outcome>(function_of(image, part)(&frame, begin, end));
 }

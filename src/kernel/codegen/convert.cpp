@@ -9,9 +9,13 @@ namespace {
 
 llvm::Type* float_like(Builder& build, llvm::Value* value) { return widened(build.getFloatTy(), lanes_of(value)); }
 llvm::Type* double_like(Builder& build, llvm::Value* value) { return widened(build.getDoubleTy(), lanes_of(value)); }
-llvm::Type* bits_like(Builder& build, llvm::Value* value, int bits) { return widened(build.getIntNTy(bits), lanes_of(value)); }
+llvm::Type* bits_like(Builder& build, llvm::Value* value, int bits) {
+  return widened(build.getIntNTy(bits), lanes_of(value));
+}
 llvm::Constant* real(llvm::Value* like, double x) { return llvm::ConstantFP::get(like->getType(), x); }
-llvm::Constant* integer(llvm::Value* like, int64_t x) { return llvm::ConstantInt::get(like->getType(), static_cast<uint64_t>(x), true); }
+llvm::Constant* integer(llvm::Value* like, int64_t x) {
+  return llvm::ConstantInt::get(like->getType(), static_cast<uint64_t>(x), true);
+}
 
 // Halves by integer arithmetic, which neither needs F16C nor minds flushing of subnormals.
 
@@ -22,8 +26,10 @@ llvm::Value* float_of_half(Builder& build, llvm::Value* half) {
   llvm::Value* const shifted = build.CreateShl(magnitude, 13);
   llvm::Value* const is_special = build.CreateICmpUGE(magnitude, integer(bits, 0x7c00));
   llvm::Value* const is_subnormal = build.CreateICmpULT(magnitude, integer(bits, 0x0400));
-  llvm::Value* const scaled = build.CreateFMul(build.CreateSIToFP(magnitude, float_like(build, half)), llvm::ConstantFP::get(float_like(build, half), 0x1p-24));
-  llvm::Value* const normal = build.CreateAdd(shifted, build.CreateSelect(is_special, integer(bits, 0x70000000), integer(bits, 0x38000000)));
+  llvm::Value* const scaled = build.CreateFMul(build.CreateSIToFP(magnitude, float_like(build, half)),
+                                               llvm::ConstantFP::get(float_like(build, half), 0x1p-24));
+  llvm::Value* const normal =
+      build.CreateAdd(shifted, build.CreateSelect(is_special, integer(bits, 0x70000000), integer(bits, 0x38000000)));
   llvm::Value* const value = build.CreateSelect(is_subnormal, build.CreateBitCast(scaled, bits->getType()), normal);
   return build.CreateBitCast(build.CreateOr(value, sign), float_like(build, half));
 }
@@ -39,7 +45,8 @@ llvm::Value* half_of_float(Builder& build, llvm::Value* value) {
   llvm::Value* const odd = build.CreateAnd(build.CreateLShr(magnitude, 13), integer(bits, 1));
   llvm::Value* const rounded = build.CreateAdd(build.CreateAdd(magnitude, integer(bits, 0xfff - 0x38000000)), odd);
   llvm::Value* const normal = build.CreateLShr(rounded, 13);
-  llvm::Value* result = build.CreateSelect(build.CreateICmpULT(magnitude, integer(bits, 0x38800000)), subnormal, normal);
+  llvm::Value* result =
+      build.CreateSelect(build.CreateICmpULT(magnitude, integer(bits, 0x38800000)), subnormal, normal);
   result = build.CreateSelect(build.CreateICmpUGE(magnitude, integer(bits, 0x477ff000)), integer(bits, 0x7c00), result);
   result = build.CreateSelect(build.CreateICmpUGT(magnitude, integer(bits, 0x7f800000)), integer(bits, 0x7e00), result);
   return build.CreateTrunc(build.CreateOr(result, sign), bits_like(build, value, 16));
@@ -68,7 +75,8 @@ llvm::Value* float_rounded_to_odd(Builder& build, llvm::Value* value) {
   llvm::Value* const is_beyond = build.CreateFCmpOGT(absolute(back), absolute(value));
   llvm::Value* const truncated = build.CreateSub(bits, build.CreateZExt(is_beyond, bits->getType()));
   llvm::Value* const is_inexact = build.CreateFCmpONE(back, value);
-  return build.CreateBitCast(build.CreateOr(truncated, build.CreateZExt(is_inexact, bits->getType())), nearest->getType());
+  return build.CreateBitCast(build.CreateOr(truncated, build.CreateZExt(is_inexact, bits->getType())),
+                             nearest->getType());
 }
 
 bool is_narrow_float(DataType dtype) { return is_float(dtype) && bit_width(dtype) == 16; }
@@ -87,7 +95,8 @@ llvm::Value* real_of_integer(const Site& site, DataType from, DataType to, llvm:
   Builder& build = site.build;
   const bool is_signed = is_signed_int(from);
   const bool fits_float = bit_width(from) <= 16;
-  llvm::Type* const type = to == DataType::kFloat32 || fits_float ? float_like(build, value) : double_like(build, value);
+  llvm::Type* const type =
+      to == DataType::kFloat32 || fits_float ? float_like(build, value) : double_like(build, value);
   if (from == DataType::kBool || fits_float) value = build.CreateIntCast(value, bits_like(build, value, 32), is_signed);
   const bool is_signed_now = is_signed || from == DataType::kBool || fits_float;
   llvm::Value* const real = is_signed_now ? build.CreateSIToFP(value, type) : build.CreateUIToFP(value, type);
@@ -95,7 +104,8 @@ llvm::Value* real_of_integer(const Site& site, DataType from, DataType to, llvm:
 }
 
 /// fptosi where the value is inside, `outside` elsewhere: the conversion alone is poison there.
-llvm::Value* truncated(Builder& build, llvm::Value* value, int bits, double low_exclusive, double high, int64_t outside) {
+llvm::Value* truncated(Builder& build, llvm::Value* value, int bits, double low_exclusive, double high,
+                       int64_t outside) {
   llvm::Value* const above = low_exclusive == -0x1p63 ? build.CreateFCmpOGE(value, real(value, low_exclusive))
                                                       : build.CreateFCmpOGT(value, real(value, low_exclusive));
   llvm::Value* const inside = build.CreateAnd(above, build.CreateFCmpOLT(value, real(value, high)));
@@ -115,7 +125,8 @@ llvm::Value* integer_of_real(const Site& site, DataType to, llvm::Value* value) 
   llvm::Value* const result = truncated(build, value, 64, -0x1p63, 0x1p63, INT64_MIN);
   if (to != DataType::kUInt64) return build.CreateTrunc(result, type);
   llvm::Value* const is_huge = build.CreateFCmpOGE(value, real(value, 0x1p63));
-  llvm::Value* const rest = truncated(build, build.CreateFSub(value, real(value, 0x1p63)), 64, -0x1p63, 0x1p63, INT64_MIN);
+  llvm::Value* const rest =
+      truncated(build, build.CreateFSub(value, real(value, 0x1p63)), 64, -0x1p63, 0x1p63, INT64_MIN);
   return build.CreateSelect(is_huge, build.CreateXor(rest, integer(rest, INT64_MIN)), result);
 }
 
@@ -124,9 +135,11 @@ llvm::Value* integer_of_real(const Site& site, DataType to, llvm::Value* value) 
 llvm::Value* literal(Builder& build, const te::Number& number, DataType dtype) {
   llvm::Type* const type = register_type(build, dtype);
   if (dtype == DataType::kFloat64) return llvm::ConstantFP::get(type, number.to_double());
-  if (is_float(dtype)) return llvm::ConstantFP::get(build.getContext(), llvm::APFloat(static_cast<float>(number.to_double())));
+  if (is_float(dtype))
+    return llvm::ConstantFP::get(build.getContext(), llvm::APFloat(static_cast<float>(number.to_double())));
   const int64_t value = te::wrap(dtype, number.to_int64());
-  return llvm::ConstantInt::get(build.getContext(), llvm::APInt(type->getIntegerBitWidth(), static_cast<uint64_t>(value), false));
+  return llvm::ConstantInt::get(build.getContext(),
+                                llvm::APInt(type->getIntegerBitWidth(), static_cast<uint64_t>(value), false));
 }
 
 llvm::Value* from_memory(const Site& site, DataType dtype, llvm::Value* stored) {

@@ -57,7 +57,9 @@ llvm::Value* Expressions::variable(const te::Var& variable) const {
     }
     case te::VarKind::kLeft: return component(environment_.left);
     case te::VarKind::kRight: return component(environment_.right);
-    case te::VarKind::kSpatial: case te::VarKind::kReduce: case te::VarKind::kTime: break;
+    case te::VarKind::kSpatial:
+    case te::VarKind::kReduce:
+    case te::VarKind::kTime: break;
   }
   CHECK(false) << "an iterator that is not bound";
   return nullptr;
@@ -74,7 +76,8 @@ llvm::Value* Expressions::binary(const Expr& expr, const te::Binary& e) {
   llvm::Value* const is_zero = build_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
   require(build_.CreateNot(is_zero), Outcome::kDivisionByZero);
   // Lanes that are not active may have gone on with a 0.
-  return apply(site_, e.op, e.left.dtype(), a, build_.CreateSelect(is_zero, llvm::ConstantInt::get(b->getType(), 1), b));
+  return apply(site_, e.op, e.left.dtype(), a,
+               build_.CreateSelect(is_zero, llvm::ConstantInt::get(b->getType(), 1), b));
 }
 
 /// A comparison of sums of loop variables is one with 0, by small integers: base + lane * stride, the base clamped.
@@ -85,10 +88,12 @@ llvm::Value* Expressions::compare_indices(const Expr& expr, const te::Binary& e)
   const Position difference = position(polynomial, true);
   if (difference.numbers || std::abs(difference.stride) > kLimit / environment_.lanes) return nullptr;
   llvm::Value* base = build_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, difference.base, build_.getInt64(kLimit));
-  base = build_.CreateTrunc(build_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, base, build_.getInt64(-kLimit)), build_.getInt32Ty());
+  base = build_.CreateTrunc(build_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, base, build_.getInt64(-kLimit)),
+                            build_.getInt32Ty());
   if (difference.stride != 0) {
     std::vector<llvm::Constant*> steps;
-    for (int k = 0; k < environment_.lanes; ++k) steps.push_back(build_.getInt32(static_cast<uint32_t>(k * difference.stride)));
+    for (int k = 0; k < environment_.lanes; ++k)
+      steps.push_back(build_.getInt32(static_cast<uint32_t>(k * difference.stride)));
     base = build_.CreateAdd(spread(build_, base, environment_.lanes), llvm::ConstantVector::get(steps));
   }
   llvm::Constant* const zero = llvm::Constant::getNullValue(base->getType());
@@ -108,7 +113,8 @@ void Expressions::require(llvm::Value* condition, Outcome outcome) {
   build_.SetInsertPoint(next);
 }
 
-void Expressions::branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
+void Expressions::branch(llvm::Value* condition, const std::function<void()>& then,
+                         const std::function<void()>& otherwise) {
   CHECK(lanes_of(condition) == 1) << "lanes can't part ways";
   if (is_always(condition)) return then();
   if (is_never(condition)) return otherwise();
@@ -167,7 +173,8 @@ llvm::Value* Expressions::select(const te::Select& e) {
   llvm::Value* then = is_guard ? under(condition, e.then) : evaluate(e.then);
   llvm::Value* otherwise = is_guard ? under(build_.CreateNot(condition), e.otherwise) : evaluate(e.otherwise);
   match_lanes(build_, then, otherwise);
-  if (lanes_of(condition) > 1) then = spread(build_, then, lanes_of(condition)), otherwise = spread(build_, otherwise, lanes_of(condition));
+  if (lanes_of(condition) > 1)
+    then = spread(build_, then, lanes_of(condition)), otherwise = spread(build_, otherwise, lanes_of(condition));
   return build_.CreateSelect(condition, then, otherwise);
 }
 
@@ -179,8 +186,9 @@ llvm::Value* Expressions::load(const Expr& expr) {
   const Position at = position(access);
   llvm::Value* const mask = access.is_proved ? nullptr : environment_.mask;
   if (!mask || !at.is_uniform()) return memory_.load(access.buffer, at, environment_.lanes, mask);
-  return chosen(build_.CreateOrReduce(mask), [&] { return memory_.load(access.buffer, at, 1, nullptr); },
-                [&] { return llvm::Constant::getNullValue(register_type(build_, expr.dtype())); });
+  return chosen(
+      build_.CreateOrReduce(mask), [&] { return memory_.load(access.buffer, at, 1, nullptr); },
+      [&] { return llvm::Constant::getNullValue(register_type(build_, expr.dtype())); });
 }
 
 Position Expressions::position(const Access& access) {
@@ -190,7 +198,8 @@ Position Expressions::position(const Access& access) {
     Position index = position(axis.index, true);
     if (axis.is_checked) check(index, memory_.extent(access.buffer, axis.axis));
     llvm::Value* pitch = build_.getInt64(1);
-    for (int k = memory_.rank(access.buffer) - 1; k > axis.axis; --k) pitch = build_.CreateMul(pitch, memory_.extent(access.buffer, k));
+    for (int k = memory_.rank(access.buffer) - 1; k > axis.axis; --k)
+      pitch = build_.CreateMul(pitch, memory_.extent(access.buffer, k));
     index = scaled(index, pitch);
     result = is_first_only ? index : sum(result, index);
   }
@@ -198,7 +207,8 @@ Position Expressions::position(const Access& access) {
 }
 
 void Expressions::check(const Position& index, llvm::Value* extent) {
-  llvm::Value *values = index.is_uniform() ? index.base : numbers_of(build_, index, environment_.lanes), *limit = extent;
+  llvm::Value *values = index.is_uniform() ? index.base : numbers_of(build_, index, environment_.lanes),
+              *limit = extent;
   match_lanes(build_, values, limit);
   // As unsigned numbers, negative indices are beyond all extents.
   require(build_.CreateICmpULT(values, limit), Outcome::kIndexOutOfRange);
@@ -218,7 +228,8 @@ Position Expressions::position(const te::Polynomial& polynomial, bool may_wrap) 
   int64_t multiple = 0;
   for (const te::Term& term : polynomial.terms) {
     const auto* variable = term.factors.size() == 1 ? te::as<te::Var>(term.factors[0]) : nullptr;
-    if (variable && environment_.lanes > 1 && variable->kind == te::VarKind::kLoop && variable->index == environment_.vector_variable) {
+    if (variable && environment_.lanes > 1 && variable->kind == te::VarKind::kLoop &&
+        variable->index == environment_.vector_variable) {
       result.stride += term.coefficient;
       continue;
     }
@@ -248,7 +259,8 @@ Position Expressions::position(const te::Polynomial& polynomial, bool may_wrap) 
 
 Position Expressions::scaled(Position position, llvm::Value* factor) {
   if (is_constant(factor) && constant_of(factor) == 1) return position;
-  if (position.stride != 0 && !is_constant(factor)) position.numbers = numbers_of(build_, position, environment_.lanes), position.stride = 0;
+  if (position.stride != 0 && !is_constant(factor))
+    position.numbers = numbers_of(build_, position, environment_.lanes), position.stride = 0;
   if (position.numbers) {
     position.numbers = build_.CreateMul(position.numbers, spread(build_, factor, lanes_of(position.numbers)));
     return position;
@@ -262,7 +274,8 @@ Position Expressions::scaled(Position position, llvm::Value* factor) {
 Position Expressions::sum(const Position& a, const Position& b) {
   Position result{nullptr, 0, nullptr, std::gcd(a.multiple, b.multiple)};
   if (a.numbers || b.numbers) {
-    result.numbers = build_.CreateAdd(numbers_of(build_, a, environment_.lanes), numbers_of(build_, b, environment_.lanes));
+    result.numbers =
+        build_.CreateAdd(numbers_of(build_, a, environment_.lanes), numbers_of(build_, b, environment_.lanes));
     return result;
   }
   result.base = build_.CreateAdd(a.base, b.base);

@@ -1,5 +1,5 @@
-// Tensor expressions as code: a value of one lane, or of all lanes where the variable of the vectorized loop around has a
-// part in it.
+// Tensor expressions as code: a value of one lane, or of all lanes where the variable of the vectorized loop around has
+// a part in it.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,12 @@ class Expressions {
   /// Where a check fails, code goes on at `failure(outcome)`.
   Expressions(const Site& site, Environment& environment, Memory& memory, AccessPlans& plans,
               std::function<llvm::BasicBlock*(runtime::Outcome)> failure)
-      : site_(site), build_(site.build), environment_(environment), memory_(memory), plans_(plans), failure_(std::move(failure)) {}
+      : site_(site),
+        build_(site.build),
+        environment_(environment),
+        memory_(memory),
+        plans_(plans),
+        failure_(std::move(failure)) {}
 
   /// Values stay known, until they are forgotten: before loads may read something else, and where control flow meets.
   llvm::Value* evaluate(const Expr& expr);

@@ -14,7 +14,8 @@ std::string fingerprint(const Target& target, int threads) {
   hasher.add(static_cast<uint64_t>(target.vector_bits));
   for (const std::string& extension : target.extensions) hasher.add(std::string_view(extension));
   const std::string host = host_target().cpu;
-  return fmt::format("{}-{}{} x{}", target.cpu, hasher.finish().hex().substr(0, 8), host == target.cpu ? "" : " on " + host, threads);
+  return fmt::format("{}-{}{} x{}", target.cpu, hasher.finish().hex().substr(0, 8),
+                     host == target.cpu ? "" : " on " + host, threads);
 }
 
 std::string generator_version() { return fmt::format("{} LLVM {}", kVersion, LLVM_VERSION_STRING); }

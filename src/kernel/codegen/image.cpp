@@ -25,7 +25,8 @@ T checked(llvm::Expected<T> value) {
 class Linker {
  public:
   explicit Linker(std::string_view object)
-      : file_(checked(llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef({object.data(), object.size()}, "kernels")))) {}
+      : file_(checked(llvm::object::ObjectFile::createELFObjectFile(
+            llvm::MemoryBufferRef({object.data(), object.size()}, "kernels")))) {}
 
   Image run() {
     for (const SectionRef& section : file_->sections()) place(section);
@@ -70,7 +71,8 @@ class Linker {
       const uint64_t type = relocation.getType();
       CHECK(type == llvm::ELF::R_X86_64_PC32 || type == llvm::ELF::R_X86_64_PLT32) << "a relocation of type " << type;
       const uint64_t place = starts_.at(target->getIndex()) + relocation.getOffset();
-      const auto distance = static_cast<int64_t>(offset_of(*relocation.getSymbol()) + checked(relocation.getAddend()) - place);
+      const auto distance =
+          static_cast<int64_t>(offset_of(*relocation.getSymbol()) + checked(relocation.getAddend()) - place);
       const auto field = static_cast<int32_t>(distance);
       CHECK(field == distance) << "an image of more than 2 GiB";
       std::memcpy(image_.bytes.data() + place, &field, sizeof field);

@@ -9,7 +9,7 @@
 namespace isomer::kernel::codegen {
 
 struct Image {
-  std::vector<std::byte> bytes;  ///< for addresses that are multiples of 64
+  std::vector<std::byte> bytes;              ///< for addresses that are multiples of 64
   std::map<std::string, int64_t> functions;  ///< byte offset of each
 };
 

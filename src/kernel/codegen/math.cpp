@@ -16,8 +16,12 @@ class Lanes {
   Lanes constant(double x) const { return made(llvm::ConstantFP::get(value_->getType(), x)); }
   Lanes integer(int64_t x) const { return made(llvm::ConstantInt::get(bits_type(), static_cast<uint64_t>(x), true)); }
   Lanes bits() const { return made(build_->CreateBitCast(value_, bits_type())); }
-  Lanes as_float() const { return made(build_->CreateBitCast(value_, widened(build_->getFloatTy(), lanes_of(value_)))); }
-  Lanes converted() const { return made(build_->CreateSIToFP(value_, widened(build_->getFloatTy(), lanes_of(value_)))); }
+  Lanes as_float() const {
+    return made(build_->CreateBitCast(value_, widened(build_->getFloatTy(), lanes_of(value_))));
+  }
+  Lanes converted() const {
+    return made(build_->CreateSIToFP(value_, widened(build_->getFloatTy(), lanes_of(value_))));
+  }
 
  private:
   llvm::Type* bits_type() const {
@@ -28,8 +32,12 @@ class Lanes {
 };
 
 bool is_integer(const Lanes& a) { return static_cast<llvm::Value*>(a)->getType()->isIntOrIntVectorTy(); }
-Lanes operator+(Lanes a, Lanes b) { return a.made(is_integer(a) ? a.build().CreateAdd(a, b) : a.build().CreateFAdd(a, b)); }
-Lanes operator-(Lanes a, Lanes b) { return a.made(is_integer(a) ? a.build().CreateSub(a, b) : a.build().CreateFSub(a, b)); }
+Lanes operator+(Lanes a, Lanes b) {
+  return a.made(is_integer(a) ? a.build().CreateAdd(a, b) : a.build().CreateFAdd(a, b));
+}
+Lanes operator-(Lanes a, Lanes b) {
+  return a.made(is_integer(a) ? a.build().CreateSub(a, b) : a.build().CreateFSub(a, b));
+}
 Lanes operator*(Lanes a, Lanes b) { return a.made(a.build().CreateFMul(a, b)); }
 Lanes operator/(Lanes a, Lanes b) { return a.made(a.build().CreateFDiv(a, b)); }
 Lanes operator+(Lanes a, double b) { return a + a.constant(b); }
@@ -44,7 +52,9 @@ Lanes select(Lanes condition, Lanes then, Lanes otherwise) {
   return then.made(then.build().CreateSelect(condition, then, otherwise));
 }
 Lanes abs(Lanes a) { return a.made(a.build().CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a)); }
-Lanes with_sign_of(Lanes a, Lanes sign) { return a.made(a.build().CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a, sign)); }
+Lanes with_sign_of(Lanes a, Lanes sign) {
+  return a.made(a.build().CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a, sign));
+}
 
 /// c[0] + x * (c[1] + x * …)
 Lanes polynomial(Lanes x, std::initializer_list<double> coefficients) {
@@ -58,8 +68,8 @@ Lanes polynomial(Lanes x, std::initializer_list<double> coefficients) {
 constexpr double kLn2High = 0x1.63p-1;
 constexpr double kLn2Low = -0x1.bd0105c610ca8p-13;
 
-/// exp of x in [-87.5, 88.8]: x = n ln 2 + r with r in [0, ln 2], exp(r) by a polynomial in [1, 2], times 2^n: so every normal
-/// result has an n that the exponent of a float takes. 0 below, infinity above.
+/// exp of x in [-87.5, 88.8]: x = n ln 2 + r with r in [0, ln 2], exp(r) by a polynomial in [1, 2], times 2^n: so every
+/// normal result has an n that the exponent of a float takes. 0 below, infinity above.
 Lanes exp_in_range(Lanes x) {
   // Adding 1.5 * 2^23 leaves the rounded quotient in the low bits.
   const double magic = 0x1.8p23;
@@ -97,7 +107,8 @@ Lanes log(Lanes x) {
 /// Near 0 an odd polynomial, else 1 - 2 / (exp(2|x|) + 1), of which 9.1 is the last argument that matters.
 Lanes tanh(Lanes x) {
   const Lanes magnitude = abs(x), square = x * x;
-  const Lanes near = magnitude + magnitude * (square * polynomial(square, {-0.333332839, 0.133314913, -0.0537434999, 0.0206505923, -0.00571704996}));
+  const Lanes near = magnitude + magnitude * (square * polynomial(square, {-0.333332839, 0.133314913, -0.0537434999,
+                                                                           0.0206505923, -0.00571704996}));
   const Lanes a = select(magnitude > 9.1, x.constant(9.1), magnitude);
   const Lanes far = 1 - 2 / (exp_in_range(a + a) + 1);
   return with_sign_of(select(magnitude < 0.625, near, far), x);
@@ -106,10 +117,12 @@ Lanes tanh(Lanes x) {
 /// Near 0 an odd polynomial, else one about the middle of [1, 3.9], of which 3.9 is the last argument that matters.
 Lanes erf(Lanes x) {
   const Lanes magnitude = abs(x);
-  const Lanes near = magnitude + magnitude * polynomial(x * x, {0.128379121, -0.376123548, 0.112804115, -0.0267177075, 0.00492478861, -0.000566014962});
+  const Lanes near = magnitude + magnitude * polynomial(x * x, {0.128379121, -0.376123548, 0.112804115, -0.0267177075,
+                                                                0.00492478861, -0.000566014962});
   const Lanes a = select(magnitude > 3.9, x.constant(3.9), magnitude);
-  const Lanes far = polynomial(a - 2.45, {0.999469459, 0.00278989784, -0.00683676312, 0.0102360435, -0.0102491705, 0.00697641447, -0.00299473898,
-                                          0.000429782434, 0.000418508978, -0.000306699367, 4.88108235e-05, 2.65152958e-05, -9.12483119e-06});
+  const Lanes far = polynomial(
+      a - 2.45, {0.999469459, 0.00278989784, -0.00683676312, 0.0102360435, -0.0102491705, 0.00697641447, -0.00299473898,
+                 0.000429782434, 0.000418508978, -0.000306699367, 4.88108235e-05, 2.65152958e-05, -9.12483119e-06});
   return with_sign_of(select(magnitude < 1, near, far), x);
 }
 
@@ -160,7 +173,8 @@ llvm::Value* call_math(const Site& site, runtime::MathFunction function, std::ve
   for (int k = 0; k < lanes_of(result); ++k) {
     std::vector<llvm::Value*> scalars;
     for (llvm::Value* argument : arguments) scalars.push_back(lane(build, argument, k));
-    llvm::CallInst* const call = build.CreateCall(llvm::FunctionType::get(build.getDoubleTy(), parameters, false), callee, scalars);
+    llvm::CallInst* const call =
+        build.CreateCall(llvm::FunctionType::get(build.getDoubleTy(), parameters, false), callee, scalars);
     call->setDoesNotAccessMemory();
     call->setDoesNotThrow();
     call->addFnAttr(llvm::Attribute::WillReturn);

@@ -5,8 +5,8 @@
 
 namespace isomer::kernel::codegen {
 
-// Vector code over float, at most 2 units in the last place or 2^-125 off (tests/kernel/math_test.cpp), right at infinities,
-// NaN, overflow and underflow. Subnormal numbers are zeros, as everywhere in kernels.
+// Vector code over float, at most 2 units in the last place or 2^-125 off (tests/kernel/math_test.cpp), right at
+// infinities, NaN, overflow and underflow. Subnormal numbers are zeros, as everywhere in kernels.
 llvm::Value* float_exp(Builder& build, llvm::Value* x);
 llvm::Value* float_log(Builder& build, llvm::Value* x);
 llvm::Value* float_tanh(Builder& build, llvm::Value* x);

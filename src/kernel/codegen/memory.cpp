@@ -26,7 +26,8 @@ llvm::Value* numbers_of(Builder& build, const Position& position, int lanes) {
 }
 
 llvm::Value* number_of(Builder& build, const Position& position, int k) {
-  return position.numbers ? lane(build, position.numbers, k) : build.CreateAdd(position.base, build.getInt64(k * position.stride));
+  return position.numbers ? lane(build, position.numbers, k)
+                          : build.CreateAdd(position.base, build.getInt64(k * position.stride));
 }
 
 Memory::Memory(const Site& site, const Kernel& kernel, llvm::BasicBlock* entry)
@@ -119,7 +120,8 @@ llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm:
   const llvm::Align one(bytes_of(dtype));
   llvm::Value* result = nullptr;
   if (position.is_uniform()) {
-    result = tagged(buffer, build_.CreateAlignedLoad(type, address(buffer, position.base), alignment(buffer, position.multiple)));
+    result = tagged(
+        buffer, build_.CreateAlignedLoad(type, address(buffer, position.base), alignment(buffer, position.multiple)));
   } else if (!position.numbers && position.stride == 1) {
     llvm::Value* const pointer = address(buffer, position.base);
     const llvm::Align align = alignment(buffer, position.multiple);
@@ -129,7 +131,8 @@ llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm:
       result = tagged(buffer, build_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type)));
   } else if (mask) {
     llvm::Value* const numbers = numbers_of(build_, position, lanes);
-    result = tagged(buffer, build_.CreateMaskedGather(type, address(buffer, numbers), one, mask, llvm::Constant::getNullValue(type)));
+    result = tagged(buffer, build_.CreateMaskedGather(type, address(buffer, numbers), one, mask,
+                                                      llvm::Constant::getNullValue(type)));
   } else {
     result = llvm::PoisonValue::get(type);
     for (int k = 0; k < lanes; ++k) {
@@ -151,7 +154,8 @@ void Memory::store(int buffer, const Position& position, llvm::Value* value, llv
   const llvm::Align one(bytes_of(dtype));
   llvm::Value* stored = to_memory(site_, dtype, value);
   if (lanes == 1) {
-    tagged(buffer, build_.CreateAlignedStore(stored, address(buffer, position.base), alignment(buffer, position.multiple)));
+    tagged(buffer,
+           build_.CreateAlignedStore(stored, address(buffer, position.base), alignment(buffer, position.multiple)));
     return;
   }
   if (!position.numbers && position.stride == 1) {
@@ -161,10 +165,14 @@ void Memory::store(int buffer, const Position& position, llvm::Value* value, llv
       tagged(buffer, build_.CreateMaskedStore(stored, pointer, align, mask));
       return;
     }
-    if (mask) stored = build_.CreateSelect(mask, stored, tagged(buffer, build_.CreateAlignedLoad(stored->getType(), pointer, align)));
+    if (mask)
+      stored = build_.CreateSelect(mask, stored,
+                                   tagged(buffer, build_.CreateAlignedLoad(stored->getType(), pointer, align)));
     llvm::StoreInst* const store = tagged(buffer, build_.CreateAlignedStore(stored, pointer, align));
-    if (streams && !mask && kernel_.buffers[buffer].scope == Scope::kArgument && align.value() * 8 >= static_cast<uint64_t>(site_.target.vector_bits)) {
-      store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(build_.getContext(), llvm::ConstantAsMetadata::get(build_.getInt32(1))));
+    if (streams && !mask && kernel_.buffers[buffer].scope == Scope::kArgument &&
+        align.value() * 8 >= static_cast<uint64_t>(site_.target.vector_bits)) {
+      store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                         llvm::MDNode::get(build_.getContext(), llvm::ConstantAsMetadata::get(build_.getInt32(1))));
       streamed_ = true;
     }
     return;
@@ -178,7 +186,8 @@ void Memory::store(int buffer, const Position& position, llvm::Value* value, llv
     }
     // A masked store of one lane is a branch that optimization may see through.
     llvm::Type* const single = llvm::FixedVectorType::get(element->getType(), 1);
-    llvm::Value* const bit = build_.CreateBitCast(lane(build_, mask, k), llvm::FixedVectorType::get(build_.getInt1Ty(), 1));
+    llvm::Value* const bit =
+        build_.CreateBitCast(lane(build_, mask, k), llvm::FixedVectorType::get(build_.getInt1Ty(), 1));
     tagged(buffer, build_.CreateMaskedStore(build_.CreateBitCast(element, single), pointer, one, bit));
   }
 }
@@ -186,8 +195,9 @@ void Memory::store(int buffer, const Position& position, llvm::Value* value, llv
 void Memory::prefetch(int buffer, const Position& position) {
   if (kernel_.buffers[buffer].scope != Scope::kArgument) return;
   constexpr uint32_t kRead = 0, kKeep = 3, kData = 1;
-  build_.CreateIntrinsic(llvm::Intrinsic::prefetch, {build_.getPtrTy()},
-                         {address(buffer, position.base), build_.getInt32(kRead), build_.getInt32(kKeep), build_.getInt32(kData)});
+  build_.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {build_.getPtrTy()},
+      {address(buffer, position.base), build_.getInt32(kRead), build_.getInt32(kKeep), build_.getInt32(kData)});
 }
 
 llvm::Value* Memory::extents_of(int buffer) {
@@ -218,7 +228,8 @@ llvm::Value* Memory::resize(int buffer, const std::vector<llvm::Value*>& extents
   // What is too much is asked for as such: the runtime has less than 2^62 bytes.
   bytes = build_.CreateSelect(overflows, build_.getInt64(int64_t{1} << 62), bytes);
   bytes = build_.CreateSelect(is_empty, build_.getInt64(0), bytes);
-  auto* const type = llvm::FunctionType::get(build_.getInt8Ty(), {build_.getPtrTy(), build_.getInt32Ty(), build_.getInt64Ty()}, false);
+  auto* const type =
+      llvm::FunctionType::get(build_.getInt8Ty(), {build_.getPtrTy(), build_.getInt32Ty(), build_.getInt64Ty()}, false);
   llvm::Value* const callee = load_field(site_.frame, build_.getPtrTy(), offsetof(runtime::Frame, resize));
   llvm::CallInst* const call = build_.CreateCall(type, callee, {site_.frame, build_.getInt32(buffer), bytes});
   call->setDoesNotThrow();

@@ -1,5 +1,5 @@
-// The buffers of a kernel as code sees them: arguments through the frame, caches in the thread's scratch memory, registers as
-// local variables that optimization makes values of.
+// The buffers of a kernel as code sees them: arguments through the frame, caches in the thread's scratch memory,
+// registers as local variables that optimization makes values of.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@ namespace isomer::kernel::codegen {
 
 /// Elements of a buffer, one for each lane, by their row-major numbers.
 struct Position {
-  llvm::Value* base;         ///< int64, a scalar: of lane 0
-  int64_t stride = 0;        ///< from one lane to the next
+  llvm::Value* base;               ///< int64, a scalar: of lane 0
+  int64_t stride = 0;              ///< from one lane to the next
   llvm::Value* numbers = nullptr;  ///< where there is no such stride: of all lanes, instead of `base`
-  int64_t multiple = 0;      ///< the base is a multiple of this; 0: the base is 0
+  int64_t multiple = 0;            ///< the base is a multiple of this; 0: the base is 0
   bool is_uniform() const { return !numbers && stride == 0; }
 };
 
@@ -30,8 +30,8 @@ class Memory {
 
   /// One lane where the position is uniform. Lanes that the mask leaves out are not touched, and 0; nullptr: no mask.
   llvm::Value* load(int buffer, const Position& position, int lanes, llvm::Value* mask);
-  /// The value has `lanes` lanes; of lanes with one position the last stays. `streams`: past the caches, where vectors are
-  /// whole and aligned.
+  /// The value has `lanes` lanes; of lanes with one position the last stays. `streams`: past the caches, where vectors
+  /// are whole and aligned.
   void store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask, bool streams);
   /// Before a part ends: what it stored past the caches is there for whoever comes next.
   void finish();

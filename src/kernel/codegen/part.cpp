@@ -92,7 +92,8 @@ class PartEmitter {
 
   void emit(const Statements& statements) {
     for (size_t k = 1; k < statements.size(); ++k)
-      if (const auto* loop = std::get_if<Loop>(&statements[k].node); loop && loop->annotations.contains(kPrefetch)) prefetch(*loop);
+      if (const auto* loop = std::get_if<Loop>(&statements[k].node); loop && loop->annotations.contains(kPrefetch))
+        prefetch(*loop);
     for (const Statement& statement : statements) emit(statement);
   }
   void emit(const Statement& statement) {
@@ -110,12 +111,15 @@ class PartEmitter {
         return written_out(loop, *extent);
       case LoopKind::kVectorized:
         CHECK(extent) << "k" << loop.variable << " is vectorized but has no constant extent";
-        if (const Loop* const lanes = lanes_of_tile(loop); lanes && environment_.lanes == 1 && is_vectorizable(loop)) return as_tile(loop, *lanes);
+        if (const Loop* const lanes = lanes_of_tile(loop); lanes && environment_.lanes == 1 && is_vectorizable(loop))
+          return as_tile(loop, *lanes);
         if (holds_vectorized(loop.body)) return written_out(loop, *extent);
-        if (environment_.lanes == 1 && *extent <= kMaxLanes && is_vectorizable(loop)) return at_once(loop, static_cast<int>(*extent));
+        if (environment_.lanes == 1 && *extent <= kMaxLanes && is_vectorizable(loop))
+          return at_once(loop, static_cast<int>(*extent));
         if (*extent <= kMaxLanesInTurn) return written_out(loop, *extent);
         break;
-      case LoopKind::kSerial: case LoopKind::kParallel: break;
+      case LoopKind::kSerial:
+      case LoopKind::kParallel: break;
     }
     llvm::Value* const end = evaluate(loop.extent);
     counted(loop, build_.getInt64(0), end);
@@ -203,18 +207,22 @@ class PartEmitter {
 
   /// if (begin < end) do { body } while (++i < end)
   void counted(const Loop& loop, llvm::Value* begin, llvm::Value* end) {
-    expressions_.branch(build_.CreateICmpSLT(begin, end), [&] {
-      llvm::BasicBlock *const before = build_.GetInsertBlock(), *const body = expressions_.new_block("loop"), *const after = expressions_.new_block("after");
-      build_.CreateBr(body);
-      build_.SetInsertPoint(body);
-      llvm::PHINode* const i = build_.CreatePHI(build_.getInt64Ty(), 2, "k" + std::to_string(loop.variable));
-      i->addIncoming(begin, before);
-      with_variable(loop, i);
-      llvm::Value* const next = build_.CreateAdd(i, build_.getInt64(1), "", true, true);
-      i->addIncoming(next, build_.GetInsertBlock());
-      build_.CreateCondBr(build_.CreateICmpSLT(next, end), body, after);
-      build_.SetInsertPoint(after);
-    }, [] {});
+    expressions_.branch(
+        build_.CreateICmpSLT(begin, end),
+        [&] {
+          llvm::BasicBlock *const before = build_.GetInsertBlock(), *const body = expressions_.new_block("loop"),
+                                  *const after = expressions_.new_block("after");
+          build_.CreateBr(body);
+          build_.SetInsertPoint(body);
+          llvm::PHINode* const i = build_.CreatePHI(build_.getInt64Ty(), 2, "k" + std::to_string(loop.variable));
+          i->addIncoming(begin, before);
+          with_variable(loop, i);
+          llvm::Value* const next = build_.CreateAdd(i, build_.getInt64(1), "", true, true);
+          i->addIncoming(next, build_.GetInsertBlock());
+          build_.CreateCondBr(build_.CreateICmpSLT(next, end), body, after);
+          build_.SetInsertPoint(after);
+        },
+        [] {});
   }
 
   /// Asks for what the loop is going to load: that moves in each loop down to its block, lanes being neighbours.
@@ -239,7 +247,9 @@ class PartEmitter {
     expressions_.forget();
     for (const Expr& body : plan.bodies)
       te::for_each_node(body, [&](const Expr& e) {
-        if (!te::as<te::Load>(e) || !std::all_of(moving_.begin(), moving_.end(), [&](int variable) { return depends_on(e, variable); })) return;
+        if (!te::as<te::Load>(e) ||
+            !std::all_of(moving_.begin(), moving_.end(), [&](int variable) { return depends_on(e, variable); }))
+          return;
         const Access& access = plans_.of_load(e);
         if (access.is_proved && access.axes.empty()) memory_.prefetch(access.buffer, expressions_.position(access));
       });
@@ -252,7 +262,8 @@ class PartEmitter {
   }
 
   void emit(const While& loop) {
-    llvm::BasicBlock *const head = expressions_.new_block("while"), *const body = expressions_.new_block("round"), *const after = expressions_.new_block("after");
+    llvm::BasicBlock *const head = expressions_.new_block("while"), *const body = expressions_.new_block("round"),
+                            *const after = expressions_.new_block("after");
     build_.CreateBr(head);
     build_.SetInsertPoint(head);
     build_.CreateCondBr(evaluate(loop.condition), body, after);
@@ -278,7 +289,10 @@ class PartEmitter {
     const auto known = blocks_.find(&block);
     if (known != blocks_.end()) return known->second;
     BoundBlock result;
-    if (block.predicate) result.predicate = holds_load(block.predicate) ? block.predicate : te::simplify_index(block.predicate, environment_.ranges.ranges());
+    if (block.predicate)
+      result.predicate = holds_load(block.predicate)
+                             ? block.predicate
+                             : te::simplify_index(block.predicate, environment_.ranges.ranges());
     result.is_first = te::truth(block.initialize);
     for (const Iterator& iterator : block.reduce) result.is_first = result.is_first && te::equal(iterator.binding, 0);
     result.is_first = te::simplify_index(result.is_first, environment_.ranges.ranges());
@@ -311,7 +325,8 @@ class PartEmitter {
     for (const Expr& body : plan.bodies) values.push_back(expressions_.evaluate(body));
     if (environment_.lanes == 1) return write(block, plan, values, positions(plan));
     const std::vector<Position> at = positions(plan);
-    const bool are_distinct = std::all_of(at.begin(), at.end(), [](const Position& p) { return !p.numbers && p.stride != 0; });
+    const bool are_distinct =
+        std::all_of(at.begin(), at.end(), [](const Position& p) { return !p.numbers && p.stride != 0; });
     if (are_distinct) return write(block, plan, values, at);
     const bool is_one = std::all_of(at.begin(), at.end(), [](const Position& p) { return p.is_uniform(); });
     if (is_one && !block.is_reduction() && !environment_.mask) return write(block, plan, values, at);
@@ -340,15 +355,18 @@ class PartEmitter {
     return result;
   }
 
-  void write(const Block& block, const BoundBlock& plan, std::vector<llvm::Value*> values, const std::vector<Position>& at) {
+  void write(const Block& block, const BoundBlock& plan, std::vector<llvm::Value*> values,
+             const std::vector<Position>& at) {
     if (block.is_reduction()) values = combined(block, plan, values, at);
     for (size_t c = 0; c < values.size(); ++c) {
       const int lanes = at[c].is_uniform() ? 1 : environment_.lanes;
-      memory_.store(plan.writes[c].buffer, at[c], spread(build_, values[c], lanes), environment_.mask, environment_.streams);
+      memory_.store(plan.writes[c].buffer, at[c], spread(build_, values[c], lanes), environment_.mask,
+                    environment_.streams);
     }
   }
 
-  std::vector<llvm::Value*> combined(const Block& block, const BoundBlock& plan, const std::vector<llvm::Value*>& values, const std::vector<Position>& at) {
+  std::vector<llvm::Value*> combined(const Block& block, const BoundBlock& plan,
+                                     const std::vector<llvm::Value*>& values, const std::vector<Position>& at) {
     llvm::Value* const is_first = expressions_.evaluate(plan.is_first);
     std::vector<llvm::Value*> old;
     for (size_t c = 0; c < values.size(); ++c) {
@@ -390,7 +408,8 @@ class PartEmitter {
 
 }  // namespace
 
-PartCode emit_part(llvm::Module& module, const Target& target, const Kernel& kernel, const Statement& statement, const Loop* turns, const std::string& name) {
+PartCode emit_part(llvm::Module& module, const Target& target, const Kernel& kernel, const Statement& statement,
+                   const Loop* turns, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   llvm::Type *const pointer = llvm::PointerType::get(context, 0), *const integer = llvm::Type::getInt64Ty(context);
   auto* const type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {pointer, integer, integer}, false);

@@ -14,8 +14,9 @@ struct PartCode {
   std::set<int> private_buffers;
 };
 
-/// Adds a function with the type of runtime::PartFunction to the module, for a root statement or, where `turns` is given, one in
-/// that loop. Throws Unsupported.
-PartCode emit_part(llvm::Module& module, const Target& target, const Kernel& kernel, const Statement& statement, const Loop* turns, const std::string& name);
+/// Adds a function with the type of runtime::PartFunction to the module, for a root statement or, where `turns` is
+/// given, one in that loop. Throws Unsupported.
+PartCode emit_part(llvm::Module& module, const Target& target, const Kernel& kernel, const Statement& statement,
+                   const Loop* turns, const std::string& name);
 
 }  // namespace isomer::kernel::codegen

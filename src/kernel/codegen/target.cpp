@@ -16,9 +16,39 @@ namespace {
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 /// Extensions with instructions that LLVM may choose for what we write.
 constexpr const char* kExtensions[] = {
-    "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "movbe", "sse4a", "lzcnt", "bmi", "bmi2", "tbm", "xop", "fma4", "avx", "f16c", "fma",
-    "avx2", "gfni", "avxvnni", "avxifma", "avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl", "avx512ifma", "avx512vbmi",
-    "avx512vbmi2", "avx512vnni", "avx512bitalg", "avx512vpopcntdq", "avx512bf16", "avx512fp16",
+    "sse3",
+    "ssse3",
+    "sse4.1",
+    "sse4.2",
+    "popcnt",
+    "movbe",
+    "sse4a",
+    "lzcnt",
+    "bmi",
+    "bmi2",
+    "tbm",
+    "xop",
+    "fma4",
+    "avx",
+    "f16c",
+    "fma",
+    "avx2",
+    "gfni",
+    "avxvnni",
+    "avxifma",
+    "avx512f",
+    "avx512cd",
+    "avx512dq",
+    "avx512bw",
+    "avx512vl",
+    "avx512ifma",
+    "avx512vbmi",
+    "avx512vbmi2",
+    "avx512vnni",
+    "avx512bitalg",
+    "avx512vpopcntdq",
+    "avx512bf16",
+    "avx512fp16",
 };
 
 const llvm::Target& x86() {
@@ -70,7 +100,13 @@ Target host_target() {
 Result<Target> parse_target(std::string_view text) {
   if (text == "cpu" || text == "cpu=host") return host_target();
   constexpr std::string_view kPrefix = "cpu=";
-  const auto wrong = [&] { return Error{ErrorKind::kUsage, "target", fmt::format("'cpu', 'cpu=host' or 'cpu=' and a CPU that LLVM knows (haswell, skylake-avx512, …) expected, '{}' found", text)}; };
+  const auto wrong = [&] {
+    return Error{
+        ErrorKind::kUsage, "target",
+        fmt::format(
+            "'cpu', 'cpu=host' or 'cpu=' and a CPU that LLVM knows (haswell, skylake-avx512, …) expected, '{}' found",
+            text)};
+  };
   if (!text.starts_with(kPrefix)) return wrong();
   Target target;
   target.cpu = text.substr(kPrefix.size());
@@ -82,19 +118,19 @@ Result<Target> parse_target(std::string_view text) {
   if (description == names.end()) return wrong();
   target = described(std::move(target));
   const std::unique_ptr<llvm::MCSubtargetInfo> info(x86().createMCSubtargetInfo(kTriple, target.cpu, ""));
-  if (!info->checkFeatures("+64bit")) return Error{ErrorKind::kUsage, "target", fmt::format("a CPU of 64 bits expected, '{}' found", target.cpu)};
+  if (!info->checkFeatures("+64bit"))
+    return Error{ErrorKind::kUsage, "target", fmt::format("a CPU of 64 bits expected, '{}' found", target.cpu)};
   return target;
 }
 
-bool runs_here(const Target& target) {
-  return !runtime::first_missing_feature(target.extensions);
-}
+bool runs_here(const Target& target) { return !runtime::first_missing_feature(target.extensions); }
 
 namespace codegen {
 
 std::unique_ptr<llvm::TargetMachine> machine_for(const Target& target) {
-  return std::unique_ptr<llvm::TargetMachine>(x86().createTargetMachine(kTriple, target.cpu, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
-                                                                       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(
+      x86().createTargetMachine(kTriple, target.cpu, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
 }  // namespace codegen

@@ -22,13 +22,16 @@ std::vector<llvm::Value*> transposed(Builder& build, const std::vector<llvm::Val
   const int lanes = static_cast<int>(rows.size());
   CHECK(lanes == 4 || lanes == 8 || lanes == 16) << lanes << " rows";
   std::vector<llvm::Value*> next(rows.size());
-  // Inside of chunks: pairs of neighbours, then pairs of pairs. Lane j of chunk c of vector 4g + m is then row 4g + j, lane 4c + m.
+  // Inside of chunks: pairs of neighbours, then pairs of pairs. Lane j of chunk c of vector 4g + m is then row 4g + j,
+  // lane 4c + m.
   for (int group = 0; group < lanes; group += kChunk) {
     llvm::Value* const* const r = &rows[static_cast<size_t>(group)];
     const auto interleaved = [&](int a, int b, int half) {
-      return shuffled(build, r[a], r[b], lanes, [&](int k) { return k / kChunk * kChunk + 2 * half + k % kChunk / 2 + (k % 2) * lanes; });
+      return shuffled(build, r[a], r[b], lanes,
+                      [&](int k) { return k / kChunk * kChunk + 2 * half + k % kChunk / 2 + (k % 2) * lanes; });
     };
-    llvm::Value* const pairs[] = {interleaved(0, 1, 0), interleaved(0, 1, 1), interleaved(2, 3, 0), interleaved(2, 3, 1)};
+    llvm::Value* const pairs[] = {interleaved(0, 1, 0), interleaved(0, 1, 1), interleaved(2, 3, 0),
+                                  interleaved(2, 3, 1)};
     for (int m = 0; m < kChunk; ++m)
       next[static_cast<size_t>(group + m)] = shuffled(build, pairs[m / 2], pairs[2 + m / 2], lanes, [&](int k) {
         return k / kChunk * kChunk + 2 * (m % 2) + k % 2 + (k % kChunk / 2) * lanes;
@@ -39,7 +42,8 @@ std::vector<llvm::Value*> transposed(Builder& build, const std::vector<llvm::Val
     for (int i = 0; i < lanes; ++i) {
       if ((i & block) != 0) continue;
       llvm::Value *&low = next[static_cast<size_t>(i)], *&high = next[static_cast<size_t>(i + block)];
-      llvm::Value* const first = shuffled(build, low, high, lanes, [&](int k) { return (k & block) != 0 ? k - block + lanes : k; });
+      llvm::Value* const first =
+          shuffled(build, low, high, lanes, [&](int k) { return (k & block) != 0 ? k - block + lanes : k; });
       high = shuffled(build, low, high, lanes, [&](int k) { return (k & block) != 0 ? k + lanes : k + block; });
       low = first;
     }

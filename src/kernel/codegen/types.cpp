@@ -48,7 +48,9 @@ void match_lanes(Builder& build, llvm::Value*& a, llvm::Value*& b) {
   b = spread(build, b, lanes);
 }
 
-bool is_always(const llvm::Value* condition) { return as_constant(condition) && as_constant(condition)->isAllOnesValue(); }
+bool is_always(const llvm::Value* condition) {
+  return as_constant(condition) && as_constant(condition)->isAllOnesValue();
+}
 bool is_never(const llvm::Value* condition) { return as_constant(condition) && as_constant(condition)->isNullValue(); }
 
 }  // namespace isomer::kernel::codegen

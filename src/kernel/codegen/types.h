@@ -1,5 +1,5 @@
-// Element types in registers and in memory, and vectors of them. A value of `n` lanes is a vector of n elements; one lane is
-// a scalar.
+// Element types in registers and in memory, and vectors of them. A value of `n` lanes is a vector of n elements; one
+// lane is a scalar.
 #pragma once
 
 #include "graph/te/dtype.h"

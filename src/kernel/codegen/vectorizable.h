@@ -5,8 +5,8 @@
 
 namespace isomer::kernel::codegen {
 
-/// No: control flow depends on the loop's variable, or one element is written by several iterations that are not terms of
-/// one reduction. Such loops run one iteration after the other.
+/// No: control flow depends on the loop's variable, or one element is written by several iterations that are not terms
+/// of one reduction. Such loops run one iteration after the other.
 bool is_vectorizable(const Loop& loop);
 
 }  // namespace isomer::kernel::codegen

@@ -1,6 +1,6 @@
 // What the scalar operations of tensor expressions do to doubles and to integers held in int64: one definition for the
-// scalar machine and for the kernels over strips. Integer results are modulo 2^64; `wrap` brings them into a type's range.
-// Nothing here is undefined: division by zero gives 0 and is reported by those who check for it.
+// scalar machine and for the kernels over strips. Integer results are modulo 2^64; `wrap` brings them into a type's
+// range. Nothing here is undefined: division by zero gives 0 and is reported by those who check for it.
 #pragma once
 
 #include <bit>
@@ -76,8 +76,14 @@ inline double floor_mod_real(double a, double b) {
     case BinaryOp::kPow: return std::pow(a, b);
     case BinaryOp::kMin: return ((a < b) | (a != a)) ? a : b;
     case BinaryOp::kMax: return ((b < a) | (a != a)) ? a : b;
-    case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor: case BinaryOp::kShiftLeft:
-    case BinaryOp::kShiftRight: case BinaryOp::kEqual: case BinaryOp::kLess: case BinaryOp::kLessEqual: break;
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight:
+    case BinaryOp::kEqual:
+    case BinaryOp::kLess:
+    case BinaryOp::kLessEqual: break;
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -107,9 +113,15 @@ inline int64_t wrap(int64_t value, IntegerType type) {
 }
 
 namespace wrapping {
-inline int64_t add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-inline int64_t sub(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
-inline int64_t mul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+inline int64_t add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+inline int64_t sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+inline int64_t mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 }  // namespace wrapping
 
 inline int64_t divide(int64_t a, int64_t b, bool unsigned64) {
@@ -223,12 +235,13 @@ inline double round_real(DataType dtype, double x) {
   }
 }
 
-/// As x86 converts, and ONNX Runtime and numpy there: through int32 for what is at most 32 bits wide (uint32: int64), where
-/// NaN and what is out of range become the least value.
+/// As x86 converts, and ONNX Runtime and numpy there: through int32 for what is at most 32 bits wide (uint32: int64),
+/// where NaN and what is out of range become the least value.
 inline int64_t real_to_integer(double x, IntegerType to) {
   if (to.is_bool) return x != 0;
   const bool narrow = to.bits < 32 || (to.bits == 32 && to.is_signed);
-  if (narrow) return wrap(x > -0x1p31 - 1 && x < 0x1p31 ? static_cast<int64_t>(x) : std::numeric_limits<int32_t>::min(), to);
+  if (narrow)
+    return wrap(x > -0x1p31 - 1 && x < 0x1p31 ? static_cast<int64_t>(x) : std::numeric_limits<int32_t>::min(), to);
   if (to.is_unsigned64() && x >= 0x1p63) {
     const double rest = x - 0x1p63;
     return rest < 0x1p63 ? static_cast<int64_t>(rest) ^ std::numeric_limits<int64_t>::min() : 0;

@@ -23,10 +23,18 @@ void for_each_sum(LoweredT& lowered, const std::vector<bool>& reached, bool outp
 
 int bytes_of(Storage storage) {
   switch (storage) {
-    case Storage::kDouble: case Storage::kInt64: return 8;
-    case Storage::kFloat32: case Storage::kInt32: case Storage::kUInt32: return 4;
-    case Storage::kFloat16: case Storage::kBFloat16: case Storage::kInt16: case Storage::kUInt16: return 2;
-    case Storage::kInt8: case Storage::kUInt8: case Storage::kBool: return 1;
+    case Storage::kDouble:
+    case Storage::kInt64: return 8;
+    case Storage::kFloat32:
+    case Storage::kInt32:
+    case Storage::kUInt32: return 4;
+    case Storage::kFloat16:
+    case Storage::kBFloat16:
+    case Storage::kInt16:
+    case Storage::kUInt16: return 2;
+    case Storage::kInt8:
+    case Storage::kUInt8:
+    case Storage::kBool: return 1;
   }
   return 8;
 }
@@ -63,9 +71,8 @@ void coalesce(Lowered& lowered, const std::vector<int>& roots, bool output, cons
       joins = joins && sum.factor_of(outer) == wrapping::mul(iterators[inner].extent, sum.factor_of(inner));
     });
     if (!joins) return false;
-    for_each_sum(lowered, reached, output, [&](Linear& sum) {
-      std::erase_if(sum.terms, [&](const Term& term) { return term.atom == outer; });
-    });
+    for_each_sum(lowered, reached, output,
+                 [&](Linear& sum) { std::erase_if(sum.terms, [&](const Term& term) { return term.atom == outer; }); });
     for (Node& node : lowered.nodes) node.depends &= ~(uint64_t{1} << outer);
     iterators[inner].extent *= iterators[outer].extent;
     iterators[outer].extent = 1;
@@ -78,8 +85,8 @@ void coalesce(Lowered& lowered, const std::vector<int>& roots, bool output, cons
   }
 }
 
-double strip_cost(const Lowered& lowered, const std::vector<Storage>& storages, const std::vector<int>& roots, int vector,
-                  bool reduces) {
+double strip_cost(const Lowered& lowered, const std::vector<Storage>& storages, const std::vector<int>& roots,
+                  int vector, bool reduces) {
   constexpr double kStrip = 30, kUniform = 4, kLane = 0.3, kGather = 2.5;
   const std::vector<bool> reached = reachable(lowered, roots);
   const Variance variance = interpreter::variance(lowered, vector);
@@ -110,7 +117,8 @@ int neighbouring_iterator(const Lowered& lowered, const std::vector<int>& roots,
   const auto find = [&](const Linear& sum) {
     if (vector < 0 || std::llabs(sum.factor_of(vector)) <= 1) return -1;
     for (const Term& term : sum.terms)
-      if (is_iterator(term.atom) && std::llabs(term.factor) == 1 && lowered.iterators[term.atom].role == Role::kSpatial) return term.atom;
+      if (is_iterator(term.atom) && std::llabs(term.factor) == 1 && lowered.iterators[term.atom].role == Role::kSpatial)
+        return term.atom;
     return -1;
   };
   for (size_t id = 0; id < lowered.nodes.size(); ++id)

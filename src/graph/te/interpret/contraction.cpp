@@ -35,12 +35,18 @@ std::vector<int64_t> places_of(const Lowered& lowered, const std::vector<Level>&
 
 class ContractionPlan : public StagePlan {
  public:
-  ContractionPlan(const Lowered& lowered, const MapReduce& stage, const Sides& sides, const std::vector<Storage>& storages)
-      : lowered_(lowered), stage_(stage), batch_(levels_of(lowered, sides.batch)), rows_(levels_of(lowered, sides.rows)),
-        columns_(levels_of(lowered, sides.columns)), depth_(levels_of(lowered, sides.depth)),
+  ContractionPlan(const Lowered& lowered, const MapReduce& stage, const Sides& sides,
+                  const std::vector<Storage>& storages)
+      : lowered_(lowered),
+        stage_(stage),
+        batch_(levels_of(lowered, sides.batch)),
+        rows_(levels_of(lowered, sides.rows)),
+        columns_(levels_of(lowered, sides.columns)),
+        depth_(levels_of(lowered, sides.depth)),
         left_(lowered, storages, sides.left, rows_, depth_, micro_kernel().rows),
         right_(lowered, storages, sides.right, columns_, depth_, micro_kernel().columns),
-        places_{places_of(lowered, rows_), places_of(lowered, columns_)}, batch_places_(places_of(lowered, batch_)),
+        places_{places_of(lowered, rows_), places_of(lowered, columns_)},
+        batch_places_(places_of(lowered, batch_)),
         product_(left_, right_, points(depth_), places_, sides.left_must_be_finite, sides.right_must_be_finite) {}
 
   const std::vector<BufferRef>& buffers() const override { return lowered_.buffers; }
@@ -51,7 +57,8 @@ class ContractionPlan : public StagePlan {
     const auto padded = [](int64_t count, int unit) { return static_cast<double>((count + unit - 1) / unit * unit); };
     const auto rows = static_cast<double>(points(rows_)), columns = static_cast<double>(points(columns_));
     const auto depth = static_cast<double>(points(depth_));
-    const double multiply = padded(points(rows_), micro_kernel().rows) * padded(points(columns_), micro_kernel().columns) * depth * kMultiply;
+    const double multiply = padded(points(rows_), micro_kernel().rows) *
+                            padded(points(columns_), micro_kernel().columns) * depth * kMultiply;
     const double pack = (rows * left_.cost() + columns * right_.cost()) * depth;
     return static_cast<double>(points(batch_)) * (multiply + pack + rows * columns * kStore + kProduct);
   }
@@ -75,7 +82,8 @@ class ContractionPlan : public StagePlan {
 
 void ContractionPlan::start(MatrixProduct::Thread& thread, const RunContext& context, int64_t batch) const {
   for (Frame* frame : {&thread.left.frame, &thread.right.frame}) {
-    for (size_t k = 0; k < lowered_.buffers.size(); ++k) frame->buffers[k] = (*context.buffers)(lowered_.buffers[k]).data();
+    for (size_t k = 0; k < lowered_.buffers.size(); ++k)
+      frame->buffers[k] = (*context.buffers)(lowered_.buffers[k]).data();
     frame->failure.clear();
     frame->reset();
     frame->advance(static_cast<int>(lowered_.iterators.size()) - 1, context.time);

@@ -28,7 +28,8 @@ class Divider {
   std::optional<Sides> divide() {
     if (!is_sum(stage_.combine)) return std::nullopt;
     int body = lowered_.bodies[0];
-    for (; node(body).kind == Node::Kind::kSelect && is_zero(node(node(body).c)); body = node(body).b) add_conditions(node(body).a);
+    for (; node(body).kind == Node::Kind::kSelect && is_zero(node(node(body).c)); body = node(body).b)
+      add_conditions(node(body).a);
     collect(body);
     if (factors_.size() < 2) return std::nullopt;
     if (!choose_sides()) return std::nullopt;
@@ -86,8 +87,8 @@ class Divider {
   }
   uint64_t spatial(int factor) const { return node(factor).depends & role_mask(Role::kSpatial); }
 
-  /// Starts from the two factors that share least and lets each of the others join the side that it enlarges least. So do
-  /// conditions on what no side reads: one of the sides has to be 0 where they fail.
+  /// Starts from the two factors that share least and lets each of the others join the side that it enlarges least. So
+  /// do conditions on what no side reads: one of the sides has to be 0 where they fail.
   bool choose_sides() {
     double most = 1;
     size_t first = 0, second = 0;
@@ -126,7 +127,8 @@ class Divider {
   std::optional<int> make_side(bool right) {
     int product = -1;
     for (size_t i = 0; i < factors_.size(); ++i)
-      if (side_of_[i] == right) product = product < 0 ? factors_[i] : builder_.binary(BinaryOp::kMul, product, factors_[i]);
+      if (side_of_[i] == right)
+        product = product < 0 ? factors_[i] : builder_.binary(BinaryOp::kMul, product, factors_[i]);
     int condition = -1;
     has_all_conditions_[right] = true;
     for (const int one : conditions_) {
@@ -155,8 +157,8 @@ class Divider {
     }
     sides.depth = iterators_of(lowered_, Role::kReduce);
     // Tiles are stored along columns.
-    const bool rows_are_contiguous = std::any_of(sides.rows.begin(), sides.rows.end(),
-                                                 [&](int k) { return lowered_.output.factor_of(k) == 1; });
+    const bool rows_are_contiguous =
+        std::any_of(sides.rows.begin(), sides.rows.end(), [&](int k) { return lowered_.output.factor_of(k) == 1; });
     if (!rows_are_contiguous) return;
     std::swap(sides.left, sides.right);
     std::swap(sides.left_must_be_finite, sides.right_must_be_finite);

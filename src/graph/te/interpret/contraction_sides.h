@@ -10,8 +10,8 @@
 
 namespace isomer::te::interpreter {
 
-/// Σ over depth of left · right for each batch, row and column. The left depends on batch, row and depth only, the right on
-/// batch, column and depth.
+/// Σ over depth of left · right for each batch, row and column. The left depends on batch, row and depth only, the
+/// right on batch, column and depth.
 struct Sides {
   int left = -1, right = -1;  ///< nodes of a real type
   Group batch, rows, columns, depth;

@@ -43,12 +43,15 @@ class Compiler {
   Steps compile(const Block& block) {
     Steps steps;
     for (const Statement& statement : block)
-      steps.push_back({std::visit([&](const auto& body) -> decltype(Step::body) { return compile(body); }, statement.body)});
+      steps.push_back(
+          {std::visit([&](const auto& body) -> decltype(Step::body) { return compile(body); }, statement.body)});
     return steps;
   }
 
  private:
-  Step::Loop compile(const For& s) { return {code_.variable(VarKind::kLoop, s.loop), code_.compile(s.extent), compile(*s.body)}; }
+  Step::Loop compile(const For& s) {
+    return {code_.variable(VarKind::kLoop, s.loop), code_.compile(s.extent), compile(*s.body)};
+  }
   Step::Repeat compile(const While& s) { return {code_.compile(s.condition), compile(*s.body)}; }
   Step::Branch compile(const If& s) {
     return {code_.compile(s.condition), compile(*s.then), s.otherwise ? compile(*s.otherwise) : Steps()};
@@ -65,7 +68,8 @@ class Compiler {
 
 class PlannedImperative : public PlannedStage {
  public:
-  explicit PlannedImperative(const Imperative& stage) : stage_(stage), steps_(Compiler(code_).compile(stage.body.block)) {
+  explicit PlannedImperative(const Imperative& stage)
+      : stage_(stage), steps_(Compiler(code_).compile(stage.body.block)) {
     find_resized(steps_);
   }
 
@@ -95,7 +99,8 @@ class PlannedImperative : public PlannedStage {
  private:
   void find_resized(const Steps& steps) {
     for (const Step& step : steps)
-      std::visit(Overloaded{[&](const Step::Loop& s) { find_resized(s.body); }, [&](const Step::Repeat& s) { find_resized(s.body); },
+      std::visit(Overloaded{[&](const Step::Loop& s) { find_resized(s.body); },
+                            [&](const Step::Repeat& s) { find_resized(s.body); },
                             [&](const Step::Branch& s) {
                               find_resized(s.then);
                               find_resized(s.otherwise);
@@ -110,7 +115,8 @@ class PlannedImperative : public PlannedStage {
     memory_[local] = static_cast<Cell*>(locals_[local].mutable_data());
     std::memset(static_cast<void*>(memory_[local]), 0, locals_[local].count() * sizeof(Cell));
     for (size_t k = 0; k < code_.buffers().size(); ++k)
-      if (code_.buffers()[k] == BufferRef{BufferRef::Kind::kLocal, local, 0}) machine.views()[k] = View::of(locals_[local]);
+      if (code_.buffers()[k] == BufferRef{BufferRef::Kind::kLocal, local, 0})
+        machine.views()[k] = View::of(locals_[local]);
     return {};
   }
 
@@ -152,7 +158,8 @@ class PlannedImperative : public PlannedStage {
     for (size_t k = 0; k < dims.size(); ++k) {
       const int64_t index = machine[s.index_and_value[k].result].integer;
       if (index < 0 || index >= dims[k])
-        return invalid("", "{}", out_of_range({BufferRef::Kind::kLocal, s.local, 0}, static_cast<int>(k), index, dims[k]));
+        return invalid("", "{}",
+                       out_of_range({BufferRef::Kind::kLocal, s.local, 0}, static_cast<int>(k), index, dims[k]));
       element = element * dims[k] + index;
     }
     memory_[s.local][element] = machine[s.index_and_value.back().result];
@@ -178,6 +185,8 @@ class PlannedImperative : public PlannedStage {
 
 }  // namespace
 
-std::unique_ptr<PlannedStage> make_stage(const Imperative& imperative) { return std::make_unique<PlannedImperative>(imperative); }
+std::unique_ptr<PlannedStage> make_stage(const Imperative& imperative) {
+  return std::make_unique<PlannedImperative>(imperative);
+}
 
 }  // namespace isomer::te::interpreter

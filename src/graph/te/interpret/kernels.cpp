@@ -72,8 +72,7 @@ void run_binary_real(const Instruction& i, Frame& f) {
 }
 template <BinaryOp op, Form form, bool unsigned64>
 void run_binary_integer(const Instruction& i, Frame& f) {
-  map_two<int64_t, int64_t, form>(i, f,
-                                  [](int64_t a, int64_t b) { return apply(op, a, b, unsigned64); });
+  map_two<int64_t, int64_t, form>(i, f, [](int64_t a, int64_t b) { return apply(op, a, b, unsigned64); });
 }
 
 constexpr size_t kUnaryOps = static_cast<size_t>(UnaryOp::kIsNan) + 1;
@@ -89,7 +88,8 @@ constexpr auto table(Make make) {
 
 template <Form form>
 Run find_binary_real(BinaryOp op) {
-  static constexpr auto runs = table<kBinaryOps>([](auto k) -> Run { return run_binary_real<static_cast<BinaryOp>(k()), form>; });
+  static constexpr auto runs =
+      table<kBinaryOps>([](auto k) -> Run { return run_binary_real<static_cast<BinaryOp>(k()), form>; });
   return runs[static_cast<size_t>(op)];
 }
 template <Form form, bool unsigned64>
@@ -100,17 +100,21 @@ Run find_binary_integer(BinaryOp op) {
 }
 template <bool is_bool>
 Run find_unary_integer(UnaryOp op) {
-  static constexpr auto runs = table<kUnaryOps>([](auto k) -> Run { return run_unary_integer<static_cast<UnaryOp>(k()), is_bool>; });
+  static constexpr auto runs =
+      table<kUnaryOps>([](auto k) -> Run { return run_unary_integer<static_cast<UnaryOp>(k()), is_bool>; });
   return runs[static_cast<size_t>(op)];
 }
 
 }  // namespace
 
 Run unary_real(UnaryOp op) {
-  static constexpr auto runs = table<kUnaryOps>([](auto k) -> Run { return run_unary_real<static_cast<UnaryOp>(k())>; });
+  static constexpr auto runs =
+      table<kUnaryOps>([](auto k) -> Run { return run_unary_real<static_cast<UnaryOp>(k())>; });
   return runs[static_cast<size_t>(op)];
 }
-Run unary_integer(UnaryOp op, bool is_bool) { return is_bool ? find_unary_integer<true>(op) : find_unary_integer<false>(op); }
+Run unary_integer(UnaryOp op, bool is_bool) {
+  return is_bool ? find_unary_integer<true>(op) : find_unary_integer<false>(op);
+}
 Run binary_real(BinaryOp op, Form form) {
   switch (form) {
     case Form::kBoth: return find_binary_real<Form::kBoth>(op);
@@ -121,9 +125,12 @@ Run binary_real(BinaryOp op, Form form) {
 }
 Run binary_integer(BinaryOp op, Form form, bool unsigned64) {
   switch (form) {
-    case Form::kBoth: return unsigned64 ? find_binary_integer<Form::kBoth, true>(op) : find_binary_integer<Form::kBoth, false>(op);
-    case Form::kLeft: return unsigned64 ? find_binary_integer<Form::kLeft, true>(op) : find_binary_integer<Form::kLeft, false>(op);
-    case Form::kRight: return unsigned64 ? find_binary_integer<Form::kRight, true>(op) : find_binary_integer<Form::kRight, false>(op);
+    case Form::kBoth:
+      return unsigned64 ? find_binary_integer<Form::kBoth, true>(op) : find_binary_integer<Form::kBoth, false>(op);
+    case Form::kLeft:
+      return unsigned64 ? find_binary_integer<Form::kLeft, true>(op) : find_binary_integer<Form::kLeft, false>(op);
+    case Form::kRight:
+      return unsigned64 ? find_binary_integer<Form::kRight, true>(op) : find_binary_integer<Form::kRight, false>(op);
   }
   return nullptr;
 }
@@ -229,7 +236,7 @@ struct Element;
 #define ISOMER_ELEMENT(STORAGE, STORED, LANE, CONVERT)                       \
   template <>                                                                \
   struct Element<Storage::STORAGE> {                                         \
-    typedef STORED __attribute__((aligned(1), may_alias)) Stored;               \
+    typedef STORED __attribute__((aligned(1), may_alias)) Stored;            \
     using Lane = LANE;                                                       \
     [[gnu::always_inline]] static Lane convert(STORED x) { return CONVERT; } \
   };
@@ -348,9 +355,12 @@ Run to_integer(DataType to) {
 }
 Run to_real(DataType to, bool unsigned64) {
   switch (to) {
-    case DataType::kFloat32: return unsigned64 ? run_to_real<DataType::kFloat32, true> : run_to_real<DataType::kFloat32, false>;
-    case DataType::kFloat16: return unsigned64 ? run_to_real<DataType::kFloat16, true> : run_to_real<DataType::kFloat16, false>;
-    case DataType::kBFloat16: return unsigned64 ? run_to_real<DataType::kBFloat16, true> : run_to_real<DataType::kBFloat16, false>;
+    case DataType::kFloat32:
+      return unsigned64 ? run_to_real<DataType::kFloat32, true> : run_to_real<DataType::kFloat32, false>;
+    case DataType::kFloat16:
+      return unsigned64 ? run_to_real<DataType::kFloat16, true> : run_to_real<DataType::kFloat16, false>;
+    case DataType::kBFloat16:
+      return unsigned64 ? run_to_real<DataType::kBFloat16, true> : run_to_real<DataType::kBFloat16, false>;
     default: return unsigned64 ? run_to_real<DataType::kFloat64, true> : run_to_real<DataType::kFloat64, false>;
   }
 }
@@ -434,8 +444,10 @@ Run load(Storage storage) {
   return runs[static_cast<size_t>(storage)];
 }
 Run gather(Storage storage, bool masked) {
-  static constexpr auto plain = table<kStorages>([](auto k) -> Run { return run_gather<static_cast<Storage>(k()), false>; });
-  static constexpr auto under_mask = table<kStorages>([](auto k) -> Run { return run_gather<static_cast<Storage>(k()), true>; });
+  static constexpr auto plain =
+      table<kStorages>([](auto k) -> Run { return run_gather<static_cast<Storage>(k()), false>; });
+  static constexpr auto under_mask =
+      table<kStorages>([](auto k) -> Run { return run_gather<static_cast<Storage>(k()), true>; });
   return (masked ? under_mask : plain)[static_cast<size_t>(storage)];
 }
 Run check_slot() { return run_check_slot; }

@@ -11,17 +11,19 @@
 namespace isomer::te::interpreter {
 namespace {
 
-/// For each axis the strides at which it is cut into iterators: ascending, each a divisor of the next and of the extent.
+/// For each axis the strides at which it is cut into iterators: ascending, each a divisor of the next and of the
+/// extent.
 struct Cuts {
   std::vector<std::vector<int64_t>> spatial, reduce;
 };
 
 class Lowerer {
  public:
-  Lowerer(const Domain& domain, const Buffers& buffers, const Cuts& cuts)
-      : buffers_(buffers), builder_(lowered_) {
-    for (size_t k = 0; k < domain.axes.size(); ++k) spatial_.push_back(add_axis(Role::kSpatial, k, domain.axes[k], cuts.spatial[k]));
-    for (size_t k = 0; k < domain.reduce.size(); ++k) reduce_.push_back(add_axis(Role::kReduce, k, domain.reduce[k], cuts.reduce[k]));
+  Lowerer(const Domain& domain, const Buffers& buffers, const Cuts& cuts) : buffers_(buffers), builder_(lowered_) {
+    for (size_t k = 0; k < domain.axes.size(); ++k)
+      spatial_.push_back(add_axis(Role::kSpatial, k, domain.axes[k], cuts.spatial[k]));
+    for (size_t k = 0; k < domain.reduce.size(); ++k)
+      reduce_.push_back(add_axis(Role::kReduce, k, domain.reduce[k], cuts.reduce[k]));
     time_ = Linear::of(static_cast<Atom>(lowered_.iterators.size()));
     lowered_.iterators.push_back({Role::kTime, 0, std::max<int64_t>(domain.trip, 1), 1});
     int64_t stride = 1;
@@ -61,7 +63,8 @@ class Lowerer {
     const auto known = memo_.find(expr->hash);
     if (known != memo_.end()) return known->second;
     const int node = visit(
-        expr, [&](const Literal& e) { return literal(e.value, expr.dtype()); }, [&](const Var& e) { return variable(e, expr.dtype()); },
+        expr, [&](const Literal& e) { return literal(e.value, expr.dtype()); },
+        [&](const Var& e) { return variable(e, expr.dtype()); },
         [&](const Symbol& e) { return fail(unsupported("", "the dim {} has no value", e.name)); },
         [&](const Unary& e) { return builder_.unary(e.op, lower(e.operand)); },
         [&](const Binary& e) {
@@ -138,9 +141,8 @@ class Lowerer {
   }
 
   bool is_known_negative(const Linear& form) const {
-    return std::any_of(facts_.begin(), facts_.end(), [&](const Linear& fact) {
-      return fact.terms == form.terms && form.constant <= fact.constant;
-    });
+    return std::any_of(facts_.begin(), facts_.end(),
+                       [&](const Linear& fact) { return fact.terms == form.terms && form.constant <= fact.constant; });
   }
 
   int load(const Load& e, DataType dtype) {
@@ -171,7 +173,8 @@ class Lowerer {
   }
 
   int buffer(const BufferRef& ref) {
-    const auto [numbered, is_new] = numbers_.emplace(std::tuple(ref.kind, ref.index, ref.component), static_cast<int>(lowered_.buffers.size()));
+    const auto [numbered, is_new] =
+        numbers_.emplace(std::tuple(ref.kind, ref.index, ref.component), static_cast<int>(lowered_.buffers.size()));
     if (is_new) lowered_.buffers.push_back(ref);
     return numbered->second;
   }
@@ -210,11 +213,13 @@ bool apply_requests(const Lowered& lowered, const std::vector<std::pair<int, int
 
 }  // namespace
 
-Result<Lowered> lower(const std::vector<Expr>& bodies, const Monoid& combine, const Domain& domain, const Buffers& buffers) {
+Result<Lowered> lower(const std::vector<Expr>& bodies, const Monoid& combine, const Domain& domain,
+                      const Buffers& buffers) {
   constexpr size_t kMaxAxes = 30;  // leaves room for splits
   if (domain.axes.size() + domain.reduce.size() > kMaxAxes)
     return unsupported("", "a value of {} axes has more than {}", domain.axes.size() + domain.reduce.size(), kMaxAxes);
-  Cuts cuts{std::vector<std::vector<int64_t>>(domain.axes.size(), {1}), std::vector<std::vector<int64_t>>(domain.reduce.size(), {1})};
+  Cuts cuts{std::vector<std::vector<int64_t>>(domain.axes.size(), {1}),
+            std::vector<std::vector<int64_t>>(domain.reduce.size(), {1})};
   std::vector<bool> unwrapped(combine.combine.size(), false);
   constexpr int kMaxRounds = 8;
   for (int round = 0;; ++round) {

@@ -24,7 +24,9 @@ struct Domain {
   bool operator==(const Domain&) const = default;
 };
 
-/// A body may read operand(kLeft, k) too: accumulator k. Fails only for what no interpreter can run: unbound symbols, or an absurd number of axes.
-Result<Lowered> lower(const std::vector<Expr>& bodies, const Monoid& combine, const Domain& domain, const Buffers& buffers);
+/// A body may read operand(kLeft, k) too: accumulator k. Fails only for what no interpreter can run: unbound symbols,
+/// or an absurd number of axes.
+Result<Lowered> lower(const std::vector<Expr>& bodies, const Monoid& combine, const Domain& domain,
+                      const Buffers& buffers);
 
 }  // namespace isomer::te::interpreter

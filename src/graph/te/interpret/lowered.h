@@ -1,5 +1,5 @@
-// A map/reduce stage made ready for planning: typed nodes over iterators of known extents, loads at element offsets that
-// are sums over the iterators wherever they can be.
+// A map/reduce stage made ready for planning: typed nodes over iterators of known extents, loads at element offsets
+// that are sums over the iterators wherever they can be.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,14 @@ struct Check {
 
 struct Node {
   enum class Kind : uint8_t {
-    kReal,         ///< a literal
-    kInteger,      ///< a literal
-    kLinear,       ///< the value of `linear`
-    kFloorDiv,     ///< floor(linear / integer)
-    kPredicate,    ///< linear < 0, or == 0 if `equality`
-    kUnary, kBinary, kSelect,
+    kReal,       ///< a literal
+    kInteger,    ///< a literal
+    kLinear,     ///< the value of `linear`
+    kFloorDiv,   ///< floor(linear / integer)
+    kPredicate,  ///< linear < 0, or == 0 if `equality`
+    kUnary,
+    kBinary,
+    kSelect,
     kCast,         ///< to a real, or from one
     kRetype,       ///< the integer `a` under another type
     kWrap,         ///< an integer brought into the range of dtype

@@ -40,7 +40,8 @@ Result<std::unique_ptr<StagePlan>> plan_stage(const MapReduce& stage, const Doma
   CHECK(!is_map || stage.reduce.empty()) << "a reduction without an operation";
   TRY(const int64_t values, checked_count(domain.axes));
   TRY(const int64_t terms, checked_count(domain.reduce));
-  if (values == 0 || terms == 0) return std::unique_ptr<StagePlan>(std::make_unique<IdentityPlan>(values, identity_of(stage.combine)));
+  if (values == 0 || terms == 0)
+    return std::unique_ptr<StagePlan>(std::make_unique<IdentityPlan>(values, identity_of(stage.combine)));
   if (values <= kTiny && terms <= kTiny && values * terms <= kTiny) return plan_scalar(stage, domain);
   TRY(Lowered lowered, lower(stage.bodies, stage.combine, domain, buffers));
   if (auto plan = plan_contraction(lowered, stage, buffers)) return plan;
@@ -59,7 +60,8 @@ Result<Dims> evaluate_dims(const Shape& shape, const RunContext& context) {
       if (code.error()) return *code.error();
       ScalarMachine machine(code);
       machine[time].integer = context.time;
-      for (size_t k = 0; k < code.buffers().size(); ++k) machine.views()[k] = View::of((*context.buffers)(code.buffers()[k]));
+      for (size_t k = 0; k < code.buffers().size(); ++k)
+        machine.views()[k] = View::of((*context.buffers)(code.buffers()[k]));
       if (!machine.run(section)) return invalid("", "{}", machine.failure());
       dims.push_back(machine[section.result].integer);
     }

@@ -24,9 +24,14 @@ bool all_finite(const double* values, int64_t count) {
 
 }  // namespace
 
-MatrixProduct::MatrixProduct(const Packer& left, const Packer& right, int64_t depth, const ResultPlaces& places, bool check_left,
-                             bool check_right)
-    : left_(left), right_(right), kernel_(micro_kernel()), depth_(depth), places_(places), check_left_(check_left),
+MatrixProduct::MatrixProduct(const Packer& left, const Packer& right, int64_t depth, const ResultPlaces& places,
+                             bool check_left, bool check_right)
+    : left_(left),
+      right_(right),
+      kernel_(micro_kernel()),
+      depth_(depth),
+      places_(places),
+      check_left_(check_left),
       check_right_(check_right) {
   constexpr int64_t kRows = 96, kColumns = 1536, kDepth = 256;  // multiples of all kernels' rows and columns
   row_block_ = std::min(kRows, round_up(row_count(), kernel_.rows));
@@ -42,18 +47,21 @@ MatrixProduct::MatrixProduct(const Packer& left, const Packer& right, int64_t de
 }
 
 MatrixProduct::Thread MatrixProduct::make_thread() const {
-  return {left_.make_thread(), right_.make_thread(), allocate(row_block_ * depth_block_), allocate(column_block_ * depth_block_),
-          allocate(kernel_.rows * kernel_.columns)};
+  return {left_.make_thread(), right_.make_thread(), allocate(row_block_ * depth_block_),
+          allocate(column_block_ * depth_block_), allocate(kernel_.rows * kernel_.columns)};
 }
 
 ProductEnd MatrixProduct::pack_left(Thread& thread, Block rows, Block depth) const {
-  if (!left_.pack(thread.left, rows.begin, rows.end, depth.begin, depth.end, thread.left_panels.get())) return ProductEnd::kFailed;
-  const bool finite = !check_left_ || all_finite(thread.left_panels.get(), round_up(rows.size(), kernel_.rows) * depth.size());
+  if (!left_.pack(thread.left, rows.begin, rows.end, depth.begin, depth.end, thread.left_panels.get()))
+    return ProductEnd::kFailed;
+  const bool finite =
+      !check_left_ || all_finite(thread.left_panels.get(), round_up(rows.size(), kernel_.rows) * depth.size());
   return finite ? ProductEnd::kDone : ProductEnd::kNotFinite;
 }
 
 ProductEnd MatrixProduct::pack_right(Thread& thread, Block columns, Block depth, double* panels) const {
-  if (!right_.pack(thread.right, columns.begin, columns.end, depth.begin, depth.end, panels)) return ProductEnd::kFailed;
+  if (!right_.pack(thread.right, columns.begin, columns.end, depth.begin, depth.end, panels))
+    return ProductEnd::kFailed;
   const bool finite = !check_right_ || all_finite(panels, round_up(columns.size(), kernel_.columns) * depth.size());
   return finite ? ProductEnd::kDone : ProductEnd::kNotFinite;
 }
@@ -76,14 +84,16 @@ void MatrixProduct::add_tile(const double* tile, Block rows, Block columns, bool
   }
 }
 
-void MatrixProduct::multiply(Thread& thread, Block rows, Block columns, Block depth, const double* right_panels, double* result) const {
+void MatrixProduct::multiply(Thread& thread, Block rows, Block columns, Block depth, const double* right_panels,
+                             double* result) const {
   for (int64_t column = columns.begin; column < columns.end; column += kernel_.columns) {
     const double* right = right_panels + (column - columns.begin) * depth.size();
     const Block tile_columns{column, std::min<int64_t>(column + kernel_.columns, columns.end)};
     for (int64_t row = rows.begin; row < rows.end; row += kernel_.rows) {
       const double* left = thread.left_panels.get() + (row - rows.begin) * depth.size();
       kernel_.run(depth.size(), left, right, thread.tile.get());
-      add_tile(thread.tile.get(), {row, std::min<int64_t>(row + kernel_.rows, rows.end)}, tile_columns, depth.begin == 0, result);
+      add_tile(thread.tile.get(), {row, std::min<int64_t>(row + kernel_.rows, rows.end)}, tile_columns,
+               depth.begin == 0, result);
     }
   }
 }
@@ -93,7 +103,8 @@ ProductEnd MatrixProduct::run(Thread& thread, double* result) const {
     const Block columns{column, std::min(column + column_block_, column_count())};
     for (int64_t k = 0; k < depth_; k += depth_block_) {
       const Block depth{k, std::min(k + depth_block_, depth_)};
-      if (const auto end = pack_right(thread, columns, depth, thread.right_panels.get()); end != ProductEnd::kDone) return end;
+      if (const auto end = pack_right(thread, columns, depth, thread.right_panels.get()); end != ProductEnd::kDone)
+        return end;
       for (int64_t row = 0; row < row_count(); row += row_block_) {
         const Block rows{row, std::min(row + row_block_, row_count())};
         if (const auto end = pack_left(thread, rows, depth); end != ProductEnd::kDone) return end;

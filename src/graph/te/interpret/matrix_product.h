@@ -1,5 +1,5 @@
-// Blocked matrix products over packed panels, after Goto and van de Geijn (2008): a block of the right side stays in the
-// last-level cache, one of the left in the second, a panel of the right in the first.
+// Blocked matrix products over packed panels, after Goto and van de Geijn (2008): a block of the right side stays in
+// the last-level cache, one of the left in the second, a panel of the right in the first.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,10 @@ enum class ProductEnd : uint8_t { kDone, kFailed, kNotFinite };
 
 class MatrixProduct {
  public:
-  /// Packers with the kernel's rows and columns as widths; they outlive the product. `check_…`: end with kNotFinite where
-  /// that side has elements that are not finite.
-  MatrixProduct(const Packer& left, const Packer& right, int64_t depth, const ResultPlaces& places, bool check_left, bool check_right);
+  /// Packers with the kernel's rows and columns as widths; they outlive the product. `check_…`: end with kNotFinite
+  /// where that side has elements that are not finite.
+  MatrixProduct(const Packer& left, const Packer& right, int64_t depth, const ResultPlaces& places, bool check_left,
+                bool check_right);
 
   /// One thread's state: packers' frames and panels.
   struct Thread {
@@ -45,7 +46,8 @@ class MatrixProduct {
   };
   ProductEnd pack_left(Thread& thread, Block rows, Block depth) const;
   ProductEnd pack_right(Thread& thread, Block columns, Block depth, double* panels) const;
-  void multiply(Thread& thread, Block rows, Block columns, Block depth, const double* right_panels, double* result) const;
+  void multiply(Thread& thread, Block rows, Block columns, Block depth, const double* right_panels,
+                double* result) const;
   void add_tile(const double* tile, Block rows, Block columns, bool first, double* result) const;
   int64_t row_count() const { return static_cast<int64_t>(places_.rows.size()); }
   int64_t column_count() const { return static_cast<int64_t>(places_.columns.size()); }

@@ -53,8 +53,8 @@ void multiply_add_base(const Instruction& i, Frame& f) {
 constexpr int kAvx2Rows = 4, kAvx2Vectors = 3;
 ISOMER_AVX2 void run_avx2(int64_t depth, const double* a, const double* b, double* tile) {
   __m256d sums[kAvx2Rows][kAvx2Vectors];
-  ISOMER_UNROLL for (int i = 0; i < kAvx2Rows; ++i)
-    ISOMER_UNROLL for (int j = 0; j < kAvx2Vectors; ++j) sums[i][j] = _mm256_setzero_pd();
+  ISOMER_UNROLL for (int i = 0; i < kAvx2Rows; ++i) ISOMER_UNROLL for (int j = 0; j < kAvx2Vectors; ++j) sums[i][j] =
+      _mm256_setzero_pd();
   for (int64_t k = 0; k < depth; ++k, a += kAvx2Rows, b += 4 * kAvx2Vectors) {
     __m256d columns[kAvx2Vectors];
     ISOMER_UNROLL for (int j = 0; j < kAvx2Vectors; ++j) columns[j] = _mm256_load_pd(b + 4 * j);
@@ -63,16 +63,16 @@ ISOMER_AVX2 void run_avx2(int64_t depth, const double* a, const double* b, doubl
       ISOMER_UNROLL for (int j = 0; j < kAvx2Vectors; ++j) sums[i][j] = _mm256_fmadd_pd(row, columns[j], sums[i][j]);
     }
   }
-  ISOMER_UNROLL for (int i = 0; i < kAvx2Rows; ++i)
-    ISOMER_UNROLL for (int j = 0; j < kAvx2Vectors; ++j) _mm256_store_pd(tile + (i * kAvx2Vectors + j) * 4, sums[i][j]);
+  ISOMER_UNROLL for (int i = 0; i < kAvx2Rows; ++i) ISOMER_UNROLL for (int j = 0; j < kAvx2Vectors; ++j)
+      _mm256_store_pd(tile + (i * kAvx2Vectors + j) * 4, sums[i][j]);
 }
 constexpr MicroKernel kAvx2 = {kAvx2Rows, 4 * kAvx2Vectors, run_avx2};
 
 constexpr int kAvx512Rows = 8, kAvx512Vectors = 3;
 ISOMER_AVX512 void run_avx512(int64_t depth, const double* a, const double* b, double* tile) {
   __m512d sums[kAvx512Rows][kAvx512Vectors];
-  ISOMER_UNROLL for (int i = 0; i < kAvx512Rows; ++i)
-    ISOMER_UNROLL for (int j = 0; j < kAvx512Vectors; ++j) sums[i][j] = _mm512_setzero_pd();
+  ISOMER_UNROLL for (int i = 0; i < kAvx512Rows; ++i) ISOMER_UNROLL for (int j = 0; j < kAvx512Vectors; ++j)
+      sums[i][j] = _mm512_setzero_pd();
   for (int64_t k = 0; k < depth; ++k, a += kAvx512Rows, b += 8 * kAvx512Vectors) {
     __m512d columns[kAvx512Vectors];
     ISOMER_UNROLL for (int j = 0; j < kAvx512Vectors; ++j) columns[j] = _mm512_load_pd(b + 8 * j);
@@ -81,8 +81,8 @@ ISOMER_AVX512 void run_avx512(int64_t depth, const double* a, const double* b, d
       ISOMER_UNROLL for (int j = 0; j < kAvx512Vectors; ++j) sums[i][j] = _mm512_fmadd_pd(row, columns[j], sums[i][j]);
     }
   }
-  ISOMER_UNROLL for (int i = 0; i < kAvx512Rows; ++i)
-    ISOMER_UNROLL for (int j = 0; j < kAvx512Vectors; ++j) _mm512_store_pd(tile + (i * kAvx512Vectors + j) * 8, sums[i][j]);
+  ISOMER_UNROLL for (int i = 0; i < kAvx512Rows; ++i) ISOMER_UNROLL for (int j = 0; j < kAvx512Vectors; ++j)
+      _mm512_store_pd(tile + (i * kAvx512Vectors + j) * 8, sums[i][j]);
 }
 constexpr MicroKernel kAvx512 = {kAvx512Rows, 8 * kAvx512Vectors, run_avx512};
 
@@ -106,7 +106,8 @@ ISOMER_AVX2 void multiply_add_avx2(const Instruction& i, Frame& f) {
     const __m256d factor = b_varies ? _mm256_loadu_pd(b + l) : b_all;
     _mm256_storeu_pd(d + l, _mm256_fmadd_pd(a, factor, _mm256_loadu_pd(d + l)));
   }
-  for (; l < n; ++l) d[l] = __builtin_fma(native ? static_cast<double>(narrow[l]) : wide[l], b_varies ? b[l] : b0, d[l]);
+  for (; l < n; ++l)
+    d[l] = __builtin_fma(native ? static_cast<double>(narrow[l]) : wide[l], b_varies ? b[l] : b0, d[l]);
 }
 
 bool has_avx512() { return __builtin_cpu_supports("avx512f"); }

@@ -6,7 +6,7 @@
 namespace isomer::te::interpreter {
 
 struct MicroKernel {
-  int rows;     ///< of a tile
+  int rows;  ///< of a tile
   int columns;
   /// tile[rows][columns] = Σ_k a[k][rows] * b[k][columns], all contiguous; b and tile 64-byte aligned.
   void (*run)(int64_t depth, const double* a, const double* b, double* tile);

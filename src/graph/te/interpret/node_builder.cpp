@@ -41,7 +41,8 @@ int NodeBuilder::integer(int64_t value, DataType dtype) {
 
 int NodeBuilder::linear(Linear linear, Range range) {
   if (linear.is_constant()) return integer(linear.constant, DataType::kInt64);
-  if (linear.constant == 0 && linear.terms.size() == 1 && linear.terms[0].factor == 1 && !is_iterator(linear.terms[0].atom))
+  if (linear.constant == 0 && linear.terms.size() == 1 && linear.terms[0].factor == 1 &&
+      !is_iterator(linear.terms[0].atom))
     return node_of(linear.terms[0].atom);
   Node node{.kind = Node::Kind::kLinear};
   node.range = intersection(range, range_of(linear));
@@ -77,7 +78,8 @@ Linear NodeBuilder::as_linear(int id) const {
 Range NodeBuilder::range_of(const Linear& linear) const {
   Range range = Range::exactly(linear.constant);
   for (const Term& term : linear.terms) {
-    const Range atom = is_iterator(term.atom) ? Range{0, lowered_->iterators[term.atom].extent - 1} : node(node_of(term.atom)).range;
+    const Range atom =
+        is_iterator(term.atom) ? Range{0, lowered_->iterators[term.atom].extent - 1} : node(node_of(term.atom)).range;
     range = range + atom * Range::exactly(term.factor);
   }
   return range;
@@ -110,7 +112,8 @@ Linear NodeBuilder::floor_div(const Linear& numerator, int64_t divisor) {
   if (te::floor_div(range.low, divisor) == te::floor_div(range.high, divisor))
     return shifted(std::move(quotient), te::floor_div(range.low, divisor));
 
-  // The longest run of terms, largest factors first, that share a factor g with the divisor while what is left stays in [0, g).
+  // The longest run of terms, largest factors first, that share a factor g with the divisor while what is left stays in
+  // [0, g).
   std::vector<Term> terms = rest.terms;
   std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
     const auto left = Range::exactly(a.factor).magnitude(), right = Range::exactly(b.factor).magnitude();
@@ -195,7 +198,8 @@ int NodeBuilder::binary(BinaryOp op, int a, int b) {
     if (is_comparison(op))
       if (const auto truth = decided(op, node(a), node(b))) return integer(*truth, DataType::kBool);
     if (op == BinaryOp::kMin || op == BinaryOp::kMax) {
-      if (const auto first = decided(BinaryOp::kLessEqual, node(a), node(b))) return *first == (op == BinaryOp::kMin) ? a : b;
+      if (const auto first = decided(BinaryOp::kLessEqual, node(a), node(b)))
+        return *first == (op == BinaryOp::kMin) ? a : b;
     }
   }
   return node(a).dtype == DataType::kInt64 ? index_binary(op, a, b) : integer_binary(op, a, b);
@@ -279,7 +283,8 @@ int NodeBuilder::integer_binary(BinaryOp op, int a, int b) {
     default: break;
   }
   const Range all = Range::of(type);
-  const bool stays = logical || is_integer_division(op) || op == BinaryOp::kShiftRight || op == BinaryOp::kMin || op == BinaryOp::kMax;
+  const bool stays =
+      logical || is_integer_division(op) || op == BinaryOp::kShiftRight || op == BinaryOp::kMin || op == BinaryOp::kMax;
   if (is_integer_division(op) && type.is_signed && type.bits < 64) {
     result.unwrapped = rb.contains(-1) && ra.contains(all.low);  // -128 / -1
   } else if (!stays && type.bits < 64) {

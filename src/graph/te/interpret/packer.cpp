@@ -18,7 +18,8 @@ Group iterators_in(const std::vector<Level>& levels) {
 std::vector<Level> joined(const Lowered& lowered, const std::vector<Level>& levels) {
   std::vector<Level> result;
   for (const Level& level : levels)
-    if (const int64_t extent = lowered.iterators[level.iterator].extent; extent > 1) result.push_back({level.iterator, extent});
+    if (const int64_t extent = lowered.iterators[level.iterator].extent; extent > 1)
+      result.push_back({level.iterator, extent});
   return result;
 }
 
@@ -30,7 +31,8 @@ int64_t points_in_line(const std::vector<Level>& levels, int64_t flat) {
 /// A walk through the points of a loop nest in steps of several points of the innermost level.
 class Walk {
  public:
-  Walk(const std::vector<Level>& levels, Frame& frame, int64_t flat) : levels_(levels), frame_(frame), at_(levels.size(), 0) {
+  Walk(const std::vector<Level>& levels, Frame& frame, int64_t flat)
+      : levels_(levels), frame_(frame), at_(levels.size(), 0) {
     move_to(flat);
   }
   ~Walk() { move_to(0); }
@@ -98,7 +100,8 @@ bool Packer::pack(Thread& thread, int64_t row, int64_t row_end, int64_t k, int64
                       : pack_along_rows(thread, row, row_end, k, k_end, panels);
 }
 
-bool Packer::pack_along_rows(Thread& thread, int64_t row, int64_t row_end, int64_t k, int64_t k_end, double* panels) const {
+bool Packer::pack_along_rows(Thread& thread, int64_t row, int64_t row_end, int64_t k, int64_t k_end,
+                             double* panels) const {
   const int64_t depth = k_end - k;
   thread.frame.sinks[0] = thread.lanes.data();
   Walk rows(rows_, thread.frame, row);
@@ -121,7 +124,8 @@ bool Packer::pack_along_rows(Thread& thread, int64_t row, int64_t row_end, int64
   return true;
 }
 
-bool Packer::pack_along_depth(Thread& thread, int64_t row, int64_t row_end, int64_t k, int64_t k_end, double* panels) const {
+bool Packer::pack_along_depth(Thread& thread, int64_t row, int64_t row_end, int64_t k, int64_t k_end,
+                              double* panels) const {
   const int64_t depth = k_end - k;
   Walk rows(rows_, thread.frame, row);
   for (int64_t first = row; first < row_end; first += width_) {

@@ -28,8 +28,8 @@ class Packer {
   Thread make_thread() const;
   const std::vector<BufferRef>& buffers() const { return program_.buffers; }
 
-  /// Packs rows [row, row_end) of depths [k, k_end), row a multiple of the width; panels lie one after the other. The frame
-  /// stands at the batch's point. False after a failure.
+  /// Packs rows [row, row_end) of depths [k, k_end), row a multiple of the width; panels lie one after the other. The
+  /// frame stands at the batch's point. False after a failure.
   bool pack(Thread& thread, int64_t row, int64_t row_end, int64_t k, int64_t k_end, double* panels) const;
 
   /// Expected nanoseconds an element.

@@ -1,5 +1,5 @@
-// Inclusive bounds of an integer value while a stage is planned. An operation whose exact result could leave int64 has no
-// bounds: it wraps.
+// Inclusive bounds of an integer value while a stage is planned. An operation whose exact result could leave int64 has
+// no bounds: it wraps.
 #pragma once
 
 #include <algorithm>

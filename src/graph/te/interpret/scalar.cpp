@@ -56,7 +56,8 @@ std::string describe(const BufferRef& buffer) {
 }
 
 std::string out_of_range(const BufferRef& buffer, int axis, int64_t index, int64_t extent) {
-  return fmt::format("index {} is out of range on axis {} of {}, which has {} elements", index, axis, describe(buffer), extent);
+  return fmt::format("index {} is out of range on axis {} of {}, which has {} elements", index, axis, describe(buffer),
+                     extent);
 }
 
 int ScalarCode::variable(VarKind kind, int index) {
@@ -67,7 +68,9 @@ int ScalarCode::variable(VarKind kind, int index) {
   return reg;
 }
 
-void ScalarCode::bind(VarKind kind, int index, int reg) { variables_.insert(variables_.begin(), {Var{kind, index}, reg}); }
+void ScalarCode::bind(VarKind kind, int index, int reg) {
+  variables_.insert(variables_.begin(), {Var{kind, index}, reg});
+}
 
 Section ScalarCode::compile(const Expr& expr) { return compile(std::vector<Expr>{expr})[0]; }
 
@@ -97,7 +100,8 @@ int ScalarCode::emit(ScalarInstruction instruction) {
 int ScalarCode::emit(const Expr& expr) {
   // The sides of nested selects are compiled for each select around them.
   constexpr int kMaxInstructions = 1 << 20;
-  if (!error_ && size() > kMaxInstructions) error_ = unsupported("", "an expression of more than {} instructions", kMaxInstructions);
+  if (!error_ && size() > kMaxInstructions)
+    error_ = unsupported("", "an expression of more than {} instructions", kMaxInstructions);
   if (error_) return 0;
   const auto known = memo_.find(expr->hash);
   if (known != memo_.end()) return known->second;
@@ -131,7 +135,8 @@ int ScalarCode::emit_unary(const Unary& e, DataType dtype) {
   const DataType from = e.operand.dtype();
   if (!is_float(from)) {
     if (e.op == UnaryOp::kAbs && !is_signed_int(from)) return a;
-    const int reg = emit({.kind = Kind::kIntegerUnary, .unary = e.op, .dtype = from, .flag = from == DataType::kBool, .a = a});
+    const int reg =
+        emit({.kind = Kind::kIntegerUnary, .unary = e.op, .dtype = from, .flag = from == DataType::kBool, .a = a});
     return e.op == UnaryOp::kIsNan ? reg : wrapped(reg, from);
   }
   const int reg = emit({.kind = Kind::kRealUnary, .unary = e.op, .dtype = from, .a = a});
@@ -142,10 +147,15 @@ int ScalarCode::emit_binary(const Binary& e) {
   const int a = emit(e.left), b = emit(e.right);
   const DataType dtype = e.left.dtype();
   if (is_float(dtype))
-    return emit({.kind = is_comparison(e.op) ? Kind::kRealCompare : Kind::kRealBinary, .binary = e.op, .dtype = dtype, .a = a, .b = b});
+    return emit({.kind = is_comparison(e.op) ? Kind::kRealCompare : Kind::kRealBinary,
+                 .binary = e.op,
+                 .dtype = dtype,
+                 .a = a,
+                 .b = b});
   if (is_integer_division(e.op)) emit({.kind = Kind::kCheckDivisor, .dst = 0, .a = b});
   const bool unsigned64 = IntegerType(dtype).is_unsigned64();
-  const int reg = emit({.kind = Kind::kIntegerBinary, .binary = e.op, .dtype = dtype, .flag = unsigned64, .a = a, .b = b});
+  const int reg =
+      emit({.kind = Kind::kIntegerBinary, .binary = e.op, .dtype = dtype, .flag = unsigned64, .a = a, .b = b});
   return leaves_range(e.op) ? wrapped(reg, dtype) : reg;
 }
 

@@ -1,5 +1,5 @@
-// A small register machine that evaluates expressions one value at a time: for tiny stages, reference programs, sizes that
-// data decide. Only the chosen side of a select runs.
+// A small register machine that evaluates expressions one value at a time: for tiny stages, reference programs, sizes
+// that data decide. Only the chosen side of a select runs.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,26 @@ union Cell {
 
 struct ScalarInstruction {
   enum class Kind : uint8_t {
-    kRealUnary, kIntegerUnary, kRealBinary, kRealCompare, kIntegerBinary,
-    kWrap,           ///< into the range of dtype
-    kToInteger, kToReal, kRound,
-    kCheckDivisor,   ///< fails where a == 0
+    kRealUnary,
+    kIntegerUnary,
+    kRealBinary,
+    kRealCompare,
+    kIntegerBinary,
+    kWrap,  ///< into the range of dtype
+    kToInteger,
+    kToReal,
+    kRound,
+    kCheckDivisor,  ///< fails where a == 0
     kMove,
-    kJump, kJumpIfFalse,  ///< to instruction `target`
-    kAddress,        ///< dst = a * dims[axis] + b; b must be within the axis; a < 0 for the first axis
-    kLoad,           ///< dst = element a of `buffer`; a < 0: its first
+    kJump,
+    kJumpIfFalse,  ///< to instruction `target`
+    kAddress,      ///< dst = a * dims[axis] + b; b must be within the axis; a < 0 for the first axis
+    kLoad,         ///< dst = element a of `buffer`; a < 0: its first
   };
   Kind kind;
   UnaryOp unary{};
   BinaryOp binary{};
-  DataType dtype{};  ///< of the operands; of the result for conversions
+  DataType dtype{};   ///< of the operands; of the result for conversions
   bool flag = false;  ///< the integers are unsigned 64-bit; kIntegerUnary: they are bools
   int dst = -1, a = -1, b = -1;
   int buffer = -1, axis = -1;
@@ -101,7 +108,8 @@ class ScalarCode {
 /// Runs sections of a code. After a failure nothing more runs until the failure was taken.
 class ScalarMachine {
  public:
-  explicit ScalarMachine(const ScalarCode& code) : code_(&code), registers_(code.registers()), views_(code.buffers().size()) {}
+  explicit ScalarMachine(const ScalarCode& code)
+      : code_(&code), registers_(code.registers()), views_(code.buffers().size()) {}
   std::vector<View>& views() { return views_; }
   Cell& operator[](int reg) { return registers_[reg]; }
   /// False after a failure.

@@ -27,8 +27,10 @@ class Odometer {
 class ScalarPlan : public StagePlan {
  public:
   ScalarPlan(const MapReduce& stage, const Domain& domain) : domain_(domain), reduces_(!stage.combine.combine.empty()) {
-    for (size_t k = 0; k < domain.axes.size(); ++k) axes_.push_back(code_.variable(VarKind::kSpatial, static_cast<int>(k)));
-    for (size_t k = 0; k < domain.reduce.size(); ++k) reduce_.push_back(code_.variable(VarKind::kReduce, static_cast<int>(k)));
+    for (size_t k = 0; k < domain.axes.size(); ++k)
+      axes_.push_back(code_.variable(VarKind::kSpatial, static_cast<int>(k)));
+    for (size_t k = 0; k < domain.reduce.size(); ++k)
+      reduce_.push_back(code_.variable(VarKind::kReduce, static_cast<int>(k)));
     time_ = code_.variable(VarKind::kTime, 0);
     results_ = code_.compile(stage.bodies);
     if (!reduces_) return;
@@ -46,7 +48,8 @@ class ScalarPlan : public StagePlan {
   Result<void> run(const RunContext& context, std::span<void* const> outputs) override {
     if (!machine_) machine_.emplace(code_);
     ScalarMachine& machine = *machine_;
-    for (size_t k = 0; k < code_.buffers().size(); ++k) machine.views()[k] = View::of((*context.buffers)(code_.buffers()[k]));
+    for (size_t k = 0; k < code_.buffers().size(); ++k)
+      machine.views()[k] = View::of((*context.buffers)(code_.buffers()[k]));
     machine[time_].integer = context.time;
     const Odometer axes(domain_.axes, axes_);
     int64_t element = 0;

@@ -55,7 +55,8 @@ class PlannedScan : public PlannedStage {
 
  private:
   /// Runs inner stage k; its first component straight into the value of the state that it becomes.
-  Result<void> run_step(size_t k, const RunContext& context, int64_t trip, std::vector<Array>& values, const std::vector<Cell*>& memory) {
+  Result<void> run_step(size_t k, const RunContext& context, int64_t trip, std::vector<Array>& values,
+                        const std::vector<Cell*>& memory) {
     PlannedMapReduce& stage = steps_[k];
     if (context.time == 0 || !fixed_extents_[k]) TRY_VOID(stage.prepare(context, trip));
     if (inner_[k].empty() || inner_[k][0].dims() != stage.axes()) TRY_VOID(allocate(k));

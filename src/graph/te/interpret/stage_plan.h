@@ -38,7 +38,8 @@ Result<std::unique_ptr<StagePlan>> plan_scalar(const MapReduce& stage, const Dom
 /// Strips along the best iterator. The nodes are taken over.
 Result<std::unique_ptr<StagePlan>> plan_strips(Lowered lowered, const MapReduce& stage, const Buffers& buffers);
 
-/// A matrix product for a sum of products, where it is expected to be faster than strips; else null. Nodes may be added.
+/// A matrix product for a sum of products, where it is expected to be faster than strips; else null. Nodes may be
+/// added.
 std::unique_ptr<StagePlan> plan_contraction(Lowered& lowered, const MapReduce& stage, const Buffers& buffers);
 
 /// The values of a monoid's identity.

@@ -25,9 +25,16 @@ int64_t lanes_of_same_truth(int64_t sum, int64_t stride, bool equality, int64_t 
 }  // namespace
 
 Frame::Frame(const StripProgram& p, int64_t max_lanes)
-    : at(p.registers()), own(p.registers()), slots(p.slots()), base(p.slots()), quotients(p.quotients),
-      truths(p.predicates.size()), constants(p.constants.size()), buffers(p.buffers.size()),
-      memory(p.scratch_areas * (max_lanes + 8) * 8), program(&p) {
+    : at(p.registers()),
+      own(p.registers()),
+      slots(p.slots()),
+      base(p.slots()),
+      quotients(p.quotients),
+      truths(p.predicates.size()),
+      constants(p.constants.size()),
+      buffers(p.buffers.size()),
+      memory(p.scratch_areas * (max_lanes + 8) * 8),
+      program(&p) {
   for (int reg = 0; reg < p.registers(); ++reg)
     if (p.scratch[reg] >= 0) own[reg] = at[reg] = memory.data() + p.scratch[reg] * (max_lanes + 8) * 8;
   for (size_t k = 0; k < constants.size(); ++k) {
@@ -65,7 +72,8 @@ bool Frame::run(int64_t count) {
     if (!run_part()) return false;
     lane += lanes;
     if (lane < count)
-      for (size_t k = 0; k < slots.size(); ++k) slots[k] = wrapping::add(slots[k], wrapping::mul(lanes, program->strides[k]));
+      for (size_t k = 0; k < slots.size(); ++k)
+        slots[k] = wrapping::add(slots[k], wrapping::mul(lanes, program->strides[k]));
   }
   return true;
 }

@@ -1,9 +1,10 @@
-// Programs over strips: every instruction runs over the lanes of a strip, consecutive values of one iterator, the vector
-// axis. What does not change along it is computed once a strip.
+// Programs over strips: every instruction runs over the lanes of a strip, consecutive values of one iterator, the
+// vector axis. What does not change along it is computed once a strip.
 //
 // Sums of iterators live in slots, which the loops around keep up to date: offsets of loads, bounds of conditions. A
 // condition on such a sum changes at most twice along a strip, so the strip is run in parts within which it is uniform,
-// and only the chosen side of a select runs. Conditions on data select lane by lane, under masks where loads depend on them.
+// and only the chosen side of a select runs. Conditions on data select lane by lane, under masks where loads depend on
+// them.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ struct Instruction {
   int dst = -1, a = -1, b = -1, c = -1;
   int slot = -1;
   int buffer = -1;
-  int axis = -1;        ///< of a check
-  int target = -1;      ///< of a jump
+  int axis = -1;    ///< of a check
+  int target = -1;  ///< of a jump
   int64_t immediate = 0;
 };
 
@@ -73,17 +74,17 @@ struct StripProgram {
 
 /// The state of one thread in one strip program.
 struct Frame {
-  int64_t lanes = 0;  ///< of the part that runs
-  int64_t lane = 0;   ///< its first one, counted in the strip
-  std::vector<void*> at;     ///< by register: its lanes
-  std::vector<void*> own;    ///< by register: the memory that it writes to
-  std::vector<int64_t> slots;    ///< at the part's first lane, corrected
-  std::vector<int64_t> base;     ///< at the strip's first lane, as the loops keep them
+  int64_t lanes = 0;           ///< of the part that runs
+  int64_t lane = 0;            ///< its first one, counted in the strip
+  std::vector<void*> at;       ///< by register: its lanes
+  std::vector<void*> own;      ///< by register: the memory that it writes to
+  std::vector<int64_t> slots;  ///< at the part's first lane, corrected
+  std::vector<int64_t> base;   ///< at the strip's first lane, as the loops keep them
   std::vector<int64_t> quotients;
-  std::vector<int64_t> truths;   ///< of the predicates, for this part
+  std::vector<int64_t> truths;  ///< of the predicates, for this part
   std::vector<Cell> constants;
   std::vector<const void*> buffers;
-  std::vector<void*> sinks;      ///< by component: where results go, or what accumulates
+  std::vector<void*> sinks;  ///< by component: where results go, or what accumulates
   std::vector<std::byte> memory;
   const StripProgram* program = nullptr;
   std::string failure;
@@ -115,8 +116,8 @@ Run unary_real(UnaryOp op);
 Run unary_integer(UnaryOp op, bool is_bool);
 Run binary_real(BinaryOp op, Form form);
 Run binary_integer(BinaryOp op, Form form, bool unsigned64);
-/// dst = dst + a * b of reals, in one rounding where the machine can. `native`: a is float32, read from `buffer` at `slot`
-/// one after the other.
+/// dst = dst + a * b of reals, in one rounding where the machine can. `native`: a is float32, read from `buffer` at
+/// `slot` one after the other.
 Run multiply_add(bool native, bool b_varies);
 /// dst = c ? a : b
 Run blend(bool a_varies, bool b_varies);
@@ -153,7 +154,8 @@ Run check_lanes(bool masked);
 /// Fails where a is 0 (in lanes with c).
 Run check_divisor(bool masked);
 
-/// values[0] = the combination of all `count` values (at least one), halving them; of operations without unsigned variants.
+/// values[0] = the combination of all `count` values (at least one), halving them; of operations without unsigned
+/// variants.
 void fold_real(BinaryOp op, double* values, int64_t count);
 void fold_integer(BinaryOp op, int64_t* values, int64_t count);
 

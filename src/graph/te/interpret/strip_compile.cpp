@@ -14,8 +14,12 @@ bool is_eight_bytes(Storage storage) { return storage == Storage::kDouble || sto
 class Emitter {
  public:
   Emitter(const Lowered& lowered, const std::vector<Storage>& storages, int vector)
-      : lowered_(lowered), storages_(storages), vector_(vector), variance_(variance(lowered, vector)),
-        known_(lowered.nodes.size()), quotient_of_(lowered.nodes.size(), -1) {
+      : lowered_(lowered),
+        storages_(storages),
+        vector_(vector),
+        variance_(variance(lowered, vector)),
+        known_(lowered.nodes.size()),
+        quotient_of_(lowered.nodes.size(), -1) {
     program_.vector = vector;
     program_.buffers = lowered.buffers;
     program_.factors.resize(lowered.iterators.size());
@@ -26,13 +30,15 @@ class Emitter {
     program_.output_slot = slot(lowered_.output);
     size_t accumulators = 0;
     for (const Node& node : lowered_.nodes)
-      if (node.kind == Node::Kind::kAccumulator) accumulators = std::max(accumulators, static_cast<size_t>(node.integer) + 1);
+      if (node.kind == Node::Kind::kAccumulator)
+        accumulators = std::max(accumulators, static_cast<size_t>(node.integer) + 1);
     const bool reads_accumulators = accumulators > 0;
     std::vector<int> targets(std::max(roots.size(), accumulators), -1);
     for (size_t k = 0; k < targets.size(); ++k) {
       if (!direct) continue;
       targets[k] = unowned();
-      Instruction bind = instruction(results == Results::kToLanes ? kernels::bind_lanes() : kernels::bind_output(), targets[k]);
+      Instruction bind =
+          instruction(results == Results::kToLanes ? kernels::bind_lanes() : kernels::bind_output(), targets[k]);
       bind.buffer = static_cast<int>(k);
       bind.slot = program_.output_slot;
       program_.code.push_back(bind);
@@ -50,7 +56,8 @@ class Emitter {
         else
           values.push_back(emit(roots[k]));
       }
-      for (size_t k = 0; k < values.size(); ++k) direct ? move(values[k], targets[k]) : store(values[k], static_cast<int>(k));
+      for (size_t k = 0; k < values.size(); ++k)
+        direct ? move(values[k], targets[k]) : store(values[k], static_cast<int>(k));
     }
     assign_scratch();
     return std::move(program_);
@@ -128,7 +135,8 @@ class Emitter {
 
   void move(Value value, int target) {
     if (value.reg == target) return;
-    program_.code.push_back(instruction(value.varies || vector_ < 0 ? kernels::copy() : kernels::fill(), target, value.reg));
+    program_.code.push_back(
+        instruction(value.varies || vector_ < 0 ? kernels::copy() : kernels::fill(), target, value.reg));
   }
   /// Leaves the value in all lanes of the memory that `target` owns.
   void emit_to(int id, int target) { move(emit(id, target), target); }
@@ -295,7 +303,8 @@ class Emitter {
   /// All of these together are the condition.
   void emit_conjuncts(int id, std::vector<Value>& conjuncts) {
     const Node& node = lowered_.nodes[id];
-    if (!known_[id] && node.kind == Node::Kind::kBinary && node.binary == BinaryOp::kAnd && node.dtype == DataType::kBool) {
+    if (!known_[id] && node.kind == Node::Kind::kBinary && node.binary == BinaryOp::kAnd &&
+        node.dtype == DataType::kBool) {
       emit_conjuncts(node.a, conjuncts);
       emit_conjuncts(node.b, conjuncts);
     } else {
@@ -348,13 +357,15 @@ class Emitter {
     };
     const Value then = emit_side(node.b, true);
     const Value otherwise = emit_side(node.c, false);
-    return result(instruction(kernels::blend(then.varies, otherwise.varies), -1, then.reg, otherwise.reg, condition.reg), true,
-                  target);
+    return result(
+        instruction(kernels::blend(then.varies, otherwise.varies), -1, then.reg, otherwise.reg, condition.reg), true,
+        target);
   }
 
   Value mask_of(Value condition, bool truth) {
     if (!mask_) return truth ? condition : one(kernels::unary_integer(UnaryOp::kNot, true), condition, -1);
-    return two(truth ? kernels::binary_integer(BinaryOp::kAnd, form(*mask_, condition), false) : kernels::and_not(form(*mask_, condition)),
+    return two(truth ? kernels::binary_integer(BinaryOp::kAnd, form(*mask_, condition), false)
+                     : kernels::and_not(form(*mask_, condition)),
                *mask_, condition, -1);
   }
 
@@ -403,7 +414,8 @@ class Emitter {
     for (const Check& check : node.checks) emit_check(check, node.buffer, masked);
     const Storage storage = storages_[node.buffer];
     const auto [base, rest] = divide(node.linear);
-    const bool scattered = std::any_of(rest.begin(), rest.end(), [&](const Term& term) { return variance_.varies[node_of(term.atom)]; });
+    const bool scattered =
+        std::any_of(rest.begin(), rest.end(), [&](const Term& term) { return variance_.varies[node_of(term.atom)]; });
     if (scattered || masked) {
       const Value address = emit_linear(node.linear, -1);
       Instruction i = instruction(kernels::gather(storage, masked), -1, address.reg, -1, masked ? mask_->reg : -1);
@@ -455,8 +467,8 @@ class Emitter {
   /// A load of consecutive float32s.
   bool is_native_run(int id) {
     const Node& node = lowered_.nodes[id];
-    return node.kind == Node::Kind::kLoad && storages_[node.buffer] == Storage::kFloat32 && variance_.fits_slot(node.linear) &&
-           vector_ >= 0 && node.linear.factor_of(vector_) == 1;
+    return node.kind == Node::Kind::kLoad && storages_[node.buffer] == Storage::kFloat32 &&
+           variance_.fits_slot(node.linear) && vector_ >= 0 && node.linear.factor_of(vector_) == 1;
   }
 
   /// Registers whose lives don't overlap share scratch memory.
@@ -475,7 +487,8 @@ class Emitter {
     std::vector<int> by_first;
     for (int reg = 0; reg < registers; ++reg)
       if (owns_[reg] && first[reg] >= 0) by_first.push_back(reg);
-    std::sort(by_first.begin(), by_first.end(), [&](int a, int b) { return std::pair(first[a], a) < std::pair(first[b], b); });
+    std::sort(by_first.begin(), by_first.end(),
+              [&](int a, int b) { return std::pair(first[a], a) < std::pair(first[b], b); });
     std::vector<int> busy_until;
     for (const int reg : by_first) {
       auto area = std::find_if(busy_until.begin(), busy_until.end(), [&](int until) { return until < first[reg]; });
@@ -502,8 +515,8 @@ class Emitter {
 
 }  // namespace
 
-StripProgram compile_strip(const Lowered& lowered, const std::vector<Storage>& storages, const std::vector<int>& roots, int vector,
-                           Results results) {
+StripProgram compile_strip(const Lowered& lowered, const std::vector<Storage>& storages, const std::vector<int>& roots,
+                           int vector, Results results) {
   return Emitter(lowered, storages, vector).compile(roots, results);
 }
 

@@ -19,7 +19,8 @@ StripProgram compile_strip(const Lowered& lowered, const std::vector<Storage>& s
 
 /// How nodes behave along an iterator (-1: none).
 struct Variance {
-  /// The value changes. Comparisons of sums that slots can hold don't count: they are uniform within the parts of a strip.
+  /// The value changes. Comparisons of sums that slots can hold don't count: they are uniform within the parts of a
+  /// strip.
   std::vector<bool> varies;
   /// A floor division that doesn't change, of a sum that slots can hold: its value can be added to slots.
   std::vector<bool> is_quotient;

@@ -98,14 +98,17 @@ class StripPlan : public StagePlan {
   int64_t lanes_ = 1;
   StripProgram program_;
   std::vector<Level> outer_, inner_;
-  int strip_level_ = -1;       ///< in outer_, or in inner_ where strips run along the reduction
+  int strip_level_ = -1;  ///< in outer_, or in inner_ where strips run along the reduction
   bool along_reduction_ = false;
-  bool in_place_ = false;      ///< accumulators are the output's own memory
+  bool in_place_ = false;  ///< accumulators are the output's own memory
   std::vector<Thread> threads_;
 };
 
 StripPlan::StripPlan(Lowered lowered, const MapReduce& stage, const std::vector<Storage>& storages)
-    : lowered_(std::move(lowered)), monoid_(stage.combine), reduces_(!stage.combine.combine.empty()), roots_(lowered_.results),
+    : lowered_(std::move(lowered)),
+      monoid_(stage.combine),
+      reduces_(!stage.combine.combine.empty()),
+      roots_(lowered_.results),
       identity_(identity_of(stage.combine)) {
   coalesce(lowered_, roots_, true, {iterators_of(lowered_, Role::kSpatial), iterators_of(lowered_, Role::kReduce)});
   choose_vector(storages);
@@ -221,7 +224,8 @@ Result<void> StripPlan::run(const RunContext& context, std::span<void* const> ou
   for (const Level& level : inner_) work *= static_cast<double>(level.extent);
   const bool parallel = context.pool && context.pool->threads() > 1 && work > 2 * kWorthAThread && total > 1;
   const int threads = parallel ? context.pool->threads() : 1;
-  const int64_t chunks = parallel ? std::min<int64_t>({total, threads * 8, static_cast<int64_t>(work / kWorthAThread)}) : 1;
+  const int64_t chunks =
+      parallel ? std::min<int64_t>({total, threads * 8, static_cast<int64_t>(work / kWorthAThread)}) : 1;
 
   while (static_cast<int>(threads_.size()) < threads) threads_.push_back(make_thread());
   std::vector<const void*> data;

@@ -41,7 +41,8 @@ class Combine {
   Section section_;
 };
 
-/// Indices and values are computed in strips along the innermost iterator; the elements are updated one by one, in order.
+/// Indices and values are computed in strips along the innermost iterator; the elements are updated one by one, in
+/// order.
 class PlannedUpdate : public PlannedStage {
  public:
   explicit PlannedUpdate(const Update& update)
@@ -71,7 +72,8 @@ class PlannedUpdate : public PlannedStage {
     for (const BufferRef& ref : lowered.buffers) storages.push_back((*context.buffers)(ref).storage());
     const StripProgram program = compile_strip(lowered, storages, lowered.results, vector, Results::kToLanes);
     Frame frame(program, kMaxLanes);
-    for (size_t k = 0; k < lowered.buffers.size(); ++k) frame.buffers[k] = (*context.buffers)(lowered.buffers[k]).data();
+    for (size_t k = 0; k < lowered.buffers.size(); ++k)
+      frame.buffers[k] = (*context.buffers)(lowered.buffers[k]).data();
     std::vector<std::vector<Cell>> results(bodies.size(), std::vector<Cell>(kMaxLanes));
     for (auto& result : results) frame.sinks.push_back(result.data());
 
@@ -94,7 +96,8 @@ class PlannedUpdate : public PlannedStage {
     for (size_t k = 0; k < dims.size(); ++k) {
       const int64_t index = indices[k][lane].integer;
       if (index < 0 || index >= dims[k])
-        return invalid("", "index {} is out of range on axis {} of the value that is updated, which has {} elements", index, k, dims[k]);
+        return invalid("", "index {} is out of range on axis {} of the value that is updated, which has {} elements",
+                       index, k, dims[k]);
       element = element * dims[k] + index;
     }
     return element;
