@@ -98,7 +98,7 @@ def measured(name, inputs, options, folder):
     threads = str(options.threads)
 
     def compiled(file, *more):
-        command = [options.bin / "isomer", "compile", model, "-o", folder / file, "--no-check", "--threads", threads, *more]
+        command = [options.bin / "isomer", "compile", model, "-o", folder / file, "--level", "2", "--no-check", "--threads", threads, *more]
         for value in inputs:
             if value["shape"]:
                 command += ["--input-shapes", f"{value['name']}:{value['shape']}".replace(" ", "")]

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """What searching over proved rules gives whole models: a line a model, geometric means at the end.
 
-    bench/search.py [--threads 1] [--time 60s] [--rounds 30] [--for isomer|onnxruntime] [--strategy beam] [--weights FOLDER] [MODEL…]
+    bench/search.py [--for isomer|any|onnxruntime] [--threads 1] [--time 60s] [--rounds 30] [--strategy beam] [--weights FOLDER] [--results FILE] [MODEL…]
 
-MODEL is a name in models/ without its ending; all of them (but loop_decoder) where none is given. Each is optimized by `isomer optimize`, once with the
-search and once without (--level 2); both results are run in turns by what they are for, each in a process of its own that is stopped while the other
-measures. The proof of each searched model is checked by `isomer verify`. --singles tells the best single steps where nothing was taken.
+MODEL is a name in models/ without its ending, or one of real_models.json where FOLDER holds it; all of models/ (but loop_decoder) where none is given.
 
-ratio: time without the search / time with it, the median over rounds.
+--for isomer (the default): `isomer compile` as it comes against `isomer compile --level 2`; both artifacts run in turns.
+--for any, onnxruntime: what `isomer optimize --for …` writes against the file that it was given, both run by ONNX Runtime in turns, and a third time the
+file that was given (A/A: what noise is). The proof is checked by `isomer verify`.
+
+Each side is a process of its own that is stopped while another measures. --results keeps rows as JSON lines: models that are in it are not
+measured again. --singles tells the best single steps where nothing was taken.
+
+ratio: time before / time after, the median over rounds.
 """
 import argparse
 import json
@@ -24,83 +29,121 @@ PAPERS = ("resnet50", "resnext50_32x4d", "nasnet_a", "nasrnn", "bert_base", "inc
 
 
 def run(command):
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
     return done.stdout
 
 
-def measured(name, inputs, options, folder):
-    model = (options.weights or folder) / f"{name}.onnx"
-    if not model.exists():
+def described():
+    """Inputs by model."""
+    inputs = {name: model["inputs"] for name, model in json.loads((models.ROOT / "models" / "inputs.json").read_text())["models"].items()}
+    for model in json.loads((models.ROOT / "models" / "real_models.json").read_text()):
+        inputs[model["id"]] = [{"name": name, "shape": value["shape"]} for name, value in model["inputs"].items()]
+    return inputs
+
+
+def filled(name, options, folder):
+    model = options.weights and next((file for file in (options.weights / f"{name}.onnx", options.weights / name / f"{name}.onnx") if file.exists()), None)
+    if not model:
         model = folder / f"{name}.onnx"
         shutil.copy(models.ROOT / "models" / f"{name}.onnx", model)
         run([options.bin / "isomer-fill", model])
-    isomer, threads = options.bin / "isomer", str(options.threads)
+    return model
+
+
+def compiled(model, shapes, options, folder):
+    """Artifacts without and with the search, and what the search says."""
+    common = ["--threads", options.threads, "--no-check", "--json", "-q", *shapes]
+    run([options.bin / "isomer", "compile", model, "-o", folder / "before.iso", "--level", "2", *common])
+    start = time.perf_counter()
+    report = json.loads(run([options.bin / "isomer", "compile", model, "-o", folder / "after.iso", *options.search, *common]))
+    seconds = time.perf_counter() - start
+    serve = [options.bin / "isomer", "bench", "--serve", "--threads", options.threads]
+    return [[*serve, folder / "before.iso"], [*serve, folder / "after.iso"]], report["search"][0], seconds
+
+
+def written(model, inputs, shapes, options, folder):
+    """Files before and after, for ONNX Runtime, and what the search says."""
+    after, proof, report = folder / "after.onnx", folder / "proof", folder / "report"
+    start = time.perf_counter()
+    run([options.bin / "isomer", "optimize", model, "-o", after, "--proof", proof, "--report", report, "--for", options.backend, "--threads", options.threads, "-q",
+         *options.search, *(["--onnxruntime", options.onnxruntime] if options.onnxruntime else []), *shapes])
+    seconds = time.perf_counter() - start
+    run([options.bin / "isomer", "verify", model, after, proof, "--no-check"])
+    facts = json.loads(report.read_text())
+    fixed = json.dumps({value["name"]: value["shape"] for value in inputs})
+    serve = [[sys.executable, models.__file__, "--serve-onnxruntime", file, "--threads", options.threads, "--shapes", fixed] for file in (model, after, model)]
+    return serve, {**facts["search"], "nodes": [facts["nodes_before"], facts["nodes_after"]]}, seconds
+
+
+def measured(name, inputs, options, folder):
+    model = filled(name, options, folder)
     shapes = []
     for value in inputs:
         if value["shape"]:
             shapes += ["--input-shapes", f"{value['name']}:{value['shape']}".replace(" ", "")]
-    common = ["--threads", threads, "--no-check", "-q", *shapes]
-    run([isomer, "optimize", model, "-o", folder / "before.onnx", "--level", "2", *common])
-    searched = [isomer, "optimize", model, "-o", folder / "after.onnx", "--proof", folder / "proof", "--report", folder / "report", "--time", options.time, "--strategy", options.strategy,
-                "--for", options.backend, *common]
-    if options.onnxruntime:
-        searched += ["--onnxruntime", options.onnxruntime]
-    start = time.perf_counter()
-    run(searched)
-    seconds = time.perf_counter() - start
-    run([isomer, "verify", model, folder / "after.onnx", folder / "proof"])
-    report = json.loads((folder / "report").read_text())
-    rules = {step["rule"] for step in report["steps"] if step["gain_us"]}
-    sides, processors = [], sorted(models.os.sched_getaffinity(0))[:options.threads]
-    for file in ("before", "after"):
-        if options.backend == "isomer":
-            run([isomer, "compile", folder / f"{file}.onnx", "-o", folder / f"{file}.iso", "--no-check", "--threads", threads])
-            command = [isomer, "bench", "--serve", "--threads", threads, folder / f"{file}.iso"]
-        else:
-            command = [sys.executable, models.__file__, "--serve-onnxruntime", folder / f"{file}.onnx", "--threads", threads,
-                       "--shapes", json.dumps({value["name"]: value["shape"] for value in inputs})]
-        sides.append(models.Side([str(part) for part in command], processors))
+    make = (lambda: compiled(model, shapes, options, folder)) if options.backend == "isomer" else (lambda: written(model, inputs, shapes, options, folder))
+    commands, search, seconds = make()
+    processors = sorted(models.os.sched_getaffinity(0))[:options.threads]
+    sides = [models.Side([str(part) for part in command], processors) for command in commands]
     count = max(1, min(200, int(30 / max(min(sides[0].run(3)), 1e-3))))
-    rounds = [[min(side.run(count)) for side in sides] for _ in range(options.rounds)]
+    rounds = []
+    for number in range(options.rounds):
+        order = range(len(sides)) if number % 2 == 0 else reversed(range(len(sides)))
+        times = {k: min(sides[k].run(count)) for k in order}
+        rounds.append([times[k] for k in range(len(sides))])
     for side in sides:
         side.close()
-    ratios = sorted(before / after for before, after in rounds)
-    return {"before": models.median([r[0] for r in rounds]), "after": models.median([r[1] for r in rounds]), "ratio": models.median(ratios), "low": ratios[len(ratios) // 4], "high": ratios[3 * len(ratios) // 4],
-            "steps": sum(1 for step in report["steps"] if step["gain_us"]), "rules": len(rules), "seconds": seconds, "report": report}
+    quartiles = lambda k: [sorted(r[0] / r[k] for r in rounds)[len(rounds) * q // 4] for q in (2, 1, 3)]
+    return {"model": name, "before": models.median([r[0] for r in rounds]), "after": models.median([r[1] for r in rounds]), "ratio": quartiles(1),
+            "same": quartiles(2) if len(sides) > 2 else None, "seconds": seconds, "search": search}
+
+
+def line(row):
+    search, ratio = row["search"], row["ratio"]
+    steps = sum(gain["steps"] for gain in search.get("gains", [])) if search["outcome"] == "faster" else 0
+    more = f" {row['same'][0]:.3f} | {search['nodes'][0]} | {search['nodes'][1]} |" if row["same"] else ""
+    return f"| {row['model']} | {row['before']:.3f} | {row['after']:.3f} | {ratio[0]:.3f} | {ratio[1]:.3f} | {ratio[2]:.3f} | {steps} | {row['seconds']:.0f} | {search['outcome']} |{more}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--time", default="60s")
+    parser.add_argument("--time", help="of each search; where it is not given, what isomer takes")
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--strategy", default="beam")
-    parser.add_argument("--for", dest="backend", default="isomer", choices=["isomer", "onnxruntime"])
+    parser.add_argument("--strategy")
+    parser.add_argument("--for", dest="backend", default="isomer", choices=["isomer", "any", "onnxruntime"])
     parser.add_argument("--onnxruntime")
     parser.add_argument("--singles", action="store_true")
     parser.add_argument("--weights", type=pathlib.Path)
+    parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path, default=models.BIN)
     options = parser.parse_args()
-    described = json.loads((models.ROOT / "models" / "inputs.json").read_text())["models"]
-    ratios = {}
-    print("| model | without ms | with ms | ratio | 25 % | 75 % | steps | rules | search s | outcome |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for name in options.models or sorted(set(described) - {"loop_decoder"}):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                row = measured(name, described[name]["inputs"], options, pathlib.Path(folder))
-            except RuntimeError as error:
-                print(f"| {name} | {error} |", flush=True)
-                continue
-        ratios[name] = row["ratio"]
-        search = row["report"]["search"]
-        print(f"| {name} | {row['before']:.3f} | {row['after']:.3f} | {row['ratio']:.3f} | {row['low']:.3f} | {row['high']:.3f} | {row['steps']} | {row['rules']} | {row['seconds']:.0f} | {search['outcome']} |", flush=True)
-        if options.singles and search["outcome"] != "faster":
-            for single in search.get("best_single_steps", []):
+    options.search = [part for flag, value in (("--time", options.time), ("--strategy", options.strategy)) if value for part in (flag, value)]
+    inputs = described()
+    known = [json.loads(text) for text in options.results.read_text().splitlines()] if options.results and options.results.exists() else []
+    rows = {row["model"]: row for row in known}
+    print("| model | ms before | ms after | ratio | 25 % | 75 % | steps | seconds | outcome |" + (" A/A | nodes before | after |" if options.backend != "isomer" else ""))
+    print("|---|---|---|---|---|---|---|---|---|" + ("---|---|---|" if options.backend != "isomer" else ""))
+    names = options.models or sorted(name for name in inputs if (models.ROOT / "models" / f"{name}.onnx").exists() and name != "loop_decoder")
+    for name in names:
+        if name not in rows:
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    rows[name] = measured(name, inputs[name], options, pathlib.Path(folder))
+                except RuntimeError as error:
+                    print(f"| {name} | {error} |", flush=True)
+                    continue
+            if options.results:
+                with options.results.open("a") as results:
+                    print(json.dumps(rows[name]), file=results)
+        print(line(rows[name]), flush=True)
+        if options.singles and rows[name]["search"]["outcome"] != "faster":
+            for single in rows[name]["search"].get("best_single_steps", []):
                 print(f"    {single['saved_us']:10.1f} us  {single['rule']} at {single['where']}" + (f" and {single['places'] - 1} equal places" if single["places"] > 1 else ""), flush=True)
+    ratios = {name: rows[name]["ratio"][0] for name in names if name in rows}
     if ratios:
         print(f"\nGeometric mean of {len(ratios)}: {models.geometric_mean(list(ratios.values())):.3f}; lowest {min(ratios.values()):.3f}")
     papers = [ratio for name, ratio in ratios.items() if name in PAPERS]
