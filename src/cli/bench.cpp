@@ -1,6 +1,4 @@
 // isomer bench: how long an artifact takes, as a whole and task by task.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -16,6 +14,7 @@
 #include "cli/onnxruntime.h"
 #include "runtime/memory.h"
 #include "util/machine_peak.h"
+#include "util/resident.h"
 
 namespace isomer::cli {
 namespace {
@@ -106,11 +105,7 @@ double quantile(std::vector<double> sorted, double q) {
   return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
 }
 
-double peak_memory_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
+double peak_memory_mb() { return static_cast<double>(peak_resident_bytes()) / (1 << 20); }
 
 /// The time of a task that runs others has theirs in it.
 json tasks_of(const runtime::Session& session) {

@@ -1,7 +1,5 @@
 #include "substitutions/enumerate.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,6 +9,7 @@
 #include "substitutions/records.h"
 #include "util/clock.h"
 #include "util/parallel.h"
+#include "util/resident.h"
 #include "util/stop.h"
 
 namespace isomer::substitutions {
@@ -104,9 +103,7 @@ class Run {
   }
 
   Enumeration finish() {
-    rusage usage = {};
-    getrusage(RUSAGE_SELF, &usage);
-    result_.peak_memory = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+    result_.peak_memory = static_cast<uint64_t>(peak_resident_bytes());
     return std::move(result_);
   }
 
