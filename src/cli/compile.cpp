@@ -1,16 +1,23 @@
 // isomer compile: a model into an artifact for a machine, checked against the interpreter.
+#include <nlohmann/json.hpp>
+
 #include "cli/commands.h"
 #include "cli/compile_model.h"
 #include "cli/load_artifact.h"
 #include "cli/model_inputs.h"
+#include "cli/search_report.h"
+#include "cli/version.h"
 #include "runtime/artifact_file.h"
 #include "search/merge.h"
 #include "search/run_artifact.h"
 #include "util/clock.h"
-#include "verify/equivalence.h"
+#include "util/resident.h"
+#include "verify/check.h"
 
 namespace isomer::cli {
 namespace {
+
+using nlohmann::json;
 
 struct CompileCommand : CommonOptions {
   std::string file;
@@ -49,53 +56,120 @@ std::vector<std::vector<std::string>> each_binding(const std::vector<std::string
   return all;
 }
 
-/// One variant, checked; `check_seconds` grows by what that took.
-Result<Compilation> compile_variant(const CompileCommand& options, double& check_seconds) {
+/// What is told in the end.
+struct Report {
+  std::vector<OptimizedModel> made;  ///< by variant
+  std::optional<Equivalence> check;  ///< of the last one that was checked
+  std::map<std::string, double> seconds;
+  size_t tasks = 0;
+};
+
+/// One variant, checked.
+Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine& progress, Clock::time_point begin,
+                                    Report& report) {
+  progress.tell("reading");
   TRY(const LoadedModel model, load_model(options.file, options));
-  TRY(Compilation compiled, compile_model(model, options.file, options, options.choices));
-  TRY(compiled.artifact.variants[0].bindings, options.bound_dims());
+  SearchSetting setting;
+  setting.begin = begin;
+  setting.progress = &progress;
+  CheckCode check;
   if (!options.no_check && kernel::runs_here(*kernel::parse_target(options.choices.target))) {
-    const auto start = Clock::now();
-    auto result = check(model.graph, compiled.artifact, options);
-    if (!result.ok()) return std::move(result).error().within(options.file);
-    if (!result->passed()) return Error{ErrorKind::kMismatch, options.file, result->difference->text()};
-    const double seconds = seconds_since(start);
-    check_seconds += seconds;
-    note(options, "check: largest difference {:.3g}, {:.2g} of what rounding allows, {:.1f} s", result->max_abs_error,
-         result->max_error_over_bound, seconds);
+    check = [&](const Compilation& code) -> Result<std::optional<std::string>> {
+      const auto start = Clock::now();
+      TRY(report.check, isomer::cli::check(model.graph, code.artifact, options));
+      report.seconds["check"] += seconds_since(start);
+      return report.check->difference ? std::optional(report.check->difference->text()) : std::nullopt;
+    };
+    setting.differ = [&](const Graph& one, const Graph& other) -> Result<bool> {
+      TRY(const CheckReport found, check_same(one, other, {.seed = options.seed, .threads = options.thread_count()}));
+      return found.equivalence.difference.has_value();
+    };
+  } else {
+    setting.least_afterwards = 0;
   }
-  return compiled;
+  TRY(CompiledModel compiled, compile_model(model, options.file, options, options.choices, setting, check));
+  TRY(compiled.code.artifact.variants[0].bindings, options.bound_dims());
+  report.tasks += compiled.code.tasks.size();
+  report.made.push_back(std::move(compiled.made));
+  return std::move(compiled.code);
 }
 
-Result<void> run(const CompileCommand& options) {
-  const auto start = Clock::now();
+json report_json(const CompileCommand& options, const runtime::Artifact& artifact, const Report& report) {
+  json searches = json::array();
+  for (const OptimizedModel& made : report.made) searches.push_back(search_json(made));
+  json check = nullptr;
+  if (report.check)
+    check = {{"runs", report.check->runs},
+             {"max_abs_error", report.check->max_abs_error},
+             {"max_error_over_bound", report.check->max_error_over_bound},
+             {"passed", report.check->passed()}};
+  int64_t arena = 0;
+  for (const runtime::Variant& variant : artifact.variants) arena = std::max(arena, variant.arena_bytes);
+  return {{"model", options.file},
+          {"variants", artifact.variants.size()},
+          {"tasks", report.tasks},
+          {"kernels", artifact.kernels.size()},
+          {"arena_mb", static_cast<double>(arena) / 1e6},
+          {"code_kb", static_cast<double>(artifact.code.size()) / 1e3},
+          {"search", searches},
+          {"check", check},
+          {"seconds", report.seconds},
+          {"peak_memory_mb", static_cast<double>(peak_resident_bytes()) / 1e6},
+          {"seed", options.seed},
+          {"version", version_text()}};
+}
+
+void print_report(const CompileCommand& options, const json& facts, const Report& report) {
+  fmt::print("{}: {} tasks, {} kernels, arena {:.1f} MB, code {:.1f} KB\n", printable(options.output), report.tasks,
+             facts["kernels"].get<size_t>(), facts["arena_mb"].get<double>(), facts["code_kb"].get<double>());
+  for (const OptimizedModel& made : report.made)
+    for (const std::string& line : search_lines(made)) fmt::print("{}\n", line);
+  if (report.check)
+    fmt::print("check: the largest difference to double precision is {:.3g}, {:.2g} of what rounding allows\n",
+               report.check->max_abs_error, report.check->max_error_over_bound);
+  else
+    fmt::print("check: not checked\n");
+  fmt::print("took: {:.1f} s (check {:.1f}), at most {:.0f} MB\n", facts["seconds"]["all"].get<double>(),
+             facts["seconds"].value("check", 0.0), facts["peak_memory_mb"].get<double>());
+}
+
+Result<ExitCode> run(const CompileCommand& options) {
+  const auto begin = Clock::now();
+  std::optional<ProgressLine> progress(std::in_place, options);
   runtime::Artifact artifact;
-  size_t tasks = 0;
-  double check_seconds = 0;
+  Report report;
   for (const auto& dims : each_binding(options.dims)) {
     CompileCommand one = options;
     one.dims = dims;
-    TRY(Compilation compiled, compile_variant(one, check_seconds));
-    tasks += compiled.tasks.size();
+    TRY(Compilation compiled, compile_variant(one, *progress, begin, report));
     if (artifact.variants.empty()) {
       artifact = std::move(compiled.artifact);
     } else {
       merge(artifact, std::move(compiled.artifact));
     }
   }
+  progress->tell("writing");
   TRY_VOID(runtime::write_artifact(artifact, options.output));
-  int64_t arena = 0;
-  for (const runtime::Variant& variant : artifact.variants) arena = std::max(arena, variant.arena_bytes);
-  note(options, "{}: {} tasks, {} kernels, arena {:.1f} MB, code {:.1f} KB, {:.1f} s without the check",
-       printable(options.output), tasks, artifact.kernels.size(), static_cast<double>(arena) / 1e6,
-       static_cast<double>(artifact.code.size()) / 1e3, seconds_since(start) - check_seconds);
-  return {};
+  progress.reset();
+  report.seconds["all"] = seconds_since(begin);
+  const json facts = report_json(options, artifact, report);
+  if (options.json)
+    fmt::print("{}\n", json_text(facts));
+  else if (!options.quiet)
+    print_report(options, facts, report);
+  const auto is_interrupted = [](const OptimizedModel& made) {
+    return made.found && made.found->stop == StopReason::kInterrupted;
+  };
+  if (std::none_of(report.made.begin(), report.made.end(), is_interrupted)) return kDone;
+  note(options, "isomer: interrupted: what had been found until then is written");
+  return kStopped;
 }
 
 }  // namespace
 
 void add_compile(CLI::App& app, int& exit) {
   auto options = std::make_shared<CompileCommand>();
+  options->choices.usual_level = kSearchLevel;
   CLI::App* command = app.add_subcommand("compile", "Optimize a model and build the artifact that runs it");
   command->add_option("IN", options->file, "The model")->required();
   command->add_option("-o,--output", options->output, "The artifact to write")->required();
@@ -104,7 +178,7 @@ void add_compile(CLI::App& app, int& exit) {
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);
-    exit = done.ok() ? kDone : report(done.error());
+    exit = done.ok() ? *done : report(done.error());
   });
 }
 

@@ -8,17 +8,32 @@ namespace isomer::cli {
 
 struct CompileChoices {
   std::string target = "cpu";
-  int level = 2;
+  std::optional<int> level;            ///< nothing: as the command has it
   std::vector<std::string> without;    ///< parts to leave out
   std::vector<std::string> schedules;  ///< TASK=FILE
-  SearchChoices search;                ///< from level 3 on
+  SearchChoices search;                ///< from kSearchLevel on
+  int usual_level = 2;                 ///< of the command; 2 where schedules are given, which name tasks of that level
 
   void add_to(CLI::App& app);
   /// --schedule alone.
   void add_schedules_to(CLI::App& app);
+  int chosen_level() const { return level.value_or(schedules.empty() ? usual_level : 2); }
 };
 
-/// Errors carry the file's name; kUsage: the target.
+struct CompiledModel {
+  OptimizedModel made;
+  Compilation code;
+};
+
+/// What is wrong with code that was made, for people; nothing: it computes what the model does.
+using CheckCode = std::function<Result<std::optional<std::string>>(const Compilation& code)>;
+
+/// Optimized, searched where the level says so, checked and blamed as optimize_model does. Errors carry the file's
+/// name; kUsage: the target.
+Result<CompiledModel> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,
+                                    const CompileChoices& choices, SearchSetting setting, const CheckCode& check);
+
+/// Its code alone, unchecked.
 Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,
                                   const CompileChoices& choices);
 

@@ -8,11 +8,14 @@
 
 namespace {
 
-/// The first Ctrl-C ends the work where it may end, the second one ends the process.
+/// The first Ctrl-C ends the work where it may end, one more before it has ended ends the process.
 void stop_on_interrupt() {
   struct sigaction action = {};
-  action.sa_handler = [](int) { isomer::request_stop(); };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  action.sa_handler = [](int signal) {
+    if (isomer::request_stop()) return;
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  };
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 

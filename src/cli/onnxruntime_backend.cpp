@@ -53,6 +53,7 @@ Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::runner(const Graph& model, s
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder_, ignored)) fs::remove(entry.path(), ignored);
   if (!peer.ok()) return std::move(peer).error();
+  version_ = (*peer)->version();
   return std::unique_ptr<Runner>(std::make_unique<PeerRunner>(*std::move(peer)));
 }
 

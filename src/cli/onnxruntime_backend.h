@@ -14,6 +14,7 @@ class OnnxRuntimeBackend final : public Backend, private GraphCost {
   OnnxRuntimeBackend(std::string library, int threads, kernel::Records& records);
   ~OnnxRuntimeBackend() override;
 
+  std::string name() const override { return "ONNX Runtime " + version_; }
   GraphCost& costs() override { return *this; }
   Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override;
 
@@ -22,6 +23,7 @@ class OnnxRuntimeBackend final : public Backend, private GraphCost {
   Result<double> measure(const Graph& part);
 
   std::string library_;
+  std::string version_;  ///< once a model was opened in it
   int threads_;
   kernel::Records& records_;
   std::filesystem::path folder_;  ///< of models on their way to it

@@ -1,5 +1,4 @@
-// isomer optimize: ONNX in, the same function simplified and checked, ONNX out.
-#include <chrono>
+// isomer optimize: ONNX in, the same function simplified, searched and checked, ONNX out.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -7,13 +6,14 @@
 
 #include "cli/commands.h"
 #include "cli/search_choices.h"
+#include "cli/search_report.h"
 #include "cli/staging_folder.h"
 #include "cli/version.h"
 #include "graph/hash.h"
 #include "graph/onnx/export.h"
 #include "graph/passes/edit.h"
-#include "substitutions/blame.h"
 #include "util/output_file.h"
+#include "util/resident.h"
 #include "verify/check.h"
 
 namespace isomer::cli {
@@ -29,17 +29,6 @@ struct Options : CommonOptions {
   bool no_check = false;
   int runs = 2;
   SearchChoices search;
-};
-
-class Stopwatch {
- public:
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
 struct Outcome {
@@ -75,99 +64,81 @@ Result<substitutions::Derivation> derivation_of(const Options& options) {
   return derivation;
 }
 
-/// Which step it was, and a pair of models beside the output that shows it.
-std::string blamed(const Options& options, const Outcome& outcome) {
-  const CheckOptions check{.seed = options.seed, .runs = options.runs, .threads = options.thread_count()};
-  const auto differ = [&](const Graph& before, const Graph& after) -> Result<bool> {
-    TRY(const CheckReport report, check_same(before, after, check));
-    return report.equivalence.difference.has_value();
-  };
-  substitutions::Theory theory;
-  const auto found = substitutions::blame(outcome.before.graph, outcome.made.derivation, theory, differ);
-  if (!found.ok()) return "; which step it was is not known: " + found.error().message();
-  if (!*found) return "; no step of the optimization does, so it is the file that was written";
-  std::string text = fmt::format("; {} is the first after which it does", (*found)->what);
-  for (const auto& [graph, ending] :
-       {std::pair(&(*found)->before, ".before.onnx"), std::pair(&(*found)->after, ".after.onnx")}) {
-    const std::string file = options.output + ending;
-    const auto written = export_model(*graph, file);
-    text += written.ok() ? fmt::format(", {}", file) : "; " + written.error().message();
-  }
-  return text;
-}
+/// From the model to files that wait for their names.
+class Run {
+ public:
+  Run(const Options& options, ProgressLine& progress) : options_(options), progress_(progress) {}
 
-Result<Outcome> optimize(const Options& options) {
-  Stopwatch watch;
-  TRY(LoadedModel before, load_model(options.input, options));
-  TRY(StagingFolder staging, StagingFolder::beside(options.output));
-  TRY(substitutions::Derivation derivation, derivation_of(options));
-  const double import_seconds = watch.lap();
-  TRY(OptimizedModel made, options.search.optimize(before, options.input, std::move(derivation), options));
-  Outcome outcome{std::move(staging), std::move(before), {}, std::move(made), {}, {}, {}};
-  const Graph& graph = outcome.made.derived.graph;
-  outcome.seconds = {{"import", import_seconds}, {"optimize", watch.lap()}};
-  if (!options.proof.empty()) {
-    substitutions::Derivation proof = outcome.made.derivation;
-    proof.input = structural_hash(outcome.before.graph);
-    proof.output = structural_hash(graph);
-    TRY(outcome.proof, print_derivation(proof, verify::all_axioms()));
+  Result<Outcome> optimized() {
+    const auto begin = Clock::now();
+    progress_.tell("reading");
+    TRY(LoadedModel before, load_model(options_.input, options_));
+    TRY(StagingFolder staging, StagingFolder::beside(options_.output));
+    Outcome outcome{std::move(staging), std::move(before), {}, {}, {}, {}, {}};
+    outcome.seconds["import"] = seconds_since(begin);
+    TRY(substitutions::Derivation derivation, derivation_of(options_));
+    SearchSetting setting;
+    setting.begin = begin;
+    setting.progress = &progress_;
+    if (options_.no_check)
+      setting.least_afterwards = 0;
+    else {
+      setting.check = [&](const OptimizedModel& made) { return difference(made, outcome); };
+      setting.differ = [&](const Graph& one, const Graph& other) -> Result<bool> {
+        TRY(const CheckReport report, check_same(one, other, check_options()));
+        return report.equivalence.difference.has_value();
+      };
+    }
+    const auto start = Clock::now();
+    TRY(outcome.made,
+        options_.search.optimize(outcome.before, options_.input, std::move(derivation), options_, setting));
+    outcome.seconds["optimize"] = seconds_since(start) - outcome.seconds["export"] - outcome.seconds["check"];
+    if (options_.no_check) TRY_VOID(write(outcome.made, outcome));
+    if (!options_.proof.empty()) {
+      substitutions::Derivation proof = outcome.made.derivation;
+      proof.input = structural_hash(outcome.before.graph);
+      proof.output = structural_hash(outcome.made.derived.graph);
+      TRY(outcome.proof, print_derivation(proof, verify::all_axioms()));
+    }
+    return outcome;
   }
-  const fs::path staged = outcome.staging.path() / fs::path(options.output).filename();
-  TRY_VOID(export_model(graph, staged));
-  outcome.seconds["export"] = watch.lap();
-  // What is checked is what was written, read again.
-  CommonOptions as_written = options;
-  as_written.dims.clear();
-  as_written.input_shapes.clear();
-  TRY(outcome.after, load_model(staged.string(), as_written));
-  if (!options.no_check) {
-    TRY(outcome.check, check_same(outcome.before.graph, outcome.after.graph,
-                                  {.seed = options.seed, .runs = options.runs, .threads = options.thread_count()}));
-    outcome.seconds["check"] = watch.lap();
-    if (const auto& difference = outcome.check->equivalence.difference)
-      return Error{ErrorKind::kMismatch, options.input,
-                   "the optimized model differs, nothing is written: " + difference->text() + blamed(options, outcome)};
-  }
-  return outcome;
-}
 
-/// What was tried, what came of it.
-json search_json(const OptimizedModel& made) {
-  json result = {{"outcome", name(made.outcome)}};
-  if (made.found) {
-    const SearchStatistics& statistics = made.found->statistics;
-    json gains = json::array();
-    for (const Gain& gain : made.found->gains)
-      gains.push_back({{"saved_us", gain.saved}, {"steps", gain.steps.size()}});
-    json singles = json::array();
-    for (const SingleStep& single : made.found->singles)
-      singles.push_back(
-          {{"rule", single.rule}, {"where", single.where}, {"places", single.places}, {"saved_us", single.saved}});
-    result["best_single_steps"] = std::move(singles);
-    result.update({{"cost_before_us", made.found->cost_before},
-                   {"gains", gains},
-                   {"regions", made.found->regions},
-                   {"regions_searched", made.found->regions_searched},
-                   {"stop_reason", name(made.found->stop)},
-                   {"matches", statistics.matches},
-                   {"rewrites", statistics.applied},
-                   {"refused", statistics.refused},
-                   {"seen_before", statistics.seen},
-                   {"costed", statistics.costed},
-                   {"measured", statistics.measured},
-                   {"expanded", statistics.expanded},
-                   {"deepest", statistics.deepest}});
+ private:
+  CheckOptions check_options() const {
+    return {.seed = options_.seed, .runs = options_.runs, .threads = options_.thread_count()};
   }
-  if (made.raced)
-    result["race"] = {{"before_us", made.raced->first}, {"after_us", made.raced->second},
-                      {"ratio", made.raced->ratio},     {"low", made.raced->low},
-                      {"high", made.raced->high},       {"rounds", made.raced->rounds}};
-  return result;
-}
+
+  /// To a file that is read again.
+  Result<void> write(const OptimizedModel& made, Outcome& outcome) const {
+    progress_.tell("writing");
+    const auto start = Clock::now();
+    const fs::path staged = outcome.staging.path() / fs::path(options_.output).filename();
+    TRY_VOID(export_model(made.derived.graph, staged));
+    CommonOptions as_written = options_;
+    as_written.dims.clear();
+    as_written.input_shapes.clear();
+    TRY(outcome.after, load_model(staged.string(), as_written));
+    outcome.seconds["export"] += seconds_since(start);
+    return {};
+  }
+
+  /// What is checked is what was written, read again.
+  Result<std::optional<std::string>> difference(const OptimizedModel& made, Outcome& outcome) const {
+    TRY_VOID(write(made, outcome));
+    progress_.tell("checking the result against the model");
+    const auto start = Clock::now();
+    TRY(outcome.check, check_same(outcome.before.graph, outcome.after.graph, check_options()));
+    outcome.seconds["check"] += seconds_since(start);
+    const auto& found = outcome.check->equivalence.difference;
+    return found ? std::optional(found->text()) : std::nullopt;
+  }
+
+  const Options& options_;
+  ProgressLine& progress_;
+};
 
 json report_json(const Options& options, const Outcome& outcome) {
   const auto& raced = outcome.made.raced;
-  const bool is_faster = outcome.made.outcome == SearchOutcome::kFaster;
   const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json steps = json::array();
   const auto add = [&](const OptimizeStep& step, json gain) {
@@ -190,6 +161,7 @@ json report_json(const Options& options, const Outcome& outcome) {
              {"nodes_unchecked", outcome.check->nodes_unchecked}};
   }
   return {{"model", options.input},
+          {"for", options.search.backend},
           {"nodes_before", outcome.before.file.nodes},
           {"nodes_after", outcome.after.file.nodes},
           {"ops_before", outcome.before.file.operators},
@@ -197,17 +169,25 @@ json report_json(const Options& options, const Outcome& outcome) {
           {"weights_mb_before", static_cast<double>(count_bytes(outcome.before.graph)) / 1e6},
           {"weights_mb_after", static_cast<double>(count_bytes(outcome.after.graph)) / 1e6},
           {"cost_before_us", raced ? json(raced->first) : json(nullptr)},
-          {"cost_after_us", raced ? json(is_faster ? raced->second : raced->first) : json(nullptr)},
+          {"cost_after_us", raced ? json(raced->second) : json(nullptr)},
           {"steps", steps},
           {"search", search_json(outcome.made)},
           {"check", check},
           {"seconds", outcome.seconds},
+          {"peak_memory_mb", static_cast<double>(peak_resident_bytes()) / 1e6},
           {"stop_reason", outcome.made.found ? json(name(outcome.made.found->stop)) : json(derived.before.stop_reason)},
           {"seed", options.seed},
           {"version", version_text()}};
 }
 
-void print_table(const json& report) {
+std::string_view purpose(const std::string& backend) {
+  if (backend == "isomer")
+    return "for Isomer's own kernels: other runtimes may be slower with it ('--for any' for a file that is not)";
+  if (backend == "onnxruntime") return "for ONNX Runtime";
+  return "for any runtime: no step adds arithmetic, memory traffic, nodes or weights";
+}
+
+void print_table(const Options& options, const Outcome& outcome, const json& report) {
   fmt::print("{:<28} {:>10} {:>10}\n", "operator", "before", "after");
   std::map<std::string, std::pair<int64_t, int64_t>> rows;
   for (const auto& [op, count] : report["ops_before"].items()) rows[op].first = count;
@@ -219,18 +199,27 @@ void print_table(const json& report) {
              report["nodes_after"].get<int64_t>());
   fmt::print("{:<28} {:>10.3f} {:>10.3f}\n", "weights (MB)", report["weights_mb_before"].get<double>(),
              report["weights_mb_after"].get<double>());
-  double seconds = 0;
-  for (const auto& [phase, time] : report["seconds"].items()) seconds += time.get<double>();
-  fmt::print("{:<28} {:>10} {:>10.2f}\n", "seconds", "", seconds);
+  fmt::print("written {}\n", purpose(options.search.backend));
+  for (const std::string& line : search_lines(outcome.made)) fmt::print("{}\n", line);
   const json& check = report["check"];
   if (check.is_null()) {
-    fmt::print("not checked (--no-check)\n");
-    return;
+    fmt::print("check: not checked (--no-check)\n");
+  } else {
+    fmt::print(
+        "check: on {} seeded inputs in double precision the largest difference is {:.3g}, {:.2g} of what rounding "
+        "allows\n",
+        outcome.check->equivalence.runs, outcome.check->equivalence.max_abs_error,
+        outcome.check->equivalence.max_error_over_bound);
+    if (const int unchecked = check["nodes_unchecked"]; unchecked > 0)
+      fmt::print("       {} nodes cannot be run here and were not checked: they are as they were\n", unchecked);
   }
-  fmt::print("checked on {} seeded inputs in double precision: largest difference {}, {} of what rounding allows\n",
-             check["runs"].get<int>(), check["max_abs_error"].dump(), check["max_error_over_bound"].dump());
-  if (const int unchecked = check["nodes_unchecked"]; unchecked > 0)
-    fmt::print("{} nodes cannot be run here and were not checked: they are as they were\n", unchecked);
+  double seconds = 0;
+  std::string phases;
+  for (const auto& [phase, time] : outcome.seconds) {
+    seconds += time;
+    phases += fmt::format("{}{} {:.1f}", phases.empty() ? "" : ", ", phase, time);
+  }
+  fmt::print("took: {:.1f} s ({}), at most {:.0f} MB\n", seconds, phases, report["peak_memory_mb"].get<double>());
 }
 
 Result<std::optional<OutputFile>> file_for(const std::string& path) {
@@ -246,10 +235,12 @@ Result<void> write(std::string_view text, std::optional<OutputFile>& file) {
 }
 
 /// Model, report and proof get their names when all are written.
-Result<void> run(const Options& options) {
+Result<ExitCode> run(const Options& options) {
   TRY(std::optional<OutputFile> report_file, file_for(options.report));
   TRY(std::optional<OutputFile> proof_file, file_for(options.proof));
-  TRY(const Outcome outcome, optimize(options));
+  std::optional<ProgressLine> progress(std::in_place, options);
+  TRY(const Outcome outcome, Run(options, *progress).optimized());
+  progress.reset();
   const json report = report_json(options, outcome);
   TRY_VOID(write(json_text(report, 2) + "\n", report_file));
   TRY_VOID(write(outcome.proof, proof_file));
@@ -258,25 +249,29 @@ Result<void> run(const Options& options) {
   if (proof_file) TRY_VOID(proof_file->commit());
   for (const std::string& skipped : outcome.made.derived.before.skipped)
     note(options, "isomer: skipped {}", printable(skipped));
+  for (const std::string& left_out : outcome.made.left_out) note(options, "isomer: left out {}", printable(left_out));
   if (options.json)
     fmt::print("{}\n", json_text(report));
   else if (!options.quiet)
-    print_table(report);
-  return {};
+    print_table(options, outcome, report);
+  if (!outcome.made.found || outcome.made.found->stop != StopReason::kInterrupted) return kDone;
+  note(options, "isomer: interrupted: what had been found until then is written");
+  return kStopped;
 }
 
 }  // namespace
 
 void add_optimize(CLI::App& app, int& exit) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("optimize", "Simplify a model; ONNX in, ONNX out, checked");
+  CLI::App* command = app.add_subcommand("optimize", "Make a model faster; ONNX in, ONNX out, checked");
   command->add_option("IN", options->input, "The model")->required();
   command->add_option("-o,--output", options->output, "The optimized model")->required();
   command->add_option("--report", options->report, "Write what was done as JSON");
   command->add_option("--proof", options->proof, "Write how it was made, for isomer verify");
   command
-      ->add_option("--level,-O", options->level,
-                   "0: nothing; 1: bit-exact changes; 2: arithmetic folded too; 3: searched over proved rules too")
+      ->add_option(
+          "--level,-O", options->level,
+          "0: nothing; 1: bit-exact changes; 2: arithmetic folded too; 3: searched over proved rules and measured too")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
   command->add_option("--fp", options->fp, "What may happen to rounding")
@@ -291,7 +286,7 @@ void add_optimize(CLI::App& app, int& exit) {
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);
-    exit = done.ok() ? kDone : report(done.error());
+    exit = done.ok() ? *done : report(done.error());
   });
 }
 

@@ -49,7 +49,9 @@ void SearchChoices::add_to(CLI::App& app) {
   app.add_option("--strategy", strategy, "Of the search: beam, best-first or e-graph")
       ->check(CLI::IsMember({"beam", "best-first", "e-graph"}))
       ->capture_default_str();
-  app.add_option("--time", time, "At most, of the search: 90, 60s, 10min")->capture_default_str();
+  app.add_option(
+      "--time", time,
+      "Of the whole command: 90, 60s, 10min (default: 2 to 60 s, more for a model that takes longer to run)");
   add_records_option(app, records);
   app.add_option(
          "--rules", rules,
@@ -70,56 +72,80 @@ void SearchChoices::add_to(CLI::App& app) {
 }
 
 void SearchChoices::add_backend_to(CLI::App& app) {
-  app.add_option("--for", backend, "What the model is to be fast in: isomer's own code or onnxruntime")
-      ->check(CLI::IsMember({"isomer", "onnxruntime"}))
+  backend = "any";
+  app.add_option(
+         "--for", backend,
+         "What the model is to be fast in. any: only what is no more work wherever it runs, raced in ONNX "
+         "Runtime where one is found; onnxruntime: what is faster there; isomer: what is faster in Isomer's own "
+         "kernels, and may be slower elsewhere")
+      ->check(CLI::IsMember({"any", "onnxruntime", "isomer"}))
       ->capture_default_str();
   app.add_option("--onnxruntime", onnxruntime, "ONNX Runtime's shared library");
 }
 
 Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const Graph& model, const CommonOptions& options,
                                                              kernel::Records& records) const {
-  if (backend == "onnxruntime") {
-    const std::string library = find_onnxruntime(onnxruntime);
-    if (library.empty())
-      return unsupported("--for", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
-    return std::unique_ptr<Backend>(std::make_unique<OnnxRuntimeBackend>(library, options.thread_count(), records));
+  if (backend == "isomer") {
+    CompileOptions compile;
+    compile.target = kernel::host_target();
+    compile.threads = options.thread_count();
+    compile.seed = options.seed;
+    return std::unique_ptr<Backend>(
+        std::make_unique<CompilingBackend>(compile, weights_in_model(count_bytes(model)), records));
   }
-  CompileOptions compile;
-  compile.target = kernel::host_target();
-  compile.threads = options.thread_count();
-  compile.seed = options.seed;
-  return std::unique_ptr<Backend>(
-      std::make_unique<CompilingBackend>(compile, weights_in_model(count_bytes(model)), records));
+  const std::string library = find_onnxruntime(onnxruntime);
+  std::unique_ptr<Backend> runtime;
+  if (!library.empty()) runtime = std::make_unique<OnnxRuntimeBackend>(library, options.thread_count(), records);
+  if (backend == "any") return std::unique_ptr<Backend>(std::make_unique<AnyBackend>(std::move(runtime)));
+  if (!runtime)
+    return unsupported("--for", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
+  return runtime;
 }
 
 Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const std::string& file, Derivation derivation,
-                                               const CommonOptions& options) const {
+                                               const CommonOptions& options, const SearchSetting& setting) const {
   OptimizeModelOptions search;
-  TRY(search.search.limits.seconds, parse_duration("--time", time));
+  if (!time.empty()) {
+    TRY(search.seconds, parse_duration("--time", time));
+  }
   search.search.strategy = strategy == "beam"         ? Strategy::kBeam
                            : strategy == "best-first" ? Strategy::kBestFirst
                                                       : Strategy::kEGraph;
   search.search.limits.width = width;
   search.search.limits.alpha = alpha;
   search.search.limits.steps = steps;
+  if (backend == "any") {
+    search.search.least_work = true;
+    search.search.most_growth = 0;
+    search.search.small_growth = 0;
+  }
   search.least_speedup = min_speedup;
   search.seed = options.seed;
   search.threads = options.thread_count();
-  if (options.verbosity > 0) search.log = [&](std::string_view line) { note(options, "{}", printable(line)); };
+  search.begin = setting.begin;
+  search.least_afterwards = setting.least_afterwards;
+  search.check = setting.check;
+  search.differ = setting.differ;
+  ProgressLine* const progress = setting.progress;
+  if (progress) search.progress = [=](std::string_view what, auto seconds_left) { progress->tell(what, seconds_left); };
+  if (options.verbosity > 0)
+    search.log = [&, progress](std::string_view line) {
+      progress ? progress->note(line) : note(options, "{}", printable(line));
+    };
   Theory theory;
-  const auto in_file = [&](Error error) { return std::move(error).within(file); };
-  if (derivation.level < kSearchLevel) {
-    auto made = derived(model.graph, derivation, theory, {search.threads, search.log});
-    if (!made.ok()) return in_file(std::move(made).error());
-    return OptimizedModel{std::move(derivation), *std::move(made), {}, SearchOutcome::kPasses, std::nullopt, {},
-                          std::nullopt};
+  std::vector<Rule> all;
+  auto known = kernel::Records::in_memory();
+  std::unique_ptr<Backend> opened = std::make_unique<AnyBackend>(nullptr);
+  if (derivation.level >= kSearchLevel) {
+    TRY(all, all_rules(rules, theory.axioms()));
+    // Work that is counted needs no records.
+    if (backend != "any" || !records.empty()) {
+      TRY(known, open_records(records));
+    }
+    TRY(opened, open_backend(model.graph, options, known));
   }
-  TRY(const std::vector<Rule> all, all_rules(rules, theory.axioms()));
-  TRY(kernel::Records known, open_records(records));
-  TRY(const std::unique_ptr<Backend> backend, open_backend(model.graph, options, known));
-  auto made = optimize_model(model.graph, std::move(derivation), all, theory, *backend, search);
-  if (!made.ok()) return in_file(std::move(made).error());
-  for (const std::string& refused : made->refused) note(options, "isomer: left out: {}", printable(refused));
+  auto made = optimize_model(model.graph, std::move(derivation), all, theory, *opened, search);
+  if (!made.ok()) return std::move(made).error().within(file);
   return made;
 }
 

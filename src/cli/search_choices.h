@@ -4,19 +4,26 @@
 #include <memory>
 
 #include "cli/load_model.h"
+#include "cli/progress.h"
 #include "search/optimize_model.h"
 
 namespace isomer::cli {
 
-/// The level from which on models are searched.
-inline constexpr int kSearchLevel = 3;
+/// What a search is part of.
+struct SearchSetting {
+  Clock::time_point begin = Clock::now();  ///< of the command
+  double least_afterwards = 1;             ///< OptimizeModelOptions::least_afterwards
+  CheckModel check = nullptr;
+  substitutions::Differ differ = nullptr;
+  ProgressLine* progress = nullptr;
+};
 
 struct SearchChoices {
   std::string strategy = "beam";
-  std::string time = "30s";
+  std::string time;                ///< of the whole command; empty: as what the model takes to run suggests
   std::string records;             ///< file; empty: the user's
   std::vector<std::string> rules;  ///< files; none: those that come with the program
-  std::string backend = "isomer";  ///< that costs are those of
+  std::string backend = "isomer";  ///< what the model is for
   std::string onnxruntime;         ///< its shared library
   int width = SearchLimits().width;
   double alpha = SearchLimits().alpha;
@@ -26,10 +33,11 @@ struct SearchChoices {
   void add_to(CLI::App& app);
   /// --for: of models that others run.
   void add_backend_to(CLI::App& app);
-  /// Of level, fp and what was bound: optimized, searched from level 3 on. Rules come from files or with the program.
-  /// Errors carry the model's name.
+  /// Of level, fp and what was bound: optimized, searched from kSearchLevel on. Rules come from files or with the
+  /// program. Errors carry the model's name.
   Result<OptimizedModel> optimize(const LoadedModel& model, const std::string& file,
-                                  substitutions::Derivation derivation, const CommonOptions& options) const;
+                                  substitutions::Derivation derivation, const CommonOptions& options,
+                                  const SearchSetting& setting) const;
 
  private:
   Result<std::unique_ptr<Backend>> open_backend(const Graph& model, const CommonOptions& options,

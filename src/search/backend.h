@@ -3,13 +3,20 @@
 
 #include "search/graph_cost.h"
 #include "search/race.h"
+#include "search/work.h"
 
 namespace isomer {
 
 class Backend {
  public:
   virtual ~Backend() = default;
+  /// Where models run, for people.
+  virtual std::string name() const = 0;
   virtual GraphCost& costs() = 0;
+  /// Whether there is anything to run models: else costs are all there is.
+  virtual bool can_run() const { return true; }
+  /// Whether a runner simplifies what it is given: then a model runs as fast before our passes as after them.
+  virtual bool simplifies() const { return false; }
   /// Of a model whose dims are bound.
   virtual Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) = 0;
 };
@@ -20,6 +27,8 @@ class CompilingBackend final : public Backend {
   /// The records outlive it.
   CompilingBackend(CompileOptions options, Weights weights, kernel::Records& records)
       : options_(std::move(options)), timer_(options_, records, weights), costs_(options_, timer_) {}
+  std::string name() const override { return "Isomer's kernels"; }
+  bool simplifies() const override { return true; }
   GraphCost& costs() override { return costs_; }
   Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
     return compiled_runner(model, inputs, kPasses, options_);
@@ -32,6 +41,24 @@ class CompilingBackend final : public Backend {
   const CompileOptions options_;
   TaskTimer timer_;
   TaskCost costs_;
+};
+
+/// Any runtime: costs count work, and what is found has to stand the test of one that is there.
+class AnyBackend final : public Backend {
+ public:
+  /// `example` runs models; nullptr: nothing does.
+  explicit AnyBackend(std::unique_ptr<Backend> example) : example_(std::move(example)) {}
+  std::string name() const override { return example_ ? example_->name() : "any runtime"; }
+  GraphCost& costs() override { return costs_; }
+  bool can_run() const override { return example_ != nullptr; }
+  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+    if (!example_) return unsupported("", "a runtime to measure in expected, none found");
+    return example_->runner(model, inputs);
+  }
+
+ private:
+  std::unique_ptr<Backend> example_;
+  WorkCost costs_;
 };
 
 }  // namespace isomer

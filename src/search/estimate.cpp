@@ -4,11 +4,10 @@
 #include <map>
 #include <set>
 
-#include "graph/infer.h"
 #include "graph/op_def.h"
 #include "graph/passes/fold_constants.h"
-#include "search/fuse.h"
 #include "search/graph_cost.h"
+#include "search/work.h"
 #include "substitutions/part.h"
 #include "util/check.h"
 
@@ -17,44 +16,11 @@ namespace {
 
 using substitutions::Program;
 
-// A core with vectors, as found in servers of the last ten years, within a factor of three.
-constexpr double kOperationsPerMicrosecond = 6e4;
-constexpr double kBytesPerMicrosecond = 1e4;
 constexpr double kStart = 0.5;
 /// What moves or maps elements is fused into what makes or reads them, mostly.
 constexpr double kUnfused = 0.4;
 /// Of an application that can't be looked at by itself.
 constexpr double kUnknown = 1;
-
-double points(const Shape& shape) {
-  double result = 1;
-  for (const Dim& dim : shape) result *= static_cast<double>(dim.constant().value_or(1));
-  return result;
-}
-
-struct Work {
-  double operations = 0;
-  bool reduces = false;
-};
-
-Work work_of(const te::Program& program) {
-  Work work;
-  for (const te::Stage& stage : program.stages) {
-    const auto* body = std::get_if<te::MapReduce>(&stage.body);
-    if (!body) {
-      work.reduces = true;
-      continue;
-    }
-    int each = body->combine.arity() > 0 ? 1 : 0;
-    for (const te::Expr& e : body->bodies)
-      te::for_each_node(e, [&](const te::Expr& part) {
-        each += is_float(part.dtype()) && (te::as<te::Binary>(part) || te::as<te::Unary>(part));
-      });
-    work.operations += each * points(body->axes) * points(body->reduce);
-    work.reduces = work.reduces || body->combine.arity() > 0;
-  }
-  return work;
-}
 
 struct OfNode {
   double microseconds;
@@ -62,27 +28,13 @@ struct OfNode {
 };
 
 OfNode estimate(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  const auto program = node.op->compute(context_of(graph, id));
-  if (!program.ok()) return {kUnknown, true};
-  std::vector<kernel::TaskType> types;
-  double bytes = 0;
-  for (const auto* list : {&node.inputs, &node.outputs})
-    for (const ValueId value : *list) {
-      if (!value.valid()) {
-        if (list == &node.inputs) types.push_back({DataType::kUndefined, {}});
-        continue;
-      }
-      const ValueType& type = graph.value(value).type;
-      if (list == &node.inputs) types.push_back({type.dtype, *type.shape});
-      bytes += static_cast<double>(packed_bytes(type.dtype, 1)) * points(*type.shape);
-    }
-  if (viewed_input(*program, types) >= 0) return {0, false};
-  const Work work = work_of(*program);
-  const double moved = bytes / kBytesPerMicrosecond;
-  return {work.reduces ? kStart + std::max(work.operations / kOperationsPerMicrosecond, moved)
-                       : kUnfused * (kStart + moved),
-          work.reduces};
+  const auto work = work_of(graph, id);
+  if (!work) return {kUnknown, true};
+  if (work->is_view) return {0, false};
+  const double moved = work->bytes / kBytesPerMicrosecond;
+  return {work->reduces ? kStart + std::max(work->operations / kOperationsPerMicrosecond, moved)
+                        : kUnfused * (kStart + moved),
+          work->reduces};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "search/prune.h"
 #include "search/saturation.h"
 #include "search/transfer.h"
+#include "search/work.h"
 #include "substitutions/derivation.h"
 #include "substitutions/part.h"
 #include "util/random.h"
@@ -85,8 +86,7 @@ class Improver {
     }
     search_sharing({Shared::kConstant, Beside::kLightReaders});
     search_sharing({Shared::kComputed, Beside::kLightReaders});
-    TRY_VOID(check_stop());
-    if (seconds_left() <= 0) result_.stop = StopReason::kTime;
+    if (seconds_left() <= 0) result_.stop = check_stop().ok() ? StopReason::kTime : StopReason::kInterrupted;
     return std::move(result_);
   }
 
@@ -124,8 +124,28 @@ class Improver {
   bool is_allowed(int substitution) const { return allows(options_.fp, rules_[substitution].rule->float_class); }
 
   void search(const std::vector<Kind>& kinds, bool is_first_round) {
-    for (size_t k = 0; k < kinds.size() && seconds_left() > 0; ++k)
+    for (size_t k = 0; k < kinds.size() && seconds_left() > 0; ++k) {
+      tell(k, kinds.size());
       search(kinds[k], is_first_round, static_cast<int>(kinds.size() - k));
+    }
+  }
+
+  void tell(size_t number, size_t count) const {
+    if (!options_.progress) return;
+    double saved = 0;
+    for (const Gain& gain : result_.gains) saved += gain.saved;
+    options_.progress({static_cast<int>(number) + 1, static_cast<int>(count), saved});
+  }
+
+  /// Whether a runtime that we know nothing of has no more to do for the second program.
+  bool is_welcome(const Program& before, const Program& after) const {
+    if (!options_.least_work) return true;
+    const auto work = [](const Program& program) -> Result<Work> {
+      TRY(const Graph graph, graph_of(program));
+      return work_of(graph);
+    };
+    const auto old_work = work(before), new_work = work(after);
+    return old_work.ok() && new_work.ok() && is_no_more(*new_work, *old_work);
   }
 
   Result<Searched> searched(const Program& program, Expander& expander) const {
@@ -150,7 +170,9 @@ class Improver {
     // What a search finds first is what measurements were too short or too long by; once that is measured again it sees
     // what there is.
     for (int time = 0; time < options_.searches; ++time) {
-      Expander expander(rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); });
+      Expander expander(
+          rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); },
+          [&](const Program& program) { return is_welcome(part.program, program); });
       const auto found = searched(part.program, expander);
       if (!found.ok()) return log("  " + found.error().message());
       add(found->statistics);
@@ -167,9 +189,9 @@ class Improver {
       const double least =
           std::max(options_.least_gain * kept->cost_before,
                    options_.least_gain_of_all * result_.cost_before / static_cast<double>(kind.places.size()));
-      if (predicted >= least) {
+      if (predicted >= least && is_welcome(part.program, kept->program)) {
         for (const Match& match : kept->steps) log("    " + name(match));
-        const double saved = confirmed(part.program, kept->program);
+        const double saved = backend_.can_run() ? confirmed(part.program, kept->program) : predicted;
         return saved > 0 ? transfer(kind, kept->steps, saved) : void();
       }
       if (found->saved < least || seconds_left() < limits.seconds) return;
@@ -231,7 +253,7 @@ class Improver {
       // Doing a step, and checking it when the model is derived, takes the longer the larger the program is.
       const auto work =
           static_cast<int64_t>(result_.steps.size() + taken.size() + steps.size()) * program.application_count();
-      if (work > options_.most_work || seconds_left() <= 0) break;
+      if (work > options_.most_work) break;
       if (!is_whole(program, place)) continue;
       Part part = part_of(program, place, program.uses());
       if (part_key(part.program) != kind.key) continue;
@@ -284,8 +306,12 @@ class Improver {
 Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const Program& before,
                 Substitutions& rules) {
   std::vector<bool> is_chosen(improved.steps.size());
+  std::vector<size_t> gain_of(improved.steps.size());
   for (const size_t gain : gains)
-    for (const size_t step : improved.gains[gain].steps) is_chosen[step] = true;
+    for (const size_t step : improved.gains[gain].steps) {
+      is_chosen[step] = true;
+      gain_of[step] = gain;
+    }
   Transfer transfer(before, substitutions::all_of(before), rules);
   Chosen result;
   for (size_t k = 0; k < is_chosen.size(); ++k) {
@@ -296,6 +322,7 @@ Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, cons
     }
     result.steps.push_back(step_of(transfer.matches().back(), rules));
     result.saved.push_back(step.saved);
+    result.gains.push_back(gain_of[k]);
   }
   return result;
 }

@@ -16,6 +16,12 @@ namespace isomer {
 
 enum class Strategy : uint8_t { kBeam, kBestFirst, kEGraph };
 
+/// How far a search is.
+struct SearchProgress {
+  int region = 0, regions = 0;  ///< kinds of regions of this round
+  double saved = 0;             ///< microseconds, so far
+};
+
 struct ImproveOptions {
   Strategy strategy = Strategy::kBeam;
   SearchLimits limits;  ///< of one region; its seconds are those of everything together
@@ -34,7 +40,9 @@ struct ImproveOptions {
       0.0005;  ///< the same, of what all regions searched so far cost, by all equal regions together
   RaceOptions race = {.seconds = 0.4, .sweep_bytes = part_sweep_bytes()};  ///< between a region and what it becomes
   FloatMode fp = FloatMode::kReassociate;
-  std::function<void(std::string_view)> log = nullptr;  ///< a line a region that was searched
+  bool least_work = false;  ///< only what is no more work wherever it runs (work.h) is taken
+  std::function<void(std::string_view)> log = nullptr;            ///< lines about regions that were searched
+  std::function<void(const SearchProgress&)> progress = nullptr;  ///< before each region
 };
 
 struct ImprovedStep {
@@ -69,6 +77,7 @@ struct Improved {
 struct Chosen {
   std::vector<substitutions::Step> steps;
   std::vector<double> saved;  ///< by step
+  std::vector<size_t> gains;  ///< that steps are of, by step
 };
 /// The steps of these gains on the program that was improved, without those that need something of others.
 Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const substitutions::Program& before,

@@ -1,14 +1,17 @@
 #include "search/optimize_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <set>
 
 #include "graph/bind.h"
 #include "graph/interpret.h"
-#include "util/clock.h"
 #include "util/stable_sort.h"
+#include "util/stop.h"
 #include "verify/equivalence.h"
 #include "verify/inputs.h"
 
@@ -17,11 +20,18 @@ namespace {
 
 using namespace substitutions;
 
-/// Of the time, the rest is for compiling and racing what was found.
-constexpr double kSearching = 0.7;
+/// Of the time of a command: for the check, and for each race.
+constexpr double kAfterwards = 0.15, kRacing = 0.04;
+constexpr double kShortestRace = 0.2;
 
 /// Of what the check allows: other inputs may lose more.
 constexpr double kMostLost = 0.75;
+
+/// A model is slower only where three quarters of a race's rounds say so, by more than clocks are off.
+constexpr double kNotSlower = 0.995;
+
+/// Steps and passes that are left out one after the other, before a model is given up.
+constexpr int kMostLeftOut = 8;
 
 class Optimizer {
  public:
@@ -35,65 +45,180 @@ class Optimizer {
         base_(std::move(derivation)) {}
 
   Result<OptimizedModel> run() {
-    TRY(const Start start, start_of(model_, base_, theory_, {options_.threads, options_.log}));
-    TRY(Derived plain, derived(start, base_));
-    OptimizedModel result{base_, std::move(plain), {}, SearchOutcome::kPasses, std::nullopt, {}, std::nullopt};
-    const std::vector<NodeId> nodes = model_.nodes();
-    const bool is_understood =
-        std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return model_.node(id).is_opaque(); });
-    auto inputs = generate_inputs(model_, {.seed = options_.seed});
-    if (!is_understood || model_.node_count() > options_.most_nodes || !free_dims(model_).empty() || !inputs.ok())
-      return result;
-    const auto begin = Clock::now();
-    const Plain program = with_plain_operands(start.program);
-    Substitutions substitutions(rules_, theory_);
-    ImproveOptions search = options_.search;
-    search.fp = base_.fp;
-    search.limits.seconds *= kSearching;
-    search.log = options_.log;
-    search.race.threads = options_.threads;
-    TRY(result.found, improve(program.program, substitutions, backend_, search));
-    result.outcome = result.found->gains.empty() ? SearchOutcome::kNothingFound : SearchOutcome::kSlower;
-    if (result.outcome == SearchOutcome::kNothingFound) return result;
-    auto first = backend_.runner(result.derived.graph, *inputs);
-    if (!first.ok()) {
-      log(first.error().message());
-      return result;
+    TRY(OptimizedModel made, optimized());
+    for (int count = 0; options_.check; ++count) {
+      TRY(const std::optional<std::string> difference, options_.check(made));
+      if (!difference) break;
+      tell("looking for the step that the check fails by");
+      TRY(const std::optional<Blame> found, blame(model_, made.derivation, theory_, options_.differ));
+      if (!found || !found->can_be_left_out() || count == kMostLeftOut)
+        return Error{ErrorKind::kMismatch, "",
+                     fmt::format("the optimized model differs, nothing is written: {}; {}", *difference,
+                                 found ? found->what + " is the first after which it does"
+                                       : std::string("no step of the optimization does, so it is the file that was "
+                                                     "written, or the code"))};
+      left_out_.push_back(fmt::format("{}: {}", found->what, *difference));
+      TRY(made, without(*found));
     }
-    for (const std::vector<size_t>& chosen : choices(*result.found)) {
-      // All of them at once are raced, whatever that takes.
-      if (result.raced && seconds_since(begin) > options_.search.limits.seconds) break;
-      auto tried =
-          race_with(start, program, steps_of(*result.found, chosen, program.program, substitutions), **first, *inputs);
-      if (!tried.ok()) {
-        if (tried.error().kind == ErrorKind::kMismatch) {
-          result.refused.push_back(tried.error().message());
-        } else if (tried.error().kind != ErrorKind::kUnsupported) {
-          return std::move(tried).error();
-        }
-        log(tried.error().message());
-        continue;
-      }
-      log(fmt::format("{} gains: {:.1f} us before, {:.1f} us after, {:.4f} times as fast ({:.4f} to {:.4f})",
-                      chosen.size(), tried->raced->first, tried->raced->second, tried->raced->ratio, tried->raced->low,
-                      tried->raced->high));
-      result.raced = tried->raced;
-      if (!is_won(*tried->raced)) continue;
-      TRY(const bool is_close, loses_little(tried->derived.graph, *inputs));
-      if (!is_close) continue;
-      tried->found = std::move(result.found);
-      tried->refused = std::move(result.refused);
-      return tried;
-    }
-    return result;
+    made.raced_in = backend_.name();
+    made.left_out = std::move(left_out_);
+    made.found = std::move(found_);
+    return made;
   }
 
  private:
+  /// What steps begin with.
+  struct Base {
+    Start start;
+    Plain program;
+  };
+
+  Result<OptimizedModel> optimized() {
+    tell("simplifying");
+    plain_ = OptimizedModel();
+    plain_.derivation = base_;
+    found_.reset();
+    base_of_steps_.reset();
+    gains_left_out_.clear();
+    const DeriveOptions derive{options_.threads, options_.log};
+    plain_.why_not_searched = why_not_searched();
+    if (!plain_.why_not_searched.empty()) {
+      TRY(plain_.derived, derived(model_, base_, theory_, derive));
+    } else {
+      TRY(Start start, start_of(model_, base_, theory_, derive));
+      TRY(plain_.derived, derived(start, base_));
+      Plain program = with_plain_operands(start.program);
+      base_of_steps_.emplace(Base{std::move(start), std::move(program)});
+    }
+    if (base_.level < kSearchLevel) {
+      plain_.why_not_raced = fmt::format("--level {} does not measure", base_.level);
+      return plain_;
+    }
+    TRY_VOID(open_baseline());
+    plan_time();
+    if (base_of_steps_) TRY_VOID(search());
+    return chosen();
+  }
+
+  /// Where the model as it was given can't be run, nothing is raced.
+  Result<void> open_baseline() {
+    baseline_.reset();
+    if (!backend_.can_run()) {
+      plain_.why_not_raced = "no runtime to measure in was found";
+      return {};
+    }
+    tell(fmt::format("measuring the model as it is in {}", backend_.name()));
+    const auto start = Clock::now();
+    const auto opened = [&]() -> Result<void> {
+      TRY(inputs_, generate_inputs_at_ones());
+      TRY(baseline_, backend_.runner(backend_.simplifies() ? plain_.derived.graph : model_, inputs_));
+      TRY_VOID(baseline_->run());
+      compile_seconds_ = seconds_since(start);
+      const auto again = Clock::now();
+      TRY_VOID(baseline_->run());
+      run_microseconds_ = 1e6 * seconds_since(again);
+      return {};
+    }();
+    if (opened.ok()) return {};
+    if (opened.error().kind == ErrorKind::kStopped) return opened.error();
+    baseline_.reset();
+    plain_.why_not_raced = opened.error().message();
+    log(plain_.why_not_raced);
+    return {};
+  }
+
+  /// Dims that are not bound are one.
+  Result<std::vector<Tensor>> generate_inputs_at_ones() const {
+    const auto dims = free_dims(model_);
+    if (dims.empty()) return generate_inputs(model_, {.seed = options_.seed});
+    Graph bound = model_;
+    std::map<std::string, int64_t> ones;
+    for (const std::string& dim : dims) ones[dim] = 1;
+    TRY_VOID(bind_inputs(bound, ones, {}));
+    return generate_inputs(bound, {.seed = options_.seed});
+  }
+
+  void plan_time() {
+    if (!baseline_)
+      if (const auto work = work_of(plain_.derived.graph); work.ok()) run_microseconds_ = work->microseconds;
+    plain_.seconds = options_.seconds.value_or(default_seconds(run_microseconds_));
+    const double mine = plain_.seconds - std::max(options_.least_afterwards, kAfterwards * plain_.seconds);
+    end_ = options_.begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(mine));
+    race_ = options_.race;
+    race_.threads = options_.threads;
+    race_.seconds = std::min(race_.seconds, std::max(kShortestRace, kRacing * plain_.seconds));
+  }
+
+  double seconds_left() const { return -seconds_since(end_); }
+  /// Of making a runner and racing it.
+  double seconds_of_a_race() const { return compile_seconds_ + 2 * race_.seconds; }
+
+  std::string why_not_searched() const {
+    if (base_.level < kSearchLevel) return fmt::format("--level {} only simplifies", base_.level);
+    const std::vector<NodeId> nodes = model_.nodes();
+    const auto is_opaque = [&](NodeId id) { return model_.node(id).is_opaque(); };
+    if (const auto opaque = std::find_if(nodes.begin(), nodes.end(), is_opaque); opaque != nodes.end())
+      return fmt::format("it has a node that Isomer does not know ({})", model_.node(*opaque).op_type);
+    if (model_.node_count() > options_.most_nodes)
+      return fmt::format("it has {} nodes, more than {}", model_.node_count(), options_.most_nodes);
+    if (const auto dims = free_dims(model_); !dims.empty())
+      return fmt::format("sizes are open ({}); bind them with --dim {}=SIZE", fmt::join(dims, ", "), dims.front());
+    return {};
+  }
+
+  Result<void> search() {
+    if (backend_.can_run() && !baseline_) {
+      plain_.why_not_searched = "it can't be measured: " + plain_.why_not_raced;
+      return {};
+    }
+    if (!substitutions_) substitutions_.emplace(rules_, theory_);
+    ImproveOptions search = options_.search;
+    search.fp = base_.fp;
+    search.limits.seconds = std::max(0.0, seconds_left() - seconds_of_a_race());
+    search.log = options_.log;
+    search.race.threads = options_.threads;
+    search.progress = [&](const SearchProgress& at) {
+      const double left = std::max(run_microseconds_ - at.saved, 0.01 * run_microseconds_);
+      tell(fmt::format("searching region {} of {}, {:.2f} times as fast so far", at.region, at.regions,
+                       run_microseconds_ / left));
+    };
+    TRY(found_, improve(base_of_steps_->program.program, *substitutions_, backend_, search));
+    if (found_->stop != StopReason::kInterrupted) return {};
+    if (found_->gains.empty()) return check_stop();
+    // What was found until then is not thrown away.
+    forget_stop();
+    tell("finishing what was found (Ctrl-C again: nothing is written)");
+    end_ = Clock::now();
+    return {};
+  }
+
+  /// The best of what was found, less what was left out; the passes alone where nothing is faster.
+  Result<OptimizedModel> chosen() {
+    bool is_first = true;
+    for (const std::vector<size_t>& gains : choices()) {
+      // All of them at once are raced, whatever that takes.
+      if (!std::exchange(is_first, false) && seconds_left() < seconds_of_a_race()) break;
+      auto tried = with_steps(gains);
+      if (tried.ok() && *tried) return std::move(**tried);
+      if (tried.ok()) continue;
+      Error error = std::move(tried).error();
+      if (error.kind == ErrorKind::kMismatch)
+        left_out_.push_back(error.message());
+      else if (error.kind != ErrorKind::kUnsupported)
+        return error;
+      log(error.message());
+    }
+    OptimizedModel made = plain_;
+    if (found_) made.outcome = found_->gains.empty() ? SearchOutcome::kNothingFound : SearchOutcome::kSlower;
+    return no_slower(std::move(made));
+  }
+
   /// All gains, then the larger half of them, and again, down to the largest: what pays alone may not beside others.
-  static std::vector<std::vector<size_t>> choices(const Improved& found) {
-    std::vector<size_t> ranked(found.gains.size());
-    for (size_t k = 0; k < ranked.size(); ++k) ranked[k] = k;
-    stable_sort(ranked, [&](size_t a, size_t b) { return found.gains[a].saved > found.gains[b].saved; });
+  std::vector<std::vector<size_t>> choices() const {
+    std::vector<size_t> ranked;
+    for (size_t k = 0; found_ && k < found_->gains.size(); ++k)
+      if (!gains_left_out_.contains(k)) ranked.push_back(k);
+    stable_sort(ranked, [&](size_t a, size_t b) { return found_->gains[a].saved > found_->gains[b].saved; });
     std::vector<std::vector<size_t>> result;
     for (size_t count = ranked.size(); count > 0; count /= 2) {
       result.emplace_back(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count));
@@ -102,30 +227,111 @@ class Optimizer {
     return result;
   }
 
-  Result<OptimizedModel> race_with(const Start& start, const Plain& plain, const Chosen& chosen, Runner& first,
-                                   std::span<const Tensor> inputs) {
-    OptimizedModel tried{base_, {}, {}, SearchOutcome::kFaster, std::nullopt, {}, std::nullopt};
-    tried.derivation.steps = plain.steps;
-    tried.derivation.steps.insert(tried.derivation.steps.end(), chosen.steps.begin(), chosen.steps.end());
-    tried.gains.assign(plain.steps.size(), 0);
-    tried.gains.insert(tried.gains.end(), chosen.saved.begin(), chosen.saved.end());
-    tried.derivation.rules = rules_of(tried.derivation.steps, rules_, theory_.axioms());
-    TRY(tried.derived, derived(start, tried.derivation));
-    TRY(const auto second, backend_.runner(tried.derived.graph, inputs));
-    RaceOptions options = options_.race;
-    options.threads = options_.threads;
-    TRY(tried.raced, race(first, *second, options));
-    // Small gains take longer to tell from noise.
-    if (tried.raced->high > 1 && !is_won(*tried.raced)) {
-      options.seconds *= 3;
-      TRY(tried.raced, race(first, *second, options));
+  /// Nothing where it is no faster, or loses too much.
+  Result<std::optional<OptimizedModel>> with_steps(const std::vector<size_t>& gains) {
+    const Base& base = *base_of_steps_;
+    const Chosen chosen = steps_of(*found_, gains, base.program.program, *substitutions_);
+    OptimizedModel made = plain_;
+    made.outcome = SearchOutcome::kFaster;
+    made.derivation.steps = base.program.steps;
+    made.derivation.steps.insert(made.derivation.steps.end(), chosen.steps.begin(), chosen.steps.end());
+    made.gains.assign(base.program.steps.size(), 0);
+    made.gains.insert(made.gains.end(), chosen.saved.begin(), chosen.saved.end());
+    made.derivation.rules = rules_of(made.derivation.steps, rules_, theory_.axioms());
+    TRY(made.derived, derived(base.start, made.derivation));
+    const Graph& graph = made.derived.graph;
+    if (options_.search.least_work) {
+      TRY(const Work before, work_of(plain_.derived.graph));
+      TRY(const Work after, work_of(graph));
+      if (!is_no_more(after, before)) return std::optional<OptimizedModel>();
     }
-    return tried;
+    if (baseline_) {
+      tell(fmt::format("racing what was found in {}", backend_.name()));
+      TRY(const auto runner, backend_.runner(graph, inputs_));
+      TRY(const bool is_faster, beats_passes(*runner));
+      if (!is_faster) return std::optional<OptimizedModel>();
+      // A race that was won may have been luck: the figure that is told is that of another one.
+      TRY(made.raced, race(*baseline_, *runner, race_));
+      log_race("again", *made.raced);
+      if (backend_.simplifies() ? !is_won(*made.raced) : is_slower(*made.raced)) return std::optional<OptimizedModel>();
+    }
+    TRY(const bool is_close, loses_little(graph));
+    if (!is_close) return std::optional<OptimizedModel>();
+    gains_of_steps_ = chosen.gains;
+    return std::optional(std::move(made));
+  }
+
+  Result<bool> beats_passes(Runner& runner) {
+    std::unique_ptr<Runner> passes;
+    if (!backend_.simplifies()) {
+      TRY(passes, backend_.runner(plain_.derived.graph, inputs_));
+    }
+    Runner& other = passes ? *passes : *baseline_;
+    TRY(Raced raced, race(other, runner, race_));
+    // Small gains take longer to tell from noise.
+    if (raced.high > 1 && !is_won(raced) && seconds_left() > 5 * race_.seconds) {
+      RaceOptions longer = race_;
+      longer.seconds *= 3;
+      TRY(raced, race(other, runner, longer));
+    }
+    log_race("what was found", raced);
+    return is_won(raced);
+  }
+
+  /// The passes alone, fewer of them, or none: the first that is not slower than the model as it was given.
+  Result<OptimizedModel> no_slower(OptimizedModel made) {
+    if (!baseline_ || backend_.simplifies()) return made;
+    for (int level = base_.level; level > 0; --level) {
+      if (level < base_.level && level >= 2) continue;  // the same passes
+      if (level < base_.level) {
+        Derivation less = base_;
+        less.level = level;
+        made.derivation = less;
+        TRY(made.derived, derived(model_, less, theory_, {options_.threads, nullptr}));
+      }
+      tell(fmt::format("racing the simplified model in {}", backend_.name()));
+      auto runner = backend_.runner(made.derived.graph, inputs_);
+      if (!runner.ok() && runner.error().kind == ErrorKind::kUnsupported) {
+        left_out_.push_back(fmt::format("passes of level {}: {}", level, runner.error().message()));
+        continue;
+      }
+      if (!runner.ok()) return std::move(runner).error();
+      TRY(made.raced, race(*baseline_, **runner, race_));
+      if (is_slower(*made.raced)) {
+        TRY(made.raced, race(*baseline_, **runner, race_));
+      }
+      log_race(fmt::format("passes of level {}", level), *made.raced);
+      if (!is_slower(*made.raced)) return made;
+      left_out_.push_back(
+          fmt::format("passes of level {}: {:.3f} times as fast in {}", level, made.raced->ratio, backend_.name()));
+    }
+    made.derivation = base_;
+    made.derivation.level = 0;
+    made.raced.reset();
+    made.why_not_raced = "the model is as it was";
+    TRY(made.derived, derived(model_, made.derivation, theory_, {options_.threads, nullptr}));
+    return made;
+  }
+
+  Result<OptimizedModel> without(const Blame& found) {
+    if (!found.step) {
+      base_.without.push_back(found.pass);
+      return optimized();
+    }
+    const size_t in_front = base_of_steps_->program.steps.size();
+    // Those in front are there for the others.
+    if (*found.step < in_front)
+      gains_left_out_.insert(gains_of_steps_.begin(), gains_of_steps_.end());
+    else
+      gains_left_out_.insert(gains_of_steps_[*found.step - in_front]);
+    return chosen();
   }
 
   /// Whether rounding does to it what it may: steps that sum otherwise than the model does, or with larger numbers in
   /// between, lose digits.
-  Result<bool> loses_little(const Graph& graph, std::span<const Tensor> tensors) const {
+  Result<bool> loses_little(const Graph& graph) const {
+    tell("looking at what rounding loses");
+    TRY(const std::vector<Tensor> tensors, generate_inputs_at_ones());
     std::vector<std::vector<te::Array>> inputs(1);
     for (const Tensor& tensor : tensors) inputs[0].push_back(te::Array::from(tensor));
     const auto rounding = [&](std::span<const te::Array> given) {
@@ -141,9 +347,20 @@ class Optimizer {
   bool is_won(const Raced& raced) const {
     return raced.ratio >= options_.least_speedup && raced.low >= std::min(1.0, options_.least_speedup);
   }
+  static bool is_slower(const Raced& raced) { return raced.ratio < kNotSlower && raced.high < 1; }
 
+  void log_race(std::string_view what, const Raced& raced) const {
+    log(fmt::format("{}: {:.1f} us before, {:.1f} us after, {:.4f} times as fast ({:.4f} to {:.4f})", what, raced.first,
+                    raced.second, raced.ratio, raced.low, raced.high));
+  }
   void log(std::string_view line) const {
     if (options_.log) options_.log(line);
+  }
+  void tell(std::string_view what) const {
+    if (!options_.progress) return;
+    const bool is_planned = plain_.seconds > 0;
+    options_.progress(
+        what, is_planned ? std::optional(std::max(0.0, plain_.seconds - seconds_since(options_.begin))) : std::nullopt);
   }
 
   const Graph& model_;
@@ -151,7 +368,21 @@ class Optimizer {
   Theory& theory_;
   Backend& backend_;
   const OptimizeModelOptions& options_;
-  const Derivation base_;
+  Derivation base_;  ///< without steps
+
+  OptimizedModel plain_;  ///< of the passes alone
+  std::vector<Tensor> inputs_;
+  std::unique_ptr<Runner> baseline_;  ///< of the model as it was given
+  double run_microseconds_ = 0, compile_seconds_ = 0;
+  Clock::time_point end_;
+  RaceOptions race_;
+
+  std::optional<Base> base_of_steps_;
+  std::optional<Substitutions> substitutions_;
+  std::optional<Improved> found_;
+  std::vector<size_t> gains_of_steps_;  ///< of the steps that were taken last, those of Base::program aside
+  std::set<size_t> gains_left_out_;
+  std::vector<std::string> left_out_;
 };
 
 }  // namespace
@@ -160,6 +391,11 @@ std::string_view name(SearchOutcome outcome) {
   constexpr std::array<std::string_view, 4> kNames = {"not searched", "nothing found that is faster",
                                                       "what was found is not faster in the end", "faster"};
   return kNames[static_cast<size_t>(outcome)];
+}
+
+double default_seconds(double run_microseconds) {
+  constexpr double kLeast = 2, kMost = 60, kOfAMillisecond = 8;
+  return std::clamp(kOfAMillisecond * std::sqrt(run_microseconds / 1e3), kLeast, kMost);
 }
 
 Result<OptimizedModel> optimize_model(const Graph& model, Derivation derivation, std::span<const Rule> rules,

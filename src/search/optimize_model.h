@@ -1,25 +1,42 @@
-// A model made faster: passes, a search over proved rules, and a race in the end that the searched model has to win.
-// Test: tests/search/optimize_model_test.cpp
+// A model made faster: passes, a search over proved rules, and races in the end that the searched model has to win.
+// What a check finds wrong afterwards is left out. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
 #include "search/backend.h"
 #include "search/improve.h"
+#include "substitutions/blame.h"
 #include "substitutions/derivation.h"
+#include "util/clock.h"
 
 namespace isomer {
 
+/// The level from which on models are searched.
+inline constexpr int kSearchLevel = 3;
+
+struct OptimizedModel;
+
+/// What is wrong with a model that was made, for people; nothing: it is the same function as the one it was made of.
+using CheckModel = std::function<Result<std::optional<std::string>>(const OptimizedModel& made)>;
+
 struct OptimizeModelOptions {
-  ImproveOptions search;  ///< its `fp` is the derivation's, its time that of everything: most of it is for the search
-  RaceOptions race;
+  ImproveOptions search;         ///< its `fp` is the derivation's, its time and what it tells are decided here
+  RaceOptions race;              ///< its time is at most so much
   double least_speedup = 1.005;  ///< of a race: less is not told from noise
   int most_nodes = 20'000;       ///< of a model that is searched: steps on larger ones take too long to do and to check
   uint64_t seed = 0;
   int threads = 1;
+  Clock::time_point begin = Clock::now();  ///< when the command began
+  std::optional<double> seconds;           ///< of the whole command; nothing: as what the model takes to run suggests
+  double least_afterwards = 1;             ///< seconds that the caller needs behind this, for its check and its files
+  CheckModel check = nullptr;
+  substitutions::Differ differ = nullptr;  ///< by which a step that fails the check is found; needed with `check`
   std::function<void(std::string_view)> log = nullptr;
+  /// What is being done now, and the seconds that are left of the command's, once they are known.
+  std::function<void(std::string_view what, std::optional<double> seconds_left)> progress = nullptr;
 };
 
 enum class SearchOutcome : uint8_t {
-  kPasses,        ///< nothing was searched: sizes are not known, or nodes
+  kPasses,        ///< nothing was searched
   kNothingFound,  ///< no rewrite was found that costs less
   kSlower,        ///< those found were not faster in the end, or could not be run
   kFaster,
@@ -31,12 +48,21 @@ struct OptimizedModel {
   substitutions::Derived derived;
   std::vector<double> gains;  ///< microseconds, by step of the derivation, as predicted
   SearchOutcome outcome = SearchOutcome::kPasses;
-  std::optional<Improved> found;     ///< of the search, whether it was taken or not
-  std::vector<std::string> refused;  ///< why steps that were found could not be derived: each is an error of the search
-  std::optional<Raced> raced;        ///< passes alone against passes and steps, of what was taken last
+  std::string why_not_searched;   ///< where it was not
+  std::optional<Improved> found;  ///< of the search, whether it was taken or not
+  std::optional<Raced> raced;     ///< the model as it was given against what was made, in the end
+  std::string raced_in;           ///< the backend's name
+  std::string why_not_raced;
+  std::vector<std::string> left_out;  ///< steps that were found but can't be taken, and passes; each with a reason
+  double seconds = 0;                 ///< that the whole command was given
 };
 
-/// The derivation says what was bound, level and fp; steps are added. Rules must be of the theory.
+/// Seconds that a command should take for a model that runs in so many microseconds: a second of waiting is worth it
+/// for a millisecond that runs a thousand times a day.
+double default_seconds(double run_microseconds);
+
+/// The derivation says what was bound, level and fp; below kSearchLevel only passes run. Steps are added. Rules must be
+/// of the theory. Errors, kMismatch: the check fails and no step of the optimization is to blame.
 Result<OptimizedModel> optimize_model(const Graph& model, substitutions::Derivation derivation,
                                       std::span<const substitutions::Rule> rules, substitutions::Theory& theory,
                                       Backend& backend, const OptimizeModelOptions& options);

@@ -21,8 +21,11 @@ Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
   for (int round = 0; round < kMostRounds; ++round) {
     TRY(const int specialized, specialize_bodies(graph));
     if (round > 0 && specialized == 0) break;
-    if (auto report = optimize(graph, {.level = options.level, .threads = options.threads}); !report.ok())
-      return std::move(report).error();
+    OptimizeOptions passes;
+    passes.level = options.level;
+    passes.without = options.without;
+    passes.threads = options.threads;
+    if (auto report = optimize(graph, passes); !report.ok()) return std::move(report).error();
   }
   const int lanes = machine_of(options.target, 1).lanes(DataType::kFloat32);
   if (auto widened = widen_groups(graph, lanes); !widened.ok()) return std::move(widened).error();

@@ -9,6 +9,7 @@ namespace isomer {
 
 struct PrepareOptions {
   int level = 2;
+  std::vector<std::string> without = {};  ///< passes that are left out
   int threads = 1;
   kernel::Target target;
 };

@@ -24,7 +24,7 @@ class CompiledRunner final : public Runner {
   static Result<std::unique_ptr<Runner>> create(const Graph& graph, std::span<const Tensor> inputs, int level,
                                                 const CompileOptions& options) {
     Graph prepared = graph;
-    TRY_VOID(prepare_for_code(prepared, {level, options.threads, options.target}));
+    TRY_VOID(prepare_for_code(prepared, {level, {}, options.threads, options.target}));
     TRY(Compilation compiled, compile(prepared, options));
     TRY(auto model, runtime::Model::load(std::move(compiled.artifact)));
     auto runner = std::make_unique<CompiledRunner>();

@@ -12,18 +12,19 @@ using substitutions::Match;
 using substitutions::Program;
 
 std::string_view name(StopReason reason) {
-  constexpr std::array<std::string_view, 7> kNames = {"nothing left to try", "step limit", "state limit",
-                                                      "measurement limit",   "time limit", "round limit",
-                                                      "application limit"};
+  constexpr std::array<std::string_view, 8> kNames = {"nothing left to try", "step limit",       "state limit",
+                                                      "measurement limit",   "time limit",       "interrupted",
+                                                      "round limit",         "application limit"};
   return kNames[static_cast<size_t>(reason)];
 }
 
 Expander::Expander(substitutions::Substitutions& rules, Deltas& deltas, const SearchLimits& limits,
-                   std::function<bool(int)> allowed)
+                   std::function<bool(int)> allowed, std::function<bool(const Program&)> welcome)
     : rules_(rules),
       deltas_(deltas),
       limits_(limits),
       allowed_(std::move(allowed)),
+      welcome_(std::move(welcome)),
       end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                   std::chrono::duration<double>(limits.seconds))) {}
 
@@ -203,9 +204,12 @@ Result<Searched> beam_search(Program program, Expander& expander) {
       beam.push_back(expander.state_of(std::move(child)));
     if (!beam.empty()) expander.statistics().deepest = step;
     ++since_better;
-    if (!beam.empty() && beam.front()->cost < best->cost) {
-      best = beam.front();
+    for (const StatePtr& state : beam) {
+      if (state->cost >= best->cost) break;
+      if (!expander.is_welcome(*state)) continue;
+      best = state;
       since_better = 0;
+      break;
     }
     if (since_better >= limits.patience || expander.stop()) break;
   }
@@ -230,7 +234,7 @@ Result<Searched> best_first_search(Program program, Expander& expander) {
          measured(std::move(children), static_cast<size_t>(limits.looked_at), limits.alpha * best->cost, expander)) {
       const StatePtr made = expander.state_of(std::move(child));
       expander.statistics().deepest = std::max(expander.statistics().deepest, made->depth);
-      if (made->cost < best->cost) best = made;
+      if (made->cost < best->cost && expander.is_welcome(*made)) best = made;
       open.push_back(made);
       std::push_heap(open.begin(), open.end(), costs_more);
     }

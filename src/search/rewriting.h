@@ -20,6 +20,7 @@ enum class StopReason : uint8_t {
   kStates,        ///< the most states
   kMeasurements,  ///< the most windows that had to be measured
   kTime,
+  kInterrupted,   ///< somebody asked for it
   kRounds,        ///< the most rounds of saturation
   kApplications,  ///< the most applications side by side
 };
@@ -86,9 +87,11 @@ struct Child {
 
 class Expander {
  public:
-  /// All of them outlive it. `allowed`: whether a substitution may be used.
+  /// All of them outlive it. `allowed`: whether a substitution may be used; `welcome`: whether a program may be the
+  /// end.
   Expander(substitutions::Substitutions& rules, Deltas& deltas, const SearchLimits& limits,
-           std::function<bool(int substitution)> allowed = {});
+           std::function<bool(int substitution)> allowed = {},
+           std::function<bool(const substitutions::Program&)> welcome = {});
 
   Result<StatePtr> first(substitutions::Program program);
   /// All that one rewrite leads to and that was not seen before; costs are estimates.
@@ -105,6 +108,8 @@ class Expander {
 
   /// Whether a match may be used: its rule is allowed, and something else than constants would be rewritten.
   bool allows(const substitutions::Program& program, const substitutions::Match& match) const;
+  /// Whether the state may be what a search ends with.
+  bool is_welcome(const State& state) const { return !welcome_ || welcome_(state.program); }
   bool is_late();
   substitutions::Substitutions& rules() { return rules_; }
 
@@ -123,6 +128,7 @@ class Expander {
   Deltas& deltas_;
   SearchLimits limits_;
   std::function<bool(int)> allowed_;
+  std::function<bool(const substitutions::Program&)> welcome_;
   std::set<Hash128> seen_;
   std::vector<Single> singles_;
   double price_ = 0;  ///< of a step

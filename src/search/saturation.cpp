@@ -140,7 +140,8 @@ class Climb {
       ends.erase(ends.begin() + expander_.limits().width, ends.end());
     bool is_better = false;
     for (auto& [state, extraction] : ends) {
-      if (!expander_.cost(*state, Effort::kMeasure) || state->cost >= best_->cost) continue;
+      if (!expander_.cost(*state, Effort::kMeasure) || state->cost >= best_->cost || !expander_.is_welcome(*state))
+        continue;
       expander_.statistics().deepest = std::max(expander_.statistics().deepest, state->depth);
       best_ = state;
       chosen_ = std::move(extraction.chosen);

@@ -56,7 +56,7 @@ class Bisection {
     if (derivation_.steps.empty()) return std::optional<Blame>();
     TRY(const Graph spelled, graph_of(start.program));
     TRY(const bool spelling_differs, differ_(model_, spelled));
-    if (spelling_differs) return std::optional(Blame{"writing composites out", start.graph, spelled});
+    if (spelling_differs) return std::optional(Blame{"writing composites out", {}, {}, start.graph, spelled});
     TRY(const Program rewritten, after_steps(start.program, derivation_.steps.size()));
     TRY(const Graph graph, graph_of(rewritten));
     TRY(const bool steps_differ, differ_(model_, graph));
@@ -97,8 +97,12 @@ class Bisection {
         first_to_differ(report.runs, [&](int count) { return after_passes(graph, options, count, report); }));
     TRY(Graph before, after_passes(graph, options, runs - 1, report));
     TRY(Graph after, after_passes(graph, options, runs, report));
-    return std::optional(Blame{fmt::format("run {} of the passes {} ({})", runs, place, report.last_pass),
-                               std::move(before), std::move(after)});
+    const std::string last_pass = report.last_pass;
+    return std::optional(Blame{fmt::format("run {} of the passes {} ({})", runs, place, last_pass),
+                               {},
+                               last_pass,
+                               std::move(before),
+                               std::move(after)});
   }
 
   Result<void> take(Program& program, size_t step) const {
@@ -137,7 +141,10 @@ class Bisection {
     }
     return std::optional(Blame{fmt::format("step {} ({} {}) at {}", count, taken.rule, taken.is_forward ? "->" : "<-",
                                            where(program, taken.roots)),
-                               std::move(before), std::move(after)});
+                               step,
+                               {},
+                               std::move(before),
+                               std::move(after)});
   }
 
   const Graph& model_;

@@ -12,7 +12,10 @@
 namespace isomer::substitutions {
 
 struct Blame {
-  std::string what;     ///< a pass, or a step with its rule and place
+  std::string what;            ///< a pass, or a step with its rule and place
+  std::optional<size_t> step;  ///< of the derivation
+  std::string pass;            ///< or a pass; neither: writing composites out
+  bool can_be_left_out() const { return step || !pass.empty(); }
   Graph before, after;  ///< of it alone; they differ. What is behind the first readers of what it made is left out
                         ///< where they still do
 };

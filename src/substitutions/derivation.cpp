@@ -29,6 +29,7 @@ OptimizeOptions passes_before(const Derivation& derivation, const DeriveOptions&
   OptimizeOptions passes;
   passes.level = derivation.level;
   passes.fp = derivation.fp;
+  passes.without = derivation.without;
   passes.threads = options.threads;
   passes.log = options.log;
   return passes;

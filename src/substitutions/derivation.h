@@ -23,7 +23,8 @@ struct Derivation {
   std::map<std::string, Dims> shapes;
   int level = 2;
   FloatMode fp = FloatMode::kReassociate;
-  std::vector<Rule> rules;  ///< that steps name, each with its proof; laws that are used as rules among them
+  std::vector<std::string> without;  ///< passes that were left out: a check failed with them
+  std::vector<Rule> rules;           ///< that steps name, each with its proof; laws that are used as rules among them
   std::vector<Step> steps;
   Hash128 input, output;  ///< structural_hash, of the model with its dims bound and of the derived one
 };
@@ -78,6 +79,7 @@ std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> ru
 ///   output 2f7e0b9a3d1c4e5f60718293a4b5c6d7
 ///   level 3
 ///   fp reassociate
+///   without "fold affine"
 ///   dim "batch"=8
 ///   shape "x"=[8,3,224,224]
 ///   rules

@@ -30,6 +30,7 @@ std::string print(const Derivation& derivation, std::span<const verify::StatedAx
   const auto* mode =
       std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& each) { return each.first == derivation.fp; });
   result += fmt::format("level {}\nfp {}\n", derivation.level, mode->second);
+  for (const std::string& pass : derivation.without) result += fmt::format("without {}\n", te::quoted(pass));
   for (const auto& [name, value] : derivation.dims) result += fmt::format("dim {}={}\n", te::quoted(name), value);
   for (const auto& [name, dims] : derivation.shapes)
     result += fmt::format("shape {}=[{}]\n", te::quoted(name), fmt::join(dims, ","));
@@ -159,8 +160,13 @@ class FileParser {
         std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& each) { return each.second == fp; });
     if (mode == std::end(kModes)) return invalid("", "strict, reassociate or fast expected, '{}' found", fp);
     result_.fp = mode->first;
-    for (advance(); line_ && (line_->starts_with("dim ") || line_->starts_with("shape ")); advance())
-      TRY_VOID(binding());
+    for (advance(); line_ && line_->starts_with("without "); advance()) {
+      te::Parser parser(line_->substr(8));
+      TRY(std::string pass, parser.quoted_text());
+      if (!parser.at_end()) return expected("the name of one pass");
+      result_.without.push_back(std::move(pass));
+    }
+    for (; line_ && (line_->starts_with("dim ") || line_->starts_with("shape ")); advance()) TRY_VOID(binding());
     TRY_VOID(rules());
     TRY_VOID(steps());
     if (!rest_.empty()) return invalid("", "nothing behind 'end' expected, more found");

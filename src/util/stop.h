@@ -5,9 +5,11 @@
 
 namespace isomer {
 
-/// May be called from a signal handler.
-void request_stop();
+/// May be called from a signal handler. False where one was requested before.
+bool request_stop();
 /// An error of kind kStopped once a stop was requested.
 Result<void> check_stop();
+/// What was asked to stop has stopped; the rest goes on.
+void forget_stop();
 
 }  // namespace isomer

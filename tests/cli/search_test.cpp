@@ -48,8 +48,8 @@ class SearchCommand : public CommandLine {
 
 TEST_F(SearchCommand, WritesWhatVerifiesWhateverItFound) {
   for (const char* strategy : {"beam", "best-first", "e-graph"}) {
-    const Outcome outcome = optimize(
-        {"--strategy", strategy, "--min-speedup", "0", "--proof", path("proof"), "--report", path("report"), "-q"});
+    const Outcome outcome = optimize({"--strategy", strategy, "--for", "isomer", "--min-speedup", "0", "--proof",
+                                      path("proof"), "--report", path("report"), "-q"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(isomer({"verify", input_, path("out.onnx"), path("proof")}).exit_code, 0) << strategy;
     EXPECT_EQ(isomer({"compare", input_, path("out.onnx")}).exit_code, 0) << strategy;
@@ -66,8 +66,10 @@ TEST_F(SearchCommand, WritesWhatVerifiesWhateverItFound) {
 TEST_F(SearchCommand, TellsNoGainWhereItDoesNotSearch) {
   ASSERT_EQ(optimize({"--level", "2", "--report", path("report"), "-q"}).exit_code, 0);
   const json report = json::parse(read_file(path("report")));
-  EXPECT_EQ(report["search"], json({{"outcome", "not searched"}}));
+  EXPECT_EQ(report["search"]["outcome"], "not searched");
+  EXPECT_EQ(report["search"]["why"], "--level 2 only simplifies");
   EXPECT_EQ(report["cost_before_us"], nullptr);
+  EXPECT_THAT(optimize({"--level", "2"}).out, HasSubstr("not measured: --level 2 does not measure"));
 }
 
 TEST_F(SearchCommand, LeavesSizesThatNobodyBound) {
@@ -77,10 +79,36 @@ TEST_F(SearchCommand, LeavesSizesThatNobodyBound) {
   EXPECT_EQ(json::parse(read_file(path("report")))["search"]["outcome"], "not searched");
 }
 
+TEST_F(SearchCommand, SaysWhatAFileIsFor) {
+  EXPECT_THAT(optimize().out, HasSubstr("written for any runtime"));
+  EXPECT_THAT(optimize({"--for", "isomer"}).out, HasSubstr("other runtimes may be slower"));
+  const Outcome none = optimize({"--for", "onnxruntime", "--onnxruntime", path("none.so")});
+  EXPECT_EQ(none.exit_code, 0) << none.err;
+  EXPECT_THAT(none.out, HasSubstr("not measured: onnxruntime"));
+}
+
+TEST_F(SearchCommand, WritesNoMoreWorkForAnyRuntime) {
+  ASSERT_EQ(optimize({"--report", path("report"), "-q"}).exit_code, 0);
+  const json report = json::parse(read_file(path("report")));
+  EXPECT_EQ(report["for"], "any");
+  EXPECT_LE(report["nodes_after"], report["nodes_before"]);
+  EXPECT_LE(report["weights_mb_after"], report["weights_mb_before"]);
+}
+
+TEST_F(SearchCommand, TakesTheTimeOfTheWholeCommand) {
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_EQ(optimize({"--for", "isomer", "--time", "2s", "--report", path("report"), "-q"}).exit_code, 0);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(passed.count(), 30) << "far from 2 s, whatever else the machine does";
+}
+
 TEST_F(SearchCommand, CompilesWhatItFinds) {
-  const Outcome outcome = isomer({"compile", input_, "-o", path("out.iso"), "--level", "3", "--records",
-                                  path("records.sqlite"), "--min-speedup", "0", "--threads", "1"});
+  const Outcome outcome = isomer({"compile", input_, "-o", path("out.iso"), "--records", path("records.sqlite"),
+                                  "--min-speedup", "0", "--threads", "1", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_NE(report["search"][0]["outcome"], "not searched");
+  EXPECT_EQ(report["check"]["passed"], true);
   EXPECT_EQ(isomer({"compare", input_, path("out.iso")}).exit_code, 0);
 }
 

@@ -8,6 +8,7 @@
 #include "search/searching.h"
 #include "substitutions/generated.h"
 #include "substitutions/rewriting.h"
+#include "util/stop.h"
 #include "verify/check.h"
 
 namespace isomer {
@@ -57,16 +58,22 @@ class Optimizing : public testing::Test {
         {{"x", ValueType::tensor(DataType::kFloat32, {2, 3, 4})}, {"v", matrix}, {"w", matrix}}, prover)};
     rules_[0].name = "merge";
     options_.search.regions = {.least = 4, .most = 12};
+    options_.seconds = 60;
     options_.search.race = options_.race = {.seconds = 0.01, .least_rounds = 5, .settle_seconds = 0};
   }
 
   OptimizedModel optimized(const Graph& model, Backend& backend) {
-    auto made = optimize_model(model, {}, rules_, theory_, backend, options_);
+    auto made = optimize_model(model, searched(), rules_, theory_, backend, options_);
     CHECK(made.ok()) << made.error().message();
     const auto check = check_same(model, made->derived.graph, {});
     CHECK(check.ok()) << check.error().message();
     EXPECT_TRUE(check->equivalence.passed()) << check->equivalence.difference->text();
     return *std::move(made);
+  }
+  static Derivation searched() {
+    Derivation derivation;
+    derivation.level = kSearchLevel;
+    return derivation;
   }
   static int count(const Graph& graph, std::string_view op) {
     const std::vector<NodeId> nodes = graph.nodes();
@@ -107,7 +114,7 @@ TEST_F(Optimizing, TakesModelsWhoseSizesDataDecide) {
     y: int64[1,"m"] = Flatten(n){axis=0}
   })");
   TableBackend backend = dear_products();
-  const auto made = optimize_model(model, {}, rules_, theory_, backend, options_);
+  const auto made = optimize_model(model, searched(), rules_, theory_, backend, options_);
   ASSERT_TRUE(made.ok()) << made.error().message();
 }
 
@@ -157,13 +164,178 @@ TEST_F(Optimizing, UsesNoRuleThatTheModeOfRoundingForbids) {
   for (const auto& [float_class, mode] : {std::pair(FloatClass::kReassociated, FloatMode::kStrict),
                                           std::pair(FloatClass::kUnsafe, FloatMode::kReassociate)}) {
     rules_[0].float_class = float_class;
-    Derivation derivation;
+    Derivation derivation = searched();
     derivation.fp = mode;
     TableBackend backend = dear_products();
     const auto made = optimize_model(three_products(1), derivation, rules_, theory_, backend, options_);
     ASSERT_TRUE(made.ok());
     EXPECT_EQ(made->outcome, SearchOutcome::kNothingFound);
   }
+}
+
+TEST_F(Optimizing, TakesNothingThatIsMoreWorkWhereItMustNotBe) {
+  // Two products become one and a Split: as many nodes, x is read once, and what Split reads and writes is more than
+  // that.
+  TableBackend backend = dear_products();
+  const Graph model = three_products(1);
+  const OptimizedModel anything = optimized(model, backend);
+  EXPECT_EQ(anything.outcome, SearchOutcome::kFaster);
+  const Work before = *work_of(model), after = *work_of(anything.derived.graph);
+  EXPECT_EQ(after.operations, before.operations);
+  EXPECT_EQ(after.weight_bytes, before.weight_bytes);
+  EXPECT_LE(after.nodes, before.nodes);
+  EXPECT_GT(after.bytes, before.bytes);
+  EXPECT_FALSE(is_no_more(after, before));
+  options_.search.least_work = true;
+  const OptimizedModel less = optimized(model, backend);
+  EXPECT_NE(less.outcome, SearchOutcome::kFaster);
+  EXPECT_TRUE(is_no_more(*work_of(less.derived.graph), before));
+}
+
+TEST_F(Optimizing, LeavesOutTheStepThatACheckFailsBy) {
+  const auto has_split = [](const Graph& graph) { return count(graph, "Split") > 0; };
+  options_.check = [&](const OptimizedModel& made) -> Result<std::optional<std::string>> {
+    return has_split(made.derived.graph) ? std::optional<std::string>("a Split") : std::nullopt;
+  };
+  options_.differ = [&](const Graph& before, const Graph& after) -> Result<bool> {
+    return has_split(after) && !has_split(before);
+  };
+  TableBackend backend = dear_products();
+  const OptimizedModel made = optimized(three_products(2), backend);
+  EXPECT_FALSE(has_split(made.derived.graph));
+  ASSERT_FALSE(made.left_out.empty());
+  EXPECT_THAT(made.left_out[0], testing::HasSubstr("merge"));
+  EXPECT_THAT(made.left_out[0], testing::HasSubstr("a Split"));
+}
+
+TEST_F(Optimizing, LeavesOutThePassThatACheckFailsBy) {
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[3,4]) -> (y: float32[3,4]) {
+    a: float32[3,4] = Identity(x)
+    b: float32[3,4] = Relu(a)
+    y: float32[3,4] = Tanh(b)
+  })");
+  // A node that nobody reads is another pass's work.
+  const auto has_identity = [](const Graph& graph) {
+    for (const NodeId id : graph.nodes())
+      for (const ValueId input : graph.node(id).inputs)
+        if (const NodeId maker = graph.value(input).producer; maker.valid() && graph.node(maker).op_type == "Identity")
+          return true;
+    return false;
+  };
+  options_.check = [&](const OptimizedModel& made) -> Result<std::optional<std::string>> {
+    return has_identity(made.derived.graph) ? std::nullopt : std::optional<std::string>("no Identity");
+  };
+  options_.differ = [&](const Graph& before, const Graph& after) -> Result<bool> {
+    return has_identity(before) && !has_identity(after);
+  };
+  TableBackend backend = dear_products();
+  for (const int level : {1, kSearchLevel}) {
+    Derivation derivation;
+    derivation.level = level;
+    const auto made = optimize_model(model, derivation, rules_, theory_, backend, options_);
+    ASSERT_TRUE(made.ok()) << made.error().message();
+    EXPECT_EQ(count(made->derived.graph, "Identity"), 1);
+    EXPECT_THAT(made->derivation.without, testing::ElementsAre("remove identities"));
+    // It is part of what is done again.
+    const auto text = print_derivation(made->derivation, theory_.axioms());
+    ASSERT_TRUE(text.ok());
+    const auto again = parse_derivation(*text, theory_.axioms());
+    ASSERT_TRUE(again.ok()) << again.error().message();
+    EXPECT_EQ(again->without, made->derivation.without);
+  }
+}
+
+TEST_F(Optimizing, GivesAModelUpThatNoStepIsToBlameFor) {
+  options_.check = [](const OptimizedModel&) -> Result<std::optional<std::string>> {
+    return std::optional<std::string>("all wrong");
+  };
+  options_.differ = [](const Graph&, const Graph&) -> Result<bool> { return false; };
+  TableBackend backend = dear_products();
+  const auto made = optimize_model(three_products(1), searched(), rules_, theory_, backend, options_);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().kind, ErrorKind::kMismatch);
+  EXPECT_THAT(made.error().message(), testing::HasSubstr("all wrong"));
+}
+
+TEST_F(Optimizing, KeepsWhatItHadWhenItIsInterrupted) {
+  const Graph model = three_products(6);
+  bool has_found = false;
+  options_.progress = [&](std::string_view what, std::optional<double>) {
+    has_found = what.starts_with("searching") && !what.ends_with("1.00 times as fast so far");
+    if (has_found) request_stop();
+  };
+  TableBackend backend = dear_products();
+  const OptimizedModel made = optimized(model, backend);
+  EXPECT_EQ(made.found->stop, StopReason::kInterrupted);
+  EXPECT_EQ(made.outcome, SearchOutcome::kFaster);
+  EXPECT_TRUE(check_stop().ok()) << "the rest goes on";
+}
+
+TEST_F(Optimizing, EndsWhereItIsInterruptedBeforeAnythingWasFound) {
+  options_.progress = [&](std::string_view what, std::optional<double>) {
+    if (what.starts_with("searching region 1 ")) request_stop();
+  };
+  TableBackend backend = dear_products();
+  const auto made = optimize_model(three_products(6), searched(), rules_, theory_, backend, options_);
+  forget_stop();
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().kind, ErrorKind::kStopped);
+}
+
+TEST_F(Optimizing, TakesTheTimeThatItIsGiven) {
+  options_.seconds = 0.5;
+  options_.least_afterwards = 0;
+  options_.begin = Clock::now();
+  TableBackend backend = dear_products();
+  const OptimizedModel made = optimized(three_products(6), backend);
+  EXPECT_EQ(made.seconds, 0.5);
+  EXPECT_LE(default_seconds(10), 2);
+  EXPECT_GT(default_seconds(1e5), default_seconds(1e4));
+  EXPECT_LE(default_seconds(1e9), 60);
+}
+
+/// ONNX Runtime, say: it runs the model as it was given, whose time the result must not exceed.
+class Elsewhere final : public Backend {
+ public:
+  explicit Elsewhere(TableBackend table) : table_(std::move(table)) {}
+  std::string name() const override { return "elsewhere"; }
+  GraphCost& costs() override { return table_.costs(); }
+  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+    return table_.runner(model, inputs);
+  }
+
+ private:
+  TableBackend table_;
+};
+
+TEST_F(Optimizing, WritesTheModelAsItWasWhereAllElseIsSlower) {
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[3,4]) -> (y: float32[3,4]) {
+    c: float32[3,4] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+    a: float32[3,4] = Identity(x)
+    y: float32[3,4] = Tanh(a)
+  })");
+  Elsewhere cheap(TableBackend({{"Identity", 200}, {"Tanh", 200}}));
+  const OptimizedModel faster = optimized(model, cheap);
+  EXPECT_EQ(count(faster.derived.graph, "Identity"), 0);
+  ASSERT_TRUE(faster.raced);
+  EXPECT_GT(faster.raced->ratio, 1.2);
+  // A runtime that takes longer for less.
+  class Odd final : public Backend {
+   public:
+    std::string name() const override { return "odd"; }
+    GraphCost& costs() override { return table_.costs(); }
+    Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+      TableBackend slow({{"Tanh", count(model, "Identity") > 0 ? 100 : 300}});
+      return slow.runner(model, inputs);
+    }
+
+   private:
+    TableBackend table_ = dear_products();
+  } odd;
+  const OptimizedModel same = optimized(model, odd);
+  EXPECT_EQ(same.derivation.level, 0);
+  EXPECT_EQ(count(same.derived.graph, "Identity"), 1);
+  EXPECT_FALSE(same.left_out.empty());
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ class TableBackend final : public Backend, private GraphCost {
   /// Microseconds by operator; others take one. `runs`: what runs of whole graphs take, where that differs.
   explicit TableBackend(Table table, std::optional<Table> runs = std::nullopt)
       : table_(std::move(table)), runs_(runs.value_or(table_)) {}
+  std::string name() const override { return "a table"; }
+  bool simplifies() const override { return true; }
   GraphCost& costs() override { return *this; }
   Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor>) override {
     return std::unique_ptr<Runner>(std::make_unique<Waiting>(sum(model, runs_)));

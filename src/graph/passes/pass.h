@@ -34,6 +34,7 @@ struct OptimizeOptions {
   int64_t small_constant = 1024;  ///< bytes up to which a constant may be made of what is known about a value
   int64_t largest_grown = 1024;  ///< bytes up to which a constant may be folded that is larger than those that it frees
   int64_t max_growth = 64 << 10;                    ///< bytes that all constants together may grow by
+  std::vector<std::string> without = {};            ///< passes that change nothing, by name
   int most_runs = std::numeric_limits<int>::max();  ///< of passes; the others change nothing (substitutions/blame.h)
   int threads = 1;                                  ///< for constant folding
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass

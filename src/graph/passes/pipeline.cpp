@@ -163,6 +163,7 @@ class Pipeline {
   Result<int> run(const Pass& pass) {
     TRY_VOID(check_stop());
     if (report_.runs == options_.most_runs) return 0;
+    if (std::find(options_.without.begin(), options_.without.end(), pass.name) != options_.without.end()) return 0;
     ++report_.runs;
     report_.last_pass = pass.name;
     const auto start = Clock::now();

@@ -1,0 +1,110 @@
+#include "cli/search_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/options.h"
+#include "util/stable_sort.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostRules = 5;
+
+std::string time_text(double microseconds) {
+  if (microseconds < 1e3) return fmt::format("{:.1f} us", microseconds);
+  return microseconds < 1e6 ? fmt::format("{:.2f} ms", microseconds / 1e3)
+                            : fmt::format("{:.2f} s", microseconds / 1e6);
+}
+
+std::string race_line(const OptimizedModel& made) {
+  if (!made.raced) return "time: not measured: " + made.why_not_raced;
+  const Raced& raced = *made.raced;
+  const bool is_told_apart = raced.low > 1 || raced.high < 1;
+  return fmt::format(
+      "time: {} -> {} in {}, {:.3f} times as fast ({}; half of {} rounds in turns between {:.3f} and {:.3f})",
+      time_text(raced.first), time_text(raced.second), made.raced_in, raced.ratio,
+      is_told_apart ? "beyond noise" : "within noise", raced.rounds, raced.low, raced.high);
+}
+
+struct RuleGain {
+  std::string rule;
+  int steps = 0;
+  double saved = 0;
+};
+
+std::vector<RuleGain> rules_that_paid(const OptimizedModel& made) {
+  std::map<std::string, RuleGain> by_rule;
+  for (size_t k = 0; k < made.derived.steps.size(); ++k) {
+    if (made.gains[k] == 0) continue;  // it only prepares others
+    RuleGain& of_rule = by_rule[made.derived.steps[k].rule];
+    of_rule.rule = made.derived.steps[k].rule;
+    ++of_rule.steps;
+    of_rule.saved += made.gains[k];
+  }
+  std::vector<RuleGain> result;
+  for (auto& [rule, gain] : by_rule) result.push_back(std::move(gain));
+  stable_sort(result, [](const RuleGain& a, const RuleGain& b) { return a.saved > b.saved; });
+  return result;
+}
+
+std::string search_line(const OptimizedModel& made) {
+  if (!made.found) return "search: not searched: " + made.why_not_searched;
+  const SearchStatistics& statistics = made.found->statistics;
+  return fmt::format("search: {}; {} regions, {} rewrites costed, {} measured; {}", name(made.outcome),
+                     made.found->regions_searched, statistics.costed, statistics.measured, name(made.found->stop));
+}
+
+}  // namespace
+
+std::vector<std::string> search_lines(const OptimizedModel& made) {
+  std::vector<std::string> lines = {race_line(made), search_line(made)};
+  const std::vector<RuleGain> rules = rules_that_paid(made);
+  for (size_t k = 0; k < std::min(rules.size(), kMostRules); ++k)
+    lines.push_back(fmt::format("  {} x {}: {} saved, as predicted", rules[k].steps, printable(rules[k].rule),
+                                time_text(rules[k].saved)));
+  if (rules.size() > kMostRules) lines.push_back(fmt::format("  and {} more rules", rules.size() - kMostRules));
+  for (const std::string& left_out : made.left_out) lines.push_back("left out: " + printable(left_out));
+  return lines;
+}
+
+json search_json(const OptimizedModel& made) {
+  json result = {{"outcome", name(made.outcome)}, {"left_out", made.left_out}};
+  if (!made.why_not_searched.empty()) result["why"] = made.why_not_searched;
+  if (made.found) {
+    const SearchStatistics& statistics = made.found->statistics;
+    json gains = json::array();
+    for (const Gain& gain : made.found->gains)
+      gains.push_back({{"saved_us", gain.saved}, {"steps", gain.steps.size()}});
+    json singles = json::array();
+    for (const SingleStep& single : made.found->singles)
+      singles.push_back(
+          {{"rule", single.rule}, {"where", single.where}, {"places", single.places}, {"saved_us", single.saved}});
+    result["best_single_steps"] = std::move(singles);
+    result.update({{"cost_before_us", made.found->cost_before},
+                   {"gains", gains},
+                   {"regions", made.found->regions},
+                   {"regions_searched", made.found->regions_searched},
+                   {"stop_reason", name(made.found->stop)},
+                   {"matches", statistics.matches},
+                   {"rewrites", statistics.applied},
+                   {"refused", statistics.refused},
+                   {"seen_before", statistics.seen},
+                   {"costed", statistics.costed},
+                   {"measured", statistics.measured},
+                   {"expanded", statistics.expanded},
+                   {"deepest", statistics.deepest}});
+  }
+  if (made.raced)
+    result["race"] = {{"in", made.raced_in},         {"before_us", made.raced->first}, {"after_us", made.raced->second},
+                      {"ratio", made.raced->ratio},  {"low", made.raced->low},         {"high", made.raced->high},
+                      {"rounds", made.raced->rounds}};
+  return result;
+}
+
+}  // namespace isomer::cli

@@ -1,0 +1,49 @@
+// What models have to do, counted by hand.
+#include "search/work.h"
+
+#include <gtest/gtest.h>
+
+#include "substitutions/rewriting.h"
+
+namespace isomer {
+namespace {
+
+TEST(Work, CountsArithmeticTrafficNodesAndWeights) {
+  const Graph graph = substitutions::test::graph(R"(graph main(x: float32[2,8]) -> (z: float32[4,2]) {
+    w: float32[8,4] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32}
+    y: float32[2,4] = MatMul(x, w)
+    s: int64[2] = {4, 2}
+    z: float32[4,2] = Reshape(y, s)
+  })");
+  const auto work = work_of(graph);
+  ASSERT_TRUE(work.ok()) << work.error().message();
+  EXPECT_EQ(work->operations, 2 * 2 * 8 * 4);
+  EXPECT_EQ(work->bytes, 4 * (2 * 8 + 8 * 4 + 2 * 4)) << "a Reshape moves nothing";
+  EXPECT_EQ(work->nodes, 2);
+  EXPECT_EQ(work->weight_bytes, 4 * 8 * 4) << "a shape is none";
+}
+
+TEST(Work, OfConstantsAloneIsDoneBeforehand) {
+  const Graph graph = substitutions::test::graph(R"(graph main(x: float32[2]) -> (z: float32[2]) {
+    v: float32[2] = {1, 2}
+    w: float32[2] = Exp(v)
+    z: float32[2] = Mul(x, w)
+  })");
+  const auto work = work_of(graph);
+  ASSERT_TRUE(work.ok()) << work.error().message();
+  EXPECT_EQ(work->nodes, 1);
+  EXPECT_EQ(work->operations, 2);
+  EXPECT_EQ(work->weight_bytes, 8);
+}
+
+TEST(Work, IsNoMoreWhereNothingIs) {
+  const Work work{10, 10, 10, 10, 0};
+  EXPECT_TRUE(is_no_more(work, work));
+  EXPECT_FALSE(is_no_more({11, 0, 0, 0, 0}, work));
+  EXPECT_FALSE(is_no_more({0, 11, 0, 0, 0}, work));
+  EXPECT_FALSE(is_no_more({0, 0, 11, 0, 0}, work));
+  EXPECT_FALSE(is_no_more({0, 0, 0, 11, 0}, work));
+}
+
+}  // namespace
+}  // namespace isomer
