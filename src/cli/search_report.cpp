@@ -23,7 +23,8 @@ std::string time_text(double microseconds) {
 }
 
 std::string race_line(const OptimizedModel& made) {
-  if (!made.raced) return "time: not measured: " + made.why_not_raced;
+  if (!made.raced && !made.why_not_raced.empty()) return "time: not measured: " + made.why_not_raced;
+  if (!made.raced) return fmt::format("time: {} in {}, as before", time_text(made.run_microseconds), made.raced_in);
   const Raced& raced = *made.raced;
   const bool is_told_apart = raced.low > 1 || raced.high < 1;
   return fmt::format(
@@ -69,6 +70,8 @@ std::vector<std::string> search_lines(const OptimizedModel& made) {
     lines.push_back(fmt::format("  {} x {}: {} saved, as predicted", rules[k].steps, printable(rules[k].rule),
                                 time_text(rules[k].saved)));
   if (rules.size() > kMostRules) lines.push_back(fmt::format("  and {} more rules", rules.size() - kMostRules));
+  if (made.outcome != SearchOutcome::kFaster && !made.why_not_faster.empty())
+    lines.push_back("  " + made.why_not_faster);
   for (const std::string& left_out : made.left_out) lines.push_back("left out: " + printable(left_out));
   return lines;
 }

@@ -23,6 +23,13 @@ using namespace substitutions;
 /// Of the time of a command: for the check, and for each race.
 constexpr double kAfterwards = 0.15, kRacing = 0.04;
 constexpr double kShortestRace = 0.2;
+/// Small gains are raced so many times as long.
+constexpr double kLonger = 3;
+
+/// Runs of the interpreter that a check takes at least, and that a look at what rounding loses takes; and what it does
+/// in a second, roughly.
+constexpr int kLeastCheck = 3, kLosses = 6;
+constexpr double kInterpretedPerSecond = 1.2e10;
 
 /// Of what the check allows: other inputs may lose more.
 constexpr double kMostLost = 0.75;
@@ -139,10 +146,17 @@ class Optimizer {
   }
 
   void plan_time() {
-    if (!baseline_)
-      if (const auto work = work_of(plain_.derived.graph); work.ok()) run_microseconds_ = work->microseconds;
+    if (const auto work = work_of(plain_.derived.graph); work.ok()) {
+      if (!baseline_) run_microseconds_ = work->microseconds;
+      interpreting_seconds_ = work->operations / kInterpretedPerSecond;
+    }
+    plain_.run_microseconds = run_microseconds_;
     plain_.seconds = options_.seconds.value_or(default_seconds(run_microseconds_));
-    const double mine = plain_.seconds - std::max(options_.least_afterwards, kAfterwards * plain_.seconds);
+    const double afterwards =
+        options_.least_afterwards == 0
+            ? 0
+            : std::max({options_.least_afterwards, kAfterwards * plain_.seconds, kLeastCheck * interpreting_seconds_});
+    const double mine = plain_.seconds - afterwards;
     end_ = options_.begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(mine));
     race_ = options_.race;
     race_.threads = options_.threads;
@@ -150,8 +164,14 @@ class Optimizer {
   }
 
   double seconds_left() const { return -seconds_since(end_); }
-  /// Of making a runner and racing it.
-  double seconds_of_a_race() const { return compile_seconds_ + 2 * race_.seconds; }
+  double seconds_of_a_race() const {
+    return baseline_ ? std::max(race_.seconds, 2e-6 * race_.least_rounds * run_microseconds_) : 0;
+  }
+  /// Of making a runner of what was found, racing it, and looking at what it loses.
+  double seconds_of_an_end() const {
+    const int others = backend_.simplifies() ? 0 : 1;  // the passes alone
+    return (1 + others) * compile_seconds_ + (2 + others) * seconds_of_a_race() + kLosses * interpreting_seconds_;
+  }
 
   std::string why_not_searched() const {
     if (base_.level < kSearchLevel) return fmt::format("--level {} only simplifies", base_.level);
@@ -174,7 +194,7 @@ class Optimizer {
     if (!substitutions_) substitutions_.emplace(rules_, theory_);
     ImproveOptions search = options_.search;
     search.fp = base_.fp;
-    search.limits.seconds = std::max(0.0, seconds_left() - seconds_of_a_race());
+    search.limits.seconds = std::max(0.0, seconds_left() - seconds_of_an_end());
     search.log = options_.log;
     search.race.threads = options_.threads;
     search.progress = [&](const SearchProgress& at) {
@@ -197,7 +217,7 @@ class Optimizer {
     bool is_first = true;
     for (const std::vector<size_t>& gains : choices()) {
       // All of them at once are raced, whatever that takes.
-      if (!std::exchange(is_first, false) && seconds_left() < seconds_of_a_race()) break;
+      if (!std::exchange(is_first, false) && seconds_left() < seconds_of_an_end()) break;
       auto tried = with_steps(gains);
       if (tried.ok() && *tried) return std::move(**tried);
       if (tried.ok()) continue;
@@ -269,18 +289,27 @@ class Optimizer {
     Runner& other = passes ? *passes : *baseline_;
     TRY(Raced raced, race(other, runner, race_));
     // Small gains take longer to tell from noise.
-    if (raced.high > 1 && !is_won(raced) && seconds_left() > 5 * race_.seconds) {
+    if (raced.high > 1 && !is_won(raced) && seconds_left() > kLonger * seconds_of_a_race()) {
       RaceOptions longer = race_;
-      longer.seconds *= 3;
+      longer.seconds *= kLonger;
       TRY(raced, race(other, runner, longer));
     }
     log_race("what was found", raced);
+    if (!is_won(raced))
+      plain_.why_not_faster = fmt::format(
+          "what was found was {:.3f} times as fast in a race (half of its rounds between "
+          "{:.3f} and {:.3f}), which is not surely more than 1",
+          raced.ratio, raced.low, raced.high);
     return is_won(raced);
   }
 
   /// The passes alone, fewer of them, or none: the first that is not slower than the model as it was given.
   Result<OptimizedModel> no_slower(OptimizedModel made) {
     if (!baseline_ || backend_.simplifies()) return made;
+    if (made.derived.before.steps.empty()) {
+      made.why_not_raced = "nothing was changed";
+      return made;
+    }
     for (int level = base_.level; level > 0; --level) {
       if (level < base_.level && level >= 2) continue;  // the same passes
       if (level < base_.level) {
@@ -297,7 +326,7 @@ class Optimizer {
       }
       if (!runner.ok()) return std::move(runner).error();
       TRY(made.raced, race(*baseline_, **runner, race_));
-      if (is_slower(*made.raced)) {
+      if (is_slower(*made.raced) && seconds_left() > seconds_of_a_race()) {
         TRY(made.raced, race(*baseline_, **runner, race_));
       }
       log_race(fmt::format("passes of level {}", level), *made.raced);
@@ -373,7 +402,7 @@ class Optimizer {
   OptimizedModel plain_;  ///< of the passes alone
   std::vector<Tensor> inputs_;
   std::unique_ptr<Runner> baseline_;  ///< of the model as it was given
-  double run_microseconds_ = 0, compile_seconds_ = 0;
+  double run_microseconds_ = 0, compile_seconds_ = 0, interpreting_seconds_ = 0;
   Clock::time_point end_;
   RaceOptions race_;
 
