@@ -29,33 +29,45 @@ constexpr std::string_view kColumns =
 /// Of the records of one key.
 constexpr std::string_view kFastestFirst = "microseconds IS NULL, microseconds, time, maker, schedule";
 
-/// Makes the tables of an empty database. One of something else is not touched.
-Result<void> set_up(Database& database) {
-  const auto is_empty = [&]() -> Result<bool> {
-    TRY(const int64_t application, database.number("PRAGMA application_id"));
-    TRY(const int64_t version, database.number("PRAGMA user_version"));
-    TRY(const int64_t tables, database.number("SELECT count(*) FROM sqlite_master"));
-    if (application == 0 && version == 0 && tables == 0) return true;
-    if (application != kApplication) return invalid("", "a database of records expected, one of something else found");
-    if (version != kVersion)
-      return unsupported("", "records of version {} expected, version {} found", kVersion, version);
-    return false;
-  };
-  TRY(const bool is_new, is_empty());
-  if (is_new) {
-    // Readers and a writer at the same time; where that is not possible, the journal stays what it is.
-    TRY_VOID(database.execute("PRAGMA journal_mode = WAL"));
+/// Whether the tables are there; an error where the database is one of something else. Asked within a transaction: of
+/// two moments it would say that a file which others were making between them is no file of records.
+Result<bool> holds_tables(Database& database) {
+  TRY(const int64_t application, database.number("PRAGMA application_id"));
+  TRY(const int64_t version, database.number("PRAGMA user_version"));
+  TRY(const int64_t tables, database.number("SELECT count(*) FROM sqlite_master"));
+  if (application == 0 && version == 0 && tables == 0) return false;
+  if (application != kApplication) return invalid("", "a database of records expected, one of something else found");
+  if (version != kVersion)
+    return unsupported("", "records of version {} expected, version {} found", kVersion, version);
+  return true;
+}
+
+/// Whether there is something to read.
+Result<bool> set_up_for_reading(Database& database) {
+  TRY(Transaction transaction, Transaction::begin_reading(database));
+  TRY(const bool is_there, holds_tables(database));
+  TRY_VOID(transaction.commit());
+  return is_there;
+}
+
+/// Makes the tables of an empty database: true. One of something else is not touched.
+Result<bool> set_up_for_writing(Database& database) {
+  TRY(const bool is_there, set_up_for_reading(database));
+  if (!is_there) {
     TRY(Transaction transaction, Transaction::begin(database));
-    TRY(const bool is_still_new, is_empty());
-    if (is_still_new) TRY_VOID(database.execute(kTables));
+    // Somebody else may have been faster.
+    TRY(const bool is_there_now, holds_tables(database));
+    if (!is_there_now) TRY_VOID(database.execute(kTables));
     TRY_VOID(transaction.commit());
   }
-  return database.execute("PRAGMA synchronous = NORMAL");
+  TRY(const Journal journal, database.use_wal());
+  if (journal == Journal::kWal) TRY_VOID(database.execute("PRAGMA synchronous = NORMAL"));
+  return true;
 }
 
 Database empty_in_memory() {
   Database database = Database::in_memory();
-  const auto made = set_up(database);
+  const auto made = set_up_for_writing(database);
   CHECK(made.ok()) << made.error().message();
   return database;
 }
@@ -143,10 +155,12 @@ Result<int64_t> remove_slow(Database& database, int64_t keep, const std::string&
 
 class Records::State {
  public:
-  State(std::filesystem::path file, bool falls_back) : file_(std::move(file)), falls_back_(falls_back) {}
-  explicit State(Database database) : database_(std::move(database)) {}
-
   enum class Access { kRead, kWrite };
+
+  State(std::filesystem::path file, bool falls_back, std::function<void()> before_statement = {})
+      : file_(std::move(file)), falls_back_(falls_back), before_statement_(std::move(before_statement)) {}
+  explicit State(Database database) : database_(std::move(database)), set_up_for_(Access::kWrite) {}
+
   /// What `work` makes of the database; of a value `nothing` where there is none to read.
   template <class Work>
   auto use(Access access, const Work& work) -> decltype(work(std::declval<Database&>())) {
@@ -158,6 +172,7 @@ class Records::State {
     problem_ = error.message();
     falls_back_ = false;
     database_ = empty_in_memory();
+    set_up_for_ = Access::kWrite;
     return work(*database_);
   }
   std::string problem() {
@@ -168,15 +183,21 @@ class Records::State {
  private:
   template <class Work>
   auto try_to(Access access, const Work& work) -> decltype(work(std::declval<Database&>())) {
-    if (!database_) {
-      std::error_code error;
-      if (access == Access::kRead && !std::filesystem::exists(file_, error)) {
-        Database empty = empty_in_memory();
-        return work(empty);
-      }
-      TRY_VOID(open(access));
-    }
-    return work(*database_);
+    if (!set_up_for_ || *set_up_for_ < access) TRY_VOID(set_up(access));
+    if (database_) return work(*database_);
+    Database empty = empty_in_memory();
+    return work(empty);
+  }
+
+  /// Reading leaves no connection where there is nothing to read: no file, or one that others are making.
+  Result<void> set_up(Access access) {
+    std::error_code error;
+    if (access == Access::kRead && !std::filesystem::exists(file_, error)) return {};
+    if (!database_) TRY_VOID(open(access));
+    auto is_there = access == Access::kWrite ? set_up_for_writing(*database_) : set_up_for_reading(*database_);
+    if (is_there.ok() && *is_there) set_up_for_ = access;
+    if (!set_up_for_) database_.reset();
+    return is_there.ok() ? Result<void>() : std::move(is_there).error();
   }
 
   Result<void> open(Access access) {
@@ -185,9 +206,7 @@ class Records::State {
     // SQLite would wait for who writes to a pipe.
     if (std::filesystem::exists(file_, error) && !std::filesystem::is_regular_file(file_, error))
       return invalid("", "a database of records expected, no regular file found");
-    TRY(Database database, Database::open(file_, access == Access::kWrite));
-    TRY_VOID(set_up(database));
-    database_ = std::move(database);
+    TRY(database_, Database::open(file_, access == Access::kWrite, before_statement_));
     return {};
   }
 
@@ -195,7 +214,9 @@ class Records::State {
   const std::filesystem::path file_;
   bool falls_back_ = false;
   std::string problem_;
-  std::optional<Database> database_;  ///< nothing: the file has not been needed, or is not there
+  const std::function<void()> before_statement_;
+  std::optional<Database> database_;  ///< nothing: the file has not been needed, or there is nothing to read
+  std::optional<Access> set_up_for_;
 };
 
 Records::Records(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -205,8 +226,8 @@ Records::~Records() = default;
 
 Records Records::in_memory() { return Records(std::make_unique<State>(empty_in_memory())); }
 
-Result<Records> Records::open(const std::filesystem::path& file) {
-  Records records(std::make_unique<State>(file, false));
+Result<Records> Records::open(const std::filesystem::path& file, std::function<void()> before_statement) {
+  Records records(std::make_unique<State>(file, false, std::move(before_statement)));
   TRY_VOID(records.state_->use(State::Access::kRead,
                                [](Database& database) { return database.number("SELECT count(*) FROM constants"); }));
   return records;

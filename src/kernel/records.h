@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -52,8 +53,9 @@ struct RecordFilter {
 class Records {
  public:
   static Records in_memory();
-  /// A file, made when something is first written. Errors: it is something else, or broken.
-  static Result<Records> open(const std::filesystem::path& file);
+  /// A file, made when something is first written. Errors: it is something else, or broken. `before_statement` is
+  /// called before each step in the file: tests let others go first there.
+  static Result<Records> open(const std::filesystem::path& file, std::function<void()> before_statement = {});
   /// The same for a file that nobody asked for: where it can't be read or written, records are kept in memory from then
   /// on.
   static Records open_if_possible(const std::filesystem::path& file);

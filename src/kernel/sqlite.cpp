@@ -2,12 +2,24 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
+#include <thread>
+
 #include "util/check.h"
+#include "util/clock.h"
 
 namespace isomer::kernel {
 namespace {
 
 constexpr int kPatienceMs = 20'000;
+/// A faster journal is worth waiting for as long as this.
+constexpr double kJournalPatience = 2;
+
+/// Whether others hold the file now. SQLITE_PROTOCOL: they did all the time that SQLite tried to join them.
+bool is_busy(int code) {
+  const int kind = code & 0xff;
+  return kind == SQLITE_BUSY || kind == SQLITE_LOCKED || kind == SQLITE_PROTOCOL;
+}
 
 Error failure(sqlite3* database, int code) {
   switch (code & 0xff) {
@@ -17,7 +29,8 @@ Error failure(sqlite3* database, int code) {
     case SQLITE_ERROR:
       return invalid("", "a database of records expected, a broken one found ({})", sqlite3_errmsg(database));
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return unsupported("", "a database that others leave in some seconds expected, they hold it");
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL: return unsupported("", "a database that others leave in some seconds expected, they hold it");
     case SQLITE_READONLY: return unsupported("", "a database that may be written to expected, it may only be read");
     case SQLITE_FULL: return unsupported("", "room on the disk expected, it is full");
     default:
@@ -74,7 +87,8 @@ Database Database::in_memory() {
   return database;
 }
 
-Result<Database> Database::open(const std::filesystem::path& file, bool may_make) {
+Result<Database> Database::open(const std::filesystem::path& file, bool may_make,
+                                std::function<void()> before_statement) {
   sqlite3* made = nullptr;
   const int code =
       sqlite3_open_v2(file.c_str(), &made, SQLITE_OPEN_READWRITE | (may_make ? SQLITE_OPEN_CREATE : 0), nullptr);
@@ -86,10 +100,12 @@ Result<Database> Database::open(const std::filesystem::path& file, bool may_make
   sqlite3_db_config(made, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, static_cast<int*>(nullptr));
   sqlite3_db_config(made, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, static_cast<int*>(nullptr));
   sqlite3_db_config(made, SQLITE_DBCONFIG_ENABLE_VIEW, 0, static_cast<int*>(nullptr));
+  database.before_statement_ = std::move(before_statement);
   return database;
 }
 
 Result<Statement> Database::prepare(std::string_view sql) {
+  if (before_statement_) before_statement_();
   sqlite3_stmt* made = nullptr;
   const int code = sqlite3_prepare_v2(database_.get(), sql.data(), static_cast<int>(sql.size()), &made, nullptr);
   if (code != SQLITE_OK) return failure(database_.get(), code);
@@ -97,6 +113,7 @@ Result<Statement> Database::prepare(std::string_view sql) {
 }
 
 Result<void> Database::execute(const char* sql) {
+  if (before_statement_) before_statement_();
   const int code = sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? Result<void>() : failure(database_.get(), code);
 }
@@ -107,11 +124,28 @@ Result<int64_t> Database::number(std::string_view sql) {
   return found ? statement.integer() : 0;
 }
 
+// While others use the file the journal can't be changed, and SQLite says so at once: it waits for locks only where
+// nothing is locked yet.
+Result<Journal> Database::use_wal() {
+  for (const auto start = Clock::now();; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    TRY(Statement change, prepare("PRAGMA journal_mode = WAL"));
+    const int code = sqlite3_step(change.statement_.get());
+    if (code == SQLITE_ROW) return change.text() == "wal" ? Journal::kWal : Journal::kRollback;
+    if (!is_busy(code)) return failure(database_.get(), code);
+    if (seconds_since(start) > kJournalPatience) return Journal::kRollback;
+  }
+}
+
 int64_t Database::changes() const { return sqlite3_changes64(database_.get()); }
 
 // It takes the lock for writing at once: one that comes later, behind reading, can't be waited for.
 Result<Transaction> Transaction::begin(Database& database) {
   TRY_VOID(database.execute("BEGIN IMMEDIATE"));
+  return Transaction(&database);
+}
+
+Result<Transaction> Transaction::begin_reading(Database& database) {
+  TRY_VOID(database.execute("BEGIN"));
   return Transaction(&database);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,18 +43,28 @@ class Statement {
   int bound_ = 0, read_ = 0;
 };
 
+/// How a file keeps what is being changed.
+enum class Journal {
+  kWal,       ///< readers and a writer at the same time
+  kRollback,  ///< one or the other
+};
+
 /// A connection.
 class Database {
  public:
   static Database in_memory();
-  /// Made where `may_make`. Others' locks are waited for, some seconds.
-  static Result<Database> open(const std::filesystem::path& file, bool may_make);
+  /// Made where `may_make`. Others' locks are waited for, some seconds. `before_statement` is called before each
+  /// statement: tests let others go first there.
+  static Result<Database> open(const std::filesystem::path& file, bool may_make,
+                               std::function<void()> before_statement = {});
 
   Result<Statement> prepare(std::string_view sql);
   /// Statements without parameters and rows.
   Result<void> execute(const char* sql);
   /// The first column of the only row.
   Result<int64_t> number(std::string_view sql);
+  /// The journal from now on: kWal, unless the file's place can't have that or others don't let go of the file.
+  Result<Journal> use_wal();
   /// Rows that the last statement changed.
   int64_t changes() const;
 
@@ -63,12 +74,14 @@ class Database {
   };
   explicit Database(sqlite3* database) : database_(database) {}
   std::unique_ptr<sqlite3, Close> database_;
+  std::function<void()> before_statement_;
 };
 
-/// Work that is undone unless it is committed.
+/// Work of one moment, as others see it, that is undone unless it is committed.
 class Transaction {
  public:
   static Result<Transaction> begin(Database& database);
+  static Result<Transaction> begin_reading(Database& database);
   Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,9 @@ class RecordsFile : public testing::Test {
  protected:
   std::filesystem::path path(const std::string& name = "records.sqlite") const { return folder_.path() / name; }
   Records open() const { return *Records::open(path()); }
+  void remove_all_files() const {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) std::filesystem::remove(entry.path());
+  }
   static std::vector<Record> all(const Records& records) { return *records.list({}); }
   isomer::test::ScratchFolder folder_;
 };
@@ -165,6 +169,167 @@ TEST_F(RecordsFile, ProcessesThatAreKilledLoseNothingThatWasWrittenAndLeaveNoHal
     EXPECT_GE(static_cast<int64_t>(records.size()), 3 * written);
   }
   EXPECT_GT(written, 0);
+}
+
+/// Says why it fails where it does: what forks has no test to report to.
+bool succeeds(const Result<void>& done) {
+  if (!done.ok()) fmt::print(stderr, "process {}: {}\n", getpid(), done.error().message());
+  return done.ok();
+}
+
+/// Reads, adds a record and finds it again; who comes last may find others' besides.
+Result<void> read_and_add(const std::filesystem::path& file, uint64_t task, const std::function<void()>& step) {
+  TRY(Records records, Records::open(file, step));
+  TRY(const auto before, records.list({}));
+  TRY_VOID(records.add(record(task, 1)));
+  TRY(const auto mine, records.best(record(task, 1).key, "default"));
+  TRY(const auto after, records.list({}));
+  if (mine != record(task, 1)) return invalid(file.string(), "the record expected, none found");
+  if (after.size() <= before.size()) return invalid(file.string(), "more records expected");
+  return {};
+}
+
+/// A process that does `work`; `wait` says whether it succeeded.
+class Process {
+ public:
+  template <class Work>
+  explicit Process(const Work& work) : id_(fork()) {
+    if (id_ == 0) _exit(succeeds(work()) ? 0 : 1);
+  }
+  /// As waitpid tells.
+  int wait() const {
+    int status = -1;
+    waitpid(id_, &status, 0);
+    return status;
+  }
+
+ private:
+  pid_t id_;
+};
+
+/// Lets others go first now and then, for times of which some are longer than most of SQLite's steps.
+std::function<void()> lingering(uint64_t seed) {
+  return [random = std::make_shared<Random>(seed)] {
+    if (random->chance(0.5)) usleep(static_cast<useconds_t>(random->below(random->chance(0.2) ? 10'000 : 1'000)));
+  };
+}
+
+TEST_F(RecordsFile, ManyProcessesThatMakeItAtTheSameTimeAllKeepTheirRecords) {
+  constexpr uint64_t kProcesses = 16;
+  for (uint64_t round = 0; round < (isomer::test::is_long_run() ? 100 : 2); ++round) {
+    std::array<int, 2> start{};
+    ASSERT_EQ(pipe2(start.data(), O_CLOEXEC), 0);
+    std::vector<Process> processes;
+    for (uint64_t k = 0; k < kProcesses; ++k)
+      processes.emplace_back([&] {
+        // All begin when the last one is there: the pipe ends.
+        close(start[1]);
+        char byte = 0;
+        static_cast<void>(read(start[0], &byte, 1) + 0);
+        return read_and_add(path(), k, lingering(round * kProcesses + k));
+      });
+    close(start[0]);
+    close(start[1]);
+    for (const Process& process : processes) EXPECT_EQ(process.wait(), 0);
+    EXPECT_EQ(all(open()).size(), kProcesses);
+    remove_all_files();
+  }
+}
+
+TEST_F(RecordsFile, ManyThreadsThatMakeItAtTheSameTimeAllKeepTheirRecords) {
+  constexpr uint64_t kThreads = 16;
+  std::vector<std::thread> team;
+  for (uint64_t k = 0; k < kThreads; ++k)
+    team.emplace_back([&, k] { EXPECT_TRUE(succeeds(read_and_add(path(), k, lingering(k)))); });
+  for (std::thread& thread : team) thread.join();
+  EXPECT_EQ(all(open()).size(), kThreads);
+}
+
+/// Calls `at` before one of the steps that `work` is told about, the first being 0; whether there are so many.
+class AtStep {
+ public:
+  AtStep(int64_t step, std::function<void()> at) : left_(step), at_(std::move(at)) {}
+  void operator()() {
+    if (left_-- == 0) at_();
+  }
+
+ private:
+  int64_t left_;
+  std::function<void()> at_;
+};
+
+TEST_F(RecordsFile, WhoLingersAtAnyStepOfMakingItHarmsNobodyElse) {
+  for (int64_t step = 0;; ++step) {
+    SCOPED_TRACE(step);
+    std::array<int, 2> reached{}, go{};
+    ASSERT_EQ(pipe2(reached.data(), O_CLOEXEC), 0);
+    ASSERT_EQ(pipe2(go.data(), O_CLOEXEC), 0);
+    const Process first([&] {
+      close(reached[0]);
+      close(go[1]);
+      return read_and_add(path(), 1, AtStep(step, [&] {
+                            static_cast<void>(write(reached[1], "x", 1) + 0);
+                            // Who holds a lock here is waited for: then nobody says that it may go on.
+                            pollfd told{go[0], POLLIN, 0};
+                            poll(&told, 1, 50);
+                          }));
+    });
+    close(reached[1]);
+    close(go[0]);
+    char byte = 0;
+    const bool is_a_step = read(reached[0], &byte, 1) == 1;
+    if (is_a_step) {
+      const auto found = Records::open(path());
+      ASSERT_TRUE(found.ok()) << found.error().message();
+      EXPECT_TRUE(succeeds(read_and_add(path(), 2, {})));
+    }
+    close(go[1]);
+    close(reached[0]);
+    EXPECT_EQ(first.wait(), 0);
+    EXPECT_EQ(all(open()).size(), is_a_step ? 2 : 1);
+    remove_all_files();
+    if (!is_a_step) break;
+    ASSERT_LT(step, 1000);
+  }
+}
+
+TEST_F(RecordsFile, WhoIsKilledAtAnyStepOfMakingItLeavesAFileForOthers) {
+  for (int64_t step = 0;; ++step) {
+    SCOPED_TRACE(step);
+    const Process killed([&] { return read_and_add(path(), 1, AtStep(step, [] { kill(getpid(), SIGKILL); })); });
+    const bool is_a_step = WIFSIGNALED(killed.wait());
+    const auto found = Records::open(path());
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    EXPECT_LE(all(*found).size(), 1);
+    EXPECT_TRUE(succeeds(read_and_add(path(), 2, {})));
+    remove_all_files();
+    if (!is_a_step) break;
+    ASSERT_LT(step, 1000);
+  }
+}
+
+TEST_F(RecordsFile, WhoIsKilledAtAnyMomentOfMakingItLeavesAFileForOthers) {
+  Random random(0);
+  for (int round = 0; round < (isomer::test::is_long_run() ? 2'000 : 20); ++round) {
+    SCOPED_TRACE(round);
+    const Writer first = start_writer(path(), 0), second = start_writer(path(), 1);
+    usleep(static_cast<useconds_t>(random.below(4'000)));
+    const int64_t written = kill_writer(first) + kill_writer(second);
+    EXPECT_TRUE(succeeds(read_and_add(path(), 5'000'000, {})));
+    EXPECT_GT(static_cast<int64_t>(all(open()).size()), 3 * written);
+    remove_all_files();
+  }
+}
+
+TEST_F(RecordsFile, AFileThatIsStillEmptyHoldsNothingAndStaysSo) {
+  write_file(path(), "");
+  Records records = open();
+  EXPECT_TRUE(all(records).empty());
+  EXPECT_EQ(std::filesystem::file_size(path()), 0);
+  ASSERT_TRUE(open().add(record(1, 1)).ok());
+  EXPECT_THAT(all(records), testing::ElementsAre(record(1, 1)));
+  ASSERT_TRUE(records.add(record(2, 1)).ok());
+  EXPECT_EQ(all(open()).size(), 2);
 }
 
 TEST_F(RecordsFile, FilesOfOthersAndBrokenOnesAreRefusedInASentence) {
