@@ -11,6 +11,7 @@
 
 #include "graph/infer.h"
 #include "util/file.h"
+#include "util/output_file.h"
 
 namespace isomer {
 namespace {
@@ -171,7 +172,10 @@ Result<std::vector<NamedTensor>> read_npz(const std::string& path) {
 }
 
 Result<void> write_npz(const std::string& path, const std::vector<NamedTensor>& arrays) {
-  const std::string temporary = path + ".tmp";
+  TRY_VOID(check_output_place(path));
+  auto folder = TemporaryFolder::in(std::filesystem::path(path).parent_path());
+  if (!folder.ok()) return std::move(folder).error().within(path);
+  const std::string temporary = folder->path() / "arrays.npz";
   std::vector<std::string> files;
   for (const auto& [name, tensor] : arrays) files.push_back(npy_bytes(tensor));
   Archive archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_TRUNCATE, nullptr), zip_discard);

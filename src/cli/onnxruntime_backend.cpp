@@ -1,7 +1,6 @@
 #include "cli/onnxruntime_backend.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
@@ -35,23 +34,18 @@ class PeerRunner final : public Runner {
 }  // namespace
 
 OnnxRuntimeBackend::OnnxRuntimeBackend(std::string library, int threads, kernel::Records& records)
-    : library_(std::move(library)), threads_(threads), records_(records) {
-  std::string pattern = (fs::temp_directory_path() / "isomer-XXXXXX").string();
-  if (mkdtemp(pattern.data())) folder_ = pattern;
-}
-
-OnnxRuntimeBackend::~OnnxRuntimeBackend() {
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
-}
+    : library_(std::move(library)), threads_(threads), records_(records) {}
 
 Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::runner(const Graph& model, std::span<const Tensor> inputs) {
-  if (folder_.empty()) return unsupported("temporary files", "a folder that can be written to expected");
-  const fs::path file = folder_ / "model.onnx";
+  if (!folder_) {
+    TRY(TemporaryFolder made, TemporaryFolder::in_system_folder());
+    folder_.emplace(std::move(made));
+  }
+  const fs::path file = folder_->path() / "model.onnx";
   TRY_VOID(export_model(model, file));
   auto peer = open_onnxruntime(library_, file.string(), model, {inputs.begin(), inputs.end()}, threads_);
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_, ignored)) fs::remove(entry.path(), ignored);
+  for (const fs::path& left : folder_->content()) fs::remove(left, ignored);
   if (!peer.ok()) return std::move(peer).error();
   version_ = (*peer)->version();
   return std::unique_ptr<Runner>(std::make_unique<PeerRunner>(*std::move(peer)));

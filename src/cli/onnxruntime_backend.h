@@ -1,10 +1,12 @@
 // ONNX Runtime as what a model is optimized for: parts of it are timed there, and whole models raced there.
 #pragma once
 
-#include <filesystem>
+#include <map>
+#include <optional>
 
 #include "kernel/records.h"
 #include "search/backend.h"
+#include "util/temporary_folder.h"
 
 namespace isomer::cli {
 
@@ -12,7 +14,6 @@ class OnnxRuntimeBackend final : public Backend, private GraphCost {
  public:
   /// `library`: a path (onnxruntime.h). The records outlive it.
   OnnxRuntimeBackend(std::string library, int threads, kernel::Records& records);
-  ~OnnxRuntimeBackend() override;
 
   std::string name() const override { return "ONNX Runtime " + version_; }
   GraphCost& costs() override { return *this; }
@@ -26,7 +27,7 @@ class OnnxRuntimeBackend final : public Backend, private GraphCost {
   std::string version_;  ///< once a model was opened in it
   int threads_;
   kernel::Records& records_;
-  std::filesystem::path folder_;  ///< of models on their way to it
+  std::optional<TemporaryFolder> folder_;  ///< of models on their way to it, made when the first one is
   std::map<Hash128, double> known_;
 };
 

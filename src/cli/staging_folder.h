@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "util/result.h"
+#include "util/temporary_folder.h"
 
 namespace isomer::cli {
 
@@ -11,17 +11,14 @@ namespace isomer::cli {
 class StagingFolder {
  public:
   static Result<StagingFolder> beside(const std::filesystem::path& place);
-  StagingFolder(StagingFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  StagingFolder& operator=(StagingFolder&&) = delete;
-  ~StagingFolder();
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return folder_.path(); }
 
   /// Moves every file to the folder of `place`, the one of its name last: until then the old model stands.
   Result<void> release_to(const std::filesystem::path& place) const;
 
  private:
-  explicit StagingFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
+  explicit StagingFolder(TemporaryFolder folder) : folder_(std::move(folder)) {}
+  TemporaryFolder folder_;
 };
 
 }  // namespace isomer::cli

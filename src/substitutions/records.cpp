@@ -1,7 +1,5 @@
 #include "substitutions/records.h"
 
-#include <unistd.h>
-
 #include <fstream>
 
 #include "util/output_file.h"
@@ -31,23 +29,6 @@ Result<void> read(const fs::path& path, uint64_t bytes, std::vector<T>& out) {
 }
 
 }  // namespace
-
-Records::Records(Records&& other) noexcept
-    : place_(std::move(other.place_)),
-      is_resumable_(other.is_resumable_),
-      is_temporary_(std::exchange(other.is_temporary_, false)),
-      memory_(other.memory_),
-      held_(other.held_),
-      drivers_done_(other.drivers_done_),
-      terms_(other.terms_),
-      written_(other.written_),
-      shards_(std::move(other.shards_)),
-      hits_(std::move(other.hits_)) {}
-
-Records::~Records() {
-  std::error_code ignored;
-  if (is_temporary_) fs::remove_all(place_.folder, ignored);
-}
 
 fs::path Records::file(int number) const {
   return place_.folder / fmt::format("{}-{}of{}-{:02}", place_.name, place_.part, place_.parts, number);
@@ -121,10 +102,9 @@ Result<void> Records::add(std::vector<Found>& found, uint32_t drivers) {
 
 Result<void> Records::spill() {
   if (place_.folder.empty()) {
-    std::string pattern = (fs::temp_directory_path() / "isomer-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) return unsupported(pattern, "a temporary folder expected");
-    place_.folder = pattern;
-    is_temporary_ = true;
+    TRY(TemporaryFolder made, TemporaryFolder::in_system_folder());
+    temporary_.emplace(std::move(made));
+    place_.folder = temporary_->path();
   }
   for (int k = 0; k < kShards; ++k) {
     auto& shard = shards_[static_cast<size_t>(k)];

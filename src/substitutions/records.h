@@ -4,9 +4,11 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "substitutions/last_level.h"
+#include "util/temporary_folder.h"
 
 namespace isomer::substitutions {
 
@@ -26,10 +28,6 @@ class Records {
   static Result<Records> open(RecordPlace place, uint64_t memory);
   /// The parts that other processes made, for reading. kUsage where one has not come to its end, `drivers`.
   static Result<std::vector<Records>> open_parts(const RecordPlace& place, uint32_t drivers);
-
-  Records(Records&& other) noexcept;
-  Records& operator=(Records&&) = delete;
-  ~Records();
 
   /// All terms of the drivers of this part below this one are here.
   uint32_t drivers_done() const { return drivers_done_; }
@@ -52,7 +50,8 @@ class Records {
   Result<void> write_state();
 
   RecordPlace place_;
-  bool is_resumable_ = false, is_temporary_ = false;
+  bool is_resumable_ = false;
+  std::optional<TemporaryFolder> temporary_;  ///< the folder of `place_` where no other was given
   uint64_t memory_ = 0, held_ = 0;
   uint32_t drivers_done_ = 0;
   int64_t terms_ = 0;

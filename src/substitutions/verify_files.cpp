@@ -1,7 +1,5 @@
 #include "substitutions/verify_files.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 
 #include "graph/bind.h"
@@ -9,6 +7,7 @@
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
 #include "util/file.h"
+#include "util/temporary_folder.h"
 
 namespace isomer::substitutions {
 namespace {
@@ -64,16 +63,8 @@ Result<Graph> bound_input(const ModelFiles& files, const Derivation& derivation)
 
 /// A graph as a reader of its file has it.
 Result<Graph> as_written(const Graph& graph) {
-  std::string pattern = (fs::temp_directory_path() / "isomer-XXXXXX").string();
-  if (!mkdtemp(pattern.data())) return unsupported(pattern, "a folder that can be written to expected");
-  struct Remove {
-    fs::path folder;
-    ~Remove() {
-      std::error_code ignored;
-      fs::remove_all(folder, ignored);
-    }
-  } const remove{pattern};
-  const fs::path file = remove.folder / "derived.onnx";
+  TRY(const TemporaryFolder folder, TemporaryFolder::in_system_folder());
+  const fs::path file = folder.path() / "derived.onnx";
   TRY_VOID(export_model(graph, file));
   return import_model(file);
 }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -52,23 +51,15 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
     if (failed) return unsupported(path.string(), "can't follow the link: {}", failed.message());
   }
   TRY_VOID(check_output_place(file.path_));
-  static std::atomic<unsigned> count = 0;
-  const std::string name =
-      fmt::format(".{}.{}-{}.tmp", file.path_.filename().string().substr(0, 200), getpid(), count++);
-  file.temporary_ = (file.path_.parent_path() / name).string();
-  file.fd_ = FileDescriptor(open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.fd_.valid()) {
-    Error error = file.failure("create");
-    file.temporary_.clear();
-    return error;
-  }
+  auto folder = TemporaryFolder::in(file.path_.parent_path());
+  if (!folder.ok()) return std::move(folder).error().within(file.path_.string());
+  file.folder_.emplace(*std::move(folder));
+  const fs::path name = file.folder_->path() / file.path_.filename();
+  file.fd_ = FileDescriptor(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file.fd_.valid()) return file.failure("create");
   if (const fs::file_status status = fs::status(file.path_, failed); fs::exists(status))
     fchmod(file.fd_.get(), static_cast<mode_t>(status.permissions()));
   return file;
-}
-
-OutputFile::~OutputFile() {
-  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 Error OutputFile::failure(std::string_view action) const {
@@ -109,8 +100,8 @@ Result<void> OutputFile::sync() {
 
 Result<void> OutputFile::commit() {
   if (!synced_) TRY_VOID(sync());
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) return failure("rename");
-  temporary_.clear();
+  if (rename((folder_->path() / path_.filename()).c_str(), path_.c_str()) != 0) return failure("rename");
+  folder_.reset();
   sync_folder(path_.parent_path());
   return {};
 }

@@ -5,20 +5,22 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "util/file.h"
 #include "util/result.h"
+#include "util/temporary_folder.h"
 
 namespace isomer {
 
 /// An error unless a file of this name can be made or replaces a regular one: not a folder, a device or a pipe.
 Result<void> check_output_place(const std::filesystem::path& path);
 
-/// Written beside its final name and renamed by `commit`; without that nothing stays. Errors are of kind kUnsupported
-/// and name the path.
+/// Written in a TemporaryFolder beside its place and moved there by `commit`; without that nothing stays. Errors are of
+/// kind kUnsupported and name the path.
 class OutputFile {
  public:
   /// An existing `path` must be a regular file (symbolic links to one are followed); it keeps its permissions.
@@ -26,7 +28,6 @@ class OutputFile {
 
   OutputFile(OutputFile&& other) noexcept = default;
   OutputFile& operator=(OutputFile&&) = delete;
-  ~OutputFile();
 
   Result<void> write(std::span<const std::byte> bytes);
   Result<void> write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
@@ -34,7 +35,7 @@ class OutputFile {
   Result<void> align(uint64_t alignment);
   uint64_t size() const { return size_; }
 
-  /// All bytes on the disk, still under the temporary name.
+  /// All bytes on the disk, still in the temporary folder.
   Result<void> sync();
   /// `sync` if that has not been done, and the final name.
   Result<void> commit();
@@ -45,7 +46,7 @@ class OutputFile {
   Error failure(std::string_view action) const;
 
   std::filesystem::path path_;
-  std::string temporary_;  ///< empty once committed or moved from
+  std::optional<TemporaryFolder> folder_;  ///< until it is committed; holds a file of the final name
   FileDescriptor fd_;
   std::string buffer_;
   uint64_t size_ = 0;

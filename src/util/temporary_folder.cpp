@@ -1,0 +1,136 @@
+#include "util/temporary_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+namespace isomer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = ".isomer-", kPattern = ".isomer-XXXXXX";
+constexpr const char* kLock = ".isomer-lock";
+
+Error failure() { return unsupported("", "a folder that can be written to expected, found: {}", std::strerror(errno)); }
+
+/// No symbolic link is followed here.
+FileDescriptor open_folder(int parent, const char* name) {
+  return FileDescriptor(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+std::vector<std::string> names_in(int folder) {
+  std::vector<std::string> names;
+  const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(copy < 0 ? nullptr : fdopendir(copy), closedir);
+  if (!stream) return names;
+  while (const dirent* entry = readdir(stream.get()))
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  return names;
+}
+
+/// Everything in a folder but its lock: who is killed within this leaves a folder that is known for what it is.
+void remove_content(int folder) {
+  for (const std::string& name : names_in(folder)) {
+    if (name == kLock || unlinkat(folder, name.c_str(), 0) == 0) continue;
+    const FileDescriptor inner = open_folder(folder, name.c_str());
+    if (!inner.valid()) continue;
+    remove_content(inner.get());
+    unlinkat(inner.get(), kLock, 0);
+    unlinkat(folder, name.c_str(), AT_REMOVEDIR);
+  }
+}
+
+void remove_folder(int parent, const char* name) {
+  const FileDescriptor folder = open_folder(parent, name);
+  if (!folder.valid()) return;
+  remove_content(folder.get());
+  unlinkat(folder.get(), kLock, 0);
+  unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+bool has_pattern(std::string_view name) {
+  return name.size() == kPattern.size() && name.starts_with(kPrefix) &&
+         std::ranges::all_of(name.substr(kPrefix.size()), [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
+/// Of this kind and these permissions, as it was made.
+bool is_mine(const FileDescriptor& file, mode_t mode) {
+  constexpr mode_t kCompared = S_IFMT | S_IRWXU | S_IRWXG | S_IRWXO;
+  struct stat facts = {};
+  return file.valid() && fstat(file.get(), &facts) == 0 && (facts.st_mode & kCompared) == mode &&
+         facts.st_uid == geteuid();
+}
+
+/// Of this user's folders of this kind, those whose makers live no more.
+void remove_stale(int parent) {
+  for (const std::string& name : names_in(parent)) {
+    if (!has_pattern(name)) continue;
+    const FileDescriptor folder = open_folder(parent, name.c_str());
+    if (!is_mine(folder, S_IFDIR | S_IRWXU)) continue;
+    const FileDescriptor lock(openat(folder.get(), kLock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!lock.valid())
+      // One that is just being made, if it is empty: its maker takes another. Else it is none of ours and stays.
+      unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+    else if (is_mine(lock, S_IFREG | S_IRUSR | S_IWUSR) && flock(lock.get(), LOCK_EX | LOCK_NB) == 0)
+      remove_folder(parent, name.c_str());
+  }
+}
+
+/// The lock of a new folder, held; nothing where somebody took the folder for a stale one meanwhile.
+Result<std::optional<FileDescriptor>> lock_of(const fs::path& folder) {
+  FileDescriptor lock(open((folder / kLock).c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!lock.valid() && errno != ENOENT) return failure();
+  // A file system without locks has none for those who look for stale folders either.
+  const bool is_lost = !lock.valid() || (flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK);
+  struct stat facts = {};
+  if (is_lost || fstat(lock.get(), &facts) != 0 || facts.st_nlink == 0) return std::optional<FileDescriptor>();
+  return std::optional(std::move(lock));
+}
+
+}  // namespace
+
+Result<TemporaryFolder> TemporaryFolder::in(const fs::path& parent) {
+  const fs::path place = parent.empty() ? fs::path(".") : parent;
+  if (const FileDescriptor folder(open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); folder.valid())
+    remove_stale(folder.get());
+  for (;;) {
+    std::string name = (place / kPattern).string();
+    if (!mkdtemp(name.data())) return failure();
+    auto lock = lock_of(name);
+    if (lock.ok() && *lock) return TemporaryFolder(name, **std::move(lock));
+    rmdir(name.c_str());
+    if (!lock.ok()) return std::move(lock).error();
+  }
+}
+
+Result<TemporaryFolder> TemporaryFolder::in_system_folder() {
+  std::error_code failure;
+  const fs::path place = fs::temp_directory_path(failure);
+  if (failure) return unsupported("temporary files", "a folder for them expected, found: {}", failure.message());
+  auto made = in(place);
+  if (!made.ok()) return std::move(made).error().within(place.string());
+  return made;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  if (!path_.empty()) remove_folder(AT_FDCWD, path_.c_str());
+}
+
+std::vector<fs::path> TemporaryFolder::content() const {
+  std::vector<fs::path> result;
+  const FileDescriptor folder = open_folder(AT_FDCWD, path_.c_str());
+  if (!folder.valid()) return result;
+  for (const std::string& name : names_in(folder.get()))
+    if (name != kLock) result.push_back(path_ / name);
+  return result;
+}
+
+}  // namespace isomer

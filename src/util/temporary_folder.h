@@ -1,0 +1,37 @@
+// Folders for files on their way, gone in the end however that came. Tests: tests/util/temporary_folder_test.cpp
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "util/file.h"
+#include "util/result.h"
+
+namespace isomer {
+
+/// A new folder `.isomer-XXXXXX`, removed by its owner with all that is in it. A process that is killed leaves it; the
+/// next one that makes such a folder at the same place removes it. It is told from that of a process that lives by a
+/// lock on the file `.isomer-lock` in it, which ends with its process.
+class TemporaryFolder {
+ public:
+  /// `parent` empty: the current folder. Errors are of kind kUnsupported and don't name the place.
+  static Result<TemporaryFolder> in(const std::filesystem::path& parent);
+  /// In the system's folder for temporary files.
+  static Result<TemporaryFolder> in_system_folder();
+
+  TemporaryFolder(TemporaryFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+  /// What has been put there.
+  std::vector<std::filesystem::path> content() const;
+
+ private:
+  TemporaryFolder(std::filesystem::path path, FileDescriptor lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  std::filesystem::path path_;  ///< empty once moved from
+  FileDescriptor lock_;
+};
+
+}  // namespace isomer

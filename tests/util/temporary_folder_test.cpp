@@ -1,0 +1,190 @@
+// Temporary folders: what somebody left who was killed goes, what anybody else has there stays.
+#include "util/temporary_folder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "support/files.h"
+#include "support/long_run.h"
+#include "util/output_file.h"
+#include "util/random.h"
+
+namespace isomer {
+namespace {
+
+namespace fs = std::filesystem;
+using test::read_file;
+using test::write_file;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class Temporary : public testing::Test {
+ protected:
+  fs::path place() const { return scratch_.path(); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& entry : fs::directory_iterator(place())) result.push_back(entry.path().filename().string());
+    return result;
+  }
+  void make_one() const { EXPECT_TRUE(TemporaryFolder::in(place()).ok()); }
+  test::ScratchFolder scratch_;
+};
+
+/// A process that does `work` and lives until it is killed; made when the work is done.
+class Process {
+ public:
+  template <class Work>
+  explicit Process(const Work& work) {
+    std::array<int, 2> done{};
+    EXPECT_EQ(pipe2(done.data(), O_CLOEXEC), 0);
+    id_ = fork();
+    if (id_ == 0) {
+      [[maybe_unused]] const auto held = work();
+      if (write(done[1], "x", 1) == 1)
+        for (;;) pause();
+      _exit(1);
+    }
+    close(done[1]);
+    char byte = 0;
+    EXPECT_EQ(read(done[0], &byte, 1), 1);
+    close(done[0]);
+  }
+  Process(const Process&) = delete;
+  ~Process() { end(); }
+  void end() {
+    if (id_ > 0) kill(id_, SIGKILL);
+    if (id_ > 0) waitpid(id_, nullptr, 0);
+    id_ = 0;
+  }
+
+ private:
+  pid_t id_ = 0;
+};
+
+TEST_F(Temporary, GoesWithAllThatIsInItButNotBehindLinks) {
+  const test::ScratchFolder other;
+  write_file(other.path() / "kept", "kept");
+  {
+    const auto folder = TemporaryFolder::in(place());
+    ASSERT_TRUE(folder.ok()) << folder.error().message();
+    EXPECT_EQ(folder->path().parent_path(), place());
+    EXPECT_THAT(folder->content(), IsEmpty());
+    write_file(folder->path() / "file", "x");
+    fs::create_directories(folder->path() / "a" / "b");
+    write_file(folder->path() / "a" / "b" / "file", "x");
+    fs::create_symlink(other.path(), folder->path() / "link");
+    const auto inner = TemporaryFolder::in(folder->path());
+    EXPECT_TRUE(inner.ok());
+    EXPECT_EQ(folder->content().size(), 4);
+  }
+  EXPECT_THAT(names(), IsEmpty());
+  EXPECT_EQ(read_file(other.path() / "kept"), "kept");
+}
+
+TEST_F(Temporary, OfAKilledProcessGoesWhenTheNextIsMade) {
+  const test::ScratchFolder other;
+  write_file(other.path() / "kept", "kept");
+  Process process([&] {
+    auto folder = TemporaryFolder::in(place());
+    write_file(folder->path() / "model.onnx", "half a mod");
+    auto inner = TemporaryFolder::in(folder->path());
+    write_file(inner->path() / "model.onnx", "half");
+    fs::create_symlink(other.path(), inner->path() / "link");
+    return std::pair(std::move(folder), std::move(inner));
+  });
+  make_one();
+  EXPECT_EQ(names().size(), 1) << "the folder of a process that lives";
+  EXPECT_EQ(read_file(place() / names()[0] / "model.onnx"), "half a mod");
+  process.end();
+  make_one();
+  EXPECT_THAT(names(), IsEmpty());
+  EXPECT_EQ(read_file(other.path() / "kept"), "kept");
+}
+
+TEST_F(Temporary, OfALivingNeighbourStaysThoughOthersAreKilled) {
+  const auto mine = TemporaryFolder::in(place());
+  const Process lives([&] { return TemporaryFolder::in(place()); });
+  {
+    const Process killed([&] { return TemporaryFolder::in(place()); });
+  }
+  EXPECT_EQ(names().size(), 3);
+  make_one();
+  EXPECT_EQ(names().size(), 2);
+  EXPECT_TRUE(fs::exists(mine->path()));
+}
+
+TEST_F(Temporary, WhatOnlyLooksLikeOneStays) {
+  const test::ScratchFolder other;
+  const auto folder = [&](const fs::path& path, mode_t mode, bool has_lock) {
+    fs::create_directory(path);
+    if (has_lock) write_file(path / ".isomer-lock", "");
+    if (has_lock) chmod((path / ".isomer-lock").c_str(), 0600);
+    write_file(path / "kept", "kept");
+    chmod(path.c_str(), mode);
+  };
+  folder(place() / ".isomer-backup", 0700, false);  // without a lock
+  folder(place() / ".isomer-shared", 0755, true);   // others may enter it
+  folder(place() / ".isomer-abcdefg", 0700, true);  // names of another length, of other characters
+  folder(place() / ".isomer-ab.def", 0700, true);
+  folder(other.path() / "target", 0700, true);
+  fs::create_directory_symlink(other.path() / "target", place() / ".isomer-linked");
+  write_file(place() / ".isomer-abcdef", "a file");
+  folder(place() / ".isomer-pipe00", 0700, false);
+  ASSERT_EQ(mkfifo((place() / ".isomer-pipe00" / ".isomer-lock").c_str(), 0600), 0);
+  const auto before = names();
+  make_one();
+  EXPECT_THAT(names(), testing::UnorderedElementsAreArray(before));
+  for (const std::string& name : before)
+    if (name != ".isomer-abcdef") {
+      EXPECT_EQ(read_file(place() / name / "kept"), "kept") << name;
+    }
+}
+
+/// Writes the same file again and again until it is killed.
+pid_t start_writer(const fs::path& output) {
+  const pid_t process = fork();
+  while (process == 0) {
+    auto file = OutputFile::create(output);
+    if (!file.ok() || !file->write(std::string_view("whole")).ok() || !file->commit().ok()) _exit(1);
+  }
+  return process;
+}
+
+TEST_F(Temporary, WritersThatAreKilledAtAnyMomentLeaveNothingButWholeFiles) {
+  Random random(0);
+  const fs::path output = place() / "output";
+  for (int round = 0; round < (test::is_long_run() ? 1'000 : 20); ++round) {
+    std::vector<pid_t> writers;
+    for (int k = 0; k < 4; ++k) writers.push_back(start_writer(output));
+    for (const pid_t writer : writers) {
+      usleep(static_cast<useconds_t>(random.below(3'000)));
+      kill(writer, SIGKILL);
+      int status = 0;
+      waitpid(writer, &status, 0);
+      EXPECT_TRUE(WIFSIGNALED(status)) << "it ended by itself";
+    }
+    make_one();
+    EXPECT_THAT(names(), testing::AnyOf(IsEmpty(), ElementsAre("output")));
+    if (fs::exists(output)) {
+      EXPECT_EQ(read_file(output), "whole");
+    }
+  }
+}
+
+TEST_F(Temporary, WhereNoneCanBeMadeIsSaid) {
+  write_file(place() / "file", "");
+  for (const fs::path& parent : {place() / "file", place() / "nowhere"}) {
+    const auto made = TemporaryFolder::in(parent);
+    ASSERT_FALSE(made.ok());
+    EXPECT_THAT(made.error().message(), testing::HasSubstr("a folder that can be written to expected, found: "));
+  }
+}
+
+}  // namespace
+}  // namespace isomer
