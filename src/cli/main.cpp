@@ -3,6 +3,7 @@
 #include <new>
 
 #include "cli/commands.h"
+#include "cli/examples.h"
 #include "cli/version.h"
 #include "util/stop.h"
 
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
   add_verify(app, exit);
   add_records(app, exit);
   add_env(app, exit);
+  add_examples(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

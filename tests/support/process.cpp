@@ -12,7 +12,9 @@
 #include <array>
 #include <chrono>
 #include <stdexcept>
+#include <string_view>
 
+#include "support/files.h"
 #include "util/check.h"
 
 namespace isomer::test {
@@ -56,6 +58,16 @@ int memory_file(const std::string& content) {
   return file;
 }
 
+/// This process's own, but for the place of caches: nothing that a user's runs, or another test's, left there is of use
+/// to a test, and a user keeps what was measured while nothing else ran.
+std::vector<std::string> environment() {
+  static const ScratchFolder caches;
+  std::vector<std::string> settings = {"XDG_CACHE_HOME=" + caches.path().string()};
+  for (char** setting = environ; *setting != nullptr; ++setting)
+    if (!std::string_view(*setting).starts_with("XDG_CACHE_HOME=")) settings.emplace_back(*setting);
+  return settings;
+}
+
 }  // namespace
 
 Outcome run_program(const std::vector<std::string>& argv, const RunOptions& options) {
@@ -75,9 +87,14 @@ Outcome run_program(const std::vector<std::string>& argv, const RunOptions& opti
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
 
+  std::vector<std::string> settings = environment();
+  std::vector<char*> variables;
+  for (std::string& setting : settings) variables.push_back(setting.data());
+  variables.push_back(nullptr);
+
   const auto start = Clock::now();
   pid_t child = 0;
-  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), variables.data());
   posix_spawn_file_actions_destroy(&actions);
   close(input);
   if (failed != 0) throw std::runtime_error("can't start " + argv[0]);
