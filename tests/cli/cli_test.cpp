@@ -231,14 +231,48 @@ graph unknown(x: float32[3]) -> (z: float32[3]) {
   EXPECT_EQ(report["check"]["nodes_unchecked"], 1);
 }
 
-TEST_F(CommandLine, CtrlCStopsAndLeavesNothing) {
-  std::string text = "opset 17\ngraph slow(x: float32[1500,1500]) -> (y: float32[1500,1500]) {\n  a0 = Neg(x)\n";
-  for (int i = 1; i <= 60; ++i) text += fmt::format("  a{} = MatMul(a{}, x)\n", i, i - 1);
-  const std::string file = model(text + "  y = Relu(a60)\n}\n", "slow.onnx");
-  const Outcome outcome = run_program({"timeout", "--foreground", "--preserve-status", "--signal=INT", "1",
-                                       tool_path("isomer").string(), "optimize", file, "-o", path("out.onnx"), "-q"});
-  expect_error(outcome, 4, "stopped");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
+class Interrupted : public CommandLine {
+ protected:
+  Interrupted() {
+    std::string text = "opset 17\ngraph slow(x: float32[1500,1500]) -> (y: float32[1500,1500]) {\n  a0 = Neg(x)\n";
+    for (int i = 1; i <= 60; ++i) text += fmt::format("  a{} = MatMul(a{}, x)\n", i, i - 1);
+    model(text + "  y = Relu(a60)\n}\n", "slow.onnx");
+  }
+  /// `optimize` of a model that takes minutes gets the signal when it has begun, however long that takes here: then its
+  /// temporary folder is there.
+  Outcome optimize_until(const std::string& signal) const {
+    RunOptions options;
+    options.working_folder = folder_.path();
+    return run_program({"sh", "-c",
+                        "\"$0\" optimize slow.onnx -o out.onnx -q & isomer=$!\n"
+                        "until ls -d .isomer-* > .list 2>&1 || ! kill -0 $isomer; do sleep 0.02; done\n"
+                        "rm .list; kill -" +
+                            signal + " $isomer; wait $isomer",
+                        tool_path("isomer").string()},
+                       options);
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      result.push_back(entry.path().filename().string());
+    return result;
+  }
+};
+
+TEST_F(Interrupted, StopsAndLeavesNothing) {
+  for (const char* signal : {"INT", "TERM"}) {
+    SCOPED_TRACE(signal);
+    expect_error(optimize_until(signal), 4, "stopped");
+    EXPECT_THAT(names(), testing::ElementsAre("slow.onnx"));
+  }
+}
+
+TEST_F(Interrupted, WhatIsLeftByKillingGoesWithTheNextRun) {
+  EXPECT_EQ(optimize_until("KILL").exit_code, 128 + 9);
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("slow.onnx", testing::StartsWith(".isomer-")));
+  const std::string file = model(kSmall, "small.onnx");
+  ASSERT_EQ(isomer({"optimize", file, "-o", path("out.onnx"), "-q"}).exit_code, 0);
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("slow.onnx", "small.onnx", "out.onnx"));
 }
 
 TEST_F(CommandLine, ModelsCanBeOptimizedInPlace) {
