@@ -60,15 +60,18 @@ double quantile(std::vector<double> values, double q) {
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
+double machine_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
 /// Of one run, the lower quartile of those that nothing interrupted, or of all where there is none.
-Result<double> seconds_of(Runner& runner, int runs, std::span<const std::byte> sweep) {
+Result<double> seconds_of(Runner& runner, int runs, std::span<const std::byte> sweep,
+                          const std::function<double()>& clock) {
   std::vector<double> all, undisturbed;
   for (int k = 0; k < runs; ++k) {
     for (size_t at = 0; at < sweep.size(); at += kLine) asm volatile("" : : "r"(sweep[at]));
     const int64_t before = interruptions();
-    const auto start = Clock::now();
+    const double start = clock();
     TRY_VOID(runner.run());
-    all.push_back(seconds_since(start));
+    all.push_back(clock() - start);
     if (interruptions() == before) undisturbed.push_back(all.back());
   }
   return quantile(undisturbed.empty() ? all : undisturbed, 0.25);
@@ -91,12 +94,13 @@ Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options) {
   // Else another process may move this thread onto the CPU of its own worker.
   const StayOn stay(options.threads > 1 ? current_cpu() : -1);
   const std::vector<std::byte> sweep(static_cast<size_t>(options.sweep_bytes), std::byte{1});
+  const auto clock = options.clock ? options.clock : machine_seconds;
   int runs[2];
   for (int k = 0; k < 2; ++k) {
     TRY_VOID(runners[k]->run());
-    const auto start = Clock::now();
-    TRY_VOID(seconds_of(*runners[k], 1, sweep));
-    runs[k] = std::clamp(static_cast<int>(kTurnSeconds / std::max(seconds_since(start), 1e-7)), 1, 10'000);
+    const double start = clock();
+    TRY_VOID(seconds_of(*runners[k], 1, sweep, clock));
+    runs[k] = std::clamp(static_cast<int>(kTurnSeconds / std::max(clock() - start, 1e-7)), 1, 10'000);
   }
   std::vector<double> times[2], ratios;
   const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
@@ -106,7 +110,7 @@ Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options) {
     // Who begins changes, so that what one leaves behind meets both.
     for (const int k : {round % 2, 1 - round % 2}) {
       std::this_thread::sleep_for(std::chrono::duration<double>(options.settle_seconds));
-      TRY(turn[k], seconds_of(*runners[k], runs[k], sweep));
+      TRY(turn[k], seconds_of(*runners[k], runs[k], sweep, clock));
       times[k].push_back(turn[k]);
     }
     ratios.push_back(turn[0] / turn[1]);

@@ -2,6 +2,7 @@
 // rewritten model is the faster one. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -26,7 +27,8 @@ struct RaceOptions {
   int threads = 1;  ///< of the runners
   int64_t sweep_bytes =
       0;  ///< that are read before each run: parts of a model find their weights where the rest of it left them
-  double settle_seconds = 0.002;  ///< between turns: threads of the one before may still be busy waiting
+  double settle_seconds = 0.002;       ///< between turns: threads of the one before may still be busy waiting
+  std::function<double()> clock = {};  ///< that runs are timed by, in seconds; the machine's where it is empty
 };
 
 struct Raced {

@@ -59,7 +59,8 @@ class Optimizing : public testing::Test {
     rules_[0].name = "merge";
     options_.search.regions = {.least = 4, .most = 12};
     options_.seconds = 60;
-    options_.search.race = options_.race = {.seconds = 0.01, .least_rounds = 5, .settle_seconds = 0};
+    options_.search.race =
+        options_.race = {.seconds = 0.01, .least_rounds = 5, .settle_seconds = 0, .clock = TableBackend::clock};
   }
 
   OptimizedModel optimized(const Graph& model, Backend& backend) {

@@ -48,10 +48,12 @@ TEST(SearchedRandomGraphs, ComputeTheSameAndAreVerifiedFromTheirFiles) {
     OptimizeModelOptions options;
     constexpr std::array<Strategy, 3> kStrategies = {Strategy::kBeam, Strategy::kBestFirst, Strategy::kEGraph};
     options.search.strategy = kStrategies[seed % kStrategies.size()];
-    options.seconds = 2;
+    options.seconds = 60;
+    options.search.limits.states = 200;
     options.search.limits.width = 3;
     options.search.limits.looked_at = 12;
-    options.search.race = options.race = {.seconds = 0.002, .least_rounds = 5, .settle_seconds = 0};
+    options.search.race =
+        options.race = {.seconds = 0.002, .least_rounds = 5, .settle_seconds = 0, .clock = TableBackend::clock};
     options.least_speedup = 0;
     Derivation searched;
     searched.level = kSearchLevel;
