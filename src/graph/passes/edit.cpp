@@ -96,21 +96,12 @@ void Redirects::apply() {
     if (!is_output(graph_, from)) continue;
     const ValueId to = resolve(from);
     if (from == to) continue;
-    const NodeId old = graph_.value(from).producer;
-    const auto release = [&] {
-      if (!old.valid()) return;
-      // The node may stay, and say by the number of its outputs what it does.
-      Value unread;
-      unread.name = graph_.fresh_name(graph_.value(from).name);
-      unread.type = graph_.value(from).type;
-      graph_.set_output(old, graph_.value(from).output_index, graph_.add_value(std::move(unread)));
-    };
     const Value& source = graph_.value(to);
     if (source.producer.valid() && !is_output(graph_, to)) {
       // The producer of `to` makes `from` instead, and everybody reads that.
       const NodeId made = source.producer;
       const int index = source.output_index;
-      release();
+      release(graph_, from);
       Value& named = graph_.edit(from);
       named.type = source.type;
       named.content = source.content;
@@ -119,13 +110,13 @@ void Redirects::apply() {
       target_[to.index] = from;
     } else if (graph_.is_constant(to) &&
                (source.constant->count() * bit_width(source.constant->dtype()) / 8 <= kSmallBytes)) {
-      release();
+      release(graph_, from);
       Value& named = graph_.edit(from);
       named.constant = source.constant;
       named.type = source.type;
       named.content = source.content;
     } else {
-      release();
+      release(graph_, from);
       identities.push_back({from, to});
     }
   }
@@ -146,6 +137,16 @@ void Redirects::apply() {
   }
   target_.clear();
   redirected_.clear();
+}
+
+void release(Graph& graph, ValueId value) {
+  const NodeId producer = graph.value(value).producer;
+  if (!producer.valid()) return;
+  Value unread;
+  unread.name = graph.fresh_name(graph.value(value).name);
+  unread.type = graph.value(value).type;
+  const int index = graph.value(value).output_index;
+  graph.set_output(producer, index, graph.add_value(std::move(unread)));
 }
 
 Result<ValueId> emit(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes,

@@ -29,6 +29,10 @@ class Redirects {
   std::optional<std::vector<int>> uses_;
 };
 
+/// The node that makes the value makes one that nobody reads instead, whose name is another: it may stay for its other
+/// outputs, and the number of them may say what it does.
+void release(Graph& graph, ValueId value);
+
 /// Adds a standard node with one new output, inferred; an error when the row does not accept it or does not support it.
 Result<ValueId> emit(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes,
                      std::string_view name);

@@ -23,8 +23,7 @@ int64_t bytes_of(const Graph& graph, ValueId id) {
 
 /// Makes a value that a node computes a constant; the node no longer makes it.
 void become_constant(Graph& graph, ValueId id, Tensor tensor) {
-  const NodeId producer = graph.value(id).producer;
-  graph.set_output(producer, graph.value(id).output_index, {});
+  release(graph, id);
   Value& value = graph.edit(id);
   value.content = content_of(tensor);
   value.type = ValueType::tensor(tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()));
@@ -189,7 +188,7 @@ class Folder {
     cone.set_inputs({});
     cone.set_captures({});
     cone.set_outputs(values);
-    std::vector<bool> needed(uses_.size(), false);
+    std::vector<bool> needed(graph_.mark().values, false);
     for (const ValueId id : values) needed[id.index] = true;
     for (auto id = computable_.rbegin(); id != computable_.rend(); ++id) {
       const Node& node = graph_.node(*id);
@@ -248,19 +247,20 @@ bool has_real_zero(const Tensor& tensor) {
 /// Constant nodes that hold a tensor, and values whose elements inference knows.
 int fold_known(Graph& graph, PassContext& context) {
   int changes = 0;
+  const std::vector<int> uses = graph.use_counts();
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     if (node.is_opaque()) continue;
     const std::vector<ValueId> outputs = node.outputs;
-    if (const Tensor* held =
-            is_op(node, "Constant") && outputs[0].valid() ? attribute_of<Tensor>(node, "value") : nullptr) {
+    const bool holds = is_op(node, "Constant") && outputs[0].valid() && uses[outputs[0].index] > 0;
+    if (const Tensor* held = holds ? attribute_of<Tensor>(node, "value") : nullptr) {
       context.step("constant node to constant", label(graph, id));
       become_constant(graph, outputs[0], *held);
       ++changes;
       continue;
     }
     for (const ValueId output : outputs) {
-      if (!output.valid()) continue;
+      if (!output.valid() || uses[output.index] == 0) continue;
       auto tensor = known_tensor(graph.value(output));
       const auto bytes = tensor ? static_cast<int64_t>(tensor->bytes().size()) : 0;
       if (!tensor || bytes > context.options.small_constant) continue;

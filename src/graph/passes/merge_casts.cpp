@@ -41,7 +41,7 @@ Result<int> merge_casts(Graph& graph, PassContext& context) {
   Redirects redirects(graph);
   for (const NodeId id : graph.nodes()) {
     const Node& second = graph.node(id);
-    if (!is_op(second, "Cast")) continue;
+    if (!is_op(second, "Cast") || !second.outputs[0].valid()) continue;
     const Node* first = producer(graph, second.inputs[0], "Cast");
     if (!first) continue;
     const ValueId source = first->inputs[0];
