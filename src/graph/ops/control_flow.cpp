@@ -182,8 +182,15 @@ Result<std::vector<ValueType>> if_infer(const OpContext& context) {
   if (then_count != else_count)
     return context.invalid("branches with equally many outputs expected, {} and {} found", then_count, else_count);
   if (const auto taken = context.scalar_int(0)) return branch_types(context, *taken ? "then_branch" : "else_branch");
-  TRY(std::vector<ValueType> types, branch_types(context, "then_branch"));
-  TRY(const std::vector<ValueType> others, branch_types(context, "else_branch"));
+  auto first = branch_types(context, "then_branch");
+  const auto second = branch_types(context, "else_branch");
+  // A branch may be for other inputs than these: what is wrong with it is the error of whoever takes it, and where the
+  // model runs the other one was taken.
+  const auto never_runs = [](const auto& branch) { return !branch.ok() && branch.error().kind == ErrorKind::kInvalid; };
+  if (never_runs(first) && second.ok()) return second;
+  if (never_runs(second) && first.ok()) return first;
+  TRY(std::vector<ValueType> types, std::move(first));
+  TRY(const std::vector<ValueType> others, second);
   for (int i = 0; i < context.output_count(); ++i) {
     TRY(types[i], common_type(context, i, types[i], others[i]));
   }

@@ -290,7 +290,8 @@ Result<void> infer_all(Graph& graph) {
         formal.type = captured.type;
         formal.content = captured.content;
       }
-      TRY_VOID(infer_all(copy));
+      if (const auto done = infer_all(copy); !done.ok())
+        return done.error().kind == ErrorKind::kInvalid ? Result<void>() : done;
       body = std::make_shared<const Graph>(std::move(copy));
       return {};
     };

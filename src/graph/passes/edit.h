@@ -82,7 +82,8 @@ std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shap
 /// replaces the body. The sum of the changes.
 Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& body, NodeId node)>& edit);
 
-/// Infers the graph anew, and then its bodies with what is known of their captures.
+/// Infers the graph anew, and then its bodies with what is known of their captures. A body that can't run on these
+/// stays as it is: what is wrong with it is the error of whoever runs it.
 Result<void> infer_all(Graph& graph);
 
 /// Nodes, and those of bodies.

@@ -90,7 +90,10 @@ Result<int> specialize_bodies(Graph& graph) {
         const Graph before = body;
         take_captures(graph, node, body);
         const auto* loop = std::get_if<LoopForm>(&node.op->form);
-        TRY_VOID(loop ? take_states(graph, node, *loop, body) : infer(body));
+        const auto inferred = loop ? take_states(graph, node, *loop, body) : infer(body);
+        // What is wrong with a branch is the error of whoever takes it.
+        if (!inferred.ok() && !loop && inferred.error().kind == ErrorKind::kInvalid) return 0;
+        TRY_VOID(inferred);
         TRY(const int deeper, specialize_bodies(body));
         return deeper + count_changes(before, body);
       }));
