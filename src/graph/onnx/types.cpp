@@ -1,5 +1,8 @@
 #include "graph/onnx/types.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "graph/infer.h"
 #include "graph/onnx/parse.h"
 
@@ -9,6 +12,19 @@ namespace {
 using onnx_proto::TensorShapeProto;
 using onnx_proto::TypeProto;
 
+/// Names that exporters write for every dim that they don't know, in small letters: used twice they don't say one size.
+constexpr std::string_view kPlaceholders[] = {"?", "*", "-1", "none", "null", "unk", "unknown", "undefined", "dynamic"};
+
+bool is_placeholder(std::string_view name) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  while (!name.empty() && is_space(name.front())) name.remove_prefix(1);
+  while (!name.empty() && is_space(name.back())) name.remove_suffix(1);
+  const auto is_same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b; };
+  return name.empty() || std::any_of(std::begin(kPlaceholders), std::end(kPlaceholders), [&](std::string_view known) {
+           return std::equal(name.begin(), name.end(), known.begin(), known.end(), is_same);
+         });
+}
+
 Result<Dim> read_dim(const TensorShapeProto::Dimension& proto, std::string_view value_name, int axis) {
   if (proto.value_case() == TensorShapeProto::Dimension::kDimValue) {
     const int64_t value = proto.dim_value();
@@ -17,7 +33,7 @@ Result<Dim> read_dim(const TensorShapeProto::Dimension& proto, std::string_view 
     if (value < 0 || value > kMaxDim) return invalid("", "dim {} in [0, 2^40] expected, {} found", axis, value);
     return Dim(value);
   }
-  if (!proto.dim_param().empty()) return Dim::symbol(proto.dim_param());
+  if (!is_placeholder(proto.dim_param())) return Dim::symbol(proto.dim_param());
   return Dim::symbol(fmt::format("{}.{}", value_name, axis));
 }
 
