@@ -92,8 +92,10 @@ TEST_F(Export, WritesDimsAsTheyCame) {
   const char* graph = R"(
     name: "g" node { input: "x" output: "y" op_type: "Relu" }
     input { name: "x" type { denotation: "IMAGE" tensor_type { elem_type: 1 shape {
-      dim { dim_param: "batch size" denotation: "DATA_BATCH" } dim { } dim { dim_value: 3 } } } } }
-    output { name: "y" type { tensor_type { elem_type: 1 shape { dim { } dim { dim_param: "k" } dim { } } } } })";
+      dim { dim_param: "batch size" denotation: "DATA_BATCH" } dim { } dim { dim_value: 3 } dim { dim_param: "?" }
+      dim { dim_param: "?" } } } } }
+    output { name: "y" type { tensor_type { elem_type: 1 shape {
+      dim { } dim { dim_param: "k" } dim { } dim { dim_param: "None" } dim { dim_param: "None" } } } } })";
   const ModelProto model = model_of_graph(graph);
   const ModelProto written = round_trip(model);
   EXPECT_EQ(written.graph().input(0).DebugString(), model.graph().input(0).DebugString());
@@ -131,6 +133,37 @@ graph g(x: float32[3]) -> (y: float32[1]) {
   for (const std::string& name : written.graph().node(0).output()) EXPECT_NE(name, "");
   const auto back = import_model(path());
   EXPECT_TRUE(back.ok()) << message_of(back);
+}
+
+TEST_F(Export, NamesUnreadOutputsThatTheSchemaDemands) {
+  for (const char* outputs : {"y", "y, _"}) {
+    const auto graph = parse_graph(fmt::format(R"(ir_version 10
+opset 21
+graph g(x: float32[3]) -> (y: float32[1]) {{
+  k: int64[1] = {{1}}
+  {} = TopK(x, k)
+}}
+)",
+                                               outputs));
+    ASSERT_TRUE(graph.ok()) << message_of(graph);
+    ASSERT_TRUE(export_model(*graph, path()).ok());
+    const ModelProto written = read_message(path());
+    ASSERT_EQ(written.graph().node(0).output_size(), 2);
+    EXPECT_NE(written.graph().node(0).output(1), "");
+  }
+}
+
+TEST_F(Export, WritesNothingThatAnImporterRefuses) {
+  auto graph = parse_graph(R"(ir_version 10
+opset 21
+graph g(x: float32[2,3]) -> (y: float32[2,3]) {
+  y = Relu(x)
+}
+)");
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  graph->edit(graph->nodes()[0]).attributes.emplace("alpha", 1.0f);
+  EXPECT_THROW((void)export_model(*graph, path()), Bug);
+  EXPECT_TRUE(fs::is_empty(path().parent_path()));
 }
 
 TEST_F(Export, ListsInitializersAsInputsBeforeIr4) {

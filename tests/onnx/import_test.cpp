@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graph/bind.h"
 #include "onnx/messages.h"
 
 namespace isomer::test {
@@ -119,6 +120,20 @@ INSTANTIATE_TEST_SUITE_P(
                   XY "node { name: 'a' input: 'x' output: 'y' op_type: 'LeakyRelu' attribute { name: 'alpha' "
                      "ref_attr_name: 'b' type: 1 } }",
                   "outside of a function"},
+        GraphCase{"output_left_out",
+                  XY W "initializer { name: 'k' data_type: 7 dims: 1 int64_data: 2 } node { name: 'a' input: 'x' "
+                       "input: 'k' output: 'y' op_type: 'TopK' }",
+                  "a (TopK): output 1 (Indices) expected, none found"},
+        GraphCase{"output_without_name",
+                  XY "initializer { name: 'k' data_type: 7 dims: 1 int64_data: 2 } node { name: 'a' input: 'x' "
+                     "input: 'k' output: '' output: 'y' op_type: 'TopK' }",
+                  "a (TopK): output 0 (Values) expected, none found"},
+        GraphCase{"optional_output_left_out", XY "node { input: 'x' output: 'y' output: '' op_type: 'Dropout' }", ""},
+        GraphCase{"unnamed_of_a_list",
+                  "input { name: 'x' FLOAT2 } output { name: 'y' type { tensor_type { elem_type: 1 shape { dim { "
+                  "dim_value: 1 } } } } } node { input: 'x' output: 'y' output: '' op_type: 'Split' attribute { name: "
+                  "'num_outputs' i: 2 type: 2 } }",
+                  ""},
         GraphCase{"shadowing_in_a_body",
                   XY "input { name: 'c' BOOL } node { input: 'x' output: 't' op_type: 'Abs' } node { input: 'c' "
                      "output: 'y' op_type: 'If' attribute { name: 'then_branch' type: 5 "
@@ -145,9 +160,10 @@ TEST_P(Models, AreAcceptedOrRefusedInOneSentence) {
 }
 
 #define G "graph { name: 'g' " XY "node { input: 'x' output: 'y' op_type: 'Relu' } } "
-#define CALL(attributes)                                                                                              \
-  "graph { name: 'g' " XY "node { name: 'call' input: 'x' output: 'y' op_type: 'F' domain: 'local' " attributes " } " \
-                                                                                                                "} "
+#define CALL(attributes)                                                                                        \
+  "graph { name: 'g' " XY "node { name: 'call' input: 'x' output: 'y' op_type: 'F' domain: 'local' " attributes \
+  " } "                                                                                                         \
+  "} "
 #define HEAD "ir_version: 10 opset_import { version: 21 } opset_import { domain: 'local' version: 1 } "
 
 INSTANTIATE_TEST_SUITE_P(
@@ -227,6 +243,19 @@ TEST(Import, LiftsOlderFormsAndKnowsShapes) {
   const auto graph = import_message(model);
   ASSERT_TRUE(graph.ok()) << message_of(graph);
   EXPECT_EQ(graph->value(graph->outputs()[0]).type.text(), "float32[1,2,1]");
+}
+
+TEST(Import, TakesNamesThatSayNothingForDimsOfTheirOwn) {
+  const auto graph = import_message(model_of_graph(R"(
+    name: "g" node { input: "x" output: "y" op_type: "Relu" }
+    input { name: "x" type { tensor_type { elem_type: 1 shape {
+      dim { dim_param: "?" } dim { dim_param: "?" } dim { dim_param: "None" } dim { dim_param: "unk__7" }
+      dim { dim_param: "unk__7" } dim { dim_param: " " } } } } }
+    output { name: "y" type { tensor_type { elem_type: 1 } } })"));
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  EXPECT_EQ(graph->value(graph->inputs()[0]).type.text(), R"(float32["x.0","x.1","x.2",unk__7,unk__7,"x.5"])");
+  Graph bound = *graph;
+  EXPECT_TRUE(bind_inputs(bound, {}, {{"x", {2, 3, 4, 5, 5, 6}}}).ok());
 }
 
 TEST(Import, MakesConstantsOfConstantNodes) {

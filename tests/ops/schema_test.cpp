@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <onnx/defs/schema.h>
 
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "graph/onnx/outputs.h"
 #include "graph/op_def.h"
 
 namespace isomer {
@@ -207,6 +209,38 @@ TEST_P(Schema, FormsCalledTheSameAreTheSame) {
     }
     EXPECT_TRUE(!lacks_something || version.from_newest);
     expect_types(op(), schema);
+  }
+}
+
+/// A file of any version lists the outputs that its schema demands: those of the newest form are demanded by all.
+TEST_P(Schema, EveryVersionDemandsTheSameOutputs) {
+  Node node;
+  node.op = &op();
+  for (const auto& [since, schema] : standard()) {
+    const auto next = standard().upper_bound(since);
+    if (next != standard().end() && next->first <= kOldestOpset) continue;
+    SCOPED_TRACE(fmt::format("version {}", since));
+    EXPECT_EQ(least_outputs(node), schema.min_output());
+    for (size_t i = 0; i < schema.outputs().size() && i < op().outputs.size(); ++i)
+      EXPECT_EQ(must_be_named(node, i), schema.outputs()[i].GetOption() != onnx::OpSchema::Optional) << i;
+  }
+}
+
+/// As many inputs as its schema has at least, and at most.
+TEST_P(Schema, NewestFormTakesAsManyInputs) {
+  if (op().since > kNewestOpset) return;
+  const onnx::OpSchema& schema = standard().at(op().since);
+  const std::vector<Parameter>& inputs = op().inputs;
+  int least = 0;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].arity == Parameter::Arity::kRequired ||
+        (inputs[i].arity == Parameter::Arity::kVariadic && !inputs[i].heterogeneous))
+      least = static_cast<int>(i) + 1;
+  EXPECT_EQ(least, schema.min_input());
+  const bool endless = !inputs.empty() && inputs.back().arity == Parameter::Arity::kVariadic;
+  EXPECT_EQ(endless, schema.max_input() == std::numeric_limits<int>::max());
+  if (!endless) {
+    EXPECT_EQ(static_cast<int>(inputs.size()), schema.max_input());
   }
 }
 

@@ -11,6 +11,8 @@
 #include "graph/onnx/export_attribute.h"
 #include "graph/onnx/export_names.h"
 #include "graph/onnx/extra.pb.h"
+#include "graph/onnx/import_graph.h"
+#include "graph/onnx/outputs.h"
 #include "graph/onnx/parse.h"
 #include "graph/onnx/sparse_writer.h"
 #include "graph/onnx/tensor_writer.h"
@@ -129,9 +131,9 @@ class GraphWriter {
     const bool parsed = parse_nested(node.extra, proto);
     CHECK(parsed) << node.name;
     for (const ValueId id : node.inputs) proto.add_input(id.valid() ? names_.of(id) : "");
-    for (size_t k = 0; k < node.outputs.size(); ++k) {
-      const ValueId id = node.outputs[k];
-      proto.add_output(id.valid() ? names_.of(id) : is_counted(node, k) ? names_.fresh("unread") : "");
+    for (size_t k = 0; k < std::max(node.outputs.size(), least_outputs(node)); ++k) {
+      const ValueId id = k < node.outputs.size() ? node.outputs[k] : ValueId();
+      proto.add_output(id.valid() ? names_.of(id) : must_be_named(node, k) ? names_.fresh("unread") : "");
     }
     drop_trailing_empty(*proto.mutable_input());
     drop_trailing_empty(*proto.mutable_output());
@@ -146,12 +148,6 @@ class GraphWriter {
     for (const auto& [name, attribute] : node.attributes)
       TRY_VOID(write_attribute(name, attribute, *proto.add_attribute(), write_body));
     return {};
-  }
-
-  /// One of a list of outputs whose number says what the node does, as Split's: it has a name though nobody reads it.
-  static bool is_counted(const Node& node, size_t output) {
-    return !node.is_opaque() && output + 1 >= node.op->outputs.size() &&
-           node.op->outputs.back().arity == Parameter::Arity::kVariadic;
   }
 
   static void drop_trailing_empty(google::protobuf::RepeatedPtrField<std::string>& names) {
@@ -266,6 +262,24 @@ void write_opsets(const ModelInfo& info, ModelProto& model) {
   }
 }
 
+/// What an importer refuses must not be written.
+void check_importable(const ExportedModel& exported) {
+  ModelProto model = exported.model;
+  std::vector<Tensor> given;
+  for (const Initializer& initializer : exported.initializers) {
+    onnx_proto::TensorProto& tensor = *model.mutable_graph()->add_initializer();
+    tensor = initializer.header;
+    tensor.set_payload(static_cast<uint32_t>(given.size()));
+    given.push_back(initializer.data);
+  }
+  TensorReader tensors(std::move(given));
+  auto read = check_versions(model);
+  if (read.ok())
+    if (const auto graph = import_graph(model, tensors); !graph.ok()) read = graph.error();
+  if (!read.ok() && read.error().kind == ErrorKind::kInvalid)
+    throw Bug(fmt::format("a valid model expected, nothing is written; what would be: {}", read.error().message()));
+}
+
 }  // namespace
 
 Result<ExportedModel> export_graph(const Graph& graph) {
@@ -277,6 +291,7 @@ Result<ExportedModel> export_graph(const Graph& graph) {
   write_info(graph.info(), exported.model);
   TRY_VOID(GraphWriter(written, {}, nullptr).write(*exported.model.mutable_graph(), &exported.initializers));
   write_opsets(graph.info(), exported.model);
+  check_importable(exported);
   return exported;
 }
 

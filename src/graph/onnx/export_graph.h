@@ -22,7 +22,8 @@ struct ExportedModel {
 };
 
 /// Every node is written in the form of the model's opset. Names are those of the values; where two collide the
-/// interface keeps its own. Initializers of bodies stand in the model.
+/// interface keeps its own. Initializers of bodies stand in the model. What comes out is valid as import_graph sees it:
+/// else the fault is ours, and a Bug is thrown.
 Result<ExportedModel> export_graph(const Graph& graph);
 
 }  // namespace isomer

@@ -7,7 +7,6 @@
 #include "graph/onnx/import_graph.h"
 #include "graph/onnx/payloads.h"
 #include "graph/onnx/tensor_reader.h"
-#include "graph/onnx/versions.h"
 
 namespace isomer {
 namespace {
@@ -21,18 +20,6 @@ Result<ModelProto> parse(const std::string& bytes, const ImportLimits& limits) {
   coded.SetRecursionLimit(static_cast<int>(limits.message_depth) + 10);
   if (!model.ParseFromCodedStream(&coded)) return invalid("", "an ONNX model expected, something else found");
   return model;
-}
-
-Result<void> check_versions(const ModelProto& model) {
-  if (!model.has_graph()) return invalid("", "a model with a graph expected, none found");
-  if (!model.has_ir_version()) return invalid("ir_version", "a number expected, none found");
-  TRY_VOID(check_ir_version(model.ir_version()));
-  if (model.opset_import_size() == 0 && model.ir_version() >= 3)
-    return invalid("opset_import", "at least one expected, none found");
-  for (const auto& import : model.opset_import()) TRY_VOID(check_opset(import.domain(), import.version()));
-  for (const auto& function : model.functions())
-    for (const auto& import : function.opset_import()) TRY_VOID(check_opset(import.domain(), import.version()));
-  return {};
 }
 
 void count_nodes(const google::protobuf::RepeatedPtrField<onnx_proto::NodeProto>& nodes, ImportReport& report) {

@@ -10,6 +10,7 @@
 #include "graph/node_form.h"
 #include "graph/onnx/extra.pb.h"
 #include "graph/onnx/import_attribute.h"
+#include "graph/onnx/outputs.h"
 #include "graph/onnx/parse.h"
 #include "graph/onnx/types.h"
 #include "graph/onnx/versions.h"
@@ -88,6 +89,12 @@ bool contradict(const ValueType& a, const ValueType& b) {
     if (left.is_constant() && right.is_constant() && left != right) return true;
   }
   return false;
+}
+
+/// The number of outputs says what the operator does: unnamed ones count.
+bool is_list(const std::string& domain, const std::string& op_type) {
+  const OpDef* op = find_op(domain, op_type);
+  return op && !op->outputs.empty() && op->outputs.back().arity == Parameter::Arity::kVariadic;
 }
 
 std::string node_extra(const NodeProto& node) {
@@ -244,13 +251,15 @@ class GraphBuilder {
       node.inputs.push_back(id);
     }
     TRY_VOID(add_attributes(proto, place, node));
-    for (int k = 0; k < count_without_trailing_empty(proto.output()); ++k)
+    const int outputs =
+        is_list(domain, node.op_type) ? proto.output_size() : count_without_trailing_empty(proto.output());
+    for (int k = 0; k < outputs; ++k)
       node.outputs.push_back(proto.output(k).empty() ? ValueId{} : local(proto.output(k)));
     const auto opset = info_.opsets.find(domain);
     if (opset == info_.opsets.end() && !proto.has_opset())
       return invalid(place, "an import of domain '{}' expected, none found", domain.empty() ? "ai.onnx" : domain);
     const int64_t version = proto.has_opset() ? proto.opset() : opset->second;
-    TRY(const std::vector<NodeId> added, add_checked(std::move(node), version));
+    TRY(const std::vector<NodeId> added, add_checked(std::move(node), place, version));
     if (opset != info_.opsets.end() && version != opset->second)
       for (const NodeId id : added) TRY_VOID(check_version(id, place, version, opset->second));
     return check_declared(proto);
@@ -258,16 +267,23 @@ class GraphBuilder {
 
   /// What breaks its row's rules is an error, unless the rules may be newer than the row or the node may never run: the
   /// branch of an If for other ranks than the one at hand. Then it stays as it is.
-  Result<std::vector<NodeId>> add_checked(Node node, int64_t version) {
+  Result<std::vector<NodeId>> add_checked(Node node, const std::string& place, int64_t version) {
     const bool may_be_right = outer_ != nullptr || (node.domain.empty() && version > kNewestRowOpset);
-    if (!may_be_right) return add_lifted(graph_, std::move(node), version);
+    if (!may_be_right) return add_strict(std::move(node), place, version);
     const Graph::Mark before = graph_.mark();
-    auto added = add_lifted(graph_, node, version);
+    auto added = add_strict(node, place, version);
     if (added.ok() || added.error().kind != ErrorKind::kInvalid) return added;
     graph_.roll_back(before);
     node.op = nullptr;
     node.opaque_reason = added.error().what;
     return std::vector{graph_.add_node(std::move(node))};
+  }
+
+  /// No version of a row demands other outputs than its newest form does.
+  Result<std::vector<NodeId>> add_strict(Node node, const std::string& place, int64_t version) {
+    node.op = find_op(node.domain, node.op_type);
+    TRY_VOID(check_outputs(node, place));
+    return add_lifted(graph_, std::move(node), version);
   }
 
   /// A node that we can't say in the model's own version must have come in that.
@@ -460,6 +476,18 @@ Result<ModelInfo> import_info(const ModelProto& model) {
 }
 
 }  // namespace
+
+Result<void> check_versions(const ModelProto& model) {
+  if (!model.has_graph()) return invalid("", "a model with a graph expected, none found");
+  if (!model.has_ir_version()) return invalid("ir_version", "a number expected, none found");
+  TRY_VOID(check_ir_version(model.ir_version()));
+  if (model.opset_import_size() == 0 && model.ir_version() >= 3)
+    return invalid("opset_import", "at least one expected, none found");
+  for (const auto& import : model.opset_import()) TRY_VOID(check_opset(import.domain(), import.version()));
+  for (const auto& function : model.functions())
+    for (const auto& import : function.opset_import()) TRY_VOID(check_opset(import.domain(), import.version()));
+  return {};
+}
 
 Result<Graph> import_graph(const ModelProto& model, TensorReader& tensors) {
   TRY(const ModelInfo info, import_info(model));

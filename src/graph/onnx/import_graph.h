@@ -12,4 +12,7 @@ namespace isomer {
 /// any order that has no cycle. Errors name the node or value.
 Result<Graph> import_graph(const onnx_proto::ModelProto& model, TensorReader& tensors);
 
+/// The versions that the model says it is written in are ones that there are.
+Result<void> check_versions(const onnx_proto::ModelProto& model);
+
 }  // namespace isomer

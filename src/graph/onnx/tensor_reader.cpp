@@ -136,6 +136,7 @@ Result<TensorReader::Bytes> TensorReader::external(const TensorProto& proto, uin
 }
 
 Result<Tensor> TensorReader::read(const TensorProto& proto) {
+  if (proto.has_payload() && proto.payload() < given_.size()) return given_[proto.payload()];
   TRY(const DataType dtype, read_data_type(proto.data_type()));
   TRY(Dims dims, read_dims(proto.dims(), dtype));
   if (proto.has_segment()) return unsupported("", "tensors in segments are not supported");

@@ -21,6 +21,8 @@ class TensorReader {
  public:
   /// For tensors whose data stand in the message.
   TensorReader() = default;
+  /// For tensors that are there: a message names one by its `payload`.
+  explicit TensorReader(std::vector<Tensor> given) : given_(std::move(given)) {}
   /// `payloads` are ranges of `file`, which `owner` keeps alive; external data are looked for beneath `folder`.
   TensorReader(std::span<const std::byte> file, std::shared_ptr<const void> owner, std::vector<Payload> payloads,
                std::filesystem::path folder);
@@ -47,6 +49,7 @@ class TensorReader {
   Result<Bytes> payload(uint32_t index) const;
   Result<Bytes> external(const onnx_proto::TensorProto& proto, uint64_t size);
 
+  std::vector<Tensor> given_;
   std::span<const std::byte> file_;
   std::shared_ptr<const void> owner_;
   std::vector<Payload> payloads_;
