@@ -125,7 +125,8 @@ Result<void> say_type_by_zero_point(NodeForm& form) {
 
 /// Opset 10 knows one scale for the whole tensor only.
 Result<void> per_tensor_only(NodeForm& form) {
-  if (!form.has_rank(1) || !is_single(*form.type(1).shape)) return form.unsupported("a single scale expected");
+  // A scale of unknown rank came from there.
+  if (form.has_rank(1) && !is_single(*form.type(1).shape)) return form.unsupported("a single scale expected");
   form.drop("axis");
   return {};
 }

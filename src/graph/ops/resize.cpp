@@ -520,14 +520,15 @@ Result<void> lower_to_opset_10(NodeForm& form) {
   const auto mode = form.node().attributes.find("mode");
   const std::string name = mode == form.node().attributes.end() ? "nearest" : std::get<std::string>(mode->second);
   const Tensor* scales = form.constant(2);
-  bool rounds_alike = scales != nullptr;
+  // Scales that nodes compute are taken to grow.
+  bool rounds_alike = scales || rounding == "floor";
   for (int64_t k = 0; scales && k < scales->count(); ++k) {
     const double scale = scales->real(k);
     rounds_alike &= scale == 1 || rounding == (scale < 1 ? "ceil" : "floor");
   }
-  if (!scales || scales->count() == 0 || coordinates != "asymmetric" || name == "cubic" ||
+  if (!form.has_input(2) || (scales && scales->count() == 0) || coordinates != "asymmetric" || name == "cubic" ||
       (name == "nearest" && !rounds_alike))
-    return form.unsupported("asymmetric coordinates and constant scales that the opset can say expected");
+    return form.unsupported("asymmetric coordinates and scales that the opset can say expected");
   form.set_input(1, form.input(2));
   form.drop_inputs_from(2);
   return {};

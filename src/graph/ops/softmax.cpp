@@ -81,6 +81,7 @@ int single_axis(const Shape& shape, int first) {
 Result<void> from_axis_on(NodeForm& form) {
   TRY(const auto written, form.take_int("axis"));
   const int64_t axis = written.value_or(1);
+  if (!form.type(0).is_tensor()) return form.unsupported("an input of known type expected");
   if (form.has_rank(0)) {
     const int rank = form.rank(0);
     if (axis < -rank || axis > rank) return form.invalid("axis in [{}, {}] expected, {} found", -rank, rank, axis);
@@ -109,7 +110,12 @@ Result<void> from_axis_on(NodeForm& form) {
 /// The way back: the axis is brought to the end where others of size greater than 1 follow.
 Result<void> to_axis_on(NodeForm& form) {
   TRY(const auto written, form.take_int("axis"));
-  if (!form.has_rank(0)) return form.unsupported("a known rank expected");
+  if (!form.has_rank(0)) {
+    // What comes from such an opset without a rank reads what from_axis_on made a matrix.
+    if (written != 1) return form.unsupported("a known rank expected");
+    form.set("axis", int64_t{1});
+    return {};
+  }
   const int rank = form.rank(0);
   const int64_t axis = written.value_or(-1) + (written.value_or(-1) < 0 ? rank : 0);
   if (single_axis(*form.type(0).shape, static_cast<int>(axis)) == axis) {
