@@ -19,16 +19,27 @@ struct Transform {
   Dim in_parts;
 };
 
+/// cos(2π turn / (4 quarter)) for integers 0 <= turn < 4 quarter, to all digits of a double: the angle comes into
+/// [-π/4, π/4] in integers, where sine and cosine of it are as exact as it is.
+Expr cosine(const Expr& turn, const Expr& quarter) {
+  const auto real = [](const Expr& integer) { return te::cast(DataType::kFloat64, integer); };
+  const auto angle = [&](const Expr& part) { return real(part) * (std::numbers::pi / 2) / real(quarter); };
+  // cos(a) = cos(2π - a) = sin(π/2 - a)
+  const Expr part = quarter - te::min(turn, 4 * quarter - turn);
+  const Expr sign = te::select(part < 0, te::literal(-1, DataType::kFloat64), te::literal(1, DataType::kFloat64));
+  return te::select(2 * te::abs(part) <= quarter, te::unary(te::UnaryOp::kSin, angle(part)),
+                    sign * te::unary(te::UnaryOp::kCos, angle(quarter - te::abs(part))));
+}
+
 /// What part p of element n is multiplied with on its way to part c of output k: a table [k, n, p, c].
 te::StageValue basis(te::Program& program, const Transform& transform, DataType dtype) {
   const Expr k = te::axis(0), n = te::axis(1), p = te::axis(2), c = te::axis(3);
-  const auto real = [&](double value) { return te::literal(value, dtype); };
-  const Expr turn = te::floor_mod(k * n, transform.length.expr());
-  const Expr angle = te::cast(dtype, turn) * real(2 * std::numbers::pi) / te::cast(dtype, transform.length.expr());
-  const Expr sine = te::unary(te::UnaryOp::kSin, angle);
-  Expr value = te::select(te::equal(p, c), te::unary(te::UnaryOp::kCos, angle),
-                          te::select(te::equal(c, 0), sine, real(0) - sine));
-  return program.map({transform.outputs, transform.length, transform.in_parts, 2}, std::move(value));
+  const Expr length = transform.length.expr(), turns = 4 * length;
+  // sin(a) is cos(a - π/2), and -sin(a) is cos(a + π/2).
+  const Expr shift = te::select(te::equal(p, c), te::index(0), te::select(te::equal(c, 0), 3 * length, length));
+  const Expr turn = te::floor_mod(4 * (k * n) + shift, turns);
+  return program.map({transform.outputs, transform.length, transform.in_parts, 2},
+                     te::cast(dtype, cosine(turn, length)));
 }
 
 Result<Dim> scalar_dim(const OpContext& context, int i, const Dim& unknown) {
