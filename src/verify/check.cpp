@@ -5,6 +5,7 @@
 #include "graph/bind.h"
 #include "graph/interpret.h"
 #include "graph/te/integer.h"
+#include "verify/fitting_sizes.h"
 #include "verify/seams.h"
 
 namespace isomer {
@@ -16,8 +17,9 @@ struct Candidate {
 };
 
 /// Sizes tried for symbolic dims, smallest first: different ones tell apart what equal ones would not, strided or
-/// concatenated feature maps want multiples of 32, and sounds are long.
-std::vector<Candidate> candidate_sizes(const std::vector<std::string>& dims) {
+/// concatenated feature maps want multiples of 32, and sounds are long. What weights leave no choice for comes first.
+std::vector<Candidate> candidate_sizes(const Graph& graph) {
+  const std::vector<std::string> dims = free_dims(graph);
   if (dims.empty()) return {{}};
   std::vector<Candidate> candidates;
   const auto add = [&](const std::function<int64_t(int64_t)>& size, bool last_resort = false) {
@@ -26,6 +28,8 @@ std::vector<Candidate> candidate_sizes(const std::vector<std::string>& dims) {
     for (size_t k = 0; k < dims.size(); ++k) candidate.sizes[dims[k]] = size(static_cast<int64_t>(k));
   };
   add([](int64_t k) { return 2 + k; });
+  if (const auto fitting = fitting_sizes(graph); fitting && *fitting != candidates.front().sizes)
+    candidates.insert(candidates.begin(), Candidate{*fitting});
   add([](int64_t k) { return 5 + 3 * k; });
   for (const int64_t size : {4, 1, 8, 16}) add([=](int64_t) { return size; });
   // The first dim mostly is the number of samples: few are tried before as many as there are elements.
@@ -73,7 +77,7 @@ Result<CheckReport> check_same(const Graph& before, const Graph& after, const Ch
   report.nodes_unchecked = reference.unchecked;
   const auto dims = free_dims(reference.graph);
   std::string refusal;
-  for (const Candidate& candidate_size : candidate_sizes(dims)) {
+  for (const Candidate& candidate_size : candidate_sizes(reference.graph)) {
     const int left = options.runs - report.equivalence.runs;
     if (left == 0 || !report.equivalence.passed()) break;
     if (candidate_size.last_resort && report.equivalence.runs > 0) break;
