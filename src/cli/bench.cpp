@@ -39,8 +39,9 @@ double milliseconds(Clock::duration duration) { return std::chrono::duration<dou
 class Bench {
  public:
   static Result<Bench> open(const BenchOptions& options, bool timed) {
-    TRY(LoadedArtifact artifact, load_artifact(options.file, options, timed, options.choices));
-    TRY(std::vector<Tensor> inputs, model_inputs(artifact.interface, options.inputs, options.seed, artifact.bounds));
+    TRY(LoadedArtifact artifact, load_artifact(options.file, options, timed, options.choices, options.inputs));
+    TRY(std::vector<Tensor> inputs,
+        model_inputs(artifact.interface, options.file, options.inputs, options, artifact.demands));
     Bench bench(std::move(artifact), std::move(inputs));
     TRY_VOID(bench.give_inputs());
     return bench;
@@ -256,7 +257,9 @@ Result<void> measure(const BenchOptions& options) {
   TRY_VOID(bench.run_for(options.duration / 10));
   TRY(const std::vector<double> times, bench.run_for(options.duration));
   TRY(const json against, compare_with_peers(bench, options));
-  TRY(Bench profile, Bench::open(options, true));
+  BenchOptions again = options;
+  again.quiet = true;  // what there is to say was said
+  TRY(Bench profile, Bench::open(again, true));
   TRY(const std::vector<double> profiled, profile.run_for(options.duration / 3));
 
   const double peak = measure_fma_peak(bench.session().threads());

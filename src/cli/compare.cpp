@@ -1,4 +1,5 @@
 // isomer compare: are two models the same function, as far as seeded inputs show?
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -6,6 +7,7 @@
 #include "cli/load_artifact.h"
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
+#include "graph/bind.h"
 #include "search/run_artifact.h"
 #include "verify/equivalence.h"
 
@@ -22,16 +24,30 @@ struct CompareOptions : CommonOptions {
 
 using InputSets = std::vector<std::vector<te::Array>>;
 
-Result<InputSets> input_sets(Graph& graph, const CompareOptions& options,
-                             const std::map<std::string, int64_t>& bounds = {}) {
+Result<InputSets> input_sets(Graph& graph, const std::string& file, const CompareOptions& options,
+                             const std::map<std::string, Demand>& demands = {}) {
   InputSets sets;
   const int runs = options.inputs.files.empty() ? options.runs : 1;
-  for (int run = 0; run < runs; ++run) {
-    TRY(const std::vector<Tensor> tensors, model_inputs(graph, options.inputs, options.seed + run, bounds));
+  CommonOptions seeded = options;
+  for (int run = 0; run < runs; ++run, ++seeded.seed) {
+    TRY(const std::vector<Tensor> tensors, model_inputs(graph, file, options.inputs, seeded, demands));
     auto& inputs = sets.emplace_back();
     for (const Tensor& tensor : tensors) inputs.push_back(te::Array::from(tensor));
   }
   return sets;
+}
+
+/// Binds the dims of one model's inputs as the other's are.
+Result<void> bind_like(Graph& graph, const std::string& file, const Graph& other) {
+  std::map<std::string, Dims> shapes;
+  for (const ValueId id : other.inputs()) {
+    const Value& value = other.value(id);
+    const auto dims = value.type.has_shape() ? constants(*value.type.shape) : std::nullopt;
+    const auto is_same = [&](ValueId input) { return graph.value(input).name == value.name; };
+    if (dims && std::any_of(graph.inputs().begin(), graph.inputs().end(), is_same)) shapes.emplace(value.name, *dims);
+  }
+  if (auto done = bind_inputs(graph, {}, shapes); !done.ok()) return std::move(done).error().within(file);
+  return {};
 }
 
 /// The model in the interpreter is the reference, whichever was named first.
@@ -39,7 +55,8 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
                                           const CompareOptions& options) {
   TRY(LoadedModel model, load_model(model_file, options));
   TRY(const LoadedArtifact artifact, load_artifact(artifact_file, options));
-  TRY(const InputSets sets, input_sets(model.graph, options));
+  TRY_VOID(bind_like(model.graph, model_file, artifact.interface));
+  TRY(const InputSets sets, input_sets(model.graph, model_file, options));
   const auto run = [&](std::span<const te::Array> inputs) { return run_artifact(*artifact.session, inputs); };
   return compare_with(model.graph, run, sets, options.thread_count());
 }
@@ -49,7 +66,7 @@ Result<Equivalence> compare_artifacts(const CompareOptions& options) {
   constexpr double kUnits = 1024;
   TRY(LoadedArtifact reference, load_artifact(options.reference, options));
   TRY(const LoadedArtifact candidate, load_artifact(options.candidate, options));
-  TRY(const InputSets sets, input_sets(reference.interface, options, reference.bounds));
+  TRY(const InputSets sets, input_sets(reference.interface, options.reference, options, reference.demands));
   Equivalence result;
   for (const auto& inputs : sets) {
     TRY(const auto expected, run_artifact(*reference.session, inputs));
@@ -72,8 +89,9 @@ Result<Equivalence> compare(const CompareOptions& options) {
                                           : compare_with_artifact(options.candidate, options.reference, options);
   if (is_artifact(options.candidate)) return compare_with_artifact(options.reference, options.candidate, options);
   TRY(LoadedModel reference, load_model(options.reference, options));
-  TRY(const LoadedModel candidate, load_model(options.candidate, options));
-  TRY(const auto sets, input_sets(reference.graph, options));
+  TRY(LoadedModel candidate, load_model(options.candidate, options));
+  TRY(const auto sets, input_sets(reference.graph, options.reference, options));
+  TRY_VOID(bind_like(candidate.graph, options.candidate, reference.graph));
   return compare_models_on(reference.graph, candidate.graph, sets, options.thread_count());
 }
 

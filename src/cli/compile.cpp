@@ -68,7 +68,8 @@ struct Report {
 Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine& progress, Clock::time_point begin,
                                     Report& report) {
   progress.tell("reading");
-  TRY(const LoadedModel model, load_model(options.file, options));
+  TRY(LoadedModel model, load_model(options.file, options));
+  TRY(auto bindings, bind_free_dims(model.graph, options.file, options));
   SearchSetting setting;
   setting.begin = begin;
   setting.progress = &progress;
@@ -88,7 +89,9 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
     setting.least_afterwards = 0;
   }
   TRY(CompiledModel compiled, compile_model(model, options.file, options, options.choices, setting, check));
-  TRY(compiled.code.artifact.variants[0].bindings, options.bound_dims());
+  TRY(const auto given, options.bound_dims());
+  bindings.insert(given.begin(), given.end());
+  compiled.code.artifact.variants[0].bindings = std::move(bindings);
   report.tasks += compiled.code.tasks.size();
   report.made.push_back(std::move(compiled.made));
   return std::move(compiled.code);

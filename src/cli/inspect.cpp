@@ -119,8 +119,11 @@ void print_capability(const json& rows) {
 
 Result<void> inspect(const InspectOptions& options) {
   if (is_artifact(options.file)) return inspect_artifact(options.file, options, options.verify);
-  TRY(const LoadedModel model, load_model(options.file, options));
-  if (options.code.wanted()) return inspect_tasks(model, options.file, options, options.code);
+  TRY(LoadedModel model, load_model(options.file, options));
+  if (options.code.wanted()) {
+    TRY_VOID(bind_free_dims(model.graph, options.file, options));
+    return inspect_tasks(model, options.file, options, options.code);
+  }
   const Graph& graph = model.graph;
   if (options.text) {
     fmt::print("{}", print_graph(graph));

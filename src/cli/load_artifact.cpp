@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/model_inputs.h"
 #include "runtime/artifact_file.h"
 
 namespace isomer::cli {
@@ -27,7 +28,7 @@ Graph interface_of(const runtime::Variant& variant) {
 }
 
 Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file, const CommonOptions& options,
-                                                         const CompileChoices& choices) {
+                                                         const CompileChoices& choices, const InputOptions& inputs) {
   if (is_artifact(file)) {
     if (!choices.schedules.empty())
       return Error{ErrorKind::kUsage, "--schedule", "a model expected, '" + file + "' is compiled already"};
@@ -35,7 +36,9 @@ Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file
     if (!model.ok()) return std::move(model).error().within(file);
     return std::move(*model);
   }
-  TRY(const LoadedModel model, load_model(file, options));
+  TRY(LoadedModel model, load_model(file, options));
+  TRY_VOID(bind_loaded(model.graph, inputs));
+  TRY_VOID(bind_free_dims(model.graph, file, options));
   TRY(Compilation compiled, compile_model(model, file, options, choices));
   return runtime::Model::load(std::move(compiled.artifact));
 }
@@ -58,9 +61,9 @@ Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifac
 }
 
 Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed,
-                                     const CompileChoices& choices) {
+                                     const CompileChoices& choices, const InputOptions& inputs) {
   TRY(const auto dims, options.bound_dims());
-  TRY(auto model, open_model(file, options, choices));
+  TRY(auto model, open_model(file, options, choices, inputs));
   runtime::SessionOptions session_options;
   session_options.threads = options.thread_count();
   if (is_artifact(file)) session_options.bindings = dims;
@@ -71,7 +74,7 @@ Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOption
   const runtime::Variant& variant = loaded.session->variant();
   loaded.interface = interface_of(variant);
   for (const runtime::Port& port : variant.inputs)
-    if (port.below > 0) loaded.bounds[port.name] = port.below;
+    loaded.demands[port.name] = {port.below > 0 ? std::optional(port.below) : std::nullopt, port.not_zero};
   return loaded;
 }
 

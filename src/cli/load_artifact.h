@@ -6,6 +6,7 @@
 #include "cli/compile_model.h"
 #include "graph/graph.h"
 #include "runtime/session.h"
+#include "verify/inputs.h"
 
 namespace isomer::cli {
 
@@ -16,15 +17,15 @@ struct LoadedArtifact {
   std::shared_ptr<const runtime::Model> model;
   std::unique_ptr<runtime::Session> session;
   Graph interface;                        ///< its inputs and outputs, without nodes
-  std::map<std::string, int64_t> bounds;  ///< of integer inputs that index something (FillOptions)
+  std::map<std::string, Demand> demands;  ///< on its inputs (FillOptions)
 };
 
 /// A session of an artifact in memory that has one variant, with --threads.
 Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, const CommonOptions& options);
 
-/// A session of the variant that --dim names; a model is compiled in memory, as `choices` say. `timed`: it measures its
-/// steps. Errors carry the file's name.
+/// A session of the variant that --dim names; a model is compiled in memory, as `choices` say, for the shapes of
+/// `inputs` that are given. `timed`: it measures its steps. Errors carry the file's name.
 Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed = false,
-                                     const CompileChoices& choices = {});
+                                     const CompileChoices& choices = {}, const InputOptions& inputs = {});
 
 }  // namespace isomer::cli

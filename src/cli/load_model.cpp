@@ -1,5 +1,7 @@
 #include "cli/load_model.h"
 
+#include <fmt/ranges.h>
+
 #include "graph/bind.h"
 
 namespace isomer::cli {
@@ -19,6 +21,19 @@ Result<LoadedModel> load_model(const std::string& file, const CommonOptions& opt
   auto bound = bind_inputs(model.graph, std::move(dims), shapes);
   if (!bound.ok()) return std::move(bound).error().within(file);
   return model;
+}
+
+Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::string& file,
+                                                      const CommonOptions& options) {
+  const std::vector<std::string> names = free_dims(graph);
+  std::map<std::string, int64_t> bound;
+  if (names.empty()) return bound;
+  for (const std::string& name : names) bound.emplace(name, 1);
+  note(options, "isomer: {}: {} {} taken as 1; bind {} with --dim {}=SIZE", printable(file),
+       printable(fmt::format("{}", fmt::join(names, ", "))), names.size() == 1 ? "is" : "are",
+       names.size() == 1 ? "it" : "them", printable(names.front()));
+  if (auto done = bind_inputs(graph, bound, {}); !done.ok()) return std::move(done).error().within(file);
+  return bound;
 }
 
 }  // namespace isomer::cli

@@ -15,4 +15,9 @@ struct LoadedModel {
 /// Errors carry the file's name.
 Result<LoadedModel> load_model(const std::string& file, const CommonOptions& options);
 
+/// For commands that need numbers: each dim of the inputs that nothing has bound is 1, said in one line that names them
+/// and the flag. Gives what was bound here.
+Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::string& file,
+                                                      const CommonOptions& options);
+
 }  // namespace isomer::cli

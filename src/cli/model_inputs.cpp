@@ -3,6 +3,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "cli/load_model.h"
 #include "cli/numpy_file.h"
 #include "graph/bind.h"
 #include "graph/onnx/tensor_file.h"
@@ -87,6 +88,12 @@ Result<void> load(const std::string& argument, const Graph& graph, Loaded& loade
   return loaded.put(0, std::move(tensor));
 }
 
+Result<Loaded> load_all(const Graph& graph, const InputOptions& inputs) {
+  Loaded loaded(graph);
+  for (const std::string& argument : inputs.files) TRY_VOID(load(argument, graph, loaded));
+  return loaded;
+}
+
 /// Binds what the loaded tensors say of the graph's shapes.
 Result<void> bind_to(Graph& graph, const Loaded& loaded) {
   std::map<std::string, Dims> shapes;
@@ -122,23 +129,28 @@ Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
   return fill;
 }
 
-Result<std::vector<Tensor>> model_inputs(Graph& graph, const InputOptions& options, uint64_t seed,
-                                         const std::map<std::string, int64_t>& bounds) {
-  Loaded loaded(graph);
-  for (const std::string& argument : options.files) TRY_VOID(load(argument, graph, loaded));
+Result<void> bind_loaded(Graph& graph, const InputOptions& inputs) {
+  TRY(const Loaded loaded, load_all(graph, inputs));
+  return bind_to(graph, loaded);
+}
+
+Result<std::vector<Tensor>> model_inputs(Graph& graph, const std::string& file, const InputOptions& inputs,
+                                         const CommonOptions& options, const std::map<std::string, Demand>& demands) {
+  TRY(const Loaded loaded, load_all(graph, inputs));
   TRY_VOID(bind_to(graph, loaded));
-  const auto& tensors = loaded.tensors();
-  TRY(FillOptions fill, fill_options(options, seed));
-  fill.bounds = bounds;
-  std::vector<Tensor> inputs;
-  const bool all_loaded = std::all_of(tensors.begin(), tensors.end(), [](const auto& t) { return t.has_value(); });
+  TRY_VOID(bind_free_dims(graph, file, options));
+  const auto& given = loaded.tensors();
+  TRY(FillOptions fill, fill_options(inputs, options.seed));
+  fill.demands = demands;
+  std::vector<Tensor> tensors;
+  const bool all_loaded = std::all_of(given.begin(), given.end(), [](const auto& t) { return t.has_value(); });
   if (!all_loaded) {
-    TRY(inputs, generate_inputs(graph, fill));
+    TRY(tensors, generate_inputs(graph, fill));
   }
-  inputs.resize(tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i]) inputs[i] = *tensors[i];
-  return inputs;
+  tensors.resize(given.size());
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given[i]) tensors[i] = *given[i];
+  return tensors;
 }
 
 }  // namespace isomer::cli

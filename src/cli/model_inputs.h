@@ -11,9 +11,13 @@ namespace isomer::cli {
 
 Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed);
 
-/// Reads --load-inputs (a test_data_set folder, .npz, .npy, .pb, or name:FILE of these), generates the rest, and binds
-/// the graph's symbolic dims to the shapes that were read.
-Result<std::vector<Tensor>> model_inputs(Graph& graph, const InputOptions& options, uint64_t seed,
-                                         const std::map<std::string, int64_t>& bounds = {});
+/// Reads --load-inputs (a test_data_set folder, .npz, .npy, .pb, or name:FILE of these) and generates the rest. Binds
+/// the graph's symbolic dims to the shapes that were read, and others as bind_free_dims does. `file` is the model's.
+Result<std::vector<Tensor>> model_inputs(Graph& graph, const std::string& file, const InputOptions& inputs,
+                                         const CommonOptions& options,
+                                         const std::map<std::string, Demand>& demands = {});
+
+/// Binds the graph's symbolic dims to the shapes that --load-inputs has.
+Result<void> bind_loaded(Graph& graph, const InputOptions& inputs);
 
 }  // namespace isomer::cli

@@ -77,8 +77,8 @@ struct Ran {
 };
 
 Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options,
-                                         const std::map<std::string, int64_t>& bounds = {}) {
-  TRY(const std::vector<Tensor> tensors, model_inputs(graph, options.inputs, options.seed, bounds));
+                                         const std::map<std::string, Demand>& demands = {}) {
+  TRY(const std::vector<Tensor> tensors, model_inputs(graph, options.file, options.inputs, options, demands));
   std::vector<te::Array> arrays;
   for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
   return arrays;
@@ -114,7 +114,7 @@ Result<Ran> run_model_file(const RunOptions& options) {
 
 Result<Ran> run_artifact_file(const RunOptions& options) {
   TRY(LoadedArtifact artifact, load_artifact(options.file, options));
-  TRY(const std::vector<te::Array> arrays, inputs_of(artifact.interface, options, artifact.bounds));
+  TRY(const std::vector<te::Array> arrays, inputs_of(artifact.interface, options, artifact.demands));
   auto outputs = run_artifact(*artifact.session, arrays);
   if (!outputs.ok()) return std::move(outputs).error().within(options.file);
   return Ran{std::move(artifact.interface), std::move(*outputs)};

@@ -69,7 +69,8 @@ struct Value {
 struct Port {
   std::string name;
   int32_t value = 0;
-  int64_t below = 0;  ///< elements are numbers in [0, below), as they index something; 0: nothing is known
+  int64_t below = 0;      ///< elements are numbers in [0, below), as they index something; 0: nothing is known
+  bool not_zero = false;  ///< integers are divided by its elements
   bool operator==(const Port&) const = default;
 };
 

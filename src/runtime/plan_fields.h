@@ -42,7 +42,7 @@ void fields(A& a, Value& value) {
 }
 template <class A>
 void fields(A& a, Port& port) {
-  a(port.name, port.value, port.below);
+  a(port.name, port.value, port.below, port.not_zero);
 }
 template <class A>
 void fields(A& a, Move& move) {

@@ -137,7 +137,8 @@ class StepMaker {
     for (size_t k = 0; k < graph.inputs().size(); ++k) {
       const ValueId id = graph.inputs()[k];
       const int value = scope.values[{id, ""}] = add_value(graph.value(id), runtime::InInput{static_cast<int32_t>(k)});
-      variant_.inputs.push_back({graph.value(id).name, value, index_bound(graph, id).value_or(0)});
+      const Demand demand = demand_on(graph, id);
+      variant_.inputs.push_back({graph.value(id).name, value, demand.below.value_or(0), demand.not_zero});
     }
     const std::set<ValueId> written = written_in(scope.region);
     for (size_t k = 0; k < graph.outputs().size(); ++k) {

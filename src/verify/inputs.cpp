@@ -3,9 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "graph/bind.h"
 #include "graph/infer.h"
+#include "graph/interpret.h"
 #include "util/random.h"
 
 namespace isomer {
@@ -14,6 +16,14 @@ namespace {
 constexpr int64_t kDefaultIntegers = 8;
 /// How many readers deep a value is followed.
 constexpr int kMaxDepth = 16;
+/// So often inputs are drawn anew where an integer would be divided by zero; far from the seeds that callers count up.
+constexpr int kMostTries = 16;
+constexpr uint64_t kSeedStep = uint64_t{1} << 32;
+
+void tighten(Demand& demand, const Demand& other) {
+  if (other.below) demand.below = demand.below ? std::min(*demand.below, *other.below) : *other.below;
+  demand.not_zero |= other.not_zero;
+}
 
 bool loads_input(const te::Expr& expr, int input) {
   bool found = false;
@@ -24,73 +34,186 @@ bool loads_input(const te::Expr& expr, int input) {
   return found;
 }
 
-/// Only this input's elements, moved or cast: the output holds the same values.
-bool moves_input(const te::Expr& body, int input) {
-  const te::Expr* expr = &body;
-  while (const te::Cast* cast = te::as<te::Cast>(*expr)) expr = &cast->operand;
-  const te::Load* load = te::as<te::Load>(*expr);
-  return load && load->buffer.kind == te::BufferRef::Kind::kInput && load->buffer.index == input;
+bool divides_integers(const te::Expr& expr) {
+  const te::Binary* binary = te::as<te::Binary>(expr);
+  if (!binary || !is_int(expr.dtype())) return false;
+  switch (binary->op) {
+    case te::BinaryOp::kDiv:
+    case te::BinaryOp::kFloorDiv:
+    case te::BinaryOp::kFloorMod:
+    case te::BinaryOp::kTruncMod: return true;
+    default: return false;
+  }
 }
 
-class BoundSearch {
+/// The program of a node, as far as it maps elements to elements.
+class ElementMaps {
  public:
-  explicit BoundSearch(const Graph& graph) : graph_(graph), consumers_(graph.consumers()) {}
+  explicit ElementMaps(const te::Program& program) : program_(program) {}
 
-  std::optional<int64_t> of(ValueId value, int depth = 0) {
-    if (depth > kMaxDepth) return std::nullopt;
-    std::optional<int64_t> bound;
-    for (const NodeId reader : consumers_[value.index]) tighten(bound, through(reader, value, depth));
-    return bound;
+  template <class Visit>
+  void for_each_body(const Visit& visit) const {
+    for (const te::Stage& stage : program_.stages)
+      if (const auto* map = std::get_if<te::MapReduce>(&stage.body))
+        for (const te::Expr& body : map->bodies) visit(body);
+  }
+
+  /// The value may be an element of the input, moved or cast.
+  bool carries(const te::StageValue& value, int input) const { return follows(value, input, false); }
+  /// It may be zero because an element of the input is.
+  bool vanishes(const te::StageValue& value, int input) const { return follows(value, input, true); }
+
+  /// Integers are divided by elements of the input.
+  bool divides_by(int input) const {
+    bool found = false;
+    for_each_body([&](const te::Expr& body) {
+      te::for_each_node(body, [&](const te::Expr& e) {
+        found = found || (divides_integers(e) && follows(te::as<te::Binary>(e)->right, input, true));
+      });
+    });
+    return found;
   }
 
  private:
-  static void tighten(std::optional<int64_t>& bound, std::optional<int64_t> other) {
-    if (other) bound = bound ? std::min(*bound, *other) : *other;
+  bool follows(const te::Expr& expr, int input, bool with_factors) const {
+    const auto goes_on = [&](const te::Expr& part) { return follows(part, input, with_factors); };
+    if (const te::Cast* cast = te::as<te::Cast>(expr)) return goes_on(cast->operand);
+    if (const te::Select* select = te::as<te::Select>(expr)) return goes_on(select->then) || goes_on(select->otherwise);
+    if (const te::Unary* unary = te::as<te::Unary>(expr); unary && with_factors)
+      return (unary->op == te::UnaryOp::kNeg || unary->op == te::UnaryOp::kAbs) && goes_on(unary->operand);
+    if (const te::Binary* binary = te::as<te::Binary>(expr); binary && with_factors)
+      return binary->op == te::BinaryOp::kMul && (goes_on(binary->left) || goes_on(binary->right));
+    const te::Load* load = te::as<te::Load>(expr);
+    if (!load) return false;
+    if (load->buffer.kind == te::BufferRef::Kind::kInput) return load->buffer.index == input;
+    return load->buffer.kind == te::BufferRef::Kind::kStage &&
+           follows(te::StageValue{load->buffer.index, load->buffer.component}, input, with_factors);
   }
 
-  std::optional<int64_t> through(NodeId reader, ValueId value, int depth) {
+  bool follows(const te::StageValue& value, int input, bool with_factors) const {
+    if (value.stage < 0) return false;
+    const auto* map = std::get_if<te::MapReduce>(&program_.stages[value.stage].body);
+    return map && map->reduce.empty() && follows(map->bodies[value.component], input, with_factors);
+  }
+
+  const te::Program& program_;
+};
+
+/// Nothing where types are missing that the program depends on.
+std::optional<te::Program> program_of(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (node.is_opaque() || !node.op->compute) return std::nullopt;
+  const OpContext context = context_of(graph, id);
+  for (int i = 0; i < context.input_count(); ++i)
+    if (context.has_input(i) && !context.type(i).has_shape()) return std::nullopt;
+  auto program = node.op->compute(context);
+  if (!program.ok()) return std::nullopt;
+  return std::move(*program);
+}
+
+class DemandSearch {
+ public:
+  explicit DemandSearch(const Graph& graph) : graph_(graph), consumers_(graph.consumers()) {}
+
+  Demand of(ValueId value, int depth = 0) {
+    if (const auto known = known_.find(value); known != known_.end()) return known->second;
+    Demand demand;
+    if (depth > kMaxDepth) return demand;
+    for (const NodeId reader : consumers_[value.index]) tighten(demand, through(reader, value, depth));
+    known_.emplace(value, demand);
+    return demand;
+  }
+
+ private:
+  Demand through(NodeId reader, ValueId value, int depth) {
+    Demand demand;
+    const auto program = program_of(graph_, reader);
+    if (!program) return demand;
     const Node& node = graph_.node(reader);
-    if (node.is_opaque() || !node.op->compute) return std::nullopt;
     const OpContext context = context_of(graph_, reader);
-    for (int i = 0; i < context.input_count(); ++i)
-      if (context.has_input(i) && !context.type(i).has_shape()) return std::nullopt;
-    const auto program = node.op->compute(context);
-    if (!program.ok()) return std::nullopt;
-    std::optional<int64_t> bound;
+    const ElementMaps maps(*program);
     for (int i = 0; i < context.input_count(); ++i) {
       if (node.inputs[i] != value) continue;
+      maps.for_each_body([&](const te::Expr& body) { tighten(demand, {indexed_axis(context, body, i), false}); });
       for (const te::Stage& stage : program->stages)
-        if (const auto* body = std::get_if<te::MapReduce>(&stage.body))
-          for (const te::Expr& expr : body->bodies) {
-            tighten(bound, indexed_axis(context, expr, i));
-            if (moves_input(expr, i) && program->stages.size() == 1) tighten(bound, of(node.outputs[0], depth + 1));
-          }
+        if (const auto* update = std::get_if<te::Update>(&stage.body))
+          tighten(demand, {updated_axis(*update, i), false});
+      demand.not_zero |= maps.divides_by(i);
+      for (size_t k = 0; k < node.outputs.size() && k < program->outputs.size(); ++k) {
+        if (!node.outputs[k].valid() || !maps.vanishes(program->outputs[k], i)) continue;
+        Demand further = of(node.outputs[k], depth + 1);
+        if (!maps.carries(program->outputs[k], i)) further.below.reset();
+        tighten(demand, further);
+      }
     }
-    return bound;
+    return demand;
   }
 
   static std::optional<int64_t> indexed_axis(const OpContext& context, const te::Expr& body, int input) {
-    std::optional<int64_t> bound;
+    Demand demand;
     te::for_each_node(body, [&](const te::Expr& e) {
       const te::Load* load = te::as<te::Load>(e);
       if (!load || load->buffer.kind != te::BufferRef::Kind::kInput) return;
       for (size_t axis = 0; axis < load->index.size(); ++axis)
         if (loads_input(load->index[axis], input))
-          tighten(bound, context.dim(load->buffer.index, static_cast<int>(axis)).constant());
+          tighten(demand, {context.dim(load->buffer.index, static_cast<int>(axis)).constant(), false});
     });
-    return bound;
+    return demand.below;
+  }
+
+  static std::optional<int64_t> updated_axis(const te::Update& update, int input) {
+    Demand demand;
+    for (size_t axis = 0; axis < update.index.size(); ++axis)
+      if (loads_input(update.index[axis], input)) tighten(demand, {update.shape[axis].constant(), false});
+    return demand.below;
   }
 
   const Graph& graph_;
   std::vector<std::vector<NodeId>> consumers_;
+  std::map<ValueId, Demand> known_;
 };
 
-Tensor fill_floats(DataType dtype, const Dims& dims, const std::pair<double, double>* range, Fill fill,
+/// Values that nodes compute and integers are divided by.
+std::vector<ValueId> computed_divisors(const Graph& graph) {
+  std::vector<ValueId> divisors;
+  for (const NodeId id : graph.nodes()) {
+    const std::vector<ValueId>& inputs = graph.node(id).inputs;
+    const auto may_be = [&](ValueId input) {
+      return input.valid() && graph.value(input).producer.valid() && is_int(graph.value(input).type.dtype);
+    };
+    if (std::none_of(inputs.begin(), inputs.end(), may_be)) continue;
+    const auto program = program_of(graph, id);
+    if (!program) continue;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (may_be(inputs[i]) && ElementMaps(*program).divides_by(static_cast<int>(i))) divisors.push_back(inputs[i]);
+  }
+  return divisors;
+}
+
+/// Whether these inputs lead to a division by zero. False where that can't be found out.
+bool divides_by_zero(const Graph& graph, const std::vector<ValueId>& divisors, const std::vector<Tensor>& inputs) {
+  Graph cone = graph;
+  cone.set_outputs(divisors);
+  std::vector<te::Array> arrays;
+  for (const Tensor& tensor : inputs) arrays.push_back(te::Array::from(tensor));
+  const auto values = interpret(cone, arrays, {});
+  if (!values.ok()) return values.error().kind == ErrorKind::kInvalid;
+  for (const te::Array& array : *values)
+    for (int64_t i = 0; i < array.count(); ++i)
+      if (array.integer(i) == 0) return true;
+  return false;
+}
+
+/// Those that integers are divided by, once they are cast, are at least 1 away from zero.
+Tensor fill_floats(DataType dtype, const Dims& dims, const std::pair<double, double>* range, Fill fill, bool not_zero,
                    Random& random) {
   std::vector<double> values(element_count(dims));
   for (size_t i = 0; i < values.size(); ++i) {
     switch (fill) {
-      case Fill::kRandom: values[i] = range ? random.uniform(range->first, range->second) : random.normal(); break;
+      case Fill::kRandom:
+        values[i] = range ? random.uniform(range->first, range->second) : random.normal();
+        if (not_zero && !range) values[i] += std::copysign(1, values[i]);
+        break;
       case Fill::kZeros: values[i] = 0; break;
       case Fill::kOnes: values[i] = 1; break;
       case Fill::kArange: values[i] = static_cast<double>(i); break;
@@ -112,15 +235,12 @@ Tensor fill_integers(DataType dtype, const Dims& dims, int64_t low, int64_t boun
   return Tensor::from_ints(dtype, dims, values);
 }
 
-}  // namespace
-
-std::optional<int64_t> index_bound(const Graph& graph, ValueId value) { return BoundSearch(graph).of(value); }
-
-Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOptions& options) {
+/// `even`: one number for all elements of a tensor of integers.
+Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& options, bool even = false) {
   if (const auto unbound = free_dims(graph); !unbound.empty())
     return unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE",
                        fmt::join(unbound, ", "), unbound.front());
-  BoundSearch bounds(graph);
+  DemandSearch demands(graph);
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Value& value = graph.value(graph.inputs()[i]);
@@ -140,17 +260,44 @@ Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOption
     if (range == options.ranges.end() && is_float(dtype)) range = options.ranges.find("");
     const bool ranged = range != options.ranges.end();
     if (is_float(dtype)) {
-      tensors.push_back(fill_floats(dtype, dims, ranged ? &range->second : nullptr, options.fill, random));
+      const bool not_zero = demands.of(graph.inputs()[i]).not_zero;
+      tensors.push_back(fill_floats(dtype, dims, ranged ? &range->second : nullptr, options.fill, not_zero, random));
     } else if (ranged) {
       const auto bounded = [](double value) { return static_cast<int64_t>(std::clamp(value, -0x1p61, 0x1p61)); };
       const int64_t low = bounded(range->second.first), high = bounded(range->second.second);
       tensors.push_back(fill_integers(dtype, dims, low, high - low + 1, options.fill, random));
     } else {
-      const auto known = options.bounds.find(value.name);
-      const int64_t other = known == options.bounds.end() ? kDefaultIntegers : known->second;
-      const int64_t bound = dtype == DataType::kBool ? 2 : bounds.of(graph.inputs()[i]).value_or(other);
-      tensors.push_back(fill_integers(dtype, dims, 0, bound, options.fill, random));
+      Demand demand = demands.of(graph.inputs()[i]);
+      if (const auto known = options.demands.find(value.name); known != options.demands.end())
+        tighten(demand, known->second);
+      if (dtype == DataType::kBool) demand = {2, false};
+      const int64_t bound = demand.below.value_or(kDefaultIntegers), low = demand.not_zero && bound > 1 ? 1 : 0;
+      tensors.push_back(
+          even ? Tensor::from_ints(
+                     dtype, dims,
+                     std::vector<int64_t>(element_count(dims),
+                                          low + static_cast<int64_t>(random.below(std::max<int64_t>(bound - low, 1)))))
+               : fill_integers(dtype, dims, low, bound - low, options.fill, random));
     }
+  }
+  return tensors;
+}
+
+}  // namespace
+
+Demand demand_on(const Graph& graph, ValueId value) { return DemandSearch(graph).of(value); }
+
+Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOptions& options) {
+  TRY(std::vector<Tensor> tensors, inputs_once(graph, options));
+  if (options.fill != Fill::kRandom) return tensors;
+  const std::vector<ValueId> divisors = computed_divisors(graph);
+  if (divisors.empty() || !divides_by_zero(graph, divisors, tensors)) return tensors;
+  FillOptions other = options;
+  for (int i = 1; i < kMostTries; ++i) {
+    other.seed = options.seed + static_cast<uint64_t>(i) * kSeedStep;
+    // What large tensors leave no chance, single numbers do.
+    TRY(std::vector<Tensor> others, inputs_once(graph, other, 2 * i > kMostTries));
+    if (!divides_by_zero(graph, divisors, others)) return others;
   }
   return tensors;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,22 +13,28 @@ namespace isomer {
 
 enum class Fill : uint8_t { kRandom, kZeros, kOnes, kArange };
 
+/// What the readers of an integer value ask of its elements, as their programs say: to index an axis of this size
+/// (nothing: none does), and not to be zero where integers are divided by them. Followed through what only moves or
+/// casts them.
+struct Demand {
+  std::optional<int64_t> below;
+  bool not_zero = false;
+};
+Demand demand_on(const Graph& graph, ValueId value);
+
 struct FillOptions {
   uint64_t seed = 0;
   Fill fill = Fill::kRandom;
   /// Uniform values in [low, high] for the inputs named ("": every float input).
   std::map<std::string, std::pair<double, double>> ranges = {};
-  /// What integers of the inputs named stay below, where the graph's nodes don't say.
-  std::map<std::string, int64_t> bounds = {};
+  /// What is asked of the inputs named, where the graph has no nodes that say.
+  std::map<std::string, Demand> demands = {};
 };
 
 /// One tensor an input of the graph, in order: floats normal(0,1); integers uniform below the size of the axis that
-/// they index (as the programs of their readers say), else in [0, 8); bools fair. An input with a default keeps it.
-/// Errors: an unbound dim (naming the dims), a type that has no arithmetic.
+/// they index (as the programs of their readers say), else in [0, 8), without 0 where integers are divided by them;
+/// bools fair. Where a node computes what integers are divided by, inputs are drawn again until that is not 0, a few
+/// times. An input with a default keeps it. Errors: an unbound dim (naming the dims), a type that has no arithmetic.
 Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOptions& options);
-
-/// The least size of an axis that elements of this integer value index, followed through readers that only move or cast
-/// it; nothing where no reader indexes with it.
-std::optional<int64_t> index_bound(const Graph& graph, ValueId value);
 
 }  // namespace isomer
