@@ -67,7 +67,7 @@ json summary(const Artifact& artifact) {
           {"variants", variants}};
 }
 
-void print_summary(const json& facts) {
+void print_artifact(const json& facts) {
   const auto line = [](std::string_view key, const std::string& value) {
     fmt::print("{:<10} {}\n", key, printable(value));
   };
@@ -99,7 +99,7 @@ Result<void> inspect_artifact(const std::string& file, const CommonOptions& opti
   if (options.json) {
     fmt::print("{}\n", json_text(facts));
   } else {
-    print_summary(facts);
+    print_artifact(facts);
     if (verify) fmt::print("verified   weights are as they were written\n");
   }
   return {};

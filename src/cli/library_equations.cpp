@@ -109,7 +109,7 @@ json facts(const StatedEquation& equation, const Standing& standing) {
 }
 
 /// A row of a table; of a counterexample its inputs.
-std::string row(const StatedEquation& equation, const Standing& standing) {
+std::string table_row(const StatedEquation& equation, const Standing& standing) {
   const std::string why =
       standing.counterexample ? fmt::format("{}", fmt::join(standing.counterexample->inputs, ", ")) : standing.why();
   return fmt::format("| {} | `{}` | {} | {} |", equation.label.empty() ? std::to_string(equation.line) : equation.label,
@@ -141,7 +141,7 @@ int check_equations(const CheckOptions& options) {
   if (options.as_table && !options.json) fmt::print("| | equation | verdict | from |\n|---|---|---|---|\n");
   for (size_t k = 0; k < all->size(); ++k) {
     list.push_back(facts((*equations)[k], (*all)[k]));
-    if (!options.json) fmt::print("{}\n", (options.as_table ? row : paragraph)((*equations)[k], (*all)[k]));
+    if (!options.json) fmt::print("{}\n", (options.as_table ? table_row : paragraph)((*equations)[k], (*all)[k]));
   }
   if (options.json)
     fmt::print("{}\n", json_text({{"equations", list}, {"counts", counts}}));

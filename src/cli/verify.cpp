@@ -14,13 +14,13 @@ namespace {
 using nlohmann::json;
 using substitutions::Verified;
 
-struct Options : CommonOptions {
+struct VerifyCommand : CommonOptions {
   std::string input, output, proof;
   bool no_check = false;
   int runs = 2;
 };
 
-json to_json(const Options& options, const Verified& result, double seconds) {
+json to_json(const VerifyCommand& options, const Verified& result, double seconds) {
   const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json taken = json::array();
   for (const OptimizeStep& step : result.derived.steps)
@@ -44,7 +44,7 @@ json to_json(const Options& options, const Verified& result, double seconds) {
           {"version", version_text()}};
 }
 
-Result<void> run(const Options& options) {
+Result<void> run(const VerifyCommand& options) {
   const auto start = Clock::now();
   substitutions::VerifyOptions verify;
   TRY(verify.dims, options.bound_dims());
@@ -68,7 +68,7 @@ Result<void> run(const Options& options) {
 }  // namespace
 
 void add_verify(CLI::App& app, int& exit) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyCommand>();
   CLI::App* command = app.add_subcommand("verify", "Check an optimization by its proof, without the search");
   command->add_option("IN", options->input, "The model")->required();
   command->add_option("OUT", options->output, "The optimized model")->required();

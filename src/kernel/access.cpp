@@ -19,9 +19,9 @@ Expr offset_of(const Buffer& buffer, const std::vector<Expr>& index) {
 namespace {
 
 /// Strides of an offset over a block's iterators.
-class Strides {
+class OffsetStrides {
  public:
-  explicit Strides(const Block& block) : block_(block) {
+  explicit OffsetStrides(const Block& block) : block_(block) {
     ranges_ = [this](const Expr& leaf) -> te::Interval {
       const auto* variable = te::as<te::Var>(leaf);
       if (!variable || variable->kind == te::VarKind::kLoop) return {};
@@ -30,7 +30,7 @@ class Strides {
       return {0, extent ? std::optional(*extent - 1) : std::nullopt};
     };
   }
-  Strides(const Strides&) = delete;
+  OffsetStrides(const OffsetStrides&) = delete;
 
   Expr simplified(const Expr& offset) const { return te::simplify_index(offset, ranges_); }
   std::optional<int64_t> along(const Expr& offset, const Expr& iterator) const {
@@ -78,7 +78,7 @@ std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block) 
 }
 
 std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, int axis, int64_t width) {
-  const Strides strides(block);
+  const OffsetStrides strides(block);
   std::vector<LoadAccess> accesses;
   for (const Expr& body : block.bodies)
     te::for_each_node(body, [&](const Expr& e) {
@@ -100,7 +100,7 @@ std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, 
 std::optional<int64_t> stride_at_period(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis,
                                         int64_t period) {
   if (period == 1) return access.axes[axis];
-  const Strides strides(block);
+  const OffsetStrides strides(block);
   return strides.at_period(offset_of(kernel.buffers[access.buffer], te::as<te::Load>(access.load)->index),
                            te::axis(axis), period);
 }
@@ -113,7 +113,7 @@ std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, 
 }
 
 std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Block& block) {
-  const Strides strides(block);
+  const OffsetStrides strides(block);
   return strides.along_axes(
       strides.simplified(offset_of(kernel.buffers[block.writes[0].buffer], block.writes[0].index)));
 }

@@ -4,11 +4,16 @@
 // order in which the result lists them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "kernel/loop_nest.h"
 #include "kernel/trace.h"
 #include "util/result.h"
 
 namespace isomer::kernel::primitives {
+
+/// As errors name it.
+inline std::string text(LoopId loop) { return fmt::format("k{}", loop.variable); }
 
 // Loops (primitives_loops.cpp)
 

@@ -6,8 +6,6 @@
 namespace isomer::kernel::primitives {
 namespace {
 
-std::string text(LoopId loop) { return fmt::format("k{}", loop.variable); }
-
 constexpr int64_t kMaxUnrolled = 4096;  ///< iterations of one loop; far beyond any instruction cache
 
 Result<Place> find_free_loop(Kernel& kernel, LoopId id) {

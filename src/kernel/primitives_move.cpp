@@ -5,8 +5,6 @@
 namespace isomer::kernel::primitives {
 namespace {
 
-std::string text(LoopId loop) { return fmt::format("k{}", loop.variable); }
-
 /// Every loop around the blocks that write what `block` reads stands around the body of `place`'s loop as well: what
 /// the block reads is there when that body runs.
 Result<void> check_sources_reach(Kernel& kernel, const Block& block, const Place& place) {

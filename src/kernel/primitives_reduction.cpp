@@ -5,8 +5,6 @@
 namespace isomer::kernel::primitives {
 namespace {
 
-std::string text(LoopId loop) { return fmt::format("k{}", loop.variable); }
-
 std::set<int> variables_of(const std::vector<Iterator>& iterators) {
   std::set<int> result;
   for (const Iterator& iterator : iterators) result.merge(variables(iterator.binding));

@@ -12,7 +12,7 @@ namespace isomer::verify {
 namespace {
 
 constexpr double kRounding = 1e-9;
-constexpr int kFailures = 8;  ///< of which the smallest is shown
+constexpr int kLawFailures = 8;  ///< of which the smallest is shown
 
 template <te::RealAlgebra A>
 std::string element_text(const typename te::Concrete<A>::Scalar& scalar) {
@@ -180,7 +180,7 @@ LawCheck check_law(const Law& law, std::string_view family, int trials, uint64_t
   Random random(seed);
   LawCheck result;
   int failures = 0;
-  for (int trial = 0; trial < trials && failures < kFailures; ++trial) {
+  for (int trial = 0; trial < trials && failures < kLawFailures; ++trial) {
     const auto instance = draw_instance(law, family, random);
     if (!instance) break;
     auto check = check_instance(*instance, random, float_class);

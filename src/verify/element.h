@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/te/expr.h"
@@ -136,5 +137,10 @@ bool mentions(const te::Expr& expr, const std::vector<Bound>& bounds);
 bool mentions(const std::vector<te::Expr>& exprs, const std::vector<Bound>& bounds);
 bool mentions(const FactorRef& factor, const std::vector<Bound>& bounds);
 bool mentions(const Element& element, const std::vector<Bound>& bounds);
+
+/// Whether there is a factor, and it is a call of this function.
+bool is_call(const FactorRef& factor, std::string_view name);
+/// A condition of a product that does not depend on what the product is summed over.
+const te::Expr* free_condition(const Element& element);
 
 }  // namespace isomer::verify

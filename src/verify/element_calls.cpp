@@ -29,14 +29,6 @@ bool is_one_of(const List& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// A condition of a product that does not depend on what the product is summed over.
-const te::Expr* free_condition(const Element& element) {
-  for (const Product& product : element.products)
-    for (const te::Expr& condition : product.conditions)
-      if (!mentions(condition, product.bounds)) return &condition;
-  return nullptr;
-}
-
 /// The only factor of an element that is one.
 FactorRef only_factor(const Element& element) {
   if (element.products.size() != 1) return nullptr;
@@ -44,10 +36,6 @@ FactorRef only_factor(const Element& element) {
   const bool is_bare = product.coefficient == te::Rational(1) && product.bounds.empty() && product.conditions.empty() &&
                        product.factors.size() == 1;
   return is_bare ? product.factors[0] : nullptr;
-}
-
-bool is_call(const FactorRef& factor, std::string_view name) {
-  return factor && factor->kind == Factor::Kind::kCall && factor->name == name;
 }
 
 bool has_few_values(const std::vector<Bound>& bounds) {

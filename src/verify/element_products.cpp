@@ -9,13 +9,7 @@
 #include "verify/element.h"
 
 namespace isomer::verify {
-namespace {
-
-bool is_call(const FactorRef& factor, std::string_view name) {
-  return factor->kind == Factor::Kind::kCall && factor->name == name;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 /// Factors in one order, those that are 0 or 1 once; exponentials as one sum of what they are of.
 void ElementMaker::cancel(std::vector<FactorRef>& factors, Element& exponents) const {

@@ -110,4 +110,15 @@ bool mentions(const Element& element, const std::vector<Bound>& bounds) {
   });
 }
 
+bool is_call(const FactorRef& factor, std::string_view name) {
+  return factor && factor->kind == Factor::Kind::kCall && factor->name == name;
+}
+
+const te::Expr* free_condition(const Element& element) {
+  for (const Product& product : element.products)
+    for (const te::Expr& condition : product.conditions)
+      if (!mentions(condition, product.bounds)) return &condition;
+  return nullptr;
+}
+
 }  // namespace isomer::verify

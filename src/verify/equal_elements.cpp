@@ -64,13 +64,6 @@ Facts joined(Facts facts, const Facts& more) {
   return facts;
 }
 
-const te::Expr* free_condition(const Element& element) {
-  for (const Product& product : element.products)
-    for (const te::Expr& condition : product.conditions)
-      if (!mentions(condition, product.bounds)) return &condition;
-  return nullptr;
-}
-
 }  // namespace
 
 bool ElementComparison::are_equal(const Element& a, const Element& b, const Facts& facts) {

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr DataType kF32 = DataType::kFloat32, kI64 = DataType::kInt64;
+constexpr DataType kF32 = DataType::kFloat32, kInt = DataType::kInt64;
 
 Expr input(int i, std::vector<Expr> at, DataType dtype = kF32) {
   return load({BufferRef::Kind::kInput, i, 0}, dtype, std::move(at));
@@ -31,9 +31,9 @@ std::string error_of(const Program& program, const std::vector<Tensor>& tensors)
 /// The indices of the elements that are not zero: their number first, then they.
 Program nonzero(int64_t count) {
   Procedure procedure;
-  procedure.locals = {{kI64, {}}, {kI64, {Dim(0)}}};
+  procedure.locals = {{kInt, {}}, {kInt, {Dim(0)}}};
   const Expr element = input(0, {loop_var(0)});
-  const Expr found = load_local(0, kI64, {});
+  const Expr found = load_local(0, kInt, {});
   const auto if_nonzero = [&](Block then) { return if_then(logical_not(equal(element, Number(0))), std::move(then)); };
   procedure.block = {
       for_loop(0, index(count), {if_nonzero({store(0, {}, found + index(1))})}),
@@ -57,8 +57,8 @@ TEST(Imperative, resizes_and_stores) {
 TEST(Imperative, loops_while_a_condition_holds) {
   // The number of steps that 3n + 1 takes from 27 to 1.
   Procedure procedure;
-  procedure.locals = {{kI64, {}}, {kI64, {}}};
-  const Expr n = load_local(0, kI64, {}), steps = load_local(1, kI64, {});
+  procedure.locals = {{kInt, {}}, {kInt, {}}};
+  const Expr n = load_local(0, kInt, {}), steps = load_local(1, kInt, {});
   const Expr next = select(equal(floor_mod(n, index(2)), index(0)), floor_div(n, index(2)), n * index(3) + index(1));
   procedure.block = {store(0, {}, index(27)),
                      while_loop(index(1) < n, {store(0, {}, next), store(1, {}, steps + index(1))})};
@@ -70,7 +70,7 @@ TEST(Imperative, loops_while_a_condition_holds) {
 
 TEST(Imperative, a_store_out_of_range_is_an_error) {
   Procedure procedure;
-  procedure.locals = {{kI64, {Dim(2)}}};
+  procedure.locals = {{kInt, {Dim(2)}}};
   procedure.block = {for_loop(0, index(3), {store(0, {loop_var(0)}, index(1))})};
   Program program;
   program.outputs.push_back(program.imperative({procedure, {0}}));
@@ -79,7 +79,7 @@ TEST(Imperative, a_store_out_of_range_is_an_error) {
 
 TEST(Stages, sizes_may_be_values_of_earlier_stages) {
   Program program;
-  const StageValue count = program.reduce({}, {4}, sum(kI64), input(0, {reduce_axis(0)}, kI64));
+  const StageValue count = program.reduce({}, {4}, sum(kInt), input(0, {reduce_axis(0)}, kInt));
   program.outputs.push_back(program.map({Dim(program.load(count, {})), 2}, axis(0) * index(10) + axis(1)));
   EXPECT_TRUE(agrees(program, {ints({1, 0, 30, 2})}));
   EXPECT_TRUE(agrees(program, {ints({0, 0, 0, 0})}));
@@ -88,11 +88,11 @@ TEST(Stages, sizes_may_be_values_of_earlier_stages) {
 
 TEST(Stages, plans_are_made_again_for_other_sizes) {
   Program program;
-  const Dim count(load({BufferRef::Kind::kInput, 0, 0}, kI64, {}));
+  const Dim count(load({BufferRef::Kind::kInput, 0, 0}, kInt, {}));
   program.outputs.push_back(program.map({count}, input(1, {axis(0)}) * Number(2)));
   PlannedProgram plan(program);
   for (const int64_t n : {3, 40, 3, 100}) {
-    const std::vector<Array> inputs = {Array::integers(kI64, {}, std::vector{n}),
+    const std::vector<Array> inputs = {Array::integers(kInt, {}, std::vector{n}),
                                        Array::reals(kF32, {n}, std::vector<double>(n, 1.5))};
     const auto result = plan.run(inputs);
     ASSERT_TRUE(result.ok());
@@ -111,7 +111,7 @@ TEST(Errors, say_which_index_of_what_is_out_of_range) {
   for (const int64_t count : {4, 100}) {
     Program gather;
     gather.outputs.push_back(
-        gather.map({count, 30}, input(0, {input(1, {floor_mod(axis(0), index(4))}, kI64), axis(1)})));
+        gather.map({count, 30}, input(0, {input(1, {floor_mod(axis(0), index(4))}, kInt), axis(1)})));
     EXPECT_THAT(error_of(gather, {reals({5, 30}, std::vector<double>(150, 1)), ints({0, 4, 7, 2})}),
                 HasSubstr("index 7 is out of range on axis 0 of input 0, which has 5 elements"));
     Program affine;
@@ -124,7 +124,7 @@ TEST(Errors, say_which_index_of_what_is_out_of_range) {
 TEST(Errors, division_by_zero) {
   for (const int64_t count : {1, 10}) {
     Program program;
-    program.outputs.push_back(program.map({count, 4}, input(0, {axis(1)}, kI64) / input(1, {axis(1)}, kI64)));
+    program.outputs.push_back(program.map({count, 4}, input(0, {axis(1)}, kInt) / input(1, {axis(1)}, kInt)));
     EXPECT_EQ(error_of(program, {ints({1, 2, 3, 4}), ints({1, 2, 0, 4})}), "an integer is divided by zero");
     EXPECT_EQ(error_of(program, {ints({1, 2, 3, 4}), ints({1, 2, 3, 4})}), "");
   }
@@ -144,7 +144,7 @@ TEST(Errors, symbols_without_a_value_and_sizes_beyond_memory) {
 
 TEST(Errors, are_the_same_with_any_number_of_threads) {
   Program program;
-  program.outputs.push_back(program.map({2000, 300}, input(0, {input(1, {axis(0)}, kI64), axis(1)})));
+  program.outputs.push_back(program.map({2000, 300}, input(0, {input(1, {axis(0)}, kInt), axis(1)})));
   std::vector<int64_t> rows(2000, 0);
   for (size_t k = 700; k < rows.size(); ++k) rows[k] = static_cast<int64_t>(k);
   const std::vector<Array> inputs = {Array::from(reals({1, 300}, std::vector<double>(300, 1))),

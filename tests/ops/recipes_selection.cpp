@@ -6,7 +6,9 @@
 namespace isomer::test {
 namespace {
 
-int64_t normal(int64_t axis, const Dims& dims) { return axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis; }
+int64_t counted_from_first(int64_t axis, const Dims& dims) {
+  return axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis;
+}
 
 void top_k(Maker& m) {
   const Dims shape = m.dims(1, 3, 1);
@@ -16,7 +18,7 @@ void top_k(Maker& m) {
   m.maybe("largest", m.pick(0, 1));
   m.maybe("sorted", m.pick(0, 1));
   m.add(shape);
-  m.decide({m.pick(0, shape[normal(axis, shape)])});
+  m.decide({m.pick(0, shape[counted_from_first(axis, shape)])});
   m.outputs(2);
 }
 
@@ -36,7 +38,7 @@ void compress(Maker& m) {
   const int64_t axis = m.pick(-rank, rank - 1);
   if (!flat) m.set("axis", axis);
   m.add(shape);
-  m.add({m.pick(0, flat ? element_count(shape) : shape[normal(axis, shape)])});
+  m.add({m.pick(0, flat ? element_count(shape) : shape[counted_from_first(axis, shape)])});
 }
 
 void suppression(Maker& m) {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "graph/onnx/import_attribute.h"
+#include "graph/onnx/versions.h"
 #include "graph/te/integer.h"
 #include "util/hash.h"
 
@@ -21,8 +22,6 @@ using onnx_proto::ModelProto;
 using onnx_proto::NodeProto;
 
 using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
-
-std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
 std::string function_label(const FunctionProto& function) {
   return fmt::format("function {}.{}", function.domain(), function.name());

@@ -24,8 +24,6 @@ using onnx_proto::NodeProto;
 using onnx_proto::ValueExtra;
 using onnx_proto::ValueInfoProto;
 
-std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
-
 /// Nodes by index, each after the producers of what it reads by name; of several ready ones the first in the file.
 Result<std::vector<int>> file_order(const GraphProto& proto) {
   std::unordered_map<std::string_view, int> producer;

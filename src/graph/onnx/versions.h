@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "util/result.h"
@@ -10,6 +11,9 @@ namespace isomer {
 
 /// The newest version of ONNX's own operator set that the rows know all forms of.
 inline constexpr int64_t kNewestRowOpset = 22;
+
+/// ONNX's own domain has two names; this is the empty one, of both.
+inline std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
 /// An ir_version from 1 to the newest known.
 Result<void> check_ir_version(int64_t version);

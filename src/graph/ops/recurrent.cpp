@@ -12,7 +12,7 @@
 namespace isomer::ops {
 namespace {
 
-enum Input { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
+enum Input { kX, kW, kR, kBiases, kLengths, kInitialH, kInitialC, kPeepholes };
 
 // Activations of gates, by name, with their own alpha and beta.
 
@@ -179,7 +179,7 @@ Result<Recurrent> recurrent_of(const OpContext& context, int gates,
   const Dim directions = result.directions;
   TRY_VOID(expect_shape(context, kW, {directions, result.width(), result.inputs}));
   TRY_VOID(expect_shape(context, kR, {directions, result.width(), result.hidden}));
-  TRY_VOID(expect_shape(context, kB, {directions, result.width() * 2}));
+  TRY_VOID(expect_shape(context, kBiases, {directions, result.width() * 2}));
   TRY_VOID(expect_shape(context, kLengths, {result.batch}));
   for (const int state : {kInitialH, kInitialC}) TRY_VOID(expect_shape(context, state, result.final_shape()));
   TRY_VOID(expect_shape(context, kPeepholes, {directions, result.hidden * 3}));
@@ -202,10 +202,10 @@ te::StageValue project(te::Program& program, const Recurrent& r, int biased) {
   const Shape shape = {r.directions, r.steps, r.batch, r.width()};
   const te::Expr x = context.load(kX, r.batch_first ? std::vector{b, t, k} : std::vector{t, b, k});
   const te::StageValue product = sum_over(program, shape, {r.inputs}, x * context.load(kW, {d, row, k}));
-  if (!context.has_input(kB)) return product;
-  te::Expr of_r = context.load(kB, {d, row + r.width().expr()});
+  if (!context.has_input(kBiases)) return product;
+  te::Expr of_r = context.load(kBiases, {d, row + r.width().expr()});
   if (biased < r.gates) of_r = te::select(row < (r.hidden * biased).expr(), of_r, te::literal(0, r.dtype()));
-  return program.map(shape, program.load(product, {d, t, b, row}) + (context.load(kB, {d, row}) + of_r));
+  return program.map(shape, program.load(product, {d, t, b, row}) + (context.load(kBiases, {d, row}) + of_r));
 }
 
 /// Inside the scan of one direction, at axis(0) = batch, axis(1) = hidden unit.
@@ -327,7 +327,8 @@ Result<te::Program> compute_gru(const OpContext& context) {
     te::Expr candidate;
     if (linear) {
       te::Expr product = cell.from_state(0, 2);
-      if (context.has_input(kB)) product = product + context.load(kB, {te::index(cell.direction), cell.row(5)});
+      if (context.has_input(kBiases))
+        product = product + context.load(kBiases, {te::index(cell.direction), cell.row(5)});
       scan.steps = {cell.recurrent_product(state, 0, r.width()), cell.map(gate(0))};
       candidate = cell.from_input(2) + gate(1) * product;
     } else {

@@ -22,12 +22,12 @@ namespace {
 
 constexpr size_t kLargestRegion = 128;
 /// Constants above this many bytes are compared as the inputs that they are, not by their elements.
-constexpr int64_t kSmallBytes = 8192;
+constexpr int64_t kSmallConstant = 8192;
 
 /// Rows look around freely when they recognize.
 constexpr int kMaxNodes = 50'000;
 
-bool is_small(const Tensor& tensor) { return static_cast<int64_t>(tensor.bytes().size()) <= kSmallBytes; }
+bool is_small(const Tensor& tensor) { return static_cast<int64_t>(tensor.bytes().size()) <= kSmallConstant; }
 
 /// Copies values of a graph into a scratch graph.
 class Copier {
@@ -116,7 +116,7 @@ Result<Hash128> simplified_hash(Graph graph) {
 /// The region as a graph of its own, its inputs in the order of the proposal's. `position` of each node: its producers
 /// first.
 Graph region_graph(const Graph& graph, const Proposal& proposal, const std::vector<int>& position) {
-  Copier copier(graph, kSmallBytes);
+  Copier copier(graph, kSmallConstant);
   for (const ValueId input : proposal.node.inputs) copier.leaf(input);
   std::vector<NodeId> members(proposal.interior.begin(), proposal.interior.end());
   members.push_back(proposal.root);

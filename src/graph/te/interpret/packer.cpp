@@ -6,7 +6,7 @@
 namespace isomer::te::interpreter {
 namespace {
 
-constexpr int64_t kMaxLanes = 256;
+constexpr int64_t kMaxPackedLanes = 256;
 
 Group iterators_in(const std::vector<Level>& levels) {
   Group group;
@@ -81,7 +81,7 @@ Packer::Packer(const Lowered& lowered, const std::vector<Storage>& storages, int
   cost_ = std::min(by_rows, by_depth);
   const std::vector<Level>& line = along_depth_ ? depth_ : rows_;
   const int vector = line.empty() ? -1 : line.back().iterator;
-  max_lanes_ = line.empty() ? 1 : std::min(line.back().extent, kMaxLanes);
+  max_lanes_ = line.empty() ? 1 : std::min(line.back().extent, kMaxPackedLanes);
   program_ = compile_strip(lowered_, storages, roots, vector, Results::kToLanes);
 }
 

@@ -10,7 +10,7 @@
 namespace isomer::te::interpreter {
 namespace {
 
-constexpr int64_t kMaxLanes = 256;
+constexpr int64_t kMaxUpdateLanes = 256;
 
 /// What the monoid makes of an element and an update.
 class Combine {
@@ -66,15 +66,15 @@ class PlannedUpdate : public PlannedStage {
         vector = k;
       }
     const int strip = static_cast<int>(levels.size()) - 1;
-    if (vector >= 0) levels.back().step = std::min(kMaxLanes, levels.back().extent);
+    if (vector >= 0) levels.back().step = std::min(kMaxUpdateLanes, levels.back().extent);
 
     std::vector<Storage> storages;
     for (const BufferRef& ref : lowered.buffers) storages.push_back((*context.buffers)(ref).storage());
     const StripProgram program = compile_strip(lowered, storages, lowered.results, vector, Results::kToLanes);
-    Frame frame(program, kMaxLanes);
+    Frame frame(program, kMaxUpdateLanes);
     for (size_t k = 0; k < lowered.buffers.size(); ++k)
       frame.buffers[k] = (*context.buffers)(lowered.buffers[k]).data();
-    std::vector<std::vector<Cell>> results(bodies.size(), std::vector<Cell>(kMaxLanes));
+    std::vector<std::vector<Cell>> results(bodies.size(), std::vector<Cell>(kMaxUpdateLanes));
     for (auto& result : results) frame.sinks.push_back(result.data());
 
     auto* elements = static_cast<Cell*>(arrays[0].mutable_data());
