@@ -23,6 +23,18 @@ add_compile_options(-ffp-contract=off)
 add_library(isomer_warnings INTERFACE)
 target_compile_options(isomer_warnings INTERFACE -Wall -Wextra -Werror)
 
+# With CMAKE_UNITY_BUILD (the preset `release`) eight sources of a target are compiled as one: their headers are read, and
+# what they instantiate is made, once. Names of anonymous namespaces meet then; a clash is repaired by sharing the
+# thing or by a better name, and isomer_alone is for sources that are better left as they are.
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+function(isomer_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # It takes an included source for a header, whose types would be seen elsewhere.
+  target_compile_options(isomer_warnings INTERFACE -Wno-subobject-linkage)
+endif()
+
 if(ISOMER_SANITIZE)
   add_compile_options(-fsanitize=${ISOMER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${ISOMER_SANITIZE})
