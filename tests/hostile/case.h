@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/onnx/onnx.pb.h"
@@ -20,6 +21,11 @@ struct HostileCase {
   /// Called when the model stands in `folder` as model.onnx: puts what it refers to beside it.
   std::function<void(const std::filesystem::path& folder)> surround = nullptr;
 };
+
+/// Of these bytes; nothing stands beside it.
+inline HostileCase bytes_case(std::string name, std::string sentence, std::string bytes) {
+  return {std::move(name), [bytes = std::move(bytes)] { return bytes; }, std::move(sentence)};
+}
 
 /// The classes of reliability.md 1.5, one function and one source file each.
 std::vector<HostileCase> wire_cases();

@@ -90,10 +90,6 @@ std::string in_chain_of_operators(const std::string& text) {
   return serialized(model);
 }
 
-HostileCase bytes_case(std::string name, std::string sentence, std::string bytes) {
-  return {std::move(name), [bytes = std::move(bytes)] { return bytes; }, std::move(sentence)};
-}
-
 /// The fields of a graph's Relu node with its field `number` set to `text`.
 std::string node_with(uint32_t number, const std::string& text) {
   return from_notation("y = Relu(x: f32[2])") +

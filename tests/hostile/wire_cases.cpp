@@ -51,10 +51,6 @@ std::string random_bytes(uint64_t seed, size_t count) {
   return bytes;
 }
 
-HostileCase bytes_case(std::string name, std::string sentence, std::string bytes) {
-  return {std::move(name), [bytes = std::move(bytes)] { return bytes; }, std::move(sentence)};
-}
-
 std::vector<HostileCase> broken_fields() {
   return {
       bytes_case("empty", "an empty file found", ""),
