@@ -1,20 +1,19 @@
 # The targets a user types; the work is CMake's (CMakePresets.json) and scripts/'s.
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup demo test test-long test-clang test-san fuzz clean
+.PHONY: build setup demo test test-long test-clang test-san fuzz format lint clean
 
-build: build/build.ninja
+# Ninja runs CMake again when a list changes; here it runs where the tests are not configured yet, as after `make demo`.
+build: setup
+	@grep -qs '^ISOMER_TESTS:BOOL=ON' build/CMakeCache.txt || cmake --preset release
 	cmake --build build -j $(JOBS)
 
-# Ninja runs CMake again when a list changes; here it runs the first time only.
-build/build.ninja: | setup
-	cmake --preset release
-
 setup:
-	@scripts/setup.sh
+	@scripts/setup.sh program tests
 
-demo: build
-	scripts/demo.sh
+# Installs, builds and runs no more than it needs.
+demo:
+	@JOBS=$(JOBS) scripts/demo.sh
 
 test: build
 	ctest --preset release -j $(JOBS)
@@ -35,6 +34,14 @@ test-san: setup
 fuzz: setup
 	cmake --preset fuzz
 	cmake --build --preset fuzz -j $(JOBS)
+
+format:
+	@scripts/setup.sh lint
+	git ls-files -z '*.cpp' '*.h' '*.c' | xargs -0 clang-format-19 -i
+
+lint: build
+	@scripts/setup.sh lint
+	@JOBS=$(JOBS) scripts/lint.sh
 
 clean:
 	rm -rf build build-ci build-san build-fuzz

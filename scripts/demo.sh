@@ -1,13 +1,29 @@
 #!/usr/bin/env bash
-# Fills one real model, optimizes it, and ends with the table that isomer prints. Leaves nothing behind.
+# From a bare system to a real model made faster: installs what the program needs, builds it, fills the model with
+# weights, optimizes it, and ends with the table that isomer prints. Leaves the build only.
 #   scripts/demo.sh [NAME]      default resnet50; any of models/
 set -euo pipefail
 cd "$(dirname "$0")/.."
 model=${1:-resnet50}
+jobs=${JOBS:-$(nproc)}
+
+say() { echo "demo: $*" >&2; }
+
+scripts/setup.sh program
+
+[ -e build/build.ninja ] || {
+  say "configuring the build"
+  cmake --preset program >/dev/null
+}
+steps=$(ninja -C build -n isomer isomer-fill | grep -c '^\[' || true)
+if [ "$steps" -gt 1 ]; then
+  say "building the program: $steps steps of about 6 s each on $jobs cores, $((steps * 6 / jobs / 60 + 1)) min or less"
+fi
+NINJA_STATUS='[%f/%t, %e s] ' ninja -C build -j "$jobs" isomer isomer-fill >&2
+
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-
-echo "Filling models/$model.onnx with its weights" >&2
+say "filling models/$model.onnx with weights"
 build/bin/isomer-fill "models/$model.onnx" -o "$folder" >&2
-echo "isomer optimize $model.onnx -o $model.optimized.onnx" >&2
+say "isomer optimize $model.onnx -o $model.optimized.onnx"
 build/bin/isomer optimize "$folder/$model.onnx" -o "$folder/$model.optimized.onnx"

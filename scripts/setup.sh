@@ -1,18 +1,36 @@
 #!/usr/bin/env bash
-# Installs the packages that the build and the tests need and that are not there yet (Debian 12 or newer; root, or a user
-# with sudo). Does nothing, and asks for nothing, when all are there.
+# Installs the packages of these groups that are not there yet (Debian 12 or newer; root, or a user with sudo). Does
+# nothing, and asks for nothing, when all are there.
+#   scripts/setup.sh [GROUP...]     program: to build and run the program; tests: to build and run its tests;
+#                                   lint: to format and check the sources. All of them by default.
 set -euo pipefail
 
-packages=(
-  # to build
-  g++ cmake ninja-build ccache
-  libprotobuf-dev protobuf-compiler libboost-graph-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev
-  libsqlite3-dev libzip-dev llvm-19-dev libz3-dev z3
-  openmpi-bin libopenmpi3
-  # to test
-  libgtest-dev libgmock-dev libbenchmark-dev libonnx-dev libonnx-testdata
-  clang-19 libclang-rt-19-dev llvm-19
+program=(
+  g++ cmake ninja-build ccache  # ccache now, since a build that gets it later starts over
+  libprotobuf-dev protobuf-compiler libboost-dev libfmt-dev nlohmann-json3-dev libcli11-dev
+  libsqlite3-dev libzip-dev llvm-19-dev libz3-dev
 )
+tests=(
+  libgtest-dev libgmock-dev libbenchmark-dev libonnx-dev libonnx-testdata
+  clang-19 libclang-rt-19-dev llvm-19 z3
+  openmpi-bin libopenmpi3
+)
+lint=(clang-format-19 clang-tidy-19)
+
+packages=()
+for group in "${@:-program tests lint}"; do
+  for name in $group; do
+    case $name in
+      program) packages+=("${program[@]}") ;;
+      tests) packages+=("${tests[@]}") ;;
+      lint) packages+=("${lint[@]}") ;;
+      *)
+        echo "setup: program, tests or lint expected, $name found" >&2
+        exit 2
+        ;;
+    esac
+  done
+done
 
 if ! command -v dpkg-query >/dev/null; then
   echo "setup: not a Debian system; these are taken to be there under their own names: ${packages[*]}" >&2
@@ -35,9 +53,21 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root=(sudo)
 fi
 
-echo "setup: installing ${missing[*]}" >&2
 apt() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@" >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
 }
-apt update
-apt install -y --no-install-recommends "${missing[@]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+quietly() {
+  "$@" >"$log" 2>&1 || {
+    cat "$log" >&2
+    return 1
+  }
+}
+
+echo "setup: asking the package archive for ${missing[*]}" >&2
+quietly apt update
+# A line a package that is to come: its address, name and size.
+sizes=$(apt install -y --no-install-recommends --print-uris "${missing[@]}" | awk '/^'\''/ { n++; bytes += $3 } END { printf "%d packages, %d MB to download", n, bytes / 1e6 }')
+echo "setup: installing $sizes" >&2
+quietly apt install -y --no-install-recommends "${missing[@]}"
