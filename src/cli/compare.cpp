@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/check_json.h"
 #include "cli/commands.h"
 #include "cli/load_artifact.h"
 #include "cli/load_model.h"
@@ -24,6 +25,12 @@ struct CompareOptions : CommonOptions {
 
 using InputSets = std::vector<std::vector<te::Array>>;
 
+std::vector<te::Array> arrays_of(const std::vector<Tensor>& tensors) {
+  std::vector<te::Array> arrays;
+  for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
+  return arrays;
+}
+
 Result<InputSets> input_sets(Graph& graph, const std::string& file, const CompareOptions& options,
                              const std::map<std::string, Demand>& demands = {}) {
   InputSets sets;
@@ -31,8 +38,7 @@ Result<InputSets> input_sets(Graph& graph, const std::string& file, const Compar
   CommonOptions seeded = options;
   for (int run = 0; run < runs; ++run, ++seeded.seed) {
     TRY(const std::vector<Tensor> tensors, model_inputs(graph, file, options.inputs, seeded, demands));
-    auto& inputs = sets.emplace_back();
-    for (const Tensor& tensor : tensors) inputs.push_back(te::Array::from(tensor));
+    sets.push_back(arrays_of(tensors));
   }
   return sets;
 }
@@ -50,15 +56,35 @@ Result<void> bind_like(Graph& graph, const std::string& file, const Graph& other
   return {};
 }
 
+/// The same, made as they are asked for: those that the model doesn't run on are left out. The first ones bind the
+/// graph's dims.
+Result<Equivalence> on_inputs(Graph& graph, const std::string& file, const CompareOptions& options,
+                              const std::function<Result<void>()>& when_bound,
+                              const std::function<Result<Equivalence>(const InputsOf&, int runs)>& compare) {
+  TRY(InputSets first, input_sets(graph, file, options));
+  TRY_VOID(when_bound());
+  const bool are_given = !options.inputs.files.empty();
+  const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
+    if (are_given || set < static_cast<int>(first.size())) return first[are_given ? 0 : set];
+    CommonOptions seeded = options;
+    seeded.seed += static_cast<uint64_t>(set);
+    TRY(const std::vector<Tensor> tensors, model_inputs(graph, file, options.inputs, seeded));
+    return arrays_of(tensors);
+  };
+  return compare(inputs, static_cast<int>(first.size()));
+}
+
 /// The model in the interpreter is the reference, whichever was named first.
 Result<Equivalence> compare_with_artifact(const std::string& model_file, const std::string& artifact_file,
                                           const CompareOptions& options) {
   TRY(LoadedModel model, load_model(model_file, options));
   TRY(const LoadedArtifact artifact, load_artifact(artifact_file, options));
   TRY_VOID(bind_like(model.graph, model_file, artifact.interface));
-  TRY(const InputSets sets, input_sets(model.graph, model_file, options));
   const auto run = [&](std::span<const te::Array> inputs) { return run_artifact(*artifact.session, inputs); };
-  return compare_with(model.graph, run, sets, options.thread_count());
+  const auto nothing = []() -> Result<void> { return {}; };
+  return on_inputs(model.graph, model_file, options, nothing, [&](const InputsOf& inputs, int runs) {
+    return compare_with(model.graph, run, inputs, runs, options.thread_count());
+  });
 }
 
 /// Of two artifacts neither is exact: both may be off by what long sums are.
@@ -90,18 +116,16 @@ Result<Equivalence> compare(const CompareOptions& options) {
   if (is_artifact(options.candidate)) return compare_with_artifact(options.reference, options.candidate, options);
   TRY(LoadedModel reference, load_model(options.reference, options));
   TRY(LoadedModel candidate, load_model(options.candidate, options));
-  TRY(const auto sets, input_sets(reference.graph, options.reference, options));
-  TRY_VOID(bind_like(candidate.graph, options.candidate, reference.graph));
-  return compare_models_on(reference.graph, candidate.graph, sets, options.thread_count());
+  const auto bind = [&] { return bind_like(candidate.graph, options.candidate, reference.graph); };
+  return on_inputs(reference.graph, options.reference, options, bind, [&](const InputsOf& inputs, int runs) {
+    return compare_models_on(reference.graph, candidate.graph, inputs, runs, options.thread_count());
+  });
 }
 
 json to_json(const Equivalence& result) {
   const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
-  json report = {{"runs", result.runs},
-                 {"max_abs_error", number(result.max_abs_error)},
-                 {"max_error_over_bound", number(result.max_error_over_bound)},
-                 {"passed", result.passed()},
-                 {"difference", nullptr}};
+  json report = equivalence_json(result);
+  report["difference"] = nullptr;
   if (const auto& d = result.difference)
     report["difference"] = {{"output", d->output},
                             {"index", d->index},
@@ -134,9 +158,8 @@ void add_compare(CLI::App& app, int& exit) {
       exit = report({ErrorKind::kMismatch, options->candidate, result->difference->text()});
       return;
     }
-    if (!options->json)
-      fmt::print("equal on {} input sets: largest difference {:.3g}, {:.2g} of what rounding allows\n", result->runs,
-                 result->max_abs_error, result->max_error_over_bound);
+    if (!options->json) fmt::print("equal on {} input sets: {}\n", result->runs, result->text());
+    warn_of_what_was_set_aside(*options, *result);
     exit = kDone;
   });
 }

@@ -1,9 +1,9 @@
 // isomer optimize: ONNX in, the same function simplified, searched and checked, ONNX out.
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cli/check_json.h"
 #include "cli/commands.h"
 #include "cli/search_choices.h"
 #include "cli/search_report.h"
@@ -64,28 +64,29 @@ Result<substitutions::Derivation> derivation_of(const Options& options) {
   return derivation;
 }
 
+constexpr double kLeastCheckSeconds = 1;
+
 /// From the model to files that wait for their names.
 class Run {
  public:
   Run(const Options& options, ProgressLine& progress) : options_(options), progress_(progress) {}
 
   Result<Outcome> optimized() {
-    const auto begin = Clock::now();
     progress_.tell("reading");
     TRY(LoadedModel before, load_model(options_.input, options_));
     TRY(StagingFolder staging, StagingFolder::beside(options_.output));
     Outcome outcome{std::move(staging), std::move(before), {}, {}, {}, {}, {}};
-    outcome.seconds["import"] = seconds_since(begin);
+    outcome.seconds["import"] = seconds_since(begin_);
     TRY(substitutions::Derivation derivation, derivation_of(options_));
     SearchSetting setting;
-    setting.begin = begin;
+    setting.begin = begin_;
     setting.progress = &progress_;
     if (options_.no_check)
       setting.least_afterwards = 0;
     else {
       setting.check = [&](const OptimizedModel& made) { return difference(made, outcome); };
       setting.differ = [&](const Graph& one, const Graph& other) -> Result<bool> {
-        TRY(const CheckReport report, check_same(one, other, check_options()));
+        TRY(const CheckReport report, check_same(one, other, check_options({})));
         return report.equivalence.difference.has_value();
       };
     }
@@ -104,8 +105,14 @@ class Run {
   }
 
  private:
-  CheckOptions check_options() const {
-    return {.seed = options_.seed, .runs = options_.runs, .threads = options_.thread_count()};
+  /// The check may take as long as the rest did where the command's time allows it, and a second in any case.
+  CheckOptions check_options(const OptimizedModel& made) const {
+    const double passed = seconds_since(begin_);
+    const double left = made.seconds > 0 ? std::min(passed, made.seconds - passed) : passed;
+    return {.seed = options_.seed,
+            .runs = options_.runs,
+            .threads = options_.thread_count(),
+            .seconds = std::max(kLeastCheckSeconds, left)};
   }
 
   /// To a file that is read again.
@@ -127,7 +134,7 @@ class Run {
     TRY_VOID(write(made, outcome));
     progress_.tell("checking the result against the model");
     const auto start = Clock::now();
-    TRY(outcome.check, check_same(outcome.before.graph, outcome.after.graph, check_options()));
+    TRY(outcome.check, check_same(outcome.before.graph, outcome.after.graph, check_options(made)));
     outcome.seconds["check"] += seconds_since(start);
     const auto& found = outcome.check->equivalence.difference;
     return found ? std::optional(found->text()) : std::nullopt;
@@ -135,11 +142,11 @@ class Run {
 
   const Options& options_;
   ProgressLine& progress_;
+  const Clock::time_point begin_ = Clock::now();
 };
 
 json report_json(const Options& options, const Outcome& outcome) {
   const auto& raced = outcome.made.raced;
-  const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json steps = json::array();
   const auto add = [&](const OptimizeStep& step, json gain) {
     steps.push_back({{"rule", step.rule},
@@ -151,15 +158,6 @@ json report_json(const Options& options, const Outcome& outcome) {
   for (const OptimizeStep& step : derived.before.steps) add(step, nullptr);
   for (size_t k = 0; k < derived.steps.size(); ++k) add(derived.steps[k], outcome.made.gains[k]);
   for (const OptimizeStep& step : derived.after.steps) add(step, nullptr);
-  json check = nullptr;
-  if (outcome.check) {
-    const Equivalence& result = outcome.check->equivalence;
-    check = {{"runs", result.runs},
-             {"max_abs_error", number(result.max_abs_error)},
-             {"max_error_over_bound", number(result.max_error_over_bound)},
-             {"passed", result.passed()},
-             {"nodes_unchecked", outcome.check->nodes_unchecked}};
-  }
   return {{"model", options.input},
           {"for", options.search.backend},
           {"nodes_before", outcome.before.file.nodes},
@@ -172,7 +170,7 @@ json report_json(const Options& options, const Outcome& outcome) {
           {"cost_after_us", raced ? json(raced->second) : json(nullptr)},
           {"steps", steps},
           {"search", search_json(outcome.made)},
-          {"check", check},
+          {"check", outcome.check ? check_json(*outcome.check) : json(nullptr)},
           {"seconds", outcome.seconds},
           {"peak_memory_mb", static_cast<double>(peak_resident_bytes()) / 1e6},
           {"stop_reason", outcome.made.found ? json(name(outcome.made.found->stop)) : json(derived.before.stop_reason)},
@@ -201,18 +199,9 @@ void print_table(const Options& options, const Outcome& outcome, const json& rep
              report["weights_mb_after"].get<double>());
   fmt::print("written {}\n", purpose(options.search.backend));
   for (const std::string& line : search_lines(outcome.made)) fmt::print("{}\n", line);
-  const json& check = report["check"];
-  if (check.is_null()) {
-    fmt::print("check: not checked (--no-check)\n");
-  } else {
-    fmt::print(
-        "check: on {} seeded inputs in double precision the largest difference is {:.3g}, {:.2g} of what rounding "
-        "allows\n",
-        outcome.check->equivalence.runs, outcome.check->equivalence.max_abs_error,
-        outcome.check->equivalence.max_error_over_bound);
-    if (const int unchecked = check["nodes_unchecked"]; unchecked > 0)
-      fmt::print("       {} nodes cannot be run here and were not checked: they are as they were\n", unchecked);
-  }
+  if (!outcome.check) fmt::print("not checked (--no-check)\n");
+  for (const std::string& line : outcome.check ? outcome.check->lines() : std::vector<std::string>())
+    fmt::print("{}\n", printable(line));
   double seconds = 0;
   std::string phases;
   for (const auto& [phase, time] : outcome.seconds) {
@@ -247,9 +236,11 @@ Result<ExitCode> run(const Options& options) {
   TRY_VOID(outcome.staging.release_to(options.output));
   if (report_file) TRY_VOID(report_file->commit());
   if (proof_file) TRY_VOID(proof_file->commit());
+  if (outcome.check) warn_of_what_was_set_aside(options, outcome.check->equivalence);
   for (const std::string& skipped : outcome.made.derived.before.skipped)
     note(options, "isomer: skipped {}", printable(skipped));
   for (const std::string& left_out : outcome.made.left_out) note(options, "isomer: left out {}", printable(left_out));
+  if (outcome.check) warn_of_what_was_set_aside(options, outcome.check->equivalence);
   if (options.json)
     fmt::print("{}\n", json_text(report));
   else if (!options.quiet)

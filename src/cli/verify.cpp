@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/check_json.h"
 #include "cli/commands.h"
 #include "cli/version.h"
 #include "substitutions/verify_files.h"
@@ -21,16 +22,9 @@ struct VerifyCommand : CommonOptions {
 };
 
 json to_json(const VerifyCommand& options, const Verified& result, double seconds) {
-  const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json taken = json::array();
   for (const OptimizeStep& step : result.derived.steps)
     taken.push_back({{"rule", step.rule}, {"where", step.where}, {"fp_class", substitutions::name(step.fp_class)}});
-  json check = nullptr;
-  if (result.check)
-    check = {{"runs", result.check->equivalence.runs},
-             {"max_abs_error", number(result.check->equivalence.max_abs_error)},
-             {"max_error_over_bound", number(result.check->equivalence.max_error_over_bound)},
-             {"nodes_unchecked", result.check->nodes_unchecked}};
   return {{"model", options.input},
           {"verified", true},
           {"steps", result.derived.steps.size()},
@@ -39,7 +33,7 @@ json to_json(const VerifyCommand& options, const Verified& result, double second
           {"level", result.derivation.level},
           {"dims", result.derivation.dims},
           {"input_shapes", result.derivation.shapes},
-          {"check", check},
+          {"check", result.check ? check_json(*result.check) : json(nullptr)},
           {"seconds", seconds},
           {"version", version_text()}};
 }

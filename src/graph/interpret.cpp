@@ -76,7 +76,8 @@ void round_elements(Array& array) {
 
 class Interpreter {
  public:
-  explicit Interpreter(const InterpretOptions& options) : options_(options), pool_(options.threads) {}
+  explicit Interpreter(const InterpretOptions& options)
+      : options_(options), pool_(options.threads), random_(options.movement ? options.movement->seed : 0) {}
 
   Result<std::vector<Array>> run(const Graph& graph, std::span<const Array> inputs, std::span<const Array> captures,
                                  bool outermost) {
@@ -86,7 +87,7 @@ class Interpreter {
     TRY_VOID(bind_inputs(graph, inputs, arrays, outermost));
     for (size_t i = 0; i < captures.size(); ++i) arrays[graph.captures()[i].index] = captures[i];
     for (const NodeId id : prepared->order) {
-      TRY_VOID(check_stop());
+      TRY_VOID(may_go_on_());
       TRY_VOID(run_node(graph, id, arrays, outermost));
       const Node& node = graph.node(id);
       for (const auto* list : {&node.inputs, &node.captures})
@@ -127,8 +128,8 @@ class Interpreter {
   }
 
   /// A body runs on the shapes that it is given: states of loops change theirs, whatever the file declares.
-  static Result<void> bind_inputs(const Graph& graph, std::span<const Array> inputs, std::vector<Array>& arrays,
-                                  bool outermost) {
+  Result<void> bind_inputs(const Graph& graph, std::span<const Array> inputs, std::vector<Array>& arrays,
+                           bool outermost) {
     if (inputs.size() != graph.inputs().size())
       return invalid("inputs", "{} expected, {} found", graph.inputs().size(), inputs.size());
     std::map<std::string, int64_t> symbols;
@@ -139,7 +140,8 @@ class Interpreter {
         continue;
       }
       if (outermost) TRY_VOID(check_input(value, inputs[i], symbols));
-      arrays[graph.inputs()[i].index] = inputs[i];
+      arrays[graph.inputs()[i].index] =
+          outermost && options_.movement ? moved_input(inputs[i], *options_.movement, random_) : inputs[i];
     }
     return {};
   }
@@ -193,6 +195,7 @@ class Interpreter {
     for (size_t i = 0; i < node.outputs.size() && i < outputs.size(); ++i) {
       if (!node.outputs[i].valid()) continue;
       if (options_.round_values) round_elements(outputs[i]);
+      if (options_.movement) move_elements(outputs[i], *options_.movement, random_);
       if (outermost && options_.observe) options_.observe(node.outputs[i], outputs[i]);
       arrays[node.outputs[i].index] = std::move(outputs[i]);
     }
@@ -224,7 +227,7 @@ class Interpreter {
     // The row's checks come with inference: a program is only asked for where types fit.
     TRY_VOID(ignore_value(infer_types(context)));
     TRY(const te::Program program, node.op->compute(context));
-    auto outputs = te::interpret(program, inputs, {.pool = &pool_});
+    auto outputs = te::interpret(program, inputs, {.pool = &pool_, .poll = &may_go_on_});
     if (!outputs.ok()) return std::move(outputs).error().within(place);
     return outputs;
   }
@@ -252,6 +255,11 @@ class Interpreter {
 
   const InterpretOptions& options_;
   ThreadPool pool_;
+  Random random_;
+  const std::function<Result<void>()> may_go_on_ = [this]() -> Result<void> {
+    if (options_.until && Clock::now() >= *options_.until) return Error{ErrorKind::kStopped, "", "out of time"};
+    return check_stop();
+  };
   std::unordered_map<const Graph*, Prepared> prepared_;
   int64_t body_runs_ = 0;
 };

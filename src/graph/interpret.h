@@ -2,11 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/move_values.h"
 #include "graph/te/array.h"
+#include "util/clock.h"
 
 namespace isomer {
 
@@ -15,6 +18,10 @@ struct InterpretOptions {
   /// Round every value to its element type as it is produced: what the model gives in its own precision, up to the
   /// order of summation inside an operator. The yardstick for rounding error.
   bool round_values = false;
+  /// Or else move them, and the inputs: one of the runs that show what rounding decides.
+  std::optional<Movement> movement = std::nullopt;
+  /// When the run ends with kStopped, done or not.
+  std::optional<Clock::time_point> until = std::nullopt;
   /// Sees each value as it is produced, before it may be freed; subgraphs' values are not shown.
   std::function<void(ValueId, const te::Array&)> observe = nullptr;
 };

@@ -5,8 +5,10 @@
 #include "graph/bind.h"
 #include "graph/interpret.h"
 #include "graph/te/integer.h"
+#include "util/stop.h"
 #include "verify/fitting_sizes.h"
 #include "verify/seams.h"
+#include "verify/stage_sizes.h"
 
 namespace isomer {
 namespace {
@@ -68,51 +70,206 @@ Result<std::vector<te::Array>> inputs_for(const Graph& reference, const Candidat
   return arrays(tensors);
 }
 
+/// More runs than wanted, of models that make decisions, are no more than this and take no more of the check's time,
+/// of which so much counts.
+constexpr int kMostRuns = 32;
+constexpr double kShareForMore = 0.25, kMostSecondsForMore = 4;
+/// Seeds tried where the model runs on none.
+constexpr int kMostSeeds = 8;
+/// Sizes before these are cheap whatever the model; those from here on are tried in the order of what they take.
+constexpr size_t kSmallSizes = 6;
+
+class Check {
+ public:
+  Check(const CutPair& cut, const CheckOptions& options)
+      : reference_(cut.before.graph), candidate_(cut.after.graph), options_(options), dims_(free_dims(reference_)) {
+    report_.nodes_unchecked = cut.before.unchecked;
+    report_.runs_wanted = options.runs;
+  }
+
+  Result<CheckReport> run() {
+    TRY_VOID(check_interfaces(reference_, candidate_));
+    TRY_VOID(run_first());
+    if (report_.equivalence.runs == 0)
+      return unsupported("check",
+                         "inputs that the model runs on expected, none found ({}); bind its dims with --dim, or skip "
+                         "the check with --no-check",
+                         refusal_);
+    for (size_t set = 0; is_wanted() && !report_.out_of_time && failures_ < kMostSeeds; ++set) TRY_VOID(repeat(set));
+    if (!report_.equivalence.passed() || report_.out_of_time || !stage_sizes(reference_).has_decisions)
+      return std::move(report_);
+    const double for_more = kShareForMore * std::min(options_.seconds, kMostSecondsForMore);
+    for (size_t set = 0; report_.equivalence.runs < kMostRuns && report_.equivalence.passed() &&
+                         failures_ < kMostSeeds && seconds_since(start_) + report_.seconds_a_run < for_more;
+         ++set)
+      TRY_VOID(repeat(set));
+    return std::move(report_);
+  }
+
+ private:
+  enum class Outcome { kRan, kRefused, kLate };
+
+  /// The runs wanted, each on other sizes; at least one.
+  Result<void> run_first() {
+    std::vector<Candidate> candidates = candidate_sizes(reference_), late;
+    for (int seed = 0; seed < kMostSeeds && report_.equivalence.runs == 0; ++seed) {
+      if (seed > 0 && (candidates.empty() || is_over())) break;
+      // Those that may do with other inputs.
+      std::vector<Candidate> refused;
+      for (size_t k = 0; k < candidates.size() && is_wanted(); ++k) {
+        if (k == kSmallSizes) sort_by_work(candidates, k);
+        if (candidates[k].last_resort && report_.equivalence.runs > 0) continue;
+        const bool is_only = candidates.size() == 1;
+        if (!is_only && is_over() && report_.equivalence.runs == 0) {
+          late.push_back(candidates[k]);
+          continue;
+        }
+        const bool is_first = report_.equivalence.runs == 0;
+        if (!is_first && is_too_long(candidates[k])) break;
+        TRY(const Outcome outcome, attempt(candidates[k], next_seed(seed), is_first && is_only));
+        if (outcome == Outcome::kRefused && runs_perhaps_ && !candidates[k].last_resort)
+          refused.push_back(candidates[k]);
+        if (outcome == Outcome::kLate && is_first) late.push_back(candidates[k]);
+      }
+      candidates = std::move(refused);
+    }
+    // However long it takes.
+    for (size_t k = 0; k < late.size() && report_.equivalence.runs == 0; ++k)
+      TRY_VOID(ignored(attempt(late[k], next_seed(0), true)));
+    return {};
+  }
+
+  /// Another seed on sizes that ran.
+  Result<void> repeat(size_t set) {
+    const auto& [sizes, seconds] = ran_[set % ran_.size()];
+    if (seconds > seconds_left()) {
+      report_.out_of_time = true;
+      return {};
+    }
+    TRY(const Outcome outcome, attempt(Candidate(sizes), next_seed(failures_), false));
+    if (outcome == Outcome::kRefused) ++failures_;
+    report_.out_of_time |= outcome == Outcome::kLate;
+    return {};
+  }
+
+  Result<Outcome> attempt(const Candidate& sizes, uint64_t seed, bool to_the_end) {
+    const auto begin = Clock::now();
+    runs_perhaps_ = false;
+    auto inputs = inputs_for(reference_, sizes, seed);
+    if (!inputs.ok()) return refused(sizes, inputs.error());
+    runs_perhaps_ = true;
+    InterpretOptions run{.threads = options_.threads};
+    if (!to_the_end) run.until = deadline();
+    auto expected = interpret(reference_, *inputs, run);
+    if (!expected.ok()) return refused(sizes, expected.error());
+    const RunModel candidate = [&](std::span<const te::Array> given) { return interpret(candidate_, given, run); };
+    const ComparisonEffort effort{.threads = options_.threads, .seed = seed, .until = deadline()};
+    const auto compared =
+        compare_run(reference_, *inputs, *std::move(expected), candidate, 0, effort, report_.equivalence);
+    if (!compared.ok()) {
+      if (compared.error().kind != ErrorKind::kStopped) return compared.error();
+      return refused(sizes, compared.error());
+    }
+    report_.seconds_a_run = seconds_since(begin);
+    if (std::find(report_.sizes.begin(), report_.sizes.end(), sizes.sizes) == report_.sizes.end() && !dims_.empty())
+      report_.sizes.push_back(sizes.sizes);
+    ran_.emplace_back(sizes, report_.seconds_a_run);
+    return Outcome::kRan;
+  }
+
+  Result<Outcome> refused(const Candidate& sizes, const Error& error) {
+    if (error.kind == ErrorKind::kStopped) {
+      TRY_VOID(check_stop());
+      return Outcome::kLate;
+    }
+    if (refusal_.empty() || !sizes.last_resort) refusal_ = error.message();
+    return Outcome::kRefused;
+  }
+
+  template <class T>
+  static Result<void> ignored(Result<T> result) {
+    if (!result.ok()) return std::move(result).error();
+    return {};
+  }
+
+  bool is_wanted() const { return report_.equivalence.passed() && report_.equivalence.runs < options_.runs; }
+  uint64_t next_seed(int failures) const {
+    return options_.seed + static_cast<uint64_t>(report_.equivalence.runs) + static_cast<uint64_t>(failures);
+  }
+  double seconds_left() const { return options_.seconds - seconds_since(start_); }
+  bool is_over() const { return seconds_left() <= 0; }
+
+  std::optional<Clock::time_point> deadline() const {
+    if (options_.seconds > 1e9) return std::nullopt;
+    return start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds));
+  }
+
+  std::optional<double> work_of(const Candidate& sizes) const {
+    Graph bound = reference_;
+    if (!bind_inputs(bound, sizes.sizes, {}).ok()) return std::nullopt;
+    return stage_sizes(bound).elements;
+  }
+
+  /// As far as the last run tells.
+  bool is_too_long(const Candidate& sizes) const {
+    if (options_.seconds > 1e9) return false;
+    double expected = report_.seconds_a_run;
+    const auto before = work_of(ran_.back().first), now = work_of(sizes);
+    if (before && now && *before > 0) expected *= *now / *before;
+    return expected > seconds_left();
+  }
+
+  void sort_by_work(std::vector<Candidate>& candidates, size_t from) const {
+    std::vector<std::pair<double, size_t>> order;
+    for (size_t k = from; k < candidates.size(); ++k) {
+      const auto work = work_of(candidates[k]);
+      order.emplace_back(work.value_or(0), k);
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<Candidate> sorted(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(from));
+    for (const auto& [work, k] : order) sorted.push_back(candidates[k]);
+    candidates = std::move(sorted);
+  }
+
+  const Graph& reference_;
+  const Graph& candidate_;
+  const CheckOptions& options_;
+  const std::vector<std::string> dims_;
+  const Clock::time_point start_ = Clock::now();
+  CheckReport report_;
+  std::vector<std::pair<Candidate, double>> ran_;  ///< with the seconds that it took
+  bool runs_perhaps_ = false;                      ///< the last attempt had inputs
+  int failures_ = 0;
+  std::string refusal_;
+};
+
+std::string text_of(const std::map<std::string, int64_t>& sizes) {
+  std::vector<std::string> parts;
+  for (const auto& [name, size] : sizes) parts.push_back(fmt::format("{}={}", name, size));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 }  // namespace
+
+std::vector<std::string> CheckReport::lines() const {
+  std::vector<std::string> lines = {fmt::format("checked on {} seeded input{} in double precision: {}",
+                                                equivalence.runs, equivalence.runs == 1 ? "" : "s",
+                                                equivalence.text())};
+  std::vector<std::string> bound;
+  for (const auto& named : sizes) bound.push_back(text_of(named));
+  if (!bound.empty()) lines.push_back(fmt::format("with {}", fmt::join(bound, "; ")));
+  if (out_of_time && equivalence.runs < runs_wanted)
+    lines.push_back(
+        fmt::format("not on {}: the time for the check was over, one takes {:.1f} s", runs_wanted, seconds_a_run));
+  if (nodes_unchecked > 0)
+    lines.push_back(
+        fmt::format("{} nodes cannot be run here and were not checked: they are as they were", nodes_unchecked));
+  return lines;
+}
 
 Result<CheckReport> check_same(const Graph& before, const Graph& after, const CheckOptions& options) {
   TRY(const CutPair cut, cut_at_opaque(before, after));
-  const auto& [reference, candidate] = cut;
-  CheckReport report;
-  report.nodes_unchecked = reference.unchecked;
-  const auto dims = free_dims(reference.graph);
-  std::string refusal;
-  for (const Candidate& candidate_size : candidate_sizes(reference.graph)) {
-    const int left = options.runs - report.equivalence.runs;
-    if (left == 0 || !report.equivalence.passed()) break;
-    if (candidate_size.last_resort && report.equivalence.runs > 0) break;
-    // Without symbolic dims all runs have one shape; else each run has another.
-    std::vector<std::vector<te::Array>> input_sets;
-    std::optional<Error> failed;
-    for (int run = 0; run < (dims.empty() ? left : 1) && !failed; ++run) {
-      auto inputs = inputs_for(reference.graph, candidate_size, options.seed + report.equivalence.runs + run);
-      if (inputs.ok())
-        input_sets.push_back(std::move(*inputs));
-      else
-        failed = inputs.error();
-    }
-    if (!failed && !dims.empty()) {
-      const auto runs = interpret(reference.graph, input_sets.front(), {.threads = options.threads});
-      if (!runs.ok()) failed = runs.error();
-    }
-    if (failed) {
-      if (failed->kind == ErrorKind::kStopped) return *failed;
-      if (refusal.empty() || !candidate_size.last_resort) refusal = failed->message();
-      continue;
-    }
-    TRY(const Equivalence compared, compare_models_on(reference.graph, candidate.graph, input_sets, options.threads));
-    report.equivalence.runs += compared.runs;
-    report.equivalence.max_abs_error = std::max(report.equivalence.max_abs_error, compared.max_abs_error);
-    report.equivalence.max_error_over_bound =
-        std::max(report.equivalence.max_error_over_bound, compared.max_error_over_bound);
-    report.equivalence.difference = compared.difference;
-  }
-  if (report.equivalence.runs == 0)
-    return unsupported("check",
-                       "inputs that the model runs on expected, none found ({}); bind its dims with --dim, or skip the "
-                       "check with --no-check",
-                       refusal);
-  return report;
+  return Check(cut, options).run();
 }
 
 }  // namespace isomer

@@ -1,5 +1,6 @@
 // Are two models the same function? Both are run on seeded inputs; the yardstick for floats is what rounding does to
-// the reference itself (reliability.md 3.5, P4), so that no model needs a tolerance of its own.
+// the reference itself (reliability.md 3.5, P4; output_comparison.h), so that no model needs a tolerance of its own.
+// Tests: tests/verify/equivalence_test.cpp
 #pragma once
 
 #include <functional>
@@ -10,7 +11,9 @@
 
 #include "graph/graph.h"
 #include "graph/te/array.h"
+#include "util/clock.h"
 #include "verify/inputs.h"
+#include "verify/output_comparison.h"
 
 namespace isomer {
 
@@ -20,26 +23,47 @@ struct EquivalenceOptions {
   int threads = 1;
 };
 
-/// Where two outputs differ most, relative to what they may.
-struct Difference {
-  std::string output;
-  Dims index;
-  double expected = 0;
-  double found = 0;
-  double bound = 0;
-  std::string text() const;  ///< "y[0,3]: 1.5 expected, 1.25 found (bound 1e-06)"
+/// What a comparison may take.
+struct ComparisonEffort {
+  int threads = 1;
+  /// Runs of the reference with its numbers moved, at most, on inputs on which rounding alone doesn't explain what
+  /// differs. They are seeded.
+  int movements = 16;
+  uint64_t seed = 0;
+  /// Then only as many movements are made as it takes to judge at all.
+  std::optional<Clock::time_point> until = std::nullopt;
+};
+
+/// What of an output was compared, over all runs.
+struct OutputCoverage {
+  std::string name;
+  int64_t elements = 0;
+  int64_t set_aside = 0;  ///< of them: they differ, and by as much as rounding moves the reference there
+
+  double share_set_aside() const { return elements == 0 ? 0 : static_cast<double>(set_aside) / elements; }
 };
 
 struct Equivalence {
   int runs = 0;
-  double max_abs_error = 0;
+  int movements = 0;         ///< of the reference, on those inputs that took the most of them
+  double max_abs_error = 0;  ///< of what was not set aside
   double max_error_over_bound = 0;
+  std::vector<OutputCoverage> outputs;
   std::optional<Difference> difference;  ///< the first run's worst one beyond its bound
+
   bool passed() const { return !difference; }
+  int64_t elements() const;
+  int64_t set_aside() const;
+  /// "largest difference 3.1e-07, 0.04 of what rounding allows; 12 of 40,960 elements set aside: rounding decides them
+  /// (16 movements)"
+  std::string text() const;
+  /// A sentence for each output of which more than one element in a hundred was set aside.
+  std::vector<std::string> warnings() const;
 };
 
-/// The allowed |found - expected| for every element of one output: eight times the largest error that rounding each
-/// value of the reference to its type makes there, plus a few units in the last place of the output's largest value.
+/// The allowed |found - expected| for every element of one output where nothing else is known of the reference: eight
+/// times the largest error that rounding each value to its type makes there, plus a few units in the last place of the
+/// output's largest value.
 double error_bound(const te::Array& exact, const te::Array& rounded);
 
 /// What sums that are rounded term by term may be off besides, in units of the last place of the largest value: four
@@ -57,11 +81,23 @@ void compare_output(const std::string& name, const te::Array& expected, const te
 Result<Equivalence> compare_models(const Graph& reference, const Graph& candidate, const EquivalenceOptions& options);
 /// Outputs for inputs in the order of a reference's.
 using RunModel = std::function<Result<std::vector<te::Array>>(std::span<const te::Array> inputs)>;
+/// The candidate against what the reference gave on these inputs; `units`: of the last place, for sums.
+Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
+                         const RunModel& candidate, double units, const ComparisonEffort& effort, Equivalence& result);
 /// Runs the reference in the interpreter and the candidate, which adds in its values' types, on given inputs.
 Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate,
                                  const std::vector<std::vector<te::Array>>& input_sets, int threads);
+/// On that many of the input sets that `inputs` makes for 0, 1, …: those that the reference runs on. Where a seeded
+/// divisor is zero it does not; the error is the first one's if there is none.
+using InputsOf = std::function<Result<std::vector<te::Array>>(int set)>;
+Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate, const InputsOf& inputs, int runs,
+                                 int threads);
 /// compare_models on given inputs.
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate,
                                       const std::vector<std::vector<te::Array>>& input_sets, int threads);
+Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate, const InputsOf& inputs, int runs,
+                                      int threads);
+/// Inputs and outputs must agree in number and type.
+Result<void> check_interfaces(const Graph& reference, const Graph& candidate);
 
 }  // namespace isomer

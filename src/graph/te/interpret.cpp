@@ -130,7 +130,9 @@ Result<std::vector<Array>> PlannedProgram::run(std::span<const Array> inputs, co
   };
   for (size_t k = 0; k < stages.size(); ++k) {
     if (!stages[k]) continue;
-    TRY(values[k], stages[k]->run({&buffers, pool, 0}));
+    const RunContext context{&buffers, pool, 0, options.poll};
+    TRY_VOID(context.ask_to_go_on());
+    TRY(values[k], stages[k]->run(context));
     for (const int dead : state_->dead_after[k]) values[dead].clear();
   }
   std::vector<Array> outputs;

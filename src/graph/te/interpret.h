@@ -10,6 +10,7 @@
 // The choice depends on forms of indices and on sizes, never on the operator.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -26,6 +27,8 @@ struct InterpretOptions {
   int threads = 1;
   /// Threads of the caller's, which many calls share.
   ThreadPool* pool = nullptr;
+  /// Asked now and then during long work; its error ends the run.
+  const std::function<Result<void>()>* poll = nullptr;
 };
 
 /// A program with the plans of its stages, made when first run and kept for runs on arrays of the same dims and

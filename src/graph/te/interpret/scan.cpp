@@ -46,6 +46,7 @@ class PlannedScan : public PlannedStage {
       return (*context.buffers)(ref);
     };
     for (int64_t t = 0; t < trip[0]; ++t) {
+      TRY_VOID(context.ask_to_go_on());
       const RunContext step{&buffers, context.pool, t};
       for (size_t k = 0; k < steps_.size(); ++k) TRY_VOID(run_step(k, step, trip[0], values, memory));
       for (size_t k = 0; k < states_.size(); ++k) TRY_VOID(keep_state(k, t, values, memory));

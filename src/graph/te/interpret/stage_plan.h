@@ -1,6 +1,7 @@
 // A map/reduce stage planned for given extents, dims and storages; runs any number of times on arrays of these.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -15,6 +16,9 @@ struct RunContext {
   const Buffers* buffers;  ///< with the dims and storages that were planned for
   ThreadPool* pool;        ///< may be null
   int64_t time = 0;        ///< step of the scan around
+  const std::function<Result<void>()>* poll = nullptr;
+
+  Result<void> ask_to_go_on() const { return poll ? (*poll)() : Result<void>(); }
 };
 
 class StagePlan {

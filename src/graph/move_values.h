@@ -1,0 +1,29 @@
+// Rounding at random: what a model gives when each of its floats lands on another neighbour than the nearest one. Where
+// its outputs differ between such runs, rounding decides them, and no two runtimes need agree (stochastic arithmetic:
+// Vignes 1993, CADNA; Parker 1997).
+#pragma once
+
+#include <cstdint>
+
+#include "graph/te/array.h"
+#include "util/random.h"
+
+namespace isomer {
+
+struct Movement {
+  uint64_t seed = 0;
+  /// How far a value is moved before it is rounded: at most this many halves of its last place.
+  double half_ulps = 1;
+  /// The other way than with false: of two such runs one goes where a decision flips, if either does.
+  bool opposite = false;
+};
+
+/// Moves each float that its type has no number for, then rounds it; of float64 the last eight bits count as beyond the
+/// type. What is exact in every runtime stays: whole numbers, copies of values that were rounded before.
+void move_elements(te::Array& array, const Movement& movement, Random& random);
+
+/// An input, whose numbers its type has: each goes to one nearby, except for multiples of a quarter, such as pixels,
+/// counts and masks.
+te::Array moved_input(const te::Array& array, const Movement& movement, Random& random);
+
+}  // namespace isomer

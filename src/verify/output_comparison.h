@@ -1,0 +1,90 @@
+// One output of two models on the same inputs. What may differ is judged element by element from how the reference
+// itself moves when its numbers are rounded otherwise (graph/move_values.h): where that moves an element smoothly, the
+// bound is a few times as much; where the element jumps (behind Sign, Floor, a cast to an integer, ArgMax, an overflow),
+// rounding decides it, and it is set aside. Tests: tests/verify/equivalence_test.cpp
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/te/array.h"
+
+namespace isomer {
+
+/// Where two outputs differ most, relative to what they may.
+struct Difference {
+  std::string output;
+  Dims index;
+  double expected = 0;
+  double found = 0;
+  double bound = 0;
+  std::string text() const;  ///< "y[0,3]: 1.5 expected, 1.25 found (allowed difference 1e-06)"
+};
+
+/// Half the distance between 1 and the next value of a float type; of float64, in which we evaluate, with room for
+/// sums in another order.
+double unit_roundoff(DataType dtype);
+
+/// |found - expected|, infinite where only one of them is a number; what the type has no number for is infinite.
+double difference_of(const te::Array& expected, const te::Array& found, int64_t element);
+
+/// Half places of the two kinds of movement.
+inline constexpr double kNarrow = 1, kWide = 16;
+
+class OutputComparison {
+ public:
+  /// `units` of the last place, of the element and of the output's usual values, are always allowed.
+  OutputComparison(std::string name, te::Array expected, te::Array found, double units);
+
+  /// The reference with each value rounded to the nearest. To be called before the next one, once.
+  void use_rounded(const te::Array& rounded);
+  /// The reference moved by kNarrow or kWide half places.
+  void use_moved(const te::Array& moved, double half_ulps);
+
+  /// All elements agree or were set aside, and no further run of the reference is needed to say by how much.
+  bool is_settled() const { return settled_; }
+  /// One differs so much more than movements ever moved it that no more of them will excuse it.
+  bool is_hopeless() const;
+
+  const std::string& name() const { return name_; }
+  int64_t elements() const;
+  int64_t set_aside() const { return set_aside_; }
+  double max_abs_error() const { return max_abs_error_; }  ///< of the others
+  double max_error_over_bound() const { return max_error_over_bound_; }
+  const std::optional<Difference>& difference() const { return difference_; }
+
+ private:
+  /// An element that differs by more than what was known before the first movement allows.
+  struct Suspect {
+    int64_t element = 0;
+    double difference = 0;
+    double narrow = 0, wide = 0;  ///< how far rounding, and how far wide movements took it
+  };
+  enum class Verdict { kAgrees, kSetAside, kDiffers };
+
+  bool is_comparable() const { return expected_.dtype() == found_.dtype() && expected_.dims() == found_.dims(); }
+  double floor_at(int64_t element) const;
+  double bound_at(int64_t element, double moved) const;
+  Verdict verdict(const Suspect& suspect) const;
+  void find_suspects(const te::Array* rounded);
+  void judge();
+
+  std::string name_;
+  te::Array expected_, found_;
+  double units_;
+  double usual_ = 0;   ///< magnitude of the elements, but for outliers
+  double smooth_ = 0;  ///< what rounding moves them by, but for outliers
+  bool knows_rounding_ = false;
+  int movements_ = 0;
+  bool dims_move_ = false;
+  std::vector<Suspect> suspects_;
+  double worst_unsuspected_ = 0, largest_unsuspected_ = 0;
+
+  bool settled_ = false;
+  int64_t set_aside_ = 0;
+  double max_abs_error_ = 0, max_error_over_bound_ = 0;
+  std::optional<Difference> difference_;
+};
+
+}  // namespace isomer
