@@ -72,7 +72,7 @@ Result<std::vector<te::Array>> inputs_for(const Graph& reference, const Candidat
 
 /// More runs than wanted, of models that make decisions, are no more than this and take no more of the check's time,
 /// of which so much counts.
-constexpr int kMostRuns = 32;
+constexpr int kMostRuns = 128;
 constexpr double kShareForMore = 0.25, kMostSecondsForMore = 4;
 /// Seeds tried where the model runs on none.
 constexpr int kMostSeeds = 8;

@@ -163,9 +163,9 @@ class RunComparison {
     return std::all_of(outputs_.begin(), outputs_.end(), [](const auto& output) { return output.is_settled(); });
   }
 
-  /// The next movement: wide, the other way, narrow, the other way, and again.
+  /// The next movement; every other one is the one before, the other way.
   Result<void> move() {
-    const double half_ulps = movements_ / 2 % 2 == 0 ? kWide : kNarrow;
+    const double half_ulps = movements_ / 2 % 3 == 1 ? kNarrow : kWide;
     const Movement movement{effort_.seed * 0x100000001b3ULL + movements_ / 2, half_ulps, movements_ % 2 == 1};
     ++movements_;
     const auto moved = interpret(reference_, inputs_, {.threads = effort_.threads, .movement = movement});

@@ -12,21 +12,26 @@ namespace {
 constexpr double kErrorRatio = 8;
 /// Of what is always allowed, as much as settles an element before the reference's rounding error is known.
 constexpr double kClearlyWithin = 0.5;
+/// Where rounding moves an output by more than that many units of the last place of its usual values, the function is
+/// badly conditioned, or jumps: then each element has only what movements show of it.
+constexpr double kBadlyConditioned = 0x1p7;
+/// What wide movements move by, as compared with rounding.
+constexpr double kWidth = 8;
 /// Elements that are this many times larger than all but one in a hundred are outliers: what is usual is not theirs.
 constexpr double kOutlier = 16;
 constexpr double kOutliers = 0.01;
 /// Moved this much further than is usual, an element is either badly conditioned or decided by rounding.
 constexpr double kFarBeyond = 32;
-/// Where wide movements take a smooth function this many times as far as rounding does, give or take the luck of the
-/// draw (16 times as many half places go 7 to 16 times as far); a jump is as long for either.
+/// So many times as far as rounding do wide movements take a smooth function, give or take the luck of the draw; a jump
+/// is as long for either.
 constexpr double kLeastGrowth = 3, kMostGrowth = 64;
 /// Movements of both widths, both ways, before that is judged.
 constexpr int kLeastMovements = 4;
 /// A jump explains differences of this many times its size: there may be others.
 constexpr double kOtherJumps = 8;
-/// Movements after which what differs by far more than any of them is given up.
-constexpr int kEnough = 8;
-constexpr double kHopeless = 64;
+/// Where that share of an output differs by so many times more than any of the least movements took it, more of them
+/// are no use.
+constexpr double kManyHopeless = 0.01, kHopeless = 64;
 
 /// The largest magnitude, or `kOutlier` times what all but one in a hundred stay below, if that is less and not zero.
 double usual_of(std::vector<double> magnitudes) {
@@ -128,7 +133,7 @@ void OutputComparison::use_rounded(const te::Array& rounded) {
       std::vector<double> errors(expected_.count());
       for (int64_t i = 0; i < expected_.count(); ++i)
         errors[i] = distance(expected_.as_double(i), rounded.as_double(i));
-      smooth_ = usual_of(std::move(errors));
+      smooth_ = std::min(usual_of(std::move(errors)), kBadlyConditioned * unit_roundoff(expected_.dtype()) * usual_);
     }
     find_suspects(&rounded);
   }
@@ -151,9 +156,9 @@ OutputComparison::Verdict OutputComparison::verdict(const Suspect& suspect) cons
   const double furthest = std::max(suspect.narrow, suspect.wide);
   if (dims_move_ || std::isinf(furthest)) return Verdict::kSetAside;
   if (!is_float(expected_.dtype())) return furthest > 0 ? Verdict::kSetAside : Verdict::kDiffers;
-  const bool is_within = suspect.difference <= bound_at(suspect.element, std::max(suspect.narrow, suspect.wide / kWide));
+  const bool is_within = suspect.difference <= bound_at(suspect.element, std::max(suspect.narrow, suspect.wide / kWidth));
   const double usual = std::max(smooth_, floor_at(suspect.element) / kErrorRatio);
-  const bool is_far = std::max(suspect.narrow, suspect.wide / kWide) > kFarBeyond * usual;
+  const bool is_far = std::max(suspect.narrow, suspect.wide / kWidth) > kFarBeyond * usual;
   if (is_within && !is_far) return Verdict::kAgrees;
   if (movements_ < kLeastMovements) return Verdict::kDiffers;
   const bool is_smooth =
@@ -163,11 +168,11 @@ OutputComparison::Verdict OutputComparison::verdict(const Suspect& suspect) cons
 }
 
 bool OutputComparison::is_hopeless() const {
-  if (movements_ < kEnough || settled_ || !is_float(expected_.dtype())) return false;
-  if (!is_comparable()) return false;
-  return std::any_of(suspects_.begin(), suspects_.end(), [&](const Suspect& suspect) {
+  if (movements_ < kLeastMovements || settled_ || !is_comparable() || !is_float(expected_.dtype())) return false;
+  const auto hopeless = std::count_if(suspects_.begin(), suspects_.end(), [&](const Suspect& suspect) {
     return suspect.difference > kHopeless * std::max({suspect.narrow, suspect.wide, floor_at(suspect.element)});
   });
+  return static_cast<double>(hopeless) > kManyHopeless * static_cast<double>(elements());
 }
 
 void OutputComparison::judge() {
@@ -192,7 +197,7 @@ void OutputComparison::judge() {
       ++set_aside_;
       continue;
     }
-    const double bound = bound_at(suspect.element, std::max(suspect.narrow, suspect.wide / kWide));
+    const double bound = bound_at(suspect.element, std::max(suspect.narrow, suspect.wide / kWidth));
     const double share = bound > 0 ? suspect.difference / bound : INFINITY;
     max_abs_error_ = std::max(max_abs_error_, suspect.difference);
     max_error_over_bound_ = std::max(max_error_over_bound_, share);

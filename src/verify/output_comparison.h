@@ -29,7 +29,8 @@ double unit_roundoff(DataType dtype);
 /// |found - expected|, infinite where only one of them is a number; what the type has no number for is infinite.
 double difference_of(const te::Array& expected, const te::Array& found, int64_t element);
 
-/// Half places of the two kinds of movement.
+/// Half places of the two kinds of movement: what rounding is, and more, for other orders of sums and for finding
+/// decisions that are close.
 inline constexpr double kNarrow = 1, kWide = 16;
 
 class OutputComparison {
@@ -44,7 +45,7 @@ class OutputComparison {
 
   /// All elements agree or were set aside, and no further run of the reference is needed to say by how much.
   bool is_settled() const { return settled_; }
-  /// One differs so much more than movements ever moved it that no more of them will excuse it.
+  /// Many elements differ so much more than movements ever moved them that no more of these will excuse them.
   bool is_hopeless() const;
 
   const std::string& name() const { return name_; }

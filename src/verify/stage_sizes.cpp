@@ -26,7 +26,12 @@ bool has_loads(const te::Expr& expr) {
   return found;
 }
 
-/// Steps: floor and its like, and a choice between numbers that are given, as Sign is.
+bool is_other_than_zero(const te::Expr& expr) {
+  const te::Literal* literal = te::as<te::Literal>(expr);
+  return literal && literal->value != te::Number(0);
+}
+
+/// Has steps: floor and its like, and a choice of a number that is given and not zero, as Sign is and Relu is not.
 bool decides(const te::Expr& expr) {
   bool found = false;
   te::for_each_node(expr, [&](const te::Expr& e) {
@@ -36,8 +41,8 @@ bool decides(const te::Expr& expr) {
       found |= is_float(e.dtype()) &&
                (binary->op == te::BinaryOp::kFloorMod || binary->op == te::BinaryOp::kTruncMod);
     if (const te::Select* select = te::as<te::Select>(e))
-      found |= is_float(e.dtype()) && has_loads(select->condition) && !has_loads(select->then) &&
-               !has_loads(select->otherwise);
+      found |= is_float(e.dtype()) && has_loads(select->condition) &&
+               (is_other_than_zero(select->then) || is_other_than_zero(select->otherwise));
   });
   return found;
 }
