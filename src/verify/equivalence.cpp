@@ -100,8 +100,8 @@ int64_t Equivalence::set_aside() const {
 }
 
 std::string Equivalence::text() const {
-  std::string result = fmt::format("largest difference {:.3g}, {:.2g} of what rounding allows", max_abs_error,
-                                   max_error_over_bound);
+  std::string result =
+      fmt::format("largest difference {:.3g}, {:.2g} of what rounding allows", max_abs_error, max_error_over_bound);
   if (const int64_t aside = set_aside(); aside > 0)
     result += fmt::format("; {} of {} elements set aside: rounding decides them ({} movements)", with_commas(aside),
                           with_commas(elements()), movements);
@@ -112,9 +112,10 @@ std::vector<std::string> Equivalence::warnings() const {
   std::vector<std::string> result;
   for (const OutputCoverage& output : outputs)
     if (output.share_set_aside() > kFewSetAside)
-      result.push_back(fmt::format("output {}: {:.2g} % of the elements differ where rounding decides them, in the "
-                                   "model itself too: they were not compared",
-                                   output.name, 100 * output.share_set_aside()));
+      result.push_back(
+          fmt::format("output {}: {:.2g} % of the elements differ where rounding decides them, in the "
+                      "model itself too: they were not compared",
+                      output.name, 100 * output.share_set_aside()));
   return result;
 }
 
@@ -128,8 +129,8 @@ class RunComparison {
 
   Result<void> run(std::vector<te::Array> expected, std::vector<te::Array> found, double units) {
     for (size_t i = 0; i < expected.size(); ++i)
-      outputs_.emplace_back(reference_.value(reference_.outputs()[i]).name, std::move(expected[i]),
-                            std::move(found[i]), kFloorUnits + units);
+      outputs_.emplace_back(reference_.value(reference_.outputs()[i]).name, std::move(expected[i]), std::move(found[i]),
+                            kFloorUnits + units);
     if (is_settled()) return {};
     auto rounded = interpret(reference_, inputs_, {.threads = effort_.threads, .round_values = true});
     if (!rounded.ok() && rounded.error().kind == ErrorKind::kStopped) return std::move(rounded).error();

@@ -146,8 +146,7 @@ void OutputComparison::use_moved(const te::Array& moved, double half_ulps) {
   if (is_comparable() && !dims_move_)
     for (Suspect& suspect : suspects_) {
       double& furthest = half_ulps >= kWide ? suspect.wide : suspect.narrow;
-      furthest =
-          std::max(furthest, distance(expected_.as_double(suspect.element), moved.as_double(suspect.element)));
+      furthest = std::max(furthest, distance(expected_.as_double(suspect.element), moved.as_double(suspect.element)));
     }
   judge();
 }
@@ -156,13 +155,13 @@ OutputComparison::Verdict OutputComparison::verdict(const Suspect& suspect) cons
   const double furthest = std::max(suspect.narrow, suspect.wide);
   if (dims_move_ || std::isinf(furthest)) return Verdict::kSetAside;
   if (!is_float(expected_.dtype())) return furthest > 0 ? Verdict::kSetAside : Verdict::kDiffers;
-  const bool is_within = suspect.difference <= bound_at(suspect.element, std::max(suspect.narrow, suspect.wide / kWidth));
+  const bool is_within =
+      suspect.difference <= bound_at(suspect.element, std::max(suspect.narrow, suspect.wide / kWidth));
   const double usual = std::max(smooth_, floor_at(suspect.element) / kErrorRatio);
   const bool is_far = std::max(suspect.narrow, suspect.wide / kWidth) > kFarBeyond * usual;
   if (is_within && !is_far) return Verdict::kAgrees;
   if (movements_ < kLeastMovements) return Verdict::kDiffers;
-  const bool is_smooth =
-      suspect.wide >= kLeastGrowth * suspect.narrow && suspect.wide <= kMostGrowth * suspect.narrow;
+  const bool is_smooth = suspect.wide >= kLeastGrowth * suspect.narrow && suspect.wide <= kMostGrowth * suspect.narrow;
   if (is_smooth) return is_within ? Verdict::kAgrees : Verdict::kDiffers;
   return suspect.difference <= kOtherJumps * furthest ? Verdict::kSetAside : Verdict::kDiffers;
 }

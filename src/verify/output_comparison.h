@@ -1,7 +1,7 @@
 // One output of two models on the same inputs. What may differ is judged element by element from how the reference
 // itself moves when its numbers are rounded otherwise (graph/move_values.h): where that moves an element smoothly, the
-// bound is a few times as much; where the element jumps (behind Sign, Floor, a cast to an integer, ArgMax, an overflow),
-// rounding decides it, and it is set aside. Tests: tests/verify/equivalence_test.cpp
+// bound is a few times as much; where the element jumps (behind Sign, Floor, a cast to an integer, ArgMax, an
+// overflow), rounding decides it, and it is set aside. Tests: tests/verify/equivalence_test.cpp
 #pragma once
 
 #include <optional>

@@ -38,8 +38,7 @@ bool decides(const te::Expr& expr) {
     if (const te::Unary* unary = te::as<te::Unary>(e))
       found |= unary->op == te::UnaryOp::kFloor || unary->op == te::UnaryOp::kCeil || unary->op == te::UnaryOp::kRound;
     if (const te::Binary* binary = te::as<te::Binary>(e))
-      found |= is_float(e.dtype()) &&
-               (binary->op == te::BinaryOp::kFloorMod || binary->op == te::BinaryOp::kTruncMod);
+      found |= is_float(e.dtype()) && (binary->op == te::BinaryOp::kFloorMod || binary->op == te::BinaryOp::kTruncMod);
     if (const te::Select* select = te::as<te::Select>(e))
       found |= is_float(e.dtype()) && has_loads(select->condition) &&
                (is_other_than_zero(select->then) || is_other_than_zero(select->otherwise));
@@ -88,9 +87,9 @@ class Sizer {
     sizes_.elements += times * terms * elements_of(stage.axes);
     const auto& bodies = stage.bodies;
     const auto is_other = [](const te::Expr& body) { return !is_float(body.dtype()); };
-    sizes_.has_decisions |= std::any_of(bodies.begin(), bodies.end(), decides) ||
-                            (std::any_of(bodies.begin(), bodies.end(), is_other) &&
-                             std::any_of(bodies.begin(), bodies.end(), loads_floats));
+    sizes_.has_decisions |=
+        std::any_of(bodies.begin(), bodies.end(), decides) || (std::any_of(bodies.begin(), bodies.end(), is_other) &&
+                                                               std::any_of(bodies.begin(), bodies.end(), loads_floats));
   }
 
   void look_at_body(const Graph& body) {

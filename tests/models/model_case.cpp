@@ -112,6 +112,13 @@ std::vector<std::string> shape_flags(const std::string& name) {
   return flags;
 }
 
+std::map<std::string, std::vector<int64_t>> input_shapes(const std::string& name) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const auto& input : expected_models()[name]["inputs"])
+    if (!input["shape"].empty()) shapes[input["name"]] = input["shape"].get<Dims>();
+  return shapes;
+}
+
 Result<std::filesystem::path> fill_model(const std::string& name, const std::filesystem::path& folder) {
   const Outcome filled = run_program(
       {tool_path("isomer-fill").string(), source_path("models/" + name + ".onnx").string(), "-o", folder.string()});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ Result<ModelOutcome> run_model(const std::string& name, int threads);
 
 /// The command lines' flags that fix the model's input shapes as in expected.json.
 std::vector<std::string> shape_flags(const std::string& name);
+
+/// The same as bind_inputs takes them.
+std::map<std::string, std::vector<int64_t>> input_shapes(const std::string& name);
 
 /// The model with its weights, in a folder.
 Result<std::filesystem::path> fill_model(const std::string& name, const std::filesystem::path& folder);

@@ -23,7 +23,8 @@ void PrintTo(const Model& model, std::ostream* stream) { *stream << model.name; 
 
 /// Something that rounding or an error of a thousandth may decide, behind a product with constant weights.
 Model behind_product(std::string name, std::string_view outputs, std::string_view rest, bool is_saturating = false) {
-  return {std::move(name), fmt::format(R"(opset 17
+  return {std::move(name),
+          fmt::format(R"(opset 17
 graph g(x: float32[1024,24]) -> ({}) {{
   w: float32[24,40] = random 3
   zero: float32[] = {{0}}
@@ -36,7 +37,7 @@ graph g(x: float32[1024,24]) -> ({}) {{
   h = MatMul(x, w)
 {}
 }})",
-                       outputs, rest),
+                      outputs, rest),
           is_saturating};
 }
 
@@ -59,7 +60,8 @@ std::vector<Model> models() {
       behind_product("division_near_zero", "y", "  s = Sin(h)\n  y = Div(ten, s)"),
       behind_product("logarithm_of_saturating_sigmoid", "y",
                      "  t = Mul(h, ten)\n  s = Sigmoid(t)\n  d = Sub(one, s)\n  y = Log(d)", true),
-      behind_product("sizes_that_data_decide", "y", "  t = Mul(h, ten)\n  f = Floor(t)\n  m = Mod(f, even) {fmod = 1}\n  y = NonZero(m)", true),
+      behind_product("sizes_that_data_decide", "y",
+                     "  t = Mul(h, ten)\n  f = Floor(t)\n  m = Mod(f, even) {fmod = 1}\n  y = NonZero(m)", true),
       behind_product("plain", "y", "  y = Relu(h)"),
   };
 }
@@ -122,8 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Equivalence, Judged, testing::ValuesIn(models()),
                          [](const auto& info) { return info.param.name; });
 
 Equivalence compared(const Graph& graph, const std::vector<double>& x, const RunModel& other) {
-  const std::vector<te::Array> inputs = {
-      te::Array::reals(DataType::kFloat32, {static_cast<int64_t>(x.size())}, x)};
+  const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {static_cast<int64_t>(x.size())}, x)};
   auto result = compare_with(graph, other, {inputs}, 1);
   EXPECT_TRUE(result.ok()) << result.error().message();
   return *std::move(result);
