@@ -101,13 +101,15 @@ void set_input(Graph& graph, NodeId id, size_t i, ValueId value) {
 void set_bias(Graph& graph, const Anchor& anchor, std::span<const double> scale, std::span<const double> shift) {
   const DataType dtype = graph.value(anchor.weights).type.dtype;
   const int64_t channels = anchor.out_channels;
+  const double beta = anchor.kind == Kind::kGemm ? factor(graph.node(anchor.node), "beta") : 1.0;
   if (!anchor.bias.valid()) {
     if (all_equal(shift, 0)) return;
     set_input(graph, anchor.node, 2, emit_constant(graph, Tensor::from_doubles(dtype, {channels}, shift), "bias"));
+    // What there was nothing to multiply with now has something.
+    if (beta != 1.0) graph.edit(anchor.node).attributes.insert_or_assign("beta", 1.0f);
     return;
   }
   const Tensor old = *graph.value(anchor.bias).constant;
-  const double beta = anchor.kind == Kind::kGemm ? factor(graph.node(anchor.node), "beta") : 1.0;
   // A Gemm's C may be one element, a row, a column or a matrix; what has no axis of channels gets one.
   Dims dims = old.dims();
   const bool has_axis = !dims.empty() && (dims.back() == channels);
