@@ -17,9 +17,12 @@ class OnnxRuntimeBackend final : public Backend, private GraphCost {
 
   std::string name() const override { return "ONNX Runtime " + version_; }
   GraphCost& costs() override { return *this; }
+  double settle_seconds() const override { return threads_ > 1 ? kSpinningSeconds : Backend::settle_seconds(); }
   Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override;
 
  private:
+  static constexpr double kSpinningSeconds = 0.05;  ///< its pools spin a million times before they sleep
+
   Result<Cost> cost(const Graph& part, Effort effort) override;
   Result<double> measure(const Graph& part);
 

@@ -17,6 +17,8 @@ class Backend {
   virtual bool can_run() const { return true; }
   /// Whether a runner simplifies what it is given: then a model runs as fast before our passes as after them.
   virtual bool simplifies() const { return false; }
+  /// After a run, until its threads no longer wait busily: others would be slow beside them.
+  virtual double settle_seconds() const { return RaceOptions().settle_seconds; }
   /// Of a model whose dims are bound.
   virtual Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) = 0;
 };
@@ -51,6 +53,7 @@ class AnyBackend final : public Backend {
   std::string name() const override { return example_ ? example_->name() : "any runtime"; }
   GraphCost& costs() override { return costs_; }
   bool can_run() const override { return example_ != nullptr; }
+  double settle_seconds() const override { return example_ ? example_->settle_seconds() : Backend::settle_seconds(); }
   Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
     if (!example_) return unsupported("", "a runtime to measure in expected, none found");
     return example_->runner(model, inputs);

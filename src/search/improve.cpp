@@ -238,7 +238,9 @@ class Improver {
     TRY(const std::vector<Tensor> inputs, generate_inputs(first, {}));
     TRY(const auto runner, backend_.runner(first, inputs));
     TRY(const auto other, backend_.runner(second, inputs));
-    return race(*runner, *other, options_.race);
+    RaceOptions options = options_.race;
+    options.settle_seconds = std::max(options.settle_seconds, backend_.settle_seconds());
+    return race(*runner, *other, options);
   }
 
   static bool is_whole(const Program& program, const std::vector<int>& place) {

@@ -160,12 +160,14 @@ class Optimizer {
     end_ = options_.begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(mine));
     race_ = options_.race;
     race_.threads = options_.threads;
+    race_.settle_seconds = std::max(race_.settle_seconds, backend_.settle_seconds());
     race_.seconds = std::min(race_.seconds, std::max(kShortestRace, kRacing * plain_.seconds));
   }
 
   double seconds_left() const { return -seconds_since(end_); }
   double seconds_of_a_race() const {
-    return baseline_ ? std::max(race_.seconds, 2e-6 * race_.least_rounds * run_microseconds_) : 0;
+    const double turn = race_.settle_seconds + 1e-6 * run_microseconds_;
+    return baseline_ ? std::max(race_.seconds, 2 * race_.least_rounds * turn) : 0;
   }
   /// Of making a runner of what was found, racing it, and looking at what it loses.
   double seconds_of_an_end() const {

@@ -18,6 +18,7 @@ class TableBackend final : public Backend, private GraphCost {
       : table_(std::move(table)), runs_(runs.value_or(table_)) {}
   std::string name() const override { return "a table"; }
   bool simplifies() const override { return true; }
+  double settle_seconds() const override { return 0; }
   GraphCost& costs() override { return *this; }
   Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor>) override {
     return std::unique_ptr<Runner>(std::make_unique<Waiting>(sum(model, runs_)));
