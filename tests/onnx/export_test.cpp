@@ -136,20 +136,59 @@ graph g(x: float32[3]) -> (y: float32[1]) {
 }
 
 TEST_F(Export, NamesUnreadOutputsThatTheSchemaDemands) {
-  for (const char* outputs : {"y", "y, _"}) {
+  for (const char* outputs : {"y", "y, _", "_, i"}) {
     const auto graph = parse_graph(fmt::format(R"(ir_version 10
 opset 21
-graph g(x: float32[3]) -> (y: float32[1]) {{
+graph g(x: float32[3]) -> (z: float32[3]) {{
   k: int64[1] = {{1}}
   {} = TopK(x, k)
+  z = Relu(x)
 }}
 )",
                                                outputs));
     ASSERT_TRUE(graph.ok()) << message_of(graph);
     ASSERT_TRUE(export_model(*graph, path()).ok());
     const ModelProto written = read_message(path());
-    ASSERT_EQ(written.graph().node(0).output_size(), 2);
-    EXPECT_NE(written.graph().node(0).output(1), "");
+    ASSERT_EQ(written.graph().node(0).output_size(), 2) << outputs;
+    for (const std::string& name : written.graph().node(0).output()) EXPECT_NE(name, "") << outputs;
+  }
+}
+
+/// What is not known about a node came in the form of the model's opset, and goes back to it.
+TEST_F(Export, WritesFormsOfOldOpsetsWhereSizesAreUnknown) {
+  const std::string free = "type { tensor_type { elem_type: 1 shape { dim { dim_param: 'n' } } } }",
+                    any = "type { tensor_type { elem_type: 1 } }", byte = "type { tensor_type { elem_type: 2 } }";
+  const struct {
+    int64_t opset;
+    std::string x, y, node;
+  } cases[] = {
+      {13, free, any, "input: 'x' output: 'y' output: 'z' op_type: 'Split'"},
+      {11, any, any, "input: 'x' output: 'y' output: 'z' op_type: 'Split'"},
+      {11, any, any, "input: 'x' output: 'y' op_type: 'Softmax'"},
+      {9, any, any, "input: 'x' output: 'y' op_type: 'LogSoftmax' attribute { name: 'axis' i: 2 type: 2 }"},
+      {10, any, any, "input: 'x' input: 's' output: 'y' op_type: 'Resize'"},
+      {10, any, any,
+       "input: 'x' input: 's' output: 'y' op_type: 'Resize' attribute { name: 'mode' s: 'linear' type: 3 }"},
+      {10, any, byte, "input: 'x' input: 's' output: 'y' op_type: 'QuantizeLinear'"},
+      {16, any, any, "input: 'x' input: 's' output: 'y' op_type: 'GridSample'"},
+  };
+  for (const auto& [opset, x, y, node] : cases) {
+    SCOPED_TRACE(node);
+    ModelProto model = model_of_graph(fmt::format(
+        "name: 'g' node {{ {} }} input {{ name: 'x' {} }} input {{ name: 's' {} }} output {{ name: 'y' {} }}", node, x,
+        any, y));
+    model.mutable_opset_import(0)->set_version(opset);
+    const auto graph = import_message(model);
+    ASSERT_TRUE(graph.ok()) << message_of(graph);
+    const auto written = export_model(*graph, path());
+    ASSERT_TRUE(written.ok()) << message_of(written);
+    const std::string op = model.graph().node(0).op_type();
+    const ModelProto read = read_message(path());
+    for (const auto& each : read.graph().node())
+      if (each.op_type() == op) {
+        EXPECT_EQ(each.input_size(), model.graph().node(0).input_size());
+      }
+    EXPECT_TRUE(import_model(path()).ok());
   }
 }
 

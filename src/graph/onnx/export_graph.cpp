@@ -273,9 +273,11 @@ void check_importable(const ExportedModel& exported) {
     given.push_back(initializer.data);
   }
   TensorReader tensors(std::move(given));
-  auto read = check_versions(model);
-  if (read.ok())
-    if (const auto graph = import_graph(model, tensors); !graph.ok()) read = graph.error();
+  const auto read = [&]() -> Result<void> {
+    TRY_VOID(check_versions(model));
+    TRY(const Graph graph, import_graph(model, tensors));
+    return check_outputs(graph);
+  }();
   if (!read.ok() && read.error().kind == ErrorKind::kInvalid)
     throw Bug(fmt::format("a valid model expected, nothing is written; what would be: {}", read.error().message()));
 }

@@ -10,7 +10,6 @@
 #include "graph/node_form.h"
 #include "graph/onnx/extra.pb.h"
 #include "graph/onnx/import_attribute.h"
-#include "graph/onnx/outputs.h"
 #include "graph/onnx/parse.h"
 #include "graph/onnx/types.h"
 #include "graph/onnx/versions.h"
@@ -89,10 +88,13 @@ bool contradict(const ValueType& a, const ValueType& b) {
   return false;
 }
 
-/// The number of outputs says what the operator does: unnamed ones count.
-bool is_list(const std::string& domain, const std::string& op_type) {
-  const OpDef* op = find_op(domain, op_type);
-  return op && !op->outputs.empty() && op->outputs.back().arity == Parameter::Arity::kVariadic;
+/// Outputs that the node has: where their number says what the operator does, unnamed ones at the end count unless all
+/// are.
+int count_outputs(const NodeProto& node) {
+  const OpDef* op = find_op(normal_domain(node.domain()), node.op_type());
+  const int named = count_without_trailing_empty(node.output());
+  const bool is_list = op && !op->outputs.empty() && op->outputs.back().arity == Parameter::Arity::kVariadic;
+  return is_list && named > 0 ? node.output_size() : named;
 }
 
 std::string node_extra(const NodeProto& node) {
@@ -249,15 +251,13 @@ class GraphBuilder {
       node.inputs.push_back(id);
     }
     TRY_VOID(add_attributes(proto, place, node));
-    const int outputs =
-        is_list(domain, node.op_type) ? proto.output_size() : count_without_trailing_empty(proto.output());
-    for (int k = 0; k < outputs; ++k)
+    for (int k = 0; k < count_outputs(proto); ++k)
       node.outputs.push_back(proto.output(k).empty() ? ValueId{} : local(proto.output(k)));
     const auto opset = info_.opsets.find(domain);
     if (opset == info_.opsets.end() && !proto.has_opset())
       return invalid(place, "an import of domain '{}' expected, none found", domain.empty() ? "ai.onnx" : domain);
     const int64_t version = proto.has_opset() ? proto.opset() : opset->second;
-    TRY(const std::vector<NodeId> added, add_checked(std::move(node), place, version));
+    TRY(const std::vector<NodeId> added, add_checked(std::move(node), version));
     if (opset != info_.opsets.end() && version != opset->second)
       for (const NodeId id : added) TRY_VOID(check_version(id, place, version, opset->second));
     return check_declared(proto);
@@ -265,23 +265,16 @@ class GraphBuilder {
 
   /// What breaks its row's rules is an error, unless the rules may be newer than the row or the node may never run: the
   /// branch of an If for other ranks than the one at hand. Then it stays as it is.
-  Result<std::vector<NodeId>> add_checked(Node node, const std::string& place, int64_t version) {
+  Result<std::vector<NodeId>> add_checked(Node node, int64_t version) {
     const bool may_be_right = outer_ != nullptr || (node.domain.empty() && version > kNewestRowOpset);
-    if (!may_be_right) return add_strict(std::move(node), place, version);
+    if (!may_be_right) return add_lifted(graph_, std::move(node), version);
     const Graph::Mark before = graph_.mark();
-    auto added = add_strict(node, place, version);
+    auto added = add_lifted(graph_, node, version);
     if (added.ok() || added.error().kind != ErrorKind::kInvalid) return added;
     graph_.roll_back(before);
     node.op = nullptr;
     node.opaque_reason = added.error().what;
     return std::vector{graph_.add_node(std::move(node))};
-  }
-
-  /// No version of a row demands other outputs than its newest form does.
-  Result<std::vector<NodeId>> add_strict(Node node, const std::string& place, int64_t version) {
-    node.op = find_op(node.domain, node.op_type);
-    TRY_VOID(check_outputs(node, place));
-    return add_lifted(graph_, std::move(node), version);
   }
 
   /// A node that we can't say in the model's own version must have come in that.

@@ -8,6 +8,8 @@ namespace isomer {
 
 size_t least_outputs(const Node& node) {
   if (node.is_opaque()) return 0;
+  // Control flow without outputs does nothing.
+  if (node.outputs.empty() && node.op->outputs.back().heterogeneous) return 0;
   size_t least = node.op->outputs.size();
   while (least > 0 && node.op->outputs[least - 1].arity == Parameter::Arity::kOptional) --least;
   return least;
@@ -19,13 +21,17 @@ bool must_be_named(const Node& node, size_t i) {
   return formal[std::min(i, formal.size() - 1)].arity != Parameter::Arity::kOptional;
 }
 
-Result<void> check_outputs(const Node& node, const std::string& place) {
-  for (size_t i = 0; i < least_outputs(node); ++i) {
-    const Parameter& formal = node.op->outputs[i];
-    const bool is_there = i < node.outputs.size() && node.outputs[i].valid();
-    // Of a list it is enough that it is not empty.
-    const bool is_listed = formal.arity == Parameter::Arity::kVariadic && i < node.outputs.size();
-    if (!is_there && !is_listed) return invalid(place, "output {} ({}) expected, none found", i, formal.name);
+Result<void> check_outputs(const Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    for (size_t i = 0; i < std::max(node.outputs.size(), least_outputs(node)); ++i)
+      if (must_be_named(node, i) && !(i < node.outputs.size() && node.outputs[i].valid()))
+        return invalid(label(graph, id), "a name for output {} expected, none found", i);
+    for (const auto& [name, attribute] : node.attributes) {
+      if (const auto* body = std::get_if<GraphPtr>(&attribute)) TRY_VOID(check_outputs(**body));
+      if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
+        for (const GraphPtr& body : *bodies) TRY_VOID(check_outputs(*body));
+    }
   }
   return {};
 }

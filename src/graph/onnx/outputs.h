@@ -1,20 +1,20 @@
-// What files must say of a node's outputs. In a graph an output that nobody reads may be missing; a file names it where
-// the operator's schema demands it.
+// What files must say of a node's outputs. In a graph an output that nobody reads may be missing, and files may come
+// so; what we write names it where the operator's schema demands it.
 #pragma once
 
 #include "graph/graph.h"
 
 namespace isomer {
 
-/// So many outputs a node in a file lists at least: up to the last one that may not be omitted. 0 for opaque nodes,
-/// whose schema we don't know.
+/// So many outputs a node in a file lists at least: up to the last one that may not be omitted. The same in every
+/// version of the operator; 0 for opaque nodes, whose schema we don't know.
 size_t least_outputs(const Node& node);
 
 /// Whether a file must name the node's output i where the node has one: it is required, or one of a list whose length
 /// says what the node does, as Split's.
 bool must_be_named(const Node& node, size_t i);
 
-/// The node's outputs as a file has them: an error where one is missing.
-Result<void> check_outputs(const Node& node, const std::string& place);
+/// An error where a node of the graph, or of its bodies, lacks an output that its schema demands.
+Result<void> check_outputs(const Graph& graph);
 
 }  // namespace isomer
