@@ -83,7 +83,7 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
   const auto run = [&](std::span<const te::Array> inputs) { return run_artifact(*artifact.session, inputs); };
   const auto nothing = []() -> Result<void> { return {}; };
   return on_inputs(model.graph, model_file, options, nothing, [&](const InputsOf& inputs, int runs) {
-    return compare_with(model.graph, run, inputs, runs, options.thread_count());
+    return compare_with(model.graph, run, inputs, runs, {.threads = options.thread_count()});
   });
 }
 
@@ -118,7 +118,7 @@ Result<Equivalence> compare(const CompareOptions& options) {
   TRY(LoadedModel candidate, load_model(options.candidate, options));
   const auto bind = [&] { return bind_like(candidate.graph, options.candidate, reference.graph); };
   return on_inputs(reference.graph, options.reference, options, bind, [&](const InputsOf& inputs, int runs) {
-    return compare_models_on(reference.graph, candidate.graph, inputs, runs, options.thread_count());
+    return compare_models_on(reference.graph, candidate.graph, inputs, runs, {.threads = options.thread_count()});
   });
 }
 

@@ -28,7 +28,8 @@ struct CompileCommand : CommonOptions {
 };
 
 /// The artifact against the interpreter on the model as it was read.
-Result<Equivalence> check(const Graph& model, const runtime::Artifact& artifact, const CompileCommand& options) {
+Result<Equivalence> check(const Graph& model, const runtime::Artifact& artifact, const CompileCommand& options,
+                          Clock::time_point until) {
   TRY(const auto session, open_session(artifact, options));
   const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
     TRY(const std::vector<Tensor> tensors, generate_inputs(model, {.seed = options.seed + set}));
@@ -37,7 +38,7 @@ Result<Equivalence> check(const Graph& model, const runtime::Artifact& artifact,
     return arrays;
   };
   const auto run = [&](std::span<const te::Array> given) { return run_artifact(*session, given); };
-  return compare_with(model, run, inputs, 1, options.thread_count());
+  return compare_with(model, run, inputs, 1, {.threads = options.thread_count(), .until = until});
 }
 
 /// --dim seq=64,128 --dim batch=1: [seq=64, batch=1], [seq=128, batch=1].
@@ -79,7 +80,9 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
   if (!options.no_check && kernel::runs_here(*kernel::parse_target(options.choices.target))) {
     check = [&](const Compilation& code) -> Result<std::optional<std::string>> {
       const auto start = Clock::now();
-      TRY(report.check, isomer::cli::check(model.graph, code.artifact, options));
+      // As long as the rest took, and a second in any case.
+      const auto until = start + std::max<Clock::duration>(std::chrono::seconds(1), start - begin);
+      TRY(report.check, isomer::cli::check(model.graph, code.artifact, options, until));
       report.seconds["check"] += seconds_since(start);
       return report.check->difference ? std::optional(report.check->difference->text()) : std::nullopt;
     };

@@ -363,13 +363,16 @@ class Optimizer {
   Result<bool> loses_little(const Graph& graph) const {
     tell("looking at what rounding loses");
     TRY(const std::vector<Tensor> tensors, generate_inputs_at_ones());
-    std::vector<std::vector<te::Array>> inputs(1);
-    for (const Tensor& tensor : tensors) inputs[0].push_back(te::Array::from(tensor));
+    std::vector<te::Array> arrays;
+    for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
+    const auto inputs = [&](int) -> Result<std::vector<te::Array>> { return arrays; };
+    // What differs by so little that many movements would excuse it is close to what may be lost.
+    const ComparisonEffort effort{.threads = options_.threads, .until = Clock::now()};
     const auto rounding = [&](std::span<const te::Array> given) {
       return interpret(graph, given, {.threads = options_.threads, .round_values = true});
     };
-    TRY(const Equivalence in_floats, compare_with(model_, rounding, inputs, options_.threads));
-    TRY(const Equivalence in_doubles, compare_models_on(model_, graph, inputs, options_.threads));
+    TRY(const Equivalence in_floats, compare_with(model_, rounding, inputs, 1, effort));
+    TRY(const Equivalence in_doubles, compare_models_on(model_, graph, inputs, 1, effort));
     const double most = std::max(in_floats.max_error_over_bound, in_doubles.max_error_over_bound);
     log(fmt::format("rounding takes {:.2g} of what it may", most));
     return most <= kMostLost;

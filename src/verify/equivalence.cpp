@@ -191,19 +191,20 @@ InputsOf listed(const std::vector<std::vector<te::Array>>& input_sets) {
 }
 
 Result<Equivalence> compare_runs(const Graph& reference, const RunModel& candidate, const InputsOf& inputs, int runs,
-                                 int sets, double units, int threads) {
+                                 int sets, double units, const ComparisonEffort& effort) {
   Equivalence result;
   std::optional<Error> refusal;
   for (int set = 0; set < sets && result.runs < runs && result.passed(); ++set) {
     TRY(const std::vector<te::Array> given, inputs(set));
-    auto expected = interpret(reference, given, {.threads = threads});
+    auto expected = interpret(reference, given, {.threads = effort.threads});
     if (!expected.ok()) {
       if (expected.error().kind == ErrorKind::kStopped) return std::move(expected).error();
       if (!refusal) refusal = expected.error();
       continue;
     }
-    const ComparisonEffort effort{.threads = threads, .seed = static_cast<uint64_t>(set)};
-    TRY_VOID(compare_run(reference, given, *std::move(expected), candidate, units, effort, result));
+    ComparisonEffort its_own = effort;
+    its_own.seed += static_cast<uint64_t>(set);
+    TRY_VOID(compare_run(reference, given, *std::move(expected), candidate, units, its_own, result));
   }
   if (result.runs == 0 && refusal) return *refusal;
   return result;
@@ -255,25 +256,27 @@ void compare_output(const std::string& name, const te::Array& expected, const te
 Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate,
                                  const std::vector<std::vector<te::Array>>& input_sets, int threads) {
   const int runs = static_cast<int>(input_sets.size());
-  return compare_runs(reference, candidate, listed(input_sets), runs, runs, sum_units(reference), threads);
+  return compare_runs(reference, candidate, listed(input_sets), runs, runs, sum_units(reference), {.threads = threads});
 }
 
 Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate, const InputsOf& inputs, int runs,
-                                 int threads) {
-  return compare_runs(reference, candidate, inputs, runs, runs + kMostFailures, sum_units(reference), threads);
+                                 const ComparisonEffort& effort) {
+  return compare_runs(reference, candidate, inputs, runs, runs + kMostFailures, sum_units(reference), effort);
 }
 
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate,
                                       const std::vector<std::vector<te::Array>>& input_sets, int threads) {
   TRY_VOID(check_interfaces(reference, candidate));
   const int runs = static_cast<int>(input_sets.size());
-  return compare_runs(reference, in_interpreter(candidate, threads), listed(input_sets), runs, runs, 0, threads);
+  return compare_runs(reference, in_interpreter(candidate, threads), listed(input_sets), runs, runs, 0,
+                      {.threads = threads});
 }
 
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate, const InputsOf& inputs, int runs,
-                                      int threads) {
+                                      const ComparisonEffort& effort) {
   TRY_VOID(check_interfaces(reference, candidate));
-  return compare_runs(reference, in_interpreter(candidate, threads), inputs, runs, runs + kMostFailures, 0, threads);
+  return compare_runs(reference, in_interpreter(candidate, effort.threads), inputs, runs, runs + kMostFailures, 0,
+                      effort);
 }
 
 Result<Equivalence> compare_models(const Graph& reference, const Graph& candidate, const EquivalenceOptions& options) {

@@ -91,12 +91,12 @@ Result<Equivalence> compare_with(const Graph& reference, const RunModel& candida
 /// divisor is zero it does not; the error is the first one's if there is none.
 using InputsOf = std::function<Result<std::vector<te::Array>>(int set)>;
 Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate, const InputsOf& inputs, int runs,
-                                 int threads);
+                                 const ComparisonEffort& effort);
 /// compare_models on given inputs.
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate,
                                       const std::vector<std::vector<te::Array>>& input_sets, int threads);
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate, const InputsOf& inputs, int runs,
-                                      int threads);
+                                      const ComparisonEffort& effort);
 /// Inputs and outputs must agree in number and type.
 Result<void> check_interfaces(const Graph& reference, const Graph& candidate);
 
