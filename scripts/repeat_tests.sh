@@ -42,7 +42,7 @@ for ((run = 1; run <= runs; ++run)); do
   if ((code != 0)); then
     failures=$((failures + 1))
     # What ctest counts, then the tests within.
-    sed -n '/^The following tests FAILED:/,/^Errors/p' "$log" | grep -E '^[[:space:]]+[0-9]+ - '
+    sed -n '/^The following tests FAILED:/,/^Errors/p' "$log" | sed -n -E 's/^[[:space:]]+([0-9]+ - )/    \1/p'
     grep -E '^\[  FAILED  \] [A-Za-z]' "$log" | grep -v ' ms)$' | sort -u | sed 's/^/    /'
     printf '    again: GTEST_SHUFFLE=1 GTEST_RANDOM_SEED=%d ctest --test-dir %s -R NAME   (all of it: %s)\n' "$seed" "$build" "$log"
   fi
