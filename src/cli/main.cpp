@@ -1,22 +1,31 @@
+#include <unistd.h>
+
 #include <csignal>
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/examples.h"
 #include "cli/version.h"
 #include "util/stop.h"
+#include "util/temporary_folder.h"
 
 namespace {
 
-/// The first Ctrl-C ends the work where it may end, one more before it has ended ends the process.
+/// The first Ctrl-C ends the work where it may end, one more before it has ended at once; neither leaves what is half
+/// written.
+void interrupt(int) {
+  if (isomer::request_stop()) return;
+  isomer::remove_temporary_folders();
+  constexpr std::string_view kMessage = "isomer: stopped\n";
+  static_cast<void>(write(STDERR_FILENO, kMessage.data(), kMessage.size()) + 0);
+  _exit(isomer::cli::kStopped);
+}
+
 void stop_on_interrupt() {
   struct sigaction action = {};
-  action.sa_handler = [](int signal) {
-    if (isomer::request_stop()) return;
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-  };
+  action.sa_handler = interrupt;
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 

@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <optional>
 
 namespace isomer {
@@ -26,25 +27,43 @@ FileDescriptor open_folder(int parent, const char* name) {
   return FileDescriptor(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
+/// Calls no allocator, as signal handlers may not.
+template <class Visit>
+void for_each_name(int folder, const Visit& visit) {
+  const FileDescriptor stream(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!stream.valid()) return;
+  alignas(dirent64) std::array<char, 4096> entries;
+  for (ssize_t size; (size = getdents64(stream.get(), entries.data(), entries.size())) > 0;)
+    for (ssize_t at = 0; at < size;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") visit(entry->d_name);
+      at += entry->d_reclen;
+    }
+}
+
 std::vector<std::string> names_in(int folder) {
   std::vector<std::string> names;
-  const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(copy < 0 ? nullptr : fdopendir(copy), closedir);
-  if (!stream) return names;
-  while (const dirent* entry = readdir(stream.get()))
-    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  for_each_name(folder, [&](const char* name) { names.emplace_back(name); });
   return names;
 }
 
 /// Everything in a folder but its lock: who is killed within this leaves a folder that is known for what it is.
 void remove_content(int folder) {
-  for (const std::string& name : names_in(folder)) {
-    if (name == kLock || unlinkat(folder, name.c_str(), 0) == 0) continue;
-    const FileDescriptor inner = open_folder(folder, name.c_str());
-    if (!inner.valid()) continue;
-    remove_content(inner.get());
-    unlinkat(inner.get(), kLock, 0);
-    unlinkat(folder, name.c_str(), AT_REMOVEDIR);
+  // Reading a folder that changes may pass names over.
+  for (bool has_removed = true; has_removed;) {
+    has_removed = false;
+    for_each_name(folder, [&](const char* name) {
+      if (name == std::string_view(kLock)) return;
+      if (unlinkat(folder, name, 0) != 0) {
+        const FileDescriptor inner = open_folder(folder, name);
+        if (!inner.valid()) return;
+        remove_content(inner.get());
+        unlinkat(inner.get(), kLock, 0);
+        if (unlinkat(folder, name, AT_REMOVEDIR) != 0) return;
+      }
+      has_removed = true;
+    });
   }
 }
 
@@ -60,6 +79,11 @@ bool has_pattern(std::string_view name) {
   return name.size() == kPattern.size() && name.starts_with(kPrefix) &&
          std::ranges::all_of(name.substr(kPrefix.size()), [](unsigned char c) { return std::isalnum(c) != 0; });
 }
+
+/// The paths of this process's folders; whoever takes one out removes the folder. Those that find no place stay where a
+/// signal ends the process: the next one removes them.
+std::array<std::atomic<const char*>, 64> living = {};
+static_assert(std::atomic<const char*>::is_always_lock_free, "read by a signal handler");
 
 /// Of this kind and these permissions, as it was made.
 bool is_mine(const FileDescriptor& file, mode_t mode) {
@@ -120,17 +144,34 @@ Result<TemporaryFolder> TemporaryFolder::in_system_folder() {
   return made;
 }
 
+TemporaryFolder::TemporaryFolder(const fs::path& path, FileDescriptor lock)
+    : path_(std::make_unique<const fs::path>(path)), lock_(std::move(lock)), place_(0) {
+  for (const char* free = nullptr; place_ < living.size(); ++place_, free = nullptr)
+    if (living[place_].compare_exchange_strong(free, path_->c_str())) break;
+}
+
 TemporaryFolder::~TemporaryFolder() {
-  if (!path_.empty()) remove_folder(AT_FDCWD, path_.c_str());
+  if (!path_) return;
+  const char* mine = path_->c_str();
+  if (place_ == living.size() || living[place_].compare_exchange_strong(mine, nullptr))
+    remove_folder(AT_FDCWD, path_->c_str());
+  else
+    // A signal handler has the path now, until it ends the process.
+    static_cast<void>(path_.release());
 }
 
 std::vector<fs::path> TemporaryFolder::content() const {
   std::vector<fs::path> result;
-  const FileDescriptor folder = open_folder(AT_FDCWD, path_.c_str());
+  const FileDescriptor folder = open_folder(AT_FDCWD, path_->c_str());
   if (!folder.valid()) return result;
   for (const std::string& name : names_in(folder.get()))
-    if (name != kLock) result.push_back(path_ / name);
+    if (name != kLock) result.push_back(*path_ / name);
   return result;
+}
+
+void remove_temporary_folders() {
+  for (std::atomic<const char*>& place : living)
+    if (const char* const path = place.exchange(nullptr)) remove_folder(AT_FDCWD, path);
 }
 
 }  // namespace isomer

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "util/file.h"
@@ -19,19 +20,22 @@ class TemporaryFolder {
   /// In the system's folder for temporary files.
   static Result<TemporaryFolder> in_system_folder();
 
-  TemporaryFolder(TemporaryFolder&& other) noexcept
-      : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
+  TemporaryFolder(TemporaryFolder&& other) noexcept = default;
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;
   ~TemporaryFolder();
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return *path_; }
 
   /// What has been put there.
   std::vector<std::filesystem::path> content() const;
 
  private:
-  TemporaryFolder(std::filesystem::path path, FileDescriptor lock) : path_(std::move(path)), lock_(std::move(lock)) {}
-  std::filesystem::path path_;  ///< empty once moved from
+  TemporaryFolder(const std::filesystem::path& path, FileDescriptor lock);
+  std::unique_ptr<const std::filesystem::path> path_;  ///< nothing once moved from
   FileDescriptor lock_;
+  size_t place_;  ///< among those of this process
 };
+
+/// Removes those of this process, whatever its threads do with them: for a signal handler that ends it.
+void remove_temporary_folders();
 
 }  // namespace isomer

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <list>
+#include <optional>
 
 #include "support/files.h"
 #include "support/long_run.h"
@@ -144,6 +146,29 @@ TEST_F(Temporary, WhatOnlyLooksLikeOneStays) {
     if (name != ".isomer-abcdef") {
       EXPECT_EQ(read_file(place() / name / "kept"), "kept") << name;
     }
+}
+
+TEST_F(Temporary, OfAProcessThatASignalEndsGoAllAtOnce) {
+  const pid_t process = fork();
+  if (process == 0) {
+    std::signal(SIGUSR1, [](int) {
+      remove_temporary_folders();
+      _exit(7);
+    });
+    std::list<TemporaryFolder> folders;
+    for (int k = 0; k < 60; ++k) {
+      folders.push_back(*TemporaryFolder::in(place()));
+      for (int file = 0; file < 10; ++file) write_file(folders.back().path() / std::to_string(file), "x");
+      fs::create_directories(folders.back().path() / "a" / "b");
+    }
+    std::optional<OutputFile> file(*OutputFile::create(place() / "output"));
+    for (int k = 0; k < 20; ++k) folders.pop_front();
+    raise(SIGUSR1);
+  }
+  int status = 0;
+  waitpid(process, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  EXPECT_THAT(names(), IsEmpty());
 }
 
 /// Writes the same file again and again until it is killed.
