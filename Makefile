@@ -1,7 +1,7 @@
 # The targets a user types; the work is CMake's (CMakePresets.json) and scripts/'s.
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup demo test test-long test-clang test-san fuzz format lint clean
+.PHONY: build setup demo test test-long test-clang test-san fuzz format lint analyze clean
 
 # Ninja runs CMake again when a list changes; here it runs where the tests are not configured yet, as after `make demo`.
 build: setup
@@ -42,6 +42,10 @@ format:
 lint: build
 	@scripts/setup.sh lint
 	@JOBS=$(JOBS) scripts/lint.sh
+
+analyze: build
+	@scripts/setup.sh lint
+	@JOBS=$(JOBS) scripts/lint.sh analyze
 
 clean:
 	rm -rf build build-ci build-san build-fuzz
