@@ -17,7 +17,7 @@ scripts/setup.sh program
 }
 steps=$(ninja -C build -n isomer isomer-fill | grep -c '^\[' || true)
 if [ "$steps" -gt 1 ]; then
-  say "building the program: $steps steps of about 6 s each on $jobs cores, $((steps * 6 / jobs / 60 + 1)) min or less"
+  say "building the program: $steps steps of about 8 s each on $jobs cores, $((steps * 8 / jobs / 60 + 1)) min or less"
 fi
 NINJA_STATUS='[%f/%t, %e s] ' ninja -C build -j "$jobs" isomer isomer-fill >&2
 
