@@ -252,6 +252,19 @@ Result<json> compare_with_peers(Bench& bench, const BenchOptions& options) {
   return result;
 }
 
+/// The tasks that take the longest, or all of them.
+void print_profile(std::vector<json> tasks, bool all) {
+  constexpr size_t kShown = 10;
+  std::sort(tasks.begin(), tasks.end(), [](const json& a, const json& b) { return a["share"] > b["share"]; });
+  fmt::print("{:>6}  {:>10}  {:>8}  task\n", "share", "us", "GFLOP/s");
+  const size_t shown = all ? tasks.size() : std::min(tasks.size(), kShown);
+  for (size_t k = 0; k < shown; ++k)
+    fmt::print("{:5.1f}%  {:10.1f}  {:8.1f}  {:{}}{}\n", 100 * tasks[k]["share"].get<double>(),
+               tasks[k]["median_us"].get<double>(), tasks[k]["gflops"].get<double>(), "",
+               2 * tasks[k]["depth"].get<int>(), printable(tasks[k]["name"].get<std::string>()));
+  if (shown < tasks.size()) fmt::print("        and {} more tasks (-v)\n", tasks.size() - shown);
+}
+
 Result<void> measure(const BenchOptions& options) {
   TRY(Bench bench, Bench::open(options, false));
   TRY_VOID(bench.run_for(options.duration / 10));
@@ -285,6 +298,7 @@ Result<void> measure(const BenchOptions& options) {
     fmt::print("{}\n", json_text(report));
     return {};
   }
+  print_profile(report["tasks"], options.verbosity > 0);
   fmt::print(
       "{} at {} threads: median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} of {} runs; {:.1f} GFLOP/s of {:.1f}\n",
       printable(options.file), bench.session().threads(), median, quantile(times, 0), quantile(times, 0.9),
@@ -293,13 +307,6 @@ Result<void> measure(const BenchOptions& options) {
     fmt::print("{} {}: median {:.3f} ms, {:.2f} times ours ({:.2f} to {:.2f})\n", name,
                peer["version"].get<std::string>(), quantile(peer["times_ms"].get<std::vector<double>>(), 0.5),
                peer["ratio"].get<double>(), peer["ratio_p25"].get<double>(), peer["ratio_p75"].get<double>());
-  std::vector<json> tasks = report["tasks"];
-  std::sort(tasks.begin(), tasks.end(), [](const json& a, const json& b) { return a["share"] > b["share"]; });
-  fmt::print("{:>6}  {:>10}  {:>8}  task\n", "share", "us", "GFLOP/s");
-  for (const json& task : tasks)
-    fmt::print("{:5.1f}%  {:10.1f}  {:8.1f}  {:{}}{}\n", 100 * task["share"].get<double>(),
-               task["median_us"].get<double>(), task["gflops"].get<double>(), "", 2 * task["depth"].get<int>(),
-               printable(task["name"].get<std::string>()));
   return {};
 }
 
