@@ -19,7 +19,7 @@ struct InterpretOptions {
   /// order of summation inside an operator. The yardstick for rounding error.
   bool round_values = false;
   /// Or else move them, and the inputs: one of the runs that show what rounding decides.
-  std::optional<Movement> movement = std::nullopt;
+  std::optional<RandomRounding> movement = std::nullopt;
   /// When the run ends with kStopped, done or not.
   std::optional<Clock::time_point> until = std::nullopt;
   /// Sees each value as it is produced, before it may be freed; subgraphs' values are not shown.

@@ -45,7 +45,7 @@ class Rounder {
   uint64_t unit_;
 };
 
-double draw(const Movement& movement, double most, Random& random) {
+double draw(const RandomRounding& movement, double most, Random& random) {
   const double places = random.uniform(-most, most);
   return movement.opposite ? -places : places;
 }
@@ -64,7 +64,7 @@ bool is_round(double value) { return value * 4 == std::floor(value * 4) && std::
 
 }  // namespace
 
-void move_elements(te::Array& array, const Movement& movement, Random& random) {
+void move_elements(te::Array& array, const RandomRounding& movement, Random& random) {
   if (array.empty() || !is_float(array.dtype()) || array.storage() != te::Storage::kDouble) return;
   const Rounder rounder(array.dtype());
   const auto values = array.reals();
@@ -82,7 +82,7 @@ void move_elements(te::Array& array, const Movement& movement, Random& random) {
   array = std::move(result);
 }
 
-te::Array moved_input(const te::Array& array, const Movement& movement, Random& random) {
+te::Array moved_input(const te::Array& array, const RandomRounding& movement, Random& random) {
   if (array.empty() || !is_float(array.dtype())) return array;
   te::Array result = copied(array);
   if (!is_writable_copy(result, array)) return array;

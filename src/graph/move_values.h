@@ -10,7 +10,7 @@
 
 namespace isomer {
 
-struct Movement {
+struct RandomRounding {
   uint64_t seed = 0;
   /// How far a value is moved before it is rounded: at most this many halves of its last place.
   double half_ulps = 1;
@@ -20,10 +20,10 @@ struct Movement {
 
 /// Moves each float that its type has no number for, then rounds it; of float64 the last eight bits count as beyond the
 /// type. What is exact in every runtime stays: whole numbers, copies of values that were rounded before.
-void move_elements(te::Array& array, const Movement& movement, Random& random);
+void move_elements(te::Array& array, const RandomRounding& movement, Random& random);
 
 /// An input, whose numbers its type has: each goes to one nearby, except for multiples of a quarter, such as pixels,
 /// counts and masks.
-te::Array moved_input(const te::Array& array, const Movement& movement, Random& random);
+te::Array moved_input(const te::Array& array, const RandomRounding& movement, Random& random);
 
 }  // namespace isomer

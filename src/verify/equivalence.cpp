@@ -167,7 +167,7 @@ class RunComparison {
   /// The next movement; every other one is the one before, the other way.
   Result<void> move() {
     const double half_ulps = movements_ / 2 % 3 == 1 ? kNarrow : kWide;
-    const Movement movement{effort_.seed * 0x100000001b3ULL + movements_ / 2, half_ulps, movements_ % 2 == 1};
+    const RandomRounding movement{effort_.seed * 0x100000001b3ULL + movements_ / 2, half_ulps, movements_ % 2 == 1};
     ++movements_;
     const auto moved = interpret(reference_, inputs_, {.threads = effort_.threads, .movement = movement});
     if (!moved.ok()) {

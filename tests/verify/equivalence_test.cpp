@@ -108,7 +108,7 @@ TEST_P(Judged, OtherRoundingIsNoDifference) {
       return arrays;
     };
     const auto other = [&](std::span<const te::Array> given) {
-      const Movement movement{.seed = 77 + seed, .half_ulps = seed % 2 == 0 ? 1.0 : 2.0};
+      const RandomRounding movement{.seed = 77 + seed, .half_ulps = seed % 2 == 0 ? 1.0 : 2.0};
       return interpret(graph, given, {.movement = movement});
     };
     const auto result = compare_with(graph, other, inputs, 1, {});
