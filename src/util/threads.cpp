@@ -1,6 +1,5 @@
 #include "util/threads.h"
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -9,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <thread>
+
+#include "util/cgroup.h"
 
 namespace isomer {
 namespace {
@@ -19,24 +20,11 @@ int cpus_by_affinity() {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
-/// The path of this process in the unified (v2) hierarchy, or in the v1 hierarchy of the cpu controller.
-std::string cgroup_path(bool unified) {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
-    if (unified ? controllers == ",," : controllers.find(",cpu,") != std::string::npos) return line.substr(second + 1);
-  }
-  return "/";
-}
-
-std::optional<double> quota_of_group(const std::string& folder, bool unified) {
+/// Of a group in the unified hierarchy or in that of the cpu controller; nothing where it has no quota.
+std::optional<double> quota_of_group(const std::string& folder) {
   double quota = -1, period = 0;
-  if (unified) {
-    std::ifstream file(folder + "/cpu.max");
-    if (!(file >> quota >> period)) return std::nullopt;  // no file, or "max"
+  if (std::ifstream unified(folder + "/cpu.max"); unified) {
+    if (!(unified >> quota >> period)) return std::nullopt;  // "max"
   } else {
     std::ifstream(folder + "/cpu.cfs_quota_us") >> quota;
     std::ifstream(folder + "/cpu.cfs_period_us") >> period;
@@ -45,23 +33,13 @@ std::optional<double> quota_of_group(const std::string& folder, bool unified) {
   return quota / period;
 }
 
-/// The least quota of this process's group and the groups around it, in CPUs.
-std::optional<double> quota(const std::string& root, bool unified) {
-  std::optional<double> least;
-  std::string path = cgroup_path(unified);
-  while (true) {
-    if (const auto cpus = quota_of_group(root + path, unified)) least = std::min(least.value_or(*cpus), *cpus);
-    if (path.empty() || path == "/") return least;
-    path.resize(path.rfind('/'));
-  }
-}
-
 }  // namespace
 
 int available_threads() {
   int threads = cpus_by_affinity();
-  for (const auto& cpus : {quota("/sys/fs/cgroup", true), quota("/sys/fs/cgroup/cpu", false)})
-    if (cpus) threads = std::min(threads, std::max(1, static_cast<int>(std::ceil(*cpus))));
+  for (const std::string& folder : cgroup_folders("cpu"))
+    if (const auto cpus = quota_of_group(folder))
+      threads = std::min(threads, std::max(1, static_cast<int>(std::ceil(*cpus))));
   return threads;
 }
 
