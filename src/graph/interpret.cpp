@@ -4,9 +4,9 @@
 
 #include <unordered_map>
 
-#include "graph/algorithms.h"
 #include "graph/infer.h"
 #include "graph/op_context.h"
+#include "graph/run_order.h"
 #include "graph/te/interpret.h"
 #include "util/parallel.h"
 #include "util/stop.h"
@@ -20,31 +20,6 @@ using te::Array;
 constexpr int64_t kMaxShown = 1024;
 /// More often than the bodies of a model mean to run, all loops in loops together.
 constexpr int64_t kMaxBodyRuns = int64_t{1} << 20;
-
-/// What of a graph doesn't change between runs.
-struct Prepared {
-  std::vector<NodeId> order;  ///< only nodes that outputs need
-  std::vector<int> uses;      ///< by those and the outputs; indexed by ValueId::index
-};
-
-Result<Prepared> prepare(const Graph& graph) {
-  Prepared prepared;
-  TRY(const std::vector<NodeId> order, topological_order(graph));
-  prepared.uses.resize(graph.use_counts().size());
-  for (const ValueId output : graph.outputs()) ++prepared.uses[output.index];
-  for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    const Node& node = graph.node(*it);
-    const bool needed = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                    [&](ValueId v) { return v.valid() && prepared.uses[v.index] > 0; });
-    if (!needed) continue;
-    prepared.order.push_back(*it);
-    for (const auto* list : {&node.inputs, &node.captures})
-      for (const ValueId value : *list)
-        if (value.valid()) ++prepared.uses[value.index];
-  }
-  std::reverse(prepared.order.begin(), prepared.order.end());
-  return prepared;
-}
 
 /// An array as rows see an input: its type, and its elements where they may decide a program.
 struct Shown {
@@ -64,14 +39,14 @@ Shown show(const Array& array, const Tensor* constant) {
   return shown;
 }
 
-void round_elements(Array& array) {
+Result<void> round_elements(Array& array, MemoryLimit memory) {
   if (!is_float(array.dtype()) || array.dtype() == DataType::kFloat64 || array.empty() ||
       array.storage() != te::Storage::kDouble)
-    return;
-  auto rounded = Array::allocate(array.dtype(), array.dims());
-  if (!rounded.ok()) return;
-  for (int64_t i = 0; i < array.count(); ++i) rounded->mutable_reals()[i] = round_to(array.dtype(), array.reals()[i]);
-  array = std::move(*rounded);
+    return {};
+  TRY(Array rounded, Array::allocate(array.dtype(), array.dims(), memory));
+  for (int64_t i = 0; i < array.count(); ++i) rounded.mutable_reals()[i] = round_to(array.dtype(), array.reals()[i]);
+  array = std::move(rounded);
+  return {};
 }
 
 class Interpreter {
@@ -81,12 +56,12 @@ class Interpreter {
 
   Result<std::vector<Array>> run(const Graph& graph, std::span<const Array> inputs, std::span<const Array> captures,
                                  bool outermost) {
-    TRY(const Prepared* prepared, prepared_for(graph));
-    std::vector<int> uses = prepared->uses;
+    TRY(const RunOrder* order, order_of(graph));
+    std::vector<int> uses = order->uses;
     std::vector<Array> arrays(uses.size());
     TRY_VOID(bind_inputs(graph, inputs, arrays, outermost));
     for (size_t i = 0; i < captures.size(); ++i) arrays[graph.captures()[i].index] = captures[i];
-    for (const NodeId id : prepared->order) {
+    for (const NodeId id : order->nodes) {
       TRY_VOID(may_go_on_());
       TRY_VOID(run_node(graph, id, arrays, outermost));
       const Node& node = graph.node(id);
@@ -107,24 +82,36 @@ class Interpreter {
  private:
   class Bodies : public BodyRunner {
    public:
-    Bodies(Interpreter& interpreter, std::vector<Array> captures)
-        : interpreter_(interpreter), captures_(std::move(captures)) {}
+    Bodies(Interpreter& interpreter, const ControlForm& form, std::vector<Array> captures)
+        : interpreter_(interpreter), form_(form), captures_(std::move(captures)) {}
     Result<std::vector<Array>> run(const Graph& body, std::span<const Array> inputs) override {
       if (++interpreter_.body_runs_ > kMaxBodyRuns)
         return unsupported("", "bodies that run at most {} times in all expected", kMaxBodyRuns);
-      return interpreter_.run(body, inputs, captures_, false);
+      auto outputs = interpreter_.run(body, inputs, captures_, false);
+      // What iterations made is kept until the last one, and then stacked: as much again.
+      if (outputs.ok() && stacks(body))
+        TRY_VOID(interpreter_.options_.memory.check(Array::live_bytes() - before_, "what a loop keeps"));
+      return outputs;
     }
 
    private:
+    bool stacks(const Graph& body) const {
+      // The number of the iteration comes in; of the others as many as go out are states.
+      if (std::holds_alternative<LoopForm>(form_)) return body.outputs().size() + 1 > body.inputs().size();
+      return !std::holds_alternative<BranchForm>(form_);
+    }
+
     Interpreter& interpreter_;
+    const ControlForm& form_;
     std::vector<Array> captures_;
+    const int64_t before_ = Array::live_bytes();
   };
 
-  Result<const Prepared*> prepared_for(const Graph& graph) {
-    const auto known = prepared_.find(&graph);
-    if (known != prepared_.end()) return &known->second;
-    TRY(Prepared prepared, prepare(graph));
-    return &prepared_.emplace(&graph, std::move(prepared)).first->second;
+  Result<const RunOrder*> order_of(const Graph& graph) {
+    const auto known = orders_.find(&graph);
+    if (known != orders_.end()) return &known->second;
+    TRY(RunOrder order, run_order(graph));
+    return &orders_.emplace(&graph, std::move(order)).first->second;
   }
 
   /// A body runs on the shapes that it is given: states of loops change theirs, whatever the file declares.
@@ -194,7 +181,9 @@ class Interpreter {
     TRY(std::vector<Array> outputs, evaluate(graph, node, place, *inputs, arrays));
     for (size_t i = 0; i < node.outputs.size() && i < outputs.size(); ++i) {
       if (!node.outputs[i].valid()) continue;
-      if (options_.round_values) round_elements(outputs[i]);
+      if (options_.round_values)
+        if (auto rounded = round_elements(outputs[i], options_.memory); !rounded.ok())
+          return std::move(rounded).error().within(place);
       if (options_.movement) move_elements(outputs[i], *options_.movement, random_);
       if (outermost && options_.observe) options_.observe(node.outputs[i], outputs[i]);
       arrays[node.outputs[i].index] = std::move(outputs[i]);
@@ -220,14 +209,15 @@ class Interpreter {
         return infer_body(body, types, captured);
       };
       const OpContext context(*node.op, node.attributes, place, std::move(formal), std::move(names), infer_inside);
-      Bodies bodies(*this, captured);
+      Bodies bodies(*this, node.op->form, captured);
       return node.op->control(context, inputs, bodies);
     }
     const OpContext context(*node.op, node.attributes, place, std::move(formal), std::move(names));
     // The row's checks come with inference: a program is only asked for where types fit.
     TRY_VOID(ignore_value(infer_types(context)));
     TRY(const te::Program program, node.op->compute(context));
-    auto outputs = te::interpret(program, inputs, {.pool = &pool_, .poll = &may_go_on_});
+    auto outputs =
+        te::interpret(program, inputs, {.pool = &pool_, .poll = &may_go_on_, .memory = options_.memory});
     if (!outputs.ok()) return std::move(outputs).error().within(place);
     return outputs;
   }
@@ -260,7 +250,7 @@ class Interpreter {
     if (options_.until && Clock::now() >= *options_.until) return Error{ErrorKind::kStopped, "", "out of time"};
     return check_stop();
   };
-  std::unordered_map<const Graph*, Prepared> prepared_;
+  std::unordered_map<const Graph*, RunOrder> orders_;  ///< what of a graph does not change between runs
   int64_t body_runs_ = 0;
 };
 

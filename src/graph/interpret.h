@@ -22,6 +22,8 @@ struct InterpretOptions {
   std::optional<RandomRounding> movement = std::nullopt;
   /// When the run ends with kStopped, done or not.
   std::optional<Clock::time_point> until = std::nullopt;
+  /// What would need more ends with an error of kind kUnsupported before it is taken.
+  MemoryLimit memory = {};
   /// Sees each value as it is produced, before it may be freed; subgraphs' values are not shown.
   std::function<void(ValueId, const te::Array&)> observe = nullptr;
 };

@@ -5,6 +5,7 @@
 #include "graph/algorithms.h"
 #include "graph/infer.h"
 #include "graph/interpret.h"
+#include "graph/memory_estimate.h"
 #include "graph/passes/edit.h"
 #include "util/check.h"
 
@@ -14,6 +15,9 @@ namespace {
 /// What one folded value may have at most, and the scalar operations to compute it.
 constexpr int64_t kMaxElements = int64_t{1} << 23;
 constexpr int64_t kMaxWork = int64_t{1} << 28;
+/// What computing some of them at once may take in memory. The same on every machine: what is folded is part of a
+/// proof.
+constexpr int64_t kMaxMemory = int64_t{256} << 20;
 
 int64_t bytes_of(const Graph& graph, ValueId id) {
   const ValueType& type = graph.value(id).type;
@@ -210,9 +214,14 @@ class Folder {
     InterpretOptions options;
     options.threads = context_.options.threads;
     options.round_values = true;
-    const auto results = interpret(cone_of(values), {}, options);
+    const Graph cone = cone_of(values);
+    TRY(const GraphMemory memory, memory_to_interpret(cone, true));
+    const bool fits = memory.peak <= kMaxMemory;
+    if (!fits && values.size() == 1) return 0;
+    const auto results = fits ? interpret(cone, {}, options) : unsupported("", "less memory expected");
     if (!results.ok()) {
-      // One of them can't be computed (a division by zero, an index out of range): find out which, keep it as it is.
+      // They are too many, or one of them can't be computed (a division by zero, an index out of range): find out
+      // which, keep it as it is.
       if (values.size() == 1) return 0;
       int folded = 0;
       const auto half = static_cast<std::ptrdiff_t>(values.size() / 2);

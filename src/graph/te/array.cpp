@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -41,9 +42,14 @@ void copy(void* to, const void* from, size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
+/// Beside its elements an array takes about so much.
+constexpr int64_t kOverhead = 256;
+/// The program itself, beside arrays of some size.
+constexpr size_t kProgram = size_t{64} << 20, kSomeSize = size_t{1} << 20;
+
 /// Bytes of all arrays that live. Memory that is asked for is not refused until it is written, and then it is the
 /// machine that stops: a model that grows without end must end before.
-std::atomic<size_t> live_bytes = 0;
+std::atomic<size_t> live_total = 0;
 
 size_t most_live_bytes() {
   static const size_t half =
@@ -52,14 +58,17 @@ size_t most_live_bytes() {
 }
 
 /// Memory for `bytes`, counted until it is freed; nullptr where there is not so much.
-std::shared_ptr<void> allocate_counted(size_t bytes) {
-  if (live_bytes.fetch_add(bytes) + bytes <= most_live_bytes())
+std::shared_ptr<void> allocate_counted(size_t bytes, MemoryLimit limit) {
+  const size_t counted = bytes + kOverhead;
+  const size_t most = limit.is_none() ? most_live_bytes() : static_cast<size_t>(limit.bytes);
+  const size_t beside = limit.is_none() || bytes < kSomeSize ? 0 : kProgram;
+  if (live_total.fetch_add(counted) + counted + beside <= most && limit.allows(static_cast<int64_t>(bytes)))
     if (void* memory = std::aligned_alloc(kAlignment, bytes))
-      return {memory, [bytes](void* p) {
+      return {memory, [bytes, counted](void* p) {
                 std::free(p);
-                live_bytes -= bytes;
+                live_total -= counted;
               }};
-  live_bytes -= bytes;
+  live_total -= counted;
   return nullptr;
 }
 
@@ -71,7 +80,15 @@ Array allocate_or_throw(DataType dtype, Dims dims) {
 
 }  // namespace
 
-Result<Array> Array::allocate(DataType dtype, Dims dims) {
+int64_t Array::bytes_for(int64_t elements) {
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(elements, int64_t{8}, &bytes)) return std::numeric_limits<int64_t>::max();
+  return std::min(bytes, std::numeric_limits<int64_t>::max() - kOverhead) + kOverhead;
+}
+
+int64_t Array::live_bytes() { return static_cast<int64_t>(live_total.load()); }
+
+Result<Array> Array::allocate(DataType dtype, Dims dims, MemoryLimit limit) {
   size_t count = 1;
   for (const int64_t dim : dims) {
     CHECK(dim >= 0);
@@ -80,8 +97,11 @@ Result<Array> Array::allocate(DataType dtype, Dims dims) {
   // Eight bytes an element, and a little more so that an empty array has an address.
   const bool absurd = count > (size_t{1} << 44);
   std::shared_ptr<void> memory =
-      absurd ? nullptr : allocate_counted((count * 8 + kAlignment) / kAlignment * kAlignment);
-  if (!memory) return unsupported("", "a tensor of {} elements does not fit into memory", count);
+      absurd ? nullptr : allocate_counted((count * 8 + kAlignment) / kAlignment * kAlignment, limit);
+  if (!memory && limit.is_none()) return unsupported("", "a tensor of {} elements does not fit into memory", count);
+  if (!memory)
+    return limit.refusal(bytes_for(static_cast<int64_t>(std::min(count, size_t{1} << 62))),
+                         fmt::format("a tensor of {} elements", count));
   Array array;
   array.dtype_ = dtype;
   array.storage_ = working_storage(dtype);
@@ -179,11 +199,12 @@ Tensor to_tensor(const Array& array) {
   const DataType dtype = array.dtype();
   const int width = bit_width(dtype) / 8;
   const int64_t count = array.count();
-  std::vector<std::byte> bytes(packed_bytes(dtype, count));
+  const auto size = static_cast<size_t>(packed_bytes(dtype, count));
   const bool working = array.storage() == Storage::kDouble || array.storage() == Storage::kInt64;
   if (!working || dtype == DataType::kFloat64 || dtype == DataType::kInt64 || dtype == DataType::kUInt64)
-    copy(bytes.data(), array.data(), bytes.size());
-  else if (is_float(dtype))
+    return Tensor(dtype, array.dims(), {static_cast<const std::byte*>(array.data()), size}, array.data_);
+  std::vector<std::byte> bytes(size);
+  if (is_float(dtype))
     for (int64_t i = 0; i < count; ++i) encode_real(dtype, array.real(i), &bytes[i * width]);
   else
     for (int64_t i = 0; i < count; ++i) encode_integer(dtype, array.integer(i), &bytes[i * width]);

@@ -10,6 +10,7 @@
 
 #include "graph/te/dtype.h"
 #include "graph/tensor.h"
+#include "util/memory_limit.h"
 #include "util/result.h"
 
 namespace isomer::te {
@@ -33,8 +34,13 @@ enum class Storage : uint8_t {
 class Array {
  public:
   Array() = default;
-  /// Uninitialized elements, kDouble or kInt64 by type; an error if there is not so much memory.
-  static Result<Array> allocate(DataType dtype, Dims dims);
+  /// Uninitialized elements, kDouble or kInt64 by type; an error if there is not so much memory, or the limit does not
+  /// allow it.
+  static Result<Array> allocate(DataType dtype, Dims dims, MemoryLimit limit = {});
+  /// What `allocate` takes for so many elements.
+  static int64_t bytes_for(int64_t elements);
+  /// Of all arrays that were allocated and live, whether their elements were written or not.
+  static int64_t live_bytes();
   static Array reals(DataType dtype, Dims dims, std::span<const double> values);
   /// Elements of an integer or bool type, already within its range; uint64 as two's complement.
   static Array integers(DataType dtype, Dims dims, std::span<const int64_t> values);
@@ -68,13 +74,14 @@ class Array {
   Array part(int64_t first, Dims dims) const;
 
  private:
+  friend Tensor to_tensor(const Array& array);
   DataType dtype_ = DataType::kUndefined;
   Storage storage_ = Storage::kDouble;
   Dims dims_;
   std::shared_ptr<const void> data_;
 };
 
-/// Rounds to the array's logical type.
+/// Rounds to the array's logical type. Elements that lie as the type has them are shared, not copied.
 Tensor to_tensor(const Array& array);
 
 }  // namespace isomer::te

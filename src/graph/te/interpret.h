@@ -29,6 +29,7 @@ struct InterpretOptions {
   ThreadPool* pool = nullptr;
   /// Asked now and then during long work; its error ends the run.
   const std::function<Result<void>()>* poll = nullptr;
+  MemoryLimit memory = {};
 };
 
 /// A program with the plans of its stages, made when first run and kept for runs on arrays of the same dims and
@@ -47,6 +48,13 @@ class PlannedProgram {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// What a program's values take while it runs.
+struct ProgramMemory {
+  int64_t peak = 0;         ///< bytes of those that live at once at most, inputs aside; saturating
+  bool is_complete = true;  ///< false: data decide the size of some, which are not in it
+};
+ProgramMemory memory_of(const Program& program);
 
 /// PlannedProgram(program).run(inputs, options)
 Result<std::vector<Array>> interpret(const Program& program, std::span<const Array> inputs,

@@ -75,6 +75,7 @@ class PlannedImperative : public PlannedStage {
 
   Result<std::vector<Array>> run(const RunContext& context) override {
     if (code_.error()) return *code_.error();
+    memory_limit_ = context.memory;
     ScalarMachine machine(code_);
     for (size_t k = 0; k < code_.buffers().size(); ++k)
       if (const BufferRef& ref = code_.buffers()[k]; ref.kind != BufferRef::Kind::kLocal)
@@ -111,7 +112,7 @@ class PlannedImperative : public PlannedStage {
 
   /// Zeroes, of these dims.
   Result<void> resize(int local, Dims dims, ScalarMachine& machine) {
-    TRY(locals_[local], Array::allocate(stage_.body.locals[local].dtype, std::move(dims)));
+    TRY(locals_[local], Array::allocate(stage_.body.locals[local].dtype, std::move(dims), memory_limit_));
     memory_[local] = static_cast<Cell*>(locals_[local].mutable_data());
     std::memset(static_cast<void*>(memory_[local]), 0, locals_[local].count() * sizeof(Cell));
     for (size_t k = 0; k < code_.buffers().size(); ++k)
@@ -181,6 +182,7 @@ class PlannedImperative : public PlannedStage {
   std::set<int> resized_;  ///< locals that have no extents before a Resize
   std::vector<Array> locals_;
   std::vector<Cell*> memory_;
+  MemoryLimit memory_limit_;  ///< of this run
 };
 
 }  // namespace

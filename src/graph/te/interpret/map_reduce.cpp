@@ -100,7 +100,7 @@ Result<std::vector<Array>> PlannedMapReduce::run(const RunContext& context) {
   std::vector<Array> arrays;
   std::vector<void*> outputs;
   for (const Expr& body : stage_.bodies) {
-    TRY(Array array, Array::allocate(body.dtype(), domain_.axes));
+    TRY(Array array, Array::allocate(body.dtype(), domain_.axes, context.memory));
     outputs.push_back(array.mutable_data());
     arrays.push_back(std::move(array));
   }

@@ -31,7 +31,7 @@ class PlannedScan : public PlannedStage {
       TRY(std::vector<Array> state, init.run(context));
       Dims dims = {trip[0]};
       dims.insert(dims.end(), state[0].dims().begin(), state[0].dims().end());
-      TRY(Array value, Array::allocate(state[0].dtype(), std::move(dims)));
+      TRY(Array value, Array::allocate(state[0].dtype(), std::move(dims), context.memory));
       memory.push_back(static_cast<Cell*>(value.mutable_data()));
       states_.push_back(std::move(state[0]));
       values.push_back(std::move(value));
@@ -47,7 +47,7 @@ class PlannedScan : public PlannedStage {
     };
     for (int64_t t = 0; t < trip[0]; ++t) {
       TRY_VOID(context.ask_to_go_on());
-      const RunContext step{&buffers, context.pool, t};
+      const RunContext step{&buffers, context.pool, t, nullptr, context.memory};
       for (size_t k = 0; k < steps_.size(); ++k) TRY_VOID(run_step(k, step, trip[0], values, memory));
       for (size_t k = 0; k < states_.size(); ++k) TRY_VOID(keep_state(k, t, values, memory));
     }
@@ -60,7 +60,7 @@ class PlannedScan : public PlannedStage {
                         const std::vector<Cell*>& memory) {
     PlannedMapReduce& stage = steps_[k];
     if (context.time == 0 || !fixed_extents_[k]) TRY_VOID(stage.prepare(context, trip));
-    if (inner_[k].empty() || inner_[k][0].dims() != stage.axes()) TRY_VOID(allocate(k));
+    if (inner_[k].empty() || inner_[k][0].dims() != stage.axes()) TRY_VOID(allocate(k, context.memory));
     std::vector<void*>& outputs = inner_memory_[k];
     const auto state = std::find(scan_.next.begin(), scan_.next.end(), static_cast<int>(k)) - scan_.next.begin();
     if (state < static_cast<std::ptrdiff_t>(states_.size()) && states_[state].dims() == stage.axes()) {
@@ -71,11 +71,11 @@ class PlannedScan : public PlannedStage {
     return stage.run_into(context, outputs);
   }
 
-  Result<void> allocate(size_t k) {
+  Result<void> allocate(size_t k, MemoryLimit memory) {
     inner_[k].clear();
     inner_memory_[k].clear();
     for (const Expr& body : scan_.steps[k].bodies) {
-      TRY(Array array, Array::allocate(body.dtype(), steps_[k].axes()));
+      TRY(Array array, Array::allocate(body.dtype(), steps_[k].axes(), memory));
       inner_memory_[k].push_back(array.mutable_data());
       inner_[k].push_back(std::move(array));
     }

@@ -17,6 +17,7 @@ struct RunContext {
   ThreadPool* pool;        ///< may be null
   int64_t time = 0;        ///< step of the scan around
   const std::function<Result<void>()>* poll = nullptr;
+  MemoryLimit memory = {};
 
   Result<void> ask_to_go_on() const { return poll ? (*poll)() : Result<void>(); }
 };
