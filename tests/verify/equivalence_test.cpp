@@ -90,7 +90,7 @@ Graph planted(Graph graph, int64_t column) {
 TEST_P(Judged, AThousandthInOneChannelIsADifference) {
   const Graph graph = parsed(GetParam());
   for (int64_t column = 0; column < 40; column += is_long_run() ? 1 : 7) {
-    const auto report = check_same(graph, planted(graph, column), {.seconds = 8});
+    const auto report = check_same(graph, planted(graph, column), {.runs = 64});
     ASSERT_TRUE(report.ok()) << report.error().message();
     EXPECT_FALSE(report->equivalence.passed()) << "column " << column << ": " << report->lines()[0];
   }
@@ -262,11 +262,11 @@ TEST(Check, RunsOnceHoweverLittleTimeThereIs) {
 TEST(Check, EndsWithItsTime) {
   const Graph graph = *parse_graph(kLong);
   const auto start = Clock::now();
-  const auto report = check_same(graph, graph, {.runs = 1000000, .seconds = 0.2});
+  const auto report = check_same(graph, graph, {.runs = 1000000, .seconds = 1});
   ASSERT_TRUE(report.ok()) << report.error().message();
   EXPECT_GT(report->equivalence.runs, 1);
   EXPECT_TRUE(report->out_of_time);
-  EXPECT_LT(seconds_since(start), 5);
+  EXPECT_LT(seconds_since(start), 10);
 }
 
 /// 2048 sounds of 2048 samples are 256 times the work of one of 16384, and run no further.
