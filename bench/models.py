@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Whole models against ONNX Runtime: a line a model, geometric means at the end.
 
-    bench/models.py [--threads 1] [--duration 2] [--weights FOLDER] [--without PART] [MODEL…]
+    bench/models.py [--threads 1] [--duration 2] [--weights FOLDER] [--without PART] [--searched] [--results FILE] [MODEL…]
 
 MODEL is a name in models/ without its ending; all of them (but loop_decoder) where none is given. Each side is a process of its own, pinned to
 as many processors as it has threads, stopped while the other measures (its workers can't spin into the other's turn). Weights are filled in a
 temporary folder, or taken from FOLDER where it holds models of these names. Needs Python's onnxruntime. With --without the other side is
-Isomer too, less that part (`isomer compile --without`).
+Isomer too, less that part (`isomer compile --without`). Models are compiled without a search (--level 2), or with --searched as `isomer compile`
+does by itself. --results keeps rows as JSON lines: models that are in it are not measured again (bench/plot.py draws them).
 
 ratio: ONNX Runtime's time / ours, the median over rounds in turns. peak: largest resident set, less weights and what the
 process took before it opened the model.
@@ -98,7 +99,7 @@ def measured(name, inputs, options, folder):
     threads = str(options.threads)
 
     def compiled(file, *more):
-        command = [options.bin / "isomer", "compile", model, "-o", folder / file, "--level", "2", "--no-check", "--threads", threads, *more]
+        command = [options.bin / "isomer", "compile", model, "-o", folder / file, "--no-check", "-q", "--threads", threads, *([] if options.searched else ["--level", "2"]), *more]
         for value in inputs:
             if value["shape"]:
                 command += ["--input-shapes", f"{value['name']}:{value['shape']}".replace(" ", "")]
@@ -124,13 +125,24 @@ def measured(name, inputs, options, folder):
         rounds.append((min(ours.run(count)), min(theirs.run(count))))
     ratios = sorted(other / our for our, other in rounds)
     weights = about["weights_mb"]
-    return {"ms": median([r[0] for r in rounds]), "peer_ms": median([r[1] for r in rounds]), "ratio": median(ratios), "low": ratios[len(ratios) // 4],
+    return {"model": name, "threads": options.threads, "ms": median([r[0] for r in rounds]), "peer_ms": median([r[1] for r in rounds]), "ratio": median(ratios), "low": ratios[len(ratios) // 4],
             "high": ratios[3 * len(ratios) // 4], "compile_s": compile_s, "weights": weights, "arena": about["variants"][0]["arena_mb"],
             "peak": ours.close() - weights, "peer_peak": theirs.close() - weights}
 
 
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def kept(results):
+    """Rows of earlier runs."""
+    return [json.loads(line) for line in results.read_text().splitlines()] if results and results.exists() else []
+
+
+def keep(row, results):
+    if results:
+        with results.open("a") as file:
+            print(json.dumps(row), file=file)
 
 
 def main():
@@ -140,6 +152,8 @@ def main():
     parser.add_argument("--duration", type=float, default=2)
     parser.add_argument("--weights", type=pathlib.Path)
     parser.add_argument("--without")
+    parser.add_argument("--searched", action="store_true")
+    parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path, default=BIN)
     parser.add_argument("--serve-onnxruntime", help=argparse.SUPPRESS)
     parser.add_argument("--shapes", type=json.loads, help=argparse.SUPPRESS)
@@ -147,17 +161,21 @@ def main():
     if options.serve_onnxruntime:
         return serve_onnxruntime(options.serve_onnxruntime, options.threads, options.shapes)
     described = json.loads((ROOT / "models" / "inputs.json").read_text())["models"]
+    rows = {row["model"]: row for row in kept(options.results)}
     ratios = {}
     print(f"| model | ms | {'without ' + options.without if options.without else 'ONNX Runtime'} ms | ratio | 25 % | 75 % | compile s | weights MB | arena MB | peak MB | its peak MB |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     # How often loop_decoder loops depends on its inputs, which each side draws itself.
     for name in options.models or sorted(set(described) - {"loop_decoder"}):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                row = measured(name, described[name]["inputs"], options, pathlib.Path(folder))
-            except RuntimeError as error:
-                print(f"| {name} | {error} |", flush=True)
-                continue
+        if name not in rows:
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    rows[name] = measured(name, described[name]["inputs"], options, pathlib.Path(folder))
+                except RuntimeError as error:
+                    print(f"| {name} | {error} |", flush=True)
+                    continue
+            keep(rows[name], options.results)
+        row = rows[name]
         ratios[name] = row["ratio"]
         print(f"| {name} | {row['ms']:.3f} | {row['peer_ms']:.3f} | {row['ratio']:.2f} | {row['low']:.2f} | {row['high']:.2f} | {row['compile_s']:.1f} | "
               f"{row['weights']:.1f} | {row['arena']:.1f} | {row['peak']:.0f} | {row['peer_peak']:.0f} |", flush=True)

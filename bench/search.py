@@ -123,8 +123,7 @@ def main():
     options = parser.parse_args()
     options.search = [part for flag, value in (("--time", options.time), ("--strategy", options.strategy)) if value for part in (flag, value)]
     inputs = described()
-    known = [json.loads(text) for text in options.results.read_text().splitlines()] if options.results and options.results.exists() else []
-    rows = {row["model"]: row for row in known}
+    rows = {row["model"]: row for row in models.kept(options.results)}
     print("| model | ms before | ms after | ratio | 25 % | 75 % | steps | seconds | outcome |" + (" A/A | nodes before | after |" if options.backend != "isomer" else ""))
     print("|---|---|---|---|---|---|---|---|---|" + ("---|---|---|" if options.backend != "isomer" else ""))
     names = options.models or sorted(name for name in inputs if (models.ROOT / "models" / f"{name}.onnx").exists() and name != "loop_decoder")
@@ -136,9 +135,7 @@ def main():
                 except RuntimeError as error:
                     print(f"| {name} | {error} |", flush=True)
                     continue
-            if options.results:
-                with options.results.open("a") as results:
-                    print(json.dumps(rows[name]), file=results)
+            models.keep(rows[name], options.results)
         print(line(rows[name]), flush=True)
         if options.singles and rows[name]["search"]["outcome"] != "faster":
             for single in rows[name]["search"].get("best_single_steps", []):
