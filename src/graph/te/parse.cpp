@@ -6,7 +6,7 @@
 namespace isomer::te {
 namespace {
 
-constexpr int kMaxNesting = 300;
+constexpr int kMaxExprDepth = 300;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -194,13 +194,13 @@ Result<Parser::Operand> Parser::combine(BinaryOp op, Operand left, Operand right
 
 Result<Parser::Operand> Parser::operand(Precedence least) {
   const Nesting nesting(depth_);
-  if (depth_ > kMaxNesting) return mistake("the expression is nested too deeply");
+  if (depth_ > kMaxExprDepth) return mistake("the expression is nested too deeply");
   TRY(Operand left, prefix());
   for (Precedence most = Precedence::kProduct;;) {
     const BinarySyntax* syntax = kind_ == Kind::kWord || kind_ == Kind::kSymbol ? find_binary(token_) : nullptr;
     if (!syntax || syntax->precedence < least || syntax->precedence > most) return left;
     // Each link of a + b + c is one more around the first.
-    if (++depth_ > kMaxNesting) return mistake("the expression is nested too deeply");
+    if (++depth_ > kMaxExprDepth) return mistake("the expression is nested too deeply");
     advance();
     TRY(Operand right, operand(tighter(syntax->precedence)));
     TRY(left, combine(syntax->op, std::move(left), std::move(right)));

@@ -6,7 +6,7 @@
 namespace isomer::te {
 namespace {
 
-constexpr int kMaxNesting = 200;
+constexpr int kMaxBlocks = 200;
 
 class ProgramParser {
  public:
@@ -184,7 +184,7 @@ class ProgramParser {
   }
 
   Result<Block> nested() {
-    if (++nesting_ > kMaxNesting) return parser_.expected("fewer nested blocks");
+    if (++nesting_ > kMaxBlocks) return parser_.expected("fewer nested blocks");
     Block block;
     TRY_VOID(parser_.expect("{"));
     TRY_VOID(statements(block, "}"));
