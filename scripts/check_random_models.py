@@ -6,7 +6,8 @@
         [--isomer build/bin/isomer] [--level 2] [--jobs 1] [--no-run]
 
 Model I of a seed is always the same; `--only I` makes it again. A model that onnx's checker (with shape inference) or
-ONNX Runtime refuses, be it on other numbers, or whose outputs are not finite, is replaced by another. For each of the others:
+ONNX Runtime refuses, be it on other numbers, or whose outputs are not finite, is replaced by another. For each of the
+others:
 
   optimize  `isomer optimize` exits with 0
   checker   onnx's checker accepts what it writes, with shape inference
@@ -463,7 +464,8 @@ def gemm(m):
 
 def einsum(m):
     x = m.pick(FLOAT, rank=2)
-    return m.node("Einsum", [x, m.given(m.array(FLOAT, (m.shape(x)[1], 3)))], equation=m.one_of(["ij,jk->ik", "ij,jk->ki"]))
+    equation = m.one_of(["ij,jk->ik", "ij,jk->ki"])
+    return m.node("Einsum", [x, m.given(m.array(FLOAT, (m.shape(x)[1], 3)))], equation=equation)
 
 
 def image(m):
