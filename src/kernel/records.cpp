@@ -73,7 +73,7 @@ Database empty_in_memory() {
 }
 
 /// Nothing where the row makes no sense: others may have written the file.
-std::optional<Record> read(Statement& row) {
+std::optional<Record> read(SqlStatement& row) {
   Record record;
   const auto task = parse_hash(row.text());
   record.key.target = row.text();
@@ -95,7 +95,7 @@ std::optional<Record> read(Statement& row) {
 Result<void> write(Database& database, std::span<const Record> records) {
   TRY(Transaction transaction, Transaction::begin(database));
   for (const Record& record : records) {
-    TRY(Statement insert, database.prepare(R"(
+    TRY(SqlStatement insert, database.prepare(R"(
       INSERT INTO records (task, target, generator, maker, schedule, trace, name, types, microseconds, failure, runs, time)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET name = excluded.name, types = excluded.types, microseconds = excluded.microseconds,
@@ -122,7 +122,7 @@ Result<std::vector<Record>> select(Database& database, const RecordFilter& filte
   require("target", filter.target.has_value());
   require("generator", filter.generator.has_value());
   require("maker", filter.maker.has_value());
-  TRY(Statement rows,
+  TRY(SqlStatement rows,
       database.prepare(fmt::format("SELECT {} FROM records WHERE {} ORDER BY task, target, generator, {} {}", kColumns,
                                    conditions, kFastestFirst, limit)));
   if (filter.task) rows.bind(filter.task->hex());
@@ -138,13 +138,13 @@ Result<std::vector<Record>> select(Database& database, const RecordFilter& filte
 
 Result<int64_t> remove_slow(Database& database, int64_t keep, const std::string& generator) {
   TRY(Transaction transaction, Transaction::begin(database));
-  TRY(Statement old, database.prepare("DELETE FROM records WHERE generator <> ?"));
+  TRY(SqlStatement old, database.prepare("DELETE FROM records WHERE generator <> ?"));
   TRY_VOID(old.bind(generator).step());
   int64_t removed = database.changes();
-  TRY(Statement slow, database.prepare(fmt::format(R"(
+  TRY(SqlStatement slow, database.prepare(fmt::format(R"(
     DELETE FROM records WHERE rowid IN (SELECT number FROM (
       SELECT rowid AS number, row_number() OVER (PARTITION BY task, target, generator, maker ORDER BY {}) AS place FROM records) WHERE place > ?))",
-                                                   kFastestFirst)));
+                                                      kFastestFirst)));
   TRY_VOID(slow.bind(keep).step());
   removed += database.changes();
   TRY_VOID(transaction.commit());
@@ -266,7 +266,7 @@ Result<int64_t> Records::prune(int64_t keep, const std::string& generator) {
 
 Result<std::optional<double>> Records::constant(const std::string& target, const std::string& name) const {
   return state_->use(State::Access::kRead, [&](Database& database) -> Result<std::optional<double>> {
-    TRY(Statement row, database.prepare("SELECT value FROM constants WHERE target = ? AND name = ?"));
+    TRY(SqlStatement row, database.prepare("SELECT value FROM constants WHERE target = ? AND name = ?"));
     TRY(const bool found, row.bind(target).bind(name).step());
     return found ? row.real() : std::nullopt;
   });
@@ -274,7 +274,8 @@ Result<std::optional<double>> Records::constant(const std::string& target, const
 
 Result<void> Records::set_constant(const std::string& target, const std::string& name, double value) {
   return state_->use(State::Access::kWrite, [&](Database& database) -> Result<void> {
-    TRY(Statement insert, database.prepare("INSERT OR REPLACE INTO constants (target, name, value) VALUES (?, ?, ?)"));
+    TRY(SqlStatement insert,
+        database.prepare("INSERT OR REPLACE INTO constants (target, name, value) VALUES (?, ?, ?)"));
     TRY_VOID(insert.bind(target).bind(name).bind(value).step());
     return {};
   });

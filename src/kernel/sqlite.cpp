@@ -40,40 +40,40 @@ Error failure(sqlite3* database, int code) {
 
 }  // namespace
 
-void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+void SqlStatement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
-Statement& Statement::bind(const std::string& text) {
+SqlStatement& SqlStatement::bind(const std::string& text) {
   sqlite3_bind_text64(statement_.get(), ++bound_, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   return *this;
 }
-Statement& Statement::bind(int64_t number) {
+SqlStatement& SqlStatement::bind(int64_t number) {
   sqlite3_bind_int64(statement_.get(), ++bound_, number);
   return *this;
 }
-Statement& Statement::bind(double number) {
+SqlStatement& SqlStatement::bind(double number) {
   sqlite3_bind_double(statement_.get(), ++bound_, number);
   return *this;
 }
-Statement& Statement::bind_null() {
+SqlStatement& SqlStatement::bind_null() {
   sqlite3_bind_null(statement_.get(), ++bound_);
   return *this;
 }
 
-Result<bool> Statement::step() {
+Result<bool> SqlStatement::step() {
   read_ = 0;
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW || code == SQLITE_DONE) return code == SQLITE_ROW;
   return failure(database_, code);
 }
 
-std::string Statement::text() {
+std::string SqlStatement::text() {
   const auto* const first = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), read_));
   const int size = sqlite3_column_bytes(statement_.get(), read_++);
   return first ? std::string(first, static_cast<size_t>(size)) : std::string();
 }
-int64_t Statement::integer() { return sqlite3_column_int64(statement_.get(), read_++); }
-std::optional<double> Statement::real() {
+int64_t SqlStatement::integer() { return sqlite3_column_int64(statement_.get(), read_++); }
+std::optional<double> SqlStatement::real() {
   const int column = read_++, type = sqlite3_column_type(statement_.get(), column);
   if (type != SQLITE_FLOAT && type != SQLITE_INTEGER) return std::nullopt;
   return sqlite3_column_double(statement_.get(), column);
@@ -104,12 +104,12 @@ Result<Database> Database::open(const std::filesystem::path& file, bool may_make
   return database;
 }
 
-Result<Statement> Database::prepare(std::string_view sql) {
+Result<SqlStatement> Database::prepare(std::string_view sql) {
   if (before_statement_) before_statement_();
   sqlite3_stmt* made = nullptr;
   const int code = sqlite3_prepare_v2(database_.get(), sql.data(), static_cast<int>(sql.size()), &made, nullptr);
   if (code != SQLITE_OK) return failure(database_.get(), code);
-  return Statement(database_.get(), made);
+  return SqlStatement(database_.get(), made);
 }
 
 Result<void> Database::execute(const char* sql) {
@@ -119,7 +119,7 @@ Result<void> Database::execute(const char* sql) {
 }
 
 Result<int64_t> Database::number(std::string_view sql) {
-  TRY(Statement statement, prepare(sql));
+  TRY(SqlStatement statement, prepare(sql));
   TRY(const bool found, statement.step());
   return found ? statement.integer() : 0;
 }
@@ -128,7 +128,7 @@ Result<int64_t> Database::number(std::string_view sql) {
 // nothing is locked yet.
 Result<Journal> Database::use_wal() {
   for (const auto start = Clock::now();; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
-    TRY(Statement change, prepare("PRAGMA journal_mode = WAL"));
+    TRY(SqlStatement change, prepare("PRAGMA journal_mode = WAL"));
     const int code = sqlite3_step(change.statement_.get());
     if (code == SQLITE_ROW) return change.text() == "wal" ? Journal::kWal : Journal::kRollback;
     if (!is_busy(code)) return failure(database_.get(), code);

@@ -17,12 +17,12 @@ struct sqlite3_stmt;
 namespace isomer::kernel {
 
 /// A statement on its way through its rows. Parameters are bound in the order of the question marks.
-class Statement {
+class SqlStatement {
  public:
-  Statement& bind(const std::string& text);
-  Statement& bind(int64_t number);
-  Statement& bind(double number);
-  Statement& bind_null();
+  SqlStatement& bind(const std::string& text);
+  SqlStatement& bind(int64_t number);
+  SqlStatement& bind(double number);
+  SqlStatement& bind_null();
 
   /// Whether there is another row; then its columns are read in order.
   Result<bool> step();
@@ -36,7 +36,7 @@ class Statement {
   struct Finalize {
     void operator()(sqlite3_stmt* statement) const;
   };
-  Statement(sqlite3* database, sqlite3_stmt* statement) : database_(database), statement_(statement) {}
+  SqlStatement(sqlite3* database, sqlite3_stmt* statement) : database_(database), statement_(statement) {}
 
   sqlite3* database_;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
@@ -58,7 +58,7 @@ class Database {
   static Result<Database> open(const std::filesystem::path& file, bool may_make,
                                std::function<void()> before_statement = {});
 
-  Result<Statement> prepare(std::string_view sql);
+  Result<SqlStatement> prepare(std::string_view sql);
   /// Statements without parameters and rows.
   Result<void> execute(const char* sql);
   /// The first column of the only row.
