@@ -26,7 +26,7 @@ target_compile_options(isomer_warnings INTERFACE -Wall -Wextra -Werror)
 # With CMAKE_UNITY_BUILD (the preset `release`) eight sources of a target are compiled as one: their headers are read, and
 # what they instantiate is made, once. Names of anonymous namespaces meet then; a clash is repaired by sharing the
 # thing or by a better name, and isomer_alone is for sources that are better left as they are.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8 CACHE STRING "Sources of a group; 0: all of a target")
 function(isomer_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
