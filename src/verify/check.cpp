@@ -61,13 +61,23 @@ std::vector<te::Array> arrays(const std::vector<Tensor>& tensors) {
   return result;
 }
 
-/// Inputs for these sizes, if the reference runs on them.
-Result<std::vector<te::Array>> inputs_for(const Graph& reference, const Candidate& candidate, uint64_t seed) {
+/// Inputs for these sizes, if the reference runs on them. `fits`: false where memory is what lacks.
+Result<std::vector<te::Array>> inputs_for(const Graph& reference, const Candidate& candidate, uint64_t seed,
+                                          MemoryLimit memory, bool& fits) {
   Graph bound = reference;
   TRY_VOID(bind_inputs(bound, candidate.sizes, {}));
   if (candidate.last_resort && !is_moderate(bound)) return unsupported("", "smaller inputs expected");
-  TRY(const std::vector<Tensor> tensors, generate_inputs(bound, {.seed = seed}));
+  auto checked = check_memory(bound, 1, memory);
+  fits = checked.ok();
+  if (!fits) return std::move(checked).error();
+  TRY(const std::vector<Tensor> tensors, generate_inputs(bound, {.seed = seed, .memory = memory}));
   return arrays(tensors);
+}
+
+std::string text_of(const std::map<std::string, int64_t>& sizes) {
+  std::vector<std::string> parts;
+  for (const auto& [name, size] : sizes) parts.push_back(fmt::format("{}={}", name, size));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 /// More runs than wanted, of models that make decisions, are no more than this and take no more of the check's time,
@@ -90,6 +100,8 @@ class Check {
   Result<CheckReport> run() {
     TRY_VOID(check_interfaces(reference_, candidate_));
     TRY_VOID(run_first());
+    if (report_.equivalence.runs == 0 && !report_.left_out.empty())
+      return unsupported("check", "{}, --no-check skips the check", report_.left_out.front());
     if (report_.equivalence.runs == 0)
       return unsupported("check",
                          "inputs that the model runs on expected, none found ({}); bind its dims with --dim, or skip "
@@ -155,15 +167,18 @@ class Check {
   Result<Outcome> attempt(const Candidate& sizes, uint64_t seed, bool to_the_end) {
     const auto begin = Clock::now();
     runs_perhaps_ = false;
-    auto inputs = inputs_for(reference_, sizes, seed);
+    bool fits = true;
+    auto inputs = inputs_for(reference_, sizes, seed, options_.memory, fits);
+    if (!fits) leave_out(sizes, inputs.error());
     if (!inputs.ok()) return refused(sizes, inputs.error());
     runs_perhaps_ = true;
-    InterpretOptions run{.threads = options_.threads};
+    InterpretOptions run{.threads = options_.threads, .memory = options_.memory};
     if (!to_the_end) run.until = deadline();
     auto expected = interpret(reference_, *inputs, run);
     if (!expected.ok()) return refused(sizes, expected.error());
     const RunModel candidate = [&](std::span<const te::Array> given) { return interpret(candidate_, given, run); };
-    const ComparisonEffort effort{.threads = options_.threads, .seed = seed, .until = deadline()};
+    const ComparisonEffort effort{
+        .threads = options_.threads, .seed = seed, .until = deadline(), .memory = options_.memory};
     const auto compared =
         compare_run(reference_, *inputs, *std::move(expected), candidate, 0, effort, report_.equivalence);
     if (!compared.ok()) {
@@ -184,6 +199,13 @@ class Check {
     }
     if (refusal_.empty() || !sizes.last_resort) refusal_ = error.message();
     return Outcome::kRefused;
+  }
+
+  /// What ran on the same sizes before needs no word.
+  void leave_out(const Candidate& sizes, const Error& error) {
+    if (std::any_of(ran_.begin(), ran_.end(), [&](const auto& ran) { return ran.first.sizes == sizes.sizes; })) return;
+    report_.left_out.push_back(dims_.empty() ? error.message()
+                                             : fmt::format("{}: {}", text_of(sizes.sizes), error.message()));
   }
 
   template <class T>
@@ -243,12 +265,6 @@ class Check {
   std::string refusal_;
 };
 
-std::string text_of(const std::map<std::string, int64_t>& sizes) {
-  std::vector<std::string> parts;
-  for (const auto& [name, size] : sizes) parts.push_back(fmt::format("{}={}", name, size));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 }  // namespace
 
 std::vector<std::string> CheckReport::lines() const {
@@ -261,6 +277,9 @@ std::vector<std::string> CheckReport::lines() const {
   if (out_of_time && equivalence.runs < runs_wanted)
     lines.push_back(
         fmt::format("not on {}: the time for the check was over, one takes {:.1f} s", runs_wanted, seconds_a_run));
+  if (!left_out.empty())
+    lines.push_back(fmt::format("left out for want of memory: {}{}", left_out.front(),
+                                left_out.size() == 1 ? "" : fmt::format(" (and {} other sizes)", left_out.size() - 1)));
   if (nodes_unchecked > 0)
     lines.push_back(
         fmt::format("{} nodes cannot be run here and were not checked: they are as they were", nodes_unchecked));

@@ -17,18 +17,20 @@ struct CheckOptions {
   /// Further runs are only begun where they are expected to end within it. The first one ends whatever it takes: no
   /// model goes unchecked.
   double seconds = std::numeric_limits<double>::infinity();
+  MemoryLimit memory = {};  ///< sizes at which the models need more are left out
 };
 
 struct CheckReport {
   Equivalence equivalence;
   std::vector<std::map<std::string, int64_t>> sizes;  ///< of symbolic dims, that were run; none where there are none
   int runs_wanted = 0;
-  bool out_of_time = false;  ///< the reason why there are fewer runs
-  double seconds_a_run = 0;  ///< of both models, the last one
-  int nodes_unchecked = 0;   ///< of the old model: opaque ones and those that only unknown values reach
+  bool out_of_time = false;                ///< the reason why there are fewer runs
+  double seconds_a_run = 0;                ///< of both models, the last one
+  int nodes_unchecked = 0;                 ///< of the old model: opaque ones and those that only unknown values reach
+  std::vector<std::string> left_out = {};  ///< sizes, for want of memory: a sentence each
 
   /// "checked on 2 seeded inputs in double precision: largest difference …"; a line more each of sizes that were bound,
-  /// time that was over and nodes that were not checked. Names of dims are as in the file.
+  /// time that was over, memory that was wanting and nodes that were not checked. Names of dims are as in the file.
   std::vector<std::string> lines() const;
 };
 

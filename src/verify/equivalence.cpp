@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "graph/interpret.h"
+#include "graph/memory_estimate.h"
+#include "graph/te/integer.h"
 #include "verify/stage_sizes.h"
 
 namespace isomer {
@@ -132,7 +134,8 @@ class RunComparison {
       outputs_.emplace_back(reference_.value(reference_.outputs()[i]).name, std::move(expected[i]), std::move(found[i]),
                             kFloorUnits + units);
     if (is_settled()) return {};
-    auto rounded = interpret(reference_, inputs_, {.threads = effort_.threads, .round_values = true});
+    auto rounded =
+        interpret(reference_, inputs_, {.threads = effort_.threads, .round_values = true, .memory = effort_.memory});
     if (!rounded.ok() && rounded.error().kind == ErrorKind::kStopped) return std::move(rounded).error();
     for (size_t i = 0; rounded.ok() && i < outputs_.size(); ++i) outputs_[i].use_rounded((*rounded)[i]);
     while (!is_settled() && movements_ < effort_.movements) {
@@ -169,7 +172,8 @@ class RunComparison {
     const double half_ulps = movements_ / 2 % 3 == 1 ? kNarrow : kWide;
     const RandomRounding movement{effort_.seed * 0x100000001b3ULL + movements_ / 2, half_ulps, movements_ % 2 == 1};
     ++movements_;
-    const auto moved = interpret(reference_, inputs_, {.threads = effort_.threads, .movement = movement});
+    const auto moved =
+        interpret(reference_, inputs_, {.threads = effort_.threads, .movement = movement, .memory = effort_.memory});
     if (!moved.ok()) {
       // One that leads out of the model's domain says nothing about the others.
       if (moved.error().kind == ErrorKind::kStopped) return moved.error();
@@ -196,7 +200,7 @@ Result<Equivalence> compare_runs(const Graph& reference, const RunModel& candida
   std::optional<Error> refusal;
   for (int set = 0; set < sets && result.runs < runs && result.passed(); ++set) {
     TRY(const std::vector<te::Array> given, inputs(set));
-    auto expected = interpret(reference, given, {.threads = effort.threads});
+    auto expected = interpret(reference, given, {.threads = effort.threads, .memory = effort.memory});
     if (!expected.ok()) {
       if (expected.error().kind == ErrorKind::kStopped) return std::move(expected).error();
       if (!refusal) refusal = expected.error();
@@ -210,9 +214,9 @@ Result<Equivalence> compare_runs(const Graph& reference, const RunModel& candida
   return result;
 }
 
-RunModel in_interpreter(const Graph& candidate, int threads) {
-  return [&candidate, threads](std::span<const te::Array> inputs) {
-    return interpret(candidate, inputs, {.threads = threads});
+RunModel in_interpreter(const Graph& candidate, int threads, MemoryLimit memory) {
+  return [&candidate, threads, memory](std::span<const te::Array> inputs) {
+    return interpret(candidate, inputs, {.threads = threads, .memory = memory});
   };
 }
 
@@ -268,15 +272,24 @@ Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candi
                                       const std::vector<std::vector<te::Array>>& input_sets, int threads) {
   TRY_VOID(check_interfaces(reference, candidate));
   const int runs = static_cast<int>(input_sets.size());
-  return compare_runs(reference, in_interpreter(candidate, threads), listed(input_sets), runs, runs, 0,
+  return compare_runs(reference, in_interpreter(candidate, threads, {}), listed(input_sets), runs, runs, 0,
                       {.threads = threads});
 }
 
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate, const InputsOf& inputs, int runs,
                                       const ComparisonEffort& effort) {
   TRY_VOID(check_interfaces(reference, candidate));
-  return compare_runs(reference, in_interpreter(candidate, effort.threads), inputs, runs, runs + kMostFailures, 0,
-                      effort);
+  return compare_runs(reference, in_interpreter(candidate, effort.threads, effort.memory), inputs, runs,
+                      runs + kMostFailures, 0, effort);
+}
+
+Result<void> check_memory(const Graph& reference, int sets, MemoryLimit memory) {
+  if (memory.is_none()) return {};
+  TRY(GraphMemory needed, memory_to_interpret(reference, true));
+  // The reference's and the candidate's outputs wait for those of its runs with rounding and movements.
+  needed.peak = te::saturating_add(needed.peak, te::saturating_mul(needed.outputs, 2));
+  needed.peak = te::saturating_add(needed.peak, te::saturating_mul(needed.inputs, sets - 1));
+  return check_fits(needed, memory, "interpreting it");
 }
 
 Result<Equivalence> compare_models(const Graph& reference, const Graph& candidate, const EquivalenceOptions& options) {

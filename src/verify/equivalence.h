@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "graph/te/array.h"
 #include "util/clock.h"
+#include "util/memory_limit.h"
 #include "verify/inputs.h"
 #include "verify/output_comparison.h"
 
@@ -32,6 +33,7 @@ struct ComparisonEffort {
   uint64_t seed = 0;
   /// Then only as many movements are made as it takes to judge at all.
   std::optional<Clock::time_point> until = std::nullopt;
+  MemoryLimit memory = {};  ///< of runs of the interpreter; what would need more ends with kUnsupported
 };
 
 /// What of an output was compared, over all runs.
@@ -99,5 +101,8 @@ Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candi
                                       const ComparisonEffort& effort);
 /// Inputs and outputs must agree in number and type.
 Result<void> check_interfaces(const Graph& reference, const Graph& candidate);
+/// An error of kind kUnsupported where interpreting the reference (whose dims are known) and something like it on so
+/// many sets of inputs, which are not made yet, takes more than fits.
+Result<void> check_memory(const Graph& reference, int sets, MemoryLimit memory);
 
 }  // namespace isomer

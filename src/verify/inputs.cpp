@@ -8,6 +8,7 @@
 #include "graph/bind.h"
 #include "graph/infer.h"
 #include "graph/interpret.h"
+#include "graph/te/integer.h"
 #include "util/random.h"
 
 namespace isomer {
@@ -191,12 +192,13 @@ std::vector<ValueId> computed_divisors(const Graph& graph) {
 }
 
 /// Whether these inputs lead to a division by zero. False where that can't be found out.
-bool divides_by_zero(const Graph& graph, const std::vector<ValueId>& divisors, const std::vector<Tensor>& inputs) {
+bool divides_by_zero(const Graph& graph, const std::vector<ValueId>& divisors, const std::vector<Tensor>& inputs,
+                     MemoryLimit memory) {
   Graph cone = graph;
   cone.set_outputs(divisors);
   std::vector<te::Array> arrays;
   for (const Tensor& tensor : inputs) arrays.push_back(te::Array::from(tensor));
-  const auto values = interpret(cone, arrays, {});
+  const auto values = interpret(cone, arrays, {.memory = memory});
   if (!values.ok()) return values.error().kind == ErrorKind::kInvalid;
   for (const te::Array& array : *values)
     for (int64_t i = 0; i < array.count(); ++i)
@@ -204,35 +206,59 @@ bool divides_by_zero(const Graph& graph, const std::vector<ValueId>& divisors, c
   return false;
 }
 
+/// A tensor of what `value` says of each element's position, written by `encode`.
+template <class Encode, class Value>
+Tensor filled(DataType dtype, const Dims& dims, const Encode& encode, const Value& value) {
+  const int64_t count = element_count(dims), width = bit_width(dtype) / 8;
+  std::vector<std::byte> bytes(static_cast<size_t>(packed_bytes(dtype, count)));
+  for (int64_t i = 0; i < count; ++i) encode(dtype, value(i), &bytes[static_cast<size_t>(i * width)]);
+  return Tensor(dtype, dims, std::move(bytes));
+}
+
 /// Those that integers are divided by, once they are cast, are at least 1 away from zero.
 Tensor fill_floats(DataType dtype, const Dims& dims, const std::pair<double, double>* range, Fill fill, bool not_zero,
                    Random& random) {
-  std::vector<double> values(element_count(dims));
-  for (size_t i = 0; i < values.size(); ++i) {
+  return filled(dtype, dims, encode_real, [&](int64_t i) -> double {
     switch (fill) {
-      case Fill::kRandom:
-        values[i] = range ? random.uniform(range->first, range->second) : random.normal();
-        if (not_zero && !range) values[i] += std::copysign(1, values[i]);
-        break;
-      case Fill::kZeros: values[i] = 0; break;
-      case Fill::kOnes: values[i] = 1; break;
-      case Fill::kArange: values[i] = static_cast<double>(i); break;
+      case Fill::kRandom: {
+        if (range) return random.uniform(range->first, range->second);
+        const double number = random.normal();
+        return not_zero ? number + std::copysign(1, number) : number;
+      }
+      case Fill::kZeros: return 0;
+      case Fill::kOnes: return 1;
+      case Fill::kArange: return static_cast<double>(i);
     }
-  }
-  return Tensor::from_doubles(dtype, dims, values);
+    return 0;
+  });
+}
+
+int64_t integer_from(int64_t low, int64_t bound, Random& random) {
+  return low + static_cast<int64_t>(random.below(std::max<int64_t>(bound, 1)));
 }
 
 Tensor fill_integers(DataType dtype, const Dims& dims, int64_t low, int64_t bound, Fill fill, Random& random) {
-  std::vector<int64_t> values(element_count(dims));
-  for (size_t i = 0; i < values.size(); ++i) {
+  return filled(dtype, dims, encode_integer, [&](int64_t i) -> int64_t {
     switch (fill) {
-      case Fill::kRandom: values[i] = low + static_cast<int64_t>(random.below(std::max<int64_t>(bound, 1))); break;
-      case Fill::kZeros: values[i] = 0; break;
-      case Fill::kOnes: values[i] = 1; break;
-      case Fill::kArange: values[i] = static_cast<int64_t>(i); break;
+      case Fill::kRandom: return integer_from(low, bound, random);
+      case Fill::kZeros: return 0;
+      case Fill::kOnes: return 1;
+      case Fill::kArange: return i;
     }
+    return 0;
+  });
+}
+
+/// Bytes of the inputs that have to be made.
+int64_t bytes_to_make(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const ValueId id : graph.inputs()) {
+    const ValueType& type = graph.value(id).type;
+    if (graph.value(id).constant || !type.has_shape() || !is_computable(type.dtype)) continue;
+    const int64_t count = element_count(*type.shape).constant().value_or(0);
+    bytes = te::saturating_add(bytes, te::saturating_mul(count, bit_width(type.dtype) / 8));
   }
-  return Tensor::from_ints(dtype, dims, values);
+  return bytes;
 }
 
 /// `even`: one number for all elements of a tensor of integers.
@@ -240,6 +266,7 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
   if (const auto unbound = free_dims(graph); !unbound.empty())
     return unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE",
                        fmt::join(unbound, ", "), unbound.front());
+  TRY_VOID(options.memory.check(bytes_to_make(graph), "inputs"));
   DemandSearch demands(graph);
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -272,12 +299,9 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
         tighten(demand, known->second);
       if (dtype == DataType::kBool) demand = {2, false};
       const int64_t bound = demand.below.value_or(kDefaultIntegers), low = demand.not_zero && bound > 1 ? 1 : 0;
-      tensors.push_back(
-          even ? Tensor::from_ints(
-                     dtype, dims,
-                     std::vector<int64_t>(element_count(dims),
-                                          low + static_cast<int64_t>(random.below(std::max<int64_t>(bound - low, 1)))))
-               : fill_integers(dtype, dims, low, bound - low, options.fill, random));
+      const int64_t number = even ? integer_from(low, bound - low, random) : 0;
+      tensors.push_back(even ? filled(dtype, dims, encode_integer, [&](int64_t) { return number; })
+                             : fill_integers(dtype, dims, low, bound - low, options.fill, random));
     }
   }
   return tensors;
@@ -291,13 +315,13 @@ Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOption
   TRY(std::vector<Tensor> tensors, inputs_once(graph, options));
   if (options.fill != Fill::kRandom) return tensors;
   const std::vector<ValueId> divisors = computed_divisors(graph);
-  if (divisors.empty() || !divides_by_zero(graph, divisors, tensors)) return tensors;
+  if (divisors.empty() || !divides_by_zero(graph, divisors, tensors, options.memory)) return tensors;
   FillOptions other = options;
   for (int i = 1; i < kMostTries; ++i) {
     other.seed = options.seed + static_cast<uint64_t>(i) * kSeedStep;
     // What large tensors leave no chance, single numbers do.
     TRY(std::vector<Tensor> others, inputs_once(graph, other, 2 * i > kMostTries));
-    if (!divides_by_zero(graph, divisors, others)) return others;
+    if (!divides_by_zero(graph, divisors, others, options.memory)) return others;
   }
   return tensors;
 }

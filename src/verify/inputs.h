@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "util/memory_limit.h"
 
 namespace isomer {
 
@@ -29,12 +30,14 @@ struct FillOptions {
   std::map<std::string, std::pair<double, double>> ranges = {};
   /// What is asked of the inputs named, where the graph has no nodes that say.
   std::map<std::string, Demand> demands = {};
+  MemoryLimit memory = {};
 };
 
 /// One tensor an input of the graph, in order: floats normal(0,1); integers uniform below the size of the axis that
 /// they index (as the programs of their readers say), else in [0, 8), without 0 where integers are divided by them;
 /// bools fair. Where a node computes what integers are divided by, inputs are drawn again until that is not 0, a few
-/// times. An input with a default keeps it. Errors: an unbound dim (naming the dims), a type that has no arithmetic.
+/// times. An input with a default keeps it. Errors: an unbound dim (naming the dims), a type that has no arithmetic,
+/// more elements than fit into memory.
 Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOptions& options);
 
 }  // namespace isomer
