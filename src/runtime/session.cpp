@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "util/threads.h"
 
@@ -36,6 +37,17 @@ Result<void*> take(Memory& memory, int64_t bytes) {
   return static_cast<void*>(memory.data());
 }
 
+/// What is taken for values before the first run, and in it where the caller has no aligned memory.
+Result<void> check_memory(const Variant& variant, MemoryLimit limit) {
+  int64_t bytes = variant.arena_bytes;
+  for (const auto* ports : {&variant.inputs, &variant.outputs})
+    for (const Port& port : *ports) {
+      const int64_t more = std::max<int64_t>(variant.values[port.value].bytes, 0);
+      if (__builtin_add_overflow(bytes, more, &bytes)) bytes = std::numeric_limits<int64_t>::max();
+    }
+  return limit.check(bytes, "the values of a run");
+}
+
 }  // namespace
 
 Session::Session(std::shared_ptr<const Model> model, const Variant& variant, ValueTable table, int threads)
@@ -50,7 +62,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
   if (options.threads < 0 || options.threads > kMostThreads)
     return usage("threads", fmt::format("a number from 0 to {} expected, {} found", kMostThreads, options.threads));
   TRY(const Variant* variant, model->find(options.bindings));
-  TRY(ValueTable table, ValueTable::create(*model, *variant));
+  TRY_VOID(check_memory(*variant, options.memory));
+  TRY(ValueTable table, ValueTable::create(*model, *variant, options.memory));
   const int threads = options.threads == 0 ? available_threads() : options.threads;
   std::unique_ptr<Session> session(new Session(model, *variant, std::move(table), threads));
   TRY(Executor executor, Executor::create(*model, *variant, session->table_, session->workers_, options.timed));

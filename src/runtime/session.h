@@ -8,13 +8,15 @@
 
 #include "runtime/executor.h"
 #include "runtime/model.h"
+#include "util/memory_limit.h"
 
 namespace isomer::runtime {
 
 struct SessionOptions {
-  int threads = 0;     ///< 0: as many as this process may use
-  Bindings bindings;   ///< of the model's symbolic dims; none where there is one variant only
-  bool timed = false;  ///< fill `Session::times`
+  int threads = 0;          ///< 0: as many as this process may use
+  Bindings bindings;        ///< of the model's symbolic dims; none where there is one variant only
+  bool timed = false;       ///< fill `Session::times`
+  MemoryLimit memory = {};  ///< for values; what would need more ends with an error of kind kUnsupported
 };
 
 struct Tensor {

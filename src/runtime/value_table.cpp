@@ -36,8 +36,9 @@ ValueTable::ValueTable(const Model& model, const Variant& variant)
       data_[k] = const_cast<std::byte*>(model.weight(in->number));
 }
 
-Result<ValueTable> ValueTable::create(const Model& model, const Variant& variant) {
+Result<ValueTable> ValueTable::create(const Model& model, const Variant& variant, MemoryLimit limit) {
   ValueTable table(model, variant);
+  table.limit_ = limit;
   auto arena = Memory::allocate(variant.arena_bytes);
   if (!arena) return unsupported("arena", "{} bytes of memory expected, less found", variant.arena_bytes);
   table.arena_ = std::move(*arena);
@@ -80,7 +81,9 @@ bool ValueTable::take_memory(int32_t number, int64_t bytes, Content content) {
   if (memory.data() != nullptr && memory.bytes() >= bytes) return true;
   const bool keep = content == Content::kKept;
   // Twice as much where it grows step by step.
-  auto larger = Memory::allocate(keep ? std::max(bytes, 2 * memory.bytes()) : bytes);
+  const int64_t wanted = keep ? std::max(bytes, 2 * memory.bytes()) : bytes;
+  if (!limit_.allows(wanted)) return false;
+  auto larger = Memory::allocate(wanted);
   if (!larger) return false;
   if (keep && memory.data() != nullptr) std::memcpy(larger->data(), memory.data(), memory.bytes());
   std::swap(memory, *larger);

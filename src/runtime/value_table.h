@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "util/memory_limit.h"
 
 namespace isomer::runtime {
 
 class ValueTable {
  public:
   /// Takes memory for the arena. Model and variant outlive it.
-  static Result<ValueTable> create(const Model& model, const Variant& variant);
+  static Result<ValueTable> create(const Model& model, const Variant& variant, MemoryLimit limit = {});
 
   const Value& value(int32_t number) const { return variant_->values[number]; }
   std::byte* data(int32_t number) const { return data_[number]; }
@@ -64,6 +65,7 @@ class ValueTable {
   std::vector<std::vector<int32_t>> views_;  ///< by number of their base
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
   std::string problem_;
+  MemoryLimit limit_;
 };
 
 }  // namespace isomer::runtime

@@ -217,6 +217,8 @@ class Compiler {
     std::vector<void*> buffers(count, nullptr);
     auto memory = std::make_shared<std::vector<runtime::Memory>>();
     const auto allocate = [&](int64_t bytes) -> Result<void*> {
+      if (auto fits = options_.memory.check(bytes, "constants"); !fits.ok())
+        return std::move(fits).error().within(task.place(graph));
       auto made = runtime::Memory::allocate(bytes);
       if (!made) return unsupported(task.place(graph), "{} bytes of memory for packed constants expected", bytes);
       memory->push_back(std::move(*made));

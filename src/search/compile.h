@@ -13,6 +13,7 @@
 #include "runtime/artifact.h"
 #include "search/fuse.h"
 #include "search/given_schedule.h"
+#include "util/memory_limit.h"
 
 namespace isomer {
 
@@ -20,6 +21,7 @@ struct CompileOptions {
   kernel::Target target;
   int threads = 1;  ///< that the artifact is scheduled for
   uint64_t seed = 0;
+  MemoryLimit memory = {};  ///< for constants that are computed, and for measuring
   FuseOptions fuse;
   std::vector<GivenSchedule> schedules;  ///< instead of default ones
   // False, to measure what they give:

@@ -66,8 +66,9 @@ Weights weights_in_model(int64_t constant_bytes) {
   return constant_bytes <= std::min<int64_t>(shared / 2, kMostShared) ? Weights::kInCache : Weights::kInMemory;
 }
 
-KernelClock::KernelClock(int threads, Weights weights)
+KernelClock::KernelClock(int threads, Weights weights, MemoryLimit memory)
     : where_(weights),
+      memory_(memory),
       cpu_(threads > 1 && threads <= available_threads() ? current_cpu() : -1),
       workers_(threads),
       frames_(threads),
@@ -87,6 +88,7 @@ Result<KernelClock::Arguments> KernelClock::place(const kernel::Kernel& kernel, 
   for (const int b : used) total += step(bytes_of(kernel.buffers[b]));
   if (values_.data() == nullptr || values_.bytes() < total) {
     values_ = runtime::Memory();
+    TRY_VOID(memory_.check(total, "measuring a kernel"));
     auto memory = runtime::Memory::allocate(total);
     if (!memory) return unsupported("", "{} bytes of memory to measure a kernel in expected, less found", total);
     values_ = std::move(*memory);

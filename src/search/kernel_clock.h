@@ -10,6 +10,7 @@
 #include "runtime/kernel_abi.h"
 #include "runtime/memory.h"
 #include "runtime/workers.h"
+#include "util/memory_limit.h"
 #include "util/result.h"
 
 namespace isomer {
@@ -29,7 +30,7 @@ Weights weights_in_model(int64_t constant_bytes);
 
 class KernelClock {
  public:
-  KernelClock(int threads, Weights weights);
+  KernelClock(int threads, Weights weights, MemoryLimit memory = {});
 
   /// `code` holds the kernel's parts. `constants` are numbers of inputs. Errors: kUnsupported: no
   /// memory; kInvalid: what the kernel reports of any values that were tried.
@@ -59,6 +60,7 @@ class KernelClock {
   void cool_down(const Arguments& arguments);
 
   const Weights where_;
+  const MemoryLimit memory_;
   const int cpu_;  ///< that the caller was on when the workers were given theirs; -1 where there are not enough for all
   runtime::Workers workers_;
   std::vector<ThreadFrame> frames_;

@@ -10,6 +10,8 @@
 
 #include "graph/bind.h"
 #include "graph/interpret.h"
+#include "graph/memory_estimate.h"
+#include "graph/te/integer.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
 #include "verify/equivalence.h"
@@ -117,6 +119,7 @@ class Optimizer {
     tell(fmt::format("measuring the model as it is in {}", backend_.name()));
     const auto start = Clock::now();
     const auto opened = [&]() -> Result<void> {
+      TRY_VOID(fits_for_races());
       TRY(inputs_, generate_inputs_at_ones());
       TRY(baseline_, backend_.runner(backend_.simplifies() ? plain_.derived.graph : model_, inputs_));
       TRY_VOID(baseline_->run());
@@ -135,14 +138,33 @@ class Optimizer {
   }
 
   /// Dims that are not bound are one.
-  Result<std::vector<Tensor>> generate_inputs_at_ones() const {
-    const auto dims = free_dims(model_);
-    if (dims.empty()) return generate_inputs(model_, {.seed = options_.seed});
+  Result<Graph> model_at_ones() const {
     Graph bound = model_;
     std::map<std::string, int64_t> ones;
-    for (const std::string& dim : dims) ones[dim] = 1;
-    TRY_VOID(bind_inputs(bound, ones, {}));
-    return generate_inputs(bound, {.seed = options_.seed});
+    for (const std::string& dim : free_dims(model_)) ones[dim] = 1;
+    if (!ones.empty()) TRY_VOID(bind_inputs(bound, ones, {}));
+    return bound;
+  }
+
+  Result<std::vector<Tensor>> generate_inputs_at_ones() const {
+    TRY(const Graph bound, model_at_ones());
+    return generate_inputs(bound, {.seed = options_.seed, .memory = options_.memory});
+  }
+
+  /// Two compiled models are raced.
+  Result<void> fits_for_races() const {
+    if (options_.memory.is_none()) return {};
+    TRY(const Graph bound, model_at_ones());
+    TRY(GraphMemory raced, memory_to_run(bound));
+    raced.weights = te::saturating_mul(raced.weights, 3);
+    raced.peak = te::saturating_mul(raced.peak, 2);
+    return check_fits(raced, options_.memory, "the search");
+  }
+
+  /// What won is compared in the interpreter.
+  Result<void> fits_for_search() const {
+    if (backend_.can_run()) TRY_VOID(fits_for_races());
+    return check_memory(model_, 1, options_.memory);
   }
 
   void plan_time() {
@@ -185,6 +207,7 @@ class Optimizer {
       return fmt::format("it has {} nodes, more than {}", model_.node_count(), options_.most_nodes);
     if (const auto dims = free_dims(model_); !dims.empty())
       return fmt::format("sizes are open ({}); bind them with --dim {}=SIZE", fmt::join(dims, ", "), dims.front());
+    if (const auto fits = fits_for_search(); !fits.ok()) return fits.error().message();
     return {};
   }
 
@@ -367,9 +390,9 @@ class Optimizer {
     for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
     const auto inputs = [&](int) -> Result<std::vector<te::Array>> { return arrays; };
     // What differs by so little that many movements would excuse it is close to what may be lost.
-    const ComparisonEffort effort{.threads = options_.threads, .until = Clock::now()};
+    const ComparisonEffort effort{.threads = options_.threads, .until = Clock::now(), .memory = options_.memory};
     const auto rounding = [&](std::span<const te::Array> given) {
-      return interpret(graph, given, {.threads = options_.threads, .round_values = true});
+      return interpret(graph, given, {.threads = options_.threads, .round_values = true, .memory = options_.memory});
     };
     TRY(const Equivalence in_floats, compare_with(model_, rounding, inputs, 1, effort));
     TRY(const Equivalence in_doubles, compare_models_on(model_, graph, inputs, 1, effort));

@@ -7,6 +7,7 @@
 #include "substitutions/blame.h"
 #include "substitutions/derivation.h"
 #include "util/clock.h"
+#include "util/memory_limit.h"
 
 namespace isomer {
 
@@ -25,6 +26,7 @@ struct OptimizeModelOptions {
   int most_nodes = 20'000;       ///< of a model that is searched: steps on larger ones take too long to do and to check
   uint64_t seed = 0;
   int threads = 1;
+  MemoryLimit memory = {};                 ///< a model that needs more for being measured and compared is not searched
   Clock::time_point begin = Clock::now();  ///< when the command began
   std::optional<double> seconds;           ///< of the whole command; nothing: as what the model takes to run suggests
   double least_afterwards = 1;             ///< seconds that the caller needs behind this, for its check and its files

@@ -28,7 +28,7 @@ class CompiledRunner final : public Runner {
     TRY(Compilation compiled, compile(prepared, options));
     TRY(auto model, runtime::Model::load(std::move(compiled.artifact)));
     auto runner = std::make_unique<CompiledRunner>();
-    TRY(runner->session_, runtime::Session::create(std::move(model), {options.threads, {}, false}));
+    TRY(runner->session_, runtime::Session::create(std::move(model), {options.threads, {}, false, options.memory}));
     for (const Tensor& tensor : inputs) TRY_VOID(runner->give(tensor));
     runner->outputs_.resize(runner->session_->variant().outputs.size());
     return std::unique_ptr<Runner>(std::move(runner));

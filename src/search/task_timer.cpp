@@ -257,7 +257,7 @@ class TaskTimer::State {
   }
 
   Result<void> run(std::span<Candidate> candidates) {
-    if (!clock_) clock_.emplace(options_.threads, weights_);
+    if (!clock_) clock_.emplace(options_.threads, weights_, options_.memory);
     const auto start = Clock::now();
     std::vector<kernel::Record> records;
     Result<void> stopped;
