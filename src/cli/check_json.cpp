@@ -28,6 +28,7 @@ json check_json(const CheckReport& report) {
   result.update({{"sizes", std::move(sizes)},
                  {"runs_wanted", report.runs_wanted},
                  {"out_of_time", report.out_of_time},
+                 {"left_out", report.left_out},
                  {"nodes_unchecked", report.nodes_unchecked}});
   return result;
 }

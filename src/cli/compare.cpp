@@ -25,6 +25,10 @@ struct CompareOptions : CommonOptions {
 
 using InputSets = std::vector<std::vector<te::Array>>;
 
+ComparisonEffort effort_of(const CompareOptions& options) {
+  return {.threads = options.thread_count(), .memory = options.memory_limit()};
+}
+
 std::vector<te::Array> arrays_of(const std::vector<Tensor>& tensors) {
   std::vector<te::Array> arrays;
   for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
@@ -35,6 +39,12 @@ Result<InputSets> input_sets(Graph& graph, const std::string& file, const Compar
                              const std::map<std::string, Demand>& demands = {}) {
   InputSets sets;
   const int runs = options.inputs.files.empty() ? options.runs : 1;
+  // An artifact's interface has no nodes: its session has been asked already.
+  if (options.inputs.files.empty() && graph.node_count() > 0) {
+    TRY_VOID(bind_free_dims(graph, file, options));
+    if (auto fits = check_memory(graph, runs, options.memory_limit()); !fits.ok())
+      return std::move(fits).error().within(file);
+  }
   CommonOptions seeded = options;
   for (int run = 0; run < runs; ++run, ++seeded.seed) {
     TRY(const std::vector<Tensor> tensors, model_inputs(graph, file, options.inputs, seeded, demands));
@@ -83,7 +93,7 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
   const auto run = [&](std::span<const te::Array> inputs) { return run_artifact(*artifact.session, inputs); };
   const auto nothing = []() -> Result<void> { return {}; };
   return on_inputs(model.graph, model_file, options, nothing, [&](const InputsOf& inputs, int runs) {
-    return compare_with(model.graph, run, inputs, runs, {.threads = options.thread_count()});
+    return compare_with(model.graph, run, inputs, runs, effort_of(options));
   });
 }
 
@@ -118,7 +128,7 @@ Result<Equivalence> compare(const CompareOptions& options) {
   TRY(LoadedModel candidate, load_model(options.candidate, options));
   const auto bind = [&] { return bind_like(candidate.graph, options.candidate, reference.graph); };
   return on_inputs(reference.graph, options.reference, options, bind, [&](const InputsOf& inputs, int runs) {
-    return compare_models_on(reference.graph, candidate.graph, inputs, runs, {.threads = options.thread_count()});
+    return compare_models_on(reference.graph, candidate.graph, inputs, runs, effort_of(options));
   });
 }
 

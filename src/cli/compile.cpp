@@ -30,15 +30,18 @@ struct CompileCommand : CommonOptions {
 /// The artifact against the interpreter on the model as it was read.
 Result<Equivalence> check(const Graph& model, const runtime::Artifact& artifact, const CompileCommand& options,
                           Clock::time_point until) {
+  const MemoryLimit memory = options.memory_limit();
+  if (auto fits = check_memory(model, 1, memory); !fits.ok())
+    return unsupported("check", "{}, --no-check skips the check", fits.error().message());
   TRY(const auto session, open_session(artifact, options));
   const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
-    TRY(const std::vector<Tensor> tensors, generate_inputs(model, {.seed = options.seed + set}));
+    TRY(const std::vector<Tensor> tensors, generate_inputs(model, {.seed = options.seed + set, .memory = memory}));
     std::vector<te::Array> arrays;
     for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
     return arrays;
   };
   const auto run = [&](std::span<const te::Array> given) { return run_artifact(*session, given); };
-  return compare_with(model, run, inputs, 1, {.threads = options.thread_count(), .until = until});
+  return compare_with(model, run, inputs, 1, {.threads = options.thread_count(), .until = until, .memory = memory});
 }
 
 /// --dim seq=64,128 --dim batch=1: [seq=64, batch=1], [seq=128, batch=1].
@@ -87,7 +90,9 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
       return report.check->difference ? std::optional(report.check->difference->text()) : std::nullopt;
     };
     setting.differ = [&](const Graph& one, const Graph& other) -> Result<bool> {
-      TRY(const CheckReport found, check_same(one, other, {.seed = options.seed, .threads = options.thread_count()}));
+      TRY(const CheckReport found,
+          check_same(one, other,
+                     {.seed = options.seed, .threads = options.thread_count(), .memory = options.memory_limit()}));
       return found.equivalence.difference.has_value();
     };
   } else {

@@ -73,6 +73,7 @@ class CodeMaker {
     compile.target = *target;
     compile.threads = options.thread_count();
     compile.seed = options.seed;
+    compile.memory = options.memory_limit();
     const auto keeps = [&](const char* part) {
       return std::find(choices.without.begin(), choices.without.end(), part) == choices.without.end();
     };

@@ -14,6 +14,7 @@
 #include "cli/version.h"
 #include "isomer_version.h"
 #include "util/machine_peak.h"
+#include "util/memory_limit.h"
 #include "util/threads.h"
 
 namespace isomer::cli {
@@ -71,11 +72,19 @@ json library(std::initializer_list<const char*> names) {
 
 json peer(const std::string& library) { return library.empty() ? json(nullptr) : json(library); }
 
+json gigabytes(std::optional<int64_t> bytes) { return bytes ? json(static_cast<double>(*bytes) / 1e9) : json(nullptr); }
+
+std::optional<int64_t> default_limit() {
+  const MemoryLimit limit = default_memory_limit();
+  return limit.is_none() ? std::nullopt : std::optional(limit.bytes);
+}
+
 json environment() {
   return {{"version", ISOMER_VERSION},
           {"git", git_revision()},
           {"cpu", {{"model", cpu_fact("model name")}, {"features", cpu_features()}, {"caches", caches()}}},
           {"threads", available_threads()},
+          {"memory", {{"available_gb", gigabytes(machine_memory())}, {"limit_gb", gigabytes(default_limit())}}},
           {"llvm", ISOMER_LLVM_VERSION},
           {"z3", library({"libz3.so.4", "libz3.so"})},
           {"cuda", {{"driver", library({"libcuda.so.1"})}, {"nvrtc", library({"libnvrtc.so.13", "libnvrtc.so.12"})}}},

@@ -25,7 +25,6 @@ struct GenerateOptions : CommonOptions {
   std::string set = "taso";
   int max_operators = 3;
   std::string folder = ".";
-  std::string memory = "1GB";
   std::string parts;  ///< folder of what an interrupted run and other processes share
 };
 
@@ -37,20 +36,8 @@ struct FilesOptions : CommonOptions {
   bool dot = false;
 };
 
-/// "4GB", "500MB": bytes.
-Result<uint64_t> parse_bytes(const std::string& text) {
-  size_t used = 0;
-  double number = 0;
-  try {
-    number = std::stod(text, &used);
-  } catch (const std::exception&) {
-  }
-  const std::map<std::string, double> units = {{"", 1}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
-  const auto unit = units.find(text.substr(used));
-  if (used == 0 || unit == units.end() || !(number > 0) || number * unit->second > 1e15)
-    return Error{ErrorKind::kUsage, "--memory", fmt::format("a size such as 4GB expected, '{}' found", text)};
-  return static_cast<uint64_t>(number * unit->second);
-}
+/// For records, where --memory does not say.
+constexpr int64_t kRecordBytes = 1'000'000'000;
 
 Result<std::vector<RulesFile>> read_all(const FilesOptions& options, std::span<const verify::StatedAxiom> axioms) {
   if (options.files.empty()) return shipped_rules(axioms);
@@ -67,14 +54,12 @@ int generate_rules(const GenerateOptions& options) {
   auto set = operator_set(options.set);
   if (!set.ok()) return report(set.error());
   LibraryOptions how;
-  auto memory = parse_bytes(options.memory);
-  if (!memory.ok()) return report(memory.error());
   std::error_code no_folder;
   std::filesystem::create_directories(options.folder, no_folder);
   if (no_folder)
     return report(unsupported("--output", "a folder, or a place for one, expected at {}: {}", options.folder,
                               no_folder.message()));
-  how.enumeration.memory = *memory;
+  how.enumeration.memory = static_cast<uint64_t>(parse_size(options.memory).value_or(kRecordBytes));
   how.enumeration.max_operators = options.max_operators;
   how.enumeration.threads = options.thread_count();
   how.enumeration.seed = options.seed;
@@ -358,8 +343,9 @@ void add_rule_commands(CLI::App& library, int& exit) {
   command
       ->add_option("-o,--output", generation->folder, "Folder for SET.rules and SET.proofs, made where there is none")
       ->capture_default_str();
-  command->add_option("--memory", generation->memory, "For records of the largest terms; the rest goes to files")
-      ->capture_default_str();
+  command->get_option("--memory")
+      ->description("For records of the largest terms, such as 4GB (default: 1GB); the rest goes to files");
+  command->parse_complete_callback({});  // what else it needs is not limited
   command->add_option("--parts", generation->parts,
                       "Folder for what an interrupted run is taken up from, and what processes under mpirun share "
                       "(default with mpirun: generate.parts in the output folder)");

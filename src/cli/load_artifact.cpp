@@ -37,7 +37,7 @@ Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file
     return std::move(*model);
   }
   TRY(LoadedModel model, load_model(file, options));
-  TRY_VOID(bind_loaded(model.graph, inputs));
+  TRY_VOID(bind_loaded(model.graph, inputs, options.memory_limit()));
   TRY_VOID(bind_free_dims(model.graph, file, options));
   TRY(Compilation compiled, compile_model(model, file, options, choices));
   return runtime::Model::load(std::move(compiled.artifact));
@@ -57,6 +57,7 @@ Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifac
   TRY(auto model, runtime::Model::load(std::move(artifact)));
   runtime::SessionOptions session_options;
   session_options.threads = options.thread_count();
+  session_options.memory = options.memory_limit();
   return runtime::Session::create(std::move(model), session_options);
 }
 
@@ -66,6 +67,7 @@ Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOption
   TRY(auto model, open_model(file, options, choices, inputs));
   runtime::SessionOptions session_options;
   session_options.threads = options.thread_count();
+  session_options.memory = options.memory_limit();
   if (is_artifact(file)) session_options.bindings = dims;
   session_options.timed = timed;
   auto session = runtime::Session::create(model, session_options);

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -29,12 +30,28 @@ void stop_on_interrupt() {
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
+/// What is thrown where nothing catches, as on threads: memory that there is not gets its sentence there too.
+[[noreturn]] void end_in_a_sentence() {
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    const auto code = isomer::cli::report_out_of_memory();
+    isomer::remove_temporary_folders();
+    _exit(code);
+  } catch (const std::exception& error) {
+    isomer::cli::report({isomer::ErrorKind::kUnsupported, "internal error", error.what()});
+  } catch (...) {
+  }
+  std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace isomer::cli;
   std::signal(SIGPIPE, SIG_IGN);
   stop_on_interrupt();
+  std::set_terminate(end_in_a_sentence);
   CLI::App app("Isomer: a superoptimizer for ONNX models", "isomer");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
@@ -60,7 +77,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   } catch (const std::bad_alloc&) {
-    return report({isomer::ErrorKind::kUnsupported, "", "more memory needed than there is"});
+    return report_out_of_memory();
   } catch (const std::exception& error) {
     return report({isomer::ErrorKind::kUnsupported, "internal error", error.what()});
   }

@@ -7,6 +7,7 @@
 #include "cli/numpy_file.h"
 #include "graph/bind.h"
 #include "graph/onnx/tensor_file.h"
+#include "graph/te/integer.h"
 
 namespace isomer::cli {
 namespace {
@@ -52,45 +53,52 @@ class Loaded {
   std::vector<std::optional<Tensor>> tensors_;
 };
 
-Result<void> load_folder(const std::string& folder, Loaded& loaded) {
+Result<Tensor> load_single(const std::string& path, MemoryLimit memory) {
+  // The file is mapped, what is parsed of it a copy, the tensor another.
+  constexpr int64_t kCopies = 3;
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (!error)
+    if (auto fits = memory.check(te::saturating_mul(static_cast<int64_t>(size), kCopies), "reading it"); !fits.ok())
+      return std::move(fits).error().within(path);
+  return path.ends_with(".npy") ? read_npy(path) : read_tensor_file(path);
+}
+
+Result<void> load_folder(const std::string& folder, Loaded& loaded, MemoryLimit memory) {
   for (size_t n = 0;; ++n) {
     const fs::path file = fs::path(folder) / fmt::format("input_{}.pb", n);
     if (!fs::exists(file)) {
       if (n == 0) return invalid(folder, "input_0.pb expected, none found");
       return {};
     }
-    TRY(Tensor tensor, read_tensor_file(file.string()));
+    TRY(Tensor tensor, load_single(file.string(), memory));
     const auto position = loaded.required_position(n);
     if (!position) return invalid(file.string(), "no input of the model is left for it");
     TRY_VOID(loaded.put(*position, std::move(tensor)));
   }
 }
 
-Result<Tensor> load_single(const std::string& path) {
-  return path.ends_with(".npy") ? read_npy(path) : read_tensor_file(path);
-}
-
-Result<void> load(const std::string& argument, const Graph& graph, Loaded& loaded) {
-  if (fs::is_directory(argument)) return load_folder(argument, loaded);
+Result<void> load(const std::string& argument, const Graph& graph, Loaded& loaded, MemoryLimit memory) {
+  if (fs::is_directory(argument)) return load_folder(argument, loaded, memory);
   const size_t colon = argument.find(':');
   if (!fs::exists(argument) && colon != std::string::npos) {
-    TRY(Tensor tensor, load_single(argument.substr(colon + 1)));
+    TRY(Tensor tensor, load_single(argument.substr(colon + 1), memory));
     return loaded.put(argument.substr(0, colon), std::move(tensor));
   }
   if (argument.ends_with(".npz")) {
-    TRY(std::vector<NamedTensor> arrays, read_npz(argument));
+    TRY(std::vector<NamedTensor> arrays, read_npz(argument, memory));
     for (auto& [name, tensor] : arrays) TRY_VOID(loaded.put(name, std::move(tensor)));
     return {};
   }
   if (graph.inputs().size() != 1)
     return bad_flag("--load-inputs", "name:FILE for a model with several inputs", argument);
-  TRY(Tensor tensor, load_single(argument));
+  TRY(Tensor tensor, load_single(argument, memory));
   return loaded.put(0, std::move(tensor));
 }
 
-Result<Loaded> load_all(const Graph& graph, const InputOptions& inputs) {
+Result<Loaded> load_all(const Graph& graph, const InputOptions& inputs, MemoryLimit memory) {
   Loaded loaded(graph);
-  for (const std::string& argument : inputs.files) TRY_VOID(load(argument, graph, loaded));
+  for (const std::string& argument : inputs.files) TRY_VOID(load(argument, graph, loaded, memory));
   return loaded;
 }
 
@@ -129,19 +137,20 @@ Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
   return fill;
 }
 
-Result<void> bind_loaded(Graph& graph, const InputOptions& inputs) {
-  TRY(const Loaded loaded, load_all(graph, inputs));
+Result<void> bind_loaded(Graph& graph, const InputOptions& inputs, MemoryLimit memory) {
+  TRY(const Loaded loaded, load_all(graph, inputs, memory));
   return bind_to(graph, loaded);
 }
 
 Result<std::vector<Tensor>> model_inputs(Graph& graph, const std::string& file, const InputOptions& inputs,
                                          const CommonOptions& options, const std::map<std::string, Demand>& demands) {
-  TRY(const Loaded loaded, load_all(graph, inputs));
+  TRY(const Loaded loaded, load_all(graph, inputs, options.memory_limit()));
   TRY_VOID(bind_to(graph, loaded));
   TRY_VOID(bind_free_dims(graph, file, options));
   const auto& given = loaded.tensors();
   TRY(FillOptions fill, fill_options(inputs, options.seed));
   fill.demands = demands;
+  fill.memory = options.memory_limit();
   std::vector<Tensor> tensors;
   const bool all_loaded = std::all_of(given.begin(), given.end(), [](const auto& t) { return t.has_value(); });
   if (!all_loaded) {

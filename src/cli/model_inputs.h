@@ -18,6 +18,6 @@ Result<std::vector<Tensor>> model_inputs(Graph& graph, const std::string& file, 
                                          const std::map<std::string, Demand>& demands = {});
 
 /// Binds the graph's symbolic dims to the shapes that --load-inputs has.
-Result<void> bind_loaded(Graph& graph, const InputOptions& inputs);
+Result<void> bind_loaded(Graph& graph, const InputOptions& inputs, MemoryLimit memory);
 
 }  // namespace isomer::cli

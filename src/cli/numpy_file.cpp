@@ -2,6 +2,7 @@
 
 #include <zip.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -129,20 +130,27 @@ std::string npy_bytes(const Tensor& tensor) {
 
 using Archive = std::unique_ptr<zip_t, decltype(&zip_discard)>;
 
-Result<std::vector<std::byte>> read_entry(zip_t* archive, zip_uint64_t index, const std::string& place) {
+Result<std::vector<std::byte>> read_entry(zip_t* archive, zip_uint64_t index, const std::string& place,
+                                          MemoryLimit memory) {
   zip_stat_t facts;
   if (zip_stat_index(archive, index, 0, &facts) != 0 || !(facts.valid & ZIP_STAT_SIZE))
     return invalid(place, "an entry with a size expected");
   if (facts.size > static_cast<zip_uint64_t>(kMaxBytes))
     return invalid(place, "an entry of at most 2^46 bytes expected");
+  // The tensor is a copy of it.
+  if (auto fits = memory.check(2 * static_cast<int64_t>(facts.size), "an entry"); !fits.ok())
+    return std::move(fits).error().within(place);
   const std::unique_ptr<zip_file_t, decltype(&zip_fclose)> entry(zip_fopen_index(archive, index, 0), zip_fclose);
   if (!entry) return invalid(place, "an entry that can be read expected");
   std::vector<std::byte> bytes;
+  bytes.reserve(std::min<size_t>(facts.size, size_t{1} << 26));
   std::byte buffer[1 << 16];
   for (;;) {
     const zip_int64_t got = zip_fread(entry.get(), buffer, sizeof buffer);
     if (got < 0) return invalid(place, "an entry that can be read expected");
     if (got == 0) break;
+    if (static_cast<zip_uint64_t>(got) > facts.size - bytes.size())
+      return invalid(place, "an entry of {} bytes expected, more found", facts.size);
     bytes.insert(bytes.end(), buffer, buffer + got);
   }
   return bytes;
@@ -155,7 +163,7 @@ Result<Tensor> read_npy(const std::string& path) {
   return parse_npy(file->bytes(), path);
 }
 
-Result<std::vector<NamedTensor>> read_npz(const std::string& path) {
+Result<std::vector<NamedTensor>> read_npz(const std::string& path, MemoryLimit memory) {
   const Archive archive(zip_open(path.c_str(), ZIP_RDONLY, nullptr), zip_discard);
   if (!archive) return invalid(path, "an .npz archive expected, it can't be opened as one");
   std::vector<NamedTensor> arrays;
@@ -163,7 +171,7 @@ Result<std::vector<NamedTensor>> read_npz(const std::string& path) {
     const char* raw_name = zip_get_name(archive.get(), i, 0);
     std::string name = raw_name ? raw_name : "";
     const std::string place = path + ": " + name;
-    TRY(const std::vector<std::byte> bytes, read_entry(archive.get(), i, place));
+    TRY(const std::vector<std::byte> bytes, read_entry(archive.get(), i, place, memory));
     TRY(Tensor tensor, parse_npy(bytes, place));
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     arrays.emplace_back(std::move(name), std::move(tensor));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/tensor.h"
+#include "util/memory_limit.h"
 #include "util/result.h"
 
 namespace isomer {
@@ -13,8 +14,9 @@ namespace isomer {
 using NamedTensor = std::pair<std::string, Tensor>;
 
 Result<Tensor> read_npy(const std::string& path);
-/// The arrays of an archive, in its order, named without the ".npy".
-Result<std::vector<NamedTensor>> read_npz(const std::string& path);
+/// The arrays of an archive, in its order, named without the ".npy". What an entry says it unpacks to is refused where
+/// it is too much for memory.
+Result<std::vector<NamedTensor>> read_npz(const std::string& path, MemoryLimit memory = {});
 /// Uncompressed; bfloat16 is written as float32. Replaces the file only when all is written.
 Result<void> write_npz(const std::string& path, const std::vector<NamedTensor>& arrays);
 

@@ -112,7 +112,8 @@ class Run {
     return {.seed = options_.seed,
             .runs = options_.runs,
             .threads = options_.thread_count(),
-            .seconds = std::max(kLeastCheckSeconds, left)};
+            .seconds = std::max(kLeastCheckSeconds, left),
+            .memory = options_.memory_limit()};
   }
 
   /// To a file that is read again.

@@ -102,10 +102,23 @@ int report(const Error& error) {
   return exit_code(error.kind);
 }
 
+int report_out_of_memory() {
+  return report(
+      {ErrorKind::kUnsupported, "", "less memory expected, more needed than is left; --memory SIZE allows more"});
+}
+
 void CommonOptions::add_to(CLI::App& app) {
   app.add_option("--seed", seed, "Decides everything random")->capture_default_str();
   app.add_option("--threads", threads, "Threads to use (default: what affinity and cgroup quota allow)")
       ->check(CLI::Range(1, 4096));
+  app.add_option("--memory", memory,
+                 "What all of it may take, such as 2GB or 512MiB (default: three quarters of what the machine or its "
+                 "cgroup has); what would need more is left out, or refused before it begins")
+      ->type_name("SIZE")
+      ->check([](const std::string& text) {
+        return parse_size(text) ? std::string() : "a size such as 2GB or 512MiB expected, '" + text + "' found";
+      });
+  app.parse_complete_callback([this] { limit_process(memory_limit(), thread_count()); });
   app.add_flag("--json", json, "Print one JSON object on standard output");
   app.add_flag("-q,--quiet", quiet, "No progress, no notes");
   app.add_flag("-v,--verbose", verbosity, "Tell more (twice: everything)");
@@ -124,6 +137,11 @@ void InputOptions::add_to(CLI::App& app) {
 }
 
 int CommonOptions::thread_count() const { return threads > 0 ? threads : available_threads(); }
+
+MemoryLimit CommonOptions::memory_limit() const {
+  const auto size = parse_size(memory);
+  return size ? MemoryLimit{*size} : default_memory_limit();
+}
 
 Result<std::map<std::string, int64_t>> CommonOptions::bound_dims() const {
   std::map<std::string, int64_t> bound;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/tensor.h"
+#include "util/memory_limit.h"
 #include "util/result.h"
 
 namespace isomer::cli {
@@ -21,6 +22,8 @@ int exit_code(ErrorKind kind);
 
 /// Prints `isomer: FILE: WHERE: …` as one line on standard error, escaped and cut, and gives the exit code.
 int report(const Error& error);
+/// The same, of std::bad_alloc.
+int report_out_of_memory();
 
 struct CommonOptions {
   uint64_t seed = 0;
@@ -28,11 +31,13 @@ struct CommonOptions {
   bool json = false;
   bool quiet = false;
   int verbosity = 0;
+  std::string memory;                     ///< a size; empty: three quarters of what there is
   std::vector<std::string> dims;          ///< name=8
   std::vector<std::string> input_shapes;  ///< x:[1,3,224,224]
 
   void add_to(CLI::App& app);
   int thread_count() const;
+  MemoryLimit memory_limit() const;
   Result<std::map<std::string, int64_t>> bound_dims() const;
   Result<std::map<std::string, Dims>> bound_shapes() const;
 };

@@ -10,7 +10,9 @@
 #include "cli/model_inputs.h"
 #include "cli/numpy_file.h"
 #include "graph/interpret.h"
+#include "graph/memory_estimate.h"
 #include "graph/onnx/tensor_file.h"
+#include "graph/te/integer.h"
 #include "search/run_artifact.h"
 
 namespace isomer::cli {
@@ -84,40 +86,75 @@ Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options
   return arrays;
 }
 
+template <class T>
+Result<T> in_file(Result<T> result, const RunOptions& options) {
+  if (!result.ok()) return std::move(result).error().within(options.file);
+  return result;
+}
+
+/// What a run on inputs that are not made yet takes: they and the outputs lie in tensors and, aligned, in the session.
+Result<void> check_run_fits(const runtime::Session& session, const RunOptions& options) {
+  const runtime::Variant& variant = session.variant();
+  int64_t bytes = variant.arena_bytes;
+  for (const auto* ports : {&variant.inputs, &variant.outputs})
+    for (const runtime::Port& port : *ports)
+      bytes = te::saturating_add(
+          bytes, te::saturating_mul(std::max<int64_t>(variant.values[port.value].bytes, 0), int64_t{2}));
+  return in_file(options.memory_limit().check(bytes, "running it"), options);
+}
+
 /// Compiled in memory; what can't be compiled is interpreted, with a note why.
-Result<std::optional<std::vector<te::Array>>> run_compiled(const LoadedModel& model,
-                                                           const std::vector<te::Array>& inputs,
-                                                           const RunOptions& options) {
+Result<std::unique_ptr<runtime::Session>> session_of(const LoadedModel& model, const RunOptions& options) {
   auto compiled = compile_model(model, options.file, options, {});
   if (!compiled.ok()) {
     if (compiled.error().kind != ErrorKind::kUnsupported) return std::move(compiled).error();
     note(options, "isomer: interpreting: {}", compiled.error().message());
-    return std::optional<std::vector<te::Array>>();
+    return std::unique_ptr<runtime::Session>();
   }
-  TRY(const auto session, open_session(std::move(compiled->artifact), options));
-  auto outputs = run_artifact(*session, inputs);
-  if (!outputs.ok()) return std::move(outputs).error().within(options.file);
-  return std::optional(std::move(*outputs));
+  return in_file(open_session(std::move(compiled->artifact), options), options);
+}
+
+Result<std::vector<te::Array>> interpreted(LoadedModel& model, std::optional<std::vector<te::Array>> arrays,
+                                           const RunOptions& options) {
+  if (!arrays) {
+    TRY(const GraphMemory needed, memory_to_interpret(model.graph));
+    TRY_VOID(in_file(check_fits(needed, options.memory_limit(), "interpreting it"), options));
+    TRY(arrays, inputs_of(model.graph, options));
+  }
+  return in_file(interpret(model.graph, *arrays, {.threads = options.thread_count(), .memory = options.memory_limit()}),
+                 options);
+}
+
+Result<std::vector<te::Array>> outputs_of(LoadedModel& model, const RunOptions& options) {
+  // Files may bind dims, so they are read first; inputs are made when it is known that all of it fits.
+  std::optional<std::vector<te::Array>> arrays;
+  if (options.inputs.files.empty()) {
+    TRY_VOID(bind_free_dims(model.graph, options.file, options));
+  } else {
+    TRY(arrays, inputs_of(model.graph, options));
+  }
+  if (options.interpret) return interpreted(model, std::move(arrays), options);
+  TRY(const auto session, session_of(model, options));
+  if (!session) return interpreted(model, std::move(arrays), options);
+  if (!arrays) {
+    TRY_VOID(check_run_fits(*session, options));
+    TRY(arrays, inputs_of(model.graph, options));
+  }
+  return in_file(run_artifact(*session, *arrays), options);
 }
 
 Result<Ran> run_model_file(const RunOptions& options) {
   TRY(LoadedModel model, load_model(options.file, options));
-  TRY(const std::vector<te::Array> arrays, inputs_of(model.graph, options));
-  if (!options.interpret) {
-    TRY(auto outputs, run_compiled(model, arrays, options));
-    if (outputs) return Ran{std::move(model.graph), std::move(*outputs)};
-  }
-  auto outputs = interpret(model.graph, arrays, {.threads = options.thread_count()});
-  if (!outputs.ok()) return std::move(outputs).error().within(options.file);
-  return Ran{std::move(model.graph), std::move(*outputs)};
+  TRY(std::vector<te::Array> outputs, outputs_of(model, options));
+  return Ran{std::move(model.graph), std::move(outputs)};
 }
 
 Result<Ran> run_artifact_file(const RunOptions& options) {
   TRY(LoadedArtifact artifact, load_artifact(options.file, options));
+  TRY_VOID(check_run_fits(*artifact.session, options));
   TRY(const std::vector<te::Array> arrays, inputs_of(artifact.interface, options, artifact.demands));
-  auto outputs = run_artifact(*artifact.session, arrays);
-  if (!outputs.ok()) return std::move(outputs).error().within(options.file);
-  return Ran{std::move(artifact.interface), std::move(*outputs)};
+  TRY(std::vector<te::Array> outputs, in_file(run_artifact(*artifact.session, arrays), options));
+  return Ran{std::move(artifact.interface), std::move(outputs)};
 }
 
 Result<void> run(const RunOptions& options) {

@@ -90,6 +90,7 @@ Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const Graph& model,
     compile.target = kernel::host_target();
     compile.threads = options.thread_count();
     compile.seed = options.seed;
+    compile.memory = options.memory_limit();
     return std::unique_ptr<Backend>(
         std::make_unique<CompilingBackend>(compile, weights_in_model(count_bytes(model)), records));
   }
@@ -122,6 +123,7 @@ Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const s
   search.least_speedup = min_speedup;
   search.seed = options.seed;
   search.threads = options.thread_count();
+  search.memory = options.memory_limit();
   search.begin = setting.begin;
   search.least_afterwards = setting.least_afterwards;
   search.check = setting.check;

@@ -43,7 +43,10 @@ Result<void> run(const VerifyCommand& options) {
   substitutions::VerifyOptions verify;
   TRY(verify.dims, options.bound_dims());
   TRY(verify.shapes, options.bound_shapes());
-  verify.check = {.seed = options.seed, .runs = options.no_check ? 0 : options.runs, .threads = options.thread_count()};
+  verify.check = {.seed = options.seed,
+                  .runs = options.no_check ? 0 : options.runs,
+                  .threads = options.thread_count(),
+                  .memory = options.memory_limit()};
   if (options.verbosity > 0) verify.log = [&](std::string_view line) { note(options, "{}", printable(line)); };
   TRY(const Verified result, verify_files({options.input, options.output, options.proof}, verify));
   if (options.json) {

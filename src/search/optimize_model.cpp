@@ -69,6 +69,7 @@ class Optimizer {
       left_out_.push_back(fmt::format("{}: {}", found->what, *difference));
       TRY(made, without(*found));
     }
+    if (!lack_of_memory_.empty()) left_out_.push_back("search: " + lack_of_memory_);
     made.raced_in = backend_.name();
     made.left_out = std::move(left_out_);
     made.found = std::move(found_);
@@ -91,6 +92,9 @@ class Optimizer {
     gains_left_out_.clear();
     const DeriveOptions derive{options_.threads, options_.log};
     plain_.why_not_searched = why_not_searched();
+    if (plain_.why_not_searched.empty())
+      if (const auto fits = fits_for_search(); !fits.ok())
+        plain_.why_not_searched = lack_of_memory_ = fits.error().message();
     if (!plain_.why_not_searched.empty()) {
       TRY(plain_.derived, derived(model_, base_, theory_, derive));
     } else {
@@ -207,7 +211,6 @@ class Optimizer {
       return fmt::format("it has {} nodes, more than {}", model_.node_count(), options_.most_nodes);
     if (const auto dims = free_dims(model_); !dims.empty())
       return fmt::format("sizes are open ({}); bind them with --dim {}=SIZE", fmt::join(dims, ", "), dims.front());
-    if (const auto fits = fits_for_search(); !fits.ok()) return fits.error().message();
     return {};
   }
 
@@ -439,6 +442,7 @@ class Optimizer {
   std::optional<Improved> found_;
   std::vector<size_t> gains_of_steps_;  ///< of the steps that were taken last, those of Base::program aside
   std::set<size_t> gains_left_out_;
+  std::string lack_of_memory_;  ///< why nothing is searched, where that is it
   std::vector<std::string> left_out_;
 };
 

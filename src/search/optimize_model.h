@@ -57,7 +57,7 @@ struct OptimizedModel {
   std::string why_not_raced;
   std::string why_not_faster;         ///< of the last race that was lost
   double run_microseconds = 0;        ///< of the model as it was given, in a run or as estimated
-  std::vector<std::string> left_out;  ///< steps that were found but can't be taken, and passes; each with a reason
+  std::vector<std::string> left_out;  ///< steps that were found but can't be taken, passes, the search; with a reason
   double seconds = 0;                 ///< that the whole command was given
 };
 
