@@ -158,7 +158,10 @@ std::vector<int> Tiler::window_order(const Block& reduction, const Tile& tile) c
 }
 
 int64_t pieces_of_at_most(int64_t tiles, int64_t most) {
-  for (int64_t pieces = (tiles + most - 1) / most; pieces <= 4 * (tiles + most - 1) / most; ++pieces)
+  // More is not tried: extents may be as large as types allow.
+  constexpr int64_t kMostTried = int64_t{1} << 16;
+  const int64_t least = (tiles + most - 1) / most;
+  for (int64_t pieces = least; pieces <= std::min(4 * (tiles + most - 1) / most, least + kMostTried); ++pieces)
     if (tiles % pieces == 0) return pieces;
   return 1;
 }
