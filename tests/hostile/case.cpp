@@ -27,9 +27,9 @@ std::vector<HostileCase> cases_of(const std::vector<NotationRow>& rows, Build bu
 
 std::vector<HostileCase> hostile_cases() {
   const std::pair<std::string, std::vector<HostileCase> (*)()> classes[] = {
-      {"wire", wire_cases},       {"size", size_cases},           {"graph", graph_cases},
-      {"control", control_cases}, {"attribute", attribute_cases}, {"opset", opset_cases},
-      {"value", value_cases},     {"external", external_cases},   {"text", text_cases}};
+      {"wire", wire_cases},           {"size", size_cases},    {"graph", graph_cases}, {"control", control_cases},
+      {"attribute", attribute_cases}, {"opset", opset_cases},  {"value", value_cases}, {"external", external_cases},
+      {"text", text_cases},           {"memory", memory_cases}};
   std::vector<HostileCase> all;
   for (const auto& [prefix, cases] : classes)
     for (HostileCase& hostile : cases()) {

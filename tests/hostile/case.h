@@ -37,6 +37,7 @@ std::vector<HostileCase> opset_cases();
 std::vector<HostileCase> value_cases();
 std::vector<HostileCase> external_cases();
 std::vector<HostileCase> text_cases();
+std::vector<HostileCase> memory_cases();
 
 /// All of them, names prefixed by their class ("wire_empty").
 std::vector<HostileCase> hostile_cases();

@@ -42,6 +42,8 @@ Outcome run_isomer(const std::vector<std::string>& arguments) {
 
 double allowed_seconds() { return kSanitized ? 60 : 4; }
 
+long peak_kb_of_1gb() { return kSanitized ? 4'000'000 : 1'000'000'000 / 1024; }
+
 long allowed_peak_kb() { return kSanitized ? 4'000'000 : 500'000; }
 
 bool is_clean_text(std::string_view text) {

@@ -16,6 +16,8 @@ Outcome run_isomer(const std::vector<std::string>& arguments);
 /// slow and busy ones too; more in a build with sanitizers.
 double allowed_seconds();
 long allowed_peak_kb();
+/// What a command under --memory 1GB may take: that, but for what sanitizers add.
+long peak_kb_of_1gb();
 
 /// No byte of the text is a control character or part of broken UTF-8; line ends are allowed.
 bool is_clean_text(std::string_view text);
