@@ -18,7 +18,7 @@ namespace {
 /// Less is not asked about: there is always as much.
 constexpr int64_t kLittle = int64_t{1} << 20;
 /// Roughly what the program has before it reads a model.
-constexpr int64_t kProgram = int64_t{32} << 20;
+constexpr int64_t kProgram = int64_t{64} << 20;
 
 int64_t added(int64_t a, int64_t b) {
   int64_t sum = 0;
