@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "util/cgroup.h"
+#include "util/resident.h"
 
 namespace isomer {
 namespace {
@@ -36,18 +37,18 @@ std::optional<int64_t> limit_in(const std::string& file) {
 }  // namespace
 
 bool MemoryLimit::allows(int64_t more) const {
-  return is_none() || more < kLittle || added(resident_memory().all, more) <= bytes;
+  return is_none() || more < kLittle || added(resident_bytes(), more) <= bytes;
 }
 
 bool MemoryLimit::allows(int64_t weights, int64_t more) const {
   if (is_none()) return true;
-  const int64_t held = std::max(resident_memory().all, added(kProgram, weights));
+  const int64_t held = std::max(resident_bytes(), added(kProgram, weights));
   return added(held, more) <= bytes;
 }
 
 Error MemoryLimit::refusal(int64_t more, std::string_view purpose) const {
   return unsupported("", "{} more memory for {} expected, {} of {} are left; --memory SIZE allows more",
-                     size_text(more), purpose, size_text(std::max<int64_t>(bytes - resident_memory().all, 0)),
+                     size_text(more), purpose, size_text(std::max<int64_t>(bytes - resident_bytes(), 0)),
                      size_text(bytes));
 }
 
@@ -88,13 +89,6 @@ void limit_process(MemoryLimit limit, int threads) {
   static_cast<void>(limit);
   static_cast<void>(threads);
 #endif
-}
-
-Resident resident_memory() {
-  int64_t total = 0, resident = 0, shared = 0;
-  std::ifstream("/proc/self/statm") >> total >> resident >> shared;
-  const int64_t page = sysconf(_SC_PAGESIZE);
-  return {resident * page, (resident - shared) * page};
 }
 
 std::optional<int64_t> parse_size(std::string_view text) {

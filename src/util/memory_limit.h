@@ -37,13 +37,6 @@ MemoryLimit default_memory_limit();
 /// map more than they use.
 void limit_process(MemoryLimit limit, int threads);
 
-/// What the process holds now: all pages, and those that no file stands behind.
-struct Resident {
-  int64_t all = 0;
-  int64_t anonymous = 0;
-};
-Resident resident_memory();
-
 /// "1GB", "512MB", "2GiB", "1.5G", "4096": bytes. Nothing where it is no size, or none above 0.
 std::optional<int64_t> parse_size(std::string_view text);
 /// "6.44 GB", "512 MB", "195 bytes"

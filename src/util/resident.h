@@ -5,7 +5,9 @@
 
 namespace isomer {
 
-/// Bytes, at most so far.
+/// Bytes, now.
+int64_t resident_bytes();
+/// At most so far.
 int64_t peak_resident_bytes();
 
 }  // namespace isomer

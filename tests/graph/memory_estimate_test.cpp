@@ -8,6 +8,7 @@
 #include "graph/te/array.h"
 #include "graph/te/integer.h"
 #include "graph/text.h"
+#include "util/resident.h"
 
 namespace isomer {
 namespace {
@@ -119,7 +120,7 @@ TEST(MemoryLimit, ReadsAndWritesSizes) {
 
 TEST(MemoryLimit, CountsWhatTheProcessHas) {
   EXPECT_TRUE(MemoryLimit().allows(std::numeric_limits<int64_t>::max()));
-  const MemoryLimit limit{resident_memory().all + (int64_t{64} << 20)};
+  const MemoryLimit limit{resident_bytes() + (int64_t{64} << 20)};
   EXPECT_TRUE(limit.allows(int64_t{16} << 20));
   EXPECT_FALSE(limit.allows(int64_t{128} << 20));
   EXPECT_FALSE(limit.allows(std::numeric_limits<int64_t>::max()));
