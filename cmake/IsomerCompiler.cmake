@@ -23,13 +23,43 @@ add_compile_options(-ffp-contract=off)
 add_library(isomer_warnings INTERFACE)
 target_compile_options(isomer_warnings INTERFACE -Wall -Wextra -Werror)
 
-# With CMAKE_UNITY_BUILD (the preset `release`) eight sources of a target are compiled as one: their headers are read, and
-# what they instantiate is made, once. Names of anonymous namespaces meet then; a clash is repaired by sharing the
-# thing or by a better name, and isomer_alone is for sources that are better left as they are.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 8 CACHE STRING "Sources of a group; 0: all of a target")
+# With CMAKE_UNITY_BUILD (the preset `release`) about eight sources of a target are compiled as one: their headers are
+# read, and what they instantiate is made, once. Names of anonymous namespaces meet then; a clash is repaired by sharing
+# the thing or by a better name, and isomer_alone is for sources that are better left as they are.
 function(isomer_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
+
+# Groups the sources of all targets in a folder and those below. Which group a source is in depends on its name alone, as
+# long as a target does not become much larger: a new source meets the names of one group, and moves no other.
+function(isomer_group_sources folder)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target ${targets})
+    get_target_property(sources ${target} SOURCES)
+    get_target_property(place ${target} SOURCE_DIR)
+    list(FILTER sources INCLUDE REGEX "[.]cpp$")
+    list(LENGTH sources count)
+    set(groups 1)
+    while(count GREATER 12)
+      math(EXPR groups "2 * ${groups}")
+      math(EXPR count "${count} / 2")
+    endwhile()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+    foreach(source ${sources})
+      get_filename_component(name ${source} NAME)
+      string(MD5 hash ${name})
+      string(SUBSTRING ${hash} 0 6 digits)
+      math(EXPR group "0x${digits} % ${groups}")
+      get_filename_component(path ${source} ABSOLUTE BASE_DIR ${place})
+      set_source_files_properties(${path} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${group})
+    endforeach()
+  endforeach()
+  get_property(below DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(folder_below ${below})
+    isomer_group_sources(${folder_below})
+  endforeach()
+endfunction()
+
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # It takes an included source for a header, whose types would be seen elsewhere; and what is inlined across so much
   # code for uninitialized (std::optional, GCC's bug 80635), which the other presets look for.

@@ -132,7 +132,7 @@ Result<Equivalence> compare(const CompareOptions& options) {
   });
 }
 
-json to_json(const Equivalence& result) {
+json comparison_json(const Equivalence& result) {
   const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json report = equivalence_json(result);
   report["difference"] = nullptr;
@@ -163,7 +163,7 @@ void add_compare(CLI::App& app, int& exit) {
       exit = report(result.error());
       return;
     }
-    if (options->json) fmt::print("{}\n", json_text(to_json(*result)));
+    if (options->json) fmt::print("{}\n", json_text(comparison_json(*result)));
     if (!result->passed()) {
       exit = report({ErrorKind::kMismatch, options->candidate, result->difference->text()});
       return;

@@ -17,7 +17,7 @@ namespace {
 
 /// A turn takes at least so long, so that clocks and interruptions weigh little.
 constexpr double kTurnSeconds = 0.01;
-constexpr size_t kLine = 64;
+constexpr size_t kCacheLine = 64;
 
 class CompiledRunner final : public Runner {
  public:
@@ -67,7 +67,7 @@ Result<double> seconds_of(Runner& runner, int runs, std::span<const std::byte> s
                           const std::function<double()>& clock) {
   std::vector<double> all, undisturbed;
   for (int k = 0; k < runs; ++k) {
-    for (size_t at = 0; at < sweep.size(); at += kLine) asm volatile("" : : "r"(sweep[at]));
+    for (size_t at = 0; at < sweep.size(); at += kCacheLine) asm volatile("" : : "r"(sweep[at]));
     const int64_t before = interruptions();
     const double start = clock();
     TRY_VOID(runner.run());

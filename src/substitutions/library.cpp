@@ -25,17 +25,17 @@ constexpr size_t kNameDigits = 6;
 constexpr std::array<bool, 2> kBothWays = {false, true};
 
 /// What is to be proved together.
-struct Candidate {
+struct StatedRule {
   std::vector<Output> outputs;
   verify::VariableTypes types;
 };
 
 /// Variables by one letter, in the order in which they stand.
-Candidate renamed(const std::vector<Output>& outputs, const verify::VariableTypes& types) {
+StatedRule renamed(const std::vector<Output>& outputs, const verify::VariableTypes& types) {
   constexpr std::string_view kLetters = "xyzuvw";
   const std::vector<std::string> names = verify::variables(sides(outputs));
   verify::Bindings bindings;
-  Candidate result;
+  StatedRule result;
   for (size_t k = 0; k < names.size(); ++k) {
     std::string name = std::string(1, kLetters[k % kLetters.size()]) +
                        (k < kLetters.size() ? "" : std::to_string(k / kLetters.size()));
@@ -93,7 +93,7 @@ class Joiner {
       if (!application) continue;
       Term::Application whole = *application;
       whole.output = 0;
-      const Candidate canonical = renamed({{Term(whole), *from}}, types_);
+      const StatedRule canonical = renamed({{Term(whole), *from}}, types_);
       groups_[canonical.outputs[0].left.text()].push_back({*from, *to, Term(std::move(whole))});
     }
   }
@@ -321,7 +321,7 @@ Result<Enumeration> enumerate_together(const OperatorSet& set, const Enumeration
 }
 
 /// Proofs of every size()-th candidate from rank() on; others stay empty.
-Result<std::vector<Result<Rule>>> prove_share(const std::vector<Candidate>& candidates, const LibraryOptions& options,
+Result<std::vector<Result<Rule>>> prove_share(const std::vector<StatedRule>& candidates, const LibraryOptions& options,
                                               const Cluster& cluster) {
   std::vector<Result<Rule>> rules(candidates.size(), Error{ErrorKind::kUnsupported, "", ""});
   ThreadPool pool(std::max(1, options.enumeration.threads));
@@ -384,7 +384,7 @@ Result<Library> generate(const OperatorSet& set, const LibraryOptions& options, 
 
   const auto proving = Clock::now();
   const verify::VariableTypes types = set.variable_types();
-  std::vector<Candidate> candidates;
+  std::vector<StatedRule> candidates;
   Joiner joiner(set, options.enumeration.max_operators);
   for (const Equation& equation : equations) {
     candidates.push_back(renamed({{equation.left, equation.right}}, types));

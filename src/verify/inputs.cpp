@@ -18,7 +18,7 @@ constexpr int64_t kDefaultIntegers = 8;
 /// How many readers deep a value is followed.
 constexpr int kMaxDepth = 16;
 /// So often inputs are drawn anew where an integer would be divided by zero; far from the seeds that callers count up.
-constexpr int kMostTries = 16;
+constexpr int kMostDraws = 16;
 constexpr uint64_t kSeedStep = uint64_t{1} << 32;
 
 void tighten(Demand& demand, const Demand& other) {
@@ -317,10 +317,10 @@ Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOption
   const std::vector<ValueId> divisors = computed_divisors(graph);
   if (divisors.empty() || !divides_by_zero(graph, divisors, tensors, options.memory)) return tensors;
   FillOptions other = options;
-  for (int i = 1; i < kMostTries; ++i) {
+  for (int i = 1; i < kMostDraws; ++i) {
     other.seed = options.seed + static_cast<uint64_t>(i) * kSeedStep;
     // What large tensors leave no chance, single numbers do.
-    TRY(std::vector<Tensor> others, inputs_once(graph, other, 2 * i > kMostTries));
+    TRY(std::vector<Tensor> others, inputs_once(graph, other, 2 * i > kMostDraws));
     if (!divides_by_zero(graph, divisors, others, options.memory)) return others;
   }
   return tensors;

@@ -102,9 +102,9 @@ std::optional<Work> work_within_limits(const Graph& graph, NodeId id) {
   return work && work->operations <= kMaxWork ? work : std::nullopt;
 }
 
-class Folder {
+class ConstantFolder {
  public:
-  Folder(Graph& graph, PassContext& context) : graph_(graph), context_(context), uses_(graph.use_counts()) {}
+  ConstantFolder(Graph& graph, PassContext& context) : graph_(graph), context_(context), uses_(graph.use_counts()) {}
 
   Result<int> fold() {
     TRY(const std::vector<NodeId> order, topological_order(graph_));
@@ -295,7 +295,7 @@ Result<int> fold_constants(Graph& graph, PassContext& context) {
   int changes = 0;
   TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return fold_constants(body, context); }));
   changes += fold_known(graph, context);
-  TRY(const int computed, Folder(graph, context).fold());
+  TRY(const int computed, ConstantFolder(graph, context).fold());
   return changes + computed;
 }
 
