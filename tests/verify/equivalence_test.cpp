@@ -8,6 +8,7 @@
 #include "graph/interpret.h"
 #include "graph/text.h"
 #include "support/long_run.h"
+#include "util/resident.h"
 #include "verify/check.h"
 
 namespace isomer::test {
@@ -287,6 +288,34 @@ graph g(x: float32[batch,1,samples]) -> (z) {
   EXPECT_EQ(report->sizes[0].at("batch"), 1);
   EXPECT_EQ(report->sizes[0].at("samples"), 16384);
   EXPECT_LT(seconds_since(start), 20);
+}
+
+constexpr std::string_view kWide = R"(opset 17
+graph g(x: float32[n,1]) -> (y: float32[n,3000000]) {
+  w: float32[1,3000000] = random 1
+  y = Mul(x, w)
+})";
+
+/// A row takes 24 MB in the interpreter, and a comparison a few of them.
+TEST(Check, LeavesOutSizesThatDoNotFit) {
+  const Graph graph = *parse_graph(kWide);
+  const auto report =
+      check_same(graph, graph, {.runs = 1, .memory = MemoryLimit{resident_bytes() + (int64_t{160} << 20)}});
+  ASSERT_TRUE(report.ok()) << report.error().message();
+  ASSERT_EQ(report->sizes.size(), 1);
+  EXPECT_EQ(report->sizes[0].at("n"), 1);
+  ASSERT_EQ(report->left_out.size(), 3);
+  EXPECT_TRUE(report->left_out[0].starts_with("n=2: ")) << report->left_out[0];
+  EXPECT_EQ(report->lines().back(), "left out for want of memory: " + report->left_out[0] + " (and 2 other sizes)");
+}
+
+TEST(Check, NamesTheFlagsThatHelpWhereNothingFits) {
+  const Graph graph = *parse_graph(kWide);
+  const auto report = check_same(graph, graph, {.memory = MemoryLimit{1}});
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().kind, ErrorKind::kUnsupported);
+  for (const char* flag : {"--memory SIZE", "--no-check"})
+    EXPECT_NE(report.error().message().find(flag), std::string::npos) << report.error().message();
 }
 
 TEST(Check, MakesMoreRunsWhereDecisionsAreMade) {
