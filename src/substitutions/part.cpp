@@ -1,9 +1,9 @@
 #include "substitutions/part.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "util/check.h"
@@ -130,9 +130,12 @@ Tensor placeholder(const ValueType& type) {
   if (count <= kWrittenElements && bit_width(type.dtype) % 8 == 0)
     return Tensor::from_doubles(type.dtype, dims, std::vector<double>(static_cast<size_t>(count), 1));
   const auto bytes = static_cast<size_t>(packed_bytes(type.dtype, count));
-  const std::shared_ptr<void> memory(std::calloc(bytes, 1), std::free);
-  CHECK(memory) << "memory for " << bytes << " bytes expected";
-  return Tensor(type.dtype, dims, std::span(static_cast<const std::byte*>(memory.get()), bytes), memory);
+  // Pages that are never written take no memory, however many they are.
+  void* const pages = mmap(nullptr, std::max<size_t>(bytes, 1), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(pages != MAP_FAILED) << "addresses for " << bytes << " bytes expected";
+  const std::shared_ptr<const void> memory(
+      pages, [bytes](const void* mapped) { munmap(const_cast<void*>(mapped), std::max<size_t>(bytes, 1)); });
+  return Tensor(type.dtype, dims, std::span(static_cast<const std::byte*>(pages), bytes), memory);
 }
 
 Part part_of(const Program& whole, std::span<const int> applications, const Program::Uses& uses) {

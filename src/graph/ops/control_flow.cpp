@@ -182,6 +182,8 @@ Result<std::vector<ValueType>> if_infer(const OpContext& context) {
   if (then_count != else_count)
     return context.invalid("branches with equally many outputs expected, {} and {} found", then_count, else_count);
   if (const auto taken = context.scalar_int(0)) return branch_types(context, *taken ? "then_branch" : "else_branch");
+  for (const char* branch : {"then_branch", "else_branch"})
+    TRY_VOID(expect_body(context, context.get_graph(branch), 0, context.output_count()));
   auto first = branch_types(context, "then_branch");
   const auto second = branch_types(context, "else_branch");
   // A branch may be for other inputs than these: what is wrong with it is the error of whoever takes it, and where the
