@@ -44,6 +44,9 @@ void add_arithmetic(const te::Program& program, NodeWork& work) {
 std::optional<NodeWork> work_of(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   if (node.is_opaque() || !node.op->compute) return std::nullopt;
+  for (const auto* list : {&node.inputs, &node.outputs})
+    for (const ValueId value : *list)
+      if (value.valid() && !graph.value(value).type.has_shape()) return std::nullopt;
   const auto program = node.op->compute(context_of(graph, id));
   if (!program.ok()) return std::nullopt;
   NodeWork work;
@@ -55,7 +58,6 @@ std::optional<NodeWork> work_of(const Graph& graph, NodeId id) {
         continue;
       }
       const ValueType& type = graph.value(value).type;
-      if (!type.has_shape()) return std::nullopt;
       if (list == &node.inputs) types.push_back({type.dtype, *type.shape});
       work.bytes += static_cast<double>(packed_bytes(type.dtype, 1)) * points(*type.shape);
     }

@@ -35,6 +35,12 @@ bool loads_input(const te::Expr& expr, int input) {
   return found;
 }
 
+bool has_load(const te::Expr& expr) {
+  bool found = false;
+  te::for_each_node(expr, [&](const te::Expr& e) { found |= te::as<te::Load>(e) != nullptr; });
+  return found;
+}
+
 bool divides_integers(const te::Expr& expr) {
   const te::Binary* binary = te::as<te::Binary>(expr);
   if (!binary || !is_int(expr.dtype())) return false;
@@ -50,7 +56,18 @@ bool divides_integers(const te::Expr& expr) {
 /// The program of a node, as far as it maps elements to elements.
 class ElementMaps {
  public:
-  explicit ElementMaps(const te::Program& program) : program_(program) {}
+  explicit ElementMaps(const te::Program& program) : program_(program) {
+    for_each_body([&](const te::Expr& body) {
+      te::for_each_node(body, [&](const te::Expr& e) {
+        divides_ = divides_ || divides_integers(e);
+        const te::Load* load = te::as<te::Load>(e);
+        indexes_ = indexes_ || (load && std::any_of(load->index.begin(), load->index.end(), has_load));
+      });
+    });
+  }
+
+  /// Elements of some input say which elements of another are read.
+  bool indexes() const { return indexes_; }
 
   template <class Visit>
   void for_each_body(const Visit& visit) const {
@@ -67,6 +84,7 @@ class ElementMaps {
   /// Integers are divided by elements of the input.
   bool divides_by(int input) const {
     bool found = false;
+    if (!divides_) return found;
     for_each_body([&](const te::Expr& body) {
       te::for_each_node(body, [&](const te::Expr& e) {
         found = found || (divides_integers(e) && follows(te::as<te::Binary>(e)->right, input, true));
@@ -98,6 +116,7 @@ class ElementMaps {
   }
 
   const te::Program& program_;
+  bool divides_ = false, indexes_ = false;  ///< a node may have a hundred thousand inputs: each is looked at only if so
 };
 
 /// Nothing where types are missing that the program depends on.
@@ -135,7 +154,8 @@ class DemandSearch {
     const ElementMaps maps(*program);
     for (int i = 0; i < context.input_count(); ++i) {
       if (node.inputs[i] != value) continue;
-      maps.for_each_body([&](const te::Expr& body) { tighten(demand, {indexed_axis(context, body, i), false}); });
+      if (maps.indexes())
+        maps.for_each_body([&](const te::Expr& body) { tighten(demand, {indexed_axis(context, body, i), false}); });
       for (const te::Stage& stage : program->stages)
         if (const auto* update = std::get_if<te::Update>(&stage.body))
           tighten(demand, {updated_axis(*update, i), false});
@@ -185,8 +205,9 @@ std::vector<ValueId> computed_divisors(const Graph& graph) {
     if (std::none_of(inputs.begin(), inputs.end(), may_be)) continue;
     const auto program = program_of(graph, id);
     if (!program) continue;
+    const ElementMaps maps(*program);
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (may_be(inputs[i]) && ElementMaps(*program).divides_by(static_cast<int>(i))) divisors.push_back(inputs[i]);
+      if (may_be(inputs[i]) && maps.divides_by(static_cast<int>(i))) divisors.push_back(inputs[i]);
   }
   return divisors;
 }
