@@ -216,8 +216,7 @@ class Interpreter {
     // The row's checks come with inference: a program is only asked for where types fit.
     TRY_VOID(ignore_value(infer_types(context)));
     TRY(const te::Program program, node.op->compute(context));
-    auto outputs =
-        te::interpret(program, inputs, {.pool = &pool_, .poll = &may_go_on_, .memory = options_.memory});
+    auto outputs = te::interpret(program, inputs, {.pool = &pool_, .poll = &may_go_on_, .memory = options_.memory});
     if (!outputs.ok()) return std::move(outputs).error().within(place);
     return outputs;
   }
