@@ -13,8 +13,6 @@
 namespace isomer {
 namespace {
 
-/// How far rounding may have moved a value beyond the reference's own rounding error (P4: max-norm ratio).
-constexpr double kErrorRatio = 8;
 /// Units in the last place of the largest value that are always allowed.
 constexpr double kFloorUnits = 8;
 /// Of the root of a sum's length (P3: no false alarms among sequential, blocked and BLAS orders).
@@ -42,15 +40,6 @@ double largest(const te::Array& array) {
     if (const double magnitude = std::fabs(array.as_double(i)); std::isfinite(magnitude))
       result = std::max(result, magnitude);
   return result;
-}
-
-Dims unflatten(int64_t flat, const Dims& dims) {
-  Dims index(dims.size());
-  for (size_t k = dims.size(); k-- > 0;) {
-    index[k] = flat % dims[k];
-    flat /= dims[k];
-  }
-  return index;
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 namespace isomer {
 namespace {
 
-/// How far rounding may have moved a value beyond the reference's own rounding error (P4: max-norm ratio).
-constexpr double kErrorRatio = 8;
 /// Of what is always allowed, as much as settles an element before the reference's rounding error is known.
 constexpr double kClearlyWithin = 0.5;
 /// Where rounding moves an output by more than that many units of the last place of its usual values, the function is
@@ -44,15 +42,6 @@ double usual_of(std::vector<double> magnitudes) {
   return *last > 0 ? std::min(largest, kOutlier * *last) : largest;
 }
 
-Dims unflatten(int64_t flat, const Dims& dims) {
-  Dims index(dims.size());
-  for (size_t k = dims.size(); k-- > 0;) {
-    index[k] = flat % dims[k];
-    flat /= dims[k];
-  }
-  return index;
-}
-
 /// |b - a|, infinite where only one of them is a number.
 double distance(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : INFINITY;
@@ -64,6 +53,15 @@ double distance(double a, double b) {
 std::string Difference::text() const {
   return fmt::format("{}[{}]: {:.9g} expected, {:.9g} found (allowed difference {:.3g})", output, fmt::join(index, ","),
                      expected, found, bound);
+}
+
+Dims unflatten(int64_t flat, const Dims& dims) {
+  Dims index(dims.size());
+  for (size_t k = dims.size(); k-- > 0;) {
+    index[k] = flat % dims[k];
+    flat /= dims[k];
+  }
+  return index;
 }
 
 double unit_roundoff(DataType dtype) {

@@ -22,6 +22,12 @@ struct Difference {
   std::string text() const;  ///< "y[0,3]: 1.5 expected, 1.25 found (allowed difference 1e-06)"
 };
 
+/// How far rounding may have moved a value beyond the reference's own rounding error (P4: max-norm ratio).
+inline constexpr double kErrorRatio = 8;
+
+/// The index of an element that has this place in row-major order.
+Dims unflatten(int64_t flat, const Dims& dims);
+
 /// Half the distance between 1 and the next value of a float type; of float64, in which we evaluate, with room for
 /// sums in another order.
 double unit_roundoff(DataType dtype);
