@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """What searching over proved rules gives whole models: a line a model, geometric means at the end.
 
-    bench/search.py [--for isomer|any|onnxruntime] [--threads 1] [--time 60s] [--rounds 30] [--strategy beam] [--weights FOLDER] [--results FILE] [MODEL…]
+    bench/search.py [--for isomer|any|onnxruntime] [--threads 1] [--time 60s] [--rounds 30] [--strategy beam] [--bind] [--weights FOLDER] [--results FILE] [MODEL…]
 
 MODEL is a name in models/ without its ending, or one of real_models.json where FOLDER holds it; all of models/ (but loop_decoder) where none is given.
 
 --for isomer (the default): `isomer compile` as it comes against `isomer compile --level 2`; both artifacts run in turns.
 --for any, onnxruntime: what `isomer optimize --for …` writes against the file that it was given, both run by ONNX Runtime in turns, and a third time the
-file that was given (A/A: what noise is). The proof is checked by `isomer verify`.
+file that was given (A/A: what noise is). The proof is checked by `isomer verify`. Sizes that a model leaves open stay open, or are bound with --bind.
 
 Each side is a process of its own that is stopped while another measures. --results keeps rows as JSON lines: models that are in it are not
 measured again. --singles tells the best single steps where nothing was taken.
@@ -68,7 +68,7 @@ def written(model, inputs, shapes, options, folder):
     after, proof, report = folder / "after.onnx", folder / "proof", folder / "report"
     start = time.perf_counter()
     run([options.bin / "isomer", "optimize", model, "-o", after, "--proof", proof, "--report", report, "--for", options.backend, "--threads", options.threads, "-q",
-         *options.search, *(["--onnxruntime", options.onnxruntime] if options.onnxruntime else []), *shapes])
+         *options.search, *(["--onnxruntime", options.onnxruntime] if options.onnxruntime else []), *(shapes if options.bind else [])])
     seconds = time.perf_counter() - start
     run([options.bin / "isomer", "verify", model, after, proof, "--no-check"])
     facts = json.loads(report.read_text())
@@ -115,6 +115,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--strategy")
     parser.add_argument("--for", dest="backend", default="isomer", choices=["isomer", "any", "onnxruntime"])
+    parser.add_argument("--bind", action="store_true")
     parser.add_argument("--onnxruntime")
     parser.add_argument("--singles", action="store_true")
     parser.add_argument("--weights", type=pathlib.Path)

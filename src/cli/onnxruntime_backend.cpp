@@ -33,8 +33,8 @@ class PeerRunner final : public Runner {
 
 }  // namespace
 
-OnnxRuntimeBackend::OnnxRuntimeBackend(std::string library, int threads, kernel::Records& records)
-    : library_(std::move(library)), threads_(threads), records_(records) {}
+OnnxRuntimeBackend::OnnxRuntimeBackend(std::string library, std::string given, int threads, kernel::Records& records)
+    : library_(std::move(library)), given_(std::move(given)), threads_(threads), records_(records) {}
 
 Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::runner(const Graph& model, std::span<const Tensor> inputs) {
   if (!folder_) {
@@ -43,12 +43,24 @@ Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::runner(const Graph& model, s
   }
   const fs::path file = folder_->path() / "model.onnx";
   TRY_VOID(export_model(model, file));
-  auto peer = open_onnxruntime(library_, file.string(), model, {inputs.begin(), inputs.end()}, threads_);
+  auto made = opened(file.string(), model, inputs);
   std::error_code ignored;
   for (const fs::path& left : folder_->content()) fs::remove(left, ignored);
-  if (!peer.ok()) return std::move(peer).error();
-  version_ = (*peer)->version();
-  return std::unique_ptr<Runner>(std::make_unique<PeerRunner>(*std::move(peer)));
+  return made;
+}
+
+// What is bound runs another way there: sizes that are known let it choose other kernels, which may be slower ones.
+Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::runner_as_given(const Graph& model,
+                                                                    std::span<const Tensor> inputs) {
+  if (auto made = opened(given_, model, inputs); made.ok()) return made;
+  return runner(model, inputs);  // a file that it refuses may be one that we write so that it does not
+}
+
+Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::opened(const std::string& file, const Graph& model,
+                                                           std::span<const Tensor> inputs) {
+  TRY(auto peer, open_onnxruntime(library_, file, model, {inputs.begin(), inputs.end()}, threads_));
+  version_ = peer->version();
+  return std::unique_ptr<Runner>(std::make_unique<PeerRunner>(std::move(peer)));
 }
 
 Result<double> OnnxRuntimeBackend::measure(const Graph& part) {

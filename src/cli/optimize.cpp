@@ -61,6 +61,7 @@ Result<substitutions::Derivation> derivation_of(const Options& options) {
   TRY(derivation.shapes, options.bound_shapes());
   derivation.level = options.level;
   derivation.fp = float_mode(options.fp);
+  derivation.keep_composites = options.search.backend != "isomer";
   return derivation;
 }
 
@@ -237,7 +238,6 @@ Result<ExitCode> run(const Options& options) {
   TRY_VOID(outcome.staging.release_to(options.output));
   if (report_file) TRY_VOID(report_file->commit());
   if (proof_file) TRY_VOID(proof_file->commit());
-  if (outcome.check) warn_of_what_was_set_aside(options, outcome.check->equivalence);
   for (const std::string& skipped : outcome.made.derived.before.skipped)
     note(options, "isomer: skipped {}", printable(skipped));
   for (const std::string& left_out : outcome.made.left_out) note(options, "isomer: left out {}", printable(left_out));

@@ -83,7 +83,8 @@ void SearchChoices::add_backend_to(CLI::App& app) {
   app.add_option("--onnxruntime", onnxruntime, "ONNX Runtime's shared library");
 }
 
-Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const Graph& model, const CommonOptions& options,
+Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const Graph& model, const std::string& file,
+                                                             const CommonOptions& options,
                                                              kernel::Records& records) const {
   if (backend == "isomer") {
     CompileOptions compile;
@@ -96,7 +97,7 @@ Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const Graph& model,
   }
   const std::string library = find_onnxruntime(onnxruntime);
   std::unique_ptr<Backend> runtime;
-  if (!library.empty()) runtime = std::make_unique<OnnxRuntimeBackend>(library, options.thread_count(), records);
+  if (!library.empty()) runtime = std::make_unique<OnnxRuntimeBackend>(library, file, options.thread_count(), records);
   if (backend == "any") return std::unique_ptr<Backend>(std::make_unique<AnyBackend>(std::move(runtime)));
   if (!runtime)
     return unsupported("--for", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
@@ -144,7 +145,7 @@ Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const s
     if (backend != "any" || !records.empty()) {
       TRY(known, open_records(records));
     }
-    TRY(opened, open_backend(model.graph, options, known));
+    TRY(opened, open_backend(model.graph, file, options, known));
   }
   auto made = optimize_model(model.graph, std::move(derivation), all, theory, *opened, search);
   if (!made.ok()) return std::move(made).error().within(file);

@@ -40,8 +40,8 @@ struct SearchChoices {
                                   const SearchSetting& setting) const;
 
  private:
-  Result<std::unique_ptr<Backend>> open_backend(const Graph& model, const CommonOptions& options,
-                                                kernel::Records& records) const;
+  Result<std::unique_ptr<Backend>> open_backend(const Graph& model, const std::string& file,
+                                                const CommonOptions& options, kernel::Records& records) const;
 };
 
 /// "90", "60s", "10min", "1h": seconds. kUsage otherwise.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -26,7 +27,7 @@ std::string race_line(const OptimizedModel& made) {
   if (!made.raced && !made.why_not_raced.empty()) return "time: not measured: " + made.why_not_raced;
   if (!made.raced) return fmt::format("time: {} in {}, as before", time_text(made.run_microseconds), made.raced_in);
   const Raced& raced = *made.raced;
-  const bool is_told_apart = raced.low > 1 || raced.high < 1;
+  const bool is_told_apart = std::fabs(raced.ratio - 1) > 2 * raced.error();
   return fmt::format(
       "time: {} -> {} in {}, {:.3f} times as fast ({}; half of {} rounds in turns between {:.3f} and {:.3f})",
       time_text(raced.first), time_text(raced.second), made.raced_in, raced.ratio,

@@ -21,6 +21,10 @@ class Backend {
   virtual double settle_seconds() const { return RaceOptions().settle_seconds; }
   /// Of a model whose dims are bound.
   virtual Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) = 0;
+  /// Of the model that everything began with, before its dims were bound.
+  virtual Result<std::unique_ptr<Runner>> runner_as_given(const Graph& model, std::span<const Tensor> inputs) {
+    return runner(model, inputs);
+  }
 };
 
 /// Our own code on this machine, for a model whose weights are where `weights` says when a step needs them.
@@ -57,6 +61,10 @@ class AnyBackend final : public Backend {
   Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
     if (!example_) return unsupported("", "a runtime to measure in expected, none found");
     return example_->runner(model, inputs);
+  }
+  Result<std::unique_ptr<Runner>> runner_as_given(const Graph& model, std::span<const Tensor> inputs) override {
+    if (!example_) return runner(model, inputs);
+    return example_->runner_as_given(model, inputs);
   }
 
  private:

@@ -36,8 +36,9 @@ constexpr double kInterpretedPerSecond = 1.2e10;
 /// Of what the check allows: other inputs may lose more.
 constexpr double kMostLost = 0.75;
 
-/// A model is slower only where three quarters of a race's rounds say so, by more than clocks are off.
-constexpr double kNotSlower = 0.995;
+/// A model is slower where a race says so by more than clocks are off, and by more than chance: so many standard
+/// errors.
+constexpr double kNotSlower = 0.995, kSureErrors = 2;
 
 /// Steps and passes that are left out one after the other, before a model is given up.
 constexpr int kMostLeftOut = 8;
@@ -125,7 +126,11 @@ class Optimizer {
     const auto opened = [&]() -> Result<void> {
       TRY_VOID(fits_for_races());
       TRY(inputs_, generate_inputs_at_ones());
-      TRY(baseline_, backend_.runner(backend_.simplifies() ? plain_.derived.graph : model_, inputs_));
+      if (backend_.simplifies()) {
+        TRY(baseline_, backend_.runner(plain_.derived.graph, inputs_));
+      } else {
+        TRY(baseline_, backend_.runner_as_given(model_, inputs_));
+      }
       TRY_VOID(baseline_->run());
       compile_seconds_ = seconds_since(start);
       const auto again = Clock::now();
@@ -301,7 +306,8 @@ class Optimizer {
       // A race that was won may have been luck: the figure that is told is that of another one.
       TRY(made.raced, race(*baseline_, *runner, race_));
       log_race("again", *made.raced);
-      if (backend_.simplifies() ? !is_won(*made.raced) : is_slower(*made.raced)) return std::optional<OptimizedModel>();
+      const bool is_lost = backend_.simplifies() ? !is_won(*made.raced) : is_slower(*made.raced) && !binds_sizes();
+      if (is_lost) return std::optional<OptimizedModel>();
     }
     TRY(const bool is_close, loses_little(graph));
     if (!is_close) return std::optional<OptimizedModel>();
@@ -331,43 +337,75 @@ class Optimizer {
     return is_won(raced);
   }
 
-  /// The passes alone, fewer of them, or none: the first that is not slower than the model as it was given.
+  /// The passes alone, fewer of them, or none: the first that is not slower than the model as it was given. Where fixed
+  /// sizes make it slower whatever the passes do, it is the fastest of them: they were asked for.
   Result<OptimizedModel> no_slower(OptimizedModel made) {
     if (!baseline_ || backend_.simplifies()) return made;
-    if (made.derived.before.steps.empty()) {
+    if (made.derived.before.steps.empty() && !binds_sizes()) {
       made.why_not_raced = "nothing was changed";
       return made;
     }
-    for (int level = base_.level; level > 0; --level) {
-      if (level < base_.level && level >= 2) continue;  // the same passes
+    std::optional<OptimizedModel> best;
+    std::vector<std::string> slower;
+    for (const int level : levels_to_race()) {
+      OptimizedModel tried = made;
       if (level < base_.level) {
-        Derivation less = base_;
-        less.level = level;
-        made.derivation = less;
-        TRY(made.derived, derived(model_, less, theory_, {options_.threads, nullptr}));
+        tried.derivation = base_;
+        tried.derivation.level = level;
+        TRY(tried.derived, derived(model_, tried.derivation, theory_, {options_.threads, nullptr}));
       }
+      const std::string what =
+          level > 0 ? fmt::format("passes of level {}", level) : std::string("its sizes, fixed as told");
       tell(fmt::format("racing the simplified model in {}", backend_.name()));
-      auto runner = backend_.runner(made.derived.graph, inputs_);
+      auto runner = backend_.runner(tried.derived.graph, inputs_);
       if (!runner.ok() && runner.error().kind == ErrorKind::kUnsupported) {
-        left_out_.push_back(fmt::format("passes of level {}: {}", level, runner.error().message()));
+        slower.push_back(fmt::format("{}: {}", what, runner.error().message()));
         continue;
       }
       if (!runner.ok()) return std::move(runner).error();
-      TRY(made.raced, race(*baseline_, **runner, race_));
-      if (is_slower(*made.raced) && seconds_left() > seconds_of_a_race()) {
-        TRY(made.raced, race(*baseline_, **runner, race_));
+      TRY(tried.raced, race_closely(**runner));
+      log_race(what, *tried.raced);
+      if (!is_slower(*tried.raced)) {
+        left_out_.insert(left_out_.end(), slower.begin(), slower.end());
+        return tried;
       }
-      log_race(fmt::format("passes of level {}", level), *made.raced);
-      if (!is_slower(*made.raced)) return made;
-      left_out_.push_back(
-          fmt::format("passes of level {}: {:.3f} times as fast in {}", level, made.raced->ratio, backend_.name()));
+      slower.push_back(fmt::format("{}: {:.3f} times as fast in {}", what, tried.raced->ratio, backend_.name()));
+      if (!best || best->raced->ratio < tried.raced->ratio) best = std::move(tried);
     }
+    if (binds_sizes() && best) {
+      best->why_not_faster = fmt::format(
+          "with fixed sizes {} is slower, whatever else is done to the model; leave --dim and --input-shapes out",
+          backend_.name());
+      return *std::move(best);
+    }
+    left_out_.insert(left_out_.end(), slower.begin(), slower.end());
     made.derivation = base_;
     made.derivation.level = 0;
-    made.raced.reset();
     made.why_not_raced = "the model is as it was";
     TRY(made.derived, derived(model_, made.derivation, theory_, {options_.threads, nullptr}));
     return made;
+  }
+
+  bool binds_sizes() const { return !base_.dims.empty() || !base_.shapes.empty(); }
+
+  /// The first is that of the passes that were done; below the second come levels with fewer passes.
+  std::vector<int> levels_to_race() const {
+    std::vector<int> levels = {base_.level};
+    if (base_.level >= 2) levels.push_back(1);
+    if (binds_sizes()) levels.push_back(0);
+    return levels;
+  }
+
+  /// Against the model as it was given. A first race that is lost may have been bad luck, and a longer one tells.
+  Result<Raced> race_closely(Runner& runner) {
+    TRY(Raced raced, race(*baseline_, runner, race_));
+    if (raced.ratio >= kNotSlower) return raced;
+    RaceOptions again = race_;
+    if (seconds_left() > kLonger * seconds_of_a_race()) again.seconds *= kLonger;
+    if (seconds_left() > seconds_of_a_race()) {
+      TRY(raced, race(*baseline_, runner, again));
+    }
+    return raced;
   }
 
   Result<OptimizedModel> without(const Blame& found) {
@@ -407,7 +445,9 @@ class Optimizer {
   bool is_won(const Raced& raced) const {
     return raced.ratio >= options_.least_speedup && raced.low >= std::min(1.0, options_.least_speedup);
   }
-  static bool is_slower(const Raced& raced) { return raced.ratio < kNotSlower && raced.high < 1; }
+  static bool is_slower(const Raced& raced) {
+    return raced.ratio < kNotSlower && raced.ratio + kSureErrors * raced.error() < 1;
+  }
 
   void log_race(std::string_view what, const Raced& raced) const {
     log(fmt::format("{}: {:.1f} us before, {:.1f} us after, {:.4f} times as fast ({:.4f} to {:.4f})", what, raced.first,

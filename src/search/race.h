@@ -2,6 +2,8 @@
 // rewritten model is the faster one. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <span>
@@ -36,6 +38,9 @@ struct Raced {
   double ratio = 1;              ///< first / second: the median over rounds,
   double low = 1, high = 1;      ///< and the quartiles
   int rounds = 0;
+
+  /// Of the ratio: the standard error of a median, as quartiles tell it of normal noise.
+  double error() const { return 0.93 * (high - low) / std::sqrt(std::max(rounds, 1)); }
 };
 
 /// What parts of models sweep: twice what the caches next to a core hold.

@@ -30,6 +30,7 @@ OptimizeOptions passes_before(const Derivation& derivation, const DeriveOptions&
   passes.level = derivation.level;
   passes.fp = derivation.fp;
   passes.without = derivation.without;
+  passes.keep_composites = derivation.keep_composites;
   passes.threads = options.threads;
   passes.log = options.log;
   return passes;

@@ -24,6 +24,7 @@ struct Derivation {
   int level = 2;
   FloatMode fp = FloatMode::kReassociate;
   std::vector<std::string> without;  ///< passes that were left out: a check failed with them
+  bool keep_composites = false;      ///< OptimizeOptions::keep_composites
   std::vector<Rule> rules;           ///< that steps name, each with its proof; laws that are used as rules among them
   std::vector<Step> steps;
   Hash128 input, output;  ///< structural_hash, of the model with its dims bound and of the derived one
@@ -80,6 +81,7 @@ std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> ru
 ///   level 3
 ///   fp reassociate
 ///   without "fold affine"
+///   keep composites
 ///   dim "batch"=8
 ///   shape "x"=[8,3,224,224]
 ///   rules

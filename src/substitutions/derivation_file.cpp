@@ -31,6 +31,7 @@ std::string print(const Derivation& derivation, std::span<const verify::StatedAx
       std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& each) { return each.first == derivation.fp; });
   result += fmt::format("level {}\nfp {}\n", derivation.level, mode->second);
   for (const std::string& pass : derivation.without) result += fmt::format("without {}\n", te::quoted(pass));
+  if (derivation.keep_composites) result += "keep composites\n";
   for (const auto& [name, value] : derivation.dims) result += fmt::format("dim {}={}\n", te::quoted(name), value);
   for (const auto& [name, dims] : derivation.shapes)
     result += fmt::format("shape {}=[{}]\n", te::quoted(name), fmt::join(dims, ","));
@@ -166,6 +167,8 @@ class FileParser {
       if (!parser.at_end()) return expected("the name of one pass");
       result_.without.push_back(std::move(pass));
     }
+    result_.keep_composites = line_ == "keep composites";
+    if (result_.keep_composites) advance();
     for (; line_ && (line_->starts_with("dim ") || line_->starts_with("shape ")); advance()) TRY_VOID(binding());
     TRY_VOID(rules());
     TRY_VOID(steps());

@@ -28,8 +28,10 @@ void read_passes(PassCase& entry, const std::string& line) {
         entry.options.level = std::stoi(value);
       else if (word == "fp")
         entry.options.fp = value == "strict" ? FloatMode::kStrict : FloatMode::kReassociate;
+      else if (word == "keep" && value == "composites")
+        entry.options.keep_composites = true;
       else
-        throw std::runtime_error(fmt::format("{}: level or fp expected, {} found", entry.file, word));
+        throw std::runtime_error(fmt::format("{}: level, fp or keep composites expected, {} found", entry.file, word));
     }
   }
 }

@@ -1,8 +1,8 @@
 // Cases of passes as text files: graphs before and after.
 //
 //   === name: property
-//   passes: remove_identities, remove_dead      (or `optimize`, `canonicalize`; level and fp may follow: `optimize
-//   level 1`)
+//   passes: remove_identities, remove_dead      (or `optimize`, `canonicalize`; level, fp and `keep composites` may
+//   follow: `optimize level 1`)
 //   --- before
 //   graph (…) -> (…) { … }
 //   --- after                                   (the expected graph, up to names and order), or

@@ -337,6 +337,78 @@ TEST_F(Optimizing, WritesTheModelAsItWasWhereAllElseIsSlower) {
   EXPECT_EQ(same.derivation.level, 0);
   EXPECT_EQ(count(same.derived.graph, "Identity"), 1);
   EXPECT_FALSE(same.left_out.empty());
+  // Sizes that were asked for stay fixed.
+  Derivation bound;
+  bound.level = kSearchLevel;
+  bound.shapes["x"] = {3, 4};
+  const auto fixed = optimize_model(model, bound, rules_, theory_, odd, options_);
+  ASSERT_TRUE(fixed.ok()) << fixed.error().message();
+  EXPECT_EQ(fixed->derivation.shapes, bound.shapes);
+  EXPECT_EQ(count(fixed->derived.graph, "Identity"), 1);
+  ASSERT_TRUE(fixed->raced);
+}
+
+/// A runtime that knows better what to do with a model whose sizes are open.
+class LikesOpenSizes final : public Backend {
+ public:
+  std::string name() const override { return "a runtime"; }
+  GraphCost& costs() override { return table_.costs(); }
+  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+    return TableBackend({{"Tanh", 300}, {"Identity", 100}}).runner(model, inputs);
+  }
+  Result<std::unique_ptr<Runner>> runner_as_given(const Graph& model, std::span<const Tensor> inputs) override {
+    return TableBackend({{"Tanh", 100}, {"Identity", 100}}).runner(model, inputs);
+  }
+
+ private:
+  TableBackend table_ = dear_products();
+};
+
+TEST_F(Optimizing, RacesTheModelAsItWasGiven) {
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[3,4]) -> (y: float32[3,4]) {
+    a: float32[3,4] = Identity(x)
+    y: float32[3,4] = Tanh(a)
+  })");
+  LikesOpenSizes runtime;
+  EXPECT_EQ(optimized(model, runtime).derivation.level, 0);
+  Derivation bound;
+  bound.level = kSearchLevel;
+  bound.shapes["x"] = {3, 4};
+  const auto fixed = optimize_model(model, bound, rules_, theory_, runtime, options_);
+  ASSERT_TRUE(fixed.ok()) << fixed.error().message();
+  EXPECT_EQ(count(fixed->derived.graph, "Identity"), 0);
+  ASSERT_TRUE(fixed->raced);
+  EXPECT_LT(fixed->raced->ratio, 0.9);
+  EXPECT_THAT(fixed->why_not_faster, testing::HasSubstr("fixed sizes"));
+}
+
+TEST_F(Optimizing, KeepsWhatRuntimesKnowByItsLooks) {
+  const Graph model = substitutions::test::graph(R"(opset 17
+  graph main(x: float32[3,4]) -> (y: float32[3,4]) {
+    v: float32[4,4] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+    half: float32[] = {0.5}
+    one: float32[] = {1}
+    root: float32[] = {1.4142135}
+    d: float32[3,4] = Div(x, root)
+    e: float32[3,4] = Erf(d)
+    a: float32[3,4] = Add(e, one)
+    m: float32[3,4] = Mul(x, a)
+    h: float32[3,4] = Mul(m, half)
+    y: float32[3,4] = MatMul(h, v)
+  })");
+  TableBackend backend = dear_products();
+  for (const bool keep : {false, true}) {
+    Derivation derivation;
+    derivation.keep_composites = keep;
+    const auto made = optimize_model(model, derivation, rules_, theory_, backend, options_);
+    ASSERT_TRUE(made.ok()) << made.error().message();
+    EXPECT_EQ(count(made->derived.graph, "Mul"), keep ? 2 : 1);
+    const auto text = print_derivation(made->derivation, theory_.axioms());
+    ASSERT_TRUE(text.ok());
+    const auto again = parse_derivation(*text, theory_.axioms());
+    ASSERT_TRUE(again.ok()) << again.error().message();
+    EXPECT_EQ(again->keep_composites, keep);
+  }
 }
 
 }  // namespace

@@ -137,6 +137,13 @@ Graph region_graph(const Graph& graph, const Proposal& proposal, const std::vect
   return std::move(copier.scratch);
 }
 
+/// Which composites are meant: those that the model's opset has, or those that it lacks.
+enum class Composites : uint8_t { kOfOpset, kLacking };
+
+bool has(const Graph& graph, const OpDef& op) {
+  return op.domain == kOwnDomain || oldest_version(op) <= graph.info().opset();
+}
+
 /// The proposal and what it would replace mean the same, and the opset can say it.
 Result<bool> holds(const Graph& graph, const Proposal& proposal, const std::vector<int>& position) {
   Node node = proposal.node;
@@ -158,11 +165,12 @@ Result<bool> holds(const Graph& graph, const Proposal& proposal, const std::vect
   return expected == found;
 }
 
-std::vector<Proposal> proposals_of(const Graph& graph, const std::vector<NodeId>& order) {
+/// Those that the opset lacks are believed for what they look like: nothing is replaced by them.
+std::vector<Proposal> proposals_of(const Graph& graph, const std::vector<NodeId>& order, Composites composites) {
   std::vector<const OpDef*> rows;
   for (const OpDef* op : all_ops())
-    if (op->recognize && op->expand && (op->domain == kOwnDomain || oldest_version(*op) <= graph.info().opset()))
-      rows.push_back(op);
+    if (op->recognize && op->expand && has(graph, *op) == (composites == Composites::kOfOpset)) rows.push_back(op);
+  if (rows.empty()) return {};
   std::vector<int> position(order.empty() ? 0 : std::max_element(order.begin(), order.end())->index + 1);
   for (size_t i = 0; i < order.size(); ++i) position[order[i].index] = static_cast<int>(i);
   std::vector<Proposal> proposals;
@@ -175,8 +183,11 @@ std::vector<Proposal> proposals_of(const Graph& graph, const std::vector<NodeId>
       auto interior = region_of(graph, root, *node);
       if (!interior || interior->empty() || (best && best->interior.size() >= interior->size())) continue;
       Proposal proposal{root, std::move(*node), std::move(*interior)};
-      const auto same = holds(graph, proposal, position);
-      if (same.ok() && *same) best = std::move(proposal);
+      if (composites == Composites::kOfOpset) {
+        const auto same = holds(graph, proposal, position);
+        if (!same.ok() || !*same) continue;
+      }
+      best = std::move(proposal);
     }
     if (best) proposals.push_back(std::move(*best));
   }
@@ -233,6 +244,17 @@ std::string original_name(const Node& root) {
 
 }  // namespace
 
+Result<std::set<NodeId>> nodes_of_lacking_composites(const Graph& graph) {
+  std::set<NodeId> nodes;
+  if (graph.node_count() > kMaxNodes) return nodes;
+  TRY(const std::vector<NodeId> order, topological_order(graph));
+  for (Proposal& proposal : compatible(graph, proposals_of(graph, order, Composites::kLacking))) {
+    nodes.insert(proposal.root);
+    nodes.merge(proposal.interior);
+  }
+  return nodes;
+}
+
 Graph alone(const Graph& graph, const Node& node, int64_t largest_constant) {
   Copier copier(graph, largest_constant);
   Node copy = node;
@@ -273,7 +295,7 @@ Result<int> contract(Graph& graph, PassContext& context) {
         return contract(body, context);
       }));
   TRY(const std::vector<NodeId> order, topological_order(graph));
-  for (Proposal& proposal : compatible(graph, proposals_of(graph, order))) {
+  for (Proposal& proposal : compatible(graph, proposals_of(graph, order, Composites::kOfOpset))) {
     const std::string where = label(graph, proposal.root);
     const std::string name = original_name(graph.node(proposal.root));
     TRY_VOID(rewrite(graph, proposal.root, proposal.node.op->name, std::move(proposal.node.inputs),

@@ -1,10 +1,12 @@
 #include "graph/passes/fold_affine.h"
 
 #include <algorithm>
+#include <set>
 
 #include "graph/algorithms.h"
 #include "graph/passes/affine.h"
 #include "graph/passes/anchor.h"
+#include "graph/passes/contract.h"
 #include "graph/passes/edit.h"
 
 namespace isomer {
@@ -144,10 +146,18 @@ class AffineFolder {
 Result<int> fold_affine(Graph& graph, PassContext& context) {
   int changes = 0;
   if (!context.allows(kClass)) return changes;
-  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return fold_affine(body, context); }));
+  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) {
+        body.edit_info() = graph.info();
+        return fold_affine(body, context);
+      }));
   TRY(const std::vector<NodeId> order, topological_order(graph));
+  std::set<NodeId> kept;
+  if (context.options.keep_composites) {
+    TRY(kept, nodes_of_lacking_composites(graph));
+  }
   AffineFolder folder(graph, context);
   for (const NodeId id : order) {
+    if (kept.contains(id)) continue;
     const std::string where = label(graph, id);
     TRY(const bool folded, folder.fold(id));
     if (!folded) continue;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "graph/algorithms.h"
 #include "graph/passes/affine.h"
 #include "graph/passes/anchor.h"
+#include "graph/passes/contract.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/movement.h"
 
@@ -76,11 +78,13 @@ struct Uses {
 /// the end, a graph that was changed on the way is to be thrown away.
 class Carrier {
  public:
-  Carrier(Graph& graph, PassContext& context, const Uses& uses, double factor, bool look)
+  /// What is `kept` takes no factor and passes none on.
+  Carrier(Graph& graph, PassContext& context, const Uses& uses, const std::set<NodeId>& kept, double factor, bool look)
       : graph_(graph),
         context_(context),
         uses_(uses.counts),
         consumers_(uses.consumers),
+        kept_(kept),
         factor_(factor),
         look_(look) {}
 
@@ -88,7 +92,7 @@ class Carrier {
   bool scale_value(ValueId value, int way = 0) {
     if (way > kLongestWay || is_output(graph_, value) || !graph_.value(value).producer.valid()) return false;
     const NodeId id = graph_.value(value).producer;
-    if (uses_[value.index] != 1) return false;
+    if (uses_[value.index] != 1 || kept_.contains(id)) return false;
     const Node& node = graph_.node(id);
     if (node.is_opaque()) return false;
     if (graph_.value(value).output_index != 0) return moved_source(id, value, way);
@@ -112,7 +116,7 @@ class Carrier {
     if (way > kLongestWay || is_output(graph_, value) || uses_[value.index] != 1) return false;
     const NodeId id = consumers_[value.index].front();
     const Node& node = graph_.node(id);
-    if (node.is_opaque() || node.outputs.size() != 1 || !node.outputs[0].valid()) return false;
+    if (kept_.contains(id) || node.is_opaque() || node.outputs.size() != 1 || !node.outputs[0].valid()) return false;
     const bool is_first = node.inputs[0] == value;
     if (const auto anchor = anchor_at(graph_, id); anchor && is_first)
       return look_ || fold_into_inputs(graph_, context_, *anchor, std::vector<double>(anchor->in_channels, factor_),
@@ -196,7 +200,7 @@ class Carrier {
       return false;
     const NodeId id = graph_.value(value).producer;
     const Node& node = graph_.node(id);
-    if (node.is_opaque()) return false;
+    if (kept_.contains(id) || node.is_opaque()) return false;
     if (const auto anchor = anchor_at(graph_, id)) {
       const auto channels = readers.channels(anchor->out_axis, anchor->out_channels);
       return channels && scale_anchor(*anchor, channels);
@@ -229,6 +233,7 @@ class Carrier {
   PassContext& context_;
   const std::vector<int>& uses_;
   const std::vector<std::vector<NodeId>>& consumers_;
+  const std::set<NodeId>& kept_;
   double factor_;
   bool look_;
 };
@@ -249,17 +254,25 @@ std::optional<std::pair<ValueId, double>> scaling(const Graph& graph, NodeId id)
 Result<int> fold_scales(Graph& graph, PassContext& context) {
   int changes = 0;
   if (!context.allows(kClass)) return changes;
-  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return fold_scales(body, context); }));
+  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) {
+        body.edit_info() = graph.info();
+        return fold_scales(body, context);
+      }));
   TRY(const std::vector<NodeId> order, topological_order(graph));
+  std::set<NodeId> kept;
+  if (context.options.keep_composites) {
+    TRY(kept, nodes_of_lacking_composites(graph));
+  }
   std::optional<Uses> uses;
   for (const NodeId id : order) {
+    if (kept.contains(id)) continue;
     const auto scaled = scaling(graph, id);
     if (!scaled || !graph.node(id).outputs[0].valid()) continue;
     if (!uses) uses.emplace(graph);
     const ValueId source = scaled->first, result = graph.node(id).outputs[0];
     const auto attempt = [&](bool upwards) {
       const auto carry = [&](Graph& changed, bool look) {
-        Carrier carrier(changed, context, *uses, scaled->second, look);
+        Carrier carrier(changed, context, *uses, kept, scaled->second, look);
         return upwards ? carrier.scale_value(source) : carrier.scale_reader(result);
       };
       if (!carry(graph, true)) return false;

@@ -33,8 +33,11 @@ struct OptimizeOptions {
   int max_rounds = 24;            ///< of the whole list of passes; reached only by graphs that keep changing
   int64_t small_constant = 1024;  ///< bytes up to which a constant may be made of what is known about a value
   int64_t largest_grown = 1024;  ///< bytes up to which a constant may be folded that is larger than those that it frees
-  int64_t max_growth = 64 << 10;                    ///< bytes that all constants together may grow by
-  std::vector<std::string> without = {};            ///< passes that change nothing, by name
+  int64_t max_growth = 64 << 10;          ///< bytes that all constants together may grow by
+  std::vector<std::string> without = {};  ///< passes that change nothing, by name
+  /// Nodes that are one composite together, which the model's opset lacks (Gelu before opset 20), keep their constants:
+  /// other runtimes know such nodes by what they look like, and run them as one.
+  bool keep_composites = false;
   int most_runs = std::numeric_limits<int>::max();  ///< of passes; the others change nothing (substitutions/blame.h)
   int threads = 1;                                  ///< for constant folding
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
