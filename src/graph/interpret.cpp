@@ -215,7 +215,8 @@ class Interpreter {
     const OpContext context(*node.op, node.attributes, place, std::move(formal), std::move(names));
     // The row's checks come with inference: a program is only asked for where types fit.
     TRY_VOID(ignore_value(infer_types(context)));
-    TRY(const te::Program program, node.op->compute(context));
+    TRY(te::Program program, node.op->compute(context));
+    if (options_.movement) move_inside(program, *options_.movement, random_);
     auto outputs = te::interpret(program, inputs, {.pool = &pool_, .poll = &may_go_on_, .memory = options_.memory});
     if (!outputs.ok()) return std::move(outputs).error().within(place);
     return outputs;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace isomer {
 namespace {
@@ -60,6 +61,64 @@ te::Array copied(const te::Array& array) {
 
 bool is_writable_copy(const te::Array& made, const te::Array& of) { return made.data() != of.data(); }
 
+/// Wraps what is inside of the bodies of one program.
+class InsideMover {
+ public:
+  InsideMover(const RandomRounding& movement, Random& random) : movement_(movement), random_(random) {}
+
+  te::Expr body(const te::Expr& expr) { return with_moved_children(expr).expr; }
+
+ private:
+  struct Moved {
+    te::Expr expr;
+    bool is_inexact = false;  ///< a function that is rounded stands in it
+  };
+
+  Moved inside(const te::Expr& expr) {
+    if (!is_float(expr.dtype())) return {expr, false};
+    if (const auto known = known_.find(expr->hash); known != known_.end()) return known->second;
+    Moved moved = with_moved_children(expr);
+    const te::Binary* binary = te::as<te::Binary>(expr);
+    const bool is_arithmetic = binary && (binary->op == te::BinaryOp::kAdd || binary->op == te::BinaryOp::kSub ||
+                                          binary->op == te::BinaryOp::kMul || binary->op == te::BinaryOp::kDiv);
+    if (moved.is_inexact && (is_arithmetic || te::as<te::Unary>(expr))) moved.expr = rounded_otherwise(moved.expr);
+    return known_[expr->hash] = moved;
+  }
+
+  Moved with_moved_children(const te::Expr& expr) {
+    std::vector<te::Expr> children = te::detail::children(expr);
+    // Indices and conditions are not moved.
+    if (te::as<te::Load>(expr) || children.empty()) return {expr, false};
+    const te::Unary* unary = te::as<te::Unary>(expr);
+    Moved result{expr, unary && is_inexact(unary->op)};
+    for (te::Expr& child : children) {
+      Moved moved = inside(child);
+      result.is_inexact |= moved.is_inexact;
+      child = std::move(moved.expr);
+    }
+    if (result.is_inexact) result.expr = te::detail::with_children(expr, std::move(children));
+    return result;
+  }
+
+  static bool is_inexact(te::UnaryOp op) { return op >= te::UnaryOp::kSqrt && op <= te::UnaryOp::kErf; }
+
+  /// Numbers that the type has stay, as in move_elements.
+  te::Expr rounded_otherwise(const te::Expr& expr) {
+    const DataType dtype = expr.dtype();
+    if (dtype == DataType::kFloat64) return expr;
+    const auto rounded = [&](const te::Expr& wide) { return te::cast(dtype, te::cast(DataType::kFloat64, wide)); };
+    // Half a last place of a number between 1 and 2, or less.
+    const double most = movement_.half_ulps * std::ldexp(1.0, spare_bits(dtype) - kDoubleBits - 1);
+    const te::Expr factor = te::literal(te::Number(1 + draw(movement_, most, random_)), DataType::kFloat64);
+    const te::Expr moved = te::cast(dtype, te::cast(DataType::kFloat64, expr) * factor);
+    return te::select(te::binary(te::BinaryOp::kEqual, rounded(expr), expr), expr, moved);
+  }
+
+  const RandomRounding& movement_;
+  Random& random_;
+  std::map<Hash128, Moved> known_;
+};
+
 bool is_round(double value) { return value * 4 == std::floor(value * 4) && std::fabs(value) < 0x1p24; }
 
 }  // namespace
@@ -80,6 +139,13 @@ void move_elements(te::Array& array, const RandomRounding& movement, Random& ran
     if (!rounder.has(elements[i])) elements[i] = rounder.moved(elements[i], places);
   }
   array = std::move(result);
+}
+
+void move_inside(te::Program& program, const RandomRounding& movement, Random& random) {
+  InsideMover mover(movement, random);
+  for (te::Stage& stage : program.stages)
+    if (auto* map = std::get_if<te::MapReduce>(&stage.body))
+      for (te::Expr& body : map->bodies) body = mover.body(body);
 }
 
 te::Array moved_input(const te::Array& array, const RandomRounding& movement, Random& random) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "graph/te/array.h"
+#include "graph/te/program.h"
 #include "util/random.h"
 
 namespace isomer {
@@ -25,5 +26,10 @@ void move_elements(te::Array& array, const RandomRounding& movement, Random& ran
 /// An input, whose numbers its type has: each goes to one nearby, except for multiples of a quarter, such as pixels,
 /// counts and masks.
 te::Array moved_input(const te::Array& array, const RandomRounding& movement, Random& random);
+
+/// What an operator computes on its way, moved too: exp(x) in Elu's exp(x) - 1, which is small where rounding it is
+/// not, 1 + erf(x) in Gelu. Functions that no runtime computes exactly are meant, and sums and products of them, in the
+/// stages of a program that are maps or reductions; what a stage gives in the end is left to move_elements.
+void move_inside(te::Program& program, const RandomRounding& movement, Random& random);
 
 }  // namespace isomer

@@ -29,7 +29,7 @@ struct ComparisonEffort {
   int threads = 1;
   /// Runs of the reference with its numbers moved, at most, on inputs on which rounding alone doesn't explain what
   /// differs. They are seeded.
-  int movements = 16;
+  int movements = 48;
   uint64_t seed = 0;
   /// Then only as many movements are made as it takes to judge at all.
   std::optional<Clock::time_point> until = std::nullopt;

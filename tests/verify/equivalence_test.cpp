@@ -140,6 +140,36 @@ RunModel giving(DataType dtype, std::vector<double> values) {
   };
 }
 
+/// Operators that lose digits on their way, at points where nothing of the output hides it, as any runtime computes
+/// them: in floats.
+TEST(Equivalence, RoundingInsideOfAnOperatorIsNoDifference) {
+  struct Case {
+    std::string op;
+    float x;
+    std::function<float(float)> in_floats;
+  };
+  const auto softplus = [](float x) { return std::max(x, 0.F) + std::log(std::exp(-std::fabs(x)) + 1.F); };
+  const std::vector<Case> cases = {
+      {"Elu", -1e-4F, [](float x) { return std::exp(x) - 1.F; }},
+      {"Selu", -0.00708F, [](float x) { return 1.0507010F * (1.6732632F * (std::exp(x) - 1.F)); }},
+      {"Celu", -3e-3F, [](float x) { return std::exp(x) - 1.F; }},
+      {"Softplus", -11.3F, softplus},
+      {"Mish", -9.7F, [&](float x) { return x * std::tanh(softplus(x)); }},
+      {"Gelu", -3.9F, [](float x) { return 0.5F * x * (1.F + std::erf(x * 0.70710677F)); }},
+  };
+  for (const Case& each : cases) {
+    const auto graph =
+        *parse_graph(fmt::format("opset 20\ngraph g(x: float32[1]) -> (y: float32[1]) {{\n  y = {}(x)\n}}", each.op));
+    for (int k = 0; k < 50; ++k) {
+      const float x = each.x * (1 + 0.002F * static_cast<float>(k));
+      const Equivalence right = compared(graph, {x}, giving(DataType::kFloat32, {each.in_floats(x)}));
+      EXPECT_TRUE(right.passed()) << each.op << ": " << right.difference->text();
+      const double wrong = each.in_floats(x) * 1.05 - 1e-4;
+      EXPECT_FALSE(compared(graph, {x}, giving(DataType::kFloat32, {wrong})).passed()) << each.op << " of " << x;
+    }
+  }
+}
+
 /// x + 1 - 1 - x is nothing but rounding.
 constexpr std::string_view kSignOfRounding = R"(opset 17
 graph g(x: float32[4]) -> (y: float32[4]) {
