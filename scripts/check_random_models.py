@@ -14,8 +14,10 @@ others:
   runtime   so does ONNX Runtime, and its outputs are those of the input model
   run       `isomer run` of the model gives them too ("unsupported" is counted, not a failure)
 
-Integers and bools agree exactly, floats within 1e-3 of the largest absolute value. A failure is kept in FOLDER as
-SEED-I.onnx with SEED-I.npz, and cut to the nodes before one value where it still fails. Exit status 1 where any failed.
+Integers and bools agree exactly, floats within 1e-3 of the largest absolute value, except where ONNX Runtime does not
+agree with onnx's own evaluator, or with itself on inputs moved in the seventh digit: rounding decides these (Ceil of a
+DFT that is 2 but for rounding). A failure is kept in FOLDER as SEED-I.onnx with SEED-I.npz, and cut to the nodes before
+one value where it still fails. Exit status 1 where any failed.
 """
 
 import argparse
@@ -30,6 +32,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOLERANCE = 1e-3
@@ -669,6 +672,20 @@ def difference(model, expected, found):
     return None
 
 
+def is_decided_by_rounding(model, feeds, expected):
+    rng = np.random.default_rng(0)
+    for _ in range(16):
+        moved = {name: (value * (1 + rng.uniform(-1, 1, value.shape) * 2**-22)).astype(value.dtype)
+                 if value.dtype.kind == "f" else value for name, value in feeds.items()}
+        if difference(model, expected, evaluated(model, moved)):
+            return True
+    try:
+        other = ReferenceEvaluator(model).run(None, feeds)
+    except Exception:  # it lacks operators
+        return False
+    return difference(model, expected, [np.asarray(each) for each in other]) is not None
+
+
 def called(command):
     """Exit status and standard error."""
     try:
@@ -699,7 +716,7 @@ def failure_of(model, feeds, options):
         except Exception as error:
             return "runtime", " ".join(str(error).split())[:200]
         if wrong := difference(model, expected, found):
-            return "runtime", wrong
+            return (None, "rounding decides") if is_decided_by_rounding(model, feeds, expected) else ("runtime", wrong)
         if options.no_run:
             return None, ""
         status, said = called([options.isomer, "run", folder / "in.onnx", "-q", "--load-inputs", folder / "in.npz",
@@ -710,7 +727,9 @@ def failure_of(model, feeds, options):
             return "run", f"exit {status} {said}"
         found = np.load(folder / "found.npz")
         wrong = difference(model, expected, [found[each.name] for each in model.graph.output])
-        return ("run", wrong) if wrong else (None, "")
+        if wrong and not is_decided_by_rounding(model, feeds, expected):
+            return "run", wrong
+        return None, "rounding decides" if wrong else ""
 
 
 def cut(model, output, feeds):
