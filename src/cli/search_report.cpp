@@ -28,9 +28,12 @@ std::string race_line(const OptimizedModel& made) {
   if (!made.raced) return fmt::format("time: {} in {}, as before", time_text(made.run_microseconds), made.raced_in);
   const Raced& raced = *made.raced;
   const bool is_told_apart = std::fabs(raced.ratio - 1) > 2 * raced.error();
+  std::string sizes;
+  for (const auto& [dim, size] : made.raced_with)
+    sizes += fmt::format("{}{}={}", sizes.empty() ? " at " : ", ", printable(dim), size);
   return fmt::format(
-      "time: {} -> {} in {}, {:.3f} times as fast ({}; half of {} rounds in turns between {:.3f} and {:.3f})",
-      time_text(raced.first), time_text(raced.second), made.raced_in, raced.ratio,
+      "time: {} -> {} in {}{}, {:.3f} times as fast ({}; half of {} rounds in turns between {:.3f} and {:.3f})",
+      time_text(raced.first), time_text(raced.second), made.raced_in, sizes, raced.ratio,
       is_told_apart ? "beyond noise" : "within noise", raced.rounds, raced.low, raced.high);
 }
 
@@ -105,9 +108,10 @@ json search_json(const OptimizedModel& made) {
                    {"deepest", statistics.deepest}});
   }
   if (made.raced)
-    result["race"] = {{"in", made.raced_in},         {"before_us", made.raced->first}, {"after_us", made.raced->second},
-                      {"ratio", made.raced->ratio},  {"low", made.raced->low},         {"high", made.raced->high},
-                      {"rounds", made.raced->rounds}};
+    result["race"] = {
+        {"in", made.raced_in},          {"before_us", made.raced->first}, {"after_us", made.raced->second},
+        {"ratio", made.raced->ratio},   {"low", made.raced->low},         {"high", made.raced->high},
+        {"rounds", made.raced->rounds}, {"at", made.raced_with}};
   return result;
 }
 

@@ -40,6 +40,11 @@ constexpr double kMostLost = 0.75;
 /// errors.
 constexpr double kNotSlower = 0.995, kSureErrors = 2;
 
+/// What is left open is raced at the first of these sizes that the model takes, and at which it is no more arithmetic
+/// than that: at one, runtimes do other things than where people use them.
+constexpr int64_t kSizesToRace[] = {32, 8, 2, 1};
+constexpr double kMostOperationsToRace = 1e10;
+
 /// Steps and passes that are left out one after the other, before a model is given up.
 constexpr int kMostLeftOut = 8;
 
@@ -122,48 +127,62 @@ class Optimizer {
       return {};
     }
     tell(fmt::format("measuring the model as it is in {}", backend_.name()));
-    const auto start = Clock::now();
-    const auto opened = [&]() -> Result<void> {
-      TRY_VOID(fits_for_races());
-      TRY(inputs_, generate_inputs_at_ones());
-      if (backend_.simplifies()) {
-        TRY(baseline_, backend_.runner(plain_.derived.graph, inputs_));
-      } else {
-        TRY(baseline_, backend_.runner_as_given(model_, inputs_));
-      }
-      TRY_VOID(baseline_->run());
-      compile_seconds_ = seconds_since(start);
-      const auto again = Clock::now();
-      TRY_VOID(baseline_->run());
-      run_microseconds_ = 1e6 * seconds_since(again);
-      return {};
-    }();
-    if (opened.ok()) return {};
-    if (opened.error().kind == ErrorKind::kStopped) return opened.error();
-    baseline_.reset();
-    plain_.why_not_raced = opened.error().message();
+    const std::vector<std::string> open = free_dims(model_);
+    for (const int64_t size : kSizesToRace) {
+      plain_.raced_with.clear();
+      for (const std::string& dim : open) plain_.raced_with[dim] = size;
+      if (size > 1 && !(open.empty() || is_modest(plain_.derived.graph))) continue;
+      const auto opened = run_baseline();
+      if (opened.ok()) return {};
+      if (opened.error().kind == ErrorKind::kStopped) return opened.error();
+      baseline_.reset();
+      plain_.why_not_raced = opened.error().message();
+      if (open.empty()) break;
+    }
     log(plain_.why_not_raced);
     return {};
   }
 
-  /// Dims that are not bound are one.
-  Result<Graph> model_at_ones() const {
-    Graph bound = model_;
-    std::map<std::string, int64_t> ones;
-    for (const std::string& dim : free_dims(model_)) ones[dim] = 1;
-    if (!ones.empty()) TRY_VOID(bind_inputs(bound, ones, {}));
-    return bound;
+  Result<void> run_baseline() {
+    const auto start = Clock::now();
+    TRY_VOID(fits_for_races());
+    TRY(inputs_, generate_inputs_to_race());
+    if (backend_.simplifies()) {
+      TRY(baseline_, backend_.runner(plain_.derived.graph, inputs_));
+    } else {
+      TRY(baseline_, backend_.runner_as_given(model_, inputs_));
+    }
+    TRY_VOID(baseline_->run());
+    compile_seconds_ = seconds_since(start);
+    const auto again = Clock::now();
+    TRY_VOID(baseline_->run());
+    run_microseconds_ = 1e6 * seconds_since(again);
+    plain_.why_not_raced.clear();
+    return {};
   }
 
-  Result<std::vector<Tensor>> generate_inputs_at_ones() const {
-    TRY(const Graph bound, model_at_ones());
+  /// Open sizes are those of races.
+  Result<Graph> bound_to_race(Graph graph) const {
+    if (!plain_.raced_with.empty()) TRY_VOID(bind_inputs(graph, plain_.raced_with, {}));
+    return graph;
+  }
+
+  bool is_modest(const Graph& graph) const {
+    const auto bound = bound_to_race(graph);
+    if (!bound.ok()) return false;
+    const auto work = work_of(*bound);
+    return work.ok() && work->operations <= kMostOperationsToRace;
+  }
+
+  Result<std::vector<Tensor>> generate_inputs_to_race() const {
+    TRY(const Graph bound, bound_to_race(model_));
     return generate_inputs(bound, {.seed = options_.seed, .memory = options_.memory});
   }
 
   /// Two compiled models are raced.
   Result<void> fits_for_races() const {
     if (options_.memory.is_none()) return {};
-    TRY(const Graph bound, model_at_ones());
+    TRY(const Graph bound, bound_to_race(model_));
     TRY(GraphMemory raced, memory_to_run(bound));
     raced.weights = te::saturating_mul(raced.weights, 3);
     raced.peak = te::saturating_mul(raced.peak, 2);
@@ -177,7 +196,8 @@ class Optimizer {
   }
 
   void plan_time() {
-    if (const auto work = work_of(plain_.derived.graph); work.ok()) {
+    const auto bound = bound_to_race(plain_.derived.graph);
+    if (const auto work = work_of(bound.ok() ? *bound : plain_.derived.graph); work.ok()) {
       if (!baseline_) run_microseconds_ = work->microseconds;
       interpreting_seconds_ = work->operations / kInterpretedPerSecond;
     }
@@ -426,7 +446,7 @@ class Optimizer {
   /// between, lose digits.
   Result<bool> loses_little(const Graph& graph) const {
     tell("looking at what rounding loses");
-    TRY(const std::vector<Tensor> tensors, generate_inputs_at_ones());
+    TRY(const std::vector<Tensor> tensors, generate_inputs_to_race());
     std::vector<te::Array> arrays;
     for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
     const auto inputs = [&](int) -> Result<std::vector<te::Array>> { return arrays; };

@@ -2,6 +2,8 @@
 // What a check finds wrong afterwards is left out. Test: tests/search/optimize_model_test.cpp
 #pragma once
 
+#include <map>
+
 #include "search/backend.h"
 #include "search/improve.h"
 #include "substitutions/blame.h"
@@ -50,10 +52,11 @@ struct OptimizedModel {
   substitutions::Derived derived;
   std::vector<double> gains;  ///< microseconds, by step of the derivation, as predicted
   SearchOutcome outcome = SearchOutcome::kPasses;
-  std::string why_not_searched;   ///< where it was not
-  std::optional<Improved> found;  ///< of the search, whether it was taken or not
-  std::optional<Raced> raced;     ///< the model as it was given against what was made, in the end
-  std::string raced_in;           ///< the backend's name
+  std::string why_not_searched;               ///< where it was not
+  std::optional<Improved> found;              ///< of the search, whether it was taken or not
+  std::optional<Raced> raced;                 ///< the model as it was given against what was made, in the end
+  std::string raced_in;                       ///< the backend's name
+  std::map<std::string, int64_t> raced_with;  ///< sizes that the model leaves open
   std::string why_not_raced;
   std::string why_not_faster;         ///< of the last race that was lost
   double run_microseconds = 0;        ///< of the model as it was given, in a run or as estimated

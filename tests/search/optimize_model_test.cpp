@@ -382,6 +382,35 @@ TEST_F(Optimizing, RacesTheModelAsItWasGiven) {
   EXPECT_THAT(fixed->why_not_faster, testing::HasSubstr("fixed sizes"));
 }
 
+TEST_F(Optimizing, RacesOpenSizesWhereTheyAreMoreThanOne) {
+  class Choosy final : public Backend {
+   public:
+    explicit Choosy(int64_t most) : most_(most) {}
+    std::string name() const override { return "choosy"; }
+    GraphCost& costs() override { return table_.costs(); }
+    Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+      if (inputs[0].dims()[0] > most_) return invalid("x", "at most {} expected", most_);
+      return table_.runner(model, inputs);
+    }
+
+   private:
+    int64_t most_;
+    TableBackend table_{{{"Identity", 200}, {"Tanh", 200}}};
+  };
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[n,4]) -> (y: float32[n,4]) {
+    a: float32[n,4] = Identity(x)
+    y: float32[n,4] = Tanh(a)
+  })");
+  using testing::ElementsAre, testing::Pair;
+  Choosy any(100), small(5), none(0);
+  EXPECT_THAT(optimized(model, any).raced_with, ElementsAre(Pair("n", 32)));
+  EXPECT_THAT(optimized(model, small).raced_with, ElementsAre(Pair("n", 2)));
+  EXPECT_TRUE(optimized(model, small).raced);
+  const OptimizedModel unmeasured = optimized(model, none);
+  EXPECT_FALSE(unmeasured.raced);
+  EXPECT_THAT(unmeasured.why_not_raced, testing::HasSubstr("at most 0 expected"));
+}
+
 TEST_F(Optimizing, KeepsWhatRuntimesKnowByItsLooks) {
   const Graph model = substitutions::test::graph(R"(opset 17
   graph main(x: float32[3,4]) -> (y: float32[3,4]) {
