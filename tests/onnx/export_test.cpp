@@ -88,6 +88,22 @@ TEST_F(Export, KeepsWhatTheGraphDoesNotRead) {
   EXPECT_EQ(written.DebugString(), model.DebugString());
 }
 
+TEST_F(Export, SaysTypesThatTheFileSaidOrNobodyInfers) {
+  const auto graph = parse_graph(R"(opset 17
+opset "com.example" 1
+graph g(x: float32[2]) -> (y: float32[2]) {
+  a = Neg(x)
+  b: float32[2] = com.example::Mix(a)
+  y = Relu(b)
+}
+)");
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  ASSERT_TRUE(export_model(*graph, path()).ok());
+  const ModelProto written = read_message(path());
+  ASSERT_EQ(written.graph().value_info_size(), 1);
+  EXPECT_EQ(written.graph().value_info(0).name(), "b");
+}
+
 TEST_F(Export, WritesDimsAsTheyCame) {
   const char* graph = R"(
     name: "g" node { input: "x" output: "y" op_type: "Relu" }

@@ -332,10 +332,10 @@ Result<te::Program> affine_grid_compute(const OpContext& context) {
 
 /// The shape that a pooling's input had, of which `I` holds positions in row-major order.
 Result<Shape> pooled_from(const OpContext& context) {
-  const int spatial = context.rank(0) - 2;
+  const int64_t spatial = context.rank(0) - 2;
   if (spatial < 1) return context.invalid("X of rank at least 3 expected, shape {} found", text(context.shape(0)));
   TRY_VOID(expect_shape(context, 1, context.shape(0)));
-  const auto given = [&](const char* name, size_t count, int64_t fallback) {
+  const auto given = [&](const char* name, int64_t count, int64_t fallback) {
     return context.has_attribute(name) ? context.get_ints(name) : std::vector<int64_t>(count, fallback);
   };
   const std::vector<int64_t> kernel = context.get_ints("kernel_shape"), strides = given("strides", spatial, 1),
@@ -344,7 +344,7 @@ Result<Shape> pooled_from(const OpContext& context) {
   TRY_VOID(check_values(context, "strides", strides, spatial, 1));
   TRY_VOID(check_values(context, "pads", pads, 2 * spatial, 0));
   Shape shape = context.shape(0);
-  for (int k = 0; k < spatial; ++k) {
+  for (int64_t k = 0; k < spatial; ++k) {
     Dim& dim = shape[2 + k];
     dim = (dim - 1) * strides[k] + kernel[k] - pads[k] - pads[k + spatial];
     if (dim.is_constant() && dim.value() < 0)

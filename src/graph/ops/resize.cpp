@@ -450,7 +450,7 @@ Result<void> name_all_axes(NodeForm& form) {
   TRY(const auto axes, form.take_ints("axes"));
   if (!axes) return {};
   if (!form.has_rank(0)) return form.unsupported("a known rank expected where the opset has no axes");
-  const int rank = form.rank(0);
+  const int64_t rank = form.rank(0);
   const auto spread = [&](int input, std::vector<double> all, size_t part) -> Result<void> {
     const Tensor* given = form.constant(input);
     if (!form.has_input(input) || (given && given->count() == 0)) return {};
@@ -466,15 +466,15 @@ Result<void> name_all_axes(NodeForm& form) {
   };
   std::vector<double> ones(rank, 1), region(2 * rank, 0), sizes(rank, 1);
   std::fill(region.begin() + rank, region.end(), 1);
-  for (int k = 0; k < rank; ++k) {
+  for (int64_t k = 0; k < rank; ++k) {
     const Dim& dim = (*form.type(0).shape)[k];
     if (form.has_input(3) && !dim.is_constant())
       return form.unsupported("known dims expected where the opset has no axes");
     if (dim.is_constant()) sizes[k] = static_cast<double>(dim.value());
   }
-  TRY_VOID(spread(1, region, rank));
-  TRY_VOID(spread(2, ones, rank));
-  return spread(3, sizes, rank);
+  TRY_VOID(spread(1, std::move(region), rank));
+  TRY_VOID(spread(2, std::move(ones), rank));
+  return spread(3, std::move(sizes), rank);
 }
 
 Result<void> refuse_symmetric(NodeForm& form) {
