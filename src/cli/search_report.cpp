@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -27,14 +26,13 @@ std::string race_line(const OptimizedModel& made) {
   if (!made.raced && !made.why_not_raced.empty()) return "time: not measured: " + made.why_not_raced;
   if (!made.raced) return fmt::format("time: {} in {}, as before", time_text(made.run_microseconds), made.raced_in);
   const Raced& raced = *made.raced;
-  const bool is_told_apart = std::fabs(raced.ratio - 1) > 2 * raced.error();
   std::string sizes;
   for (const auto& [dim, size] : made.raced_with)
     sizes += fmt::format("{}{}={}", sizes.empty() ? " at " : ", ", printable(dim), size);
   return fmt::format(
       "time: {} -> {} in {}{}, {:.3f} times as fast ({}; half of {} rounds in turns between {:.3f} and {:.3f})",
       time_text(raced.first), time_text(raced.second), made.raced_in, sizes, raced.ratio,
-      is_told_apart ? "beyond noise" : "within noise", raced.rounds, raced.low, raced.high);
+      raced.is_told_apart() ? "beyond noise" : "within noise", raced.rounds, raced.low, raced.high);
 }
 
 struct RuleGain {

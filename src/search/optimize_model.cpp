@@ -36,9 +36,8 @@ constexpr double kInterpretedPerSecond = 1.2e10;
 /// Of what the check allows: other inputs may lose more.
 constexpr double kMostLost = 0.75;
 
-/// A model is slower where a race says so by more than clocks are off, and by more than chance: so many standard
-/// errors.
-constexpr double kNotSlower = 0.995, kSureErrors = 2;
+/// A model is slower where a race says so by more than clocks are off, and by more than chance.
+constexpr double kNotSlower = 0.995;
 
 /// What is left open is raced at the first of these sizes that the model takes, and at which it is no more arithmetic
 /// than that: at one, runtimes do other things than where people use them.
@@ -466,7 +465,7 @@ class Optimizer {
     return raced.ratio >= options_.least_speedup && raced.low >= std::min(1.0, options_.least_speedup);
   }
   static bool is_slower(const Raced& raced) {
-    return raced.ratio < kNotSlower && raced.ratio + kSureErrors * raced.error() < 1;
+    return raced.ratio < kNotSlower && raced.is_told_apart();
   }
 
   void log_race(std::string_view what, const Raced& raced) const {

@@ -41,6 +41,8 @@ struct Raced {
 
   /// Of the ratio: the standard error of a median, as quartiles tell it of normal noise.
   double error() const { return 0.93 * (high - low) / std::sqrt(std::max(rounds, 1)); }
+  /// The two differ by more than chance: by two standard errors.
+  bool is_told_apart() const { return std::fabs(ratio - 1) > 2 * error(); }
 };
 
 /// What parts of models sweep: twice what the caches next to a core hold.

@@ -244,9 +244,9 @@ std::string original_name(const Node& root) {
 
 }  // namespace
 
-Result<std::set<NodeId>> nodes_of_lacking_composites(const Graph& graph) {
+Result<std::set<NodeId>> kept_nodes(const Graph& graph, const PassContext& context) {
   std::set<NodeId> nodes;
-  if (graph.node_count() > kMaxNodes) return nodes;
+  if (!context.options.keep_composites || graph.node_count() > kMaxNodes) return nodes;
   TRY(const std::vector<NodeId> order, topological_order(graph));
   for (Proposal& proposal : compatible(graph, proposals_of(graph, order, Composites::kLacking))) {
     nodes.insert(proposal.root);

@@ -14,9 +14,9 @@ namespace isomer {
 
 Result<int> contract(Graph& graph, PassContext& context);
 
-/// Nodes that look like a composite that the model's opset lacks (Gelu before opset 20), with what lies between. None
-/// in a graph that `contract` leaves as it is.
-Result<std::set<NodeId>> nodes_of_lacking_composites(const Graph& graph);
+/// What OptimizeOptions::keep_composites keeps: nodes that look like a composite that the model's opset lacks (Gelu
+/// before opset 20), with what lies between. None without that option, or in a graph that `contract` leaves as it is.
+Result<std::set<NodeId>> kept_nodes(const Graph& graph, const PassContext& context);
 
 /// A graph of one node by itself: constants of at most so many bytes are constants, its other inputs are inputs of the
 /// graph.

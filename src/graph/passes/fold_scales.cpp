@@ -259,10 +259,7 @@ Result<int> fold_scales(Graph& graph, PassContext& context) {
         return fold_scales(body, context);
       }));
   TRY(const std::vector<NodeId> order, topological_order(graph));
-  std::set<NodeId> kept;
-  if (context.options.keep_composites) {
-    TRY(kept, nodes_of_lacking_composites(graph));
-  }
+  TRY(const std::set<NodeId> kept, kept_nodes(graph, context));
   std::optional<Uses> uses;
   for (const NodeId id : order) {
     if (kept.contains(id)) continue;
