@@ -177,6 +177,17 @@ void layer_normalization(Maker& m) {
   m.outputs(m.one_of<size_t>({1, 2, 3}));
 }
 
+void root_mean_square(Maker& m) {
+  const Dims shape = m.dims(1, 4, 1);
+  const auto rank = static_cast<int64_t>(shape.size());
+  const int64_t axis = m.pick(-rank, rank - 1);
+  m.add(shape);
+  m.add(Dims(shape.begin() + (axis < 0 ? axis + rank : axis), shape.end()));
+  if (axis != -1 || m.flip()) m.set("axis", axis);
+  m.maybe("epsilon", 0.01f);
+  m.maybe("stash_type", int64_t{1});
+}
+
 void mean_variance(Maker& m) {
   m.add(m.dims(4, 4, 1));
   if (m.flip()) m.set("axes", std::vector<int64_t>{m.pick(0, 1), m.pick(2, 3)});
@@ -263,6 +274,7 @@ void add_pointwise_recipes(Recipes& recipes) {
   recipes["InstanceNormalization"] = instance_normalization;
   recipes["GroupNormalization"] = group_normalization;
   recipes["LayerNormalization"] = layer_normalization;
+  recipes["RMSNormalization"] = root_mean_square;
   recipes["MeanVarianceNormalization"] = mean_variance;
   recipes["LRN"] = lrn;
   recipes["LpNormalization"] = lp_normalization;

@@ -135,6 +135,19 @@ std::vector<Plain> layer_normalization(const Call& call) {
   return {y, means, inverses};
 }
 
+std::vector<Plain> root_mean_square(const Call& call) {
+  const Plain x = call.input(0);
+  const int64_t axis = call.axis(-1, x.rank()), width = call.input(1).count();
+  Plain y(x.dims);
+  for (int64_t i = 0; i < x.count(); ++i) {
+    auto values = line(x, x.index(i), from_axis(axis, x.rank()));
+    for (double& value : values) value *= value;
+    y.values[i] =
+        x.values[i] / std::sqrt(mean_of(values) + call.real("epsilon", 1e-5)) * call.input(1).values[i % width];
+  }
+  return {y};
+}
+
 std::vector<Plain> mean_variance(const Call& call) {
   const Plain x = call.input(0);
   Plain y(x.dims);
@@ -243,6 +256,7 @@ void add_axis_references(References& references) {
   references["InstanceNormalization"] = instance_normalization;
   references["GroupNormalization"] = group_normalization;
   references["LayerNormalization"] = layer_normalization;
+  references["RMSNormalization"] = root_mean_square;
   references["MeanVarianceNormalization"] = mean_variance;
   references["LRN"] = lrn;
 }
