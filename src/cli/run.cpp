@@ -28,7 +28,7 @@ struct RunOptions : CommonOptions {
 };
 
 struct Summary {
-  double min = INFINITY, max = -INFINITY, mean = 0;
+  double min = HUGE_VAL, max = -HUGE_VAL, mean = 0;
   bool finite = true;
 };
 

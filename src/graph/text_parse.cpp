@@ -208,12 +208,10 @@ class Parser {
         continue;
       else if (c == '(' || c == '[')
         ++depth;
-      else if (depth == 0 && (c == ',' || c == ']'))
+      else if (c == '\n' || (depth == 0 && (c == ',' || c == ']')))
         break;
       else if (c == ')' || c == ']')
         --depth;
-      else if (c == '\n')
-        break;
     }
     const auto parsed = te::parse_expr(text_.substr(position_, end - position_));
     if (!parsed.ok() || parsed->dtype() != DataType::kInt64) return expected("a dim");

@@ -1,6 +1,7 @@
 #include "kernel/compact.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernel/regions.h"
 #include "kernel/tree.h"
@@ -111,7 +112,7 @@ void hoist(Statements& statements) {
       if (Expr condition = take_independent(block->predicate, inner)) {
         Branch branch;
         branch.condition = std::move(condition);
-        branch.then.push_back(std::move(statement));
+        branch.then.push_back(std::exchange(statement, {}));
         statement.node = std::move(branch);
         hoist(std::get<Branch>(statement.node).then);
         continue;

@@ -47,7 +47,7 @@ std::vector<te::Interval> bounded_axes(const Expr& condition, size_t rank) {
   for (size_t k = 0; k < rank; ++k) {
     const Expr axis = te::axis(static_cast<int>(k));
     if (const auto rest = te::as_constant(te::simplify_index(gap - axis))) result[k].low = -*rest;
-    if (const auto rest = te::as_constant(te::simplify_index(gap + axis))) result[k].high = *rest;
+    if (const auto rest = te::as_constant(te::simplify_index(gap + axis))) result[k].high = rest;
   }
   return result;
 }

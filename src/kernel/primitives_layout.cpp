@@ -16,8 +16,8 @@ struct Term {
 
 std::optional<Term> parse_term(std::string_view text) {
   Term term;
-  const char* const end = text.data() + text.size();
-  auto [next, error] = std::from_chars(text.data(), end, term.axis);
+  const char *const begin = text.data(), *const end = begin + text.size();
+  auto [next, error] = std::from_chars(begin, end, term.axis);
   if (error != std::errc() || term.axis < 0) return std::nullopt;
   if (next == end) return term;
   term.part = *next == '/' ? Term::Part::kBlock : Term::Part::kWithin;

@@ -205,7 +205,7 @@ void Derivations::add(const ClassEquation& equation) {
     if (rule.to.instance < 0)
       rule.variable = renamed(Reference{to.item.driver, classes_.skeletons()[to.item.driver].leaves}, to.renaming);
     rules_[key_of(head_of(rule.from.instance, rule.from.output), head(rule.from, 0), head(rule.from, 1))].push_back(
-        std::move(rule));
+        rule);
   };
   add_rule(equation.left, equation.right);
   add_rule(equation.right, equation.left);

@@ -93,7 +93,7 @@ class PartMaker {
       leaf.value = graph_value(value, fmt::format("x{}", origin_->leaves.size()));
       inputs_.push_back(leaf.value);
     }
-    origin_->leaves.push_back(std::move(leaf));
+    origin_->leaves.push_back(leaf);
     result_.values.push_back(value);
     return values_[value] = result_.program.add_leaf(static_cast<int>(origin_->leaves.size()) - 1);
   }

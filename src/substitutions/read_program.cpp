@@ -225,7 +225,7 @@ Result<Program> program_of(const Graph& graph, Theory& theory) {
     const Value& value = graph.value(id);
     if (leaf.is_constant && value.constant && value.constant->dims().empty() && is_computable(value.constant->dtype()))
       leaf.number = value.constant->at(0);
-    origin->leaves.push_back(std::move(leaf));
+    origin->leaves.push_back(leaf);
     return values[id] = program.add_leaf(static_cast<int>(origin->leaves.size()) - 1);
   };
   for (const ValueId input : graph.inputs()) value_of(input);

@@ -185,7 +185,7 @@ TEST_F(Schedules, BadOnesAreRefusedInOneSentenceWithTheLine) {
   refused_text("set_scope(s1, registers)\n", "line 1: set_scope: ");
   refused_text(std::string("\x7f"
                            "ELF\x01\x00\x02\xff\xfe\n",
-                           11) +
+                           10) +
                    std::string(100'000, '\xf0'),
                "line 1: ");
   std::string deep, wide = "split(k0, [1";

@@ -60,7 +60,7 @@ int64_t number(Random& random) {
 
 double real(Random& random) {
   static const std::vector<double> kEdges = {0,        -0.0,      1,    -1,    0.5,   2,     NAN,
-                                             INFINITY, -INFINITY, 1e30, -1e30, 1e-45, 1e300, 3};
+                                             HUGE_VAL, -HUGE_VAL, 1e30, -1e30, 1e-45, 1e300, 3};
   return one_of(kEdges, random);
 }
 

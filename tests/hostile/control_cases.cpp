@@ -171,10 +171,8 @@ std::string doubling_ifs(int depth) {
 /// Loops in loops: what each level infers more than once is inferred 2^depth times at the bottom.
 std::string nested_loops(int depth) {
   std::string body = "{i: i64[], c: bool[], v: f32[?] -> d, w | d = Identity(c); w = Relu(v)}";
-  for (int i = 1; i < depth; ++i) {
-    const std::string n = std::to_string(i);
+  for (int i = 1; i < depth; ++i)
     body = "{i: i64[], c: bool[], v: f32[?] -> d, w | d = Identity(c); w = Loop<body=" + body + ">(m, c, v)}";
-  }
   return from_notation("y = Loop<body=" + body + ">(m: i64[]{1048576}, k: bool[]{1}, x: f32[2])");
 }
 

@@ -182,7 +182,6 @@ std::vector<HostileCase> ranges() {
 
 std::vector<HostileCase> hiding_places() {
   const std::string escape = tensor(entry("location", "../secret.bin"));
-  const std::string relative = "beneath the model's folder expected";
   const auto made = [&](std::string name, const std::string& bytes,
                         std::string sentence = "beneath the model's folder expected") {
     return HostileCase{std::move(name), [bytes] { return bytes; }, std::move(sentence)};

@@ -22,9 +22,10 @@ int main(int argc, char** argv) {
     }
     const NodeCeiling peers = node_ceiling(name).value_or(NodeCeiling{});
     fmt::print("{:<30} {:>6} {:>6} {:>8} {:>8} {:>9.3f} {:>9.3f} {:>8.2g} {:>8.2g} {:>7.2f} {:>7.2f} {:>7.2f}\n", name,
-               outcome->nodes_before, outcome->nodes_after, peers.onnxsim, peers.onnxslim, outcome->bytes_before / 1e6,
-               outcome->bytes_after / 1e6, outcome->error, outcome->error_optimized, outcome->import_seconds,
-               outcome->run_seconds, outcome->optimize_seconds);
+               outcome->nodes_before, outcome->nodes_after, peers.onnxsim, peers.onnxslim,
+               static_cast<double>(outcome->bytes_before) / 1e6, static_cast<double>(outcome->bytes_after) / 1e6,
+               outcome->error, outcome->error_optimized, outcome->import_seconds, outcome->run_seconds,
+               outcome->optimize_seconds);
     std::fflush(stdout);
   }
   return failed == 0 ? 0 : 1;

@@ -217,7 +217,7 @@ void add_axis_references(References& references) {
   references["ReduceSum"] = reduce(sum_of);
   references["ReduceMean"] = reduce(mean_of);
   references["ReduceMax"] = reduce(
-      [](const std::vector<double>& v) { return v.empty() ? -INFINITY : *std::max_element(v.begin(), v.end()); });
+      [](const std::vector<double>& v) { return v.empty() ? -HUGE_VAL : *std::max_element(v.begin(), v.end()); });
   references["ReduceMin"] =
       reduce([](const std::vector<double>& v) { return v.empty() ? INFINITY : *std::min_element(v.begin(), v.end()); });
   references["ReduceProd"] = reduce(

@@ -70,7 +70,7 @@ Result<ExternalPlace> read_place(const TensorProto& proto) {
     if (key == "offset")
       place.offset = *value;
     else
-      place.length = *value;
+      place.length = value;
   }
   return place;
 }

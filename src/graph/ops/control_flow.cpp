@@ -437,7 +437,7 @@ Result<std::vector<ValueType>> scan_infer(const OpContext& context) {
   const Graph& body = context.get_graph("body");
   const std::vector<ValueType> inputs = element_types(context, plan);
   TRY(std::vector<ValueType> outputs, context.infer_body(body, inputs));
-  const Dim length = context.dim(plan.states, static_cast<int>(plan.input_axes[0]));
+  const Dim& length = context.dim(plan.states, static_cast<int>(plan.input_axes[0]));
   const std::set<std::string> local = local_symbols(body);
   for (int i = 0; i < context.output_count(); ++i) {
     if (i < plan.states) {

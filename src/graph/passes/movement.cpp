@@ -93,7 +93,7 @@ Expr without_neutral(const Expr& expr, FloatClass& fp_class) {
     const auto left = literal_of(e->left), right = literal_of(e->right);
     switch (e->op) {
       case te::BinaryOp::kMul: return right && right->equals(1) ? e->left : left && left->equals(1) ? e->right : Expr();
-      case te::BinaryOp::kDiv: return right && right->equals(1) ? e->left : Expr();
+      case te::BinaryOp::kDiv:
       case te::BinaryOp::kPow: return right && right->equals(1) ? e->left : Expr();
       case te::BinaryOp::kSub: return right && right->equals(0) ? e->left : Expr();
       case te::BinaryOp::kAdd:

@@ -64,7 +64,7 @@ std::shared_ptr<void> allocate_counted(size_t bytes, MemoryLimit limit) {
   const size_t beside = limit.is_none() || bytes < kSomeSize ? 0 : kProgram;
   if (live_total.fetch_add(counted) + counted + beside <= most && limit.allows(static_cast<int64_t>(bytes)))
     if (void* memory = std::aligned_alloc(kAlignment, bytes))
-      return {memory, [bytes, counted](void* p) {
+      return {memory, [counted](void* p) {
                 std::free(p);
                 live_total -= counted;
               }};

@@ -99,7 +99,7 @@ Lanes log(Lanes x) {
   const Lanes small = (f * square * tail + exponent * kLn2Low) - square * 0.5;
   const Lanes finite = (small + f) + exponent * kLn2High;
   const Lanes positive = select(x < INFINITY, finite, x);  // infinity and NaN are their own logarithms
-  const Lanes not_positive = select(x == 0, x.constant(-INFINITY), x.constant(NAN));
+  const Lanes not_positive = select(x == 0, x.constant(-HUGE_VAL), x.constant(NAN));
   const Lanes is_not_positive = x.made(x.build().CreateFCmpOLE(x, x.constant(0)));
   return select(is_not_positive, not_positive, positive);
 }
