@@ -10,12 +10,10 @@
 
 #include "graph/bind.h"
 #include "graph/interpret.h"
-#include "graph/memory_estimate.h"
-#include "graph/te/integer.h"
+#include "search/baseline.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
 #include "verify/equivalence.h"
-#include "verify/inputs.h"
 
 namespace isomer {
 namespace {
@@ -39,11 +37,6 @@ constexpr double kMostLost = 0.75;
 /// A model is slower where a race says so by more than clocks are off, and by more than chance.
 constexpr double kNotSlower = 0.995;
 
-/// What is left open is raced at the first of these sizes that the model takes, and at which it is no more arithmetic
-/// than that: at one, runtimes do other things than where people use them.
-constexpr int64_t kSizesToRace[] = {32, 8, 2, 1};
-constexpr double kMostOperationsToRace = 1e10;
-
 /// Steps and passes that are left out one after the other, before a model is given up.
 constexpr int kMostLeftOut = 8;
 
@@ -56,7 +49,8 @@ class Optimizer {
         theory_(theory),
         backend_(backend),
         options_(options),
-        base_(std::move(derivation)) {}
+        base_(std::move(derivation)),
+        baseline_(model, backend, {options.race, options.threads, options.seed, options.memory}) {}
 
   Result<OptimizedModel> run() {
     TRY(OptimizedModel made, optimized());
@@ -120,84 +114,25 @@ class Optimizer {
 
   /// Where the model as it was given can't be run, nothing is raced.
   Result<void> open_baseline() {
-    baseline_.reset();
-    if (!backend_.can_run()) {
-      plain_.why_not_raced = "no runtime to measure in was found";
-      return {};
-    }
-    tell(fmt::format("measuring the model as it is in {}", backend_.name()));
-    const std::vector<std::string> open = free_dims(model_);
-    for (const int64_t size : kSizesToRace) {
-      plain_.raced_with.clear();
-      for (const std::string& dim : open) plain_.raced_with[dim] = size;
-      if (size > 1 && !(open.empty() || is_modest(plain_.derived.graph))) continue;
-      const auto opened = run_baseline();
-      if (opened.ok()) return {};
-      if (opened.error().kind == ErrorKind::kStopped) return opened.error();
-      baseline_.reset();
-      plain_.why_not_raced = opened.error().message();
-      if (open.empty()) break;
-    }
-    log(plain_.why_not_raced);
+    if (backend_.can_run()) tell(fmt::format("measuring the model as it is in {}", backend_.name()));
+    TRY_VOID(baseline_.open(plain_.derived.graph));
+    plain_.raced_with = baseline_.sizes();
+    plain_.why_not_raced = baseline_.why_not_open();
+    if (!baseline_.is_open()) log(plain_.why_not_raced);
     return {};
-  }
-
-  Result<void> run_baseline() {
-    const auto start = Clock::now();
-    TRY_VOID(fits_for_races());
-    TRY(inputs_, generate_inputs_to_race());
-    if (backend_.simplifies()) {
-      TRY(baseline_, backend_.runner(plain_.derived.graph, inputs_));
-    } else {
-      TRY(baseline_, backend_.runner_as_given(model_, inputs_));
-    }
-    TRY_VOID(baseline_->run());
-    compile_seconds_ = seconds_since(start);
-    const auto again = Clock::now();
-    TRY_VOID(baseline_->run());
-    run_microseconds_ = 1e6 * seconds_since(again);
-    plain_.why_not_raced.clear();
-    return {};
-  }
-
-  /// Open sizes are those of races.
-  Result<Graph> bound_to_race(Graph graph) const {
-    if (!plain_.raced_with.empty()) TRY_VOID(bind_inputs(graph, plain_.raced_with, {}));
-    return graph;
-  }
-
-  bool is_modest(const Graph& graph) const {
-    const auto bound = bound_to_race(graph);
-    if (!bound.ok()) return false;
-    const auto work = work_of(*bound);
-    return work.ok() && work->operations <= kMostOperationsToRace;
-  }
-
-  Result<std::vector<Tensor>> generate_inputs_to_race() const {
-    TRY(const Graph bound, bound_to_race(model_));
-    return generate_inputs(bound, {.seed = options_.seed, .memory = options_.memory});
-  }
-
-  /// Two compiled models are raced.
-  Result<void> fits_for_races() const {
-    if (options_.memory.is_none()) return {};
-    TRY(const Graph bound, bound_to_race(model_));
-    TRY(GraphMemory raced, memory_to_run(bound));
-    raced.weights = te::saturating_mul(raced.weights, 3);
-    raced.peak = te::saturating_mul(raced.peak, 2);
-    return check_fits(raced, options_.memory, "the search");
   }
 
   /// What won is compared in the interpreter.
   Result<void> fits_for_search() const {
-    if (backend_.can_run()) TRY_VOID(fits_for_races());
+    if (backend_.can_run()) TRY_VOID(baseline_.check_room());
     return check_memory(model_, 1, options_.memory);
   }
 
   void plan_time() {
-    const auto bound = bound_to_race(plain_.derived.graph);
+    run_microseconds_ = baseline_.run_microseconds();
+    const auto bound = baseline_.bound(plain_.derived.graph);
     if (const auto work = work_of(bound.ok() ? *bound : plain_.derived.graph); work.ok()) {
-      if (!baseline_) run_microseconds_ = work->microseconds;
+      if (!baseline_.is_open()) run_microseconds_ = work->microseconds;
       interpreting_seconds_ = work->operations / kInterpretedPerSecond;
     }
     plain_.run_microseconds = run_microseconds_;
@@ -208,21 +143,16 @@ class Optimizer {
             : std::max({options_.least_afterwards, kAfterwards * plain_.seconds, kLeastCheck * interpreting_seconds_});
     const double mine = plain_.seconds - afterwards;
     end_ = options_.begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(mine));
-    race_ = options_.race;
-    race_.threads = options_.threads;
-    race_.settle_seconds = std::max(race_.settle_seconds, backend_.settle_seconds());
-    race_.seconds = std::min(race_.seconds, std::max(kShortestRace, kRacing * plain_.seconds));
+    baseline_.set_race_seconds(std::min(options_.race.seconds, std::max(kShortestRace, kRacing * plain_.seconds)));
   }
 
   double seconds_left() const { return -seconds_since(end_); }
-  double seconds_of_a_race() const {
-    const double turn = race_.settle_seconds + 1e-6 * run_microseconds_;
-    return baseline_ ? std::max(race_.seconds, 2 * race_.least_rounds * turn) : 0;
-  }
+  bool has_time_for_longer() const { return seconds_left() > kLonger * baseline_.race_seconds(); }
   /// Of making a runner of what was found, racing it, and looking at what it loses.
   double seconds_of_an_end() const {
     const int others = backend_.simplifies() ? 0 : 1;  // the passes alone
-    return (1 + others) * compile_seconds_ + (2 + others) * seconds_of_a_race() + kLosses * interpreting_seconds_;
+    return (1 + others) * baseline_.open_seconds() + (2 + others) * baseline_.race_seconds() +
+           kLosses * interpreting_seconds_;
   }
 
   std::string why_not_searched() const {
@@ -239,7 +169,7 @@ class Optimizer {
   }
 
   Result<void> search() {
-    if (backend_.can_run() && !baseline_) {
+    if (backend_.can_run() && !baseline_.is_open()) {
       plain_.why_not_searched = "it can't be measured: " + plain_.why_not_raced;
       return {};
     }
@@ -317,13 +247,13 @@ class Optimizer {
       TRY(const Work after, work_of(graph));
       if (!is_no_more(after, before)) return std::optional<OptimizedModel>();
     }
-    if (baseline_) {
+    if (baseline_.is_open()) {
       tell(fmt::format("racing what was found in {}", backend_.name()));
-      TRY(const auto runner, backend_.runner(graph, inputs_));
+      TRY(const auto runner, baseline_.runner(graph));
       TRY(const bool is_faster, beats_passes(*runner));
       if (!is_faster) return std::optional<OptimizedModel>();
       // A race that was won may have been luck: the figure that is told is that of another one.
-      TRY(made.raced, race(*baseline_, *runner, race_));
+      TRY(made.raced, baseline_.race(*runner));
       log_race("again", *made.raced);
       const bool is_lost = backend_.simplifies() ? !is_won(*made.raced) : is_slower(*made.raced) && !binds_sizes();
       if (is_lost) return std::optional<OptimizedModel>();
@@ -337,15 +267,12 @@ class Optimizer {
   Result<bool> beats_passes(Runner& runner) {
     std::unique_ptr<Runner> passes;
     if (!backend_.simplifies()) {
-      TRY(passes, backend_.runner(plain_.derived.graph, inputs_));
+      TRY(passes, baseline_.runner(plain_.derived.graph));
     }
-    Runner& other = passes ? *passes : *baseline_;
-    TRY(Raced raced, race(other, runner, race_));
+    TRY(Raced raced, baseline_.race(runner, 1, passes.get()));
     // Small gains take longer to tell from noise.
-    if (raced.high > 1 && !is_won(raced) && seconds_left() > kLonger * seconds_of_a_race()) {
-      RaceOptions longer = race_;
-      longer.seconds *= kLonger;
-      TRY(raced, race(other, runner, longer));
+    if (raced.high > 1 && !is_won(raced) && has_time_for_longer()) {
+      TRY(raced, baseline_.race(runner, kLonger, passes.get()));
     }
     log_race("what was found", raced);
     if (!is_won(raced))
@@ -359,7 +286,7 @@ class Optimizer {
   /// The passes alone, fewer of them, or none: the first that is not slower than the model as it was given. Where fixed
   /// sizes make it slower whatever the passes do, it is the fastest of them: they were asked for.
   Result<OptimizedModel> no_slower(OptimizedModel made) {
-    if (!baseline_ || backend_.simplifies()) return made;
+    if (!baseline_.is_open() || backend_.simplifies()) return made;
     if (made.derived.before.steps.empty() && !binds_sizes()) {
       made.why_not_raced = "nothing was changed";
       return made;
@@ -376,7 +303,7 @@ class Optimizer {
       const std::string what =
           level > 0 ? fmt::format("passes of level {}", level) : std::string("its sizes, fixed as told");
       tell(fmt::format("racing the simplified model in {}", backend_.name()));
-      auto runner = backend_.runner(tried.derived.graph, inputs_);
+      auto runner = baseline_.runner(tried.derived.graph);
       if (!runner.ok() && runner.error().kind == ErrorKind::kUnsupported) {
         slower.push_back(fmt::format("{}: {}", what, runner.error().message()));
         continue;
@@ -417,12 +344,10 @@ class Optimizer {
 
   /// Against the model as it was given. A first race that is lost may have been bad luck, and a longer one tells.
   Result<Raced> race_closely(Runner& runner) {
-    TRY(Raced raced, race(*baseline_, runner, race_));
+    TRY(Raced raced, baseline_.race(runner));
     if (raced.ratio >= kNotSlower) return raced;
-    RaceOptions again = race_;
-    if (seconds_left() > kLonger * seconds_of_a_race()) again.seconds *= kLonger;
-    if (seconds_left() > seconds_of_a_race()) {
-      TRY(raced, race(*baseline_, runner, again));
+    if (seconds_left() > baseline_.race_seconds()) {
+      TRY(raced, baseline_.race(runner, has_time_for_longer() ? kLonger : 1));
     }
     return raced;
   }
@@ -445,12 +370,14 @@ class Optimizer {
   /// between, lose digits.
   Result<bool> loses_little(const Graph& graph) const {
     tell("looking at what rounding loses");
-    TRY(const std::vector<Tensor> tensors, generate_inputs_to_race());
-    std::vector<te::Array> arrays;
-    for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
-    const auto inputs = [&](int) -> Result<std::vector<te::Array>> { return arrays; };
+    const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
+      TRY(const std::vector<Tensor> tensors, baseline_.inputs(set));
+      std::vector<te::Array> arrays;
+      for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
+      return arrays;
+    };
     // What differs by so little that many movements would excuse it is close to what may be lost.
-    const ComparisonEffort effort{.threads = options_.threads, .until = Clock::now(), .memory = options_.memory};
+    const ComparisonEffort effort{.threads = options_.threads, .movements = kLeastMovements, .memory = options_.memory};
     const auto rounding = [&](std::span<const te::Array> given) {
       return interpret(graph, given, {.threads = options_.threads, .round_values = true, .memory = options_.memory});
     };
@@ -464,9 +391,7 @@ class Optimizer {
   bool is_won(const Raced& raced) const {
     return raced.ratio >= options_.least_speedup && raced.low >= std::min(1.0, options_.least_speedup);
   }
-  static bool is_slower(const Raced& raced) {
-    return raced.ratio < kNotSlower && raced.is_told_apart();
-  }
+  static bool is_slower(const Raced& raced) { return raced.ratio < kNotSlower && raced.is_told_apart(); }
 
   void log_race(std::string_view what, const Raced& raced) const {
     log(fmt::format("{}: {:.1f} us before, {:.1f} us after, {:.4f} times as fast ({:.4f} to {:.4f})", what, raced.first,
@@ -490,11 +415,10 @@ class Optimizer {
   Derivation base_;  ///< without steps
 
   OptimizedModel plain_;  ///< of the passes alone
-  std::vector<Tensor> inputs_;
-  std::unique_ptr<Runner> baseline_;  ///< of the model as it was given
-  double run_microseconds_ = 0, compile_seconds_ = 0, interpreting_seconds_ = 0;
+  Baseline baseline_;
+  double run_microseconds_ = 0;      ///< of the model as it was given, in a race or as estimated
+  double interpreting_seconds_ = 0;  ///< of one run
   Clock::time_point end_;
-  RaceOptions race_;
 
   std::optional<Base> base_of_steps_;
   std::optional<Substitutions> substitutions_;

@@ -17,8 +17,6 @@ namespace {
 constexpr double kFloorUnits = 8;
 /// Of the root of a sum's length (P3: no false alarms among sequential, blocked and BLAS orders).
 constexpr double kSumRatio = 4;
-/// Movements that are made however late it is: both ways, narrow and wide.
-constexpr int kLeastMovements = 4;
 /// Input sets that the reference doesn't run on, before it is taken for a model that runs on none.
 constexpr int kMostFailures = 8;
 /// Share of an output that may be set aside without a word.
@@ -188,6 +186,7 @@ Result<Equivalence> compare_runs(const Graph& reference, const RunModel& candida
   Equivalence result;
   std::optional<Error> refusal;
   for (int set = 0; set < sets && result.runs < runs && result.passed(); ++set) {
+    if (refusal && result.runs == 0 && effort.until && Clock::now() >= *effort.until) break;
     TRY(const std::vector<te::Array> given, inputs(set));
     auto expected = interpret(reference, given, {.threads = effort.threads, .memory = effort.memory});
     if (!expected.ok()) {

@@ -31,7 +31,8 @@ struct ComparisonEffort {
   /// differs. They are seeded.
   int movements = 48;
   uint64_t seed = 0;
-  /// Then only as many movements are made as it takes to judge at all.
+  /// Then only as many movements are made as it takes to judge at all, and no more inputs are tried where the reference
+  /// runs on none.
   std::optional<Clock::time_point> until = std::nullopt;
   MemoryLimit memory = {};  ///< of runs of the interpreter; what would need more ends with kUnsupported
 };
@@ -42,7 +43,9 @@ struct OutputCoverage {
   int64_t elements = 0;
   int64_t set_aside = 0;  ///< of them: they differ, and by as much as rounding moves the reference there
 
-  double share_set_aside() const { return elements == 0 ? 0 : static_cast<double>(set_aside) / elements; }
+  double share_set_aside() const {
+    return elements == 0 ? 0 : static_cast<double>(set_aside) / static_cast<double>(elements);
+  }
 };
 
 struct Equivalence {

@@ -23,8 +23,6 @@ constexpr double kFarBeyond = 32;
 /// So many times as far as rounding do wide movements take a smooth function, give or take the luck of the draw; a jump
 /// is as long for either.
 constexpr double kLeastGrowth = 3, kMostGrowth = 64;
-/// Movements of both widths, both ways, before that is judged.
-constexpr int kLeastMovements = 4;
 /// A jump explains differences of this many times its size: there may be others.
 constexpr double kOtherJumps = 8;
 /// Where that share of an output differs by so many times more than any of the least movements took it, more of them

@@ -39,6 +39,9 @@ double difference_of(const te::Array& expected, const te::Array& found, int64_t 
 /// decisions that are close.
 inline constexpr double kNarrow = 1, kWide = 16;
 
+/// Movements before anything is judged by them, however late it is: of both kinds, both ways.
+inline constexpr int kLeastMovements = 4;
+
 class OutputComparison {
  public:
   /// `units` of the last place, of the element and of the output's usual values, are always allowed.
