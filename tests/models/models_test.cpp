@@ -44,7 +44,8 @@ TEST_P(Models, RunAndOptimizeToTheExpectedValues) {
   EXPECT_LE(outcome->nodes_after, ceiling->ours) << "more nodes than once reached; the ceiling may only fall";
 }
 
-/// `compile` ends with its check of the artifact against the interpreter.
+/// `compile` ends with its check of the artifact against the interpreter. What a search makes of models is for other
+/// tests.
 TEST_P(Models, CompileForEveryInstructionSet) {
   const ScratchFolder scratch;
   const auto model = fill_model(GetParam(), scratch.path());
@@ -57,7 +58,9 @@ TEST_P(Models, CompileForEveryInstructionSet) {
                                         "-o",
                                         (scratch.path() / "model.iso").string(),
                                         "--target",
-                                        target};
+                                        target,
+                                        "--level",
+                                        "2"};
     for (const std::string& flag : shape_flags(GetParam())) command.push_back(flag);
     const Outcome outcome = run_program(command);
     EXPECT_EQ(outcome.exit_code, 0) << target << ": " << outcome.err;
