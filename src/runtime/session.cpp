@@ -132,6 +132,7 @@ Result<void> Session::run(std::span<const Tensor> inputs, std::span<Tensor> outp
   TRY_VOID(bind_outputs(outputs));
   {
     const FlushDenormals flush;
+    workers_.keep_apart();
     TRY_VOID(executor_->run());
   }
   hand_out(outputs);

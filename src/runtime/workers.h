@@ -1,9 +1,11 @@
-// The threads of a session: pinned, and with denormals flushed to zero while kernels run.
+// The threads of a session: pinned, and with denormals flushed to zero while kernels run. Test:
+// tests/runtime/workers_test.cpp
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "util/parallel.h"
 
@@ -27,6 +29,11 @@ class Workers {
   /// while there are enough, and flush denormals.
   explicit Workers(int threads);
   int threads() const { return pool_.threads(); }
+
+  /// To be called now and then: where the system has moved the caller onto the CPU of a worker, that worker goes where
+  /// the caller was. Side by side on one CPU they would take turns in waiting for each other, which takes ten times as
+  /// long.
+  void keep_apart();
 
   /// work(thread, begin, end) for contiguous ranges that make up [0, iterations), as even as can be: always the same
   /// ones for the same number of threads, which find in their caches what they left there. But of long ranges (grain >
@@ -62,12 +69,23 @@ class Workers {
   }
 
  private:
+  /// Of a worker.
+  struct Seat {
+    int cpu = -1;                 ///< that it is pinned to
+    std::atomic<int> thread = 0;  ///< the system's number for it, once it runs
+  };
+  Workers(int threads, const std::vector<int>& cpus);
+  static std::vector<Seat> seats_of(int threads, const std::vector<int>& cpus);
+  static void sit_down(Seat& seat);
+
   static constexpr int64_t kMostChunks = 32;  ///< of a thread's share
   struct Shares {
     int64_t each, rest;
     int64_t begin(int64_t thread) const { return each * thread + std::min(thread, rest); }
   };
 
+  std::vector<Seat> seats_;  ///< none where there are fewer CPUs than threads
+  int free_cpu_ = -1;        ///< no worker's: where the caller was
   ThreadPool pool_;
   alignas(64) std::atomic<int64_t> next_chunk_ = 0;
 };
