@@ -28,9 +28,7 @@ constexpr int64_t kBeyondCaches = 64 << 20;
 constexpr int64_t kMostVectors = 4;
 
 bool holds_select(const Expr& expr) {
-  bool selects = false;
-  te::for_each_node(expr, [&](const Expr& e) { selects |= te::as<te::Select>(e) != nullptr; });
-  return selects;
+  return te::any_node(expr, [](const Expr& e) { return te::as<te::Select>(e) != nullptr; });
 }
 
 }  // namespace

@@ -136,9 +136,8 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
   const Shape& shape = kernel.buffers[source].shape;
   std::vector<Expr> extents, from, to;
   for (size_t k = 0; k < read.index.size(); ++k) {
-    bool is_bounded = false;
-    if (read.condition)
-      te::for_each_node(read.condition, [&](const Expr& e) { is_bounded |= e == te::axis(static_cast<int>(k)); });
+    const Expr axis = te::axis(static_cast<int>(k));
+    const bool is_bounded = read.condition && te::any_node(read.condition, [&](const Expr& e) { return e == axis; });
     const auto span = loads(read.index[k]).empty() ? span_over(block, read.index[k]) : std::nullopt;
     if (is_bounded && (!span || !te::as_constant(span->minimum)))
       return invalid(name, "affine indices under a padding expected");

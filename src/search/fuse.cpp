@@ -38,11 +38,9 @@ constexpr int kMostFused = 2'000;   ///< terms of a task of several
 constexpr int kMostRepeated = 64;   ///< terms of what is computed again by each that reads it
 
 bool computes(const Expr& expr) {
-  bool found = false;
-  te::for_each_node(expr, [&](const Expr& e) {
-    found |= e.dtype() != DataType::kInt64 && (te::as<te::Unary>(e) || te::as<te::Binary>(e));
+  return te::any_node(expr, [](const Expr& e) {
+    return e.dtype() != DataType::kInt64 && (te::as<te::Unary>(e) || te::as<te::Binary>(e));
   });
-  return found;
 }
 
 /// How often the elements that a reduction reads are used, on average.

@@ -140,9 +140,9 @@ std::set<int> padded_buffers(const Kernel& kernel) {
         const auto* select = te::as<te::Select>(e);
         const auto* load = select && block.is_reduction() ? te::as<te::Load>(select->then) : nullptr;
         if (!load) return;
-        bool by_channel = false;
-        for (const kernel::Expr& index : load->index)
-          te::for_each_node(index, [&](const kernel::Expr& part) { by_channel |= part == te::axis(1); });
+        const auto is_channel = [](const kernel::Expr& part) { return part == te::axis(1); };
+        const bool by_channel = std::any_of(load->index.begin(), load->index.end(),
+                                            [&](const kernel::Expr& index) { return te::any_node(index, is_channel); });
         if (!by_channel) padded.insert(load->buffer.index);
       });
   });

@@ -12,18 +12,12 @@ Error not_read(std::string_view what) {
   return unsupported("a tensor expression", "maps, sums and maxima of elements expected, {} found", what);
 }
 
-bool has_loads(const te::Expr& expr) {
-  bool result = false;
-  te::for_each_node(expr, [&](const te::Expr& e) { result |= te::as<te::Load>(e) != nullptr; });
-  return result;
-}
-
 bool is_monoid(const te::Monoid& monoid, const te::Monoid& known) {
   return monoid.identity == known.identity && monoid.combine == known.combine;
 }
 
 /// Of integers that no data are in, but indices and sizes.
-bool is_index(const te::Expr& expr) { return expr.dtype() == DataType::kInt64 && !has_loads(expr); }
+bool is_index(const te::Expr& expr) { return expr.dtype() == DataType::kInt64 && !te::has_load(expr); }
 
 /// Whether a cast keeps every value: the numbers are exact, sizes and indices are numbers.
 bool keeps_values(DataType from, DataType to) {
@@ -86,7 +80,7 @@ class ElementReader::Stages {
                           std::vector<Piece>& pieces) {
     if (body == identity) return {};
     const auto* select = te::as<te::Select>(body);
-    if (select && !has_loads(select->condition)) {
+    if (select && !te::has_load(select->condition)) {
       Piece otherwise = piece;
       if (make_.add_condition(piece.conditions, select->condition))
         TRY_VOID(add_pieces(select->then, is_least, identity, std::move(piece), pieces));
@@ -102,7 +96,7 @@ class ElementReader::Stages {
   Result<Element> read(const te::Expr& expr) {
     if (make_.is_exhausted()) return not_read("too much");
     if (is_index(expr)) return make_.integer(expr);
-    if (expr.dtype() == DataType::kBool && !has_loads(expr)) return make_.truth(expr);
+    if (expr.dtype() == DataType::kBool && !te::has_load(expr)) return make_.truth(expr);
     return te::visit(
         expr, [&](const te::Literal& e) { return literal(e.value); },
         [&](const te::Var&) -> Result<Element> { return not_read("an iterator"); },
@@ -179,7 +173,7 @@ class ElementReader::Stages {
   Result<Element> select(const te::Select& e) {
     TRY(const Element then, read(e.then));
     TRY(const Element otherwise, read(e.otherwise));
-    if (!has_loads(e.condition))
+    if (!te::has_load(e.condition))
       return make_.sum(make_.restricted(then, e.condition), make_.restricted(otherwise, te::logical_not(e.condition)));
     TRY(const Element condition, read(e.condition));
     const Element opposite = make_.sum(make_.number(te::Rational(1)), make_.scaled(condition, te::Rational(-1)));
@@ -194,7 +188,7 @@ class ElementReader::Stages {
   }
 
   Result<Element> load(const te::Expr& expr, const te::Load& e) {
-    if (std::any_of(e.index.begin(), e.index.end(), has_loads)) return not_read("an index that data decide");
+    if (std::any_of(e.index.begin(), e.index.end(), te::has_load)) return not_read("an index that data decide");
     std::vector<te::Expr> index;
     for (const te::Expr& each : e.index) index.push_back(make_.simplified(each));
     if (e.buffer.kind == te::BufferRef::Kind::kStage) return value({e.buffer.index, e.buffer.component}, index);

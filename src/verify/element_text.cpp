@@ -76,13 +76,11 @@ std::string text(const FactorRef& factor) { return Printer().print(factor); }
 std::string text(const Element& element) { return Printer().print(element); }
 
 bool mentions(const te::Expr& expr, const std::vector<Bound>& bounds) {
-  bool result = false;
-  te::for_each_node(expr, [&](const te::Expr& e) {
-    if (const auto* symbol = te::as<te::Symbol>(e))
-      result |=
-          std::any_of(bounds.begin(), bounds.end(), [&](const Bound& bound) { return bound.name == symbol->name; });
+  return te::any_node(expr, [&](const te::Expr& e) {
+    const auto* symbol = te::as<te::Symbol>(e);
+    return symbol &&
+           std::any_of(bounds.begin(), bounds.end(), [&](const Bound& bound) { return bound.name == symbol->name; });
   });
-  return result;
 }
 
 bool mentions(const std::vector<te::Expr>& exprs, const std::vector<Bound>& bounds) {

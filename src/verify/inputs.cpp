@@ -27,18 +27,10 @@ void tighten(Demand& demand, const Demand& other) {
 }
 
 bool loads_input(const te::Expr& expr, int input) {
-  bool found = false;
-  te::for_each_node(expr, [&](const te::Expr& e) {
+  return te::any_node(expr, [&](const te::Expr& e) {
     const te::Load* load = te::as<te::Load>(e);
-    found |= load && load->buffer.kind == te::BufferRef::Kind::kInput && load->buffer.index == input;
+    return load && load->buffer.kind == te::BufferRef::Kind::kInput && load->buffer.index == input;
   });
-  return found;
-}
-
-bool has_load(const te::Expr& expr) {
-  bool found = false;
-  te::for_each_node(expr, [&](const te::Expr& e) { found |= te::as<te::Load>(e) != nullptr; });
-  return found;
 }
 
 bool divides_integers(const te::Expr& expr) {
@@ -61,7 +53,7 @@ class ElementMaps {
       te::for_each_node(body, [&](const te::Expr& e) {
         divides_ = divides_ || divides_integers(e);
         const te::Load* load = te::as<te::Load>(e);
-        indexes_ = indexes_ || (load && std::any_of(load->index.begin(), load->index.end(), has_load));
+        indexes_ = indexes_ || (load && std::any_of(load->index.begin(), load->index.end(), te::has_load));
       });
     });
   }

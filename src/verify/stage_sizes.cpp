@@ -15,15 +15,7 @@ double elements_of(const Shape& shape) {
 }
 
 bool loads_floats(const te::Expr& expr) {
-  bool found = false;
-  te::for_each_node(expr, [&](const te::Expr& e) { found |= te::as<te::Load>(e) && is_float(e.dtype()); });
-  return found;
-}
-
-bool has_loads(const te::Expr& expr) {
-  bool found = false;
-  te::for_each_node(expr, [&](const te::Expr& e) { found |= te::as<te::Load>(e) != nullptr; });
-  return found;
+  return te::any_node(expr, [](const te::Expr& e) { return te::as<te::Load>(e) && is_float(e.dtype()); });
 }
 
 bool is_other_than_zero(const te::Expr& expr) {
@@ -33,17 +25,15 @@ bool is_other_than_zero(const te::Expr& expr) {
 
 /// Has steps: floor and its like, and a choice of a number that is given and not zero, as Sign is and Relu is not.
 bool decides(const te::Expr& expr) {
-  bool found = false;
-  te::for_each_node(expr, [&](const te::Expr& e) {
+  return te::any_node(expr, [](const te::Expr& e) {
     if (const te::Unary* unary = te::as<te::Unary>(e))
-      found |= unary->op == te::UnaryOp::kFloor || unary->op == te::UnaryOp::kCeil || unary->op == te::UnaryOp::kRound;
+      return unary->op == te::UnaryOp::kFloor || unary->op == te::UnaryOp::kCeil || unary->op == te::UnaryOp::kRound;
     if (const te::Binary* binary = te::as<te::Binary>(e))
-      found |= is_float(e.dtype()) && (binary->op == te::BinaryOp::kFloorMod || binary->op == te::BinaryOp::kTruncMod);
-    if (const te::Select* select = te::as<te::Select>(e))
-      found |= is_float(e.dtype()) && has_loads(select->condition) &&
-               (is_other_than_zero(select->then) || is_other_than_zero(select->otherwise));
+      return is_float(e.dtype()) && (binary->op == te::BinaryOp::kFloorMod || binary->op == te::BinaryOp::kTruncMod);
+    const te::Select* select = te::as<te::Select>(e);
+    return select && is_float(e.dtype()) && te::has_load(select->condition) &&
+           (is_other_than_zero(select->then) || is_other_than_zero(select->otherwise));
   });
-  return found;
 }
 
 class Sizer {

@@ -24,12 +24,10 @@ constexpr int kMaxRefinedHeight = 4;
 ValueType of_unknown_rank(DataType dtype) { return {ValueType::Kind::kTensor, dtype, std::nullopt, {}}; }
 
 bool mentions(const Dim& dim, const std::set<std::string>& symbols) {
-  bool found = false;
-  te::for_each_node(dim.expr(), [&](const te::Expr& e) {
+  return te::any_node(dim.expr(), [&](const te::Expr& e) {
     const te::Symbol* symbol = te::as<te::Symbol>(e);
-    found |= symbol && symbols.contains(symbol->name);
+    return symbol && symbols.contains(symbol->name);
   });
-  return found;
 }
 
 /// Symbols of a body that mean nothing outside: sizes that its own nodes' data decide ("value.axis"), and those in

@@ -53,15 +53,13 @@ struct Work {
 };
 
 bool rounds_freely(const te::Expr& body) {
-  bool free = false;
-  te::for_each_node(body, [&](const te::Expr& expr) {
-    if (!is_float(expr.dtype())) return;
-    if (const auto* e = te::as<te::Binary>(expr)) free |= e->op == te::BinaryOp::kPow;
-    if (const auto* e = te::as<te::Unary>(expr))
-      free |= e->op != te::UnaryOp::kNeg && e->op != te::UnaryOp::kAbs && e->op != te::UnaryOp::kFloor &&
-              e->op != te::UnaryOp::kCeil && e->op != te::UnaryOp::kRound && e->op != te::UnaryOp::kSqrt;
+  return te::any_node(body, [](const te::Expr& expr) {
+    if (!is_float(expr.dtype())) return false;
+    if (const auto* e = te::as<te::Binary>(expr)) return e->op == te::BinaryOp::kPow;
+    const auto* e = te::as<te::Unary>(expr);
+    return e && e->op != te::UnaryOp::kNeg && e->op != te::UnaryOp::kAbs && e->op != te::UnaryOp::kFloor &&
+           e->op != te::UnaryOp::kCeil && e->op != te::UnaryOp::kRound && e->op != te::UnaryOp::kSqrt;
   });
-  return free;
 }
 
 std::optional<Work> work_of(const Graph& graph, NodeId id) {

@@ -245,6 +245,11 @@ Expr transform(const Expr& expr, F&& replace);
 template <class F>
 void for_each_node(const Expr& expr, F&& look);
 
+/// Whether some node is what `is` looks for.
+template <class F>
+bool any_node(const Expr& expr, F&& is);
+bool has_load(const Expr& expr);
+
 namespace detail {
 /// The same node over other children; children in the order that `children` lists them.
 Expr with_children(const Expr& expr, std::vector<Expr> children);
@@ -271,6 +276,18 @@ template <class F>
 void for_each_node(const Expr& expr, F&& look) {
   look(expr);
   for (const Expr& child : detail::children(expr)) for_each_node(child, look);
+}
+
+template <class F>
+bool any_node(const Expr& expr, F&& is) {
+  if (is(expr)) return true;
+  for (const Expr& child : detail::children(expr))
+    if (any_node(child, is)) return true;
+  return false;
+}
+
+inline bool has_load(const Expr& expr) {
+  return any_node(expr, [](const Expr& e) { return as<Load>(e) != nullptr; });
 }
 
 }  // namespace isomer::te

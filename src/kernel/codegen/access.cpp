@@ -8,13 +8,6 @@
 namespace isomer::kernel::codegen {
 namespace {
 
-template <class F>
-bool any_node(const Expr& expr, F&& holds) {
-  const std::vector<Expr> children = te::detail::children(expr);
-  return holds(expr) ||
-         std::any_of(children.begin(), children.end(), [&](const Expr& child) { return any_node(child, holds); });
-}
-
 const te::Var* as_loop_variable(const Expr& expr) {
   const auto* variable = te::as<te::Var>(expr);
   return variable && variable->kind == te::VarKind::kLoop ? variable : nullptr;
@@ -26,18 +19,14 @@ bool has_static_shape(const Buffer& buffer) {
   return std::all_of(buffer.shape.begin(), buffer.shape.end(), [](const Dim& dim) { return dim.is_constant(); });
 }
 
-bool holds_load(const Expr& expr) {
-  return any_node(expr, [](const Expr& e) { return te::as<te::Load>(e) != nullptr; });
-}
-
 bool depends_on(const Expr& expr, int loop_variable) {
-  return any_node(expr,
-                  [&](const Expr& e) { return as_loop_variable(e) && as_loop_variable(e)->index == loop_variable; });
+  return te::any_node(
+      expr, [&](const Expr& e) { return as_loop_variable(e) && as_loop_variable(e)->index == loop_variable; });
 }
 
 /// Loads read what nobody has proved anything of, and so do loops that run as long as a load says.
 bool AccessPlans::is_decided_by_data(const Expr& expr) const {
-  return any_node(expr, [&](const Expr& e) {
+  return te::any_node(expr, [&](const Expr& e) {
     return te::as<te::Load>(e) || (as_loop_variable(e) && !loops_.interval(as_loop_variable(e)->index).high);
   });
 }
@@ -97,7 +86,7 @@ bool AccessPlans::may_fault(const Expr& expr) {
 Expr AccessPlans::simplified(const Expr& expr) const {
   return te::transform(expr, [&](const Expr& e) -> Expr {
     const auto* choice = te::as<te::Select>(e);
-    if (!choice || holds_load(choice->condition)) return {};
+    if (!choice || te::has_load(choice->condition)) return {};
     return te::select(te::simplify_index(choice->condition, ranges_), choice->then, choice->otherwise);
   });
 }

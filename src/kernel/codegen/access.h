@@ -24,7 +24,6 @@ struct Access {
 };
 
 bool has_static_shape(const Buffer& buffer);
-bool holds_load(const Expr& expr);
 bool depends_on(const Expr& expr, int loop_variable);
 
 /// The polynomials and accesses of a kernel's expressions. An expression over loop variables is asked for when they

@@ -67,7 +67,7 @@ llvm::Value* Expressions::variable(const te::Var& variable) const {
 
 llvm::Value* Expressions::binary(const Expr& expr, const te::Binary& e) {
   const bool is_comparison = e.op == BinaryOp::kEqual || e.op == BinaryOp::kLess || e.op == BinaryOp::kLessEqual;
-  if (is_comparison && e.left.dtype() == DataType::kInt64 && environment_.lanes > 1 && !holds_load(expr))
+  if (is_comparison && e.left.dtype() == DataType::kInt64 && environment_.lanes > 1 && !te::has_load(expr))
     if (llvm::Value* const result = compare_indices(expr, e)) return result;
   llvm::Value *a = evaluate(e.left), *b = evaluate(e.right);
   match_lanes(build_, a, b);

@@ -290,7 +290,7 @@ class PartEmitter {
     if (known != blocks_.end()) return known->second;
     BoundBlock result;
     if (block.predicate)
-      result.predicate = holds_load(block.predicate)
+      result.predicate = te::has_load(block.predicate)
                              ? block.predicate
                              : te::simplify_index(block.predicate, environment_.ranges.ranges());
     result.is_first = te::truth(block.initialize);
