@@ -4,6 +4,7 @@
 #   scripts/lint.sh tidy     against .clang-tidy; build/ is configured, with tests, and what is generated is there.
 #                            Groups of sources are read as one, as they are compiled: headers once a group.
 #   scripts/lint.sh analyze  by clang's analyzer, as tidy
+# FOLDER=src: tidy and analyze read what lies there alone.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 jobs=${JOBS:-$(nproc)}
@@ -22,7 +23,7 @@ read_sources() {
     return 1
   }
   # Not what protoc wrote.
-  grep -oP '"file": "\K[^"]+' $commands | grep -v '\.pb\.cc$' | sort -u |
+  grep -oP '"file": "\K[^"]+' $commands | grep -v '\.pb\.cc$' | grep -E "^$PWD/(build/)?${FOLDER:-}" | sort -u |
     xargs -P "$jobs" -n 1 clang-tidy-19 "$@" -p build --quiet --extra-arg=-Wno-unknown-warning-option 2>/dev/null || {
     echo "lint: findings of clang-tidy, see above; .clang-tidy says what is asked for" >&2
     return 1
