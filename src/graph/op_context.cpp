@@ -25,6 +25,13 @@ const Shape& OpContext::shape(int i) const {
   return *inputs_[i].type.shape;
 }
 
+OpContext OpContext::with_elements(int i, const Content& content, const Tensor& constant) const {
+  OpContext result = *this;
+  result.inputs_[i].content = &content;
+  result.inputs_[i].constant = &constant;
+  return result;
+}
+
 const Content* OpContext::content(int i) const { return has_input(i) ? inputs_[i].content : nullptr; }
 
 std::optional<std::vector<Dim>> OpContext::dims(int i) const {

@@ -29,6 +29,9 @@ class OpContext {
   OpContext(const OpDef& op, const Attributes& attributes, std::string label, std::vector<Input> inputs,
             std::vector<std::string> output_names, InferBody infer_body = nullptr);
 
+  /// The same with these elements of input i, which outlive it.
+  OpContext with_elements(int i, const Content& content, const Tensor& constant) const;
+
   const OpDef& op() const { return *op_; }
   const std::string& label() const { return label_; }
 

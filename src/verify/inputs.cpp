@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t kDefaultIntegers = 8;
 /// How many readers deep a value is followed.
 constexpr int kMaxDepth = 16;
+/// Of parameters that decide shapes, such as axes.
+constexpr int64_t kMostParameters = 64;
 /// So often inputs are drawn anew where an integer would be divided by zero; far from the seeds that callers count up.
 constexpr int kMostDraws = 16;
 constexpr uint64_t kSeedStep = uint64_t{1} << 32;
@@ -123,6 +125,27 @@ std::optional<te::Program> program_of(const Graph& graph, NodeId id) {
   return std::move(*program);
 }
 
+/// Whether the node's types allow for this number as every element of an integer input of these dims.
+bool accepts(const OpContext& context, int input, const Dims& dims, int64_t number) {
+  const std::vector<int64_t> numbers(static_cast<size_t>(element_count(dims)), number);
+  const Tensor tensor = Tensor::from_ints(context.dtype(input), dims, numbers);
+  const Content content(numbers.begin(), numbers.end());
+  return infer_types(context.with_elements(input, content, tensor)).ok();
+}
+
+/// What numbers a parameter may have that decides shapes, an axis or the number of elements that TopK takes: those from
+/// 0 or 1 on that the node's types allow for. Nothing where all are allowed, or neither of the two.
+Demand accepted(const OpContext& context, int input) {
+  const ValueType& type = context.type(input);
+  const auto dims = is_int(type.dtype) && type.has_shape() ? constants(*type.shape) : std::nullopt;
+  if (!dims || element_count(*dims) < 1 || element_count(*dims) > kMostParameters) return {};
+  const int64_t low = accepts(context, input, *dims, 0) ? 0 : 1;
+  int64_t below = low;
+  while (below < kDefaultIntegers && accepts(context, input, *dims, below)) ++below;
+  if (below == low || (low == 0 && below == kDefaultIntegers)) return {};
+  return {below, low == 1};
+}
+
 class DemandSearch {
  public:
   explicit DemandSearch(const Graph& graph) : graph_(graph), consumers_(graph.consumers()) {}
@@ -139,10 +162,13 @@ class DemandSearch {
  private:
   Demand through(NodeId reader, ValueId value, int depth) {
     Demand demand;
+    const Node& node = graph_.node(reader);
+    if (node.is_opaque()) return demand;
+    const OpContext context = context_of(graph_, reader);
+    for (int i = 0; i < context.input_count(); ++i)
+      if (node.inputs[i] == value) tighten(demand, accepted(context, i));
     const auto program = program_of(graph_, reader);
     if (!program) return demand;
-    const Node& node = graph_.node(reader);
-    const OpContext context = context_of(graph_, reader);
     const ElementMaps maps(*program);
     for (int i = 0; i < context.input_count(); ++i) {
       if (node.inputs[i] != value) continue;

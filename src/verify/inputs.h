@@ -14,9 +14,9 @@ namespace isomer {
 
 enum class Fill : uint8_t { kRandom, kZeros, kOnes, kArange };
 
-/// What the readers of an integer value ask of its elements, as their programs say: to index an axis of this size
-/// (nothing: none does), and not to be zero where integers are divided by them. Followed through what only moves or
-/// casts them.
+/// What the readers of an integer value ask of its elements, as their programs and types say: to index an axis of this
+/// size or to be an axis (nothing: no reader does), and not to be zero where integers are divided by them. Followed
+/// through what only moves or casts them.
 struct Demand {
   std::optional<int64_t> below;
   bool not_zero = false;
@@ -34,7 +34,8 @@ struct FillOptions {
 };
 
 /// One tensor an input of the graph, in order: floats normal(0,1); integers uniform below the size of the axis that
-/// they index (as the programs of their readers say), else in [0, 8), without 0 where integers are divided by them;
+/// they index or the rank that they are axes of (as their readers say), else in [0, 8), without 0 where integers are
+/// divided by them;
 /// bools fair. Where a node computes what integers are divided by, inputs are drawn again until that is not 0, a few
 /// times. An input with a default keeps it. Errors: an unbound dim (naming the dims), a type that has no arithmetic,
 /// more elements than fit into memory.

@@ -112,6 +112,20 @@ graph g(x: float32[a]) -> (y, q) {
   EXPECT_EQ(fitting_sizes(graph), std::nullopt);
 }
 
+TEST(Inputs, ParametersThatDecideShapesAreOnesThatAreAllowed) {
+  for (const char* node :
+       {"Unsqueeze(x, p)", "Squeeze(x, p)", "ReduceSum(x, p)", "CumSum(x, s)", "TopK(x, p)", "Expand(x, p)"})
+    expect_runs(
+        fmt::format("opset 17\ngraph g(x: float32[1,3,1,1], p: int64[1], s: int64[]) -> (y) {{ y = {} }}", node));
+  expect_runs(R"(opset 17
+graph g(x: float32[2,3], p: int32[2]) -> (y) {
+  a, b = Split(p) {num_outputs = 2}
+  c = Cast(a) {to = 7}
+  y = Unsqueeze(x, c)
+}
+)");
+}
+
 TEST(Inputs, ZerosThatAreAskedForStay) {
   const Graph graph = parsed("opset 17\ngraph g(x: int64[3], z: int64[3]) -> (y) { y = Div(x, z) }");
   const auto tensors = generate_inputs(graph, {.fill = Fill::kZeros});
