@@ -72,8 +72,7 @@ std::vector<std::string> search_lines(const OptimizedModel& made) {
     lines.push_back(fmt::format("  {} x {}: {} saved, as predicted", rules[k].steps, printable(rules[k].rule),
                                 time_text(rules[k].saved)));
   if (rules.size() > kMostRules) lines.push_back(fmt::format("  and {} more rules", rules.size() - kMostRules));
-  if (made.outcome != SearchOutcome::kFaster && !made.why_not_faster.empty())
-    lines.push_back("  " + made.why_not_faster);
+  if (made.outcome != SearchOutcome::kFaster && !made.why_not_taken.empty()) lines.push_back("  " + made.why_not_taken);
   for (const std::string& left_out : made.left_out) lines.push_back("left out: " + printable(left_out));
   return lines;
 }

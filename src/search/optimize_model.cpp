@@ -137,10 +137,11 @@ class Optimizer {
     }
     plain_.run_microseconds = run_microseconds_;
     plain_.seconds = options_.seconds.value_or(default_seconds(run_microseconds_));
-    const double afterwards =
-        options_.least_afterwards == 0
-            ? 0
-            : std::max({options_.least_afterwards, kAfterwards * plain_.seconds, kLeastCheck * interpreting_seconds_});
+    const bool is_last = options_.least_afterwards == 0;
+    const double least_afterwards =
+        is_last ? 0 : std::max(options_.least_afterwards, kLeastCheck * interpreting_seconds_);
+    const double afterwards = is_last ? 0 : std::max(least_afterwards, kAfterwards * plain_.seconds);
+    spare_seconds_ = afterwards - least_afterwards;
     const double mine = plain_.seconds - afterwards;
     end_ = options_.begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(mine));
     baseline_.set_race_seconds(std::min(options_.race.seconds, std::max(kShortestRace, kRacing * plain_.seconds)));
@@ -198,8 +199,8 @@ class Optimizer {
   Result<OptimizedModel> chosen() {
     bool is_first = true;
     for (const std::vector<size_t>& gains : choices()) {
-      // All of them at once are raced, whatever that takes.
-      if (!std::exchange(is_first, false) && seconds_left() < seconds_of_an_end()) break;
+      // All of them at once are raced, whatever that takes; fewer of them in what the check can spare.
+      if (!std::exchange(is_first, false) && seconds_left() + spare_seconds_ < seconds_of_an_end()) break;
       auto tried = with_steps(gains);
       if (tried.ok() && *tried) return std::move(**tried);
       if (tried.ok()) continue;
@@ -211,7 +212,7 @@ class Optimizer {
       log(error.message());
     }
     OptimizedModel made = plain_;
-    if (found_) made.outcome = found_->gains.empty() ? SearchOutcome::kNothingFound : SearchOutcome::kSlower;
+    if (found_) made.outcome = found_->gains.empty() ? SearchOutcome::kNothingFound : SearchOutcome::kRefused;
     return no_slower(std::move(made));
   }
 
@@ -229,7 +230,7 @@ class Optimizer {
     return result;
   }
 
-  /// Nothing where it is no faster, or loses too much.
+  /// Nothing where it is no faster, or loses too much; why_not_taken then says it.
   Result<std::optional<OptimizedModel>> with_steps(const std::vector<size_t>& gains) {
     const Base& base = *base_of_steps_;
     const Chosen chosen = steps_of(*found_, gains, base.program.program, *substitutions_);
@@ -247,21 +248,29 @@ class Optimizer {
       TRY(const Work after, work_of(graph));
       if (!is_no_more(after, before)) return std::optional<OptimizedModel>();
     }
-    if (baseline_.is_open()) {
-      tell(fmt::format("racing what was found in {}", backend_.name()));
-      TRY(const auto runner, baseline_.runner(graph));
-      TRY(const bool is_faster, beats_passes(*runner));
-      if (!is_faster) return std::optional<OptimizedModel>();
-      // A race that was won may have been luck: the figure that is told is that of another one.
-      TRY(made.raced, baseline_.race(*runner));
-      log_race("again", *made.raced);
-      const bool is_lost = backend_.simplifies() ? !is_won(*made.raced) : is_slower(*made.raced) && !binds_sizes();
-      if (is_lost) return std::optional<OptimizedModel>();
+    // What is refused costs no more than the first look.
+    const bool compares_first = kLosses * interpreting_seconds_ < 2 * baseline_.race_seconds();
+    for (const bool compares : {compares_first, !compares_first}) {
+      TRY(const bool holds, compares ? loses_little(graph) : wins(made));
+      if (!holds) return std::optional<OptimizedModel>();
     }
-    TRY(const bool is_close, loses_little(graph));
-    if (!is_close) return std::optional<OptimizedModel>();
     gains_of_steps_ = chosen.gains;
     return std::optional(std::move(made));
+  }
+
+  /// Races it, where that can be done.
+  Result<bool> wins(OptimizedModel& made) {
+    if (!baseline_.is_open()) return true;
+    tell(fmt::format("racing what was found in {}", backend_.name()));
+    TRY(const auto runner, baseline_.runner(made.derived.graph));
+    TRY(const bool is_faster, beats_passes(*runner));
+    if (!is_faster) return false;
+    // A race that was won may have been luck: the figure that is told is that of another one.
+    TRY(made.raced, baseline_.race(*runner));
+    log_race("again", *made.raced);
+    const bool is_lost = backend_.simplifies() ? !is_won(*made.raced) : is_slower(*made.raced) && !binds_sizes();
+    if (is_lost) tell_why_lost(*made.raced);
+    return !is_lost;
   }
 
   Result<bool> beats_passes(Runner& runner) {
@@ -275,12 +284,15 @@ class Optimizer {
       TRY(raced, baseline_.race(runner, kLonger, passes.get()));
     }
     log_race("what was found", raced);
-    if (!is_won(raced))
-      plain_.why_not_faster = fmt::format(
-          "what was found was {:.3f} times as fast in a race (half of its rounds between "
-          "{:.3f} and {:.3f}), which is not surely more than 1",
-          raced.ratio, raced.low, raced.high);
+    if (!is_won(raced)) tell_why_lost(raced);
     return is_won(raced);
+  }
+
+  void tell_why_lost(const Raced& raced) {
+    plain_.why_not_taken = fmt::format(
+        "what was found was {:.3f} times as fast in a race (half of its rounds between {:.3f} and {:.3f}), which is "
+        "not surely more than 1",
+        raced.ratio, raced.low, raced.high);
   }
 
   /// The passes alone, fewer of them, or none: the first that is not slower than the model as it was given. Where fixed
@@ -319,7 +331,7 @@ class Optimizer {
       if (!best || best->raced->ratio < tried.raced->ratio) best = std::move(tried);
     }
     if (binds_sizes() && best) {
-      best->why_not_faster = fmt::format(
+      best->why_not_taken = fmt::format(
           "with fixed sizes {} is slower, whatever else is done to the model; leave --dim and --input-shapes out",
           backend_.name());
       return *std::move(best);
@@ -368,7 +380,7 @@ class Optimizer {
 
   /// Whether rounding does to it what it may: steps that sum otherwise than the model does, or with larger numbers in
   /// between, lose digits.
-  Result<bool> loses_little(const Graph& graph) const {
+  Result<bool> loses_little(const Graph& graph) {
     tell("looking at what rounding loses");
     const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
       TRY(const std::vector<Tensor> tensors, baseline_.inputs(set));
@@ -385,6 +397,9 @@ class Optimizer {
     TRY(const Equivalence in_doubles, compare_models_on(model_, graph, inputs, 1, effort));
     const double most = std::max(in_floats.max_error_over_bound, in_doubles.max_error_over_bound);
     log(fmt::format("rounding takes {:.2g} of what it may", most));
+    if (most > kMostLost)
+      plain_.why_not_taken = fmt::format(
+          "what was found loses {:.2g} of what rounding may take on one input, too close to all of it", most);
     return most <= kMostLost;
   }
 
@@ -418,6 +433,7 @@ class Optimizer {
   Baseline baseline_;
   double run_microseconds_ = 0;      ///< of the model as it was given, in a race or as estimated
   double interpreting_seconds_ = 0;  ///< of one run
+  double spare_seconds_ = 0;         ///< beyond what is needed behind the end
   Clock::time_point end_;
 
   std::optional<Base> base_of_steps_;
@@ -433,7 +449,7 @@ class Optimizer {
 
 std::string_view name(SearchOutcome outcome) {
   constexpr std::array<std::string_view, 4> kNames = {"not searched", "nothing found that is faster",
-                                                      "what was found is not faster in the end", "faster"};
+                                                      "what was found was not taken in the end", "faster"};
   return kNames[static_cast<size_t>(outcome)];
 }
 

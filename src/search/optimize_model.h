@@ -42,7 +42,7 @@ struct OptimizeModelOptions {
 enum class SearchOutcome : uint8_t {
   kPasses,        ///< nothing was searched
   kNothingFound,  ///< no rewrite was found that costs less
-  kSlower,        ///< those found were not faster in the end, or could not be run
+  kRefused,       ///< those found were not faster in the end, lost too much in rounding, or could not be run
   kFaster,
 };
 std::string_view name(SearchOutcome outcome);
@@ -58,7 +58,7 @@ struct OptimizedModel {
   std::string raced_in;                       ///< the backend's name
   std::map<std::string, int64_t> raced_with;  ///< sizes that the model leaves open
   std::string why_not_raced;
-  std::string why_not_faster;         ///< of the last race that was lost
+  std::string why_not_taken;          ///< of the last that was found and refused
   double run_microseconds = 0;        ///< of the model as it was given, in a run or as estimated
   std::vector<std::string> left_out;  ///< steps that were found but can't be taken, passes, the search; with a reason
   double seconds = 0;                 ///< that the whole command was given
