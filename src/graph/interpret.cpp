@@ -44,7 +44,12 @@ Result<void> round_elements(Array& array, MemoryLimit memory) {
       array.storage() != te::Storage::kDouble)
     return {};
   TRY(Array rounded, Array::allocate(array.dtype(), array.dims(), memory));
-  for (int64_t i = 0; i < array.count(); ++i) rounded.mutable_reals()[i] = round_to(array.dtype(), array.reals()[i]);
+  const std::span<const double> values = array.reals();
+  double* const elements = rounded.mutable_reals();
+  if (array.dtype() == DataType::kFloat32)
+    for (size_t i = 0; i < values.size(); ++i) elements[i] = static_cast<float>(values[i]);
+  else
+    for (size_t i = 0; i < values.size(); ++i) elements[i] = round_to(array.dtype(), values[i]);
   array = std::move(rounded);
   return {};
 }

@@ -1,9 +1,12 @@
 #include "graph/move_values.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
+#include <vector>
 
 namespace isomer {
 namespace {
@@ -20,15 +23,16 @@ int spare_bits(DataType dtype) {
   }
 }
 
+/// Nearly all values are float32, and there are many: decided once, not for each element.
+template <bool is_float32>
 class Rounder {
  public:
-  explicit Rounder(DataType dtype) : dtype_(dtype), unit_(uint64_t{1} << spare_bits(dtype)) {}
+  explicit Rounder(DataType dtype)
+      : dtype_(is_float32 ? DataType::kFloat32 : dtype), unit_(uint64_t{1} << spare_bits(dtype_)) {}
 
   bool has(double value) const {
-    if (!std::isfinite(value)) return true;
-    if (dtype_ == DataType::kFloat32) return static_cast<double>(static_cast<float>(value)) == value;
-    return (std::bit_cast<uint64_t>(value) & (unit_ - 1)) == 0 &&
-           (dtype_ == DataType::kFloat64 || round_to(dtype_, value) == value);
+    if (is_float32) return static_cast<double>(static_cast<float>(value)) == value || std::isnan(value);
+    return !std::isfinite(value) || ((std::bit_cast<uint64_t>(value) & (unit_ - 1)) == 0 && nearest(value) == value);
   }
 
   /// The number of the type nearest to what is `places` last places from the value.
@@ -38,28 +42,55 @@ class Rounder {
     const double rounded = std::bit_cast<double>(bits & ~(unit_ - 1));
     // Close to zero the step to the left would change the sign, close to the largest number the type ends.
     if (std::isnan(rounded) || std::signbit(rounded) != std::signbit(value)) return value;
-    return dtype_ == DataType::kFloat64 ? rounded : round_to(dtype_, rounded);
+    return nearest(rounded);
   }
 
  private:
+  double nearest(double value) const {
+    if (is_float32) return static_cast<float>(value);
+    return dtype_ == DataType::kFloat64 ? value : round_to(dtype_, value);
+  }
+
   DataType dtype_;
   uint64_t unit_;
 };
 
 double draw(const RandomRounding& movement, double most, Random& random) {
-  const double places = random.uniform(-most, most);
-  return movement.opposite ? -places : places;
+  const double end = movement.opposite ? -most : most;
+  return random.uniform(-end, end);
 }
 
-/// All elements as doubles, for writing.
-te::Array copied(const te::Array& array) {
-  auto result = te::Array::allocate(array.dtype(), array.dims());
-  if (!result.ok()) return array;
-  for (int64_t i = 0; i < array.count(); ++i) result->mutable_reals()[i] = array.real(i);
-  return *std::move(result);
+/// The elements as doubles: where they lie, or in `copy`.
+std::span<const double> doubles(const te::Array& array, std::vector<double>& copy) {
+  if (array.storage() == te::Storage::kDouble) return array.reals();
+  copy.resize(static_cast<size_t>(array.count()));
+  for (size_t i = 0; i < copy.size(); ++i) copy[i] = array.real(static_cast<int64_t>(i));
+  return copy;
 }
 
-bool is_writable_copy(const te::Array& made, const te::Array& of) { return made.data() != of.data(); }
+/// Each element that `stays(rounder, value)` does not hold of goes up to `most` last places away, the others stay. No
+/// memory, no change.
+template <class Stays>
+te::Array moved_elements(const te::Array& array, const RandomRounding& movement, double most, Random& random,
+                         const Stays& stays) {
+  std::vector<double> copy;
+  const std::span<const double> values = doubles(array, copy);
+  const auto move_all = [&](const auto& rounder) {
+    // What only moves elements gives what was moved before.
+    if (std::ranges::all_of(values, [&](double value) { return stays(rounder, value); })) return array;
+    auto result = te::Array::allocate(array.dtype(), array.dims());
+    if (!result.ok()) return array;
+    double* const elements = result->mutable_reals();
+    for (size_t i = 0; i < values.size(); ++i) {
+      // Drawn in any case, so that runs the one and the other way stay in step.
+      const double places = draw(movement, most, random);
+      elements[i] = stays(rounder, values[i]) ? values[i] : rounder.moved(values[i], places);
+    }
+    return *std::move(result);
+  };
+  return array.dtype() == DataType::kFloat32 ? move_all(Rounder<true>(array.dtype()))
+                                             : move_all(Rounder<false>(array.dtype()));
+}
 
 /// Wraps what is inside of the bodies of one program.
 class InsideMover {
@@ -125,20 +156,8 @@ bool is_round(double value) { return value * 4 == std::floor(value * 4) && std::
 
 void move_elements(te::Array& array, const RandomRounding& movement, Random& random) {
   if (array.empty() || !is_float(array.dtype()) || array.storage() != te::Storage::kDouble) return;
-  const Rounder rounder(array.dtype());
-  const auto values = array.reals();
-  int64_t first = 0;
-  while (first < array.count() && rounder.has(values[first])) ++first;
-  if (first == array.count()) return;
-  te::Array result = copied(array);
-  if (!is_writable_copy(result, array)) return;
-  double* elements = result.mutable_reals();
-  for (int64_t i = first; i < array.count(); ++i) {
-    // Drawn in any case, so that runs the one and the other way stay in step.
-    const double places = draw(movement, movement.half_ulps / 2, random);
-    if (!rounder.has(elements[i])) elements[i] = rounder.moved(elements[i], places);
-  }
-  array = std::move(result);
+  const auto is_there = [](const auto& rounder, double value) { return rounder.has(value); };
+  array = moved_elements(array, movement, movement.half_ulps / 2, random, is_there);
 }
 
 void move_inside(te::Program& program, const RandomRounding& movement, Random& random) {
@@ -150,17 +169,10 @@ void move_inside(te::Program& program, const RandomRounding& movement, Random& r
 
 te::Array moved_input(const te::Array& array, const RandomRounding& movement, Random& random) {
   if (array.empty() || !is_float(array.dtype())) return array;
-  te::Array result = copied(array);
-  if (!is_writable_copy(result, array)) return array;
-  const Rounder rounder(array.dtype());
-  double* elements = result.mutable_reals();
   // Half a place would be rounded away.
   const double most = std::max(1.0, movement.half_ulps / 2);
-  for (int64_t i = 0; i < array.count(); ++i) {
-    const double places = draw(movement, most, random);
-    if (std::isfinite(elements[i]) && !is_round(elements[i])) elements[i] = rounder.moved(elements[i], places);
-  }
-  return result;
+  return moved_elements(array, movement, most, random,
+                        [](const auto&, double value) { return !std::isfinite(value) || is_round(value); });
 }
 
 }  // namespace isomer

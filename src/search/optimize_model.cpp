@@ -9,11 +9,10 @@
 #include <set>
 
 #include "graph/bind.h"
-#include "graph/interpret.h"
 #include "search/baseline.h"
+#include "search/rounding_loss.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
-#include "verify/equivalence.h"
 
 namespace isomer {
 namespace {
@@ -23,16 +22,19 @@ using namespace substitutions;
 /// Of the time of a command: for the check, and for each race.
 constexpr double kAfterwards = 0.15, kRacing = 0.04;
 constexpr double kShortestRace = 0.2;
+/// Sets of gains that there is time to race and to look at, however long the search takes.
+constexpr double kChoices = 2;
 /// Small gains are raced so many times as long.
 constexpr double kLonger = 3;
 
-/// Runs of the interpreter that a check takes at least, and that a look at what rounding loses takes; and what it does
-/// in a second, roughly.
-constexpr int kLeastCheck = 3, kLosses = 6;
-constexpr double kInterpretedPerSecond = 1.2e10;
+/// Runs of the interpreter that a check takes at least, and that looks at what rounding loses take; and what it does in
+/// a second, roughly.
+constexpr int kLeastCheck = 3, kFirstLook = 8, kNextLook = 2;
+constexpr double kInterpretedPerSecond = 1.2e10, kInterpretedBytesPerSecond = 4e9;
 
-/// Of what the check allows: other inputs may lose more.
-constexpr double kMostLost = 0.75;
+/// Of what the check allows: other inputs may lose more. The few movements that are made stand for those of a check:
+/// its largest of 48 is some 1.7 times the largest of 4, as numbers around zero are.
+constexpr Strictness kMostLost = {.within = 0.75, .reach = 1.7};
 
 /// A model is slower where a race says so by more than clocks are off, and by more than chance.
 constexpr double kNotSlower = 0.995;
@@ -88,6 +90,7 @@ class Optimizer {
     plain_.derivation = base_;
     found_.reset();
     base_of_steps_.reset();
+    loss_.reset();
     gains_left_out_.clear();
     const DeriveOptions derive{options_.threads, options_.log};
     plain_.why_not_searched = why_not_searched();
@@ -101,6 +104,12 @@ class Optimizer {
       TRY(plain_.derived, derived(start, base_));
       Plain program = with_plain_operands(start.program);
       base_of_steps_.emplace(Base{std::move(start), std::move(program)});
+      loss_.emplace(
+          plain_.derived.graph, [this](int set) { return inputs_in_double(set); },
+          ComparisonEffort{.threads = options_.threads,
+                           .movements = kLeastMovements,
+                           .strictness = kMostLost,
+                           .memory = options_.memory});
     }
     if (base_.level < kSearchLevel) {
       plain_.why_not_raced = fmt::format("--level {} does not measure", base_.level);
@@ -125,7 +134,7 @@ class Optimizer {
   /// What won is compared in the interpreter.
   Result<void> fits_for_search() const {
     if (backend_.can_run()) TRY_VOID(baseline_.check_room());
-    return check_memory(model_, 1, options_.memory);
+    return check_memory(model_, 1, options_.memory, RoundingLoss::kKept);
   }
 
   void plan_time() {
@@ -133,7 +142,7 @@ class Optimizer {
     const auto bound = baseline_.bound(plain_.derived.graph);
     if (const auto work = work_of(bound.ok() ? *bound : plain_.derived.graph); work.ok()) {
       if (!baseline_.is_open()) run_microseconds_ = work->microseconds;
-      interpreting_seconds_ = work->operations / kInterpretedPerSecond;
+      interpreting_seconds_ = work->operations / kInterpretedPerSecond + work->bytes / kInterpretedBytesPerSecond;
     }
     plain_.run_microseconds = run_microseconds_;
     plain_.seconds = options_.seconds.value_or(default_seconds(run_microseconds_));
@@ -150,11 +159,11 @@ class Optimizer {
   double seconds_left() const { return -seconds_since(end_); }
   bool has_time_for_longer() const { return seconds_left() > kLonger * baseline_.race_seconds(); }
   /// Of making a runner of what was found, racing it, and looking at what it loses.
-  double seconds_of_an_end() const {
+  double seconds_of_a_choice() const {
     const int others = backend_.simplifies() ? 0 : 1;  // the passes alone
-    return (1 + others) * baseline_.open_seconds() + (2 + others) * baseline_.race_seconds() +
-           kLosses * interpreting_seconds_;
+    return (1 + others) * baseline_.open_seconds() + (2 + others) * baseline_.race_seconds() + seconds_of_a_look();
   }
+  double seconds_of_a_look() const { return (loss_->is_new() ? kFirstLook : kNextLook) * interpreting_seconds_; }
 
   std::string why_not_searched() const {
     if (base_.level < kSearchLevel) return fmt::format("--level {} only simplifies", base_.level);
@@ -177,7 +186,8 @@ class Optimizer {
     if (!substitutions_) substitutions_.emplace(rules_, theory_);
     ImproveOptions search = options_.search;
     search.fp = base_.fp;
-    search.limits.seconds = std::max(0.0, seconds_left() - seconds_of_an_end());
+    // What is refused as a whole is tried once more with the half of it: nothing would be a pity.
+    search.limits.seconds = std::max(0.0, seconds_left() - kChoices * seconds_of_a_choice());
     search.log = options_.log;
     search.race.threads = options_.threads;
     search.progress = [&](const SearchProgress& at) {
@@ -200,7 +210,7 @@ class Optimizer {
     bool is_first = true;
     for (const std::vector<size_t>& gains : choices()) {
       // All of them at once are raced, whatever that takes; fewer of them in what the check can spare.
-      if (!std::exchange(is_first, false) && seconds_left() + spare_seconds_ < seconds_of_an_end()) break;
+      if (!std::exchange(is_first, false) && seconds_left() + spare_seconds_ < seconds_of_a_choice()) break;
       auto tried = with_steps(gains);
       if (tried.ok() && *tried) return std::move(**tried);
       if (tried.ok()) continue;
@@ -249,7 +259,7 @@ class Optimizer {
       if (!is_no_more(after, before)) return std::optional<OptimizedModel>();
     }
     // What is refused costs no more than the first look.
-    const bool compares_first = kLosses * interpreting_seconds_ < 2 * baseline_.race_seconds();
+    const bool compares_first = seconds_of_a_look() < 2 * baseline_.race_seconds();
     for (const bool compares : {compares_first, !compares_first}) {
       TRY(const bool holds, compares ? loses_little(graph) : wins(made));
       if (!holds) return std::optional<OptimizedModel>();
@@ -378,29 +388,23 @@ class Optimizer {
     return chosen();
   }
 
-  /// Whether rounding does to it what it may: steps that sum otherwise than the model does, or with larger numbers in
-  /// between, lose digits.
   Result<bool> loses_little(const Graph& graph) {
     tell("looking at what rounding loses");
-    const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
-      TRY(const std::vector<Tensor> tensors, baseline_.inputs(set));
-      std::vector<te::Array> arrays;
-      for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
-      return arrays;
-    };
-    // What differs by so little that many movements would excuse it is close to what may be lost.
-    const ComparisonEffort effort{.threads = options_.threads, .movements = kLeastMovements, .memory = options_.memory};
-    const auto rounding = [&](std::span<const te::Array> given) {
-      return interpret(graph, given, {.threads = options_.threads, .round_values = true, .memory = options_.memory});
-    };
-    TRY(const Equivalence in_floats, compare_with(model_, rounding, inputs, 1, effort));
-    TRY(const Equivalence in_doubles, compare_models_on(model_, graph, inputs, 1, effort));
-    const double most = std::max(in_floats.max_error_over_bound, in_doubles.max_error_over_bound);
-    log(fmt::format("rounding takes {:.2g} of what it may", most));
-    if (most > kMostLost)
-      plain_.why_not_taken = fmt::format(
-          "what was found loses {:.2g} of what rounding may take on one input, too close to all of it", most);
-    return most <= kMostLost;
+    TRY(const Equivalence lost, loss_->of(graph));
+    log(fmt::format("rounding takes {:.2g} of what it may", lost.max_error_over_bound));
+    if (!lost.passed())
+      plain_.why_not_taken =
+          fmt::format("what was found loses {:.2g} of what rounding may take on one input, too close to all of it",
+                      lost.max_error_over_bound);
+    return lost.passed();
+  }
+
+  /// Those of races.
+  Result<std::vector<te::Array>> inputs_in_double(int set) const {
+    TRY(const std::vector<Tensor> tensors, baseline_.inputs(set));
+    std::vector<te::Array> arrays;
+    for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
+    return arrays;
   }
 
   bool is_won(const Raced& raced) const {
@@ -431,9 +435,10 @@ class Optimizer {
 
   OptimizedModel plain_;  ///< of the passes alone
   Baseline baseline_;
-  double run_microseconds_ = 0;      ///< of the model as it was given, in a race or as estimated
-  double interpreting_seconds_ = 0;  ///< of one run
-  double spare_seconds_ = 0;         ///< beyond what is needed behind the end
+  std::optional<RoundingLoss> loss_;  ///< against the passes alone: what those lose, the check judges
+  double run_microseconds_ = 0;       ///< of the model as it was given, in a race or as estimated
+  double interpreting_seconds_ = 0;   ///< of one run
+  double spare_seconds_ = 0;          ///< beyond what is needed behind the end
   Clock::time_point end_;
 
   std::optional<Base> base_of_steps_;

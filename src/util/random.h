@@ -3,12 +3,14 @@
 
 #include <cstdint>
 
+#include "util/hash.h"
+
 namespace isomer {
 
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next();
+  uint64_t next() { return mix64(state_ += 0x9E3779B97F4A7C15ULL); }
   /// Uniform in [0, bound); bound > 0.
   uint64_t below(uint64_t bound) {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/interpret.h"
 #include "graph/memory_estimate.h"
 #include "graph/te/integer.h"
 #include "verify/stage_sizes.h"
@@ -113,17 +112,16 @@ namespace {
 /// One run's outputs, and the reference moved until it is known which of them rounding decides.
 class RunComparison {
  public:
-  RunComparison(const Graph& reference, std::span<const te::Array> inputs, const ComparisonEffort& effort)
-      : reference_(reference), inputs_(inputs), effort_(effort) {}
+  RunComparison(const Graph& reference, const RunReference& run_reference, const ComparisonEffort& effort)
+      : reference_(reference), run_reference_(run_reference), effort_(effort) {}
 
   Result<void> run(std::vector<te::Array> expected, std::vector<te::Array> found, double units) {
     for (size_t i = 0; i < expected.size(); ++i)
       outputs_.emplace_back(reference_.value(reference_.outputs()[i]).name, std::move(expected[i]), std::move(found[i]),
-                            kFloorUnits + units);
+                            kFloorUnits + units, effort_.strictness);
     if (is_settled()) return {};
-    auto rounded =
-        interpret(reference_, inputs_, {.threads = effort_.threads, .round_values = true, .memory = effort_.memory});
-    if (!rounded.ok() && rounded.error().kind == ErrorKind::kStopped) return std::move(rounded).error();
+    const auto rounded = run_reference_({.threads = effort_.threads, .round_values = true, .memory = effort_.memory});
+    if (!rounded.ok() && rounded.error().kind == ErrorKind::kStopped) return rounded.error();
     for (size_t i = 0; rounded.ok() && i < outputs_.size(); ++i) outputs_[i].use_rounded((*rounded)[i]);
     while (!is_settled() && movements_ < effort_.movements) {
       if (std::any_of(outputs_.begin(), outputs_.end(), [](const auto& output) { return output.is_hopeless(); })) break;
@@ -159,8 +157,7 @@ class RunComparison {
     const double half_ulps = movements_ / 2 % 3 == 1 ? kNarrow : kWide;
     const RandomRounding movement{effort_.seed * 0x100000001b3ULL + movements_ / 2, half_ulps, movements_ % 2 == 1};
     ++movements_;
-    const auto moved =
-        interpret(reference_, inputs_, {.threads = effort_.threads, .movement = movement, .memory = effort_.memory});
+    const auto moved = run_reference_({.threads = effort_.threads, .movement = movement, .memory = effort_.memory});
     if (!moved.ok()) {
       // One that leads out of the model's domain says nothing about the others.
       if (moved.error().kind == ErrorKind::kStopped) return moved.error();
@@ -171,7 +168,7 @@ class RunComparison {
   }
 
   const Graph& reference_;
-  std::span<const te::Array> inputs_;
+  const RunReference& run_reference_;
   const ComparisonEffort& effort_;
   std::vector<OutputComparison> outputs_;
   int movements_ = 0;
@@ -213,9 +210,16 @@ RunModel in_interpreter(const Graph& candidate, int threads, MemoryLimit memory)
 Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
                          const RunModel& candidate, double units, const ComparisonEffort& effort, Equivalence& result) {
   TRY(std::vector<te::Array> found, candidate(inputs));
+  const RunReference run = [&](const InterpretOptions& options) { return interpret(reference, inputs, options); };
+  return compare_outputs(reference, run, std::move(expected), std::move(found), units, effort, result);
+}
+
+Result<void> compare_outputs(const Graph& reference, const RunReference& run, std::vector<te::Array> expected,
+                             std::vector<te::Array> found, double units, const ComparisonEffort& effort,
+                             Equivalence& result) {
   if (found.size() != expected.size())
     return Error{ErrorKind::kMismatch, "outputs", fmt::format("{} expected, {} found", expected.size(), found.size())};
-  RunComparison comparison(reference, inputs, effort);
+  RunComparison comparison(reference, run, effort);
   TRY_VOID(comparison.run(std::move(expected), std::move(found), units));
   comparison.add_to(result);
   return {};
@@ -271,11 +275,11 @@ Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candi
                       runs + kMostFailures, 0, effort);
 }
 
-Result<void> check_memory(const Graph& reference, int sets, MemoryLimit memory) {
+Result<void> check_memory(const Graph& reference, int sets, MemoryLimit memory, int kept) {
   if (memory.is_none()) return {};
   TRY(GraphMemory needed, memory_to_interpret(reference, true));
   // The reference's and the candidate's outputs wait for those of its runs with rounding and movements.
-  needed.peak = te::saturating_add(needed.peak, te::saturating_mul(needed.outputs, 2));
+  needed.peak = te::saturating_add(needed.peak, te::saturating_mul(needed.outputs, 2 + kept));
   needed.peak = te::saturating_add(needed.peak, te::saturating_mul(needed.inputs, sets - 1));
   return check_fits(needed, memory, "interpreting it");
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/interpret.h"
 #include "graph/te/array.h"
 #include "util/clock.h"
 #include "util/memory_limit.h"
@@ -31,6 +32,7 @@ struct ComparisonEffort {
   /// differs. They are seeded.
   int movements = 48;
   uint64_t seed = 0;
+  Strictness strictness = {};
   /// Then only as many movements are made as it takes to judge at all, and no more inputs are tried where the reference
   /// runs on none.
   std::optional<Clock::time_point> until = std::nullopt;
@@ -89,6 +91,13 @@ using RunModel = std::function<Result<std::vector<te::Array>>(std::span<const te
 /// The candidate against what the reference gave on these inputs; `units`: of the last place, for sums.
 Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
                          const RunModel& candidate, double units, const ComparisonEffort& effort, Equivalence& result);
+/// Runs a reference in the interpreter, on the inputs of a comparison.
+using RunReference = std::function<Result<std::vector<te::Array>>(const InterpretOptions& options)>;
+/// What a candidate found against what the reference gave, as long as need be against what that gives when it is
+/// rounded and moved.
+Result<void> compare_outputs(const Graph& reference, const RunReference& run, std::vector<te::Array> expected,
+                             std::vector<te::Array> found, double units, const ComparisonEffort& effort,
+                             Equivalence& result);
 /// Runs the reference in the interpreter and the candidate, which adds in its values' types, on given inputs.
 Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate,
                                  const std::vector<std::vector<te::Array>>& input_sets, int threads);
@@ -105,7 +114,7 @@ Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candi
 /// Inputs and outputs must agree in number and type.
 Result<void> check_interfaces(const Graph& reference, const Graph& candidate);
 /// An error of kind kUnsupported where interpreting the reference (whose dims are known) and something like it on so
-/// many sets of inputs, which are not made yet, takes more than fits.
-Result<void> check_memory(const Graph& reference, int sets, MemoryLimit memory);
+/// many sets of inputs, which are not made yet, takes more than fits; so are the outputs of `kept` more runs.
+Result<void> check_memory(const Graph& reference, int sets, MemoryLimit memory, int kept = 0);
 
 }  // namespace isomer

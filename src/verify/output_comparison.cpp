@@ -78,8 +78,13 @@ double difference_of(const te::Array& expected, const te::Array& found, int64_t 
   return distance(wanted, there);
 }
 
-OutputComparison::OutputComparison(std::string name, te::Array expected, te::Array found, double units)
-    : name_(std::move(name)), expected_(std::move(expected)), found_(std::move(found)), units_(units) {
+OutputComparison::OutputComparison(std::string name, te::Array expected, te::Array found, double units,
+                                   Strictness strictness)
+    : name_(std::move(name)),
+      expected_(std::move(expected)),
+      found_(std::move(found)),
+      units_(units),
+      strictness_(strictness) {
   if (is_comparable() && is_float(expected_.dtype())) {
     std::vector<double> magnitudes(expected_.count());
     for (int64_t i = 0; i < expected_.count(); ++i) magnitudes[i] = std::fabs(expected_.as_double(i));
@@ -102,6 +107,10 @@ double OutputComparison::bound_at(int64_t element, double moved) const {
   return floor_at(element) + kErrorRatio * std::max(smooth_, moved);
 }
 
+double OutputComparison::bound_of(const Suspect& suspect) const {
+  return bound_at(suspect.element, strictness_.reach * std::max(suspect.narrow, suspect.wide / kWidth));
+}
+
 void OutputComparison::find_suspects(const te::Array* rounded) {
   suspects_.clear();
   worst_unsuspected_ = largest_unsuspected_ = 0;
@@ -112,7 +121,7 @@ void OutputComparison::find_suspects(const te::Array* rounded) {
     const double moved = rounded ? distance(expected_.as_double(i), rounded->as_double(i)) : 0;
     const bool is_far = moved > kFarBeyond * std::max(smooth_, floor_at(i) / kErrorRatio);
     const double bound = bound_at(i, is_far ? 0 : moved);
-    if (difference <= bound) {
+    if (difference <= strictness_.within * bound) {
       worst_unsuspected_ = std::max(worst_unsuspected_, difference / bound);
       largest_unsuspected_ = std::max(largest_unsuspected_, difference);
     } else {
@@ -151,8 +160,7 @@ OutputComparison::Verdict OutputComparison::verdict(const Suspect& suspect) cons
   const double furthest = std::max(suspect.narrow, suspect.wide);
   if (dims_move_ || std::isinf(furthest)) return Verdict::kSetAside;
   if (!is_float(expected_.dtype())) return furthest > 0 ? Verdict::kSetAside : Verdict::kDiffers;
-  const bool is_within =
-      suspect.difference <= bound_at(suspect.element, std::max(suspect.narrow, suspect.wide / kWidth));
+  const bool is_within = suspect.difference <= strictness_.within * bound_of(suspect);
   const double usual = std::max(smooth_, floor_at(suspect.element) / kErrorRatio);
   const bool is_far = std::max(suspect.narrow, suspect.wide / kWidth) > kFarBeyond * usual;
   if (is_within && !is_far) return Verdict::kAgrees;
@@ -192,7 +200,7 @@ void OutputComparison::judge() {
       ++set_aside_;
       continue;
     }
-    const double bound = bound_at(suspect.element, std::max(suspect.narrow, suspect.wide / kWidth));
+    const double bound = bound_of(suspect);
     const double share = bound > 0 ? suspect.difference / bound : INFINITY;
     max_abs_error_ = std::max(max_abs_error_, suspect.difference);
     max_error_over_bound_ = std::max(max_error_over_bound_, share);

@@ -42,10 +42,16 @@ inline constexpr double kNarrow = 1, kWide = 16;
 /// Movements before anything is judged by them, however late it is: of both kinds, both ways.
 inline constexpr int kLeastMovements = 4;
 
+/// For those who want to know beforehand, with few movements, that a check on other inputs will pass, too.
+struct Strictness {
+  double within = 1;  ///< the share of what is allowed by which elements may differ
+  double reach = 1;   ///< many movements take an element so many times further than those that are made
+};
+
 class OutputComparison {
  public:
   /// `units` of the last place, of the element and of the output's usual values, are always allowed.
-  OutputComparison(std::string name, te::Array expected, te::Array found, double units);
+  OutputComparison(std::string name, te::Array expected, te::Array found, double units, Strictness strictness = {});
 
   /// The reference with each value rounded to the nearest. To be called before the next one, once.
   void use_rounded(const te::Array& rounded);
@@ -76,6 +82,7 @@ class OutputComparison {
   bool is_comparable() const { return expected_.dtype() == found_.dtype() && expected_.dims() == found_.dims(); }
   double floor_at(int64_t element) const;
   double bound_at(int64_t element, double moved) const;
+  double bound_of(const Suspect& suspect) const;
   Verdict verdict(const Suspect& suspect) const;
   void find_suspects(const te::Array* rounded);
   void judge();
@@ -83,6 +90,7 @@ class OutputComparison {
   std::string name_;
   te::Array expected_, found_;
   double units_;
+  Strictness strictness_;
   double usual_ = 0;   ///< magnitude of the elements, but for outliers
   double smooth_ = 0;  ///< what rounding moves them by, but for outliers
   bool knows_rounding_ = false;

@@ -156,10 +156,32 @@ TEST_F(Optimizing, LeavesWhatLosesTheRace) {
   const TableBackend::Table costs = {{"MatMul", 300}, {"Split", 10}};
   TableBackend backend(costs, TableBackend::Table{{"MatMul", 100}, {"Split", 400}});
   const OptimizedModel made = optimized(three_products(2), backend);
+  EXPECT_EQ(made.outcome, SearchOutcome::kNothingFound);
+  EXPECT_TRUE(made.derivation.steps.empty());
+  EXPECT_EQ(count(made.derived.graph, "Split"), 0);
+}
+
+TEST_F(Optimizing, SaysWhyWhatPaysInPartsIsNotTaken) {
+  /// Splits are dear in models that are more than a region.
+  class DearAsAWhole final : public Backend {
+   public:
+    std::string name() const override { return "a whole"; }
+    GraphCost& costs() override { return parts_.costs(); }
+    bool simplifies() const override { return true; }
+    double settle_seconds() const override { return 0; }
+    Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+      return (model.node_count() > 20 ? whole_ : parts_).runner(model, inputs);
+    }
+
+   private:
+    TableBackend parts_{{{"MatMul", 300}, {"Split", 10}}}, whole_{{{"MatMul", 100}, {"Split", 4000}}};
+  };
+  DearAsAWhole backend;
+  const OptimizedModel made = optimized(three_products(8), backend);
   EXPECT_EQ(made.outcome, SearchOutcome::kRefused);
   EXPECT_THAT(made.why_not_taken, testing::HasSubstr("times as fast in a race"));
   EXPECT_TRUE(made.derivation.steps.empty());
-  EXPECT_EQ(count(made.derived.graph, "Split"), 0);
+  EXPECT_EQ(count(made.derived.graph, "MatMul"), 24);
 }
 
 TEST_F(Optimizing, UsesNoRuleThatTheModeOfRoundingForbids) {

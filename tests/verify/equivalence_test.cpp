@@ -191,6 +191,22 @@ TEST(Equivalence, CountsWhatRoundingDecides) {
   EXPECT_NE(result.text().find("of 4 elements set aside"), std::string::npos) << result.text();
 }
 
+TEST(Equivalence, WhoIsStrictAsksForRoomBelowTheBound) {
+  const double unit = unit_roundoff(DataType::kFloat32);
+  const auto pair = [](double first) {
+    return te::Array::reals(DataType::kFloat32, {2}, std::vector<double>{first, 1});
+  };
+  const auto agrees = [&](Strictness strictness) {
+    OutputComparison output("y", pair(1), pair(1 + 6 * unit), 8, strictness);
+    output.use_rounded(pair(1));
+    output.use_moved(pair(1 + 0.4 * unit), kNarrow);
+    return !output.difference();
+  };
+  EXPECT_TRUE(agrees({}));
+  EXPECT_FALSE(agrees({.within = 0.5})) << "6 of 8 + 8 * 0.4 places";
+  EXPECT_TRUE(agrees({.within = 0.5, .reach = 2})) << "6 of 8 + 8 * 2 * 0.4 places";
+}
+
 TEST(Equivalence, WholeNumbersAreNotMoved) {
   const Graph graph = *parse_graph(R"(opset 17
 graph g(x: float32[4]) -> (y: int64[4]) {
