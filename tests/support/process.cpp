@@ -73,17 +73,19 @@ std::vector<std::string> environment() {
 Outcome run_program(const std::vector<std::string>& argv, const RunOptions& options) {
   CHECK(!argv.empty());
   const int input = memory_file(options.input);
-  Pipe out, err;
+  Pipe out, err, peak;
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, input, 0);
   posix_spawn_file_actions_adddup2(&actions, out.ends[1], 1);
   posix_spawn_file_actions_adddup2(&actions, err.ends[1], 2);
+  posix_spawn_file_actions_adddup2(&actions, peak.ends[1], 3);
   if (!options.working_folder.empty()) {
     posix_spawn_file_actions_addchdir_np(&actions, options.working_folder.c_str());
   }
-  std::vector<char*> arguments;
+  std::string peak_of = tool_path("tests/peak_of").string();
+  std::vector<char*> arguments = {peak_of.data()};
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
 
@@ -100,6 +102,7 @@ Outcome run_program(const std::vector<std::string>& argv, const RunOptions& opti
   if (failed != 0) throw std::runtime_error("can't start " + argv[0]);
   out.close_end(1);
   err.close_end(1);
+  peak.close_end(1);
 
   Outcome outcome;
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
@@ -120,7 +123,9 @@ Outcome run_program(const std::vector<std::string>& argv, const RunOptions& opti
   outcome.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   outcome.seconds = elapsed();
   outcome.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
-  outcome.peak_kb = usage.ru_maxrss;
+  std::string kilobytes;
+  while (drain(peak.ends[0], kilobytes)) continue;
+  outcome.peak_kb = kilobytes.empty() ? 0 : std::stol(kilobytes);
   return outcome;
 }
 

@@ -23,8 +23,7 @@ struct RunOptions {
   double seconds = 600;                  ///< then it gets SIGKILL
 };
 
-/// Runs argv[0] (looked up in PATH) to its end; throws std::runtime_error when it can't be started
-/// at all.
+/// Runs argv[0] (looked up in PATH) to its end; exit code 127 where there is no such program.
 Outcome run_program(const std::vector<std::string>& argv, const RunOptions& options = {});
 
 }  // namespace isomer::test
