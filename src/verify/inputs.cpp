@@ -300,8 +300,7 @@ int64_t bytes_to_make(const Graph& graph) {
   return bytes;
 }
 
-/// `even`: one number for all elements of a tensor of integers.
-Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& options, bool even = false) {
+Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& options) {
   if (const auto unbound = free_dims(graph); !unbound.empty())
     return unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE",
                        fmt::join(unbound, ", "), unbound.front());
@@ -338,9 +337,10 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
         tighten(demand, known->second);
       if (dtype == DataType::kBool) demand = {2, false};
       const int64_t bound = demand.below.value_or(kDefaultIntegers), low = demand.not_zero && bound > 1 ? 1 : 0;
-      const int64_t number = even ? integer_from(low, bound - low, random) : 0;
-      tensors.push_back(even ? filled(dtype, dims, encode_integer, [&](int64_t) { return number; })
-                             : fill_integers(dtype, dims, low, bound - low, options.fill, random));
+      const bool is_even = options.even && options.fill == Fill::kRandom;
+      const int64_t number = is_even ? integer_from(low, bound - low, random) : 0;
+      tensors.push_back(is_even ? filled(dtype, dims, encode_integer, [&](int64_t) { return number; })
+                                : fill_integers(dtype, dims, low, bound - low, options.fill, random));
     }
   }
   return tensors;
@@ -359,7 +359,8 @@ Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOption
   for (int i = 1; i < kMostDraws; ++i) {
     other.seed = options.seed + static_cast<uint64_t>(i) * kSeedStep;
     // What large tensors leave no chance, single numbers do.
-    TRY(std::vector<Tensor> others, inputs_once(graph, other, 2 * i > kMostDraws));
+    other.even |= 2 * i > kMostDraws;
+    TRY(std::vector<Tensor> others, inputs_once(graph, other));
     if (!divides_by_zero(graph, divisors, others, options.memory)) return others;
   }
   return tensors;

@@ -26,6 +26,7 @@ Demand demand_on(const Graph& graph, ValueId value);
 struct FillOptions {
   uint64_t seed = 0;
   Fill fill = Fill::kRandom;
+  bool even = false;  ///< random integers: one for all elements of an input
   /// Uniform values in [low, high] for the inputs named ("": every float input).
   std::map<std::string, std::pair<double, double>> ranges = {};
   /// What is asked of the inputs named, where the graph has no nodes that say.
