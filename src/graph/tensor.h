@@ -49,8 +49,10 @@ class Tensor {
 
   /// The same bytes under other dims of the same count.
   Tensor reshaped(Dims dims) const;
-  /// Over dtype, dims and contents; computed once and shared by copies. Reads all bytes.
+  /// Over dtype, dims and contents; computed once and shared by copies. Reads all bytes. Tensors with other hashes are
+  /// others; equal hashes say nothing for sure: whoever makes a model can make two that have the same.
   Hash128 content_hash() const;
+  /// Element type, dims and bytes.
   bool same_contents(const Tensor& other) const;
 
  private:

@@ -14,11 +14,7 @@
 namespace isomer {
 namespace {
 
-Graph parsed(std::string_view text) {
-  auto graph = parse_graph(text);
-  EXPECT_TRUE(graph.ok()) << graph.error().message();
-  return std::move(*graph);
-}
+using test::parsed;
 
 /// A random graph of standard and unknown operators over one shape.
 Graph random_graph(uint64_t seed) {
@@ -46,33 +42,8 @@ TEST(StructuralHash, IgnoresOrderIdsAndNames) {
 }
 
 TEST(StructuralHash, TellsGraphsApart) {
-  constexpr const char* kGraphs[] = {
-      "graph (x: float32[2]) -> (y) { y = Neg(x) }",
-      "graph (x: float32[3]) -> (y) { y = Neg(x) }",
-      "graph (x: float64[2]) -> (y) { y = Neg(x) }",
-      "graph (x: float32[n]) -> (y) { y = Neg(x) }",
-      "graph (x: float32[2]) -> (y) { y = Exp(x) }",
-      "graph (x: float32[2]) -> (y) { y = com.example::Neg(x) }",
-      "graph (x: float32[2]) -> (y, y) { y = Neg(x) }",
-      "graph (x: float32[2]) -> (y, z) { y = Neg(x)\n z = Neg(x) }",
-      "graph (x: float32[2], z: float32[2]) -> (y) { y = Sub(x, z) }",
-      "graph (x: float32[2], z: float32[2]) -> (y) { y = Sub(z, x) }",
-      "graph (x: float32[2]) -> (y) { c: float32[] = {1}\n y = Sub(x, c) }",
-      "graph (x: float32[2]) -> (y) { c: float32[] = {2}\n y = Sub(x, c) }",
-      "graph (x: float32[2]) -> (y) { y = A::B(x) {a = 1} }",
-      "graph (x: float32[2]) -> (y) { y = A::B(x) {a = 1.0} }",
-      "graph (x: float32[2]) -> (y) { y = A::B(x) {a = [1]} }",
-      "graph (x: float32[2]) -> (y) { y = A::B(x) {b = [1]} }",
-      "graph (x: float32[2]) -> (y) { y = A::B(x) {b = ints[]} }",
-      "graph (x: float32[2]) -> (y) { y = A::B(x) {b = floats[]} }",
-      "graph (x: float32[2]) -> (y) { y = A::B(x) {b = graph () -> (c) { c: float32[] = {1} }} }",
-      "graph (x: float32[2]) -> (y) { y = A::B(x) {b = graph () -> (c) { c: float32[] = {2} }} }",
-      "graph (x: float32[2]) -> (y) { y = A::B(x, _, x) }",
-      "graph (x: float32[2]) -> (y) { y = A::B(_, x, x) }",
-      "graph (x: float32[2]) -> (y) { _, y = A::B(x) }",
-  };
   std::map<Hash128, std::string> seen;
-  for (const char* text : kGraphs) {
+  for (const char* text : test::kNoTwoAlike) {
     const auto [known, inserted] = seen.emplace(structural_hash(parsed(text)), text);
     EXPECT_TRUE(inserted) << text << "\n" << known->second;
   }

@@ -1,7 +1,17 @@
 // Graphs in text form that the tests of hashes and of the text form share.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include "graph/text.h"
+
 namespace isomer::test {
+
+inline Graph parsed(std::string_view text) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph.ok()) << graph.error().message();
+  return *std::move(graph);
+}
 
 /// Every kind of type, constant, attribute and name.
 inline constexpr const char* kEverything = R"(ir_version 8
@@ -36,5 +46,32 @@ graph "main graph"(x: float32[batch,4], "odd name": int64[1] = {1}, r: int64[?],
   c: bool[] = com.example::Decide(u)
 }
 )";
+
+/// Each another graph than all the others.
+inline constexpr const char* kNoTwoAlike[] = {
+    "graph (x: float32[2]) -> (y) { y = Neg(x) }",
+    "graph (x: float32[3]) -> (y) { y = Neg(x) }",
+    "graph (x: float64[2]) -> (y) { y = Neg(x) }",
+    "graph (x: float32[n]) -> (y) { y = Neg(x) }",
+    "graph (x: float32[2]) -> (y) { y = Exp(x) }",
+    "graph (x: float32[2]) -> (y) { y = com.example::Neg(x) }",
+    "graph (x: float32[2]) -> (y, y) { y = Neg(x) }",
+    "graph (x: float32[2]) -> (y, z) { y = Neg(x)\n z = Neg(x) }",
+    "graph (x: float32[2], z: float32[2]) -> (y) { y = Sub(x, z) }",
+    "graph (x: float32[2], z: float32[2]) -> (y) { y = Sub(z, x) }",
+    "graph (x: float32[2]) -> (y) { c: float32[] = {1}\n y = Sub(x, c) }",
+    "graph (x: float32[2]) -> (y) { c: float32[] = {2}\n y = Sub(x, c) }",
+    "graph (x: float32[2]) -> (y) { y = A::B(x) {a = 1} }",
+    "graph (x: float32[2]) -> (y) { y = A::B(x) {a = 1.0} }",
+    "graph (x: float32[2]) -> (y) { y = A::B(x) {a = [1]} }",
+    "graph (x: float32[2]) -> (y) { y = A::B(x) {b = [1]} }",
+    "graph (x: float32[2]) -> (y) { y = A::B(x) {b = ints[]} }",
+    "graph (x: float32[2]) -> (y) { y = A::B(x) {b = floats[]} }",
+    "graph (x: float32[2]) -> (y) { y = A::B(x) {b = graph () -> (c) { c: float32[] = {1} }} }",
+    "graph (x: float32[2]) -> (y) { y = A::B(x) {b = graph () -> (c) { c: float32[] = {2} }} }",
+    "graph (x: float32[2]) -> (y) { y = A::B(x, _, x) }",
+    "graph (x: float32[2]) -> (y) { y = A::B(_, x, x) }",
+    "graph (x: float32[2]) -> (y) { _, y = A::B(x) }",
+};
 
 }  // namespace isomer::test

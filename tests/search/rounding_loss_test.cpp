@@ -71,14 +71,13 @@ graph g(x: int64[8]) -> (y) {
   y = Div(ten, x)
 })");
   ASSERT_TRUE(model.ok()) << model.error().message();
-  RoundingLoss loss(
-      *model,
-      [this](int set) -> Result<std::vector<te::Array>> {
-        ++made_;
-        const std::vector<int64_t> x(8, set);
-        return std::vector{te::Array::integers(DataType::kInt64, {8}, x)};
-      },
-      {});
+  RoundingLoss loss(*model,
+                    [this](int set) -> Result<std::vector<te::Array>> {
+                      ++made_;
+                      const std::vector<int64_t> x(8, set);
+                      return std::vector{te::Array::integers(DataType::kInt64, {8}, x)};
+                    },
+                    {});
   EXPECT_TRUE(of(loss, *model).passed());
   EXPECT_EQ(made_, 2);
 }

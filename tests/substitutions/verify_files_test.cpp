@@ -10,6 +10,7 @@
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
 #include "substitutions/derivations.h"
+#include "support/collision.h"
 #include "support/files.h"
 #include "support/long_run.h"
 #include "support/process.h"
@@ -146,6 +147,33 @@ TEST_F(FilesOfWalks, WithAnythingChangedInTheModelsAreRefused) {
     EXPECT_THAT(refusal(), HasSubstr(change.says)) << change.name;
     EXPECT_EQ(kind_of_refusal(), ErrorKind::kMismatch) << change.name;
   }
+}
+
+/// Weights in place of which anyone can put others, with a hash that is the same.
+TEST_F(FilesOfWalks, WithATableThatHashesAlikeAreRefused) {
+  const Graph model = graph(R"(graph main(i: int64[3], w: float32[64,8]) -> (y: float32[3,8]) {
+    table: float32[1000,64] = random 1
+    e: float32[3,64] = Gather(table, i)
+    m: float32[3,8] = MatMul(e, w)
+    y: float32[3,8] = Relu(m)
+  })");
+  const Walk walk = Walker().walk(model, std::vector<std::pair<std::string, bool>>());
+  const auto forged = [](Graph graph) {
+    for (const ValueId id : graph.values()) {
+      const auto& table = graph.value(id).constant;
+      if (!table) continue;
+      const std::vector<std::byte> bytes(table->bytes().begin(), table->bytes().end());
+      graph.edit(id).constant =
+          Tensor(table->dtype(), table->dims(), isomer::test::with_the_same_hash(bytes, 1, uint64_t{1} << 30));
+    }
+    return graph;
+  };
+  write(walk);
+  EXPECT_EQ(refusal(), "");
+  write(walk.model, forged(walk.result), walk.derivation);
+  EXPECT_THAT(refusal(), HasSubstr("'table': other elements"));
+  write(forged(walk.model), walk.result, walk.derivation);
+  EXPECT_THAT(refusal(), HasSubstr("'table': other elements"));
 }
 
 TEST_F(FilesOfWalks, WithOtherNamesWithinAreTheSameModel) {

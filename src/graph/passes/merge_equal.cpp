@@ -1,30 +1,75 @@
 #include "graph/passes/merge_equal.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
 #include "graph/algorithms.h"
+#include "graph/equal.h"
 #include "graph/hash.h"
 #include "graph/passes/edit.h"
 
 namespace isomer {
 namespace {
 
-/// All elements known, as a key; nothing where some are not, or where all are literals (such a value becomes a
-/// constant).
-std::optional<Hash128> content_key(const Value& value) {
-  if (!value.content || !value.type.has_shape()) return std::nullopt;
-  bool symbolic = false;
+/// All elements known, and not all of them literals (such a value becomes a constant).
+bool has_symbolic_content(const Value& value) {
+  if (!value.content || !value.type.has_shape()) return false;
+  const auto is_literal = [](const std::optional<Dim>& element) { return element && element->is_constant(); };
+  const auto is_known = [](const std::optional<Dim>& element) { return element.has_value(); };
+  return std::ranges::all_of(*value.content, is_known) && !std::ranges::all_of(*value.content, is_literal);
+}
+
+Hash128 content_hash(const Value& value) {
   Hasher hasher;
   hasher.add(static_cast<uint64_t>(value.type.dtype)).add(value.type.shape->size());
   for (const Dim& dim : *value.type.shape) hasher.add(dim.expr()->hash);
-  for (const auto& element : *value.content) {
-    if (!element) return std::nullopt;
-    symbolic |= !element->is_constant();
-    hasher.add(element->expr()->hash);
-  }
-  return symbolic ? std::optional(hasher.finish()) : std::nullopt;
+  for (const auto& element : *value.content) hasher.add(element->expr()->hash);
+  return hasher.finish();
 }
+
+/// Values by what they are, each with the first that is the same. A hash only says where to look.
+class Leaders {
+ public:
+  explicit Leaders(const Graph& graph) : graph_(graph), hashes_(value_hashes(graph)) {}
+
+  /// The first constant, or output of a node, that is the same as this one: itself if there is none.
+  ValueId leader_of(ValueId id) {
+    for (const ValueId candidate : values_[hashes_[id.index]])
+      if (is_same(candidate, id)) return leaders_[id] = candidate;
+    values_[hashes_[id.index]].push_back(id);
+    return leaders_[id] = id;
+  }
+  /// The first with the same elements, which are known.
+  ValueId leader_of_content(ValueId id) {
+    const Value& value = graph_.value(id);
+    std::vector<ValueId>& candidates = contents_[content_hash(value)];
+    for (const ValueId candidate : candidates) {
+      const Value& other = graph_.value(candidate);
+      if (other.type == value.type && other.content == value.content) return candidate;
+    }
+    candidates.push_back(id);
+    return id;
+  }
+
+ private:
+  ValueId known_leader(ValueId id) const {
+    const auto found = leaders_.find(id);
+    return found == leaders_.end() ? id : found->second;
+  }
+  bool is_same(ValueId a, ValueId b) const {
+    const Value &x = graph_.value(a), &y = graph_.value(b);
+    if (x.constant || y.constant) return x.constant && y.constant && x.constant->same_contents(*y.constant);
+    return x.output_index == y.output_index &&
+           do_the_same(graph_.node(x.producer), graph_.node(y.producer),
+                       [&](ValueId p, ValueId q) { return known_leader(p) == known_leader(q); });
+  }
+
+  const Graph& graph_;
+  std::vector<Hash128> hashes_;
+  std::unordered_map<Hash128, std::vector<ValueId>> values_, contents_;
+  std::map<ValueId, ValueId> leaders_;
+};
 
 }  // namespace
 
@@ -32,29 +77,22 @@ Result<int> merge_equal(Graph& graph, PassContext& context) {
   int changes = 0;
   TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return merge_equal(body, context); }));
 
-  const std::vector<Hash128> hashes = value_hashes(graph);
-  std::unordered_map<Hash128, ValueId> first, first_content;
+  Leaders leaders(graph);
   Redirects redirects(graph);
+  const auto merge = [&](ValueId id, ValueId leader) { return id != leader && redirects.redirect(id, leader); };
   for (const ValueId id : graph.values())
-    if (graph.is_constant(id)) {
-      const auto [known, inserted] = first.emplace(hashes[id.index], id);
-      if (!inserted && redirects.redirect(id, known->second)) ++changes;
-    }
+    if (graph.is_constant(id)) changes += merge(id, leaders.leader_of(id));
   TRY(const std::vector<NodeId> order, topological_order(graph));
   for (const NodeId id : order) {
     if (graph.node(id).is_opaque()) continue;
     int merged = 0;
     for (const ValueId output : graph.node(id).outputs) {
       if (!output.valid()) continue;
-      const auto [known, inserted] = first.emplace(hashes[output.index], output);
-      if (!inserted) {
-        merged += redirects.redirect(output, known->second);
-        continue;
-      }
-      if (const auto key = content_key(graph.value(output))) {
-        const auto [made, is_first] = first_content.emplace(*key, output);
-        if (!is_first) merged += redirects.redirect(output, made->second);
-      }
+      const ValueId leader = leaders.leader_of(output);
+      if (leader != output)
+        merged += merge(output, leader);
+      else if (has_symbolic_content(graph.value(output)))
+        merged += merge(output, leaders.leader_of_content(output));
     }
     if (merged) context.step("merge equal", label(graph, id));
     changes += merged;

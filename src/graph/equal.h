@@ -1,0 +1,23 @@
+// Whether graphs are the same, by comparing the things themselves: attributes by value, constants byte by byte. A hash
+// (graph/hash.h) says so only as long as nobody makes it lie. Test: tests/graph/equal_test.cpp
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "graph/graph.h"
+
+namespace isomer {
+
+/// Where the second graph is another than the first, in words; nothing where they differ only in names (of values,
+/// nodes, symbolic dims, captures), ids and order of nodes, and attributes spelled out at their default. Sharing
+/// counts: two equal nodes are not one. The graphs have no cycle.
+std::optional<std::string> difference(const Graph& first, const Graph& second);
+
+/// Whether a value of one graph stands for a value of the other.
+using SameValue = std::function<bool(ValueId first, ValueId second)>;
+/// Whether two nodes do the same with values that are the same: operator, attributes, bodies.
+bool do_the_same(const Node& first, const Node& second, const SameValue& same);
+
+}  // namespace isomer
