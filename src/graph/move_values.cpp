@@ -4,8 +4,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace isomer {
@@ -107,13 +107,13 @@ class InsideMover {
 
   Moved inside(const te::Expr& expr) {
     if (!is_float(expr.dtype())) return {expr, false};
-    if (const auto known = known_.find(expr->hash); known != known_.end()) return known->second;
+    if (const auto known = known_.find(expr); known != known_.end()) return known->second;
     Moved moved = with_moved_children(expr);
     const te::Binary* binary = te::as<te::Binary>(expr);
     const bool is_arithmetic = binary && (binary->op == te::BinaryOp::kAdd || binary->op == te::BinaryOp::kSub ||
                                           binary->op == te::BinaryOp::kMul || binary->op == te::BinaryOp::kDiv);
     if (moved.is_inexact && (is_arithmetic || te::as<te::Unary>(expr))) moved.expr = rounded_otherwise(moved.expr);
-    return known_[expr->hash] = moved;
+    return known_[expr] = moved;
   }
 
   Moved with_moved_children(const te::Expr& expr) {
@@ -147,7 +147,7 @@ class InsideMover {
 
   const RandomRounding& movement_;
   Random& random_;
-  std::map<Hash128, Moved> known_;
+  std::unordered_map<te::Expr, Moved> known_;
 };
 
 bool is_round(double value) { return value * 4 == std::floor(value * 4) && std::fabs(value) < 0x1p24; }

@@ -112,7 +112,7 @@ class Compiler {
                    fmt::format("a task with a kernel expected, {} ({}) has none", *number, names[*number])};
     TRY(kernel::Schedule made, replay_given(given, *std::move(prepared.lowered), prepared.schedule->trace()));
     const auto [known, is_new] =
-        given_.try_emplace(kernel_key(*prepared.schedule, constant_inputs(graph, task)), std::move(made));
+        given_.try_emplace(kernel_text(*prepared.schedule, constant_inputs(graph, task)), std::move(made));
     if (!is_new)
       return Error{ErrorKind::kUsage, given.source,
                    fmt::format("one schedule for equal tasks expected, task {} has one already", *number)};
@@ -158,7 +158,7 @@ class Compiler {
   /// The number of the task's kernel.
   int scheduled(kernel::Schedule schedule, const Graph& graph, const Task& task) {
     const std::set<int> constants = constant_inputs(graph, task);
-    const Hash128 key = kernel_key(schedule, constants);
+    const std::string key = kernel_text(schedule, constants);
     const auto [known, is_new] = numbers_.try_emplace(key, scheduled_.size());
     if (is_new) {
       const int64_t flops = count_flops(schedule.kernel());
@@ -287,8 +287,8 @@ class Compiler {
   const CompileOptions& options_;
   Compilation result_;
   std::vector<ScheduledTask> scheduled_;
-  std::map<Hash128, size_t> numbers_;
-  std::map<Hash128, kernel::Schedule> given_;                ///< written by hand, by the key of their tasks
+  std::map<std::string, size_t> numbers_;                    ///< of kernels, by kernel_text
+  std::map<std::string, kernel::Schedule> given_;            ///< written by hand, by the same of their tasks
   std::map<std::pair<const Graph*, ValueId>, bool> finite_;  ///< constants without infinities and NaN
   std::map<std::pair<int, std::vector<const std::byte*>>, std::map<int, int>> packed_;  ///< by kernel and constants
   std::map<size_t, std::vector<int>> by_size_;                                          ///< packed weights

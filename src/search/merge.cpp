@@ -1,9 +1,8 @@
 #include "search/merge.h"
 
 #include <algorithm>
-#include <map>
-
-#include "util/hash.h"
+#include <string_view>
+#include <unordered_map>
 
 namespace isomer {
 namespace {
@@ -25,7 +24,9 @@ void shift_kernels(std::vector<runtime::Step>& steps, int32_t by) {
 
 void shift_kernels(runtime::Body& body, int32_t by) { shift_kernels(body.steps, by); }
 
-Hash128 hash_of(std::span<const std::byte> bytes) { return Hasher().add(bytes).finish(); }
+std::string_view view_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 }  // namespace
 
@@ -38,13 +39,13 @@ void merge(Artifact& artifact, Artifact other) {
     for (runtime::Part& part : kernel.parts) part.entry += code;
     artifact.kernels.push_back(std::move(kernel));
   }
-  std::map<Hash128, int32_t> known;
+  std::unordered_map<std::string_view, int32_t> known;
   for (size_t k = 0; k < artifact.weights.size(); ++k)
-    known.emplace(hash_of(artifact.weights[k]), static_cast<int32_t>(k));
+    known.emplace(view_of(artifact.weights[k]), static_cast<int32_t>(k));
   std::vector<int32_t> number;
   for (size_t k = 0; k < other.weights.size(); ++k) {
     const auto [found, is_new] =
-        known.emplace(hash_of(other.weights[k]), static_cast<int32_t>(artifact.weights.size()));
+        known.emplace(view_of(other.weights[k]), static_cast<int32_t>(artifact.weights.size()));
     number.push_back(found->second);
     if (!is_new) continue;
     artifact.weights.push_back(other.weights[k]);

@@ -1,5 +1,7 @@
 #include "search/task_kernel.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -37,6 +39,10 @@ Result<PreparedTask> prepare(const Graph& graph, const Task& task) {
   TRY_VOID(set_layouts(*prepared.schedule, task));
   if (task.is_laid_out()) prepared.view_of = viewed_input(prepared.schedule->kernel());
   return prepared;
+}
+
+std::string kernel_text(const kernel::Schedule& schedule, const std::set<int>& constants) {
+  return fmt::format("{}constants {}", kernel::print(schedule.kernel()), fmt::join(constants, " "));
 }
 
 Hash128 kernel_key(const kernel::Schedule& schedule, const std::set<int>& constants) {

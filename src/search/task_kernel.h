@@ -21,7 +21,10 @@ struct PreparedTask {
 /// Of a task with a program. Errors (kUnsupported): sizes that data decide, by the name of the task's first node.
 Result<PreparedTask> prepare(const Graph& graph, const Task& task);
 
-/// Equal for tasks that share a kernel. The schedule is that of a PreparedTask; `constants` are numbers of inputs.
+/// Equal for tasks that share a kernel: the loop nest in words, and which of its inputs are constants, by number. The
+/// schedule is that of a PreparedTask.
+std::string kernel_text(const kernel::Schedule& schedule, const std::set<int>& constants);
+/// What their records are kept by.
 Hash128 kernel_key(const kernel::Schedule& schedule, const std::set<int>& constants);
 
 /// Floating-point operations of a kernel as it was lowered: twice the products of sums, once everything else.

@@ -291,3 +291,8 @@ inline bool has_load(const Expr& expr) {
 }
 
 }  // namespace isomer::te
+
+template <>
+struct std::hash<isomer::te::Expr> {
+  size_t operator()(const isomer::te::Expr& expr) const { return std::hash<isomer::Hash128>()(expr->hash); }
+};

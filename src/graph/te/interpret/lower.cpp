@@ -60,7 +60,7 @@ class Lowerer {
   }
 
   int lower(const Expr& expr) {
-    const auto known = memo_.find(expr->hash);
+    const auto known = memo_.find(expr);
     if (known != memo_.end()) return known->second;
     const int node = visit(
         expr, [&](const Literal& e) { return literal(e.value, expr.dtype()); },
@@ -74,9 +74,9 @@ class Lowerer {
         [&](const Select& e) { return select(e); },
         [&](const Cast& e) { return builder_.cast(expr.dtype(), lower(e.operand)); },
         [&](const Load& e) { return load(e, expr.dtype()); });
-    memo_.emplace(expr->hash, node);
+    memo_.emplace(expr, node);
     // What relies on the conditions around it means something else elsewhere.
-    if (lowered_.nodes[node].conditional) scoped_.push_back(expr->hash);
+    if (lowered_.nodes[node].conditional) scoped_.push_back(expr);
     return node;
   }
 
@@ -191,9 +191,9 @@ class Lowerer {
   std::vector<Linear> spatial_, reduce_;
   Linear time_;
   std::vector<bool> unwrapped_;  ///< by component of the monoid: accumulators hold unwrapped integers
-  std::unordered_map<Hash128, int> memo_;
-  std::vector<Hash128> scoped_;  ///< keys of memo_ that hold only under the facts around them
-  std::vector<Linear> facts_;    ///< sums known to be negative here
+  std::unordered_map<Expr, int> memo_;
+  std::vector<Expr> scoped_;   ///< keys of memo_ that hold only under the facts around them
+  std::vector<Linear> facts_;  ///< sums known to be negative here
   std::optional<Error> error_;
 };
 

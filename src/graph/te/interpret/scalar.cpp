@@ -103,7 +103,7 @@ int ScalarCode::emit(const Expr& expr) {
   if (!error_ && size() > kMaxInstructions)
     error_ = unsupported("", "an expression of more than {} instructions", kMaxInstructions);
   if (error_) return 0;
-  const auto known = memo_.find(expr->hash);
+  const auto known = memo_.find(expr);
   if (known != memo_.end()) return known->second;
   const DataType dtype = expr.dtype();
   const int reg = visit(
@@ -120,8 +120,8 @@ int ScalarCode::emit(const Expr& expr) {
       [&](const Unary& e) { return emit_unary(e, dtype); }, [&](const Binary& e) { return emit_binary(e); },
       [&](const Select& e) { return emit_select(e); }, [&](const Cast& e) { return emit_cast(e, dtype); },
       [&](const Load& e) { return emit_load(e, dtype); });
-  memo_.emplace(expr->hash, reg);
-  memo_order_.push_back(expr->hash);
+  memo_.emplace(expr, reg);
+  memo_order_.push_back(expr);
   return reg;
 }
 

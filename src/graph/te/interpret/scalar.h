@@ -100,8 +100,8 @@ class ScalarCode {
   std::vector<BufferRef> buffers_;
   std::map<std::tuple<BufferRef::Kind, int, int>, int> buffer_numbers_;  ///< where a buffer stands in buffers_
   std::vector<std::pair<Var, int>> variables_;
-  std::unordered_map<Hash128, int> memo_;
-  std::vector<Hash128> memo_order_;
+  std::unordered_map<Expr, int> memo_;
+  std::vector<Expr> memo_order_;
   std::optional<Error> error_;
 };
 
