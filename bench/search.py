@@ -70,7 +70,7 @@ def written(model, inputs, shapes, options, folder):
     run([options.bin / "isomer", "optimize", model, "-o", after, "--proof", proof, "--report", report, "--for", options.backend, "--threads", options.threads, "-q",
          *options.search, *(["--onnxruntime", options.onnxruntime] if options.onnxruntime else []), *(shapes if options.bind else [])])
     seconds = time.perf_counter() - start
-    run([options.bin / "isomer", "verify", model, after, proof, "--no-check"])
+    run([options.bin / "isomer", "verify", model, after, proof, "--no-check", *(shapes if options.bind else [])])
     facts = json.loads(report.read_text())
     fixed = json.dumps({value["name"]: value["shape"] for value in inputs})
     serve = [[sys.executable, models.__file__, "--serve-onnxruntime", file, "--threads", options.threads, "--shapes", fixed] for file in (model, after, model)]

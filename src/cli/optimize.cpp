@@ -40,10 +40,6 @@ struct Outcome {
   std::string proof;  ///< as its file has it
 };
 
-FloatMode float_mode(const std::string& name) {
-  return name == "strict" ? FloatMode::kStrict : name == "fast" ? FloatMode::kFast : FloatMode::kReassociate;
-}
-
 std::string_view class_name(FloatClass fp_class) {
   switch (fp_class) {
     case FloatClass::kExact: return "exact";
@@ -60,7 +56,7 @@ Result<substitutions::Derivation> derivation_of(const Options& options) {
   TRY(derivation.dims, options.bound_dims());
   TRY(derivation.shapes, options.bound_shapes());
   derivation.level = options.level;
-  derivation.fp = float_mode(options.fp);
+  derivation.fp = *float_mode(options.fp);
   derivation.keep_composites = options.search.backend != "isomer";
   return derivation;
 }
@@ -267,7 +263,7 @@ void add_optimize(CLI::App& app, int& exit) {
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
   command->add_option("--fp", options->fp, "What may happen to rounding")
-      ->check(CLI::IsMember({"strict", "reassociate", "fast"}))
+      ->check(is_float_mode())
       ->capture_default_str();
   command->add_flag("--no-check", options->no_check, "Do not run old and new side by side");
   command->add_option("--check-runs", options->runs, "Input sets of the check")

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "graph/passes/pass.h"
 #include "util/threads.h"
 
 namespace isomer::cli {
@@ -125,6 +126,12 @@ void CommonOptions::add_to(CLI::App& app) {
   add_repeatable(app, "--dim", dims, "Bind a symbolic dim: name=8");
   add_repeatable(app, "--input-shapes,--input-shape", input_shapes,
                  "Fix an input's shape: x:[1,3,224,224], x:1x3x224x224");
+}
+
+CLI::Validator is_float_mode() {
+  std::vector<std::string> names;
+  for (const auto& [mode, name] : kFloatModes) names.emplace_back(name);
+  return CLI::IsMember(names);
 }
 
 void InputOptions::add_to(CLI::App& app) {

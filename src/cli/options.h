@@ -50,6 +50,9 @@ struct InputOptions {
   void add_to(CLI::App& app);
 };
 
+/// strict, reassociate or fast.
+CLI::Validator is_float_mode();
+
 /// A line of progress or information on standard error, unless -q.
 template <class... Args>
 void note(const CommonOptions& options, fmt::format_string<Args...> format, Args&&... args) {

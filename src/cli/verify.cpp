@@ -1,6 +1,7 @@
 // isomer verify: an optimization is done again from its proof, each step checked, and must give the model that was
 // written.
-#include <cmath>
+#include <fmt/ranges.h>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/check_json.h"
@@ -17,6 +18,7 @@ using substitutions::Verified;
 
 struct VerifyCommand : CommonOptions {
   std::string input, output, proof;
+  std::string fp = "reassociate";
   bool no_check = false;
   int runs = 2;
 };
@@ -31,6 +33,7 @@ json to_json(const VerifyCommand& options, const Verified& result, double second
           {"taken", taken},
           {"rules", result.derivation.rules.size()},
           {"level", result.derivation.level},
+          {"fp", name(result.derivation.fp)},
           {"dims", result.derivation.dims},
           {"input_shapes", result.derivation.shapes},
           {"check", result.check ? check_json(*result.check) : json(nullptr)},
@@ -38,11 +41,22 @@ json to_json(const VerifyCommand& options, const Verified& result, double second
           {"version", version_text()}};
 }
 
+/// What was granted to the proof: "--fp reassociate, no size bound".
+std::string granted(const substitutions::Derivation& derivation) {
+  std::vector<std::string> parts = {fmt::format("--fp {}", name(derivation.fp))};
+  for (const auto& [dim, size] : derivation.dims) parts.push_back(fmt::format("--dim {}={}", printable(dim), size));
+  for (const auto& [input, shape] : derivation.shapes)
+    parts.push_back(fmt::format("--input-shapes {}:[{}]", printable(input), fmt::join(shape, ",")));
+  if (parts.size() == 1) parts.push_back("no size bound");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 Result<void> run(const VerifyCommand& options) {
   const auto start = Clock::now();
   substitutions::VerifyOptions verify;
   TRY(verify.dims, options.bound_dims());
   TRY(verify.shapes, options.bound_shapes());
+  verify.fp = *float_mode(options.fp);
   verify.check = {.seed = options.seed,
                   .runs = options.no_check ? 0 : options.runs,
                   .threads = options.thread_count(),
@@ -52,12 +66,13 @@ Result<void> run(const VerifyCommand& options) {
   if (options.json) {
     fmt::print("{}\n", json_text(to_json(options, result, seconds_since(start))));
   } else if (!options.quiet) {
-    fmt::print("verified: {} steps by {} rules, each proof replayed; {}\n", result.derived.steps.size(),
+    fmt::print("verified: {} steps by {} rules, each proof replayed; {}; granted: {}\n", result.derived.steps.size(),
                result.derivation.rules.size(),
                result.check
                    ? fmt::format("{} of what rounding allows on {} seeded inputs",
                                  result.check->equivalence.max_error_over_bound, result.check->equivalence.runs)
-                   : std::string("not run (--no-check)"));
+                   : std::string("not run (--no-check)"),
+               granted(result.derivation));
   }
   return {};
 }
@@ -70,6 +85,9 @@ void add_verify(CLI::App& app, int& exit) {
   command->add_option("IN", options->input, "The model")->required();
   command->add_option("OUT", options->output, "The optimized model")->required();
   command->add_option("PROOF", options->proof, "Its proof, as optimize --proof writes it")->required();
+  command->add_option("--fp", options->fp, "What the proof may do to rounding, at most")
+      ->check(is_float_mode())
+      ->capture_default_str();
   command->add_flag("--no-check", options->no_check, "Do not run both models besides");
   command->add_option("--check-runs", options->runs, "Input sets of the check")
       ->check(CLI::Range(1, 1000))

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::string_view kTitle = "isomer proof 1";
 constexpr std::string_view kBetween = " ; ";
-constexpr std::pair<FloatMode, std::string_view> kModes[] = {
-    {FloatMode::kStrict, "strict"}, {FloatMode::kReassociate, "reassociate"}, {FloatMode::kFast, "fast"}};
 
 std::string print_step(const Step& step) {
   std::vector<std::string> names;
@@ -27,9 +25,7 @@ std::string print_step(const Step& step) {
 std::string print(const Derivation& derivation, std::span<const verify::StatedAxiom> axioms) {
   std::string result = fmt::format("{}\nlaws {}\ninput {}\noutput {}\n", kTitle, laws_hash(axioms),
                                    derivation.input.hex(), derivation.output.hex());
-  const auto* mode =
-      std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& each) { return each.first == derivation.fp; });
-  result += fmt::format("level {}\nfp {}\n", derivation.level, mode->second);
+  result += fmt::format("level {}\nfp {}\n", derivation.level, name(derivation.fp));
   for (const std::string& pass : derivation.without) result += fmt::format("without {}\n", te::quoted(pass));
   if (derivation.keep_composites) result += "keep composites\n";
   for (const auto& [name, value] : derivation.dims) result += fmt::format("dim {}={}\n", te::quoted(name), value);
@@ -157,10 +153,9 @@ class FileParser {
     TRY(const int64_t number, parse_number(level, 3));
     result_.level = static_cast<int>(number);
     TRY(const std::string_view fp, field("fp"));
-    const auto* mode =
-        std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& each) { return each.second == fp; });
-    if (mode == std::end(kModes)) return invalid("", "strict, reassociate or fast expected, '{}' found", fp);
-    result_.fp = mode->first;
+    const auto mode = float_mode(fp);
+    if (!mode) return invalid("", "strict, reassociate or fast expected, '{}' found", fp);
+    result_.fp = *mode;
     for (advance(); line_ && line_->starts_with("without "); advance()) {
       te::Parser parser(line_->substr(8));
       TRY(std::string pass, parser.quoted_text());

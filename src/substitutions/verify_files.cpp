@@ -1,5 +1,7 @@
 #include "substitutions/verify_files.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "graph/bind.h"
@@ -38,16 +40,22 @@ Result<Graph> read_model(const fs::path& file) {
   return graph;
 }
 
-/// Without what the proof says too; nothing where it says otherwise.
+std::string size_text(int64_t size) { return fmt::format("{}", size); }
+std::string size_text(const Dims& shape) { return fmt::format("[{}]", fmt::join(shape, ",")); }
+
+/// What is granted without what the proof needs of it; an error where it needs more. `form`: how a command grants it.
 template <class Named>
-std::optional<Named> left_open(Named said, const Named& proved) {
-  for (const auto& [name, size] : proved) {
-    const auto found = said.find(name);
-    if (found == said.end()) continue;
-    if (found->second != size) return std::nullopt;
-    said.erase(found);
+Result<Named> left_open(Named granted, const Named& needed, std::string_view form, const std::string& proof) {
+  for (const auto& [name, size] : needed) {
+    const auto found = granted.find(name);
+    if (found == granted.end() || found->second != size) {
+      const std::string expected = found == granted.end() ? "of any size" : size_text(found->second);
+      return mismatch(proof, "a proof for '{}' {} expected, one for {} found ({} grants it)", name, expected,
+                      size_text(size), fmt::format(fmt::runtime(form), name, size_text(size)));
+    }
+    granted.erase(found);
   }
-  return said;
+  return granted;
 }
 
 /// The input with the dims bound that the proof names.
@@ -119,10 +127,11 @@ Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& opti
   Verified result;
   const std::string proof = files.proof.string(), output = files.output.string();
   TRY(result.derivation, read_proof(files.proof, theory.axioms()));
-  const auto dims = left_open(options.dims, result.derivation.dims);
-  const auto shapes = left_open(options.shapes, result.derivation.shapes);
-  if (!dims || !shapes)
-    return mismatch(proof, "a proof for the dims of the command line expected, one for others found");
+  if (result.derivation.fp > options.fp)
+    return mismatch(proof, "a proof of --fp {} expected, one of --fp {} found", name(options.fp),
+                    name(result.derivation.fp));
+  TRY(const auto dims, left_open(options.dims, result.derivation.dims, "--dim {}={}", proof));
+  TRY(const auto shapes, left_open(options.shapes, result.derivation.shapes, "--input-shapes {}:{}", proof));
   TRY(Graph input, bound_input(files, result.derivation));
   TRY(Graph found, read_model(files.output));
   auto made = derived(input, result.derivation, theory, {.threads = options.check.threads, .log = options.log});
@@ -136,7 +145,7 @@ Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& opti
   TRY_VOID(check_is_derived(written, found, output));
   TRY_VOID(check_interface(input, found, output));
   if (options.check.runs == 0) return result;
-  for (Graph* graph : {&input, &found}) TRY_VOID(bind_inputs(*graph, *dims, *shapes));
+  for (Graph* graph : {&input, &found}) TRY_VOID(bind_inputs(*graph, dims, shapes));
   TRY(result.check, check_same(input, found, options.check));
   if (const auto& difference = result.check->equivalence.difference) return mismatch(output, "{}", difference->text());
   return result;

@@ -16,9 +16,10 @@ struct ModelFiles {
 };
 
 struct VerifyOptions {
-  /// Of what the proof binds they say the same; what it leaves open is bound where the models are run.
+  /// What the proof may bind; what it leaves open is bound where the models are run.
   std::map<std::string, int64_t> dims = {};
   std::map<std::string, Dims> shapes = {};
+  FloatMode fp = FloatMode::kReassociate;               ///< the weakest that the proof may be of
   CheckOptions check;                                   ///< runs 0: neither model is run
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
 };
@@ -29,8 +30,8 @@ struct Verified {
   std::optional<CheckReport> check;
 };
 
-/// Errors name the file. kMismatch: the proof is not one of these models, or a step does not hold, or they differ when
-/// they are run.
+/// Errors name the file. kMismatch: the proof is not one of these models or not of what is granted, or a step does not
+/// hold, or they differ when they are run.
 Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& options);
 
 }  // namespace isomer::substitutions

@@ -71,22 +71,36 @@ TEST_F(Verify, SaysInJsonWhatItDid) {
   EXPECT_EQ(json::parse(verify({"--json", "--no-check"}).out)["check"], nullptr);
 }
 
-TEST_F(Verify, BindsTheDimsThatTheProofNames) {
+TEST_F(Verify, GrantsOnlyTheSizesThatItIsTold) {
   optimize({"--dim", "batch=3"});
-  EXPECT_EQ(verify().exit_code, 0);
+  expect_error(verify(), 1, "a proof for 'batch' of any size expected, one for 3 found (--dim batch=3 grants it)");
   const Outcome outcome = verify({"--json", "--dim", "batch=3"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["dims"]["batch"], 3);
-  expect_error(verify({"--dim", "batch=4"}), 1, "dims of the command line");
-  EXPECT_EQ(verify({"--input-shapes", "x:[3,2,4,4]"}).exit_code, 0);
-  expect_error(verify({"--input-shapes", "x:[4,2,4,4]"}), 3, "x");
-  expect_error(verify({"--dim", "height=4"}), 2, "height");
+  EXPECT_THAT(verify({"--dim", "batch=3"}).out, HasSubstr("granted: --fp reassociate, --dim batch=3\n"));
+  expect_error(verify({"--dim", "batch=4"}), 1, "'batch' 4 expected, one for 3 found");
+  expect_error(verify({"--dim", "batch=3", "--input-shapes", "x:[4,2,4,4]"}), 3, "x");
+  expect_error(verify({"--dim", "batch=3", "--dim", "height=4"}), 2, "height");
   optimize({"--input-shapes", "x:[5,2,4,4]"});
-  EXPECT_EQ(verify({"--input-shapes", "x:[5,2,4,4]"}).exit_code, 0);
+  expect_error(verify(), 1, "(--input-shapes x:[5,2,4,4] grants it)");
+  EXPECT_THAT(verify({"--input-shapes", "x:[5,2,4,4]"}).out, HasSubstr("--input-shapes x:[5,2,4,4]\n"));
   replace("out.proof", "[5,2,4,4]", "[6,2,4,4]");
-  expect_error(verify(), 1, "one of another model found");
+  expect_error(verify({"--input-shapes", "x:[6,2,4,4]"}), 1, "one of another model found");
   replace("out.proof", "\"x\"=[6,2,4,4]", "\"z\"=[6,2,4,4]");
-  expect_error(verify(), 1, "other dims");
+  expect_error(verify({"--input-shapes", "z:[6,2,4,4]"}), 1, "other dims");
+}
+
+TEST_F(Verify, GrantsOnlyTheRoundingThatItIsTold) {
+  optimize({"--fp", "fast"});
+  expect_error(verify(), 1, "a proof of --fp reassociate expected, one of --fp fast found");
+  EXPECT_THAT(verify({"--fp", "fast"}).out, HasSubstr("granted: --fp fast, no size bound\n"));
+  optimize();
+  expect_error(verify({"--fp", "strict"}), 1, "a proof of --fp strict expected, one of --fp reassociate found");
+  EXPECT_THAT(verify().out, HasSubstr("granted: --fp reassociate, no size bound\n"));
+  optimize({"--fp", "strict"});
+  EXPECT_THAT(verify().out, HasSubstr("granted: --fp strict"));
+  EXPECT_EQ(json::parse(verify({"--json"}).out)["fp"], "strict");
+  expect_error(verify({"--fp", "loose"}), 2, "--fp");
 }
 
 TEST_F(Verify, RunsTheModelsOnDimsThatTheProofLeavesOpen) {

@@ -38,8 +38,9 @@ TEST(EqualGraphs, AreNoOthers) {
 TEST(EqualGraphs, ShareAlike) {
   constexpr const char* kShared =
       "graph (x) -> (p, q, r) { a = A::N(x)\n b = A::N(x)\n p = A::P(a)\n q = A::Q(a)\n r = A::R(b) }";
-  EXPECT_NE(difference_of(kShared, "graph (x) -> (p, q, r) { a = A::N(x)\n b = A::N(x)\n p = A::P(a)\n q = A::Q(b)\n "
-                                   "r = A::R(b) }"),
+  EXPECT_NE(difference_of(kShared,
+                          "graph (x) -> (p, q, r) { a = A::N(x)\n b = A::N(x)\n p = A::P(a)\n q = A::Q(b)\n "
+                          "r = A::R(b) }"),
             "none");
   EXPECT_NE(difference_of(kShared, "graph (x) -> (p, q, r) { a = A::N(x)\n p = A::P(a)\n q = A::Q(a)\n r = A::R(a) }"),
             "none");

@@ -33,10 +33,12 @@ class FilesOfWalks : public testing::Test {
   void write(const Walk& walk) const { write(walk.model, walk.result, walk.derivation); }
   /// Empty, or why they are not.
   std::string refusal(int runs = 0) const {
-    const auto verified = verify_files(files_, {.check = {.runs = runs}});
+    const auto verified = verify_files(files_, {.fp = FloatMode::kFast, .check = {.runs = runs}});
     return verified.ok() ? "" : verified.error().message();
   }
-  ErrorKind kind_of_refusal() const { return verify_files(files_, {.check = {.runs = 0}}).error().kind; }
+  ErrorKind kind_of_refusal() const {
+    return verify_files(files_, {.fp = FloatMode::kFast, .check = {.runs = 0}}).error().kind;
+  }
 
   isomer::test::ScratchFolder folder_;
   const ModelFiles files_{folder_.path() / "in.onnx", folder_.path() / "out.onnx", folder_.path() / "out.proof"};
@@ -93,7 +95,7 @@ TEST_F(FilesOfWalks, AreVerifiedByTheCommandWhichSaysWhatWasDone) {
   write(walk);
   const isomer::test::Outcome outcome =
       isomer::test::run_program({isomer::test::tool_path("isomer").string(), "verify", files_.input.string(),
-                                 files_.output.string(), files_.proof.string(), "--json"});
+                                 files_.output.string(), files_.proof.string(), "--fp", "fast", "--json"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\"verified\":true"));
   EXPECT_THAT(outcome.out, HasSubstr(fmt::format("\"steps\":{}", walk.derivation.steps.size())));

@@ -24,9 +24,7 @@ inline std::vector<std::byte> with_the_same_hash(std::vector<std::byte> bytes, s
     return result;
   };
   const auto set_word = [&](size_t at, uint64_t value) { std::memcpy(&bytes[at], &value, sizeof value); };
-  const auto step = [](uint64_t state, uint64_t read) {
-    return std::rotl((state ^ read) * 0x9FB21C651E98DF25ULL, 29);
-  };
+  const auto step = [](uint64_t state, uint64_t read) { return std::rotl((state ^ read) * 0x9FB21C651E98DF25ULL, 29); };
   const size_t first = lane * sizeof(uint64_t), second = first + kBlock;
   const uint64_t start = mix64(lane + 1), old_word = word(first);
   set_word(first, old_word ^ change);

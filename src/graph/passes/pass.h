@@ -5,8 +5,10 @@
 
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -14,11 +16,26 @@
 
 namespace isomer {
 
+/// From the strictest to the weakest.
 enum class FloatMode : uint8_t {
   kStrict,       ///< bit-identical results
   kReassociate,  ///< equal in the reals on finite values; rounded differently
   kFast,         ///< where overflow may lose a result, too
 };
+
+/// As users write them.
+inline constexpr std::pair<FloatMode, std::string_view> kFloatModes[] = {
+    {FloatMode::kStrict, "strict"}, {FloatMode::kReassociate, "reassociate"}, {FloatMode::kFast, "fast"}};
+constexpr std::string_view name(FloatMode mode) {
+  for (const auto& [known, name] : kFloatModes)
+    if (known == mode) return name;
+  return {};
+}
+constexpr std::optional<FloatMode> float_mode(std::string_view name) {
+  for (const auto& [mode, known] : kFloatModes)
+    if (known == name) return mode;
+  return std::nullopt;
+}
 
 /// May a change of this class be made?
 constexpr bool allows(FloatMode mode, FloatClass fp_class) {
