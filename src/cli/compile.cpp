@@ -13,6 +13,7 @@
 #include "search/run_artifact.h"
 #include "util/clock.h"
 #include "util/resident.h"
+#include "util/stop.h"
 #include "verify/check.h"
 
 namespace isomer::cli {
@@ -142,6 +143,7 @@ void print_report(const CompileCommand& options, const json& facts, const Report
 }
 
 Result<ExitCode> run(const CompileCommand& options) {
+  const StopsInOrder stops;
   const auto begin = Clock::now();
   std::optional<ProgressLine> progress(std::in_place, options);
   runtime::Artifact artifact;

@@ -14,6 +14,7 @@
 #include "substitutions/shipped.h"
 #include "util/clock.h"
 #include "util/parallel.h"
+#include "util/stop.h"
 
 namespace isomer::cli {
 namespace {
@@ -51,6 +52,7 @@ Result<std::vector<RulesFile>> read_all(const FilesOptions& options, std::span<c
 }
 
 int generate_rules(const GenerateOptions& options) {
+  const StopsInOrder stops;
   auto set = operator_set(options.set);
   if (!set.ok()) return report(set.error());
   LibraryOptions how;

@@ -14,8 +14,8 @@
 
 namespace {
 
-/// The first Ctrl-C ends the work where it may end, one more before it has ended at once; neither leaves what is half
-/// written.
+/// The first Ctrl-C ends the work where it may end, if it can, one more before it has ended at once; neither leaves
+/// what is half written.
 void interrupt(int) {
   if (isomer::request_stop()) return;
   isomer::remove_temporary_folders();

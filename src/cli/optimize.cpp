@@ -14,6 +14,7 @@
 #include "graph/passes/edit.h"
 #include "util/output_file.h"
 #include "util/resident.h"
+#include "util/stop.h"
 #include "verify/check.h"
 
 namespace isomer::cli {
@@ -223,6 +224,7 @@ Result<void> write(std::string_view text, std::optional<OutputFile>& file) {
 
 /// Model, report and proof get their names when all are written.
 Result<ExitCode> run(const Options& options) {
+  const StopsInOrder stops;
   TRY(std::optional<OutputFile> report_file, file_for(options.report));
   TRY(std::optional<OutputFile> proof_file, file_for(options.proof));
   std::optional<ProgressLine> progress(std::in_place, options);

@@ -10,6 +10,12 @@
 namespace isomer::substitutions {
 namespace {
 
+te::Array with_elements(const te::Array& array, const std::vector<double>& values) {
+  if (is_float(array.dtype())) return te::Array::reals(array.dtype(), array.dims(), values);
+  const std::vector<int64_t> integers(values.begin(), values.end());
+  return te::Array::integers(array.dtype(), array.dims(), integers);
+}
+
 using verify::VariableTypes;
 
 constexpr int kDraws = 6;  ///< of inputs at each size
@@ -83,16 +89,22 @@ class Shrinker {
 
   void shrink_values() {
     CHECK(build(types_));
-    for (te::Array& input : inputs_)
-      for (int64_t k = 0; k < input.count(); ++k) {
-        const double before = input.real(k);
-        for (const double value : {0.0, 1.0, -1.0, 2.0}) {
-          if (value == before) break;
-          input.mutable_reals()[k] = value;
+    for (te::Array& input : inputs_) {
+      std::vector<double> values(static_cast<size_t>(input.count()));
+      for (size_t k = 0; k < values.size(); ++k) values[k] = input.real(static_cast<int64_t>(k));
+      for (double& value : values) {
+        const double before = value;
+        for (const double simpler : {0.0, 1.0, -1.0, 2.0}) {
+          if (simpler == before) break;
+          // A side may be the input itself, and share its elements.
+          value = simpler;
+          input = with_elements(input, values);
           if (differs(inputs_)) break;
-          input.mutable_reals()[k] = before;
+          value = before;
         }
       }
+      input = with_elements(input, values);
+    }
   }
 
   verify::Counterexample result() {

@@ -6,11 +6,16 @@ namespace isomer {
 namespace {
 
 std::atomic<bool> stop_requested = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
+std::atomic<int> in_order = 0;
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
+              "used by a signal handler");
 
 }  // namespace
 
-bool request_stop() { return !stop_requested.exchange(true, std::memory_order_relaxed); }
+StopsInOrder::StopsInOrder() { ++in_order; }
+StopsInOrder::~StopsInOrder() { --in_order; }
+
+bool request_stop() { return !stop_requested.exchange(true, std::memory_order_relaxed) && in_order.load() > 0; }
 
 void forget_stop() { stop_requested.store(false, std::memory_order_relaxed); }
 

@@ -97,6 +97,14 @@ TEST_F(CheckAxioms, SaysWhatIsProvedForAllSizes) {
   EXPECT_GT(proved, 200);
 }
 
+TEST_F(CheckAxioms, EndsWhenItIsAskedTo) {
+  const Outcome outcome = run_program({"timeout", "--preserve-status", "--signal=TERM", "1",
+                                       tool_path("isomer").string(), "library", "check-axioms", "--trials", "1000000"});
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_EQ(outcome.err, "isomer: stopped\n");
+  EXPECT_LT(outcome.seconds, 60);
+}
+
 /// A file of rules whose text was changed: replay would say so, numbers must too.
 class LibraryRefute : public CheckEquations {
  protected:

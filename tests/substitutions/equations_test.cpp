@@ -54,6 +54,16 @@ class Equations : public testing::Test {
 
 TEST_F(Equations, OfTasoThatHoldAreProved) { expect_proved("taso_valid.equations"); }
 
+TEST_F(Equations, ThatGiveAVariableBackAreRefutedByASmallCounterexample) {
+  for (const char* line : {"x:float32[2,3] | Sqrt(Mul(x,x)) = x", "x:float32[2,3] | Mul(x,Sign(x)) = x",
+                           "x:float32[2,3] | Abs(x) = x", "x:int64[2,3] | Abs(x) = x"}) {
+    const Judgement judgement = judged(line);
+    EXPECT_EQ(judgement.verdict, Verdict::kRefuted) << line;
+    ASSERT_TRUE(judgement.counterexample) << line;
+    EXPECT_THAT(judgement.counterexample->text(), HasSubstr("-1")) << line;
+  }
+}
+
 TEST_F(Equations, ThatAreClassicsAreProved) { expect_proved("classics.equations"); }
 
 /// Made by `isomer library check-equations taso_wrong.equations --wrong > taso_wrong.counterexamples`.
