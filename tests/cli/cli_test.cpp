@@ -282,7 +282,7 @@ class Interrupted : public CommandLine {
     model(text + "  y = Relu(a60)\n}\n", "slow.onnx");
   }
   /// `optimize` of a model that takes minutes gets the signal when it has begun, however long that takes here: then its
-  /// temporary folder is there.
+  /// temporary folder is there. The second of two signals may find it gone.
   Outcome optimize_until(const std::string& signal) const {
     RunOptions options;
     options.working_folder = folder_.path();
@@ -290,7 +290,7 @@ class Interrupted : public CommandLine {
                         "\"$0\" optimize slow.onnx -o out.onnx -q & isomer=$!\n"
                         "until ls -d .isomer-* > /dev/null 2>&1 || ! kill -0 $isomer; do sleep 0.02; done\n"
                         "kill -" +
-                            signal + " $isomer; wait $isomer",
+                            signal + " $isomer 2> /dev/null; wait $isomer",
                         tool_path("isomer").string()},
                        options);
   }
