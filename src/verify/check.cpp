@@ -109,8 +109,8 @@ class Check {
                          "inputs that the model runs on expected, none found ({}); bind its dims with --dim, or skip "
                          "the check with --no-check",
                          refusal_);
-    for (size_t set = 0; is_wanted() && !report_.out_of_time && failures_ < kMostSeeds; ++set) TRY_VOID(repeat(set));
     TRY_VOID(run_evenly());
+    for (size_t set = 0; is_wanted() && !report_.out_of_time && failures_ < kMostSeeds; ++set) TRY_VOID(repeat(set));
     if (!report_.equivalence.passed() || report_.out_of_time || !stage_sizes(reference_).has_decisions)
       return std::move(report_);
     const double for_more = kShareForMore * std::min(options_.seconds, kMostSecondsForMore);
@@ -163,7 +163,9 @@ class Check {
     auto [sizes, seconds] = ran_.front();
     if (seconds > seconds_left()) return {};
     sizes.even = true;
-    return ignored(attempt(sizes, next_seed(failures_), false));
+    TRY(const Outcome outcome, attempt(sizes, next_seed(failures_), false));
+    if (outcome == Outcome::kRan) ++more_wanted_;
+    return {};
   }
 
   /// Another seed on sizes that ran.
@@ -229,7 +231,9 @@ class Check {
     return {};
   }
 
-  bool is_wanted() const { return report_.equivalence.passed() && report_.equivalence.runs < options_.runs; }
+  bool is_wanted() const {
+    return report_.equivalence.passed() && report_.equivalence.runs < options_.runs + more_wanted_;
+  }
   uint64_t next_seed(int failures) const {
     return options_.seed + static_cast<uint64_t>(report_.equivalence.runs) + static_cast<uint64_t>(failures);
   }
@@ -277,6 +281,7 @@ class Check {
   std::vector<std::pair<Candidate, double>> ran_;  ///< with the seconds that it took
   bool runs_perhaps_ = false;                      ///< the last attempt had inputs
   int failures_ = 0;
+  int more_wanted_ = 0;  ///< a run on equal integers is one more
   std::string refusal_;
 };
 
