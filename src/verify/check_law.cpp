@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "graph/interpret.h"
@@ -135,6 +137,43 @@ std::optional<Comparison> compare_doubles(const Graph& graph, const LawInstance&
   return result;
 }
 
+int64_t draw_wide(Random& random) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+  constexpr std::array<int64_t, 8> kEdges = {kLeast,           kMost,         kLeast + 1, int64_t{1} << 62,
+                                             int64_t{1} << 32, 3'037'000'500, -1,         0};
+  if (random.chance(0.3)) return kEdges[random.below(kEdges.size())];
+  return random.chance(0.5) ? static_cast<int64_t>(random.next()) : random.between(-9, 9);
+}
+
+/// As a machine has them: integers of the whole range, which wrap. Nothing where a law has none, or where it divides by
+/// zero.
+std::optional<Comparison> compare_wrapped(const Graph& graph, const LawInstance& instance, Random& random) {
+  std::vector<te::Array> inputs;
+  Comparison result;
+  for (const auto& [name, type] : instance.types) {
+    if (type.dtype != DataType::kInt64) return std::nullopt;
+    const Dims dims = *constants(*type.shape);
+    std::vector<int64_t> values(static_cast<size_t>(element_count(dims)));
+    for (int64_t& value : values) value = draw_wide(random);
+    result.inputs.push_back(fmt::format("{}: int64[{}] = {{{}}}", name, fmt::join(dims, ","), fmt::join(values, ", ")));
+    inputs.push_back(te::Array::integers(type.dtype, dims, values));
+  }
+  if (inputs.empty()) return std::nullopt;
+  const auto sides = interpret(graph, inputs, {});
+  if (!sides.ok() || is_float((*sides)[0].dtype())) return std::nullopt;
+  const te::Array &left = (*sides)[0], &right = (*sides)[1];
+  result.is_same = left.dims() == right.dims();
+  for (int64_t k = 0; result.is_same && k < left.count(); ++k) result.is_same = left.integer(k) == right.integer(k);
+  const auto text = [](const te::Array& array) {
+    std::vector<int64_t> values;
+    for (int64_t k = 0; k < array.count(); ++k) values.push_back(array.integer(k));
+    return fmt::format("[{}] = {{{}}}", fmt::join(array.dims(), ","), fmt::join(values, ", "));
+  };
+  result.left = text(left);
+  result.right = text(right);
+  return result;
+}
+
 void add_applications(const Term& term, std::vector<Term>& terms) {
   const auto* application = term.as_application();
   if (!application) return;
@@ -170,6 +209,8 @@ std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random&
     result.in_doubles = true;
   }
   if (!comparison || (!comparison->is_same && !comparison->is_finite)) return std::nullopt;
+  if (comparison->is_same)
+    if (auto wrapped = compare_wrapped(*graph, instance, random)) comparison = std::move(wrapped);
   if (!comparison->is_same)
     result.counterexample = Counterexample{instance, std::move(comparison->inputs), std::move(comparison->left),
                                            std::move(comparison->right)};

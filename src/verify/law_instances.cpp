@@ -78,11 +78,19 @@ std::map<std::string, Dim> integers_said(const Law& law) {
   return result;
 }
 
+constexpr std::string_view kOfFloats = " of floats";
+bool is_of_floats(std::string_view family) { return family.ends_with(kOfFloats); }
+/// "broadcast" of "broadcast of floats".
+std::string_view shapes_of(std::string_view family) {
+  return is_of_floats(family) ? family.substr(0, family.size() - kOfFloats.size()) : family;
+}
+
 class Drawer {
  public:
   Drawer(const Law& law, std::string_view family, Random& random)
       : law_(law),
-        family_(family),
+        family_(shapes_of(family)),
+        of_floats_(is_of_floats(family)),
         random_(random),
         integers_(integer_names(law)),
         ranks_(ranks_said(law)),
@@ -105,7 +113,7 @@ class Drawer {
     std::vector<ValueType> bound;
     for (const auto& [name, type] : types_)
       if (!ranks_.contains(name)) bound.push_back(type);
-    CHECK(is_drawn(bound) && is_of_family(family_, bound)) << law_.text();
+    CHECK(is_of_family(family_, bound)) << law_.text();
     int64_t elements = 0;
     for (const auto& [name, type] : types_) elements += element_count(*type.shape).value();
     if (elements > kMostElements) return std::nullopt;
@@ -118,7 +126,8 @@ class Drawer {
   void start() {
     constexpr std::array<int64_t, 6> kSizes = {1, 2, 3, 5, 4, 6};
     sizes_ = {pick(kSizes, random_), pick(kSizes, random_), pick(kSizes, random_)};
-    dtype_ = pick(kTypes, random_);
+    do dtype_ = pick(kTypes, random_);
+    while (of_floats_ && !is_float(dtype_));
     rank_ = static_cast<int>(random_.between(0, 4));
     if (family_ == "ranked") rank_ = static_cast<int>(random_.between(1, 4));
     if (family_ == "matrices") rank_ = random_.chance(0.7) ? 2 : static_cast<int>(random_.between(3, 4));
@@ -257,7 +266,8 @@ class Drawer {
   }
 
   const Law& law_;
-  std::string_view family_;
+  std::string_view family_;  ///< of shapes
+  bool of_floats_;
   Random& random_;
   std::set<std::string> integers_;
   std::map<std::string, SaidRank> ranks_;  ///< that the condition asks for
@@ -273,10 +283,10 @@ class Drawer {
 }  // namespace
 
 bool is_shape_family(std::string_view family) {
-  return std::find(kFamilies.begin(), kFamilies.end(), family) != kFamilies.end();
+  return std::find(kFamilies.begin(), kFamilies.end(), shapes_of(family)) != kFamilies.end();
 }
 
-bool is_drawn(std::span<const ValueType> variables) {
+bool is_drawn(std::string_view family, std::span<const ValueType> variables) {
   std::optional<DataType> dtype;
   for (const ValueType& type : variables) {
     if (!type.has_shape() ||
@@ -286,10 +296,12 @@ bool is_drawn(std::span<const ValueType> variables) {
     if (dtype && *dtype != type.dtype) return false;
     dtype = type.dtype;
   }
-  return !dtype || std::find(kTypes.begin(), kTypes.end(), *dtype) != kTypes.end();
+  return !dtype || (std::find(kTypes.begin(), kTypes.end(), *dtype) != kTypes.end() &&
+                    (!is_of_floats(family) || is_float(*dtype)));
 }
 
 bool is_of_family(std::string_view family, std::span<const ValueType> variables) {
+  family = shapes_of(family);
   const auto all = [&](const auto& is_so) { return std::all_of(variables.begin(), variables.end(), is_so); };
   const auto ranks_between = [&](size_t least, size_t most) {
     return all([&](const ValueType& type) { return is_rank_between(type, least, most); });

@@ -21,12 +21,14 @@ struct LawInstance {
 
 /// Families of shapes: "equal" (all variables have one shape, of rank 0 to 4), "broadcast" (ranks up to 4, dims that
 /// broadcast), "ranked" (one rank of 1 to 4, any dims), "matrices" (ranks 2 to 4), "images" (one rank of 3 to 5, as
-/// convolutions take them).
+/// convolutions take them). "broadcast of floats" is the family of laws that hold for exact numbers and not for
+/// integers, which wrap: |a·b| = |a|·|b|.
 bool is_shape_family(std::string_view family);
 
-/// Whether a law's variables may have such types in draws, of whatever family: sizes of at least 1, one element type. A
-/// number, of no element type, is of any. A law may be used where it is checked, not beyond.
-bool is_drawn(std::span<const ValueType> variables);
+/// Whether a law's variables may have such types in draws of the family, ranks and sizes aside: sizes of at least 1,
+/// one element type, of floats if it says so. A number, of no element type, is of any. A law may be used where it is
+/// checked, not beyond.
+bool is_drawn(std::string_view family, std::span<const ValueType> variables);
 /// Whether those whose rank the law does not say may, in draws of the family, sizes aside.
 bool is_of_family(std::string_view family, std::span<const ValueType> variables);
 /// Whether draws set such parameters behind `..`; those that they never set must have their defaults.

@@ -57,7 +57,8 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
     variable_types.emplace(name, typed.type);
     if (!ranks.contains(name)) bound.push_back(typed.type);
   }
-  if (!is_drawn(all_types)) return invalid(law.text(), "sizes of at least 1 and one element type expected");
+  if (!is_drawn(axiom.axiom->shapes, all_types))
+    return invalid(law.text(), "sizes of at least 1 and one element type that '{}' has expected", axiom.axiom->shapes);
   if (!is_of_family(axiom.axiom->shapes, bound))
     return invalid(law.text(), "types of the family '{}' expected", axiom.axiom->shapes);
   for (const auto& [name, integer] : bindings.integers) {

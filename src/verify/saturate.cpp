@@ -160,7 +160,7 @@ bool Saturation::is_instance(const PreparedLaw& law, const SlotValues& values) {
     types.push_back(laws_.signatures().type(graph_.node(values.tensors[k]).type));
     if (!law.says_rank[k]) bound.push_back(types.back());
   }
-  if (!is_drawn(types) || !is_of_family(law.family, bound)) return false;
+  if (!is_drawn(law.family, types) || !is_of_family(law.family, bound)) return false;
   if (!law.condition) return true;
   Bindings bindings;
   for (size_t k = 0; k < law.integers.size(); ++k) bindings.integers.emplace(law.integers[k], *values.integers[k]);

@@ -57,6 +57,30 @@ TEST(Axioms, WhatIsFalseIsRefuted) {
   }
 }
 
+/// Exact numbers have no largest one, integers of a machine do.
+TEST(Axioms, WhatIntegersThatWrapRefuteIsALawOfFloatsOnly) {
+  constexpr const char* kLaws[] = {
+      "Abs(Mul(a,b)) = Mul(Abs(a),Abs(b))", "Mul(Abs(a),Max(b,c)) = Max(Mul(Abs(a),b),Mul(Abs(a),c))",
+      "Relu(Mul(a,a)) = Mul(a,a)",          "Relu(Abs(a)) = Abs(a)",
+      "Sub(Relu(a),Relu(Neg(a))) = a",      "Add(a,Max(b,c)) = Max(Add(a,b),Add(a,c))",
+      "Neg(Max(a,b)) = Min(Neg(a),Neg(b))"};
+  for (const char* text : kLaws) {
+    SCOPED_TRACE(text);
+    const LawCheck of_all = check_law(law(text), "equal", 400, 1),
+                   of_floats = check_law(law(text), "equal of floats", 400, 1);
+    ASSERT_TRUE(of_all.counterexample);
+    EXPECT_THAT(of_all.counterexample->text(), testing::HasSubstr("int64"));
+    EXPECT_TRUE(of_floats.holds());
+    const std::vector<StatedAxiom> stated = all_axioms();
+    const auto found =
+        std::find_if(stated.begin(), stated.end(), [&](const auto& each) { return each.axiom->law == text; });
+    ASSERT_NE(found, stated.end());
+    EXPECT_TRUE(found->axiom->shapes.ends_with(" of floats"));
+  }
+  for (const char* text : {"Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))", "Neg(Neg(a)) = a", "Max(a,b) = Max(b,a)"})
+    EXPECT_TRUE(check_law(law(text), "equal", 400, 1).holds()) << text;
+}
+
 TEST(Axioms, WhatIsTrueUnderItsConditionHolds) {
   for (const FalseLaw& each : std::initializer_list<FalseLaw>{
            {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}",

@@ -140,5 +140,20 @@ TEST_F(Proofs, CertificatesThatWereChangedDoNotReplay) {
   refused("one of", [](LawUse& use) { use.law = 100000; });
 }
 
+TEST_F(Proofs, OfFloatsDoNotReplayForIntegers) {
+  const Claim claim = {"x[2,4] y[2,4]", "Abs(Mul(x,y)) = Mul(Abs(y),Abs(x))"};
+  const auto proof = prove(claim);
+  ASSERT_TRUE(proof.ok() && proof->certificate);
+  VariableTypes types = types_of(claim);
+  EXPECT_TRUE(replay(*proof->certificate, laws_.axioms(), law_of(claim), types, laws_.signatures()).ok());
+  for (auto& [name, type] : types) type.dtype = DataType::kInt64;
+  const auto replayed = replay(*proof->certificate, laws_.axioms(), law_of(claim), types, laws_.signatures());
+  ASSERT_FALSE(replayed.ok());
+  EXPECT_THAT(replayed.error().message(), HasSubstr("'broadcast of floats'"));
+  const auto of_integers = verify::prove(law_of(claim), types, prover_, {});
+  ASSERT_TRUE(of_integers.ok()) << of_integers.error().message();
+  EXPECT_FALSE(of_integers->certificate);
+}
+
 }  // namespace
 }  // namespace isomer::verify::test

@@ -238,8 +238,8 @@ std::vector<OpDef> arithmetic() {
                   {"Max(a,a) = a", "equal"},
                   {"Max(a,Min(b,c)) = Min(Max(a,b),Max(a,c))", "broadcast", FloatClass::kSignOfZero},
                   {"Max(a,Min(a,b)) = a", "broadcast", FloatClass::kFinite},
-                  {"Add(a,Max(b,c)) = Max(Add(a,b),Add(a,c))", "broadcast", FloatClass::kFinite},
-                  {"Neg(Max(a,b)) = Min(Neg(a),Neg(b))", "broadcast", FloatClass::kSignOfZero}}},
+                  {"Add(a,Max(b,c)) = Max(Add(a,b),Add(a,c))", "broadcast of floats", FloatClass::kFinite},
+                  {"Neg(Max(a,b)) = Min(Neg(a),Neg(b))", "broadcast of floats", FloatClass::kSignOfZero}}},
 
       {.name = "Sum",
        .since = 13,

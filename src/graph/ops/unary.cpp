@@ -57,8 +57,9 @@ std::vector<OpDef> unary() {
                   {"Abs(Neg(a)) = Abs(a)", "equal"},
                   {"Abs(a) = Max(a,Neg(a))", "equal", FloatClass::kSignOfZero},
                   {"Sqrt(Mul(a,a)) = Abs(a)", "equal", FloatClass::kReassociated},
-                  {"Abs(Mul(a,b)) = Mul(Abs(a),Abs(b))", "broadcast"},
-                  {"Mul(Abs(a),Max(b,c)) = Max(Mul(Abs(a),b),Mul(Abs(a),c))", "broadcast", FloatClass::kFinite}}},
+                  {"Abs(Mul(a,b)) = Mul(Abs(a),Abs(b))", "broadcast of floats"},
+                  {"Mul(Abs(a),Max(b,c)) = Max(Mul(Abs(a),b),Mul(Abs(a),c))", "broadcast of floats",
+                   FloatClass::kFinite}}},
 
       {.name = "Sign",
        .since = 13,
