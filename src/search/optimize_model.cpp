@@ -23,7 +23,7 @@ using namespace substitutions;
 constexpr double kAfterwards = 0.15, kRacing = 0.04;
 constexpr double kShortestRace = 0.2;
 /// Sets of gains that there is time to race and to look at, however long the search takes.
-constexpr double kChoices = 2;
+constexpr int kChoices = 2;
 /// Small gains are raced so many times as long.
 constexpr double kLonger = 3;
 

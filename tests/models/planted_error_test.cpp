@@ -102,8 +102,10 @@ TEST_P(PlantedError, OfAThousandthInOneChannelIsFound) {
       continue;
     }
     // Of one among thousands of channels, in the middle of a deep model, less may be left at its outputs than the last
-    // places of float32. Nothing but that excuses it: rounding decides few elements, or none.
-    EXPECT_LT(report->equivalence.set_aside(), 0.05 * static_cast<double>(report->equivalence.elements()))
+    // places of float32. Nothing but that excuses it; but T5's attention, which does not scale its products, is torn
+    // between random tokens in any runtime, and rounding decides a few elements.
+    const double torn = GetParam() == "t5_small_encoder" ? 0.05 : 0;
+    EXPECT_LE(report->equivalence.set_aside(), torn * static_cast<double>(report->equivalence.elements()))
         << report->lines()[0];
     std::cout << "not found in layer " << which << " of " << layers.size() << ", " << graph->value(layer.weights).name
               << ": " << report->lines()[0] << "\n";

@@ -250,7 +250,7 @@ TEST_F(LawProofs, CoverNothingThatNumbersRefute) {
   Random choice(5), random(11);
   int covered = 0, partly = 0;
   for (const StatedAxiom& axiom : all_axioms()) {
-    if (!isomer::test::is_long_run() && choice.chance(0.6)) continue;
+    if (!isomer::test::is_long_run() && choice.chance(0.5)) continue;
     std::vector<Law> laws = mutants(axiom.axiom->law);
     if (!isomer::test::is_long_run() && laws.size() > 1) laws = {laws[choice.below(laws.size())]};
     laws.push_back(axiom.law);
@@ -271,7 +271,7 @@ TEST_F(LawProofs, CoverNothingThatNumbersRefute) {
     }
   }
   EXPECT_GE(covered, 250);
-  EXPECT_GE(partly, 2);
+  EXPECT_GE(partly, 5);
 }
 
 TEST(AxiomProofs, AreTheSameOnAnyNumberOfThreads) {
