@@ -124,19 +124,22 @@ Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, 
     is_proved = false;
     result.stop = proof.stop;
   }
-  if (is_proved) {
-    result.verdict = Judgement::Verdict::kProved;
-    return result;
-  }
-  result.proof = {};
+  // What has a proof is tried, too: a false law proves much.
+  const FloatClass float_class = is_proved ? float_class_of(result.proof, prover.laws.axioms()) : FloatClass::kExact;
   Random random(seed);
   for (size_t k = 0; k < outputs.size() && !result.counterexample; ++k)
     for (int input = 0; input < kInputs && !result.counterexample; ++input) {
-      auto check = verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random);
+      auto check =
+          verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random, float_class);
       if (!check) break;
       if (check->counterexample)
         result.counterexample = smallest(equation, k, *std::move(check->counterexample), random);
     }
+  if (is_proved && !result.counterexample) {
+    result.verdict = Judgement::Verdict::kProved;
+    return result;
+  }
+  result.proof = {};
   if (result.counterexample) result.verdict = Judgement::Verdict::kRefuted;
   return result;
 }

@@ -90,6 +90,20 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
     --depth_;
     return result;
   }
+  const Element rest = without_same(element, facts);
+  if (rest.products.empty()) return true;
+  if (depth_ < kDeepest)
+    if (const auto simpler = narrowed(rest, facts)) {
+      ++depth_;
+      const bool result = is_zero(make_.sum({}, *simpler), facts);
+      --depth_;
+      return result;
+    }
+  return RealQuestion(make_, facts_, *this, facts).is_zero(rest);
+}
+
+/// Products that are the same as one, those that are 0 together as none.
+Element ElementComparison::without_same(const Element& element, const Facts& facts) {
   Element rest;
   for (const Product& product : element.products) {
     const auto same = std::find_if(rest.products.begin(), rest.products.end(),
@@ -100,8 +114,47 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
       same->coefficient = same->coefficient + product.coefficient;
   }
   std::erase_if(rest.products, [](const Product& product) { return product.coefficient.sign() == 0; });
-  if (rest.products.empty()) return true;
-  return RealQuestion(make_, facts_, *this, facts).is_zero(rest);
+  return rest;
+}
+
+/// Without products whose conditions can't hold, without bounds that conditions leave one value, and without bounds in
+/// conditions that do not hang on them; nothing where there are none of these.
+std::optional<Element> ElementComparison::narrowed(const Element& element, const Facts& facts) {
+  Element result;
+  bool is_other = false;
+  for (const Product& product : element.products) {
+    const auto simpler = narrowed(product, joined(facts, within(product.bounds, product.conditions)), facts);
+    is_other = is_other || simpler;
+    result = make_.sum(result, simpler ? *simpler : Element{{product}});
+  }
+  return is_other ? std::optional(std::move(result)) : std::nullopt;
+}
+
+std::optional<Element> ElementComparison::narrowed(const Product& product, const Facts& inside, const Facts& facts) {
+  if (facts_.follows(inside, te::truth(false))) return Element();
+  for (size_t k = 0; k < product.bounds.size(); ++k) {
+    const Bound& bound = product.bounds[k];
+    const te::Expr value = first_of({bound}, product.conditions).at(bound.name);
+    if (mentions(value, product.bounds) || !facts_.follows(inside, te::equal(te::symbol(bound.name), value))) continue;
+    Product rest = product;
+    rest.bounds.erase(rest.bounds.begin() + static_cast<std::ptrdiff_t>(k));
+    return make_.replaced(rest, {{bound.name, value}});
+  }
+  const Facts within_bounds = joined(facts, within(product.bounds, {}));
+  for (size_t k = 0; k < product.conditions.size(); ++k) {
+    const te::Expr& condition = product.conditions[k];
+    if (!mentions(condition, product.bounds)) continue;
+    Replacement first;
+    for (const Bound& bound : product.bounds) first.emplace(bound.name, te::index(0));
+    const te::Expr without = make_.simplified(verify::with_names(condition, first));
+    if (te::as_constant(without) || !facts_.follows(joined(within_bounds, {without}), condition) ||
+        !facts_.follows(joined(within_bounds, {condition}), without))
+      continue;
+    Product rest = product;
+    rest.conditions.erase(rest.conditions.begin() + static_cast<std::ptrdiff_t>(k));
+    return make_.restricted({{rest}}, without);
+  }
+  return std::nullopt;
 }
 
 /// Factors are paired in every way, until one shows how the bounds of b are those of a.

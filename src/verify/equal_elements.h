@@ -26,6 +26,9 @@ class ElementComparison {
   using Pairs = std::vector<std::pair<te::Expr, te::Expr>>;
 
   bool is_zero(const Element& element, const Facts& facts);
+  Element without_same(const Element& element, const Facts& facts);
+  std::optional<Element> narrowed(const Element& element, const Facts& facts);
+  std::optional<Element> narrowed(const Product& product, const Facts& inside, const Facts& facts);
   bool is_among(const Piece& piece, const std::vector<Piece>& pieces, const Facts& facts);
   bool are_same_when_paired(const Product& a, const Product& b, const std::vector<size_t>& partners,
                             const Facts& facts);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "verify/linear_facts.h"
 #include "verify/term.h"
 
 namespace isomer::verify {
@@ -109,22 +110,34 @@ void add_range(const Bound& bound, Facts& facts) {
 }
 
 bool IndexFacts::is_contradiction(const std::string& assertions, bool thoroughly) {
-  if (!has_budget()) return false;
+  if (!solver_ || !has_budget()) return false;
   if (const auto known = answers_.find(assertions); known != answers_.end()) return known->second;
   ++questions_;
-  auto answer = thoroughly ? solver_.ask_thoroughly(assertions) : solver_.ask(assertions);
+  auto answer = thoroughly ? solver_->ask_thoroughly(assertions) : solver_->ask(assertions);
   if (!thoroughly && answer.ok() && *answer == ArithmeticSolver::Answer::kUnknown)
-    answer = solver_.ask_thoroughly(assertions);
+    answer = solver_->ask_thoroughly(assertions);
   if (!answer.ok()) error_ = answer.error();
   if (answer.ok() && *answer == ArithmeticSolver::Answer::kUnknown) ++unknown_;
   return answers_.emplace(assertions, answer.ok() && *answer == ArithmeticSolver::Answer::kContradiction).first->second;
 }
 
+/// Whether they contradict each other, sizes being at least 1, without asking the solver.
+bool IndexFacts::can_be_told(const Facts& facts, const te::Expr& opposite) const {
+  Facts all = facts;
+  all.push_back(opposite);
+  std::set<std::string> sizes;
+  for (const te::Expr& each : all) sizes.merge(names(each));
+  for (const std::string& name : sizes)
+    if (!make_.is_bounded(name)) all.push_back(te::index(1) <= te::symbol(name));
+  return are_contradictory(all);
+}
+
 bool IndexFacts::follows(const Facts& facts, const te::Expr& condition) {
-  if (const auto value = te::as_constant(condition)) return *value != 0;
+  if (te::as_constant(condition).value_or(0) != 0) return true;
   for (const te::Expr& fact : facts)
     if (fact == condition) return true;
   const te::Expr opposite = te::logical_not(condition);
+  if (can_be_told(facts, opposite)) return true;
   const auto asserted = smt_facts(facts, std::span(&opposite, 1), make_);
   const auto refuted = smt_text(opposite);
   return asserted && refuted && is_contradiction(*asserted + "(assert " + *refuted + ")\n");

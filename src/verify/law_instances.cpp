@@ -13,6 +13,21 @@ constexpr std::string_view kRank = "rank", kBack = "back", kAxes = "axes", kShap
 constexpr std::array<std::string_view, 11> kDrawn = {"strides",   "dilations",         "pads",     "group", "axis",
                                                      "ceil_mode", "count_include_pad", "keepdims", "perm",  "epsilon",
                                                      "momentum"};
+/// What they make of those that are integers, or lists of such, and what they make for names that are no dims.
+struct Values {
+  std::string_view name;
+  int64_t low, high;
+};
+constexpr std::array<Values, 8> kValues = {{{"strides", 1, 2},
+                                            {"dilations", 1, 2},
+                                            {"pads", 0, 2},
+                                            {"kernel_shape", 1, 3},
+                                            {"group", 1, 3},
+                                            {"ceil_mode", 0, 1},
+                                            {"count_include_pad", 0, 1},
+                                            {"keepdims", 0, 1}}};
+constexpr std::array<int64_t, 6> kSizes = {1, 2, 3, 5, 4, 6};
+constexpr int64_t kLargestSmall = 3;
 constexpr std::array<float, 3> kFractions = {0.001f, 0.25f, 0.5f};
 constexpr std::array<DataType, 6> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32,
                                             DataType::kFloat64, DataType::kInt64,   DataType::kBool};
@@ -22,6 +37,11 @@ constexpr int kLocalDraws = 40;         ///< of what an application leaves open,
 bool is_set_by_draws(const AttributeDef& def) {
   return std::find(kDrawn.begin(), kDrawn.end(), def.name) != kDrawn.end() ||
          (def.name == "kernel_shape" && def.required);
+}
+
+const Values* values_of(std::string_view name) {
+  const auto* found = std::find_if(kValues.begin(), kValues.end(), [&](const Values& v) { return v.name == name; });
+  return found == kValues.end() ? nullptr : found;
 }
 
 bool is_rank_between(const ValueType& type, size_t least, size_t most) {
@@ -87,8 +107,9 @@ std::string_view shapes_of(std::string_view family) {
 
 class Drawer {
  public:
-  Drawer(const Law& law, std::string_view family, Random& random)
+  Drawer(const Law& law, std::string_view family, Random& random, const Bindings& fixed)
       : law_(law),
+        fixed_(fixed),
         family_(shapes_of(family)),
         of_floats_(is_of_floats(family)),
         random_(random),
@@ -124,7 +145,6 @@ class Drawer {
 
   /// Few sizes in one draw, so that some are equal: of 1, 2, 3, 5 and, for channels of groups, 4 and 6.
   void start() {
-    constexpr std::array<int64_t, 6> kSizes = {1, 2, 3, 5, 4, 6};
     sizes_ = {pick(kSizes, random_), pick(kSizes, random_), pick(kSizes, random_)};
     do dtype_ = pick(kTypes, random_);
     while (of_floats_ && !is_float(dtype_));
@@ -134,7 +154,7 @@ class Drawer {
     if (family_ == "images") rank_ = random_.chance(0.7) ? 4 : random_.chance(0.5) ? 3 : 5;
     common_ = shape_of(rank_);
     types_.clear();
-    bindings_ = {};
+    bindings_ = fixed_;
   }
 
   int rank_of(const std::string& name) const {
@@ -206,7 +226,7 @@ class Drawer {
         if (!bindings_.integers.contains(other)) bindings_.integers.emplace(other, integer_named(other));
       return substitute(said->second, bindings_);
     }
-    return random_.chance(0.5) ? Dim(pick(sizes_, random_)) : Dim(random_.between(0, 3));
+    return random_.chance(0.5) ? Dim(pick(sizes_, random_)) : Dim(random_.between(0, kLargestSmall));
   }
 
   std::vector<Dim> several(int count, int64_t low, int64_t high) {
@@ -236,13 +256,11 @@ class Drawer {
     for (const AttributeDef& def : op.attributes) {
       const std::string name(def.name);
       if ((!def.required && random_.chance(0.4)) || !is_set_by_draws(def)) continue;
-      if (name == "strides" || name == "dilations") result[name] = several(spatial, 1, 2);
-      if (name == "pads") result[name] = several(2 * spatial, 0, 2);
-      if (name == "kernel_shape") result[name] = several(spatial, 1, 3);
-      if (name == "group") result[name] = Dim(random_.between(1, 3));
+      if (const Values* drawn = values_of(name))
+        result[name] = def.kind == AttributeKind::kInts
+                           ? Parameter(several(name == "pads" ? 2 * spatial : spatial, drawn->low, drawn->high))
+                           : Parameter(Dim(random_.between(drawn->low, drawn->high)));
       if (name == "axis") result[name] = Dim(random_.between(-rank_, std::max(rank_ - 1, 0)));
-      if (name == "ceil_mode" || name == "count_include_pad" || name == "keepdims")
-        result[name] = Dim(random_.between(0, 1));
       if (name == "epsilon" || name == "momentum") result[name] = pick(kFractions, random_);
       if (name == "perm") {
         std::vector<Dim> perm;
@@ -266,6 +284,7 @@ class Drawer {
   }
 
   const Law& law_;
+  const Bindings& fixed_;
   std::string_view family_;  ///< of shapes
   bool of_floats_;
   Random& random_;
@@ -327,6 +346,24 @@ bool is_drawn(const OpDef& op, const Parameters& rest) {
   });
 }
 
+bool has_drawn_values(const Parameters& rest) {
+  return std::all_of(rest.begin(), rest.end(), [](const auto& named) {
+    const Values* drawn = values_of(named.first);
+    const auto is_between = [&](const Dim& value) {
+      return value.is_constant() && drawn->low <= value.value() && value.value() <= drawn->high;
+    };
+    if (!drawn) return true;
+    if (const auto* one = std::get_if<Dim>(&named.second)) return is_between(*one);
+    const auto* several = std::get_if<std::vector<Dim>>(&named.second);
+    return several && std::all_of(several->begin(), several->end(), is_between);
+  });
+}
+
+bool is_drawn(const Dim& integer) {
+  return integer.is_constant() && ((0 <= integer.value() && integer.value() <= kLargestSmall) ||
+                                   std::find(kSizes.begin(), kSizes.end(), integer.value()) != kSizes.end());
+}
+
 std::map<std::string, SaidRank> ranks_said(const Law& law) {
   std::map<std::string, SaidRank> result;
   if (!law.condition) return result;
@@ -378,8 +415,9 @@ std::optional<Dim> dim_named(std::string_view name, const VariableTypes& variabl
   return variable == variables.end() ? std::nullopt : std::optional(dim_or_none(*variable->second.shape, dim->axis));
 }
 
-std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws) {
-  return Drawer(law, family, random).run(draws);
+std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws,
+                                         const Bindings& fixed) {
+  return Drawer(law, family, random, fixed).run(draws);
 }
 
 }  // namespace isomer::verify

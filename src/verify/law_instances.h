@@ -33,6 +33,9 @@ bool is_drawn(std::string_view family, std::span<const ValueType> variables);
 bool is_of_family(std::string_view family, std::span<const ValueType> variables);
 /// Whether draws set such parameters behind `..`; those that they never set must have their defaults.
 bool is_drawn(const OpDef& op, const Parameters& rest);
+/// Whether draws give them such values, too: strides of 3 they never do. Of integers that a law leaves open.
+bool has_drawn_values(const Parameters& rest);
+bool is_drawn(const Dim& integer);
 /// The ranks of variables that a law's condition says (x_rank == 2, x_rank == y_rank - 1); these the family does not
 /// bind.
 struct SaidRank {
@@ -56,7 +59,8 @@ Dim dim_or_none(const Shape& shape, std::optional<int> axis);
 /// What a name that is one of these variables' dims stands for. The variables must be of known rank.
 std::optional<Dim> dim_named(std::string_view name, const VariableTypes& variables);
 
-/// One of them, or nothing where none of so many draws fits.
-std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws = 300);
+/// One of them, or nothing where none of so many draws fits; `fixed`: integers, no dims, and rests that it has.
+std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws = 300,
+                                         const Bindings& fixed = {});
 
 }  // namespace isomer::verify

@@ -5,7 +5,9 @@
 
 #include "graph/te/expr.h"
 #include "util/check.h"
+#include "verify/check_law.h"
 #include "verify/law_instances.h"
+#include "verify/prove_law.h"
 
 namespace isomer::verify {
 namespace {
@@ -39,6 +41,43 @@ Result<Law> spelled_claim(const Law& claim, const VariableTypes& types, Signatur
   if (left.type != right.type)
     return invalid(claim.text(), "sides of one type expected, {} and {} found", left.type.text(), right.type.text());
   return Law{std::move(left.term), std::move(right.term), {}};
+}
+
+/// Whether exact arithmetic on small tensors refutes the law at these numbers.
+bool fails_at_numbers(const StatedAxiom& axiom, const Bindings& numbers) {
+  constexpr int kTrials = 6, kDraws = 100;
+  Random random(0);
+  for (int trial = 0; trial < kTrials; ++trial) {
+    const auto instance = draw_instance(axiom.law, axiom.axiom->shapes, random, kDraws, numbers);
+    if (!instance) return false;
+    const auto check = check_instance(*instance, random, axiom.axiom->float_class);
+    if (check && check->counterexample) return true;
+  }
+  return false;
+}
+
+/// Whether a law holds at these numbers for its open integers and parameters, on these types. It was proved for numbers
+/// that were drawn, not for these, so both sides' elements are compared here, without a solver. Where that does not
+/// tell, the numbers must be such as draws make, and nothing found that refutes the law there.
+bool holds_at_numbers(const StatedAxiom& axiom, const Bindings& numbers, const VariableTypes& types) {
+  const Law at{substitute(axiom.law.left, numbers), substitute(axiom.law.right, numbers), {}};
+  const auto reason = why_not_proved({at, types}, nullptr);
+  if (reason.ok() && !*reason) return true;
+  Bindings open = numbers;
+  std::erase_if(open.integers, [&](const auto& named) { return dim_named(named.first, types).has_value(); });
+  const auto is_drawn_integer = [](const auto& named) { return is_drawn(named.second); };
+  const auto is_drawn_rest = [](const auto& named) { return has_drawn_values(named.second); };
+  return std::all_of(open.integers.begin(), open.integers.end(), is_drawn_integer) &&
+         std::all_of(open.rests.begin(), open.rests.end(), is_drawn_rest) && !fails_at_numbers(axiom, open);
+}
+
+std::string question(const StatedAxiom& axiom, const Bindings& numbers, const VariableTypes& types) {
+  std::string result(axiom.axiom->law);
+  for (const auto& [name, integer] : numbers.integers) result += fmt::format(";{}={}", name, integer.text());
+  for (const auto& [name, parameters] : numbers.rests)
+    for (const auto& [parameter, value] : parameters) result += fmt::format(";{}.{}={}", name, parameter, text(value));
+  for (const auto& [name, type] : types) result += fmt::format(";{}:{}", name, type.text());
+  return result;
 }
 
 }  // namespace
@@ -75,6 +114,11 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
       return invalid(law.text(), "parameters for ..{} that the law is checked with expected", name);
   if (law.condition && substitute(law.condition, all) != te::truth(true))
     return invalid(law.text(), "the condition expected to hold");
+  Bindings numbers{{}, all.integers, all.rests};
+  const bool has_numbers = !numbers.rests.empty() || !integer_names(law).empty();
+  if (has_numbers && !signatures.remembered(question(axiom, numbers, variable_types),
+                                            [&] { return holds_at_numbers(axiom, numbers, variable_types); }))
+    return invalid(law.text(), "numbers expected for which the law is proved, others found");
   return spelled_claim({substitute(law.left, all), substitute(law.right, all), {}}, types, signatures);
 }
 
@@ -116,13 +160,15 @@ Result<Proof> prove(const Law& claim, const VariableTypes& types, Prover& prover
   Certificate all;
   for (const int instance : graph.explain(left, right)) all.uses.push_back(saturation.use(instance));
   proof.explained = static_cast<int>(all.uses.size());
-  TRY(const GroundUses uses, ground(all, laws.axioms(), types, laws.signatures()));
+  const auto uses = ground(all, laws.axioms(), types, laws.signatures());
+  // A law may hold at other numbers than those that it would be used at.
+  if (!uses.ok()) return proof;
   std::vector<std::pair<Term, Term>> equations;
-  for (const Law& law : uses.laws) equations.emplace_back(law.left, law.right);
+  for (const Law& law : uses->laws) equations.emplace_back(law.left, law.right);
   TRY(const auto core, prover.solver.unsat_core(equations, spelled.left, spelled.right));
   if (!core) return proof;
-  const Certificate needed = minimized(uses.certificate, uses.laws, spelled);
-  TRY_VOID(replay(needed, uses.laws, spelled));
+  const Certificate needed = minimized(uses->certificate, uses->laws, spelled);
+  TRY_VOID(replay(needed, uses->laws, spelled));
   proof.certificate.emplace();
   for (const LawUse& use : needed.uses) proof.certificate->uses.push_back(all.uses[static_cast<size_t>(use.law)]);
   return proof;

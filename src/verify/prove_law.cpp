@@ -7,11 +7,11 @@
 
 namespace isomer::verify {
 
-Result<std::optional<std::string>> why_not_proved(const LawSizes& sizes, ArithmeticSolver& solver) {
+Result<std::optional<std::string>> why_not_proved(const LawSizes& sizes, ArithmeticSolver* solver) {
   using Reason = std::optional<std::string>;
   if (!sizes.is_general) return Reason("sizes that are not free");
   ElementMaker make;
-  IndexFacts index(solver, make);
+  IndexFacts index = solver ? IndexFacts(*solver, make) : IndexFacts(make);
   ElementReader reader(sizes.types, make);
   const auto left = reader.type_of(sizes.law.left), right = reader.type_of(sizes.law.right);
   if (!left.ok() || !right.ok()) return Reason((left.ok() ? right : left).error().message());
@@ -53,7 +53,7 @@ Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, 
       continue;
     LawSizes sizes = with_sizes(law, family, *instance);
     ++result.structures;
-    TRY(const auto reason, why_not_proved(sizes, solver));
+    TRY(const auto reason, why_not_proved(sizes, &solver));
     if (reason) {
       result.open = fmt::format("{}: {}", sizes.text(), *reason);
       return result;

@@ -26,6 +26,6 @@ Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, 
                            ArithmeticSolver& solver);
 
 /// Whether both sides have equal shapes and elements for all sizes; else why that was not found.
-Result<std::optional<std::string>> why_not_proved(const LawSizes& sizes, ArithmeticSolver& solver);
+Result<std::optional<std::string>> why_not_proved(const LawSizes& sizes, ArithmeticSolver* solver);
 
 }  // namespace isomer::verify

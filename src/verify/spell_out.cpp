@@ -243,6 +243,7 @@ struct Signatures::Tables {
   Numbered<Operation> operations;
   std::unordered_map<std::vector<int>, Result<Applied>, ListHash> applied;
   std::unordered_map<std::vector<int>, int, ListHash> spelled;  ///< of an operation on arguments of any size
+  std::unordered_map<std::string, bool> answers;
 };
 
 Signatures::Signatures() : tables_(std::make_unique<Tables>()) {}
@@ -279,6 +280,11 @@ const Result<Signatures::Applied>& Signatures::apply(int operation, std::span<co
     return result;
   };
   return tables_->applied.emplace(std::move(key), say()).first->second;
+}
+
+bool Signatures::remembered(const std::string& text, const std::function<bool()>& find) {
+  if (const auto known = tables_->answers.find(text); known != tables_->answers.end()) return known->second;
+  return tables_->answers.emplace(text, find()).first->second;
 }
 
 Result<TypedOperation> typed_operation(const Term& term, std::span<const int> types, Signatures& signatures) {

@@ -4,6 +4,7 @@
 // Test: tests/verify/spell_out_test.cpp
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -37,6 +38,8 @@ class Signatures {
   const Operation& operation(int id) const;
   /// An operation on arguments of these types; the errors of infer_application. Valid until the object dies.
   const Result<Applied>& apply(int operation, std::span<const int> types);
+  /// What `find` says of the text, asked once.
+  bool remembered(const std::string& text, const std::function<bool()>& find);
 
  private:
   struct Tables;

@@ -193,6 +193,33 @@ TEST_F(LawProofs, AreFoundForWhatIsTrue) {
   }
 }
 
+/// Of instances, at their own sizes, without a solver.
+TEST(InstanceProofs, AreFoundForWhatIsTrueAlone) {
+  Random random(7);
+  int drawn = 0, proved = 0;
+  const auto try_all = [&](std::span<const StatedLaw> laws, bool is_true) {
+    for (const StatedLaw& each : laws)
+      for (int trial = 0; trial < kTrials; ++trial) {
+        SCOPED_TRACE(each.law);
+        const auto instance = draw_instance(law(each.law), each.family, random);
+        if (!instance || !is_typed(*instance)) continue;
+        const auto reason = why_not_proved({instance->law, instance->types}, nullptr);
+        if (is_true) {
+          ++drawn;
+          proved += reason.ok() && !*reason;
+        } else if (reason.ok() && !*reason) {
+          // At these sizes a false law may be true.
+          const auto check = check_instance(*instance, random, FloatClass::kFinite);
+          EXPECT_FALSE(check && check->counterexample) << check->counterexample->text();
+        }
+      }
+  };
+  try_all(kTrue, true);
+  try_all(kFalse, false);
+  EXPECT_GT(drawn, 300);
+  EXPECT_GT(proved, drawn * 8 / 10) << "of " << drawn;
+}
+
 struct Swap {
   const char *from, *to;
 };

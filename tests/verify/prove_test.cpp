@@ -115,6 +115,35 @@ TEST_F(Proofs, IllTypedClaimsAreErrors) {
   says({"x[2,4] y[2,4]", "x = y if x_0 == y_0"}, "a claim without condition expected");
 }
 
+/// A law that was checked with few numbers is used with others where it holds there.
+class LawUses : public testing::Test {
+ protected:
+  bool may_use(const char* text, const Claim& types, const char* rest) {
+    const Axiom axiom{text, "images"};
+    const StatedAxiom stated{find_op("", "Conv"), &axiom, law(text)};
+    Bindings bindings;
+    for (const auto& [name, type] : types_of(types)) bindings.tensors.emplace(name, Term::variable(name));
+    bindings.rests.emplace("p", parse_parameters(rest, find_op("", "Conv"))->named);
+    return instance_of(stated, bindings, types_of(types), signatures_).ok();
+  }
+  Signatures signatures_;
+};
+
+TEST_F(LawUses, StandOnTheNumbersThere) {
+  constexpr const char* kTrueLaw = "Mul(Conv(x,w){..p},s) = Conv(x,Mul(w,s)){..p} if s_rank == 0";
+  const Claim conv = {"s[] x[1,3,40,40] w[4,3,3,3]", "s = s"};
+  for (const char* rest : {"{}", "{strides=[5,5]}", "{dilations=[12,12],pads=[12,12,12,12]}", "{pads=[7,0,9,1]}"})
+    EXPECT_TRUE(may_use(kTrueLaw, conv, rest)) << rest;
+  // A window of which all is padding: its maximum is that of nothing.
+  constexpr const char* kFalseLaw =
+      "MaxPool(Relu(x)){kernel_shape=[2,2],pads=[1,1,1,1],..p} = "
+      "Relu(MaxPool(x){kernel_shape=[2,2],pads=[1,1,1,1],..p})";
+  EXPECT_FALSE(may_use(kFalseLaw, {"x[1,1,1,1]", "x = x"}, "{dilations=[2,2]}"));
+  EXPECT_FALSE(may_use(kFalseLaw, {"x[1,2,6,6]", "x = x"}, "{dilations=[7,7]}"));
+  EXPECT_TRUE(may_use(kFalseLaw, {"x[1,2,9,6]", "x = x"}, "{dilations=[1,1]}"));
+  EXPECT_TRUE(may_use(kFalseLaw, {"x[1,2,9,9]", "x = x"}, "{dilations=[2,2]}"));
+}
+
 TEST_F(Proofs, CertificatesThatWereChangedDoNotReplay) {
   const Claim claim = {"x[2,4,5,5] v[3,4,3,3]",
                        "Conv(x,v){pads=[1,1,1,1]} = Conv(x,Pad(v){pads=[0,0,1,1,0,0,1,1]}){pads=[2,2,2,2]}"};
