@@ -20,15 +20,16 @@ class RoundingLoss {
   /// The graph and what `inputs` refers to outlive it.
   RoundingLoss(const Graph& model, InputsOf inputs, const ComparisonEffort& effort);
 
-  /// Run in double precision, and with every value rounded to its type: the worse of both. Errors: the model runs on
-  /// none of the inputs, or the other doesn't.
-  Result<Equivalence> of(const Graph& made);
+  /// Run in double precision, and with every value rounded to its type: the worse of both. Nothing where the model runs
+  /// on none of the inputs. An error where the other does not run.
+  Result<std::optional<Equivalence>> of(const Graph& made);
   /// Whether the model's own runs are still to be made.
   bool is_new() const { return runs_.empty(); }
 
  private:
   using Arrays = std::vector<te::Array>;
-  Result<void> open();
+  /// Makes inputs that the model runs on, and runs it; false where there are none.
+  Result<bool> open();
   Result<Arrays> run(const InterpretOptions& options);
   Result<Equivalence> compared(Arrays found, double units);
 

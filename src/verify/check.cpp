@@ -86,8 +86,9 @@ std::string text_of(const std::map<std::string, int64_t>& sizes) {
 /// of which so much counts.
 constexpr int kMostRuns = 128;
 constexpr double kShareForMore = 0.25, kMostSecondsForMore = 4;
-/// Seeds tried where the model runs on none.
-constexpr int kMostSeeds = 8;
+/// Seeds that may fail where others ran; and those tried to have one run at all: a trip count that has to be 5 is one
+/// integer of eight.
+constexpr int kMostSeeds = 8, kMostFirstSeeds = 64;
 /// Sizes before these are cheap whatever the model; those from here on are tried in the order of what they take.
 constexpr size_t kSmallSizes = 6;
 
@@ -127,7 +128,7 @@ class Check {
   /// The runs wanted, each on other sizes; at least one.
   Result<void> run_first() {
     std::vector<Candidate> candidates = candidate_sizes(reference_), late;
-    for (int seed = 0; seed < kMostSeeds && report_.equivalence.runs == 0; ++seed) {
+    for (int seed = 0; seed < kMostFirstSeeds && report_.equivalence.runs == 0; ++seed) {
       if (seed > 0 && (candidates.empty() || is_over())) break;
       // Those that may do with other inputs.
       std::vector<Candidate> refused;

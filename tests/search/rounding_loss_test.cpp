@@ -36,7 +36,8 @@ class Loss : public testing::Test {
   static Equivalence of(RoundingLoss& loss, const Graph& made) {
     auto lost = loss.of(made);
     EXPECT_TRUE(lost.ok()) << lost.error().message();
-    return *std::move(lost);
+    EXPECT_TRUE(*lost);
+    return **std::move(lost);
   }
   int made_ = 0;
 };
@@ -80,6 +81,15 @@ graph g(x: int64[8]) -> (y) {
                     {});
   EXPECT_TRUE(of(loss, *model).passed());
   EXPECT_EQ(made_, 2);
+  RoundingLoss never(*model,
+                     [](int) -> Result<std::vector<te::Array>> {
+                       const std::vector<int64_t> x(8, 0);
+                       return std::vector{te::Array::integers(DataType::kInt64, {8}, x)};
+                     },
+                     {});
+  const auto lost = never.of(*model);
+  ASSERT_TRUE(lost.ok()) << lost.error().message();
+  EXPECT_FALSE(*lost);
 }
 
 }  // namespace

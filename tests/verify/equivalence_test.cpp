@@ -279,6 +279,25 @@ TEST(Check, TakesOtherSeedsWhereADivisorIsZero) {
   }
 }
 
+TEST(Check, FindsTheOneInputThatAModelRunsOn) {
+  const Graph graph = *parse_graph(R"(opset 17
+graph g(x: float32[3], count: int64[]) -> (y) {
+  one: int64[] = {1}
+  start: int64[] = {0}
+  five: float32[5] = all 2
+  r = Range(start, count, one)
+  f = Cast(r) {to = 1}
+  s = Add(f, five)
+  t = ReduceSum(s)
+  y = Mul(x, t)
+})");
+  for (const uint64_t seed : {0, 1, 2}) {
+    const auto report = check_same(graph, graph, {.seed = seed});
+    ASSERT_TRUE(report.ok()) << report.error().message();
+    EXPECT_GT(report->equivalence.runs, 0);
+  }
+}
+
 TEST(Check, RefusesWhatRunsOnNoInput) {
   const Graph graph = *parse_graph(R"(opset 17
 graph g(x: int64[4]) -> (z: int64[4]) {
