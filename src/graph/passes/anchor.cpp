@@ -1,7 +1,9 @@
 #include "graph/passes/anchor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "graph/passes/edit.h"
 #include "util/check.h"
@@ -24,6 +26,14 @@ bool flag(const Node& node, std::string_view name) {
 float factor(const Node& node, std::string_view name) {
   const float* value = attribute_of<float>(node, name);
   return value ? *value : 1.0f;
+}
+
+double smallest_normal(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat16: return 0x1p-14;
+    case DataType::kFloat64: return std::numeric_limits<double>::min();
+    default: return 0x1p-126;
+  }
 }
 
 int64_t product(Dims::const_iterator first, Dims::const_iterator last) {
@@ -60,18 +70,23 @@ Layout layout_of(const Graph& graph, const Anchor& anchor) {
   return {};
 }
 
-/// A copy of the tensor with each element through `f(row, column, value)`.
+/// A copy of the tensor with each element through `f(row, column, value)`; nothing where one loses precision by it.
 template <class F>
-Tensor mapped(const Tensor& tensor, const Layout& layout, const F& f) {
+std::optional<Tensor> mapped(const Tensor& tensor, const Layout& layout, const F& f) {
   const int width = bit_width(tensor.dtype()) / 8;
   std::vector<std::byte> bytes(tensor.bytes().size());
+  bool keeps = true;
   const auto map_with = [&](const auto& decode, const auto& encode) {
     const std::byte* in = tensor.bytes().data();
     std::byte* out = bytes.data();
     while (out != bytes.data() + bytes.size())
       for (int64_t row = 0; row < layout.rows; ++row)
         for (int64_t column = 0; column < layout.columns; ++column)
-          for (int64_t k = 0; k < layout.inner; ++k, in += width, out += width) encode(f(row, column, decode(in)), out);
+          for (int64_t k = 0; k < layout.inner; ++k, in += width, out += width) {
+            const double before = decode(in), after = f(row, column, before);
+            keeps = keeps && keeps_precision(tensor.dtype(), before, after);
+            encode(after, out);
+          }
   };
   // Nearly all weights are float32, and there are many: decided once, not for each element.
   if (tensor.dtype() == DataType::kFloat32)
@@ -88,6 +103,7 @@ Tensor mapped(const Tensor& tensor, const Layout& layout, const F& f) {
   else
     map_with([&](const std::byte* in) { return decode_real(tensor.dtype(), in); },
              [&](double value, std::byte* out) { encode_real(tensor.dtype(), value, out); });
+  if (!keeps) return std::nullopt;
   return Tensor(tensor.dtype(), tensor.dims(), std::move(bytes));
 }
 
@@ -97,19 +113,15 @@ void set_input(Graph& graph, NodeId id, size_t i, ValueId value) {
   inputs[i] = value;
 }
 
-/// bias * scale + shift, made where there is none; a Gemm's beta becomes 1.
-void set_bias(Graph& graph, const Anchor& anchor, std::span<const double> scale, std::span<const double> shift) {
+/// bias * scale + shift, made where there is none; a Gemm's beta becomes 1. False, with nothing changed, where one
+/// would be infinite.
+bool set_bias(Graph& graph, const Anchor& anchor, std::span<const double> scale, std::span<const double> shift) {
   const DataType dtype = graph.value(anchor.weights).type.dtype;
   const int64_t channels = anchor.out_channels;
   const double beta = anchor.kind == Kind::kGemm ? factor(graph.node(anchor.node), "beta") : 1.0;
-  if (!anchor.bias.valid()) {
-    if (all_equal(shift, 0)) return;
-    set_input(graph, anchor.node, 2, emit_constant(graph, Tensor::from_doubles(dtype, {channels}, shift), "bias"));
-    // What there was nothing to multiply with now has something.
-    if (beta != 1.0) graph.edit(anchor.node).attributes.insert_or_assign("beta", 1.0f);
-    return;
-  }
-  const Tensor old = *graph.value(anchor.bias).constant;
+  const bool has_bias = anchor.bias.valid();
+  if (!has_bias && all_equal(shift, 0)) return true;
+  const Tensor old = has_bias ? *graph.value(anchor.bias).constant : Tensor::scalar(dtype, 0);
   // A Gemm's C may be one element, a row, a column or a matrix; what has no axis of channels gets one.
   Dims dims = old.dims();
   const bool has_axis = !dims.empty() && (dims.back() == channels);
@@ -118,12 +130,16 @@ void set_bias(Graph& graph, const Anchor& anchor, std::span<const double> scale,
   std::vector<double> values(element_count(dims));
   for (size_t i = 0; i < values.size(); ++i) {
     const auto channel = static_cast<int64_t>(i) % channels;
-    const auto source = has_axis ? static_cast<int64_t>(i) : static_cast<int64_t>(i) / channels;
-    values[i] = beta * old.real(source) * scale[channel] + shift[channel];
+    const double before = old.real(has_axis ? static_cast<int64_t>(i) : static_cast<int64_t>(i) / channels);
+    values[i] = beta * before * scale[channel] + shift[channel];
+    if (std::isfinite(before) && !std::isfinite(round_to(dtype, values[i]))) return false;
   }
   set_input(graph, anchor.node, 2,
-            emit_constant(graph, Tensor::from_doubles(dtype, dims, values), graph.value(anchor.bias).name));
+            emit_constant(graph, Tensor::from_doubles(dtype, dims, values),
+                          has_bias ? graph.value(anchor.bias).name : "bias"));
+  // What there was nothing to multiply with now has something.
   if (beta != 1.0) graph.edit(anchor.node).attributes.insert_or_assign("beta", 1.0f);
+  return true;
 }
 
 bool has_padding(const Node& node) {
@@ -139,6 +155,12 @@ void replace_weights(Graph& graph, const Anchor& anchor, Tensor weights) {
 }
 
 }  // namespace
+
+bool keeps_precision(DataType dtype, double before, double after) {
+  if (!std::isfinite(before)) return true;
+  const double rounded = round_to(dtype, after);
+  return std::isfinite(rounded) && (rounded == after || std::fabs(rounded) >= smallest_normal(dtype));
+}
 
 bool all_equal(std::span<const double> values, double value) {
   return std::all_of(values.begin(), values.end(), [&](double v) { return v == value; });
@@ -195,15 +217,13 @@ bool fold_into_outputs(Graph& graph, PassContext& context, const Anchor& anchor,
   CHECK(static_cast<int64_t>(scale.size()) == anchor.out_channels && scale.size() == shift.size());
   if (!anchor.takes_bias() && !all_equal(shift, 0)) return false;
   const std::vector<int> uses = graph.use_counts();
-  const Tensor weights = *graph.value(anchor.weights).constant;
-  if (!all_equal(scale, 1)) {
-    if (!may_replace(graph, context, anchor.weights, uses)) return false;
-    const Layout layout = layout_of(graph, anchor);
-    replace_weights(graph, anchor, mapped(weights, layout, [&](int64_t row, int64_t column, double w) {
-                      return w * scale[layout.output(row, column)];
-                    }));
-  }
-  set_bias(graph, anchor, scale, shift);
+  if (all_equal(scale, 1)) return set_bias(graph, anchor, scale, shift);
+  if (!may_replace(graph, context, anchor.weights, uses)) return false;
+  const Layout layout = layout_of(graph, anchor);
+  auto scaled = mapped(*graph.value(anchor.weights).constant, layout,
+                       [&](int64_t row, int64_t column, double w) { return w * scale[layout.output(row, column)]; });
+  if (!scaled || !set_bias(graph, anchor, scale, shift)) return false;
+  replace_weights(graph, anchor, *std::move(scaled));
   return true;
 }
 
@@ -218,13 +238,14 @@ bool fold_into_inputs(Graph& graph, PassContext& context, const Anchor& anchor, 
   const Layout layout = layout_of(graph, anchor);
   std::vector<double> moved(anchor.out_channels, 0.0);
   const double alpha = anchor.kind == Kind::kGemm ? factor(node, "alpha") : 1.0;
-  Tensor scaled = mapped(weights, layout, [&](int64_t row, int64_t column, double w) {
+  auto scaled = mapped(weights, layout, [&](int64_t row, int64_t column, double w) {
     const int64_t channel = layout.input(row, column);
     moved[layout.output(row, column)] += alpha * w * shift[channel];
     return w * scale[channel];
   });
-  replace_weights(graph, anchor, std::move(scaled));
-  if (shifts) set_bias(graph, anchor, std::vector<double>(anchor.out_channels, 1.0), moved);
+  if (!scaled || (shifts && !set_bias(graph, anchor, std::vector<double>(anchor.out_channels, 1.0), moved)))
+    return false;
+  replace_weights(graph, anchor, *std::move(scaled));
   return true;
 }
 

@@ -26,8 +26,8 @@ struct Anchor {
 std::optional<Anchor> anchor_at(const Graph& graph, NodeId id);
 
 /// Result channel c becomes itself * scale[c] + shift[c]. False, with nothing changed, where the weights have other
-/// readers and a copy would cost too much, or where there is a shift and nowhere to put it. Computed in double, rounded
-/// once.
+/// readers and a copy would cost too much, where they would lose precision, or where there is a shift and nowhere to
+/// put it. Computed in double, rounded once.
 bool fold_into_outputs(Graph& graph, PassContext& context, const Anchor& anchor, std::span<const double> scale,
                        std::span<const double> shift);
 
@@ -38,6 +38,10 @@ bool fold_into_inputs(Graph& graph, PassContext& context, const Anchor& anchor, 
 
 /// May this constant be replaced by another of the same size: nobody else reads it, or a copy is affordable?
 bool may_replace(const Graph& graph, PassContext& context, ValueId constant, const std::vector<int>& uses);
+
+/// A finite number times another is one that the type holds as precisely as others: neither infinite nor rounded to
+/// where there are fewer bits.
+bool keeps_precision(DataType dtype, double before, double after);
 
 /// All elements equal to `value`.
 bool all_equal(std::span<const double> values, double value);

@@ -1,6 +1,7 @@
 #include "graph/passes/fold_affine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "graph/algorithms.h"
@@ -42,14 +43,20 @@ std::optional<BiasedProduct> biased_product_before(const Graph& graph, ValueId v
   return BiasedProduct{made, add.inputs[add.inputs[0] == affine->source ? 1 : 0], *product};
 }
 
-/// An Add's constant operand becomes old * scale + shift along the last axis.
-void replace_addend(Graph& graph, NodeId add, ValueId old, int64_t channels, const std::vector<double>& scale,
-                    const std::vector<double>& shift) {
-  const Tensor& before = *graph.value(old).constant;
+/// old * scale + shift along the last axis; nothing where an element would be infinite.
+std::optional<Tensor> scaled_addend(const Tensor& old, int64_t channels, const std::vector<double>& scale,
+                                    const std::vector<double>& shift) {
   std::vector<double> values(channels);
-  for (int64_t c = 0; c < channels; ++c) values[c] = before.real(before.count() == 1 ? 0 : c) * scale[c] + shift[c];
-  const ValueId made =
-      emit_constant(graph, Tensor::from_doubles(before.dtype(), {channels}, values), graph.value(old).name);
+  for (int64_t c = 0; c < channels; ++c) {
+    values[c] = old.real(old.count() == 1 ? 0 : c) * scale[c] + shift[c];
+    if (!std::isfinite(round_to(old.dtype(), values[c]))) return std::nullopt;
+  }
+  return Tensor::from_doubles(old.dtype(), {channels}, values);
+}
+
+/// An Add's constant operand becomes another.
+void replace_addend(Graph& graph, NodeId add, ValueId old, Tensor addend) {
+  const ValueId made = emit_constant(graph, std::move(addend), graph.value(old).name);
   std::vector<ValueId>& inputs = graph.edit(add).inputs;
   std::replace(inputs.begin(), inputs.end(), old, made);
 }
@@ -102,9 +109,10 @@ class AffineFolder {
       const int64_t channels = biased->product.out_channels;
       if (affine.axis >= 0 && affine.axis != biased->product.out_axis) return false;
       const std::vector<double> scale = affine.scales(channels), shift = affine.shifts(channels);
-      if (!fold_into_outputs(graph_, context_, biased->product, scale, std::vector<double>(channels, 0.0)))
+      auto addend = scaled_addend(*graph_.value(biased->bias).constant, channels, scale, shift);
+      if (!addend || !fold_into_outputs(graph_, context_, biased->product, scale, std::vector<double>(channels, 0.0)))
         return false;
-      replace_addend(graph_, biased->add, biased->bias, channels, scale, shift);
+      replace_addend(graph_, biased->add, biased->bias, *std::move(addend));
       bypass(id, affine);
       return true;
     }

@@ -145,8 +145,7 @@ class Carrier {
     const Tensor* tensor = constant_of(graph_, graph_.node(id).inputs[side]);
     if (!tensor || !is_float(tensor->dtype())) return false;
     for (int64_t i = 0; i < tensor->count(); ++i)
-      if (!std::isfinite(round_to(tensor->dtype(), tensor->real(i) * factor)) && std::isfinite(tensor->real(i)))
-        return false;
+      if (!keeps_precision(tensor->dtype(), tensor->real(i), tensor->real(i) * factor)) return false;
     return true;
   }
   bool multiply_constant(NodeId id, int side, double factor) {
