@@ -264,7 +264,11 @@ void add_optimize(CLI::App& app, int& exit) {
           "0: nothing; 1: bit-exact changes; 2: arithmetic folded too; 3: searched over proved rules and measured too")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
-  command->add_option("--fp", options->fp, "What may happen to rounding")
+  command
+      ->add_option(
+          "--fp", options->fp,
+          "What may happen to rounding: strict: nothing, every bit as a runtime has it that runs one node after the "
+          "other; reassociate: what is equal in the reals on finite values; fast: overflow may lose results, too")
       ->check(is_float_mode())
       ->capture_default_str();
   command->add_flag("--no-check", options->no_check, "Do not run old and new side by side");

@@ -115,8 +115,11 @@ Tensor Tensor::int64s(std::vector<int64_t> values) {
   return from_ints(DataType::kInt64, {static_cast<int64_t>(values.size())}, values);
 }
 
-te::Number Tensor::at(int64_t i) const {
-  if (is_float(dtype_)) return te::Number(real(i));
+std::optional<te::Number> Tensor::number(int64_t i) const {
+  if (is_float(dtype_)) {
+    const double value = real(i);
+    return value == 0 && std::signbit(value) ? std::nullopt : std::optional(te::Number(value));
+  }
   if (dtype_ == DataType::kUInt64) return te::Number::from_unsigned(static_cast<uint64_t>(integer(i)));
   return te::Number(integer(i));
 }

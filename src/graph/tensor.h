@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,8 +42,8 @@ class Tensor {
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::vector<std::string>& strings() const { return *strings_; }
 
-  /// Element i as an exact number; computable types only.
-  te::Number at(int64_t i) const;
+  /// Element i as an exact number; computable types only. Nothing of -0.0: exact numbers have one zero.
+  std::optional<te::Number> number(int64_t i) const;
   double real(int64_t i) const;      ///< element i of a float type, exact; integers are converted
   int64_t integer(int64_t i) const;  ///< element i of an integer or bool type; uint64 as two's complement
   std::vector<int64_t> integers() const;

@@ -69,6 +69,7 @@ std::string where(const Program& program, const std::vector<int>& values) {
 }
 
 Result<Start> start_of(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options) {
+  theory.commute_within(derivation.fp);
   Graph graph = model;
   TRY(OptimizeReport passes, optimize(graph, passes_before(derivation, options)));
   Graph plain = graph;

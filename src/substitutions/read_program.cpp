@@ -224,7 +224,7 @@ Result<Program> program_of(const Graph& graph, Theory& theory) {
     Leaf leaf{id, std::nullopt, reader.type_of(id), graph.is_constant(id)};
     const Value& value = graph.value(id);
     if (leaf.is_constant && value.constant && value.constant->dims().empty() && is_computable(value.constant->dtype()))
-      leaf.number = value.constant->at(0);
+      leaf.number = value.constant->number(0);
     origin->leaves.push_back(leaf);
     return values[id] = program.add_leaf(static_cast<int>(origin->leaves.size()) - 1);
   };

@@ -96,7 +96,7 @@ class TermRecorder::Values {
       return stage(*application, application->program.outputs[output], position);
     }
     const Tensor& constant = *graph_.value(id).constant;
-    return is_float(constant.dtype()) ? Scalar(recording_.number(constant.at(position)))
+    return is_float(constant.dtype()) ? Scalar(recording_.number(constant.number(position).value_or(0)))
                                       : Scalar(constant.integer(position));
   }
 

@@ -49,6 +49,11 @@ Theory::Theory(std::vector<verify::StatedAxiom> axioms) : axioms_(std::move(axio
       commutative_[axioms_[k].law.left.as_application()->op].push_back(static_cast<int>(k));
 }
 
+void Theory::commute_within(FloatMode mode) {
+  mode_ = mode;
+  commutes_.clear();
+}
+
 bool Theory::commutes(const OpDef* op, int left_type, int right_type) {
   const auto laws = commutative_.find(op);
   if (laws == commutative_.end()) return false;
@@ -56,6 +61,7 @@ bool Theory::commutes(const OpDef* op, int left_type, int right_type) {
   if (!is_new) return known->second;
   for (const int law : laws->second) {
     const verify::StatedAxiom& axiom = axioms_[static_cast<size_t>(law)];
+    if (!allows(mode_, axiom.axiom->float_class)) continue;
     verify::Bindings bindings;
     verify::VariableTypes types;
     const auto& operands = axiom.law.left.as_application()->arguments;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/passes/pass.h"
 #include "substitutions/rule.h"
 #include "util/hash.h"
 
@@ -19,6 +20,9 @@ class Theory {
   const std::vector<verify::StatedAxiom>& axioms() const { return axioms_; }
   verify::Signatures& signatures() { return signatures_; }
 
+  /// Operands commute by laws of these classes only from now on: which of two zeros is the greater is lost where
+  /// Max(a,b) is read as Max(b,a).
+  void commute_within(FloatMode mode);
   /// A law says Op(a,b) = Op(b,a), for operands of some types.
   bool may_commute(const OpDef* op) const { return commutative_.contains(op); }
   /// It says so for operands of these types.
@@ -33,6 +37,7 @@ class Theory {
  private:
   std::vector<verify::StatedAxiom> axioms_;
   verify::Signatures signatures_;
+  FloatMode mode_ = FloatMode::kFast;
   std::map<const OpDef*, std::vector<int>> commutative_;  ///< by law
   std::map<std::tuple<const OpDef*, int, int>, bool> commutes_;
   std::map<std::vector<int>, std::optional<int>> constant_forms_;

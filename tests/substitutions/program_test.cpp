@@ -59,6 +59,29 @@ TEST(Programs, KeepNodesThatTermsCantWrite) {
   EXPECT_EQ(structural_hash(written(there)), structural_hash(before));
 }
 
+TEST(Programs, HaveNumbersThatAreNotMinusZero) {
+  Theory theory;
+  const Program there = program(graph(R"(graph main(x: float32[4]) -> (y: float32[4]) {
+    zero: float32[] = {0}
+    minus: float32[] = {-0}
+    a: float32[4] = Max(x, zero)
+    y: float32[4] = Max(a, minus)
+  })"),
+                                theory);
+  EXPECT_TRUE(there.number(there.arguments(0)[1]));
+  EXPECT_FALSE(there.number(there.arguments(1)[1]));
+}
+
+TEST(Programs, ReadOperandsInTheOtherOrderWhereTheModeAllows) {
+  Theory theory;
+  const int type = theory.signatures().type_id(ValueType::tensor(DataType::kFloat32, {4}));
+  for (const FloatMode mode : {FloatMode::kReassociate, FloatMode::kStrict}) {
+    theory.commute_within(mode);
+    EXPECT_TRUE(theory.commutes(find_op("Add"), type, type));
+    EXPECT_EQ(theory.commutes(find_op("Max"), type, type), mode != FloatMode::kStrict);
+  }
+}
+
 TEST(Programs, KnowWhatDependsOnConstantsAlone) {
   Theory theory;
   const Program there = program(graph(R"(graph main(x: float32[2,2]) -> (y: float32[2,2]) {

@@ -197,7 +197,7 @@ std::vector<OpDef> activation() {
        .versions = {{13}, {6}, opset1},
        .infer = same_as_first,
        .compute = pointwise([](Expr x) { return te::max(x, 0); }),
-       .axioms = {{"Relu(a) = Max(a,0)", "equal"},
+       .axioms = {{"Relu(a) = Max(a,0)", "equal", FloatClass::kSignOfZero},
                   {"Sub(Relu(a),Relu(Neg(a))) = a", "equal of floats", FloatClass::kFinite},
                   {"Relu(Relu(a)) = Relu(a)", "equal"},
                   {"Mul(Relu(a),a) = Mul(Relu(a),Relu(a))", "equal", FloatClass::kFinite},

@@ -317,21 +317,22 @@ std::vector<OpDef> convolution() {
              "images", FloatClass::kReassociated},
             {"Mul(Conv(x,w){..p},s) = Conv(Mul(x,s),w){..p} if s_rank == 0", "images", FloatClass::kReassociated},
             {"Mul(Conv(x,w){..p},s) = Conv(x,Mul(w,s)){..p} if s_rank == 0", "images", FloatClass::kReassociated},
-            {"Conv(Concat(x,y){axis=0},w){..p} = Concat(Conv(x,w){..p},Conv(y,w){..p}){axis=0}", "images"},
+            {"Conv(Concat(x,y){axis=0},w){..p} = Concat(Conv(x,w){..p},Conv(y,w){..p}){axis=0}", "images",
+             FloatClass::kReassociated},
             {"Conv(x,Concat(v,w){axis=0}){group=1,..p} = Concat(Conv(x,v){group=1,..p},Conv(x,w){group=1,..p}){axis=1}",
-             "images"},
+             "images", FloatClass::kReassociated},
             {"Add(Conv(x,v){group=1,..p},Conv(y,w){group=1,..p}) = "
              "Conv(Concat(x,y){axis=1},Concat(v,w){axis=1}){group=1,..p} if v_0 == w_0 && x_0 == y_0",
              "images", FloatClass::kReassociated},
             {"Concat(Conv(x,v){group=g,..p},Conv(y,w){group=g,..p}){axis=1} = "
              "Conv(Concat(x,y){axis=1},Concat(v,w){axis=0}){group=2*g,..p} if v_0 == w_0 && x_1 == y_1",
-             "images"},
+             "images", FloatClass::kReassociated},
             {"Conv(x,w){dilations=[1,1],pads=[a,b,c,d],..p} = "
              "Conv(x,Pad(w){pads=[0,0,e,f,0,0,g,h]}){dilations=[1,1],pads=[a + e,b + f,c + g,d + h],..p}",
              "images", FloatClass::kFinite},
             {"Conv(Pad(x){pads=[0,0,a,b,0,0,c,d]},w){pads=[e,f,g,h],..p} = Conv(x,w){pads=[a + e,b + f,c + g,d + "
              "h],..p}",
-             "images"},
+             "images", FloatClass::kReassociated},
             {"Conv(x,w,b){dilations=[a],..p} = Add(Conv(x,w){dilations=[a],..p},Unsqueeze(b){axes=[1]}) if b_rank == 1",
              "images", FloatClass::kReassociated},
             {"Conv(x,w,b){dilations=[a,c],..p} = Add(Conv(x,w){dilations=[a,c],..p},Unsqueeze(b){axes=[1,2]}) if "
@@ -355,14 +356,14 @@ std::vector<OpDef> convolution() {
             {"Conv(x,w){dilations=[1,1],pads=[0,0,0,0],strides=[s,t],..p} = "
              "Conv(Slice(x){axes=[2,3],ends=[x_2,x_3],starts=[0,0],steps=[s,t]},w){dilations=[1,1],pads=[0,0,0,0],"
              "strides=[1,1],..p} if w_2 == 1 && w_3 == 1",
-             "images"},
+             "images", FloatClass::kReassociated},
             {"Conv(Concat(x,y){axis=1},Pad(w){pads=[0,0,0,0,0,c,0,0]}){group=1,..p} = Conv(x,w){group=1,..p} if y_1 == "
              "c",
              "images", FloatClass::kFinite},
             {"Conv(Concat(x,y){axis=1},Pad(w){pads=[0,c,0,0,0,0,0,0]}){group=1,..p} = Conv(y,w){group=1,..p} if x_1 == "
              "c",
              "images", FloatClass::kFinite},
-            {"Conv(Concat(x,x){axis=1},w){group=2,..p} = Conv(x,w){group=1,..p}", "images"},
+            {"Conv(Concat(x,x){axis=1},w){group=2,..p} = Conv(x,w){group=1,..p}", "images", FloatClass::kReassociated},
             // Groups by twos: weights that are 0 between them.
             {"Conv(x,w){group=h,..p} = "
              "Conv(x,Mul(Concat(w,w){axis=1},Reshape(Expand(Reshape(EyeLike(Expand(1){shape=[2,2]})){shape=[1,2,1,2,1]}"
@@ -395,7 +396,7 @@ std::vector<OpDef> convolution() {
             {"Conv(x,w){dilations=[1,1],pads=[a,b,c,d],strides=[1,1],..p} = "
              "Slice(Conv(x,w){dilations=[1,1],pads=[a,b,c + e,d + f],strides=[1,1],..p}){axes=[2,3],ends=[x_2 + a + c "
              "- w_2 + 1,x_3 + b + d - w_3 + 1],starts=[0,0]}",
-             "images"},
+             "images", FloatClass::kReassociated},
             {"Conv(x,w){dilations=[1,1],group=1,pads=[a,b,c,d],strides=[1,1]} = "
              "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=m}){pads=[a,b,c,d],taps=w_2,tile=m}){sizes=[x_2 "
              "+ a + c - w_2 + 1,x_3 + b + d - w_2 + 1],tile=m} if x_rank == 4 && w_3 == w_2",

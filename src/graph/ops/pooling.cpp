@@ -322,14 +322,17 @@ std::vector<OpDef> pooling() {
        .versions = {{12}, {11}, {10}, without(8, {"dilations", "ceil_mode"}), max_pool_of_values(1)},
        .infer = infer_max_pool,
        .compute = compute_max_pool,
-       .axioms = {{"MaxPool(Concat(x,y){axis=0}){..p} = Concat(MaxPool(x){..p},MaxPool(y){..p}){axis=0}", "images"},
-                  {"MaxPool(Concat(x,y){axis=1}){..p} = Concat(MaxPool(x){..p},MaxPool(y){..p}){axis=1}", "images"},
+       .axioms = {{"MaxPool(Concat(x,y){axis=0}){..p} = Concat(MaxPool(x){..p},MaxPool(y){..p}){axis=0}", "images",
+                   FloatClass::kSignOfZero},
+                  {"MaxPool(Concat(x,y){axis=1}){..p} = Concat(MaxPool(x){..p},MaxPool(y){..p}){axis=1}", "images",
+                   FloatClass::kSignOfZero},
                   {"Max(MaxPool(x){..p},MaxPool(y){..p}) = MaxPool(Max(x,y)){..p} if x_0 == y_0 && x_1 == y_1 && x_2 "
                    "== y_2 && x_3 == y_3 && x_4 == y_4",
                    "images", FloatClass::kSignOfZero},
-                  {"MaxPool(Relu(x)){kernel_shape=[a,b],pads=[c,d,e,f],..p} = "
-                   "Relu(MaxPool(x){kernel_shape=[a,b],pads=[c,d,e,f],..p}) if c < a && d < b && e < a && f < b",
-                   "images"},
+                  {"MaxPool(Relu(x)){dilations=[1,1],kernel_shape=[a,b],pads=[c,d,e,f],..p} = "
+                   "Relu(MaxPool(x){dilations=[1,1],kernel_shape=[a,b],pads=[c,d,e,f],..p}) if c < a && d < b && e < a "
+                   "&& f < b",
+                   "images", FloatClass::kFinite},
                   {"MaxPool(x){kernel_shape=[a,b],pads=[c,d,e,f],strides=[1,1]} = "
                    "MaxPool(MaxPool(x){kernel_shape=[a,1],pads=[c,0,e,0],strides=[1,1]}){kernel_shape=[1,b],pads=[0,d,"
                    "0,f],strides=[1,1]}",
@@ -355,9 +358,9 @@ std::vector<OpDef> pooling() {
        .infer = infer_pool,
        .compute = compute_average_pool,
        .axioms = {{"AveragePool(Concat(x,y){axis=0}){..p} = Concat(AveragePool(x){..p},AveragePool(y){..p}){axis=0}",
-                   "images"},
+                   "images", FloatClass::kReassociated},
                   {"AveragePool(Concat(x,y){axis=1}){..p} = Concat(AveragePool(x){..p},AveragePool(y){..p}){axis=1}",
-                   "images"},
+                   "images", FloatClass::kReassociated},
                   {"AveragePool(Add(x,y)){..p} = Add(AveragePool(x){..p},AveragePool(y){..p}) if x_0 == y_0 && x_1 == "
                    "y_1 && x_2 == y_2 && x_3 == y_3 && x_4 == y_4",
                    "images", FloatClass::kReassociated},

@@ -324,21 +324,23 @@ std::vector<OpDef> product() {
                   {"MatMul(Add(a,b),c) = Add(MatMul(a,c),MatMul(b,c))", "matrices", FloatClass::kReassociated},
                   {"Mul(MatMul(x,y),s) = MatMul(Mul(x,s),y) if s_rank == 0", "matrices", FloatClass::kReassociated},
                   {"Mul(MatMul(x,y),s) = MatMul(x,Mul(y,s)) if s_rank == 0", "matrices", FloatClass::kReassociated},
-                  {"MatMul(x,Concat(y,z){axis=-1}) = Concat(MatMul(x,y),MatMul(x,z)){axis=-1}", "matrices"},
-                  {"MatMul(Concat(x,y){axis=-2},z) = Concat(MatMul(x,z),MatMul(y,z)){axis=-2}", "matrices"},
+                  {"MatMul(x,Concat(y,z){axis=-1}) = Concat(MatMul(x,y),MatMul(x,z)){axis=-1}", "matrices",
+                   FloatClass::kReassociated},
+                  {"MatMul(Concat(x,y){axis=-2},z) = Concat(MatMul(x,z),MatMul(y,z)){axis=-2}", "matrices",
+                   FloatClass::kReassociated},
                   {"MatMul(Concat(x,y){axis=-1},Concat(z,w){axis=-2}) = Add(MatMul(x,z),MatMul(y,w))", "matrices",
                    FloatClass::kReassociated},
                   {"Transpose(MatMul(x,y)){perm=[1,0]} = MatMul(Transpose(y){perm=[1,0]},Transpose(x){perm=[1,0]})",
-                   "matrices"},
+                   "matrices", FloatClass::kReassociated},
                   {"Transpose(MatMul(x,y)){perm=[0,2,1]} = "
                    "MatMul(Transpose(y){perm=[0,2,1]},Transpose(x){perm=[0,2,1]}) if x_rank == 3 && y_rank == 3",
-                   "matrices"},
+                   "matrices", FloatClass::kReassociated},
                   {"Transpose(MatMul(x,y)){perm=[0,2,1]} = MatMul(Transpose(y){perm=[1,0]},Transpose(x){perm=[0,2,1]}) "
                    "if x_rank == 3 && y_rank == 2",
-                   "matrices"},
+                   "matrices", FloatClass::kReassociated},
                   {"Transpose(MatMul(x,y)){perm=[0,1,3,2]} = "
                    "MatMul(Transpose(y){perm=[0,1,3,2]},Transpose(x){perm=[0,1,3,2]}) if x_rank == 4 && y_rank == 4",
-                   "matrices"},
+                   "matrices", FloatClass::kReassociated},
                   {"MatMul(Mul(x,y),z) = Mul(MatMul(x,z),y) if y_back1 == 1", "matrices", FloatClass::kReassociated},
                   {"MatMul(x,Mul(y,z)) = Mul(MatMul(x,y),z) if z_back2 == 1", "matrices", FloatClass::kReassociated},
                   {"MatMul(x,Mul(y,z)) = Mul(MatMul(x,y),z) if z_rank == 1", "matrices", FloatClass::kReassociated},
@@ -351,13 +353,13 @@ std::vector<OpDef> product() {
                    "matrices", FloatClass::kReassociated},
                   {"MatMul(x,y) = Reshape(MatMul(Reshape(x){shape=[x_0*x_1,x_2]},y)){shape=[x_0,x_1,y_1]} if x_rank == "
                    "3 && y_rank == 2",
-                   "matrices"},
+                   "matrices", FloatClass::kReassociated},
                   {"MatMul(Concat(x,y){axis=0},Concat(z,w){axis=0}) = Concat(MatMul(x,z),MatMul(y,w)){axis=0} if "
                    "x_rank == 3 && z_rank == 3 && x_0 == z_0",
-                   "matrices"},
+                   "matrices", FloatClass::kReassociated},
                   {"MatMul(Concat(x,y){axis=0},z) = Concat(MatMul(x,z),MatMul(y,z)){axis=0} if x_rank == 3 && y_rank "
                    "== 3 && z_rank == 2",
-                   "matrices"},
+                   "matrices", FloatClass::kReassociated},
                   {"MatMul(x,Expand(0){shape=[x_1,b]}) = Expand(0){shape=[x_0,b]} if x_rank == 2", "matrices",
                    FloatClass::kFinite},
                   {"MatMul(Expand(0){shape=[b,x_0]},x) = Expand(0){shape=[b,x_1]} if x_rank == 2", "matrices",
@@ -380,10 +382,10 @@ std::vector<OpDef> product() {
                    FloatClass::kReassociated},
                   {"Gemm(x,y,c){transA=1,transB=t} = Gemm(Transpose(x){perm=[1,0]},y,c){transA=0,transB=t} if x_rank "
                    "== 2 && y_rank == 2",
-                   "broadcast"},
+                   "broadcast", FloatClass::kReassociated},
                   {"Gemm(x,y,c){transA=t,transB=1} = Gemm(x,Transpose(y){perm=[1,0]},c){transA=t,transB=0} if x_rank "
                    "== 2 && y_rank == 2",
-                   "broadcast"}}},
+                   "broadcast", FloatClass::kReassociated}}},
 
       {.name = "Einsum",
        .since = 12,

@@ -175,13 +175,13 @@ OpDef sum_row() {
       {"ReduceSum(x){axes=[a],keepdims=1} = x", "ranked", FloatClass::kSignOfZero},
       {"ReduceSum(Transpose(x){perm=[1,0]}){axes=[0],keepdims=1} = "
        "Transpose(ReduceSum(x){axes=[1],keepdims=1}){perm=[1,0]}",
-       "ranked"},
+       "ranked", FloatClass::kReassociated},
       {"ReduceSum(Concat(x,y){axis=a}){axes=[b],keepdims=1} = "
        "Concat(ReduceSum(x){axes=[b],keepdims=1},ReduceSum(y){axes=[b],keepdims=1}){axis=a} if 0 <= a && a < b",
-       "ranked"},
+       "ranked", FloatClass::kReassociated},
       {"ReduceSum(Concat(x,y){axis=a}){axes=[b],keepdims=1} = "
        "Concat(ReduceSum(x){axes=[b],keepdims=1},ReduceSum(y){axes=[b],keepdims=1}){axis=a} if 0 <= b && b < a",
-       "ranked"},
+       "ranked", FloatClass::kReassociated},
       {"ReduceSum(x){axes=[1],keepdims=1} = MatMul(x,Expand(1){shape=[x_1,1]}) if x_rank == 2", "matrices",
        FloatClass::kReassociated},
       {"ReduceSum(x){axes=[2],keepdims=1} = MatMul(x,Expand(1){shape=[x_2,1]}) if x_rank == 3", "matrices",
@@ -206,9 +206,9 @@ OpDef mean_row() {
 OpDef maximum_row(OpDef maximum) {
   maximum.axioms = {
       {"ReduceMax(Concat(x,y){axis=a}){axes=[a],..p} = Max(ReduceMax(x){axes=[a],..p},ReduceMax(y){axes=[a],..p})",
-       "ranked"},
+       "ranked", FloatClass::kFinite},
       {"ReduceMax(Max(x,y)){..p} = Max(ReduceMax(x){..p},ReduceMax(y){..p})", "equal", FloatClass::kSignOfZero},
-      {"ReduceMax(Relu(x)){..p} = Relu(ReduceMax(x){..p})", "equal"}};
+      {"ReduceMax(Relu(x)){..p} = Relu(ReduceMax(x){..p})", "equal", FloatClass::kSignOfZero}};
   return maximum;
 }
 

@@ -98,11 +98,17 @@ Result<std::vector<ValueType>> constant_of_shape_infer(const OpContext& context)
   return one(value.dtype(), std::move(shape));
 }
 
+te::Expr element_of(const Tensor& value, int64_t i) {
+  const auto number = value.number(i);
+  const te::Expr element = te::literal(number.value_or(0), value.dtype());
+  return number ? element : -element;
+}
+
 Result<te::Program> constant_of_shape_compute(const OpContext& context) {
   TRY(const Tensor value, fill_value(context));
   auto shape = context.dims(0);
   if (!shape) return context.unsupported("a known shape expected");
-  return single_map(*std::move(shape), te::literal(value.at(0), value.dtype()));
+  return single_map(*std::move(shape), element_of(value, 0));
 }
 
 // Constant
@@ -141,7 +147,7 @@ Result<te::Program> constant_compute(const OpContext& context) {
   if (value.count() > kMaxConstant)
     return context.unsupported("a constant of at most {} elements expected", kMaxConstant);
   std::vector<te::Expr> elements;
-  for (int64_t i = 0; i < value.count(); ++i) elements.push_back(te::literal(value.at(i), value.dtype()));
+  for (int64_t i = 0; i < value.count(); ++i) elements.push_back(element_of(value, i));
   if (elements.empty()) elements.push_back(te::literal(0, value.dtype()));
   te::Expr position = te::index(0);
   for (size_t k = 0; k < value.dims().size(); ++k)

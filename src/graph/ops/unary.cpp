@@ -56,7 +56,7 @@ std::vector<OpDef> unary() {
        .axioms = {{"Abs(Abs(a)) = Abs(a)", "equal"},
                   {"Abs(Neg(a)) = Abs(a)", "equal"},
                   {"Abs(a) = Max(a,Neg(a))", "equal", FloatClass::kSignOfZero},
-                  {"Sqrt(Mul(a,a)) = Abs(a)", "equal", FloatClass::kReassociated},
+                  {"Sqrt(Mul(a,a)) = Abs(a)", "equal", FloatClass::kUnsafe},
                   {"Abs(Mul(a,b)) = Mul(Abs(a),Abs(b))", "broadcast of floats"},
                   {"Mul(Abs(a),Max(b,c)) = Max(Mul(Abs(a),b),Mul(Abs(a),c))", "broadcast of floats",
                    FloatClass::kFinite}}},

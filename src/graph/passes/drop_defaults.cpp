@@ -16,7 +16,7 @@ constexpr int kLongestWay = 16;
 std::optional<te::Number> uniform(const Graph& graph, ValueId value, int way = 0) {
   if (const Tensor* constant = constant_of(graph, value)) {
     if (!is_computable(constant->dtype()) || constant->count() == 0 || !is_splat(*constant)) return std::nullopt;
-    return constant->at(0);
+    return constant->number(0);
   }
   const NodeId id = graph.value(value).producer;
   if (!id.valid() || way > kLongestWay) return std::nullopt;

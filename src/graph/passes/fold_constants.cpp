@@ -7,6 +7,7 @@
 #include "graph/interpret.h"
 #include "graph/memory_estimate.h"
 #include "graph/passes/edit.h"
+#include "graph/passes/rounding.h"
 #include "util/check.h"
 
 namespace isomer {
@@ -46,26 +47,16 @@ std::optional<Tensor> known_tensor(const Value& value) {
   return Tensor::from_ints(value.type.dtype, *dims, elements);
 }
 
-/// Operations that a program's stages run, roughly; and whether a runtime may round one of them differently.
+/// Operations that a program's stages run, roughly; and what a runtime may have of them instead.
 struct Work {
   int64_t operations = 0;
-  bool exact = true;
+  FloatClass fp_class = FloatClass::kExact;
 };
-
-bool rounds_freely(const te::Expr& body) {
-  return te::any_node(body, [](const te::Expr& expr) {
-    if (!is_float(expr.dtype())) return false;
-    if (const auto* e = te::as<te::Binary>(expr)) return e->op == te::BinaryOp::kPow;
-    const auto* e = te::as<te::Unary>(expr);
-    return e && e->op != te::UnaryOp::kNeg && e->op != te::UnaryOp::kAbs && e->op != te::UnaryOp::kFloor &&
-           e->op != te::UnaryOp::kCeil && e->op != te::UnaryOp::kRound && e->op != te::UnaryOp::kSqrt;
-  });
-}
 
 std::optional<Work> work_of(const Graph& graph, NodeId id) {
   const auto program = graph.node(id).op->compute(context_of(graph, id));
   if (!program.ok()) return std::nullopt;
-  Work work;
+  Work work{0, class_in_doubles(*program)};
   for (const te::Stage& stage : program->stages) {
     const auto* map = std::get_if<te::MapReduce>(&stage.body);
     if (!map) {
@@ -73,14 +64,11 @@ std::optional<Work> work_of(const Graph& graph, NodeId id) {
       const auto dims = constants(stage.shape(0));
       if (!dims) return std::nullopt;
       work.operations += 64 * element_count(*dims);
-      work.exact &= !is_float(stage.dtype(0));
       continue;
     }
     const Dim operations = element_count(map->axes) * element_count(map->reduce);
     if (!operations.is_constant() || operations.value() > kMaxWork) return std::nullopt;
     work.operations += operations.value();
-    for (const te::Expr& body : map->bodies)
-      work.exact &= !rounds_freely(body) && (map->reduce.empty() || !is_float(body.dtype()));
   }
   return work;
 }
@@ -124,7 +112,7 @@ class ConstantFolder {
         !std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_known(v); }))
       return false;
     const auto work = work_within_limits(graph_, id);
-    if (!work || !context_.allows(work->exact ? FloatClass::kExact : FloatClass::kReassociated)) return false;
+    if (!work || !context_.allows(work->fp_class)) return false;
     for (const ValueId output : node.outputs) {
       if (!output.valid()) continue;
       if (static_cast<size_t>(output.index) >= known_.size()) known_.resize(uses_.size());

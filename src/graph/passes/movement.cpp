@@ -61,7 +61,7 @@ bool inline_stages(const te::Program& program, Expr& body) {
   return false;
 }
 
-/// Loads of constants: any element of a splat, the element at a literal index.
+/// Loads of constants: any element of a splat, the element at a literal index; not of -0.
 Expr bind_constants(const Graph& graph, const Node& node, const Expr& body) {
   return te::transform(body, [&](const Expr& expr) -> Expr {
     const te::Load* load = te::as<te::Load>(expr);
@@ -76,7 +76,8 @@ Expr bind_constants(const Graph& graph, const Node& node, const Expr& body) {
       at = position && at >= 0 ? at * constant->dims()[k] + *position : -1;
     }
     if (at < 0 && !is_splat(*constant)) return {};
-    return te::literal(constant->at(std::max<int64_t>(at, 0)), constant->dtype());
+    const auto number = constant->number(std::max<int64_t>(at, 0));
+    return number ? te::literal(*number, constant->dtype()) : Expr();
   });
 }
 

@@ -7,6 +7,7 @@
 #include "graph/passes/contract.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/movement.h"
+#include "graph/passes/rounding.h"
 
 namespace isomer {
 namespace {
@@ -53,22 +54,23 @@ bool is_decided_by_data(const Graph& graph, const Node& node) {
   return decided;
 }
 
-/// Input i of the node may be the smaller constant: its elements are operands, the output has the same type, and each
-/// element is the same expression. Axes, starts and the like are lists, of one element too.
-bool means_the_same(const Graph& graph, NodeId id, int i, const Tensor& smaller) {
+/// How exactly input i of the node may be the smaller constant: its elements are operands, the output has the same
+/// type, and each element is the same expression. Axes, starts and the like are lists, of one element too.
+std::optional<FloatClass> class_with(const Graph& graph, NodeId id, int i, const Tensor& smaller) {
   const auto before = pointwise_of(graph, id, 0);
-  if (!before || !before->inputs.contains(i) || is_decided_by_data(graph, graph.node(id))) return false;
+  if (!before || !before->inputs.contains(i) || is_decided_by_data(graph, graph.node(id))) return std::nullopt;
   Graph changed = alone(graph, graph.node(id), std::numeric_limits<int64_t>::max());
   const NodeId only = changed.nodes().front();
   const ValueId made = emit_constant(changed, smaller, "constant");
   changed.edit(only).inputs[i] = made;
-  if (!infer_node(changed, only).ok() || changed.node(only).is_opaque()) return false;
+  if (!infer_node(changed, only).ok() || changed.node(only).is_opaque()) return std::nullopt;
   const Value &expected = graph.value(graph.node(id).outputs[0]), &found = changed.value(changed.node(only).outputs[0]);
-  if (found.type != expected.type || found.content != expected.content) return false;
+  if (found.type != expected.type || found.content != expected.content) return std::nullopt;
   const auto after = pointwise_of(changed, only, 0);
-  if (!after || after->shape != before->shape) return false;
+  if (!after || after->shape != before->shape) return std::nullopt;
   // One element that all loads see is bound as a literal in both.
-  return without_leading(before->body, i, smaller.dims().size()) == after->body;
+  if (without_leading(before->body, i, smaller.dims().size()) != after->body) return std::nullopt;
+  return class_elsewhere(after->body);
 }
 
 }  // namespace
@@ -83,10 +85,11 @@ Result<int> shrink_constants(Graph& graph, PassContext& context) {
       const ValueId input = graph.node(id).inputs[i];
       const Tensor* constant = constant_of(graph, input);
       auto smaller = constant ? smallest(*constant) : std::nullopt;
-      if (!smaller || !means_the_same(graph, id, static_cast<int>(i), *smaller)) continue;
+      const auto fp_class = smaller ? class_with(graph, id, static_cast<int>(i), *smaller) : std::nullopt;
+      if (!fp_class || !context.allows(*fp_class)) continue;
       const ValueId made = emit_constant(graph, std::move(*smaller), graph.value(input).name);
       graph.edit(id).inputs[i] = made;
-      context.step("shrink constant", label(graph, id));
+      context.step("shrink constant", label(graph, id), *fp_class);
       ++changes;
     }
   }

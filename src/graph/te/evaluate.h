@@ -14,7 +14,7 @@ Result<ValuesOver<A>> import_tensor(const Concrete<A>& scalars, const Tensor& te
   ValuesOver<A> result{tensor.dtype(), tensor.dims(), {}};
   try {
     for (int64_t i = 0; i < tensor.count(); ++i)
-      result.elements.push_back(is_float(tensor.dtype()) ? scalars.literal(tensor.at(i), tensor.dtype())
+      result.elements.push_back(is_float(tensor.dtype()) ? scalars.literal(tensor.number(i).value_or(0), tensor.dtype())
                                                          : scalars.integer(tensor.integer(i)));
   } catch (Failure& failure) {
     return std::move(failure.error);
