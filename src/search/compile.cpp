@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "graph/op_def.h"
@@ -112,7 +111,7 @@ class Compiler {
                    fmt::format("a task with a kernel expected, {} ({}) has none", *number, names[*number])};
     TRY(kernel::Schedule made, replay_given(given, *std::move(prepared.lowered), prepared.schedule->trace()));
     const auto [known, is_new] =
-        given_.try_emplace(kernel_text(*prepared.schedule, constant_inputs(graph, task)), std::move(made));
+        given_.try_emplace(kernel_text(*prepared.schedule, constants_.of(graph, task)), std::move(made));
     if (!is_new)
       return Error{ErrorKind::kUsage, given.source,
                    fmt::format("one schedule for equal tasks expected, task {} has one already", *number)};
@@ -139,25 +138,9 @@ class Compiler {
     return {};
   }
 
-  bool is_finite(const Graph& graph, ValueId id) {
-    const auto [known, is_new] = finite_.try_emplace({&graph, id}, true);
-    const Tensor& tensor = *graph.value(id).constant;
-    if (is_new && is_float(tensor.dtype()))
-      for (int64_t i = 0; i < tensor.count() && known->second; ++i) known->second = std::isfinite(tensor.real(i));
-    return known->second;
-  }
-
-  std::set<int> constant_inputs(const Graph& graph, const Task& task) {
-    std::set<int> constants;
-    for (size_t k = 0; k < task.inputs.size(); ++k)
-      if (task.inputs[k].valid() && graph.is_constant(task.inputs[k]) && is_finite(graph, task.inputs[k]))
-        constants.insert(static_cast<int>(k));
-    return constants;
-  }
-
   /// The number of the task's kernel.
   int scheduled(kernel::Schedule schedule, const Graph& graph, const Task& task) {
-    const std::set<int> constants = constant_inputs(graph, task);
+    const std::set<int> constants = constants_.of(graph, task);
     const std::string key = kernel_text(schedule, constants);
     const auto [known, is_new] = numbers_.try_emplace(key, scheduled_.size());
     if (is_new) {
@@ -287,9 +270,9 @@ class Compiler {
   const CompileOptions& options_;
   Compilation result_;
   std::vector<ScheduledTask> scheduled_;
-  std::map<std::string, size_t> numbers_;                    ///< of kernels, by kernel_text
-  std::map<std::string, kernel::Schedule> given_;            ///< written by hand, by the same of their tasks
-  std::map<std::pair<const Graph*, ValueId>, bool> finite_;  ///< constants without infinities and NaN
+  std::map<std::string, size_t> numbers_;          ///< of kernels, by kernel_text
+  std::map<std::string, kernel::Schedule> given_;  ///< written by hand, by the same of their tasks
+  ConstantInputs constants_;
   std::map<std::pair<int, std::vector<const std::byte*>>, std::map<int, int>> packed_;  ///< by kernel and constants
   std::map<size_t, std::vector<int>> by_size_;                                          ///< packed weights
 };

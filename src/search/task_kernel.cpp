@@ -1,6 +1,7 @@
 #include "search/task_kernel.h"
 
 #include <fmt/ranges.h>
+#include <cmath>
 
 #include <algorithm>
 #include <limits>
@@ -39,6 +40,22 @@ Result<PreparedTask> prepare(const Graph& graph, const Task& task) {
   TRY_VOID(set_layouts(*prepared.schedule, task));
   if (task.is_laid_out()) prepared.view_of = viewed_input(prepared.schedule->kernel());
   return prepared;
+}
+
+std::set<int> ConstantInputs::of(const Graph& graph, const Task& task) {
+  std::set<int> constants;
+  for (size_t k = 0; k < task.inputs.size(); ++k)
+    if (task.inputs[k].valid() && graph.is_constant(task.inputs[k]) && is_finite(*graph.value(task.inputs[k]).constant))
+      constants.insert(static_cast<int>(k));
+  return constants;
+}
+
+bool ConstantInputs::is_finite(const Tensor& tensor) {
+  if (!is_float(tensor.dtype())) return true;
+  const auto [known, is_new] = known_.try_emplace({tensor.bytes().data(), tensor.bytes().size()}, tensor, true);
+  bool& is_so = known->second.second;
+  for (int64_t i = 0; is_new && i < tensor.count() && is_so; ++i) is_so = std::isfinite(tensor.real(i));
+  return is_so;
 }
 
 std::string kernel_text(const kernel::Schedule& schedule, const std::set<int>& constants) {

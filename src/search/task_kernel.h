@@ -2,8 +2,10 @@
 // tests/search/compile_test.cpp
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "kernel/default_schedule.h"
 #include "search/constant_parts.h"
@@ -20,6 +22,18 @@ struct PreparedTask {
 
 /// Of a task with a program. Errors (kUnsupported): sizes that data decide, by the name of the task's first node.
 Result<PreparedTask> prepare(const Graph& graph, const Task& task);
+
+/// Which inputs of a task are constants, by number: those without infinities and NaN, so that what kernels do to them
+/// beforehand (products with zeros of a padding) is what they would do each time. Looks at each constant once.
+class ConstantInputs {
+ public:
+  std::set<int> of(const Graph& graph, const Task& task);
+
+ private:
+  bool is_finite(const Tensor& tensor);
+  /// By the bytes, which stay while they are here.
+  std::map<std::pair<const std::byte*, size_t>, std::pair<Tensor, bool>> known_;
+};
 
 /// Equal for tasks that share a kernel: the loop nest in words, and which of its inputs are constants, by number. The
 /// schedule is that of a PreparedTask.

@@ -27,22 +27,15 @@ constexpr double kStart = 0.3;
 constexpr int kMostTimesAgain = 3;  ///< that a task is measured once more
 constexpr int64_t kBandwidthBytes = int64_t{32} << 20;
 
-std::set<int> constant_inputs(const Graph& graph, const Task& task) {
-  std::set<int> constants;
-  for (size_t k = 0; k < task.inputs.size(); ++k)
-    if (task.inputs[k].valid() && graph.is_constant(task.inputs[k])) constants.insert(static_cast<int>(k));
-  return constants;
-}
-
 /// Equal tasks have equal ones, found without lowering them.
-Hash128 text_hash(const Graph& graph, const Task& task) {
+Hash128 text_hash(const Graph& graph, const Task& task, const std::set<int>& constants) {
   Hasher hasher;
   hasher.add(std::string_view(te::print(task.program)));
   for (size_t k = 0; k < task.inputs.size(); ++k) {
     const ValueId input = task.inputs[k];
     hasher.add(std::string_view(input.valid() ? graph.value(input).type.text() : ""))
         .add(std::string_view(task.input_layout(k)));
-    hasher.add(static_cast<uint64_t>(input.valid() && graph.is_constant(input)));
+    hasher.add(static_cast<uint64_t>(constants.contains(static_cast<int>(k))));
   }
   for (size_t k = 0; k < task.outputs.size(); ++k) hasher.add(std::string_view(task.output_layout(k)));
   return hasher.finish();
@@ -141,18 +134,19 @@ class TaskTimer::State {
     if (task.runs_bodies)
       return unsupported(task.place(graph), "a task with a kernel of its own expected, one that runs others found");
     const auto start = Clock::now();
-    const auto [known, is_new] = facts_.try_emplace(text_hash(graph, task), Facts());
-    if (is_new) known->second = look(graph, task);
+    const std::set<int> constants = constants_of_.of(graph, task);
+    const auto [known, is_new] = facts_.try_emplace(text_hash(graph, task, constants), Facts());
+    if (is_new) known->second = look(graph, task, constants);
     statistics.preparing_s += seconds_since(start);
     if (!known->second.ok()) return Error(known->second.error());
     return &*known->second;
   }
 
-  static Result<Facts> look(const Graph& graph, const Task& task) {
+  static Result<Facts> look(const Graph& graph, const Task& task, const std::set<int>& constants) {
     TRY(const PreparedTask prepared, prepare(graph, task));
     if (prepared.view_of >= 0) return Facts{{{}, true}, 0, 0};
     const kernel::Kernel& kernel = prepared.schedule->kernel();
-    return Facts{{kernel_key(*prepared.schedule, constant_inputs(graph, task)), false},
+    return Facts{{kernel_key(*prepared.schedule, constants), false},
                  static_cast<double>(count_flops(kernel)),
                  count_bytes(kernel)};
   }
@@ -219,7 +213,7 @@ class TaskTimer::State {
     const auto start = Clock::now();
     TRY(PreparedTask prepared, prepare(*of.graph, *of.task));
     Candidate candidate;
-    candidate.constants = constant_inputs(*of.graph, *of.task);
+    candidate.constants = constants_of_.of(*of.graph, *of.task);
     candidate.record.key = {hash, target_, generator_};
     candidate.record.maker = maker_;
     candidate.record.name = of.task->name(*of.graph);
@@ -302,6 +296,7 @@ class TaskTimer::State {
   std::map<Hash128, Result<double>> known_;  ///< by TaskKey
   std::map<Hash128, int> times_again_;
   std::map<Hash128, Error> lost_;  ///< failed for lack of memory, which may be there the next time
+  ConstantInputs constants_of_;
   std::map<std::string, double> constants_;
   std::optional<KernelClock> clock_;
 };

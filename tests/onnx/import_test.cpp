@@ -136,6 +136,22 @@ INSTANTIATE_TEST_SUITE_P(
                      "g { node { input: 'x' output: 't' op_type: 'Relu' } output { name: 't' } } } attribute { name: "
                      "'else_branch' type: 5 "
                      "g { node { input: 't' output: 'z' op_type: 'Relu' } output { name: 'z' } } } }",
+                  ""},
+        GraphCase{"initializer_that_shadows",
+                  XY W
+                  "input { name: 'c' BOOL } node { input: 'c' output: 'y' op_type: 'If' attribute { name: "
+                  "'then_branch' type: 5 g { initializer { name: 'w' data_type: 1 dims: 2 float_data: 5 "
+                  "float_data: 5 } node { input: 'w' output: 't' op_type: 'Neg' } output { name: 't' } } } attribute "
+                  "{ name: 'else_branch' type: 5 g { node { input: 'x' output: 'z' op_type: 'Relu' } output { name: "
+                  "'z' } } } }",
+                  "w: an initializer of a body with a name of its own expected"},
+        GraphCase{"initializer_that_stands_there_twice",
+                  XY W
+                  "input { name: 'c' BOOL } node { input: 'c' output: 'y' op_type: 'If' attribute { name: "
+                  "'then_branch' type: 5 g { " W
+                  "node { input: 'w' output: 't' op_type: 'Neg' } output { name: 't' } } } attribute { name: "
+                  "'else_branch' type: 5 g { node { input: 'x' output: 'z' op_type: 'Relu' } output { name: 'z' } } "
+                  "} }",
                   ""}),
     [](const auto& info) { return info.param.name; });
 

@@ -182,8 +182,18 @@ class GraphBuilder {
     return {};
   }
 
+  /// The value of a name in this scope or the ones around it; nullptr where there is none yet.
+  const Value* known(const std::string& name) const {
+    if (const auto found = values_.find(name); found != values_.end()) return &graph_.value(found->second);
+    return outer_ ? outer_->known(name) : nullptr;
+  }
+
   Result<void> add_initializer(const std::string& name, Result<Tensor> contents, const ValueExtra& extra) {
     if (!contents.ok()) return std::move(contents).error().within(name);
+    // ONNX wants other names in bodies; runtimes read now the one, now the other where they are the same.
+    if (const Value* shadowed = outer_ ? outer_->known(name) : nullptr;
+        shadowed && !(shadowed->constant && shadowed->constant->same_contents(*contents)))
+      return invalid(name, "an initializer of a body with a name of its own expected, one of the graph around found");
     const ValueId id = graph_.add_constant(std::move(*contents), name);
     graph_.edit(id).extra = extra.SerializeAsString();
     return define(name, id);
