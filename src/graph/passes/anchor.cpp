@@ -28,11 +28,16 @@ float factor(const Node& node, std::string_view name) {
   return value ? *value : 1.0f;
 }
 
-double smallest_normal(DataType dtype) {
+/// The distance of numbers next to one, and of those next to zero.
+struct Spacing {
+  double at_one, at_zero;
+};
+Spacing spacing_of(DataType dtype) {
   switch (dtype) {
-    case DataType::kFloat16: return 0x1p-14;
-    case DataType::kFloat64: return std::numeric_limits<double>::min();
-    default: return 0x1p-126;
+    case DataType::kFloat16: return {0x1p-10, 0x1p-24};
+    case DataType::kBFloat16: return {0x1p-7, 0x1p-133};
+    case DataType::kFloat64: return {0x1p-52, std::numeric_limits<double>::denorm_min()};
+    default: return {0x1p-23, 0x1p-149};
   }
 }
 
@@ -70,23 +75,38 @@ Layout layout_of(const Graph& graph, const Anchor& anchor) {
   return {};
 }
 
-/// A copy of the tensor with each element through `f(row, column, value)`; nothing where one loses precision by it.
+/// What rounding a type's smallest numbers may take of a weight, as a part of the largest number beside it: no more
+/// than what data of usual sizes would ever show.
+constexpr double kNegligible = 0x1p-100;
+
+/// A copy of the tensor with each element through `f(row, column, value)`; nothing where one of them is infinite then,
+/// or has fewer bits and counts beside the other weights of its result and what is added to that.
 template <class F>
-std::optional<Tensor> mapped(const Tensor& tensor, const Layout& layout, const F& f) {
+std::optional<Tensor> mapped(const Tensor& tensor, const Layout& layout, std::span<const double> added, const F& f) {
   const int width = bit_width(tensor.dtype()) / 8;
   std::vector<std::byte> bytes(tensor.bytes().size());
   bool keeps = true;
+  std::vector<double> largest, lost;
   const auto map_with = [&](const auto& decode, const auto& encode) {
     const std::byte* in = tensor.bytes().data();
     std::byte* out = bytes.data();
-    while (out != bytes.data() + bytes.size())
+    while (out != bytes.data() + bytes.size()) {
+      largest.assign(added.begin(), added.end());
+      lost.assign(added.size(), 0);
       for (int64_t row = 0; row < layout.rows; ++row)
-        for (int64_t column = 0; column < layout.columns; ++column)
+        for (int64_t column = 0; column < layout.columns; ++column) {
+          const auto result = static_cast<size_t>(layout.output(row, column));
           for (int64_t k = 0; k < layout.inner; ++k, in += width, out += width) {
             const double before = decode(in), after = f(row, column, before);
-            keeps = keeps && keeps_precision(tensor.dtype(), before, after);
             encode(after, out);
+            if (keeps_precision(tensor.dtype(), before, after))
+              largest[result] = std::max(largest[result], std::fabs(after));
+            else
+              lost[result] = std::max(lost[result], std::fabs(decode(out) - after));
           }
+        }
+      for (size_t k = 0; k < lost.size(); ++k) keeps = keeps && (lost[k] == 0 || lost[k] <= kNegligible * largest[k]);
+    }
   };
   // Nearly all weights are float32, and there are many: decided once, not for each element.
   if (tensor.dtype() == DataType::kFloat32)
@@ -142,6 +162,17 @@ bool set_bias(Graph& graph, const Anchor& anchor, std::span<const double> scale,
   return true;
 }
 
+/// The size of what is added to each result channel, as it is.
+std::vector<double> added_by(const Graph& graph, const Anchor& anchor) {
+  std::vector<double> added(static_cast<size_t>(anchor.out_channels));
+  const Tensor* bias = constant_of(graph, anchor.bias);
+  for (size_t c = 0; bias && c < added.size(); ++c) {
+    const bool has_axis = !bias->dims().empty() && bias->dims().back() == anchor.out_channels;
+    added[c] = std::fabs(bias->real(has_axis ? static_cast<int64_t>(c) : 0));
+  }
+  return added;
+}
+
 bool has_padding(const Node& node) {
   const auto* pads = attribute_of<std::vector<int64_t>>(node, "pads");
   const auto* automatic = attribute_of<std::string>(node, "auto_pad");
@@ -158,8 +189,10 @@ void replace_weights(Graph& graph, const Anchor& anchor, Tensor weights) {
 
 bool keeps_precision(DataType dtype, double before, double after) {
   if (!std::isfinite(before)) return true;
-  const double rounded = round_to(dtype, after);
-  return std::isfinite(rounded) && (rounded == after || std::fabs(rounded) >= smallest_normal(dtype));
+  const double error = std::fabs(round_to(dtype, after) - after);
+  const Spacing spacing = spacing_of(dtype);
+  const double precision = std::max(spacing.at_one, spacing.at_zero / std::fabs(before));
+  return error == 0 || (std::isfinite(error) && error <= precision * std::fabs(after));
 }
 
 bool all_equal(std::span<const double> values, double value) {
@@ -220,7 +253,9 @@ bool fold_into_outputs(Graph& graph, PassContext& context, const Anchor& anchor,
   if (all_equal(scale, 1)) return set_bias(graph, anchor, scale, shift);
   if (!may_replace(graph, context, anchor.weights, uses)) return false;
   const Layout layout = layout_of(graph, anchor);
-  auto scaled = mapped(*graph.value(anchor.weights).constant, layout,
+  std::vector<double> added = added_by(graph, anchor);
+  for (size_t c = 0; c < added.size(); ++c) added[c] = std::fabs(added[c] * scale[c]) + std::fabs(shift[c]);
+  auto scaled = mapped(*graph.value(anchor.weights).constant, layout, added,
                        [&](int64_t row, int64_t column, double w) { return w * scale[layout.output(row, column)]; });
   if (!scaled || !set_bias(graph, anchor, scale, shift)) return false;
   replace_weights(graph, anchor, *std::move(scaled));
@@ -238,7 +273,7 @@ bool fold_into_inputs(Graph& graph, PassContext& context, const Anchor& anchor, 
   const Layout layout = layout_of(graph, anchor);
   std::vector<double> moved(anchor.out_channels, 0.0);
   const double alpha = anchor.kind == Kind::kGemm ? factor(node, "alpha") : 1.0;
-  auto scaled = mapped(weights, layout, [&](int64_t row, int64_t column, double w) {
+  auto scaled = mapped(weights, layout, added_by(graph, anchor), [&](int64_t row, int64_t column, double w) {
     const int64_t channel = layout.input(row, column);
     moved[layout.output(row, column)] += alpha * w * shift[channel];
     return w * scale[channel];

@@ -39,8 +39,8 @@ bool fold_into_inputs(Graph& graph, PassContext& context, const Anchor& anchor, 
 /// May this constant be replaced by another of the same size: nobody else reads it, or a copy is affordable?
 bool may_replace(const Graph& graph, PassContext& context, ValueId constant, const std::vector<int>& uses);
 
-/// A finite number times another is one that the type holds as precisely as others: neither infinite nor rounded to
-/// where there are fewer bits.
+/// A finite number that became another is held by the type as precisely as it was: neither infinite nor, but for one
+/// that had few bits itself, rounded to where there are fewer.
 bool keeps_precision(DataType dtype, double before, double after);
 
 /// All elements equal to `value`.
