@@ -127,6 +127,14 @@ TEST_P(Passes, DoWhatTheFileSays) {
   if (can_run(*before)) expect_same_results(*before, graph, is_exact);
 }
 
+TEST_P(Passes, ComeToAnEnd) {
+  auto graph = parse_graph(GetParam().before);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  const auto report = optimize(*graph, GetParam().options);
+  ASSERT_TRUE(report.ok()) << report.error().message();
+  EXPECT_EQ(report->stop_reason, "nothing left to change");
+}
+
 std::string test_name(const testing::TestParamInfo<PassCase>& info) {
   std::string name = info.param.file.substr(0, info.param.file.size() - 4) + "_" + info.param.name;
   for (char& c : name)

@@ -80,8 +80,10 @@ Result<int> merge_equal(Graph& graph, PassContext& context) {
   Leaders leaders(graph);
   Redirects redirects(graph);
   const auto merge = [&](ValueId id, ValueId leader) { return id != leader && redirects.redirect(id, leader); };
+  // Constants that nobody reads any more are still there.
+  const std::vector<int> uses = graph.use_counts();
   for (const ValueId id : graph.values())
-    if (graph.is_constant(id)) changes += merge(id, leaders.leader_of(id));
+    if (graph.is_constant(id) && uses[id.index] > 0) changes += merge(id, leaders.leader_of(id));
   TRY(const std::vector<NodeId> order, topological_order(graph));
   for (const NodeId id : order) {
     if (graph.node(id).is_opaque()) continue;
