@@ -29,12 +29,6 @@ ComparisonEffort effort_of(const CompareOptions& options) {
   return {.threads = options.thread_count(), .memory = options.memory_limit()};
 }
 
-std::vector<te::Array> arrays_of(const std::vector<Tensor>& tensors) {
-  std::vector<te::Array> arrays;
-  for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
-  return arrays;
-}
-
 Result<InputSets> input_sets(Graph& graph, const std::string& file, const CompareOptions& options,
                              const std::map<std::string, Demand>& demands = {}) {
   InputSets sets;
@@ -48,7 +42,7 @@ Result<InputSets> input_sets(Graph& graph, const std::string& file, const Compar
   CommonOptions seeded = options;
   for (int run = 0; run < runs; ++run, ++seeded.seed) {
     TRY(const std::vector<Tensor> tensors, model_inputs(graph, file, options.inputs, seeded, demands));
-    sets.push_back(arrays_of(tensors));
+    sets.push_back(te::to_arrays(tensors));
   }
   return sets;
 }
@@ -79,7 +73,7 @@ Result<Equivalence> on_inputs(Graph& graph, const std::string& file, const Compa
     CommonOptions seeded = options;
     seeded.seed += static_cast<uint64_t>(set);
     TRY(const std::vector<Tensor> tensors, model_inputs(graph, file, options.inputs, seeded));
-    return arrays_of(tensors);
+    return te::to_arrays(tensors);
   };
   return compare(inputs, static_cast<int>(first.size()));
 }

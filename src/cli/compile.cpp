@@ -37,9 +37,7 @@ Result<Equivalence> check(const Graph& model, const runtime::Artifact& artifact,
   TRY(const auto session, open_session(artifact, options));
   const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
     TRY(const std::vector<Tensor> tensors, generate_inputs(model, {.seed = options.seed + set, .memory = memory}));
-    std::vector<te::Array> arrays;
-    for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
-    return arrays;
+    return te::to_arrays(tensors);
   };
   const auto run = [&](std::span<const te::Array> given) { return run_artifact(*session, given); };
   return compare_with(model, run, inputs, 1, {.threads = options.thread_count(), .until = until, .memory = memory});

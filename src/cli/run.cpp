@@ -81,9 +81,7 @@ struct Ran {
 Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options,
                                          const std::map<std::string, Demand>& demands = {}) {
   TRY(const std::vector<Tensor> tensors, model_inputs(graph, options.file, options.inputs, options, demands));
-  std::vector<te::Array> arrays;
-  for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
-  return arrays;
+  return te::to_arrays(tensors);
 }
 
 template <class T>

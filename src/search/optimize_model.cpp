@@ -404,9 +404,7 @@ class Optimizer {
   /// Those of races.
   Result<std::vector<te::Array>> inputs_in_double(int set) const {
     TRY(const std::vector<Tensor> tensors, baseline_.inputs(set));
-    std::vector<te::Array> arrays;
-    for (const Tensor& tensor : tensors) arrays.push_back(te::Array::from(tensor));
-    return arrays;
+    return te::to_arrays(tensors);
   }
 
   bool is_won(const Raced& raced) const {

@@ -104,9 +104,7 @@ class Pair {
     fill.seed = seed;
     if (are_positive) fill.ranges = {{"", {0.5, 2}}};
     TRY(const std::vector<Tensor> tensors, generate_inputs(left_.graph(), fill));
-    Arrays result;
-    for (const Tensor& tensor : tensors) result.push_back(te::Array::from(tensor));
-    return result;
+    return te::to_arrays(tensors);
   }
 
  private:

@@ -56,12 +56,6 @@ bool is_moderate(const Graph& bound) {
   return elements <= kMostElements;
 }
 
-std::vector<te::Array> arrays(const std::vector<Tensor>& tensors) {
-  std::vector<te::Array> result;
-  for (const Tensor& tensor : tensors) result.push_back(te::Array::from(tensor));
-  return result;
-}
-
 /// Inputs for these sizes, if the reference runs on them. `fits`: false where memory is what lacks.
 Result<std::vector<te::Array>> inputs_for(const Graph& reference, const Candidate& candidate, uint64_t seed,
                                           MemoryLimit memory, bool& fits) {
@@ -73,7 +67,7 @@ Result<std::vector<te::Array>> inputs_for(const Graph& reference, const Candidat
   if (!fits) return std::move(checked).error();
   TRY(const std::vector<Tensor> tensors,
       generate_inputs(bound, {.seed = seed, .even = candidate.even, .memory = memory}));
-  return arrays(tensors);
+  return te::to_arrays(tensors);
 }
 
 std::string text_of(const std::map<std::string, int64_t>& sizes) {

@@ -290,8 +290,7 @@ Result<Equivalence> compare_models(const Graph& reference, const Graph& candidat
     FillOptions fill = options.fill;
     fill.seed += run;
     TRY(const std::vector<Tensor> tensors, generate_inputs(reference, fill));
-    auto& inputs = input_sets.emplace_back();
-    for (const Tensor& tensor : tensors) inputs.push_back(te::Array::from(tensor));
+    input_sets.push_back(te::to_arrays(tensors));
   }
   return compare_models_on(reference, candidate, input_sets, options.threads);
 }

@@ -235,9 +235,7 @@ bool divides_by_zero(const Graph& graph, const std::vector<ValueId>& divisors, c
                      MemoryLimit memory) {
   Graph cone = graph;
   cone.set_outputs(divisors);
-  std::vector<te::Array> arrays;
-  for (const Tensor& tensor : inputs) arrays.push_back(te::Array::from(tensor));
-  const auto values = interpret(cone, arrays, {.memory = memory});
+  const auto values = interpret(cone, te::to_arrays(inputs), {.memory = memory});
   if (!values.ok()) return values.error().kind == ErrorKind::kInvalid;
   for (const te::Array& array : *values)
     for (int64_t i = 0; i < array.count(); ++i)

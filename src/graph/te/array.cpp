@@ -124,6 +124,12 @@ Array Array::integers(DataType dtype, Dims dims, std::span<const int64_t> values
   return array;
 }
 
+std::vector<Array> to_arrays(std::span<const Tensor> tensors) {
+  std::vector<Array> arrays;
+  for (const Tensor& tensor : tensors) arrays.push_back(Array::from(tensor));
+  return arrays;
+}
+
 Array Array::from(const Tensor& tensor) {
   const Storage storage = native_storage(tensor.dtype());
   const std::byte* bytes = tensor.bytes().data();

@@ -75,6 +75,8 @@ class Array {
 
  private:
   friend Tensor to_tensor(const Array& array);
+  /// Array::from of each.
+  std::vector<Array> to_arrays(std::span<const Tensor> tensors);
   DataType dtype_ = DataType::kUndefined;
   Storage storage_ = Storage::kDouble;
   Dims dims_;
@@ -83,5 +85,7 @@ class Array {
 
 /// Rounds to the array's logical type. Elements that lie as the type has them are shared, not copied.
 Tensor to_tensor(const Array& array);
+/// Array::from of each.
+std::vector<Array> to_arrays(std::span<const Tensor> tensors);
 
 }  // namespace isomer::te
