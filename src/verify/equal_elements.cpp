@@ -97,7 +97,7 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
       ++depth_;
       const bool result = is_zero(make_.sum({}, *simpler), facts);
       --depth_;
-      return result;
+      if (result) return true;
     }
   return RealQuestion(make_, facts_, *this, facts).is_zero(rest);
 }
