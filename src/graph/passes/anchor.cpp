@@ -133,12 +133,17 @@ void set_input(Graph& graph, NodeId id, size_t i, ValueId value) {
   inputs[i] = value;
 }
 
+/// What multiplies the bias.
+double beta_of(const Graph& graph, const Anchor& anchor) {
+  return anchor.kind == Kind::kGemm ? factor(graph.node(anchor.node), "beta") : 1.0;
+}
+
 /// bias * scale + shift, made where there is none; a Gemm's beta becomes 1. False, with nothing changed, where one
 /// would be infinite.
 bool set_bias(Graph& graph, const Anchor& anchor, std::span<const double> scale, std::span<const double> shift) {
   const DataType dtype = graph.value(anchor.weights).type.dtype;
   const int64_t channels = anchor.out_channels;
-  const double beta = anchor.kind == Kind::kGemm ? factor(graph.node(anchor.node), "beta") : 1.0;
+  const double beta = beta_of(graph, anchor);
   const bool has_bias = anchor.bias.valid();
   if (!has_bias && all_equal(shift, 0)) return true;
   const Tensor old = has_bias ? *graph.value(anchor.bias).constant : Tensor::scalar(dtype, 0);
@@ -168,7 +173,7 @@ std::vector<double> added_by(const Graph& graph, const Anchor& anchor) {
   const Tensor* bias = constant_of(graph, anchor.bias);
   for (size_t c = 0; bias && c < added.size(); ++c) {
     const bool has_axis = !bias->dims().empty() && bias->dims().back() == anchor.out_channels;
-    added[c] = std::fabs(bias->real(has_axis ? static_cast<int64_t>(c) : 0));
+    added[c] = std::fabs(beta_of(graph, anchor) * bias->real(has_axis ? static_cast<int64_t>(c) : 0));
   }
   return added;
 }
