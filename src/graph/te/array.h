@@ -75,8 +75,6 @@ class Array {
 
  private:
   friend Tensor to_tensor(const Array& array);
-  /// Array::from of each.
-  std::vector<Array> to_arrays(std::span<const Tensor> tensors);
   DataType dtype_ = DataType::kUndefined;
   Storage storage_ = Storage::kDouble;
   Dims dims_;
