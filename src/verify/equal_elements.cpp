@@ -95,7 +95,7 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
   if (depth_ < kDeepest)
     if (const auto simpler = narrowed(rest, facts)) {
       ++depth_;
-      const bool result = is_zero(make_.sum({}, *simpler), facts);
+      const bool result = is_zero(*simpler, facts);
       --depth_;
       if (result) return true;
     }

@@ -24,8 +24,8 @@ void add_range(const Bound& bound, Facts& facts);
 
 class IndexFacts {
  public:
-  IndexFacts(ArithmeticSolver& solver, const ElementMaker& make) : solver_(&solver), make_(make) {}
-  explicit IndexFacts(const ElementMaker& make) : make_(make) {}
+  /// Without a solver what it would have to tell is not found.
+  IndexFacts(ArithmeticSolver* solver, const ElementMaker& make) : solver_(solver), make_(make) {}
 
   /// Whether the condition holds for all integers for which the facts do, sizes being at least 1. False where that was
   /// not found.
@@ -41,7 +41,7 @@ class IndexFacts {
  private:
   bool can_be_told(const Facts& facts, const te::Expr& opposite) const;
   static constexpr int kMostQuestions = 400, kMostUnknown = 3;
-  ArithmeticSolver* solver_ = nullptr;
+  ArithmeticSolver* solver_;
   const ElementMaker& make_;
   int questions_ = 0, unknown_ = 0;
   std::map<std::string, bool> answers_;

@@ -9,11 +9,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kFamilies = {"equal", "broadcast", "ranked", "matrices", "images"};
 constexpr std::string_view kRank = "rank", kBack = "back", kAxes = "axes", kShape = "shape";
-/// Attributes that draws set; others keep their defaults.
-constexpr std::array<std::string_view, 11> kDrawn = {"strides",   "dilations",         "pads",     "group", "axis",
-                                                     "ceil_mode", "count_include_pad", "keepdims", "perm",  "epsilon",
-                                                     "momentum"};
-/// What they make of those that are integers, or lists of such, and what they make for names that are no dims.
+/// Attributes that draws set, others keep their defaults: integers, or lists of such, between these,
 struct Values {
   std::string_view name;
   int64_t low, high;
@@ -26,6 +22,9 @@ constexpr std::array<Values, 8> kValues = {{{"strides", 1, 2},
                                             {"ceil_mode", 0, 1},
                                             {"count_include_pad", 0, 1},
                                             {"keepdims", 0, 1}}};
+/// and those of which any will do.
+constexpr std::array<std::string_view, 4> kAnyValue = {"axis", "perm", "epsilon", "momentum"};
+/// Integers for names that are no dims: sizes, and small ones.
 constexpr std::array<int64_t, 6> kSizes = {1, 2, 3, 5, 4, 6};
 constexpr int64_t kLargestSmall = 3;
 constexpr std::array<float, 3> kFractions = {0.001f, 0.25f, 0.5f};
@@ -34,14 +33,14 @@ constexpr std::array<DataType, 6> kTypes = {DataType::kFloat32, DataType::kFloat
 constexpr int64_t kMostElements = 300;  ///< of all variables: exact arithmetic is slow
 constexpr int kLocalDraws = 40;         ///< of what an application leaves open, until it is well typed
 
-bool is_set_by_draws(const AttributeDef& def) {
-  return std::find(kDrawn.begin(), kDrawn.end(), def.name) != kDrawn.end() ||
-         (def.name == "kernel_shape" && def.required);
-}
-
 const Values* values_of(std::string_view name) {
   const auto* found = std::find_if(kValues.begin(), kValues.end(), [&](const Values& v) { return v.name == name; });
   return found == kValues.end() ? nullptr : found;
+}
+
+bool is_set_by_draws(const AttributeDef& def) {
+  if (def.name == "kernel_shape") return def.required;
+  return values_of(def.name) || std::find(kAnyValue.begin(), kAnyValue.end(), def.name) != kAnyValue.end();
 }
 
 bool is_rank_between(const ValueType& type, size_t least, size_t most) {

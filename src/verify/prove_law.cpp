@@ -11,7 +11,7 @@ Result<std::optional<std::string>> why_not_proved(const LawSizes& sizes, Arithme
   using Reason = std::optional<std::string>;
   if (!sizes.is_general) return Reason("sizes that are not free");
   ElementMaker make;
-  IndexFacts index = solver ? IndexFacts(*solver, make) : IndexFacts(make);
+  IndexFacts index(solver, make);
   ElementReader reader(sizes.types, make);
   const auto left = reader.type_of(sizes.law.left), right = reader.type_of(sizes.law.right);
   if (!left.ok() || !right.ok()) return Reason((left.ok() ? right : left).error().message());

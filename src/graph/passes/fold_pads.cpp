@@ -96,11 +96,12 @@ Result<int> fold_pads(Graph& graph, PassContext& context) {
     const Node* pad = window.inputs.empty() ? nullptr : producer(graph, window.inputs[0], "Pad");
     const auto padding = pad ? padding_of(graph, *pad) : std::nullopt;
     auto attributes = padding ? padded(window, *padding) : std::nullopt;
-    if (!attributes || !context.allows(class_of(window))) continue;
+    const FloatClass fp_class = class_of(window);
+    if (!attributes || !context.allows(fp_class)) continue;
     std::vector<ValueId> inputs = window.inputs;
     inputs[0] = padding->source;
     TRY_VOID(rewrite(graph, id, std::string(window.op_type), std::move(inputs), std::move(*attributes)));
-    context.step("fold pad into window", label(graph, id), class_of(graph.node(id)));
+    context.step("fold pad into window", label(graph, id), fp_class);
     ++changes;
   }
   return changes;
