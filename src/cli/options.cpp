@@ -4,7 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "graph/passes/pass.h"
+#include "graph/float_class.h"
 #include "util/threads.h"
 
 namespace isomer::cli {

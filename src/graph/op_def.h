@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/float_class.h"
 #include "graph/graph.h"
 #include "graph/te/program.h"
 
@@ -86,14 +87,6 @@ struct Version {
   Reform to_newest = nullptr;    ///< nullptr: the same form, but for the set of types
   Reform from_newest = nullptr;  ///< the way back, for export; nullptr: the same form
 };
-
-/// What floating point does to a law (reliability.md 3.2): bit-identical; up to the sign of zero; equal unless NaN or
-/// Inf appears; equal in the reals but rounded differently; the same, but of values of usual size one side may give NaN
-/// or Inf. Bit-identical is what a runtime that does as it is told, one node after the other, can't tell apart: each
-/// element is made of the same numbers by the same operations, none of them a sum of several terms (products and
-/// convolutions among them: runtimes group terms by the shapes that they find), nor a maximum of floats (which of two
-/// zeros it is hangs on the vector that it is computed in).
-enum class FloatClass : uint8_t { kExact, kSignOfZero, kFinite, kReassociated, kUnsafe };
 
 /// A law of the operator over exact numbers, in the text form of terms: "Add(a,b) = Add(b,a)". `shapes` names the
 /// family of operand shapes on which it holds and is checked.

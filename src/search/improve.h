@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/passes/pass.h"
+#include "graph/float_class.h"
 #include "search/backend.h"
 #include "search/regions.h"
 #include "search/rewriting.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/passes/pass.h"
+#include "graph/float_class.h"
 #include "substitutions/rule.h"
 #include "util/hash.h"
 

@@ -5,43 +5,16 @@
 
 #include <functional>
 #include <limits>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "graph/float_class.h"
 #include "graph/graph.h"
-#include "graph/op_def.h"
+#include "util/result.h"
 
 namespace isomer {
-
-/// From the strictest to the weakest.
-enum class FloatMode : uint8_t {
-  kStrict,       ///< bit-identical results
-  kReassociate,  ///< equal in the reals on finite values; rounded differently
-  kFast,         ///< where overflow may lose a result, too
-};
-
-/// As users write them.
-inline constexpr std::pair<FloatMode, std::string_view> kFloatModes[] = {
-    {FloatMode::kStrict, "strict"}, {FloatMode::kReassociate, "reassociate"}, {FloatMode::kFast, "fast"}};
-constexpr std::string_view name(FloatMode mode) {
-  for (const auto& [known, name] : kFloatModes)
-    if (known == mode) return name;
-  return {};
-}
-constexpr std::optional<FloatMode> float_mode(std::string_view name) {
-  for (const auto& [mode, known] : kFloatModes)
-    if (known == name) return mode;
-  return std::nullopt;
-}
-
-/// May a change of this class be made?
-constexpr bool allows(FloatMode mode, FloatClass fp_class) {
-  return fp_class == FloatClass::kExact ||
-         (mode != FloatMode::kStrict && (fp_class != FloatClass::kUnsafe || mode == FloatMode::kFast));
-}
 
 struct OptimizeOptions {
   /// 0 changes nothing; 1 keeps every result bit for bit; 2 folds arithmetic too; 3 is 2.

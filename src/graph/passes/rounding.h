@@ -3,7 +3,7 @@
 // which of two zeros it calls the greater hangs on whether it looks at one element or at eight at once.
 #pragma once
 
-#include "graph/op_def.h"
+#include "graph/float_class.h"
 #include "graph/te/program.h"
 
 namespace isomer {
