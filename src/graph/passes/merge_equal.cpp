@@ -1,7 +1,6 @@
 #include "graph/passes/merge_equal.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "graph/algorithms.h"
@@ -31,14 +30,14 @@ Hash128 content_hash(const Value& value) {
 /// Values by what they are, each with the first that is the same. A hash only says where to look.
 class Leaders {
  public:
-  explicit Leaders(const Graph& graph) : graph_(graph), hashes_(value_hashes(graph)) {}
+  explicit Leaders(const Graph& graph) : graph_(graph), hashes_(value_hashes(graph)), leaders_(hashes_.size()) {}
 
   /// The first constant, or output of a node, that is the same as this one: itself if there is none.
   ValueId leader_of(ValueId id) {
     for (const ValueId candidate : values_[hashes_[id.index]])
-      if (is_same(candidate, id)) return leaders_[id] = candidate;
+      if (is_same(candidate, id)) return leaders_[id.index] = candidate;
     values_[hashes_[id.index]].push_back(id);
-    return leaders_[id] = id;
+    return leaders_[id.index] = id;
   }
   /// The first with the same elements, which are known.
   ValueId leader_of_content(ValueId id) {
@@ -53,10 +52,7 @@ class Leaders {
   }
 
  private:
-  ValueId known_leader(ValueId id) const {
-    const auto found = leaders_.find(id);
-    return found == leaders_.end() ? id : found->second;
-  }
+  ValueId known_leader(ValueId id) const { return id.valid() && leaders_[id.index].valid() ? leaders_[id.index] : id; }
   bool is_same(ValueId a, ValueId b) const {
     const Value &x = graph_.value(a), &y = graph_.value(b);
     if (x.constant || y.constant) return x.constant && y.constant && x.constant->same_contents(*y.constant);
@@ -68,7 +64,7 @@ class Leaders {
   const Graph& graph_;
   std::vector<Hash128> hashes_;
   std::unordered_map<Hash128, std::vector<ValueId>> values_, contents_;
-  std::map<ValueId, ValueId> leaders_;
+  std::vector<ValueId> leaders_;  ///< by ValueId::index; invalid where none is known
 };
 
 }  // namespace
