@@ -115,6 +115,7 @@ class Graph {
 
   const ModelInfo& info() const { return *info_; }
   ModelInfo& edit_info();
+  void share_info(const Graph& other) { info_ = other.info_; }
 
   // Nodes and values. Ids of removed ones are not reused; `nodes()` and `values()` list the living in order of
   // creation.

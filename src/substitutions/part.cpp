@@ -22,7 +22,7 @@ class PartMaker {
         result_{Program(origin_), {}} {}
 
   Part run(std::span<const int> applications) {
-    origin_->graph.edit_info() = whole_.origin().graph.info();
+    origin_->graph.share_info(whole_.origin().graph);
     for (const int id : in_order(applications)) add(id);
     std::vector<int> outputs;
     std::vector<ValueId> named;

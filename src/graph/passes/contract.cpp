@@ -33,7 +33,7 @@ bool is_small(const Tensor& tensor) { return static_cast<int64_t>(tensor.bytes()
 class Copier {
  public:
   Copier(const Graph& graph, int64_t largest_constant) : graph_(graph), largest_constant_(largest_constant) {
-    scratch.edit_info() = graph.info();
+    scratch.share_info(graph);
   }
 
   Graph scratch;
@@ -290,10 +290,7 @@ Result<void> simplify_lightly(Graph& graph) {
 Result<int> contract(Graph& graph, PassContext& context) {
   int changes = 0;
   if (!context.allows(FloatClass::kReassociated) || graph.node_count() > kMaxNodes) return changes;
-  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) -> Result<int> {
-        body.edit_info() = graph.info();
-        return contract(body, context);
-      }));
+  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return contract(body, context); }));
   TRY(const std::vector<NodeId> order, topological_order(graph));
   for (Proposal& proposal : compatible(graph, proposals_of(graph, order, Composites::kOfOpset))) {
     const std::string where = label(graph, proposal.root);

@@ -259,6 +259,7 @@ Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& b
     int here = 0;
     const auto visit = [&](GraphPtr& body) -> Result<void> {
       Graph copy = *body;
+      copy.share_info(graph);
       TRY(const int changed, edit(copy, id));
       here += changed;
       if (changed) body = std::make_shared<const Graph>(std::move(copy));

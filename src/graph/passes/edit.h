@@ -78,8 +78,8 @@ bool is_splat(const Tensor& tensor);
 /// and at most one -1. Nothing where there is none.
 std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shape& to);
 
-/// Calls `edit` on a copy of each body of each node; where it returns a number of changes other than 0, the copy
-/// replaces the body. The sum of the changes.
+/// Calls `edit` on a copy of each body of each node, with the graph's info; where it returns a number of changes other
+/// than 0, the copy replaces the body. The sum of the changes.
 Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& body, NodeId node)>& edit);
 
 /// Infers the graph anew, and then its bodies with what is known of their captures. A body that can't run on these

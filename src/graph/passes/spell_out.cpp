@@ -36,10 +36,7 @@ bool comes_back(const Graph& graph, const Node& node) {
 Result<int> spell_out(Graph& graph, PassContext& context) {
   int changes = 0;
   if (!context.allows(FloatClass::kReassociated)) return changes;
-  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) -> Result<int> {
-        body.edit_info() = graph.info();
-        return spell_out(body, context);
-      }));
+  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return spell_out(body, context); }));
   TRY(const std::vector<NodeId> order, topological_order(graph));
   std::deque<NodeId> pending(order.begin(), order.end());
   std::map<Hash128, bool> known;
