@@ -26,9 +26,15 @@ const Shape& OpContext::shape(int i) const {
 }
 
 OpContext OpContext::with_elements(int i, const Content& content, const Tensor& constant) const {
+  OpContext result = with_content(i, content);
+  result.inputs_[i].constant = &constant;
+  return result;
+}
+
+OpContext OpContext::with_content(int i, const Content& content) const {
   OpContext result = *this;
   result.inputs_[i].content = &content;
-  result.inputs_[i].constant = &constant;
+  result.inputs_[i].constant = nullptr;
   return result;
 }
 

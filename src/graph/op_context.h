@@ -31,6 +31,8 @@ class OpContext {
 
   /// The same with these elements of input i, which outlive it.
   OpContext with_elements(int i, const Content& content, const Tensor& constant) const;
+  /// The same where no more than this content of input i is known, which outlives it.
+  OpContext with_content(int i, const Content& content) const;
 
   const OpDef& op() const { return *op_; }
   const std::string& label() const { return label_; }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/element_map.h"
 #include "graph/float_class.h"
 #include "graph/graph.h"
 #include "graph/te/program.h"
@@ -120,6 +121,18 @@ struct LoopForm {
 };
 using ControlForm = std::variant<std::monostate, BranchForm, LoopForm>;
 
+/// How an operator keeps groups of channels apart, for whoever puts groups together: weights of 0 add nothing.
+struct GroupForm {
+  int weights;             ///< input: [output channels, input channels of a group, …]
+  std::string_view count;  ///< attribute: how many groups
+};
+
+/// What an operator is given besides its first input: further inputs that are lists of int64, and attributes.
+struct Spelling {
+  std::vector<std::vector<int64_t>> lists = {};
+  Attributes attributes = {};
+};
+
 struct OpDef {
   std::string_view domain = "";
   std::string_view name;
@@ -146,6 +159,15 @@ struct OpDef {
   /// The way back: where `root` may be the last node of an expansion, the node that it would stand for (inputs and
   /// attributes; outputs are root's). The caller expands the proposal and compares, so a wrong guess costs time only.
   std::function<std::optional<Node>(const Graph&, NodeId root)> recognize = nullptr;
+  /// Where the operator does an element map by itself: what it is given besides the source. The caller infers the
+  /// proposal and compares its expression, so a wrong guess costs time only.
+  std::function<std::optional<Spelling>(const ElementMap&)> spell = nullptr;
+  /// The input, if there is one, whose elements say the output's shape and nothing else: the shape itself may stand
+  /// there.
+  std::optional<int> shape_input = std::nullopt;
+  std::optional<GroupForm> groups = std::nullopt;
+  /// Of an operator that holds its output, a constant that is written as a node.
+  std::function<Result<Tensor>(const OpContext&)> constant = nullptr;
   std::vector<Axiom> axioms = {};
 };
 

@@ -38,6 +38,17 @@ Result<void> expand_cast_like(NodeForm& form) {
   return form.emit_as(0, "Cast", {form.input(0)}, std::move(attributes));
 }
 
+std::optional<Spelling> spell_cast(const ElementMap& map) {
+  const DataType to = map.to.dtype;
+  if (!keeps_places(map) || map.from.dtype == to || !is_computable(map.from.dtype) || !is_computable(to))
+    return std::nullopt;
+  return Spelling{.attributes = {{"to", static_cast<int64_t>(to)}}};
+}
+
+std::optional<Spelling> spell_identity(const ElementMap& map) {
+  return map.from == map.to && keeps_places(map) ? std::optional(Spelling()) : std::nullopt;
+}
+
 /// Only the types that we leave alone saturate.
 Result<void> drop_saturate(NodeForm& form) {
   form.drop("saturate");
@@ -163,7 +174,8 @@ std::vector<OpDef> cast() {
                     {6, nullptr, drop_saturate},
                     {1, type_by_number, type_by_name}},
        .infer = infer_cast,
-       .compute = compute_cast},
+       .compute = compute_cast,
+       .spell = spell_cast},
 
       {.name = "CastLike",
        .since = 21,
@@ -183,7 +195,8 @@ std::vector<OpDef> cast() {
        .types = {{"V", kComputable}},
        .versions = {{19}, {16}, {14}, {13}, {1}},
        .infer = same_as_first,
-       .compute = pointwise([](te::Expr x) { return x; })},
+       .compute = pointwise([](te::Expr x) { return x; }),
+       .spell = spell_identity},
 
       {.name = "Dropout",
        .since = 22,

@@ -265,6 +265,27 @@ Result<te::Program> slice_compute(const OpContext& context) {
   return single_map(std::move(shape), context.load(0, std::move(index)));
 }
 
+std::optional<Spelling> spell_slice(const ElementMap& map) {
+  if (!only_moves(map)) return std::nullopt;
+  const Shape &from = *map.from.shape, &to = *map.to.shape;
+  if (from.size() != to.size()) return std::nullopt;
+  std::vector<int64_t> starts, ends, axes, steps;
+  for (size_t k = 0; k < from.size(); ++k) {
+    if (axis_of(map.index[k]) == static_cast<int>(k) && from[k] == to[k]) continue;
+    const auto stride = stride_of(map, k);
+    if (!stride || stride->step == 0 || !from[k].is_constant()) return std::nullopt;
+    const int64_t extent = from[k].value(), last = stride->start + stride->step * (to[k].value() - 1);
+    if (stride->start < 0 || stride->start >= extent || last < 0 || last >= extent) return std::nullopt;
+    // One before the first element is written as a number below -extent.
+    const int64_t end = last + (stride->step > 0 ? 1 : -1);
+    starts.push_back(stride->start);
+    ends.push_back(end < 0 ? -extent - 1 : end);
+    axes.push_back(static_cast<int64_t>(k));
+    steps.push_back(stride->step);
+  }
+  return Spelling{.lists = {std::move(starts), std::move(ends), std::move(axes), std::move(steps)}};
+}
+
 /// Opset 1 had starts, ends and axes as attributes, and no steps.
 Result<void> slice_inputs(NodeForm& form) {
   int input = 1;
@@ -573,6 +594,19 @@ Result<te::Program> expand_compute(const OpContext& context) {
   return single_map(*shape, context.load_broadcast(0, *shape));
 }
 
+std::optional<Spelling> spell_expand(const ElementMap& map) {
+  if (!only_moves(map)) return std::nullopt;
+  const Shape &from = *map.from.shape, &to = *map.to.shape;
+  const auto dims = constants(to);
+  if (!dims || from.size() > to.size()) return std::nullopt;
+  const size_t offset = to.size() - from.size();
+  for (size_t k = 0; k < from.size(); ++k) {
+    const bool is_kept = axis_of(map.index[k]) == static_cast<int>(k + offset) && from[k] == to[k + offset];
+    if (!is_kept && !(from[k].is(1) && te::as_constant(map.index[k]) == 0)) return std::nullopt;
+  }
+  return Spelling{.lists = {*dims}};
+}
+
 }  // namespace
 
 std::vector<OpDef> joining() {
@@ -676,7 +710,8 @@ std::vector<OpDef> joining() {
        .types = {{"T", kComputable}, {"Tind", kIndices}},
        .versions = {{11}, {10}, {1, slice_inputs, slice_attributes}},
        .infer = slice_infer,
-       .compute = slice_compute},
+       .compute = slice_compute,
+       .spell = spell_slice},
       {.name = "Pad",
        .since = 21,
        .inputs = {"data", "pads:int64", "constant_value?", "axes?:Tind"},
@@ -746,6 +781,8 @@ std::vector<OpDef> joining() {
        .versions = {{8}},
        .infer = expand_infer,
        .compute = expand_compute,
+       .spell = spell_expand,
+       .shape_input = 1,
        .axioms = {{"Mul(x,Expand(1){shape=[x_0,x_1]}) = x", "ranked"},
                   {"Mul(x,Expand(1){shape=[x_0,x_1,x_2]}) = x", "ranked"},
                   {"Mul(x,Expand(1){shape=[x_0,x_1,x_2,x_3]}) = x", "ranked"},

@@ -170,6 +170,12 @@ std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shap
   return target;
 }
 
+std::optional<Spelling> spell_reshape(const ElementMap& map) {
+  if (!only_moves(map) || !keeps_order(map)) return std::nullopt;
+  auto target = reshape_target(*map.from.shape, *map.to.shape);
+  return target ? std::optional(Spelling{.lists = {std::move(*target)}}) : std::nullopt;
+}
+
 /// Writes the node out as a Reshape where its target can be said in constants.
 Result<void> expand_to_reshape(NodeForm& form) {
   if (!form.has_rank(0) || !form.has_output(0)) return {};
@@ -231,6 +237,31 @@ Result<te::Program> transpose_compute(const OpContext& context) {
     index[perm[k]] = te::axis(static_cast<int>(k));
   }
   return single_map(std::move(shape), context.load(0, std::move(index)));
+}
+
+std::optional<Spelling> spell_transpose(const ElementMap& map) {
+  if (!only_moves(map)) return std::nullopt;
+  const Shape &from = *map.from.shape, &to = *map.to.shape;
+  if (from.size() != to.size()) return std::nullopt;
+  std::vector<int64_t> perm(to.size(), -1);
+  std::vector<bool> used(from.size(), false);
+  for (size_t k = 0; k < from.size(); ++k) {
+    const auto axis = axis_of(map.index[k]);
+    if (!axis) continue;
+    if (perm[*axis] >= 0 || !(from[k] == to[*axis])) return std::nullopt;
+    perm[*axis] = static_cast<int64_t>(k);
+    used[k] = true;
+  }
+  // Axes of extent 1 take the places that are left, in order.
+  for (size_t k = 0; k < from.size(); ++k) {
+    if (used[k]) continue;
+    if (!from[k].is(1) || te::as_constant(map.index[k]) != 0) return std::nullopt;
+    const auto free =
+        std::find_if(perm.begin(), perm.end(), [&](const int64_t& p) { return p < 0 && to[&p - perm.data()].is(1); });
+    if (free == perm.end()) return std::nullopt;
+    *free = static_cast<int64_t>(k);
+  }
+  return Spelling{.attributes = {{"perm", std::move(perm)}}};
 }
 
 /// Both block operators split one input into [n, (block, block, c | h, block, w, block …)], permute, and merge again.
@@ -385,6 +416,8 @@ std::vector<OpDef> layout() {
                     }()},
        .infer = reshapes(reshape_shape),
        .compute = reshaped(reshape_shape),
+       .spell = spell_reshape,
+       .shape_input = 1,
        .axioms = {{"Reshape(Reshape(x){..p}){..q} = Reshape(x){..q}", "equal"},
                   {"Reshape(x){shape=[x_0,x_1]} = x", "ranked"},
                   {"Reshape(x){shape=[x_0,x_1,x_2]} = x", "ranked"},
@@ -443,6 +476,7 @@ std::vector<OpDef> layout() {
        .versions = {{13}, {1}},
        .infer = transpose_infer,
        .compute = transpose_compute,
+       .spell = spell_transpose,
        .axioms =
            {{"Transpose(Transpose(x){perm=[1,0]}){perm=[1,0]} = x", "ranked"},
             {"Transpose(Add(x,y)){..p} = Add(Transpose(x){..p},Transpose(y){..p})", "equal"},

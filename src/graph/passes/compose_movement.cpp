@@ -14,7 +14,7 @@ constexpr int kLongestChain = 8;
 /// A chain that ends in a node, and what it does as a whole.
 struct Chain {
   ValueId source;
-  Spelling spelling;
+  std::optional<SpelledMap> spelled;  ///< nothing: the elements come back to their places
 };
 
 class Composer {
@@ -27,8 +27,7 @@ class Composer {
     if (node.outputs.size() != 1 || !node.outputs[0].valid()) return std::nullopt;
     const Movement* last = movement(id);
     if (!last) return std::nullopt;
-    const Shape& to = *graph_.value(node.outputs[0]).type.shape;
-    std::vector<te::Expr> index = last->index;
+    ElementMap map = *last;
     ValueId source = last->source;
     std::optional<Chain> best;
     bool private_so_far = true;
@@ -38,25 +37,14 @@ class Composer {
       private_so_far &= uses_[source.index] == 1;
       const Movement* before = movement(between.producer);
       if (!before) break;
-      const Shape& from = *graph_.value(before->source).type.shape;
-      std::vector<te::Expr> composed;
-      for (const te::Expr& position : before->index) {
-        composed.push_back(simplified(te::transform(position,
-                                                    [&](const te::Expr& expr) {
-                                                      const te::Var* var = te::as<te::Var>(expr);
-                                                      return var && var->kind == te::VarKind::kSpatial
-                                                                 ? index[var->index]
-                                                                 : te::Expr();
-                                                    }),
-                                      to));
-      }
-      index = std::move(composed);
+      std::vector<te::Expr> index;
+      for (const te::Expr& position : before->index)
+        index.push_back(normal_index(with_axes(position, map.index), *map.to.shape));
+      map = {before->from, map.to, std::move(index)};
       source = before->source;
-      auto spelling = spell_movement(index, from, to);
-      if (!spelling) continue;
-      const bool returns = spelling->kind == Spelling::Kind::kIdentity;
-      if (returns || private_so_far) best = Chain{source, std::move(*spelling)};
-      if (returns) break;
+      if (keeps_places(map)) return Chain{source, std::nullopt};
+      if (!private_so_far) continue;
+      if (auto spelled = spell_map(map)) best = Chain{source, std::move(spelled)};
     }
     return best;
   }
@@ -70,10 +58,8 @@ class Composer {
       const bool tensor =
           !node.outputs.empty() && node.outputs[0].valid() && graph_.value(node.outputs[0]).type.has_shape();
       entry = tensor ? movement_of(graph_, id, 0) : std::nullopt;
-      // What changes the type or rounds is no movement; a neutral element is remove_identities' business.
-      if (*entry && ((*entry)->fp_class != FloatClass::kExact ||
-                     graph_.value((*entry)->source).type.dtype != graph_.value(node.outputs[0]).type.dtype))
-        *entry = std::nullopt;
+      // A neutral element is remove_identities' business.
+      if (*entry && (*entry)->fp_class != FloatClass::kExact) *entry = std::nullopt;
     }
     return *entry ? &**entry : nullptr;
   }
@@ -82,26 +68,6 @@ class Composer {
   std::vector<int> uses_;
   std::vector<std::optional<std::optional<Movement>>> known_;
 };
-
-Result<void> respell(Graph& graph, NodeId id, const Chain& chain) {
-  const Spelling& spelling = chain.spelling;
-  switch (spelling.kind) {
-    case Spelling::Kind::kIdentity: return {};
-    case Spelling::Kind::kReshape:
-      return rewrite(graph, id, "Reshape", {chain.source, emit_ints(graph, spelling.values, "shape")}, {});
-    case Spelling::Kind::kTranspose:
-      return rewrite(graph, id, "Transpose", {chain.source}, {{"perm", spelling.values}});
-    case Spelling::Kind::kExpand:
-      return rewrite(graph, id, "Expand", {chain.source, emit_ints(graph, spelling.values, "shape")}, {});
-    case Spelling::Kind::kSlice:
-      return rewrite(
-          graph, id, "Slice",
-          {chain.source, emit_ints(graph, spelling.values, "starts"), emit_ints(graph, spelling.ends, "ends"),
-           emit_ints(graph, spelling.axes, "axes"), emit_ints(graph, spelling.steps, "steps")},
-          {});
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -117,14 +83,12 @@ Result<int> compose_movement(Graph& graph, PassContext& context) {
   }
   // Last first: a chain that is taken makes those that end inside it superfluous.
   Redirects redirects(graph);
-  std::vector<ValueId> sources;
   for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
     const auto& [id, chain] = *entry;
-    if (chain.spelling.kind == Spelling::Kind::kIdentity) {
-      if (!redirects.redirect(graph.node(id).outputs[0], chain.source)) continue;
-    } else {
-      TRY_VOID(respell(graph, id, chain));
-    }
+    if (chain.spelled)
+      TRY_VOID(rewrite(graph, id, chain.source, *chain.spelled));
+    else if (!redirects.redirect(graph.node(id).outputs[0], chain.source))
+      continue;
     context.step("compose movement", label(graph, id));
     ++changes;
   }

@@ -27,6 +27,18 @@ Node node_of(std::string_view op_type, std::vector<ValueId> inputs, Attributes a
   return node;
 }
 
+/// The operator that gives a value of this type on as it is.
+const OpDef& identity_of(const ValueType& type) {
+  const ElementMap map = identity_map(type);
+  const auto gives_on = [&](const OpDef* op) {
+    const auto spelling = op->spell ? op->spell(map) : std::nullopt;
+    return spelling && spelling->lists.empty() && spelling->attributes.empty();
+  };
+  const auto found = std::find_if(all_ops().begin(), all_ops().end(), gives_on);
+  CHECK(found != all_ops().end()) << "no operator gives on a value of type " << type.text();
+  return **found;
+}
+
 /// Infers a node that we made; a row that does not support it is an error here.
 Result<void> infer_made(Graph& graph, NodeId id) {
   TRY_VOID(infer_node(graph, id));
@@ -73,7 +85,8 @@ bool Redirects::redirect(ValueId from, ValueId to) {
     const bool stays = !graph_.value(to).producer.valid() || is_output(graph_, to);
     const Value& source = graph_.value(to);
     const bool becomes_constant = graph_.is_constant(to) && source.constant->bytes().size() <= kSmallBytes;
-    if (((is_op(node, "Identity") && only_output) || node_stays) && stays && !becomes_constant) return false;
+    if (((node.op == &identity_of(source.type) && only_output) || node_stays) && stays && !becomes_constant)
+      return false;
   }
   target_[from.index] = to;
   redirected_.push_back(from);
@@ -131,7 +144,7 @@ void Redirects::apply() {
     for (ValueId& read : edited.captures) read = resolve(read);
   }
   for (const auto& [from, to] : identities) {
-    Node node = node_of("Identity", {resolve(to)}, {});
+    Node node = node_of(identity_of(graph_.value(from).type).name, {resolve(to)}, {});
     node.outputs = {from};
     graph_.add_node(std::move(node));
   }
@@ -224,26 +237,6 @@ bool is_splat(const Tensor& tensor) {
   const auto width = static_cast<std::ptrdiff_t>(bit_width(tensor.dtype()) / 8);
   const auto bytes = tensor.bytes();
   return width > 0 && !bytes.empty() && std::equal(bytes.begin() + width, bytes.end(), bytes.begin());
-}
-
-std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shape& to) {
-  std::vector<int64_t> target;
-  bool inferred = false;
-  for (size_t k = 0; k < to.size(); ++k) {
-    if (to[k].is_constant()) {
-      // Without allowzero a literal 0 copies the input's dim.
-      if (to[k].is(0) && !(k < from.size() && from[k].is(0))) return std::nullopt;
-      target.push_back(to[k].value());
-    } else if (k < from.size() && from[k] == to[k]) {
-      target.push_back(0);
-    } else if (!inferred) {
-      inferred = true;
-      target.push_back(-1);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return target;
 }
 
 Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& body, NodeId node)>& edit) {

@@ -12,7 +12,7 @@ namespace isomer {
 
 /// "Whoever reads `from` shall read `to`", collected and applied at once. Where `from` is a graph output, the producer
 /// of `to` takes over making it; where it can't (`to` is an input, a constant, another output), `from` becomes an
-/// Identity of `to`, or a constant when that costs little. Nodes that nobody reads any more stay, for remove_dead.
+/// identity of `to`, or a constant when that costs little. Nodes that nobody reads any more stay, for remove_dead.
 class Redirects {
  public:
   explicit Redirects(Graph& graph) : graph_(graph) {}
@@ -73,10 +73,6 @@ bool same_type(const Graph& graph, ValueId a, ValueId b);
 
 /// All elements have the same bytes; false without elements.
 bool is_splat(const Tensor& tensor);
-
-/// A target for Reshape that says `to` without knowing symbols: literals, 0 where the input's dim at the place is kept
-/// and at most one -1. Nothing where there is none.
-std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shape& to);
 
 /// Calls `edit` on a copy of each body of each node, with the graph's info; where it returns a number of changes other
 /// than 0, the copy replaces the body. The sum of the changes.

@@ -239,18 +239,18 @@ bool has_real_zero(const Tensor& tensor) {
   return found;
 }
 
-/// Constant nodes that hold a tensor, and values whose elements inference knows.
-int fold_known(Graph& graph, PassContext& context) {
+/// Nodes that hold their output, and values whose elements inference knows.
+Result<int> fold_known(Graph& graph, PassContext& context) {
   int changes = 0;
   const std::vector<int> uses = graph.use_counts();
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     if (node.is_opaque()) continue;
     const std::vector<ValueId> outputs = node.outputs;
-    const bool holds = is_op(node, "Constant") && outputs[0].valid() && uses[outputs[0].index] > 0;
-    if (const Tensor* held = holds ? attribute_of<Tensor>(node, "value") : nullptr) {
+    if (node.op->constant && outputs[0].valid() && uses[outputs[0].index] > 0) {
+      TRY(Tensor held, node.op->constant(context_of(graph, id)));
       context.step("constant node to constant", label(graph, id));
-      become_constant(graph, outputs[0], *held);
+      become_constant(graph, outputs[0], std::move(held));
       ++changes;
       continue;
     }
@@ -280,9 +280,9 @@ bool can_be_folded(const Graph& graph, NodeId id) {
 Result<int> fold_constants(Graph& graph, PassContext& context) {
   int changes = 0;
   TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return fold_constants(body, context); }));
-  changes += fold_known(graph, context);
+  TRY(const int known, fold_known(graph, context));
   TRY(const int computed, ConstantFolder(graph, context).fold());
-  return changes + computed;
+  return changes + known + computed;
 }
 
 }  // namespace isomer

@@ -1,6 +1,9 @@
 #include "graph/passes/merge_casts.h"
 
+#include <algorithm>
+
 #include "graph/passes/edit.h"
+#include "graph/passes/movement.h"
 
 namespace isomer {
 namespace {
@@ -17,6 +20,23 @@ FloatFormat format_of(DataType type) {
     case DataType::kFloat32: return {24, 8};
     default: return {53, 11};
   }
+}
+
+/// A change of type, and of nothing else, that makes the value.
+std::optional<Movement> conversion_to(const Graph& graph, ValueId made) {
+  if (!made.valid() || !graph.value(made).producer.valid() || !graph.value(made).type.has_shape()) return std::nullopt;
+  const NodeId producer = graph.value(made).producer;
+  const ValueType& to = graph.value(made).type;
+  const std::vector<ValueId>& inputs = graph.node(producer).inputs;
+  const auto may_be = [&](ValueId input) {
+    if (!input.valid()) return false;
+    const ValueType& from = graph.value(input).type;
+    return from.shape == to.shape && from.dtype != to.dtype;
+  };
+  if (std::none_of(inputs.begin(), inputs.end(), may_be)) return std::nullopt;
+  auto map = element_map_of(graph, producer, graph.value(made).output_index);
+  const bool converts = map && map->fp_class == FloatClass::kExact && map->from.dtype != to.dtype && keeps_places(*map);
+  return converts ? std::move(map) : std::nullopt;
 }
 
 }  // namespace
@@ -40,18 +60,17 @@ Result<int> merge_casts(Graph& graph, PassContext& context) {
   TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return merge_casts(body, context); }));
   Redirects redirects(graph);
   for (const NodeId id : graph.nodes()) {
-    const Node& second = graph.node(id);
-    if (!is_op(second, "Cast") || !second.outputs[0].valid()) continue;
-    const Node* first = producer(graph, second.inputs[0], "Cast");
-    if (!first) continue;
-    const ValueId source = first->inputs[0];
-    const DataType from = graph.value(source).type.dtype, between = graph.value(second.inputs[0]).type.dtype;
-    const DataType to = graph.value(second.outputs[0]).type.dtype;
-    if (!is_exact_cast(from, between)) continue;
-    if (from == to) {
-      if (!redirects.redirect(second.outputs[0], source)) continue;
+    if (graph.node(id).outputs.size() != 1) continue;
+    const ValueId made = graph.node(id).outputs[0];
+    const auto second = conversion_to(graph, made);
+    const auto first = second ? conversion_to(graph, second->source) : std::nullopt;
+    if (!first || !is_exact_cast(first->from.dtype, second->from.dtype)) continue;
+    if (first->from.dtype == second->to.dtype) {
+      if (!redirects.redirect(made, first->source)) continue;
     } else {
-      TRY_VOID(rewrite(graph, id, "Cast", {source}, second.attributes));
+      const auto spelled = spell_map({first->from, second->to, second->index});
+      if (!spelled) continue;
+      TRY_VOID(rewrite(graph, id, first->source, *spelled));
     }
     context.step("merge casts", label(graph, id));
     ++changes;

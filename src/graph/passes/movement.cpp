@@ -14,24 +14,6 @@ using te::Expr;
 /// Programs of more nodes than this are no movements; inlining stages could grow without bound.
 constexpr int kMaxNodes = 4000;
 
-te::Ranges ranges_of(const Shape& extents) {
-  return [&extents](const Expr& leaf) -> te::Interval {
-    const te::Var* var = te::as<te::Var>(leaf);
-    if (!var) return {te::as<te::Symbol>(leaf) ? std::optional<int64_t>(0) : std::nullopt, std::nullopt};
-    if (var->kind != te::VarKind::kSpatial || static_cast<size_t>(var->index) >= extents.size())
-      return {0, std::nullopt};
-    const Dim& extent = extents[var->index];
-    return {0, extent.is_constant() ? std::optional(std::max<int64_t>(extent.value() - 1, 0)) : std::nullopt};
-  };
-}
-
-Expr with_axes(const Expr& expr, const std::vector<Expr>& index) {
-  return te::transform(expr, [&](const Expr& node) {
-    const te::Var* var = te::as<te::Var>(node);
-    return var && var->kind == te::VarKind::kSpatial ? index[var->index] : Expr();
-  });
-}
-
 int size_of(const Expr& expr) {
   int nodes = 0;
   te::for_each_node(expr, [&](const Expr&) { ++nodes; });
@@ -111,112 +93,49 @@ Expr without_neutral(const Expr& expr, FloatClass& fp_class) {
   });
 }
 
-/// The axis that an index is, by itself; -1 where it is something else.
-int axis_of(const Expr& expr) {
-  const te::Var* var = te::as<te::Var>(expr);
-  return var && var->kind == te::VarKind::kSpatial ? var->index : -1;
+/// What the row says of the node. Where an input only says the output's shape, of the shape that the output is known to
+/// have.
+Result<te::Program> program_of(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  const OpContext context = context_of(graph, id);
+  const ValueType* made = node.outputs[0].valid() ? &graph.value(node.outputs[0]).type : nullptr;
+  if (!node.op->shape_input || !made || !made->has_shape()) return node.op->compute(context);
+  const Content shape(made->shape->begin(), made->shape->end());
+  auto program = node.op->compute(context.with_content(*node.op->shape_input, shape));
+  const bool fits = program.ok() && program->stages[program->outputs[0].stage].shape(0) == *made->shape;
+  return fits ? std::move(program) : node.op->compute(context);
 }
 
-bool is_unit(const Dim& dim) { return dim.is(1); }
-
-std::optional<Spelling> spell_transpose(const std::vector<Expr>& index, const Shape& from, const Shape& to) {
-  if (from.size() != to.size()) return std::nullopt;
-  std::vector<int64_t> perm(to.size(), -1);
-  std::vector<bool> used(from.size(), false);
-  for (size_t k = 0; k < from.size(); ++k) {
-    const int axis = axis_of(index[k]);
-    if (axis < 0) continue;
-    if (perm[axis] >= 0 || !(from[k] == to[axis])) return std::nullopt;
-    perm[axis] = static_cast<int64_t>(k);
-    used[k] = true;
-  }
-  // Axes of extent 1 take the places that are left, in order.
-  for (size_t k = 0; k < from.size(); ++k) {
-    if (used[k]) continue;
-    if (!is_unit(from[k]) || te::as_constant(index[k]) != 0) return std::nullopt;
-    const auto free = std::find_if(perm.begin(), perm.end(),
-                                   [&](const int64_t& p) { return p < 0 && is_unit(to[&p - perm.data()]); });
-    if (free == perm.end()) return std::nullopt;
-    *free = static_cast<int64_t>(k);
-  }
-  return Spelling{Spelling::Kind::kTranspose, std::move(perm), {}, {}, {}};
-}
-
-Expr linear(const std::vector<Expr>& index, const Shape& shape) {
-  Expr sum = te::index(0);
-  for (size_t k = 0; k < shape.size(); ++k) sum = sum * shape[k].expr() + index[k];
-  return sum;
-}
-
-std::optional<Spelling> spell_reshape(const std::vector<Expr>& index, const Shape& from, const Shape& to) {
-  if (!(element_count(from) == element_count(to))) return std::nullopt;
-  if (!(simplified(linear(index, from), to) == simplified(linear(te::axes(static_cast<int>(to.size())), to), to)))
-    return std::nullopt;
-  auto target = reshape_target(from, to);
-  if (!target) return std::nullopt;
-  return Spelling{Spelling::Kind::kReshape, std::move(*target), {}, {}, {}};
-}
-
-std::optional<Spelling> spell_expand(const std::vector<Expr>& index, const Shape& from, const Shape& to) {
-  const auto dims = constants(to);
-  if (!dims || from.size() > to.size()) return std::nullopt;
-  const size_t offset = to.size() - from.size();
-  for (size_t k = 0; k < from.size(); ++k) {
-    const bool kept = axis_of(index[k]) == static_cast<int>(k + offset) && from[k] == to[k + offset];
-    if (!kept && !(is_unit(from[k]) && te::as_constant(index[k]) == 0)) return std::nullopt;
-  }
-  return Spelling{Spelling::Kind::kExpand, *dims, {}, {}, {}};
-}
-
-/// start + step * axis(k) at every place k.
-std::optional<Spelling> spell_slice(const std::vector<Expr>& index, const Shape& from, const Shape& to) {
-  if (from.size() != to.size()) return std::nullopt;
-  Spelling slice{Spelling::Kind::kSlice, {}, {}, {}, {}};
-  for (size_t k = 0; k < from.size(); ++k) {
-    if (axis_of(index[k]) == static_cast<int>(k) && from[k] == to[k]) continue;
-    if (!from[k].is_constant() || !to[k].is_constant()) return std::nullopt;
-    const int64_t extent = to[k].value();
-    std::vector<Expr> at(to.size());
-    const auto value = [&](int64_t position) {
-      for (size_t j = 0; j < to.size(); ++j) at[j] = j == k ? te::index(position) : te::axis(static_cast<int>(j));
-      return te::as_constant(simplified(with_axes(index[k], at), to));
-    };
-    const auto start = value(0), second = value(1);
-    if (!start || !second || extent < 1) return std::nullopt;
-    const int64_t step = extent == 1 ? 1 : *second - *start;
-    if (step == 0 || !(index[k] == simplified(te::index(*start) + te::index(step) * te::axis(static_cast<int>(k)), to)))
-      return std::nullopt;
-    const int64_t last = *start + step * (extent - 1);
-    if (*start < 0 || *start >= from[k].value() || last < 0 || last >= from[k].value()) return std::nullopt;
-    slice.values.push_back(*start);
-    // One before the first element is written as a number below -extent.
-    const int64_t end = last + (step > 0 ? 1 : -1);
-    slice.ends.push_back(end < 0 ? -from[k].value() - 1 : end);
-    slice.axes.push_back(static_cast<int64_t>(k));
-    slice.steps.push_back(step);
-  }
-  return slice;
+/// The row's own expression of the proposal is this map.
+bool does(const SpelledMap& proposal, const ElementMap& map) {
+  Graph graph;
+  const auto add = [&](const char* name, const ValueType& type) {
+    Value value;
+    value.name = name;
+    value.type = type;
+    return graph.add_value(std::move(value));
+  };
+  const ValueId source = add("source", map.from), made = add("made", map.to);
+  graph.set_inputs({source});
+  graph.set_outputs({made});
+  Node node;
+  node.outputs = {made};
+  const NodeId id = graph.add_node(std::move(node));
+  if (!rewrite(graph, id, source, proposal).ok()) return false;
+  const auto found = element_map_of(graph, id, 0);
+  return found && found->source == source && found->fp_class == FloatClass::kExact && is_same_index(*found, map.index);
 }
 
 }  // namespace
 
-te::Expr simplified(const te::Expr& expr, const Shape& extents) {
-  // An axis of extent 1 has one position.
-  const te::Expr bound = te::transform(expr, [&](const Expr& node) {
-    const te::Var* var = te::as<te::Var>(node);
-    const bool single = var && var->kind == te::VarKind::kSpatial && static_cast<size_t>(var->index) < extents.size() &&
-                        is_unit(extents[var->index]);
-    return single ? te::index(0) : Expr();
-  });
-  return te::simplify_index(bound, ranges_of(extents));
-}
+te::Expr simplified(const te::Expr& expr, const Shape& extents) { return normal_index(expr, extents); }
 
 std::optional<Pointwise> pointwise_of(const Graph& graph, NodeId id, int output) {
   const Node& node = graph.node(id);
   if (node.is_opaque() || !node.op->compute) return std::nullopt;
   for (const ValueId input : node.inputs)
     if (input.valid() && !graph.value(input).type.has_shape()) return std::nullopt;
-  const auto program = node.op->compute(context_of(graph, id));
+  const auto program = program_of(graph, id);
   if (!program.ok()) return std::nullopt;
   const te::StageValue made = program->outputs[output];
   if (made.stage < 0) return std::nullopt;
@@ -232,33 +151,43 @@ std::optional<Pointwise> pointwise_of(const Graph& graph, NodeId id, int output)
   return Pointwise{map->axes, simplified(bind_constants(graph, node, body), map->axes), std::move(inputs)};
 }
 
-std::optional<Movement> movement_of(const Graph& graph, NodeId id, int output) {
+std::optional<Movement> element_map_of(const Graph& graph, NodeId id, int output) {
   const auto pointwise = pointwise_of(graph, id, output);
   if (!pointwise) return std::nullopt;
   FloatClass fp_class = FloatClass::kExact;
-  const Expr body = without_neutral(pointwise->body, fp_class);
+  Expr body = without_neutral(pointwise->body, fp_class);
+  const DataType dtype = body.dtype();
+  if (const te::Cast* cast = te::as<te::Cast>(body)) body = cast->operand;
   const te::Load* load = te::as<te::Load>(body);
   if (!load) return std::nullopt;
-  for (const Expr& position : load->index) {
-    bool closed = true;
-    te::for_each_node(position, [&](const Expr& node) { closed &= !te::as<te::Load>(node); });
-    if (!closed) return std::nullopt;
+  for (const Expr& position : load->index)
+    if (te::any_node(position, [](const Expr& node) { return te::as<te::Load>(node) != nullptr; })) return std::nullopt;
+  const Node& node = graph.node(id);
+  const ValueId source = input_of(node, load->buffer.index), made = node.outputs[output];
+  const ValueType to = made.valid() && graph.value(made).type.has_shape() ? graph.value(made).type
+                                                                          : ValueType::tensor(dtype, pointwise->shape);
+  return Movement{{graph.value(source).type, to, load->index}, source, fp_class};
+}
+
+std::optional<Movement> movement_of(const Graph& graph, NodeId id, int output) {
+  auto map = element_map_of(graph, id, output);
+  return map && only_moves(*map) ? std::move(map) : std::nullopt;
+}
+
+std::optional<SpelledMap> spell_map(const ElementMap& map) {
+  for (const OpDef* op : all_ops()) {
+    if (!op->spell) continue;
+    if (auto spelling = op->spell(map))
+      if (SpelledMap proposal{op, std::move(*spelling)}; does(proposal, map)) return proposal;
   }
-  return Movement{input_of(graph.node(id), load->buffer.index), load->index, fp_class};
-}
-
-bool is_identity(const std::vector<te::Expr>& index, const Shape& from, const Shape& to) {
-  if (from != to) return false;
-  for (size_t k = 0; k < from.size(); ++k)
-    if (axis_of(index[k]) != static_cast<int>(k) && !(is_unit(from[k]) && te::as_constant(index[k]) == 0)) return false;
-  return true;
-}
-
-std::optional<Spelling> spell_movement(const std::vector<te::Expr>& index, const Shape& from, const Shape& to) {
-  if (is_identity(index, from, to)) return Spelling{Spelling::Kind::kIdentity, {}, {}, {}, {}};
-  for (const auto spell : {spell_reshape, spell_transpose, spell_expand, spell_slice})
-    if (auto spelling = spell(index, from, to)) return spelling;
   return std::nullopt;
+}
+
+Result<void> rewrite(Graph& graph, NodeId id, ValueId source, const SpelledMap& map) {
+  std::vector<ValueId> inputs = {source};
+  for (const std::vector<int64_t>& list : map.spelling.lists)
+    inputs.push_back(emit_ints(graph, list, map.op->inputs[inputs.size()].name));
+  return rewrite(graph, id, map.op->name, std::move(inputs), map.spelling.attributes);
 }
 
 }  // namespace isomer

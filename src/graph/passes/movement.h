@@ -1,4 +1,4 @@
-// Operators that only move elements, seen as index maps: out[i] = in[index(i)]. Read off the row's tensor expression,
+// Operators that only move elements, seen as element maps: out[i] = in[index(i)]. Read off the row's tensor expression,
 // so that whatever moves elements (Reshape, Transpose, Slice, Expand, Identity, a Pad by nothing, a Concat of one …) is
 // one thing.
 #pragma once
@@ -10,7 +10,6 @@
 #include "graph/graph.h"
 #include "graph/op_def.h"
 #include "graph/te/program.h"
-#include "graph/te/simplify.h"
 
 namespace isomer {
 
@@ -21,9 +20,8 @@ struct Pointwise {
   std::set<int> inputs;  ///< whose elements it loads, constants among them; not those that only decide what it is
 };
 
-struct Movement {
+struct Movement : ElementMap {
   ValueId source;
-  std::vector<te::Expr> index;               ///< one int64 expression over axis(k) for each axis of the source
   FloatClass fp_class = FloatClass::kExact;  ///< kSignOfZero where it is x + 0
 };
 
@@ -31,22 +29,23 @@ struct Movement {
 /// known.
 std::optional<Pointwise> pointwise_of(const Graph& graph, NodeId id, int output);
 
-/// The output as an index map of one input. Elements that a constant decides (a Slice's starts, a Gather's index) are
+/// The output as an element map of one input. Elements that a constant decides (a Slice's starts, a Gather's index) are
 /// part of the map.
+std::optional<Movement> element_map_of(const Graph& graph, NodeId id, int output);
+/// The same, where no element is converted.
 std::optional<Movement> movement_of(const Graph& graph, NodeId id, int output);
 
-/// In normal form over axes of these extents.
+/// normal_index.
 te::Expr simplified(const te::Expr& expr, const Shape& extents);
-/// out[i] = in[i] for all i, and the shapes are the same.
-bool is_identity(const std::vector<te::Expr>& index, const Shape& from, const Shape& to);
 
-/// One standard operator that does what an index map does.
-struct Spelling {
-  enum class Kind : uint8_t { kIdentity, kReshape, kTranspose, kExpand, kSlice };
-  Kind kind;
-  std::vector<int64_t> values;             ///< kTranspose: perm; kReshape: target; kExpand: shape; kSlice: starts
-  std::vector<int64_t> ends, axes, steps;  ///< kSlice
+/// An operator that does an element map by itself.
+struct SpelledMap {
+  const OpDef* op;
+  Spelling spelling;
 };
-std::optional<Spelling> spell_movement(const std::vector<te::Expr>& index, const Shape& from, const Shape& to);
+/// What the first row proposes whose own expression then says the same.
+std::optional<SpelledMap> spell_map(const ElementMap& map);
+/// The node becomes that operator of the source; an error as `rewrite` has them.
+Result<void> rewrite(Graph& graph, NodeId id, ValueId source, const SpelledMap& map);
 
 }  // namespace isomer

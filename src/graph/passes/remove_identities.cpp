@@ -14,11 +14,8 @@ std::optional<std::pair<ValueId, FloatClass>> same_as(const Graph& graph, NodeId
   const ValueId made = node.outputs[output];
   const auto may_be = [&](ValueId input) { return input.valid() && input != made && same_type(graph, input, made); };
   if (std::none_of(node.inputs.begin(), node.inputs.end(), may_be)) return std::nullopt;
-  if (is_op(node, "Reshape") && may_be(node.inputs[0])) return std::pair(node.inputs[0], FloatClass::kExact);
   const auto movement = movement_of(graph, id, output);
-  if (!movement || !may_be(movement->source)) return std::nullopt;
-  const Shape& shape = *graph.value(made).type.shape;
-  if (!is_identity(movement->index, *graph.value(movement->source).type.shape, shape)) return std::nullopt;
+  if (!movement || !may_be(movement->source) || !keeps_places(*movement)) return std::nullopt;
   return std::pair(movement->source, movement->fp_class);
 }
 

@@ -1,7 +1,6 @@
 // Removes what does nothing: outputs whose tensor expression is a load of an input at the same place (Identity,
 // Dropout, a Cast to the same type, Reshape, Transpose, Expand, Pad, Slice, Tile, Concat, Split … that change nothing,
-// x * 1, x + 0). Decided from the expression, never from the operator's name, except that a Reshape whose input has the
-// output's symbolic shape is one too. Test: tests/passes/remove_identities.txt
+// x * 1, x + 0). Decided from the expression. Test: tests/passes/remove_identities.txt
 #pragma once
 
 #include "graph/passes/pass.h"
