@@ -3,8 +3,8 @@
 #include "graph/onnx/versions.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/specialize_bodies.h"
-#include "graph/passes/widen_groups.h"
 #include "search/compile.h"
+#include "search/widen_groups.h"
 
 namespace isomer {
 namespace {

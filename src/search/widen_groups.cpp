@@ -1,4 +1,4 @@
-#include "graph/passes/widen_groups.h"
+#include "search/widen_groups.h"
 
 #include <algorithm>
 
@@ -27,9 +27,10 @@ Result<int> widen_groups(Graph& graph, int64_t lanes) {
   TRY(int changes, for_each_body(graph, [&](Graph& body, NodeId) { return widen_groups(body, lanes); }));
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
-    if (!is_op(node, "Conv")) continue;
-    const auto* group = attribute_of<int64_t>(node, "group");
-    const Tensor* weights = constant_of(graph, input_of(node, 1));
+    if (node.is_opaque() || !node.op->groups) continue;
+    const GroupForm& form = *node.op->groups;
+    const auto* group = attribute_of<int64_t>(node, form.count);
+    const Tensor* weights = constant_of(graph, input_of(node, form.weights));
     if (!group || *group <= 1 || !weights || !is_float(weights->dtype())) continue;
     const int64_t outputs = weights->dims()[0] / *group, inputs = weights->dims()[1];
     if (outputs >= lanes || (outputs == 1 && inputs == 1)) continue;
@@ -37,10 +38,11 @@ Result<int> widen_groups(Graph& graph, int64_t lanes) {
     while (factor > 1 && *group % factor != 0) --factor;
     if (factor == 1) continue;
     std::vector<ValueId> operands = node.inputs;
-    operands[1] = emit_constant(graph, widened(*weights, *group, factor), graph.value(node.inputs[1]).name);
+    ValueId& replaced = operands[form.weights];
+    replaced = emit_constant(graph, widened(*weights, *group, factor), graph.value(replaced).name);
     Attributes attributes = node.attributes;
-    attributes["group"] = *group / factor;
-    TRY_VOID(rewrite(graph, id, "Conv", std::move(operands), std::move(attributes)));
+    attributes[std::string(form.count)] = *group / factor;
+    TRY_VOID(rewrite(graph, id, node.op->name, std::move(operands), std::move(attributes)));
     ++changes;
   }
   return changes;
