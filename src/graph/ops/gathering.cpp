@@ -14,12 +14,6 @@ te::Expr position(const OpContext& context, std::vector<te::Expr> at, const Dim&
   return wrapped(known ? te::index(*known) : te::cast(DataType::kInt64, context.load(1, std::move(at))), dim);
 }
 
-std::vector<te::Expr> reduce_axes(int rank) {
-  std::vector<te::Expr> axes;
-  for (int k = 0; k < rank; ++k) axes.push_back(te::reduce_axis(k));
-  return axes;
-}
-
 // Gather
 
 Shape gather_shape(const OpContext& context, int axis) {

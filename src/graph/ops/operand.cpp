@@ -50,6 +50,18 @@ te::StageValue sum_over(te::Program& program, Shape axes, Shape reduce, te::Expr
   return program.reduce(std::move(axes), std::move(reduce), te::sum(dtype), std::move(body));
 }
 
+std::vector<te::Expr> reduce_axes(size_t count) {
+  std::vector<te::Expr> result;
+  for (size_t k = 0; k < count; ++k) result.push_back(te::reduce_axis(static_cast<int>(k)));
+  return result;
+}
+
+Shape fresh_shape(const OpContext& context, int output, int64_t rank) {
+  Shape shape;
+  for (int k = 0; k < rank; ++k) shape.push_back(context.fresh(output, k));
+  return shape;
+}
+
 Shape concatenated(Shape head, const Shape& tail) {
   head.insert(head.end(), tail.begin(), tail.end());
   return head;

@@ -27,6 +27,11 @@ te::Expr count_as(DataType dtype, const te::Expr& count);
 /// Σ over `reduce` of body, as a stage; a map where there is nothing to sum over.
 te::StageValue sum_over(te::Program& program, Shape axes, Shape reduce, te::Expr body);
 
+/// reduce_axis(0), … of so many axes.
+std::vector<te::Expr> reduce_axes(size_t count);
+/// A shape of which only data decide the dims.
+Shape fresh_shape(const OpContext& context, int output, int64_t rank);
+
 /// head followed by tail.
 Shape concatenated(Shape head, const Shape& tail);
 

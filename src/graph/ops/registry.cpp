@@ -14,12 +14,38 @@ struct Registry {
 
   Registry() {
     using Family = std::vector<OpDef> (*)();
-    for (const Family family :
-         {ops::arithmetic,   ops::comparison,    ops::bitwise,     ops::unary,       ops::trigonometry, ops::activation,
-          ops::sigmoid,      ops::cast,          ops::layout,      ops::joining,     ops::shape,        ops::gathering,
-          ops::reduction,    ops::one_axis,      ops::product,     ops::convolution, ops::winograd,     ops::folding,
-          ops::pooling,      ops::normalization, ops::softmax,     ops::spectral,    ops::resampling,   ops::recurrent,
-          ops::quantization, ops::selection,     ops::control_flow})
+    for (const Family family : {ops::arithmetic,
+                                ops::comparison,
+                                ops::bitwise,
+                                ops::unary,
+                                ops::trigonometry,
+                                ops::activation,
+                                ops::sigmoid,
+                                ops::cast,
+                                ops::layout,
+                                ops::joining,
+                                ops::slicing,
+                                ops::padding,
+                                ops::repeating,
+                                ops::shape,
+                                ops::gathering,
+                                ops::reduction,
+                                ops::one_axis,
+                                ops::product,
+                                ops::convolution,
+                                ops::winograd,
+                                ops::folding,
+                                ops::pooling,
+                                ops::normalization,
+                                ops::layer_normalization,
+                                ops::axis_normalization,
+                                ops::softmax,
+                                ops::spectral,
+                                ops::resampling,
+                                ops::recurrent,
+                                ops::quantization,
+                                ops::selection,
+                                ops::control_flow})
       for (OpDef& row : family()) rows.push_back(std::move(row));
     for (const OpDef& row : rows) {
       order.push_back(&row);
