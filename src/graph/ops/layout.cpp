@@ -171,8 +171,11 @@ std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shap
 }
 
 std::optional<Spelling> spell_reshape(const ElementMap& map) {
-  if (!only_moves(map) || !keeps_order(map)) return std::nullopt;
-  auto target = reshape_target(*map.from.shape, *map.to.shape);
+  if (!only_moves(map)) return std::nullopt;
+  const Shape &from = *map.from.shape, &to = *map.to.shape;
+  // Quotients and remainders by symbols have no normal form: they are compared one by one.
+  if (!keeps_order(map) && !is_same_index(map, reshaped_index(from, to))) return std::nullopt;
+  auto target = reshape_target(from, to);
   return target ? std::optional(Spelling{.lists = {std::move(*target)}}) : std::nullopt;
 }
 
