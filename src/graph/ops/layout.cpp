@@ -173,10 +173,12 @@ std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shap
 std::optional<Spelling> spell_reshape(const ElementMap& map) {
   if (!only_moves(map)) return std::nullopt;
   const Shape &from = *map.from.shape, &to = *map.to.shape;
-  // Quotients and remainders by symbols have no normal form: they are compared one by one.
-  if (!keeps_order(map) && !is_same_index(map, reshaped_index(from, to))) return std::nullopt;
   auto target = reshape_target(from, to);
-  return target ? std::optional(Spelling{.lists = {std::move(*target)}}) : std::nullopt;
+  if (!target) return std::nullopt;
+  // Quotients and remainders by symbols have no normal form: they are compared one by one.
+  const bool is_symbolic = !constants(from) || !constants(to);
+  const bool keeps = keeps_order(map) || (is_symbolic && is_same_index(map, reshaped_index(from, to)));
+  return keeps ? std::optional(Spelling{.lists = {std::move(*target)}}) : std::nullopt;
 }
 
 /// Writes the node out as a Reshape where its target can be said in constants.

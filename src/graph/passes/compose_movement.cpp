@@ -27,26 +27,25 @@ class Composer {
     if (node.outputs.size() != 1 || !node.outputs[0].valid()) return std::nullopt;
     const Movement* last = movement(id);
     if (!last) return std::nullopt;
-    ElementMap map = *last;
-    ValueId source = last->source;
-    std::optional<Chain> best;
+    Movement whole = *last;
+    std::vector<Movement> composed;  // nobody else reads what lies between
     bool private_so_far = true;
     for (int length = 2; length <= kLongestChain; ++length) {
-      const Value& between = graph_.value(source);
+      const Value& between = graph_.value(whole.source);
       if (!between.producer.valid() || between.output_index != 0) break;
-      private_so_far &= uses_[source.index] == 1;
+      private_so_far &= uses_[whole.source.index] == 1;
       const Movement* before = movement(between.producer);
       if (!before) break;
       std::vector<te::Expr> index;
       for (const te::Expr& position : before->index)
-        index.push_back(normal_index(with_axes(position, map.index), *map.to.shape));
-      map = {before->from, map.to, std::move(index)};
-      source = before->source;
-      if (keeps_places(map)) return Chain{source, std::nullopt};
-      if (!private_so_far) continue;
-      if (auto spelled = spell_map(map)) best = Chain{source, std::move(spelled)};
+        index.push_back(normal_index(with_axes(position, whole.index), *whole.to.shape));
+      whole = {{before->from, whole.to, std::move(index)}, before->source};
+      if (keeps_places(whole)) return Chain{whole.source, std::nullopt};
+      if (private_so_far) composed.push_back(whole);
     }
-    return best;
+    for (auto longest = composed.rbegin(); longest != composed.rend(); ++longest)
+      if (auto spelled = spell_map(*longest)) return Chain{longest->source, std::move(spelled)};
+    return std::nullopt;
   }
 
  private:
