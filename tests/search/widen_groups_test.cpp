@@ -55,7 +55,7 @@ TEST_P(WidenGroups, KeepsWhatIsComputed) {
   std::vector<double> values(static_cast<size_t>(element_count(dims)));
   for (double& value : values) value = random.normal();
   const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, dims, values)};
-  const auto expected = interpret(before, inputs), found = interpret(after, inputs);
+  const auto expected = interpret(before, inputs, {}), found = interpret(after, inputs, {});
   ASSERT_TRUE(expected.ok() && found.ok());
   ASSERT_EQ(found->front().dims(), expected->front().dims());
   for (int64_t i = 0; i < found->front().count(); ++i)
