@@ -57,6 +57,9 @@ bool is_decided_by_data(const Graph& graph, const Node& node) {
 /// How exactly input i of the node may be the smaller constant: its elements are operands, the output has the same
 /// type, and each element is the same expression. Axes, starts and the like are lists, of one element too.
 std::optional<FloatClass> class_with(const Graph& graph, NodeId id, int i, const Tensor& smaller) {
+  // A shape that is not known may copy dims by their place.
+  const auto shape_input = graph.node(id).op->shape_input;
+  if (shape_input && !constant_of(graph, input_of(graph.node(id), *shape_input))) return std::nullopt;
   const auto before = pointwise_of(graph, id, 0);
   if (!before || !before->inputs.contains(i) || is_decided_by_data(graph, graph.node(id))) return std::nullopt;
   Graph changed = alone(graph, graph.node(id), std::numeric_limits<int64_t>::max());
