@@ -123,7 +123,8 @@ bool does(const SpelledMap& proposal, const ElementMap& map) {
   const NodeId id = graph.add_node(std::move(node));
   if (!rewrite(graph, id, source, proposal).ok()) return false;
   const auto found = element_map_of(graph, id, 0);
-  return found && found->source == source && found->fp_class == FloatClass::kExact && is_same_index(*found, map.index);
+  return found && found->source == source && found->fp_class == FloatClass::kExact && found->to == map.to &&
+         is_same_index(*found, map.index);
 }
 
 }  // namespace
