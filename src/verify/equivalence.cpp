@@ -184,6 +184,7 @@ Result<Equivalence> compare_runs(const Graph& reference, const RunModel& candida
   std::optional<Error> refusal;
   for (int set = 0; set < sets && result.runs < runs && result.passed(); ++set) {
     if (refusal && result.runs == 0 && effort.until && Clock::now() >= *effort.until) break;
+    if (result.runs > 0 && effort.is_enough && effort.is_enough()) break;
     TRY(const std::vector<te::Array> given, inputs(set));
     auto expected = interpret(reference, given, {.threads = effort.threads, .memory = effort.memory});
     if (!expected.ok()) {

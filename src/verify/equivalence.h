@@ -37,6 +37,8 @@ struct ComparisonEffort {
   /// runs on none.
   std::optional<Clock::time_point> until = std::nullopt;
   MemoryLimit memory = {};  ///< of runs of the interpreter; what would need more ends with kUnsupported
+  /// Asked before each run but the first: where it says so, no more inputs are tried, however many runs are wanted.
+  std::function<bool()> is_enough = nullptr;
 };
 
 /// What of an output was compared, over all runs.
