@@ -211,11 +211,10 @@ class Check {
       if (failed.valid() && expected.error().kind == ErrorKind::kInvalid) note_failure(failed, expected.error());
       return refused(sizes, expected.error());
     }
-    const RunModel candidate = [&](std::span<const te::Array> given) { return interpret(candidate_, given, run); };
     const ComparisonEffort effort{
         .threads = options_.threads, .seed = seed, .until = deadline(), .memory = options_.memory};
     const auto compared =
-        compare_run(reference_, *inputs, *std::move(expected), candidate, 0, effort, report_.equivalence);
+        compare_run(reference_, *inputs, *std::move(expected), candidate_, run, effort, report_.equivalence);
     if (!compared.ok()) {
       if (compared.error().kind != ErrorKind::kStopped) return compared.error();
       return refused(sizes, compared.error());
