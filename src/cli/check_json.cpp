@@ -25,12 +25,24 @@ json check_json(const CheckReport& report) {
   json result = equivalence_json(report.equivalence);
   json sizes = json::array();
   for (const auto& bound : report.sizes) sizes.push_back(bound);
+  json cut_out = json::array();
+  for (const UncheckedNode& node : report.cut_out) cut_out.push_back({{"node", node.node}, {"reason", node.reason}});
   result.update({{"sizes", std::move(sizes)},
+                 {"not_checked", std::move(cut_out)},
                  {"runs_wanted", report.runs_wanted},
                  {"out_of_time", report.out_of_time},
                  {"left_out", report.left_out},
                  {"nodes_unchecked", report.nodes_unchecked}});
   return result;
+}
+
+json coverage_json(const Coverage& coverage) {
+  const auto numbers = [](const Exercised& exercised) { return json{{"ran", exercised.ran}, {"all", exercised.all}}; };
+  json primitives = json::object();
+  for (const auto& [name, exercised] : coverage.primitives) primitives[name] = numbers(exercised);
+  return {{"steps", numbers(coverage.steps)},    {"bodies", numbers(coverage.bodies)},
+          {"stages", numbers(coverage.stages)},  {"kernels", numbers(coverage.kernels)},
+          {"primitives", std::move(primitives)}, {"missed", coverage.missed}};
 }
 
 void warn_of_what_was_set_aside(const CommonOptions& options, const Equivalence& result) {

@@ -9,6 +9,7 @@
 #include "cli/search_report.h"
 #include "cli/version.h"
 #include "runtime/artifact_file.h"
+#include "search/coverage.h"
 #include "search/merge.h"
 #include "search/run_artifact.h"
 #include "util/clock.h"
@@ -28,19 +29,31 @@ struct CompileCommand : CommonOptions {
   bool no_check = false;
 };
 
+/// More inputs than one are tried where they may reach what has not run yet: a side of a branch is one of two.
+constexpr int kMostRuns = 8;
+
+struct ArtifactCheck {
+  Equivalence equivalence;
+  Coverage coverage;
+};
+
 /// The artifact against the interpreter on the model as it was read.
-Result<Equivalence> check(const Graph& model, const runtime::Artifact& artifact, const CompileCommand& options,
-                          Clock::time_point until) {
+Result<ArtifactCheck> check(const Graph& model, const Compilation& code, const CompileCommand& options,
+                            Clock::time_point until) {
   const MemoryLimit memory = options.memory_limit();
   if (auto fits = check_memory(model, 1, memory); !fits.ok())
     return unsupported("check", "{}, --no-check skips the check", fits.error().message());
-  TRY(const auto session, open_session(artifact, options));
+  TRY(const auto session, open_session(code.artifact, options));
   const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
     TRY(const std::vector<Tensor> tensors, generate_inputs(model, {.seed = options.seed + set, .memory = memory}));
     return te::to_arrays(tensors);
   };
   const auto run = [&](std::span<const te::Array> given) { return run_artifact(*session, given); };
-  return compare_with(model, run, inputs, 1, {.threads = options.thread_count(), .until = until, .memory = memory});
+  const auto is_enough = [&] { return Clock::now() >= until || coverage_of(code, *session).is_complete(); };
+  const ComparisonEffort effort{
+      .threads = options.thread_count(), .until = until, .memory = memory, .is_enough = is_enough};
+  TRY(Equivalence equivalence, compare_with(model, run, inputs, kMostRuns, effort));
+  return ArtifactCheck{std::move(equivalence), coverage_of(code, *session)};
 }
 
 /// --dim seq=64,128 --dim batch=1: [seq=64, batch=1], [seq=128, batch=1].
@@ -65,6 +78,7 @@ std::vector<std::vector<std::string>> each_binding(const std::vector<std::string
 struct Report {
   std::vector<OptimizedModel> made;  ///< by variant
   std::optional<Equivalence> check;  ///< of the last one that was checked
+  Coverage coverage;                 ///< of all that were checked
   std::map<std::string, double> seconds;
   size_t tasks = 0;
 };
@@ -79,12 +93,15 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
   setting.begin = begin;
   setting.progress = &progress;
   CheckCode check;
+  Coverage coverage;
   if (!options.no_check && kernel::runs_here(*kernel::parse_target(options.choices.target))) {
     check = [&](const Compilation& code) -> Result<std::optional<std::string>> {
       const auto start = Clock::now();
       // As long as the rest took, and a second in any case.
       const auto until = start + std::max<Clock::duration>(std::chrono::seconds(1), start - begin);
-      TRY(report.check, isomer::cli::check(model.graph, code.artifact, options, until));
+      TRY(ArtifactCheck checked, isomer::cli::check(model.graph, code, options, until));
+      report.check = std::move(checked.equivalence);
+      coverage = std::move(checked.coverage);
       report.seconds["check"] += seconds_since(start);
       return report.check->difference ? std::optional(report.check->difference->text()) : std::nullopt;
     };
@@ -102,6 +119,7 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
   bindings.insert(given.begin(), given.end());
   compiled.code.artifact.variants[0].bindings = std::move(bindings);
   report.tasks += compiled.code.tasks.size();
+  report.coverage += coverage;
   report.made.push_back(std::move(compiled.made));
   return std::move(compiled.code);
 }
@@ -110,7 +128,10 @@ json report_json(const CompileCommand& options, const runtime::Artifact& artifac
   json searches = json::array();
   for (const OptimizedModel& made : report.made) searches.push_back(search_json(made));
   json check = nullptr;
-  if (report.check) check = equivalence_json(*report.check);
+  if (report.check) {
+    check = equivalence_json(*report.check);
+    check["exercised"] = coverage_json(report.coverage);
+  }
   int64_t arena = 0;
   for (const runtime::Variant& variant : artifact.variants) arena = std::max(arena, variant.arena_bytes);
   return {{"model", options.file},
@@ -132,10 +153,12 @@ void print_report(const CompileCommand& options, const json& facts, const Report
              facts["kernels"].get<size_t>(), facts["arena_mb"].get<double>(), facts["code_kb"].get<double>());
   for (const OptimizedModel& made : report.made)
     for (const std::string& line : search_lines(made)) fmt::print("{}\n", line);
-  if (report.check)
+  if (report.check) {
     fmt::print("check: {}\n", report.check->text());
-  else
+    for (const std::string& line : report.coverage.lines()) fmt::print("{}\n", line);
+  } else {
     fmt::print("check: not checked\n");
+  }
   fmt::print("took: {:.1f} s (check {:.1f}), at most {:.0f} MB\n", facts["seconds"]["all"].get<double>(),
              facts["seconds"].value("check", 0.0), facts["peak_memory_mb"].get<double>());
 }

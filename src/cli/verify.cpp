@@ -66,6 +66,8 @@ Result<void> run(const VerifyCommand& options) {
   if (options.json) {
     fmt::print("{}\n", json_text(to_json(options, result, seconds_since(start))));
   } else if (!options.quiet) {
+    for (const UncheckedNode& node : result.check ? result.check->cut_out : std::vector<UncheckedNode>())
+      fmt::print("{}\n", printable(node.text()));
     fmt::print("verified: {} steps by {} rules, each proof replayed; {}; granted: {}\n", result.derived.steps.size(),
                result.derivation.rules.size(),
                result.check

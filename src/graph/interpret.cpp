@@ -68,7 +68,10 @@ class Interpreter {
     for (size_t i = 0; i < captures.size(); ++i) arrays[graph.captures()[i].index] = captures[i];
     for (const NodeId id : order->nodes) {
       TRY_VOID(may_go_on_());
-      TRY_VOID(run_node(graph, id, arrays, outermost));
+      if (auto done = run_node(graph, id, arrays, outermost); !done.ok()) {
+        if (outermost && options_.failed) options_.failed(id);
+        return std::move(done).error();
+      }
       const Node& node = graph.node(id);
       for (const auto* list : {&node.inputs, &node.captures})
         for (const ValueId value : *list)

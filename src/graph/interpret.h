@@ -26,6 +26,8 @@ struct InterpretOptions {
   MemoryLimit memory = {};
   /// Sees each value as it is produced, before it may be freed; subgraphs' values are not shown.
   std::function<void(ValueId, const te::Array&)> observe = nullptr;
+  /// Told the node whose error ends a run, whatever the error; of a subgraph's node, the one that runs the subgraph.
+  std::function<void(NodeId)> failed = nullptr;
 };
 
 /// Outputs for inputs in the order of graph.inputs(); an empty Array takes the input's default. Dims that the graph

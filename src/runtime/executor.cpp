@@ -82,7 +82,8 @@ class Executor::State {
 
   void collect_times(const std::vector<PreparedStep>& steps, int depth, std::vector<StepTime>& times) const {
     for (const PreparedStep& step : steps) {
-      times.push_back({step.step, depth, step.runs, step.nanoseconds});
+      StepTime& time = times.emplace_back(step.step, depth, step.runs, step.nanoseconds);
+      for (const PreparedBody& body : step.bodies) time.bodies.push_back(body.runs);
       for (const PreparedBody& body : step.bodies) collect_times(body.steps, depth + 1, times);
     }
   }
@@ -92,6 +93,7 @@ class Executor::State {
   Result<void> run_steps(std::vector<PreparedStep>& steps) {
     for (size_t k = 0; k < steps.size(); ++k) {
       auto done = timed_ ? run_timed(steps[k]) : run_step(steps[k]);
+      ++steps[k].runs;
       if (!done.ok()) return std::move(done).error().within(fmt::format("step {} ({})", k, steps[k].step->name));
     }
     return {};
@@ -102,7 +104,6 @@ class Executor::State {
     auto done = run_step(step);
     step.nanoseconds +=
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
-    ++step.runs;
     return done;
   }
 
@@ -159,6 +160,7 @@ class Executor::State {
   }
 
   Result<void> run_body(PreparedBody& body) {
+    ++body.runs;
     TRY_VOID(run_steps(body.steps));
     return run_moves(body);
   }
@@ -216,6 +218,7 @@ class Executor::State {
     if (--iterations_left_ < 0)
       return unsupported("", "at most {} iterations of all loops expected, more found", kMostIterations);
     TRY_VOID(check_stop());
+    ++body.runs;
     TRY_VOID(run_steps(body.steps));
     for (const Stack& stack : step.stacks) TRY_VOID(push(stack, iteration));
     return run_moves(body);

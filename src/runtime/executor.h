@@ -9,12 +9,13 @@
 
 namespace isomer::runtime {
 
-/// What a step took so far, bodies inside of it included.
+/// How often a step ran so far and what that took, bodies inside of it included.
 struct StepTime {
   const Step* step = nullptr;
   int depth = 0;  ///< in bodies of so many steps
   int64_t runs = 0;
-  int64_t nanoseconds = 0;
+  int64_t nanoseconds = 0;           ///< 0 unless the session is timed
+  std::vector<int64_t> bodies = {};  ///< how often each of its bodies ran: then and else of a branch, or a loop's
 };
 
 class Executor {

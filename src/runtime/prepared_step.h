@@ -14,6 +14,7 @@ struct PreparedBody {
   std::vector<PreparedStep> steps;
   const std::vector<Move>* moves = nullptr;
   bool is_staged = false;  ///< a move writes what a later one reads: all are read first
+  int64_t runs = 0;
 };
 
 struct PreparedStep {

@@ -256,6 +256,7 @@ class Compiler {
       compiled.name = std::move(made.name);
       compiled.view_of = made.view_of;
       compiled.depth = depth;
+      compiled.kernel_number = made.kernel;
       if (made.kernel >= 0) {
         compiled.trace = scheduled_[made.kernel].trace;
         compiled.kernel = scheduled_[made.kernel].kernel;

@@ -35,8 +35,9 @@ struct CompileOptions {
 struct CompiledTask {
   Task task;
   std::string name;
-  int view_of = -1;  ///< of which input it is a view; then it has no kernel
-  int depth = 0;     ///< in bodies of so many tasks, each the last of less depth before it
+  int view_of = -1;        ///< of which input it is a view; then it has no kernel
+  int depth = 0;           ///< in bodies of so many tasks, each the last of less depth before it
+  int kernel_number = -1;  ///< of its kernel in the artifact, shared by equal tasks; -1: it has none
   kernel::Trace trace;
   int64_t flops = 0;  ///< of the task: twice the products of sums, once everything else
   /// What the artifact runs; what depends on constants alone has been computed and is not in it.

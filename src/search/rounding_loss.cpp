@@ -54,7 +54,7 @@ Result<RoundingLoss::Arrays> RoundingLoss::run(const InterpretOptions& options) 
 Result<Equivalence> RoundingLoss::compared(Arrays found, double units) {
   Equivalence result;
   TRY(Arrays expected, run({.threads = effort_.threads, .memory = effort_.memory}));
-  const RunReference again = [&](const InterpretOptions& options) { return run(options); };
+  const RunInterpreted again = [&](const InterpretOptions& options) { return run(options); };
   TRY_VOID(compare_outputs(model_, again, std::move(expected), std::move(found), units, effort_, result));
   return result;
 }

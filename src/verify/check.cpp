@@ -85,6 +85,15 @@ constexpr double kShareForMore = 0.25, kMostSecondsForMore = 4;
 constexpr int kMostSeeds = 8, kMostFirstSeeds = 64;
 /// Sizes before these are cheap whatever the model; those from here on are tried in the order of what they take.
 constexpr size_t kSmallSizes = 6;
+/// Nodes that are cut out of a model until it runs on some input, at most.
+constexpr size_t kMostCuts = 8;
+
+/// The node that ended runs, how often, and the first error.
+struct Failure {
+  NodeId node;
+  int count = 0;
+  std::string reason;
+};
 
 class Check {
  public:
@@ -114,6 +123,14 @@ class Check {
          ++set)
       TRY_VOID(repeat(set));
     return std::move(report_);
+  }
+
+  /// The node that ended most runs; nothing where none did, or where it perhaps runs at sizes that don't fit into
+  /// memory.
+  std::optional<Failure> most_frequent_failure() const {
+    if (!report_.left_out.empty()) return std::nullopt;
+    const auto most = std::ranges::max_element(failed_at_, {}, &Failure::count);
+    return most == failed_at_.end() ? std::nullopt : std::optional(*most);
   }
 
  private:
@@ -186,13 +203,18 @@ class Check {
     runs_perhaps_ = true;
     InterpretOptions run{.threads = options_.threads, .memory = options_.memory};
     if (!to_the_end) run.until = deadline();
-    auto expected = interpret(reference_, *inputs, run);
-    if (!expected.ok()) return refused(sizes, expected.error());
-    const RunModel candidate = [&](std::span<const te::Array> given) { return interpret(candidate_, given, run); };
+    NodeId failed;
+    InterpretOptions watched = run;
+    watched.failed = [&](NodeId node) { failed = node; };
+    auto expected = interpret(reference_, *inputs, watched);
+    if (!expected.ok()) {
+      if (failed.valid() && expected.error().kind == ErrorKind::kInvalid) note_failure(failed, expected.error());
+      return refused(sizes, expected.error());
+    }
     const ComparisonEffort effort{
         .threads = options_.threads, .seed = seed, .until = deadline(), .memory = options_.memory};
     const auto compared =
-        compare_run(reference_, *inputs, *std::move(expected), candidate, 0, effort, report_.equivalence);
+        compare_run(reference_, *inputs, *std::move(expected), candidate_, run, effort, report_.equivalence);
     if (!compared.ok()) {
       if (compared.error().kind != ErrorKind::kStopped) return compared.error();
       return refused(sizes, compared.error());
@@ -211,6 +233,12 @@ class Check {
     }
     if (refusal_.empty() || !sizes.last_resort) refusal_ = error.message();
     return Outcome::kRefused;
+  }
+
+  void note_failure(NodeId node, const Error& error) {
+    auto known = std::ranges::find(failed_at_, node, &Failure::node);
+    if (known == failed_at_.end()) known = failed_at_.insert(known, Failure{node, 0, error.what});
+    ++known->count;
   }
 
   /// What ran on the same sizes before needs no word.
@@ -278,9 +306,14 @@ class Check {
   int failures_ = 0;
   int more_wanted_ = 0;  ///< a run on equal integers is one more
   std::string refusal_;
+  std::vector<Failure> failed_at_;  ///< in the order in which they were met
 };
 
 }  // namespace
+
+std::string UncheckedNode::text() const {
+  return fmt::format("not checked: {}, because it runs on no input tried: {}", node, reason);
+}
 
 std::vector<std::string> CheckReport::lines() const {
   std::vector<std::string> lines = {fmt::format("checked on {} seeded input{} in double precision: {}",
@@ -295,15 +328,38 @@ std::vector<std::string> CheckReport::lines() const {
   if (!left_out.empty())
     lines.push_back(fmt::format("left out for want of memory: {}{}", left_out.front(),
                                 left_out.size() == 1 ? "" : fmt::format(" (and {} other sizes)", left_out.size() - 1)));
-  if (nodes_unchecked > 0)
-    lines.push_back(
-        fmt::format("{} nodes cannot be run here and were not checked: they are as they were", nodes_unchecked));
+  if (const int others = nodes_unchecked - static_cast<int>(cut_out.size()); others > 0)
+    lines.push_back(fmt::format("{} nodes cannot be run here and were not checked: they are as they were", others));
+  for (const UncheckedNode& node : cut_out) lines.push_back(node.text());
   return lines;
 }
 
 Result<CheckReport> check_same(const Graph& before, const Graph& after, const CheckOptions& options) {
-  TRY(const CutPair cut, cut_at_opaque(before, after));
-  return Check(cut, options).run();
+  const auto start = Clock::now();
+  std::vector<NodePair> cut_out;
+  std::vector<UncheckedNode> unchecked;
+  for (std::optional<Error> refusal;;) {
+    TRY(const CutPair cut, cut_at_opaque(before, after, cut_out));
+    if (refusal && cut.before.graph.nodes().empty()) return *std::move(refusal);
+    CheckOptions rest = options;
+    rest.seconds -= seconds_since(start);
+    Check check(cut, rest);
+    auto report = check.run();
+    if (report.ok()) {
+      report->cut_out = std::move(unchecked);
+      return report;
+    }
+    if (report.error().kind != ErrorKind::kUnsupported) return report;
+    if (!refusal) refusal = report.error();
+    const auto failure = check.most_frequent_failure();
+    if (!failure || cut_out.size() == kMostCuts) return *std::move(refusal);
+    const auto counterpart = find_counterpart(before, failure->node, after);
+    const std::string node = label(before, failure->node);
+    if (!counterpart)
+      return unsupported("check", "{}; {} can't be cut out: the new model has no such node", refusal->what, node);
+    cut_out.push_back({failure->node, *counterpart});
+    unchecked.push_back({node, failure->reason});
+  }
 }
 
 }  // namespace isomer

@@ -68,7 +68,8 @@ double error_bound(const te::Array& exact, const te::Array& rounded) {
   for (int64_t i = 0; i < comparable; ++i)
     if (const double e = std::fabs(exact.as_double(i) - rounded.as_double(i)); std::isfinite(e))
       error = std::max(error, e);
-  return kErrorRatio * error + kFloorUnits * unit_roundoff(exact.dtype()) * largest(exact);
+  return kErrorRatio * error + kFloorUnits * unit_roundoff(exact.dtype()) * largest(exact) +
+         underflow_threshold(exact.dtype());
 }
 
 double sum_units(const Graph& graph) { return kSumRatio * std::sqrt(stage_sizes(graph).longest_sum); }
@@ -112,15 +113,17 @@ namespace {
 /// One run's outputs, and the reference moved until it is known which of them rounding decides.
 class RunComparison {
  public:
-  RunComparison(const Graph& reference, const RunReference& run_reference, const ComparisonEffort& effort)
-      : reference_(reference), run_reference_(run_reference), effort_(effort) {}
+  RunComparison(const Graph& reference, const RunInterpreted& run_reference, const RunInterpreted& run_candidate,
+                const ComparisonEffort& effort)
+      : reference_(reference), run_reference_(run_reference), run_candidate_(run_candidate), effort_(effort) {}
 
   Result<void> run(std::vector<te::Array> expected, std::vector<te::Array> found, double units) {
     for (size_t i = 0; i < expected.size(); ++i)
       outputs_.emplace_back(reference_.value(reference_.outputs()[i]).name, std::move(expected[i]), std::move(found[i]),
                             kFloorUnits + units, effort_.strictness);
     if (is_settled()) return {};
-    const auto rounded = run_reference_({.threads = effort_.threads, .round_values = true, .memory = effort_.memory});
+    const InterpretOptions round{.threads = effort_.threads, .round_values = true, .memory = effort_.memory};
+    const auto rounded = run_reference_(round);
     if (!rounded.ok() && rounded.error().kind == ErrorKind::kStopped) return rounded.error();
     for (size_t i = 0; rounded.ok() && i < outputs_.size(); ++i) outputs_[i].use_rounded((*rounded)[i]);
     while (!is_settled() && movements_ < effort_.movements) {
@@ -128,6 +131,14 @@ class RunComparison {
       if (movements_ >= kLeastMovements && effort_.until && Clock::now() >= *effort_.until) break;
       TRY_VOID(move());
     }
+    if (is_settled() || !run_candidate_ || !rounded.ok()) return {};
+    const auto candidate_rounded = run_candidate_(round);
+    if (!candidate_rounded.ok() && candidate_rounded.error().kind == ErrorKind::kStopped)
+      return candidate_rounded.error();
+    if (!candidate_rounded.ok()) return {};
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (!outputs_[i].agrees_rounded((*rounded)[i], (*candidate_rounded)[i])) return {};
+    for (OutputComparison& output : outputs_) output.set_rest_aside();
     return {};
   }
 
@@ -168,7 +179,8 @@ class RunComparison {
   }
 
   const Graph& reference_;
-  const RunReference& run_reference_;
+  const RunInterpreted& run_reference_;
+  const RunInterpreted& run_candidate_;
   const ComparisonEffort& effort_;
   std::vector<OutputComparison> outputs_;
   int movements_ = 0;
@@ -178,12 +190,17 @@ InputsOf listed(const std::vector<std::vector<te::Array>>& input_sets) {
   return [&](int set) -> Result<std::vector<te::Array>> { return input_sets[set]; };
 }
 
-Result<Equivalence> compare_runs(const Graph& reference, const RunModel& candidate, const InputsOf& inputs, int runs,
-                                 int sets, double units, const ComparisonEffort& effort) {
+/// Compares one candidate on inputs with what the reference gave on them.
+using CompareRun = std::function<Result<void>(std::span<const te::Array> inputs, std::vector<te::Array> expected,
+                                              const ComparisonEffort& effort, Equivalence& result)>;
+
+Result<Equivalence> compare_runs(const Graph& reference, const CompareRun& compare, const InputsOf& inputs, int runs,
+                                 int sets, const ComparisonEffort& effort) {
   Equivalence result;
   std::optional<Error> refusal;
   for (int set = 0; set < sets && result.runs < runs && result.passed(); ++set) {
     if (refusal && result.runs == 0 && effort.until && Clock::now() >= *effort.until) break;
+    if (result.runs > 0 && effort.is_enough && effort.is_enough()) break;
     TRY(const std::vector<te::Array> given, inputs(set));
     auto expected = interpret(reference, given, {.threads = effort.threads, .memory = effort.memory});
     if (!expected.ok()) {
@@ -193,16 +210,27 @@ Result<Equivalence> compare_runs(const Graph& reference, const RunModel& candida
     }
     ComparisonEffort its_own = effort;
     its_own.seed += static_cast<uint64_t>(set);
-    TRY_VOID(compare_run(reference, given, *std::move(expected), candidate, units, its_own, result));
+    TRY_VOID(compare(given, *std::move(expected), its_own, result));
   }
   if (result.runs == 0 && refusal) return *refusal;
   return result;
 }
 
-RunModel in_interpreter(const Graph& candidate, int threads, MemoryLimit memory) {
-  return [&candidate, threads, memory](std::span<const te::Array> inputs) {
-    return interpret(candidate, inputs, {.threads = threads, .memory = memory});
+CompareRun with_model(const Graph& reference, const RunModel& candidate) {
+  return [&, units = sum_units(reference)](auto inputs, auto expected, const auto& effort, Equivalence& result) {
+    return compare_run(reference, inputs, std::move(expected), candidate, units, effort, result);
   };
+}
+
+CompareRun with_graph(const Graph& reference, const Graph& candidate) {
+  return [&](auto inputs, auto expected, const ComparisonEffort& effort, Equivalence& result) {
+    const InterpretOptions run{.threads = effort.threads, .memory = effort.memory};
+    return compare_run(reference, inputs, std::move(expected), candidate, run, effort, result);
+  };
+}
+
+RunInterpreted interpreted(const Graph& graph, std::span<const te::Array> inputs) {
+  return [&graph, inputs](const InterpretOptions& options) { return interpret(graph, inputs, options); };
 }
 
 }  // namespace
@@ -210,16 +238,24 @@ RunModel in_interpreter(const Graph& candidate, int threads, MemoryLimit memory)
 Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
                          const RunModel& candidate, double units, const ComparisonEffort& effort, Equivalence& result) {
   TRY(std::vector<te::Array> found, candidate(inputs));
-  const RunReference run = [&](const InterpretOptions& options) { return interpret(reference, inputs, options); };
-  return compare_outputs(reference, run, std::move(expected), std::move(found), units, effort, result);
+  return compare_outputs(reference, interpreted(reference, inputs), std::move(expected), std::move(found), units,
+                         effort, result);
 }
 
-Result<void> compare_outputs(const Graph& reference, const RunReference& run, std::vector<te::Array> expected,
+Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
+                         const Graph& candidate, const InterpretOptions& run, const ComparisonEffort& effort,
+                         Equivalence& result) {
+  TRY(std::vector<te::Array> found, interpret(candidate, inputs, run));
+  return compare_outputs(reference, interpreted(reference, inputs), std::move(expected), std::move(found), 0, effort,
+                         result, interpreted(candidate, inputs));
+}
+
+Result<void> compare_outputs(const Graph& reference, const RunInterpreted& run, std::vector<te::Array> expected,
                              std::vector<te::Array> found, double units, const ComparisonEffort& effort,
-                             Equivalence& result) {
+                             Equivalence& result, const RunInterpreted& candidate) {
   if (found.size() != expected.size())
     return Error{ErrorKind::kMismatch, "outputs", fmt::format("{} expected, {} found", expected.size(), found.size())};
-  RunComparison comparison(reference, run, effort);
+  RunComparison comparison(reference, run, candidate, effort);
   TRY_VOID(comparison.run(std::move(expected), std::move(found), units));
   comparison.add_to(result);
   return {};
@@ -252,27 +288,27 @@ void compare_output(const std::string& name, const te::Array& expected, const te
 Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate,
                                  const std::vector<std::vector<te::Array>>& input_sets, int threads) {
   const int runs = static_cast<int>(input_sets.size());
-  return compare_runs(reference, candidate, listed(input_sets), runs, runs, sum_units(reference), {.threads = threads});
+  return compare_runs(reference, with_model(reference, candidate), listed(input_sets), runs, runs,
+                      {.threads = threads});
 }
 
 Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate, const InputsOf& inputs, int runs,
                                  const ComparisonEffort& effort) {
-  return compare_runs(reference, candidate, inputs, runs, runs + kMostFailures, sum_units(reference), effort);
+  return compare_runs(reference, with_model(reference, candidate), inputs, runs, runs + kMostFailures, effort);
 }
 
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate,
                                       const std::vector<std::vector<te::Array>>& input_sets, int threads) {
   TRY_VOID(check_interfaces(reference, candidate));
   const int runs = static_cast<int>(input_sets.size());
-  return compare_runs(reference, in_interpreter(candidate, threads, {}), listed(input_sets), runs, runs, 0,
+  return compare_runs(reference, with_graph(reference, candidate), listed(input_sets), runs, runs,
                       {.threads = threads});
 }
 
 Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate, const InputsOf& inputs, int runs,
                                       const ComparisonEffort& effort) {
   TRY_VOID(check_interfaces(reference, candidate));
-  return compare_runs(reference, in_interpreter(candidate, effort.threads, effort.memory), inputs, runs,
-                      runs + kMostFailures, 0, effort);
+  return compare_runs(reference, with_graph(reference, candidate), inputs, runs, runs + kMostFailures, effort);
 }
 
 Result<void> check_memory(const Graph& reference, int sets, MemoryLimit memory, int kept) {

@@ -37,6 +37,8 @@ struct ComparisonEffort {
   /// runs on none.
   std::optional<Clock::time_point> until = std::nullopt;
   MemoryLimit memory = {};  ///< of runs of the interpreter; what would need more ends with kUnsupported
+  /// Asked before each run but the first: where it says so, no more inputs are tried, however many runs are wanted.
+  std::function<bool()> is_enough = nullptr;
 };
 
 /// What of an output was compared, over all runs.
@@ -91,13 +93,18 @@ using RunModel = std::function<Result<std::vector<te::Array>>(std::span<const te
 /// The candidate against what the reference gave on these inputs; `units`: of the last place, for sums.
 Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
                          const RunModel& candidate, double units, const ComparisonEffort& effort, Equivalence& result);
-/// Runs a reference in the interpreter, on the inputs of a comparison.
-using RunReference = std::function<Result<std::vector<te::Array>>(const InterpretOptions& options)>;
+/// The same for a candidate that the interpreter runs, as `run` says: where all outputs of both agree as soon as each
+/// value is rounded, what differs otherwise is set aside.
+Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
+                         const Graph& candidate, const InterpretOptions& run, const ComparisonEffort& effort,
+                         Equivalence& result);
+/// Runs a model in the interpreter, on the inputs of a comparison.
+using RunInterpreted = std::function<Result<std::vector<te::Array>>(const InterpretOptions& options)>;
 /// What a candidate found against what the reference gave, as long as need be against what that gives when it is
-/// rounded and moved.
-Result<void> compare_outputs(const Graph& reference, const RunReference& run, std::vector<te::Array> expected,
+/// rounded and moved; and against the candidate rounded, where that can be run so.
+Result<void> compare_outputs(const Graph& reference, const RunInterpreted& run, std::vector<te::Array> expected,
                              std::vector<te::Array> found, double units, const ComparisonEffort& effort,
-                             Equivalence& result);
+                             Equivalence& result, const RunInterpreted& candidate = nullptr);
 /// Runs the reference in the interpreter and the candidate, which adds in its values' types, on given inputs.
 Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate,
                                  const std::vector<std::vector<te::Array>>& input_sets, int threads);

@@ -71,6 +71,14 @@ double unit_roundoff(DataType dtype) {
   }
 }
 
+double underflow_threshold(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat16: return 0x1p-24;
+    case DataType::kFloat64: return 0x1p-1022;
+    default: return 0x1p-126;
+  }
+}
+
 double difference_of(const te::Array& expected, const te::Array& found, int64_t element) {
   const double there = found.as_double(element);
   double wanted = expected.as_double(element);
@@ -99,7 +107,8 @@ int64_t OutputComparison::elements() const { return expected_.count(); }
 double OutputComparison::floor_at(int64_t element) const {
   if (!is_float(expected_.dtype())) return 0;
   const double magnitude = std::fabs(expected_.as_double(element));
-  return units_ * unit_roundoff(expected_.dtype()) * std::max(usual_, std::isfinite(magnitude) ? magnitude : 0);
+  return underflow_threshold(expected_.dtype()) +
+         units_ * unit_roundoff(expected_.dtype()) * std::max(usual_, std::isfinite(magnitude) ? magnitude : 0);
 }
 
 double OutputComparison::bound_at(int64_t element, double moved) const {
@@ -156,9 +165,24 @@ void OutputComparison::use_moved(const te::Array& moved, double half_ulps) {
   judge();
 }
 
+bool OutputComparison::agrees_rounded(const te::Array& expected, const te::Array& found) const {
+  if (!is_comparable() || expected.dtype() != expected_.dtype() || found.dtype() != expected_.dtype() ||
+      expected.dims() != expected_.dims() || found.dims() != expected_.dims())
+    return false;
+  for (int64_t i = 0; i < expected.count(); ++i)
+    // Each of them was rounded.
+    if (difference_of(expected, found, i) > strictness_.within * (floor_at(i) + 2 * smooth_)) return false;
+  return true;
+}
+
+void OutputComparison::set_rest_aside() {
+  rest_set_aside_ = true;
+  judge();
+}
+
 OutputComparison::Verdict OutputComparison::verdict(const Suspect& suspect) const {
   const double furthest = std::max(suspect.narrow, suspect.wide);
-  if (dims_move_ || std::isinf(furthest)) return Verdict::kSetAside;
+  if (dims_move_ || rest_set_aside_ || std::isinf(furthest)) return Verdict::kSetAside;
   if (!is_float(expected_.dtype())) return furthest > 0 ? Verdict::kSetAside : Verdict::kDiffers;
   const bool is_within = suspect.difference <= strictness_.within * bound_of(suspect);
   const double usual = std::max(smooth_, floor_at(suspect.element) / kErrorRatio);

@@ -32,6 +32,10 @@ Dims unflatten(int64_t flat, const Dims& dims);
 /// sums in another order.
 double unit_roundoff(DataType dtype);
 
+/// What is smaller may become zero or the next number of the type: the least normal one where runtimes flush what is
+/// below, else the least one.
+double underflow_threshold(DataType dtype);
+
 /// |found - expected|, infinite where only one of them is a number; what the type has no number for is infinite.
 double difference_of(const te::Array& expected, const te::Array& found, int64_t element);
 
@@ -57,6 +61,10 @@ class OutputComparison {
   void use_rounded(const te::Array& rounded);
   /// The reference moved by kNarrow or kWide half places.
   void use_moved(const te::Array& moved, double half_ulps);
+  /// Whether the two models differ by no more than is usual where each value is rounded to its type as it is made.
+  bool agrees_rounded(const te::Array& expected, const te::Array& found) const;
+  /// All outputs do: what differs without rounding, the fraction of a number that has none in its type, it decides.
+  void set_rest_aside();
 
   /// All elements agree or were set aside, and no further run of the reference is needed to say by how much.
   bool is_settled() const { return settled_; }
@@ -96,6 +104,7 @@ class OutputComparison {
   bool knows_rounding_ = false;
   int movements_ = 0;
   bool dims_move_ = false;
+  bool rest_set_aside_ = false;
   std::vector<Suspect> suspects_;
   double worst_unsuspected_ = 0, largest_unsuspected_ = 0;
 

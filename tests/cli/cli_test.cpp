@@ -274,6 +274,65 @@ graph unknown(x: float32[3]) -> (z: float32[3]) {
   EXPECT_EQ(report["check"]["nodes_unchecked"], 1);
 }
 
+TEST_F(CommandLine, ANodeThatRunsOnNoInputIsNamedAsNotChecked) {
+  const std::string file = model(R"(opset 17
+graph table(x: int64[6], s: float32[8]) -> (z) {
+  seven: int64[] = {7}
+  table: float32[4,8] = random 1
+  m = Max(x, seven)
+  u = Unique(m) {sorted = 1}
+  t = Gather(table, u) as "lookup"
+  a = Mul(t, s)
+  z = Tanh(a)
+}
+)",
+                                 "table.onnx");
+  const Outcome outcome = isomer({"optimize", file, "-o", path("out.onnx"), "--report", path("report.json")});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("not checked: lookup (Gather), because "), std::string::npos) << outcome.out;
+  const json report = json::parse(read_file(path("report.json")));
+  ASSERT_EQ(report["check"]["not_checked"].size(), 1);
+  EXPECT_EQ(report["check"]["not_checked"][0]["node"], "lookup (Gather)");
+  EXPECT_EQ(report["check"]["nodes_unchecked"], 1);
+}
+
+constexpr std::string_view kBranches = R"(opset 17
+graph g(c: bool[], x: float32[4,8]) -> (y: float32[4,8], z: float32[4,8]) {
+  zero: float32[] = {0}
+  a = Abs(x)
+  s = ReduceSum(a) {keepdims = 0}
+  never = Less(s, zero)
+  y = If(c) captures (x) {
+    then_branch = graph t() captures (b: float32[4,8]) -> (r) { r = Tanh(b) },
+    else_branch = graph e() captures (b: float32[4,8]) -> (r) { r = Exp(b) }
+  }
+  z = If(never) captures (x) {
+    then_branch = graph t() captures (b: float32[4,8]) -> (r) { r = Sin(b) },
+    else_branch = graph e() captures (b: float32[4,8]) -> (r) { r = Cos(b) }
+  }
+}
+)";
+
+/// Both sides of a branch are reached by trying several inputs; one that none reaches is named.
+TEST_F(CommandLine, CompileTellsWhatItsCheckExercised) {
+  const std::string file = model(std::string(kBranches), "branches.onnx");
+  const Outcome told = isomer({"compile", file, "-o", path("out.iso"), "--level", "2"});
+  ASSERT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_NE(told.out.find("exercised: "), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("not exercised: step "), std::string::npos) << told.out;
+  const Outcome outcome = isomer({"compile", file, "-o", path("out.iso"), "--level", "2", "--json"});
+  const json exercised = json::parse(outcome.out)["check"]["exercised"];
+  ASSERT_EQ(exercised["missed"].size(), 1) << exercised;
+  EXPECT_TRUE(exercised["missed"][0].get<std::string>().ends_with("(If): then side")) << exercised;
+  EXPECT_EQ(exercised["bodies"]["all"], 4);
+  EXPECT_EQ(exercised["bodies"]["ran"], 3);
+  for (const char* part : {"steps", "stages", "kernels"}) {
+    EXPECT_EQ(exercised[part]["all"].get<int>(), exercised[part]["ran"].get<int>() + 1) << part;
+    EXPECT_GT(exercised[part]["ran"], 0) << part;
+  }
+  EXPECT_TRUE(exercised["primitives"].contains("vectorize")) << exercised;
+}
+
 class Interrupted : public CommandLine {
  protected:
   Interrupted() {

@@ -1,14 +1,12 @@
 // Seeded random graphs of all rows: what holds for every graph holds for each of them. A failure is made smaller before
 // it is printed, with the seed; ISOMER_TEST_SEED runs that one alone.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <exception>
 
 #include "graph/op_def.h"
-#include "graph/text.h"
 #include "properties/properties.h"
 #include "properties/shrink.h"
 #include "support/long_run.h"
@@ -30,15 +28,8 @@ std::string violation(const Property& property, const Case& tried) {
 std::string report(const Property& property, const Case& tried) {
   const Sample smaller =
       shrunk(tried.sample, [&](const Sample& each) { return !violation(property, case_of(each, tried.seed)).empty(); });
-  std::string text = fmt::format("{}: {}\nthe graph was\n{}", property.name,
-                                 violation(property, case_of(smaller, tried.seed)), print_graph(smaller.graph));
-  for (size_t i = 0; i < smaller.inputs.size(); ++i) {
-    std::vector<double> shown;
-    for (int64_t k = 0; k < std::min<int64_t>(smaller.inputs[i].count(), 64); ++k)
-      shown.push_back(smaller.inputs[i].real(k));
-    text += fmt::format("{} = {}\n", smaller.graph.value(smaller.graph.inputs()[i]).name, shown);
-  }
-  return text + fmt::format("again: ISOMER_TEST_SEED={} bin/tests/properties\n", tried.seed);
+  return fmt::format("{}: {}\nthe graph was\n{}again: ISOMER_TEST_SEED={} bin/tests/properties\n", property.name,
+                     violation(property, case_of(smaller, tried.seed)), text_of(smaller), tried.seed);
 }
 
 class RandomGraphs : public testing::TestWithParam<uint64_t> {};

@@ -1,12 +1,14 @@
 #include "properties/random_graph.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "graph/infer.h"
 #include "graph/interpret.h"
+#include "graph/text.h"
 #include "ops/instance.h"
 #include "util/check.h"
 
@@ -331,6 +333,17 @@ Tensor mixed(const Tensor& tensor, Dims dims, Random& random) {
 }
 
 }  // namespace
+
+std::string text_of(const Sample& sample) {
+  std::string text = print_graph(sample.graph);
+  for (size_t i = 0; i < sample.inputs.size(); ++i) {
+    std::vector<double> shown;
+    for (int64_t k = 0; k < std::min<int64_t>(sample.inputs[i].count(), 64); ++k)
+      shown.push_back(sample.inputs[i].real(k));
+    text += fmt::format("{} = {}\n", sample.graph.value(sample.graph.inputs()[i]).name, shown);
+  }
+  return text;
+}
 
 ValueType declarable(ValueType type) {
   if (!type.has_shape()) return type;

@@ -34,6 +34,9 @@ Sample random_sample(uint64_t seed);
 /// Random inputs for a graph that takes any values; symbolic dims are 3.
 Sample sample_of(Graph graph, uint64_t seed);
 
+/// The graph and its inputs, their first elements, for people.
+std::string text_of(const Sample& sample);
+
 /// The type as a file can declare it: dims that are computed have names.
 ValueType declarable(ValueType type);
 

@@ -414,5 +414,22 @@ TEST(Session, times_its_steps) {
   EXPECT_GE(times[0].nanoseconds, times[1].nanoseconds);
 }
 
+TEST(Session, counts_what_ran_without_a_clock) {
+  PlanBuilder plan;
+  const int32_t three = plan.weight<int64_t>(kInt64, {}, {3});
+  const int32_t to = plan.arena("to", kInt64, {});
+  const auto session =
+      open_session(plan.build({PlanBuilder::loop({three, -1, -1, {{PlanBuilder::copy(three, to)}, {}}, {}})}),
+                   {.threads = 1, .bindings = {}});
+  ASSERT_EQ(session->times()[0].bodies, std::vector<int64_t>{0});
+  ASSERT_TRUE(session->run({}, {}).ok());
+  const auto times = session->times();
+  EXPECT_EQ(times[0].runs, 1);
+  EXPECT_EQ(times[0].bodies, std::vector<int64_t>{3});
+  EXPECT_EQ(times[0].nanoseconds, 0);
+  EXPECT_EQ(times[1].runs, 3);
+  EXPECT_TRUE(times[1].bodies.empty());
+}
+
 }  // namespace
 }  // namespace isomer::runtime::test

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/te/array.h"
 #include "graph/text.h"
 #include "runtime/session.h"
 #include "search/compile.h"
@@ -32,6 +33,12 @@ inline std::unique_ptr<runtime::Session> opened(const runtime::Artifact& artifac
   auto session = runtime::Session::create(*model, {.threads = threads, .bindings = {}});
   CHECK(session.ok()) << session.error().message();
   return *std::move(session);
+}
+
+inline te::Array scalar(int64_t value) { return te::Array::integers(DataType::kInt64, {}, {&value, 1}); }
+inline te::Array flag(bool value) {
+  const int64_t element = value;
+  return te::Array::integers(DataType::kBool, {}, {&element, 1});
 }
 
 }  // namespace isomer::test

@@ -19,11 +19,6 @@ namespace {
 using te::Array;
 using Arrays = std::vector<Array>;
 
-Array scalar(int64_t value) { return Array::integers(DataType::kInt64, {}, {&value, 1}); }
-Array flag(bool value) {
-  const int64_t element = value;
-  return Array::integers(DataType::kBool, {}, {&element, 1});
-}
 Array floats(Dims dims, uint64_t seed) {
   Random random(seed);
   std::vector<double> values(element_count(dims));

@@ -262,6 +262,57 @@ graph g(x: float32[400]) -> (y: float32[400]) {
   EXPECT_FALSE(compared(graph, x, giving(DataType::kFloat32, other)).passed());
 }
 
+/// Runtimes flush what is below the least normal number, and a cast to the type and back makes it zero.
+TEST(Compare, WhatUnderflowsIsNothing) {
+  const Graph squares = *parse_graph(R"(opset 17
+graph g(x: float32[2]) -> (y: float32[2]) {
+  s = Mul(x, x)
+  d = Cast(s) {to = 11}
+  y = Cast(d) {to = 1}
+})");
+  const Graph without = *parse_graph("opset 17\ngraph g(x: float32[2]) -> (y: float32[2]) { y = Mul(x, x) }");
+  const std::vector<te::Array> tiny = {
+      te::Array::reals(DataType::kFloat32, {2}, std::vector<double>{-0x1p-100, 0x1p-70})};
+  const auto same = compare_models_on(squares, without, {tiny}, 1);
+  ASSERT_TRUE(same.ok()) << same.error().message();
+  EXPECT_TRUE(same->passed()) << same->difference->text();
+  const std::vector<te::Array> small = {
+      te::Array::reals(DataType::kFloat32, {2}, std::vector<double>{0x1p-50, 0x1p-60})};
+  const Graph halves = *parse_graph(
+      "opset 17\ngraph g(x: float32[2]) -> (y: float32[2]) {\n  h: float32[] = {0.5}\n"
+      "  s = Mul(x, x)\n  y = Mul(s, h)\n}");
+  EXPECT_FALSE(compare_models_on(squares, halves, {small}, 1)->passed());
+}
+
+/// The fraction of a number beyond 2^24 is none in float32, whatever its order of multiplication, and any in the reals.
+TEST(Compare, WhereTheyAgreeInTheirOwnPrecisionTheRestIsSetAside) {
+  const std::string rest = "  f = Floor(m)\n  y = Sub(m, f)\n}";
+  const std::string head = "opset 17\ngraph g(x: float32[3,2]) -> (y: float32[3,3]) {\n";
+  const Graph apart = *parse_graph(head + R"(  w: float32[1,2] = {-0.47048348, 1.5175464}
+  v: float32[2,3] = {-0.37165153, 0.107222654, 1.609233, 0.82613033, -0.016487077, 0.92685574}
+  a = Mul(x, w)
+  m = MatMul(a, v)
+)" + rest);
+  const Graph folded = *parse_graph(
+      head + R"(  v: float32[2,3] = {0.1748559, -0.050446488, -0.75711757, 1.2536911, -0.025019905, 1.4065466}
+  m = MatMul(x, v)
+)" + rest);
+  const auto compared_on = [&](double large, const Graph& other) {
+    const std::vector<te::Array> inputs = {
+        te::Array::reals(DataType::kFloat32, {3, 2}, std::vector<double>{2, 4, large, 4, 3, -96})};
+    return *compare_models_on(apart, other, {inputs}, 1);
+  };
+  const Equivalence huge = compared_on(-2147483648, folded);
+  EXPECT_TRUE(huge.passed()) << huge.difference->text();
+  EXPECT_GT(huge.set_aside(), 0);
+  EXPECT_TRUE(compared_on(0.5, folded).passed());
+  const Graph wrong =
+      *parse_graph(head + R"(  v: float32[2,3] = {0.1748559, -0.050446488, -0.75711757, 1.2536911, -0.025019905, 1.5}
+  m = MatMul(x, v)
+)" + rest);
+  EXPECT_FALSE(compared_on(-2147483648, wrong).passed());
+}
+
 constexpr std::string_view kDivision = R"(opset 17
 graph g(x: int64[4], y: int64[4]) -> (z: int64[4]) {
   three: int64[] = {3}
@@ -301,7 +352,7 @@ graph g(x: float32[3], count: int64[]) -> (y) {
 TEST(Check, RefusesWhatRunsOnNoInput) {
   const Graph graph = *parse_graph(R"(opset 17
 graph g(x: int64[4]) -> (z: int64[4]) {
-  d = Sub(x, x)
+  d: int64[4] = all 0
   z = Div(x, d)
 })");
   const auto report = check_same(graph, graph, {});
