@@ -41,6 +41,13 @@ std::vector<Match> Substitutions::matches(const Program& program) {
   return result;
 }
 
+std::vector<Match> Substitutions::matches_at(const Program& program, int application) {
+  MatchSearch search(*this, program);
+  for (const Start& start : starts_at(program, application))
+    if (start.source == 0) search.look_for(start.substitution, 0, application);
+  return search.take();
+}
+
 std::vector<Match> Substitutions::matches(const Program& program, const EqualValues& classes, int application) {
   MatchSearch search(*this, program, &classes);
   for (const Start& start : starts_at(program, application))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 
 #include "substitutions/match.h"
 #include "util/check.h"
@@ -16,7 +17,7 @@ namespace isomer::substitutions {
 class MatchSearch {
  public:
   MatchSearch(Substitutions& rules, const Program& program, const EqualValues* classes = nullptr)
-      : rules_(rules), program_(program), uses_(program.uses()), classes_(classes) {}
+      : rules_(rules), program_(program), classes_(classes) {}
 
   /// All matches whose source of this number is rooted at a value of the application.
   void look_for(int substitution, int source, int application) {
@@ -43,7 +44,10 @@ class MatchSearch {
   }
 
   std::vector<Match> take() { return std::move(found_); }
-  const Program::Uses& uses() const { return uses_; }
+  const Program::Uses& uses() {
+    if (!uses_) uses_ = program_.uses();
+    return *uses_;
+  }
 
  private:
   struct Goal {
@@ -177,7 +181,7 @@ class MatchSearch {
       const verify::Pattern& pattern = *joined.path[k];
       std::vector<int> above;
       for (const int value : level)
-        for (const int reader : uses_.of(value)) {
+        for (const int reader : uses().of(value)) {
           if (program_.op(reader) != pattern.op) continue;
           const auto arguments = program_.arguments(reader);
           if (arguments.size() != pattern.arguments.size()) continue;
@@ -264,7 +268,7 @@ class MatchSearch {
 
   Substitutions& rules_;
   const Program& program_;
-  Program::Uses uses_;
+  std::optional<Program::Uses> uses_;  ///< made when it is first asked for
   const EqualValues* classes_;
   int number_ = 0;
   const Substitution* there_ = nullptr;
