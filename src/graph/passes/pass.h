@@ -43,6 +43,8 @@ constexpr bool allows(FloatMode mode, FloatClass fp_class) {
          (mode != FloatMode::kStrict && (fp_class != FloatClass::kUnsafe || mode == FloatMode::kFast));
 }
 
+class PassContext;
+
 struct OptimizeOptions {
   /// 0 changes nothing; 1 keeps every result bit for bit; 2 folds arithmetic too; 3 is 2.
   int level = 2;
@@ -57,6 +59,8 @@ struct OptimizeOptions {
   bool keep_composites = false;
   int most_runs = std::numeric_limits<int>::max();  ///< of passes; the others change nothing (substitutions/blame.h)
   int threads = 1;                                  ///< for constant folding
+  /// Steps by proved rules (substitutions/normalize.h), a pass of this name at level 2: made where rules are known.
+  std::function<Result<int>(Graph& graph, PassContext& context)> normalize = nullptr;
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
 };
 
