@@ -2,6 +2,7 @@
 // types and parameters there, and remembered, since layers repeat. Test: tests/substitutions/match_test.cpp
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -52,8 +53,10 @@ class Substitutions {
 
   /// In a fixed order: by substitution, then by root.
   std::vector<Match> matches(const Program& program);
-  /// Those whose first source is rooted at the application.
-  std::vector<Match> matches_at(const Program& program, int application);
+  /// Those whose first source is rooted at the application and which are wanted: what a guard costs is paid for these
+  /// only.
+  std::vector<Match> matches_at(const Program& program, int application,
+                                const std::function<bool(const Match&)>& is_wanted);
   /// Those that touch one of these applications.
   std::vector<Match> matches_near(const Program& program, std::span<const int> applications);
   /// Modulo classes, those whose first source is rooted at the application: tensors and roots are leaders, applications

@@ -16,8 +16,9 @@ namespace isomer::substitutions {
 /// other.
 class MatchSearch {
  public:
-  MatchSearch(Substitutions& rules, const Program& program, const EqualValues* classes = nullptr)
-      : rules_(rules), program_(program), classes_(classes) {}
+  MatchSearch(Substitutions& rules, const Program& program, const EqualValues* classes = nullptr,
+              const std::function<bool(const Match&)>* is_wanted = nullptr)
+      : rules_(rules), program_(program), classes_(classes), is_wanted_(is_wanted) {}
 
   /// All matches whose source of this number is rooted at a value of the application.
   void look_for(int substitution, int source, int application) {
@@ -211,7 +212,8 @@ class MatchSearch {
       if (complete(times, has_open)) {
         ++rules_.statistics_.structures;
         Match match{number_, values_, roots_, applications_};
-        if (rules_.guard_holds(program_, match)) found_.push_back(std::move(match));
+        if ((!is_wanted_ || (*is_wanted_)(match)) && rules_.guard_holds(program_, match))
+          found_.push_back(std::move(match));
       }
       values_.integers = before;
       values_.rests = rests;
@@ -270,6 +272,7 @@ class MatchSearch {
   const Program& program_;
   std::optional<Program::Uses> uses_;  ///< made when it is first asked for
   const EqualValues* classes_;
+  const std::function<bool(const Match&)>* is_wanted_;
   int number_ = 0;
   const Substitution* there_ = nullptr;
   const std::vector<Substitution::Joined>* order_ = nullptr;
