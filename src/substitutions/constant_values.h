@@ -12,15 +12,15 @@
 
 namespace isomer::substitutions {
 
-/// Of a program and those that come from it: what is known of a value holds as long as its number stands for it.
+/// Each is computed once, until all are forgotten: where a number stands for another value, or they take too much
+/// memory.
 class ConstantValues {
  public:
   explicit ConstantValues(int threads) : threads_(threads) {}
 
   /// The value, which is constant. An error where it can't be computed, or is too much to compute.
   Result<te::Array> of(const Program& program, int value);
-  /// Values from this number on stand for something else from now on.
-  void forget_from(int value) { known_.erase(known_.lower_bound(value), known_.end()); }
+  void forget() { known_.clear(); }
 
  private:
   Result<te::Array> compute(const Program& program, int value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <memory>
 #include <optional>
 
 #include "graph/passes/contract.h"
@@ -81,6 +82,54 @@ std::map<const OpDef*, int> weights_of(const std::vector<Rule>& rules) {
   return result;
 }
 
+/// What a program is that comes from another by changing some applications: equal for programs that come from the same
+/// one and compute the same, however what is new in them is numbered.
+class Difference {
+ public:
+  Difference(const Program& program, const std::set<int>& changed) : program_(program), changed_(changed) {}
+
+  Hash128 hash() {
+    enum : uint64_t { kGone, kThere, kOutputs };
+    std::set<Hash128> parts;
+    for (const int application : changed_)
+      parts.insert(program_.contains(application)
+                       ? Hasher().add(uint64_t{kThere}).add(of(application)).finish()
+                       : Hasher().add(uint64_t{kGone}).add(static_cast<uint64_t>(application)).finish());
+    Hasher hasher;
+    for (const Hash128& part : parts) hasher.add(part);
+    hasher.add(uint64_t{kOutputs});
+    for (const int output : program_.outputs()) hasher.add(of_value(output));
+    return hasher.finish();
+  }
+
+ private:
+  Hash128 of_value(int value) {
+    if (value < 0) return Hash128();
+    const Program::Value& there = program_.value(value);
+    if (there.producer < 0) return Hasher().add(uint64_t{0}).add(static_cast<uint64_t>(there.index)).finish();
+    if (!changed_.contains(there.producer)) return Hasher().add(uint64_t{1}).add(static_cast<uint64_t>(value)).finish();
+    return Hasher().add(uint64_t{2}).add(of(there.producer)).add(static_cast<uint64_t>(there.index)).finish();
+  }
+
+  Hash128 of(int application) {
+    if (const auto known = hashes_.find(application); known != hashes_.end()) return known->second;
+    std::vector<Hash128> arguments;
+    for (const int argument : program_.arguments(application)) arguments.push_back(of_value(argument));
+    if (arguments.size() == 2 && program_.theory().may_commute(program_.op(application)))
+      std::sort(arguments.begin(), arguments.end());
+    const Program::Application& there = program_.application(application);
+    Hasher hasher;
+    hasher.add(static_cast<uint64_t>(there.operation));
+    if (there.operation == Program::kOpaque) hasher.add(static_cast<uint64_t>(there.node.index));
+    for (const Hash128& argument : arguments) hasher.add(argument);
+    return hashes_[application] = hasher.finish();
+  }
+
+  const Program& program_;
+  const std::set<int>& changed_;
+  std::map<int, Hash128> hashes_;
+};
+
 }  // namespace
 
 /// Looks for runs in one program after the other.
@@ -103,22 +152,16 @@ class Normalizer::Search {
       open.push_front(application);
       for (int made = before; made < program_.application_count(); ++made) open.push_back(made);
     }
-    std::map<int, Tensor> known;
-    for (const int value : computed_constants(program_))
-      if (made_.contains(value)) {
-        TRY(const te::Array elements, values_.of(program_, value));
-        known.emplace(value, te::to_tensor(elements));
-      }
-    TRY(Graph graph, graph_of(program_, known));
+    TRY(Graph graph, graph_of(program_, known_));
     return Normalized{std::move(program_), std::move(steps_), std::move(runs_), std::move(graph)};
   }
 
  private:
-  /// A program on the way, and the applications that rules are tried at next.
+  /// A program on the way, the applications that rules are tried at next, and those that are other than before the run.
   struct State {
     Program program;
     std::vector<Step> steps;
-    std::set<int> near;
+    std::set<int> near, changed;
   };
 
   bool run_from(int application) {
@@ -134,12 +177,12 @@ class Normalizer::Search {
         if (!rewritten) continue;
         const Measure measure = owner_.measure(rewritten->program);
         if (measure.sums > bound.sums || measure.operators > bound.operators) continue;
-        State next{std::move(rewritten->program), state.steps, {}};
+        State next{std::move(rewritten->program), state.steps, {}, state.changed};
         next.steps.push_back(step_of(match, rules_));
         if (measure < bound && take(next)) return true;
         if (next.steps.size() == kLongestRun) continue;
-        if (seen.empty()) seen.insert(program_.hash());
-        if (!seen.insert(next.program.hash()).second) continue;
+        next.changed.insert(rewritten->changed.begin(), rewritten->changed.end());
+        if (!seen.insert(Difference(next.program, next.changed).hash()).second) continue;
         next.near = state.near;
         next.near.insert(rewritten->built.begin(), rewritten->built.end());
         next.near.insert(match.applications.begin(), match.applications.end());
@@ -149,7 +192,7 @@ class Normalizer::Search {
       }
       return false;
     };
-    if (go_on({program_, {}, {application}})) return true;
+    if (go_on({program_, {}, {application}, {}})) return true;
     while (!open.empty() && programs < kMostPrograms) {
       const State state = std::move(open.front());
       open.pop_front();
@@ -161,18 +204,16 @@ class Normalizer::Search {
   /// Those that may be steps: rooted at an application that is looked at, later also at one that reads it.
   std::vector<Match> matches(const State& state, bool is_first) {
     std::set<int> roots = state.near;
-    if (!is_first) {
-      const Program::Uses uses = state.program.uses();
-      for (const int near : state.near) {
-        const Program::Application& there = state.program.application(near);
-        for (int k = 0; k < there.value_count; ++k)
-          for (const int reader : uses.of(there.first_value + k)) roots.insert(reader);
-      }
+    for (int id = 0; !is_first && id < state.program.application_count(); ++id) {
+      if (!state.program.contains(id)) continue;
+      for (const int argument : state.program.arguments(id))
+        if (argument >= 0 && state.near.contains(state.program.value(argument).producer)) roots.insert(id);
     }
     std::vector<Match> result;
     for (const int root : roots)
-      for (Match& match : rules_.matches_at(state.program, root))
-        if (may_be_step(state.program, match)) result.push_back(std::move(match));
+      for (Match& match :
+           rules_.matches_at(state.program, root, [&](const Match& each) { return may_be_step(state.program, each); }))
+        result.push_back(std::move(match));
     return result;
   }
 
@@ -194,34 +235,36 @@ class Normalizer::Search {
       before += operators_of(rule.sources[k], program, match.values, owner_.weights_, is_constant);
       after += operators_of(rule.targets[k], program, match.values, owner_.weights_, is_constant);
     }
-    return after < before || (after == before && (reads_constant || rule.depth > 1));
+    // What only changes places needs a constant to carry, or has nothing else to read.
+    return after < before || (after == before && (reads_constant || match.values.tensors.size() == 1));
   }
 
   /// The program becomes that of the state, if its constants keep their precision and may be as large as they are.
   bool take(State& state) {
-    const std::set<int> before = computed_constants(program_), given_before = given_constants(program_),
-                        given_after = given_constants(state.program);
+    const std::set<int> before = computed_constants(program_), after = computed_constants(state.program),
+                        given_before = given_constants(program_), given_after = given_constants(state.program);
     int64_t growth = 0;
-    std::vector<int> made;
-    for (const int value : computed_constants(state.program))
-      if (!before.contains(value)) made.push_back(value);
-    bool keeps = true;
-    for (const int value : made) {
-      const auto elements = values_.of(state.program, value);
-      keeps = keeps && elements.ok() && keep_precision(*elements);
-      if (!keeps) break;
-      growth += bytes_of(state.program, value);
-    }
+    for (const int value : after)
+      if (!before.contains(value)) growth += bytes_of(state.program, value);
     for (const int value : before)
-      if (!computed_constants(state.program).contains(value)) growth -= bytes_of(program_, value);
+      if (!after.contains(value)) growth -= bytes_of(program_, value);
     for (const int value : given_before)
       if (!given_after.contains(value)) growth -= bytes_of(program_, value);
-    if (!keeps || (growth > 0 && !limits_.may_grow(growth))) {
-      values_.forget_from(program_.value_count());
-      return false;
+    if (growth > 0 && !limits_.may_grow(growth)) return false;
+    std::map<int, Tensor> made;
+    bool keeps = true;
+    for (const int value : after) {
+      if (before.contains(value)) continue;
+      const auto elements = values_.of(state.program, value);
+      keeps = elements.ok() && keep_precision(*elements);
+      if (!keeps) break;
+      made.emplace(value, te::to_tensor(*elements));
     }
+    values_.forget();
+    if (!keeps) return false;
+    std::erase_if(known_, [&](const auto& known) { return !after.contains(known.first); });
+    known_.merge(made);
     program_ = std::move(state.program);
-    made_.insert(made.begin(), made.end());
     steps_.insert(steps_.end(), std::make_move_iterator(state.steps.begin()),
                   std::make_move_iterator(state.steps.end()));
     runs_.push_back(steps_.size());
@@ -239,7 +282,7 @@ class Normalizer::Search {
   const NormalizeLimits& limits_;
   Program program_;
   ConstantValues values_;
-  std::set<int> made_;  ///< constants that steps made, known by now
+  std::map<int, Tensor> known_;  ///< constants that steps made, rounded once
   std::vector<Step> steps_;
   std::vector<size_t> runs_;
 };
@@ -255,36 +298,35 @@ FloatClass Normalizer::float_class(std::string_view rule) const {
   return named->float_class;
 }
 
-bool Normalizer::sums(const Program& program, int application) {
-  const int number = program.application(application).operation;
-  if (number == Program::kOpaque) return false;
-  const auto at = static_cast<size_t>(number);
-  if (at >= sums_.size()) sums_.resize(at + 1);
-  if (!sums_[at]) {
-    verify::Signatures& signatures = program.theory().signatures();
-    const auto& operation = signatures.operation(number);
-    std::vector<ValueType> types;
-    for (const int argument : program.arguments(application))
-      types.push_back(signatures.type(program.value(argument).type));
-    const auto there = verify::program_of({operation.op, 0, operation.parameters, "",
-                                           std::vector<verify::Term>(types.size(), verify::Term::variable("x"))},
-                                          types);
-    sums_[at] = there.ok() &&
-                std::any_of(there->program.stages.begin(), there->program.stages.end(), [](const te::Stage& stage) {
-                  const auto* map = std::get_if<te::MapReduce>(&stage.body);
-                  return !map || !map->reduce.empty();
-                });
-  }
-  return *sums_[at];
+const Normalizer::Cost& Normalizer::cost(const Program& program, int application) {
+  const auto at = static_cast<size_t>(program.application(application).operation);
+  if (at >= costs_.size()) costs_.resize(at + 1);
+  if (costs_[at].operators > 0) return costs_[at];
+  verify::Signatures& signatures = program.theory().signatures();
+  const auto& operation = signatures.operation(program.application(application).operation);
+  std::vector<ValueType> types;
+  for (const int argument : program.arguments(application))
+    types.push_back(signatures.type(program.value(argument).type));
+  const auto there = verify::program_of(
+      {operation.op, 0, operation.parameters, "", std::vector<verify::Term>(types.size(), verify::Term::variable("x"))},
+      types);
+  const auto weight = weights_.find(operation.op);
+  costs_[at].operators = weight == weights_.end() ? 1 : weight->second;
+  costs_[at].sums =
+      there.ok() && std::any_of(there->program.stages.begin(), there->program.stages.end(), [](const te::Stage& stage) {
+        const auto* map = std::get_if<te::MapReduce>(&stage.body);
+        return !map || !map->reduce.empty();
+      });
+  return costs_[at];
 }
 
 Measure Normalizer::measure(const Program& program) {
   Measure result;
   for (int id = 0; id < program.application_count(); ++id) {
     if (!program.contains(id) || is_constant(program, id)) continue;
-    const auto weight = weights_.find(program.op(id));
-    result.sums += sums(program, id) ? 1 : 0;
-    result.operators += weight == weights_.end() ? 1 : weight->second;
+    const Cost here = program.application(id).operation == Program::kOpaque ? Cost{1, false} : cost(program, id);
+    result.sums += here.sums ? 1 : 0;
+    result.operators += here.operators;
     for (const int argument : program.arguments(id))
       if (argument >= 0 && program.value(argument).producer >= 0 && !program.value(argument).is_constant)
         ++result.operands;
@@ -313,6 +355,19 @@ Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer
     context.step(step.rule, where(made.program, step.roots), normalizer.float_class(step.rule));
   graph = std::move(made.graph);
   return changes + static_cast<int>(made.runs.size());
+}
+
+std::function<Result<int>(Graph&, PassContext&)> normalization() {
+  struct Means {
+    Theory theory;
+    Normalizer normalizer{theory};
+  };
+  return [shared = std::make_shared<std::optional<Means>>()](Graph& graph, PassContext& context) {
+    std::optional<Means>& means = *shared;
+    if (!means) means.emplace();
+    means->theory.commute_within(context.options.fp);
+    return normalize(graph, context, means->normalizer);
+  };
 }
 
 }  // namespace isomer::substitutions

@@ -9,7 +9,6 @@
 #include <compare>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -59,15 +58,22 @@ class Normalizer {
 
  private:
   class Search;
-  bool sums(const Program& program, int application);
+  struct Cost {
+    int operators = 0;  ///< 0: not known yet
+    bool sums = false;
+  };
+  const Cost& cost(const Program& program, int application);
 
   std::vector<Rule> rules_;
   Substitutions substitutions_;
-  std::map<const OpDef*, int> weights_;    ///< of operators that count for more than one
-  std::vector<std::optional<bool>> sums_;  ///< by operation
+  std::map<const OpDef*, int> weights_;  ///< of operators that count for more than one
+  std::vector<Cost> costs_;              ///< by operation
 };
 
 /// As a pass: of the graph and the bodies in it. Names its steps in the context.
 Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer);
+/// The same for OptimizeOptions::normalize, with rules and a theory of its own, made when it is first run. Copies share
+/// them, and what was learned of types: for one thread at a time.
+std::function<Result<int>(Graph&, PassContext&)> normalization();
 
 }  // namespace isomer::substitutions

@@ -6,12 +6,16 @@
 
 #include "graph/equal.h"
 #include "graph/infer.h"
-#include "graph/passes/pipeline.h"
+#include "graph/passes/edit.h"
 #include "graph/text.h"
 #include "passes/case_file.h"
 #include "passes/same_results.h"
+#include "substitutions/constant_values.h"
+#include "substitutions/equations.h"
+#include "substitutions/library.h"
 #include "substitutions/shipped.h"
 #include "support/files.h"
+#include "support/long_run.h"
 
 namespace isomer::substitutions::test {
 namespace {
@@ -31,7 +35,42 @@ TEST(NormalizingRules, Replay) {
   }
 }
 
-/// What they are made of, a line each, are the equations that are kept beside them.
+/// As `isomer library add` makes them.
+TEST(NormalizingRules, AreWhatTheirEquationsMake) {
+  constexpr size_t kSome = 8;  // of which one is proved again where time is short
+  const auto equations = parse_equations(
+      isomer::test::read_file(isomer::test::source_path("src/substitutions/rules/normalize.equations")));
+  ASSERT_TRUE(equations.ok()) << equations.error().message();
+  const RulesFile file = normalizing_rules(verify::all_axioms());
+  ASSERT_EQ(equations->size(), file.rules.size());
+  auto prover = verify::Prover::start();
+  ASSERT_TRUE(prover.ok()) << prover.error().message();
+  for (size_t k = 0; k < file.rules.size(); k += isomer::test::is_long_run() ? 1 : kSome) {
+    const Rule& rule = file.rules[k];
+    const auto stated = std::find_if(equations->begin(), equations->end(),
+                                     [&](const StatedEquation& each) { return each.label == rule.name; });
+    ASSERT_NE(stated, equations->end()) << rule.name;
+    ASSERT_TRUE(stated->types) << rule.name;
+    auto made = prove_rule(equations_at(*stated, *stated->types), *stated->types, *prover);
+    ASSERT_TRUE(made.ok()) << rule.name << ": " << made.error().message();
+    made->name = rule.name;
+    EXPECT_EQ(print_rule(*made), print_rule(rule));
+  }
+}
+
+TEST(KeepPrecision, AsksForWhatIsFiniteAndHasItsBits) {
+  const auto keeps = [](Dims dims, std::vector<double> values) {
+    return keep_precision(te::Array::reals(DataType::kFloat32, std::move(dims), values));
+  };
+  EXPECT_TRUE(keeps({3}, {0.1, -2e-30, 3e38}));
+  EXPECT_FALSE(keeps({3}, {0.1, 1, 1e39}));
+  EXPECT_FALSE(keeps({1}, {1e-40 / 3}));
+  EXPECT_TRUE(keeps({1}, {0x1p-140}));
+  // Beside something large along either axis it is nothing.
+  EXPECT_TRUE(keeps({2, 2}, {1, 1e-40 / 3, 1, 1}));
+  EXPECT_FALSE(keeps({2, 2}, {1, 1e-40 / 3, 1, 1e-40 / 7}));
+}
+
 TEST(NormalizingRules, CanAllBeUsedFromLeftToRight) {
   Theory theory;
   const RulesFile file = normalizing_rules(theory.axioms());
@@ -59,9 +98,33 @@ Result<Graph> normalized(const PassCase& entry, std::vector<OptimizeStep>& steps
   return graph;
 }
 
-class Normalize : public testing::TestWithParam<PassCase> {};
+TEST(Normalize, ReachesIntoBodies) {
+  PassCase entry;
+  entry.before = R"(graph (c: bool[], x: float32[5,4]) -> (y) {
+  y = If(c) captures (x) {
+    then_branch = graph () captures (a: float32[5,4]) -> (p) {
+      w: float32[4,6] = random 1
+      half: float32[] = {0.5}
+      m = MatMul(a, w)
+      p = Mul(m, half)
+    },
+    else_branch = graph () captures (a: float32[5,4]) -> (q) {
+      w: float32[4,6] = random 2
+      q = MatMul(a, w)
+    }
+  }
+})";
+  std::vector<OptimizeStep> steps;
+  const auto graph = normalized(entry, steps);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ(steps.size(), 1u);
+  EXPECT_EQ(count_nodes(*graph), 3) << print_graph(*graph);
+  isomer::test::expect_same_results(*parse_graph(entry.before), *graph, false);
+}
 
-TEST_P(Normalize, DoesWhatTheFileSays) {
+class NormalizeCases : public testing::TestWithParam<PassCase> {};
+
+TEST_P(NormalizeCases, DoesWhatTheFileSays) {
   const PassCase& entry = GetParam();
   const auto before = parse_graph(entry.before);
   ASSERT_TRUE(before.ok()) << before.error().message();
@@ -83,7 +146,7 @@ TEST_P(Normalize, DoesWhatTheFileSays) {
 
 /// The steps lead from the program to the one that was made, without the search for them, and the measure falls with
 /// each run.
-TEST_P(Normalize, TakesStepsThatOthersCanTake) {
+TEST_P(NormalizeCases, TakesStepsThatOthersCanTake) {
   const PassCase& entry = GetParam();
   const auto graph = parse_graph(entry.before);
   ASSERT_TRUE(graph.ok()) << graph.error().message();
@@ -122,7 +185,7 @@ std::string test_name(const testing::TestParamInfo<PassCase>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Files, Normalize,
+    Files, NormalizeCases,
     testing::ValuesIn(isomer::test::read_cases(isomer::test::source_path("tests/substitutions/normalize"))), test_name);
 
 }  // namespace
