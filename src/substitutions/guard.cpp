@@ -50,11 +50,12 @@ class Typing {
 
 }  // namespace
 
-Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory) : theory_(theory) {
+Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory, Directions directions) : theory_(theory) {
   int next_id = 0;
   std::set<std::string> known;
   for (const Rule& rule : rules)
     for (const bool is_forward : {true, false}) {
+      if (!is_forward && directions == Directions::kForward) continue;
       auto made = substitution_of(rule, is_forward, theory, next_id);
       if (const auto* reason = std::get_if<Unusable>(&made)) {
         ++unusable_[*reason];

@@ -41,6 +41,14 @@ std::vector<Match> Substitutions::matches(const Program& program) {
   return result;
 }
 
+std::vector<Match> Substitutions::matches_at(const Program& program, int application,
+                                             const std::function<bool(const Match&)>& is_wanted) {
+  MatchSearch search(*this, program, nullptr, &is_wanted);
+  for (const Start& start : starts_at(program, application))
+    if (start.source == 0) search.look_for(start.substitution, 0, application);
+  return search.take();
+}
+
 std::vector<Match> Substitutions::matches(const Program& program, const EqualValues& classes, int application) {
   MatchSearch search(*this, program, &classes);
   for (const Start& start : starts_at(program, application))

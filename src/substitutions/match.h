@@ -2,6 +2,7 @@
 // types and parameters there, and remembered, since layers repeat. Test: tests/substitutions/match_test.cpp
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -34,10 +35,13 @@ struct EqualValues {
       members;  ///< by leader: values that are worth looking at, each computed in a way of its own
 };
 
-/// Rules in both directions. The rules and the theory must outlive it; programs must be of the same theory.
+enum class Directions { kBoth, kForward };
+
+/// Rules in both directions, or as they are written. The rules and the theory must outlive it; programs must be of the
+/// same theory.
 class Substitutions {
  public:
-  Substitutions(std::span<const Rule> rules, Theory& theory);
+  Substitutions(std::span<const Rule> rules, Theory& theory, Directions directions = Directions::kBoth);
   Substitutions(const Substitutions&) = delete;
   Substitutions& operator=(const Substitutions&) = delete;
 
@@ -49,6 +53,10 @@ class Substitutions {
 
   /// In a fixed order: by substitution, then by root.
   std::vector<Match> matches(const Program& program);
+  /// Those whose first source is rooted at the application and which are wanted: what a guard costs is paid for these
+  /// only.
+  std::vector<Match> matches_at(const Program& program, int application,
+                                const std::function<bool(const Match&)>& is_wanted);
   /// Those that touch one of these applications.
   std::vector<Match> matches_near(const Program& program, std::span<const int> applications);
   /// Modulo classes, those whose first source is rooted at the application: tensors and roots are leaders, applications

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 
 #include "substitutions/match.h"
 #include "util/check.h"
@@ -15,8 +16,9 @@ namespace isomer::substitutions {
 /// other.
 class MatchSearch {
  public:
-  MatchSearch(Substitutions& rules, const Program& program, const EqualValues* classes = nullptr)
-      : rules_(rules), program_(program), uses_(program.uses()), classes_(classes) {}
+  MatchSearch(Substitutions& rules, const Program& program, const EqualValues* classes = nullptr,
+              const std::function<bool(const Match&)>* is_wanted = nullptr)
+      : rules_(rules), program_(program), classes_(classes), is_wanted_(is_wanted) {}
 
   /// All matches whose source of this number is rooted at a value of the application.
   void look_for(int substitution, int source, int application) {
@@ -43,7 +45,10 @@ class MatchSearch {
   }
 
   std::vector<Match> take() { return std::move(found_); }
-  const Program::Uses& uses() const { return uses_; }
+  const Program::Uses& uses() {
+    if (!uses_) uses_ = program_.uses();
+    return *uses_;
+  }
 
  private:
   struct Goal {
@@ -177,7 +182,7 @@ class MatchSearch {
       const verify::Pattern& pattern = *joined.path[k];
       std::vector<int> above;
       for (const int value : level)
-        for (const int reader : uses_.of(value)) {
+        for (const int reader : uses().of(value)) {
           if (program_.op(reader) != pattern.op) continue;
           const auto arguments = program_.arguments(reader);
           if (arguments.size() != pattern.arguments.size()) continue;
@@ -207,7 +212,8 @@ class MatchSearch {
       if (complete(times, has_open)) {
         ++rules_.statistics_.structures;
         Match match{number_, values_, roots_, applications_};
-        if (rules_.guard_holds(program_, match)) found_.push_back(std::move(match));
+        if ((!is_wanted_ || (*is_wanted_)(match)) && rules_.guard_holds(program_, match))
+          found_.push_back(std::move(match));
       }
       values_.integers = before;
       values_.rests = rests;
@@ -264,8 +270,9 @@ class MatchSearch {
 
   Substitutions& rules_;
   const Program& program_;
-  Program::Uses uses_;
+  std::optional<Program::Uses> uses_;  ///< made when it is first asked for
   const EqualValues* classes_;
+  const std::function<bool(const Match&)>* is_wanted_;
   int number_ = 0;
   const Substitution* there_ = nullptr;
   const std::vector<Substitution::Joined>* order_ = nullptr;

@@ -3,6 +3,7 @@
 // go. Test: tests/substitutions/program_test.cpp
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -94,7 +95,8 @@ class Program {
 /// The program of an inferred graph. Errors: a cycle.
 Result<Program> program_of(const Graph& graph, Theory& theory);
 /// The graph of a program of it: names of inputs and outputs, nodes that no rule made, and weights are those of the
-/// origin. Inferred. Errors: an operation has no form with numbers for its integers.
-Result<Graph> graph_of(const Program& program);
+/// origin. Values that are known are written as constants, not as what computes them. Inferred. Errors: an operation
+/// has no form with numbers for its integers.
+Result<Graph> graph_of(const Program& program, const std::map<int, Tensor>& known = {});
 
 }  // namespace isomer::substitutions

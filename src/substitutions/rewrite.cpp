@@ -38,15 +38,10 @@ int Rewrite::find(int operation, const std::vector<int>& arguments, const std::v
   };
   for (int id = before_; id < program_.application_count(); ++id)
     if (is_it(id)) return id;
-  if (arguments.empty()) {
-    for (int id = 0; id < before_; ++id)
-      if (is_it(id)) return id;
-    return -1;
-  }
-  if (static_cast<size_t>(arguments[0]) + 1 >= uses_.first.size()) return -1;
-  const auto readers = uses_.of(arguments[0]);
-  const auto found = std::find_if(readers.begin(), readers.end(), is_it);
-  return found == readers.end() ? -1 : *found;
+  // Few are of the operation: looking at each costs less than knowing who reads what.
+  for (int id = 0; id < before_; ++id)
+    if (is_it(id)) return id;
+  return -1;
 }
 
 std::vector<int> Rewrite::replace(std::span<const int> roots, std::span<const int> targets) {

@@ -20,7 +20,7 @@ class Rewrite {
     const te::Number* number = nullptr;
   };
 
-  explicit Rewrite(Program& program) : program_(program), uses_(program.uses()), before_(program.application_count()) {}
+  explicit Rewrite(Program& program) : program_(program), before_(program.application_count()) {}
 
   /// An output of the operation, which need not be spelled out, on these operands. Where the program has the
   /// application it is that one. Nothing where the row does not accept them.
@@ -37,7 +37,6 @@ class Rewrite {
   bool is(int application, int operation, const std::vector<int>& arguments, bool turned) const;
 
   Program& program_;
-  const Program::Uses uses_;
   const int before_;
   std::vector<int> built_;
 };

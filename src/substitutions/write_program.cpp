@@ -13,14 +13,19 @@ using verify::Term;
 /// Writes a program into a copy of its origin's graph: all nodes are made anew, in order, on the values that are there.
 class GraphWriter {
  public:
-  explicit GraphWriter(const Program& program)
-      : program_(program), graph_(program.origin().graph), ids_(static_cast<size_t>(program.value_count())) {}
+  GraphWriter(const Program& program, const std::map<int, Tensor>& known)
+      : program_(program),
+        known_(known),
+        graph_(program.origin().graph),
+        ids_(static_cast<size_t>(program.value_count())) {}
 
   Result<Graph> run() {
     const Graph& before = program_.origin().graph;
     for (const NodeId id : graph_.nodes()) graph_.remove_node(id);
     for (int value = 0; value < program_.value_count(); ++value)
       if (program_.value(value).producer < 0) write_leaf(value);
+    for (const auto& [value, tensor] : known_)
+      id_of(value) = graph_.add_constant(tensor, graph_.fresh_name(name_below(value)));
     name_outputs();
     const auto order = program_.order();
     CHECK(order) << "a program without cycle expected";
@@ -55,6 +60,26 @@ class GraphWriter {
                                              graph_.fresh_name("number"));
   }
 
+  /// That of the largest constant that the value is computed from.
+  std::string name_below(int value) const {
+    std::string name = "constant";
+    int64_t most = -1;
+    std::vector<int> open = {value};
+    for (size_t k = 0; k < open.size(); ++k) {
+      const Program::Value& there = program_.value(open[k]);
+      if (there.producer >= 0) {
+        const auto arguments = program_.arguments(there.producer);
+        open.insert(open.end(), arguments.begin(), arguments.end());
+        continue;
+      }
+      const ValueId leaf = program_.origin().leaves[static_cast<size_t>(there.index)].value;
+      if (!leaf.valid() || !graph_.value(leaf).constant || graph_.value(leaf).constant->count() <= most) continue;
+      most = graph_.value(leaf).constant->count();
+      name = graph_.value(leaf).name;
+    }
+    return name;
+  }
+
   /// The graph's outputs go first: whatever makes one takes its name.
   void name_outputs() {
     const std::vector<ValueId>& named = program_.origin().graph.outputs();
@@ -82,6 +107,7 @@ class GraphWriter {
 
   Result<void> write(int application) {
     const Program::Application& there = program_.application(application);
+    if (there.value_count == 1 && known_.contains(there.first_value)) return {};
     if (there.node.valid()) {
       rewrite(application, program_.origin().graph.node(there.node));
       return {};
@@ -150,12 +176,15 @@ class GraphWriter {
   }
 
   const Program& program_;
+  const std::map<int, Tensor>& known_;
   Graph graph_;
   std::vector<ValueId> ids_;
 };
 
 }  // namespace
 
-Result<Graph> graph_of(const Program& program) { return GraphWriter(program).run(); }
+Result<Graph> graph_of(const Program& program, const std::map<int, Tensor>& known) {
+  return GraphWriter(program, known).run();
+}
 
 }  // namespace isomer::substitutions

@@ -92,8 +92,11 @@ class Speller {
     });
   }
 
+  /// Of attributes: a list that an input has counts axes, whose numbers are no sizes.
   void drop_repeated_dims() {
-    for (const std::string& name : optional_lists()) {
+    for (const AttributeDef& def : application_.op->attributes) {
+      if (def.kind != AttributeKind::kInts || def.required || def.fallback) continue;
+      const std::string name(def.name);
       const auto found = application_.parameters.find(name);
       const auto* list = found == application_.parameters.end() ? nullptr : std::get_if<Integers>(&found->second);
       if (!list || !ends_an_argument(*list)) continue;

@@ -401,6 +401,24 @@ std::vector<OpDef> convolution() {
             {"Conv(x,w){dilations=[1,1],group=1,pads=[a,b,c,d],strides=[1,1]} = "
              "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=m}){pads=[a,b,c,d],taps=w_2,tile=m}){sizes=[x_2 "
              "+ a + c - w_2 + 1,x_3 + b + d - w_2 + 1],tile=m} if x_rank == 4 && w_3 == w_2",
+             "images", FloatClass::kReassociated},
+            {"Conv(Pad(x){pads=[0,0,a,0,0,b]},w){pads=[c,d],..p} = Conv(x,w){pads=[a + c,b + d],..p}", "images",
+             FloatClass::kReassociated},
+            {"Mul(Conv(x,w){..p},s) = Conv(x,Mul(w,Unsqueeze(s){axes=[2]})){..p} if x_rank == 3 && s_rank == 2 && s_0 "
+             "== w_0 && s_1 == 1",
+             "images", FloatClass::kReassociated},
+            {"Mul(Conv(x,w){..p},Unsqueeze(s){axes=[1,2,3]}) = Conv(x,Mul(w,Unsqueeze(s){axes=[1,2,3,4]})){..p} if "
+             "x_rank == 5 && s_rank == 1 && s_0 == w_0",
+             "images", FloatClass::kReassociated},
+            // Of groups: each reads the factors of its own channels.
+            {"Conv(Mul(x,s),w){group=g,..p} = "
+             "Conv(x,Mul(w,Reshape(Expand(Reshape(s){shape=[g,1,w_1]}){shape=[g,w_0 floordiv g,w_1]}){shape=[w_0,w_1,1,"
+             "1]})){group=g,..p} if x_rank == 4 && s_rank == 3 && s_0 == x_1 && s_1 == 1 && s_2 == 1",
+             "images", FloatClass::kReassociated},
+            // Where nothing is padded, a shift of the channels is one of the results: what the window makes of it.
+            {"Conv(Add(x,t),w){dilations=[1,1],pads=[0,0,0,0],..p} = "
+             "Add(Conv(x,w){dilations=[1,1],pads=[0,0,0,0],..p},Conv(Expand(t){shape=[1,x_1,w_2,w_3]},w){dilations=[1,"
+             "1],pads=[0,0,0,0],..p}) if x_rank == 4 && t_rank == 3 && t_0 == x_1 && t_1 == 1 && t_2 == 1",
              "images", FloatClass::kReassociated}}},
 
       {.name = "ConvTranspose",
@@ -412,7 +430,21 @@ std::vector<OpDef> convolution() {
            {optional("output_padding", AttributeKind::kInts), optional("output_shape", AttributeKind::kInts)}),
        .versions = {{11}, {1}},
        .infer = infer_conv_transpose,
-       .compute = compute_conv_transpose},
+       .compute = compute_conv_transpose,
+       .axioms =
+           {{"Mul(ConvTranspose(x,w){output_padding=[a,b],..p},s) = "
+             "ConvTranspose(x,Mul(w,s)){output_padding=[a,b],..p} "
+             "if s_rank == 0",
+             "images", FloatClass::kReassociated},
+            {"Mul(ConvTranspose(x,w){group=g,output_padding=[a,b],..p},s) = "
+             "ConvTranspose(x,Mul(w,Reshape(Expand(Reshape(s){shape=[g,1,w_1]}){shape=[g,w_0 floordiv g,w_1]}){shape=["
+             "w_0,w_1,1,1]})){group=g,output_padding=[a,b],..p} if x_rank == 4 && s_rank == 3 && s_0 == g*w_1 && s_1 "
+             "== "
+             "1 && s_2 == 1",
+             "images", FloatClass::kReassociated},
+            {"ConvTranspose(x,w,c){output_padding=[a,b],..p} = "
+             "Add(ConvTranspose(x,w){output_padding=[a,b],..p},Unsqueeze(c){axes=[1,2]}) if c_rank == 1",
+             "images", FloatClass::kReassociated}}},
 
       {.name = "ConvInteger",
        .since = 10,

@@ -342,7 +342,10 @@ std::vector<OpDef> pooling() {
                    "images", FloatClass::kSignOfZero},
                   {"MaxPool(Sigmoid(x)){kernel_shape=[a,b],strides=[c,d]} = "
                    "Sigmoid(MaxPool(x){kernel_shape=[a,b],strides=[c,d]})",
-                   "images", FloatClass::kReassociated}}},
+                   "images", FloatClass::kReassociated},
+                  {"MaxPool(Pad(x,-inf){pads=[0,0,a,b,0,0,c,d]}){ceil_mode=0,kernel_shape=[k,l],pads=[0,0,0,0],..p} = "
+                   "MaxPool(x){ceil_mode=0,kernel_shape=[k,l],pads=[a,b,c,d],..p} if a < k && b < l && c < k && d < l",
+                   "images of floats", FloatClass::kFinite}}},
 
       {.name = "AveragePool",
        .since = 22,
@@ -377,6 +380,11 @@ std::vector<OpDef> pooling() {
                    "kernel_shape=[a,b],pads=[0,0,0,0],strides=[1,1]} = "
                    "Conv(AveragePool(x){count_include_pad=c,kernel_shape=[a,b],pads=[0,0,0,0],strides=[1,1]},w){"
                    "dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}",
+                   "images", FloatClass::kReassociated},
+                  {"AveragePool(Pad(x){pads=[0,0,a,b,0,0,c,d]}){ceil_mode=0,count_include_pad=i,kernel_shape=[k,l],"
+                   "pads=[0,0,0,0],..p} = "
+                   "AveragePool(x){ceil_mode=0,count_include_pad=1,kernel_shape=[k,l],pads=[a,b,c,d],..p} if a < k && "
+                   "b < l && c < k && d < l",
                    "images", FloatClass::kReassociated}}},
 
       {.name = "LpPool",

@@ -198,7 +198,9 @@ OpDef mean_row() {
                    {"ReduceMean(x){axes=[a],keepdims=1} = "
                     "Div(ReduceSum(x){axes=[a],keepdims=1},ReduceSum(Expand(1){shape=[x_0,x_1,x_2]}){axes=[a],keepdims="
                     "1}) if x_rank == 3",
-                    "ranked", FloatClass::kReassociated}};
+                    "ranked", FloatClass::kReassociated},
+                   {"ReduceMean(Mul(x,s)){..p} = Mul(ReduceMean(x){..p},s) if s_rank == 0", "ranked of floats",
+                    FloatClass::kReassociated}};
   return result;
 }
 

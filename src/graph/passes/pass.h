@@ -16,6 +16,8 @@
 
 namespace isomer {
 
+class PassContext;
+
 struct OptimizeOptions {
   /// 0 changes nothing; 1 keeps every result bit for bit; 2 folds arithmetic too; 3 is 2.
   int level = 2;
@@ -30,7 +32,11 @@ struct OptimizeOptions {
   bool keep_composites = false;
   int most_runs = std::numeric_limits<int>::max();  ///< of passes; the others change nothing (substitutions/blame.h)
   int threads = 1;                                  ///< for constant folding
+  /// Steps by proved rules (substitutions/normalize.h), a pass of this name at level 2: made where rules are known.
+  std::function<Result<int>(Graph& graph, PassContext& context)> normalize = nullptr;
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
+  /// Sees the graph after each pass that changed something, in the order in which the result came to be. Errors end it.
+  std::function<Result<void>(std::string_view pass, const Graph& graph)> on_change = nullptr;
 };
 
 struct OptimizeStep {

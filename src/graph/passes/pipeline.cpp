@@ -27,7 +27,7 @@ namespace {
 
 struct Pass {
   std::string_view name;
-  PassFunction run;
+  PassFunction run;  ///< nullptr: OptimizeOptions::normalize, where there is one
 };
 
 /// Bit for bit.
@@ -41,6 +41,7 @@ constexpr Pass kSimplify[] = {
 
 /// Equal in the reals.
 constexpr Pass kFold[] = {
+    {"normalize", nullptr},
     {"fold pads", fold_pads},
     {"fold affine", fold_affine},
     {"fold scales", fold_scales},
@@ -162,7 +163,7 @@ class Pipeline {
  private:
   Result<int> run(const Pass& pass) {
     TRY_VOID(check_stop());
-    if (report_.runs == options_.most_runs) return 0;
+    if (report_.runs == options_.most_runs || (!pass.run && !options_.normalize)) return 0;
     if (std::find(options_.without.begin(), options_.without.end(), pass.name) != options_.without.end()) return 0;
     ++report_.runs;
     report_.last_pass = pass.name;
@@ -170,7 +171,7 @@ class Pipeline {
     const int nodes = graph_.node_count();
     const size_t steps = report_.steps.size();
     Graph changed = graph_;
-    const auto done = pass.run(changed, context_);
+    const auto done = pass.run ? pass.run(changed, context_) : options_.normalize(changed, context_);
     if (!done.ok()) {
       report_.steps.resize(steps);
       const std::string why = fmt::format("{}: {}", pass.name, done.error().message());

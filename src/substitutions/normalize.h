@@ -1,0 +1,79 @@
+// One normal form of a program: a named, oriented set of proved rules (rules/normalize.rules) carries factors and
+// shifts by constants into other constants, and padding into windows. It is greedy: from each operator on, rules are
+// tried one after the other as long as the measure does not grow, the shortest ways first, and the first run of steps
+// that ends with a smaller measure is taken. So it ends. What constants are made of costs nothing; they are computed
+// once, in the end, and a run that would cost their precision is not taken. Test:
+// tests/substitutions/normalize_test.cpp
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/passes/pass.h"
+#include "substitutions/match.h"
+#include "substitutions/step.h"
+
+namespace isomer::substitutions {
+
+/// What each run makes smaller, of what has to be computed for each input: first how many operators sum over elements,
+/// then how many there are, each counted as what it may be written out as, then how many of their operands are results
+/// of others.
+struct Measure {
+  int sums = 0, operators = 0, operands = 0;
+  auto operator<=>(const Measure&) const = default;
+};
+
+struct NormalizeLimits {
+  /// May a change of this class be made?
+  std::function<bool(FloatClass)> allows = [](FloatClass) { return true; };
+  /// May all constants together become larger by so many bytes? Called for what is about to be done.
+  std::function<bool(int64_t)> may_grow = [](int64_t) { return true; };
+  std::set<NodeId> kept = {};  ///< nodes of the program's graph that no rule may touch
+  int threads = 1;             ///< for computing constants
+};
+
+struct Normalized {
+  Program program;           ///< after the steps
+  std::vector<Step> steps;   ///< over the program as it was
+  std::vector<size_t> runs;  ///< where each run of steps ends, among them
+  Graph graph;               ///< of the program, constants that steps made computed; the same where there are no steps
+};
+
+class Normalizer {
+ public:
+  /// With normalize.rules; others in tests. The theory must outlive it.
+  explicit Normalizer(Theory& theory);
+  Normalizer(std::vector<Rule> rules, Theory& theory);
+
+  Measure measure(const Program& program);
+  /// Errors: those of graph_of.
+  Result<Normalized> run(const Program& program, const NormalizeLimits& limits = {});
+  const std::vector<Rule>& rules() const { return rules_; }
+  FloatClass float_class(std::string_view rule) const;
+  Theory& theory() const { return substitutions_.theory(); }
+
+ private:
+  class Search;
+  struct Cost {
+    int operators = 0;  ///< 0: not known yet
+    bool sums = false;
+  };
+  const Cost& cost(const Program& program, int application);
+
+  std::vector<Rule> rules_;
+  Substitutions substitutions_;
+  std::map<const OpDef*, int> weights_;  ///< of operators that count for more than one
+  std::vector<Cost> costs_;              ///< by operation
+};
+
+/// As a pass: of the graph and the bodies in it. Names its steps in the context.
+Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer);
+/// The same for OptimizeOptions::normalize, with rules and a theory of its own, made when it is first run. Copies share
+/// them, and what was learned of types: for one thread at a time.
+std::function<Result<int>(Graph&, PassContext&)> normalization();
+
+}  // namespace isomer::substitutions

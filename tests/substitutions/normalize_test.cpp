@@ -1,0 +1,192 @@
+// Normalization: the rules are proved and oriented, each run of steps makes the measure smaller, anyone can do the
+// steps again, and what comes out computes what went in. Cases: normalize/*.txt
+#include "substitutions/normalize.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/equal.h"
+#include "graph/infer.h"
+#include "graph/passes/edit.h"
+#include "graph/text.h"
+#include "passes/case_file.h"
+#include "passes/same_results.h"
+#include "substitutions/constant_values.h"
+#include "substitutions/equations.h"
+#include "substitutions/library.h"
+#include "substitutions/shipped.h"
+#include "support/files.h"
+#include "support/long_run.h"
+
+namespace isomer::substitutions::test {
+namespace {
+
+using isomer::test::PassCase;
+
+TEST(NormalizingRules, Replay) {
+  const auto axioms = verify::all_axioms();
+  verify::Signatures signatures;
+  const RulesFile file = normalizing_rules(axioms);
+  EXPECT_GT(file.rules.size(), 80u);
+  std::set<std::string> names;
+  for (const Rule& rule : file.rules) {
+    const auto done = replayed(rule, axioms, signatures);
+    EXPECT_TRUE(done.ok()) << rule.name << ": " << done.error().message();
+    EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
+  }
+}
+
+/// As `isomer library add` makes them.
+TEST(NormalizingRules, AreWhatTheirEquationsMake) {
+  constexpr size_t kSome = 8;  // of which one is proved again where time is short
+  const auto equations = parse_equations(
+      isomer::test::read_file(isomer::test::source_path("src/substitutions/rules/normalize.equations")));
+  ASSERT_TRUE(equations.ok()) << equations.error().message();
+  const RulesFile file = normalizing_rules(verify::all_axioms());
+  ASSERT_EQ(equations->size(), file.rules.size());
+  auto prover = verify::Prover::start();
+  ASSERT_TRUE(prover.ok()) << prover.error().message();
+  for (size_t k = 0; k < file.rules.size(); k += isomer::test::is_long_run() ? 1 : kSome) {
+    const Rule& rule = file.rules[k];
+    const auto stated = std::find_if(equations->begin(), equations->end(),
+                                     [&](const StatedEquation& each) { return each.label == rule.name; });
+    ASSERT_NE(stated, equations->end()) << rule.name;
+    ASSERT_TRUE(stated->types) << rule.name;
+    auto made = prove_rule(equations_at(*stated, *stated->types), *stated->types, *prover);
+    ASSERT_TRUE(made.ok()) << rule.name << ": " << made.error().message();
+    made->name = rule.name;
+    EXPECT_EQ(print_rule(*made), print_rule(rule));
+  }
+}
+
+TEST(KeepPrecision, AsksForWhatIsFiniteAndHasItsBits) {
+  const auto keeps = [](Dims dims, std::vector<double> values) {
+    return keep_precision(te::Array::reals(DataType::kFloat32, std::move(dims), values));
+  };
+  EXPECT_TRUE(keeps({3}, {0.1, -2e-30, 3e38}));
+  EXPECT_FALSE(keeps({3}, {0.1, 1, 1e39}));
+  EXPECT_FALSE(keeps({1}, {1e-40 / 3}));
+  EXPECT_TRUE(keeps({1}, {0x1p-140}));
+  // Beside something large along either axis it is nothing.
+  EXPECT_TRUE(keeps({2, 2}, {1, 1e-40 / 3, 1, 1}));
+  EXPECT_FALSE(keeps({2, 2}, {1, 1e-40 / 3, 1, 1e-40 / 7}));
+}
+
+TEST(NormalizingRules, CanAllBeUsedFromLeftToRight) {
+  Theory theory;
+  const RulesFile file = normalizing_rules(theory.axioms());
+  const Substitutions rules(file.rules, theory, Directions::kForward);
+  for (const auto& [reason, count] : rules.unusable()) ADD_FAILURE() << count << " rules: " << name(reason);
+  EXPECT_EQ(static_cast<size_t>(rules.size()), file.rules.size());
+}
+
+std::string operators_of(const Graph& graph) {
+  std::map<std::string, int> counts;
+  for (const NodeId id : graph.nodes()) ++counts[graph.node(id).op_type];
+  std::string text;
+  for (const auto& [op, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", op, count);
+  return text;
+}
+
+Result<Graph> normalized(const PassCase& entry, std::vector<OptimizeStep>& steps) {
+  Theory theory;
+  theory.commute_within(entry.options.fp);
+  Normalizer normalizer(theory);
+  TRY(Graph graph, parse_graph(entry.before));
+  PassContext context(entry.options, steps);
+  context.set_growth_left(entry.options.max_growth);
+  TRY_VOID(normalize(graph, context, normalizer));
+  return graph;
+}
+
+TEST(Normalize, ReachesIntoBodies) {
+  PassCase entry;
+  entry.before = R"(graph (c: bool[], x: float32[5,4]) -> (y) {
+  y = If(c) captures (x) {
+    then_branch = graph () captures (a: float32[5,4]) -> (p) {
+      w: float32[4,6] = random 1
+      half: float32[] = {0.5}
+      m = MatMul(a, w)
+      p = Mul(m, half)
+    },
+    else_branch = graph () captures (a: float32[5,4]) -> (q) {
+      w: float32[4,6] = random 2
+      q = MatMul(a, w)
+    }
+  }
+})";
+  std::vector<OptimizeStep> steps;
+  const auto graph = normalized(entry, steps);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ(steps.size(), 1u);
+  EXPECT_EQ(count_nodes(*graph), 3) << print_graph(*graph);
+  isomer::test::expect_same_results(*parse_graph(entry.before), *graph, false);
+}
+
+class NormalizeCases : public testing::TestWithParam<PassCase> {};
+
+TEST_P(NormalizeCases, DoesWhatTheFileSays) {
+  const PassCase& entry = GetParam();
+  const auto before = parse_graph(entry.before);
+  ASSERT_TRUE(before.ok()) << before.error().message();
+  std::vector<OptimizeStep> steps;
+  const auto graph = normalized(entry, steps);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  if (entry.unchanged) {
+    EXPECT_TRUE(steps.empty());
+    EXPECT_EQ(isomer::difference(*before, *graph), std::nullopt) << print_graph(*graph);
+  } else if (!entry.operators.empty()) {
+    EXPECT_EQ(operators_of(*graph), entry.operators) << print_graph(*graph);
+  } else {
+    const auto after = parse_graph(entry.after);
+    ASSERT_TRUE(after.ok()) << after.error().message();
+    EXPECT_EQ(isomer::difference(*after, *graph), std::nullopt) << print_graph(*graph);
+  }
+  isomer::test::expect_same_results(*before, *graph, entry.options.fp == FloatMode::kStrict);
+}
+
+/// The steps lead from the program to the one that was made, without the search for them, and the measure falls with
+/// each run.
+TEST_P(NormalizeCases, TakesStepsThatOthersCanTake) {
+  const PassCase& entry = GetParam();
+  const auto graph = parse_graph(entry.before);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  Theory theory;
+  Normalizer normalizer(theory);
+  const auto program = program_of(*graph, theory);
+  ASSERT_TRUE(program.ok()) << program.error().message();
+  const auto made = normalizer.run(*program);
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  Program again = *program;
+  Measure measure = normalizer.measure(again);
+  size_t run = 0;
+  for (size_t k = 0; k < made->steps.size(); ++k) {
+    const Step& step = made->steps[k];
+    const auto rule = std::find_if(normalizer.rules().begin(), normalizer.rules().end(),
+                                   [&](const Rule& each) { return each.name == step.rule; });
+    ASSERT_NE(rule, normalizer.rules().end()) << step.rule;
+    const auto taken = take_step(again, step, *rule);
+    ASSERT_TRUE(taken.ok()) << step.text() << ": " << taken.error().message();
+    ASSERT_LT(run, made->runs.size());
+    if (k + 1 < made->runs[run]) continue;
+    ++run;
+    const Measure smaller = normalizer.measure(again);
+    EXPECT_LT(smaller, measure) << step.text();
+    measure = smaller;
+  }
+  EXPECT_EQ(run, made->runs.size());
+  EXPECT_EQ(again.hash(), made->program.hash());
+}
+
+std::string test_name(const testing::TestParamInfo<PassCase>& info) {
+  std::string name = info.param.name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, NormalizeCases,
+    testing::ValuesIn(isomer::test::read_cases(isomer::test::source_path("tests/substitutions/normalize"))), test_name);
+
+}  // namespace
+}  // namespace isomer::substitutions::test
