@@ -130,11 +130,16 @@ class Speller {
       std::array<Integers, 4> proposals = {Integers(length, Dim(0)), Integers(length, Dim(1)), {}, {}};
       for (size_t k = 0; k < length; ++k) proposals[2].emplace_back(static_cast<int64_t>(k));
       proposals[3].assign(proposals[2].rbegin(), proposals[2].rend());
-      for (const Integers& proposal : proposals) {
+      const auto is_default = [&](const Integers& proposal) {
         Parameters with = others;
         with.emplace(name, proposal);
-        if (absent == reading(with, generic_)) return proposal;
-      }
+        return absent == reading(with, generic_);
+      };
+      const auto found = std::find_if(proposals.begin(), proposals.end(), is_default);
+      if (found == proposals.end()) continue;
+      // A list that a program does not ask for (a kernel_shape, which the weights have) has no default.
+      if (found == proposals.begin() && is_default(proposals[1])) return std::nullopt;
+      return *found;
     }
     return std::nullopt;
   }
@@ -144,7 +149,14 @@ class Speller {
     for (const auto& [name, value] : Parameters(application_.parameters)) {
       Parameters proposal = application_.parameters;
       Parameter& changed = proposal.find(name)->second;
-      if (change(changed) && means_the_same(proposal, types)) application_.parameters = std::move(proposal);
+      if (!change(changed) || !means_the_same(proposal, types)) continue;
+      // A list may say what operands say, too (the first of AffineGrid's size): as a whole it fits as it did.
+      Term::Application proposed = application_;
+      proposed.parameters = proposal;
+      if (infer_application(proposed, types_).ok())
+        application_.parameters = std::move(proposal);
+      else
+        read_sizes_ = true;
     }
   }
 
