@@ -38,6 +38,18 @@ std::string ValueType::text() const {
   return {};
 }
 
+std::optional<Tensor> known_tensor(const Value& value) {
+  if (!value.content || !value.type.has_shape()) return std::nullopt;
+  const auto dims = constants(*value.type.shape);
+  if (!dims || element_count(*dims) != static_cast<int64_t>(value.content->size())) return std::nullopt;
+  std::vector<int64_t> elements;
+  for (const auto& element : *value.content) {
+    if (!element || !element->is_constant()) return std::nullopt;
+    elements.push_back(element->value());
+  }
+  return Tensor::from_ints(value.type.dtype, *dims, elements);
+}
+
 std::optional<Content> content_of(const Tensor& tensor) {
   const bool integral = is_int(tensor.dtype()) || tensor.dtype() == DataType::kBool;
   if (!integral || tensor.count() > kMaxContent) return std::nullopt;

@@ -108,6 +108,9 @@ struct ModelInfo {
   int64_t opset() const;      ///< of ai.onnx; 0 when not imported
 };
 
+/// The elements of a value of which inference knows all: nothing where it does not.
+std::optional<Tensor> known_tensor(const Value& value);
+
 class Graph {
  public:
   std::string name;

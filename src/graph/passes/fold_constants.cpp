@@ -35,18 +35,6 @@ void become_constant(Graph& graph, ValueId id, Tensor tensor) {
   value.constant = std::move(tensor);
 }
 
-std::optional<Tensor> known_tensor(const Value& value) {
-  if (!value.content || !value.type.has_shape()) return std::nullopt;
-  const auto dims = constants(*value.type.shape);
-  if (!dims || element_count(*dims) != static_cast<int64_t>(value.content->size())) return std::nullopt;
-  std::vector<int64_t> elements;
-  for (const auto& element : *value.content) {
-    if (!element || !element->is_constant()) return std::nullopt;
-    elements.push_back(element->value());
-  }
-  return Tensor::from_ints(value.type.dtype, *dims, elements);
-}
-
 /// Operations that a program's stages run, roughly; and what a runtime may have of them instead.
 struct Work {
   int64_t operations = 0;

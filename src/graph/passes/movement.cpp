@@ -68,31 +68,6 @@ std::optional<te::Number> literal_of(const Expr& expr) {
   return literal ? std::optional(literal->value) : std::nullopt;
 }
 
-/// x * 1, x / 1, x - 0, x ^ 1, max(x, -inf), min(x, inf) are x bit for bit; x + 0 but for the sign of a zero.
-Expr without_neutral(const Expr& expr, FloatClass& fp_class) {
-  return te::transform(expr, [&](const Expr& node) -> Expr {
-    const te::Binary* e = te::as<te::Binary>(node);
-    if (!e) return {};
-    const auto left = literal_of(e->left), right = literal_of(e->right);
-    switch (e->op) {
-      case te::BinaryOp::kMul: return right && right->equals(1) ? e->left : left && left->equals(1) ? e->right : Expr();
-      case te::BinaryOp::kDiv:
-      case te::BinaryOp::kPow: return right && right->equals(1) ? e->left : Expr();
-      case te::BinaryOp::kSub: return right && right->equals(0) ? e->left : Expr();
-      case te::BinaryOp::kAdd:
-        if (!(right && right->equals(0)) && !(left && left->equals(0))) return {};
-        if (is_float(node.dtype())) fp_class = FloatClass::kSignOfZero;
-        return right && right->equals(0) ? e->left : e->right;
-      case te::BinaryOp::kMax:
-      case te::BinaryOp::kMin: {
-        const te::Number neutral = te::Number::infinity(e->op == te::BinaryOp::kMax);
-        return right && *right == neutral ? e->left : left && *left == neutral ? e->right : Expr();
-      }
-      default: return {};
-    }
-  });
-}
-
 /// What the row says of the node. Where an input only says the output's shape, of the shape that the output is known to
 /// have.
 Result<te::Program> program_of(const Graph& graph, NodeId id) {
@@ -128,6 +103,30 @@ bool does(const SpelledMap& proposal, const ElementMap& map) {
 }
 
 }  // namespace
+
+Expr without_neutral(const Expr& expr, FloatClass& fp_class) {
+  return te::transform(expr, [&](const Expr& node) -> Expr {
+    const te::Binary* e = te::as<te::Binary>(node);
+    if (!e) return {};
+    const auto left = literal_of(e->left), right = literal_of(e->right);
+    switch (e->op) {
+      case te::BinaryOp::kMul: return right && right->equals(1) ? e->left : left && left->equals(1) ? e->right : Expr();
+      case te::BinaryOp::kDiv:
+      case te::BinaryOp::kPow: return right && right->equals(1) ? e->left : Expr();
+      case te::BinaryOp::kSub: return right && right->equals(0) ? e->left : Expr();
+      case te::BinaryOp::kAdd:
+        if (!(right && right->equals(0)) && !(left && left->equals(0))) return {};
+        if (is_float(node.dtype())) fp_class = FloatClass::kSignOfZero;
+        return right && right->equals(0) ? e->left : e->right;
+      case te::BinaryOp::kMax:
+      case te::BinaryOp::kMin: {
+        const te::Number neutral = te::Number::infinity(e->op == te::BinaryOp::kMax);
+        return right && *right == neutral ? e->left : left && *left == neutral ? e->right : Expr();
+      }
+      default: return {};
+    }
+  });
+}
 
 te::Expr simplified(const te::Expr& expr, const Shape& extents) { return normal_index(expr, extents); }
 

@@ -35,6 +35,10 @@ std::optional<Movement> element_map_of(const Graph& graph, NodeId id, int output
 /// The same, where no element is converted.
 std::optional<Movement> movement_of(const Graph& graph, NodeId id, int output);
 
+/// x * 1, x / 1, x - 0, x ^ 1, max(x, -inf), min(x, inf) are x bit for bit; x + 0 but for the sign of a zero, which
+/// then is the class.
+te::Expr without_neutral(const te::Expr& expr, FloatClass& fp_class);
+
 /// normal_index.
 te::Expr simplified(const te::Expr& expr, const Shape& extents);
 

@@ -180,6 +180,7 @@ class Pipeline {
       return 0;
     }
     if (*done) graph_ = std::move(changed);
+    if (*done && options_.on_change) TRY_VOID(options_.on_change(pass.name, graph_));
     auto known = std::find_if(report_.passes.begin(), report_.passes.end(),
                               [&](const auto& each) { return each.pass == pass.name; });
     if (known == report_.passes.end()) known = report_.passes.insert(known, {std::string(pass.name), 0, 0, 0, 0});
@@ -205,6 +206,14 @@ class Pipeline {
 
 }  // namespace
 
+bool is_pass(std::string_view name) {
+  for (const std::span<const Pass> passes : {std::span<const Pass>(kSimplify), std::span<const Pass>(kFold),
+                                             std::span<const Pass>(kContract), std::span<const Pass>(kSpellOut)})
+    for (const Pass& pass : passes)
+      if (pass.name == name) return true;
+  return false;
+}
+
 Result<OptimizeReport> canonicalize(Graph& graph, const OptimizeOptions& options) {
   Graph changed = graph;
   Pipeline pipeline(changed, options);
@@ -221,12 +230,20 @@ Result<OptimizeReport> optimize(Graph& graph, const OptimizeOptions& options) {
   TRY_VOID(pipeline.simplify());
   TRY_VOID(pipeline.contract());
   // What written-out composites uncover is kept only if it is worth nodes: else they stay as the model has them.
+  OptimizeOptions unseen = options;
+  unseen.on_change = nullptr;
   Graph uncovered = simplified;
-  Pipeline again(uncovered, options);
+  Pipeline again(uncovered, unseen);
   TRY_VOID(again.spell_out());
   TRY_VOID(again.contract());
   OptimizeReport report = pipeline.finish();
   if (again.nodes() < report.nodes_after) {
+    if (options.on_change) {
+      Graph seen = simplified;
+      Pipeline once_more(seen, options);
+      TRY_VOID(once_more.spell_out());
+      TRY_VOID(once_more.contract());
+    }
     const OptimizeReport more = again.finish();
     report.steps.insert(report.steps.end(), more.steps.begin(), more.steps.end());
     report.passes.insert(report.passes.end(), more.passes.begin(), more.passes.end());

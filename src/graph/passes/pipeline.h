@@ -16,4 +16,7 @@ Result<OptimizeReport> canonicalize(Graph& graph, const OptimizeOptions& options
 /// more nodes than the graph.
 Result<OptimizeReport> optimize(Graph& graph, const OptimizeOptions& options);
 
+/// Whether OptimizeOptions::without may name it.
+bool is_pass(std::string_view name);
+
 }  // namespace isomer
