@@ -1,5 +1,4 @@
-// isomer verify: an optimization is done again from its proof, each step checked, and must give the model that was
-// written.
+// isomer verify: the steps of a proof are checked, and the outputs of both models must be equal by them.
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
@@ -24,28 +23,35 @@ struct VerifyCommand : CommonOptions {
 };
 
 json to_json(const VerifyCommand& options, const Verified& result, double seconds) {
-  json taken = json::array();
-  for (const OptimizeStep& step : result.derived.steps)
-    taken.push_back({{"rule", step.rule}, {"where", step.where}, {"fp_class", substitutions::name(step.fp_class)}});
+  json kinds = json::object(), taken = json::object();
+  for (const substitutions::ProofStep& step : result.proof.steps) {
+    json& count = kinds[std::string(substitutions::kind(step))];
+    count = count.is_null() ? 1 : count.get<int>() + 1;
+    if (const auto* used = std::get_if<substitutions::RuleStep>(&step)) {
+      json& times = taken[used->rule];
+      times = times.is_null() ? 1 : times.get<int>() + 1;
+    }
+  }
   return {{"model", options.input},
           {"verified", true},
-          {"steps", result.derived.steps.size()},
+          {"steps", result.proof.steps.size()},
+          {"kinds", kinds},
           {"taken", taken},
-          {"rules", result.derivation.rules.size()},
-          {"level", result.derivation.level},
-          {"fp", name(result.derivation.fp)},
-          {"dims", result.derivation.dims},
-          {"input_shapes", result.derivation.shapes},
+          {"rules", result.proof.rules.size()},
+          {"fp", name(result.proof.fp)},
+          {"fp_class", substitutions::name(result.float_class)},
+          {"dims", result.proof.dims},
+          {"input_shapes", result.proof.shapes},
           {"check", result.check ? check_json(*result.check) : json(nullptr)},
           {"seconds", seconds},
           {"version", version_text()}};
 }
 
 /// What was granted to the proof: "--fp reassociate, no size bound".
-std::string granted(const substitutions::Derivation& derivation) {
-  std::vector<std::string> parts = {fmt::format("--fp {}", name(derivation.fp))};
-  for (const auto& [dim, size] : derivation.dims) parts.push_back(fmt::format("--dim {}={}", printable(dim), size));
-  for (const auto& [input, shape] : derivation.shapes)
+std::string granted(const substitutions::ModelProof& proof) {
+  std::vector<std::string> parts = {fmt::format("--fp {}", name(proof.fp))};
+  for (const auto& [dim, size] : proof.dims) parts.push_back(fmt::format("--dim {}={}", printable(dim), size));
+  for (const auto& [input, shape] : proof.shapes)
     parts.push_back(fmt::format("--input-shapes {}:[{}]", printable(input), fmt::join(shape, ",")));
   if (parts.size() == 1) parts.push_back("no size bound");
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -61,20 +67,19 @@ Result<void> run(const VerifyCommand& options) {
                   .runs = options.no_check ? 0 : options.runs,
                   .threads = options.thread_count(),
                   .memory = options.memory_limit()};
-  if (options.verbosity > 0) verify.log = [&](std::string_view line) { note(options, "{}", printable(line)); };
   TRY(const Verified result, verify_files({options.input, options.output, options.proof}, verify));
   if (options.json) {
     fmt::print("{}\n", json_text(to_json(options, result, seconds_since(start))));
   } else if (!options.quiet) {
     for (const UncheckedNode& node : result.check ? result.check->cut_out : std::vector<UncheckedNode>())
       fmt::print("{}\n", printable(node.text()));
-    fmt::print("verified: {} steps by {} rules, each proof replayed; {}; granted: {}\n", result.derived.steps.size(),
-               result.derivation.rules.size(),
+    fmt::print("verified: {} steps by {} rules, each proof replayed; {}; granted: {}\n", result.proof.steps.size(),
+               result.proof.rules.size(),
                result.check
                    ? fmt::format("{} of what rounding allows on {} seeded inputs",
                                  result.check->equivalence.max_error_over_bound, result.check->equivalence.runs)
                    : std::string("not run (--no-check)"),
-               granted(result.derivation));
+               granted(result.proof));
   }
   return {};
 }

@@ -233,7 +233,7 @@ class Improver {
     TRY(Graph second, graph_of(after));
     for (Graph* graph : {&first, &second}) {
       fill_weights(*graph);
-      TRY_VOID(optimize(*graph, substitutions::passes_after({}, *graph)));
+      TRY_VOID(optimize(*graph, substitutions::passes_after({}, *graph, before.theory())));
     }
     TRY(const std::vector<Tensor> inputs, generate_inputs(first, {}));
     TRY(const auto runner, backend_.runner(first, inputs));

@@ -52,7 +52,7 @@ class Bisection {
   Result<std::optional<Blame>> run() {
     TRY(const Start start, start_of(model_, derivation_, theory_));
     TRY(const bool passes_differ, differ_(model_, start.graph));
-    if (passes_differ) return in_passes(model_, passes_before(derivation_), "before the steps");
+    if (passes_differ) return in_passes(model_, passes_before(derivation_, theory_), "before the steps");
     if (derivation_.steps.empty()) return std::optional<Blame>();
     TRY(const Graph spelled, graph_of(start.program));
     TRY(const bool spelling_differs, differ_(model_, spelled));
@@ -64,7 +64,7 @@ class Bisection {
     TRY(const Derived whole, derived(start, derivation_));
     TRY(const bool end_differs, differ_(model_, whole.graph));
     if (!end_differs) return std::optional<Blame>();
-    return in_passes(graph, passes_after(derivation_, graph), "after the steps");
+    return in_passes(graph, passes_after(derivation_, graph, theory_), "after the steps");
   }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "graph/passes/edit.h"
 #include "graph/passes/pipeline.h"
+#include "substitutions/normalize.h"
 #include "substitutions/rules_file.h"
 #include "util/check.h"
 #include "util/stop.h"
@@ -25,7 +26,9 @@ bool allows(const Derivation& derivation, FloatClass float_class) {
 
 }  // namespace
 
-OptimizeOptions passes_before(const Derivation& derivation, const DeriveOptions& options) {
+std::vector<std::string> passes_without_proof() { return {"fold pads", "fold affine", "fold scales"}; }
+
+OptimizeOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options) {
   OptimizeOptions passes;
   passes.level = derivation.level;
   passes.fp = derivation.fp;
@@ -33,13 +36,15 @@ OptimizeOptions passes_before(const Derivation& derivation, const DeriveOptions&
   passes.keep_composites = derivation.keep_composites;
   passes.threads = options.threads;
   passes.log = options.log;
+  passes.normalize = normalization(theory);
   return passes;
 }
 
 // Steps make constants of constants, of some weights several, and of each larger ones: what was searched for counts on
 // their being computed beforehand.
-OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, const DeriveOptions& options) {
-  OptimizeOptions passes = passes_before(derivation, options);
+OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
+                             const DeriveOptions& options) {
+  OptimizeOptions passes = passes_before(derivation, theory, options);
   passes.max_growth = passes.largest_grown = std::max(passes.max_growth, kMostGrown * count_bytes(rewritten));
   return passes;
 }
@@ -71,16 +76,16 @@ std::string where(const Program& program, const std::vector<int>& values) {
 Result<Start> start_of(const Graph& model, const Derivation& derivation, Theory& theory, const DeriveOptions& options) {
   theory.commute_within(derivation.fp);
   Graph graph = model;
-  TRY(OptimizeReport passes, optimize(graph, passes_before(derivation, options)));
+  TRY(OptimizeReport passes, optimize(graph, passes_before(derivation, theory, options)));
   Graph plain = graph;
-  TRY(OptimizeReport spelled, canonicalize(plain, passes_before(derivation, options)));
+  TRY(OptimizeReport spelled, canonicalize(plain, passes_before(derivation, theory, options)));
   TRY(Program program, program_of(plain, theory));
   return Start{std::move(graph), std::move(passes), std::move(program), std::move(spelled)};
 }
 
 Result<Derived> derived(Start start, const Derivation& derivation, const DeriveOptions& options) {
   Program program = std::move(start.program);
-  const Theory& theory = program.theory();
+  Theory& theory = program.theory();
   Derived result{std::move(start.graph), std::move(start.passes), {}, {}};
   if (derivation.steps.empty()) return result;
   result.before.steps.insert(result.before.steps.end(), start.spelled.steps.begin(), start.spelled.steps.end());
@@ -103,7 +108,7 @@ Result<Derived> derived(Start start, const Derivation& derivation, const DeriveO
     result.steps.push_back({step.rule, std::move(place), float_class});
   }
   TRY(result.graph, graph_of(program));
-  TRY(result.after, optimize(result.graph, passes_after(derivation, result.graph, options)));
+  TRY(result.after, optimize(result.graph, passes_after(derivation, result.graph, theory, options)));
   return result;
 }
 
@@ -114,7 +119,7 @@ Result<Derived> derived(const Graph& model, const Derivation& derivation, Theory
     return derived(std::move(start), derivation, options);
   }
   Derived result{model, {}, {}, {}};
-  TRY(result.before, optimize(result.graph, passes_before(derivation, options)));
+  TRY(result.before, optimize(result.graph, passes_before(derivation, theory, options)));
   return result;
 }
 

@@ -27,7 +27,6 @@ struct Derivation {
   bool keep_composites = false;      ///< OptimizeOptions::keep_composites
   std::vector<Rule> rules;           ///< that steps name, each with its proof; laws that are used as rules among them
   std::vector<Step> steps;
-  Hash128 input, output;  ///< structural_hash, of the model with its dims bound and of the derived one
 };
 
 struct DeriveOptions {
@@ -35,9 +34,13 @@ struct DeriveOptions {
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
 };
 
+/// Passes that fold by hand what normalization does by proved rules, and a little more: nothing proves what they do.
+std::vector<std::string> passes_without_proof();
+
 /// Those in front of the steps, and those behind them, for what the steps made.
-OptimizeOptions passes_before(const Derivation& derivation, const DeriveOptions& options = {});
-OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, const DeriveOptions& options = {});
+OptimizeOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
+OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
+                             const DeriveOptions& options = {});
 
 /// What the steps begin with. Values of the program, which steps name by number, are the same whenever it is made of
 /// the same model.
@@ -71,30 +74,5 @@ std::string where(const Program& program, const std::vector<int>& values);
 /// is one.
 std::vector<Rule> rules_of(std::span<const Step> steps, std::span<const Rule> rules,
                            std::span<const verify::StatedAxiom> axioms);
-
-/// The proof file, with tabs where rules_file.h has them:
-///
-///   isomer proof 1
-///   laws c1e3f83ec59301ae1cb16e0e9466a4ed
-///   input d94e2d6e1f9c0c2aa2a6c2f2f7a39f43
-///   output 2f7e0b9a3d1c4e5f60718293a4b5c6d7
-///   level 3
-///   fp reassociate
-///   without "fold affine"
-///   keep composites
-///   dim "batch"=8
-///   shape "x"=[8,3,224,224]
-///   rules
-///   relu_concat-concat_relu-3f0a11  exact  Concat(Relu(x),Relu(y)){..p} = Relu(Concat(x,y){..p})  x:float32[2,3] ;
-///   y:float32[2,3] ; ..p={axis=1}
-///     Concat.7 ; ..p={..p} ; x=x ; y=y
-///   steps
-///   relu_concat-concat_relu-3f0a11  ->  %14  x=%3 ; y=%9 ; ..p={axis=1}
-///   end
-///
-/// Errors: a size that no text says.
-Result<std::string> print_derivation(const Derivation& derivation, std::span<const verify::StatedAxiom> axioms);
-/// Errors, kInvalid, name the line, what was expected there, what was found. Nothing is replayed: `derived` does.
-Result<Derivation> parse_derivation(std::string_view text, std::span<const verify::StatedAxiom> axioms);
 
 }  // namespace isomer::substitutions

@@ -153,7 +153,7 @@ class Normalizer::Search {
       for (int made = before; made < program_.application_count(); ++made) open.push_back(made);
     }
     TRY(Graph graph, graph_of(program_, known_));
-    return Normalized{std::move(program_), std::move(steps_), std::move(runs_), std::move(graph)};
+    return Normalized{std::move(program_), std::move(steps_), std::move(runs_), std::move(known_), std::move(graph)};
   }
 
  private:
@@ -338,10 +338,13 @@ Result<Normalized> Normalizer::run(const Program& program, const NormalizeLimits
   return Search(*this, limits, program).run();
 }
 
-Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer) {
-  TRY(int changes, for_each_body(graph, [&](Graph& body, NodeId) {
-        body.edit_info() = graph.info();
-        return normalize(body, context, normalizer);
+Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer, const SeeNormalized& see,
+                      const BodyPlace& place) {
+  std::map<NodeId, int> seen;
+  TRY(int changes, for_each_body(graph, [&](Graph& body, NodeId node) {
+        BodyPlace inner = place;
+        inner.emplace_back(node, seen[node]++);
+        return normalize(body, context, normalizer, see, inner);
       }));
   NormalizeLimits limits;
   limits.allows = [&](FloatClass float_class) { return context.allows(float_class); };
@@ -351,22 +354,17 @@ Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer
   TRY(const Program program, program_of(graph, normalizer.theory()));
   TRY(Normalized made, normalizer.run(program, limits));
   if (made.steps.empty()) return changes;
+  if (see) TRY_VOID(see(place, program, made, normalizer));
   for (const Step& step : made.steps)
     context.step(step.rule, where(made.program, step.roots), normalizer.float_class(step.rule));
   graph = std::move(made.graph);
   return changes + static_cast<int>(made.runs.size());
 }
 
-std::function<Result<int>(Graph&, PassContext&)> normalization() {
-  struct Means {
-    Theory theory;
-    Normalizer normalizer{theory};
-  };
-  return [shared = std::make_shared<std::optional<Means>>()](Graph& graph, PassContext& context) {
-    std::optional<Means>& means = *shared;
-    if (!means) means.emplace();
-    means->theory.commute_within(context.options.fp);
-    return normalize(graph, context, means->normalizer);
+std::function<Result<int>(Graph&, PassContext&)> normalization(Theory& theory, SeeNormalized see) {
+  return [&theory, see = std::move(see)](Graph& graph, PassContext& context) {
+    if (!theory.normalizer) theory.normalizer = std::make_shared<Normalizer>(theory);
+    return normalize(graph, context, *theory.normalizer, see);
   };
 }
 

@@ -37,10 +37,11 @@ struct NormalizeLimits {
 };
 
 struct Normalized {
-  Program program;           ///< after the steps
-  std::vector<Step> steps;   ///< over the program as it was
-  std::vector<size_t> runs;  ///< where each run of steps ends, among them
-  Graph graph;               ///< of the program, constants that steps made computed; the same where there are no steps
+  Program program;                  ///< after the steps
+  std::vector<Step> steps;          ///< over the program as it was
+  std::vector<size_t> runs;         ///< where each run of steps ends, among them
+  std::map<int, Tensor> constants;  ///< values of the program that steps made of constants, computed
+  Graph graph;                      ///< of the program; the same where there are no steps
 };
 
 class Normalizer {
@@ -70,10 +71,16 @@ class Normalizer {
   std::vector<Cost> costs_;              ///< by operation
 };
 
+/// A body in a graph: the node, and which of its bodies, from the outside inwards; of the graph itself none.
+using BodyPlace = std::vector<std::pair<NodeId, int>>;
+/// Sees what is about to become of a graph or a body; errors leave it as it is.
+using SeeNormalized = std::function<Result<void>(const BodyPlace& place, const Program& before, const Normalized& made,
+                                                 const Normalizer&)>;
+
 /// As a pass: of the graph and the bodies in it. Names its steps in the context.
-Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer);
-/// The same for OptimizeOptions::normalize, with rules and a theory of its own, made when it is first run. Copies share
-/// them, and what was learned of types: for one thread at a time.
-std::function<Result<int>(Graph&, PassContext&)> normalization();
+Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer, const SeeNormalized& see = nullptr,
+                      const BodyPlace& place = {});
+/// The same for OptimizeOptions::normalize, with the rules and the theory, which must outlive it.
+std::function<Result<int>(Graph&, PassContext&)> normalization(Theory& theory, SeeNormalized see = nullptr);
 
 }  // namespace isomer::substitutions

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "util/hash.h"
 
 namespace isomer::substitutions {
+
+class Normalizer;
 
 class Theory {
  public:
@@ -33,6 +36,9 @@ class Theory {
   Hash128 operation_hash(int operation);
   /// The element type that a number has among operands of these types.
   DataType dtype_beside(std::span<const int> types) const;
+
+  /// What normalization (normalize.h) made ready for this theory, once it ran.
+  std::shared_ptr<Normalizer> normalizer;
 
  private:
   std::vector<verify::StatedAxiom> axioms_;

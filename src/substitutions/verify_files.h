@@ -1,12 +1,12 @@
-// Checking an optimization from its files: the input, the model that came out, the proof (derivation.h). The model is
-// derived again and must be the one in the file, but for what nobody computes with: names within, texts. Test:
-// tests/substitutions/verify_files_test.cpp
+// Checking an optimization from its files: the input, the model that came out, the proof (proof.h). No pass is run and
+// nothing is searched: both models stand in one ledger, the proof's steps say what is equal, and the outputs must be.
+// Test: tests/substitutions/verify_files_test.cpp
 #pragma once
 
 #include <filesystem>
 #include <optional>
 
-#include "substitutions/derivation.h"
+#include "substitutions/proof.h"
 #include "verify/check.h"
 
 namespace isomer::substitutions {
@@ -19,14 +19,14 @@ struct VerifyOptions {
   /// What the proof may bind; what it leaves open is bound where the models are run.
   std::map<std::string, int64_t> dims = {};
   std::map<std::string, Dims> shapes = {};
-  FloatMode fp = FloatMode::kReassociate;               ///< the weakest that the proof may be of
-  CheckOptions check;                                   ///< runs 0: neither model is run
-  std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
+  FloatMode fp = FloatMode::kReassociate;  ///< the weakest that the proof may be of
+  CheckOptions check;                      ///< runs 0: neither model is run
 };
 
 struct Verified {
-  Derivation derivation;
-  Derived derived;
+  ModelProof proof;
+  FloatClass float_class = FloatClass::kExact;  ///< the weakest of the steps
+  int values = 0;                               ///< of both models and of the steps
   std::optional<CheckReport> check;
 };
 

@@ -64,7 +64,6 @@ class Walker {
   Walk walk_by(Graph model, int steps, const Choose& choose) {
     Derivation derivation;
     derivation.fp = FloatMode::kFast;  // which allows every rule
-    derivation.input = structural_hash(model);
     auto start = start_of(model, derivation, theory_);
     CHECK(start.ok()) << start.error().message();
     Program now = start->program;
@@ -82,9 +81,8 @@ class Walker {
     Graph result = start->graph;
     if (!derivation.steps.empty()) {
       result = written(now);
-      CHECK(optimize(result, passes_after(derivation, result)).ok());
+      CHECK(optimize(result, passes_after(derivation, result, theory_)).ok());
     }
-    derivation.output = structural_hash(result);
     return {std::move(model), std::move(derivation), std::move(now), std::move(result)};
   }
 

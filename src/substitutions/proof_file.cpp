@@ -5,39 +5,63 @@
 #include <limits>
 
 #include "graph/te/parser.h"
-#include "substitutions/derivation.h"
+#include "substitutions/proof.h"
 #include "substitutions/rules_file.h"
 
 namespace isomer::substitutions {
 namespace {
 
-constexpr std::string_view kTitle = "isomer proof 1";
+constexpr std::string_view kTitle = "isomer proof 2";
 constexpr std::string_view kBetween = " ; ";
 
-std::string print_step(const Step& step) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : step.tensors) names.push_back(fmt::format("{}=%{}", name, value));
-  for (std::string& part : binding_parts(step.names)) names.push_back(std::move(part));
-  return fmt::format("{}\t{}\t%{}\t{}", step.rule, step.is_forward ? "->" : "<-", fmt::join(step.roots, ",%"),
-                     fmt::join(names, kBetween));
+std::string print_values(const std::vector<int>& values) {
+  std::vector<std::string> parts;
+  for (const int value : values) parts.push_back(fmt::format("%{}", value));
+  return fmt::format("{}", fmt::join(parts, ","));
 }
 
-std::string print(const Derivation& derivation, std::span<const verify::StatedAxiom> axioms) {
-  std::string result = fmt::format("{}\nlaws {}\ninput {}\noutput {}\n", kTitle, laws_hash(axioms),
-                                   derivation.input.hex(), derivation.output.hex());
-  result += fmt::format("level {}\nfp {}\n", derivation.level, name(derivation.fp));
-  for (const std::string& pass : derivation.without) result += fmt::format("without {}\n", te::quoted(pass));
-  if (derivation.keep_composites) result += "keep composites\n";
-  for (const auto& [name, value] : derivation.dims) result += fmt::format("dim {}={}\n", te::quoted(name), value);
-  for (const auto& [name, dims] : derivation.shapes)
+std::string print_step(const ProofStep& step) {
+  return std::visit(te::Overloaded{
+                        [](const MakeStep& made) {
+                          std::string text = "make\n";
+                          for (size_t first = 0; first < made.graph.size();) {
+                            const size_t end = std::min(made.graph.find('\n', first), made.graph.size());
+                            text += fmt::format("\t{}\n", std::string_view(made.graph).substr(first, end - first));
+                            first = end + 1;
+                          }
+                          return text;
+                        },
+                        [](const RuleStep& used) {
+                          std::vector<std::string> names;
+                          for (const auto& [name, value] : used.tensors)
+                            names.push_back(fmt::format("{}=%{}", name, value));
+                          for (std::string& part : binding_parts(used.names)) names.push_back(std::move(part));
+                          return fmt::format("rule\t{}\t{}\n", used.rule, fmt::join(names, kBetween));
+                        },
+                        [](const FoldStep& folded) { return fmt::format("fold\t%{}\n", folded.value); },
+                        [](const InferStep& inferred) { return fmt::format("infer\t%{}\n", inferred.value); },
+                        [](const SameStep& same) {
+                          return fmt::format("same\t%{}\t%{}\t{}\n", same.first, same.second, print_values(same.over));
+                        },
+                        [](const ExpandStep& expanded) { return fmt::format("expand\t%{}\n", expanded.value); },
+                        [](const OutputStep&) { return std::string("output\n"); },
+                    },
+                    step);
+}
+
+std::string print(const ModelProof& proof, std::span<const verify::StatedAxiom> axioms) {
+  std::string result = fmt::format("{}\nlaws {}\ninput {}\noutput {}\nfp {}\n", kTitle, laws_hash(axioms),
+                                   proof.input.hex(), proof.output.hex(), name(proof.fp));
+  for (const auto& [name, value] : proof.dims) result += fmt::format("dim {}={}\n", te::quoted(name), value);
+  for (const auto& [name, dims] : proof.shapes)
     result += fmt::format("shape {}=[{}]\n", te::quoted(name), fmt::join(dims, ","));
   result += "rules\n";
-  for (const Rule& rule : derivation.rules) {
+  for (const Rule& rule : proof.rules) {
     result += print_rule(rule) + "\n";
     for (const verify::LawUse& use : rule.proof.uses) result += fmt::format("\t{}\n", print_use(use, axioms));
   }
   result += "steps\n";
-  for (const Step& step : derivation.steps) result += print_step(step) + "\n";
+  for (const ProofStep& step : proof.steps) result += print_step(step);
   return result + "end\n";
 }
 
@@ -89,22 +113,25 @@ Result<Hash128> parse_hash(std::string_view text) {
 
 using RulePlaces = std::map<std::string, size_t, std::less<>>;
 
-Result<Step> parse_step(std::string_view line, const std::vector<Rule>& rules, const RulePlaces& places) {
-  const std::vector<std::string_view> fields = split(line, "\t");
-  if (fields.size() != 4)
-    return invalid("", "rule, direction, roots, names between tabs expected, {} fields found", fields.size());
-  Step step;
-  step.rule = fields[0];
+/// "%3,%4"; nothing of "".
+Result<std::vector<int>> parse_values(std::string_view text) {
+  std::vector<int> result;
+  for (const std::string_view part : text.empty() ? std::vector<std::string_view>() : split(text, ",")) {
+    TRY(const int value, parse_value(part));
+    result.push_back(value);
+  }
+  return result;
+}
+
+/// Of the rule, and its names.
+Result<RuleStep> parse_rule_step(std::string_view rule_name, std::string_view names, const std::vector<Rule>& rules,
+                                 const RulePlaces& places) {
+  RuleStep step;
+  step.rule = rule_name;
   const auto place = places.find(step.rule);
   if (place == places.end()) return invalid("", "the name of a rule above expected, '{}' found", step.rule);
-  if (fields[1] != "->" && fields[1] != "<-") return invalid("", "-> or <- expected, '{}' found", fields[1]);
-  step.is_forward = fields[1] == "->";
-  for (const std::string_view root : split(fields[2], ",")) {
-    TRY(const int value, parse_value(root));
-    step.roots.push_back(value);
-  }
   const auto ops = verify::rest_names(sides(rules[place->second].outputs));
-  for (const std::string_view part : fields[3].empty() ? std::vector<std::string_view>() : split(fields[3], kBetween)) {
+  for (const std::string_view part : names.empty() ? std::vector<std::string_view>() : split(names, kBetween)) {
     TRY(const bool is_taken, take_binding(part, ops, step.names));
     if (is_taken) continue;
     const size_t equals = part.find('=');
@@ -119,7 +146,7 @@ class FileParser {
  public:
   FileParser(std::string_view text, std::span<const verify::StatedAxiom> axioms) : rest_(text), axioms_(axioms) {}
 
-  Result<Derivation> run() {
+  Result<ModelProof> run() {
     auto parsed = parse();
     if (!parsed.ok()) return std::move(parsed).error().within(fmt::format("line {}", number_));
     return std::move(result_);
@@ -149,22 +176,12 @@ class FileParser {
     TRY(result_.input, parse_hash(input));
     TRY(const std::string_view output, field("output"));
     TRY(result_.output, parse_hash(output));
-    TRY(const std::string_view level, field("level"));
-    TRY(const int64_t number, parse_number(level, 3));
-    result_.level = static_cast<int>(number);
     TRY(const std::string_view fp, field("fp"));
     const auto mode = float_mode(fp);
     if (!mode) return invalid("", "strict, reassociate or fast expected, '{}' found", fp);
     result_.fp = *mode;
-    for (advance(); line_ && line_->starts_with("without "); advance()) {
-      te::Parser parser(line_->substr(8));
-      TRY(std::string pass, parser.quoted_text());
-      if (!parser.at_end()) return expected("the name of one pass");
-      result_.without.push_back(std::move(pass));
-    }
-    result_.keep_composites = line_ == "keep composites";
-    if (result_.keep_composites) advance();
-    for (; line_ && (line_->starts_with("dim ") || line_->starts_with("shape ")); advance()) TRY_VOID(binding());
+    for (advance(); line_ && (line_->starts_with("dim ") || line_->starts_with("shape ")); advance())
+      TRY_VOID(binding());
     TRY_VOID(rules());
     TRY_VOID(steps());
     if (!rest_.empty()) return invalid("", "nothing behind 'end' expected, more found");
@@ -219,32 +236,70 @@ class FileParser {
 
   Result<void> steps() {
     if (line_ != "steps") return expected("'steps'");
-    for (advance(); line_ && line_ != "end"; advance()) {
-      TRY(Step step, parse_step(*line_, result_.rules, places_));
+    for (advance(); line_ && line_ != "end";) {
+      TRY(ProofStep step, this->step());
       result_.steps.push_back(std::move(step));
     }
     if (line_ != "end") return expected("'end'");
     return {};
   }
 
+  /// The one at the line, up to the line of the next.
+  Result<ProofStep> step() {
+    const std::vector<std::string_view> fields = split(*line_, "\t");
+    const std::string_view kind = fields[0];
+    if (kind == "make" && fields.size() == 1) {
+      MakeStep made;
+      for (advance(); line_ && line_->starts_with('\t'); advance()) made.graph += fmt::format("{}\n", line_->substr(1));
+      return ProofStep(std::move(made));
+    }
+    std::optional<ProofStep> result;
+    if (kind == "output" && fields.size() == 1) result = OutputStep();
+    if (kind == "rule" && fields.size() == 3) {
+      TRY(result, parse_rule_step(fields[1], fields[2], result_.rules, places_));
+    }
+    if (fields.size() == 2 && (kind == "fold" || kind == "infer" || kind == "expand")) {
+      TRY(const int value, parse_value(fields[1]));
+      if (kind == "fold") result = FoldStep{value};
+      if (kind == "infer") result = InferStep{value};
+      if (kind == "expand") result = ExpandStep{value};
+    }
+    if (kind == "same" && fields.size() == 4) {
+      SameStep same;
+      TRY(same.first, parse_value(fields[1]));
+      TRY(same.second, parse_value(fields[2]));
+      TRY(same.over, parse_values(fields[3]));
+      result = std::move(same);
+    }
+    if (!result) return expected("a step: make, rule, fold, infer, same, expand, output, each with its fields,");
+    advance();
+    return *std::move(result);
+  }
+
   std::string_view rest_;
   std::optional<std::string_view> line_;
   int number_ = 0;
   std::span<const verify::StatedAxiom> axioms_;
-  Derivation result_;
+  ModelProof result_;
   RulePlaces places_;  ///< in the list, by name
 };
 
 }  // namespace
 
-Result<std::string> print_derivation(const Derivation& derivation, std::span<const verify::StatedAxiom> axioms) {
-  std::string text = print(derivation, axioms);
-  TRY(const Derivation read, parse_derivation(text, axioms));
+std::string_view kind(const ProofStep& step) {
+  constexpr std::string_view kKinds[] = {"make", "rule", "fold", "infer", "same", "expand", "output"};
+  static_assert(std::size(kKinds) == std::variant_size_v<ProofStep>);
+  return kKinds[step.index()];
+}
+
+Result<std::string> print_proof(const ModelProof& proof, std::span<const verify::StatedAxiom> axioms) {
+  std::string text = print(proof, axioms);
+  TRY(const ModelProof read, parse_proof(text, axioms));
   if (print(read, axioms) != text) return unsupported("", "steps that a text can say expected, others found");
   return text;
 }
 
-Result<Derivation> parse_derivation(std::string_view text, std::span<const verify::StatedAxiom> axioms) {
+Result<ModelProof> parse_proof(std::string_view text, std::span<const verify::StatedAxiom> axioms) {
   return FileParser(text, axioms).run();
 }
 

@@ -1,0 +1,330 @@
+// Proofs that somebody wrote: what follows from the steps is accepted, nothing else is.
+#include "substitutions/proof.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/hash.h"
+#include "graph/onnx/export.h"
+#include "graph/onnx/import.h"
+#include "graph/passes/pipeline.h"
+#include "graph/text.h"
+#include "passes/all_passes.h"
+#include "passes/case_file.h"
+#include "substitutions/proof_recorder.h"
+#include "substitutions/rules_file.h"
+#include "substitutions/theory.h"
+#include "substitutions/verify_files.h"
+#include "support/files.h"
+
+namespace isomer::substitutions::test {
+namespace {
+
+using testing::HasSubstr;
+
+class Proofs : public testing::Test {
+ protected:
+  static Graph parsed(std::string_view text) {
+    auto graph = parse_graph(text);
+    CHECK(graph.ok()) << graph.error().message();
+    return *std::move(graph);
+  }
+
+  /// Empty, or why the proof by these steps is refused.
+  std::string refusal(std::string_view input, std::string_view output, std::vector<ProofStep> steps,
+                      FloatMode fp = FloatMode::kReassociate) {
+    return refusal(parsed(input), parsed(output), std::move(steps), fp);
+  }
+  std::string refusal(const Graph& input, const Graph& output, std::vector<ProofStep> steps,
+                      FloatMode fp = FloatMode::kReassociate) {
+    CHECK(export_model(input, files_.input).ok() && export_model(output, files_.output).ok());
+    const auto first = import_model(files_.input), last = import_model(files_.output);
+    CHECK(first.ok() && last.ok());
+    ModelProof proof;
+    proof.fp = fp;
+    proof.input = structural_hash(*first);
+    proof.output = structural_hash(*last);
+    for (const ProofStep& step : steps)
+      if (const auto* used = std::get_if<RuleStep>(&step)) {
+        const LawNumbers laws = law_numbers(theory_.axioms());
+        if (const auto law = laws.find(used->rule); law != laws.end())
+          proof.rules.push_back(rule_of(law->second, theory_.axioms()));
+      }
+    proof.steps = std::move(steps);
+    if (std::none_of(proof.steps.begin(), proof.steps.end(),
+                     [](const ProofStep& step) { return std::holds_alternative<OutputStep>(step); }))
+      proof.steps.push_back(OutputStep());
+    const auto text = print_proof(proof, theory_.axioms());
+    CHECK(text.ok()) << text.error().message();
+    isomer::test::write_file(files_.proof, *text);
+    const auto verified = verify_files(files_, {.fp = FloatMode::kFast, .check = {.runs = 0}});
+    return verified.ok() ? "" : verified.error().message();
+  }
+
+  /// The number of a value of the input, or of the output behind an input and steps that make so many values.
+  int number(std::string_view model, std::string_view name, std::string_view before = "", int made = 0) {
+    const auto values = [&](std::string_view text) {
+      CHECK(export_model(parsed(text), files_.input).ok());
+      const auto read = import_model(files_.input);
+      CHECK(read.ok());
+      std::vector<std::string> names;
+      for (const ValueId id : read->values()) names.push_back(read->value(id).name);
+      return names;
+    };
+    const int first = before.empty() ? 0 : static_cast<int>(values(before).size());
+    const std::vector<std::string> names = values(model);
+    const auto found = std::find(names.begin(), names.end(), name);
+    CHECK(found != names.end()) << name;
+    return first + made + static_cast<int>(found - names.begin());
+  }
+
+  Theory theory_;
+  isomer::test::ScratchFolder folder_;
+  const ModelFiles files_{folder_.path() / "in.onnx", folder_.path() / "out.onnx", folder_.path() / "out.proof"};
+};
+
+constexpr std::string_view kDoesNotFollow = "equal by the proof's steps expected, it does not follow from them";
+
+TEST_F(Proofs, OfTheSameModelNeedNoStep) {
+  constexpr std::string_view model = R"(opset 17
+graph g(x: float32[n,3]) -> (y: float32[n,3]) {
+  w: float32[3] = {1, 2, 3}
+  a = Mul(x, w)
+  y = Relu(a)
+})";
+  // Names within, nodes that nobody reads, and their order mean nothing.
+  EXPECT_EQ(refusal(model, R"(opset 17
+graph g(x: float32[n,3]) -> (y: float32[n,3]) {
+  v: float32[3] = {1, 2, 3}
+  dead = Neg(x)
+  b = Mul(v, x)
+  y = Relu(b)
+})",
+                    {}),
+            "");
+  for (const std::string_view other : {"{1, 2, 4}", "{1, 2, -3}", "{1, 2, 3.0000002}"}) {
+    std::string changed(model);
+    changed.replace(changed.find("{1, 2, 3}"), 9, other);
+    EXPECT_THAT(refusal(model, changed, {}), HasSubstr(kDoesNotFollow)) << other;
+  }
+}
+
+TEST_F(Proofs, ByStepsThatHoldAreAccepted) {
+  constexpr std::string_view input = R"(opset 17
+graph g(x: float32[2,3]) -> (y: float32[2,3]) {
+  a: float32[3] = {1, 2, 3}
+  b: float32[3] = {2, 2, 2}
+  c = Mul(a, b)
+  t = Transpose(x)
+  u = Transpose(t)
+  y = Mul(u, c)
+})";
+  constexpr std::string_view output = R"(opset 17
+graph g(x: float32[2,3]) -> (y: float32[2,3]) {
+  c: float32[3] = {2, 4, 6}
+  y = Mul(x, c)
+})";
+  EXPECT_THAT(refusal(input, output, {}), HasSubstr(kDoesNotFollow));
+  const int x = number(input, "x"), c = number(input, "c"), u = number(input, "u");
+  EXPECT_THAT(refusal(input, output, {FoldStep{c}}), HasSubstr(kDoesNotFollow));
+  EXPECT_EQ(refusal(input, output, {FoldStep{c}, SameStep{u, x, {}}}), "");
+  EXPECT_EQ(refusal(input, output, {SameStep{u, x, {x}}, FoldStep{c}}, FloatMode::kStrict), "");
+}
+
+TEST_F(Proofs, ByStepsThatDoNotHoldAreRefused) {
+  constexpr std::string_view input = R"(opset 17
+graph g(x: float32[3,3], i: int64[3]) -> (y: float32[3,3], z: int64[3]) {
+  a: float32[3] = {1, 2, 3}
+  t = Transpose(x)
+  y = Mul(t, a)
+  z = Neg(i)
+})";
+  const auto refused = [&](ProofStep step) { return refusal(input, input, {std::move(step)}); };
+  const auto at = [&](std::string_view name) { return number(input, name); };
+  EXPECT_THAT(refused(SameStep{at("x"), at("t"), {}}), HasSubstr("two values of the same elements expected"));
+  EXPECT_THAT(refused(SameStep{at("x"), at("a"), {}}), HasSubstr("one type of known rank expected"));
+  EXPECT_THAT(refused(SameStep{at("i"), at("z"), {}}), HasSubstr("two values of the same elements expected"));
+  EXPECT_THAT(refused(FoldStep{at("x")}), HasSubstr("a value that a known operator gives expected"));
+  EXPECT_THAT(refused(FoldStep{at("t")}), HasSubstr("a value that a known operator gives expected"));
+  EXPECT_THAT(refused(ExpandStep{at("y")}), HasSubstr("a composite expected"));
+  EXPECT_THAT(refused(InferStep{6}), HasSubstr("a value below %6 expected, %6 found"));
+  EXPECT_THAT(refused(MakeStep{"graph (x: float32[3]) -> () {\n}"}), HasSubstr("named after a value such as %12"));
+}
+
+TEST_F(Proofs, OfWeakerClassesThanGrantedAreRefused) {
+  constexpr std::string_view input = R"(opset 17
+graph g(x: float32[2,3]) -> (y: float32[2,3]) {
+  zero: float32[] = {0}
+  y = Add(x, zero)
+})";
+  constexpr std::string_view output = R"(opset 17
+graph g(x: float32[2,3]) -> (y: float32[2,3]) {
+  y = Identity(x)
+})";
+  const int x = number(input, "x");
+  const std::vector<ProofStep> steps = {SameStep{number(input, "y"), x, {}}, OutputStep(),
+                                        SameStep{number(output, "y", input), x, {}}};
+  EXPECT_EQ(refusal(input, output, steps), "");
+  EXPECT_THAT(refusal(input, output, steps, FloatMode::kStrict),
+              HasSubstr("a step that --fp strict allows expected, one of class sign-of-zero found"));
+}
+
+/// Sizes that data decide are called after the values that have them: in the output by whoever wrote it.
+TEST_F(Proofs, OfSizesThatAreCalledAlikeAreRefused) {
+  constexpr std::string_view input = R"(opset 17
+graph g(x: float32[6], y: float32[6], z: float32[k]) -> (r) {
+  u = NonZero(x)
+  v = NonZero(y)
+  su = Shape(u) {start = 1}
+  sv = Shape(v) {start = 1}
+  shape = Concat(su, sv) {axis = 0}
+  r = Reshape(z, shape)
+})";
+  constexpr std::string_view output = R"(opset 17
+graph g(x: float32[6], y: float32[6], z: float32[k]) -> (r) {
+  v = NonZero(x)
+  u = NonZero(y)
+  su = Shape(u) {start = 1}
+  sv = Shape(v) {start = 1}
+  shape = Concat(su, sv) {axis = 0}
+  r = Reshape(z, shape)
+})";
+  EXPECT_EQ(refusal(input, input, {}), "");
+  EXPECT_THAT(refusal(input, output, {}), HasSubstr(kDoesNotFollow));
+}
+
+/// What the output says of its values is no promise.
+TEST_F(Proofs, ByShapesThatTheOutputStatesAreRefused) {
+  constexpr std::string_view input = R"(opset 17
+graph g(x: float32[6], s: int64[2]) -> (y: float32[2,3], t: int64[2]) {
+  shape: int64[2] = {2, 3}
+  t = Neg(s)
+  y = Reshape(x, shape)
+})";
+  Graph output = parsed(R"(opset 17
+graph g(x: float32[6], s: int64[2]) -> (y: float32[2,3], t: int64[2]) {
+  t = Neg(s)
+  y = Reshape(x, t)
+})");
+  for (const ValueId id : output.outputs())
+    if (output.value(id).name == "y") output.edit(id).type = ValueType::tensor(DataType::kFloat32, {2, 3});
+  const Graph first = parsed(input);
+  const auto read = [&](const std::vector<ProofStep>& steps) { return refusal(first, output, steps); };
+  EXPECT_THAT(read({}), HasSubstr(kDoesNotFollow));
+  // The outputs' numbers stand behind: x, s, then t and y.
+  for (int second = 4; second < 10; ++second) EXPECT_NE(read({OutputStep(), SameStep{4, second, {}}}), "") << second;
+}
+
+TEST_F(Proofs, ThatTakeTwoDrawsForOneAreRefused) {
+  constexpr std::string_view input = R"(opset 17
+graph g() -> (a: float32[4], b: float32[4]) {
+  a = RandomNormal() {shape = [4]}
+  b = RandomNormal() {shape = [4]}
+})";
+  constexpr std::string_view output = R"(opset 17
+graph g() -> (a: float32[4], b: float32[4]) {
+  a = RandomNormal() {shape = [4]}
+  b = Identity(a)
+})";
+  EXPECT_EQ(refusal(input, input, {}), "");
+  EXPECT_THAT(refusal(input, output, {}), HasSubstr(kDoesNotFollow));
+  for (const std::string_view name : {"a", "b"})
+    EXPECT_NE(refusal(input, output, {OutputStep(), SameStep{number(output, "b", input), number(input, name), {}}}),
+              "");
+}
+
+TEST_F(Proofs, GoIntoBodies) {
+  constexpr std::string_view input = R"(opset 17
+graph g(n: int64[], x: float32[3]) -> (y) {
+  y = Loop(n, _, x) {body = graph b(i: int64[], c: bool[], s: float32[3]) -> (d, t) {
+    d = Identity(c)
+    a = Neg(s)
+    e = Neg(a)
+    t = Relu(e)
+  }}
+})";
+  const auto with = [&](std::string_view from, std::string_view to) {
+    std::string text(input);
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const std::string twice = with("e = Neg(a)\n    t = Relu(e)", "t = Relu(a)\n    e = Neg(a)");
+  EXPECT_THAT(refusal(input, twice, {}), HasSubstr(kDoesNotFollow));
+  EXPECT_THAT(refusal(input, with("t = Relu(e)", "t = Sigmoid(e)"), {}), HasSubstr(kDoesNotFollow));
+  EXPECT_EQ(refusal(input, with("d = Identity(c)", "other = Identity(c)\n    d = Identity(c)"), {}), "");
+}
+
+/// What matching, passes and the recorder made of one graph is no proof for another.
+TEST_F(Proofs, AreWrittenDownForWhatPassesDo) {
+  const Graph model = parsed(R"(opset 17
+graph g(x: float32[2,3,4]) -> (y) {
+  one: float32[] = {1}
+  two: float32[2,3,4] = all 2
+  a = Mul(x, one)
+  s = Shape(a)
+  b = Reshape(a, s)
+  t = Transpose(b) {perm = [1,0,2]}
+  u = Transpose(t) {perm = [1,0,2]}
+  c = Cast(u) {to = 11}
+  d = Cast(c) {to = 1}
+  y = Pow(d, two)
+})");
+  ASSERT_TRUE(export_model(model, files_.input).ok());
+  const auto read = import_model(files_.input);
+  Derivation derivation;
+  const auto made = derived(*read, derivation, theory_);
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  EXPECT_EQ(made->graph.node_count(), 1);
+  ASSERT_TRUE(export_model(made->graph, files_.output).ok());
+  const auto written = import_model(files_.output);
+  Theory anew;
+  const auto proof = proof_of(*read, derivation, *written, anew);
+  ASSERT_TRUE(proof.ok()) << proof.error().message();
+  const auto text = print_proof(*proof, anew.axioms());
+  ASSERT_TRUE(text.ok()) << text.error().message();
+  isomer::test::write_file(files_.proof, *text);
+  EXPECT_TRUE(verify_files(files_, {.check = {.runs = 0}}).ok());
+}
+
+/// Every change of a pass that the cases of passes show has a proof.
+class RecordedPasses : public testing::TestWithParam<isomer::test::PassCase> {};
+
+TEST_P(RecordedPasses, AreProved) {
+  const isomer::test::PassCase& entry = GetParam();
+  const auto before = parse_graph(entry.before);
+  ASSERT_TRUE(before.ok()) << before.error().message();
+  Theory theory;
+  auto recorder = ProofRecorder::start(*before, entry.options.fp, theory);
+  ASSERT_TRUE(recorder.ok()) << recorder.error().message();
+  Graph graph = *before;
+  for (const std::string& name : entry.passes) {
+    OptimizeOptions options = entry.options;
+    options.without = passes_without_proof();
+    options.on_change = [&](std::string_view pass, const Graph& changed) { return recorder->changed(pass, changed); };
+    if (name == "optimize" || name == "canonicalize") {
+      const auto done = name == "optimize" ? optimize(graph, options) : canonicalize(graph, options);
+      EXPECT_TRUE(done.ok()) << done.error().message();
+      continue;
+    }
+    if (name.starts_with("fold_") && name != "fold_constants") continue;
+    std::vector<OptimizeStep> steps;
+    PassContext context(options, steps);
+    context.set_growth_left(options.max_growth);
+    ASSERT_TRUE(isomer::test::all_passes().at(name)(graph, context).ok());
+    const auto seen = recorder->changed(name, graph);
+    EXPECT_TRUE(seen.ok()) << seen.error().message() << "\n" << print_graph(graph);
+  }
+}
+
+std::string case_name(const testing::TestParamInfo<isomer::test::PassCase>& info) {
+  std::string name = info.param.file.substr(0, info.param.file.size() - 4) + "_" + info.param.name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, RecordedPasses,
+                         testing::ValuesIn(isomer::test::read_cases(isomer::test::source_path("tests/passes"))),
+                         case_name);
+
+}  // namespace
+}  // namespace isomer::substitutions::test
