@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "graph/float_class.h"
@@ -97,6 +98,9 @@ std::string json_text(const nlohmann::json& value, int indent) {
 }
 
 int report(const Error& error) {
+  // It is said once that the command was stopped: one more Ctrl-C finds it over.
+  if (error.kind == ErrorKind::kStopped)
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);
   // The sentence holds model-supplied names: each part is escaped and cut by itself, so that the place stays readable.
   const std::string where = printable(error.where);
   fmt::print(stderr, "isomer: {}{}{}\n", where, where.empty() ? "" : ": ", printable(error.what));
