@@ -1,8 +1,7 @@
-// How an optimized model was made, so that anyone makes it again: the passes, rewrites by proved rules one after the
-// other, the passes again. A step is believed for nothing: its terms must stand in the program, the rule's proof is
-// replayed for the types there, the result is built anew. No search is needed for that, and none of its code. Passes
-// have no proofs: they are done again, and a check by numbers ends every use (verify/check.h). Tests:
-// tests/substitutions/derivation_test.cpp, tests/cli/verify_test.cpp
+// How an optimized model was made, so that it is made again: the passes, rewrites by proved rules one after the other,
+// the passes again. A step is believed for nothing: its terms must stand in the program, the rule's proof is replayed
+// for the types there, the result is built anew. What others check is a proof of what came of it (proof.h). Test:
+// tests/substitutions/derivation_test.cpp
 #pragma once
 
 #include <functional>
