@@ -224,13 +224,21 @@ const Attribute* attribute_or_default(const Node& node, const std::string& name)
   return nullptr;
 }
 
+}  // namespace
+
 size_t count_given(const std::vector<ValueId>& values) {
   size_t count = values.size();
   while (count > 0 && !values[count - 1].valid()) --count;
   return count;
 }
 
-}  // namespace
+std::vector<const Graph*> bodies_of(const Attribute& attribute) {
+  std::vector<const Graph*> result;
+  if (const auto* one = std::get_if<GraphPtr>(&attribute)) result.push_back(one->get());
+  if (const auto* several = std::get_if<std::vector<GraphPtr>>(&attribute))
+    for (const GraphPtr& each : *several) result.push_back(each.get());
+  return result;
+}
 
 bool do_the_same(const Node& first, const Node& second, const SameValue& same) {
   if (first.domain != second.domain || first.op_type != second.op_type || first.is_opaque() != second.is_opaque())

@@ -15,6 +15,11 @@ namespace isomer {
 /// counts: two equal nodes are not one. The graphs have no cycle.
 std::optional<std::string> difference(const Graph& first, const Graph& second);
 
+/// Up to the last that is given: inputs that are omitted behind it mean nothing.
+size_t count_given(const std::vector<ValueId>& values);
+/// Bodies of an attribute, in order; none where it holds none.
+std::vector<const Graph*> bodies_of(const Attribute& attribute);
+
 /// Whether a value of one graph stands for a value of the other.
 using SameValue = std::function<bool(ValueId first, ValueId second)>;
 /// Whether two nodes do the same with values that are the same: operator, attributes, bodies.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/algorithms.h"
+#include "graph/equal.h"
 #include "graph/hash.h"
 #include "graph/node_form.h"
 #include "graph/passes/edit.h"
@@ -22,20 +23,6 @@ constexpr int kDeepest = 4;
 constexpr int64_t kLargestConstant = 1 << 16, kShortConstant = 16;
 
 std::string named(int number) { return fmt::format("%{}", number); }
-
-std::vector<const Graph*> bodies_of(const Attribute& attribute) {
-  std::vector<const Graph*> result;
-  if (const auto* one = std::get_if<GraphPtr>(&attribute)) result.push_back(one->get());
-  if (const auto* several = std::get_if<std::vector<GraphPtr>>(&attribute))
-    for (const GraphPtr& each : *several) result.push_back(each.get());
-  return result;
-}
-
-size_t given_inputs(const Node& node) {
-  size_t count = node.inputs.size();
-  while (count > 0 && !node.inputs[count - 1].valid()) --count;
-  return count;
-}
 
 ValueId first_output(const Node& node) {
   const auto made = std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id.valid(); });
@@ -72,7 +59,7 @@ ProofRecorder::Seen ProofRecorder::seen(const Graph& graph, const Ledger::Number
   Seen result{numbers.values, {}, {}};
   for (const auto& [place, inner] : numbers.bodies) {
     const Node& node = graph.node(place.first);
-    const std::vector<const Graph*> bodies = bodies_of(node.attributes.find(place.second)->second);
+    const std::vector<const Graph*> bodies = isomer::bodies_of(node.attributes.find(place.second)->second);
     result.with_bodies[{node.op_type, first_output(node)}] = place.first;
     auto& list = result.bodies[place];
     for (size_t k = 0; k < bodies.size(); ++k) list.push_back(seen(*bodies[k], inner[k]));
@@ -103,7 +90,6 @@ std::optional<int> ProofRecorder::number_of(int value) const {
 bool ProofRecorder::take(ProofStep step) {
   const auto taken = proof_->take(step);
   if (!taken.ok()) return false;
-  float_class_ = std::max(float_class_, taken->float_class);
   number(taken->made);
   steps_.push_back(std::move(step));
   return true;
@@ -359,10 +345,10 @@ Result<void> ProofRecorder::meet_node(const Graph& graph, NodeId id, Seen& now) 
   const Node& node = graph.node(id);
   const Ledger& ledger = proof_->ledger();
   std::vector<int> arguments;
-  for (size_t k = 0; k < given_inputs(node); ++k) arguments.push_back(now.at(node.inputs[k]));
+  for (size_t k = 0; k < count_given(node.inputs); ++k) arguments.push_back(now.at(node.inputs[k]));
   bool is_known = true;
   for (const auto& [name, attribute] : node.attributes) {
-    const std::vector<const Graph*> bodies = bodies_of(attribute);
+    const std::vector<const Graph*> bodies = isomer::bodies_of(attribute);
     if (bodies.empty()) continue;
     auto* known = now.bodies_of(id, node, name);
     is_known = known && known->size() == bodies.size();
@@ -456,7 +442,7 @@ Result<int> ProofRecorder::value_in(const Program& program, int value, const See
   return of_program_[value] = found;
 }
 
-Result<void> ProofRecorder::take(Program program, std::span<const Step> steps, std::span<const Rule> rules,
+Result<void> ProofRecorder::take(Program& program, std::span<const Step> steps, std::span<const Rule> rules,
                                  const BodyPlace& place, const std::map<int, Tensor>& constants) {
   of_program_.clear();
   proof_->add_rules(rules);
@@ -497,7 +483,6 @@ Result<void> ProofRecorder::take(const Program& program, const Step& step, const
   }
   auto taken = proof_->take(used);
   if (!taken.ok()) return std::move(taken).error().within(what_);
-  float_class_ = std::max(float_class_, taken->float_class);
   number(taken->made);
   steps_.push_back(std::move(used));
   used_.emplace(rule.name, rule);
@@ -531,7 +516,8 @@ Result<ModelProof> proof_of(const Graph& model, const Derivation& derivation, co
     if (passes.normalize)
       passes.normalize = normalization(theory, [&](const BodyPlace& place, const Program& before,
                                                    const Normalized& made, const Normalizer& normalizer) {
-        return recorder.take(before, made.steps, normalizer.rules(), place, made.constants);
+        Program program = before;
+        return recorder.take(program, made.steps, normalizer.rules(), place, made.constants);
       });
     return passes;
   };
@@ -542,9 +528,6 @@ Result<ModelProof> proof_of(const Graph& model, const Derivation& derivation, co
     TRY_VOID(recorder.changed("inference", graph));
     TRY(Program program, program_of(graph, theory));
     TRY_VOID(recorder.take(program, derivation.steps, derivation.rules));
-    std::map<std::string_view, const Rule*> rules;
-    for (const Rule& rule : derivation.rules) rules.emplace(rule.name, &rule);
-    for (const Step& step : derivation.steps) TRY_VOID(take_step(program, step, *rules.at(step.rule)));
     TRY(graph, graph_of(program));
     TRY_VOID(recorder.changed("steps", graph));
     TRY_VOID(optimize(graph, recorded(passes_after(derivation, graph, theory, options))));

@@ -25,15 +25,14 @@ class ProofRecorder {
   /// The model as it was seen last has become this graph; its values keep their ids where they stand for the same.
   /// Errors, kMismatch: a change of which it is not seen that it changes nothing.
   Result<void> changed(std::string_view what, const Graph& graph);
-  /// Steps are about to be taken in a program of the graph that was seen last, or of a body in it. Constants that they
-  /// make are computed where it is said which.
-  Result<void> take(Program program, std::span<const Step> steps, std::span<const Rule> rules,
+  /// Takes steps in a program of the graph that was seen last, or of a body in it. Constants that they make are
+  /// computed where it is said which.
+  Result<void> take(Program& program, std::span<const Step> steps, std::span<const Rule> rules,
                     const BodyPlace& place = {}, const std::map<int, Tensor>& constants = {});
   /// The graph that was seen last, as it was written to a file and read from there.
   Result<void> finish(const Graph& last, const Graph& written);
 
   const std::vector<ProofStep>& steps() const { return steps_; }
-  FloatClass float_class() const { return float_class_; }
   /// That steps name, by name.
   std::vector<Rule> rules() const;
 
@@ -78,7 +77,6 @@ class ProofRecorder {
 
   std::unique_ptr<ProofSteps> proof_;
   std::vector<ProofStep> steps_;
-  FloatClass float_class_ = FloatClass::kExact;
   std::map<std::string, Rule> used_;
   std::map<int, int> numbers_;  ///< of the ledger's values
   Seen now_;                    ///< of the graph that was seen last

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "graph/equal.h"
 #include "graph/infer.h"
 #include "graph/interpret.h"
 #include "graph/memory_estimate.h"
@@ -39,11 +40,8 @@ void list(const Graph& graph, const Ledger::Numbers& numbers, std::vector<int>& 
 
 void list_bodies(const Graph& graph, const Ledger::Numbers& numbers, std::vector<int>& result) {
   for (const auto& [place, bodies] : numbers.bodies) {
-    const Attribute& attribute = graph.node(place.first).attributes.find(place.second)->second;
-    for (size_t k = 0; k < bodies.size(); ++k) {
-      const auto* one = std::get_if<GraphPtr>(&attribute);
-      list(one ? **one : *std::get<std::vector<GraphPtr>>(attribute)[k], bodies[k], result);
-    }
+    const auto graphs = bodies_of(graph.node(place.first).attributes.find(place.second)->second);
+    for (size_t k = 0; k < bodies.size(); ++k) list(*graphs[k], bodies[k], result);
   }
 }
 

@@ -38,7 +38,7 @@ class ProofSteps {
   verify::Ledger& ledger() { return ledger_; }
   Theory& theory() { return theory_; }
   FloatMode granted() const { return granted_; }
-  /// Of the ledger's value; nothing where no step made it.
+  /// Values that have numbers: those below.
   int count() const { return static_cast<int>(numbered_.size()); }
   /// The ledger's value of a number.
   Result<int> value(int number) const;

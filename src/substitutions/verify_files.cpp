@@ -123,7 +123,6 @@ Result<void> replay(const Graph& input, const Graph& output, Theory& theory, Ver
     result.float_class = std::max(result.float_class, taken->float_class);
   }
   if (!after) return mismatch(std::string(), "a step 'output' expected, none found");
-  result.values = steps.count();
   for (size_t k = 0; k < input.outputs().size(); ++k)
     if (!steps.ledger().equal(before.at(input.outputs()[k]), after->at(output.outputs()[k])))
       return mismatch(std::string(), "output '{}' equal by the proof's steps expected, it does not follow from them",

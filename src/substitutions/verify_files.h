@@ -26,7 +26,6 @@ struct VerifyOptions {
 struct Verified {
   ModelProof proof;
   FloatClass float_class = FloatClass::kExact;  ///< the weakest of the steps
-  int values = 0;                               ///< of both models and of the steps
   std::optional<CheckReport> check;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <set>
 
 #include "graph/algorithms.h"
 #include "graph/equal.h"
@@ -46,29 +45,13 @@ Dim renamed(const Dim& dim, const Rename& rename) {
   }));
 }
 
-/// Bodies of an attribute, in order; none where it holds none.
-std::vector<const Graph*> bodies_of(const Attribute& attribute) {
-  std::vector<const Graph*> result;
-  if (const auto* one = std::get_if<GraphPtr>(&attribute)) result.push_back(one->get());
-  if (const auto* several = std::get_if<std::vector<GraphPtr>>(&attribute))
-    for (const GraphPtr& each : *several) result.push_back(each.get());
-  return result;
-}
-
-/// Inputs up to the last that is given.
-size_t given_inputs(const isomer::Node& node) {
-  size_t count = node.inputs.size();
-  while (count > 0 && !node.inputs[count - 1].valid()) --count;
-  return count;
-}
-
 /// The node without names, with a place for each input instead of the value, and sizes of bodies instead of these.
 isomer::Node bare(const isomer::Node& node) {
   isomer::Node result;
   result.op = node.op;
   result.domain = node.domain;
   result.op_type = node.op_type;
-  for (size_t k = 0; k < given_inputs(node); ++k)
+  for (size_t k = 0; k < count_given(node.inputs); ++k)
     result.inputs.push_back(node.inputs[k].valid() ? ValueId{0} : ValueId{});
   result.outputs.assign(node.outputs.size(), ValueId{0});
   for (const auto& [name, attribute] : node.attributes) {
@@ -431,7 +414,7 @@ class Ledger::Reader {
   /// around.
   Result<Numbers> read(const Graph& graph, std::optional<std::span<const int>> inputs, std::span<const int> captured,
                        int depth, const std::string& around) {
-    const Scope scope(*this, graph, depth);
+    const Scope scope(*this, graph, around.empty());
     Numbers numbers;
     numbers.values.assign(graph.mark().values, -1);
     const auto set = [&](ValueId id, int number) { numbers.values[static_cast<size_t>(id.index)] = number; };
@@ -456,7 +439,7 @@ class Ledger::Reader {
     for (const NodeId id : order) {
       const isomer::Node& node = graph.node(id);
       std::vector<int> arguments;
-      for (size_t k = 0; k < given_inputs(node); ++k) arguments.push_back(numbers.at(node.inputs[k]));
+      for (size_t k = 0; k < count_given(node.inputs); ++k) arguments.push_back(numbers.at(node.inputs[k]));
       TRY_VOID(read_bodies(graph, id, depth, numbers, arguments));
       TRY(const std::vector<int> outputs, raw(graph, node, arguments));
       for (size_t k = 0; k < node.outputs.size(); ++k)
@@ -481,13 +464,12 @@ class Ledger::Reader {
   /// they are others. Names that inputs or formals bring, of this graph or of one around it, stay.
   class Scope {
    public:
-    Scope(Reader& reader, const Graph& graph, int depth)
+    Scope(Reader& reader, const Graph& graph, bool is_whole)
         : reader_(reader), before_(reader.prefix_), given_(reader.given_) {
-      for (const auto* list : {&graph.inputs(), &graph.captures()})
-        for (const ValueId id : *list)
-          if (const Value& value = graph.value(id); value.type.shape)
-            for (const Dim& dim : *value.type.shape) reader.give(dim);
-      const bool is_first = reader.ledger_.graphs_ == 1 && depth == 0;
+      // What is captured has the names of the graph around, as they are placed there.
+      reader.give(graph, graph.captures(), before_);
+      reader.give(graph, graph.inputs(), "");
+      const bool is_first = reader.ledger_.graphs_ == 1 && is_whole;
       if (!is_first) reader.prefix_ = fmt::format("{}#", reader.ledger_.scopes_++);
     }
     ~Scope() {
@@ -500,22 +482,28 @@ class Ledger::Reader {
    private:
     Reader& reader_;
     std::string before_;
-    std::set<std::string> given_;
+    std::map<std::string, std::string> given_;
   };
 
-  void give(const Dim& dim) {
-    te::for_each_node(dim.expr(), [&](const te::Expr& expr) {
-      if (const te::Symbol* symbol = te::as<te::Symbol>(expr)) given_.insert(symbol->name);
-    });
+  /// Names in the types of these values, which have the prefix here but for those that were given before.
+  void give(const Graph& graph, const std::vector<ValueId>& values, const std::string& prefix) {
+    for (const ValueId id : values) {
+      const ValueType& type = graph.value(id).type;
+      for (const Dim& dim : type.shape ? *type.shape : Shape())
+        te::for_each_node(dim.expr(), [&](const te::Expr& expr) {
+          if (const te::Symbol* symbol = te::as<te::Symbol>(expr))
+            given_.try_emplace(symbol->name, prefix + symbol->name);
+        });
+    }
   }
 
   Dim placed(const Dim& dim) const {
     return renamed(dim, [&](const std::string& name) {
-      return prefix_.empty() || given_.contains(name) ? te::Expr() : te::symbol(prefix_ + name);
+      const auto given = given_.find(name);
+      return te::symbol(given == given_.end() ? prefix_ + name : given->second);
     });
   }
   int placed(int operation) const {
-    if (prefix_.empty()) return operation;
     const auto& [op, parameters] = ledger_.signatures_.operation(operation);
     Parameters changed = parameters;
     for (auto& [name, parameter] : changed) {
@@ -590,7 +578,7 @@ class Ledger::Reader {
 
   Ledger& ledger_;
   std::string prefix_;
-  std::set<std::string> given_;
+  std::map<std::string, std::string> given_;  ///< names that are not of this graph alone, by what they are here
 };
 
 Result<Ledger::Numbers> Ledger::add(const Graph& graph) {

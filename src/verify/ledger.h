@@ -1,7 +1,8 @@
 // Values of models, and which of them are known to be equal: congruence closure (Nelson, Oppen 1980, "Fast decision
 // procedures based on congruence closure"). A proof of an optimized model is checked with it: the model as it was and
 // as it is now stand in one ledger, steps say what is equal and why, and the outputs must be. Order and sharing of
-// nodes, names within, and what nobody reads mean nothing here. Test: tests/verify/ledger_test.cpp
+// nodes, names within, and what nobody reads mean nothing here. Test:
+// tests/substitutions/proof_test.cpp
 //
 // Bodies of control flow are values, too: what a branch gives is an argument of its If. A loop's body is over formal
 // values; those of one depth, place and type are one, as bound names are (de Bruijn's levels).
@@ -40,7 +41,7 @@ class Ledger {
   /// does the same with the same: the one of that name, else the first. Errors: a cycle; values that became equal have
   /// types that contradict each other.
   Result<Numbers> add(const Graph& graph);
-  /// The same of a part of one, whose inputs are values that are there. Its nodes without a row are other ones.
+  /// The same of a part of one, whose inputs are values that are there.
   Result<Numbers> add(const Graph& part, std::span<const int> inputs);
   int constant(const Tensor& tensor);
   /// Nothing where no value is known to be it.
@@ -67,7 +68,7 @@ class Ledger {
   };
   /// Errors: no node gives it (inputs, constants), or one without row.
   Result<Part> part_of(int value) const;
-  /// All outputs of the value's node, by output; -1 where one is not there.
+  /// All outputs of the value's node, by output.
   std::vector<int> siblings(int value) const;
   /// Operator and output of what gives the value; nullptr where no row does.
   std::pair<const OpDef*, int> producer(int value) const;

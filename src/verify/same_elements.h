@@ -1,6 +1,6 @@
 // Whether two values have the same elements, read off the tensor expressions of the nodes that make them: an expression
 // over elements of common values is the same in normal form, or the nodes' programs are the same. Test:
-// tests/verify/same_elements_test.cpp
+// tests/substitutions/proof_test.cpp
 #pragma once
 
 #include <span>

@@ -75,6 +75,14 @@ std::vector<PassCase> read_cases_of(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::string operators_of(const Graph& graph) {
+  std::map<std::string, int> counts;
+  for (const NodeId id : graph.nodes()) ++counts[graph.node(id).op_type];
+  std::string text;
+  for (const auto& [op, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", op, count);
+  return text;
+}
+
 void PrintTo(const PassCase& entry, std::ostream* out) { *out << entry.file << ": " << entry.name; }
 
 std::vector<PassCase> read_cases(const std::filesystem::path& folder) {

@@ -30,6 +30,9 @@ struct PassCase {
 /// For gtest's messages.
 void PrintTo(const PassCase& entry, std::ostream* out);
 
+/// "Conv 1, Relu 2": how many nodes of which operators there are.
+std::string operators_of(const Graph& graph);
+
 /// Every case of every .txt file in the folder; throws std::runtime_error where one is malformed.
 std::vector<PassCase> read_cases(const std::filesystem::path& folder);
 

@@ -31,14 +31,6 @@ Result<int> run_pass(const std::string& name, Graph& graph, const OptimizeOption
   return all_passes().at(name)(graph, context);
 }
 
-std::string operators_of(const Graph& graph) {
-  std::map<std::string, int> counts;
-  for (const NodeId id : graph.nodes()) ++counts[graph.node(id).op_type];
-  std::string text;
-  for (const auto& [op, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", op, count);
-  return text;
-}
-
 class Passes : public testing::TestWithParam<PassCase> {};
 
 TEST_P(Passes, DoWhatTheFileSays) {

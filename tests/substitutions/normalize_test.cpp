@@ -20,6 +20,7 @@
 namespace isomer::substitutions::test {
 namespace {
 
+using isomer::test::operators_of;
 using isomer::test::PassCase;
 
 TEST(NormalizingRules, Replay) {
@@ -77,14 +78,6 @@ TEST(NormalizingRules, CanAllBeUsedFromLeftToRight) {
   const Substitutions rules(file.rules, theory, Directions::kForward);
   for (const auto& [reason, count] : rules.unusable()) ADD_FAILURE() << count << " rules: " << name(reason);
   EXPECT_EQ(static_cast<size_t>(rules.size()), file.rules.size());
-}
-
-std::string operators_of(const Graph& graph) {
-  std::map<std::string, int> counts;
-  for (const NodeId id : graph.nodes()) ++counts[graph.node(id).op_type];
-  std::string text;
-  for (const auto& [op, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", op, count);
-  return text;
 }
 
 Result<Graph> normalized(const PassCase& entry, std::vector<OptimizeStep>& steps) {

@@ -193,6 +193,30 @@ graph g(x: float32[6], y: float32[6], z: float32[k]) -> (r) {
   EXPECT_THAT(refusal(input, output, {}), HasSubstr(kDoesNotFollow));
 }
 
+/// In bodies, where what is captured brings such names, too: whatever two values are said to be the same.
+TEST_F(Proofs, OfCapturedSizesThatAreCalledAlikeAreRefused) {
+  constexpr std::string_view kInput = R"(opset 17
+graph g(c: bool[], x: float32[6], y: float32[6], z: float32[k]) -> (r) {
+  u = NonZero(x)
+  v = NonZero(y)
+  r = If(c) captures (u, v, z) {then_branch = graph a() captures (u: int64[1,n], v: int64[1,m], z: float32[k]) -> (o) {
+    su = Shape(u) {start = 1}
+    sv = Shape(v) {start = 1}
+    shape = Concat(su, sv) {axis = 0}
+    o = Reshape(z, shape)
+  }, else_branch = graph b() captures (u: int64[1,n], v: int64[1,m], z: float32[k]) -> (o) {
+    o = Identity(z)
+  }}
+})";
+  std::string output(kInput);
+  output.replace(output.find("u = NonZero(x)\n  v = NonZero(y)"), 31, "v = NonZero(x)\n  u = NonZero(y)");
+  EXPECT_EQ(refusal(kInput, kInput, {}), "");
+  constexpr int kValues = 26;  // at most so many of both
+  for (int first = 0; first < kValues; ++first)
+    for (int second = first + 1; second < kValues; ++second)
+      EXPECT_NE(refusal(kInput, output, {OutputStep(), SameStep{first, second, {}}}), "") << first << " " << second;
+}
+
 /// What the output says of its values is no promise.
 TEST_F(Proofs, ByShapesThatTheOutputStatesAreRefused) {
   constexpr std::string_view input = R"(opset 17
