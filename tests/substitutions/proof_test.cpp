@@ -211,7 +211,7 @@ graph g(c: bool[], x: float32[6], y: float32[6], z: float32[k]) -> (r) {
   std::string output(kInput);
   output.replace(output.find("u = NonZero(x)\n  v = NonZero(y)"), 31, "v = NonZero(x)\n  u = NonZero(y)");
   EXPECT_EQ(refusal(kInput, kInput, {}), "");
-  constexpr int kValues = 26;  // at most so many of both
+  constexpr int kValues = 40;  // those of both, bodies' among them
   for (int first = 0; first < kValues; ++first)
     for (int second = first + 1; second < kValues; ++second)
       EXPECT_NE(refusal(kInput, output, {OutputStep(), SameStep{first, second, {}}}), "") << first << " " << second;
