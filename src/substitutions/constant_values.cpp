@@ -1,9 +1,7 @@
 #include "substitutions/constant_values.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <span>
 
 #include "graph/interpret.h"
 
@@ -14,19 +12,6 @@ using verify::Term;
 
 /// Of one value: in doubles it takes eight times as many bytes.
 constexpr int64_t kMostElements = int64_t{1} << 25;
-
-/// What rounding a type's smallest numbers may take of an element, as a part of the largest one beside it: no more than
-/// what data of usual sizes would ever show.
-constexpr double kNegligible = 0x1p-100;
-
-double spacing_at_one(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat16: return 0x1p-10;
-    case DataType::kBFloat16: return 0x1p-7;
-    case DataType::kFloat64: return 0x1p-52;
-    default: return 0x1p-23;
-  }
-}
 
 int64_t count_of(const Program& program, int value) {
   const ValueType& type = program.theory().signatures().type(program.value(value).type);
@@ -47,9 +32,6 @@ void for_each_constant(const Program& program, const Visit& visit) {
   for (const int output : program.outputs())
     if (program.value(output).is_constant) visit(output);
 }
-
-/// What rounding takes of a number.
-double loss(DataType dtype, double exact) { return std::fabs(round_to(dtype, exact) - exact); }
 
 }  // namespace
 
@@ -121,39 +103,6 @@ std::set<int> given_constants(const Program& program) {
     if (program.value(value).producer < 0) result.insert(value);
   });
   return result;
-}
-
-bool keep_precision(const te::Array& elements) {
-  const DataType dtype = elements.dtype();
-  if (!is_float(dtype)) return true;
-  const auto count = static_cast<size_t>(elements.count());
-  std::vector<double> copied;
-  if (elements.storage() != te::Storage::kDouble)
-    for (size_t i = 0; i < count; ++i) copied.push_back(elements.real(static_cast<int64_t>(i)));
-  const std::span<const double> exact =
-      copied.empty() && count > 0 ? elements.reals() : std::span<const double>(copied);
-  const double spacing = spacing_at_one(dtype);
-  std::vector<size_t> lossy;
-  for (size_t i = 0; i < count; ++i) {
-    const double lost = loss(dtype, exact[i]);
-    if (!std::isfinite(lost)) return false;
-    if (lost > spacing * std::fabs(exact[i])) lossy.push_back(i);
-  }
-  if (lossy.empty()) return true;
-  if (count == 1) return false;
-  // Whatever axis is summed over, or is not: something large stands beside each.
-  size_t inner = count;
-  for (const int64_t dim : elements.dims()) {
-    const auto size = static_cast<size_t>(dim);
-    inner /= size;
-    if (size == 1) continue;
-    std::vector<double> largest(size, 0);
-    for (size_t i = 0; i < count; ++i)
-      largest[i / inner % size] = std::max(largest[i / inner % size], std::fabs(exact[i]));
-    for (const size_t i : lossy)
-      if (loss(dtype, exact[i]) > kNegligible * largest[i / inner % size]) return false;
-  }
-  return true;
 }
 
 }  // namespace isomer::substitutions

@@ -37,8 +37,4 @@ std::set<int> computed_constants(const Program& program);
 /// results.
 std::set<int> given_constants(const Program& program);
 
-/// Whether the elements are finite once they are rounded to the type, and none loses bits to that because it is small,
-/// but for what is nothing beside the others along each axis.
-bool keep_precision(const te::Array& elements);
-
 }  // namespace isomer::substitutions

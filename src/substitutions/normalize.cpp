@@ -160,7 +160,7 @@ class Normalizer::Search {
   /// A program on the way, the applications that rules are tried at next, and those that are other than before the run.
   struct State {
     Program program;
-    std::vector<Step> steps;
+    std::vector<NormalizeStep> steps;
     std::set<int> near, changed;
   };
 
@@ -169,26 +169,41 @@ class Normalizer::Search {
     std::deque<State> open;
     std::set<Hash128> seen;
     size_t programs = 0;
+    /// True: the run ends here.
+    const auto add = [&](const State& state, NormalizeStep step, Rewritten rewritten, std::set<int> near) {
+      const Measure measure = owner_.measure(rewritten.program);
+      if (measure.sums > bound.sums || measure.operators > bound.operators) return false;
+      State next{std::move(rewritten.program), state.steps, std::move(near), state.changed};
+      next.steps.push_back(std::move(step));
+      if (measure < bound && take(next)) return true;
+      if (next.steps.size() == kLongestRun) return false;
+      next.changed.insert(rewritten.changed.begin(), rewritten.changed.end());
+      if (!seen.insert(Difference(next.program, next.changed).hash()).second) return false;
+      next.near.insert(rewritten.built.begin(), rewritten.built.end());
+      std::erase_if(next.near,
+                    [&](int each) { return !next.program.contains(each) || is_constant(next.program, each); });
+      open.push_back(std::move(next));
+      return false;
+    };
     const auto go_on = [&](const State& state) -> bool {
       for (const Match& match : matches(state, state.steps.empty())) {
         if (++programs > kMostPrograms) return false;
         auto done = apply(state.program, match, rules_);
         auto* rewritten = std::get_if<Rewritten>(&done);
         if (!rewritten) continue;
-        const Measure measure = owner_.measure(rewritten->program);
-        if (measure.sums > bound.sums || measure.operators > bound.operators) continue;
-        State next{std::move(rewritten->program), state.steps, {}, state.changed};
-        next.steps.push_back(step_of(match, rules_));
-        if (measure < bound && take(next)) return true;
-        if (next.steps.size() == kLongestRun) continue;
-        next.changed.insert(rewritten->changed.begin(), rewritten->changed.end());
-        if (!seen.insert(Difference(next.program, next.changed).hash()).second) continue;
-        next.near = state.near;
-        next.near.insert(rewritten->built.begin(), rewritten->built.end());
-        next.near.insert(match.applications.begin(), match.applications.end());
-        std::erase_if(next.near,
-                      [&](int each) { return !next.program.contains(each) || is_constant(next.program, each); });
-        open.push_back(std::move(next));
+        std::set<int> near = state.near;
+        near.insert(match.applications.begin(), match.applications.end());
+        if (add(state, step_of(match, rules_), std::move(*rewritten), std::move(near))) return true;
+      }
+      if (!limits_.carries) return false;
+      for (const int product : state.near) {
+        auto carried = carrier_.find(state.program, product, [&](int each) {
+          return !limits_.kept.contains(state.program.application(each).node);
+        });
+        if (!carried) continue;
+        if (++programs > kMostPrograms) return false;
+        auto rewritten = take_step(state.program, *carried);
+        if (rewritten.ok() && add(state, *std::move(carried), *std::move(rewritten), {})) return true;
       }
       return false;
     };
@@ -250,18 +265,17 @@ class Normalizer::Search {
       if (!after.contains(value)) growth -= bytes_of(program_, value);
     for (const int value : given_before)
       if (!given_after.contains(value)) growth -= bytes_of(program_, value);
-    if (growth > 0 && !limits_.may_grow(growth)) return false;
     std::map<int, Tensor> made;
     bool keeps = true;
     for (const int value : after) {
       if (before.contains(value)) continue;
-      const auto elements = values_.of(state.program, value);
-      keeps = elements.ok() && keep_precision(*elements);
+      const auto kept = owner_.keeps_precision(state.program, value, values_);
+      keeps = kept.ok() && *kept;
       if (!keeps) break;
-      made.emplace(value, te::to_tensor(*elements));
+      made.emplace(value, te::to_tensor(*values_.of(state.program, value)));
     }
     values_.forget();
-    if (!keeps) return false;
+    if (!keeps || (growth > 0 && !limits_.may_grow(growth))) return false;
     std::erase_if(known_, [&](const auto& known) { return !after.contains(known.first); });
     known_.merge(made);
     program_ = std::move(state.program);
@@ -283,8 +297,9 @@ class Normalizer::Search {
   Program program_;
   ConstantValues values_;
   std::map<int, Tensor> known_;  ///< constants that steps made, rounded once
-  std::vector<Step> steps_;
+  std::vector<NormalizeStep> steps_;
   std::vector<size_t> runs_;
+  FactorCarrier carrier_;
 };
 
 Normalizer::Normalizer(Theory& theory) : Normalizer(normalizing_rules(theory.axioms()).rules, theory) {}
@@ -300,8 +315,11 @@ FloatClass Normalizer::float_class(std::string_view rule) const {
 
 const Normalizer::Cost& Normalizer::cost(const Program& program, int application) {
   const auto at = static_cast<size_t>(program.application(application).operation);
+  const size_t count = program.arguments(application).size();
   if (at >= costs_.size()) costs_.resize(at + 1);
-  if (costs_[at].operators > 0) return costs_[at];
+  if (count >= costs_[at].size()) costs_[at].resize(count + 1);
+  Cost& result = costs_[at][count];
+  if (result.operators > 0) return result;
   verify::Signatures& signatures = program.theory().signatures();
   const auto& operation = signatures.operation(program.application(application).operation);
   std::vector<ValueType> types;
@@ -311,20 +329,61 @@ const Normalizer::Cost& Normalizer::cost(const Program& program, int application
       {operation.op, 0, operation.parameters, "", std::vector<verify::Term>(types.size(), verify::Term::variable("x"))},
       types);
   const auto weight = weights_.find(operation.op);
-  costs_[at].operators = weight == weights_.end() ? 1 : weight->second;
-  costs_[at].sums =
-      there.ok() && std::any_of(there->program.stages.begin(), there->program.stages.end(), [](const te::Stage& stage) {
-        const auto* map = std::get_if<te::MapReduce>(&stage.body);
-        return !map || !map->reduce.empty();
-      });
-  return costs_[at];
+  result.operators = weight == weights_.end() ? 1 : weight->second;
+  if (!there.ok()) return result;
+  const std::vector<te::Stage>& stages = there->program.stages;
+  result.sums = std::any_of(stages.begin(), stages.end(), [](const te::Stage& stage) {
+    const auto* map = std::get_if<te::MapReduce>(&stage.body);
+    return !map || !map->reduce.empty();
+  });
+  if (!result.sums) return result;
+  result.summed.resize(types.size());
+  for (size_t k = 0; k < there->arguments.size(); ++k) {
+    const auto argument = there->arguments[k];
+    if (!argument) continue;
+    result.summed[*argument] = summed_axes(there->program, static_cast<int>(k));
+    if (is_addend(there->program, static_cast<int>(k))) result.addend = *argument;
+  }
+  return result;
+}
+
+Result<bool> Normalizer::keeps_precision(const Program& program, int value, ConstantValues& values) {
+  TRY(const te::Array elements, values.of(program, value));
+  const std::vector<int>& outputs = program.outputs();
+  if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) return keep_precision(elements);
+  for (int id = 0; id < program.application_count(); ++id) {
+    if (!program.contains(id) || is_constant(program, id)) continue;
+    const auto arguments = program.arguments(id);
+    for (size_t k = 0; k < arguments.size(); ++k) {
+      if (arguments[k] != value) continue;
+      const Cost there = program.application(id).operation == Program::kOpaque ? Cost() : cost(program, id);
+      bool keeps = false;
+      if (there.addend == k) {
+        keeps = stay_finite(elements);
+      } else if (there.sums && there.summed[k]) {
+        const auto added = there.addend ? arguments[*there.addend] : -1;
+        const bool is_known = added >= 0 && program.value(added).is_constant && there.summed[*there.addend];
+        if (is_known) {
+          TRY(const te::Array addend, values.of(program, added));
+          keeps = keep_precision({&elements, *there.summed[k]}, Summed{&addend, *there.summed[*there.addend]});
+        } else {
+          keeps = keep_precision({&elements, *there.summed[k]}, std::nullopt);
+        }
+      } else {
+        keeps = keep_precision(elements);
+      }
+      if (!keeps) return false;
+    }
+  }
+  return true;
 }
 
 Measure Normalizer::measure(const Program& program) {
   Measure result;
   for (int id = 0; id < program.application_count(); ++id) {
     if (!program.contains(id) || is_constant(program, id)) continue;
-    const Cost here = program.application(id).operation == Program::kOpaque ? Cost{1, false} : cost(program, id);
+    const Cost here =
+        program.application(id).operation == Program::kOpaque ? Cost{1, false, {}, {}} : cost(program, id);
     result.sums += here.sums ? 1 : 0;
     result.operators += here.operators;
     for (const int argument : program.arguments(id))
@@ -350,13 +409,19 @@ Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer
   limits.allows = [&](FloatClass float_class) { return context.allows(float_class); };
   limits.may_grow = [&](int64_t bytes) { return context.may_grow(bytes); };
   TRY(limits.kept, kept_nodes(graph, context));
+  limits.carries = place.empty();
   limits.threads = context.options.threads;
   TRY(const Program program, program_of(graph, normalizer.theory()));
   TRY(Normalized made, normalizer.run(program, limits));
   if (made.steps.empty()) return changes;
   if (see) TRY_VOID(see(place, program, made, normalizer));
-  for (const Step& step : made.steps)
-    context.step(step.rule, where(made.program, step.roots), normalizer.float_class(step.rule));
+  for (const NormalizeStep& taken : made.steps) {
+    if (const auto* step = std::get_if<Step>(&taken))
+      context.step(step->rule, where(made.program, step->roots), normalizer.float_class(step->rule));
+    else
+      context.step("factor-over-movement", where(made.program, {std::get<CarriedFactor>(taken).product}),
+                   FloatClass::kExact);
+  }
   graph = std::move(made.graph);
   return changes + static_cast<int>(made.runs.size());
 }

@@ -11,9 +11,13 @@
 #include <map>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "graph/passes/pass.h"
+#include "substitutions/carry_factor.h"
+#include "substitutions/constant_precision.h"
+#include "substitutions/constant_values.h"
 #include "substitutions/match.h"
 #include "substitutions/step.h"
 
@@ -33,15 +37,18 @@ struct NormalizeLimits {
   /// May all constants together become larger by so many bytes? Called for what is about to be done.
   std::function<bool(int64_t)> may_grow = [](int64_t) { return true; };
   std::set<NodeId> kept = {};  ///< nodes of the program's graph that no rule may touch
+  bool carries = true;         ///< factors over movement, too (carry_factor.h)
   int threads = 1;             ///< for computing constants
 };
 
+using NormalizeStep = std::variant<Step, CarriedFactor>;
+
 struct Normalized {
-  Program program;                  ///< after the steps
-  std::vector<Step> steps;          ///< over the program as it was
-  std::vector<size_t> runs;         ///< where each run of steps ends, among them
-  std::map<int, Tensor> constants;  ///< values of the program that steps made of constants, computed
-  Graph graph;                      ///< of the program; the same where there are no steps
+  Program program;                   ///< after the steps
+  std::vector<NormalizeStep> steps;  ///< over the program as it was
+  std::vector<size_t> runs;          ///< where each run of steps ends, among them
+  std::map<int, Tensor> constants;   ///< values of the program that steps made of constants, computed
+  Graph graph;                       ///< of the program; the same where there are no steps
 };
 
 class Normalizer {
@@ -62,13 +69,17 @@ class Normalizer {
   struct Cost {
     int operators = 0;  ///< 0: not known yet
     bool sums = false;
+    std::vector<std::optional<SummedAxes>> summed;  ///< by argument
+    std::optional<size_t> addend;                   ///< the argument that is added to the sums
   };
   const Cost& cost(const Program& program, int application);
+  /// The constant may be rounded to its type, for all who read it.
+  Result<bool> keeps_precision(const Program& program, int value, ConstantValues& values);
 
   std::vector<Rule> rules_;
   Substitutions substitutions_;
-  std::map<const OpDef*, int> weights_;  ///< of operators that count for more than one
-  std::vector<Cost> costs_;              ///< by operation
+  std::map<const OpDef*, int> weights_;   ///< of operators that count for more than one
+  std::vector<std::vector<Cost>> costs_;  ///< by operation and count of arguments
 };
 
 /// A body in a graph: the node, and which of its bodies, from the outside inwards; of the graph itself none.

@@ -41,11 +41,11 @@ struct InferStep {
   int value = 0;
 };
 /// Two values have the same elements: expressions over those of values that both are made of, the same in normal form.
-/// What is made pointwise is followed down, but not below the values of `over`. Or both are made by nodes of the same
-/// tensor expressions.
+/// What is made pointwise is followed down, but not below the values of `over`; where a value is known to be equal to
+/// one of `through`, as that one is made. Or both are made by nodes of the same tensor expressions.
 struct SameStep {
   int first = 0, second = 0;
-  std::vector<int> over;
+  std::vector<int> over, through;
 };
 /// What a composite's node gives is what its row writes it out as. Makes the values of that.
 struct ExpandStep {
@@ -87,7 +87,7 @@ struct ModelProof {
 ///       %14: float32[2,3] = Relu(%3)
 ///     }
 ///   rule  relu_concat-concat_relu-3f0a11  x=%3 ; y=%9 ; ..p={axis=1}
-///   same  %17  %14  over  %3
+///   same  %17  %14  %3  %9,%12
 ///   output
 ///   end
 ///

@@ -41,7 +41,8 @@ std::string print_step(const ProofStep& step) {
                         [](const FoldStep& folded) { return fmt::format("fold\t%{}\n", folded.value); },
                         [](const InferStep& inferred) { return fmt::format("infer\t%{}\n", inferred.value); },
                         [](const SameStep& same) {
-                          return fmt::format("same\t%{}\t%{}\t{}\n", same.first, same.second, print_values(same.over));
+                          return fmt::format("same\t%{}\t%{}\t{}\t{}\n", same.first, same.second, print_values(same.over),
+                                             print_values(same.through));
                         },
                         [](const ExpandStep& expanded) { return fmt::format("expand\t%{}\n", expanded.value); },
                         [](const OutputStep&) { return std::string("output\n"); },
@@ -264,11 +265,12 @@ class FileParser {
       if (kind == "infer") result = InferStep{value};
       if (kind == "expand") result = ExpandStep{value};
     }
-    if (kind == "same" && fields.size() == 4) {
+    if (kind == "same" && fields.size() == 5) {
       SameStep same;
       TRY(same.first, parse_value(fields[1]));
       TRY(same.second, parse_value(fields[2]));
       TRY(same.over, parse_values(fields[3]));
+      TRY(same.through, parse_values(fields[4]));
       result = std::move(same);
     }
     if (!result) return expected("a step: make, rule, fold, infer, same, expand, output, each with its fields,");

@@ -19,6 +19,8 @@ using verify::Ledger;
 
 /// Arguments of arguments that are looked at to show that two values are equal.
 constexpr int kDeepest = 4;
+/// Equal values that are tried for one.
+constexpr size_t kMostMembers = 4;
 /// Elements of a constant that a proof may hold, and from which on it is better another in a new shape.
 constexpr int64_t kLargestConstant = 1 << 16, kShortConstant = 16;
 
@@ -112,8 +114,8 @@ bool ProofRecorder::infer(int value) {
 bool ProofRecorder::same(int first, int second) {
   const auto x = number_of(first), y = number_of(second);
   if (!x || !y) return false;
-  const auto tried = [&](const std::vector<int>& over) {
-    SameStep step{*x, *y, {}};
+  const auto tried = [&](const std::vector<int>& over, const std::vector<int>& through = {}) {
+    SameStep step{*x, *y, {}, through};
     for (const int value : over)
       if (const auto number = number_of(value)) step.over.push_back(*number);
     return take(std::move(step));
@@ -124,6 +126,7 @@ bool ProofRecorder::same(int first, int second) {
       if (argument >= 0 && !proof_->ledger().tensor(argument)) result.push_back(argument);
     return result;
   };
+  if (carrying_) return tried({carrying_->source}) || tried({carrying_->source}, carrying_->moving);
   return tried({second}) || tried({first}) || tried(inputs(second)) || tried(inputs(first)) || tried({});
 }
 
@@ -169,6 +172,22 @@ bool ProofRecorder::settle(int value, std::set<int>& seen) {
   return false;
 }
 
+/// Values that are equal to one of two, with those that are equal to the other, the latest first.
+std::vector<std::pair<int, int>> ProofRecorder::members_of(int first, int second) const {
+  const auto made = [&](int value) {
+    std::vector<int> result = proof_->ledger().members(value);
+    std::erase_if(result, [&](int each) { return !proof_->ledger().producer(each).first; });
+    std::sort(result.rbegin(), result.rend());
+    result.resize(std::min(result.size(), kMostMembers));
+    return result;
+  };
+  std::vector<std::pair<int, int>> result;
+  for (const int a : made(first))
+    for (const int b : made(second))
+      if (a != first || b != second) result.emplace_back(a, b);
+  return result;
+}
+
 bool ProofRecorder::prove(int first, int second, int depth) {
   const Ledger& ledger = proof_->ledger();
   if (first < 0 || second < 0) return first == second;
@@ -186,6 +205,9 @@ bool ProofRecorder::prove(int first, int second, int depth) {
     return ledger.equal(a, b);
   };
   if (by_arguments(first, second)) return true;
+  // What steps made of them is as good.
+  for (const auto& [a, b] : members_of(first, second))
+    if (same(a, b) || by_arguments(a, b)) return true;
   for (const auto& [composite, other] : {std::pair(first, second), std::pair(second, first)}) {
     if (!expand(composite)) continue;
     if (ledger.equal(composite, other)) return true;
@@ -442,37 +464,60 @@ Result<int> ProofRecorder::value_in(const Program& program, int value, const See
   return of_program_[value] = found;
 }
 
-Result<void> ProofRecorder::take(Program& program, std::span<const Step> steps, std::span<const Rule> rules,
-                                 const BodyPlace& place, const std::map<int, Tensor>& constants) {
+namespace {
+
+std::map<std::string_view, const Rule*> by_name(std::span<const Rule> rules) {
+  std::map<std::string_view, const Rule*> result;
+  for (const Rule& rule : rules) result.emplace(rule.name, &rule);
+  return result;
+}
+
+}  // namespace
+
+Result<void> ProofRecorder::take(Program& program, std::span<const Step> steps, std::span<const Rule> rules) {
   of_program_.clear();
   proof_->add_rules(rules);
-  std::map<std::string_view, const Rule*> known;
-  for (const Rule& rule : rules) known.emplace(rule.name, &rule);
-  const Seen* now = &now_;
+  const auto known = by_name(rules);
+  for (const Step& step : steps) TRY_VOID(take(program, step, *known.at(step.rule), now_));
+  return {};
+}
+
+Result<const ProofRecorder::Seen*> ProofRecorder::seen_at(const BodyPlace& place) const {
+  const Seen* result = &now_;
   for (const auto& [node, body] : place) {
     std::vector<const Seen*> bodies;
-    for (const auto& [of, list] : now->bodies)
+    for (const auto& [of, list] : result->bodies)
       if (of.first == node)
         for (const Seen& each : list) bodies.push_back(&each);
     if (body >= static_cast<int>(bodies.size()))
       return Error{ErrorKind::kMismatch, "normalization", "a body that was seen expected"};
-    now = bodies[static_cast<size_t>(body)];
+    result = bodies[static_cast<size_t>(body)];
   }
-  for (const Step& step : steps) {
-    const Rule& rule = *known.at(step.rule);
-    TRY_VOID(take(program, step, rule, *now));
-    TRY_VOID(take_step(program, step, rule));
+  return result;
+}
+
+Result<void> ProofRecorder::take(Program program, const Normalized& made, std::span<const Rule> rules,
+                                 const BodyPlace& place) {
+  of_program_.clear();
+  proof_->add_rules(rules);
+  const auto known = by_name(rules);
+  TRY(const Seen* now, seen_at(place));
+  for (const NormalizeStep& taken : made.steps) {
+    if (const auto* step = std::get_if<Step>(&taken))
+      TRY_VOID(take(program, *step, *known.at(step->rule), *now));
+    else
+      TRY_VOID(take(program, std::get<CarriedFactor>(taken)));
   }
-  for (const auto& [value, tensor] : constants) {
-    TRY(const int made, value_in(program, value, *now));
-    const auto number = number_of(made);
+  for (const auto& [value, tensor] : made.constants) {
+    TRY(const int constant, value_in(program, value, *now));
+    const auto number = number_of(constant);
     if (!number || !take(FoldStep{*number}))
       return Error{ErrorKind::kMismatch, what_, "a constant that can be computed again expected"};
   }
   return {};
 }
 
-Result<void> ProofRecorder::take(const Program& program, const Step& step, const Rule& rule, const Seen& now) {
+Result<void> ProofRecorder::take(Program& program, const Step& step, const Rule& rule, const Seen& now) {
   what_ = rule.name;
   RuleStep used{step.rule, {}, step.names};
   for (const auto& [name, value] : step.tensors) {
@@ -486,7 +531,44 @@ Result<void> ProofRecorder::take(const Program& program, const Step& step, const
   number(taken->made);
   steps_.push_back(std::move(used));
   used_.emplace(rule.name, rule);
-  return {};
+  return take_step(program, step, rule);
+}
+
+/// The number of one that is equal to the value and made of the argument.
+std::optional<int> ProofRecorder::made_from(int value, int argument) const {
+  const Ledger& ledger = proof_->ledger();
+  for (const int member : ledger.members(value)) {
+    const auto known = numbers_.find(member);
+    if (known == numbers_.end()) continue;
+    for (const int of : ledger.arguments(member))
+      if (of >= 0 && ledger.equal(of, argument)) return known->second;
+  }
+  return std::nullopt;
+}
+
+/// Of the graph as it is then; what stood there before is what the model goes on with.
+Result<void> ProofRecorder::take(Program& program, const CarriedFactor& step) {
+  Carrying carrying;
+  TRY(carrying.source, value_in(program, step.source, now_));
+  for (const int moving : step.moving) {
+    const Program::Application& there = program.application(moving);
+    const auto from = std::find_if(program.arguments(moving).begin(), program.arguments(moving).end(),
+                                   [&](int argument) { return !program.value(argument).is_constant; });
+    TRY(const int moved, value_in(program, *from, now_));
+    for (int k = 0; k < there.value_count; ++k) {
+      TRY(const int value, value_in(program, there.first_value + k, now_));
+      if (const auto known = made_from(value, moved)) carrying.moving.push_back(*known);
+    }
+  }
+  TRY(Rewritten rewritten, take_step(program, step));
+  program = std::move(rewritten.program);
+  TRY(const Graph graph, graph_of(program));
+  const Seen before = now_;
+  carrying_ = std::move(carrying);
+  auto done = changed("factor-over-movement", graph);
+  carrying_.reset();
+  now_ = before;
+  return done;
 }
 
 Result<void> ProofRecorder::finish(const Graph& last, const Graph& written) {
@@ -514,11 +596,9 @@ Result<ModelProof> proof_of(const Graph& model, const Derivation& derivation, co
   const auto recorded = [&](OptimizeOptions passes) {
     passes.on_change = [&](std::string_view pass, const Graph& graph) { return recorder.changed(pass, graph); };
     if (passes.normalize)
-      passes.normalize = normalization(theory, [&](const BodyPlace& place, const Program& before,
-                                                   const Normalized& made, const Normalizer& normalizer) {
-        Program program = before;
-        return recorder.take(program, made.steps, normalizer.rules(), place, made.constants);
-      });
+      passes.normalize = normalization(
+          theory, [&](const BodyPlace& place, const Program& before, const Normalized& made,
+                      const Normalizer& normalizer) { return recorder.take(before, made, normalizer.rules(), place); });
     return passes;
   };
   Graph graph = model;

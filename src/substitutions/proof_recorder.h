@@ -25,10 +25,10 @@ class ProofRecorder {
   /// The model as it was seen last has become this graph; its values keep their ids where they stand for the same.
   /// Errors, kMismatch: a change of which it is not seen that it changes nothing.
   Result<void> changed(std::string_view what, const Graph& graph);
-  /// Takes steps in a program of the graph that was seen last, or of a body in it. Constants that they make are
-  /// computed where it is said which.
-  Result<void> take(Program& program, std::span<const Step> steps, std::span<const Rule> rules,
-                    const BodyPlace& place = {}, const std::map<int, Tensor>& constants = {});
+  /// Takes steps in a program of the graph that was seen last.
+  Result<void> take(Program& program, std::span<const Step> steps, std::span<const Rule> rules);
+  /// What normalization did to it, or to a body in it.
+  Result<void> take(Program program, const Normalized& made, std::span<const Rule> rules, const BodyPlace& place);
   /// The graph that was seen last, as it was written to a file and read from there.
   Result<void> finish(const Graph& last, const Graph& written);
 
@@ -62,6 +62,7 @@ class ProofRecorder {
 
   /// Ways to show that two values are equal; false where none was found.
   bool prove(int first, int second, int depth = 0);
+  std::vector<std::pair<int, int>> members_of(int first, int second) const;
   bool same(int first, int second);
   bool expand(int value);
   void expand_own(int first);
@@ -72,7 +73,10 @@ class ProofRecorder {
   bool take(ProofStep step);
   std::optional<int> number_of(int value) const;
   void number(const std::vector<int>& made);
-  Result<void> take(const Program& program, const Step& step, const Rule& rule, const Seen& now);
+  Result<const Seen*> seen_at(const BodyPlace& place) const;
+  Result<void> take(Program& program, const Step& step, const Rule& rule, const Seen& now);
+  Result<void> take(Program& program, const CarriedFactor& step);
+  std::optional<int> made_from(int value, int argument) const;
   Result<int> value_in(const Program& program, int value, const Seen& now);
 
   std::unique_ptr<ProofSteps> proof_;
@@ -81,6 +85,12 @@ class ProofRecorder {
   std::map<int, int> numbers_;  ///< of the ledger's values
   Seen now_;                    ///< of the graph that was seen last
   std::string what_;
+  /// While a factor is carried: the value that is multiplied, and the numbers of what is moved from it.
+  struct Carrying {
+    int source = -1;
+    std::vector<int> moving;
+  };
+  std::optional<Carrying> carrying_;
   std::map<int, int> of_program_;  ///< the ledger's values of the program's
   std::set<std::pair<int, int>> not_equal_;
   std::set<int> expanded_;

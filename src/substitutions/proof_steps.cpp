@@ -338,13 +338,14 @@ Result<ProofSteps::Taken> ProofSteps::expand(const ExpandStep& step) {
 Result<ProofSteps::Taken> ProofSteps::same(const SameStep& step) {
   TRY(const int first, value(step.first));
   TRY(const int second, value(step.second));
-  std::vector<int> over;
-  for (const int number : step.over) {
-    TRY(const int known, value(number));
-    over.push_back(known);
-  }
+  std::vector<int> over, through;
+  for (const auto& [numbers, list] : {std::pair(&step.over, &over), {&step.through, &through}})
+    for (const int number : *numbers) {
+      TRY(const int known, value(number));
+      list->push_back(known);
+    }
   Taken taken;
-  TRY(taken.float_class, verify::same_elements(ledger_, first, second, over));
+  TRY(taken.float_class, verify::same_elements(ledger_, first, second, over, through));
   TRY_VOID(allow(taken.float_class));
   TRY_VOID(ledger_.merge(first, second));
   return taken;

@@ -46,8 +46,9 @@ Expr merge_casts(const Expr& expr) {
 
 class Comparison {
  public:
-  Comparison(const Ledger& ledger, std::span<const int> over) : ledger_(ledger) {
+  Comparison(const Ledger& ledger, std::span<const int> over, std::span<const int> through) : ledger_(ledger) {
     for (const int value : over) over_.push_back(ledger.leader(value));
+    for (const int value : through) through_.emplace(ledger.leader(value), value);
   }
 
   Result<FloatClass> run(int first, int second) {
@@ -99,7 +100,8 @@ class Comparison {
       return load(ledger_.size() + place_of(*constant), type.dtype,
                   {flat(index, Shape(constant->dims().begin(), constant->dims().end()))});
     }
-    const auto inlined = depth < kDeepest ? inlined_at(value) : nullptr;
+    const auto member = through_.find(leader);
+    const auto inlined = depth < kDeepest ? inlined_at(member == through_.end() ? value : member->second) : nullptr;
     if (!inlined) return load_leaf(leader, index);
     bool fits = true;
     const Expr placed = te::transform(inlined->body, [&](const Expr& expr) {
@@ -195,6 +197,7 @@ class Comparison {
 
   const Ledger& ledger_;
   std::vector<int> over_;
+  std::map<int, int> through_;  ///< by leader
   std::map<int, std::optional<Inlined>> inlined_;
   std::vector<Tensor> constants_;
   FloatClass float_class_ = FloatClass::kExact;
@@ -202,8 +205,9 @@ class Comparison {
 
 }  // namespace
 
-Result<FloatClass> same_elements(const Ledger& ledger, int first, int second, std::span<const int> over) {
-  return Comparison(ledger, over).run(first, second);
+Result<FloatClass> same_elements(const Ledger& ledger, int first, int second, std::span<const int> over,
+                                 std::span<const int> through) {
+  return Comparison(ledger, over, through).run(first, second);
 }
 
 }  // namespace isomer::verify

@@ -10,8 +10,10 @@
 
 namespace isomer::verify {
 
-/// How exactly they are the same. Pointwise nodes are followed down from both, but not below the values of `over`.
+/// How exactly they are the same. Pointwise nodes are followed down from both, but not below the values of `over`; of a
+/// value that is equal to one of `through`, that one's node.
 /// Errors, kMismatch: it can't be seen that they are.
-Result<FloatClass> same_elements(const Ledger& ledger, int first, int second, std::span<const int> over);
+Result<FloatClass> same_elements(const Ledger& ledger, int first, int second, std::span<const int> over,
+                                std::span<const int> through);
 
 }  // namespace isomer::verify

@@ -130,6 +130,16 @@ Expr without_neutral(const Expr& expr, FloatClass& fp_class) {
 
 te::Expr simplified(const te::Expr& expr, const Shape& extents) { return normal_index(expr, extents); }
 
+std::optional<std::pair<Shape, Expr>> pointwise_of(const te::Program& program, int output) {
+  const te::StageValue made = program.outputs[static_cast<size_t>(output)];
+  if (made.stage < 0) return std::nullopt;
+  const auto* map = std::get_if<te::MapReduce>(&program.stages[static_cast<size_t>(made.stage)].body);
+  if (!map || !map->reduce.empty() || map->combine.arity() > 0) return std::nullopt;
+  Expr body = map->bodies[static_cast<size_t>(made.component)];
+  if (size_of(body) > kMaxNodes || !inline_stages(program, body)) return std::nullopt;
+  return std::pair(map->axes, simplified(body, map->axes));
+}
+
 std::optional<Pointwise> pointwise_of(const Graph& graph, NodeId id, int output) {
   const Node& node = graph.node(id);
   if (node.is_opaque() || !node.op->compute) return std::nullopt;
@@ -137,18 +147,14 @@ std::optional<Pointwise> pointwise_of(const Graph& graph, NodeId id, int output)
     if (input.valid() && !graph.value(input).type.has_shape()) return std::nullopt;
   const auto program = program_of(graph, id);
   if (!program.ok()) return std::nullopt;
-  const te::StageValue made = program->outputs[output];
-  if (made.stage < 0) return std::nullopt;
-  const auto* map = std::get_if<te::MapReduce>(&program->stages[made.stage].body);
-  if (!map || !map->reduce.empty() || map->combine.arity() > 0) return std::nullopt;
-  Expr body = map->bodies[made.component];
-  if (size_of(body) > kMaxNodes || !inline_stages(*program, body)) return std::nullopt;
-  body = simplified(body, map->axes);
+  const auto made = pointwise_of(*program, output);
+  if (!made) return std::nullopt;
+  const auto& [shape, body] = *made;
   std::set<int> inputs;
   te::for_each_node(body, [&](const Expr& expr) {
     if (const te::Load* load = te::as<te::Load>(expr)) inputs.insert(load->buffer.index);
   });
-  return Pointwise{map->axes, simplified(bind_constants(graph, node, body), map->axes), std::move(inputs)};
+  return Pointwise{shape, simplified(bind_constants(graph, node, body), shape), std::move(inputs)};
 }
 
 std::optional<Movement> element_map_of(const Graph& graph, NodeId id, int output) {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -25,8 +26,9 @@ struct Movement : ElementMap {
   FloatClass fp_class = FloatClass::kExact;  ///< kSignOfZero where it is x + 0
 };
 
-/// The output as one map over loads of inputs, stages inlined; nothing where the program reduces, scans, or is not
-/// known.
+/// The output as one map over loads of inputs, stages inlined; nothing where the program reduces or scans.
+std::optional<std::pair<Shape, te::Expr>> pointwise_of(const te::Program& program, int output);
+/// The same of a node, of which constants are known; nothing where its program is not.
 std::optional<Pointwise> pointwise_of(const Graph& graph, NodeId id, int output);
 
 /// The output as an element map of one input. Elements that a constant decides (a Slice's starts, a Gather's index) are
