@@ -136,7 +136,12 @@ class Difference {
 class Normalizer::Search {
  public:
   Search(Normalizer& owner, const NormalizeLimits& limits, const Program& program)
-      : owner_(owner), rules_(owner.substitutions_), limits_(limits), program_(program), values_(limits.threads) {}
+      : owner_(owner),
+        rules_(owner.substitutions_),
+        limits_(limits),
+        program_(program),
+        measure_(owner.measure(program)),
+        values_(limits.threads) {}
 
   Result<Normalized> run() {
     const auto order = program_.order();
@@ -152,67 +157,80 @@ class Normalizer::Search {
       open.push_front(application);
       for (int made = before; made < program_.application_count(); ++made) open.push_back(made);
     }
-    TRY(Graph graph, graph_of(program_, known_));
+    Graph graph = program_.origin().graph;
+    if (!steps_.empty()) {
+      TRY(graph, graph_of(program_, known_));
+    }
     return Normalized{std::move(program_), std::move(steps_), std::move(runs_), std::move(known_), std::move(graph)};
   }
 
  private:
-  /// A program on the way, the applications that rules are tried at next, and those that are other than before the run.
+  /// Where a run stands: what rules are tried at next, what is other than before the run, and how it came here.
+  struct Place {
+    std::set<int> near, changed;
+    int last = -1;  ///< step of the trail
+    size_t length = 0;
+    Measure measure;
+  };
   struct State {
     Program program;
-    std::vector<Step> steps;
-    std::set<int> near, changed;
+    Place place;
+  };
+  /// A step of a run, and the one before it.
+  struct Trail {
+    Match match;
+    int before = -1;
   };
 
   bool run_from(int application) {
-    const Measure bound = owner_.measure(program_);
     std::deque<State> open;
     std::set<Hash128> seen;
+    std::vector<Trail> trail;
     size_t programs = 0;
-    const auto go_on = [&](const State& state) -> bool {
-      for (const Match& match : matches(state, state.steps.empty())) {
+    const auto go_on = [&](const Program& program, const Place& place) -> bool {
+      for (const Match& match : matches(program, place)) {
         if (++programs > kMostPrograms) return false;
-        auto done = apply(state.program, match, rules_);
+        auto done = apply(program, match, rules_);
         auto* rewritten = std::get_if<Rewritten>(&done);
         if (!rewritten) continue;
         const Measure measure = owner_.measure(rewritten->program);
-        if (measure.sums > bound.sums || measure.operators > bound.operators) continue;
-        State next{std::move(rewritten->program), state.steps, {}, state.changed};
-        next.steps.push_back(step_of(match, rules_));
-        if (measure < bound && take(next)) return true;
-        if (next.steps.size() == kLongestRun) continue;
+        if (measure.sums > measure_.sums || measure.operators > measure_.operators) continue;
+        trail.push_back({match, place.last});
+        Place next{place.near, place.changed, static_cast<int>(trail.size()) - 1, place.length + 1, measure};
+        if (measure < measure_ && take(rewritten->program, next, trail)) return true;
+        if (next.length == kLongestRun) continue;
         next.changed.insert(rewritten->changed.begin(), rewritten->changed.end());
-        if (!seen.insert(Difference(next.program, next.changed).hash()).second) continue;
-        next.near = state.near;
+        if (!seen.insert(Difference(rewritten->program, next.changed).hash()).second) continue;
         next.near.insert(rewritten->built.begin(), rewritten->built.end());
         next.near.insert(match.applications.begin(), match.applications.end());
-        std::erase_if(next.near,
-                      [&](int each) { return !next.program.contains(each) || is_constant(next.program, each); });
-        open.push_back(std::move(next));
+        std::erase_if(next.near, [&](int each) {
+          return !rewritten->program.contains(each) || is_constant(rewritten->program, each);
+        });
+        open.push_back({std::move(rewritten->program), std::move(next)});
       }
       return false;
     };
-    if (go_on({program_, {}, {application}, {}})) return true;
+    if (go_on(program_, {{application}, {}, -1, 0, measure_})) return true;
     while (!open.empty() && programs < kMostPrograms) {
       const State state = std::move(open.front());
       open.pop_front();
-      if (go_on(state)) return true;
+      if (go_on(state.program, state.place)) return true;
     }
     return false;
   }
 
   /// Those that may be steps: rooted at an application that is looked at, later also at one that reads it.
-  std::vector<Match> matches(const State& state, bool is_first) {
-    std::set<int> roots = state.near;
-    for (int id = 0; !is_first && id < state.program.application_count(); ++id) {
-      if (!state.program.contains(id)) continue;
-      for (const int argument : state.program.arguments(id))
-        if (argument >= 0 && state.near.contains(state.program.value(argument).producer)) roots.insert(id);
+  std::vector<Match> matches(const Program& program, const Place& place) {
+    std::set<int> roots = place.near;
+    for (int id = 0; place.length > 0 && id < program.application_count(); ++id) {
+      if (!program.contains(id)) continue;
+      for (const int argument : program.arguments(id))
+        if (argument >= 0 && place.near.contains(program.value(argument).producer)) roots.insert(id);
     }
     std::vector<Match> result;
     for (const int root : roots)
       for (Match& match :
-           rules_.matches_at(state.program, root, [&](const Match& each) { return may_be_step(state.program, each); }))
+           rules_.matches_at(program, root, [&](const Match& each) { return may_be_step(program, each); }))
         result.push_back(std::move(match));
     return result;
   }
@@ -239,13 +257,13 @@ class Normalizer::Search {
     return after < before || (after == before && (reads_constant || match.values.tensors.size() == 1));
   }
 
-  /// The program becomes that of the state, if its constants keep their precision and may be as large as they are.
-  bool take(State& state) {
-    const std::set<int> before = computed_constants(program_), after = computed_constants(state.program),
-                        given_before = given_constants(program_), given_after = given_constants(state.program);
+  /// The run is taken, if the program's constants keep their precision and may be as large as they are.
+  bool take(Program& program, const Place& place, const std::vector<Trail>& trail) {
+    const std::set<int> before = computed_constants(program_), after = computed_constants(program),
+                        given_before = given_constants(program_), given_after = given_constants(program);
     int64_t growth = 0;
     for (const int value : after)
-      if (!before.contains(value)) growth += bytes_of(state.program, value);
+      if (!before.contains(value)) growth += bytes_of(program, value);
     for (const int value : before)
       if (!after.contains(value)) growth -= bytes_of(program_, value);
     for (const int value : given_before)
@@ -255,7 +273,7 @@ class Normalizer::Search {
     bool keeps = true;
     for (const int value : after) {
       if (before.contains(value)) continue;
-      const auto elements = values_.of(state.program, value);
+      const auto elements = values_.of(program, value);
       keeps = elements.ok() && keep_precision(*elements);
       if (!keeps) break;
       made.emplace(value, te::to_tensor(*elements));
@@ -264,9 +282,12 @@ class Normalizer::Search {
     if (!keeps) return false;
     std::erase_if(known_, [&](const auto& known) { return !after.contains(known.first); });
     known_.merge(made);
-    program_ = std::move(state.program);
-    steps_.insert(steps_.end(), std::make_move_iterator(state.steps.begin()),
-                  std::make_move_iterator(state.steps.end()));
+    program_ = std::move(program);
+    measure_ = place.measure;
+    const size_t first = steps_.size();
+    for (int step = place.last; step >= 0; step = trail[static_cast<size_t>(step)].before)
+      steps_.push_back(step_of(trail[static_cast<size_t>(step)].match, rules_));
+    std::reverse(steps_.begin() + static_cast<std::ptrdiff_t>(first), steps_.end());
     runs_.push_back(steps_.size());
     return true;
   }
@@ -281,6 +302,7 @@ class Normalizer::Search {
   Substitutions& rules_;
   const NormalizeLimits& limits_;
   Program program_;
+  Measure measure_;  ///< of the program
   ConstantValues values_;
   std::map<int, Tensor> known_;  ///< constants that steps made, rounded once
   std::vector<Step> steps_;
