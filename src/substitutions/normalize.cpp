@@ -192,7 +192,7 @@ class Normalizer::Search {
         if (++programs > kMostPrograms) return false;
         auto done = apply(program, match, rules_);
         auto* rewritten = std::get_if<Rewritten>(&done);
-        if (!rewritten) continue;
+        if (!rewritten || !goes_on(program, match, *rewritten)) continue;
         const Measure measure = owner_.measure(rewritten->program);
         if (measure.sums > measure_.sums || measure.operators > measure_.operators) continue;
         trail.push_back({match, place.last});
@@ -255,6 +255,19 @@ class Normalizer::Search {
     }
     // What only changes places needs a constant to carry, or has nothing else to read.
     return after < before || (after == before && (reads_constant || match.values.tensors.size() == 1));
+  }
+
+  /// What only makes other constants of the same types takes a run nowhere.
+  static bool goes_on(const Program& before, const Match& match, const Rewritten& after) {
+    if (match.roots.size() > 1 || after.built.empty()) return true;
+    const int replaced = before.value(match.roots.front()).producer, made = after.built.back();
+    const auto is_like = [&](int was, int is) {
+      const Program::Value &old = before.value(was), &value = after.program.value(is);
+      return was == is || (old.is_constant && value.is_constant && old.type == value.type);
+    };
+    const auto were = before.arguments(replaced), are = after.program.arguments(made);
+    return before.application(replaced).operation != after.program.application(made).operation ||
+           !std::equal(were.begin(), were.end(), are.begin(), are.end(), is_like);
   }
 
   /// The run is taken, if the program's constants keep their precision and may be as large as they are.
