@@ -11,6 +11,7 @@
 #include "substitutions/apply.h"
 #include "substitutions/constant_values.h"
 #include "substitutions/derivation.h"
+#include "substitutions/neighbourhood.h"
 #include "substitutions/shipped.h"
 #include "util/check.h"
 
@@ -183,12 +184,68 @@ class Normalizer::Search {
   };
 
   bool run_from(int application) {
+    const Place start{{application}, {}, -1, 0, measure_};
+    const std::vector<Match> first = matches(program_, start.near);
+    if (first.empty()) return false;
+    if (!uses_) uses_ = program_.uses();
+    const std::function<bool(NodeId)> is_kept = [&](NodeId node) { return limits_.kept.contains(node); };
+    Neighbourhood around(program_, *uses_, is_kept, application);
+    auto& barren = owner_.barren_[kind_of(first)];
+    for (const auto& [radius, hashes] : barren)
+      if (hashes.contains(around.hash(radius))) return false;
+    Reach reach{around, program_.application_count()};
+    if (run_from(start, first, reach)) return true;
+    if (reach.is_known) barren[reach.farthest + 1].insert(around.hash(reach.farthest + 1));
+    return false;
+  }
+
+  /// What may be done, and by which rules it would begin.
+  Hash128 kind_of(std::span<const Match> first) const {
+    Hasher hasher;
+    for (const FloatClass each : {FloatClass::kExact, FloatClass::kSignOfZero, FloatClass::kFinite,
+                                  FloatClass::kReassociated, FloatClass::kUnsafe})
+      hasher.add(uint64_t{limits_.allows(each)});
+    for (const Match& match : first) hasher.add(static_cast<uint64_t>(match.substitution));
+    return hasher.finish();
+  }
+
+  /// How far from where it starts a run looks.
+  struct Reach {
+    Neighbourhood& around;
+    int applications = 0;  ///< before the run
+    int farthest = 0;
+    bool is_known = true;  ///< false: something else decided, too
+  };
+
+  /// Rules that are tried at an application look at those below it, and where they have several sources, at those that
+  /// read these.
+  void look(const Program& program, int root, Reach& reach) const {
+    int beyond = 0;
+    for (int k = 0; k < rules_.size(); ++k)
+      if (rules_[k].sources.size() > 1 && rules_[k].sources.front().op == program.op(root)) beyond = 2 * rules_.depth();
+    std::vector<std::pair<int, int>> open = {{root, rules_.depth()}};
+    while (!open.empty()) {
+      const auto [application, depth] = open.back();
+      open.pop_back();
+      if (application < reach.applications) {
+        const int distance = reach.around.distance(application);
+        reach.is_known = reach.is_known && distance >= 0;
+        reach.farthest = std::max(reach.farthest, distance + beyond);
+      }
+      if (depth == 0) continue;
+      for (const int argument : program.arguments(application))
+        if (const int producer = argument < 0 ? -1 : program.value(argument).producer; producer >= 0)
+          open.emplace_back(producer, depth - 1);
+    }
+  }
+
+  bool run_from(const Place& start, std::span<const Match> first, Reach& reach) {
     std::deque<State> open;
     std::set<Hash128> seen;
     std::vector<Trail> trail;
     size_t programs = 0;
-    const auto go_on = [&](const Program& program, const Place& place) -> bool {
-      for (const Match& match : matches(program, place)) {
+    const auto go_on = [&](const Program& program, const Place& place, std::span<const Match> matches) -> bool {
+      for (const Match& match : matches) {
         if (++programs > kMostPrograms) return false;
         auto done = apply(program, match, rules_);
         auto* rewritten = std::get_if<Rewritten>(&done);
@@ -197,7 +254,11 @@ class Normalizer::Search {
         if (measure.sums > measure_.sums || measure.operators > measure_.operators) continue;
         trail.push_back({match, place.last});
         Place next{place.near, place.changed, static_cast<int>(trail.size()) - 1, place.length + 1, measure};
-        if (measure < measure_ && take(rewritten->program, next, trail)) return true;
+        if (measure < measure_) {
+          if (take(rewritten->program, next, trail)) return true;
+          // What constants hold was not to be lost.
+          reach.is_known = false;
+        }
         if (next.length == kLongestRun) continue;
         next.changed.insert(rewritten->changed.begin(), rewritten->changed.end());
         if (!seen.insert(Difference(rewritten->program, next.changed).hash()).second) continue;
@@ -210,23 +271,31 @@ class Normalizer::Search {
       }
       return false;
     };
-    if (go_on(program_, {{application}, {}, -1, 0, measure_})) return true;
+    for (const int root : start.near) look(program_, root, reach);
+    if (go_on(program_, start, first)) return true;
     while (!open.empty() && programs < kMostPrograms) {
       const State state = std::move(open.front());
       open.pop_front();
-      if (go_on(state.program, state.place)) return true;
+      const std::set<int> roots = roots_of(state);
+      for (const int root : roots) look(state.program, root, reach);
+      if (go_on(state.program, state.place, matches(state.program, roots))) return true;
     }
     return false;
   }
 
-  /// Those that may be steps: rooted at an application that is looked at, later also at one that reads it.
-  std::vector<Match> matches(const Program& program, const Place& place) {
-    std::set<int> roots = place.near;
-    for (int id = 0; place.length > 0 && id < program.application_count(); ++id) {
+  /// Applications that are looked at, and those that read them.
+  static std::set<int> roots_of(const State& state) {
+    const Program& program = state.program;
+    std::set<int> roots = state.place.near;
+    for (int id = 0; id < program.application_count(); ++id) {
       if (!program.contains(id)) continue;
       for (const int argument : program.arguments(id))
-        if (argument >= 0 && place.near.contains(program.value(argument).producer)) roots.insert(id);
+        if (argument >= 0 && state.place.near.contains(program.value(argument).producer)) roots.insert(id);
     }
+    return roots;
+  }
+
+  std::vector<Match> matches(const Program& program, const std::set<int>& roots) {
     std::vector<Match> result;
     for (const int root : roots)
       for (Match& match :
@@ -296,6 +365,7 @@ class Normalizer::Search {
     std::erase_if(known_, [&](const auto& known) { return !after.contains(known.first); });
     known_.merge(made);
     program_ = std::move(program);
+    uses_.reset();
     measure_ = place.measure;
     const size_t first = steps_.size();
     for (int step = place.last; step >= 0; step = trail[static_cast<size_t>(step)].before)
@@ -315,7 +385,8 @@ class Normalizer::Search {
   Substitutions& rules_;
   const NormalizeLimits& limits_;
   Program program_;
-  Measure measure_;  ///< of the program
+  Measure measure_;                    ///< of the program
+  std::optional<Program::Uses> uses_;  ///< of the program, once they are asked for
   ConstantValues values_;
   std::map<int, Tensor> known_;  ///< constants that steps made, rounded once
   std::vector<Step> steps_;

@@ -16,6 +16,7 @@
 #include "graph/passes/pass.h"
 #include "substitutions/match.h"
 #include "substitutions/step.h"
+#include "util/hash.h"
 
 namespace isomer::substitutions {
 
@@ -67,6 +68,8 @@ class Normalizer {
 
   std::vector<Rule> rules_;
   Substitutions substitutions_;
+  /// Surroundings from which no run was found, by what may be done there first, and by how far a run looks.
+  std::map<Hash128, std::map<int, std::set<Hash128>>> barren_;
   std::map<const OpDef*, int> weights_;  ///< of operators that count for more than one
   std::vector<Cost> costs_;              ///< by operation
 };
