@@ -27,6 +27,11 @@ const OpDef& row(std::string_view name) {
   return *op;
 }
 
+bool is_mul(const OpDef* op) {
+  static const OpDef& mul = row("Mul");
+  return op == &mul;
+}
+
 const ValueType& type_of(const Program& program, int value) {
   return program.theory().signatures().type(program.value(value).type);
 }
@@ -186,18 +191,13 @@ class FactorCarrier::Search {
   };
 
   bool find_operands() {
-    const OpDef* op = program_.op(product_);
-    if (!op || op != &row("Mul") || !may_touch_(product_)) return false;
+    if (!is_product(program_, product_) || !may_touch_(product_)) return false;
     const auto arguments = program_.arguments(product_);
-    for (const int side : {1, 0}) {
-      if (!is_one_number(program_, arguments[static_cast<size_t>(side)])) continue;
-      step_.product = program_.application(product_).first_value;
-      step_.factor = arguments[static_cast<size_t>(side)];
-      step_.moved = arguments[static_cast<size_t>(1 - side)];
-      const Program::Value& moved = program_.value(step_.moved);
-      return !moved.is_constant && moved.type == program_.value(step_.product).type;
-    }
-    return false;
+    const size_t side = is_one_number(program_, arguments[1]) ? 1 : 0;
+    step_.product = program_.application(product_).first_value;
+    step_.factor = arguments[side];
+    step_.moved = arguments[1 - side];
+    return true;
   }
 
   std::optional<int> moved_from(int value) {
@@ -280,6 +280,17 @@ Result<Rewritten> take_step(const Program& program, const CarriedFactor& step) {
   Rewritten result{program, {}, {}};
   TRY_VOID(Carry(result.program, step).run(result));
   return result;
+}
+
+bool FactorCarrier::is_product(const Program& program, int application) {
+  if (!is_mul(program.op(application))) return false;
+  const auto arguments = program.arguments(application);
+  const int type = program.value(program.application(application).first_value).type;
+  const auto is_moved = [&](int value) {
+    return !program.value(value).is_constant && program.value(value).type == type;
+  };
+  return (is_one_number(program, arguments[1]) && is_moved(arguments[0])) ||
+         (is_one_number(program, arguments[0]) && is_moved(arguments[1]));
 }
 
 std::optional<CarriedFactor> FactorCarrier::find(const Program& program, int product,

@@ -33,6 +33,8 @@ Result<Rewritten> take_step(const Program& program, const CarriedFactor& step);
 /// Finds such steps in programs that come from one graph.
 class FactorCarrier {
  public:
+  /// Of a value and one number that is constant.
+  static bool is_product(const Program& program, int application);
   /// For a product, an application, with all movement above its other operand. Nothing where it is no product of a
   /// moved value and one number, where others read the same elements, or those that are read are no interval along an
   /// axis. What may not be touched moves nothing.

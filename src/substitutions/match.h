@@ -49,6 +49,8 @@ class Substitutions {
   int size() const { return static_cast<int>(list_.size()); }
   const std::map<Unusable, int>& unusable() const { return unusable_; }
   Theory& theory() const { return theory_; }
+  /// Applications on the longest path of a source.
+  int depth() const { return depth_; }
   const MatchStatistics& statistics() const { return statistics_; }
 
   /// In a fixed order: by substitution, then by root.

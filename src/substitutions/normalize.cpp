@@ -11,6 +11,7 @@
 #include "substitutions/apply.h"
 #include "substitutions/constant_values.h"
 #include "substitutions/derivation.h"
+#include "substitutions/neighbourhood.h"
 #include "substitutions/shipped.h"
 #include "util/check.h"
 
@@ -136,7 +137,12 @@ class Difference {
 class Normalizer::Search {
  public:
   Search(Normalizer& owner, const NormalizeLimits& limits, const Program& program)
-      : owner_(owner), rules_(owner.substitutions_), limits_(limits), program_(program), values_(limits.threads) {}
+      : owner_(owner),
+        rules_(owner.substitutions_),
+        limits_(limits),
+        program_(program),
+        measure_(owner.measure(program)),
+        values_(limits.threads) {}
 
   Result<Normalized> run() {
     const auto order = program_.order();
@@ -152,85 +158,185 @@ class Normalizer::Search {
       open.push_front(application);
       for (int made = before; made < program_.application_count(); ++made) open.push_back(made);
     }
-    TRY(Graph graph, graph_of(program_, known_));
+    Graph graph = program_.origin().graph;
+    if (!steps_.empty()) {
+      TRY(graph, graph_of(program_, known_));
+    }
     return Normalized{std::move(program_), std::move(steps_), std::move(runs_), std::move(known_), std::move(graph)};
   }
 
  private:
-  /// A program on the way, the applications that rules are tried at next, and those that are other than before the run.
+  /// Where a run stands: what rules are tried at next, what is other than before the run, and how it came here.
+  struct Place {
+    std::set<int> near, changed;
+    int last = -1;  ///< step of the trail
+    size_t length = 0;
+    Measure measure;
+  };
   struct State {
     Program program;
-    std::vector<NormalizeStep> steps;
-    std::set<int> near, changed;
+    Place place;
+  };
+  /// A step of a run, and the one before it.
+  using Taken = std::variant<Match, CarriedFactor>;
+  struct Trail {
+    Taken step;
+    int before = -1;
   };
 
   bool run_from(int application) {
-    const Measure bound = owner_.measure(program_);
+    const Place start{{application}, {}, -1, 0, measure_};
+    const std::vector<Match> first = matches(program_, start.near);
+    if (first.empty() && !may_carry(program_, application)) return false;
+    if (!uses_) uses_ = program_.uses();
+    const std::function<bool(NodeId)> is_kept = [&](NodeId node) { return limits_.kept.contains(node); };
+    Neighbourhood around(program_, *uses_, is_kept, application);
+    auto& barren = owner_.barren_[kind_of(first)];
+    for (const auto& [radius, hashes] : barren)
+      if (hashes.contains(around.hash(radius))) return false;
+    Reach reach{around, program_.application_count()};
+    if (run_from(start, first, reach)) return true;
+    if (reach.is_known) barren[reach.farthest + 1].insert(around.hash(reach.farthest + 1));
+    return false;
+  }
+
+  /// What may be done, and by which rules it would begin.
+  Hash128 kind_of(std::span<const Match> first) const {
+    Hasher hasher;
+    hasher.add(uint64_t{limits_.carries});
+    for (const FloatClass each : {FloatClass::kExact, FloatClass::kSignOfZero, FloatClass::kFinite,
+                                  FloatClass::kReassociated, FloatClass::kUnsafe})
+      hasher.add(uint64_t{limits_.allows(each)});
+    for (const Match& match : first) hasher.add(static_cast<uint64_t>(match.substitution));
+    return hasher.finish();
+  }
+
+  /// How far from where it starts a run looks.
+  struct Reach {
+    Neighbourhood& around;
+    int applications = 0;  ///< before the run
+    int farthest = 0;
+    bool is_known = true;  ///< false: something else decided, too
+  };
+
+  /// Rules that are tried at an application look at those below it, and where they have several sources, at those that
+  /// read these.
+  void look(const Program& program, int root, Reach& reach) const {
+    int beyond = 0;
+    for (int k = 0; k < rules_.size(); ++k)
+      if (rules_[k].sources.size() > 1 && rules_[k].sources.front().op == program.op(root)) beyond = 2 * rules_.depth();
+    std::vector<std::pair<int, int>> open = {{root, rules_.depth()}};
+    while (!open.empty()) {
+      const auto [application, depth] = open.back();
+      open.pop_back();
+      if (application < reach.applications) {
+        const int distance = reach.around.distance(application);
+        reach.is_known = reach.is_known && distance >= 0;
+        reach.farthest = std::max(reach.farthest, distance + beyond);
+      }
+      if (depth == 0) continue;
+      for (const int argument : program.arguments(application))
+        if (const int producer = argument < 0 ? -1 : program.value(argument).producer; producer >= 0)
+          open.emplace_back(producer, depth - 1);
+    }
+  }
+
+  bool run_from(const Place& start, std::span<const Match> first, Reach& reach) {
     std::deque<State> open;
     std::set<Hash128> seen;
+    std::vector<Trail> trail;
     size_t programs = 0;
     /// True: the run ends here.
-    const auto add = [&](const State& state, NormalizeStep step, Rewritten rewritten, std::set<int> near) {
+    const auto add = [&](Rewritten& rewritten, Taken step, const Place& place, std::set<int> near) {
       const Measure measure = owner_.measure(rewritten.program);
-      if (measure.sums > bound.sums || measure.operators > bound.operators) return false;
-      State next{std::move(rewritten.program), state.steps, std::move(near), state.changed};
-      next.steps.push_back(std::move(step));
-      if (measure < bound && take(next)) return true;
-      if (next.steps.size() == kLongestRun) return false;
+      if (measure.sums > measure_.sums || measure.operators > measure_.operators) return false;
+      trail.push_back({std::move(step), place.last});
+      Place next{std::move(near), place.changed, static_cast<int>(trail.size()) - 1, place.length + 1, measure};
+      if (measure < measure_) {
+        if (take(rewritten.program, next, trail)) return true;
+        // What constants hold was not to be lost.
+        reach.is_known = false;
+      }
+      if (next.length == kLongestRun) return false;
       next.changed.insert(rewritten.changed.begin(), rewritten.changed.end());
-      if (!seen.insert(Difference(next.program, next.changed).hash()).second) return false;
+      if (!seen.insert(Difference(rewritten.program, next.changed).hash()).second) return false;
       next.near.insert(rewritten.built.begin(), rewritten.built.end());
-      std::erase_if(next.near,
-                    [&](int each) { return !next.program.contains(each) || is_constant(next.program, each); });
-      open.push_back(std::move(next));
+      std::erase_if(next.near, [&](int each) {
+        return !rewritten.program.contains(each) || is_constant(rewritten.program, each);
+      });
+      open.push_back({std::move(rewritten.program), std::move(next)});
       return false;
     };
-    const auto go_on = [&](const State& state) -> bool {
-      for (const Match& match : matches(state, state.steps.empty())) {
+    const auto go_on = [&](const Program& program, const Place& place, std::span<const Match> matches) -> bool {
+      for (const Match& match : matches) {
         if (++programs > kMostPrograms) return false;
-        auto done = apply(state.program, match, rules_);
+        auto done = apply(program, match, rules_);
         auto* rewritten = std::get_if<Rewritten>(&done);
-        if (!rewritten) continue;
-        std::set<int> near = state.near;
+        if (!rewritten || !goes_on(program, match, *rewritten)) continue;
+        std::set<int> near = place.near;
         near.insert(match.applications.begin(), match.applications.end());
-        if (add(state, step_of(match, rules_), std::move(*rewritten), std::move(near))) return true;
+        if (add(*rewritten, match, place, std::move(near))) return true;
       }
-      if (!limits_.carries) return false;
-      for (const int product : state.near) {
-        auto carried = carrier_.find(state.program, product, [&](int each) {
-          return !limits_.kept.contains(state.program.application(each).node);
-        });
+      for (const int product : place.near) {
+        if (!may_carry(program, product)) continue;
+        // It looks as far as anything is moved.
+        reach.is_known = false;
+        auto carried = carrier_.find(program, product,
+                                     [&](int each) { return !limits_.kept.contains(program.application(each).node); });
         if (!carried) continue;
         if (++programs > kMostPrograms) return false;
-        auto rewritten = take_step(state.program, *carried);
-        if (rewritten.ok() && add(state, *std::move(carried), *std::move(rewritten), {})) return true;
+        auto rewritten = take_step(program, *carried);
+        if (rewritten.ok() && add(*rewritten, *std::move(carried), place, {})) return true;
       }
       return false;
     };
-    if (go_on({program_, {}, {application}, {}})) return true;
+    for (const int root : start.near) look(program_, root, reach);
+    if (go_on(program_, start, first)) return true;
     while (!open.empty() && programs < kMostPrograms) {
       const State state = std::move(open.front());
       open.pop_front();
-      if (go_on(state)) return true;
+      const std::set<int> roots = roots_of(state);
+      for (const int root : roots) look(state.program, root, reach);
+      if (go_on(state.program, state.place, matches(state.program, roots))) return true;
     }
     return false;
   }
 
-  /// Those that may be steps: rooted at an application that is looked at, later also at one that reads it.
-  std::vector<Match> matches(const State& state, bool is_first) {
-    std::set<int> roots = state.near;
-    for (int id = 0; !is_first && id < state.program.application_count(); ++id) {
-      if (!state.program.contains(id)) continue;
-      for (const int argument : state.program.arguments(id))
-        if (argument >= 0 && state.near.contains(state.program.value(argument).producer)) roots.insert(id);
+  /// Applications that are looked at, and those that read them.
+  static std::set<int> roots_of(const State& state) {
+    const Program& program = state.program;
+    std::set<int> roots = state.place.near;
+    for (int id = 0; id < program.application_count(); ++id) {
+      if (!program.contains(id)) continue;
+      for (const int argument : program.arguments(id))
+        if (argument >= 0 && state.place.near.contains(program.value(argument).producer)) roots.insert(id);
     }
+    return roots;
+  }
+
+  std::vector<Match> matches(const Program& program, const std::set<int>& roots) {
     std::vector<Match> result;
     for (const int root : roots)
       for (Match& match :
-           rules_.matches_at(state.program, root, [&](const Match& each) { return may_be_step(state.program, each); }))
+           rules_.matches_at(program, root, [&](const Match& each) { return may_be_step(program, each); }))
         result.push_back(std::move(match));
     return result;
   }
+
+  static bool is_usual(const Program& program, int tensor) {
+    const te::Number* number = program.number(tensor);
+    const double size = number ? std::fabs(number->to_double()) : 0;
+    return size == 0 || (size >= 1 / kLargestNumber && size <= kLargestNumber);
+  }
+
+  bool may_carry(const Program& program, int product) const {
+    if (!limits_.carries || !FactorCarrier::is_product(program, product)) return false;
+    const auto operands = program.arguments(product);
+    return std::all_of(operands.begin(), operands.end(), [&](int operand) { return is_usual(program, operand); });
+  }
+
+  NormalizeStep step_for(const Match& match) const { return step_of(match, rules_); }
+  static NormalizeStep step_for(const CarriedFactor& carried) { return carried; }
 
   bool may_be_step(const Program& program, const Match& match) const {
     const Substitution& rule = rules_[match.substitution];
@@ -238,9 +344,7 @@ class Normalizer::Search {
     bool reads_constant = false;
     for (const int tensor : match.values.tensors) {
       reads_constant = reads_constant || program.value(tensor).is_constant;
-      const te::Number* number = program.number(tensor);
-      const double size = number ? std::fabs(number->to_double()) : 0;
-      if (size != 0 && !(size >= 1 / kLargestNumber && size <= kLargestNumber)) return false;
+      if (!is_usual(program, tensor)) return false;
     }
     for (const int application : match.applications)
       if (limits_.kept.contains(program.application(application).node)) return false;
@@ -254,13 +358,26 @@ class Normalizer::Search {
     return after < before || (after == before && (reads_constant || match.values.tensors.size() == 1));
   }
 
-  /// The program becomes that of the state, if its constants keep their precision and may be as large as they are.
-  bool take(State& state) {
-    const std::set<int> before = computed_constants(program_), after = computed_constants(state.program),
-                        given_before = given_constants(program_), given_after = given_constants(state.program);
+  /// What only makes other constants of the same types takes a run nowhere.
+  static bool goes_on(const Program& before, const Match& match, const Rewritten& after) {
+    if (match.roots.size() > 1 || after.built.empty()) return true;
+    const int replaced = before.value(match.roots.front()).producer, made = after.built.back();
+    const auto is_like = [&](int was, int is) {
+      const Program::Value &old = before.value(was), &value = after.program.value(is);
+      return was == is || (old.is_constant && value.is_constant && old.type == value.type);
+    };
+    const auto were = before.arguments(replaced), are = after.program.arguments(made);
+    return before.application(replaced).operation != after.program.application(made).operation ||
+           !std::equal(were.begin(), were.end(), are.begin(), are.end(), is_like);
+  }
+
+  /// The run is taken, if the program's constants keep their precision and may be as large as they are.
+  bool take(Program& program, const Place& place, const std::vector<Trail>& trail) {
+    const std::set<int> before = computed_constants(program_), after = computed_constants(program),
+                        given_before = given_constants(program_), given_after = given_constants(program);
     int64_t growth = 0;
     for (const int value : after)
-      if (!before.contains(value)) growth += bytes_of(state.program, value);
+      if (!before.contains(value)) growth += bytes_of(program, value);
     for (const int value : before)
       if (!after.contains(value)) growth -= bytes_of(program_, value);
     for (const int value : given_before)
@@ -269,18 +386,23 @@ class Normalizer::Search {
     bool keeps = true;
     for (const int value : after) {
       if (before.contains(value)) continue;
-      const auto kept = owner_.keeps_precision(state.program, value, values_);
+      const auto kept = owner_.keeps_precision(program, value, values_);
       keeps = kept.ok() && *kept;
       if (!keeps) break;
-      made.emplace(value, te::to_tensor(*values_.of(state.program, value)));
+      made.emplace(value, te::to_tensor(*values_.of(program, value)));
     }
     values_.forget();
     if (!keeps || (growth > 0 && !limits_.may_grow(growth))) return false;
     std::erase_if(known_, [&](const auto& known) { return !after.contains(known.first); });
     known_.merge(made);
-    program_ = std::move(state.program);
-    steps_.insert(steps_.end(), std::make_move_iterator(state.steps.begin()),
-                  std::make_move_iterator(state.steps.end()));
+    program_ = std::move(program);
+    uses_.reset();
+    measure_ = place.measure;
+    const size_t first = steps_.size();
+    for (int step = place.last; step >= 0; step = trail[static_cast<size_t>(step)].before)
+      steps_.push_back(
+          std::visit([&](const auto& taken) { return step_for(taken); }, trail[static_cast<size_t>(step)].step));
+    std::reverse(steps_.begin() + static_cast<std::ptrdiff_t>(first), steps_.end());
     runs_.push_back(steps_.size());
     return true;
   }
@@ -295,6 +417,8 @@ class Normalizer::Search {
   Substitutions& rules_;
   const NormalizeLimits& limits_;
   Program program_;
+  Measure measure_;                    ///< of the program
+  std::optional<Program::Uses> uses_;  ///< of the program, once they are asked for
   ConstantValues values_;
   std::map<int, Tensor> known_;  ///< constants that steps made, rounded once
   std::vector<NormalizeStep> steps_;

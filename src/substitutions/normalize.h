@@ -20,6 +20,7 @@
 #include "substitutions/constant_values.h"
 #include "substitutions/match.h"
 #include "substitutions/step.h"
+#include "util/hash.h"
 
 namespace isomer::substitutions {
 
@@ -78,6 +79,8 @@ class Normalizer {
 
   std::vector<Rule> rules_;
   Substitutions substitutions_;
+  /// Surroundings from which no run was found, by what may be done there first, and by how far a run looks.
+  std::map<Hash128, std::map<int, std::set<Hash128>>> barren_;
   std::map<const OpDef*, int> weights_;   ///< of operators that count for more than one
   std::vector<std::vector<Cost>> costs_;  ///< by operation and count of arguments
 };

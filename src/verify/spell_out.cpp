@@ -30,16 +30,24 @@ std::vector<ValueType> of_any_size(std::span<const ValueType> types) {
   return result;
 }
 
+/// What lists mean where they are left out, by operation, list and types of any size.
+using Defaults = std::unordered_map<std::vector<int>, std::optional<Integers>, ListHash>;
+
 /// Rewrites an application's parameters step by step, each only where its row reads the same.
 class Speller {
  public:
-  Speller(Term::Application application, std::span<const ValueType> types)
-      : application_(std::move(application)), types_(types.begin(), types.end()), generic_(of_any_size(types)) {
+  Speller(Term::Application application, std::span<const ValueType> types, Signatures& signatures, Defaults& defaults)
+      : application_(std::move(application)),
+        types_(types.begin(), types.end()),
+        generic_(of_any_size(types)),
+        signatures_(signatures),
+        defaults_(defaults) {
     // Terms stand in for arguments: only their number is read.
     application_.arguments.assign(types.size(), Term::variable("x"));
+    for (const ValueType& type : generic_) generic_ids_.push_back(signatures.type_id(type));
   }
 
-  const std::vector<ValueType>& generic() const { return generic_; }
+  const std::vector<int>& generic_ids() const { return generic_ids_; }
   /// Whether what run() gave is so for arguments of these ranks, whatever their sizes.
   bool is_generic() const { return !read_sizes_; }
 
@@ -110,13 +118,22 @@ class Speller {
   void fill_in() {
     for (const std::string& name : optional_lists())
       if (!application_.parameters.contains(name))
-        if (auto value = default_of(name, application_.parameters))
-          application_.parameters.emplace(name, *std::move(value));
+        if (const auto& value = default_of(name, application_.parameters))
+          application_.parameters.emplace(name, *value);
   }
 
   /// What the list means where it is left out, whatever the sizes: numbers of one kind, the axes in order or in
   /// reverse.
-  std::optional<Integers> default_of(const std::string& name, const Parameters& others) const {
+  const std::optional<Integers>& default_of(const std::string& name, const Parameters& others) {
+    std::vector<int> key = {signatures_.operation_id(*application_.op, others),
+                            signatures_.operation_id(*application_.op, {{name, Integers()}})};
+    key.insert(key.end(), generic_ids_.begin(), generic_ids_.end());
+    const auto [known, is_new] = defaults_.try_emplace(std::move(key));
+    if (is_new) known->second = find_default(name, others);
+    return known->second;
+  }
+
+  std::optional<Integers> find_default(const std::string& name, const Parameters& others) const {
     const Reading absent = reading(others, generic_);
     if (!absent) return std::nullopt;
     std::set<size_t> lengths;
@@ -192,6 +209,9 @@ class Speller {
 
   Term::Application application_;
   std::vector<ValueType> types_, generic_;
+  Signatures& signatures_;
+  Defaults& defaults_;
+  std::vector<int> generic_ids_;
   bool read_sizes_ = false;
 };
 
@@ -258,6 +278,7 @@ struct Signatures::Tables {
   Numbered<Operation> operations;
   std::unordered_map<std::vector<int>, Result<Applied>, ListHash> applied;
   std::unordered_map<std::vector<int>, int, ListHash> spelled;  ///< of an operation on arguments of any size
+  Defaults defaults;
   std::unordered_map<std::string, bool> answers;
 };
 
@@ -284,9 +305,9 @@ const Result<Signatures::Applied>& Signatures::apply(int operation, std::span<co
     Term::Application application{asked.op, 0, asked.parameters, "",
                                   std::vector<Term>(arguments.size(), Term::variable("x"))};
     TRY(const std::vector<ValueType> outputs, infer_application(application, arguments));
-    Speller speller(application, arguments);
+    Speller speller(application, arguments, *this, tables_->defaults);
     std::vector<int> generic = {operation};
-    for (const ValueType& type : speller.generic()) generic.push_back(type_id(type));
+    generic.insert(generic.end(), speller.generic_ids().begin(), speller.generic_ids().end());
     const auto spelled = tables_->spelled.find(generic);
     const bool is_known = spelled != tables_->spelled.end();
     Applied result{is_known ? spelled->second : operation_id(*asked.op, speller.run()), {}};

@@ -210,10 +210,18 @@ Tensor to_tensor(const Array& array) {
   if (!working || dtype == DataType::kFloat64 || dtype == DataType::kInt64 || dtype == DataType::kUInt64)
     return Tensor(dtype, array.dims(), {static_cast<const std::byte*>(array.data()), size}, array.data_);
   std::vector<std::byte> bytes(size);
-  if (is_float(dtype))
+  if (dtype == DataType::kFloat32) {
+    // Most constants are such: a loop that does no more than round runs on vectors.
+    const double* reals = array.reals().data();
+    for (int64_t i = 0; i < count; ++i) {
+      const auto rounded = static_cast<float>(reals[i]);
+      std::memcpy(&bytes[static_cast<size_t>(i) * sizeof(float)], &rounded, sizeof(float));
+    }
+  } else if (is_float(dtype)) {
     for (int64_t i = 0; i < count; ++i) encode_real(dtype, array.real(i), &bytes[i * width]);
-  else
+  } else {
     for (int64_t i = 0; i < count; ++i) encode_integer(dtype, array.integer(i), &bytes[i * width]);
+  }
   return Tensor(dtype, array.dims(), std::move(bytes));
 }
 
