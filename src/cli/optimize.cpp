@@ -79,7 +79,6 @@ class Run {
     Outcome outcome{std::move(staging), std::move(before), {}, {}, {}, {}, {}};
     outcome.seconds["import"] = seconds_since(begin_);
     TRY(substitutions::Derivation derivation, derivation_of(options_));
-    if (!options_.proof.empty()) derivation.without = substitutions::passes_without_proof();
     SearchSetting setting;
     setting.begin = begin_;
     setting.progress = &progress_;

@@ -56,9 +56,11 @@ struct AttributeDef {
   AttributeKind kind;
   bool required = false;
   std::optional<Attribute> fallback = std::nullopt;
+  /// Of an integer: whether the node would be the same with the fallback, whatever it is.
+  bool (*is_idle)(const OpContext&) = nullptr;
 };
-inline AttributeDef required(std::string_view name, AttributeKind kind) { return {name, kind, true, std::nullopt}; }
-inline AttributeDef optional(std::string_view name, AttributeKind kind) { return {name, kind, false, std::nullopt}; }
+inline AttributeDef required(std::string_view name, AttributeKind kind) { return {name, kind, true}; }
+inline AttributeDef optional(std::string_view name, AttributeKind kind) { return {name, kind}; }
 inline AttributeDef with_default(std::string_view name, int64_t value) {
   return {name, AttributeKind::kInt, false, value};
 }

@@ -25,6 +25,16 @@ double spacing_at_one(DataType dtype) {
 /// What rounding takes of a number.
 double loss(DataType dtype, double exact) { return std::fabs(round_to(dtype, exact) - exact); }
 
+/// Nearly all constants are float32, and keep their bits: a loop that runs on vectors.
+bool none_is_lossy(const te::Array& elements) {
+  if (elements.dtype() != DataType::kFloat32 || elements.storage() != te::Storage::kDouble) return false;
+  const double spacing = spacing_at_one(DataType::kFloat32);
+  int lost = 0;
+  for (const double element : elements.reals())
+    lost += std::fabs(static_cast<float>(element) - element) <= spacing * std::fabs(element) ? 0 : 1;
+  return lost == 0;
+}
+
 /// Those that lose more than rounding takes of any number.
 std::vector<int64_t> lossy(const te::Array& elements) {
   const DataType dtype = elements.dtype();
@@ -135,6 +145,7 @@ bool stay_finite(const te::Array& elements) {
 }
 
 bool keep_precision(const te::Array& elements) {
+  if (none_is_lossy(elements)) return true;
   if (!stay_finite(elements)) return false;
   const std::vector<int64_t> small = lossy(elements);
   if (small.empty()) return true;
@@ -155,6 +166,7 @@ bool keep_precision(const te::Array& elements) {
 
 bool keep_precision(const Summed& summed, const std::optional<Summed>& added) {
   const te::Array& elements = *summed.elements;
+  if (none_is_lossy(elements)) return true;
   if (!stay_finite(elements)) return false;
   const std::vector<int64_t> small = lossy(elements);
   if (small.empty()) return true;

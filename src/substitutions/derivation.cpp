@@ -26,8 +26,6 @@ bool allows(const Derivation& derivation, FloatClass float_class) {
 
 }  // namespace
 
-std::vector<std::string> passes_without_proof() { return {"fold pads", "fold affine", "fold scales"}; }
-
 OptimizeOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options) {
   OptimizeOptions passes;
   passes.level = derivation.level;

@@ -33,9 +33,6 @@ struct DeriveOptions {
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
 };
 
-/// Passes that fold by hand what normalization does by proved rules, and a little more: nothing proves what they do.
-std::vector<std::string> passes_without_proof();
-
 /// Those in front of the steps, and those behind them, for what the steps made.
 OptimizeOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
 OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,

@@ -378,7 +378,8 @@ class Normalizer::Search {
     int64_t growth = 0;
     for (const int value : after)
       if (!before.contains(value)) growth += bytes_of(program, value);
-    for (const int value : before)
+    // What the graph computes as it runs takes no room in it.
+    for (const auto& [value, tensor] : known_)
       if (!after.contains(value)) growth -= bytes_of(program_, value);
     for (const int value : given_before)
       if (!given_after.contains(value)) growth -= bytes_of(program_, value);

@@ -314,8 +314,9 @@ bool is_drawn(std::string_view family, std::span<const ValueType> variables) {
     if (dtype && *dtype != type.dtype) return false;
     dtype = type.dtype;
   }
-  return !dtype || (std::find(kTypes.begin(), kTypes.end(), *dtype) != kTypes.end() &&
-                    (!is_of_floats(family) || is_float(*dtype)));
+  // What floats are to a law are reals: which type rounds them is no part of it.
+  return !dtype || is_float(*dtype) ||
+         (!is_of_floats(family) && std::find(kTypes.begin(), kTypes.end(), *dtype) != kTypes.end());
 }
 
 bool is_of_family(std::string_view family, std::span<const ValueType> variables) {

@@ -7,10 +7,7 @@
 #include "graph/passes/compose_movement.h"
 #include "graph/passes/contract.h"
 #include "graph/passes/drop_defaults.h"
-#include "graph/passes/fold_affine.h"
 #include "graph/passes/fold_constants.h"
-#include "graph/passes/fold_pads.h"
-#include "graph/passes/fold_scales.h"
 #include "graph/passes/merge_casts.h"
 #include "graph/passes/merge_equal.h"
 #include "graph/passes/remove_dead.h"
@@ -25,10 +22,7 @@ inline const std::map<std::string, PassFunction>& all_passes() {
   static const std::map<std::string, PassFunction> passes = {{"compose_movement", compose_movement},
                                                              {"contract", contract},
                                                              {"drop_defaults", drop_defaults},
-                                                             {"fold_affine", fold_affine},
                                                              {"fold_constants", fold_constants},
-                                                             {"fold_pads", fold_pads},
-                                                             {"fold_scales", fold_scales},
                                                              {"merge_casts", merge_casts},
                                                              {"merge_equal", merge_equal},
                                                              {"remove_dead", remove_dead},

@@ -59,7 +59,6 @@ TEST(SearchedRandomGraphs, ComputeTheSameAndAreVerifiedFromTheirFiles) {
     options.least_speedup = 0;
     Derivation searched;
     searched.level = kSearchLevel;
-    searched.without = substitutions::passes_without_proof();
     auto made = optimize_model(sample.graph, searched, rules, theory, backend, options);
     ASSERT_TRUE(made.ok()) << made.error().message();
     EXPECT_TRUE(made->left_out.empty()) << made->left_out.front();

@@ -58,6 +58,14 @@ Result<Dim> missing_dim(const OpContext& context, Shape from, Shape known) {
   return floor_div(whole, part);
 }
 
+/// Of Reshape's shape.
+bool has_no_zero(const OpContext& context) {
+  const auto target = vector_content(context, 1);
+  return target.ok() && *target && std::all_of((*target)->begin(), (*target)->end(), [](const auto& element) {
+           return element && element->is_constant() && !element->is(0);
+         });
+}
+
 Result<std::optional<Shape>> reshape_shape(const OpContext& context) {
   TRY(const std::optional<Content> target, vector_content(context, 1));
   if (!target) return std::optional<Shape>();
@@ -402,13 +410,15 @@ std::optional<Node> recognize_space_to_depth(const Graph& graph, NodeId root) {
 std::vector<OpDef> layout() {
   const std::vector<TypeVariable> any = {{"T", kComputable}};
   const Reform flatten_from_front = count_from_front("axis");
+  AttributeDef allowzero = with_default("allowzero", 0);
+  allowzero.is_idle = has_no_zero;
   return {
       {.name = "Reshape",
        .since = 21,
        .inputs = {"data", "shape:int64"},
        .outputs = {"reshaped"},
        .types = any,
-       .attributes = {with_default("allowzero", 0)},
+       .attributes = {allowzero},
        .versions = {{19},
                     {14},
                     without(13, {"allowzero"}),

@@ -78,6 +78,14 @@ Result<int> drop_defaults(Graph& graph, PassContext& context) {
       context.step("drop default", label(graph, id));
       ++changes;
     }
+    for (const AttributeDef& def : node.op->attributes) {
+      if (!def.is_idle) continue;
+      const int64_t* given = attribute_of<int64_t>(graph.node(id), def.name);
+      if (!given || *given == std::get<int64_t>(*def.fallback) || !def.is_idle(context_of(graph, id))) continue;
+      graph.edit(id).attributes.erase(std::string(def.name));
+      context.step("drop default", label(graph, id));
+      ++changes;
+    }
   }
   return changes;
 }

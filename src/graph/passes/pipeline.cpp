@@ -7,10 +7,7 @@
 #include "graph/passes/contract.h"
 #include "graph/passes/drop_defaults.h"
 #include "graph/passes/edit.h"
-#include "graph/passes/fold_affine.h"
 #include "graph/passes/fold_constants.h"
-#include "graph/passes/fold_pads.h"
-#include "graph/passes/fold_scales.h"
 #include "graph/passes/merge_casts.h"
 #include "graph/passes/merge_equal.h"
 #include "graph/passes/remove_dead.h"
@@ -40,12 +37,7 @@ constexpr Pass kSimplify[] = {
 };
 
 /// Equal in the reals.
-constexpr Pass kFold[] = {
-    {"normalize", nullptr},
-    {"fold pads", fold_pads},
-    {"fold affine", fold_affine},
-    {"fold scales", fold_scales},
-};
+constexpr Pass kFold[] = {{"normalize", nullptr}};
 
 constexpr Pass kContract[] = {{"contract", contract}};
 constexpr Pass kSpellOut[] = {{"spell out", spell_out}};
