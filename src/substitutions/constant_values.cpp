@@ -133,6 +133,13 @@ bool keep_precision(const te::Array& elements) {
   const std::span<const double> exact =
       copied.empty() && count > 0 ? elements.reals() : std::span<const double>(copied);
   const double spacing = spacing_at_one(dtype);
+  if (dtype == DataType::kFloat32) {
+    // Nearly all constants are such, and keep theirs: a loop that runs on vectors.
+    int lost = 0;
+    for (const double element : exact)
+      lost += std::fabs(static_cast<float>(element) - element) <= spacing * std::fabs(element) ? 0 : 1;
+    if (lost == 0) return true;
+  }
   std::vector<size_t> lossy;
   for (size_t i = 0; i < count; ++i) {
     const double lost = loss(dtype, exact[i]);
