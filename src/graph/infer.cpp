@@ -144,9 +144,9 @@ bool all_ranks_known(const OpContext& context) {
 std::vector<std::optional<Content>> infer_contents(const OpContext& context, const std::vector<ValueType>& types) {
   std::vector<std::optional<Content>> contents(types.size());
   const auto may_decide_shapes = [](const ValueType& type) {
-    if (!type.has_shape() || !is_computable(type.dtype)) return false;
+    if (!type.has_shape() || !is_computable(type.dtype) || type.shape->size() > 2) return false;
     const Dim count = element_count(*type.shape);
-    return count.is_constant() && count.value() <= kMaxContent && type.shape->size() <= 2;
+    return count.is_constant() && count.value() <= kMaxContent;
   };
   if (!context.op().compute || std::none_of(types.begin(), types.end(), may_decide_shapes)) return contents;
   std::vector<Shape> shapes(context.input_count());

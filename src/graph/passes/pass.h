@@ -77,11 +77,14 @@ class PassContext {
   /// May all constants together become larger by so many bytes? If so they are taken from what is left to grow.
   bool may_grow(int64_t bytes) {
     if (bytes <= 0) return true;
+    was_refused_ |= bytes > growth_left_;
     if (bytes > growth_left_) return false;
     growth_left_ -= bytes;
     return true;
   }
   void set_growth_left(int64_t bytes) { growth_left_ = bytes; }
+  /// Whether something might not grow since this was last asked.
+  bool was_refused() { return std::exchange(was_refused_, false); }
   void step(std::string_view rule, std::string where, FloatClass fp_class = FloatClass::kExact) {
     steps_.push_back({std::string(rule), std::move(where), fp_class});
   }
@@ -89,6 +92,7 @@ class PassContext {
  private:
   std::vector<OptimizeStep>& steps_;
   int64_t growth_left_ = 0;
+  bool was_refused_ = false;
 };
 
 /// The number of changes.

@@ -1,6 +1,7 @@
 #include "graph/passes/pipeline.h"
 
 #include <algorithm>
+#include <map>
 
 #include "graph/algorithms.h"
 #include "graph/passes/compose_movement.h"
@@ -91,6 +92,12 @@ class Pipeline {
     report_.weights_before = count_bytes(graph);
   }
 
+  /// The graph is what another pipeline has, whose options are the same: what changed nothing there is not run again.
+  void take_settled(const Pipeline& other) {
+    settled_ = other.settled_;
+    version_ = other.version_;
+  }
+
   /// One list after the other, again and again until a whole round changes nothing.
   Result<void> to_fixpoint(std::initializer_list<std::span<const Pass>> lists) {
     for (int round = 0; round < options_.max_rounds; ++round) {
@@ -107,6 +114,7 @@ class Pipeline {
       }
       // What folding made constant may fix shapes and contents further on.
       TRY_VOID(infer_all(graph_));
+      ++version_;
     }
     report_.stop_reason = fmt::format("{} rounds", options_.max_rounds);
     return {};
@@ -157,12 +165,15 @@ class Pipeline {
     TRY_VOID(check_stop());
     if (report_.runs == options_.most_runs || (!pass.run && !options_.normalize)) return 0;
     if (std::find(options_.without.begin(), options_.without.end(), pass.name) != options_.without.end()) return 0;
+    if (const auto settled = settled_.find(pass.name); settled != settled_.end() && settled->second == version_)
+      return 0;
     ++report_.runs;
     report_.last_pass = pass.name;
     const auto start = Clock::now();
     const int nodes = graph_.node_count();
     const size_t steps = report_.steps.size();
     Graph changed = graph_;
+    context_.was_refused();
     const auto done = pass.run ? pass.run(changed, context_) : options_.normalize(changed, context_);
     if (!done.ok()) {
       report_.steps.resize(steps);
@@ -172,6 +183,9 @@ class Pipeline {
       return 0;
     }
     if (*done) graph_ = std::move(changed);
+    if (*done) ++version_;
+    // What might not grow may do so later.
+    if (!*done && !context_.was_refused()) settled_[pass.name] = version_;
     if (*done && options_.on_change) TRY_VOID(options_.on_change(pass.name, graph_));
     auto known = std::find_if(report_.passes.begin(), report_.passes.end(),
                               [&](const auto& each) { return each.pass == pass.name; });
@@ -193,6 +207,8 @@ class Pipeline {
   OptimizeReport report_;
   PassContext context_;
   Interface interface_;
+  int version_ = 0;                               ///< of the graph
+  std::map<std::string_view, int> settled_ = {};  ///< passes that changed nothing, and in which version
   Clock::time_point start_ = Clock::now();
 };
 
@@ -226,6 +242,7 @@ Result<OptimizeReport> optimize(Graph& graph, const OptimizeOptions& options) {
   unseen.on_change = nullptr;
   Graph uncovered = simplified;
   Pipeline again(uncovered, unseen);
+  again.take_settled(pipeline);
   TRY_VOID(again.spell_out());
   TRY_VOID(again.contract());
   OptimizeReport report = pipeline.finish();

@@ -41,11 +41,24 @@ bool Dim::operator==(const Dim& other) const {
 
 std::string Dim::text() const { return symbolic_ ? te::print(symbolic_) : fmt::format("{}", value_); }
 
-Dim operator+(const Dim& a, const Dim& b) { return combine(te::BinaryOp::kAdd, a, b, te::saturating_add); }
-Dim operator-(const Dim& a, const Dim& b) { return combine(te::BinaryOp::kSub, a, b, te::saturating_sub); }
-Dim operator*(const Dim& a, const Dim& b) { return combine(te::BinaryOp::kMul, a, b, te::saturating_mul); }
+// What is there is in normal form: neutral elements, of which shape inference is full, leave it so.
+Dim operator+(const Dim& a, const Dim& b) {
+  if (a.is(0)) return b;
+  if (b.is(0)) return a;
+  return combine(te::BinaryOp::kAdd, a, b, te::saturating_add);
+}
+Dim operator-(const Dim& a, const Dim& b) {
+  if (b.is(0)) return a;
+  return combine(te::BinaryOp::kSub, a, b, te::saturating_sub);
+}
+Dim operator*(const Dim& a, const Dim& b) {
+  if (a.is(1)) return b;
+  if (b.is(1)) return a;
+  return combine(te::BinaryOp::kMul, a, b, te::saturating_mul);
+}
 Dim floor_div(const Dim& a, const Dim& b) {
   CHECK(!b.is(0));
+  if (b.is(1)) return a;
   return combine(te::BinaryOp::kFloorDiv, a, b, [](int64_t x, int64_t y) { return te::floor_div(x, y); });
 }
 Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - 1, b); }
@@ -62,15 +75,18 @@ Dim max(const Dim& a, const Dim& b) {
 
 Dim element_count(const Shape& shape) {
   // The symbols are brought to normal form once, not after each product.
-  Dim known = 1;
+  Dim known = 1, symbolic = 1;
   te::Expr product;
   for (const Dim& dim : shape) {
-    if (dim.is_constant())
+    if (dim.is_constant()) {
       known = known * dim;
-    else
+    } else {
+      symbolic = dim;
       product = product ? product * dim.expr() : dim.expr();
+    }
   }
-  return product ? known * Dim(product) : known;
+  if (product && product != symbolic.expr()) symbolic = Dim(product);
+  return known * symbolic;
 }
 
 std::string text(const Shape& shape) {
