@@ -383,6 +383,7 @@ class Normalizer::Search {
       if (!after.contains(value)) growth -= bytes_of(program_, value);
     for (const int value : given_before)
       if (!given_after.contains(value)) growth -= bytes_of(program_, value);
+    if (growth > 0 && !limits_.may_grow(growth)) return false;
     std::map<int, Tensor> made;
     bool keeps = true;
     for (const int value : after) {
@@ -393,7 +394,10 @@ class Normalizer::Search {
       made.emplace(value, te::to_tensor(*values_.of(program, value)));
     }
     values_.forget();
-    if (!keeps || (growth > 0 && !limits_.may_grow(growth))) return false;
+    if (!keeps) {
+      limits_.give_back(growth);
+      return false;
+    }
     std::erase_if(known_, [&](const auto& known) { return !after.contains(known.first); });
     known_.merge(made);
     program_ = std::move(program);
@@ -534,6 +538,7 @@ Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer
   limits.allows = [&](FloatClass float_class) { return context.allows(float_class); };
   limits.may_grow = [&](int64_t bytes) { return context.may_grow(bytes); };
   TRY(limits.kept, kept_nodes(graph, context));
+  limits.give_back = [&](int64_t bytes) { context.give_back(bytes); };
   limits.carries = place.empty();
   limits.threads = context.options.threads;
   TRY(const Program program, program_of(graph, normalizer.theory()));

@@ -37,9 +37,10 @@ struct NormalizeLimits {
   std::function<bool(FloatClass)> allows = [](FloatClass) { return true; };
   /// May all constants together become larger by so many bytes? Called for what is about to be done.
   std::function<bool(int64_t)> may_grow = [](int64_t) { return true; };
-  std::set<NodeId> kept = {};  ///< nodes of the program's graph that no rule may touch
-  bool carries = true;         ///< factors over movement, too (carry_factor.h)
-  int threads = 1;             ///< for computing constants
+  std::function<void(int64_t)> give_back = [](int64_t) {};  ///< of what was then not done
+  std::set<NodeId> kept = {};                               ///< nodes of the program's graph that no rule may touch
+  bool carries = true;                                      ///< factors over movement, too (carry_factor.h)
+  int threads = 1;                                          ///< for computing constants
 };
 
 using NormalizeStep = std::variant<Step, CarriedFactor>;

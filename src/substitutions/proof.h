@@ -45,7 +45,7 @@ struct InferStep {
 /// one of `through`, as that one is made. Or both are made by nodes of the same tensor expressions.
 struct SameStep {
   int first = 0, second = 0;
-  std::vector<int> over, through;
+  std::vector<int> over, through = {};
 };
 /// What a composite's node gives is what its row writes it out as. Makes the values of that.
 struct ExpandStep {

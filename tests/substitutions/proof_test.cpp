@@ -12,7 +12,9 @@
 #include "passes/all_passes.h"
 #include "passes/case_file.h"
 #include "substitutions/proof_recorder.h"
+#include "substitutions/proof_steps.h"
 #include "substitutions/rules_file.h"
+#include "substitutions/shipped.h"
 #include "substitutions/theory.h"
 #include "substitutions/verify_files.h"
 #include "support/files.h"
@@ -149,6 +151,59 @@ graph g(x: float32[3,3], i: int64[3]) -> (y: float32[3,3], z: int64[3]) {
   EXPECT_THAT(refused(ExpandStep{at("y")}), HasSubstr("a composite expected"));
   EXPECT_THAT(refused(InferStep{6}), HasSubstr("a value below %6 expected, %6 found"));
   EXPECT_THAT(refused(MakeStep{"graph (x: float32[3]) -> () {\n}"}), HasSubstr("named after a value such as %12"));
+}
+
+/// Elements are followed down as the named one of equal values is made: a product by a half, not a MatMul.
+TEST_F(Proofs, FollowValuesThroughWhatTheyAreEqualTo) {
+  CHECK(export_model(parsed(R"(opset 17
+graph g(x: float32[2,3]) -> (y: float32[4,2], z: float32[4,2], v: float32[4,2]) {
+  w: float32[3,4] = random 1
+  half: float32[] = {0.5}
+  d = Mul(x, half)
+  a = MatMul(d, w)
+  y = Transpose(a)
+  p = MatMul(x, w)
+  t = Transpose(p)
+  z = Mul(t, half)
+  e = Add(t, t)
+  v = Mul(e, half)
+})"),
+                     files_.input)
+            .ok());
+  const auto model = import_model(files_.input);
+  ASSERT_TRUE(model.ok()) << model.error().message();
+  ProofSteps steps(theory_, FloatMode::kReassociate);
+  const auto numbers = steps.read_input(*model);
+  ASSERT_TRUE(numbers.ok()) << numbers.error().message();
+  const auto at = [&](std::string_view name) {
+    int number = 0;
+    for (const ValueId id : model->values()) {
+      if (model->value(id).name == name) return number;
+      ++number;
+    }
+    CHECK(false) << name;
+    return -1;
+  };
+  steps.add_rules(normalizing_rules(theory_.axioms()).rules);
+  const auto used =
+      steps.take(RuleStep{"factor-of-matmul-left", {{"x", at("x")}, {"y", at("w")}, {"s", at("half")}}, {}});
+  ASSERT_TRUE(used.ok()) << used.error().message();
+  const auto refused = [&](SameStep step) {
+    const auto taken = steps.take(step);
+    return taken.ok() ? "" : taken.error().message();
+  };
+  int product = -1;
+  for (int number = 0; number < steps.count(); ++number)
+    if (const auto value = steps.value(number); value.ok() &&
+                                                steps.ledger().producer(*value).first == find_op("", "Mul") &&
+                                                steps.ledger().equal(*value, *steps.value(at("a"))))
+      product = number;
+  ASSERT_GE(product, 0);
+  EXPECT_THAT(refused({at("y"), at("z"), {at("p")}, {}}), HasSubstr("two values of the same elements expected"));
+  EXPECT_THAT(refused({at("y"), at("v"), {at("p")}, {product}}), HasSubstr("two values of the same elements expected"));
+  EXPECT_THAT(refused({at("y"), at("z"), {at("p")}, {at("d")}}), HasSubstr("two values of the same elements expected"));
+  EXPECT_THAT(refused({at("y"), at("z"), {at("p")}, {steps.count()}}), HasSubstr("a value below"));
+  EXPECT_EQ(refused({at("y"), at("z"), {at("p")}, {product}}), "");
 }
 
 TEST_F(Proofs, OfWeakerClassesThanGrantedAreRefused) {

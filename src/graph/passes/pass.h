@@ -3,6 +3,7 @@
 // The pipeline hands it a copy of the graph: a pass that ends in an error has changed nothing.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <string>
@@ -82,6 +83,8 @@ class PassContext {
     growth_left_ -= bytes;
     return true;
   }
+  /// They did not grow by it after all.
+  void give_back(int64_t bytes) { growth_left_ += std::max<int64_t>(bytes, 0); }
   void set_growth_left(int64_t bytes) { growth_left_ = bytes; }
   /// Whether something might not grow since this was last asked.
   bool was_refused() { return std::exchange(was_refused_, false); }
