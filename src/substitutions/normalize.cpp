@@ -250,7 +250,7 @@ class Normalizer::Search {
         auto done = apply(program, match, rules_);
         auto* rewritten = std::get_if<Rewritten>(&done);
         if (!rewritten || !goes_on(program, match, *rewritten)) continue;
-        const Measure measure = owner_.measure(rewritten->program);
+        const Measure measure = after(place.measure, program, *rewritten);
         if (measure.sums > measure_.sums || measure.operators > measure_.operators) continue;
         trail.push_back({match, place.last});
         Place next{place.near, place.changed, static_cast<int>(trail.size()) - 1, place.length + 1, measure};
@@ -287,10 +287,14 @@ class Normalizer::Search {
   static std::set<int> roots_of(const State& state) {
     const Program& program = state.program;
     std::set<int> roots = state.place.near;
+    std::vector<bool> is_near(static_cast<size_t>(program.application_count()));
+    for (const int application : state.place.near) is_near[static_cast<size_t>(application)] = true;
     for (int id = 0; id < program.application_count(); ++id) {
       if (!program.contains(id)) continue;
       for (const int argument : program.arguments(id))
-        if (argument >= 0 && state.place.near.contains(program.value(argument).producer)) roots.insert(id);
+        if (const int producer = argument < 0 ? -1 : program.value(argument).producer;
+            producer >= 0 && is_near[static_cast<size_t>(producer)])
+          roots.insert(id);
     }
     return roots;
   }
@@ -326,6 +330,15 @@ class Normalizer::Search {
     return after < before || (after == before && (reads_constant || match.values.tensors.size() == 1));
   }
 
+  /// The measure where only some applications are other than before.
+  Measure after(Measure measure, const Program& before, const Rewritten& done) const {
+    for (const int id : std::set<int>(done.changed.begin(), done.changed.end())) {
+      if (id < before.application_count()) measure -= owner_.measure(before, id);
+      measure += owner_.measure(done.program, id);
+    }
+    return measure;
+  }
+
   /// What only makes other constants of the same types takes a run nowhere.
   static bool goes_on(const Program& before, const Match& match, const Rewritten& after) {
     if (match.roots.size() > 1 || after.built.empty()) return true;
@@ -341,8 +354,10 @@ class Normalizer::Search {
 
   /// The run is taken, if the program's constants keep their precision and may be as large as they are.
   bool take(Program& program, const Place& place, const std::vector<Trail>& trail) {
-    const std::set<int> before = computed_constants(program_), after = computed_constants(program),
-                        given_before = given_constants(program_), given_after = given_constants(program);
+    if (!computed_) computed_ = computed_constants(program_);
+    if (!given_) given_ = given_constants(program_);
+    const std::set<int>&before = *computed_, &given_before = *given_;
+    const std::set<int> after = computed_constants(program), given_after = given_constants(program);
     int64_t growth = 0;
     for (const int value : after)
       if (!before.contains(value)) growth += bytes_of(program, value);
@@ -366,6 +381,8 @@ class Normalizer::Search {
     known_.merge(made);
     program_ = std::move(program);
     uses_.reset();
+    computed_.reset();
+    given_.reset();
     measure_ = place.measure;
     const size_t first = steps_.size();
     for (int step = place.last; step >= 0; step = trail[static_cast<size_t>(step)].before)
@@ -385,8 +402,9 @@ class Normalizer::Search {
   Substitutions& rules_;
   const NormalizeLimits& limits_;
   Program program_;
-  Measure measure_;                    ///< of the program
-  std::optional<Program::Uses> uses_;  ///< of the program, once they are asked for
+  Measure measure_;                                ///< of the program
+  std::optional<Program::Uses> uses_;              ///< of the program, once they are asked for
+  std::optional<std::set<int>> computed_, given_;  ///< its constants, too
   ConstantValues values_;
   std::map<int, Tensor> known_;  ///< constants that steps made, rounded once
   std::vector<Step> steps_;
@@ -426,17 +444,20 @@ const Normalizer::Cost& Normalizer::cost(const Program& program, int application
   return costs_[at];
 }
 
+Measure Normalizer::measure(const Program& program, int application) {
+  if (!program.contains(application) || is_constant(program, application)) return {};
+  const bool is_opaque = program.application(application).operation == Program::kOpaque;
+  const Cost here = is_opaque ? Cost{1, false} : cost(program, application);
+  Measure result{here.sums ? 1 : 0, here.operators, 0};
+  for (const int argument : program.arguments(application))
+    if (argument >= 0 && program.value(argument).producer >= 0 && !program.value(argument).is_constant)
+      ++result.operands;
+  return result;
+}
+
 Measure Normalizer::measure(const Program& program) {
   Measure result;
-  for (int id = 0; id < program.application_count(); ++id) {
-    if (!program.contains(id) || is_constant(program, id)) continue;
-    const Cost here = program.application(id).operation == Program::kOpaque ? Cost{1, false} : cost(program, id);
-    result.sums += here.sums ? 1 : 0;
-    result.operators += here.operators;
-    for (const int argument : program.arguments(id))
-      if (argument >= 0 && program.value(argument).producer >= 0 && !program.value(argument).is_constant)
-        ++result.operands;
-  }
+  for (int id = 0; id < program.application_count(); ++id) result += measure(program, id);
   return result;
 }
 
