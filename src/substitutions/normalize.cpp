@@ -247,8 +247,9 @@ class Normalizer::Search {
     std::vector<Trail> trail;
     size_t programs = 0;
     /// True: the run ends here.
-    const auto add = [&](Rewritten& rewritten, Taken step, const Place& place, std::set<int> near) {
-      const Measure measure = owner_.measure(rewritten.program);
+    const auto add = [&](const Program& program, Rewritten& rewritten, Taken step, const Place& place,
+                         std::set<int> near) {
+      const Measure measure = after(place.measure, program, rewritten);
       if (measure.sums > measure_.sums || measure.operators > measure_.operators) return false;
       trail.push_back({std::move(step), place.last});
       Place next{std::move(near), place.changed, static_cast<int>(trail.size()) - 1, place.length + 1, measure};
@@ -275,7 +276,7 @@ class Normalizer::Search {
         if (!rewritten || !goes_on(program, match, *rewritten)) continue;
         std::set<int> near = place.near;
         near.insert(match.applications.begin(), match.applications.end());
-        if (add(*rewritten, match, place, std::move(near))) return true;
+        if (add(program, *rewritten, match, place, std::move(near))) return true;
       }
       for (const int product : place.near) {
         if (!may_carry(program, product)) continue;
@@ -286,7 +287,7 @@ class Normalizer::Search {
         if (!carried) continue;
         if (++programs > kMostPrograms) return false;
         auto rewritten = take_step(program, *carried);
-        if (rewritten.ok() && add(*rewritten, *std::move(carried), place, {})) return true;
+        if (rewritten.ok() && add(program, *rewritten, *std::move(carried), place, {})) return true;
       }
       return false;
     };
@@ -306,10 +307,14 @@ class Normalizer::Search {
   static std::set<int> roots_of(const State& state) {
     const Program& program = state.program;
     std::set<int> roots = state.place.near;
+    std::vector<bool> is_near(static_cast<size_t>(program.application_count()));
+    for (const int application : state.place.near) is_near[static_cast<size_t>(application)] = true;
     for (int id = 0; id < program.application_count(); ++id) {
       if (!program.contains(id)) continue;
       for (const int argument : program.arguments(id))
-        if (argument >= 0 && state.place.near.contains(program.value(argument).producer)) roots.insert(id);
+        if (const int producer = argument < 0 ? -1 : program.value(argument).producer;
+            producer >= 0 && is_near[static_cast<size_t>(producer)])
+          roots.insert(id);
     }
     return roots;
   }
@@ -358,6 +363,15 @@ class Normalizer::Search {
     return after < before || (after == before && (reads_constant || match.values.tensors.size() == 1));
   }
 
+  /// The measure where only some applications are other than before.
+  Measure after(Measure measure, const Program& before, const Rewritten& done) const {
+    for (const int id : std::set<int>(done.changed.begin(), done.changed.end())) {
+      if (id < before.application_count()) measure -= owner_.measure(before, id);
+      measure += owner_.measure(done.program, id);
+    }
+    return measure;
+  }
+
   /// What only makes other constants of the same types takes a run nowhere.
   static bool goes_on(const Program& before, const Match& match, const Rewritten& after) {
     if (match.roots.size() > 1 || after.built.empty()) return true;
@@ -373,8 +387,10 @@ class Normalizer::Search {
 
   /// The run is taken, if the program's constants keep their precision and may be as large as they are.
   bool take(Program& program, const Place& place, const std::vector<Trail>& trail) {
-    const std::set<int> before = computed_constants(program_), after = computed_constants(program),
-                        given_before = given_constants(program_), given_after = given_constants(program);
+    if (!computed_) computed_ = computed_constants(program_);
+    if (!given_) given_ = given_constants(program_);
+    const std::set<int>&before = *computed_, &given_before = *given_;
+    const std::set<int> after = computed_constants(program), given_after = given_constants(program);
     int64_t growth = 0;
     for (const int value : after)
       if (!before.contains(value)) growth += bytes_of(program, value);
@@ -402,6 +418,8 @@ class Normalizer::Search {
     known_.merge(made);
     program_ = std::move(program);
     uses_.reset();
+    computed_.reset();
+    given_.reset();
     measure_ = place.measure;
     const size_t first = steps_.size();
     for (int step = place.last; step >= 0; step = trail[static_cast<size_t>(step)].before)
@@ -422,8 +440,9 @@ class Normalizer::Search {
   Substitutions& rules_;
   const NormalizeLimits& limits_;
   Program program_;
-  Measure measure_;                    ///< of the program
-  std::optional<Program::Uses> uses_;  ///< of the program, once they are asked for
+  Measure measure_;                                ///< of the program
+  std::optional<Program::Uses> uses_;              ///< of the program, once they are asked for
+  std::optional<std::set<int>> computed_, given_;  ///< its constants, too
   ConstantValues values_;
   std::map<int, Tensor> known_;  ///< constants that steps made, rounded once
   std::vector<NormalizeStep> steps_;
@@ -485,19 +504,19 @@ Result<bool> Normalizer::keeps_precision(const Program& program, int value, Cons
     const auto arguments = program.arguments(id);
     for (size_t k = 0; k < arguments.size(); ++k) {
       if (arguments[k] != value) continue;
-      const Cost there = program.application(id).operation == Program::kOpaque ? Cost() : cost(program, id);
+      const Cost* there = program.application(id).operation == Program::kOpaque ? nullptr : &cost(program, id);
       bool keeps = false;
-      if (there.addend == k) {
+      if (there && there->addend == k) {
         keeps = stay_finite(elements);
-      } else if (there.sums && there.summed[k]) {
-        const auto added = there.addend ? arguments[*there.addend] : -1;
-        const bool is_known = added >= 0 && program.value(added).is_constant && there.summed[*there.addend];
-        if (is_known) {
-          TRY(const te::Array addend, values.of(program, added));
-          keeps = keep_precision({&elements, *there.summed[k]}, Summed{&addend, *there.summed[*there.addend]});
-        } else {
-          keeps = keep_precision({&elements, *there.summed[k]}, std::nullopt);
+      } else if (there && there->sums && there->summed[k]) {
+        const int added = there->addend ? arguments[*there->addend] : -1;
+        std::optional<te::Array> addend;
+        std::optional<Summed> beside;
+        if (added >= 0 && program.value(added).is_constant && there->summed[*there->addend]) {
+          TRY(addend, values.of(program, added));
+          beside = Summed{&*addend, *there->summed[*there->addend]};
         }
+        keeps = keep_precision({&elements, *there->summed[k]}, beside);
       } else {
         keeps = keep_precision(elements);
       }
@@ -507,18 +526,20 @@ Result<bool> Normalizer::keeps_precision(const Program& program, int value, Cons
   return true;
 }
 
+Measure Normalizer::measure(const Program& program, int application) {
+  if (!program.contains(application) || is_constant(program, application)) return {};
+  const bool is_opaque = program.application(application).operation == Program::kOpaque;
+  const Cost* here = is_opaque ? nullptr : &cost(program, application);
+  Measure result{here && here->sums ? 1 : 0, here ? here->operators : 1, 0};
+  for (const int argument : program.arguments(application))
+    if (argument >= 0 && program.value(argument).producer >= 0 && !program.value(argument).is_constant)
+      ++result.operands;
+  return result;
+}
+
 Measure Normalizer::measure(const Program& program) {
   Measure result;
-  for (int id = 0; id < program.application_count(); ++id) {
-    if (!program.contains(id) || is_constant(program, id)) continue;
-    const Cost here =
-        program.application(id).operation == Program::kOpaque ? Cost{1, false, {}, {}} : cost(program, id);
-    result.sums += here.sums ? 1 : 0;
-    result.operators += here.operators;
-    for (const int argument : program.arguments(id))
-      if (argument >= 0 && program.value(argument).producer >= 0 && !program.value(argument).is_constant)
-        ++result.operands;
-  }
+  for (int id = 0; id < program.application_count(); ++id) result += measure(program, id);
   return result;
 }
 

@@ -30,6 +30,13 @@ namespace isomer::substitutions {
 struct Measure {
   int sums = 0, operators = 0, operands = 0;
   auto operator<=>(const Measure&) const = default;
+  Measure& operator+=(const Measure& other) {
+    sums += other.sums;
+    operators += other.operators;
+    operands += other.operands;
+    return *this;
+  }
+  Measure& operator-=(const Measure& other) { return *this += {-other.sums, -other.operators, -other.operands}; }
 };
 
 struct NormalizeLimits {
@@ -77,6 +84,8 @@ class Normalizer {
   const Cost& cost(const Program& program, int application);
   /// The constant may be rounded to its type, for all who read it.
   Result<bool> keeps_precision(const Program& program, int value, ConstantValues& values);
+  /// What the application adds to the program's.
+  Measure measure(const Program& program, int application);
 
   std::vector<Rule> rules_;
   Substitutions substitutions_;

@@ -23,8 +23,7 @@ std::optional<int> Rewrite::application(int operation, std::span<const Operand> 
   return program_.application(application).first_value + output;
 }
 
-bool Rewrite::is(int application, int operation, const std::vector<int>& arguments, bool turned) const {
-  if (program_.application(application).operation != operation) return false;
+bool Rewrite::are_of(int application, const std::vector<int>& arguments, bool turned) const {
   const auto there = program_.arguments(application);
   if (!turned) return std::equal(there.begin(), there.end(), arguments.begin(), arguments.end());
   return there.size() == 2 && there[0] == arguments[1] && there[1] == arguments[0];
@@ -34,7 +33,8 @@ int Rewrite::find(int operation, const std::vector<int>& arguments, const std::v
   const OpDef* op = program_.theory().signatures().operation(operation).op;
   const bool turns = arguments.size() == 2 && program_.theory().commutes(op, types[0], types[1]);
   const auto is_it = [&](int id) {
-    return is(id, operation, arguments, false) || (turns && is(id, operation, arguments, true));
+    return program_.application(id).operation == operation &&
+           (are_of(id, arguments, false) || (turns && are_of(id, arguments, true)));
   };
   for (int id = before_; id < program_.application_count(); ++id)
     if (is_it(id)) return id;
@@ -52,9 +52,11 @@ std::vector<int> Rewrite::replace(std::span<const int> roots, std::span<const in
   std::vector<int> changed;
   for (int id = before_; id < program_.application_count(); ++id) changed.push_back(id);
   for (int id = 0; id < before_; ++id) {
-    // The target may stand on the source: it keeps reading that.
-    if (!program_.contains(id) || std::find(built_.begin(), built_.end(), id) != built_.end()) continue;
     const auto arguments = program_.arguments(id);
+    const auto is_root = [&](int value) { return std::find(roots.begin(), roots.end(), value) != roots.end(); };
+    if (!program_.contains(id) || std::none_of(arguments.begin(), arguments.end(), is_root)) continue;
+    // The target may stand on the source: it keeps reading that.
+    if (std::find(built_.begin(), built_.end(), id) != built_.end()) continue;
     bool is_changed = false;
     for (size_t k = 0; k < arguments.size(); ++k) {
       const int value = replaced(arguments[k]);

@@ -34,7 +34,7 @@ class Rewrite {
 
  private:
   int find(int operation, const std::vector<int>& arguments, const std::vector<int>& types) const;
-  bool is(int application, int operation, const std::vector<int>& arguments, bool turned) const;
+  bool are_of(int application, const std::vector<int>& arguments, bool turned) const;
 
   Program& program_;
   const int before_;

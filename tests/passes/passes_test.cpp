@@ -79,6 +79,15 @@ std::string test_name(const testing::TestParamInfo<PassCase>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Files, Passes, testing::ValuesIn(read_cases(source_path("tests/passes"))), test_name);
 
+TEST(Pipeline, RunsNoPassAgainOnTheSameGraph) {
+  auto graph = parse_graph("graph main(x: float32[4]) -> (y) { y = Relu(x) }");
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  const auto report = optimize(*graph, {});
+  ASSERT_TRUE(report.ok()) << report.error().message();
+  EXPECT_FALSE(report->passes.empty());
+  for (const PassStatistics& each : report->passes) EXPECT_EQ(each.runs, 1) << each.pass;
+}
+
 TEST(MergingEqual, KeepsTablesThatOnlyHashAlike) {
   auto graph = parse_graph(R"(opset 17
 graph g(i: int64[2]) -> (y: float32[2,8]) {

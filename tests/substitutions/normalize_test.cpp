@@ -116,6 +116,33 @@ TEST(Normalize, ReachesIntoBodies) {
   isomer::test::expect_same_results(*parse_graph(entry.before), *graph, false);
 }
 
+TEST(Normalize, FindsAgainWhatOtherLimitsForbade) {
+  Theory theory;
+  Normalizer normalizer(theory);
+  const auto graph = parse_graph(R"(graph main(x: float32[5,4]) -> (y: float32[5,6]) {
+    w: float32[4,6] = random 1
+    half: float32[] = {0.5}
+    m: float32[5,6] = MatMul(x, w)
+    y: float32[5,6] = Mul(m, half)
+  })");
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  const auto program = program_of(*graph, theory);
+  ASSERT_TRUE(program.ok()) << program.error().message();
+  const auto steps = [&](const NormalizeLimits& limits) {
+    const auto made = normalizer.run(*program, limits);
+    EXPECT_TRUE(made.ok()) << made.error().message();
+    return made->steps.size();
+  };
+  NormalizeLimits exact, all_kept;
+  exact.allows = [](FloatClass float_class) { return float_class == FloatClass::kExact; };
+  for (const NodeId node : graph->nodes()) all_kept.kept.insert(node);
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_EQ(steps(exact), 0u);
+    EXPECT_EQ(steps(all_kept), 0u);
+    EXPECT_EQ(steps({}), 1u);
+  }
+}
+
 class NormalizeCases : public testing::TestWithParam<PassCase> {};
 
 TEST_P(NormalizeCases, DoesWhatTheFileSays) {

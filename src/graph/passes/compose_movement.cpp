@@ -25,6 +25,9 @@ class Composer {
   std::optional<Chain> chain_to(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.outputs.size() != 1 || !node.outputs[0].valid()) return std::nullopt;
+    // It takes two: of a node behind others that do not move, nobody has to know whether it does.
+    if (std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return may_be_moved(input); }))
+      return std::nullopt;
     const Movement* last = movement(id);
     if (!last) return std::nullopt;
     Movement whole = *last;
@@ -49,6 +52,14 @@ class Composer {
   }
 
  private:
+  /// Not where it is known that what makes the value moves nothing.
+  bool may_be_moved(ValueId value) const {
+    const NodeId producer = value.valid() ? graph_.value(value).producer : NodeId();
+    if (!producer.valid()) return false;
+    const bool is_known = static_cast<size_t>(producer.index) < known_.size() && known_[producer.index];
+    return !is_known || known_[producer.index]->has_value();
+  }
+
   const Movement* movement(NodeId id) {
     if (static_cast<size_t>(id.index) >= known_.size()) known_.resize(id.index + 1);
     auto& entry = known_[id.index];
