@@ -12,7 +12,6 @@
 #include <variant>
 #include <vector>
 
-#include "graph/passes/pass.h"
 #include "substitutions/rule.h"
 
 namespace isomer::substitutions {

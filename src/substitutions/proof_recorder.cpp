@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/hash.h"
 #include "graph/node_form.h"
-#include "graph/passes/edit.h"
 #include "graph/passes/pipeline.h"
 #include "graph/text.h"
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/infer.h"
 #include "graph/interpret.h"
 #include "graph/memory_estimate.h"
 #include "graph/node_form.h"
-#include "graph/passes/edit.h"
-#include "graph/passes/rounding.h"
+#include "graph/rounding.h"
 #include "graph/text.h"
 #include "substitutions/rule.h"
 #include "verify/same_elements.h"

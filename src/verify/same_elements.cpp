@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/edit.h"
 #include "graph/infer.h"
-#include "graph/passes/edit.h"
-#include "graph/passes/merge_casts.h"
-#include "graph/passes/movement.h"
-#include "graph/passes/rounding.h"
+#include "graph/movement.h"
+#include "graph/rounding.h"
 #include "graph/te/program_text.h"
 #include "graph/te/rewrite_program.h"
 #include "graph/te/simplify.h"

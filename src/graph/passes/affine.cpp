@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "graph/edit.h"
 #include "graph/passes/anchor.h"
-#include "graph/passes/edit.h"
 
 namespace isomer {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "graph/passes/edit.h"
+#include "graph/edit.h"
 #include "util/check.h"
 
 namespace isomer {

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
 #include "graph/passes/affine.h"
 #include "graph/passes/anchor.h"
 #include "graph/passes/contract.h"
-#include "graph/passes/edit.h"
 
 namespace isomer {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "graph/passes/edit.h"
+#include "graph/edit.h"
 
 namespace isomer {
 namespace {

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
+#include "graph/movement.h"
 #include "graph/passes/affine.h"
 #include "graph/passes/anchor.h"
 #include "graph/passes/contract.h"
-#include "graph/passes/edit.h"
-#include "graph/passes/movement.h"
 
 namespace isomer {
 namespace {

@@ -1,9 +1,9 @@
-#include "graph/passes/movement.h"
+#include "graph/movement.h"
 
 #include <algorithm>
 
+#include "graph/edit.h"
 #include "graph/infer.h"
-#include "graph/passes/edit.h"
 #include "util/check.h"
 
 namespace isomer {

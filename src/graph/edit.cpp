@@ -1,4 +1,4 @@
-#include "graph/passes/edit.h"
+#include "graph/edit.h"
 
 #include <algorithm>
 #include <map>

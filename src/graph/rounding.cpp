@@ -1,4 +1,4 @@
-#include "graph/passes/rounding.h"
+#include "graph/rounding.h"
 
 #include <algorithm>
 
