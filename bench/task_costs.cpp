@@ -13,7 +13,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/threads.h"
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 namespace isomer {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cli/options.h"
 #include "search/coverage.h"
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 namespace isomer::cli {
 

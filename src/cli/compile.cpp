@@ -15,7 +15,7 @@
 #include "util/clock.h"
 #include "util/resident.h"
 #include "util/stop.h"
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 namespace isomer::cli {
 namespace {

@@ -18,7 +18,7 @@
 #include "util/output_file.h"
 #include "util/resident.h"
 #include "util/stop.h"
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 namespace isomer::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/check_json.h"
 #include "cli/commands.h"
 #include "cli/version.h"
-#include "substitutions/verify_files.h"
+#include "substitutions/proof/verify_files.h"
 #include "util/clock.h"
 
 namespace isomer::cli {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "substitutions/rule.h"
+#include "substitutions/proof/rule.h"
 #include "verify/check_law.h"
 
 namespace isomer::substitutions {

@@ -14,7 +14,7 @@
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/parallel.h"
-#include "verify/law_instances.h"
+#include "verify/proof/law_instances.h"
 
 namespace isomer::substitutions {
 namespace {

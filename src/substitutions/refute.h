@@ -2,7 +2,7 @@
 // such test; it is there for what a proof stands on. Test: tests/substitutions/library_test.cpp
 #pragma once
 
-#include "substitutions/rule.h"
+#include "substitutions/proof/rule.h"
 #include "verify/check_law.h"
 
 namespace isomer::substitutions {

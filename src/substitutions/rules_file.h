@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "substitutions/rule.h"
+#include "substitutions/proof/rule.h"
 
 namespace isomer::substitutions {
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "graph/te/expr.h"
-#include "verify/law_instances.h"
+#include "verify/proof/law_instances.h"
 
 namespace isomer::substitutions {
 namespace {

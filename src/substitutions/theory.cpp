@@ -4,7 +4,7 @@
 #include <ranges>
 
 #include "substitutions/rules_file.h"
-#include "verify/law_instances.h"
+#include "verify/proof/law_instances.h"
 #include "verify/prove.h"
 
 namespace isomer::substitutions {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/float_class.h"
-#include "substitutions/rule.h"
+#include "substitutions/proof/rule.h"
 #include "util/hash.h"
 
 namespace isomer::substitutions {

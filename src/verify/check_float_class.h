@@ -10,7 +10,7 @@
 // Tests: tests/verify/float_class_test.cpp
 #pragma once
 
-#include "verify/axioms.h"
+#include "verify/proof/axioms.h"
 
 namespace isomer::verify {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "graph/interpret.h"
-#include "verify/evaluate_exact.h"
+#include "verify/proof/evaluate_exact.h"
 
 namespace isomer::verify {
 namespace {

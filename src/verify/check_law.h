@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "verify/law_instances.h"
+#include "verify/proof/law_instances.h"
 
 namespace isomer::verify {
 

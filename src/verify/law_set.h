@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "verify/axioms.h"
 #include "verify/pattern.h"
+#include "verify/proof/axioms.h"
 
 namespace isomer::verify {
 

@@ -2,7 +2,7 @@
 // tests/verify/law_sizes_test.cpp
 #pragma once
 
-#include "verify/law_instances.h"
+#include "verify/proof/law_instances.h"
 
 namespace isomer::verify {
 

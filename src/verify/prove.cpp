@@ -6,7 +6,7 @@
 #include "graph/te/expr.h"
 #include "util/check.h"
 #include "verify/check_law.h"
-#include "verify/law_instances.h"
+#include "verify/proof/law_instances.h"
 #include "verify/prove_law.h"
 
 namespace isomer::verify {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "verify/certificate.h"
+#include "verify/proof/certificate.h"
 #include "verify/saturate.h"
 #include "verify/smt.h"
 

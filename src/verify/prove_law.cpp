@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "verify/element_of.h"
-#include "verify/equal_elements.h"
+#include "verify/proof/element_of.h"
+#include "verify/proof/equal_elements.h"
 
 namespace isomer::verify {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "verify/equal_elements.h"
+#include "verify/proof/equal_elements.h"
 
 namespace isomer::verify {
 namespace {

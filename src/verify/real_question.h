@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/index_facts.h"
+#include "verify/proof/index_facts.h"
 
 namespace isomer::verify {
 

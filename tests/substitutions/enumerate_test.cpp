@@ -11,8 +11,8 @@
 #include "support/files.h"
 #include "support/long_run.h"
 #include "util/random.h"
-#include "verify/evaluate_exact.h"
-#include "verify/substitute.h"
+#include "verify/proof/evaluate_exact.h"
+#include "verify/proof/substitute.h"
 
 namespace isomer::substitutions {
 namespace {
