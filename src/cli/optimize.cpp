@@ -14,6 +14,7 @@
 #include "graph/hash.h"
 #include "graph/onnx/export.h"
 #include "graph/passes/pipeline.h"
+#include "substitutions/print_proof.h"
 #include "substitutions/proof_recorder.h"
 #include "util/output_file.h"
 #include "util/resident.h"

@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "substitutions/proof/rule.h"
-#include "verify/check_law.h"
+#include "verify/proof/refute/check_instance.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions {
 

@@ -433,7 +433,7 @@ Result<int> ProofRecorder::value_in(const Program& program, int value, const See
       }
       const auto& [op, parameters] = program.theory().signatures().operation(made.operation);
       TRY(const std::vector<int> outputs,
-          ledger.apply(proof_->theory().signatures().operation_id(*op, parameters), arguments));
+          ledger.apply(proof_->laws().signatures().operation_id(*op, parameters), arguments));
       found = outputs[static_cast<size_t>(there.index)];
     }
   }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "util/check.h"
-#include "verify/proof/law_instances.h"
+#include "verify/proof/law_family.h"
 #include "verify/proof/term_graph.h"
 
 namespace isomer::substitutions {

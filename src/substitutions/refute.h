@@ -3,7 +3,7 @@
 #pragma once
 
 #include "substitutions/proof/rule.h"
-#include "verify/check_law.h"
+#include "verify/proof/refute/check_instance.h"
 
 namespace isomer::substitutions {
 

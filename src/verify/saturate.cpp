@@ -5,7 +5,7 @@
 #include "graph/te/simplify.h"
 #include "util/check.h"
 #include "verify/planned_term.h"
-#include "verify/proof/law_instances.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::verify {
 namespace {

@@ -9,6 +9,7 @@
 #include "graph/text.h"
 #include "search/searching.h"
 #include "substitutions/derivations.h"
+#include "substitutions/print_proof.h"
 #include "substitutions/proof/verify_files.h"
 #include "substitutions/proof_recorder.h"
 #include "support/files.h"

@@ -11,7 +11,8 @@
 #include "support/files.h"
 #include "support/long_run.h"
 #include "util/random.h"
-#include "verify/proof/evaluate_exact.h"
+#include "verify/operator_count.h"
+#include "verify/proof/refute/evaluate_exact.h"
 #include "verify/proof/substitute.h"
 
 namespace isomer::substitutions {

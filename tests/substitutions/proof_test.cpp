@@ -11,6 +11,7 @@
 #include "graph/text.h"
 #include "passes/all_passes.h"
 #include "passes/case_file.h"
+#include "substitutions/print_proof.h"
 #include "substitutions/proof/verify_files.h"
 #include "substitutions/proof_recorder.h"
 #include "substitutions/rules_file.h"

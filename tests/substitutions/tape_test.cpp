@@ -7,7 +7,7 @@
 #include "substitutions/fingerprint.h"
 #include "substitutions/operator_set.h"
 #include "util/random.h"
-#include "verify/proof/evaluate_exact.h"
+#include "verify/proof/refute/evaluate_exact.h"
 #include "verify/proof/term_graph.h"
 
 namespace isomer::substitutions {

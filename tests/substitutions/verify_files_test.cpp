@@ -10,6 +10,7 @@
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
 #include "substitutions/derivations.h"
+#include "substitutions/print_proof.h"
 #include "substitutions/proof_recorder.h"
 #include "support/collision.h"
 #include "support/files.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/long_run.h"
+#include "verify/check_axioms.h"
 #include "verify/claim_support.h"
 #include "verify/proof/axioms.h"
 

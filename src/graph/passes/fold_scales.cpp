@@ -10,6 +10,7 @@
 #include "graph/passes/affine.h"
 #include "graph/passes/anchor.h"
 #include "graph/passes/contract.h"
+#include "graph/te/simplify.h"
 
 namespace isomer {
 namespace {

@@ -84,16 +84,16 @@ std::vector<int> listed(const Graph& graph, const Ledger::Numbers& numbers) {
   return result;
 }
 
-ProofSteps::ProofSteps(Theory& theory, FloatMode granted)
-    : theory_(theory),
+ProofSteps::ProofSteps(Laws& laws, FloatMode granted)
+    : laws_(laws),
       granted_(granted),
       ledger_(
-          theory.signatures(),
-          [&theory](const OpDef* op, int left, int right) {
-            return theory.may_commute(op) && theory.commutes(op, left, right);
+          laws.signatures(),
+          [&laws](const OpDef* op, int left, int right) {
+            return laws.may_commute(op) && laws.commutes(op, left, right);
           },
           granted == FloatMode::kStrict) {
-  theory_.commute_within(granted);
+  laws_.commute_within(granted);
 }
 
 Result<Ledger::Numbers> ProofSteps::read_input(const Graph& model) {
@@ -200,15 +200,15 @@ Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& ma
   for (size_t k = 0; k < operands.size(); ++k) {
     if (is_constant(application.arguments[k])) continue;
     TRY(operands[k], evaluate(application.arguments[k], dtype, made));
-    types.push_back(theory_.signatures().type_id(ledger_.type(operands[k])));
+    types.push_back(laws_.signatures().type_id(ledger_.type(operands[k])));
   }
-  const DataType beside = theory_.dtype_beside(types);
+  const DataType beside = laws_.dtype_beside(types);
   for (size_t k = 0; k < operands.size(); ++k)
     if (operands[k] < 0) {
       TRY(operands[k], evaluate(application.arguments[k], beside, made));
     }
   TRY(const std::vector<int> outputs,
-      ledger_.apply(theory_.signatures().operation_id(*application.op, application.parameters), operands));
+      ledger_.apply(laws_.signatures().operation_id(*application.op, application.parameters), operands));
   if (application.output >= static_cast<int>(outputs.size()))
     return invalid(term.text(), "an output below {} expected", outputs.size());
   made.made.insert(made.made.end(), outputs.begin(), outputs.end());
@@ -219,7 +219,7 @@ Result<ProofSteps::Taken> ProofSteps::use(const RuleStep& step) {
   const auto rule = rules_.find(step.rule);
   if (rule == rules_.end()) return invalid(step.rule, "a rule of the proof expected, none of this name found");
   Taken taken;
-  taken.float_class = float_class_of(rule->second.proof, theory_.axioms());
+  taken.float_class = float_class_of(rule->second.proof, laws_.axioms());
   TRY_VOID(allow(taken.float_class));
   RuleInstance instance;
   Evaluated made;
@@ -232,7 +232,7 @@ Result<ProofSteps::Taken> ProofSteps::use(const RuleStep& step) {
     instance.types.emplace(name, type);
   }
   instance.names = step.names;
-  if (auto holds = holds_at(rule->second, instance, theory_.axioms(), theory_.signatures()); !holds.ok())
+  if (auto holds = holds_at(rule->second, instance, laws_.axioms(), laws_.signatures()); !holds.ok())
     return std::move(holds).error().within("its proof does not hold here");
   std::vector<std::pair<int, int>> equal;
   for (const Output& output : equations_at(rule->second, instance)) {

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "graph/te/array.h"
+#include "substitutions/proof/laws.h"
 #include "substitutions/proof/proof.h"
-#include "substitutions/theory.h"
 #include "verify/proof/ledger.h"
 
 namespace isomer::substitutions {
 
 class ProofSteps {
  public:
-  /// The theory must outlive it. Steps of a class of rounding that the mode does not allow are errors.
-  ProofSteps(Theory& theory, FloatMode granted);
+  /// The laws must outlive it. Steps of a class of rounding that the mode does not allow are errors.
+  ProofSteps(Laws& laws, FloatMode granted);
 
   /// Numbers the values of a model, in the order of Graph::values, then those of bodies. What the input states of its
   /// values is its promise; what the output states of those that nodes make is forgotten.
@@ -36,7 +36,7 @@ class ProofSteps {
 
   const verify::Ledger& ledger() const { return ledger_; }
   verify::Ledger& ledger() { return ledger_; }
-  Theory& theory() { return theory_; }
+  Laws& laws() { return laws_; }
   FloatMode granted() const { return granted_; }
   /// Values that have numbers: those below.
   int count() const { return static_cast<int>(numbered_.size()); }
@@ -66,7 +66,7 @@ class ProofSteps {
   Result<verify::Ledger::Part> part_of(int value) const;
   Result<void> allow(FloatClass float_class) const;
 
-  Theory& theory_;
+  Laws& laws_;
   FloatMode granted_;
   verify::Ledger ledger_;
   ModelInfo info_;  ///< of the model that was read first: rows write composites out for its opset

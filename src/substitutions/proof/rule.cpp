@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-#include "verify/proof/law_instances.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
 namespace {
@@ -93,38 +93,6 @@ Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<
     TRY_VOID(holds_at(rule, with_numbers(instance, numbers), axioms, signatures));
   }
   return {};
-}
-
-Result<void> replayed(const Rule& rule, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures) {
-  TRY_VOID(holds_at(rule, rule.example, axioms, signatures));
-  const FloatClass float_class = float_class_of(rule.proof, axioms);
-  if (rule.float_class != float_class)
-    return invalid("", "the class {} of its laws expected, {} found", name(float_class), name(rule.float_class));
-  return {};
-}
-
-std::vector<RuleInstance> draw_instances(const Rule& rule, int draws, int attempts,
-                                         std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures,
-                                         Random& random) {
-  // The families of the laws that the proof stands on: others give types that it does not hold for.
-  std::vector<std::string_view> families;
-  for (const verify::LawUse& use : rule.proof.uses)
-    if (const std::string_view family = axioms[static_cast<size_t>(use.law)].axiom->shapes;
-        std::find(families.begin(), families.end(), family) == families.end())
-      families.push_back(family);
-  std::vector<RuleInstance> result;
-  const Output& first = rule.outputs.front();
-  for (int draw = 0; draw < draws && !families.empty(); ++draw) {
-    const auto drawn = verify::draw_instance({first.left, first.right, {}},
-                                             families[static_cast<size_t>(draw) % families.size()], random, attempts);
-    if (!drawn) continue;
-    RuleInstance instance{drawn->types, {}};
-    if (!bind(first.left, drawn->law.left, instance.names) || !bind(first.right, drawn->law.right, instance.names))
-      continue;
-    instance.names.tensors.clear();
-    if (holds_at(rule, instance, axioms, signatures).ok()) result.push_back(std::move(instance));
-  }
-  return result;
 }
 
 FloatClass float_class_of(const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms) {

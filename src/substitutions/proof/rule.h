@@ -1,13 +1,16 @@
 // Substitutions: outputs that are equal, whatever their names stand for, wherever their proof holds. A rule's proof is
 // a scheme: instances of axioms over the rule's own names. Where the rule is to be used, the names are replaced by what
-// stands there, and the proof is replayed for these very types and parameters (verify/prove.h): that is its guard, and
-// nothing else is believed of it. Tests: tests/substitutions/generalise_test.cpp, rules_file_test.cpp
+// stands there, and the proof is replayed for these very types and parameters (verify/proof/replay.h): that is its
+// guard, and nothing else is believed of it. Tests: tests/substitutions/generalise_test.cpp, rules_file_test.cpp
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "verify/prove.h"
+#include "graph/float_class.h"
+#include "verify/proof/replay.h"
 
 namespace isomer::substitutions {
 
@@ -44,15 +47,6 @@ std::vector<Output> equations_at(const Rule& rule, const RuleInstance& instance)
 /// hold there.
 Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms,
                       verify::Signatures& signatures);
-
-/// That it holds at its example, and is of the class of the laws that its proof uses.
-Result<void> replayed(const Rule& rule, std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures);
-
-/// Other places where the rule holds, of random types and parameters: those that so many draws find, each in so many
-/// attempts.
-std::vector<RuleInstance> draw_instances(const Rule& rule, int draws, int attempts,
-                                         std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures,
-                                         Random& random);
 
 /// The weakest of the laws that a proof uses.
 FloatClass float_class_of(const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms);

@@ -8,6 +8,7 @@
 #include "graph/hash.h"
 #include "graph/onnx/import.h"
 #include "substitutions/proof/proof_steps.h"
+#include "substitutions/proof/read/proof_file.h"
 #include "util/file.h"
 #include "util/stop.h"
 
@@ -102,8 +103,8 @@ Result<void> check_interface(const Graph& before, const Graph& after, const std:
 }
 
 /// Does the steps; the outputs must be equal then.
-Result<void> replay(const Graph& input, const Graph& output, Theory& theory, Verified& result) {
-  ProofSteps steps(theory, result.proof.fp);
+Result<void> replay(const Graph& input, const Graph& output, Laws& laws, Verified& result) {
+  ProofSteps steps(laws, result.proof.fp);
   steps.add_rules(result.proof.rules);
   TRY(const verify::Ledger::Numbers before, steps.read_input(input));
   std::optional<verify::Ledger::Numbers> after;
@@ -133,10 +134,10 @@ Result<void> replay(const Graph& input, const Graph& output, Theory& theory, Ver
 }  // namespace
 
 Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& options) {
-  Theory theory;
+  Laws laws;
   Verified result;
   const std::string proof = files.proof.string(), output = files.output.string();
-  TRY(result.proof, read_proof(files.proof, theory.axioms()));
+  TRY(result.proof, read_proof(files.proof, laws.axioms()));
   if (result.proof.fp > options.fp)
     return mismatch(proof, "a proof of --fp {} expected, one of --fp {} found", name(options.fp),
                     name(result.proof.fp));
@@ -147,7 +148,7 @@ Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& opti
   TRY_VOID(check_interface(input, found, output));
   if (structural_hash(found) != result.proof.output)
     return mismatch(output, "the model that the proof was written for expected, another found");
-  if (auto replayed = replay(input, found, theory, result); !replayed.ok())
+  if (auto replayed = replay(input, found, laws, result); !replayed.ok())
     return std::move(replayed).error().within(proof);
   if (options.check.runs == 0) return result;
   for (Graph* graph : {&input, &found}) TRY_VOID(bind_inputs(*graph, dims, shapes));

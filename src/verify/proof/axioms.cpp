@@ -1,7 +1,7 @@
 #include "verify/proof/axioms.h"
 
 #include "util/check.h"
-#include "util/parallel.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::verify {
 
@@ -14,19 +14,6 @@ std::vector<StatedAxiom> all_axioms() {
       CHECK(is_shape_family(axiom.shapes)) << axiom.law << ": " << axiom.shapes;
       result.push_back({op, &axiom, *std::move(law)});
     }
-  return result;
-}
-
-std::vector<CheckedAxiom> check_axioms(int trials, uint64_t seed, int threads) {
-  const std::vector<StatedAxiom> stated = all_axioms();
-  std::vector<LawCheck> checks(stated.size());
-  ThreadPool pool(threads);
-  pool.run(static_cast<int64_t>(stated.size()), [&](int64_t k, int) {
-    const auto at = static_cast<size_t>(k);
-    checks[at] = check_law(stated[at].law, stated[at].axiom->shapes, trials, seed, stated[at].axiom->float_class);
-  });
-  std::vector<CheckedAxiom> result;
-  for (size_t k = 0; k < stated.size(); ++k) result.push_back({stated[k], std::move(checks[k])});
   return result;
 }
 

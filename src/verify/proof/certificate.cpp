@@ -113,14 +113,4 @@ Result<void> replay(const Certificate& certificate, std::span<const Law> laws, c
   return {};
 }
 
-Certificate minimized(const Certificate& certificate, std::span<const Law> laws, const Law& claim) {
-  Certificate result = certificate;
-  for (size_t k = result.uses.size(); k-- > 0;) {
-    Certificate less = result;
-    less.uses.erase(less.uses.begin() + static_cast<std::ptrdiff_t>(k));
-    if (replay(less, laws, claim).ok()) result = std::move(less);
-  }
-  return result;
-}
-
 }  // namespace isomer::verify

@@ -29,7 +29,4 @@ bool follows(std::span<const std::pair<Term, Term>> equations, const Term& left,
 /// does not.
 Result<void> replay(const Certificate& certificate, std::span<const Law> laws, const Law& claim);
 
-/// Leaves out every use without which the claim still follows.
-Certificate minimized(const Certificate& certificate, std::span<const Law> laws, const Law& claim);
-
 }  // namespace isomer::verify

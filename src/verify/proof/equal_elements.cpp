@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "verify/real_question.h"
-
 namespace isomer::verify {
 namespace {
 
@@ -75,7 +73,8 @@ bool ElementComparison::are_equal(const Element& a, const Element& b, const Fact
 }
 
 bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
-  if (make_.is_exhausted() || !facts_.has_budget()) return false;
+  Oracle* oracle = facts_.oracle();
+  if (make_.is_exhausted() || (oracle && !oracle->has_budget())) return false;
   if (element.products.empty()) return true;
   if (const te::Expr* found = free_condition(element)) {
     if (depth_ >= kDeepest) return false;
@@ -99,7 +98,7 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
       --depth_;
       if (result) return true;
     }
-  return RealQuestion(make_, facts_, *this, facts).is_zero(rest);
+  return oracle && oracle->is_zero(rest, facts, make_, *this);
 }
 
 /// Products that are the same as one, those that are 0 together as none.

@@ -15,7 +15,7 @@ class ElementComparison {
 
   /// Whether they are for all integers for which the facts hold; these say that indices are within their extents. False
   /// where that was not found. First products that are the same but for the order and names of what they sum over go,
-  /// under each case that conditions make; what is left over is put to Z3, sums as unknown numbers.
+  /// under each case that conditions make; what is left over is put to the oracle.
   bool are_equal(const Element& a, const Element& b, const Facts& facts);
   /// Without regard to coefficients.
   bool are_same(const Product& a, const Product& b, const Facts& facts);

@@ -26,9 +26,6 @@ te::Expr substitute(const te::Expr& condition, const Bindings& bindings);
 /// First `inner`, then `outer` in what it gives: substitute(substitute(t, inner), outer) for terms all of whose names
 /// `inner` has.
 Bindings composed(const Bindings& inner, const Bindings& outer);
-/// Finds what makes the pattern the term; integers that are more than a name are left to substitution, and negative
-/// ones, which count from the back. False where nothing does.
-bool bind(const Term& pattern, const Term& term, Bindings& bindings);
 
 /// The names of integers in a term; of both sides and the condition.
 std::set<std::string> integer_names(const Term& term);

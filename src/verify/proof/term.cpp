@@ -104,19 +104,6 @@ std::vector<std::string> variables(const std::vector<Term>& terms) {
   return result;
 }
 
-int operator_count(const std::vector<Term>& terms) {
-  // Outputs of one application count once.
-  std::unordered_set<Term, TermHash> seen, applications;
-  for (const Term& term : terms)
-    for_each_term(term, seen, [&](const Term& t) {
-      if (!t.as_application()) return;
-      Term::Application first = *t.as_application();
-      first.output = 0;
-      applications.insert(Term(std::move(first)));
-    });
-  return static_cast<int>(applications.size());
-}
-
 std::set<std::string> names(const te::Expr& expr) {
   std::set<std::string> result;
   te::for_each_node(expr, [&](const te::Expr& e) {

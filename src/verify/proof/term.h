@@ -88,8 +88,6 @@ std::string text(const Parameter& parameter);
 /// The variables of tensors, in the order in which they first stand.
 std::vector<std::string> variables(const Term& term);
 std::vector<std::string> variables(const std::vector<Term>& terms);
-/// Operators, each application counted once however often it stands there; of several terms together.
-int operator_count(const std::vector<Term>& terms);
 
 /// The names that arithmetic is over: "group", "x.1".
 std::set<std::string> names(const te::Expr& expr);

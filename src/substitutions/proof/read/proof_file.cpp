@@ -1,72 +1,18 @@
-#include <fmt/ranges.h>
+#include "substitutions/proof/read/proof_file.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <charconv>
 #include <limits>
 
 #include "graph/te/parser.h"
-#include "substitutions/proof/proof.h"
-#include "substitutions/rules_file.h"
+#include "substitutions/proof/read/rule_text.h"
 
 namespace isomer::substitutions {
 namespace {
 
-constexpr std::string_view kTitle = "isomer proof 2";
-constexpr std::string_view kBetween = " ; ";
-
-std::string print_values(const std::vector<int>& values) {
-  std::vector<std::string> parts;
-  for (const int value : values) parts.push_back(fmt::format("%{}", value));
-  return fmt::format("{}", fmt::join(parts, ","));
-}
-
-std::string print_step(const ProofStep& step) {
-  return std::visit(te::Overloaded{
-                        [](const MakeStep& made) {
-                          std::string text = "make\n";
-                          for (size_t first = 0; first < made.graph.size();) {
-                            const size_t end = std::min(made.graph.find('\n', first), made.graph.size());
-                            text += fmt::format("\t{}\n", std::string_view(made.graph).substr(first, end - first));
-                            first = end + 1;
-                          }
-                          return text;
-                        },
-                        [](const RuleStep& used) {
-                          std::vector<std::string> names;
-                          for (const auto& [name, value] : used.tensors)
-                            names.push_back(fmt::format("{}=%{}", name, value));
-                          for (std::string& part : binding_parts(used.names)) names.push_back(std::move(part));
-                          return fmt::format("rule\t{}\t{}\n", used.rule, fmt::join(names, kBetween));
-                        },
-                        [](const FoldStep& folded) { return fmt::format("fold\t%{}\n", folded.value); },
-                        [](const InferStep& inferred) { return fmt::format("infer\t%{}\n", inferred.value); },
-                        [](const SameStep& same) {
-                          return fmt::format("same\t%{}\t%{}\t{}\n", same.first, same.second, print_values(same.over));
-                        },
-                        [](const ExpandStep& expanded) { return fmt::format("expand\t%{}\n", expanded.value); },
-                        [](const OutputStep&) { return std::string("output\n"); },
-                    },
-                    step);
-}
-
-std::string print(const ModelProof& proof, std::span<const verify::StatedAxiom> axioms) {
-  std::string result = fmt::format("{}\nlaws {}\ninput {}\noutput {}\nfp {}\n", kTitle, laws_hash(axioms),
-                                   proof.input.hex(), proof.output.hex(), name(proof.fp));
-  for (const auto& [name, value] : proof.dims) result += fmt::format("dim {}={}\n", te::quoted(name), value);
-  for (const auto& [name, dims] : proof.shapes)
-    result += fmt::format("shape {}=[{}]\n", te::quoted(name), fmt::join(dims, ","));
-  result += "rules\n";
-  for (const Rule& rule : proof.rules) {
-    result += print_rule(rule) + "\n";
-    for (const verify::LawUse& use : rule.proof.uses) result += fmt::format("\t{}\n", print_use(use, axioms));
-  }
-  result += "steps\n";
-  for (const ProofStep& step : proof.steps) result += print_step(step);
-  return result + "end\n";
-}
-
 /// At separators that stand in no quotes.
-std::vector<std::string_view> split(std::string_view text, std::string_view between) {
+std::vector<std::string_view> split_unquoted(std::string_view text, std::string_view between) {
   std::vector<std::string_view> result;
   bool is_quoted = false;
   size_t first = 0;
@@ -116,7 +62,7 @@ using RulePlaces = std::map<std::string, size_t, std::less<>>;
 /// "%3,%4"; nothing of "".
 Result<std::vector<int>> parse_values(std::string_view text) {
   std::vector<int> result;
-  for (const std::string_view part : text.empty() ? std::vector<std::string_view>() : split(text, ",")) {
+  for (const std::string_view part : text.empty() ? std::vector<std::string_view>() : split_unquoted(text, ",")) {
     TRY(const int value, parse_value(part));
     result.push_back(value);
   }
@@ -131,7 +77,8 @@ Result<RuleStep> parse_rule_step(std::string_view rule_name, std::string_view na
   const auto place = places.find(step.rule);
   if (place == places.end()) return invalid("", "the name of a rule above expected, '{}' found", step.rule);
   const auto ops = verify::rest_names(sides(rules[place->second].outputs));
-  for (const std::string_view part : names.empty() ? std::vector<std::string_view>() : split(names, kBetween)) {
+  for (const std::string_view part :
+       names.empty() ? std::vector<std::string_view>() : split_unquoted(names, kBetween)) {
     TRY(const bool is_taken, take_binding(part, ops, step.names));
     if (is_taken) continue;
     const size_t equals = part.find('=');
@@ -167,7 +114,7 @@ class FileParser {
 
   Result<void> parse() {
     advance();
-    if (line_ != kTitle) return expected(fmt::format("a proof, which begins with '{}',", kTitle));
+    if (line_ != kProofTitle) return expected(fmt::format("a proof, which begins with '{}',", kProofTitle));
     TRY(const std::string_view laws, field("laws"));
     if (laws != laws_hash(axioms_))
       return invalid("",
@@ -246,7 +193,7 @@ class FileParser {
 
   /// The one at the line, up to the line of the next.
   Result<ProofStep> step() {
-    const std::vector<std::string_view> fields = split(*line_, "\t");
+    const std::vector<std::string_view> fields = split_unquoted(*line_, "\t");
     const std::string_view kind = fields[0];
     if (kind == "make" && fields.size() == 1) {
       MakeStep made;
@@ -290,13 +237,6 @@ std::string_view kind(const ProofStep& step) {
   constexpr std::string_view kKinds[] = {"make", "rule", "fold", "infer", "same", "expand", "output"};
   static_assert(std::size(kKinds) == std::variant_size_v<ProofStep>);
   return kKinds[step.index()];
-}
-
-Result<std::string> print_proof(const ModelProof& proof, std::span<const verify::StatedAxiom> axioms) {
-  std::string text = print(proof, axioms);
-  TRY(const ModelProof read, parse_proof(text, axioms));
-  if (print(read, axioms) != text) return unsupported("", "steps that a text can say expected, others found");
-  return text;
 }
 
 Result<ModelProof> parse_proof(std::string_view text, std::span<const verify::StatedAxiom> axioms) {

@@ -1,10 +1,21 @@
-#include "verify/proof/evaluate_exact.h"
+// Graphs over an algebra: what laws and rules are compared on.
+#pragma once
+
+#include <map>
+#include <vector>
 
 #include "graph/algorithms.h"
+#include "graph/graph.h"
 #include "graph/infer.h"
+#include "graph/te/algebra_prime.h"
+#include "graph/te/algebra_rational.h"
+#include "graph/te/evaluate.h"
+#include "util/check.h"
 
 namespace isomer::verify {
 
+/// The outputs of a graph of bound dims for inputs in its order. Errors: what has no value in the algebra, nodes
+/// without a tensor expression, evaluations beyond the limits.
 template <te::RealAlgebra A>
 Result<std::vector<te::ValuesOver<A>>> evaluate(const Graph& graph, const te::Concrete<A>& scalars,
                                                 const std::vector<te::ValuesOver<A>>& inputs) {
@@ -43,14 +54,10 @@ Result<std::vector<te::ValuesOver<A>>> evaluate(const Graph& graph, const te::Co
   return result;
 }
 
-template Result<std::vector<te::ValuesOver<te::PrimeFieldAlgebra>>> evaluate(
+extern template Result<std::vector<te::ValuesOver<te::PrimeFieldAlgebra>>> evaluate(
     const Graph&, const te::Concrete<te::PrimeFieldAlgebra>&,
     const std::vector<te::ValuesOver<te::PrimeFieldAlgebra>>&);
-template Result<std::vector<te::ValuesOver<te::RationalAlgebra>>> evaluate(
+extern template Result<std::vector<te::ValuesOver<te::RationalAlgebra>>> evaluate(
     const Graph&, const te::Concrete<te::RationalAlgebra>&, const std::vector<te::ValuesOver<te::RationalAlgebra>>&);
-template Result<std::vector<te::ValuesOver<te::FloatAlgebra>>> evaluate(
-    const Graph&, const te::Concrete<te::FloatAlgebra>&, const std::vector<te::ValuesOver<te::FloatAlgebra>>&);
-template Result<std::vector<te::ValuesOver<RoundingAlgebra>>> evaluate(
-    const Graph&, const te::Concrete<RoundingAlgebra>&, const std::vector<te::ValuesOver<RoundingAlgebra>>&);
 
 }  // namespace isomer::verify

@@ -1,4 +1,4 @@
-#include "verify/proof/law_instances.h"
+#include "verify/proof/refute/law_instances.h"
 
 #include <algorithm>
 #include <array>
@@ -7,72 +7,9 @@
 namespace isomer::verify {
 namespace {
 
-constexpr std::array<std::string_view, 5> kFamilies = {"equal", "broadcast", "ranked", "matrices", "images"};
-constexpr std::string_view kRank = "rank", kBack = "back", kAxes = "axes", kShape = "shape";
-/// Attributes that draws set, others keep their defaults: integers, or lists of such, between these,
-struct Values {
-  std::string_view name;
-  int64_t low, high;
-};
-constexpr std::array<Values, 8> kValues = {{{"strides", 1, 2},
-                                            {"dilations", 1, 2},
-                                            {"pads", 0, 2},
-                                            {"kernel_shape", 1, 3},
-                                            {"group", 1, 3},
-                                            {"ceil_mode", 0, 1},
-                                            {"count_include_pad", 0, 1},
-                                            {"keepdims", 0, 1}}};
-/// and those of which any will do.
-constexpr std::array<std::string_view, 4> kAnyValue = {"axis", "perm", "epsilon", "momentum"};
-/// Integers for names that are no dims: sizes, and small ones.
-constexpr std::array<int64_t, 6> kSizes = {1, 2, 3, 5, 4, 6};
-constexpr int64_t kLargestSmall = 3;
 constexpr std::array<float, 3> kFractions = {0.001f, 0.25f, 0.5f};
-constexpr std::array<DataType, 6> kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32,
-                                            DataType::kFloat64, DataType::kInt64,   DataType::kBool};
 constexpr int64_t kMostElements = 300;  ///< of all variables: exact arithmetic is slow
 constexpr int kLocalDraws = 40;         ///< of what an application leaves open, until it is well typed
-
-const Values* values_of(std::string_view name) {
-  const auto* found = std::find_if(kValues.begin(), kValues.end(), [&](const Values& v) { return v.name == name; });
-  return found == kValues.end() ? nullptr : found;
-}
-
-bool is_set_by_draws(const AttributeDef& def) {
-  if (def.name == "kernel_shape") return def.required;
-  return values_of(def.name) || std::find(kAnyValue.begin(), kAnyValue.end(), def.name) != kAnyValue.end();
-}
-
-bool is_rank_between(const ValueType& type, size_t least, size_t most) {
-  return type.shape->size() >= least && type.shape->size() <= most;
-}
-
-/// Whatever variables there are.
-std::optional<DimName> split_dim_name(std::string_view name) {
-  const size_t bar = name.rfind('_');
-  if (bar == std::string_view::npos) return std::nullopt;
-  const std::string variable(name.substr(0, bar));
-  std::string_view what = name.substr(bar + 1);
-  if (what == kRank) return DimName{variable, std::nullopt};
-  const bool from_back = what.starts_with(kBack);
-  if (from_back) what.remove_prefix(kBack.size());
-  if (what.empty() || what.size() > 2 || what.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
-  const int number = std::stoi(std::string(what));
-  if (from_back && number == 0) return std::nullopt;
-  return DimName{variable, from_back ? -number : number};
-}
-
-bool broadcast_together(std::span<const ValueType> types) {
-  Shape common;
-  for (const ValueType& type : types)
-    for (size_t back = 0; back < type.shape->size(); ++back) {
-      const Dim& dim = type.shape->rbegin()[static_cast<std::ptrdiff_t>(back)];
-      if (back == common.size()) common.push_back(dim);
-      if (common[back].is(1)) common[back] = dim;
-      if (!dim.is(1) && !(dim == common[back])) return false;
-    }
-  return true;
-}
 
 template <class List>
 const auto& pick(const List& list, Random& random) {
@@ -82,7 +19,7 @@ const auto& pick(const List& list, Random& random) {
 /// Names, no dims, that the condition says to be arithmetic over other such names.
 std::map<std::string, Dim> integers_said(const Law& law) {
   std::map<std::string, Dim> result;
-  const auto is_open = [](const std::string& name) { return !split_dim_name(name); };
+  const auto is_open = [](const std::string& name) { return !dim_name(name); };
   if (law.condition)
     te::for_each_node(law.condition, [&](const te::Expr& e) {
       const auto* equal = te::as<te::Binary>(e);
@@ -95,13 +32,6 @@ std::map<std::string, Dim> integers_said(const Law& law) {
       if (is_free) result.emplace(symbol->name, Dim(equal->right));
     });
   return result;
-}
-
-constexpr std::string_view kOfFloats = " of floats";
-bool is_of_floats(std::string_view family) { return family.ends_with(kOfFloats); }
-/// "broadcast" of "broadcast of floats".
-std::string_view shapes_of(std::string_view family) {
-  return is_of_floats(family) ? family.substr(0, family.size() - kOfFloats.size()) : family;
 }
 
 class Drawer {
@@ -144,8 +74,8 @@ class Drawer {
 
   /// Few sizes in one draw, so that some are equal: of 1, 2, 3, 5 and, for channels of groups, 4 and 6.
   void start() {
-    sizes_ = {pick(kSizes, random_), pick(kSizes, random_), pick(kSizes, random_)};
-    do dtype_ = pick(kTypes, random_);
+    sizes_ = {pick(kDrawnSizes, random_), pick(kDrawnSizes, random_), pick(kDrawnSizes, random_)};
+    do dtype_ = pick(kDrawnTypes, random_);
     while (of_floats_ && !is_float(dtype_));
     rank_ = static_cast<int>(random_.between(0, 4));
     if (family_ == "ranked") rank_ = static_cast<int>(random_.between(1, 4));
@@ -255,7 +185,7 @@ class Drawer {
     for (const AttributeDef& def : op.attributes) {
       const std::string name(def.name);
       if ((!def.required && random_.chance(0.4)) || !is_set_by_draws(def)) continue;
-      if (const Values* drawn = values_of(name))
+      if (const DrawnValues* drawn = drawn_values(name))
         result[name] = def.kind == AttributeKind::kInts
                            ? Parameter(several(name == "pads" ? 2 * spatial : spatial, drawn->low, drawn->high))
                            : Parameter(Dim(random_.between(drawn->low, drawn->high)));
@@ -272,12 +202,12 @@ class Drawer {
       return std::any_of(op.inputs.begin(), op.inputs.end(),
                          [&](const isomer::Parameter& p) { return p.name == name; });
     };
-    if (takes(kShape)) result[std::string(kShape)] = reshaped(common_);
-    if (takes(kAxes) && rank_ > 0) {
+    if (takes("shape")) result["shape"] = reshaped(common_);
+    if (takes("axes") && rank_ > 0) {
       std::vector<Dim> axes;
       for (int k = 0; k < rank_; ++k)
         if (random_.chance(0.5)) axes.emplace_back(k);
-      if (!axes.empty()) result[std::string(kAxes)] = axes;
+      if (!axes.empty()) result["axes"] = axes;
     }
     return result;
   }
@@ -299,120 +229,6 @@ class Drawer {
 };
 
 }  // namespace
-
-bool is_shape_family(std::string_view family) {
-  return std::find(kFamilies.begin(), kFamilies.end(), shapes_of(family)) != kFamilies.end();
-}
-
-bool is_drawn(std::string_view family, std::span<const ValueType> variables) {
-  std::optional<DataType> dtype;
-  for (const ValueType& type : variables) {
-    if (!type.has_shape() ||
-        std::any_of(type.shape->begin(), type.shape->end(), [](const Dim& dim) { return dim.is(0); }))
-      return false;
-    if (type.dtype == DataType::kUndefined) continue;
-    if (dtype && *dtype != type.dtype) return false;
-    dtype = type.dtype;
-  }
-  return !dtype || (std::find(kTypes.begin(), kTypes.end(), *dtype) != kTypes.end() &&
-                    (!is_of_floats(family) || is_float(*dtype)));
-}
-
-bool is_of_family(std::string_view family, std::span<const ValueType> variables) {
-  family = shapes_of(family);
-  const auto all = [&](const auto& is_so) { return std::all_of(variables.begin(), variables.end(), is_so); };
-  const auto ranks_between = [&](size_t least, size_t most) {
-    return all([&](const ValueType& type) { return is_rank_between(type, least, most); });
-  };
-  const auto one_rank = [&] {
-    return all([&](const ValueType& type) { return type.shape->size() == variables[0].shape->size(); });
-  };
-  if (family == "equal")
-    return ranks_between(0, 4) && all([&](const ValueType& type) { return *type.shape == *variables[0].shape; });
-  if (family == "broadcast") return ranks_between(0, 4) && broadcast_together(variables);
-  if (family == "ranked") return ranks_between(1, 4) && one_rank();
-  if (family == "matrices") return ranks_between(2, 4);
-  return family == "images" && ranks_between(3, 5) && one_rank();
-}
-
-bool is_drawn(const OpDef& op, const Parameters& rest) {
-  return std::all_of(rest.begin(), rest.end(), [&](const auto& named) {
-    const auto& [name, value] = named;
-    const auto def =
-        std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& d) { return d.name == name; });
-    if (def == op.attributes.end()) return name == kAxes || name == kShape;
-    return is_set_by_draws(*def) || (def->fallback && parameter_of(*def->fallback) == value);
-  });
-}
-
-bool has_drawn_values(const Parameters& rest) {
-  return std::all_of(rest.begin(), rest.end(), [](const auto& named) {
-    const Values* drawn = values_of(named.first);
-    const auto is_between = [&](const Dim& value) {
-      return value.is_constant() && drawn->low <= value.value() && value.value() <= drawn->high;
-    };
-    if (!drawn) return true;
-    if (const auto* one = std::get_if<Dim>(&named.second)) return is_between(*one);
-    const auto* several = std::get_if<std::vector<Dim>>(&named.second);
-    return several && std::all_of(several->begin(), several->end(), is_between);
-  });
-}
-
-bool is_drawn(const Dim& integer) {
-  return integer.is_constant() && ((0 <= integer.value() && integer.value() <= kLargestSmall) ||
-                                   std::find(kSizes.begin(), kSizes.end(), integer.value()) != kSizes.end());
-}
-
-std::map<std::string, SaidRank> ranks_said(const Law& law) {
-  std::map<std::string, SaidRank> result;
-  if (!law.condition) return result;
-  const std::vector<std::string> variables = verify::variables({law.left, law.right});
-  const auto ranked = [&](const std::string& name) {
-    const auto dim = dim_name(name, variables);
-    return dim && !dim->axis ? dim->variable : std::string();
-  };
-  te::for_each_node(law.condition, [&](const te::Expr& e) {
-    const auto* equal = te::as<te::Binary>(e);
-    const auto* symbol = equal && equal->op == te::BinaryOp::kEqual ? te::as<te::Symbol>(equal->left) : nullptr;
-    const std::string variable = symbol ? ranked(symbol->name) : std::string();
-    if (variable.empty()) return;
-    const Dim rank(equal->right);
-    const std::set<std::string> others = names(rank);
-    const std::string of = others.size() == 1 ? ranked(*others.begin()) : std::string();
-    const Dim more = of.empty() ? rank : rank - Dim::symbol(*others.begin());
-    // Of two that are said of each other the first is bound by the family.
-    if (more.is_constant() && of != variable && (of.empty() || !result.contains(of)))
-      result.emplace(variable, SaidRank{of, more.value()});
-  });
-  return result;
-}
-
-std::optional<DimName> dim_name(std::string_view name, const std::vector<std::string>& variables) {
-  auto result = split_dim_name(name);
-  if (result && std::find(variables.begin(), variables.end(), result->variable) == variables.end()) return std::nullopt;
-  return result;
-}
-
-std::string text(const DimName& name) {
-  if (!name.axis) return fmt::format("{}_{}", name.variable, kRank);
-  return *name.axis < 0 ? fmt::format("{}_{}{}", name.variable, kBack, -*name.axis)
-                        : fmt::format("{}_{}", name.variable, *name.axis);
-}
-
-std::optional<Dim> dim_at(const Shape& shape, std::optional<int> axis) {
-  const auto rank = static_cast<int>(shape.size());
-  if (!axis) return Dim(rank);
-  const int at = *axis < 0 ? *axis + rank : *axis;
-  return 0 <= at && at < rank ? std::optional(shape[static_cast<size_t>(at)]) : std::nullopt;
-}
-
-Dim dim_or_none(const Shape& shape, std::optional<int> axis) { return dim_at(shape, axis).value_or(Dim(0)); }
-
-std::optional<Dim> dim_named(std::string_view name, const VariableTypes& variables) {
-  const auto dim = split_dim_name(name);
-  const auto variable = dim ? variables.find(dim->variable) : variables.end();
-  return variable == variables.end() ? std::nullopt : std::optional(dim_or_none(*variable->second.shape, dim->axis));
-}
 
 std::optional<LawInstance> draw_instance(const Law& law, std::string_view family, Random& random, int draws,
                                          const Bindings& fixed) {
