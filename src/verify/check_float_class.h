@@ -11,6 +11,7 @@
 #pragma once
 
 #include "verify/proof/axioms.h"
+#include "verify/proof/refute/check_instance.h"
 
 namespace isomer::verify {
 

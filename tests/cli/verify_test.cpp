@@ -189,7 +189,7 @@ TEST_F(Verify, ExplainsItself) {
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_THAT(version.out, testing::StartsWith("isomer "));
   expect_error(said({}), 2, "IN");
-  expect_error(said({"--frobnicate"}), 2, "verify");
+  expect_error(said({"--frobnicate"}), 2, "IN");
 }
 
 }  // namespace
