@@ -9,6 +9,7 @@
 
 #include "verify/pattern.h"
 #include "verify/proof/axioms.h"
+#include "verify/proof/substitute.h"
 
 namespace isomer::verify {
 

@@ -9,6 +9,7 @@
 #include "substitutions/generated.h"
 #include "verify/bind.h"
 #include "verify/claim_support.h"
+#include "verify/proof/refute/check_instance.h"
 #include "verify/prove.h"
 
 namespace isomer::substitutions {
