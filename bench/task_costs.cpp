@@ -4,8 +4,8 @@
 #include <iostream>
 
 #include "graph/bind.h"
+#include "graph/edit.h"
 #include "graph/onnx/import.h"
-#include "graph/passes/edit.h"
 #include "runtime/session.h"
 #include "search/layouts.h"
 #include "search/prepare.h"
@@ -13,7 +13,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/threads.h"
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 namespace isomer {
 namespace {

@@ -15,11 +15,11 @@ scripts/setup.sh program
   say "configuring the build"
   cmake --preset program >/dev/null
 }
-steps=$(ninja -C build -n isomer isomer-fill | grep -c '^\[' || true)
+steps=$(ninja -C build -n isomer isomer-verify isomer-fill | grep -c '^\[' || true)
 if [ "$steps" -gt 1 ]; then
   say "building the program: $steps steps of about 8 s each on $jobs cores, $((steps * 8 / jobs / 60 + 1)) min or less"
 fi
-NINJA_STATUS='[%f/%t, %e s] ' ninja -C build -j "$jobs" isomer isomer-fill >&2
+NINJA_STATUS='[%f/%t, %e s] ' ninja -C build -j "$jobs" isomer isomer-verify isomer-fill >&2
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -36,15 +36,6 @@ json check_json(const CheckReport& report) {
   return result;
 }
 
-json coverage_json(const Coverage& coverage) {
-  const auto numbers = [](const Exercised& exercised) { return json{{"ran", exercised.ran}, {"all", exercised.all}}; };
-  json primitives = json::object();
-  for (const auto& [name, exercised] : coverage.primitives) primitives[name] = numbers(exercised);
-  return {{"steps", numbers(coverage.steps)},    {"bodies", numbers(coverage.bodies)},
-          {"stages", numbers(coverage.stages)},  {"kernels", numbers(coverage.kernels)},
-          {"primitives", std::move(primitives)}, {"missed", coverage.missed}};
-}
-
 void warn_of_what_was_set_aside(const CommonOptions& options, const Equivalence& result) {
   for (const std::string& warning : result.warnings()) note(options, "isomer: {}", printable(warning));
 }

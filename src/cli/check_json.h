@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/options.h"
-#include "search/coverage.h"
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 namespace isomer::cli {
 
@@ -13,8 +12,6 @@ namespace isomer::cli {
 nlohmann::json equivalence_json(const Equivalence& result);
 /// The same, what was bound, and what was left out.
 nlohmann::json check_json(const CheckReport& report);
-/// ran and all of steps, bodies, stages, kernels and of primitives by name; missed.
-nlohmann::json coverage_json(const Coverage& coverage);
 /// On standard error, unless --quiet.
 void warn_of_what_was_set_aside(const CommonOptions& options, const Equivalence& result);
 

@@ -10,7 +10,7 @@
 #include "cli/model_inputs.h"
 #include "graph/bind.h"
 #include "search/run_artifact.h"
-#include "verify/equivalence.h"
+#include "verify/check/equivalence.h"
 
 namespace isomer::cli {
 namespace {

@@ -4,6 +4,7 @@
 #include "cli/check_json.h"
 #include "cli/commands.h"
 #include "cli/compile_model.h"
+#include "cli/coverage_json.h"
 #include "cli/load_artifact.h"
 #include "cli/model_inputs.h"
 #include "cli/search_report.h"
@@ -15,7 +16,7 @@
 #include "util/clock.h"
 #include "util/resident.h"
 #include "util/stop.h"
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 namespace isomer::cli {
 namespace {

@@ -65,10 +65,13 @@ const std::vector<Example>& examples() {
   return all;
 }
 
-CLI::App& find(CLI::App& app, std::string_view path) {
-  if (path.empty()) return app;
+/// nullptr where the program does not have the command.
+CLI::App* find(CLI::App* app, std::string_view path) {
+  if (!app || path.empty()) return app;
   const size_t end = std::min(path.find(' '), path.size());
-  return find(*app.get_subcommand(std::string(path.substr(0, end))), path.substr(std::min(end + 1, path.size())));
+  const std::string_view name = path.substr(0, end);
+  const auto there = app->get_subcommands([&](CLI::App* each) { return each->get_name() == name; });
+  return find(there.empty() ? nullptr : there[0], path.substr(std::min(end + 1, path.size())));
 }
 
 }  // namespace
@@ -77,14 +80,15 @@ void add_examples(CLI::App& app) {
   for (const auto& [command, lines] : examples()) {
     std::string text = lines.size() == 1 ? "Example:" : "Examples:";
     for (const std::string_view line : lines) text += fmt::format("\n  {}", line);
-    find(app, command).footer(text);
+    if (CLI::App* found = find(&app, command)) found->footer(text);
   }
   for (const auto& [group, commands] : std::initializer_list<std::pair<const char*, std::vector<const char*>>>{
            {"Make models faster", {"optimize", "compile"}},
            {"Run and measure them", {"run", "bench"}},
            {"Look into them", {"inspect", "compare", "verify"}},
            {"What it works with", {"library", "records", "env"}}})
-    for (const char* command : commands) find(app, command).group(group);
+    for (const char* command : commands)
+      if (CLI::App* found = find(&app, command)) found->group(group);
 }
 
 }  // namespace isomer::cli

@@ -5,7 +5,8 @@
 
 namespace isomer::cli {
 
-/// Gives every command its examples, and orders the commands by what people come for. After all have been added.
+/// Gives every command that there is its examples, and orders the commands by what people come for. After all have been
+/// added.
 void add_examples(CLI::App& app);
 
 }  // namespace isomer::cli

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "substitutions/rule.h"
+#include "substitutions/proof/rule.h"
 
 namespace isomer::cli {
 namespace {

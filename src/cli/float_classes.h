@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/check_axioms.h"
 #include "verify/check_float_class.h"
 
 namespace isomer::cli {

@@ -7,8 +7,8 @@
 #include "cli/inspect_tasks.h"
 #include "cli/load_artifact.h"
 #include "graph/dot.h"
+#include "graph/edit.h"
 #include "graph/op_def.h"
-#include "graph/passes/edit.h"
 #include "graph/text.h"
 
 namespace isomer::cli {

@@ -13,6 +13,7 @@
 #include "util/file.h"
 #include "util/hash.h"
 #include "util/parallel.h"
+#include "verify/prove.h"
 
 namespace isomer::cli {
 namespace {

@@ -15,6 +15,7 @@
 #include "util/clock.h"
 #include "util/parallel.h"
 #include "util/stop.h"
+#include "verify/prove.h"
 
 namespace isomer::cli {
 namespace {

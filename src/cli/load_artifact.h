@@ -6,7 +6,7 @@
 #include "cli/compile_model.h"
 #include "graph/graph.h"
 #include "runtime/session.h"
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 namespace isomer::cli {
 

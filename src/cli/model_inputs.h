@@ -5,7 +5,7 @@
 
 #include "cli/options.h"
 #include "graph/graph.h"
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 namespace isomer::cli {
 

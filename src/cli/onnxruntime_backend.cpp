@@ -11,7 +11,7 @@
 #include "kernel/fingerprint.h"
 #include "search/estimate.h"
 #include "util/clock.h"
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 namespace isomer::cli {
 namespace {

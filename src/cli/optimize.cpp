@@ -10,15 +10,16 @@
 #include "cli/search_report.h"
 #include "cli/staging_folder.h"
 #include "cli/version.h"
+#include "graph/edit.h"
 #include "graph/hash.h"
 #include "graph/onnx/export.h"
-#include "graph/passes/edit.h"
 #include "graph/passes/pipeline.h"
+#include "substitutions/print_proof.h"
 #include "substitutions/proof_recorder.h"
 #include "util/output_file.h"
 #include "util/resident.h"
 #include "util/stop.h"
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 namespace isomer::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/onnxruntime.h"
 #include "cli/onnxruntime_backend.h"
 #include "cli/open_records.h"
-#include "graph/passes/edit.h"
+#include "graph/edit.h"
 #include "search/kernel_clock.h"
 #include "substitutions/shipped.h"
 

@@ -6,7 +6,7 @@
 #include "cli/check_json.h"
 #include "cli/commands.h"
 #include "cli/version.h"
-#include "substitutions/verify_files.h"
+#include "substitutions/proof/verify_files.h"
 #include "util/clock.h"
 
 namespace isomer::cli {
@@ -89,6 +89,7 @@ Result<void> run(const VerifyCommand& options) {
 void add_verify(CLI::App& app, int& exit) {
   auto options = std::make_shared<VerifyCommand>();
   CLI::App* command = app.add_subcommand("verify", "Check an optimization by its proof, without the search");
+  command->set_version_flag("--version", version_text());
   command->add_option("IN", options->input, "The model")->required();
   command->add_option("OUT", options->output, "The optimized model")->required();
   command->add_option("PROOF", options->proof, "Its proof, as optimize --proof writes it")->required();

@@ -161,7 +161,7 @@ class Graph {
   std::string fresh_name(std::string_view hint);
 
   /// Redirects every use of `from` (inputs, captures and graph outputs) to `to`. Where `from` is a graph output whose
-  /// name must stay, see passes/edit.h.
+  /// name must stay, see edit.h.
   void replace_uses(ValueId from, ValueId to);
   /// How often each value is read, by node inputs, captures and graph outputs; indexed by ValueId::index.
   std::vector<int> use_counts() const;

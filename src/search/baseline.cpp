@@ -6,7 +6,7 @@
 #include "graph/memory_estimate.h"
 #include "graph/te/integer.h"
 #include "util/clock.h"
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 namespace isomer {
 namespace {

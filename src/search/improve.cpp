@@ -15,7 +15,7 @@
 #include "util/random.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 namespace isomer {
 namespace {

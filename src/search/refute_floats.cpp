@@ -5,8 +5,9 @@
 #include "graph/interpret.h"
 #include "runtime/session.h"
 #include "search/run_artifact.h"
-#include "verify/equivalence.h"
-#include "verify/term_graph.h"
+#include "substitutions/draw_instances.h"
+#include "verify/check/equivalence.h"
+#include "verify/proof/term_graph.h"
 
 namespace isomer {
 namespace {

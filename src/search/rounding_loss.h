@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "verify/equivalence.h"
+#include "verify/check/equivalence.h"
 
 namespace isomer {
 

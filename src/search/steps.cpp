@@ -7,7 +7,7 @@
 #include "kernel/tree.h"
 #include "search/arena.h"
 #include "util/check.h"
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 namespace isomer {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/passes/edit.h"
+#include "graph/edit.h"
 
 namespace isomer {
 namespace {

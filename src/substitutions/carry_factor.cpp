@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "graph/element_map.h"
-#include "graph/passes/movement.h"
+#include "graph/movement.h"
 #include "graph/te/simplify.h"
 #include "substitutions/rewrite.h"
 #include "util/check.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "verify/substitute.h"
+#include "verify/proof/substitute.h"
 
 namespace isomer::substitutions {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "substitutions/rule_patterns.h"
+#include "verify/prove.h"
 #include "verify/saturate.h"
 
 namespace isomer::substitutions {

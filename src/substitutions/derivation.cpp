@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/passes/edit.h"
+#include "graph/edit.h"
 #include "graph/passes/pipeline.h"
 #include "substitutions/normalize.h"
 #include "substitutions/rules_file.h"

@@ -8,6 +8,7 @@
 
 #include "substitutions/rules_file.h"
 #include "substitutions/smallest.h"
+#include "verify/bind.h"
 
 namespace isomer::substitutions {
 namespace {

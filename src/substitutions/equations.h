@@ -12,8 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "substitutions/rule.h"
-#include "verify/check_law.h"
+#include "substitutions/proof/rule.h"
+#include "verify/proof/refute/check_instance.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions {
 

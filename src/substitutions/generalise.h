@@ -4,7 +4,7 @@
 // with. Test: tests/substitutions/generalise_test.cpp
 #pragma once
 
-#include "substitutions/rule.h"
+#include "substitutions/proof/rule.h"
 
 namespace isomer::substitutions {
 

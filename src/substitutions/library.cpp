@@ -14,7 +14,9 @@
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/parallel.h"
-#include "verify/law_instances.h"
+#include "verify/bind.h"
+#include "verify/operator_count.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
 namespace {

@@ -5,6 +5,7 @@
 #include "substitutions/enumerate.h"
 #include "substitutions/rules_file.h"
 #include "util/cluster.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions {
 

@@ -8,7 +8,7 @@
 
 #include "substitutions/match.h"
 #include "util/check.h"
-#include "verify/law_instances.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
 

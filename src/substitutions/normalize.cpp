@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "graph/edit.h"
 #include "graph/passes/contract.h"
-#include "graph/passes/edit.h"
 #include "substitutions/apply.h"
 #include "substitutions/constant_values.h"
 #include "substitutions/derivation.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/tensor.h"
-#include "verify/term_graph.h"
+#include "verify/proof/term_graph.h"
 
 namespace isomer::substitutions {
 

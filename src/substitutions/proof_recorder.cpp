@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/hash.h"
 #include "graph/node_form.h"
-#include "graph/passes/edit.h"
 #include "graph/passes/pipeline.h"
 #include "graph/text.h"
 
@@ -455,7 +455,7 @@ Result<int> ProofRecorder::value_in(const Program& program, int value, const See
       }
       const auto& [op, parameters] = program.theory().signatures().operation(made.operation);
       TRY(const std::vector<int> outputs,
-          ledger.apply(proof_->theory().signatures().operation_id(*op, parameters), arguments));
+          ledger.apply(proof_->laws().signatures().operation_id(*op, parameters), arguments));
       found = outputs[static_cast<size_t>(there.index)];
     }
   }

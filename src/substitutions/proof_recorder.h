@@ -12,7 +12,7 @@
 
 #include "substitutions/derivation.h"
 #include "substitutions/normalize.h"
-#include "substitutions/proof_steps.h"
+#include "substitutions/proof/proof_steps.h"
 #include "substitutions/step.h"
 
 namespace isomer::substitutions {

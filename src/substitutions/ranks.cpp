@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "util/check.h"
-#include "verify/law_instances.h"
-#include "verify/term_graph.h"
+#include "verify/proof/law_family.h"
+#include "verify/proof/term_graph.h"
 
 namespace isomer::substitutions {
 

@@ -2,7 +2,7 @@
 
 #include "graph/algorithms.h"
 #include "substitutions/program.h"
-#include "verify/node_reader.h"
+#include "verify/proof/node_reader.h"
 
 namespace isomer::substitutions {
 

@@ -9,7 +9,7 @@
 
 #include "graph/te/expr.h"
 #include "graph/tensor.h"
-#include "verify/term.h"
+#include "verify/proof/term.h"
 
 namespace isomer::substitutions {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "substitutions/draw_instances.h"
 #include "substitutions/fingerprint.h"
 
 namespace isomer::substitutions {

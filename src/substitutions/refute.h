@@ -2,8 +2,8 @@
 // such test; it is there for what a proof stands on. Test: tests/substitutions/library_test.cpp
 #pragma once
 
-#include "substitutions/rule.h"
-#include "verify/check_law.h"
+#include "substitutions/proof/rule.h"
+#include "verify/proof/refute/check_instance.h"
 
 namespace isomer::substitutions {
 

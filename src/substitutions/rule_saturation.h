@@ -4,6 +4,7 @@
 
 #include "substitutions/rule_matching.h"
 #include "verify/planned_term.h"
+#include "verify/prove.h"
 #include "verify/saturate.h"
 
 namespace isomer::substitutions {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "graph/te/expr.h"
-#include "verify/law_instances.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
 

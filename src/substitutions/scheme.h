@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "substitutions/rule.h"
+#include "substitutions/proof/rule.h"
 
 namespace isomer::substitutions {
 

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "graph/te/expr.h"
-#include "verify/law_instances.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "substitutions/consequence.h"
 #include "substitutions/equations.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions {
 

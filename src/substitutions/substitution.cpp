@@ -8,7 +8,8 @@
 #include <set>
 
 #include "graph/te/expr.h"
-#include "verify/law_instances.h"
+#include "verify/bind.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
 namespace {

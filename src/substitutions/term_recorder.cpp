@@ -7,7 +7,7 @@
 #include "graph/te/failure.h"
 #include "graph/te/integer_algebra.h"
 #include "substitutions/recording.h"
-#include "verify/term_graph.h"
+#include "verify/proof/term_graph.h"
 
 namespace isomer::substitutions {
 namespace {

@@ -3,25 +3,13 @@
 #include <limits>
 #include <ranges>
 
-#include "substitutions/rules_file.h"
-#include "verify/law_instances.h"
-#include "verify/prove.h"
+#include "substitutions/proof/read/rule_text.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
 namespace {
 
 using verify::Term;
-
-/// Op(a,b) = Op(b,a)
-bool says_that_operands_commute(const verify::Law& law) {
-  const auto *left = law.left.as_application(), *right = law.right.as_application();
-  if (!left || !right || left->op != right->op || left->arguments.size() != 2 || right->arguments.size() != 2)
-    return false;
-  if (!left->parameters.empty() || !right->parameters.empty() || left->rest != right->rest) return false;
-  const auto* a = left->arguments[0].as_variable();
-  const auto* b = left->arguments[1].as_variable();
-  return a && b && *a != *b && right->arguments[0] == left->arguments[1] && right->arguments[1] == left->arguments[0];
-}
 
 bool is_symbolic(const verify::Parameter& parameter) {
   if (const auto* one = std::get_if<Dim>(&parameter)) return !one->is_constant();
@@ -43,39 +31,8 @@ std::vector<Dim*> symbolic_integers(verify::Parameters& parameters) {
 
 }  // namespace
 
-Theory::Theory(std::vector<verify::StatedAxiom> axioms) : axioms_(std::move(axioms)) {
-  for (size_t k = 0; k < axioms_.size(); ++k)
-    if (says_that_operands_commute(axioms_[k].law))
-      commutative_[axioms_[k].law.left.as_application()->op].push_back(static_cast<int>(k));
-}
-
-void Theory::commute_within(FloatMode mode) {
-  mode_ = mode;
-  commutes_.clear();
-}
-
-bool Theory::commutes(const OpDef* op, int left_type, int right_type) {
-  const auto laws = commutative_.find(op);
-  if (laws == commutative_.end()) return false;
-  const auto [known, is_new] = commutes_.try_emplace({op, left_type, right_type}, false);
-  if (!is_new) return known->second;
-  for (const int law : laws->second) {
-    const verify::StatedAxiom& axiom = axioms_[static_cast<size_t>(law)];
-    if (!allows(mode_, axiom.axiom->float_class)) continue;
-    verify::Bindings bindings;
-    verify::VariableTypes types;
-    const auto& operands = axiom.law.left.as_application()->arguments;
-    for (const auto& [operand, type] : {std::pair(operands[0], left_type), std::pair(operands[1], right_type)}) {
-      bindings.tensors.emplace(operand.as_variable()->name, operand);
-      types.emplace(operand.as_variable()->name, signatures_.type(type));
-    }
-    if (verify::instance_of(axiom, bindings, types, signatures_).ok()) known->second = true;
-  }
-  return known->second;
-}
-
 std::optional<int> Theory::constant_form(int operation, std::span<const int> types) {
-  verify::Parameters parameters = signatures_.operation(operation).parameters;
+  verify::Parameters parameters = signatures().operation(operation).parameters;
   std::vector<Dim*> open = symbolic_integers(parameters);
   if (open.empty()) return operation;
   std::vector<int> key = {operation};
@@ -86,9 +43,9 @@ std::optional<int> Theory::constant_form(int operation, std::span<const int> typ
   constexpr int64_t kSpecial[] = {0, -1, 1, std::numeric_limits<int64_t>::max()};
   constexpr size_t kMostOpen = 5;
   if (open.size() > kMostOpen) return std::nullopt;
-  const OpDef& op = *signatures_.operation(operation).op;
+  const OpDef& op = *signatures().operation(operation).op;
   std::vector<ValueType> arguments;
-  for (const int type : types) arguments.push_back(signatures_.type(type));
+  for (const int type : types) arguments.push_back(signatures().type(type));
   const auto meaning = [&](const verify::Parameters& given) {
     return verify::program_text({&op, 0, given, "", std::vector<Term>(arguments.size(), Term::variable("x"))},
                                 arguments);
@@ -104,7 +61,7 @@ std::optional<int> Theory::constant_form(int operation, std::span<const int> typ
       rest /= std::size(kSpecial);
     }
     if (const auto found = meaning(parameters); found.ok() && *found == *sought)
-      return known->second = signatures_.operation_id(op, parameters);
+      return known->second = signatures().operation_id(op, parameters);
   }
   return std::nullopt;
 }
@@ -113,18 +70,13 @@ Hash128 Theory::operation_hash(int operation) {
   const auto at = static_cast<size_t>(operation);
   if (at >= hashes_.size()) hashes_.resize(at + 1);
   if (!hashes_[at]) {
-    const auto& [op, parameters] = signatures_.operation(operation);
+    const auto& [op, parameters] = signatures().operation(operation);
     Hasher hasher;
     hasher.add(op->domain).add(op->name);
     for (const auto& [name, value] : parameters) hasher.add(name).add(verify::text(value));
     hashes_[at] = hasher.finish();
   }
   return *hashes_[at];
-}
-
-DataType Theory::dtype_beside(std::span<const int> types) const {
-  return verify::dtype_beside(
-      std::views::transform(types, [&](int id) -> const ValueType& { return signatures_.type(id); }));
 }
 
 Rule rule_of(int law, std::span<const verify::StatedAxiom> axioms) {

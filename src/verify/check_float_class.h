@@ -10,7 +10,8 @@
 // Tests: tests/verify/float_class_test.cpp
 #pragma once
 
-#include "verify/axioms.h"
+#include "verify/proof/axioms.h"
+#include "verify/proof/refute/check_instance.h"
 
 namespace isomer::verify {
 

@@ -1,36 +1,14 @@
-// Is a law true? Both sides are evaluated on instances at small sizes: over the rationals, where the operators have
-// rational values; else over the prime field, in which functions like exp are arbitrary ones (DESIGN.md, section 5);
-// what is not true of arbitrary functions may be of those that are meant, in double precision.
+// Is a law true? Its instances are drawn and compared, each on inputs of its own
+// (verify/proof/refute/check_instance.h).
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "verify/law_instances.h"
+#include "verify/proof/refute/check_instance.h"
 
 namespace isomer::verify {
-
-/// Where a law fails: the instance, its inputs and what both sides give, as text.
-struct Counterexample {
-  LawInstance instance;
-  std::vector<std::string> inputs;  ///< "x: float32[2] = {1, -1/2}"
-  std::string left, right;
-  std::string text() const;
-};
-
-/// What comparing both sides of an instance on inputs of its own found.
-struct InstanceCheck {
-  bool over_rationals = false, in_doubles = false;
-  std::optional<Counterexample> counterexample;
-};
-
-/// Nothing where a side cannot be evaluated; where the sides differ after something on the way was not finite (the
-/// maximum of a window of padding alone), of which a law of the class kFinite or below says nothing.
-std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random,
-                                            FloatClass float_class = FloatClass::kExact);
 
 struct LawCheck {
   int instances = 0;  ///< on which both sides were compared

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "verify/spell_out.h"
+#include "verify/proof/spell_out.h"
 
 namespace isomer::verify {
 

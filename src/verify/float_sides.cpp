@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "graph/te/algebra_floating.h"
-#include "verify/evaluate_exact.h"
+#include "verify/proof/refute/evaluate_exact.h"
 #include "verify/rounding_algebra.h"
 
 namespace isomer::verify {

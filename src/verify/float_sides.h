@@ -1,7 +1,7 @@
 // Both sides of a law at an instance, in float32: where they differ, and what that says of the law's class.
 #pragma once
 
-#include "verify/check_law.h"
+#include "verify/proof/refute/check_instance.h"
 
 namespace isomer::verify {
 

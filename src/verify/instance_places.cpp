@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/te/simplify.h"
+#include "verify/bind.h"
 
 namespace isomer::verify {
 namespace {
@@ -127,9 +128,9 @@ bool InstancePlaces::is_instance(const std::vector<int64_t>& values) const {
   return have_one_type(sizes.law, sizes.types);
 }
 
-std::string LawSizes::text() const {
-  std::string result = law.text();
-  for (const auto& [name, type] : types)
+std::string text(const LawSizes& sizes) {
+  std::string result = sizes.law.text();
+  for (const auto& [name, type] : sizes.types)
     result += fmt::format(" {}:{}{}", name, isomer::name(type.dtype), isomer::text(*type.shape));
   return result;
 }

@@ -6,7 +6,7 @@
 #include "graph/te/expr.h"
 #include "util/check.h"
 #include "verify/binds.h"
-#include "verify/law_instances.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::verify {
 namespace {

@@ -7,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "verify/axioms.h"
 #include "verify/pattern.h"
+#include "verify/proof/axioms.h"
+#include "verify/proof/substitute.h"
 
 namespace isomer::verify {
 

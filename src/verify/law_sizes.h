@@ -2,7 +2,8 @@
 // tests/verify/law_sizes_test.cpp
 #pragma once
 
-#include "verify/law_instances.h"
+#include "verify/proof/equal_sides.h"
+#include "verify/proof/refute/law_instances.h"
 
 namespace isomer::verify {
 
@@ -10,15 +11,8 @@ namespace isomer::verify {
 /// sizes are moved, alone and together, and where both sides still have one type, the law's condition true, they are
 /// names. What is left a number is 1, or stated by an attribute, or `is_general` is false. Ranks and attributes are the
 /// instance's.
-struct LawSizes {
-  Law law;                           ///< sizes are arithmetic over names; the condition is of these
-  VariableTypes types;               ///< dims are
-  std::vector<te::Expr> facts = {};  ///< that tensors on the way have elements
-  bool is_general = true;
-  std::string text() const;
-};
-
 LawSizes with_sizes(const Law& law, std::string_view family, const LawInstance& instance);
+std::string text(const LawSizes& sizes);
 /// Whether both sides have one type, numbers having that of what stands beside them.
 bool is_typed(const LawInstance& instance);
 /// Whether the instance is what numbers of at least 1 for the names make, for which the facts hold.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "verify/law_instances.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::verify {
 namespace {

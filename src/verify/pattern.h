@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "verify/spell_out.h"
+#include "verify/proof/spell_out.h"
 
 namespace isomer::verify {
 

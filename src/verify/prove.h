@@ -3,9 +3,8 @@
 #pragma once
 
 #include <optional>
-#include <span>
 
-#include "verify/certificate.h"
+#include "verify/proof/replay.h"
 #include "verify/saturate.h"
 #include "verify/smt.h"
 
@@ -33,20 +32,12 @@ struct Prover {
 };
 Result<std::vector<Prover>> start_provers(int count);
 
+/// Leaves out every use without which the claim still follows.
+Certificate minimized(const Certificate& certificate, std::span<const Law> laws, const Law& claim);
+
 /// Looks for a proof of left = right, which must be without condition and open names, for variables of these types.
 /// Deterministic, and the certificate does not depend on Z3's version: Z3 only has to agree. Errors: a side is not well
 /// typed, Z3 fails.
 Result<Proof> prove(const Law& claim, const VariableTypes& types, Prover& prover, const ProveLimits& limits = {});
-
-/// The equation that a use of a law stands for, spelled out, without names; dims of its variables are what the types
-/// say, given or not. An error where check_law would not draw such an instance of it: types outside the family, names
-/// of dims that are not the dims, negative integers, parameters that draws never set, a condition that does not hold,
-/// sides that are not of one type.
-Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, const VariableTypes& types,
-                        Signatures& signatures);
-
-/// certificate.h's check on typed variables: every use is an instance of its law, all terms are spelled out.
-Result<void> replay(const Certificate& certificate, std::span<const StatedAxiom> axioms, const Law& claim,
-                    const VariableTypes& types, Signatures& signatures);
 
 }  // namespace isomer::verify

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "verify/axioms.h"
+#include "verify/proof/axioms.h"
 #include "verify/prove_law.h"
 
 namespace isomer::verify {

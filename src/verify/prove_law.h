@@ -25,8 +25,4 @@ struct LawProof {
 Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, uint64_t seed,
                            ArithmeticSolver& solver);
 
-/// Whether both sides have equal shapes and elements for all sizes; else why that was not found. nullptr: without a
-/// solver.
-Result<std::optional<std::string>> why_not_proved(const LawSizes& sizes, ArithmeticSolver* solver);
-
 }  // namespace isomer::verify

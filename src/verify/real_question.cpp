@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "verify/equal_elements.h"
+#include "verify/proof/equal_elements.h"
+#include "verify/smt_facts.h"
 
 namespace isomer::verify {
 namespace {
@@ -33,7 +34,7 @@ bool RealQuestion::is_zero(const Element& element) {
   const std::string total = word(element);
   const auto facts = smt_facts(facts_, indices_, make_);
   return has_words_ && facts &&
-         index_.is_contradiction(
+         oracle_.is_contradiction(
              *facts + declarations_ + assertions_ + fmt::format("(assert (not (= {} 0.0)))\n", total), true);
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/index_facts.h"
+#include "verify/solver_oracle.h"
 
 namespace isomer::verify {
 
@@ -15,8 +15,8 @@ class ElementComparison;
 
 class RealQuestion {
  public:
-  RealQuestion(ElementMaker& make, IndexFacts& index, ElementComparison& comparison, const Facts& facts)
-      : make_(make), index_(index), comparison_(comparison), facts_(facts) {}
+  RealQuestion(ElementMaker& make, SolverOracle& oracle, ElementComparison& comparison, const Facts& facts)
+      : make_(make), oracle_(oracle), comparison_(comparison), facts_(facts) {}
 
   /// False where that was not found.
   bool is_zero(const Element& element);
@@ -34,7 +34,7 @@ class RealQuestion {
                    const std::string& power);
 
   ElementMaker& make_;
-  IndexFacts& index_;
+  SolverOracle& oracle_;
   ElementComparison& comparison_;
   const Facts& facts_;
   std::string declarations_, assertions_;

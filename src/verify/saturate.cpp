@@ -4,8 +4,8 @@
 
 #include "graph/te/simplify.h"
 #include "util/check.h"
-#include "verify/law_instances.h"
 #include "verify/planned_term.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::verify {
 namespace {

@@ -6,9 +6,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "verify/certificate.h"
 #include "verify/egraph.h"
 #include "verify/law_set.h"
+#include "verify/proof/certificate.h"
 
 namespace isomer::verify {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/term.h"
+#include "verify/proof/term.h"
 
 namespace isomer::verify {
 

@@ -1,8 +1,11 @@
-// isomer verify on what isomer optimize writes: exit codes, one-line errors, JSON. What proofs with steps are refused
-// for is tested in tests/substitutions.
+// isomer verify on what isomer optimize writes: exit codes, one-line errors, JSON; isomer-verify says the same each
+// time. What proofs with steps are refused for is tested in tests/substitutions.
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
+
 #include "cli/command_line.h"
+#include "support/long_run.h"
 
 namespace isomer::test {
 namespace {
@@ -32,10 +35,27 @@ class Verify : public CommandLine {
     const Outcome outcome = isomer(arguments);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   }
+  /// What isomer verify says; isomer-verify must say the same.
+  static Outcome said(std::vector<std::string> arguments) {
+    std::vector<std::string> alone = arguments;
+    alone.insert(alone.begin(), tool_path("isomer-verify").string());
+    arguments.insert(arguments.begin(), "verify");
+    const Outcome one = isomer(arguments), other = run_program(alone);
+    EXPECT_EQ(one.exit_code, other.exit_code);
+    EXPECT_EQ(without_seconds(one.out), without_seconds(other.out));
+    EXPECT_EQ(one.err, other.err);
+    return one;
+  }
   Outcome verify(std::vector<std::string> options = {}) const {
-    std::vector<std::string> arguments = {"verify", input_, path("out.onnx"), path("out.proof")};
+    std::vector<std::string> arguments = {input_, path("out.onnx"), path("out.proof")};
     arguments.insert(arguments.end(), options.begin(), options.end());
-    return isomer(arguments);
+    return said(arguments);
+  }
+  static std::string without_seconds(const std::string& out) {
+    if (!out.starts_with('{')) return out;
+    json report = json::parse(out);
+    report.erase("seconds");
+    return report.dump();
   }
   /// The first of these bytes are others.
   void replace(const std::string& file, const std::string& what, const std::string& by) const {
@@ -114,8 +134,8 @@ TEST_F(Verify, RunsTheModelsOnDimsThatTheProofLeavesOpen) {
 TEST_F(Verify, RefusesOtherModels) {
   optimize();
   const std::string right = read_file(path("out.onnx"));
-  expect_error(isomer({"verify", path("out.onnx"), input_, path("out.proof")}), 1, "one of another model found");
-  expect_error(isomer({"verify", input_, input_, path("out.proof")}), 1,
+  expect_error(said({path("out.onnx"), input_, path("out.proof")}), 1, "one of another model found");
+  expect_error(said({input_, input_, path("out.proof")}), 1,
                "the model that the proof was written for expected, another found");
   replace("out.onnx", "batch", "batsh");
   expect_error(verify(), 1, "out.onnx: input x of type float32[batch,2,4,4] expected");
@@ -125,13 +145,51 @@ TEST_F(Verify, RefusesOtherModels) {
 
 TEST_F(Verify, CannotReadBrokenFiles) {
   optimize();
-  expect_error(isomer({"verify", input_, path("out.onnx"), path("none")}), 3, "none");
-  expect_error(isomer({"verify", input_, path("none"), path("out.proof")}), 3, "none");
-  expect_error(isomer({"verify", input_, path("out.onnx"), folder_.path().string()}), 3, "folder");
-  expect_error(isomer({"verify", input_, path("out.onnx"), input_}), 3, "line 1: a proof");
+  expect_error(said({input_, path("out.onnx"), path("none")}), 3, "none");
+  expect_error(said({input_, path("none"), path("out.proof")}), 3, "none");
+  expect_error(said({input_, path("out.onnx"), folder_.path().string()}), 3, "folder");
+  expect_error(said({input_, path("out.onnx"), input_}), 3, "line 1: a proof");
   replace("out.proof", "end\n", "");
   expect_error(verify(), 3, "'end' expected, the end found");
-  expect_error(isomer({"verify", input_, path("out.onnx")}), 2, "PROOF");
+  expect_error(said({input_, path("out.onnx")}), 2, "PROOF");
+}
+
+TEST_F(Verify, RefusesHostileModels) {
+  optimize();
+  const std::string good = path("out.onnx"), proof = path("out.proof");
+  std::vector<std::string> hostile;
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("tests/hostile/files")))
+    if (entry.path().extension() == ".onnx") hostile.push_back(entry.path().string());
+  std::sort(hostile.begin(), hostile.end());
+  ASSERT_GT(hostile.size(), 100U);
+  const size_t step = is_long_run() ? 1 : 30;
+  for (size_t k = 0; k < hostile.size(); k += step) {
+    SCOPED_TRACE(hostile[k]);
+    for (const Outcome& outcome : {said({hostile[k], good, proof}), said({input_, hostile[k], proof})}) {
+      EXPECT_TRUE(outcome.exit_code == 1 || outcome.exit_code == 3) << outcome.exit_code;
+      expect_error(outcome, outcome.exit_code, "");
+    }
+  }
+}
+
+TEST_F(Verify, RefusesProofsThatAreCutOff) {
+  optimize();
+  const std::string whole = read_file(path("out.proof"));
+  const size_t step = std::max<size_t>(1, whole.size() / (is_long_run() ? 400 : 12));
+  for (size_t size = 0; size < whole.size(); size += step) {
+    SCOPED_TRACE(size);
+    write_file(path("out.proof"), whole.substr(0, size));
+    expect_error(verify(), 3, "out.proof");
+  }
+}
+
+TEST_F(Verify, ExplainsItself) {
+  EXPECT_EQ(said({"--help"}).exit_code, 0);
+  const Outcome version = said({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, testing::StartsWith("isomer "));
+  expect_error(said({}), 2, "IN");
+  expect_error(said({"--frobnicate"}), 2, "IN");
 }
 
 }  // namespace

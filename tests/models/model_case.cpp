@@ -6,10 +6,10 @@
 #include <sstream>
 
 #include "graph/bind.h"
+#include "graph/edit.h"
 #include "graph/interpret.h"
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
-#include "graph/passes/edit.h"
 #include "graph/passes/pipeline.h"
 #include "support/files.h"
 #include "support/process.h"

@@ -13,7 +13,7 @@
 #include "support/files.h"
 #include "support/long_run.h"
 #include "util/threads.h"
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 namespace isomer::test {
 namespace {

@@ -1,10 +1,10 @@
 // What an operator does to the places of elements is read off its expression, and spelled by a row that does the same.
-#include "graph/passes/movement.h"
+#include "graph/movement.h"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include "graph/passes/edit.h"
+#include "graph/edit.h"
 #include "graph/text.h"
 
 namespace isomer::test {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
+#include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/interpret.h"
-#include "graph/passes/edit.h"
 #include "graph/passes/pipeline.h"
 #include "graph/text.h"
 #include "passes/all_passes.h"

@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
 #include "graph/hash.h"
 #include "graph/infer.h"
 #include "graph/interpret.h"
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
-#include "graph/passes/edit.h"
 #include "graph/passes/pipeline.h"
 #include "graph/shuffle.h"
 #include "graph/te/algebra_floating.h"

@@ -16,7 +16,7 @@
 #include "properties/same_function.h"
 #include "properties/shrink.h"
 #include "support/long_run.h"
-#include "verify/equivalence.h"
+#include "verify/check/equivalence.h"
 
 namespace isomer::test {
 namespace {

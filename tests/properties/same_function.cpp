@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "graph/interpret.h"
-#include "verify/equivalence.h"
+#include "verify/check/equivalence.h"
 
 namespace isomer::test {
 namespace {

@@ -7,7 +7,7 @@
 #include "properties/same_function.h"
 #include "search/compiled.h"
 #include "search/run_artifact.h"
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 namespace isomer::test {
 namespace {

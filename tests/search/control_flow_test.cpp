@@ -11,7 +11,7 @@
 #include "suite/case.h"
 #include "support/long_run.h"
 #include "util/random.h"
-#include "verify/equivalence.h"
+#include "verify/check/equivalence.h"
 
 namespace isomer::test {
 namespace {

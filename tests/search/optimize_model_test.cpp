@@ -9,7 +9,7 @@
 #include "substitutions/generated.h"
 #include "substitutions/rewriting.h"
 #include "util/stop.h"
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 namespace isomer {
 namespace {

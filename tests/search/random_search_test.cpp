@@ -9,8 +9,9 @@
 #include "graph/text.h"
 #include "search/searching.h"
 #include "substitutions/derivations.h"
+#include "substitutions/print_proof.h"
+#include "substitutions/proof/verify_files.h"
 #include "substitutions/proof_recorder.h"
-#include "substitutions/verify_files.h"
 #include "support/files.h"
 #include "support/long_run.h"
 

@@ -8,7 +8,7 @@
 #include "search/searching.h"
 #include "substitutions/rewriting.h"
 #include "substitutions/saturated_program.h"
-#include "verify/equivalence.h"
+#include "verify/check/equivalence.h"
 
 namespace isomer {
 namespace {

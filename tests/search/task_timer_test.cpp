@@ -14,7 +14,7 @@
 #include "search/layouts.h"
 #include "support/long_run.h"
 #include "util/clock.h"
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 namespace isomer::test {
 namespace {

@@ -9,7 +9,7 @@
 #include "search/prepare.h"
 #include "search/run_artifact.h"
 #include "util/random.h"
-#include "verify/equivalence.h"
+#include "verify/check/equivalence.h"
 
 namespace isomer::test {
 namespace {

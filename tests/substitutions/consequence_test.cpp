@@ -10,6 +10,7 @@
 #include "substitutions/standing.h"
 #include "support/files.h"
 #include "support/long_run.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions {
 namespace {

@@ -11,8 +11,9 @@
 #include "support/files.h"
 #include "support/long_run.h"
 #include "util/random.h"
-#include "verify/evaluate_exact.h"
-#include "verify/substitute.h"
+#include "verify/operator_count.h"
+#include "verify/proof/refute/evaluate_exact.h"
+#include "verify/proof/substitute.h"
 
 namespace isomer::substitutions {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "substitutions/library.h"
 #include "support/files.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions {
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "substitutions/library.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions::test {
 

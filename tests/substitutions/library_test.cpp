@@ -11,6 +11,7 @@
 #include "substitutions/refute.h"
 #include "support/long_run.h"
 #include "verify/claim_support.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions::test {
 namespace {

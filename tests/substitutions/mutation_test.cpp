@@ -6,7 +6,8 @@
 
 #include "substitutions/generated.h"
 #include "support/long_run.h"
-#include "verify/check_law.h"
+#include "verify/proof/refute/check_instance.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions::test {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/infer.h"
-#include "graph/passes/edit.h"
 #include "graph/text.h"
 #include "passes/case_file.h"
 #include "passes/same_results.h"

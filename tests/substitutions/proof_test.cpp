@@ -1,5 +1,5 @@
 // Proofs that somebody wrote: what follows from the steps is accepted, nothing else is.
-#include "substitutions/proof.h"
+#include "substitutions/proof/proof.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,12 +11,13 @@
 #include "graph/text.h"
 #include "passes/all_passes.h"
 #include "passes/case_file.h"
+#include "substitutions/print_proof.h"
+#include "substitutions/proof/verify_files.h"
 #include "substitutions/proof_recorder.h"
 #include "substitutions/proof_steps.h"
 #include "substitutions/rules_file.h"
 #include "substitutions/shipped.h"
 #include "substitutions/theory.h"
-#include "substitutions/verify_files.h"
 #include "support/files.h"
 
 namespace isomer::substitutions::test {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/passes/edit.h"
+#include "graph/edit.h"
 #include "graph/text.h"
 #include "substitutions/apply.h"
 #include "util/random.h"

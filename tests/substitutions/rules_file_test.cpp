@@ -8,6 +8,7 @@
 #include "substitutions/generated.h"
 #include "support/files.h"
 #include "verify/claim_support.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions::test {
 namespace {

@@ -8,6 +8,7 @@
 #include "substitutions/generated.h"
 #include "substitutions/shipped.h"
 #include "support/long_run.h"
+#include "verify/prove.h"
 
 namespace isomer::substitutions::test {
 namespace {

@@ -7,8 +7,8 @@
 #include "substitutions/fingerprint.h"
 #include "substitutions/operator_set.h"
 #include "util/random.h"
-#include "verify/evaluate_exact.h"
-#include "verify/term_graph.h"
+#include "verify/proof/refute/evaluate_exact.h"
+#include "verify/proof/term_graph.h"
 
 namespace isomer::substitutions {
 namespace {

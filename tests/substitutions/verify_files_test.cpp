@@ -1,6 +1,6 @@
 // Proofs and models as files: what is written is verified, what was changed in any of the three is not, or is the same
 // function still; proofs that somebody made up end in a sentence.
-#include "substitutions/verify_files.h"
+#include "substitutions/proof/verify_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,12 +10,13 @@
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
 #include "substitutions/derivations.h"
+#include "substitutions/print_proof.h"
 #include "substitutions/proof_recorder.h"
 #include "support/collision.h"
 #include "support/files.h"
 #include "support/long_run.h"
 #include "support/process.h"
-#include "verify/equivalence.h"
+#include "verify/check/equivalence.h"
 
 namespace isomer::substitutions::test {
 namespace {

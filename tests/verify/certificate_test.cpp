@@ -2,8 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "verify/certificate.h"
 #include "verify/claim_support.h"
+#include "verify/proof/certificate.h"
+#include "verify/prove.h"
 
 namespace isomer::verify::test {
 namespace {

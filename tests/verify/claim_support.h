@@ -2,7 +2,7 @@
 #pragma once
 
 #include "verify/claims.h"
-#include "verify/term_graph.h"
+#include "verify/proof/term_graph.h"
 
 namespace isomer::verify::test {
 

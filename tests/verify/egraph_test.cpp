@@ -4,6 +4,7 @@
 
 #include "util/random.h"
 #include "verify/claim_support.h"
+#include "verify/prove.h"
 #include "verify/saturate.h"
 
 namespace isomer::verify::test {

@@ -1,5 +1,5 @@
 // What a comparison calls a difference, and what it leaves to rounding.
-#include "verify/equivalence.h"
+#include "verify/check/equivalence.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "graph/text.h"
 #include "support/long_run.h"
 #include "util/resident.h"
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 namespace isomer::test {
 namespace {

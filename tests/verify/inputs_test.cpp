@@ -1,12 +1,12 @@
 // Seeded inputs: integers that index or divide something stay within what that allows.
-#include "verify/inputs.h"
+#include "verify/check/inputs.h"
 
 #include <gtest/gtest.h>
 
 #include "graph/infer.h"
 #include "graph/interpret.h"
 #include "graph/text.h"
-#include "verify/fitting_sizes.h"
+#include "verify/check/fitting_sizes.h"
 
 namespace isomer::test {
 namespace {

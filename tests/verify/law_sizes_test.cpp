@@ -52,9 +52,9 @@ TEST(LawSizes, AreEqualOnlyWhereTheTypesAskForIt) {
     const Law of = law(c.law);
     const LawInstance instance = instance_of(c, of);
     const LawSizes sizes = with_sizes(of, c.family, instance);
-    EXPECT_TRUE(sizes.is_general) << sizes.text();
-    EXPECT_NE(sizes.text().find(c.expected), std::string::npos) << sizes.text();
-    EXPECT_TRUE(covers(sizes, instance)) << sizes.text();
+    EXPECT_TRUE(sizes.is_general) << text(sizes);
+    EXPECT_NE(text(sizes).find(c.expected), std::string::npos) << text(sizes);
+    EXPECT_TRUE(covers(sizes, instance)) << text(sizes);
   }
 }
 

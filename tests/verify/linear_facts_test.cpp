@@ -1,6 +1,6 @@
 // What is called a contradiction is one: no integers of a box make all conditions true. Of those that are contradictory
 // there, most are found.
-#include "verify/linear_facts.h"
+#include "verify/proof/linear_facts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // A node that runs on no input is cut out of both models; what is around it is checked all the same.
-#include "verify/seams.h"
+#include "verify/check/seams.h"
 
 #include <gtest/gtest.h>
 
 #include "graph/text.h"
 #include "util/check.h"
-#include "verify/check.h"
+#include "verify/check/check.h"
 
 namespace isomer::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "verify/claim_support.h"
-#include "verify/spell_out.h"
+#include "verify/proof/spell_out.h"
 
 namespace isomer::verify::test {
 namespace {

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/infer.h"
 #include "graph/node_form.h"
 #include "graph/passes/compose_movement.h"
-#include "graph/passes/edit.h"
 #include "graph/passes/fold_constants.h"
 #include "graph/passes/merge_equal.h"
 #include "graph/passes/remove_dead.h"

@@ -1,9 +1,9 @@
 #include "graph/passes/drop_defaults.h"
 
+#include "graph/edit.h"
 #include "graph/infer.h"
+#include "graph/movement.h"
 #include "graph/passes/contract.h"
-#include "graph/passes/edit.h"
-#include "graph/passes/movement.h"
 #include "graph/te/program_text.h"
 #include "graph/te/rewrite_program.h"
 

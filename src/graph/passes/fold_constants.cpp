@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
 #include "graph/infer.h"
 #include "graph/interpret.h"
 #include "graph/memory_estimate.h"
-#include "graph/passes/edit.h"
-#include "graph/passes/rounding.h"
+#include "graph/rounding.h"
 #include "util/check.h"
 
 namespace isomer {

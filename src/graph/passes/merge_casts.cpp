@@ -2,25 +2,11 @@
 
 #include <algorithm>
 
-#include "graph/passes/edit.h"
-#include "graph/passes/movement.h"
+#include "graph/edit.h"
+#include "graph/movement.h"
 
 namespace isomer {
 namespace {
-
-struct FloatFormat {
-  int mantissa, exponent;
-};
-
-/// Bits of significand (the leading one included) and exponent.
-FloatFormat format_of(DataType type) {
-  switch (type) {
-    case DataType::kFloat16: return {11, 5};
-    case DataType::kBFloat16: return {8, 8};
-    case DataType::kFloat32: return {24, 8};
-    default: return {53, 11};
-  }
-}
 
 /// A change of type, and of nothing else, that makes the value.
 std::optional<Movement> conversion_to(const Graph& graph, ValueId made) {
@@ -40,20 +26,6 @@ std::optional<Movement> conversion_to(const Graph& graph, ValueId made) {
 }
 
 }  // namespace
-
-bool is_exact_cast(DataType from, DataType to) {
-  if (!is_computable(from) || !is_computable(to)) return false;
-  if (from == to || from == DataType::kBool) return true;
-  if (to == DataType::kBool) return false;
-  if (is_float(from)) {
-    const FloatFormat a = format_of(from), b = format_of(to);
-    return is_float(to) && a.mantissa <= b.mantissa && a.exponent <= b.exponent;
-  }
-  const int bits = bit_width(from) - is_signed_int(from);
-  if (is_float(to)) return bits <= format_of(to).mantissa && bits < (1 << (format_of(to).exponent - 1));
-  if (is_unsigned_int(to)) return is_unsigned_int(from) && bits <= bit_width(to);
-  return bits <= bit_width(to) - 1;
-}
 
 Result<int> merge_casts(Graph& graph, PassContext& context) {
   int changes = 0;

@@ -9,7 +9,4 @@ namespace isomer {
 
 Result<int> merge_casts(Graph& graph, PassContext& context);
 
-/// Every value of `from` is a value of `to`.
-bool is_exact_cast(DataType from, DataType to);
-
 }  // namespace isomer

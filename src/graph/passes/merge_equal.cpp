@@ -4,9 +4,9 @@
 #include <unordered_map>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/hash.h"
-#include "graph/passes/edit.h"
 
 namespace isomer {
 namespace {

@@ -4,10 +4,10 @@
 #include <map>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
 #include "graph/passes/compose_movement.h"
 #include "graph/passes/contract.h"
 #include "graph/passes/drop_defaults.h"
-#include "graph/passes/edit.h"
 #include "graph/passes/fold_constants.h"
 #include "graph/passes/merge_casts.h"
 #include "graph/passes/merge_equal.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "graph/passes/edit.h"
-#include "graph/passes/movement.h"
+#include "graph/edit.h"
+#include "graph/movement.h"
 
 namespace isomer {
 namespace {

@@ -3,11 +3,11 @@
 #include <limits>
 #include <set>
 
+#include "graph/edit.h"
 #include "graph/infer.h"
+#include "graph/movement.h"
 #include "graph/passes/contract.h"
-#include "graph/passes/edit.h"
-#include "graph/passes/movement.h"
-#include "graph/passes/rounding.h"
+#include "graph/rounding.h"
 
 namespace isomer {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "graph/edit.h"
+#include "graph/movement.h"
 #include "graph/passes/contract.h"
-#include "graph/passes/edit.h"
-#include "graph/passes/movement.h"
 
 namespace isomer {
 namespace {

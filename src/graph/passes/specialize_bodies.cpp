@@ -1,8 +1,8 @@
 #include "graph/passes/specialize_bodies.h"
 
+#include "graph/edit.h"
 #include "graph/infer.h"
 #include "graph/node_form.h"
-#include "graph/passes/edit.h"
 
 namespace isomer {
 namespace {

@@ -5,10 +5,10 @@
 #include <map>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
 #include "graph/hash.h"
 #include "graph/node_form.h"
 #include "graph/passes/contract.h"
-#include "graph/passes/edit.h"
 
 namespace isomer {
 namespace {

@@ -18,6 +18,20 @@ constexpr std::array<TypeFacts, 27> kFacts = {{
     {"uint2", 2},          {"int2", 2},
 }};
 
+struct FloatBits {
+  int mantissa, exponent;
+};
+
+/// Bits of significand (the leading one included) and exponent.
+FloatBits float_bits(DataType type) {
+  switch (type) {
+    case DataType::kFloat16: return {11, 5};
+    case DataType::kBFloat16: return {8, 8};
+    case DataType::kFloat32: return {24, 8};
+    default: return {53, 11};
+  }
+}
+
 }  // namespace
 
 int bit_width(DataType type) { return kFacts[static_cast<size_t>(type)].bits; }
@@ -25,6 +39,20 @@ int bit_width(DataType type) { return kFacts[static_cast<size_t>(type)].bits; }
 int64_t packed_bytes(DataType type, int64_t count) {
   const int64_t bits = bit_width(type);
   return bits >= 8 ? count * (bits / 8) : (count * bits + 7) / 8;
+}
+
+bool is_exact_cast(DataType from, DataType to) {
+  if (!is_computable(from) || !is_computable(to)) return false;
+  if (from == to || from == DataType::kBool) return true;
+  if (to == DataType::kBool) return false;
+  if (is_float(from)) {
+    const FloatBits a = float_bits(from), b = float_bits(to);
+    return is_float(to) && a.mantissa <= b.mantissa && a.exponent <= b.exponent;
+  }
+  const int bits = bit_width(from) - is_signed_int(from);
+  if (is_float(to)) return bits <= float_bits(to).mantissa && bits < (1 << (float_bits(to).exponent - 1));
+  if (is_unsigned_int(to)) return is_unsigned_int(from) && bits <= bit_width(to);
+  return bits <= bit_width(to) - 1;
 }
 
 std::string_view name(DataType type) { return kFacts[static_cast<size_t>(type)].name; }

@@ -74,6 +74,8 @@ int bit_width(DataType type);
 /// Bytes that `count` elements take when packed as ONNX packs them (sub-byte types two or four to a byte).
 /// The count must be below 2^59.
 int64_t packed_bytes(DataType type, int64_t count);
+/// Every value of `from` is a value of `to`.
+bool is_exact_cast(DataType from, DataType to);
 /// "float32", "int64", … as in error messages, JSON and the text form.
 std::string_view name(DataType type);
 /// The inverse of `name`; kUndefined when there is no such type.

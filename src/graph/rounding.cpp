@@ -1,0 +1,73 @@
+#include "graph/rounding.h"
+
+#include <algorithm>
+
+namespace isomer {
+namespace {
+
+using te::BinaryOp;
+using te::Expr;
+using te::UnaryOp;
+
+/// A function that each runtime has its own of.
+bool is_free(const Expr& expr) {
+  if (!is_float(expr.dtype())) return false;
+  if (const auto* e = te::as<te::Binary>(expr)) return e->op == BinaryOp::kPow;
+  const auto* e = te::as<te::Unary>(expr);
+  return e && e->op != UnaryOp::kNeg && e->op != UnaryOp::kAbs && e->op != UnaryOp::kFloor && e->op != UnaryOp::kCeil &&
+         e->op != UnaryOp::kRound && e->op != UnaryOp::kSqrt;
+}
+
+bool chooses_a_zero(const Expr& expr) {
+  const auto* e = te::as<te::Binary>(expr);
+  return e && is_float(expr.dtype()) && (e->op == BinaryOp::kMax || e->op == BinaryOp::kMin);
+}
+
+bool rounds(const Expr& expr) {
+  if (!is_float(expr.dtype())) return false;
+  if (const auto* e = te::as<te::Binary>(expr))
+    return e->op == BinaryOp::kAdd || e->op == BinaryOp::kSub || e->op == BinaryOp::kMul || e->op == BinaryOp::kDiv ||
+           e->op == BinaryOp::kFloorMod;
+  if (const auto* e = te::as<te::Unary>(expr)) return e->op == UnaryOp::kSqrt;
+  return te::as<te::Cast>(expr) != nullptr;
+}
+
+/// Roundings one after the other on the way to the value, those of the stages that it loads from included.
+int roundings(const Expr& expr, const std::vector<int>& stages) {
+  int before = 0;
+  for (const Expr& child : te::detail::children(expr)) before = std::max(before, roundings(child, stages));
+  if (const auto* load = te::as<te::Load>(expr); load && load->buffer.kind == te::BufferRef::Kind::kStage)
+    before = std::max(before, stages[static_cast<size_t>(load->buffer.index)]);
+  return before + rounds(expr);
+}
+
+}  // namespace
+
+FloatClass class_elsewhere(const Expr& body) {
+  if (te::any_node(body, is_free)) return FloatClass::kReassociated;
+  return te::any_node(body, chooses_a_zero) ? FloatClass::kSignOfZero : FloatClass::kExact;
+}
+
+FloatClass class_in_doubles(const te::Program& program) {
+  FloatClass result = FloatClass::kExact;
+  std::vector<int> stages;
+  for (const te::Stage& stage : program.stages) {
+    stages.push_back(0);
+    const auto* map = std::get_if<te::MapReduce>(&stage.body);
+    if (!map) {
+      // Scans, updates and loop nests: by what they produce.
+      if (is_float(stage.dtype(0))) return FloatClass::kReassociated;
+      continue;
+    }
+    for (const Expr& body : map->bodies) {
+      const bool sums = !map->reduce.empty() && is_float(body.dtype());
+      const int here = roundings(body, stages);
+      if (sums || here > 1) return FloatClass::kReassociated;
+      stages.back() = std::max(stages.back(), here);
+      result = std::max(result, class_elsewhere(body));
+    }
+  }
+  return result;
+}
+
+}  // namespace isomer

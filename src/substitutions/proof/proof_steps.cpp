@@ -1,0 +1,354 @@
+#include "substitutions/proof/proof_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "graph/edit.h"
+#include "graph/equal.h"
+#include "graph/infer.h"
+#include "graph/interpret.h"
+#include "graph/memory_estimate.h"
+#include "graph/node_form.h"
+#include "graph/rounding.h"
+#include "graph/text.h"
+#include "substitutions/proof/rule.h"
+#include "verify/proof/same_elements.h"
+
+namespace isomer::substitutions {
+namespace {
+
+using verify::Ledger;
+using verify::Term;
+
+/// What computing one value again may take in memory.
+constexpr int64_t kMaxMemory = int64_t{1} << 30;
+constexpr int kMaxOperators = 100;
+
+bool is_constant(const Term& term) { return std::holds_alternative<Term::Number>(term.form()); }
+
+/// "%12"
+std::optional<int> number_in(std::string_view name) {
+  int number = 0;
+  if (!name.starts_with('%')) return std::nullopt;
+  const auto parsed = std::from_chars(name.data() + 1, name.data() + name.size(), number);
+  return parsed.ec == std::errc() && parsed.ptr == name.data() + name.size() ? std::optional(number) : std::nullopt;
+}
+
+void list(const Graph& graph, const Ledger::Numbers& numbers, std::vector<int>& result);
+
+void list_bodies(const Graph& graph, const Ledger::Numbers& numbers, std::vector<int>& result) {
+  for (const auto& [place, bodies] : numbers.bodies) {
+    const auto graphs = bodies_of(graph.node(place.first).attributes.find(place.second)->second);
+    for (size_t k = 0; k < bodies.size(); ++k) list(*graphs[k], bodies[k], result);
+  }
+}
+
+void list(const Graph& graph, const Ledger::Numbers& numbers, std::vector<int>& result) {
+  for (const ValueId id : graph.values())
+    if (numbers.at(id) >= 0) result.push_back(numbers.at(id));
+  list_bodies(graph, numbers, result);
+}
+
+void forget_stated_types(Graph& graph) {
+  for (const ValueId id : graph.values())
+    if (graph.value(id).producer.valid()) {
+      Value& value = graph.edit(id);
+      value.type = ValueType();
+      value.content.reset();
+    }
+  for (const NodeId id : graph.nodes()) {
+    Attributes attributes = graph.node(id).attributes;
+    bool has_body = false;
+    const auto forget = [&](GraphPtr& body) {
+      Graph copy = *body;
+      forget_stated_types(copy);
+      body = std::make_shared<const Graph>(std::move(copy));
+      has_body = true;
+    };
+    for (auto& [name, attribute] : attributes) {
+      if (auto* body = std::get_if<GraphPtr>(&attribute)) forget(*body);
+      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
+        std::for_each(bodies->begin(), bodies->end(), forget);
+    }
+    if (has_body) graph.edit(id).attributes = std::move(attributes);
+  }
+}
+
+}  // namespace
+
+std::vector<int> listed(const Graph& graph, const Ledger::Numbers& numbers) {
+  std::vector<int> result;
+  list(graph, numbers, result);
+  return result;
+}
+
+ProofSteps::ProofSteps(Laws& laws, FloatMode granted)
+    : laws_(laws),
+      granted_(granted),
+      ledger_(
+          laws.signatures(),
+          [&laws](const OpDef* op, int left, int right) {
+            return laws.may_commute(op) && laws.commutes(op, left, right);
+          },
+          granted == FloatMode::kStrict) {
+  laws_.commute_within(granted);
+}
+
+Result<Ledger::Numbers> ProofSteps::read_input(const Graph& model) {
+  info_ = model.info();
+  return read(model);
+}
+
+Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model) {
+  Graph graph = model;
+  forget_stated_types(graph);
+  return read(std::move(graph));
+}
+
+Result<Ledger::Numbers> ProofSteps::read(Graph model) {
+  TRY_VOID(infer_all(model));
+  TRY(Ledger::Numbers numbers, ledger_.add(model));
+  for (const int value : listed(model, numbers)) numbered_.push_back(value);
+  return numbers;
+}
+
+void ProofSteps::add_rules(std::span<const Rule> rules) {
+  for (const Rule& rule : rules) rules_.try_emplace(rule.name, rule);
+}
+
+Result<int> ProofSteps::value(int number) const {
+  if (number < 0 || number >= count()) return invalid("", "a value below %{} expected, %{} found", count(), number);
+  return numbered_[static_cast<size_t>(number)];
+}
+
+Result<void> ProofSteps::allow(FloatClass float_class) const {
+  if (allows(granted_, float_class)) return {};
+  return Error{ErrorKind::kMismatch, "",
+               fmt::format("a step that --fp {} allows expected, one of class {} found", isomer::name(granted_),
+                           name(float_class))};
+}
+
+Result<ProofSteps::Taken> ProofSteps::take(const ProofStep& step) {
+  TRY(Taken taken, std::visit(
+                       [&]<class Step>(const Step& one) -> Result<Taken> {
+                         if constexpr (std::is_same_v<Step, MakeStep>)
+                           return make(one);
+                         else if constexpr (std::is_same_v<Step, RuleStep>)
+                           return use(one);
+                         else if constexpr (std::is_same_v<Step, FoldStep>)
+                           return fold(one);
+                         else if constexpr (std::is_same_v<Step, InferStep>)
+                           return infer(one);
+                         else if constexpr (std::is_same_v<Step, ExpandStep>)
+                           return expand(one);
+                         else if constexpr (std::is_same_v<Step, SameStep>)
+                           return same(one);
+                         else
+                           return invalid("", "the output model once expected, it was read already");
+                       },
+                       step));
+  numbered_.insert(numbered_.end(), taken.made.begin(), taken.made.end());
+  return taken;
+}
+
+Result<ProofSteps::Taken> ProofSteps::make(const MakeStep& step) {
+  TRY(Graph graph, parse_graph(step.graph));
+  graph.edit_info() = info_;
+  const std::vector<ValueId> values = graph.values(), all = graph.inputs();
+  std::vector<int> inputs;
+  std::vector<ValueId> formals;
+  for (const ValueId id : all) {
+    const std::string name = graph.value(id).name;
+    const auto number = number_in(name);
+    if (!number) return invalid(name, "an input named after a value such as %12 expected");
+    TRY(const int known, value(*number));
+    if (const Tensor* constant = ledger_.tensor(known)) {
+      graph.replace_uses(id, graph.add_constant(*constant, graph.fresh_name(name)));
+      continue;
+    }
+    Value& formal = graph.edit(id);
+    formal.type = ledger_.type(known);
+    formal.content = ledger_.content(known);
+    formals.push_back(id);
+    inputs.push_back(known);
+  }
+  graph.set_inputs(std::move(formals));
+  TRY_VOID(isomer::infer(graph));
+  TRY(const Ledger::Numbers numbers, ledger_.add(graph, inputs));
+  Taken taken;
+  for (const ValueId id : values)
+    if (numbers.at(id) >= 0 && std::find(all.begin(), all.end(), id) == all.end()) taken.made.push_back(numbers.at(id));
+  list_bodies(graph, numbers, taken.made);
+  return taken;
+}
+
+Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& made) {
+  if (const auto* variable = term.as_variable()) {
+    const auto bound = made.tensors.find(variable->name);
+    if (bound == made.tensors.end()) return invalid(variable->name, "a value for each variable expected, none found");
+    return bound->second;
+  }
+  if (is_constant(term)) {
+    const int value = ledger_.constant(Tensor::scalar(dtype, std::get<Term::Number>(term.form()).value.to_double()));
+    made.made.push_back(value);
+    return value;
+  }
+  const auto& application = *term.as_application();
+  std::vector<int> operands(application.arguments.size(), -1), types;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    if (is_constant(application.arguments[k])) continue;
+    TRY(operands[k], evaluate(application.arguments[k], dtype, made));
+    types.push_back(laws_.signatures().type_id(ledger_.type(operands[k])));
+  }
+  const DataType beside = laws_.dtype_beside(types);
+  for (size_t k = 0; k < operands.size(); ++k)
+    if (operands[k] < 0) {
+      TRY(operands[k], evaluate(application.arguments[k], beside, made));
+    }
+  TRY(const std::vector<int> outputs,
+      ledger_.apply(laws_.signatures().operation_id(*application.op, application.parameters), operands));
+  if (application.output >= static_cast<int>(outputs.size()))
+    return invalid(term.text(), "an output below {} expected", outputs.size());
+  made.made.insert(made.made.end(), outputs.begin(), outputs.end());
+  return outputs[static_cast<size_t>(application.output)];
+}
+
+Result<ProofSteps::Taken> ProofSteps::use(const RuleStep& step) {
+  const auto rule = rules_.find(step.rule);
+  if (rule == rules_.end()) return invalid(step.rule, "a rule of the proof expected, none of this name found");
+  Taken taken;
+  taken.float_class = float_class_of(rule->second.proof, laws_.axioms());
+  TRY_VOID(allow(taken.float_class));
+  RuleInstance instance;
+  Evaluated made;
+  for (const auto& [name, number] : step.tensors) {
+    TRY(const int known, value(number));
+    const ValueType& type = ledger_.type(known);
+    if (!type.has_shape()) return invalid(name, "a tensor of known rank expected, {} found", type.text());
+    if (!made.tensors.emplace(name, known).second)
+      return invalid(name, "each variable once expected, another value found");
+    instance.types.emplace(name, type);
+  }
+  instance.names = step.names;
+  if (auto holds = holds_at(rule->second, instance, laws_.axioms(), laws_.signatures()); !holds.ok())
+    return std::move(holds).error().within("its proof does not hold here");
+  std::vector<std::pair<int, int>> equal;
+  for (const Output& output : equations_at(rule->second, instance)) {
+    const bool is_left = !is_constant(output.left);
+    DataType dtype = DataType::kFloat32;
+    std::pair<int, int> both;
+    // A number alone takes its type from the other side.
+    for (const bool left : {is_left, !is_left}) {
+      TRY((left ? both.first : both.second), evaluate(left ? output.left : output.right, dtype, made));
+      dtype = ledger_.type(left ? both.first : both.second).dtype;
+    }
+    equal.push_back(both);
+  }
+  for (const auto& [left, right] : equal) TRY_VOID(ledger_.merge(left, right));
+  taken.made = std::move(made.made);
+  return taken;
+}
+
+Result<Ledger::Part> ProofSteps::part_of(int number) const {
+  TRY(const int known, value(number));
+  TRY(Ledger::Part part, ledger_.part_of(known));
+  part.graph.edit_info() = info_;
+  return part;
+}
+
+Result<te::Array> ProofSteps::compute(int value, Computed& computed) {
+  const int leader = ledger_.leader(value);
+  if (const auto known = computed.known.find(leader); known != computed.known.end()) return known->second;
+  if (const Tensor* constant = ledger_.tensor(value); constant && computed.operators > 0)
+    return computed.known.emplace(leader, te::Array::from(*constant)).first->second;
+  if (++computed.operators > kMaxOperators)
+    return unsupported("", "at most {} operators between a value and its constants expected", kMaxOperators);
+  TRY(Ledger::Part part, ledger_.part_of(value));
+  std::vector<te::Array> arguments;
+  for (const int input : part.inputs) {
+    TRY(te::Array argument, compute(input, computed));
+    arguments.push_back(std::move(argument));
+  }
+  const Node& node = part.graph.node(part.node);
+  part.graph.set_outputs({node.outputs[static_cast<size_t>(part.output)]});
+  part.graph.edit_info() = info_;
+  TRY_VOID(isomer::infer(part.graph));
+  if (part.graph.node(part.node).is_opaque() || !node.op->compute)
+    return unsupported(node.op_type, "an operator with a tensor expression expected");
+  TRY(const te::Program program, node.op->compute(context_of(part.graph, part.node)));
+  computed.float_class = std::max(computed.float_class, class_in_doubles(program));
+  TRY(const GraphMemory memory, memory_to_interpret(part.graph));
+  if (!memory.is_complete || memory.peak > kMaxMemory)
+    return unsupported(node.op_type, "a value expected that takes at most {} bytes to compute", kMaxMemory);
+  TRY(std::vector<te::Array> results, interpret(part.graph, arguments, {}));
+  return computed.known.emplace(leader, std::move(results[0])).first->second;
+}
+
+Result<ProofSteps::Taken> ProofSteps::fold(const FoldStep& step) {
+  TRY(const int known, value(step.value));
+  Computed computed;
+  TRY(const te::Array made, compute(known, computed));
+  Taken taken;
+  taken.float_class = computed.float_class;
+  if (computed.operators > 1 && is_float(made.dtype())) taken.float_class = FloatClass::kReassociated;
+  TRY_VOID(allow(taken.float_class));
+  TRY_VOID(ledger_.merge(known, ledger_.constant(te::to_tensor(made))));
+  return taken;
+}
+
+Result<ProofSteps::Taken> ProofSteps::infer(const InferStep& step) {
+  TRY(Ledger::Part part, part_of(step.value));
+  TRY_VOID(infer_node(part.graph, part.node));
+  TRY(const Ledger::Numbers numbers, ledger_.add(part.graph, part.inputs));
+  const ValueId output = part.graph.outputs()[static_cast<size_t>(part.output)];
+  TRY_VOID(ledger_.merge(*value(step.value), numbers.at(output)));
+  Taken taken;
+  if (const auto known = known_tensor(part.graph.value(output)); known && is_float(known->dtype())) {
+    // Contents are integers: they don't know -0.
+    bool has_zero = false;
+    for (int64_t k = 0; k < known->count(); ++k) has_zero = has_zero || known->real(k) == 0;
+    const FloatClass float_class = has_zero ? FloatClass::kSignOfZero : FloatClass::kExact;
+    if (!allows(granted_, float_class)) return taken;
+    taken.float_class = float_class;
+    TRY_VOID(ledger_.merge(numbers.at(output), ledger_.constant(*known)));
+  }
+  return taken;
+}
+
+Result<ProofSteps::Taken> ProofSteps::expand(const ExpandStep& step) {
+  TRY(Ledger::Part part, part_of(step.value));
+  const Node node = part.graph.node(part.node);
+  if (!node.op->expand) return invalid(node.op_type, "a composite expected, a plain operator found");
+  Taken taken;
+  taken.float_class = FloatClass::kReassociated;
+  TRY_VOID(allow(taken.float_class));
+  TRY_VOID(infer_node(part.graph, part.node));
+  TRY_VOID(reform_node(part.graph, part.node, node.op->expand));
+  TRY_VOID(isomer::infer(part.graph));
+  const std::vector<int> whole = ledger_.siblings(*value(step.value));
+  TRY(const Ledger::Numbers numbers, ledger_.add(part.graph, part.inputs));
+  for (size_t k = 0; k < std::min(whole.size(), part.graph.outputs().size()); ++k)
+    if (const int made = numbers.at(part.graph.outputs()[k]); made >= 0) TRY_VOID(ledger_.merge(whole[k], made));
+  taken.made = listed(part.graph, numbers);
+  return taken;
+}
+
+Result<ProofSteps::Taken> ProofSteps::same(const SameStep& step) {
+  TRY(const int first, value(step.first));
+  TRY(const int second, value(step.second));
+  std::vector<int> over, through;
+  for (const auto& [numbers, list] : {std::pair(&step.over, &over), {&step.through, &through}})
+    for (const int number : *numbers) {
+      TRY(const int known, value(number));
+      list->push_back(known);
+    }
+  Taken taken;
+  TRY(taken.float_class, verify::same_elements(ledger_, first, second, over, through));
+  TRY_VOID(allow(taken.float_class));
+  TRY_VOID(ledger_.merge(first, second));
+  return taken;
+}
+
+}  // namespace isomer::substitutions

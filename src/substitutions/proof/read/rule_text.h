@@ -1,0 +1,40 @@
+// Rules, uses of laws and their names, read from text; substitutions/print_rule.h writes it. Test:
+// tests/substitutions/rules_file_test.cpp
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "substitutions/proof/rule.h"
+
+namespace isomer::substitutions {
+
+/// Between the parts of a line.
+inline constexpr std::string_view kBetween = " ; ";
+
+/// Differs where proofs may.
+std::string laws_hash(std::span<const verify::StatedAxiom> axioms);
+/// "Conv.3": the third law in the row of Conv.
+std::string law_name(int law, std::span<const verify::StatedAxiom> axioms);
+
+using LawNumbers = std::map<std::string, int, std::less<>>;
+/// By their names.
+LawNumbers law_numbers(std::span<const verify::StatedAxiom> axioms);
+
+/// Whether the part of a text is integers or a rest of one of these operators ("{a=1,b=2}", "..p={axis=1}"); then it is
+/// added.
+Result<bool> take_binding(std::string_view part, const std::map<std::string, const OpDef*>& ops,
+                          verify::Bindings& bindings);
+
+/// A rule without its proof: name TAB class TAB outputs TAB example.
+Result<Rule> parse_rule(std::string_view line);
+/// The law's name and what its names stand for, between " ; ".
+Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws,
+                                 std::span<const verify::StatedAxiom> axioms);
+/// "left ; left = right ; right" without example or proof: what a user writes. Errors name the column.
+Result<std::vector<Output>> parse_outputs(std::string_view text);
+
+}  // namespace isomer::substitutions

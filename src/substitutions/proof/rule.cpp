@@ -1,0 +1,110 @@
+#include "substitutions/proof/rule.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "verify/proof/law_family.h"
+
+namespace isomer::substitutions {
+namespace {
+
+std::set<std::string> symbols(const RuleInstance& instance) {
+  std::set<std::string> result;
+  const auto add = [&](const Dim& dim) { result.merge(verify::names(dim)); };
+  for (const auto& [name, type] : instance.types) std::for_each(type.shape->begin(), type.shape->end(), add);
+  for (const auto& [name, integer] : instance.names.integers) add(integer);
+  for (const auto& [name, parameters] : instance.names.rests)
+    for (const auto& [parameter, value] : parameters) {
+      if (const auto* integer = std::get_if<Dim>(&value)) add(*integer);
+      if (const auto* integers = std::get_if<std::vector<Dim>>(&value))
+        std::for_each(integers->begin(), integers->end(), add);
+    }
+  return result;
+}
+
+RuleInstance with_numbers(RuleInstance instance, const verify::Bindings& numbers) {
+  for (auto& [name, type] : instance.types)
+    for (Dim& dim : *type.shape) dim = substitute(dim, numbers);
+  for (auto& [name, integer] : instance.names.integers) integer = substitute(integer, numbers);
+  for (auto& [name, parameters] : instance.names.rests)
+    for (auto& [parameter, value] : parameters) value = substitute(value, numbers);
+  return instance;
+}
+
+}  // namespace
+
+std::vector<verify::Term> sides(const std::vector<Output>& outputs) {
+  std::vector<verify::Term> result;
+  for (const Output& output : outputs) result.insert(result.end(), {output.left, output.right});
+  return result;
+}
+
+std::string Rule::text() const {
+  std::vector<std::string> lefts, rights;
+  for (const Output& output : outputs) {
+    lefts.push_back(output.left.text());
+    rights.push_back(output.right.text());
+  }
+  return fmt::format("{} = {}", fmt::join(lefts, " ; "), fmt::join(rights, " ; "));
+}
+
+verify::Bindings with_dims(const RuleInstance& instance) {
+  verify::Bindings result = instance.names;
+  for (const auto& [name, type] : instance.types) {
+    const auto rank = static_cast<int>(type.shape->size());
+    for (int axis = -rank; axis < rank; ++axis)
+      result.integers.insert_or_assign(verify::text(verify::DimName{name, axis}),
+                                       verify::dim_or_none(*type.shape, axis));
+    result.integers.insert_or_assign(verify::text(verify::DimName{name, std::nullopt}), Dim(rank));
+  }
+  return result;
+}
+
+std::vector<Output> equations_at(const Rule& rule, const RuleInstance& instance) {
+  const verify::Bindings names = with_dims(instance);
+  std::vector<Output> result;
+  for (const Output& output : rule.outputs)
+    result.push_back({substitute(output.left, names), substitute(output.right, names)});
+  return result;
+}
+
+Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms,
+                      verify::Signatures& signatures) {
+  const verify::Bindings names = with_dims(instance);
+  for (const verify::Term& side : sides(rule.outputs))
+    for (const std::string& name : verify::integer_names(side))
+      if (!names.integers.contains(name)) return invalid(rule.name, "a number for {} expected, none found", name);
+  verify::Certificate proof;
+  for (const verify::LawUse& use : rule.proof.uses) proof.uses.push_back({use.law, composed(use.bindings, names)});
+  for (const Output& output : equations_at(rule, instance))
+    TRY_VOID(verify::replay(proof, axioms, {output.left, output.right, {}}, instance.types, signatures));
+  // Rows let pass what some sizes behind symbols may make fit. A term that does not fit for others is no tensor: [n,n]
+  // is no [4,n].
+  const std::set<std::string> open = symbols(instance);
+  constexpr std::pair<int64_t, int64_t> kSizes[] = {{127, 4}, {210, 30}};
+  for (const auto& [first, step] : kSizes) {
+    if (open.empty()) break;
+    verify::Bindings numbers;
+    for (const std::string& symbol : open)
+      numbers.integers.emplace(symbol, Dim(first + step * static_cast<int64_t>(numbers.integers.size())));
+    TRY_VOID(holds_at(rule, with_numbers(instance, numbers), axioms, signatures));
+  }
+  return {};
+}
+
+FloatClass float_class_of(const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms) {
+  FloatClass result = FloatClass::kExact;
+  for (const verify::LawUse& use : proof.uses)
+    result = std::max(result, axioms[static_cast<size_t>(use.law)].axiom->float_class);
+  return result;
+}
+
+std::string_view name(FloatClass float_class) {
+  constexpr std::array<std::string_view, 5> kNames = {"exact", "sign-of-zero", "finite", "reassociated", "unsafe"};
+  return kNames[static_cast<size_t>(float_class)];
+}
+
+}  // namespace isomer::substitutions

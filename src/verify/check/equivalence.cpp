@@ -1,0 +1,334 @@
+#include "verify/check/equivalence.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "graph/memory_estimate.h"
+#include "graph/te/integer.h"
+#include "verify/check/stage_sizes.h"
+
+namespace isomer {
+namespace {
+
+/// Units in the last place of the largest value that are always allowed.
+constexpr double kFloorUnits = 8;
+/// Of the root of a sum's length (P3: no false alarms among sequential, blocked and BLAS orders).
+constexpr double kSumRatio = 4;
+/// Input sets that the reference doesn't run on, before it is taken for a model that runs on none.
+constexpr int kMostFailures = 8;
+/// Share of an output that may be set aside without a word.
+constexpr double kFewSetAside = 0.01;
+
+std::string with_commas(int64_t count) {
+  const std::string digits = fmt::format("{}", count);
+  std::string result;
+  for (size_t k = 0; k < digits.size(); ++k) {
+    if (k > 0 && (digits.size() - k) % 3 == 0) result += ',';
+    result += digits[k];
+  }
+  return result;
+}
+
+double largest(const te::Array& array) {
+  double result = 0;
+  for (int64_t i = 0; i < array.count(); ++i)
+    if (const double magnitude = std::fabs(array.as_double(i)); std::isfinite(magnitude))
+      result = std::max(result, magnitude);
+  return result;
+}
+
+}  // namespace
+
+Result<void> check_interfaces(const Graph& reference, const Graph& candidate) {
+  const auto mismatch = [](std::string where, std::string what) {
+    return Error{ErrorKind::kMismatch, std::move(where), std::move(what)};
+  };
+  if (reference.inputs().size() != candidate.inputs().size())
+    return mismatch("inputs",
+                    fmt::format("{} expected, {} found", reference.inputs().size(), candidate.inputs().size()));
+  if (reference.outputs().size() != candidate.outputs().size())
+    return mismatch("outputs",
+                    fmt::format("{} expected, {} found", reference.outputs().size(), candidate.outputs().size()));
+  for (size_t i = 0; i < reference.inputs().size(); ++i) {
+    const ValueType& expected = reference.value(reference.inputs()[i]).type;
+    const ValueType& found = candidate.value(candidate.inputs()[i]).type;
+    if (expected.dtype != found.dtype)
+      return mismatch(reference.value(reference.inputs()[i]).name,
+                      fmt::format("{} expected, {} found", expected.text(), found.text()));
+  }
+  return {};
+}
+
+double error_bound(const te::Array& exact, const te::Array& rounded) {
+  double error = 0;
+  // Where data decide sizes, rounding may change them: then only the floor is known.
+  const int64_t comparable = exact.dims() == rounded.dims() ? exact.count() : 0;
+  for (int64_t i = 0; i < comparable; ++i)
+    if (const double e = std::fabs(exact.as_double(i) - rounded.as_double(i)); std::isfinite(e))
+      error = std::max(error, e);
+  return kErrorRatio * error + kFloorUnits * unit_roundoff(exact.dtype()) * largest(exact) +
+         underflow_threshold(exact.dtype());
+}
+
+double sum_units(const Graph& graph) { return kSumRatio * std::sqrt(stage_sizes(graph).longest_sum); }
+
+double sum_bound(const te::Array& exact, double units) { return units * unit_roundoff(exact.dtype()) * largest(exact); }
+
+int64_t Equivalence::elements() const {
+  int64_t sum = 0;
+  for (const OutputCoverage& output : outputs) sum += output.elements;
+  return sum;
+}
+
+int64_t Equivalence::set_aside() const {
+  int64_t sum = 0;
+  for (const OutputCoverage& output : outputs) sum += output.set_aside;
+  return sum;
+}
+
+std::string Equivalence::text() const {
+  std::string result =
+      fmt::format("largest difference {:.3g}, {:.2g} of what rounding allows", max_abs_error, max_error_over_bound);
+  if (const int64_t aside = set_aside(); aside > 0)
+    result += fmt::format("; {} of {} elements set aside: rounding decides them ({} movements)", with_commas(aside),
+                          with_commas(elements()), movements);
+  return result;
+}
+
+std::vector<std::string> Equivalence::warnings() const {
+  std::vector<std::string> result;
+  for (const OutputCoverage& output : outputs)
+    if (output.share_set_aside() > kFewSetAside)
+      result.push_back(
+          fmt::format("output {}: {:.2g} % of the elements differ where rounding decides them, in the "
+                      "model itself too: they were not compared",
+                      output.name, 100 * output.share_set_aside()));
+  return result;
+}
+
+namespace {
+
+/// One run's outputs, and the reference moved until it is known which of them rounding decides.
+class RunComparison {
+ public:
+  RunComparison(const Graph& reference, const RunInterpreted& run_reference, const RunInterpreted& run_candidate,
+                const ComparisonEffort& effort)
+      : reference_(reference), run_reference_(run_reference), run_candidate_(run_candidate), effort_(effort) {}
+
+  Result<void> run(std::vector<te::Array> expected, std::vector<te::Array> found, double units) {
+    for (size_t i = 0; i < expected.size(); ++i)
+      outputs_.emplace_back(reference_.value(reference_.outputs()[i]).name, std::move(expected[i]), std::move(found[i]),
+                            kFloorUnits + units, effort_.strictness);
+    if (is_settled()) return {};
+    const InterpretOptions round{.threads = effort_.threads, .round_values = true, .memory = effort_.memory};
+    const auto rounded = run_reference_(round);
+    if (!rounded.ok() && rounded.error().kind == ErrorKind::kStopped) return rounded.error();
+    for (size_t i = 0; rounded.ok() && i < outputs_.size(); ++i) outputs_[i].use_rounded((*rounded)[i]);
+    while (!is_settled() && movements_ < effort_.movements) {
+      if (std::any_of(outputs_.begin(), outputs_.end(), [](const auto& output) { return output.is_hopeless(); })) break;
+      if (movements_ >= kLeastMovements && effort_.until && Clock::now() >= *effort_.until) break;
+      TRY_VOID(move());
+    }
+    if (is_settled() || !run_candidate_ || !rounded.ok()) return {};
+    const auto candidate_rounded = run_candidate_(round);
+    if (!candidate_rounded.ok() && candidate_rounded.error().kind == ErrorKind::kStopped)
+      return candidate_rounded.error();
+    if (!candidate_rounded.ok()) return {};
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (!outputs_[i].agrees_rounded((*rounded)[i], (*candidate_rounded)[i])) return {};
+    for (OutputComparison& output : outputs_) output.set_rest_aside();
+    return {};
+  }
+
+  void add_to(Equivalence& result) const {
+    result.outputs.resize(std::max(result.outputs.size(), outputs_.size()));
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const OutputComparison& output = outputs_[i];
+      OutputCoverage& coverage = result.outputs[i];
+      coverage.name = output.name();
+      coverage.elements += output.elements();
+      coverage.set_aside += output.set_aside();
+      result.max_abs_error = std::max(result.max_abs_error, output.max_abs_error());
+      result.max_error_over_bound = std::max(result.max_error_over_bound, output.max_error_over_bound());
+      if (!result.difference) result.difference = output.difference();
+    }
+    result.movements = std::max(result.movements, movements_);
+    ++result.runs;
+  }
+
+ private:
+  bool is_settled() const {
+    return std::all_of(outputs_.begin(), outputs_.end(), [](const auto& output) { return output.is_settled(); });
+  }
+
+  /// The next movement; every other one is the one before, the other way.
+  Result<void> move() {
+    const double half_ulps = movements_ / 2 % 3 == 1 ? kNarrow : kWide;
+    const RandomRounding movement{effort_.seed * 0x100000001b3ULL + movements_ / 2, half_ulps, movements_ % 2 == 1};
+    ++movements_;
+    const auto moved = run_reference_({.threads = effort_.threads, .movement = movement, .memory = effort_.memory});
+    if (!moved.ok()) {
+      // One that leads out of the model's domain says nothing about the others.
+      if (moved.error().kind == ErrorKind::kStopped) return moved.error();
+      return {};
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i].use_moved((*moved)[i], half_ulps);
+    return {};
+  }
+
+  const Graph& reference_;
+  const RunInterpreted& run_reference_;
+  const RunInterpreted& run_candidate_;
+  const ComparisonEffort& effort_;
+  std::vector<OutputComparison> outputs_;
+  int movements_ = 0;
+};
+
+InputsOf listed(const std::vector<std::vector<te::Array>>& input_sets) {
+  return [&](int set) -> Result<std::vector<te::Array>> { return input_sets[set]; };
+}
+
+/// Compares one candidate on inputs with what the reference gave on them.
+using CompareRun = std::function<Result<void>(std::span<const te::Array> inputs, std::vector<te::Array> expected,
+                                              const ComparisonEffort& effort, Equivalence& result)>;
+
+Result<Equivalence> compare_runs(const Graph& reference, const CompareRun& compare, const InputsOf& inputs, int runs,
+                                 int sets, const ComparisonEffort& effort) {
+  Equivalence result;
+  std::optional<Error> refusal;
+  for (int set = 0; set < sets && result.runs < runs && result.passed(); ++set) {
+    if (refusal && result.runs == 0 && effort.until && Clock::now() >= *effort.until) break;
+    if (result.runs > 0 && effort.is_enough && effort.is_enough()) break;
+    TRY(const std::vector<te::Array> given, inputs(set));
+    auto expected = interpret(reference, given, {.threads = effort.threads, .memory = effort.memory});
+    if (!expected.ok()) {
+      if (expected.error().kind == ErrorKind::kStopped) return std::move(expected).error();
+      if (!refusal) refusal = expected.error();
+      continue;
+    }
+    ComparisonEffort its_own = effort;
+    its_own.seed += static_cast<uint64_t>(set);
+    TRY_VOID(compare(given, *std::move(expected), its_own, result));
+  }
+  if (result.runs == 0 && refusal) return *refusal;
+  return result;
+}
+
+CompareRun with_model(const Graph& reference, const RunModel& candidate) {
+  return [&, units = sum_units(reference)](auto inputs, auto expected, const auto& effort, Equivalence& result) {
+    return compare_run(reference, inputs, std::move(expected), candidate, units, effort, result);
+  };
+}
+
+CompareRun with_graph(const Graph& reference, const Graph& candidate) {
+  return [&](auto inputs, auto expected, const ComparisonEffort& effort, Equivalence& result) {
+    const InterpretOptions run{.threads = effort.threads, .memory = effort.memory};
+    return compare_run(reference, inputs, std::move(expected), candidate, run, effort, result);
+  };
+}
+
+RunInterpreted interpreted(const Graph& graph, std::span<const te::Array> inputs) {
+  return [&graph, inputs](const InterpretOptions& options) { return interpret(graph, inputs, options); };
+}
+
+}  // namespace
+
+Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
+                         const RunModel& candidate, double units, const ComparisonEffort& effort, Equivalence& result) {
+  TRY(std::vector<te::Array> found, candidate(inputs));
+  return compare_outputs(reference, interpreted(reference, inputs), std::move(expected), std::move(found), units,
+                         effort, result);
+}
+
+Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
+                         const Graph& candidate, const InterpretOptions& run, const ComparisonEffort& effort,
+                         Equivalence& result) {
+  TRY(std::vector<te::Array> found, interpret(candidate, inputs, run));
+  return compare_outputs(reference, interpreted(reference, inputs), std::move(expected), std::move(found), 0, effort,
+                         result, interpreted(candidate, inputs));
+}
+
+Result<void> compare_outputs(const Graph& reference, const RunInterpreted& run, std::vector<te::Array> expected,
+                             std::vector<te::Array> found, double units, const ComparisonEffort& effort,
+                             Equivalence& result, const RunInterpreted& candidate) {
+  if (found.size() != expected.size())
+    return Error{ErrorKind::kMismatch, "outputs", fmt::format("{} expected, {} found", expected.size(), found.size())};
+  RunComparison comparison(reference, run, candidate, effort);
+  TRY_VOID(comparison.run(std::move(expected), std::move(found), units));
+  comparison.add_to(result);
+  return {};
+}
+
+void compare_output(const std::string& name, const te::Array& expected, const te::Array& found, double bound,
+                    Equivalence& result) {
+  const bool same_kind = expected.dtype() == found.dtype() && expected.dims() == found.dims();
+  if (!same_kind) {
+    if (!result.difference)
+      result.difference = {name, {}, static_cast<double>(expected.count()), static_cast<double>(found.count()), 0};
+    result.max_error_over_bound = INFINITY;
+    return;
+  }
+  const double allowed = is_float(expected.dtype()) ? bound : 0;
+  double worst = 0;
+  int64_t worst_at = 0;
+  for (int64_t i = 0; i < expected.count(); ++i) {
+    const double e = difference_of(expected, found, i);
+    if (e > worst) worst = e, worst_at = i;
+  }
+  result.max_abs_error = std::max(result.max_abs_error, worst);
+  if (worst == 0) return;
+  result.max_error_over_bound = std::max(result.max_error_over_bound, allowed > 0 ? worst / allowed : INFINITY);
+  if (worst > allowed && !result.difference)
+    result.difference = {name, unflatten(worst_at, expected.dims()), expected.as_double(worst_at),
+                         found.as_double(worst_at), allowed};
+}
+
+Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate,
+                                 const std::vector<std::vector<te::Array>>& input_sets, int threads) {
+  const int runs = static_cast<int>(input_sets.size());
+  return compare_runs(reference, with_model(reference, candidate), listed(input_sets), runs, runs,
+                      {.threads = threads});
+}
+
+Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate, const InputsOf& inputs, int runs,
+                                 const ComparisonEffort& effort) {
+  return compare_runs(reference, with_model(reference, candidate), inputs, runs, runs + kMostFailures, effort);
+}
+
+Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate,
+                                      const std::vector<std::vector<te::Array>>& input_sets, int threads) {
+  TRY_VOID(check_interfaces(reference, candidate));
+  const int runs = static_cast<int>(input_sets.size());
+  return compare_runs(reference, with_graph(reference, candidate), listed(input_sets), runs, runs,
+                      {.threads = threads});
+}
+
+Result<Equivalence> compare_models_on(const Graph& reference, const Graph& candidate, const InputsOf& inputs, int runs,
+                                      const ComparisonEffort& effort) {
+  TRY_VOID(check_interfaces(reference, candidate));
+  return compare_runs(reference, with_graph(reference, candidate), inputs, runs, runs + kMostFailures, effort);
+}
+
+Result<void> check_memory(const Graph& reference, int sets, MemoryLimit memory, int kept) {
+  if (memory.is_none()) return {};
+  TRY(GraphMemory needed, memory_to_interpret(reference, true));
+  // The reference's and the candidate's outputs wait for those of its runs with rounding and movements.
+  needed.peak = te::saturating_add(needed.peak, te::saturating_mul(needed.outputs, 2 + kept));
+  needed.peak = te::saturating_add(needed.peak, te::saturating_mul(needed.inputs, sets - 1));
+  return check_fits(needed, memory, "interpreting it");
+}
+
+Result<Equivalence> compare_models(const Graph& reference, const Graph& candidate, const EquivalenceOptions& options) {
+  std::vector<std::vector<te::Array>> input_sets;
+  for (int run = 0; run < options.runs; ++run) {
+    FillOptions fill = options.fill;
+    fill.seed += run;
+    TRY(const std::vector<Tensor> tensors, generate_inputs(reference, fill));
+    input_sets.push_back(te::to_arrays(tensors));
+  }
+  return compare_models_on(reference, candidate, input_sets, options.threads);
+}
+
+}  // namespace isomer

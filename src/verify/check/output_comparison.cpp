@@ -1,0 +1,239 @@
+#include "verify/check/output_comparison.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace isomer {
+namespace {
+
+/// Of what is always allowed, as much as settles an element before the reference's rounding error is known.
+constexpr double kClearlyWithin = 0.5;
+/// Where rounding moves an output by more than that many units of the last place of its usual values, the function is
+/// badly conditioned, or jumps: then each element has only what movements show of it.
+constexpr double kBadlyConditioned = 0x1p7;
+/// What wide movements move by, as compared with rounding.
+constexpr double kWidth = 8;
+/// Elements that are this many times larger than all but one in a hundred are outliers: what is usual is not theirs.
+constexpr double kOutlier = 16;
+constexpr double kOutliers = 0.01;
+/// Moved this much further than is usual, an element is either badly conditioned or decided by rounding.
+constexpr double kFarBeyond = 32;
+/// So many times as far as rounding do wide movements take a smooth function, give or take the luck of the draw; a jump
+/// is as long for either.
+constexpr double kLeastGrowth = 3, kMostGrowth = 64;
+/// A jump explains differences of this many times its size: there may be others.
+constexpr double kOtherJumps = 8;
+/// Where that share of an output differs by so many times more than any of the least movements took it, more of them
+/// are no use.
+constexpr double kManyHopeless = 0.01, kHopeless = 64;
+
+/// The largest magnitude, or `kOutlier` times what all but one in a hundred stay below, if that is less and not zero.
+double usual_of(std::vector<double> magnitudes) {
+  std::erase_if(magnitudes, [](double x) { return !std::isfinite(x); });
+  if (magnitudes.empty()) return 0;
+  const double largest = *std::max_element(magnitudes.begin(), magnitudes.end());
+  const auto outliers = static_cast<std::ptrdiff_t>(kOutliers * static_cast<double>(magnitudes.size()));
+  const auto last = magnitudes.end() - 1 - outliers;
+  std::nth_element(magnitudes.begin(), last, magnitudes.end());
+  return *last > 0 ? std::min(largest, kOutlier * *last) : largest;
+}
+
+/// |b - a|, infinite where only one of them is a number.
+double distance(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : INFINITY;
+  return a == b ? 0 : std::fabs(a - b);
+}
+
+}  // namespace
+
+std::string Difference::text() const {
+  return fmt::format("{}[{}]: {:.9g} expected, {:.9g} found (allowed difference {:.3g})", output, fmt::join(index, ","),
+                     expected, found, bound);
+}
+
+Dims unflatten(int64_t flat, const Dims& dims) {
+  Dims index(dims.size());
+  for (size_t k = dims.size(); k-- > 0;) {
+    index[k] = flat % dims[k];
+    flat /= dims[k];
+  }
+  return index;
+}
+
+double unit_roundoff(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat16: return 0x1p-11;
+    case DataType::kBFloat16: return 0x1p-8;
+    case DataType::kFloat64: return 0x1p-44;
+    default: return 0x1p-24;
+  }
+}
+
+double underflow_threshold(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat16: return 0x1p-24;
+    case DataType::kFloat64: return 0x1p-1022;
+    default: return 0x1p-126;
+  }
+}
+
+double difference_of(const te::Array& expected, const te::Array& found, int64_t element) {
+  const double there = found.as_double(element);
+  double wanted = expected.as_double(element);
+  if (std::isinf(there) && is_float(expected.dtype())) wanted = round_to(expected.dtype(), wanted);
+  return distance(wanted, there);
+}
+
+OutputComparison::OutputComparison(std::string name, te::Array expected, te::Array found, double units,
+                                   Strictness strictness)
+    : name_(std::move(name)),
+      expected_(std::move(expected)),
+      found_(std::move(found)),
+      units_(units),
+      strictness_(strictness) {
+  if (is_comparable() && is_float(expected_.dtype())) {
+    std::vector<double> magnitudes(expected_.count());
+    for (int64_t i = 0; i < expected_.count(); ++i) magnitudes[i] = std::fabs(expected_.as_double(i));
+    usual_ = usual_of(std::move(magnitudes));
+  }
+  find_suspects(nullptr);
+  judge();
+}
+
+int64_t OutputComparison::elements() const { return expected_.count(); }
+
+double OutputComparison::floor_at(int64_t element) const {
+  if (!is_float(expected_.dtype())) return 0;
+  const double magnitude = std::fabs(expected_.as_double(element));
+  return underflow_threshold(expected_.dtype()) +
+         units_ * unit_roundoff(expected_.dtype()) * std::max(usual_, std::isfinite(magnitude) ? magnitude : 0);
+}
+
+double OutputComparison::bound_at(int64_t element, double moved) const {
+  if (!is_float(expected_.dtype())) return 0;
+  return floor_at(element) + kErrorRatio * std::max(smooth_, moved);
+}
+
+double OutputComparison::bound_of(const Suspect& suspect) const {
+  return bound_at(suspect.element, strictness_.reach * std::max(suspect.narrow, suspect.wide / kWidth));
+}
+
+void OutputComparison::find_suspects(const te::Array* rounded) {
+  suspects_.clear();
+  worst_unsuspected_ = largest_unsuspected_ = 0;
+  if (!is_comparable()) return;
+  for (int64_t i = 0; i < expected_.count(); ++i) {
+    const double difference = difference_of(expected_, found_, i);
+    if (difference == 0) continue;
+    const double moved = rounded ? distance(expected_.as_double(i), rounded->as_double(i)) : 0;
+    const bool is_far = moved > kFarBeyond * std::max(smooth_, floor_at(i) / kErrorRatio);
+    const double bound = bound_at(i, is_far ? 0 : moved);
+    if (difference <= strictness_.within * bound) {
+      worst_unsuspected_ = std::max(worst_unsuspected_, difference / bound);
+      largest_unsuspected_ = std::max(largest_unsuspected_, difference);
+    } else {
+      suspects_.push_back({i, difference, moved, 0});
+    }
+  }
+}
+
+void OutputComparison::use_rounded(const te::Array& rounded) {
+  knows_rounding_ = true;
+  dims_move_ = rounded.dims() != expected_.dims();
+  if (is_comparable() && !dims_move_) {
+    if (is_float(expected_.dtype())) {
+      std::vector<double> errors(expected_.count());
+      for (int64_t i = 0; i < expected_.count(); ++i)
+        errors[i] = distance(expected_.as_double(i), rounded.as_double(i));
+      smooth_ = std::min(usual_of(std::move(errors)), kBadlyConditioned * unit_roundoff(expected_.dtype()) * usual_);
+    }
+    find_suspects(&rounded);
+  }
+  judge();
+}
+
+void OutputComparison::use_moved(const te::Array& moved, double half_ulps) {
+  ++movements_;
+  if (moved.dims() != expected_.dims()) dims_move_ = true;
+  if (is_comparable() && !dims_move_)
+    for (Suspect& suspect : suspects_) {
+      double& furthest = half_ulps >= kWide ? suspect.wide : suspect.narrow;
+      furthest = std::max(furthest, distance(expected_.as_double(suspect.element), moved.as_double(suspect.element)));
+    }
+  judge();
+}
+
+bool OutputComparison::agrees_rounded(const te::Array& expected, const te::Array& found) const {
+  if (!is_comparable() || expected.dtype() != expected_.dtype() || found.dtype() != expected_.dtype() ||
+      expected.dims() != expected_.dims() || found.dims() != expected_.dims())
+    return false;
+  for (int64_t i = 0; i < expected.count(); ++i)
+    // Each of them was rounded.
+    if (difference_of(expected, found, i) > strictness_.within * (floor_at(i) + 2 * smooth_)) return false;
+  return true;
+}
+
+void OutputComparison::set_rest_aside() {
+  rest_set_aside_ = true;
+  judge();
+}
+
+OutputComparison::Verdict OutputComparison::verdict(const Suspect& suspect) const {
+  const double furthest = std::max(suspect.narrow, suspect.wide);
+  if (dims_move_ || rest_set_aside_ || std::isinf(furthest)) return Verdict::kSetAside;
+  if (!is_float(expected_.dtype())) return furthest > 0 ? Verdict::kSetAside : Verdict::kDiffers;
+  const bool is_within = suspect.difference <= strictness_.within * bound_of(suspect);
+  const double usual = std::max(smooth_, floor_at(suspect.element) / kErrorRatio);
+  const bool is_far = std::max(suspect.narrow, suspect.wide / kWidth) > kFarBeyond * usual;
+  if (is_within && !is_far) return Verdict::kAgrees;
+  if (movements_ < kLeastMovements) return Verdict::kDiffers;
+  const bool is_smooth = suspect.wide >= kLeastGrowth * suspect.narrow && suspect.wide <= kMostGrowth * suspect.narrow;
+  if (is_smooth) return is_within ? Verdict::kAgrees : Verdict::kDiffers;
+  return suspect.difference <= kOtherJumps * furthest ? Verdict::kSetAside : Verdict::kDiffers;
+}
+
+bool OutputComparison::is_hopeless() const {
+  if (movements_ < kLeastMovements || settled_ || !is_comparable() || !is_float(expected_.dtype())) return false;
+  const auto hopeless = std::count_if(suspects_.begin(), suspects_.end(), [&](const Suspect& suspect) {
+    return suspect.difference > kHopeless * std::max({suspect.narrow, suspect.wide, floor_at(suspect.element)});
+  });
+  return static_cast<double>(hopeless) > kManyHopeless * static_cast<double>(elements());
+}
+
+void OutputComparison::judge() {
+  difference_.reset();
+  set_aside_ = 0;
+  max_abs_error_ = largest_unsuspected_;
+  max_error_over_bound_ = worst_unsuspected_;
+  if (!is_comparable()) {
+    settled_ = dims_move_ && expected_.dtype() == found_.dtype();
+    if (settled_) {
+      set_aside_ = elements();
+      return;
+    }
+    max_error_over_bound_ = INFINITY;
+    difference_ = {name_, {}, static_cast<double>(expected_.count()), static_cast<double>(found_.count()), 0};
+    return;
+  }
+  double worst = 0;
+  for (const Suspect& suspect : suspects_) {
+    const Verdict judged = verdict(suspect);
+    if (judged == Verdict::kSetAside) {
+      ++set_aside_;
+      continue;
+    }
+    const double bound = bound_of(suspect);
+    const double share = bound > 0 ? suspect.difference / bound : INFINITY;
+    max_abs_error_ = std::max(max_abs_error_, suspect.difference);
+    max_error_over_bound_ = std::max(max_error_over_bound_, share);
+    if (judged == Verdict::kAgrees || (difference_ && share <= worst)) continue;
+    worst = share;
+    difference_ = {name_, unflatten(suspect.element, expected_.dims()), expected_.as_double(suspect.element),
+                   found_.as_double(suspect.element), bound};
+  }
+  settled_ = !difference_ && (knows_rounding_ || max_error_over_bound_ <= kClearlyWithin);
+}
+
+}  // namespace isomer

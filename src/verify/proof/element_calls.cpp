@@ -1,0 +1,277 @@
+// Functions of elements, and the greatest of them: what is known of functions stands here.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "graph/te/simplify.h"
+#include "verify/proof/element.h"
+
+namespace isomer::verify {
+namespace {
+
+constexpr std::string_view kExp = "exp", kReciprocal = "reciprocal", kLeast = "-inf";
+/// f(-x) = -f(x)
+constexpr std::array<std::string_view, 9> kOdd = {"erf",  "tanh", "sin",   "tan",  "asin",
+                                                  "atan", "sinh", "asinh", "round"};
+constexpr std::string_view kTruncation = "cast of float64 to int";  ///< odd
+/// f(-x) = f(x)
+constexpr std::array<std::string_view, 3> kEven = {"cos", "cosh", "is_zero"};
+/// Defined everywhere, and x <= y gives f(x) <= f(y).
+constexpr std::array<std::string_view, 9> kGrowing = {"exp",   "erf",   "tanh", "atan", "sinh",
+                                                      "asinh", "floor", "ceil", "round"};
+constexpr std::array<std::string_view, 3> kIdempotent = {"floor", "ceil", "round"};
+/// f(f(x)) = x
+constexpr std::string_view kComplement = "not of ";
+constexpr int64_t kMostUnrolled = 36;  ///< values of a maximum's bounds
+
+template <class List>
+bool is_one_of(const List& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// The only factor of an element that is one.
+FactorRef only_factor(const Element& element) {
+  if (element.products.size() != 1) return nullptr;
+  const Product& product = element.products[0];
+  const bool is_bare = product.coefficient == te::Rational(1) && product.bounds.empty() && product.conditions.empty() &&
+                       product.factors.size() == 1;
+  return is_bare ? product.factors[0] : nullptr;
+}
+
+bool has_few_values(const std::vector<Bound>& bounds) {
+  int64_t count = 1;
+  for (const Bound& bound : bounds) count *= std::min(te::as_constant(bound.extent).value_or(1), kMostUnrolled + 1);
+  return count <= kMostUnrolled;
+}
+
+/// Whether it is more than zero wherever it has a value: a sum of positive numbers and exponentials.
+bool is_positive(const Element& element) {
+  const auto is_exp = [](const FactorRef& factor) { return is_call(factor, kExp); };
+  return !element.products.empty() &&
+         std::all_of(element.products.begin(), element.products.end(), [&](const Product& product) {
+           return product.coefficient.sign() > 0 && product.bounds.empty() && product.conditions.empty() &&
+                  std::all_of(product.factors.begin(), product.factors.end(), is_exp);
+         });
+}
+
+std::optional<te::Rational> constant(const Element& element) {
+  if (element.products.empty()) return te::Rational();
+  const Product& product = element.products[0];
+  const bool is_constant =
+      element.products.size() == 1 && product.bounds.empty() && product.conditions.empty() && product.factors.empty();
+  return is_constant ? std::optional(product.coefficient) : std::nullopt;
+}
+
+}  // namespace
+
+Element ElementMaker::call(const std::string& name, std::vector<Element> arguments, bool is_truth) {
+  if (exhausted_) return {};
+  for (const Element& argument : arguments) {
+    const te::Expr* found = free_condition(argument);
+    if (!found) continue;
+    const te::Expr condition = *found, opposite = simplified(te::logical_not(condition));
+    std::vector<Element> where, elsewhere;
+    for (const Element& each : arguments) {
+      where.push_back(assumed(each, condition));
+      elsewhere.push_back(assumed(each, opposite));
+    }
+    return sum(restricted(call(name, std::move(where), is_truth), condition),
+               restricted(call(name, std::move(elsewhere), is_truth), opposite));
+  }
+  if (name == kExp) return exponential(arguments[0]);
+  if (name == kReciprocal) return reciprocal(arguments[0]);
+  if (const FactorRef inner = is_one_of(kIdempotent, name) ? only_factor(arguments[0]) : nullptr; is_call(inner, name))
+    return arguments[0];
+  if (const FactorRef inner = name.starts_with(kComplement) ? only_factor(arguments[0]) : nullptr; is_call(inner, name))
+    return inner->arguments[0];
+  if (is_one_of(kOdd, name) || name.starts_with(kTruncation)) {
+    if (arguments[0].products.empty()) return {};
+    if (arguments[0].products[0].coefficient.sign() < 0)
+      return scaled(call(name, {scaled(arguments[0], te::Rational(-1))}), te::Rational(-1));
+  }
+  if (is_one_of(kEven, name) && !arguments[0].products.empty() && arguments[0].products[0].coefficient.sign() < 0)
+    arguments[0] = scaled(arguments[0], te::Rational(-1));
+  return single({.kind = Factor::Kind::kCall, .name = name, .is_truth = is_truth, .arguments = std::move(arguments)});
+}
+
+/// exp(a + b) = exp(a) * exp(b)
+Element ElementMaker::exponential(const Element& argument) {
+  Product result{te::Rational(1), {}, {}, {}};
+  for (const Product& part : argument.products)
+    result.factors.push_back(std::make_shared<const Factor>(
+        Factor{.kind = Factor::Kind::kCall, .name = std::string(kExp), .arguments = {{{part}}}}));
+  return {{std::move(result)}};
+}
+
+/// 1 / (a * b) = 1/a * 1/b, 1 / exp(a) = exp(-a); where the reciprocal has no value, neither side has.
+Element ElementMaker::reciprocal(const Element& argument) {
+  const auto of = [&](Element element) {
+    return Factor{.kind = Factor::Kind::kCall, .name = std::string(kReciprocal), .arguments = {std::move(element)}};
+  };
+  if (argument.products.size() != 1) return single(of(argument));
+  const Product& product = argument.products[0];
+  Product result{te::Rational(1) / product.coefficient, {}, {}, {}},
+      sum{te::Rational(1), product.bounds, product.conditions, {}};
+  Element exponents;
+  for (const FactorRef& factor : product.factors) {
+    const FactorRef inner = is_call(factor, kReciprocal) ? only_factor(factor->arguments[0]) : nullptr;
+    if (mentions(factor, product.bounds))
+      sum.factors.push_back(factor);
+    else if (is_call(factor, kExp))
+      exponents = this->sum(exponents, scaled(factor->arguments[0], te::Rational(-1)));
+    else if (inner && inner->kind == Factor::Kind::kInteger)
+      result.factors.push_back(inner);
+    else
+      result.factors.push_back(std::make_shared<const Factor>(of({{Product{te::Rational(1), {}, {}, {factor}}}})));
+  }
+  if (!sum.bounds.empty()) result.factors.push_back(std::make_shared<const Factor>(of({{std::move(sum)}})));
+  return this->product({{std::move(result)}}, exponential(exponents));
+}
+
+bool ElementMaker::is_always_there(const Piece& piece) const {
+  return piece.conditions.empty() && std::all_of(piece.bounds.begin(), piece.bounds.end(), [&](const Bound& bound) {
+           return te::bounds(bound.extent, ranges()).low.value_or(0) >= 1;
+         });
+}
+
+Element ElementMaker::greatest(std::vector<Piece> pieces) {
+  if (exhausted_ || pieces.size() > kMostProducts) {
+    exhausted_ = true;
+    return {};
+  }
+  // Conditions that do not depend on bounds come before the maximum, others from values to their pieces.
+  for (size_t k = 0; k < pieces.size(); ++k) {
+    const te::Expr* found = free_condition(pieces[k].value);
+    for (const te::Expr& condition : pieces[k].conditions)
+      if (!found && !mentions(condition, pieces[k].bounds)) found = &condition;
+    if (!found) continue;
+    const te::Expr condition = *found, opposite = simplified(te::logical_not(condition));
+    if (mentions(condition, pieces[k].bounds)) {
+      Piece elsewhere{pieces[k].bounds, pieces[k].conditions, assumed(pieces[k].value, opposite)};
+      const bool is_elsewhere = add_condition(elsewhere.conditions, opposite);
+      pieces[k].value = assumed(pieces[k].value, condition);
+      if (!add_condition(pieces[k].conditions, condition))
+        pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(k));
+      if (is_elsewhere) pieces.push_back(std::move(elsewhere));
+      return greatest(std::move(pieces));
+    }
+    const auto under = [&](const te::Expr& known, const te::Expr& refuted) {
+      std::vector<Piece> result;
+      for (Piece piece : pieces) {
+        if (std::find(piece.conditions.begin(), piece.conditions.end(), refuted) != piece.conditions.end()) continue;
+        std::erase(piece.conditions, known);
+        piece.value = assumed(piece.value, known);
+        result.push_back(std::move(piece));
+      }
+      return result;
+    };
+    return sum(restricted(greatest(under(condition, opposite)), condition),
+               restricted(greatest(under(opposite, condition)), opposite));
+  }
+  return flatten(pieces) ? greatest(std::move(pieces)) : greatest_of_some(std::move(pieces));
+}
+
+/// Maxima among the values become pieces, bounds that nothing mentions go, few values of bounds become pieces each.
+/// Whether anything did.
+bool ElementMaker::flatten(std::vector<Piece>& pieces) {
+  for (size_t k = 0; k < pieces.size(); ++k) {
+    Piece& piece = pieces[k];
+    const auto replace_by = [&](std::vector<Piece> others) {
+      pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(k));
+      pieces.insert(pieces.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
+      return true;
+    };
+    if (const FactorRef inner = only_factor(piece.value); inner && inner->kind == Factor::Kind::kGreatest) {
+      std::vector<Piece> others = inner->pieces;
+      for (Piece& other : others) {
+        other.bounds.insert(other.bounds.begin(), piece.bounds.begin(), piece.bounds.end());
+        for (const te::Expr& condition : piece.conditions) add_condition(other.conditions, condition);
+      }
+      return replace_by(std::move(others));
+    }
+    for (size_t b = 0; b < piece.bounds.size(); ++b) {
+      const Bound bound = piece.bounds[b];
+      const auto extent = te::as_constant(bound.extent);
+      const bool is_used = mentions(piece.value, {bound}) || mentions(piece.conditions, {bound});
+      const bool goes = extent == 1 || (!is_used && te::bounds(bound.extent, ranges()).low.value_or(0) >= 1);
+      if (!goes &&
+          (!extent || !piece.conditions.empty() || !has_few_values(piece.bounds) || pieces.size() >= kMostProducts / 2))
+        continue;
+      std::vector<Piece> others;
+      for (int64_t value = 0; value < (goes ? 1 : *extent); ++value) {
+        Piece other{piece.bounds, {}, replaced(piece.value, {{bound.name, te::index(value)}})};
+        other.bounds.erase(other.bounds.begin() + static_cast<std::ptrdiff_t>(b));
+        bool is_possible = true;
+        for (const te::Expr& condition : piece.conditions)
+          is_possible &= add_condition(other.conditions, with_names(condition, {{bound.name, te::index(value)}}));
+        if (is_possible) others.push_back(std::move(other));
+      }
+      return replace_by(std::move(others));
+    }
+  }
+  return false;
+}
+
+/// Of pieces that are in normal form themselves.
+Element ElementMaker::greatest_of_some(std::vector<Piece> pieces) {
+  std::map<std::string, Piece> sorted;
+  std::optional<te::Rational> number;
+  for (Piece& piece : pieces) {
+    if (is_call(only_factor(piece.value), kLeast)) continue;
+    const auto value = piece.bounds.empty() && piece.conditions.empty() ? constant(piece.value) : std::nullopt;
+    if (value && number && !(*number < *value)) continue;
+    if (value)
+      number = value;
+    else
+      sorted.emplace(text(std::make_shared<const Factor>(Factor{.kind = Factor::Kind::kGreatest, .pieces = {piece}})),
+                     piece);
+  }
+  std::vector<Piece> distinct;
+  for (auto& [name, piece] : sorted) distinct.push_back(std::move(piece));
+  if (number) distinct.push_back({{}, {}, this->number(*number)});
+  if (distinct.empty()) return single({.kind = Factor::Kind::kCall, .name = std::string(kLeast)});
+  if (distinct.size() == 1 && distinct[0].bounds.empty() && distinct[0].conditions.empty()) return distinct[0].value;
+  if (auto through = through_function(distinct)) return *std::move(through);
+  // What all have in common, and no bounds change, comes before the maximum.
+  Element common;
+  for (const Product& product : distinct[0].value.products) {
+    const auto has_it = [&](const Piece& piece) {
+      const auto& products = piece.value.products;
+      return !mentions(Element{{product}}, piece.bounds) &&
+             std::any_of(products.begin(), products.end(),
+                         [&](const Product& other) { return text(other) == text(product); });
+    };
+    if (std::all_of(distinct.begin(), distinct.end(), has_it)) common.products.push_back(product);
+  }
+  const auto is_all = [&](const Piece& piece) { return piece.value.products.size() == common.products.size(); };
+  if (!common.products.empty() && std::none_of(distinct.begin(), distinct.end(), is_all)) {
+    for (Piece& piece : distinct) piece.value = sum(piece.value, scaled(common, te::Rational(-1)));
+    return sum(common, greatest(std::move(distinct)));
+  }
+  return single({.kind = Factor::Kind::kGreatest, .pieces = std::move(distinct)});
+}
+
+/// max f(x) = f(max x) and max -f(x) = -f(min x) for what grows, max 1/x = 1/(min x) for what is positive.
+std::optional<Element> ElementMaker::through_function(const std::vector<Piece>& pieces) {
+  const auto negated = [&](const Element& element) { return scaled(element, te::Rational(-1)); };
+  const bool is_negative = !only_factor(pieces[0].value);
+  const auto call_of = [&](const Piece& piece) {
+    return only_factor(is_negative ? negated(piece.value) : piece.value);
+  };
+  const FactorRef first = call_of(pieces[0]);
+  if (!first || first->kind != Factor::Kind::kCall) return std::nullopt;
+  const bool falls = first->name == kReciprocal && !is_negative;
+  if (!falls && !is_one_of(kGrowing, first->name)) return std::nullopt;
+  std::vector<Piece> arguments;
+  for (const Piece& piece : pieces) {
+    const FactorRef call = call_of(piece);
+    if (!is_always_there(piece) || !is_call(call, first->name) || (falls && !is_positive(call->arguments[0])))
+      return std::nullopt;
+    arguments.push_back({piece.bounds, {}, falls || is_negative ? negated(call->arguments[0]) : call->arguments[0]});
+  }
+  const Element most = greatest(std::move(arguments));
+  const Element result = call(first->name, {falls || is_negative ? negated(most) : most});
+  return is_negative ? negated(result) : result;
+}
+
+}  // namespace isomer::verify

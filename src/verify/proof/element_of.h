@@ -1,0 +1,36 @@
+// The element of a term at an index, as its rows' tensor expressions say it: stages read one into the other, for sizes
+// that are names.
+#pragma once
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "verify/proof/element.h"
+#include "verify/proof/term_graph.h"
+
+namespace isomer::verify {
+
+class ElementReader {
+ public:
+  ElementReader(const VariableTypes& variables, ElementMaker& make) : variables_(variables), make_(make) {}
+
+  /// Dims may be arithmetic over sizes. A number has no element type of its own. Errors: what the row says.
+  Result<ValueType> type_of(const Term& term);
+  /// kUnsupported where a row has no map or reduction (sums, maxima, minima) for it, or indices depend on data.
+  Result<Element> element(const Term& term, const std::vector<te::Expr>& index);
+
+ private:
+  struct Read {
+    ApplicationProgram made;
+    std::vector<ValueType> outputs;
+  };
+  Result<const Read*> read(const Term& term);
+  class Stages;
+
+  const VariableTypes& variables_;
+  ElementMaker& make_;
+  std::map<std::string, Read> reads_;  ///< by the application's text
+};
+
+}  // namespace isomer::verify

@@ -1,0 +1,27 @@
+// Whether both sides of a law have the same elements, for sizes that are names or numbers. What is claimed: for all
+// sizes of at least 1 for which all that is computed on the way has elements, both sides are equal over the reals,
+// functions having values everywhere and integers no limits. Test: tests/verify/prove_law_test.cpp
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/proof/index_facts.h"
+#include "verify/proof/term_graph.h"
+
+namespace isomer::verify {
+
+/// An instance of a law with names for its sizes, or one with numbers.
+struct LawSizes {
+  Law law;                           ///< sizes are arithmetic over names; the condition is of these
+  VariableTypes types;               ///< dims are
+  std::vector<te::Expr> facts = {};  ///< that tensors on the way have elements
+  bool is_general = true;
+};
+
+/// Whether both sides have equal shapes and elements for all sizes; else why that was not found. nullptr: by
+/// normal forms alone.
+std::optional<std::string> why_not_proved(const LawSizes& sizes, Oracle* oracle);
+
+}  // namespace isomer::verify

@@ -1,0 +1,594 @@
+#include "verify/proof/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "graph/algorithms.h"
+#include "graph/equal.h"
+#include "graph/te/simplify.h"
+#include "util/check.h"
+#include "util/list_hash.h"
+#include "verify/proof/node_reader.h"
+
+namespace isomer::verify {
+namespace {
+
+/// A size that is a symbol by itself.
+const std::string* symbol_in(const Dim& dim) {
+  if (dim.is_constant()) return nullptr;
+  const te::Symbol* symbol = te::as<te::Symbol>(dim.expr());
+  return symbol ? &symbol->name : nullptr;
+}
+
+bool has_symbol(const Dim& dim, const std::string& name) {
+  return te::any_node(dim.expr(), [&](const te::Expr& expr) {
+    const te::Symbol* symbol = te::as<te::Symbol>(expr);
+    return symbol && symbol->name == name;
+  });
+}
+
+/// Says more of the same size.
+bool is_simpler(const Dim& dim, const Dim& other) {
+  constexpr int64_t kLargest = 1000;
+  if (other.is_constant() || dim.is_constant()) return dim.is_constant() && !other.is_constant();
+  return te::node_count(dim.expr(), kLargest) < te::node_count(other.expr(), kLargest);
+}
+
+template <class Rename>
+Dim renamed(const Dim& dim, const Rename& rename) {
+  if (dim.is_constant()) return dim;
+  return Dim(te::transform(dim.expr(), [&](const te::Expr& expr) {
+    const te::Symbol* symbol = te::as<te::Symbol>(expr);
+    return symbol ? rename(symbol->name) : te::Expr();
+  }));
+}
+
+/// The node without names, with a place for each input instead of the value, and sizes of bodies instead of these.
+isomer::Node bare(const isomer::Node& node) {
+  isomer::Node result;
+  result.op = node.op;
+  result.domain = node.domain;
+  result.op_type = node.op_type;
+  for (size_t k = 0; k < count_given(node.inputs); ++k)
+    result.inputs.push_back(node.inputs[k].valid() ? ValueId{0} : ValueId{});
+  result.outputs.assign(node.outputs.size(), ValueId{0});
+  for (const auto& [name, attribute] : node.attributes) {
+    const std::vector<const Graph*> bodies = bodies_of(attribute);
+    std::vector<int64_t> sizes;
+    for (const Graph* body : bodies) {
+      sizes.push_back(static_cast<int64_t>(body->inputs().size()));
+      sizes.push_back(static_cast<int64_t>(body->outputs().size()));
+    }
+    if (bodies.empty())
+      result.attributes.emplace(name, attribute);
+    else
+      result.attributes.emplace(name, std::move(sizes));
+  }
+  return result;
+}
+
+}  // namespace
+
+size_t Ledger::NodeHash::operator()(const Node& node) const {
+  return mix64(ListHash()(node.arguments) ^
+               mix64(static_cast<uint64_t>(node.symbol) << 8 ^ static_cast<uint64_t>(node.output)));
+}
+
+Ledger::Node Ledger::canonical(const Node& node) const {
+  Node result = node;
+  for (int& argument : result.arguments)
+    if (argument >= 0) argument = leader(argument);
+  if (result.turns) std::sort(result.arguments.begin(), result.arguments.end());
+  return result;
+}
+
+int Ledger::make(Node node, int type) {
+  const int value = size();
+  for (const int argument : node.arguments)
+    if (argument >= 0) parents_[static_cast<size_t>(leader(argument))].push_back(value);
+  nodes_.push_back(std::move(node));
+  leaders_.push_back(value);
+  types_.push_back(type);
+  parents_.emplace_back();
+  members_.push_back({value});
+  return value;
+}
+
+Dim Ledger::known(const Dim& dim) const {
+  Dim result = dim;
+  // What a symbol stands for has no symbol of which more is known, but for what became known since.
+  for (bool changed = !dim.is_constant(); changed;) {
+    const Dim before = result;
+    result = renamed(before, [&](const std::string& name) {
+      const auto size = sizes_.find(name);
+      return size == sizes_.end() ? te::Expr() : size->second.expr();
+    });
+    changed = !(result == before);
+  }
+  return result;
+}
+
+ValueType Ledger::known(ValueType type) const {
+  if (type.shape)
+    for (Dim& dim : *type.shape) dim = known(dim);
+  return type;
+}
+
+int Ledger::type_id(int value) const {
+  const int type = types_[static_cast<size_t>(leader(value))];
+  if (sizes_.empty()) return type;
+  const auto [place, is_new] = known_types_.try_emplace(type);
+  if (is_new) place->second = signatures_.type_id(known(signatures_.type(type)));
+  return place->second;
+}
+
+void Ledger::equate(const Dim& a, const Dim& b) {
+  const Dim x = known(a), y = known(b);
+  if (x == y) return;
+  const auto replace = [&](const Dim& symbol, const Dim& by) {
+    const std::string* name = symbol_in(symbol);
+    if (!name || has_symbol(by, *name)) return false;
+    sizes_.emplace(*name, by);
+    known_types_.clear();
+    return true;
+  };
+  // Names that graphs read later brought go first.
+  const std::string* first = symbol_in(x);
+  if (first && first->find('#') != std::string::npos && replace(x, y)) return;
+  if (!replace(y, x)) replace(x, y);
+}
+
+Result<void> Ledger::improve(int leader, const ValueType& type) {
+  const ValueType is = this->type(leader), other = known(type);
+  const auto contradiction = [&] {
+    return invalid("", "equal values of one type expected, {} and {} found", is.text(), other.text());
+  };
+  if (other.kind == ValueType::Kind::kUnknown) return {};
+  ValueType joined = other;
+  if (is.kind != ValueType::Kind::kUnknown) {
+    if (is.kind != other.kind || is.dtype != other.dtype || is.opaque != other.opaque) return contradiction();
+    if (is.shape) joined = is;
+    if (is.shape && other.shape) {
+      if (is.shape->size() != other.shape->size()) return contradiction();
+      for (size_t k = 0; k < is.shape->size(); ++k) {
+        const Dim &a = (*is.shape)[k], &b = (*other.shape)[k];
+        if (a.is_constant() && b.is_constant() && !(a == b)) return contradiction();
+        if (is_simpler(b, a)) (*joined.shape)[k] = b;
+        equate(a, b);
+      }
+    }
+  }
+  types_[static_cast<size_t>(leader)] = signatures_.type_id(known(joined));
+  return {};
+}
+
+void Ledger::know_content(int leader, const Content& content) {
+  const auto [known, is_new] = contents_.try_emplace(leader, content);
+  if (is_new || known->second.size() != content.size()) return;
+  for (size_t k = 0; k < content.size(); ++k) {
+    auto& element = known->second[k];
+    if (!element || (content[k] && content[k]->is_constant())) element = content[k];
+  }
+}
+
+Result<int> Ledger::value_of(Node node, const ValueType& type, const std::optional<Content>& content) {
+  const auto [known, is_new] = known_.try_emplace(canonical(node), size());
+  const int value = is_new ? make(std::move(node), signatures_.type_id(type)) : known->second;
+  if (!is_new) TRY_VOID(improve(leader(value), type));
+  if (content) know_content(leader(value), *content);
+  return value;
+}
+
+Result<void> Ledger::merge(int a, int b) {
+  std::deque<std::pair<int, int>> pending = {{a, b}};
+  while (!pending.empty()) {
+    int into = leader(pending.front().first), from = leader(pending.front().second);
+    pending.pop_front();
+    if (into == from) continue;
+    if (members_[static_cast<size_t>(into)].size() < members_[static_cast<size_t>(from)].size()) std::swap(into, from);
+    TRY_VOID(improve(into, signatures_.type(types_[static_cast<size_t>(from)])));
+    if (const auto tensor = tensors_.find(from); tensor != tensors_.end()) {
+      const auto [other, is_new] = tensors_.emplace(into, tensor->second);
+      if (!is_new && (exact_ || !is_float(other->second.dtype())) && !other->second.same_contents(tensor->second))
+        return invalid("", "equal values of the same elements expected, two constants found that are none");
+    }
+    if (const auto content = contents_.find(from); content != contents_.end()) know_content(into, content->second);
+    const std::vector<int> parents = std::move(parents_[static_cast<size_t>(from)]);
+    for (const int parent : parents) {
+      const auto known = known_.find(canonical(nodes_[static_cast<size_t>(parent)]));
+      if (known != known_.end() && known->second == parent) known_.erase(known);
+    }
+    for (const int member : members_[static_cast<size_t>(from)]) {
+      leaders_[static_cast<size_t>(member)] = into;
+      members_[static_cast<size_t>(into)].push_back(member);
+    }
+    members_[static_cast<size_t>(from)].clear();
+    for (const int parent : parents) {
+      const auto [known, is_new] = known_.try_emplace(canonical(nodes_[static_cast<size_t>(parent)]), parent);
+      if (!is_new) pending.emplace_back(known->second, parent);
+      parents_[static_cast<size_t>(into)].push_back(parent);
+    }
+  }
+  return {};
+}
+
+int Ledger::add_symbol(Symbol symbol) {
+  symbols_.push_back(std::move(symbol));
+  return static_cast<int>(symbols_.size()) - 1;
+}
+
+int Ledger::symbol_named(const std::string& name) {
+  const auto known = named_.find(name);
+  return known != named_.end() ? known->second : named_.emplace(name, add_symbol({})).first->second;
+}
+
+int Ledger::symbol_of_operation(int operation) {
+  const auto known = operations_.find(operation);
+  return known != operations_.end() ? known->second
+                                    : operations_.emplace(operation, add_symbol({{}, operation})).first->second;
+}
+
+std::optional<int> Ledger::find_symbol(const isomer::Node& bare) const {
+  const auto candidates = of_operators_.find(bare.domain + "::" + bare.op_type);
+  if (candidates == of_operators_.end()) return std::nullopt;
+  const SameValue same_place = [](ValueId a, ValueId b) { return a == b; };
+  for (const int symbol : candidates->second)
+    if (do_the_same(*symbols_[static_cast<size_t>(symbol)].node, bare, same_place)) return symbol;
+  return std::nullopt;
+}
+
+int Ledger::symbol_of(const isomer::Node& node) {
+  isomer::Node wanted = bare(node);
+  if (const auto known = find_symbol(wanted)) return *known;
+  std::vector<int>& candidates = of_operators_[wanted.domain + "::" + wanted.op_type];
+  candidates.push_back(add_symbol({std::move(wanted), -1}));
+  return candidates.back();
+}
+
+std::optional<std::vector<int>> Ledger::find(const isomer::Node& node, std::span<const int> arguments) const {
+  if (!node.op) return std::nullopt;
+  const auto symbol = find_symbol(bare(node));
+  if (!symbol) return std::nullopt;
+  std::vector<int> outputs;
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    const auto known =
+        known_.find(canonical({*symbol, static_cast<int>(k), {arguments.begin(), arguments.end()}, false}));
+    if (known == known_.end()) return std::nullopt;
+    outputs.push_back(known->second);
+  }
+  return outputs;
+}
+
+std::vector<int> Ledger::siblings(int value) const {
+  Node node = nodes_[static_cast<size_t>(value)];
+  std::vector<int> result;
+  for (node.output = 0;; ++node.output) {
+    const auto known = known_.find(canonical(node));
+    if (known == known_.end()) return result;
+    result.push_back(known->second);
+  }
+}
+
+std::pair<const OpDef*, int> Ledger::producer(int value) const {
+  const Node& node = nodes_[static_cast<size_t>(value)];
+  const Symbol& symbol = symbols_[static_cast<size_t>(node.symbol)];
+  if (symbol.node) return {symbol.node->op, node.output};
+  if (symbol.operation >= 0) return {signatures_.operation(symbol.operation).op, node.output};
+  return {nullptr, 0};
+}
+
+Result<Ledger::Part> Ledger::part_of(int value) const {
+  const Node& there = nodes_[static_cast<size_t>(value)];
+  const Symbol& symbol = symbols_[static_cast<size_t>(there.symbol)];
+  Part part;
+  part.output = there.output;
+  std::map<int, ValueId> known;
+  std::vector<ValueId> formals;
+  const auto input = [&](int argument) {
+    if (argument < 0) return ValueId();
+    const auto [place, is_new] = known.try_emplace(leader(argument));
+    if (!is_new) return place->second;
+    const std::string name = fmt::format("x{}", known.size());
+    if (const Tensor* constant = tensor(argument)) {
+      place->second = part.graph.add_constant(*constant, name);
+      part.constants.emplace(place->second, argument);
+      return place->second;
+    }
+    Value formal;
+    formal.name = name;
+    formal.type = type(argument);
+    formal.content = content(argument);
+    part.inputs.push_back(argument);
+    formals.push_back(part.graph.add_value(std::move(formal)));
+    return place->second = formals.back();
+  };
+  isomer::Node node;
+  if (symbol.node && symbol.node->op) {
+    node = *symbol.node;
+    if (const auto with_bodies = with_bodies_.find(value); with_bodies != with_bodies_.end()) {
+      node.attributes = with_bodies->second.node.attributes;
+      for (const int capture : with_bodies->second.captures) node.captures.push_back(input(capture));
+    }
+    for (size_t k = 0; k < node.inputs.size(); ++k) node.inputs[k] = input(there.arguments[k]);
+  } else if (symbol.operation >= 0) {
+    const auto& operation = signatures_.operation(symbol.operation);
+    VariableTypes types;
+    std::vector<Term> terms;
+    for (size_t k = 0; k < there.arguments.size(); ++k) {
+      terms.push_back(Term::variable(fmt::format("x{:06}", k)));
+      types.emplace(terms.back().as_variable()->name, type(there.arguments[k]));
+    }
+    TRY(const Graph alone,
+        graph_of({Term(Term::Application{operation.op, there.output, operation.parameters, "", terms})}, types));
+    node = alone.node(alone.nodes().front());
+    for (ValueId& id : node.inputs) {
+      const auto variable = std::find(alone.inputs().begin(), alone.inputs().end(), id);
+      if (variable != alone.inputs().end())
+        id = input(there.arguments[static_cast<size_t>(variable - alone.inputs().begin())]);
+      else if (id.valid())
+        id = part.graph.add_constant(*alone.value(id).constant, part.graph.fresh_name("integers"));
+    }
+  } else {
+    return unsupported("", "a value that a known operator gives expected");
+  }
+  part.graph.set_inputs(std::move(formals));
+  std::vector<ValueId> outputs;
+  const std::vector<int> made_by_it = siblings(value);
+  node.outputs.resize(std::max(node.outputs.size(), made_by_it.size()));
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    Value made;
+    made.name = fmt::format("y{}", k);
+    if (k < made_by_it.size()) made.type = type(made_by_it[k]);
+    outputs.push_back(node.outputs[k] = part.graph.add_value(std::move(made)));
+  }
+  part.node = part.graph.add_node(std::move(node));
+  part.graph.set_outputs(std::move(outputs));
+  return part;
+}
+
+int Ledger::Part::of(ValueId input) const {
+  const auto& formals = graph.inputs();
+  const auto formal = std::find(formals.begin(), formals.end(), input);
+  if (formal != formals.end()) return inputs[static_cast<size_t>(formal - formals.begin())];
+  const auto constant = constants.find(input);
+  return constant == constants.end() ? -1 : constant->second;
+}
+
+std::optional<Content> Ledger::content(int value) const {
+  const auto found = contents_.find(leader(value));
+  if (found == contents_.end()) return std::nullopt;
+  Content result = found->second;
+  for (auto& element : result)
+    if (element) element = known(*element);
+  return result;
+}
+
+const Tensor* Ledger::tensor(int value) const {
+  const auto found = tensors_.find(leader(value));
+  return found == tensors_.end() ? nullptr : &found->second;
+}
+
+std::optional<int> Ledger::find_constant(const Tensor& tensor) const {
+  const auto candidates = constants_.find(tensor.content_hash());
+  if (candidates == constants_.end()) return std::nullopt;
+  for (const int value : candidates->second)
+    if (own_.at(value).same_contents(tensor)) return value;
+  return std::nullopt;
+}
+
+int Ledger::constant(const Tensor& tensor) {
+  if (const auto known = find_constant(tensor)) return *known;
+  const ValueType type = ValueType::tensor(tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()));
+  const int value = make({add_symbol({}), 0, {}, false}, signatures_.type_id(type));
+  constants_[tensor.content_hash()].push_back(value);
+  tensors_.emplace(value, tensor);
+  own_.emplace(value, tensor);
+  if (const auto content = content_of(tensor)) contents_.emplace(value, *content);
+  return value;
+}
+
+Result<std::vector<int>> Ledger::apply(int operation, std::span<const int> arguments) {
+  std::vector<int> types;
+  for (const int argument : arguments) types.push_back(type_id(argument));
+  const auto& applied = signatures_.apply(operation, types);
+  if (!applied.ok()) return applied.error();
+  const bool turns = types.size() == 2 && commutes_(signatures_.operation(applied->operation).op, types[0], types[1]);
+  std::vector<int> outputs;
+  for (size_t k = 0; k < applied->types.size(); ++k) {
+    Node node{
+        symbol_of_operation(applied->operation), static_cast<int>(k), {arguments.begin(), arguments.end()}, turns};
+    TRY(const int output, value_of(std::move(node), signatures_.type(applied->types[k])));
+    outputs.push_back(output);
+  }
+  return outputs;
+}
+
+/// Reads one graph into a ledger, bodies where they stand.
+class Ledger::Reader {
+ public:
+  explicit Reader(Ledger& ledger) : ledger_(ledger) {}
+
+  /// `inputs`: what they are, where that is given; `captured`: what the captures stand for; `depth`: of the loops
+  /// around.
+  Result<Numbers> read(const Graph& graph, std::optional<std::span<const int>> inputs, std::span<const int> captured,
+                       int depth, const std::string& around) {
+    const Scope scope(*this, graph, around.empty());
+    Numbers numbers;
+    numbers.values.assign(graph.mark().values, -1);
+    const auto set = [&](ValueId id, int number) { numbers.values[static_cast<size_t>(id.index)] = number; };
+    for (size_t k = 0; k < graph.inputs().size(); ++k) {
+      if (inputs) {
+        set(graph.inputs()[k], (*inputs)[k]);
+        continue;
+      }
+      const Value& value = graph.value(graph.inputs()[k]);
+      const std::string name = around.empty()
+                                   ? "input " + value.name
+                                   : fmt::format("formal {} {} of {}: {}", k, depth, around, value.type.text());
+      TRY(const int number,
+          ledger_.value_of({ledger_.symbol_named(name), 0, {}, false}, placed(value.type), placed(value.content)));
+      set(graph.inputs()[k], number);
+    }
+    for (size_t k = 0; k < captured.size(); ++k) set(graph.captures()[k], captured[k]);
+    for (const ValueId id : graph.values())
+      if (graph.is_constant(id)) set(id, ledger_.constant(*graph.value(id).constant));
+    TRY(const std::vector<NodeId> order, topological_order(graph));
+    NodeReader terms(graph, ledger_.signatures_);
+    for (const NodeId id : order) {
+      const isomer::Node& node = graph.node(id);
+      std::vector<int> arguments;
+      for (size_t k = 0; k < count_given(node.inputs); ++k) arguments.push_back(numbers.at(node.inputs[k]));
+      TRY_VOID(read_bodies(graph, id, depth, numbers, arguments));
+      TRY(const std::vector<int> outputs, raw(graph, node, arguments));
+      for (size_t k = 0; k < node.outputs.size(); ++k)
+        if (node.outputs[k].valid()) {
+          set(node.outputs[k], outputs[k]);
+          if (node.op && node.op->control) keep_bodies(node, outputs[k], numbers);
+          if (const auto known = known_tensor(graph.value(node.outputs[k])); known && !is_float(known->dtype()))
+            TRY_VOID(ledger_.merge(outputs[k], ledger_.constant(*known)));
+        }
+      const auto spelled = terms.read(id);
+      if (!spelled) continue;
+      std::vector<int> operands;
+      for (const size_t input : spelled->arguments) operands.push_back(numbers.at(node.inputs[input]));
+      TRY(const std::vector<int> same, ledger_.apply(placed(spelled->operation), operands));
+      for (size_t k = 0; k < node.outputs.size(); ++k) TRY_VOID(ledger_.merge(outputs[k], same[k]));
+    }
+    return numbers;
+  }
+
+ private:
+  /// Sizes that data decide have names that mean nothing beyond the graph that they were inferred in: outside of it
+  /// they are others. Names that inputs or formals bring, of this graph or of one around it, stay.
+  class Scope {
+   public:
+    Scope(Reader& reader, const Graph& graph, bool is_whole)
+        : reader_(reader), before_(reader.prefix_), given_(reader.given_) {
+      // What is captured has the names of the graph around, as they are placed there.
+      reader.give(graph, graph.captures(), before_);
+      reader.give(graph, graph.inputs(), "");
+      const bool is_first = reader.ledger_.graphs_ == 1 && is_whole;
+      if (!is_first) reader.prefix_ = fmt::format("{}#", reader.ledger_.scopes_++);
+    }
+    ~Scope() {
+      reader_.prefix_ = before_;
+      reader_.given_ = given_;
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Reader& reader_;
+    std::string before_;
+    std::map<std::string, std::string> given_;
+  };
+
+  /// Names in the types of these values, which have the prefix here but for those that were given before.
+  void give(const Graph& graph, const std::vector<ValueId>& values, const std::string& prefix) {
+    for (const ValueId id : values) {
+      const ValueType& type = graph.value(id).type;
+      for (const Dim& dim : type.shape ? *type.shape : Shape())
+        te::for_each_node(dim.expr(), [&](const te::Expr& expr) {
+          if (const te::Symbol* symbol = te::as<te::Symbol>(expr))
+            given_.try_emplace(symbol->name, prefix + symbol->name);
+        });
+    }
+  }
+
+  Dim placed(const Dim& dim) const {
+    return renamed(dim, [&](const std::string& name) {
+      const auto given = given_.find(name);
+      return te::symbol(given == given_.end() ? prefix_ + name : given->second);
+    });
+  }
+  int placed(int operation) const {
+    const auto& [op, parameters] = ledger_.signatures_.operation(operation);
+    Parameters changed = parameters;
+    for (auto& [name, parameter] : changed) {
+      if (auto* one = std::get_if<Dim>(&parameter)) *one = placed(*one);
+      if (auto* several = std::get_if<std::vector<Dim>>(&parameter))
+        for (Dim& each : *several) each = placed(each);
+    }
+    return ledger_.signatures_.operation_id(*op, std::move(changed));
+  }
+  ValueType placed(ValueType type) const {
+    if (type.shape)
+      for (Dim& dim : *type.shape) dim = placed(dim);
+    return type;
+  }
+  std::optional<Content> placed(std::optional<Content> content) const {
+    if (content)
+      for (auto& element : *content)
+        if (element) element = placed(*element);
+    return content;
+  }
+
+  Result<void> read_bodies(const Graph& graph, NodeId id, int depth, Numbers& numbers, std::vector<int>& arguments) {
+    const isomer::Node& node = graph.node(id);
+    for (const auto& [name, attribute] : node.attributes)
+      for (const Graph* body : bodies_of(attribute)) {
+        std::vector<int> captured;
+        for (const ValueId capture : node.captures) captured.push_back(numbers.at(capture));
+        const bool binds = !body->inputs().empty();
+        TRY(Numbers inner, read(*body, std::nullopt, captured, depth + binds, node.domain + "::" + node.op_type));
+        for (const ValueId output : body->outputs()) arguments.push_back(inner.at(output));
+        numbers.bodies[{id, name}].push_back(std::move(inner));
+      }
+    return {};
+  }
+
+  Result<std::vector<int>> raw(const Graph& graph, const isomer::Node& node, const std::vector<int>& arguments) {
+    const int symbol = node.op ? ledger_.symbol_of(node) : instance(graph, node, arguments);
+    std::vector<int> outputs;
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      const Value made = node.outputs[k].valid() ? graph.value(node.outputs[k]) : Value();
+      TRY(const int output,
+          ledger_.value_of({symbol, static_cast<int>(k), arguments, false}, placed(made.type), placed(made.content)));
+      outputs.push_back(output);
+    }
+    return outputs;
+  }
+
+  void keep_bodies(const isomer::Node& node, int output, const Numbers& numbers) {
+    WithBodies kept{node, {}};
+    for (const ValueId capture : node.captures) kept.captures.push_back(numbers.at(capture));
+    ledger_.with_bodies_.try_emplace(output, std::move(kept));
+  }
+
+  /// A symbol of its own for each node of the first graph; of later ones that of a node that does the same with equal
+  /// values, each once.
+  int instance(const Graph& graph, const isomer::Node& node, const std::vector<int>& arguments) {
+    const Node wanted = ledger_.canonical({ledger_.symbol_of(node), 0, arguments, false});
+    const auto made = std::ranges::find_if(node.outputs, [](ValueId output) { return output.valid(); });
+    const std::string name = made == node.outputs.end() ? std::string() : graph.value(*made).name;
+    Instance* best = nullptr;
+    for (Instance& each : ledger_.instances_) {
+      if (each.graph == ledger_.graphs_ || !(ledger_.canonical(each.node) == wanted)) continue;
+      if (!best || (each.name == name && best->name != name)) best = &each;
+    }
+    if (best) {
+      best->graph = ledger_.graphs_;
+      return best->symbol;
+    }
+    ledger_.instances_.push_back({name, wanted, ledger_.add_symbol({}), ledger_.graphs_});
+    return ledger_.instances_.back().symbol;
+  }
+
+  Ledger& ledger_;
+  std::string prefix_;
+  std::map<std::string, std::string> given_;  ///< names that are not of this graph alone, by what they are here
+};
+
+Result<Ledger::Numbers> Ledger::add(const Graph& graph) {
+  ++graphs_;
+  return Reader(*this).read(graph, std::nullopt, {}, 0, "");
+}
+
+Result<Ledger::Numbers> Ledger::add(const Graph& part, std::span<const int> inputs) {
+  ++graphs_;
+  return Reader(*this).read(part, inputs, {}, 0, "");
+}
+
+}  // namespace isomer::verify

@@ -1,0 +1,214 @@
+#include "verify/proof/refute/check_instance.h"
+
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "graph/interpret.h"
+#include "verify/proof/refute/evaluate_exact.h"
+#include "verify/proof/term_graph.h"
+
+namespace isomer::verify {
+namespace {
+
+constexpr double kRounding = 1e-9;
+
+template <te::RealAlgebra A>
+std::string element_text(const typename te::Concrete<A>::Scalar& scalar) {
+  if (scalar.index() == 0) return fmt::format("{}", std::get<0>(scalar));
+  if constexpr (std::is_same_v<A, te::RationalAlgebra>)
+    return std::get<1>(scalar).text();
+  else
+    return fmt::format("{}", std::get<1>(scalar));
+}
+
+template <te::RealAlgebra A>
+std::string text_of(const te::ValuesOver<A>& values) {
+  std::vector<std::string> elements;
+  for (const auto& element : values.elements) elements.push_back(element_text<A>(element));
+  return fmt::format("{}[{}] = {{{}}}", name(values.dtype), fmt::join(values.dims, ","), fmt::join(elements, ", "));
+}
+
+/// Small rationals, where cases meet: zeros, equal numbers, both signs; residues that are as good as any.
+te::Concrete<te::RationalAlgebra>::Scalar draw(const te::Concrete<te::RationalAlgebra>& scalars, DataType dtype,
+                                               Random& random) {
+  return scalars.literal(te::Number::fraction(random.between(-6, 6), random.chance(0.3) ? 2 : 1), dtype);
+}
+te::Concrete<te::PrimeFieldAlgebra>::Scalar draw(const te::Concrete<te::PrimeFieldAlgebra>&, DataType, Random& random) {
+  return te::Concrete<te::PrimeFieldAlgebra>::real(random.below(te::PrimeFieldAlgebra::kPrime));
+}
+
+template <te::RealAlgebra A>
+bool is_finite(const te::ValuesOver<A>& values) {
+  if constexpr (std::is_same_v<A, te::RationalAlgebra>)
+    return std::all_of(values.elements.begin(), values.elements.end(),
+                       [](const auto& element) { return element.index() == 0 || std::get<1>(element).is_finite(); });
+  else
+    return true;
+}
+
+bool is_finite(const te::Array& array) {
+  if (!isomer::is_float(array.dtype())) return true;
+  for (int64_t k = 0; k < array.count(); ++k)
+    if (!std::isfinite(array.real(k))) return false;
+  return true;
+}
+
+struct Comparison {
+  bool is_same = true;
+  bool is_finite = true;  ///< what was computed on the way, where the graph has it as outputs behind the sides
+  std::vector<std::string> inputs;
+  std::string left, right;
+};
+
+/// Nothing where a side has no value in the algebra.
+template <te::RealAlgebra A>
+std::optional<Comparison> compare(const Graph& graph, const LawInstance& instance, A algebra, Random& random) {
+  const te::Concrete<A> scalars{std::move(algebra)};
+  std::vector<te::ValuesOver<A>> inputs;
+  for (const auto& [name, type] : instance.types) {
+    te::ValuesOver<A> values{type.dtype, *constants(*type.shape), {}};
+    const int64_t count = element_count(values.dims);
+    for (int64_t k = 0; k < count; ++k) {
+      if (type.dtype == DataType::kBool)
+        values.elements.push_back(scalars.integer(random.between(0, 1)));
+      else
+        values.elements.push_back(is_float(type.dtype) ? draw(scalars, type.dtype, random)
+                                                       : scalars.integer(random.between(-9, 9)));
+    }
+    inputs.push_back(std::move(values));
+  }
+  const auto sides = evaluate(graph, scalars, inputs);
+  if (!sides.ok()) return std::nullopt;
+  const auto &left = (*sides)[0], &right = (*sides)[1];
+  Comparison result;
+  result.is_same =
+      left.dtype == right.dtype && left.dims == right.dims &&
+      std::equal(left.elements.begin(), left.elements.end(), right.elements.begin(), [&](const auto& a, const auto& b) {
+        return a == b || (a.index() == 1 && b.index() == 1 && scalars.algebra().is_nan(std::get<1>(a)) &&
+                          scalars.algebra().is_nan(std::get<1>(b)));
+      });
+  if (result.is_same) return result;
+  result.is_finite =
+      std::all_of(sides->begin() + 2, sides->end(), [](const auto& values) { return is_finite<A>(values); });
+  size_t k = 0;
+  for (const auto& [name, type] : instance.types)
+    result.inputs.push_back(fmt::format("{}: {}", name, text_of<A>(inputs[k++])));
+  result.left = text_of<A>(left);
+  result.right = text_of<A>(right);
+  return result;
+}
+
+/// In double precision, on inputs near 1: the same but for rounding, beyond which nothing is known.
+std::optional<Comparison> compare_doubles(const Graph& graph, const LawInstance& instance, Random& random) {
+  std::vector<te::Array> inputs;
+  Comparison result;
+  for (const auto& [name, type] : instance.types) {
+    if (!is_float(type.dtype)) return std::nullopt;
+    const Dims dims = *constants(*type.shape);
+    std::vector<double> values;
+    for (int64_t count = element_count(dims); count > 0; --count) values.push_back(random.uniform(-2, 2));
+    result.inputs.push_back(fmt::format("{}: {}[{}] = {{{}}}", name, isomer::name(type.dtype), fmt::join(dims, ","),
+                                        fmt::join(values, ", ")));
+    inputs.push_back(te::Array::reals(type.dtype, dims, values));
+  }
+  const auto sides = interpret(graph, inputs, {});
+  if (!sides.ok() || !is_float((*sides)[0].dtype()) || (*sides)[0].dims() != (*sides)[1].dims()) return std::nullopt;
+  const auto text = [](const te::Array& array) {
+    std::vector<double> values;
+    for (int64_t k = 0; k < array.count(); ++k) values.push_back(array.real(k));
+    return fmt::format("[{}] = {{{}}}", fmt::join(array.dims(), ","), fmt::join(values, ", "));
+  };
+  for (int64_t k = 0; k < (*sides)[0].count(); ++k) {
+    const double left = (*sides)[0].real(k), right = (*sides)[1].real(k);
+    const bool is_close =
+        std::isnan(left)
+            ? std::isnan(right)
+            : left == right || std::abs(left - right) <= kRounding * std::max({1.0, std::abs(left), std::abs(right)});
+    result.is_same &= is_close;
+  }
+  result.is_finite =
+      std::all_of(sides->begin() + 2, sides->end(), [](const te::Array& array) { return is_finite(array); });
+  result.left = text((*sides)[0]);
+  result.right = text((*sides)[1]);
+  return result;
+}
+
+int64_t draw_wide(Random& random) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+  constexpr std::array<int64_t, 8> kEdges = {kLeast,           kMost,         kLeast + 1, int64_t{1} << 62,
+                                             int64_t{1} << 32, 3'037'000'500, -1,         0};
+  if (random.chance(0.3)) return kEdges[random.below(kEdges.size())];
+  return random.chance(0.5) ? static_cast<int64_t>(random.next()) : random.between(-9, 9);
+}
+
+/// As a machine has them: integers of the whole range, which wrap. Nothing where a law has none, or where it divides by
+/// zero.
+std::optional<Comparison> compare_wrapped(const Graph& graph, const LawInstance& instance, Random& random) {
+  std::vector<te::Array> inputs;
+  Comparison result;
+  for (const auto& [name, type] : instance.types) {
+    if (type.dtype != DataType::kInt64) return std::nullopt;
+    const Dims dims = *constants(*type.shape);
+    std::vector<int64_t> values(static_cast<size_t>(element_count(dims)));
+    for (int64_t& value : values) value = draw_wide(random);
+    result.inputs.push_back(fmt::format("{}: int64[{}] = {{{}}}", name, fmt::join(dims, ","), fmt::join(values, ", ")));
+    inputs.push_back(te::Array::integers(type.dtype, dims, values));
+  }
+  if (inputs.empty()) return std::nullopt;
+  const auto sides = interpret(graph, inputs, {});
+  if (!sides.ok() || is_float((*sides)[0].dtype())) return std::nullopt;
+  const te::Array &left = (*sides)[0], &right = (*sides)[1];
+  result.is_same = left.dims() == right.dims();
+  for (int64_t k = 0; result.is_same && k < left.count(); ++k) result.is_same = left.integer(k) == right.integer(k);
+  const auto text = [](const te::Array& array) {
+    std::vector<int64_t> values;
+    for (int64_t k = 0; k < array.count(); ++k) values.push_back(array.integer(k));
+    return fmt::format("[{}] = {{{}}}", fmt::join(array.dims(), ","), fmt::join(values, ", "));
+  };
+  result.left = text(left);
+  result.right = text(right);
+  return result;
+}
+
+void add_applications(const Term& term, std::vector<Term>& terms) {
+  const auto* application = term.as_application();
+  if (!application) return;
+  terms.push_back(term);
+  for (const Term& argument : application->arguments) add_applications(argument, terms);
+}
+
+}  // namespace
+
+std::string Counterexample::text() const {
+  std::string result = instance.law.text();
+  for (const std::string& input : inputs) result += "\n  " + input;
+  return fmt::format("{}\n  left: {}\n  right: {}", result, left, right);
+}
+
+std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random, FloatClass float_class) {
+  std::vector<Term> terms = {instance.law.left, instance.law.right};
+  if (float_class >= FloatClass::kFinite)
+    for (const Term* side : {&instance.law.left, &instance.law.right}) add_applications(*side, terms);
+  const auto graph = graph_of(terms, instance.types);
+  if (!graph.ok()) return std::nullopt;
+  InstanceCheck result;
+  auto comparison = compare(*graph, instance, te::RationalAlgebra(), random);
+  result.over_rationals = comparison.has_value();
+  if (!comparison) comparison = compare(*graph, instance, te::PrimeFieldAlgebra(random.next()), random);
+  if (comparison && !comparison->is_same && !result.over_rationals) {
+    comparison = compare_doubles(*graph, instance, random);
+    result.in_doubles = true;
+  }
+  if (!comparison || (!comparison->is_same && !comparison->is_finite)) return std::nullopt;
+  if (comparison->is_same)
+    if (auto wrapped = compare_wrapped(*graph, instance, random)) comparison = std::move(wrapped);
+  if (!comparison->is_same)
+    result.counterexample = Counterexample{instance, std::move(comparison->inputs), std::move(comparison->left),
+                                           std::move(comparison->right)};
+  return result;
+}
+
+}  // namespace isomer::verify

@@ -1,0 +1,33 @@
+// Is a law true where it is used? Both sides of an instance are evaluated at small sizes: over the rationals, where the
+// operators have rational values; else over the prime field, in which functions like exp are arbitrary ones (DESIGN.md,
+// section 5); what is not true of arbitrary functions may be of those that are meant, in double precision.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/proof/refute/law_instances.h"
+
+namespace isomer::verify {
+
+/// Where a law fails: the instance, its inputs and what both sides give, as text.
+struct Counterexample {
+  LawInstance instance;
+  std::vector<std::string> inputs;  ///< "x: float32[2] = {1, -1/2}"
+  std::string left, right;
+  std::string text() const;
+};
+
+/// What comparing both sides of an instance on inputs of its own found.
+struct InstanceCheck {
+  bool over_rationals = false, in_doubles = false;
+  std::optional<Counterexample> counterexample;
+};
+
+/// Nothing where a side cannot be evaluated; where the sides differ after something on the way was not finite (the
+/// maximum of a window of padding alone), of which a law of the class kFinite or below says nothing.
+std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random,
+                                            FloatClass float_class = FloatClass::kExact);
+
+}  // namespace isomer::verify

@@ -1,0 +1,299 @@
+#include "verify/proof/term_graph.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "graph/infer.h"
+#include "graph/te/expr.h"
+#include "graph/te/program_text.h"
+
+namespace isomer::verify {
+namespace {
+
+/// What stands for a formal input: an argument, integers, or nothing.
+using Source = std::variant<std::monostate, size_t, std::vector<Dim>, Dim>;
+
+/// An application in its row's form.
+struct Placement {
+  Attributes attributes;
+  std::vector<Source> inputs;
+};
+
+std::string label_of(const Term::Application& application) { return std::string(application.op->name); }
+
+Result<int64_t> constant(const Term::Application& application, const std::string& name, const Dim& integer) {
+  if (const auto value = integer.constant()) return *value;
+  return unsupported(label_of(application), "a number for '{}' expected, {} found", name, integer.text());
+}
+
+Result<Attribute> attribute_of(const Term::Application& application, const AttributeDef& def, const std::string& name,
+                               const Parameter& parameter) {
+  const auto* integer = std::get_if<Dim>(&parameter);
+  const auto* integers = std::get_if<std::vector<Dim>>(&parameter);
+  if (def.kind == AttributeKind::kInt && integer) {
+    TRY(const int64_t value, constant(application, name, *integer));
+    return Attribute(value);
+  }
+  if (def.kind == AttributeKind::kInts && integers) {
+    std::vector<int64_t> values;
+    for (const Dim& each : *integers) {
+      TRY(const int64_t value, constant(application, name, each));
+      values.push_back(value);
+    }
+    return Attribute(std::move(values));
+  }
+  if (const auto* number = std::get_if<float>(&parameter); number && def.kind == AttributeKind::kFloat)
+    return Attribute(*number);
+  if (const auto* string = std::get_if<std::string>(&parameter); string && def.kind == AttributeKind::kString)
+    return Attribute(*string);
+  return invalid(label_of(application), "a value of another kind for '{}' expected, {} found", name, text(parameter));
+}
+
+Result<Placement> place(const Term::Application& application) {
+  if (!application.rest.empty())
+    return unsupported(label_of(application), "all parameters expected, ..{} stands for some", application.rest);
+  const OpDef& op = *application.op;
+  Placement result;
+  std::vector<std::string_view> used;
+  size_t next = 0;
+  for (const isomer::Parameter& formal : op.inputs) {
+    if (const auto found = application.parameters.find(formal.name); found != application.parameters.end()) {
+      used.push_back(found->first);
+      if (const auto* integer = std::get_if<Dim>(&found->second))
+        result.inputs.emplace_back(*integer);
+      else if (const auto* integers = std::get_if<std::vector<Dim>>(&found->second))
+        result.inputs.emplace_back(*integers);
+      else
+        return invalid(label_of(application), "integers for '{}' expected, {} found", found->first,
+                       text(found->second));
+      continue;
+    }
+    const bool is_variadic = formal.arity == isomer::Parameter::Arity::kVariadic;
+    do {
+      if (next < application.arguments.size())
+        result.inputs.emplace_back(next++);
+      else if (!is_variadic)
+        result.inputs.emplace_back(std::monostate());
+    } while (is_variadic && next < application.arguments.size());
+  }
+  while (!result.inputs.empty() && std::holds_alternative<std::monostate>(result.inputs.back()))
+    result.inputs.pop_back();
+  if (next < application.arguments.size())
+    return invalid(label_of(application), "at most {} arguments expected, {} found", next,
+                   application.arguments.size());
+  for (const auto& [name, parameter] : application.parameters) {
+    if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+    const auto def =
+        std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& a) { return a.name == name; });
+    if (def == op.attributes.end())
+      return invalid(label_of(application), "a parameter of its row expected, '{}' found", name);
+    TRY(Attribute value, attribute_of(application, *def, name, parameter));
+    result.attributes.emplace(name, std::move(value));
+  }
+  return result;
+}
+
+/// Of the outputs that are always there, up to the one that is asked for.
+std::vector<std::string> output_names(const Term::Application& application) {
+  const auto& formals = application.op->outputs;
+  auto count = static_cast<size_t>(std::count_if(formals.begin(), formals.end(), [](const isomer::Parameter& formal) {
+    return formal.arity != isomer::Parameter::Arity::kOptional;
+  }));
+  const bool is_variadic = formals.back().arity == isomer::Parameter::Arity::kVariadic;
+  if (const auto split = application.parameters.find("split"); is_variadic && split != application.parameters.end())
+    if (const auto* sizes = std::get_if<std::vector<Dim>>(&split->second)) count = sizes->size();
+  count = std::max(count, static_cast<size_t>(application.output) + 1);
+  std::vector<std::string> names;
+  for (size_t k = 0; k < count; ++k) names.push_back("o" + std::to_string(k));
+  return names;
+}
+
+/// Asks about the application in a context of its own.
+template <class T, class Ask>
+Result<T> with_context(const Term::Application& application, std::span<const ValueType> arguments, const Ask& ask) {
+  TRY(const Placement placement, place(application));
+  const DataType beside = dtype_beside(arguments);
+  std::vector<Content> contents(placement.inputs.size());
+  std::vector<OpContext::Input> inputs;
+  for (size_t k = 0; k < placement.inputs.size(); ++k) {
+    const Source& source = placement.inputs[k];
+    OpContext::Input input;
+    input.present = !std::holds_alternative<std::monostate>(source);
+    if (const auto* argument = std::get_if<size_t>(&source)) {
+      input.type = arguments[*argument];
+      if (input.type.is_tensor() && input.type.dtype == DataType::kUndefined) input.type.dtype = beside;
+    } else if (const auto* integer = std::get_if<Dim>(&source)) {
+      contents[k] = {*integer};
+      input.type = ValueType::tensor(DataType::kInt64, {});
+      input.content = &contents[k];
+    } else if (const auto* integers = std::get_if<std::vector<Dim>>(&source)) {
+      contents[k].assign(integers->begin(), integers->end());
+      input.type = ValueType::tensor(DataType::kInt64, {Dim(static_cast<int64_t>(integers->size()))});
+      input.content = &contents[k];
+    }
+    inputs.push_back(std::move(input));
+  }
+  const OpContext context(*application.op, placement.attributes, label_of(application), std::move(inputs),
+                          output_names(application));
+  TRY_VOID(check_schema(context, placement.attributes));
+  return ask(context);
+}
+
+}  // namespace
+
+std::optional<Parameter> parameter_of(const Attribute& attribute) {
+  if (const auto* integer = std::get_if<int64_t>(&attribute)) return Parameter(Dim(*integer));
+  if (const auto* number = std::get_if<float>(&attribute)) return Parameter(*number);
+  if (const auto* string = std::get_if<std::string>(&attribute)) return Parameter(*string);
+  if (const auto* integers = std::get_if<std::vector<int64_t>>(&attribute))
+    return Parameter(std::vector<Dim>(integers->begin(), integers->end()));
+  return std::nullopt;
+}
+
+Result<std::vector<ValueType>> infer_application(const Term::Application& application,
+                                                 std::span<const ValueType> arguments) {
+  return with_context<std::vector<ValueType>>(application, arguments,
+                                              [](const OpContext& context) { return infer_types(context); });
+}
+
+Result<ApplicationProgram> program_of(const Term::Application& application, std::span<const ValueType> arguments) {
+  TRY(const Placement placement, place(application));
+  ApplicationProgram result;
+  for (const Source& source : placement.inputs) {
+    const auto* argument = std::get_if<size_t>(&source);
+    result.arguments.push_back(argument ? std::optional(*argument) : std::nullopt);
+  }
+  TRY(result.program,
+      with_context<te::Program>(application, arguments, [&](const OpContext& context) -> Result<te::Program> {
+        if (!application.op->compute)
+          return unsupported(label_of(application), "a tensor expression expected, its row has none");
+        return application.op->compute(context);
+      }));
+  return result;
+}
+
+Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments) {
+  TRY(const ApplicationProgram made, program_of(application, arguments));
+  return te::print(made.program);
+}
+
+namespace {
+
+/// Terms that become values of a graph, each once.
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(const VariableTypes& variables) {
+    std::vector<ValueId> inputs;
+    for (const auto& [name, type] : variables) {
+      Value value;
+      value.name = name;
+      value.type = type;
+      inputs.push_back(graph_.add_value(std::move(value)));
+      variables_.emplace(name, inputs.back());
+    }
+    graph_.set_inputs(inputs);
+    graph_.edit_info().opsets[""] = 22;
+  }
+
+  Result<Graph> run(const std::vector<Term>& outputs) {
+    std::vector<ValueId> values;
+    for (const Term& term : outputs) {
+      TRY(ValueId value, value_of(term, DataType::kFloat32));
+      // An output may stand twice, or be an input: it is another value then.
+      values.push_back(value);
+    }
+    graph_.set_outputs(values);
+    return std::move(graph_);
+  }
+
+ private:
+  Result<ValueId> value_of(const Term& term, DataType dtype) {
+    if (const auto* number = std::get_if<Term::Number>(&term.form()))
+      return graph_.add_constant(Tensor::scalar(dtype, number->value.to_double()), graph_.fresh_name("number"));
+    if (const auto* variable = term.as_variable()) {
+      const auto found = variables_.find(variable->name);
+      if (found == variables_.end())
+        return invalid(variable->name, "a type of each variable expected, this one has none");
+      return found->second;
+    }
+    if (const auto known = values_.find(term); known != values_.end()) return known->second;
+    Term::Application first = *term.as_application();
+    const auto output = static_cast<size_t>(std::exchange(first.output, 0));
+    const Term node(std::move(first));
+    auto made = nodes_.find(node);
+    if (made == nodes_.end()) {
+      TRY(std::vector<ValueId> outputs, apply(*term.as_application()));
+      made = nodes_.emplace(node, std::move(outputs)).first;
+    }
+    if (output >= made->second.size())
+      return invalid(term.text(), "an output below {} expected, {} found", made->second.size(), output);
+    values_.emplace(term, made->second[output]);
+    return made->second[output];
+  }
+
+  Result<std::vector<ValueId>> apply(const Term::Application& application) {
+    TRY(const Placement placement, place(application));
+    std::vector<ValueId> arguments(application.arguments.size());
+    std::vector<ValueType> types(application.arguments.size());
+    for (size_t k = 0; k < arguments.size(); ++k) {
+      if (std::holds_alternative<Term::Number>(application.arguments[k].form())) continue;
+      TRY(arguments[k], value_of(application.arguments[k], DataType::kFloat32));
+      types[k] = graph_.value(arguments[k]).type;
+    }
+    for (size_t k = 0; k < arguments.size(); ++k) {
+      if (arguments[k].valid()) continue;
+      TRY(arguments[k], value_of(application.arguments[k], dtype_beside(types)));
+    }
+    Node node;
+    node.op = application.op;
+    node.domain = application.op->domain;
+    node.op_type = application.op->name;
+    node.attributes = placement.attributes;
+    for (const Source& source : placement.inputs) {
+      if (const auto* argument = std::get_if<size_t>(&source)) {
+        node.inputs.push_back(arguments[*argument]);
+      } else if (std::holds_alternative<std::monostate>(source)) {
+        node.inputs.emplace_back();
+      } else {
+        TRY(const ValueId value, integers(application, source));
+        node.inputs.push_back(value);
+      }
+    }
+    for (const std::string& name : output_names(application)) {
+      Value value;
+      value.name = graph_.fresh_name(name);
+      node.outputs.push_back(graph_.add_value(std::move(value)));
+    }
+    const std::vector<ValueId> outputs = node.outputs;
+    const NodeId id = graph_.add_node(std::move(node));
+    TRY_VOID(infer_node(graph_, id));
+    if (graph_.node(id).is_opaque()) return unsupported(label_of(application), "{}", graph_.node(id).opaque_reason);
+    return outputs;
+  }
+
+  Result<ValueId> integers(const Term::Application& application, const Source& source) {
+    std::vector<int64_t> values;
+    const auto* list = std::get_if<std::vector<Dim>>(&source);
+    for (const Dim& integer : list ? *list : std::vector<Dim>{std::get<Dim>(source)}) {
+      TRY(const int64_t value, constant(application, "an input", integer));
+      values.push_back(value);
+    }
+    Dims dims;
+    if (list) dims.push_back(static_cast<int64_t>(values.size()));
+    return graph_.add_constant(Tensor::from_ints(DataType::kInt64, dims, values), graph_.fresh_name("integers"));
+  }
+
+  Graph graph_;
+  std::map<std::string, ValueId, std::less<>> variables_;
+  std::unordered_map<Term, ValueId, TermHash> values_;
+  std::unordered_map<Term, std::vector<ValueId>, TermHash> nodes_;
+};
+
+}  // namespace
+
+Result<Graph> graph_of(const std::vector<Term>& outputs, const VariableTypes& variables) {
+  return GraphBuilder(variables).run(outputs);
+}
+
+}  // namespace isomer::verify
