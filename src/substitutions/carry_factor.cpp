@@ -10,7 +10,7 @@
 #include "graph/te/simplify.h"
 #include "substitutions/rewrite.h"
 #include "util/check.h"
-#include "verify/term_graph.h"
+#include "verify/proof/term_graph.h"
 
 namespace isomer::substitutions {
 namespace {
