@@ -19,9 +19,10 @@ in the input:
 
 An attack is made twice: on the proof as it is, which knows the models' hashes, and on one that somebody signed again,
 with the hashes of the models as they are now: equality is never a hash. `verify` runs neither model (--no-check).
-It must exit with 1 or 3. Attack I of a seed and a model is always the same, `--only I` makes it again; FILE gets a line
-of JSON an attack, those that it has are not made again. What is accepted is printed: it may be the same function
-(`keepdims` 3 for 1). Exit status 1 where anything was, or where verify crashed.
+It must exit with 1 or 3; but an input may be changed such that the output is its function still (a Slice that ends
+later beyond the end): what a proof signed again is accepted for is compared by `isomer compare`. Attack I of a seed and
+a model is always the same, `--only I` makes it again; FILE gets a line of JSON an attack, those that it has are not made
+again. Exit status 1 where anything else was accepted, or where verify crashed.
 """
 
 import argparse
@@ -354,11 +355,13 @@ class Files:
                 proof = re.sub(f"^{line} [0-9a-f]{{32}}$", f"{line} {hash_now}", self.proof.read_text(), flags=re.M)
                 (self.folder / "signed.proof").write_text(proof)
                 signed, why = self.verdict([*files, self.folder / "signed.proof"])
+            compared, _ = called([self.options.isomer, "compare", *files, "-q", *self.shapes]) \
+                if 0 in (plain, signed) else (None, "")
         finally:
             attack.undo()
         return {"model": self.input.stem, "seed": self.options.seed, "index": index,
                 "side": "input" if side == self.input else "output", "kind": kind, "said": said, "plain": plain,
-                "signed": signed, "why": why.replace(str(self.folder) + "/", "")[:300]}
+                "signed": signed, "compared": compared, "why": why.replace(str(self.folder) + "/", "")[:300]}
 
 
 def attacks_on(source, indices, options, until):
@@ -379,6 +382,9 @@ def attacks_on(source, indices, options, until):
 
 
 def is_refused(result):
+    """Or, of an input, the output's function still, by `isomer compare`."""
+    if result["side"] == "input" and result["plain"] in (1, 3) and result.get("compared") == 0:
+        return True
     return result["plain"] in (1, 3) and result["signed"] in (1, 3, None) and "internal error" not in result["why"]
 
 
@@ -425,7 +431,9 @@ def main():
     for kind in dict.fromkeys(KINDS):
         signed = sum(each["kind"] == kind and each["signed"] is not None for each in done)
         print(f"{kind}: {counts[kind, True]} refused, {signed} of them signed again; {counts[kind, False]} not refused")
-    print(f"{len(done)} attacks on {len({each['model'] for each in done})} models, {len(accepted)} not refused")
+    same = sum(each.get("compared") == 0 for each in done)
+    print(f"{len(done)} attacks on {len({each['model'] for each in done})} models, {len(accepted)} not refused, "
+          f"{same} left the function as it was")
     return bool(accepted or troubles)
 
 
