@@ -20,9 +20,10 @@ in the input:
 An attack is made twice: on the proof as it is, which knows the models' hashes, and on one that somebody signed again,
 with the hashes of the models as they are now: equality is never a hash. `verify` runs neither model (--no-check).
 It must exit with 1 or 3; but an input may be changed such that the output is its function still (a Slice that ends
-later beyond the end): what a proof signed again is accepted for is compared by `isomer compare`. Attack I of a seed and
-a model is always the same, `--only I` makes it again; FILE gets a line of JSON an attack, those that it has are not made
-again. Exit status 1 where anything else was accepted, or where verify crashed.
+later beyond the end), or such that it cannot be run any more (an index out of range): what a proof signed again is
+accepted for is compared by `isomer compare`. Attack I of a seed and a model is always the same, `--only I` makes it
+again; FILE gets a line of JSON an attack, those that it has are not made again. Exit status 1 where anything else was
+accepted, or where verify crashed.
 """
 
 import argparse
@@ -382,8 +383,8 @@ def attacks_on(source, indices, options, until):
 
 
 def is_refused(result):
-    """Or, of an input, the output's function still, by `isomer compare`."""
-    if result["side"] == "input" and result["plain"] in (1, 3) and result.get("compared") == 0:
+    """Or, of an input, the output's function still, or none that can be run, by `isomer compare`."""
+    if result["side"] == "input" and result["plain"] in (1, 3) and result.get("compared") in (0, 3):
         return True
     return result["plain"] in (1, 3) and result["signed"] in (1, 3, None) and "internal error" not in result["why"]
 
@@ -431,9 +432,9 @@ def main():
     for kind in dict.fromkeys(KINDS):
         signed = sum(each["kind"] == kind and each["signed"] is not None for each in done)
         print(f"{kind}: {counts[kind, True]} refused, {signed} of them signed again; {counts[kind, False]} not refused")
-    same = sum(each.get("compared") == 0 for each in done)
+    same = sum(each.get("compared") in (0, 3) for each in done)
     print(f"{len(done)} attacks on {len({each['model'] for each in done})} models, {len(accepted)} not refused, "
-          f"{same} left the function as it was")
+          f"{same} left the function as it was, or none")
     return bool(accepted or troubles)
 
 
