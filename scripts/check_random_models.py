@@ -3,30 +3,46 @@
 
     python3 -m venv /tmp/peers && /tmp/peers/bin/pip install onnx onnxruntime numpy
     /tmp/peers/bin/python scripts/check_random_models.py [--count 200] [--seed 1] [--only I] [--keep FOLDER]
-        [--isomer build/bin/isomer] [--level 2] [--jobs 1] [--no-run]
+        [--isomer build/bin/isomer] [--level 2] [--time 1s] [--fp turns] [--proof-every 5] [--jobs 1] [--no-run]
+        [--results FILE]
 
 Model I of a seed is always the same; `--only I` makes it again. A model that onnx's checker (with shape inference) or
-ONNX Runtime refuses, be it on other numbers, or whose outputs are not finite, is replaced by another. For each of the
-others:
+ONNX Runtime refuses, be it on other numbers, or whose outputs are not finite, is replaced by another. In every second
+of those that are left special values stand among the weights. For each:
 
   optimize  `isomer optimize` exits with 0
+  verify    `isomer verify` accepts its proof, of every K-th model with `--proof-every K`
   checker   onnx's checker accepts what it writes, with shape inference
-  runtime   so does ONNX Runtime, and its outputs are those of the input model
+  runtime   so does ONNX Runtime, and its outputs are those of the input model, on values of each kind of KINDS
   run       `isomer run` of the model gives them too ("unsupported" is counted, not a failure)
 
-Integers and bools agree exactly, floats within 1e-3 of the largest absolute value, except where onnx's own evaluator
-gives what was found, or where ONNX Runtime does not agree with itself on inputs moved in the seventh digit: rounding
-decides these (Ceil of a DFT that is 2 but for rounding). A failure is kept in FOLDER as SEED-I.onnx with SEED-I.npz,
-and cut to the nodes before one value where it still fails. Exit status 1 where any failed.
+`--fp turns`: --fp strict, reassociate and fast, model by model. What is the same, in ONNX Runtime without its own
+optimizations on one thread:
+
+  strict       the same bits, on all values; any NaN is as good as another (processors choose among payloads), and what
+               ONNX Runtime's Where alone makes of -0, or a cast of a float that is no such integer, is counted
+  reassociate  where all values on the way are finite and far from overflow: integers and bools exactly, floats within
+               1e-4 of the largest absolute value. Beyond that, 16 times as far as the input model's own outputs move
+               where noise of a few units in the last place meets what its inexact nodes read and give. An output that
+               jumps then (Ceil of a DFT that is 2 but for rounding) is decided by rounding, and counted. Of other
+               values nothing is promised; what differs there is counted
+  fast         as reassociate; and where NaN or infinity is found, overflow may have lost the element
+
+A failure is kept in FOLDER as SEED-I.onnx with SEED-I.npz, and cut to the nodes before one value where it still fails.
+FILE gets a line of JSON a model, and models that it has are not checked again: a run that was stopped goes on. Exit
+status 1 where any failed.
 """
 
 import argparse
 import collections
-import concurrent.futures
+import json
+import multiprocessing
+import multiprocessing.connection
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 import onnx
@@ -35,8 +51,13 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TOLERANCE = 1e-3
+TOLERANCE = 1e-4
+RUN_TOLERANCE = 1e-3
+GROWTH = 16
+NOISES = 8
+MODES = ("strict", "reassociate", "fast")
 MOST_ELEMENTS = 4096
+MOST_SECONDS = 300
 FLOAT, INT, BOOL = np.float32, np.int64, np.bool_
 
 
@@ -44,13 +65,23 @@ class Unfit(Exception):
     """No node like this fits here."""
 
 
+class Runtime:
+    """ONNX Runtime with a model, node after node."""
+
+    def __init__(self, model):
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        self.session = onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                                    providers=["CPUExecutionProvider"])
+
+    def outputs(self, feeds):
+        return self.session.run(None, {each.name: feeds[each.name] for each in self.session.get_inputs()})
+
+
 def evaluated(model, feeds):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, {each.name: feeds[each.name] for each in session.get_inputs()})
+    return Runtime(model).outputs(feeds)
 
 
 def value_info(name, array, dims=None):
@@ -659,31 +690,255 @@ def random_model(seed, index):
     raise RuntimeError(f"no valid model {index} of seed {seed}")
 
 
-def difference(model, expected, found):
-    """A sentence, or nothing."""
+# Values of inputs and weights
+
+ORDINARY = np.array([0, -0.0, 1, -1, 0.5, 2.5, -2.5, 1e10, -1e10, 100, -100], FLOAT)
+LARGE = np.array([1e30, -1e30, 1e20, -1e20, 1e-30, -1e-30, 1e-42, -1e-42, 0, -0.0, 1, -1], FLOAT)
+LARGEST = np.array([3e38, -3e38, 1e30, -1e30, 1e-30, -1e-30, 1e-42, -1e-42, 0, -0.0, 1, -1], FLOAT)
+NOT_FINITE = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-42, 0, -0.0, 1, -1, 2.5, 100], FLOAT)
+INTEGERS = np.array([-2**63, 2**63 - 1, -2**62, 2**62, 3037000500, 2**31, -2**31 - 1, 255, -1, 0, 7], INT)
+KINDS = {
+    "N(0,1)": lambda rng, shape: rng.normal(size=shape),
+    "N(0,1) x100": lambda rng, shape: 100 * rng.normal(size=shape),
+    "N(0,1) x1e-30": lambda rng, shape: 1e-30 * rng.normal(size=shape),
+    **{name: lambda rng, shape, values=values: rng.choice(values, size=shape)
+       for name, values in (("ordinary", ORDINARY), ("large, denormal", LARGE), ("largest", LARGEST),
+                            ("NaN, inf", NOT_FINITE))},
+}
+# Nodes for which a large integer is a crash of the runtime (its least by -1), no end, or more memory than there is.
+COUNTING = {"Div", "Mod", "Loop", "Range", "Tile", "Expand", "ConstantOfShape", "OneHot", "Reshape"}
+
+
+def with_special_weights(model, feeds, rng):
+    """Some elements of float constants are others; the same model where that is none any more."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    values = (ORDINARY, ORDINARY, LARGE, NOT_FINITE)[rng.integers(4)]
+    for tensor in changed.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if array.dtype != FLOAT or rng.random() < 0.4:
+            continue
+        chosen = rng.random(array.shape) < rng.choice([0.1, 0.5])
+        tensor.CopyFrom(numpy_helper.from_array(
+            np.where(chosen, rng.choice(values, size=array.shape), array).astype(FLOAT), tensor.name))
+    try:
+        onnx.checker.check_model(changed, full_check=True)
+        outputs = evaluated(model, feeds), evaluated(changed, feeds)
+    except Exception:
+        return model
+    # A weight may have decided a size that the model states.
+    return changed if [each.shape for each in outputs[0]] == [each.shape for each in outputs[1]] else model
+
+
+def feeds_of(kind, model, feeds, rng):
+    """Float inputs get values of the kind. Others stay, or get any integers where that is no crash."""
+    counts = any(node.op_type in COUNTING for node in model.graph.node)
+    result = {}
+    for name, array in feeds.items():
+        if array.dtype == FLOAT:
+            result[name] = np.asarray(KINDS[kind](rng, array.shape), FLOAT)
+        elif array.dtype == INT and kind == "largest" and not counts:
+            result[name] = rng.choice(INTEGERS, size=array.shape)
+        else:
+            result[name] = array
+    return result
+
+
+# The comparison
+
+# These give bits of what they read, or what compares it.
+EXACT = {
+    "Relu", "Neg", "Abs", "Floor", "Ceil", "Round", "Sign", "Identity", "Max", "Min", "Less", "Greater", "Equal",
+    "ReduceMax", "ArgMax", "ArgMin", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Split", "Concat",
+    "Expand", "Tile", "Pad", "Gather", "GatherElements", "ScatterElements", "Where", "Cast", "Clip", "Shape", "Size",
+    "ConstantOfShape", "Range", "OneHot", "TopK", "Unique", "NonZero", "Trilu", "MaxPool", "Dropout", "Not", "And", "Or"
+}
+SQUARING = {"ReduceL2", "InstanceNormalization", "LayerNormalization"}
+
+
+class Reference:
+    """The model as it was: what its outputs may be."""
+
+    def __init__(self, model):
+        self.model = model
+        self.runtime = Runtime(model)
+        self.all = None
+
+    def outputs(self, feeds):
+        return self.runtime.outputs(feeds)
+
+    def values(self, feeds):
+        """All that nodes give, by name."""
+        if self.all is None:
+            shown = onnx.ModelProto()
+            shown.CopyFrom(self.model)
+            known = {each.name for each in shown.graph.output}
+            shown.graph.output.extend(onnx.ValueInfoProto(name=each) for node in shown.graph.node for each in node.output
+                                      if each and each not in known)
+            self.all = [each.name for each in shown.graph.output], Runtime(shown)
+        return dict(zip(self.all[0], self.all[1].outputs(feeds)))
+
+    def is_usual(self, feeds):
+        """No value comes near an overflow, nor does a square where there are some."""
+        most = 1e18 if any(node.op_type in SQUARING for node in self.model.graph.node) else 1e36
+        constants = (numpy_helper.to_array(each) for each in self.model.graph.initializer)
+        return all(np.isfinite(array).all() and np.abs(array.astype(np.float64)).max(initial=0) < most
+                   for array in (*self.values(feeds).values(), *feeds.values(), *constants) if array.dtype.kind == "f"
+                   and array.dtype != np.float16) and not any(
+                       np.abs(array.astype(np.float64)).max(initial=0) > 1e4 or np.isnan(array).any()
+                       for array in self.values(feeds).values() if array.dtype == np.float16)
+
+    def has_undefined_casts(self, feeds):
+        """To integers, of floats that are none: ONNX Runtime then gives what its choice of instructions gives, and
+        makes one cast of two even without optimizations."""
+        values = {**{each.name: numpy_helper.to_array(each) for each in self.model.graph.initializer}, **feeds,
+                  **self.values(feeds)}
+        for node in self.model.graph.node:
+            array = values.get(node.input[0]) if node.op_type == "Cast" else None
+            to = helper.tensor_dtype_to_np_dtype(node.attribute[0].i) if node.op_type == "Cast" else None
+            if array is not None and array.dtype.kind == "f" and to.kind in "iu":
+                range_of = np.iinfo(to)
+                whole = np.trunc(array.astype(np.float64))
+                if not ((whole >= range_of.min) & (whole < 2.0**(range_of.bits - (to.kind == "i")))).all():
+                    return True
+        return False
+
+    def moved(self, feeds, rng):
+        """Outputs with noise where nodes round."""
+        arrays = {**{each.name: numpy_helper.to_array(each) for each in self.model.graph.initializer}, **feeds,
+                  **self.values(feeds)}
+        noisy = onnx.ModelProto()
+        noisy.CopyFrom(self.model)
+        del noisy.graph.node[:]
+
+        def move(name, read, made):
+            """Adds nodes between two names of the value."""
+            array, places = arrays[name], {"float16": (-9, -24), "float32": (-22, -149)}
+            scale, least = places.get(str(array.dtype), (-50, -1074))
+            factor = 1 + rng.uniform(-1, 1, array.shape) * 2.0**scale
+            summand = rng.choice([-4, 0, 4], size=array.shape) * 2.0**least
+            k = len(noisy.graph.node)
+            for part, each in (("factor", factor), ("summand", summand)):
+                noisy.graph.initializer.append(numpy_helper.from_array(np.asarray(each, array.dtype), f"{part} {k}"))
+            noisy.graph.node.append(helper.make_node("Mul", [read, f"factor {k}"], [f"product {k}"]))
+            noisy.graph.node.append(helper.make_node("Add", [f"product {k}", f"summand {k}"], [made]))
+
+        for node in self.model.graph.node:
+            made = onnx.NodeProto()
+            made.CopyFrom(node)
+            floats = {each for each in (*node.input, *node.output) if each in arrays and arrays[each].dtype.kind == "f"
+                      } if node.op_type not in EXACT else ()
+            for k, name in enumerate(node.input):
+                if name in floats:
+                    made.input[k] = f"moved {len(noisy.graph.node)}"
+                    move(name, name, made.input[k])
+            for k, name in enumerate(node.output):
+                if name in floats:
+                    made.output[k] = f"exact {name}"
+            noisy.graph.node.append(made)
+            for name in node.output:
+                if name in floats:
+                    move(name, f"exact {name}", name)
+        return evaluated(noisy, feeds)
+
+    def judge(self, feeds, expected, found, mode):
+        """(what is wrong, what else there is to say), each a sentence or nothing."""
+        wrong = first_of(bits_differ if mode == "strict" else values_differ, self.model, expected, found)
+        if not wrong:
+            return None, None
+        if self.has_undefined_casts(feeds):
+            return None, "differs where casts are undefined"
+        if mode == "strict":
+            return wrong, None
+        if not self.is_usual(feeds):
+            return None, "differs where nothing is promised"
+        rng = np.random.default_rng(0)
+        try:
+            moved = [self.moved(feeds, rng) for _ in range(NOISES)]
+        except Exception:  # it depends on rounding whether it runs at all
+            return None, "rounding decides"
+        for k, (port, a, b) in enumerate(zip(self.model.graph.output, expected, found)):
+            if not values_differ(a, b):
+                continue
+            others = [each[k] for each in moved]
+            if any(each.shape != a.shape for each in others):
+                return None, "rounding decides"
+            if a.shape != b.shape or a.dtype != b.dtype:
+                return f"{port.name}: {values_differ(a, b)}", None
+            if a.dtype.kind != "f":
+                if any((each != a).any() for each in others):
+                    return None, "rounding decides"
+                return f"{port.name}: {values_differ(a, b)}", None
+            if any(not np.isfinite(each).all() for each in others):
+                return None, "rounding decides"
+            a, b = a.astype(np.float64), b.astype(np.float64)
+            counted = np.isfinite(b) if mode == "fast" else np.ones(b.shape, bool)
+            spread = max(np.abs(each.astype(np.float64) - a).max() for each in others)
+            bound = TOLERANCE * np.abs(a).max() + GROWTH * spread
+            if not (np.abs(a - b)[counted] <= bound).all():
+                return f"{port.name}: {values_differ(a, b)}, {bound:.3g} allowed", None
+        return None, "rounding decides how much"
+
+
+def first_of(differ, model, expected, found):
     for port, a, b in zip(model.graph.output, expected, found):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            return f"{port.name}: {a.dtype}{list(a.shape)} expected, {b.dtype}{list(b.shape)} found"
-        if a.dtype.kind != "f":
-            if not np.array_equal(a, b):
-                return f"{port.name}: {(a != b).sum()} of {a.size} integers differ"
-        elif a.size and not np.allclose(a, b, rtol=0, atol=TOLERANCE * max(1, np.abs(a).max())):
-            return f"{port.name}: values differ by up to {np.abs(a - b).max():.3g}"
+        if wrong := differ(a, b):
+            return f"{port.name}: {wrong}"
     return None
 
 
+def bits_differ(a, b):
+    """A sentence, or nothing; one NaN is as good as another."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype}{list(a.shape)} expected, {b.dtype}{list(b.shape)} found"
+    if a.dtype.kind == "f":
+        bits = f"u{a.itemsize}"
+        differ = (np.ascontiguousarray(a).view(bits) != np.ascontiguousarray(b).view(bits)) & ~(np.isnan(a) & np.isnan(b))
+    else:
+        differ = a != b
+    if not differ.any():
+        return None
+    return f"{differ.sum()} of {a.size} bits differ, {a[differ][0]!r} became {b[differ][0]!r}"
+
+
+def values_differ(a, b, tolerance=TOLERANCE, least=0):
+    """A sentence, or nothing; NaN and infinities stand where they stood."""
+    if a.shape != b.shape or a.dtype != b.dtype or a.dtype.kind != "f":
+        return bits_differ(a, b)
+    finite = np.isfinite(a)
+    if wrong := bits_differ(a[~finite], b[~finite]):
+        return wrong
+    if not np.isfinite(b[finite]).all():
+        return f"{(~np.isfinite(b[finite])).sum()} of {a.size} values are not finite any more"
+    a, b = a[finite].astype(np.float64), b[finite].astype(np.float64)
+    error = np.abs(a - b)
+    if not a.size or error.max() <= tolerance * max(least, np.abs(a).max()):
+        return None
+    return f"values differ by up to {error.max():.3g}, the largest is {np.abs(a).max():.3g}"
+
+
+def is_runtime_alone(model, written, feeds):
+    """ONNX Runtime's Where adds what it chose to zeros, which makes 0 of -0: is that all that tells the two apart?"""
+    if all(node.op_type != "Where" for node in model.graph.node):
+        return False
+    try:
+        before, after = ([np.asarray(each) for each in ReferenceEvaluator(each).run(None, feeds)]
+                         for each in (model, written))
+    except Exception:  # it lacks operators
+        return False
+    return first_of(bits_differ, model, before, after) is None
+
+
 def is_decided_by_rounding(model, feeds, expected, found):
-    rng = np.random.default_rng(0)
-    for _ in range(16):
-        moved = {name: (value * (1 + rng.uniform(-1, 1, value.shape) * 2**-22)).astype(value.dtype)
-                 if value.dtype.kind == "f" else value for name, value in feeds.items()}
-        if difference(model, expected, evaluated(model, moved)):
-            return True
+    """Of what `isomer run` gives, whose own functions round otherwise than the runtime's."""
+    wrong, note = Reference(model).judge(feeds, expected, found, "reassociate")
+    if not wrong or note:
+        return True
     try:
         other = ReferenceEvaluator(model).run(None, feeds)
     except Exception:  # it lacks operators
         return False
-    return difference(model, [np.asarray(each) for each in other], found) is None
+    return first_of(values_differ, model, [np.asarray(each) for each in other], found) is None
 
 
 def called(command):
@@ -695,42 +950,75 @@ def called(command):
     return done.returncode, done.stderr.strip().splitlines()[-1:]
 
 
-def failure_of(model, feeds, options):
-    """(stage, sentence) of the first thing that is wrong, or (None, note)."""
-    expected = evaluated(model, feeds)
+def mode_of(index, options):
+    return MODES[index % len(MODES)] if options.fp == "turns" else options.fp
+
+
+def failure_of(model, feeds, options, index):
+    """(stage, sentence) of the first thing that is wrong, or (None, notes)."""
+    notes, mode = [], mode_of(index, options)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        onnx.save(model, folder / "in.onnx")
+        files = [folder / "in.onnx", folder / "out.onnx", folder / "out.proof"]
+        onnx.save(model, files[0])
         np.savez(folder / "in.npz", **feeds)
-        status, said = called([options.isomer, "optimize", folder / "in.onnx", "-o", folder / "out.onnx", "-q",
-                               "--level", str(options.level)])
+        is_proved = options.proof_every > 0 and index // len(MODES) % options.proof_every == 0
+        status, said = called([options.isomer, "optimize", files[0], "-o", files[1], "-q", "--level", str(options.level),
+                               "--fp", mode, "--threads", "1", *(["--time", options.time] if options.time else []),
+                               *(["--proof", files[2]] if is_proved else [])])
         if status:
             return "optimize", f"exit {status} {said}"
-        written = onnx.load(folder / "out.onnx")
+        if is_proved:
+            status, said = called([options.isomer, "verify", *files, "-q", "--no-check", "--fp", mode, "--threads", "1"])
+            if status:
+                return "verify", f"exit {status} {said}"
+            notes.append("verified")
+        written = onnx.load(files[1])
         try:
             onnx.checker.check_model(written, full_check=True)
         except Exception as error:
             return "checker", " ".join(str(error).split())[:200]
+        reference = Reference(model)
+        expected = reference.outputs(feeds)
         try:
-            found = evaluated(written, feeds)
+            after = Runtime(written)
         except Exception as error:
             return "runtime", " ".join(str(error).split())[:200]
-        if wrong := difference(model, expected, found):
-            return (None, "rounding decides") if is_decided_by_rounding(model, feeds, expected, found) else ("runtime", wrong)
+        rng = np.random.default_rng([options.seed, index])
+        for kind in ("as given", *KINDS):
+            given = feeds_of(kind, model, feeds, rng) if kind in KINDS else feeds
+            try:
+                before = reference.outputs(given)
+            except Exception:  # indices out of range
+                notes.append(f"{kind}: not run")
+                continue
+            try:
+                found = after.outputs(given)
+            except Exception as error:
+                return "runtime", f"{kind}: " + " ".join(str(error).split())[:200]
+            with np.errstate(all="ignore"):
+                wrong, note = reference.judge(given, before, found, mode)
+            if wrong and is_runtime_alone(model, written, given):
+                wrong, note = None, "ONNX Runtime's Where"
+            if wrong:
+                feeds.update(given)
+                return "runtime", f"{kind}: {wrong}"
+            if note:
+                notes.append(f"{kind}: {note}")
         if options.no_run:
-            return None, ""
-        status, said = called([options.isomer, "run", folder / "in.onnx", "-q", "--load-inputs", folder / "in.npz",
+            return None, notes
+        status, said = called([options.isomer, "run", files[0], "-q", "--load-inputs", folder / "in.npz",
                                "--save-outputs", folder / "found.npz"])
         if status == 3 and "internal error" not in str(said):
-            return None, f"run: {said}"
+            return None, [*notes, f"run: {said}"]
         if status:
             return "run", f"exit {status} {said}"
         found = np.load(folder / "found.npz")
         found = [found[each.name] for each in model.graph.output]
-        wrong = difference(model, expected, found)
+        wrong = first_of(lambda a, b: values_differ(a, b, RUN_TOLERANCE, 1), model, expected, found)
         if wrong and not is_decided_by_rounding(model, feeds, expected, found):
             return "run", wrong
-        return None, "rounding decides" if wrong else ""
+        return None, [*notes, "run: rounding decides"] if wrong else notes
 
 
 def cut(model, output, feeds):
@@ -751,13 +1039,14 @@ def cut(model, output, feeds):
     return onnx.shape_inference.infer_shapes(made), {each.name: feeds[each.name] for each in graph.input}
 
 
-def smaller(model, feeds, stage, options):
+def smaller(model, feeds, stage, options, index):
     for count, node in enumerate(model.graph.node, 1):
         for output in filter(None, node.output):
             try:
                 made, given = cut(model, output, feeds)
                 onnx.checker.check_model(made)
-                if len(made.graph.node) < len(model.graph.node) and failure_of(made, given, options)[0] == stage:
+                if len(made.graph.node) < len(model.graph.node) and \
+                        failure_of(made, dict(given), options, index)[0] == stage:
                     return made, given
             except Exception:
                 continue
@@ -765,16 +1054,59 @@ def smaller(model, feeds, stage, options):
 
 
 def checked(index, options):
+    """What the results file gets."""
+    begin = time.monotonic()
     model, feeds = random_model(options.seed, index)
-    stage, sentence = failure_of(model, feeds, options)
+    rng = np.random.default_rng([options.seed, index, 1])
+    if rng.random() < 0.5:
+        model = with_special_weights(model, feeds, rng)
+    stage, said = failure_of(model, feeds, options, index)
     if stage and options.keep:
-        small, given = smaller(model, feeds, stage, options)
+        small, given = smaller(model, feeds, stage, options, index)
         options.keep.mkdir(parents=True, exist_ok=True)
         onnx.save(small, options.keep / f"{options.seed}-{index}.onnx")
         np.savez(options.keep / f"{options.seed}-{index}.npz", **given)
-        sentence += f" ({len(small.graph.node)} of {len(model.graph.node)} nodes: " \
-                    f"{' '.join(each.op_type for each in small.graph.node)})"
-    return index, stage, sentence, [each.op_type for each in model.graph.node]
+        said += f" ({len(small.graph.node)} of {len(model.graph.node)} nodes: " \
+                f"{' '.join(each.op_type for each in small.graph.node)})"
+    return {"seed": options.seed, "index": index, "level": options.level, "fp": mode_of(index, options),
+            "failed": stage, "said": said, "nodes": [each.op_type for each in model.graph.node],
+            "seconds": round(time.monotonic() - begin, 2)}
+
+
+def child(index, options, sending):
+    try:
+        sending.send(checked(index, options))
+    except Exception as error:
+        sending.send({"seed": options.seed, "index": index, "level": options.level, "fp": mode_of(index, options),
+                      "failed": "script", "said": repr(error)[:300], "nodes": [], "seconds": 0})
+
+
+def results_of(indices, options):
+    """A process each: a runtime that crashes or does not end takes no other model with it."""
+    fork = multiprocessing.get_context("fork")
+    running, left = {}, iter(indices)
+    while True:
+        while len(running) < options.jobs and (index := next(left, None)) is not None:
+            receiving, sending = fork.Pipe(False)
+            process = fork.Process(target=child, args=(index, options, sending))
+            process.start()
+            sending.close()
+            running[receiving] = index, process, time.monotonic()
+        if not running:
+            return
+        ready = multiprocessing.connection.wait(list(running), 1)
+        late = [each for each, (_, _, begin) in running.items() if time.monotonic() - begin > MOST_SECONDS]
+        for receiving in {*ready, *late}:
+            index, process, _ = running.pop(receiving)
+            try:
+                result = receiving.recv() if receiving in ready else None
+            except EOFError:
+                result = None
+            process.kill()
+            process.join()
+            yield result or {"seed": options.seed, "index": index, "level": options.level,
+                             "fp": mode_of(index, options), "failed": "peer", "nodes": [], "seconds": MOST_SECONDS,
+                             "said": "the runtime " + ("crashed" if receiving in ready else "did not end")}
 
 
 def main():
@@ -785,22 +1117,38 @@ def main():
     parser.add_argument("--only", type=int, help="this model alone")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for failures")
     parser.add_argument("--level", type=int, default=2)
+    parser.add_argument("--time", help="of a search, as isomer optimize takes it")
+    parser.add_argument("--fp", choices=[*MODES, "turns"], default="turns")
+    parser.add_argument("--proof-every", type=int, default=5, help="proofs are written and verified; 0: of none")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--no-run", action="store_true", help="optimize alone")
+    parser.add_argument("--results", type=pathlib.Path, help="a line of JSON a model; what is there is not done again")
     options = parser.parse_args()
     indices = range(options.count) if options.only is None else [options.only]
-    failed, notes, operators = 0, collections.Counter(), collections.Counter()
-    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
-        for index, stage, sentence, used in pool.map(checked, indices, [options] * len(indices)):
-            operators.update(used)
-            if stage:
-                failed += 1
-                print(f"{options.seed}-{index}: {stage}: {sentence}", flush=True)
-            elif sentence:
-                notes[sentence.split(": ", 3)[-1][:80]] += 1
+    done = {}
+    if options.results and options.results.exists():
+        for line in options.results.read_text().splitlines():
+            each = json.loads(line)
+            if each["seed"] == options.seed and each["level"] == options.level and each["index"] in indices:
+                done[each["index"]] = each
+    for result in results_of([each for each in indices if each not in done], options):
+        done[result["index"]] = result
+        if options.results:
+            with options.results.open("a") as file:
+                file.write(json.dumps(result) + "\n")
+        if result["failed"]:
+            print(f"{result['seed']}-{result['index']}: {result['fp']}: {result['failed']}: {result['said']}", flush=True)
+    notes, operators, modes = collections.Counter(), collections.Counter(), collections.Counter()
+    for result in done.values():
+        operators.update(result["nodes"])
+        modes[result["fp"]] += 1
+        if not result["failed"]:
+            notes.update(each[:100] for each in result["said"])
     for note, count in notes.most_common():
-        print(f"{count} not run: {note}")
-    print(f"{len(indices)} models, {sum(operators.values())} nodes of {len(operators)} operators, {failed} failed")
+        print(f"{count} {note}")
+    failed = sum(result["failed"] is not None for result in done.values())
+    print(f"{len(done)} models ({', '.join(f'{count} {mode}' for mode, count in modes.items())}), "
+          f"{sum(operators.values())} nodes of {len(operators)} operators, {failed} failed")
     return failed > 0
 
 

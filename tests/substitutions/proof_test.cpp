@@ -225,6 +225,51 @@ graph g(x: float32[2,3]) -> (y: float32[2,3]) {
               HasSubstr("a step that --fp strict allows expected, one of class sign-of-zero found"));
 }
 
+/// 0.7f * 10 is 7 as float32 and less than 7 before it is rounded.
+TEST_F(Proofs, OfIntegersThatComeOfFloatsWhichAreNotRoundedAreNotStrict) {
+  constexpr std::string_view input = R"(opset 17
+graph g(x: int64[2]) -> (y: int64[2]) {
+  a: float32[] = {0.7}
+  b: float32[] = {10}
+  p = Mul(a, b)
+  q = Floor(p)
+  r = Cast(q) {to = 7}
+  y = Add(x, r)
+})";
+  constexpr std::string_view seven = R"(opset 17
+graph g(x: int64[2]) -> (y: int64[2]) {
+  r: int64[] = {7}
+  y = Add(x, r)
+})";
+  const auto at = [&](std::string_view name) { return FoldStep{number(input, name)}; };
+  EXPECT_THAT(refusal(input, seven, {at("r")}, FloatMode::kStrict),
+              HasSubstr("a step that --fp strict allows expected, one of class reassociated found"));
+  EXPECT_EQ(refusal(input, seven, {at("p"), at("q"), at("r")}, FloatMode::kStrict), "");
+  std::string six(seven);
+  six.replace(six.find("{7}"), 3, "{6}");
+  EXPECT_THAT(refusal(input, six, {at("p"), at("q"), at("r")}, FloatMode::kStrict), HasSubstr(kDoesNotFollow));
+}
+
+/// What callers need not give is part of the interface.
+TEST_F(Proofs, OfInputsWithOtherDefaultsAreRefused) {
+  const auto with_default = [](std::optional<double> value) {
+    Graph graph = parsed(R"(ir_version 8
+opset 17
+graph g(x: float32[2], w: float32[2]) -> (y: float32[2]) {
+  y = Add(x, w)
+})");
+    if (value)
+      graph.edit(graph.inputs()[1]).constant =
+          Tensor::from_doubles(DataType::kFloat32, {2}, std::vector<double>{1, *value});
+    return graph;
+  };
+  EXPECT_EQ(refusal(with_default(2), with_default(2), {}), "");
+  EXPECT_THAT(refusal(with_default(2), with_default(3), {}), HasSubstr("expected, input w of type float32[2] by"));
+  EXPECT_THAT(refusal(with_default(2), with_default(-2), {}), HasSubstr("by default"));
+  EXPECT_THAT(refusal(with_default(2), with_default({}), {}), HasSubstr("by default"));
+  EXPECT_THAT(refusal(with_default({}), with_default(2), {}), HasSubstr("by default"));
+}
+
 /// Sizes that data decide are called after the values that have them: in the output by whoever wrote it.
 TEST_F(Proofs, OfSizesThatAreCalledAlikeAreRefused) {
   constexpr std::string_view input = R"(opset 17

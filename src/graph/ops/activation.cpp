@@ -1,5 +1,6 @@
 // Relu LeakyRelu PRelu Elu Selu Celu ThresholdedRelu Shrink Clip: activations with a kink.
 #include <limits>
+#include <optional>
 
 #include "graph/ops/common.h"
 #include "graph/ops/pattern.h"
@@ -105,9 +106,25 @@ Result<std::vector<ValueType>> infer_clip(const OpContext& context) {
   return same_as_first(context);
 }
 
+/// The greatest finite number of a float type.
+std::optional<double> most_finite(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat16: return 0x1.FFCp15;
+    case DataType::kBFloat16: return 0x1.FEp127;
+    case DataType::kFloat32: return std::numeric_limits<float>::max();
+    case DataType::kFloat64: return std::numeric_limits<double>::max();
+    default: return std::nullopt;
+  }
+}
+
+/// Without bounds infinities become finite still. A single one is taken for all there are: a bound that is left out
+/// then would cost what it is hardly ever good for.
 Result<te::Program> compute_clip(const OpContext& context) {
   const auto bound = [&](int i) { return context.load(i, std::vector<Expr>(context.rank(i), te::index(0))); };
   Expr value = context.load_broadcast(0, context.shape(0));
+  if (const auto most = most_finite(value.dtype()); most && !context.has_input(1) && !context.has_input(2))
+    value =
+        te::min(te::max(value, te::literal(Number(-*most), value.dtype())), te::literal(Number(*most), value.dtype()));
   if (context.has_input(1)) value = te::max(value, bound(1));
   if (context.has_input(2)) value = te::min(value, bound(2));
   return single_map(context.shape(0), value);
@@ -145,7 +162,14 @@ Result<void> expand_clip(NodeForm& form) {
   for (const int i : {1, 2})
     if (form.has_input(i) && (!form.has_rank(i) || form.rank(i) != 0))
       return form.unsupported("scalar bounds expected");
-  if (!form.has_input(1) && !form.has_input(2)) return form.emit_as(0, "Identity", {form.input(0)});
+  if (!form.has_input(1) && !form.has_input(2)) {
+    if (!form.type(0).is_tensor()) return form.unsupported("a known element type expected");
+    const auto most = most_finite(form.type(0).dtype);
+    if (!most) return form.emit_as(0, "Identity", {form.input(0)});
+    const ValueId least = form.scalar(form.type(0).dtype, -*most, "min");
+    TRY(const ValueId bounded, form.emit("Max", {form.input(0), least}));
+    return form.emit_as(0, "Min", {bounded, form.scalar(form.type(0).dtype, *most, "max")});
+  }
   if (!form.has_input(2)) return form.emit_as(0, "Max", {form.input(0), form.input(1)});
   ValueId value = form.input(0);
   if (form.has_input(1)) {

@@ -269,6 +269,9 @@ Result<te::Array> ProofSteps::compute(int value, Computed& computed) {
   std::vector<te::Array> arguments;
   for (const int input : part.inputs) {
     TRY(te::Array argument, compute(input, computed));
+    // What runtimes round here is not: an integer may come of it, too, and be another.
+    if (!ledger_.tensor(input) && is_float(argument.dtype()))
+      computed.float_class = std::max(computed.float_class, FloatClass::kReassociated);
     arguments.push_back(std::move(argument));
   }
   const Node& node = part.graph.node(part.node);
@@ -292,7 +295,6 @@ Result<ProofSteps::Taken> ProofSteps::fold(const FoldStep& step) {
   TRY(const te::Array made, compute(known, computed));
   Taken taken;
   taken.float_class = computed.float_class;
-  if (computed.operators > 1 && is_float(made.dtype())) taken.float_class = FloatClass::kReassociated;
   TRY_VOID(allow(taken.float_class));
   TRY_VOID(ledger_.merge(known, ledger_.constant(te::to_tensor(made))));
   return taken;

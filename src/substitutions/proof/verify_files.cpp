@@ -73,9 +73,15 @@ Result<Graph> bound_input(const ModelFiles& files, const ModelProof& made) {
 struct Port {
   std::string kind, name;
   std::optional<ValueType> declared;
-  bool operator==(const Port&) const = default;
+  std::optional<Tensor> fallback;  ///< of an input, where callers may leave it out
+  bool operator==(const Port& other) const {
+    return kind == other.kind && name == other.name && declared == other.declared &&
+           fallback.has_value() == other.fallback.has_value() &&
+           (!fallback || fallback->same_contents(*other.fallback));
+  }
   std::string text() const {
-    return fmt::format("{} {} of type {}", kind, name, declared ? declared->text() : "that is not said");
+    return fmt::format("{} {} of type {}{}", kind, name, declared ? declared->text() : "that is not said",
+                       fallback ? fmt::format(" by default {}", fallback->content_hash().hex()) : "");
   }
 };
 
@@ -83,14 +89,15 @@ std::vector<Port> ports(const Graph& graph) {
   std::vector<Port> result;
   const auto add = [&](std::string_view kind, const std::vector<ValueId>& values) {
     for (const ValueId id : values)
-      result.push_back({std::string(kind), graph.value(id).name, graph.value(id).declared});
+      result.push_back({std::string(kind), graph.value(id).name, graph.value(id).declared,
+                        kind == "input" ? graph.value(id).constant : std::nullopt});
   };
   add("input", graph.inputs());
   add("output", graph.outputs());
   return result;
 }
 
-/// What is no value of the ledger: names and stated types of inputs and outputs, the operator sets.
+/// What is no value of the ledger: names, stated types and defaults of inputs and outputs, the operator sets.
 Result<void> check_interface(const Graph& before, const Graph& after, const std::string& file) {
   const std::vector<Port> expected = ports(before), found = ports(after);
   if (expected.size() != found.size())
