@@ -4,6 +4,7 @@
 
 #include "graph/te/expr.h"
 #include "substitutions/solve_scheme.h"
+#include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
 namespace {
