@@ -49,6 +49,15 @@ std::string print_use(const verify::LawUse& use, std::span<const verify::StatedA
   return fmt::format("{}", fmt::join(parts, kBetween));
 }
 
+std::string Rule::text() const {
+  std::vector<std::string> lefts, rights;
+  for (const Output& output : outputs) {
+    lefts.push_back(output.left.text());
+    rights.push_back(output.right.text());
+  }
+  return fmt::format("{} = {}", fmt::join(lefts, " ; "), fmt::join(rights, " ; "));
+}
+
 std::string print_rule(const Rule& rule) {
   return fmt::format("{}\t{}\t{}\t{}", rule.name, name(rule.float_class), rule.text(), example_text(rule.example));
 }

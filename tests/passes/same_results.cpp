@@ -58,10 +58,12 @@ void expect_same_results(const Graph& before, const Graph& after, bool is_exact)
       const te::Array &a = (*expected)[i], &b = (*found)[i];
       ASSERT_EQ(a.dims(), b.dims());
       ASSERT_EQ(a.dtype(), b.dtype());
+      // Constants are rounded to the type.
+      const double bound = a.dtype() == DataType::kFloat16 || a.dtype() == DataType::kBFloat16 ? 1e-2 : 2e-6;
       for (int64_t k = 0; k < a.count(); ++k) {
         const double x = a.as_double(k), y = b.as_double(k);
         const bool is_same = is_exact ? x == y && std::signbit(x) == std::signbit(y)
-                                      : x == y || std::fabs(x - y) <= 2e-6 * (1 + std::fabs(x));
+                                      : x == y || std::fabs(x - y) <= bound * (1 + std::fabs(x));
         EXPECT_TRUE((std::isnan(x) && std::isnan(y)) || is_same)
             << "output " << i << " element " << k << ": " << x << " and " << y;
       }

@@ -444,6 +444,16 @@ std::vector<OpDef> convolution() {
              "images", FloatClass::kReassociated},
             {"ConvTranspose(x,w,c){output_padding=[a,b],..p} = "
              "Add(ConvTranspose(x,w){output_padding=[a,b],..p},Unsqueeze(c){axes=[1,2]}) if c_rank == 1",
+             "images", FloatClass::kReassociated},
+            {"Mul(ConvTranspose(x,w){output_padding=[a],..p},s) = ConvTranspose(x,Mul(w,s)){output_padding=[a],..p} "
+             "if s_rank == 0",
+             "images", FloatClass::kReassociated},
+            {"Mul(ConvTranspose(x,w){group=g,output_padding=[a],..p},s) = "
+             "ConvTranspose(x,Mul(w,Reshape(Expand(Reshape(s){shape=[g,1,w_1]}){shape=[g,w_0 floordiv g,w_1]}){shape=["
+             "w_0,w_1,1]})){group=g,output_padding=[a],..p} if x_rank == 3 && s_rank == 2 && s_0 == g*w_1 && s_1 == 1",
+             "images", FloatClass::kReassociated},
+            {"ConvTranspose(x,w,c){output_padding=[a],..p} = "
+             "Add(ConvTranspose(x,w){output_padding=[a],..p},Unsqueeze(c){axes=[1]}) if c_rank == 1",
              "images", FloatClass::kReassociated}}},
 
       {.name = "ConvInteger",

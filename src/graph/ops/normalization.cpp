@@ -200,25 +200,24 @@ std::vector<OpDef> normalization() {
        .infer = infer_batch,
        .compute = compute_batch,
        // A scale and a shift of each channel: what it makes of ones, unshifted, and of zeros.
-       .axioms = {{"BatchNormalization(x,s,b,m,v){..p} = "
-                   "Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0]},s,Expand(0){shape=[s_0]},Expand(0){shape=[s_"
-                   "0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0]},s,b,m,v){..p}) if x_rank == 2 && s_rank "
-                   "== 1 && b_rank == 1 && m_rank == 1 && v_rank == 1",
+       .axioms = {{"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Unsqueeze(Add(Mul(s,0),1"
+                   ")){axes=[0]},s,Mul(s,0),Mul(s,0),v){..p}),BatchNormalization(Unsqueeze(Mul(s,0)){axes=[0]}"
+                   ",s,b,m,v){..p}) if x_rank == 2 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1",
                    "ranked", FloatClass::kReassociated},
-                  {"BatchNormalization(x,s,b,m,v){..p} = "
-                   "Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1]},s,Expand(0){shape=[s_0]},Expand(0){shape=["
-                   "s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1]},s,b,m,v){..p}) if x_rank == 3 && "
-                   "s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1",
+                  {"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Unsqueeze(Add(Mul(s,0),1"
+                   ")){axes=[0,2]},s,Mul(s,0),Mul(s,0),v){..p}),BatchNormalization(Unsqueeze(Mul(s,0)){axes=[0"
+                   ",2]},s,b,m,v){..p}) if x_rank == 3 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank "
+                   "== 1",
                    "images", FloatClass::kReassociated},
-                  {"BatchNormalization(x,s,b,m,v){..p} = "
-                   "Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1,1]},s,Expand(0){shape=[s_0]},Expand(0){shape="
-                   "[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1,1]},s,b,m,v){..p}) if x_rank == 4 && "
-                   "s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1",
+                  {"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Unsqueeze(Add(Mul(s,0),1"
+                   ")){axes=[0,2,3]},s,Mul(s,0),Mul(s,0),v){..p}),BatchNormalization(Unsqueeze(Mul(s,0)){axes="
+                   "[0,2,3]},s,b,m,v){..p}) if x_rank == 4 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_r"
+                   "ank == 1",
                    "images", FloatClass::kReassociated},
-                  {"BatchNormalization(x,s,b,m,v){..p} = "
-                   "Add(Mul(x,BatchNormalization(Expand(1){shape=[1,s_0,1,1,1]},s,Expand(0){shape=[s_0]},Expand(0){"
-                   "shape=[s_0]},v){..p}),BatchNormalization(Expand(0){shape=[1,s_0,1,1,1]},s,b,m,v){..p}) if x_rank "
-                   "== 5 && s_rank == 1 && b_rank == 1 && m_rank == 1 && v_rank == 1",
+                  {"BatchNormalization(x,s,b,m,v){..p} = Add(Mul(x,BatchNormalization(Unsqueeze(Add(Mul(s,0),1"
+                   ")){axes=[0,2,3,4]},s,Mul(s,0),Mul(s,0),v){..p}),BatchNormalization(Unsqueeze(Mul(s,0)){axe"
+                   "s=[0,2,3,4]},s,b,m,v){..p}) if x_rank == 5 && s_rank == 1 && b_rank == 1 && m_rank == 1 &&"
+                   " v_rank == 1",
                    "images", FloatClass::kReassociated}}},
 
       {.name = "InstanceNormalization",

@@ -385,7 +385,10 @@ std::vector<OpDef> product() {
                    "broadcast", FloatClass::kReassociated},
                   {"Gemm(x,y,c){transA=t,transB=1} = Gemm(x,Transpose(y){perm=[1,0]},c){transA=t,transB=0} if x_rank "
                    "== 2 && y_rank == 2",
-                   "broadcast", FloatClass::kReassociated}}},
+                   "broadcast", FloatClass::kReassociated},
+                  {"Gemm(x,y) = MatMul(x,y) if x_rank == 2 && y_rank == 2", "matrices", FloatClass::kReassociated},
+                  {"Gemm(x,y){transB=1} = MatMul(x,Transpose(y){perm=[1,0]}) if x_rank == 2 && y_rank == 2", "matrices",
+                   FloatClass::kReassociated}}},
 
       {.name = "Einsum",
        .since = 12,

@@ -42,15 +42,6 @@ std::vector<verify::Term> sides(const std::vector<Output>& outputs) {
   return result;
 }
 
-std::string Rule::text() const {
-  std::vector<std::string> lefts, rights;
-  for (const Output& output : outputs) {
-    lefts.push_back(output.left.text());
-    rights.push_back(output.right.text());
-  }
-  return fmt::format("{} = {}", fmt::join(lefts, " ; "), fmt::join(rights, " ; "));
-}
-
 verify::Bindings with_dims(const RuleInstance& instance) {
   verify::Bindings result = instance.names;
   for (const auto& [name, type] : instance.types) {

@@ -9,7 +9,6 @@
 #include "graph/onnx/import.h"
 #include "substitutions/proof/proof_steps.h"
 #include "substitutions/proof/read/proof_file.h"
-#include "util/file.h"
 #include "util/stop.h"
 
 namespace isomer::substitutions {
@@ -20,18 +19,6 @@ namespace fs = std::filesystem;
 template <class... Args>
 Error mismatch(std::string where, fmt::format_string<Args...> format, Args&&... args) {
   return {ErrorKind::kMismatch, std::move(where), fmt::format(format, std::forward<Args>(args)...)};
-}
-
-Result<ModelProof> read_proof(const fs::path& file, std::span<const verify::StatedAxiom> axioms) {
-  constexpr size_t kMostBytes = size_t{1} << 28;
-  auto mapped = MappedFile::open(file);
-  if (!mapped.ok()) return std::move(mapped).error().within(file.string());
-  const std::span<const std::byte> bytes = (*mapped)->bytes();
-  if (bytes.size() > kMostBytes)
-    return invalid(file.string(), "a proof of at most {} bytes expected, {} found", kMostBytes, bytes.size());
-  auto parsed = parse_proof({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, axioms);
-  if (!parsed.ok()) return std::move(parsed).error().within(file.string());
-  return parsed;
 }
 
 Result<Graph> read_model(const fs::path& file) {

@@ -230,35 +230,21 @@ int Ledger::symbol_of_operation(int operation) {
                                     : operations_.emplace(operation, add_symbol({{}, operation})).first->second;
 }
 
-std::optional<int> Ledger::find_symbol(const isomer::Node& bare) const {
-  const auto candidates = of_operators_.find(bare.domain + "::" + bare.op_type);
+std::optional<int> Ledger::find_symbol(const isomer::Node& node) const {
+  const isomer::Node wanted = bare(node);
+  const auto candidates = of_operators_.find(node.domain + "::" + node.op_type);
   if (candidates == of_operators_.end()) return std::nullopt;
   const SameValue same_place = [](ValueId a, ValueId b) { return a == b; };
   for (const int symbol : candidates->second)
-    if (do_the_same(*symbols_[static_cast<size_t>(symbol)].node, bare, same_place)) return symbol;
+    if (do_the_same(*symbols_[static_cast<size_t>(symbol)].node, wanted, same_place)) return symbol;
   return std::nullopt;
 }
 
 int Ledger::symbol_of(const isomer::Node& node) {
-  isomer::Node wanted = bare(node);
-  if (const auto known = find_symbol(wanted)) return *known;
-  std::vector<int>& candidates = of_operators_[wanted.domain + "::" + wanted.op_type];
-  candidates.push_back(add_symbol({std::move(wanted), -1}));
+  if (const auto known = find_symbol(node)) return *known;
+  std::vector<int>& candidates = of_operators_[node.domain + "::" + node.op_type];
+  candidates.push_back(add_symbol({bare(node), -1}));
   return candidates.back();
-}
-
-std::optional<std::vector<int>> Ledger::find(const isomer::Node& node, std::span<const int> arguments) const {
-  if (!node.op) return std::nullopt;
-  const auto symbol = find_symbol(bare(node));
-  if (!symbol) return std::nullopt;
-  std::vector<int> outputs;
-  for (size_t k = 0; k < node.outputs.size(); ++k) {
-    const auto known =
-        known_.find(canonical({*symbol, static_cast<int>(k), {arguments.begin(), arguments.end()}, false}));
-    if (known == known_.end()) return std::nullopt;
-    outputs.push_back(known->second);
-  }
-  return outputs;
 }
 
 std::vector<int> Ledger::siblings(int value) const {

@@ -123,7 +123,7 @@ class Ledger {
   int add_symbol(Symbol symbol);
   /// The number of what a node does with its arguments: operator, attributes but for bodies.
   int symbol_of(const isomer::Node& node);
-  std::optional<int> find_symbol(const isomer::Node& bare) const;
+  std::optional<int> find_symbol(const isomer::Node& node) const;
   int symbol_named(const std::string& name);
   int symbol_of_operation(int operation);
 

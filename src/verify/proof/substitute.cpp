@@ -102,8 +102,6 @@ std::set<std::string> integer_names(const Law& law) {
   return result;
 }
 
-std::map<std::string, const OpDef*> rest_names(const Term& term) { return rest_names(std::vector<Term>{term}); }
-
 std::map<std::string, const OpDef*> rest_names(const std::vector<Term>& terms) {
   std::map<std::string, const OpDef*> result;
   for (const Term& term : terms)

@@ -31,7 +31,6 @@ Bindings composed(const Bindings& inner, const Bindings& outer);
 std::set<std::string> integer_names(const Term& term);
 std::set<std::string> integer_names(const Law& law);
 /// The names behind `..`.
-std::map<std::string, const OpDef*> rest_names(const Term& term);
 std::map<std::string, const OpDef*> rest_names(const std::vector<Term>& terms);
 
 }  // namespace isomer::verify

@@ -7,6 +7,7 @@
 
 #include "graph/te/parser.h"
 #include "substitutions/proof/read/rule_text.h"
+#include "util/file.h"
 
 namespace isomer::substitutions {
 namespace {
@@ -211,12 +212,14 @@ class FileParser {
       if (kind == "infer") result = InferStep{value};
       if (kind == "expand") result = ExpandStep{value};
     }
-    if (kind == "same" && fields.size() == 5) {
+    if (kind == "same" && (fields.size() == 4 || fields.size() == 5)) {
       SameStep same;
       TRY(same.first, parse_value(fields[1]));
       TRY(same.second, parse_value(fields[2]));
       TRY(same.over, parse_values(fields[3]));
-      TRY(same.through, parse_values(fields[4]));
+      if (fields.size() == 5) {
+        TRY(same.through, parse_values(fields[4]));
+      }
       result = std::move(same);
     }
     if (!result) return expected("a step: make, rule, fold, infer, same, expand, output, each with its fields,");
@@ -242,6 +245,18 @@ std::string_view kind(const ProofStep& step) {
 
 Result<ModelProof> parse_proof(std::string_view text, std::span<const verify::StatedAxiom> axioms) {
   return FileParser(text, axioms).run();
+}
+
+Result<ModelProof> read_proof(const std::filesystem::path& file, std::span<const verify::StatedAxiom> axioms) {
+  constexpr size_t kMostBytes = size_t{1} << 28;
+  auto mapped = MappedFile::open(file);
+  if (!mapped.ok()) return std::move(mapped).error().within(file.string());
+  const std::span<const std::byte> bytes = (*mapped)->bytes();
+  if (bytes.size() > kMostBytes)
+    return invalid(file.string(), "a proof of at most {} bytes expected, {} found", kMostBytes, bytes.size());
+  auto parsed = parse_proof({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, axioms);
+  if (!parsed.ok()) return std::move(parsed).error().within(file.string());
+  return parsed;
 }
 
 }  // namespace isomer::substitutions

@@ -1,6 +1,7 @@
 // The text of a proof, read; substitutions/print_proof.h writes it. Test: tests/substitutions/proof_test.cpp
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string_view>
 
@@ -37,5 +38,8 @@ inline constexpr std::string_view kProofTitle = "isomer proof 2";
 ///
 /// Errors, kInvalid, name the line, what was expected there, what was found. Nothing is replayed: ProofSteps does.
 Result<ModelProof> parse_proof(std::string_view text, std::span<const verify::StatedAxiom> axioms);
+
+/// Of a file. Errors besides: it can't be read, or has too many bytes.
+Result<ModelProof> read_proof(const std::filesystem::path& file, std::span<const verify::StatedAxiom> axioms);
 
 }  // namespace isomer::substitutions

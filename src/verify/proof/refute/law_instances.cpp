@@ -130,7 +130,7 @@ class Drawer {
       const Term shallow(Term::Application{application->op, 0, application->parameters, application->rest, {}});
       for (const std::string& name : integer_names(shallow))
         if (!bindings_.integers.contains(name)) bindings_.integers.emplace(name, integer_named(name));
-      for (const auto& [name, op] : rest_names(shallow))
+      for (const auto& [name, op] : rest_names({shallow}))
         if (!bindings_.rests.contains(name)) bindings_.rests.emplace(name, parameters_of(*op));
       const Term bound = substitute(term, bindings_);
       auto types = infer_application(*bound.as_application(), arguments);
