@@ -1,7 +1,6 @@
 #include "substitutions/carry_factor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
 

@@ -490,7 +490,7 @@ const Normalizer::Cost& Normalizer::cost(const Program& program, int application
     const auto argument = there->arguments[k];
     if (!argument) continue;
     result.summed[*argument] = summed_axes(there->program, static_cast<int>(k));
-    if (is_addend(there->program, static_cast<int>(k))) result.addend = *argument;
+    if (is_addend(there->program, static_cast<int>(k))) result.addend = argument;
   }
   return result;
 }

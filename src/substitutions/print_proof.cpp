@@ -40,8 +40,8 @@ std::string print_step(const ProofStep& step) {
                         [](const InferStep& inferred) { return fmt::format("infer\t%{}\n", inferred.value); },
                         [](const SameStep& same) {
                           const std::string through = same.through.empty() ? "" : "\t" + print_values(same.through);
-                          return fmt::format("same\t%{}\t%{}\t{}{}\n", same.first, same.second,
-                                             print_values(same.over), through);
+                          return fmt::format("same\t%{}\t%{}\t{}{}\n", same.first, same.second, print_values(same.over),
+                                             through);
                         },
                         [](const ExpandStep& expanded) { return fmt::format("expand\t%{}\n", expanded.value); },
                         [](const OutputStep&) { return std::string("output\n"); },

@@ -14,6 +14,6 @@ namespace isomer::verify {
 /// value that is equal to one of `through`, that one's node.
 /// Errors, kMismatch: it can't be seen that they are.
 Result<FloatClass> same_elements(const Ledger& ledger, int first, int second, std::span<const int> over,
-                                std::span<const int> through);
+                                 std::span<const int> through);
 
 }  // namespace isomer::verify
