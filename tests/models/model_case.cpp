@@ -10,7 +10,7 @@
 #include "graph/interpret.h"
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
-#include "graph/passes/pipeline.h"
+#include "substitutions/derivation.h"
 #include "support/files.h"
 #include "support/process.h"
 #include "tools/fill_rule.h"
@@ -147,14 +147,9 @@ Result<ModelOutcome> run_model(const std::string& name, int threads) {
   outcome.run_seconds = timer.seconds();
 
   timer = Timer();
-  Graph optimized = graph;
-  OptimizeOptions options;
-  options.threads = threads;
-  TRY_VOID([&]() -> Result<void> {
-    const auto report = isomer::optimize(optimized, options);
-    return report.ok() ? Result<void>() : Result<void>(report.error());
-  }());
-  TRY_VOID(export_model(optimized, optimized_path));
+  substitutions::Theory theory;
+  TRY(const substitutions::Derived derived, substitutions::derived(graph, {}, theory, {.threads = threads}));
+  TRY_VOID(export_model(derived.graph, optimized_path));
   outcome.optimize_seconds = timer.seconds();
   TRY(const Graph reread, import_model(optimized_path, import));
   outcome.nodes_after = file.nodes;

@@ -141,6 +141,7 @@ class Ledger {
   std::unordered_map<int, int> operations_;
   std::unordered_map<Hash128, std::vector<int>> constants_;
   std::map<int, Tensor> tensors_;                     ///< by leader
+  std::map<int, double> apart_;                       ///< how far a class's constants are apart at most, by leader
   std::map<int, Tensor> own_;                         ///< by the value that was made for it
   std::map<std::string, Dim> sizes_;                  ///< what symbols are known to stand for
   mutable std::unordered_map<int, int> known_types_;  ///< of types, with what is known of sizes
