@@ -7,6 +7,7 @@
 #include "cli/version.h"
 #include "graph/bind.h"
 #include "search/prepare.h"
+#include "substitutions/derivation.h"
 #include "util/file.h"
 
 namespace isomer::cli {
@@ -140,7 +141,12 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
   }
   TRY(const CodeMaker maker, CodeMaker::create(options, choices));
   if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
-  auto code = maker.code_of(model.graph, {});
+  substitutions::Derivation derivation;
+  derivation.level = choices.chosen_level();
+  substitutions::Theory theory;
+  auto made = derived(model.graph, derivation, theory, {.threads = options.thread_count()});
+  if (!made.ok()) return std::move(made).error().within(file);
+  auto code = maker.code_of(std::move(made->graph), {});
   if (!code.ok()) return std::move(code).error().within(file);
   return code;
 }

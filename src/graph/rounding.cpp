@@ -1,6 +1,8 @@
 #include "graph/rounding.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace isomer {
 namespace {
@@ -68,6 +70,29 @@ FloatClass class_in_doubles(const te::Program& program) {
     }
   }
   return result;
+}
+
+double distance(const Tensor& one, const Tensor& other) {
+  if (one.same_contents(other)) return 0;
+  if (!is_float(one.dtype()) || one.dims() != other.dims() || one.dtype() != other.dtype())
+    return std::numeric_limits<double>::infinity();
+  double result = 0;
+  for (int64_t i = 0; i < one.count(); ++i) {
+    const double x = one.real(i), y = other.real(i);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    const double apart = std::fabs(x - y) / std::max(std::fabs(x), std::fabs(y));
+    result = std::max(result, std::isnan(apart) ? std::numeric_limits<double>::infinity() : apart);
+  }
+  return std::max(result, std::numeric_limits<double>::denorm_min());
+}
+
+double most_apart(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat16: return 0x1p-5;
+    case DataType::kBFloat16: return 0x1p-2;
+    case DataType::kFloat64: return 0x1p-47;
+    default: return 0x1p-18;
+  }
 }
 
 }  // namespace isomer

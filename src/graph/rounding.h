@@ -5,6 +5,7 @@
 
 #include "graph/float_class.h"
 #include "graph/te/program.h"
+#include "graph/tensor.h"
 
 namespace isomer {
 
@@ -14,5 +15,11 @@ FloatClass class_elsewhere(const te::Expr& body);
 
 /// Of a program that is computed in double precision and rounded at last, instead of by a runtime.
 FloatClass class_in_doubles(const te::Program& program);
+
+/// How far two constants are apart: the largest relative difference of two elements; infinite where they are not floats
+/// of one type and shape, zero only where they have the same bytes.
+double distance(const Tensor& one, const Tensor& other);
+/// What rounding may take constants of one value apart, whatever was computed in doubles: some units in the last place.
+double most_apart(DataType dtype);
 
 }  // namespace isomer

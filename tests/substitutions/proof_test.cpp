@@ -207,6 +207,39 @@ graph g(x: float32[2,3]) -> (y: float32[4,2], z: float32[4,2], v: float32[4,2]) 
   EXPECT_EQ(refused({at("y"), at("z"), {at("p")}, {product}}), "");
 }
 
+/// What rounds away in a constant is there by a law: the two are no constants of one value.
+TEST_F(Proofs, OfConstantsThatRoundingDoesNotMakeEqualAreRefused) {
+  constexpr std::string_view input = R"(opset 17
+graph g(x: float32[2]) -> (y: float32[2]) {
+  c: float32[2] = {1, 2}
+  huge: float32[2] = {1e30, 1e30}
+  less: float32[2] = {-1e30, -1e30}
+  t = Add(huge, less)
+  u = Add(c, t)
+  y = Mul(x, u)
+})";
+  constexpr std::string_view output = R"(opset 17
+graph g(x: float32[2]) -> (y: float32[2]) {
+  zero: float32[2] = {0, 0}
+  y = Mul(x, zero)
+})";
+  // u is c + (huge + less), which is c, and (c + huge) + less, which is zero in doubles.
+  const LawNumbers laws = law_numbers(theory_.axioms());
+  const auto associates = std::find_if(laws.begin(), laws.end(), [&](const auto& law) {
+    return theory_.axioms()[static_cast<size_t>(law.second)].law.text() == "Add(a,Add(b,c)) = Add(Add(a,b),c)";
+  });
+  ASSERT_NE(associates, laws.end());
+  const RuleStep other{std::string(associates->first),
+                       {{"a", number(input, "c")}, {"b", number(input, "huge")}, {"c", number(input, "less")}},
+                       {}};
+  const int made = number(input, "y") + 1;
+  int refused = 0;
+  for (int sum = made; sum < made + 4; ++sum)
+    refused += refusal(input, output, {FoldStep{number(input, "u")}, other, FoldStep{sum}})
+                   .find("two constants found that are none") != std::string::npos;
+  EXPECT_GE(refused, 1);
+}
+
 TEST_F(Proofs, OfWeakerClassesThanGrantedAreRefused) {
   constexpr std::string_view input = R"(opset 17
 graph g(x: float32[2,3]) -> (y: float32[2,3]) {

@@ -1,7 +1,5 @@
 #include "substitutions/proof/rule.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <set>

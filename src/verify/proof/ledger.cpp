@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
-#include <limits>
 
 #include "graph/algorithms.h"
 #include "graph/equal.h"
+#include "graph/rounding.h"
 #include "graph/te/simplify.h"
-#include "util/check.h"
 #include "util/list_hash.h"
 #include "verify/proof/node_reader.h"
 
@@ -69,32 +67,6 @@ isomer::Node bare(const isomer::Node& node) {
       result.attributes.emplace(name, std::move(sizes));
   }
   return result;
-}
-
-/// How far two constants are apart: the largest relative difference of two elements, infinite where they are not
-/// floats.
-double distance(const Tensor& one, const Tensor& other) {
-  if (one.same_contents(other)) return 0;
-  if (!is_float(one.dtype()) || one.dims() != other.dims() || one.dtype() != other.dtype())
-    return std::numeric_limits<double>::infinity();
-  double result = 0;
-  for (int64_t i = 0; i < one.count(); ++i) {
-    const double x = one.real(i), y = other.real(i);
-    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    const double apart = std::fabs(x - y) / std::max(std::fabs(x), std::fabs(y));
-    result = std::max(result, std::isnan(apart) ? std::numeric_limits<double>::infinity() : apart);
-  }
-  return std::max(result, std::numeric_limits<double>::denorm_min());
-}
-
-/// What rounding may make of the constants of one class altogether.
-double most_apart(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat16: return 0x1p-5;
-    case DataType::kBFloat16: return 0x1p-2;
-    case DataType::kFloat64: return 0x1p-47;
-    default: return 0x1p-18;
-  }
 }
 
 }  // namespace
@@ -219,9 +191,9 @@ Result<void> Ledger::merge(int a, int b) {
     TRY_VOID(improve(into, signatures_.type(types_[static_cast<size_t>(from)])));
     if (const auto tensor = tensors_.find(from); tensor != tensors_.end()) {
       const auto [other, is_new] = tensors_.emplace(into, tensor->second);
-      const double apart = is_new ? 0 : distance(other->second, tensor->second);
-      if (double& sum = apart_[into];
-          (sum += apart + apart_[from]) > 0 && (exact_ || !(sum <= most_apart(tensor->second.dtype()))))
+      double& apart = apart_[into];
+      apart += apart_[from] + (is_new ? 0 : distance(other->second, tensor->second));
+      if (apart > 0 && (exact_ || apart > most_apart(tensor->second.dtype())))
         return invalid("", "equal values of the same elements expected, two constants found that are none");
     }
     if (const auto content = contents_.find(from); content != contents_.end()) know_content(into, content->second);

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <set>
 
-#include "util/check.h"
 #include "util/hash.h"
 #include "util/list_hash.h"
 
