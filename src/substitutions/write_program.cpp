@@ -41,7 +41,9 @@ class GraphWriter {
       graph_.add_node(std::move(copy));
     }
     TRY_VOID(infer(graph_));
-    const OptimizeOptions options;
+    // What nobody reads of a node that stays is no matter of rewriting.
+    OptimizeOptions options;
+    options.fp = FloatMode::kStrict;
     std::vector<OptimizeStep> steps;
     PassContext context(options, steps);
     TRY_VOID(remove_dead(graph_, context));

@@ -108,7 +108,7 @@ void add_pointwise_references(References& references) {
   references["Round"] = unary(std::nearbyint);
   references["Erf"] = unary(std::erf);
   references["Reciprocal"] = unary([](double x) { return 1 / x; });
-  references["Sign"] = unary([](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; });
+  references["Sign"] = unary([](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x == 0 ? 0.0 : x; });
   references["Sin"] = unary(std::sin);
   references["Cos"] = unary(std::cos);
   references["Tan"] = unary(std::tan);

@@ -11,8 +11,10 @@ using te::UnaryOp;
 Expr magnitude(Expr x) { return is_unsigned_int(x.dtype()) ? x : te::abs(x); }
 
 /// NaN and zeros stay what they are.
+/// Of either zero it is 0, of what is no number that.
 Expr sign(Expr x) {
-  const Expr not_negative = te::select(te::Number(0) < x, te::literal(1, x.dtype()), x);
+  const Expr rest = is_float(x.dtype()) ? te::select(te::equal(x, te::Number(0)), te::literal(0, x.dtype()), x) : x;
+  const Expr not_negative = te::select(te::Number(0) < x, te::literal(1, x.dtype()), rest);
   if (is_unsigned_int(x.dtype())) return not_negative;
   return te::select(x < te::Number(0), te::literal(-1, x.dtype()), not_negative);
 }
