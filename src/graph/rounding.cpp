@@ -86,13 +86,15 @@ double distance(const Tensor& one, const Tensor& other) {
   return std::max(result, std::numeric_limits<double>::denorm_min());
 }
 
-double most_apart(DataType dtype) {
+double spacing_at_one(DataType dtype) {
   switch (dtype) {
-    case DataType::kFloat16: return 0x1p-5;
-    case DataType::kBFloat16: return 0x1p-2;
-    case DataType::kFloat64: return 0x1p-47;
-    default: return 0x1p-18;
+    case DataType::kFloat16: return 0x1p-10;
+    case DataType::kBFloat16: return 0x1p-7;
+    case DataType::kFloat64: return 0x1p-52;
+    default: return 0x1p-23;
   }
 }
+
+double most_apart(DataType dtype) { return 32 * spacing_at_one(dtype); }
 
 }  // namespace isomer

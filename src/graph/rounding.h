@@ -16,6 +16,8 @@ FloatClass class_elsewhere(const te::Expr& body);
 /// Of a program that is computed in double precision and rounded at last, instead of by a runtime.
 FloatClass class_in_doubles(const te::Program& program);
 
+/// The distance of the type's numbers next to one.
+double spacing_at_one(DataType dtype);
 /// How far two constants are apart: the largest relative difference of two elements; infinite where they are not floats
 /// of one type and shape, zero only where they have the same bytes.
 double distance(const Tensor& one, const Tensor& other);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+
+#include "graph/rounding.h"
 
 namespace isomer::substitutions {
 namespace {
@@ -12,15 +13,6 @@ using te::Expr;
 /// What rounding a type's smallest numbers may take of an element, as a part of the largest one beside it: no more than
 /// what data of usual sizes would ever show.
 constexpr double kNegligible = 0x1p-100;
-
-double spacing_at_one(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat16: return 0x1p-10;
-    case DataType::kBFloat16: return 0x1p-7;
-    case DataType::kFloat64: return 0x1p-52;
-    default: return 0x1p-23;
-  }
-}
 
 /// What rounding takes of a number.
 double loss(DataType dtype, double exact) { return std::fabs(round_to(dtype, exact) - exact); }
