@@ -793,10 +793,12 @@ class Reference:
         makes one cast of two even without optimizations."""
         values = {**{each.name: numpy_helper.to_array(each) for each in self.model.graph.initializer}, **feeds,
                   **self.values(feeds)}
+        cast = {}
         for node in self.model.graph.node:
-            array = values.get(node.input[0]) if node.op_type == "Cast" else None
+            array = cast.get(node.input[0], values.get(node.input[0])) if node.op_type == "Cast" else None
             to = helper.tensor_dtype_to_np_dtype(node.attribute[0].i) if node.op_type == "Cast" else None
             if array is not None and array.dtype.kind == "f" and to.kind in "iu":
+                cast[node.output[0]] = array
                 range_of = np.iinfo(to)
                 whole = np.trunc(array.astype(np.float64))
                 if not ((whole >= range_of.min) & (whole < 2.0**(range_of.bits - (to.kind == "i")))).all():

@@ -30,7 +30,9 @@ Hash128 content_hash(const Value& value) {
 /// Values by what they are, each with the first that is the same. A hash only says where to look.
 class Leaders {
  public:
-  explicit Leaders(const Graph& graph) : graph_(graph), hashes_(value_hashes(graph)), leaders_(hashes_.size()) {}
+  /// `exact`: a node that is asked for more outputs is another, as runtimes have other code for it then.
+  Leaders(const Graph& graph, bool exact)
+      : graph_(graph), exact_(exact), hashes_(value_hashes(graph)), leaders_(hashes_.size()) {}
 
   /// The first constant, or output of a node, that is the same as this one: itself if there is none.
   ValueId leader_of(ValueId id) {
@@ -56,12 +58,13 @@ class Leaders {
   bool is_same(ValueId a, ValueId b) const {
     const Value &x = graph_.value(a), &y = graph_.value(b);
     if (x.constant || y.constant) return x.constant && y.constant && x.constant->same_contents(*y.constant);
-    return x.output_index == y.output_index &&
-           do_the_same(graph_.node(x.producer), graph_.node(y.producer),
-                       [&](ValueId p, ValueId q) { return known_leader(p) == known_leader(q); });
+    const Node &one = graph_.node(x.producer), &other = graph_.node(y.producer);
+    return x.output_index == y.output_index && (!exact_ || one.outputs.size() == other.outputs.size()) &&
+           do_the_same(one, other, [&](ValueId p, ValueId q) { return known_leader(p) == known_leader(q); });
   }
 
   const Graph& graph_;
+  bool exact_;
   std::vector<Hash128> hashes_;
   std::unordered_map<Hash128, std::vector<ValueId>> values_, contents_;
   std::vector<ValueId> leaders_;  ///< by ValueId::index; invalid where none is known
@@ -73,7 +76,7 @@ Result<int> merge_equal(Graph& graph, PassContext& context) {
   int changes = 0;
   TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return merge_equal(body, context); }));
 
-  Leaders leaders(graph);
+  Leaders leaders(graph, !context.allows(FloatClass::kFinite));
   Redirects redirects(graph);
   const auto merge = [&](ValueId id, ValueId leader) { return id != leader && redirects.redirect(id, leader); };
   // Constants that nobody reads any more are still there.

@@ -218,8 +218,7 @@ Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& ma
 Result<ProofSteps::Taken> ProofSteps::use(const RuleStep& step) {
   const auto rule = rules_.find(step.rule);
   if (rule == rules_.end()) return invalid(step.rule, "a rule of the proof expected, none of this name found");
-  Taken taken;
-  taken.float_class = float_class_of(rule->second.proof, laws_.axioms());
+  Taken taken{{}, float_class_of(rule->second.proof, laws_.axioms())};
   TRY_VOID(allow(taken.float_class));
   RuleInstance instance;
   Evaluated made;
@@ -293,8 +292,7 @@ Result<ProofSteps::Taken> ProofSteps::fold(const FoldStep& step) {
   TRY(const int known, value(step.value));
   Computed computed;
   TRY(const te::Array made, compute(known, computed));
-  Taken taken;
-  taken.float_class = computed.float_class;
+  Taken taken{{}, computed.float_class};
   TRY_VOID(allow(taken.float_class));
   TRY_VOID(ledger_.merge(known, ledger_.constant(te::to_tensor(made))));
   return taken;
@@ -323,8 +321,7 @@ Result<ProofSteps::Taken> ProofSteps::expand(const ExpandStep& step) {
   TRY(Ledger::Part part, part_of(step.value));
   const Node node = part.graph.node(part.node);
   if (!node.op->expand) return invalid(node.op_type, "a composite expected, a plain operator found");
-  Taken taken;
-  taken.float_class = FloatClass::kReassociated;
+  Taken taken{{}, FloatClass::kReassociated};
   TRY_VOID(allow(taken.float_class));
   TRY_VOID(infer_node(part.graph, part.node));
   TRY_VOID(reform_node(part.graph, part.node, node.op->expand));

@@ -237,16 +237,18 @@ std::optional<int> Ledger::find_symbol(const isomer::Node& node) const {
   const auto candidates = of_operators_.find(node.domain + "::" + node.op_type);
   if (candidates == of_operators_.end()) return std::nullopt;
   const SameValue same_place = [](ValueId a, ValueId b) { return a == b; };
-  for (const int symbol : candidates->second)
-    if (do_the_same(*symbols_[static_cast<size_t>(symbol)].node, wanted, same_place)) return symbol;
+  for (const int symbol : candidates->second) {
+    const isomer::Node& known = *symbols_[static_cast<size_t>(symbol)].node;
+    // Runtimes have other code where more outputs are asked for.
+    if ((!exact_ || known.outputs.size() == wanted.outputs.size()) && do_the_same(known, wanted, same_place))
+      return symbol;
+  }
   return std::nullopt;
 }
 
 int Ledger::symbol_of(const isomer::Node& node) {
   if (const auto known = find_symbol(node)) return *known;
-  std::vector<int>& candidates = of_operators_[node.domain + "::" + node.op_type];
-  candidates.push_back(add_symbol({bare(node), -1}));
-  return candidates.back();
+  return of_operators_[node.domain + "::" + node.op_type].emplace_back(add_symbol({bare(node), -1}));
 }
 
 std::vector<int> Ledger::siblings(int value) const {

@@ -190,8 +190,9 @@ class Comparison {
     if (!a || !b || a->part.output != b->part.output) return std::nullopt;
     const auto x = program_of(*a), y = program_of(*b);
     if (!x || !y || te::print(*x) != te::print(*y)) return std::nullopt;
-    // Another operator's kernels may group sums in other ways.
-    return ledger_.producer(first).first == ledger_.producer(second).first ? FloatClass::kExact : class_in_doubles(*x);
+    // Another operator's kernels may group sums in other ways, and those that give more outputs.
+    const Node &p = a->part.graph.node(a->part.node), &q = b->part.graph.node(b->part.node);
+    return p.op == q.op && p.outputs.size() == q.outputs.size() ? FloatClass::kExact : class_in_doubles(*x);
   }
 
   const Ledger& ledger_;
