@@ -5,25 +5,47 @@
 namespace isomer::kernel {
 namespace {
 
-/// Looks for the statement that `wanted` accepts.
-bool find(Statements& list, const std::function<bool(const Statement&)>& wanted, Place& place) {
+/// Looks for the statement that `wanted` accepts; `List` is Statements or const Statements. found(list, position) is
+/// called there.
+template <class List, class Ancestors, class Found>
+bool find(List& list, const std::function<bool(const Statement&)>& wanted, Ancestors& ancestors, const Found& found) {
+  const auto below = [&](auto& inner) { return find(inner, wanted, ancestors, found); };
   for (size_t i = 0; i < list.size(); ++i) {
     if (wanted(list[i])) {
-      place.list = &list;
-      place.position = i;
+      found(list, i);
       return true;
     }
-    place.ancestors.push_back(&list[i]);
-    const bool found = std::visit(
-        te::Overloaded{[&](Loop& s) { return find(s.body, wanted, place); },
-                       [&](Branch& s) { return find(s.then, wanted, place) || find(s.otherwise, wanted, place); },
-                       [&](While& s) { return find(s.body, wanted, place); }, [](Block&) { return false; },
-                       [](Resize&) { return false; }},
+    ancestors.push_back(&list[i]);
+    const bool is_there = std::visit(
+        [&](auto& s) {
+          using Node = std::remove_cvref_t<decltype(s)>;
+          if constexpr (std::is_same_v<Node, Branch>)
+            return below(s.then) || below(s.otherwise);
+          else if constexpr (std::is_same_v<Node, Loop> || std::is_same_v<Node, While>)
+            return below(s.body);
+          else
+            return false;
+        },
         list[i].node);
-    if (found) return true;
-    place.ancestors.pop_back();
+    if (is_there) return true;
+    ancestors.pop_back();
   }
   return false;
+}
+
+bool find(Statements& list, const std::function<bool(const Statement&)>& wanted, Place& place) {
+  return find(list, wanted, place.ancestors, [&](Statements& in, size_t position) {
+    place.list = &in;
+    place.position = position;
+  });
+}
+
+template <class List, class Node>
+std::vector<Node*> nodes_in(const List& ancestors) {
+  std::vector<Node*> result;
+  for (auto* ancestor : ancestors)
+    if (auto* node = std::get_if<std::remove_const_t<Node>>(&ancestor->node)) result.push_back(node);
+  return result;
 }
 
 void walk(const Statements& statements, std::vector<const Loop*>& loops, const BlockVisitor& look) {
@@ -89,11 +111,33 @@ void visit_expressions(List& statements, const Look& look) {
 
 }  // namespace
 
-std::vector<Loop*> Place::loops() const {
-  std::vector<Loop*> result;
-  for (Statement* ancestor : ancestors)
-    if (auto* loop = std::get_if<Loop>(&ancestor->node)) result.push_back(loop);
-  return result;
+std::vector<Loop*> Place::loops() const { return nodes_in<std::vector<Statement*>, Loop>(ancestors); }
+
+std::vector<const Loop*> BlockPlace::loops() const {
+  return nodes_in<std::vector<const Statement*>, const Loop>(ancestors);
+}
+
+BlockPlace place_of_block(const Kernel& kernel, std::string_view name) {
+  BlockPlace place;
+  const auto wanted = [&](const Statement& statement) {
+    const auto* block = std::get_if<Block>(&statement.node);
+    return block && block->name == name;
+  };
+  find(kernel.body, wanted, place.ancestors,
+       [&](const Statements& list, size_t position) { place.block = &std::get<Block>(list[position].node); });
+  return place;
+}
+
+const Loop* loop_of(const Kernel& kernel, int variable) {
+  std::vector<const Statement*> ancestors;
+  const Loop* found = nullptr;
+  const auto wanted = [&](const Statement& statement) {
+    const auto* loop = std::get_if<Loop>(&statement.node);
+    return loop && loop->variable == variable;
+  };
+  find(kernel.body, wanted, ancestors,
+       [&](const Statements& list, size_t position) { found = &std::get<Loop>(list[position].node); });
+  return found;
 }
 
 Result<Place> find_loop(Kernel& kernel, int variable) {

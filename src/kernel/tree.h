@@ -26,6 +26,16 @@ struct Place {
   const Statement* root() const { return ancestors.empty() ? &statement() : ancestors.front(); }
 };
 
+/// The same of a block in a kernel that is only looked at; no block: there is none of the name.
+struct BlockPlace {
+  const Block* block = nullptr;
+  std::vector<const Statement*> ancestors;
+  std::vector<const Loop*> loops() const;
+};
+BlockPlace place_of_block(const Kernel& kernel, std::string_view name);
+/// nullptr: there is none.
+const Loop* loop_of(const Kernel& kernel, int variable);
+
 Result<Place> find_loop(Kernel& kernel, int variable);
 Result<Place> find_block(Kernel& kernel, std::string_view name);
 Result<int> find_buffer(const Kernel& kernel, const std::string& name);

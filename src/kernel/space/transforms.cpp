@@ -1,6 +1,8 @@
 #include <algorithm>
 
-#include "kernel/default_scheduler.h"
+#include "kernel/space/loops.h"
+#include "kernel/space/modules.h"
+#include "kernel/tree.h"
 
 namespace isomer::kernel {
 namespace {
@@ -52,35 +54,21 @@ bool is_short(const Block& block, int64_t times) {
   return times <= kMostPoints && times * count_operations(block.bodies[0]) <= kMostWritten;
 }
 
-}  // namespace
-
-bool Scheduler::is_transform(const std::string& name) const {
-  const Block map = block(name);
-  return alone(name) && !map.is_reduction() && !map.predicate && map.bodies.size() == 1 && !literal_axes(map).empty();
+/// Whether selects choose by the place in a tile what is computed.
+bool is_transform(const View& view, const std::string& name) {
+  const Block& map = view.block(name);
+  return view.is_alone(name) && !map.is_reduction() && !map.predicate && map.bodies.size() == 1 &&
+         !literal_axes(map).empty();
 }
 
-void Scheduler::schedule_transform(const std::string& name) {
-  const Schedule before = schedule_;
-  std::optional<Schedule> best;
-  size_t most = 0;
-  for (const bool by_periods : {true, false}) {
-    const auto inside = lay_out_transform(name, by_periods);
-    if (inside && (!best || *inside > most)) {
-      best = schedule_;
-      most = *inside;
-    }
-    schedule_ = before;
-  }
-  if (best) schedule_ = std::move(*best);
-}
-
-std::map<int, int64_t> Scheduler::tile_axes(const Block& map) const {
+/// The axes along which tiles lie, with their length there if they repeat; 0: all of the axis.
+std::map<int, int64_t> tile_axes(const View& view, const Block& map) {
   std::map<int, int64_t> axes = literal_axes(map);
-  for (const LoadAccess& access : load_accesses(kernel(), map)) {
-    const std::vector<std::string> makers = writers(kernel(), access.buffer);
-    if (makers.size() != 1 || !is_transform(makers[0])) continue;
+  for (const LoadAccess& access : load_accesses(view.kernel(), map)) {
+    const std::vector<std::string> makers = writers(view.kernel(), access.buffer);
+    if (makers.size() != 1 || !is_transform(view, makers[0])) continue;
     const auto& index = te::as<te::Load>(access.load)->index;
-    for (const auto& [axis, period] : literal_axes(block(makers[0]))) {
+    for (const auto& [axis, period] : literal_axes(view.block(makers[0]))) {
       const int moved = only_axis(index[axis]);
       if (moved >= 0 && period_of(index[axis]) > 0) axes[moved] = std::max(axes[moved], period_of(index[axis]));
     }
@@ -88,19 +76,23 @@ std::map<int, int64_t> Scheduler::tile_axes(const Block& map) const {
   return axes;
 }
 
-std::optional<size_t> Scheduler::lay_out_transform(const std::string& name, bool by_periods) {
-  const Block map = block(name);
-  const int along = contiguous_axis(map);
-  const std::map<int, int64_t> literal = tile_axes(map);
+/// Tiles are as long as they repeat along an axis, or all of the axis. How many maps that make what a tile is made of
+/// are inside.
+std::optional<size_t> lay_out_transform(Builder& builder, const std::string& name, bool by_periods) {
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
+  const Block map = view.block(name);
+  const int along = view.contiguous_axis(map);
+  const std::map<int, int64_t> literal = tile_axes(view, map);
   const auto work = points(map);
   if (along < 0 || literal.contains(along) || !work || *work == 0) return std::nullopt;
-  int64_t width = lanes(map);
+  int64_t width = view.lanes(map);
   while (width >= kNarrowest && te::as_constant(map.axes[along].extent).value_or(1) % width != 0) width /= 2;
   if (width < kNarrowest) return std::nullopt;
 
   LoopIds outer, tile;
   int64_t count = 1;
-  for (const LoopId loop : in_memory_order(name)) {
+  for (const LoopId loop : in_memory_order(builder, name)) {
     const auto axis = std::find_if(map.axes.begin(), map.axes.end(),
                                    [&](const Iterator& each) { return each.binding == loop_variable(loop.variable); });
     if (axis == map.axes.end()) return std::nullopt;
@@ -111,52 +103,71 @@ std::optional<size_t> Scheduler::lay_out_transform(const std::string& name, bool
     } else if (found == literal.end()) {
       outer.push_back(loop);
     } else if (by_periods && found->second > 0) {
-      const auto parts = schedule_.split(loop, Integers{-1, found->second});
+      const auto parts = schedule.split(loop, Integers{-1, found->second});
       if (!parts.ok()) return std::nullopt;
       outer.push_back((*parts)[0]);
       tile.push_back((*parts)[1]);
       count *= found->second;
     } else {
       tile.push_back(loop);
-      count *= extent(loop);
+      count *= view.extent(loop);
     }
   }
   const LoopId innermost = {te::as<te::Var>(map.axes[along].binding)->index};
-  const auto vectors = schedule_.split(innermost, Integers{-1, width});
+  const auto vectors = schedule.split(innermost, Integers{-1, width});
   if (!vectors.ok() || !is_short(map, count)) return std::nullopt;
   const LoopId around = (*vectors)[0];
   outer.push_back(around);
   LoopIds order = outer;
   order.insert(order.end(), tile.begin(), tile.end());
   order.push_back((*vectors)[1]);
-  if (!schedule_.reorder(order).ok()) return std::nullopt;
+  if (!schedule.reorder(order).ok()) return std::nullopt;
 
   // What the tile is made of is computed where it is, once.
-  std::vector<std::string> earlier = schedule_.blocks(), inside;
+  std::vector<std::string> earlier = schedule.blocks(), inside;
   earlier.erase(std::find(earlier.begin(), earlier.end(), name), earlier.end());
   for (auto producer = earlier.rbegin(); producer != earlier.rend(); ++producer) {
-    const Block made = block(*producer);
-    if (!alone(*producer) || made.is_reduction() || made.bodies.size() != 1) continue;
+    const Block made = view.block(*producer);
+    if (!view.is_alone(*producer) || made.is_reduction() || made.bodies.size() != 1) continue;
     const auto all = points(made);
-    const Schedule without = schedule_;
-    if (!all || !schedule_.compute_at(*producer, around).ok()) continue;
-    const LoopIds own = inner_loops(*producer, around);
-    if (iterations(*schedule_.loops(*producer)) > *all + *all / 2 || own.empty() || extent(own.back()) != width ||
-        !is_short(made, iterations(own) / width)) {
-      schedule_ = without;
-      if (is_transform(*producer)) return std::nullopt;
+    const Schedule without = schedule;
+    if (!all || !schedule.compute_at(*producer, around).ok()) continue;
+    const LoopIds own = view.inner_loops(*producer, around);
+    if (view.iterations(view.loops(*producer)) > *all + *all / 2 || own.empty() || view.extent(own.back()) != width ||
+        !is_short(made, view.iterations(own) / width)) {
+      schedule = without;
+      if (is_transform(view, *producer)) return std::nullopt;
       continue;
     }
     inside.push_back(*producer);
   }
   for (const std::string& each : inside) {
-    (void)tried(schedule_.set_scope(kernel().buffers[block(each).writes[0].buffer].name, "registers"));
-    if (!write_out(inner_loops(each, around))) return std::nullopt;
+    (void)tried(schedule.set_scope(view.buffer(view.block(each).writes[0].buffer).name, "registers"));
+    if (!write_out(builder, view.inner_loops(each, around))) return std::nullopt;
   }
   tile.push_back((*vectors)[1]);
-  if (!write_out(tile)) return std::nullopt;
-  parallelize(outer, *work * static_cast<int64_t>(1 + inside.size()));
+  if (!write_out(builder, tile)) return std::nullopt;
+  parallelize(builder, name, outer, *work * static_cast<int64_t>(1 + inside.size()));
   return inside.size();
 }
+
+void schedule_transform(Builder& builder, const std::string& name) {
+  if (!builder.decide(name, "write_out_tiles", true)) return;
+  const Schedule before = builder.schedule;
+  std::vector<int64_t> candidates;  // by periods: 1
+  std::optional<std::pair<size_t, int64_t>> most;
+  for (const bool by_periods : {true, false}) {
+    const auto inside = lay_out_transform(builder, name, by_periods);
+    builder.schedule = before;
+    if (!inside) continue;
+    candidates.push_back(by_periods ? 1 : 0);
+    if (!most || *inside > most->first) most = {*inside, by_periods ? 1 : 0};
+  }
+  if (most) (void)lay_out_transform(builder, name, builder.decide(name, "by_periods", candidates, most->second) != 0);
+}
+
+}  // namespace
+
+Module transforms() { return {"transforms", is_transform, schedule_transform}; }
 
 }  // namespace isomer::kernel

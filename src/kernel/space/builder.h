@@ -1,0 +1,50 @@
+// What the modules of a search space work with: a schedule in the making, questions to it, and choices.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/schedule.h"
+#include "kernel/space/decider.h"
+#include "kernel/view.h"
+
+namespace isomer::kernel {
+
+/// A primitive that may not apply where the analysis looked at less than the primitive does: the schedule is valid
+/// without.
+template <class T>
+bool tried(const Result<T>& result) {
+  return result.ok();
+}
+
+class Builder {
+ public:
+  /// The machine and the decider outlive it. `constants`: inputs of the kernel, by number.
+  Builder(Schedule start, const Machine& machine, const std::set<int>& constants, Decider& decider)
+      : schedule(std::move(start)), view(schedule, machine, constants), decider_(decider) {}
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  const Kernel& kernel() const { return schedule.kernel(); }
+  const Machine& machine() const { return view.machine(); }
+
+  /// What was decided of `of` (a block, mostly): one of the candidates, of which `preferred` is one. Whoever asks twice
+  /// gets the same answer, if it is a candidate still; the preference, as it is then.
+  int64_t decide(std::string_view of, std::string_view what, std::vector<int64_t> candidates, int64_t preferred);
+  bool decide(std::string_view of, std::string_view what, bool preferred) {
+    return decide(of, what, {0, 1}, preferred ? 1 : 0) != 0;
+  }
+  /// In the order in which they were asked for first; those of what was taken back are among them.
+  const std::vector<Decision>& decisions() const { return decisions_; }
+
+  Schedule schedule;
+  const View view;
+
+ private:
+  Decider& decider_;
+  std::vector<Decision> decisions_;
+};
+
+}  // namespace isomer::kernel

@@ -1,0 +1,61 @@
+#include <algorithm>
+
+#include "kernel/space/modules.h"
+#include "kernel/tree.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// A map of at most so many operations (intrinsics count more) is computed again by each of its readers rather than
+/// stored.
+constexpr int kCheap = 2;
+
+bool can_inline(const View& view, const Block& map) {
+  return !map.is_reduction() && map.writes.size() == 1 && map.bodies.size() == 1 &&
+         !readers(view.kernel(), map.writes[0].buffer).empty() && !is_output(view.kernel(), map.writes[0].buffer);
+}
+
+bool is_worth_inlining(const View& view, const Block& map) {
+  const int result = map.writes[0].buffer;
+  const std::vector<std::string> users = readers(view.kernel(), result);
+  const auto made = points(map);
+  bool worth = count_operations(map.bodies[0]) <= kCheap;
+  if (!worth && users.size() == 1 && made) {
+    const Block& user = view.block(users[0]);
+    const auto read = points(user);
+    worth = read && *read * view.loads_of(user, result) <= *made;
+  }
+  // A select in the innermost loop of a reduction, or for each element of a sum, costs more than the copy that it
+  // saves.
+  return worth &&
+         (!holds_select(map.bodies[0]) || std::all_of(users.begin(), users.end(), [&](const std::string& user) {
+           return !view.block(user).is_reduction() && view.loads_of(view.block(user), result) == 1;
+         }));
+}
+
+void inline_map(Builder& builder, const std::string& name) {
+  const View& view = builder.view;
+  if (view.moves_reduction(view.block(name)) && builder.decide(name, "inline_into_reduction", true) &&
+      tried(builder.schedule.reverse_compute_inline(name)))
+    return;
+  if (can_inline(view, view.block(name)) && builder.decide(name, "inline", is_worth_inlining(view, view.block(name))))
+    (void)tried(builder.schedule.compute_inline(name));
+}
+
+}  // namespace
+
+Module inline_maps() {
+  return {"inline_maps",
+          [](const View& view, const std::string& name) {
+            const Block& map = view.block(name);
+            return view.moves_reduction(map) || can_inline(view, map);
+          },
+          inline_map};
+}
+
+Module collapse() {
+  return {"collapse", [](const View& view, const std::string& name) { return view.blocks().front() == name; },
+          [](Builder& builder, const std::string&) { (void)tried(builder.schedule.collapse()); }};
+}
+
+}  // namespace isomer::kernel

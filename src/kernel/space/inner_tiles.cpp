@@ -1,0 +1,60 @@
+#include <algorithm>
+
+#include "kernel/space/loops.h"
+#include "kernel/space/tiles.h"
+
+namespace isomer::kernel {
+
+void lay_out_initialization(Builder& builder, const std::string& computing) {
+  const View& view = builder.view;
+  if (!view.has_block(computing + ".init")) return;
+  const LoopIds around = view.loops(computing), loops = view.loops(computing + ".init");
+  LoopIds own;
+  for (const LoopId loop : loops)
+    if (std::find(around.begin(), around.end(), loop) == around.end() &&
+        (loop == loops.back() || view.extent(loop) <= kMostRows))
+      own.push_back(loop);
+  if (!own.empty()) (void)write_out(builder, own);
+}
+
+bool tensorize(Builder& builder, const LoopIds& loops) {
+  Integers extents;
+  for (const LoopId loop : loops) extents.push_back(builder.view.extent(loop));
+  return tried(builder.schedule.tensorize(loops.front(), tile_name(builder.machine().vectors, extents)));
+}
+
+bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile, const LoopIds& loops) {
+  if (tile.row_period > 1) return false;
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
+  const size_t rank = view.block(name).axes.size();
+  const int64_t columns = view.extent(loops[tile.vector_axis]),
+                lines = tile.row_axis < 0 ? 0 : view.extent(loops[tile.row_axis]);
+  const auto across = schedule.split(loops[tile.vector_axis], Integers{-1, tile.vectors, tile.lanes});
+  if (!across.ok()) return false;
+  LoopIds order, inner, down;
+  for (size_t k = 0; k < rank; ++k)
+    if (static_cast<int>(k) != tile.vector_axis && static_cast<int>(k) != tile.row_axis && loops[k] != LoopId())
+      order.push_back(loops[k]);
+  order.push_back((*across)[0]);
+  if (tile.row_axis >= 0) {
+    down = *schedule.split(loops[tile.row_axis], Integers{-1, tile.rows});
+    order.push_back(down[0]);
+    inner.push_back(down[1]);
+  }
+  inner.insert(inner.end(), across->begin() + 1, across->end());
+  const size_t front = order.size();
+  for (const int k : tile.window) order.push_back(loops[rank + static_cast<size_t>(k)]);
+  order.insert(order.end(), inner.begin(), inner.end());
+  if (!schedule.reorder(order).ok()) return false;
+  if (!tile.window.empty() && tried(schedule.decompose_reduction(name, order[front])))
+    lay_out_initialization(builder, name);
+  if (!tensorize(builder, inner)) return false;
+  if (!down.empty() && lines % tile.rows != 0 && lines > tile.rows && builder.decide(name, "peel_rows", true))
+    (void)tried(schedule.peel(down[0], "last"));
+  if (columns % tile.width() != 0 && builder.decide(name, "peel_columns", true))
+    (void)tried(schedule.peel((*across)[0], "last"));
+  return true;
+}
+
+}  // namespace isomer::kernel

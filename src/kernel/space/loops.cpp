@@ -1,0 +1,79 @@
+#include "kernel/space/loops.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace isomer::kernel {
+namespace {
+
+/// Loops shorter than this many element operations are not worth a fork and join.
+constexpr int64_t kParallelWork = 16'384;
+/// Bytes of results that no cache keeps until they are read.
+constexpr int64_t kBeyondCaches = 64 << 20;
+/// Of a map, computed at a time.
+constexpr int64_t kMostVectors = 4;
+
+}  // namespace
+
+LoopIds in_memory_order(Builder& builder, const std::string& name) {
+  LoopIds loops = builder.view.loops(name);
+  const Strides out = write_strides(builder.kernel(), builder.view.block(name));
+  if (loops.size() != out.size() || std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; }))
+    return loops;
+  std::vector<size_t> order(loops.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::pair(-*out[a], a) < std::pair(-*out[b], b); });
+  LoopIds sorted;
+  for (const size_t k : order) sorted.push_back(loops[k]);
+  if (sorted != loops && tried(builder.schedule.reorder(sorted))) loops = sorted;
+  return loops;
+}
+
+void vectorize(Builder& builder, LoopId loop, const std::string& name) {
+  const View& view = builder.view;
+  const Block map = view.block(name);
+  const int64_t count = view.extent(loop), widest = view.lanes(map);
+  if (count < 2) return;
+  int64_t width = widest;
+  while (count < 8 * widest && width > 4 && count % width != 0) width /= 2;
+  if (count % width != 0) width = std::min<int64_t>(widest, std::bit_ceil(static_cast<uint64_t>(count)));
+  // Several vectors at a time hide each other's latency.
+  if (view.runs_along(map))
+    for (int64_t vectors = kMostVectors; vectors > 1 && width == widest; vectors /= 2)
+      if (count % (vectors * width) == 0) width *= vectors;
+  std::vector<int64_t> widths;
+  for (int64_t each = 1; each <= kMostVectors * widest && each < 2 * count; each *= 2) widths.push_back(each);
+  if (std::find(widths.begin(), widths.end(), width) == widths.end()) widths.push_back(width);
+  width = builder.decide(name, "width", std::move(widths), width);
+  const auto parts = builder.schedule.split(loop, Integers{-1, width});
+  if (!parts.ok() || !tried(builder.schedule.vectorize((*parts)[1]))) return;
+  const Buffer& written = view.buffer(map.writes[0].buffer);
+  const bool is_large =
+      element_count(written.shape).constant().value_or(0) * bit_width(written.dtype) / 8 >= kBeyondCaches;
+  if (!map.is_reduction() && builder.decide(name, "stream", is_large))
+    (void)tried(builder.schedule.annotate((*parts)[1], kStream, 1));
+  if (count % width != 0 && builder.decide(name, "peel", true)) (void)tried(builder.schedule.peel((*parts)[0], "last"));
+}
+
+void parallelize(Builder& builder, const std::string& name, const LoopIds& outer, int64_t work) {
+  if (outer.empty() || builder.machine().threads < 2) return;
+  if (!builder.decide(name, "parallel", work >= kParallelWork)) return;
+  const auto fused = outer.size() == 1 ? Result<LoopId>(outer[0]) : builder.schedule.fuse(outer);
+  if (fused.ok()) (void)tried(builder.schedule.parallel(*fused));
+}
+
+bool write_out(Builder& builder, const LoopIds& loops) {
+  for (size_t k = 0; k + 1 < loops.size(); ++k) (void)tried(builder.schedule.unroll(loops[k]));
+  return tried(builder.schedule.vectorize(loops.back()));
+}
+
+std::vector<std::string> made_since(const Builder& builder, const std::vector<std::string>& before) {
+  std::vector<std::string> made = builder.schedule.blocks();
+  std::erase_if(made,
+                [&](const std::string& name) { return std::find(before.begin(), before.end(), name) != before.end(); });
+  return made;
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,40 @@
+// A search space is a list of modules (MetaSchedule: Shao et al. 2022, section 3.2): each looks at a block and, where
+// it applies, makes schedule of it. default_space() joins ours; users put theirs in front, or instead.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernel/space/builder.h"
+
+namespace isomer::kernel {
+
+struct Module {
+  std::string name;
+  std::function<bool(const View& view, const std::string& block)> applies;
+  /// May leave the schedule as it was.
+  std::function<void(Builder& builder, const std::string& block)> apply;
+};
+
+/// Blocks are visited one after the other, as they are when the pass begins; those that are gone are left out. Of each,
+/// the first module that applies is applied.
+struct Pass {
+  bool backwards = false;
+  std::vector<Module> modules;
+};
+using Space = std::vector<Pass>;
+
+/// What the default schedule is made by, in order.
+const Space& default_space();
+
+struct Scheduled {
+  Schedule schedule;
+  std::vector<Decision> decisions;
+};
+
+/// A valid schedule for any kernel that `lower` gives, of which only layouts of inputs and outputs may have been set.
+Scheduled scheduled(Schedule start, const Space& space, const Machine& machine, const std::set<int>& constants,
+                    Decider& decider);
+
+}  // namespace isomer::kernel

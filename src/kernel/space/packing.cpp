@@ -1,0 +1,67 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "kernel/space/maps.h"
+#include "kernel/space/tiles.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// Dims over other axes, blocks along the vectors, dims over the reduction in the order of its loops, lanes.
+std::string packed_layout(const LoadAccess& access, const Tile& tile) {
+  const auto& index = te::as<te::Load>(access.load)->index;
+  const auto along = std::find(index.begin(), index.end(), te::axis(tile.vector_axis)) - index.begin();
+  std::vector<std::pair<int, std::ptrdiff_t>> dims;
+  for (size_t k = 0; k < index.size(); ++k) {
+    if (static_cast<std::ptrdiff_t>(k) == along) continue;
+    int place = -1;
+    te::for_each_node(index[k], [&](const Expr& e) {
+      const auto* variable = te::as<te::Var>(e);
+      if (!variable || variable->kind != te::VarKind::kReduce) return;
+      const auto at = std::find(tile.window.begin(), tile.window.end(), variable->index) - tile.window.begin();
+      place = std::max(place, static_cast<int>(at));
+    });
+    dims.emplace_back(place, static_cast<std::ptrdiff_t>(k));
+  }
+  std::sort(dims.begin(), dims.end());
+  std::vector<std::string> layout;
+  for (const auto& [place, k] : dims)
+    if (place < 0) layout.push_back(fmt::format("{}", k));
+  layout.push_back(fmt::format("{}/{}", along, tile.width()));
+  for (const auto& [place, k] : dims)
+    if (place >= 0) layout.push_back(fmt::format("{}", k));
+  layout.push_back(fmt::format("{}%{}", along, tile.width()));
+  return fmt::format("{}", fmt::join(layout, ":"));
+}
+
+}  // namespace
+
+bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
+  const View& view = builder.view;
+  const std::string& name = reduction.name;
+  const Block block = view.block(name);
+  const bool has_tail = *te::as_constant(block.axes[tile.vector_axis].extent) % tile.width() != 0;
+  tile.pads = has_tail;
+  int operand = 0;
+  for (const LoadAccess& access : tile.accesses) {
+    const auto stride = access.axes[tile.vector_axis];
+    if (stride == 0) continue;
+    const bool can = can_pack(view, reduction, access, tile.vector_axis);
+    if (!can && stride != 1) return false;
+    const bool worth = can && (stride != 1 || view.is_constant(access.buffer) ||
+                               (has_tail && view.reuse(block, access) >= kWorthCopy));
+    const bool packs = stride != 1 || (can && builder.decide(name, fmt::format("packs_operand{}", operand++), worth));
+    if (!packs) {
+      tile.pads = false;
+      continue;
+    }
+    const bool is_constant = view.is_constant(access.buffer);
+    const auto copier = builder.schedule.cache_read(name, view.buffer(access.buffer).name, view.ordinal(name, access));
+    if (!copier.ok() || !builder.schedule.transform_layout(*copier, packed_layout(access, tile)).ok()) return false;
+    if (!is_constant) schedule_map(builder, *copier);
+  }
+  return true;
+}
+
+}  // namespace isomer::kernel

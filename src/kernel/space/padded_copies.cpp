@@ -1,0 +1,82 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "kernel/space/maps.h"
+#include "kernel/space/tiles.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// Dims of a buffer along which a copy with padding is to be made: the innermost of those that windows move along,
+/// and where the copy is not mostly padding. Along others, steps in the padding are skipped.
+Integers worth_padding(const View& view, const Block& reduction, const LoadAccess& access) {
+  const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+    const auto* variable = te::as<te::Var>(leaf);
+    if (!variable || variable->kind == te::VarKind::kLoop) return {};
+    const Iterator& iterator =
+        (variable->kind == te::VarKind::kReduce ? reduction.reduce : reduction.axes)[variable->index];
+    return {0, te::as_constant(iterator.extent).value_or(1) - 1};
+  };
+  Integers dims;
+  const auto& index = te::as<te::Load>(access.load)->index;
+  bool is_innermost = true;
+  for (size_t k = index.size(); k-- > 0;) {
+    if (te::as<te::Var>(index[k])) continue;
+    const te::Interval reached = te::bounds(index[k], ranges);
+    const int64_t size = view.buffer(access.buffer).shape[k].constant().value_or(0);
+    if (is_innermost || !reached.low || !reached.high || 2 * (*reached.high - *reached.low + 1) < 3 * size)
+      dims.push_back(static_cast<int64_t>(k));
+    is_innermost = false;
+  }
+  return dims;
+}
+
+/// The order of a buffer's dims in memory is that of its accesses: a copy of it keeps the dims over which the
+/// reduction runs with a constant operand innermost. Empty: as it is.
+std::string memory_layout(const LoadAccess& access) {
+  std::vector<int> inner, rest;
+  const auto& index = te::as<te::Load>(access.load)->index;
+  for (size_t k = 0; k < index.size(); ++k) {
+    const auto* variable = te::as<te::Var>(index[k]);
+    (variable && variable->kind == te::VarKind::kReduce ? inner : rest).push_back(static_cast<int>(k));
+  }
+  rest.insert(rest.end(), inner.begin(), inner.end());
+  return std::is_sorted(rest.begin(), rest.end()) ? std::string() : fmt::format("{}", fmt::join(rest, ":"));
+}
+
+}  // namespace
+
+void store_paddings(Builder& builder, const std::string& name) {
+  const View& view = builder.view;
+  const Block reduction = view.block(name);
+  const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), reduction);
+  for (const Expr& body : reduction.bodies) {
+    std::set<int> padded;
+    te::for_each_node(body, [&](const Expr& e) {
+      const auto* select = te::as<te::Select>(e);
+      const auto* load = select ? te::as<te::Load>(select->then) : nullptr;
+      if (!load) return;
+      const auto access =
+          std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.load == select->then; });
+      if (access != accesses.end() && view.reuse(reduction, *access) >= kWorthCopy) padded.insert(load->buffer.index);
+    });
+    for (const int number : padded) {
+      const std::string source = view.buffer(number).name;
+      if (!builder.decide(name, "padded_copy_of_" + source, true)) continue;
+      const LoadAccess& access =
+          *std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == number; });
+      if (view.factors_are_constant(reduction) && builder.decide(name, "skips_padding_of_" + source, true))
+        (void)tried(builder.schedule.split_padding(name, source, worth_padding(view, reduction, access)));
+      const auto copier = builder.schedule.cache_read(name, source);
+      if (!copier.ok()) continue;
+      if (const std::string layout = memory_layout(access);
+          !layout.empty() && builder.decide(name, "reduction_inside_of_" + source, true))
+        (void)tried(builder.schedule.transform_layout(*copier, layout));
+      schedule_map(builder, *copier);
+    }
+  }
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,91 @@
+#include "kernel/space/rows.h"
+
+#include <algorithm>
+
+#include "kernel/space/loops.h"
+#include "kernel/space/modules.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// Cuts a reduction's loop into steps of `width` lanes, which hold partial results that the block combines. The loop
+/// over the steps; the schedule is spoilt where it gives none.
+std::optional<LoopId> partial_results(Builder& builder, const std::string& name, LoopId loop, int64_t width) {
+  Schedule& schedule = builder.schedule;
+  const auto parts = schedule.split(loop, Integers{-1, width});
+  const auto partial = parts.ok() ? schedule.rfactor(name, (*parts)[1]) : Result<std::string>(parts.error());
+  if (!partial.ok()) return std::nullopt;
+  const std::string written = builder.view.buffer(builder.view.block(*partial).writes[0].buffer).name;
+  (void)tried(schedule.set_scope(written, "registers"));
+  LoopIds order = builder.view.loops(*partial);
+  order.erase(order.begin(), std::find(order.begin(), order.end(), (*parts)[0]));
+  std::erase(order, (*parts)[1]);
+  order.push_back((*parts)[1]);
+  if (!schedule.reorder(order).ok()) return std::nullopt;
+  if (const auto initial = schedule.decompose_reduction(*partial, order.front()); initial.ok())
+    (void)tried(schedule.vectorize(builder.view.loops(*initial).back()));
+  (void)tried(schedule.vectorize((*parts)[1]));
+  return (*parts)[0];
+}
+
+/// The reduction's innermost axis along which every load is contiguous or stays; -1: none.
+int contiguous_reduction(const View& view, const Block& reduction) {
+  const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), reduction);
+  int along = -1;
+  for (size_t k = 0; k < reduction.reduce.size(); ++k) {
+    const bool contiguous = std::all_of(accesses.begin(), accesses.end(),
+                                        [&](const LoadAccess& a) { return a.reduce[k] == 1 || a.reduce[k] == 0; });
+    if (contiguous && !accesses.empty()) along = static_cast<int>(k);
+  }
+  return along;
+}
+
+}  // namespace
+
+void vectorize_reduction(Builder& builder, const std::string& name) {
+  const View& view = builder.view;
+  const Block reduction = view.block(name);
+  const int along = contiguous_reduction(view, reduction);
+  const LoopIds loops = view.loops(name);
+  const int64_t narrow = view.lanes(reduction);
+  if (along < 0 || !reduction.combine.commutative || reduction.writes.size() != 1) return;
+  const LoopId loop = loops[loops.size() - reduction.reduce.size() + static_cast<size_t>(along)];
+  const int64_t count = view.extent(loop);
+  if (count < 2 * narrow) return;
+  const int64_t preferred = count % (4 * narrow) == 0 ? 4 : count % (2 * narrow) == 0 ? 2 : 1;
+  std::vector<int64_t> several = {0};  // none: one after the other
+  for (int64_t vectors = 1; vectors <= 8 && vectors * narrow <= count; vectors *= 2) several.push_back(vectors);
+  const int64_t vectors = builder.decide(name, "partial_vectors", std::move(several), preferred);
+  if (vectors == 0) return;
+  const int64_t width = vectors * narrow;
+  const Schedule before = builder.schedule;
+  const auto steps = partial_results(builder, name, loop, width);
+  if (!steps) {
+    builder.schedule = before;
+    return;
+  }
+  if (count % width != 0) (void)tried(builder.schedule.peel(*steps, "last"));
+  if (width > narrow)
+    if (const auto inner = partial_results(builder, name, view.loops(name).back(), narrow))
+      (void)tried(builder.schedule.unroll(*inner));
+  (void)tried(builder.schedule.unroll(view.loops(name).back()));
+}
+
+void schedule_rows(Builder& builder, const std::string& name) {
+  const View& view = builder.view;
+  const size_t rank = view.block(name).axes.size();
+  const auto work = points(view.block(name));
+  if (!work || *work == 0) return;
+  vectorize_reduction(builder, name);
+  const LoopIds loops = view.loops(name);
+  parallelize(builder, name, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rank)}, *work);
+}
+
+Module rows() {
+  return {
+      "rows",
+      [](const View& view, const std::string& name) { return view.is_alone(name) && view.block(name).is_reduction(); },
+      schedule_rows};
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,142 @@
+#include <algorithm>
+
+#include "kernel/space/loops.h"
+#include "kernel/space/modules.h"
+#include "kernel/space/rows.h"
+#include "kernel/space/tiles.h"
+#include "kernel/tree.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// The load by which a reduction alone reads whole rows that other blocks make.
+std::optional<LoadAccess> rows_read(const View& view, const Block& reduction) {
+  for (const LoadAccess& access : load_accesses(view.kernel(), reduction)) {
+    const auto makers = writers(view.kernel(), access.buffer);
+    const auto& index = te::as<te::Load>(access.load)->index;
+    const auto reduces = [](const Expr& e) {
+      return te::as<te::Var>(e) && te::as<te::Var>(e)->kind == te::VarKind::kReduce;
+    };
+    if (makers.size() != 1 || !view.is_alone(makers[0]) || is_output(view.kernel(), access.buffer) ||
+        readers(view.kernel(), access.buffer).size() != 1)
+      continue;
+    if (std::count_if(index.begin(), index.end(), reduces) == 1) return access;
+  }
+  return std::nullopt;
+}
+
+/// How many of the rows a block has: at most `most`, in blocks of one size if that can be.
+int64_t rows_of_block(int64_t rows, int64_t most) {
+  if (rows <= most) return rows;
+  most = std::max<int64_t>(most, kMostRows);
+  for (int64_t size = std::min(most, rows); 2 * size > most; --size)
+    if (rows % size == 0) return size;
+  return std::min(most, rows);
+}
+
+void lay_out_block(Builder& builder, const std::string& name, LoopId around) {
+  const View& view = builder.view;
+  const Block each = view.block(name);
+  const LoopIds loops = view.inner_loops(name, around);
+  if (!each.is_reduction()) return vectorize(builder, loops.back(), name);
+  // What is left of each axis inside; one that has no loop is a point there.
+  LoopIds own;
+  Integers extents;
+  for (const auto* list : {&each.axes, &each.reduce})
+    for (const Iterator& iterator : *list) {
+      const auto moves = variables(iterator.binding);
+      const auto loop =
+          std::find_if(loops.begin(), loops.end(), [&](LoopId id) { return moves.contains(id.variable); });
+      own.push_back(loop == loops.end() ? LoopId() : *loop);
+      if (list == &each.axes) extents.push_back(loop == loops.end() ? 1 : view.extent(*loop));
+    }
+  const Schedule before = builder.schedule;
+  const Tiled reduction{name, extents, write_strides(view.kernel(), each)};
+  Tile tile = choose_tile(builder, reduction);
+  if (tile.vector_axis >= 0 && pack(builder, reduction, tile) && lay_out_inside(builder, name, tile, own)) return;
+  builder.schedule = before;
+  vectorize_reduction(builder, name);
+}
+
+/// axes of the rows, one loop | blocks of rows | all that makes the rows, what is left of the reduction
+bool lay_out_rows(Builder& builder, const std::string& name, const LoadAccess& rows) {
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
+  const Block last = view.block(name);
+  const auto work = points(last);
+  const LoopIds loops = view.loops(name);
+  if (!work || *work == 0) return false;
+  const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), last);
+  LoopIds outer, inner;
+  int down = -1;  // the axis of which blocks are made: what is read beside the rows serves all of a block
+  for (int k = 0; k < static_cast<int>(last.axes.size()); ++k) {
+    if (rows.axes[k] == 0) continue;
+    const bool shares = std::any_of(accesses.begin(), accesses.end(),
+                                    [&](const LoadAccess& a) { return a.buffer != rows.buffer && a.axes[k] == 0; });
+    if (shares && view.extent(loops[k]) > 1) down = k;
+  }
+  int64_t length = 1;
+  for (size_t k = 0; k < last.reduce.size(); ++k)
+    if (rows.reduce[k] != 0) length *= te::as_constant(last.reduce[k].extent).value_or(0);
+  const int64_t count = down < 0 ? 1 : view.extent(loops[down]);
+  int64_t block_rows = rows_of_block(count, kRowBlockBytes / (std::max<int64_t>(length, 1) * view.lane_bytes(last)));
+  for (int k = 0; k < static_cast<int>(last.axes.size()); ++k)
+    if (k != down) (rows.axes[k] == 0 ? inner : outer).push_back(loops[k]);
+  if (down >= 0) {
+    std::vector<int64_t> sizes;
+    for (int64_t size = 1; size <= count && size <= 4 * block_rows; size += std::max<int64_t>(1, size / 4))
+      sizes.push_back(size);
+    if (std::find(sizes.begin(), sizes.end(), block_rows) == sizes.end()) sizes.push_back(block_rows);
+    block_rows = builder.decide(name, "block_rows", std::move(sizes), block_rows);
+    const LoopIds parts = *schedule.split(loops[down], Integers{-1, block_rows});
+    outer.push_back(parts[0]);
+    inner.insert(inner.begin(), parts[1]);
+  }
+  if (outer.empty()) return false;
+  LoopIds order = outer;
+  order.insert(order.end(), inner.begin(), inner.end());
+  order.insert(order.end(), loops.begin() + static_cast<std::ptrdiff_t>(last.axes.size()), loops.end());
+  if (!schedule.reorder(order).ok()) return false;
+  const auto fused = outer.size() == 1 ? Result<LoopId>(outer[0]) : schedule.fuse(outer);
+  if (!fused.ok()) return false;
+
+  std::vector<std::string> all = schedule.blocks(), inside;
+  all.erase(std::find(all.begin(), all.end(), name), all.end());
+  int64_t sum = *work;
+  for (auto producer = all.rbegin(); producer != all.rend(); ++producer) {
+    const auto made = points(view.block(*producer));
+    const Schedule moved_from = schedule;
+    if (!view.is_alone(*producer) || !made || !schedule.compute_at(*producer, *fused).ok()) continue;
+    if (view.iterations(view.loops(*producer)) > *made + *made / 4) {
+      schedule = moved_from;
+      continue;
+    }
+    sum += *made;
+    inside.insert(inside.begin(), *producer);
+  }
+  if (std::none_of(inside.begin(), inside.end(),
+                   [&](const std::string& b) { return writers(view.kernel(), rows.buffer).front() == b; }))
+    return false;
+  inside.push_back(name);
+  for (const std::string& each : inside) lay_out_block(builder, each, *fused);
+  parallelize(builder, name, {*fused}, sum);
+  return true;
+}
+
+}  // namespace
+
+Module rows_inside() {
+  return {"rows_inside",
+          [](const View& view, const std::string& name) {
+            return view.is_alone(name) && view.block(name).is_reduction() && view.block(name).writes.size() == 1 &&
+                   rows_read(view, view.block(name));
+          },
+          [](Builder& builder, const std::string& name) {
+            if (!builder.decide(name, "rows_inside", true)) return;
+            const Schedule before = builder.schedule;
+            if (!lay_out_rows(builder, name, *rows_read(builder.view, builder.view.block(name))))
+              builder.schedule = before;
+          }};
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,73 @@
+#include <algorithm>
+
+#include "kernel/space/loops.h"
+#include "kernel/space/rows.h"
+#include "kernel/tree.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// Elements of a row of intermediate results that a core's own cache holds.
+constexpr int64_t kRowElements = 65'536;
+
+/// How many leading axes of a map index all that it reads of reductions: what it reads of them is the work of one
+/// row. 0: it reads none, or has no rows.
+size_t row_axes(const View& view, const Block& map) {
+  size_t rows = map.axes.size();
+  bool reads_reduction = false;
+  te::for_each_node(map.bodies[0], [&](const Expr& e) {
+    const auto* load = te::as<te::Load>(e);
+    if (!load) return;
+    const auto makers = writers(view.kernel(), load->buffer.index);
+    if (makers.size() != 1 || !view.follows_reduction(makers[0])) return;
+    reads_reduction = true;
+    size_t leading = 0;
+    while (leading < rows &&
+           std::find(load->index.begin(), load->index.end(), te::axis(static_cast<int>(leading))) != load->index.end())
+      ++leading;
+    rows = leading;
+  });
+  return reads_reduction && rows < map.axes.size() ? rows : 0;
+}
+
+/// Moves a block under the loop unless it would be computed more than once, or what it passes on would not fit a
+/// cache.
+bool moved_to_row(Builder& builder, const std::string& name, LoopId row) {
+  const View& view = builder.view;
+  const Schedule before = builder.schedule;
+  const auto work = points(view.block(name));
+  if (!work || !builder.schedule.compute_at(name, row).ok()) return false;
+  const bool is_small =
+      view.iterations(view.loops(name)) <= *work && *work / std::max<int64_t>(view.extent(row), 1) <= kRowElements;
+  if (builder.decide(name, "in_row", is_small)) return true;
+  builder.schedule = before;
+  return false;
+}
+
+}  // namespace
+
+bool share_rows(Builder& builder, const std::string& name, int64_t work) {
+  const View& view = builder.view;
+  const size_t rows = row_axes(view, view.block(name));
+  if (rows == 0 || !builder.decide(name, "share_rows", true)) return false;
+  const LoopIds loops = view.loops(name);
+  const LoopIds outer(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows));
+  const LoopId row = rows == 1 ? outer[0] : *builder.schedule.fuse(outer);
+  std::vector<std::string> earlier = builder.schedule.blocks();
+  earlier.erase(std::find(earlier.begin(), earlier.end(), name), earlier.end());
+  std::vector<std::string> moved;
+  for (auto producer = earlier.rbegin(); producer != earlier.rend(); ++producer)
+    if (view.is_alone(*producer) && moved_to_row(builder, *producer, row)) moved.push_back(*producer);
+  vectorize(builder, view.loops(name).back(), name);
+  for (auto producer = moved.rbegin(); producer != moved.rend(); ++producer) {
+    if (view.block(*producer).is_reduction()) {
+      vectorize_reduction(builder, *producer);
+    } else {
+      vectorize(builder, view.loops(*producer).back(), *producer);
+    }
+  }
+  parallelize(builder, name, {row}, work * static_cast<int64_t>(1 + moved.size()));
+  return true;
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,31 @@
+#include <algorithm>
+
+#include "kernel/space/modules.h"
+
+namespace isomer::kernel {
+
+const Space& default_space() {
+  static const Space space = {
+      {false, {inline_maps()}}, {false, {collapse()}}, {true, {transforms()}}, {false, {shared_reductions()}},
+      {false, {rows_inside()}}, {false, {tiles()}},    {false, {steps()}},     {true, {rows(), maps()}},
+  };
+  return space;
+}
+
+Scheduled scheduled(Schedule start, const Space& space, const Machine& machine, const std::set<int>& constants,
+                    Decider& decider) {
+  Builder builder(std::move(start), machine, constants, decider);
+  for (const Pass& pass : space) {
+    std::vector<std::string> blocks = builder.schedule.blocks();
+    if (pass.backwards) std::reverse(blocks.begin(), blocks.end());
+    for (const std::string& name : blocks) {
+      if (!builder.view.has_block(name)) continue;
+      const auto module = std::find_if(pass.modules.begin(), pass.modules.end(),
+                                       [&](const Module& each) { return each.applies(builder.view, name); });
+      if (module != pass.modules.end()) module->apply(builder, name);
+    }
+  }
+  return {std::move(builder.schedule), builder.decisions()};
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,246 @@
+#include "kernel/space/tile.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <set>
+
+namespace isomer::kernel {
+namespace {
+
+/// A step of the reduction in a tile: two multiply-adds and two loads a cycle (a vector for each column, an element for
+/// each row), a latency of four, columns that come from the second level of cache.
+double cycles_of_step(int64_t rows, int64_t vectors) {
+  const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
+  return std::max({r * v / 2, (r + v) / 2, 4.0, 1.6 * v});
+}
+
+/// Tiles that a reduction may have, and how good they are.
+class Tiler {
+ public:
+  Tiler(const View& view, const Tiled& reduction)
+      : view_(view),
+        reduction_(reduction),
+        block_(view.block(reduction.name)),
+        plain_(load_accesses(view.kernel(), block_)) {}
+
+  /// With its accesses, without rows; nothing where lanes cannot run so.
+  std::optional<Tile> columns(int axis, int64_t lanes, int64_t vectors) const;
+  /// The axes along which tiles may have rows: those along which vectors of some operand stay the same. The best one is
+  /// that along which results lie closest together: first.
+  std::vector<int> row_axes(const Tile& tile) const;
+  void set_row_axis(Tile& tile, int axis) const;
+  /// The numbers of rows whose vectors registers hold, at least one vector and one scalar beside the accumulators; with
+  /// the share of the peak that the tile may reach.
+  std::vector<std::pair<int64_t, double>> rows(const Tile& tile) const;
+  /// Of the tile with the best rows, in results a cycle.
+  double score(Tile tile) const;
+  /// Reduction loops, outermost first: those that move an operand farthest.
+  std::vector<int> window(const Tile& tile) const;
+  int most_lanes() const { return view_.lanes(block_); }
+  const Block& block() const { return block_; }
+
+ private:
+  bool can_vectorize(const std::vector<LoadAccess>& accesses, int axis, bool is_contiguous) const;
+  /// From one row to the next along the axis; nothing where operands move irregularly, or none of them is shared.
+  std::optional<int64_t> row_period(const Tile& tile, int axis) const;
+
+  const View& view_;
+  const Tiled& reduction_;
+  Block block_;
+  std::vector<LoadAccess> plain_;
+};
+
+/// Lanes along the axis: every load moves by one element or stays, or can be packed so; the output is written in order
+/// or each vector of results is the work of a long reduction.
+bool Tiler::can_vectorize(const std::vector<LoadAccess>& accesses, int axis, bool is_contiguous) const {
+  bool moves = false;
+  for (const LoadAccess& access : accesses) {
+    const auto stride = access.axes[axis];
+    if (!stride) return false;
+    moves |= *stride != 0;
+    if (*stride != 0 && *stride != 1 && !can_pack(view_, reduction_, access, axis)) return false;
+  }
+  int64_t length = 1;
+  for (const Iterator& r : block_.reduce) length *= te::as_constant(r.extent).value_or(0);
+  return moves && (is_contiguous || length >= 32);
+}
+
+std::optional<Tile> Tiler::columns(int axis, int64_t lanes, int64_t vectors) const {
+  const int64_t size = reduction_.extents[axis];
+  if (size < 2 || block_.writes.size() != 1) return std::nullopt;
+  const bool is_regular =
+      std::all_of(plain_.begin(), plain_.end(), [&](const LoadAccess& a) { return a.axes[axis].has_value(); });
+  Tile tile;
+  tile.vector_axis = axis;
+  tile.lanes = std::min<int64_t>(lanes, std::bit_ceil(static_cast<uint64_t>(size)));
+  tile.vectors = vectors;
+  const int64_t there = (size + tile.lanes - 1) / tile.lanes;
+  // Groups of channels: a tile lies inside of one.
+  if (vectors > there || (!is_regular && size % tile.width() != 0)) return std::nullopt;
+  tile.accesses = is_regular ? plain_ : load_accesses(view_.kernel(), block_, axis, tile.width());
+  if (!can_vectorize(tile.accesses, axis, reduction_.out[axis] == 1)) return std::nullopt;
+  return tile;
+}
+
+std::optional<int64_t> Tiler::row_period(const Tile& tile, int axis) const {
+  int64_t period = 1;
+  for (const LoadAccess& access : tile.accesses)
+    period = std::lcm(period, regular_stride(view_.kernel(), block_, access, axis).first);
+  bool reuses = false, regular = true;
+  for (const LoadAccess& access : tile.accesses) {
+    const auto stride = stride_at_period(view_.kernel(), block_, access, axis, period);
+    reuses |= stride == 0 && access.axes[tile.vector_axis] != 0;
+    regular &= stride.has_value();
+  }
+  return reuses && regular ? std::optional(period) : std::nullopt;
+}
+
+std::vector<int> Tiler::row_axes(const Tile& tile) const {
+  std::vector<int> result;
+  for (int row = 0; row < static_cast<int>(block_.axes.size()); ++row)
+    if (row != tile.vector_axis && reduction_.extents[row] >= 2 && reduction_.out[row] && row_period(tile, row))
+      result.push_back(row);
+  std::stable_sort(result.begin(), result.end(), [&](int a, int b) {
+    return *reduction_.out[a] != *reduction_.out[b] ? *reduction_.out[a] < *reduction_.out[b] : a > b;
+  });
+  return result;
+}
+
+void Tiler::set_row_axis(Tile& tile, int axis) const {
+  tile.row_axis = axis;
+  tile.row_period = axis < 0 ? 1 : *row_period(tile, axis);
+}
+
+std::vector<std::pair<int64_t, double>> Tiler::rows(const Tile& tile) const {
+  const int64_t rows_there =
+      tile.row_axis < 0 ? 1 : (reduction_.extents[tile.row_axis] + tile.row_period - 1) / tile.row_period;
+  // A small window's innermost loop is written out inside of the rows: its vectors of operands are held, or read again.
+  int64_t window = 1;
+  for (const Iterator& r : block_.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindow + 1);
+  const bool is_small = window <= kSmallWindow && block_.reduce.size() > 1;
+  const int64_t held = is_small ? std::min<int64_t>(te::as_constant(block_.reduce.back().extent).value_or(1), 3) : 1;
+  std::vector<std::pair<int64_t, double>> result;
+  for (int64_t rows = 1; rows <= std::min<int64_t>(kMostRows, rows_there); ++rows) {
+    // Vectors that one row alone uses come from memory.
+    const int64_t operands = rows == 1 && !is_small ? 1 : held * tile.vectors;
+    if (!fits(view_.machine().vectors, rows, tile.vectors, operands)) continue;
+    const double reuse = static_cast<double>(rows * tile.vectors) / static_cast<double>(rows + tile.vectors);
+    const int64_t tiles = (rows_there + rows - 1) / rows;
+    const double in_blocks = tiles > kMostTiles && pieces_of_at_most(tiles, kMostTiles) == 1 ? 0.9 : 1;
+    const int64_t left = rows_there % rows;
+    const double cycles = static_cast<double>(rows_there / rows) * cycles_of_step(rows, tile.vectors) +
+                          (left > 0 ? cycles_of_step(left, tile.vectors) : 0);
+    result.emplace_back(rows,
+                        static_cast<double>(rows_there * tile.vectors) / 2 / cycles * (1 + 0.01 * reuse) * in_blocks);
+  }
+  return result;
+}
+
+/// The first of the largest; nullptr where there is none above zero.
+template <class List>
+auto best_of(const List& scored) -> decltype(scored.data()) {
+  decltype(scored.data()) best = nullptr;
+  for (const auto& each : scored)
+    if (each.second > (best ? best->second : 0)) best = &each;
+  return best;
+}
+
+double Tiler::score(Tile tile) const {
+  const std::vector<int> axes = row_axes(tile);
+  set_row_axis(tile, axes.empty() ? -1 : axes.front());
+  const auto rows = this->rows(tile);
+  const auto* best = best_of(rows);
+  if (!best) return 0;
+  const int64_t size = reduction_.extents[tile.vector_axis], there = (size + tile.lanes - 1) / tile.lanes;
+  const double filled =
+      static_cast<double>(there) / static_cast<double>((there + tile.vectors - 1) / tile.vectors * tile.vectors);
+  const double in_lanes = static_cast<double>(size) / static_cast<double>(there * tile.lanes);
+  // Stores of parts of vectors are slow without masks.
+  const double whole = size % tile.width() == 0 || view_.machine().vectors.masks ? 1 : 0.8;
+  const bool is_contiguous = reduction_.out[tile.vector_axis] == 1;
+  return best->second * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1) * whole;
+}
+
+std::vector<int> Tiler::window(const Tile& tile) const {
+  std::vector<int64_t> farthest(block_.reduce.size(), 0);
+  for (const LoadAccess& access : tile.accesses) {
+    // Packed operands follow whatever order there is.
+    if (access.axes[tile.vector_axis] != 0 && can_pack(view_, reduction_, access, tile.vector_axis)) continue;
+    for (size_t k = 0; k < farthest.size(); ++k)
+      farthest[k] = std::max(farthest[k], std::abs(access.reduce[k].value_or(int64_t{1} << 40)));
+  }
+  std::vector<int> order(farthest.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return std::pair(-farthest[a], a) < std::pair(-farthest[b], b); });
+  return order;
+}
+
+template <class List>
+std::vector<int64_t> firsts(const List& list) {
+  std::vector<int64_t> result;
+  for (const auto& each : list) result.push_back(each.first);
+  return result;
+}
+
+}  // namespace
+
+bool can_pack(const View& view, const Tiled& reduction, const LoadAccess& access, int axis) {
+  if (!view.machine().packing) return false;
+  const auto& index = te::as<te::Load>(access.load)->index;
+  if (std::find(index.begin(), index.end(), te::axis(axis)) == index.end()) return false;
+  return view.is_constant(access.buffer) ||
+         (!reduction.is_repeated && view.reuse(view.block(reduction.name), access) >= kWorthCopy);
+}
+
+Tile choose_tile(Builder& builder, const Tiled& reduction) {
+  if (!builder.machine().micro_tiles) return {};
+  const Tiler tiler(builder.view, reduction);
+  const auto rank = static_cast<int>(reduction.extents.size());
+  // Half a vector's lanes: narrower vectors, where the machine has several widths.
+  const int64_t most = tiler.most_lanes();
+  std::vector<int64_t> lane_counts = {most};
+  if (most > 4) lane_counts.push_back(most / 2);
+  std::map<std::pair<int, int64_t>, std::vector<std::pair<int64_t, double>>> known;
+  const auto columns_of = [&](int axis, int64_t lanes) -> const auto& {  // numbers of vectors
+    const auto [place, is_new] = known.try_emplace({axis, lanes});
+    for (int64_t vectors = 1; is_new && vectors <= 8; ++vectors)
+      if (const auto tile = tiler.columns(axis, lanes, vectors))
+        if (const double score = tiler.score(*tile); score > 0) place->second.emplace_back(vectors, score);
+    return place->second;
+  };
+  std::vector<std::pair<int64_t, double>> axes;
+  for (int axis = rank; axis-- > 0;)
+    if (const auto& scored = columns_of(axis, most); !scored.empty()) axes.emplace_back(axis, best_of(scored)->second);
+  if (axes.empty()) return {};
+  const std::string& name = reduction.name;
+  std::vector<int64_t> candidates = firsts(axes);
+  candidates.push_back(-1);
+  const auto axis = static_cast<int>(builder.decide(name, "vector_axis", candidates, best_of(axes)->first));
+  if (axis < 0) return {};
+  std::erase_if(lane_counts, [&](int64_t lanes) { return columns_of(axis, lanes).empty(); });
+  const int64_t lanes = builder.decide(name, "lanes", lane_counts, most);
+  const auto& scored = columns_of(axis, lanes);
+  Tile tile = *tiler.columns(axis, lanes, builder.decide(name, "vectors", firsts(scored), best_of(scored)->first));
+  const std::vector<int> row_axes = tiler.row_axes(tile);
+  candidates.assign(row_axes.begin(), row_axes.end());
+  candidates.push_back(-1);
+  tiler.set_row_axis(tile, static_cast<int>(builder.decide(name, "row_axis", candidates, candidates.front())));
+  const auto rows = tiler.rows(tile);
+  if (!best_of(rows)) return {};
+  tile.rows = builder.decide(name, "rows", firsts(rows), best_of(rows)->first);
+  tile.window = tiler.window(tile);
+  return tile;
+}
+
+int64_t pieces_of_at_most(int64_t tiles, int64_t most) {
+  // More is not tried: extents may be as large as types allow.
+  constexpr int64_t kMostTried = int64_t{1} << 16;
+  const int64_t least = (tiles + most - 1) / most;
+  for (int64_t pieces = least; pieces <= std::min(4 * (tiles + most - 1) / most, least + kMostTried); ++pieces)
+    if (tiles % pieces == 0) return pieces;
+  return 1;
+}
+
+}  // namespace isomer::kernel

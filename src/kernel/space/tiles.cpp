@@ -1,0 +1,315 @@
+#include "kernel/space/tiles.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "kernel/space/loops.h"
+#include "kernel/space/modules.h"
+#include "kernel/tree.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// Packed operands of a tile that stay in the second level of cache; results that do while blocks of the reduction
+/// pass.
+constexpr int64_t kPanelBytes = 163'840;
+constexpr int64_t kHeldBytes = 16'384;
+/// An epilogue of more operations is a loop over rows, so that what it computes with finds registers.
+constexpr int kLongEpilogue = 9;
+/// Constant operands that stay in the second level of cache with all their tiles.
+constexpr int64_t kStayingBytes = 262'144;
+/// Into how many pieces tiles of rows are cut so that threads get equal shares of `outer` times them.
+int64_t pieces_of(int64_t tiles, int64_t outer, int64_t threads) {
+  const int64_t wanted = 8 * threads;
+  if (threads < 2 || outer >= wanted || outer % threads == 0) return 1;
+  for (int64_t pieces = 2; pieces <= std::min(tiles, 8 * wanted); ++pieces)
+    if (tiles % pieces == 0 && (outer * pieces >= wanted || outer * pieces % threads == 0)) return pieces;
+  return 1;
+}
+
+/// Some of 1 to `most`, with `one` among them.
+std::vector<int64_t> some_up_to(int64_t most, int64_t one) {
+  std::vector<int64_t> result;
+  for (int64_t each = 1; each <= most; each += std::max<int64_t>(1, each / 4)) result.push_back(each);
+  if (std::find(result.begin(), result.end(), one) == result.end()) result.push_back(one);
+  return result;
+}
+
+/// axes that move packed operands, tiles of vectors (where all of them stay in cache: behind the next), other axes,
+/// tiles of rows | reduction | rows unrolled, vectors unrolled, lanes
+class TileLayout {
+ public:
+  TileLayout(Builder& builder, const std::string& name, const Tile& tile)
+      : builder_(builder),
+        view_(builder.view),
+        schedule_(builder.schedule),
+        name_(name),
+        tile_(tile),
+        reduction_(view_.block(name)),
+        loops_(view_.loops(name)) {}
+
+  bool apply(int64_t work) {
+    const auto across = schedule_.split(loops_[tile_.vector_axis], Integers{-1, tile_.vectors, tile_.lanes});
+    if (!across.ok()) return false;
+    across_ = *across;
+    sort_axes();
+    if (tile_.row_axis >= 0) {
+      split_rows();
+    } else {
+      outer_.insert(outer_.end(), image_.begin(), image_.end());
+    }
+    // Loops that threads may share; the last tile of vectors stands apart where it is not full.
+    const bool has_part = axis_extent(tile_.vector_axis) % tile_.width() != 0 && view_.extent(across_[0]) > 1;
+    const bool peels_part =
+        has_part && builder_.decide(name_, "peel_columns", stays_ || builder_.machine().threads < 2);
+    const size_t shared = outer_.size() - (stays_ && has_part ? 1 : 0);
+    if (!reorder() || !place_store()) return false;
+    lay_out_reduction();
+    if (!tensorize(builder_, inner_)) return false;
+    skip_and_unroll();
+    store_tile();
+    if (blocks_.empty()) prefetch();
+    if (peels_ || skips_) peel_rows("last");
+    if (skips_) peel_rows("first");
+    if (peels_part) (void)tried(schedule_.peel(across_[0], "last"));
+    parallelize(builder_, name_,
+                {outer_.begin(), outer_.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))}, work);
+    return true;
+  }
+
+ private:
+  int64_t axis_extent(int axis) const { return *te::as_constant(reduction_.axes[axis].extent); }
+
+  void sort_axes() {
+    const size_t rank = reduction_.axes.size();
+    for (size_t k = 0; k < rank; ++k) {
+      if (static_cast<int>(k) == tile_.vector_axis || static_cast<int>(k) == tile_.row_axis) continue;
+      const bool moves = std::any_of(tile_.accesses.begin(), tile_.accesses.end(), [&](const LoadAccess& a) {
+        return a.axes[tile_.vector_axis] != 0 && a.axes[k].value_or(0) != 0;
+      });
+      (moves ? outer_ : image_).push_back(loops_[k]);
+    }
+    for (const int k : tile_.window) {
+      window_.push_back(loops_[rank + static_cast<size_t>(k)]);
+      window_size_ *= view_.extent(window_.back());
+    }
+    is_small_ = window_size_ <= kSmallWindow;
+    outer_.push_back(across_[0]);
+  }
+
+  /// Blocks of the reduction, of the rows; what lies inside of what.
+  void split_rows() {
+    const int64_t rows = (axis_extent(tile_.row_axis) + tile_.row_period - 1) / tile_.row_period;
+    const int64_t tiles = (rows + tile_.rows - 1) / tile_.rows;
+    peels_ = axis_extent(tile_.row_axis) % (tile_.rows * tile_.row_period) != 0 && tiles > 1;
+    const int64_t element = view_.lane_bytes(reduction_), line = tile_.width() * element;
+    const int64_t most = kHeldBytes / line / tile_.rows;  // tiles of results that stay in cache
+    if (tile_.row_period == 1 && tiles * view_.iterations(image_) > 1 && most > 1) {
+      const int64_t panel = builder_.decide(name_, "panel_bytes", {0, kPanelBytes / 4, kPanelBytes / 2, kPanelBytes},
+                                            window_size_ * line > kPanelBytes ? kPanelBytes : 0);
+      if (panel >= line) blocks_ = block_window(panel / line);
+    }
+    const int64_t columns = axis_extent(tile_.vector_axis);
+    stays_ =
+        blocks_.empty() && builder_.decide(name_, "columns_inside", columns * window_size_ * element <= kStayingBytes);
+    int64_t pieces = 1;
+    if (stays_) {
+      const int64_t fitting = kRowBlockBytes / ((columns + window_size_) * element) / tile_.rows;
+      pieces = pieces_of_at_most(tiles, std::clamp<int64_t>(fitting, 1, kMostTiles));
+    } else if (!blocks_.empty() && tiles > most) {
+      pieces = pieces_of_at_most(tiles, most);
+    } else if (blocks_.empty()) {
+      pieces = pieces_of(tiles, view_.iterations(outer_) * view_.iterations(image_), builder_.machine().threads);
+    }
+    pieces = builder_.decide(name_, "pieces", some_up_to(std::min(tiles, kMostTiles), pieces), pieces);
+    int64_t results = tiles;
+    while (!blocks_.empty() && pieces == 1 && !image_.empty() && results * view_.extent(image_.back()) <= most) {
+      results *= view_.extent(image_.back());
+      held_.insert(held_.begin(), image_.back());
+      image_.pop_back();
+    }
+    Integers factors = pieces > 1 ? Integers{pieces, -1, tile_.rows} : Integers{-1, tile_.rows};
+    if (tile_.row_period > 1) factors.push_back(tile_.row_period);
+    LoopIds down = *schedule_.split(loops_[tile_.row_axis], factors);
+    if (tile_.row_period > 1) {
+      phases_ = {down.back()};
+      down.pop_back();
+    }
+    if (stays_) outer_.pop_back();
+    outer_.insert(outer_.end(), image_.begin(), image_.end());
+    if (pieces > 1) outer_.push_back(down[0]);
+    if (stays_) outer_.push_back(across_[0]);
+    held_.push_back(down[down.size() - 2]);
+    inner_.push_back(down.back());
+  }
+
+  /// Takes loops off the reduction's front until what is left has at most `steps` steps; cuts one in two where none
+  /// fits.
+  LoopIds block_window(int64_t steps) {
+    int64_t count = 1;
+    size_t first = window_.size();
+    while (first > 0 && count * view_.extent(window_[first - 1]) <= steps) count *= view_.extent(window_[--first]);
+    LoopIds blocks(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(first));
+    window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(first));
+    if (!window_.empty() || blocks.empty()) return blocks;
+    const int64_t length = view_.extent(blocks.back());
+    int64_t step = std::min(steps, length);
+    while (step > 1 && length % step != 0) --step;
+    if (2 * step < std::min<int64_t>(steps, 64)) {  // no factor of use
+      window_.swap(blocks);
+      return {};
+    }
+    const LoopIds parts = *schedule_.split(blocks.back(), Integers{-1, step});
+    blocks.back() = parts[0];
+    window_ = {parts[1]};
+    return blocks;
+  }
+
+  bool reorder() {
+    inner_.insert(inner_.end(), across_.begin() + 1, across_.end());
+    if (blocks_.empty()) outer_.insert(outer_.end(), held_.begin(), held_.end());
+    // Small windows: neighbours in a row share what the innermost loop reads.
+    LoopIds last;
+    if (is_small_ && window_.size() > 1) {
+      last = {window_.back()};
+      window_.pop_back();
+    }
+    LoopIds order = outer_;
+    order.insert(order.end(), blocks_.begin(), blocks_.end());
+    if (!blocks_.empty()) order.insert(order.end(), held_.begin(), held_.end());
+    order.insert(order.end(), phases_.begin(), phases_.end());
+    order.insert(order.end(), window_.begin(), window_.end());
+    if (!last.empty()) inner_.insert(inner_.end() - 2, last[0]);
+    order.insert(order.end(), inner_.begin(), inner_.end());
+    return schedule_.reorder(order).ok();
+  }
+
+  /// What stores the tile: the epilogue, or a copy.
+  bool place_store() {
+    registers_ = view_.buffer(reduction_.writes[0].buffer).name;
+    computing_ = name_;
+    store_ = view_.epilogue(reduction_);
+    if (store_.empty()) {
+      const auto made = schedule_.cache_write(name_);
+      if (!made.ok()) return false;
+      computing_ = *made;
+      store_ = name_;
+      registers_ += ".cache";
+    }
+    const int operations = count_operations(view_.block(store_).bodies[0]);
+    is_long_ = builder_.decide(name_, "store_by_rows", operations > kLongEpilogue);
+    return schedule_.reverse_compute_at(store_, outer_.back()).ok() &&
+           schedule_.set_scope(registers_, blocks_.empty() && phases_.empty() && !is_long_ ? "registers" : "cache")
+               .ok();
+  }
+
+  void lay_out_reduction() {
+    if (tile_.pads && builder_.decide(name_, "pad_columns", true))
+      (void)tried(schedule_.pad(computing_, tile_.vector_axis));
+    if (const LoopIds& reducing = blocks_.empty() ? window_ : blocks_; !reducing.empty())
+      (void)tried(schedule_.decompose_reduction(computing_, reducing.front()));
+    const size_t rank = reduction_.axes.size();
+    if (tile_.vector_axis + 1 != static_cast<int>(rank)) {
+      std::vector<int> dims;
+      for (size_t k = 0; k < rank; ++k)
+        if (static_cast<int>(k) != tile_.vector_axis) dims.push_back(static_cast<int>(k));
+      dims.push_back(tile_.vector_axis);
+      (void)tried(schedule_.transform_layout(registers_, fmt::format("{}", fmt::join(dims, ":"))));
+    }
+    lay_out_initialization(builder_, computing_);
+  }
+
+  void skip_and_unroll() {
+    skips_ = tile_.may_skip && tried(schedule_.skip_padding(computing_));
+    if (tile_.may_skip && window_size_ > kSmallWindow)
+      for (const int source : loads(view_.block(computing_)))
+        (void)tried(schedule_.skip_border(computing_, view_.buffer(source).name));
+    if (is_small_ && builder_.decide(name_, "unroll_window", true))
+      for (const LoopId loop : window_) (void)tried(schedule_.unroll(loop));
+  }
+
+  /// The block that stores the tile: rows unrolled (but where it computes much), vectors along the tile's vector axis.
+  void store_tile() {
+    const LoopIds loops = view_.loops(store_);
+    const size_t rank = view_.block(store_).axes.size();
+    const LoopIds own(loops.end() - static_cast<std::ptrdiff_t>(rank), loops.end());
+    LoopIds order;
+    for (size_t k = 0; k < rank; ++k)
+      if (static_cast<int>(k) != tile_.vector_axis) order.push_back(own[k]);
+    order.push_back(own[tile_.vector_axis]);
+    if (order != own) (void)tried(schedule_.reorder(order));
+    const auto parts = schedule_.split(own[tile_.vector_axis],
+                                       is_long_ ? Integers{1, tile_.width()} : Integers{tile_.vectors, tile_.lanes});
+    if (!parts.ok()) return;
+    for (size_t k = 0; k + 1 < rank; ++k)
+      if (view_.extent(order[k]) <= tile_.rows && !is_long_) (void)tried(schedule_.unroll(order[k]));
+    (void)tried(schedule_.unroll((*parts)[0]));
+    (void)tried(schedule_.vectorize((*parts)[1]));
+  }
+
+  void peel_rows(const std::string& iteration) {
+    if (!held_.empty() && view_.extent(held_.back()) > 1 &&
+        builder_.decide(name_, fmt::format("peel_{}_rows", iteration), true))
+      (void)tried(schedule_.peel(held_.back(), iteration));
+  }
+
+  /// What the block that stores tiles reads beside them (residuals) comes from far away: it is asked for before the
+  /// reduction.
+  void prefetch() {
+    const Block& map = view_.block(store_);
+    const auto results = points(map);
+    const auto read = loads(map);
+    const bool reads_others = std::any_of(read.begin(), read.end(), [&](int buffer) {
+      return view_.buffer(buffer).scope == Scope::kArgument && !view_.is_constant(buffer) &&
+             element_count(view_.buffer(buffer).shape).constant() >= results;
+    });
+    const LoopIds loops = view_.loops(store_);
+    if (reads_others && builder_.decide(name_, "prefetch", true))
+      (void)tried(schedule_.annotate(loops[loops.size() - map.axes.size() - 1], kPrefetch, 1));
+  }
+
+  Builder& builder_;
+  const View& view_;
+  Schedule& schedule_;
+  const std::string& name_;
+  const Tile& tile_;
+  const Block reduction_;
+  const LoopIds loops_;
+  LoopIds across_;  ///< tiles of vectors, vectors, lanes
+  LoopIds image_;   ///< over other axes than those that move packed operands
+  LoopIds outer_, window_, inner_;
+  LoopIds blocks_;  ///< of the reduction, around loops over results
+  LoopIds held_;    ///< over results that a block of the reduction runs through
+  LoopIds phases_;  ///< of rows that lie a period apart: between them, and stored with them
+  int64_t window_size_ = 1;
+  bool is_small_ = false, peels_ = false, stays_ = false, skips_ = false, is_long_ = false;
+  std::string computing_, store_, registers_;
+};
+
+}  // namespace
+
+void schedule_tiles(Builder& builder, const std::string& name) {
+  const View& view = builder.view;
+  if (!builder.decide(name, "tiles", true)) return;
+  const Schedule before = builder.schedule;
+  store_paddings(builder, name);
+  const auto work = points(view.block(name));
+  if (!work || *work == 0) return;
+  const Tiled reduction{name, extents_of(view.block(name)), view.stored_strides(view.block(name))};
+  Tile tile = choose_tile(builder, reduction);
+  if (tile.vector_axis >= 0) {
+    tile.may_skip = view.factors_are_constant(view.block(name));
+    if (pack(builder, reduction, tile) && TileLayout(builder, name, tile).apply(*work)) return;
+  }
+  builder.schedule = before;
+}
+
+Module tiles() {
+  return {
+      "tiles",
+      [](const View& view, const std::string& name) { return view.is_alone(name) && view.block(name).is_reduction(); },
+      schedule_tiles};
+}
+
+}  // namespace isomer::kernel

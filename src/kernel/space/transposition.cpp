@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "kernel/space/loops.h"
+#include "kernel/space/maps.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// Blocks (tiles) of a transposition that lie one after the other in its source.
+constexpr int64_t kBlocksOfRun = 16;
+constexpr int64_t kTilesOfRun = 32;
+/// Of four bytes, in a line of cache.
+constexpr int64_t kLineElements = 16;
+
+/// The axis along which a source lies contiguous, where that is another one than the result's; -1: none.
+int transposed_axis(const View& view, const Block& map) {
+  const Strides out = write_strides(view.kernel(), map);
+  const int innermost = view.contiguous_axis(map);
+  int along = -1;
+  for (const LoadAccess& access : load_accesses(view.kernel(), map))
+    for (size_t k = 0; k < map.axes.size() && innermost >= 0 && access.axes[innermost] != 0; ++k)
+      if (access.axes[k] == 1 && out[k] && *out[k] > 1 && te::as_constant(map.axes[k].extent).value_or(0) >= 8)
+        along = static_cast<int>(k);
+  return along;
+}
+
+/// The loop over it among these, but the last; nothing where there is none.
+std::optional<size_t> place_of_source(const View& view, const Block& map, const LoopIds& loops) {
+  const int along = loops.size() > 1 ? transposed_axis(view, map) : -1;
+  if (along < 0) return std::nullopt;
+  const auto at = std::find_if(loops.begin(), loops.end() - 1,
+                               [&](LoopId loop) { return map.axes[along].binding == loop_variable(loop.variable); });
+  const auto place = static_cast<size_t>(at - loops.begin());
+  return place + 1 < loops.size() ? std::optional(place) : std::nullopt;
+}
+
+}  // namespace
+
+bool transpose_map(Builder& builder, const std::string& name, const LoopIds& all, int64_t work) {
+  const View& view = builder.view;
+  const Block map = view.block(name);
+  const auto place = place_of_source(view, map, all);
+  const int64_t width = view.lanes(map);
+  if (!place || map.predicate || holds_select(map.bodies[0]) || width < 4 || width > 16 ||
+      view.extent(all[*place]) < width || view.extent(all.back()) < width ||
+      !builder.decide(name, "transpose_in_registers", true))
+    return false;
+  Schedule& schedule = builder.schedule;
+  const Schedule before = schedule;
+  LoopIds loops = all;
+  const int64_t tall = view.extent(loops[*place]) % width, broad = view.extent(loops.back()) % width;
+  LoopIds down = *schedule.split(loops[*place], Integers{-1, width}),
+          across = *schedule.split(loops.back(), Integers{-1, width});
+  loops.pop_back();
+  loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(*place));
+  if (tall != 0) {
+    LoopIds order = loops;
+    order.insert(order.begin(), down[0]);
+    order.insert(order.end(), {across[0], down[1], across[1]});
+    if (!tried(schedule.reorder(order)) || !tried(schedule.peel(down[0], "last"))) {
+      schedule = before;
+      return false;
+    }
+  }
+  // Runs of tiles along the source: it is fetched ahead only where lines follow each other. Whole lines are written.
+  const int64_t tiles = view.extent(down[0]);
+  int64_t run = std::min(kTilesOfRun, tiles);
+  while (tiles % run != 0) --run;
+  std::vector<int64_t> runs_of;
+  for (int64_t each = 1; each <= std::min(4 * kTilesOfRun, tiles); ++each)
+    if (tiles % each == 0) runs_of.push_back(each);
+  run = builder.decide(name, "run", std::move(runs_of), run);
+  const LoopIds runs = *schedule.split(down[0], Integers{-1, run});
+  LoopIds order = loops;
+  order.push_back(runs[0]);
+  LoopIds lines = {across[0]};
+  if (broad == 0 && width < kLineElements && view.extent(across[0]) % (kLineElements / width) == 0)
+    lines = *schedule.split(across[0], Integers{-1, kLineElements / width});
+  order.insert(order.end(), {lines[0], runs[1]});
+  if (lines.size() > 1) order.push_back(lines[1]);
+  order.insert(order.end(), {down[1], across[1]});
+  if (!tried(schedule.reorder(order)) || !tried(schedule.vectorize(across[1])) || !tried(schedule.vectorize(down[1]))) {
+    schedule = before;
+    return false;
+  }
+  if (broad != 0 && view.extent(lines[0]) > 1) (void)tried(schedule.peel(lines[0], "last"));
+  LoopIds outer = loops;
+  outer.push_back(runs[0]);
+  if (broad == 0) outer.push_back(lines[0]);
+  parallelize(builder, name, outer, work);
+  for (const std::string& tail : made_since(builder, before.blocks()))
+    if (view.is_alone(tail)) schedule_map(builder, tail);
+  return true;
+}
+
+void block_transposition(Builder& builder, const std::string& name, LoopIds& loops) {
+  const View& view = builder.view;
+  const auto place = place_of_source(view, view.block(name), loops);
+  if (!place || !builder.decide(name, "transpose_in_blocks", true)) return;
+  const int64_t length = view.extent(loops[*place]), breadth = view.extent(loops.back());
+  int64_t step = std::min<int64_t>(16, length);
+  while (step > 4 && length % step != 0) --step;
+  if (length % step != 0) step = 16;
+  const auto down = builder.schedule.split(
+      loops[*place], Integers{-1, std::min<int64_t>(kBlocksOfRun, (length + step - 1) / step), step});
+  const auto across = builder.schedule.split(loops.back(), Integers{-1, std::min<int64_t>(16, breadth)});
+  if (!down.ok() || !across.ok()) return;
+  LoopIds order = loops;
+  order.pop_back();
+  order[*place] = (*down)[0];
+  order.insert(order.end(), {(*across)[0], (*down)[1], (*down)[2], (*across)[1]});
+  if (builder.schedule.reorder(order).ok()) loops = order;
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,195 @@
+#include "kernel/view.h"
+
+#include <algorithm>
+
+#include "kernel/tree.h"
+#include "util/check.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// A loop that nothing was done to: serial, of constant extent, with nothing beside what is in it.
+bool is_untouched(const Loop& loop) {
+  return loop.body.size() == 1 && loop.kind == LoopKind::kSerial && te::as_constant(loop.extent);
+}
+
+}  // namespace
+
+int Machine::lanes(DataType dtype) const { return std::max(1, vectors.bits / std::max(bit_width(dtype), 32)); }
+
+bool holds_select(const Expr& expr) {
+  return te::any_node(expr, [](const Expr& e) { return te::as<te::Select>(e) != nullptr; });
+}
+
+Integers extents_of(const Block& block) {
+  Integers result;
+  for (const Iterator& axis : block.axes) result.push_back(te::as_constant(axis.extent).value_or(0));
+  return result;
+}
+
+View::View(const Schedule& schedule, const Machine& machine, const std::set<int>& constants)
+    : schedule_(schedule), machine_(machine) {
+  for (const int input : constants) constants_.insert(schedule.kernel().inputs[static_cast<size_t>(input)]);
+}
+
+bool View::has_block(const std::string& name) const { return place_of_block(kernel(), name).block != nullptr; }
+
+const Block& View::block(const std::string& name) const {
+  const auto place = place_of_block(kernel(), name);
+  CHECK(place.block) << name;
+  return *place.block;
+}
+
+bool View::is_alone(const std::string& name) const {
+  const auto place = place_of_block(kernel(), name);
+  return place.block && !place.ancestors.empty() &&
+         std::all_of(place.ancestors.begin(), place.ancestors.end(), [](const Statement* ancestor) {
+           const auto* loop = std::get_if<Loop>(&ancestor->node);
+           return loop && !loop->ordered && is_untouched(*loop);
+         });
+}
+
+bool View::is_step(const std::string& name) const {
+  const auto place = place_of_block(kernel(), name);
+  bool is_ordered = false, is_free = true;
+  for (const Statement* ancestor : place.ancestors) {
+    const auto* loop = std::get_if<Loop>(&ancestor->node);
+    if (!loop) return false;
+    is_ordered |= loop->ordered;
+    is_free = loop->ordered || (is_free && is_untouched(*loop));
+  }
+  return is_ordered && is_free && !std::get<Loop>(place.ancestors.back()->node).ordered;
+}
+
+LoopIds View::loops(const std::string& name) const {
+  LoopIds result;
+  for (const Loop* loop : place_of_block(kernel(), name).loops()) result.push_back({loop->variable});
+  return result;
+}
+
+LoopIds View::inner_loops(const std::string& name, LoopId around) const {
+  LoopIds result;
+  for (const Loop* loop : place_of_block(kernel(), name).loops()) {
+    if (loop->ordered || loop->variable == around.variable) {
+      result.clear();
+    } else {
+      result.push_back({loop->variable});
+    }
+  }
+  return result;
+}
+
+int64_t View::extent(LoopId id) const {
+  const Loop* loop = loop_of(kernel(), id.variable);
+  CHECK(loop) << "k" << id.variable;
+  return te::as_constant(loop->extent).value_or(0);
+}
+
+int64_t View::iterations(const LoopIds& loops) const {
+  int64_t count = 1;
+  for (const LoopId loop : loops) count *= extent(loop);
+  return count;
+}
+
+int View::lanes(const Block& block) const {
+  int result = 64;
+  for (const Write& write : block.writes) result = std::min(result, machine_.lanes(buffer(write.buffer).dtype));
+  return result;
+}
+
+int64_t View::lane_bytes(const Block& block) const {
+  return std::max(bit_width(buffer(block.writes[0].buffer).dtype), 32) / 8;
+}
+
+int64_t View::loads_of(const Block& reader, int buffer) const {
+  const std::vector<LoadAccess> accesses = load_accesses(kernel(), reader);
+  return std::count_if(accesses.begin(), accesses.end(),
+                       [&](const LoadAccess& access) { return access.buffer == buffer; });
+}
+
+int64_t View::reuse(const Block& reduction, const LoadAccess& access) const {
+  const int64_t elements = element_count(buffer(access.buffer).shape).constant().value_or(0);
+  return points(reduction).value_or(0) / std::max<int64_t>(elements, 1);
+}
+
+int64_t View::ordinal(const std::string& name, const LoadAccess& access) const {
+  int64_t number = 0;
+  for (const LoadAccess& other : load_accesses(kernel(), block(name))) {
+    if (other.load == access.load) break;
+    number += other.buffer == access.buffer;
+  }
+  return number;
+}
+
+bool View::moves_reduction(const Block& map) const {
+  const auto* load = map.is_reduction() || map.bodies.size() != 1 ? nullptr : te::as<te::Load>(map.bodies[0]);
+  if (!load) return false;
+  const auto makers = writers(kernel(), load->buffer.index);
+  return makers.size() == 1 && block(makers[0]).is_reduction();
+}
+
+bool View::is_flat(const Block& block) const {
+  const Strides out = write_strides(kernel(), block);
+  for (const LoadAccess& access : load_accesses(kernel(), block)) {
+    const bool fixed =
+        std::all_of(access.axes.begin(), access.axes.end(), [](const auto& stride) { return stride == 0; });
+    if (!fixed && access.axes != out) return false;
+  }
+  return true;
+}
+
+int View::contiguous_axis(const Block& map) const {
+  const Strides out = write_strides(kernel(), map);
+  const auto found = std::find(out.begin(), out.end(), 1);
+  return found == out.end() ? -1 : static_cast<int>(found - out.begin());
+}
+
+bool View::runs_along(const Block& map) const {
+  const int innermost = contiguous_axis(map);
+  if (innermost < 0) return false;
+  const std::vector<LoadAccess> accesses = load_accesses(kernel(), map);
+  return std::all_of(accesses.begin(), accesses.end(), [&](const LoadAccess& access) {
+    return access.axes[innermost] == 0 || access.axes[innermost] == 1;
+  });
+}
+
+bool View::factors_are_constant(const Block& reduction) const {
+  const auto* product = te::as<te::Binary>(reduction.bodies[0]);
+  if (!product || product->op != te::BinaryOp::kMul) return true;
+  for (const Expr& factor : {product->left, product->right}) {
+    const auto* load = te::as<te::Load>(factor);
+    if (load && writers(kernel(), load->buffer.index).empty() && is_constant(load->buffer.index)) return true;
+  }
+  return false;
+}
+
+std::string View::epilogue(const Block& reduction) const {
+  const int result = reduction.writes[0].buffer;
+  const std::vector<std::string> users = readers(kernel(), result);
+  if (is_output(kernel(), result) || users.size() != 1 || !is_alone(users[0])) return {};
+  const Block& map = block(users[0]);
+  if (map.is_reduction() || map.writes.size() != 1 || map.axes.size() != reduction.axes.size()) return {};
+  bool same = true;
+  te::for_each_node(map.bodies[0], [&](const Expr& e) {
+    if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == result)
+      same &= is_point(load->index, buffer(result).shape);
+  });
+  return same ? users[0] : std::string();
+}
+
+Strides View::stored_strides(const Block& reduction) const {
+  const std::string map = epilogue(reduction);
+  return write_strides(kernel(), map.empty() ? reduction : block(map));
+}
+
+bool View::follows_reduction(const std::string& name) const {
+  if (!is_alone(name)) return false;
+  const Block& each = block(name);
+  if (each.is_reduction()) return true;
+  for (const int read : loads(each))
+    for (const std::string& maker : writers(kernel(), read))
+      if (maker != name && follows_reduction(maker)) return true;
+  return false;
+}
+
+}  // namespace isomer::kernel
