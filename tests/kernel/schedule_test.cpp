@@ -8,9 +8,8 @@
 #include <limits>
 #include <numeric>
 
-#include "graph/te/program_text.h"
 #include "kernel/default_schedule.h"
-#include "kernel/lower.h"
+#include "kernel/examples.h"
 #include "kernel/run_kernel.h"
 #include "kernel/schedule.h"
 #include "kernel/tree.h"
@@ -21,117 +20,6 @@ namespace {
 
 using isomer::test::is_long_run;
 using testing::HasSubstr;
-
-struct Example {
-  const char* name;
-  const char* program;
-  std::vector<Dims> inputs;  ///< float32
-};
-
-const std::vector<Example>& examples() {
-  static const std::vector<Example> all = {
-      {"product",
-       "s0 = reduce [13, 17] over [9] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\n"
-       "s1 = map [13, 17] { max(s0[i0, i1]:float32 + in2[i1]:float32, 0) }\noutput s1\n",
-       {{13, 9}, {9, 17}, {17}}},
-      {"padded_convolution",
-       "s0 = reduce [2, 5, 7, 6] over [3, 3, 3] with sum:float32 { select(0 <= i2 + r1 - 1 && i2 + r1 - 1 < 7 && 0 <= "
-       "i3 + r2 - 1 && i3 + r2 - 1 < 6, "
-       "in0[i0, r0, i2 + r1 - 1, i3 + r2 - 1]:float32, 0:float32)*in1[i1, r0, r1, r2]:float32 }\noutput s0\n",
-       {{2, 3, 7, 6}, {5, 3, 3, 3}}},
-      {"depthwise",
-       "s0 = reduce [1, 9, 8, 11] over [3, 3] with sum:float32 { select(0 <= i2*2 + r0 - 1 && i2*2 + r0 - 1 < 15 && 0 "
-       "<= i3 + r1 - 1 && i3 + r1 - 1 < 11, "
-       "in0[i0, i1, i2*2 + r0 - 1, i3 + r1 - 1]:float32, 0:float32)*in1[i1, r0, r1]:float32 }\n"
-       "s1 = map [1, 9, 8, 11] { max(s0[i0, i1, i2, i3]:float32 + in2[i1]:float32, 0) }\noutput s1\n",
-       {{1, 9, 15, 11}, {9, 3, 3}, {9}}},
-      {"pooling",
-       "s0 = reduce [2, 3, 5, 5] over [3, 3] with max:float32 { select(0 <= i2*2 + r0 - 1 && i2*2 + r0 - 1 < 9 && 0 <= "
-       "i3*2 + r1 - 1 && i3*2 + r1 - 1 < 9, "
-       "in0[i0, i1, i2*2 + r0 - 1, i3*2 + r1 - 1]:float32, -inf:float32) }\noutput s0\n",
-       {{2, 3, 9, 9}}},
-      {"transposed_convolution",
-       "s0 = reduce [1, 6, 10, 10] over [4, 2, 2] with sum:float32 { select(0 <= (i2 + 1) floordiv 2 - r1 && (i2 + 1) "
-       "floordiv 2 - r1 < 5 && "
-       "0 <= (i3 + 1) floordiv 2 - r2 && (i3 + 1) floordiv 2 - r2 < 5, in0[i0, r0, (i2 + 1) floordiv 2 - r1, (i3 + 1) "
-       "floordiv 2 - r2]:float32, 0:float32)"
-       "*in1[r0, i1, (i2 + 1) floormod 2 + r1*2, (i3 + 1) floormod 2 + r2*2]:float32 }\noutput s0\n",
-       {{1, 4, 5, 5}, {4, 6, 4, 4}}},
-      {"grouped",
-       "s0 = reduce [2, 16, 19] over [4] with sum:float32 { in0[i0, i1 floordiv 8*4 + r0, i2]:float32*in1[i1, "
-       "r0]:float32 }\noutput s0\n",
-       {{2, 8, 19}, {16, 4}}},
-      {"rows",
-       "s0 = reduce [6] over [20] with max:float32 { in0[i0, r0]:float32 }\ns1 = map [6, 20] { in0[i0, i1]:float32 - "
-       "s0[i0]:float32 }\n"
-       "s2 = reduce [6] over [20] with sum:float32 { s1[i0, r0]:float32 }\ns3 = map [6, 20] { s1[i0, i1]:float32 + "
-       "s2[i0]:float32 }\noutput s3\n",
-       {{6, 20}}},
-      {"recurrence",
-       "s0 = scan 5 {\n  state [2, 12] = in1[i0, i1]:float32\n  step reduce [2, 12] over [12] with sum:float32 { "
-       "state0[i0, r0]:float32*in2[r0, i1]:float32 }\n"
-       "  step map [2, 12] { max(min(inner0[i0, i1]:float32 + in0[t0, i0, i1]:float32, 4), -4) }\n  next 1\n}\n"
-       "s1 = map [2, 5, 12] { s0[i1, i0, i2]:float32*2 }\noutput s1\n",
-       {{5, 2, 12}, {2, 12}, {12, 12}}},
-      {"joined",
-       "s0 = map [6, 40] { max(select(i1 < 9, in0[i0, i1]:float32, select(i1 < 32, in1[i0, i1 - 9]:float32, in2[i0, i1 "
-       "- 32]:float32))*2, 0) }\n"
-       "s1 = map [40, 3] { select(i0 < 11, in3[i0, i1]:float32, in4[i0 - 11, i1]:float32) }\noutput s0, s1\n",
-       {{6, 9}, {6, 23}, {6, 8}, {11, 3}, {29, 3}}},
-      {"movement",
-       "s0 = map [4, 6, 5] { in0[i1, i2, i0]:float32*3 }\ns1 = map [24, 5] { s0[i0 floordiv 6, i0 floormod 6, "
-       "i1]:float32 + 1 }\noutput s1\n",
-       {{6, 5, 4}}},
-  };
-  return all;
-}
-
-Kernel lowered(const Example& example) {
-  const auto program = te::parse_program(example.program);
-  CHECK(program.ok()) << program.error().message();
-  std::vector<TaskType> types;
-  for (const Dims& dims : example.inputs) types.push_back({DataType::kFloat32, Shape(dims.begin(), dims.end())});
-  auto kernel = lower(*program, types);
-  CHECK(kernel.ok()) << kernel.error().message();
-  return *std::move(kernel);
-}
-
-/// Small integers: sums of their products are exact in any order.
-std::vector<Tensor> integers(const Example& example, Random& random) {
-  std::vector<Tensor> tensors;
-  for (const Dims& dims : example.inputs) {
-    std::vector<double> values(static_cast<size_t>(element_count(dims)));
-    for (double& value : values) value = static_cast<double>(random.between(-4, 4));
-    tensors.push_back(Tensor::from_doubles(DataType::kFloat32, dims, values));
-  }
-  return tensors;
-}
-
-Kernel finished_like_lowered(const Kernel& kernel) { return Schedule(kernel).finish(); }
-
-void expect_same_meaning(const Example& example, const Schedule& schedule, const Kernel& kernel) {
-  SCOPED_TRACE(fmt::format("{}\n{}", print(schedule.trace()), print(schedule.finish())));
-  Random random(7);
-  const std::vector<Tensor> inputs = integers(example, random);
-  const auto expected = run(finished_like_lowered(kernel), inputs, host_target());
-  const auto found = run(schedule.finish(), inputs, host_target());
-  ASSERT_TRUE(expected.ok()) << expected.error().message();
-  if (!found.ok() && found.error().message().find("too many loops are written out") != std::string::npos) return;
-  ASSERT_TRUE(found.ok()) << found.error().message();
-  for (size_t k = 0; k < expected->outputs.size(); ++k)
-    EXPECT_TRUE(expected->outputs[k].same_contents(found->outputs[k].reshaped(expected->outputs[k].dims())))
-        << "output " << k;
-}
-
-void expect_replays(const Schedule& schedule, const Kernel& kernel) {
-  const auto parsed = parse_trace(print(schedule.trace()));
-  ASSERT_TRUE(parsed.ok()) << parsed.error().message();
-  EXPECT_EQ(*parsed, schedule.trace());
-  const auto again = replay(*parsed, kernel);
-  ASSERT_TRUE(again.ok()) << again.error().message();
-  EXPECT_EQ(structural_hash(again->finish()), structural_hash(schedule.finish()));
-  EXPECT_EQ(hash(again->trace()), hash(schedule.trace()));
-}
 
 class OnExample : public testing::TestWithParam<Example> {};
 

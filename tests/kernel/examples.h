@@ -1,0 +1,32 @@
+// Small programs that schedules are tried on, and what must hold of every schedule.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/tensor.h"
+#include "kernel/lower.h"
+#include "kernel/schedule.h"
+#include "util/random.h"
+
+namespace isomer::kernel::test {
+
+struct Example {
+  std::string name;
+  std::string program;       ///< of tensor expressions (graph/te/program_text.h)
+  std::vector<Dims> inputs;  ///< float32
+};
+
+const std::vector<Example>& examples();
+/// One with sizes of its own: a product, a convolution, a pooling, a movement, rows, what has attention's form, parts
+/// that are joined.
+Example random_example(Random& random);
+
+Kernel lowered(const Example& example);
+/// Compiled and run on small integers it gives what the kernel as it was lowered gives. Kernels that are too long to be
+/// compiled pass.
+void expect_same_meaning(const Example& example, const Schedule& schedule, const Kernel& kernel);
+/// Its trace is read back as it was printed, and makes the same kernel.
+void expect_replays(const Schedule& schedule, const Kernel& kernel);
+
+}  // namespace isomer::kernel::test

@@ -1,0 +1,155 @@
+// The search space: whatever is decided keeps the meaning, decisions are known by name, and what is preferred is the
+// default schedule.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernel/default_schedule.h"
+#include "kernel/examples.h"
+#include "kernel/space/module.h"
+#include "support/long_run.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+using isomer::test::is_long_run;
+
+/// Takes another candidate than the preferred one now and then.
+class Straying : public Decider {
+ public:
+  Straying(Random& random, double chance) : random_(random), chance_(chance) {}
+  int64_t decide(const Choice& choice) override {
+    return random_.chance(chance_) ? choice.candidates[random_.below(choice.candidates.size())] : choice.preferred;
+  }
+
+ private:
+  Random& random_;
+  double chance_;
+};
+
+/// A machine, what is constant, and a program.
+struct Setting {
+  Example example;
+  Kernel kernel;
+  Machine machine;
+  std::set<int> constants;
+  Scheduled schedule(Decider& decider) const {
+    return scheduled(Schedule(kernel), default_space(), machine, constants, decider);
+  }
+};
+
+Setting random_setting(Random& random) {
+  Setting setting;
+  setting.example = random.chance(0.3) ? examples()[random.below(examples().size())] : random_example(random);
+  setting.kernel = lowered(setting.example);
+  setting.machine.vectors = kVectorUnits[random.below(kVectorUnits.size())];
+  setting.machine.threads = static_cast<int>(random.between(1, 4));
+  for (size_t input = 1; input < setting.kernel.inputs.size(); ++input)
+    if (random.chance(0.5) && setting.kernel.inputs[input] >= 0) setting.constants.insert(static_cast<int>(input));
+  return setting;
+}
+
+std::map<std::string, int64_t> values_of(const std::vector<Decision>& decisions) {
+  std::map<std::string, int64_t> values;
+  for (const Decision& decision : decisions) values[decision.choice.name] = decision.value;
+  return values;
+}
+
+TEST(Space, RandomDecisionsKeepTheMeaning) {
+  const int count = is_long_run() ? 10'000 : 300;
+  int others = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    Random random(static_cast<uint64_t>(seed));
+    const Setting setting = random_setting(random);
+    SCOPED_TRACE(fmt::format("seed {}: {} for {} x{}\n{}", seed, setting.example.name, setting.machine.vectors.name,
+                             setting.machine.threads, setting.example.program));
+    Straying decider(random, random.uniform());
+    const Scheduled made = setting.schedule(decider);
+    expect_replays(made.schedule, setting.kernel);
+    expect_same_meaning(setting.example, made.schedule, setting.kernel);
+    if (testing::Test::HasFailure()) return;
+    others += structural_hash(made.schedule.finish()) !=
+              structural_hash(default_schedule(Schedule(setting.kernel), setting.machine, setting.constants).finish());
+  }
+  EXPECT_GE(2 * others, count);
+  RecordProperty("others", others);
+}
+
+TEST(Space, DecisionsMakeTheSameScheduleAgain) {
+  for (int seed = 0; seed < 200; ++seed) {
+    Random random(static_cast<uint64_t>(seed));
+    const Setting setting = random_setting(random);
+    Straying decider(random, 0.3);
+    const Scheduled made = setting.schedule(decider);
+    Preferring preferring;
+    Given given(values_of(made.decisions), preferring);
+    const Scheduled again = setting.schedule(given);
+    EXPECT_EQ(hash(again.schedule.trace()), hash(made.schedule.trace())) << "seed " << seed;
+    EXPECT_EQ(given.missed(), 0) << "seed " << seed;
+  }
+}
+
+TEST(Space, AChangedDecisionKeepsMostOthers) {
+  int64_t taken = 0, asked = 0;
+  for (int seed = 0; seed < 200; ++seed) {
+    Random random(static_cast<uint64_t>(seed));
+    const Setting setting = random_setting(random);
+    Straying decider(random, 0.3);
+    const Scheduled made = setting.schedule(decider);
+    if (made.decisions.empty()) continue;
+    const Decision& changed = made.decisions[random.below(made.decisions.size())];
+    std::map<std::string, int64_t> values = values_of(made.decisions);
+    values[changed.choice.name] = changed.choice.candidates[random.below(changed.choice.candidates.size())];
+    Preferring preferring;
+    Given given(values, preferring);
+    const Scheduled mutant = setting.schedule(given);
+    taken += given.taken();
+    asked += given.taken() + given.missed();
+    expect_replays(mutant.schedule, setting.kernel);
+  }
+  EXPECT_GE(taken, asked * 9 / 10);
+}
+
+TEST(Space, PreferencesAreTheDefaultSchedule) {
+  for (const Example& example : examples()) {
+    const Kernel kernel = lowered(example);
+    Preferring preferring;
+    const Scheduled made = scheduled(Schedule(kernel), default_space(), {}, {}, preferring);
+    EXPECT_EQ(hash(made.schedule.trace()), hash(default_schedule(Schedule(kernel), {}).trace())) << example.name;
+    for (const Decision& decision : made.decisions) EXPECT_TRUE(decision.is_preferred()) << decision.choice.name;
+  }
+}
+
+TEST(Space, ModulesOfUsersComeFirst) {
+  const Example& example = examples()[0];
+  const Kernel kernel = lowered(example);
+  Space space = default_space();
+  space.insert(space.begin(),
+               {false,
+                {{"rows_in_threes",
+                  [](const View& view, const std::string& block) { return view.block(block).is_reduction(); },
+                  [](Builder& builder, const std::string& block) {
+                    const LoopId rows = builder.view.loops(block).front();
+                    (void)builder.schedule.split(rows, Integers{-1, builder.decide(block, "threes", {3, 6}, 3)});
+                  }}}});
+  Preferring preferring;
+  const Scheduled made = scheduled(Schedule(kernel), space, {}, {}, preferring);
+  EXPECT_EQ(made.decisions.front().choice.name, "s0.threes");
+  expect_same_meaning(example, made.schedule, kernel);
+}
+
+TEST(Builder, GivesTheSameAnswerTwice) {
+  const Kernel kernel = lowered(examples()[0]);
+  const Machine machine;
+  Preferring preferring;
+  Given given({{"s0.rows", 4}}, preferring);
+  Builder builder(Schedule(kernel), machine, {}, given);
+  EXPECT_EQ(builder.decide("s0", "rows", {1, 2, 4}, 2), 4);
+  EXPECT_EQ(builder.decide("s0", "rows", {1, 2, 4}, 1), 4);
+  EXPECT_EQ(builder.decide("s0", "rows", {1, 2}, 1), 1);
+  EXPECT_EQ(builder.decide("s1", "rows", {1, 2}, 2), 2);
+  EXPECT_EQ(builder.decisions().size(), 2);
+}
+
+}  // namespace
+}  // namespace isomer::kernel::test

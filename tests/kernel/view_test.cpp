@@ -1,0 +1,60 @@
+// What schedules are chosen by.
+#include "kernel/view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernel/examples.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+using testing::ElementsAre;
+
+Kernel kernel_of(const char* program, const std::vector<Dims>& inputs) { return lowered({"", program, inputs}); }
+
+TEST(View, KnowsWhoReadsAReduction) {
+  const Schedule schedule(
+      kernel_of("s0 = reduce [6, 8] over [5] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\n"
+                "s1 = map [8, 6] { s0[i1, i0]:float32 + 1 }\ns2 = map [8, 6] { s1[i0, i1]:float32*2 }\noutput s2\n",
+                {{6, 5}, {5, 8}}));
+  const Machine machine;
+  const View view(schedule, machine, {1});
+  EXPECT_THAT(view.blocks(), ElementsAre("s0", "s1", "s2"));
+  EXPECT_EQ(view.epilogue(view.block("s0")), "") << "it moves the elements";
+  EXPECT_TRUE(view.follows_reduction("s2"));
+  EXPECT_TRUE(view.factors_are_constant(view.block("s0")));
+  EXPECT_FALSE(view.moves_reduction(view.block("s1")));
+  EXPECT_TRUE(view.is_flat(view.block("s2")));
+  EXPECT_FALSE(view.is_flat(view.block("s1")));
+  EXPECT_EQ(view.lanes(view.block("s0")), 8);
+  EXPECT_EQ(view.iterations(view.loops("s0")), 6 * 8 * 5);
+}
+
+TEST(View, IsOfTheScheduleAsItIsNow) {
+  Schedule schedule(kernel_of("s0 = map [6, 8] { in0[i0, i1]:float32*2 }\noutput s0\n", {{6, 8}}));
+  const Machine machine;
+  const View view(schedule, machine, {});
+  EXPECT_TRUE(view.is_alone("s0"));
+  const LoopIds loops = view.loops("s0");
+  EXPECT_EQ(view.contiguous_axis(view.block("s0")), 1);
+  ASSERT_TRUE(schedule.split(loops[1], Integers{-1, 4}).ok());
+  EXPECT_EQ(view.loops("s0").size(), 3);
+  EXPECT_EQ(view.extent(view.loops("s0").back()), 4);
+  ASSERT_TRUE(schedule.vectorize(view.loops("s0").back()).ok());
+  EXPECT_FALSE(view.is_alone("s0"));
+  EXPECT_THAT(view.inner_loops("s0", loops[0]), testing::SizeIs(2));
+  EXPECT_FALSE(view.has_block("s1"));
+}
+
+TEST(View, KnowsStepsOfScans) {
+  const Schedule schedule(lowered(examples()[7]));
+  const Machine machine;
+  const View view(schedule, machine, {});
+  int steps = 0;
+  for (const std::string& block : view.blocks()) steps += view.is_step(block);
+  EXPECT_GE(steps, 2);
+}
+
+}  // namespace
+}  // namespace isomer::kernel::test
