@@ -31,8 +31,7 @@ Result<Arguments> as_arguments(Result<void> result) {
 std::string_view kind(const Argument& argument) {
   return std::visit(
       te::Overloaded{[](int64_t) { return "an integer"; }, [](const std::string&) { return "a name"; },
-                     [](LoopId) { return "a loop like k4"; }, [](Sampled) { return "a decision like t0"; },
-                     [](const Integers&) { return "a list like [4, 8]"; },
+                     [](LoopId) { return "a loop like k4"; }, [](const Integers&) { return "a list like [4, 8]"; },
                      [](const LoopIds&) { return "loops like {k4, k5}"; }},
       argument);
 }
@@ -95,17 +94,6 @@ const std::vector<Primitive>& all_primitives() {
   return all;
 }
 
-std::vector<int64_t> divisors(int64_t n) {
-  std::vector<int64_t> result;
-  for (int64_t d = 1; d * d <= n; ++d) {
-    if (n % d) continue;
-    result.push_back(d);
-    if (d * d != n) result.push_back(n / d);
-  }
-  std::sort(result.begin(), result.end());
-  return result;
-}
-
 template <class T>
 Result<T> single(Result<Arguments> results) {
   if (!results.ok()) return std::move(results).error();
@@ -145,10 +133,6 @@ Result<void> check_size(const Kernel& kernel, const std::string& primitive) {
   return {};
 }
 
-Argument argument_of(const Schedule::Factors& factors) {
-  return std::visit([](const auto& f) { return Argument(f); }, factors);
-}
-
 }  // namespace
 
 Kernel Schedule::finish() const {
@@ -176,25 +160,18 @@ Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) 
   const auto& all = all_primitives();
   const auto primitive = std::find_if(all.begin(), all.end(), [&](const Primitive& p) { return p.name == name; });
   if (primitive == all.end()) return invalid(name, "the name of a primitive expected");
-  Arguments resolved = arguments;
-  for (Argument& argument : resolved)
-    if (const auto* sampled = std::get_if<Sampled>(&argument)) {
-      if (sampled->number < 0 || sampled->number >= static_cast<int>(decisions_.size()))
-        return invalid(name, "a decision that was taken expected, t{} found", sampled->number);
-      argument = Integers(decisions_[sampled->number]);
-    }
   Kernel changed = kernel_;
-  auto results = primitive->run(changed, resolved);
+  auto results = primitive->run(changed, arguments);
   if (!results.ok()) return std::move(results).error().within(name);
   TRY_VOID(check_size(changed, name));
   TRY_VOID(check_scopes(changed, name));
   kernel_ = std::move(changed);
-  trace_.instructions.push_back({name, std::move(arguments), *results, {}});
+  trace_.instructions.push_back({name, std::move(arguments), *results});
   return results;
 }
 
-Result<LoopIds> Schedule::split(LoopId loop, const Factors& factors) {
-  TRY(const Arguments results, apply("split", {loop, argument_of(factors)}));
+Result<LoopIds> Schedule::split(LoopId loop, const Integers& factors) {
+  TRY(const Arguments results, apply("split", {loop, factors}));
   LoopIds loops;
   for (const Argument& result : results) loops.push_back(std::get<LoopId>(result));
   return loops;
@@ -258,72 +235,14 @@ Result<void> Schedule::tensorize(LoopId loop, const std::string& tile) {
   return nothing(apply("tensorize", {loop, tile}));
 }
 
-Result<Sampled> Schedule::record(Instruction instruction) {
-  const Arguments& arguments = instruction.arguments;
-  const Integers& decision = instruction.decision;
-  if (instruction.primitive == "sample_perfect_tile") {
-    const bool typed = arguments.size() == 3 && std::holds_alternative<LoopId>(arguments[0]) &&
-                       std::holds_alternative<int64_t>(arguments[1]) && std::holds_alternative<int64_t>(arguments[2]);
-    if (!typed)
-      return invalid(instruction.primitive, "a loop, the number of factors and the largest innermost one expected");
-    TRY(const Place place, find_loop(kernel_, std::get<LoopId>(arguments[0]).variable));
-    int64_t product = 1;
-    for (const int64_t factor : decision)
-      if (factor < 1 || __builtin_mul_overflow(product, factor, &product))
-        return invalid(instruction.primitive, "factors of at least 1 expected, {} found", factor);
-    if (te::as_constant(place.loop().extent) != product ||
-        static_cast<int64_t>(decision.size()) != std::get<int64_t>(arguments[1]) ||
-        decision.back() > std::get<int64_t>(arguments[2]))
-      return invalid(instruction.primitive, "{} factors of the loop's extent expected",
-                     std::get<int64_t>(arguments[1]));
-  } else if (instruction.primitive == "sample_categorical") {
-    const auto* candidates = arguments.size() == 1 ? std::get_if<Integers>(&arguments[0]) : nullptr;
-    if (!candidates) return invalid(instruction.primitive, "a list of candidates expected");
-    if (decision.size() != 1 || std::find(candidates->begin(), candidates->end(), decision[0]) == candidates->end())
-      return invalid(instruction.primitive, "one of the candidates expected");
-  } else {
-    return invalid(instruction.primitive, "no decision expected, it samples nothing");
-  }
-  const Sampled sampled{static_cast<int>(decisions_.size())};
-  decisions_.push_back(decision);
-  instruction.results = {sampled};
-  trace_.instructions.push_back(std::move(instruction));
-  return sampled;
-}
-
-Result<Sampled> Schedule::sample_perfect_tile(Random& random, LoopId loop, int64_t parts, int64_t largest_innermost) {
-  TRY(const Place place, find_loop(kernel_, loop.variable));
-  const auto extent = te::as_constant(place.loop().extent);
-  if (!extent || *extent < 1 || parts < 1 || largest_innermost < 1)
-    return invalid(fmt::format("k{}", loop.variable), "a loop of constant extent to tile expected");
-  Integers factors(static_cast<size_t>(parts), 1);
-  int64_t rest = *extent;
-  for (size_t i = factors.size(); i-- > 1;) {
-    std::vector<int64_t> choices = divisors(rest);
-    if (i == factors.size() - 1) std::erase_if(choices, [&](int64_t d) { return d > largest_innermost; });
-    factors[i] = choices[random.below(choices.size())];
-    rest /= factors[i];
-  }
-  factors[0] = rest;
-  return record({"sample_perfect_tile", {loop, parts, largest_innermost}, {}, factors});
-}
-
-Result<Sampled> Schedule::sample_categorical(Random& random, const Integers& candidates) {
-  if (candidates.empty()) return invalid("sample_categorical", "candidates expected, none found");
-  return record({"sample_categorical", {candidates}, {}, {candidates[random.below(candidates.size())]}});
-}
-
 Result<Schedule> replay(const Trace& trace, Kernel kernel) {
   Schedule schedule(std::move(kernel));
+  schedule.decide(trace.decisions);
   std::map<int, LoopId> loops;
-  std::map<int, Sampled> decisions;
   std::map<std::string, std::string> names;
   const auto renamed = [&](Argument argument) {
     const auto loop_of = [&](LoopId loop) { return loops.contains(loop.variable) ? loops.at(loop.variable) : loop; };
     std::visit(te::Overloaded{[&](LoopId& loop) { loop = loop_of(loop); },
-                              [&](Sampled& sampled) {
-                                if (decisions.contains(sampled.number)) sampled = decisions.at(sampled.number);
-                              },
                               [&](LoopIds& list) { std::transform(list.begin(), list.end(), list.begin(), loop_of); },
                               [&](std::string& name) {
                                 if (names.contains(name)) name = names.at(name);
@@ -343,7 +262,6 @@ Result<Schedule> replay(const Trace& trace, Kernel kernel) {
         return invalid(instruction.primitive, "a name like '{}' for result {} expected, '{}' found", print(made[k]),
                        k + 1, print(given[k]));
       std::visit(te::Overloaded{[&](LoopId loop) { loops[loop.variable] = std::get<LoopId>(made[k]); },
-                                [&](Sampled sampled) { decisions[sampled.number] = std::get<Sampled>(made[k]); },
                                 [&](const std::string& name) { names[name] = std::get<std::string>(made[k]); },
                                 [](const auto&) {}},
                  given[k]);
@@ -356,13 +274,6 @@ Result<Schedule> replay(const Trace& trace, Kernel kernel) {
                                                           : fmt::format("instruction {}", i + 1);
     Arguments arguments;
     std::transform(instruction.arguments.begin(), instruction.arguments.end(), std::back_inserter(arguments), renamed);
-    if (!instruction.decision.empty()) {
-      auto sampled = schedule.record({instruction.primitive, std::move(arguments), {}, instruction.decision});
-      if (!sampled.ok()) return std::move(sampled).error().within(place);
-      if (auto named = name_results(instruction, {*sampled}); !named.ok())
-        return std::move(named).error().within(place);
-      continue;
-    }
     auto results = schedule.apply(instruction.primitive, std::move(arguments));
     if (!results.ok()) return std::move(results).error().within(place);
     if (auto named = name_results(instruction, *results); !named.ok()) return std::move(named).error().within(place);

@@ -12,7 +12,6 @@
 
 #include "kernel/loop_nest.h"
 #include "kernel/trace.h"
-#include "util/random.h"
 #include "util/result.h"
 
 namespace isomer::kernel {
@@ -33,9 +32,8 @@ class Schedule {
   /// Any primitive, by name. What it gives stands in the trace.
   Result<Arguments> apply(const std::string& primitive, Arguments arguments);
 
-  // The primitives (primitives.h); factors may be sampled.
-  using Factors = std::variant<Integers, Sampled>;
-  Result<LoopIds> split(LoopId loop, const Factors& factors);
+  // The primitives (primitives.h).
+  Result<LoopIds> split(LoopId loop, const Integers& factors);
   Result<LoopId> fuse(const LoopIds& loops);
   Result<void> reorder(const LoopIds& loops);
   Result<void> parallel(LoopId loop);
@@ -63,26 +61,17 @@ class Schedule {
   Result<std::string> split_k(const std::string& block, LoopId loop, int64_t parts);
   Result<void> tensorize(LoopId loop, const std::string& tile);
 
-  // Sampling: the decisions stand in the trace and are taken from there when it replays.
-  /// `parts` factors whose product is the loop's extent, the last at most `largest_innermost`.
-  Result<Sampled> sample_perfect_tile(Random& random, LoopId loop, int64_t parts, int64_t largest_innermost);
-  /// One of the candidates.
-  Result<Sampled> sample_categorical(Random& random, const Integers& candidates);
-  const Integers& decision(Sampled sampled) const { return decisions_[sampled.number]; }
+  /// What was decided on the way, for the trace to say; it changes nothing.
+  void decide(std::vector<Decision> decisions) { trace_.decisions = std::move(decisions); }
 
  private:
-  Result<Sampled> record(Instruction instruction);
-  friend Result<Schedule> replay(const Trace& trace, Kernel kernel);
-
   Kernel kernel_;
   Trace trace_;
-  std::vector<Integers> decisions_;
 };
 
-/// Applies a trace to a kernel: loops, blocks and decisions that its instructions gave are called as they call them
-/// there; an instruction names all that it gives or nothing. The error names the first instruction that does not apply,
-/// by its line where the trace was read from a text. Decisions that a changed trace holds are checked like sampled
-/// ones.
+/// Applies a trace to a kernel: loops and blocks that its instructions gave are called as they call them there; an
+/// instruction names all that it gives or nothing. The error names the first instruction that does not apply, by its
+/// line where the trace was read from a text.
 Result<Schedule> replay(const Trace& trace, Kernel kernel);
 
 }  // namespace isomer::kernel

@@ -39,12 +39,20 @@ class LineParser {
     rest_.remove_prefix(open + 1);
     TRY(result.arguments, arguments(')'));
     skip();
-    if (!accept("->")) return at_end(std::move(result));
-    TRY(const Argument decision, argument());
-    const auto* values = std::get_if<Integers>(&decision);
-    if (!values) return expected("a list of integers after '->'");
-    result.decision = *values;
     return at_end(std::move(result));
+  }
+
+  /// Nothing where the line is no decision.
+  std::optional<Result<Decision>> decision() {
+    const size_t sign = rest_.find(" := ");
+    if (sign == std::string_view::npos) return std::nullopt;
+    Decision result{std::string(rest_.substr(0, sign)), 0};
+    const std::string_view value = rest_.substr(sign + 4);
+    const auto number = integer(value);
+    if (!number)
+      return Result<Decision>(invalid("", "an integer behind ':=' expected, '{}' found", value.substr(0, 40)));
+    result.value = *number;
+    return Result<Decision>(std::move(result));
   }
 
  private:
@@ -123,7 +131,6 @@ class LineParser {
     auto number = integer(word.substr(1));
     if (number && (*number < 0 || *number > std::numeric_limits<int>::max())) number.reset();
     if (number && word[0] == 'k') return Argument(LoopId{static_cast<int>(*number)});
-    if (number && word[0] == 't') return Argument(Sampled{static_cast<int>(*number)});
     return Argument(std::string(word));
   }
 
@@ -136,7 +143,6 @@ std::string print(const Argument& argument) {
   return std::visit(
       Overloaded{[](int64_t value) { return fmt::format("{}", value); }, [](const std::string& name) { return name; },
                  [](LoopId loop) { return fmt::format("k{}", loop.variable); },
-                 [](Sampled sampled) { return fmt::format("t{}", sampled.number); },
                  [](const Integers& values) { return fmt::format("[{}]", fmt::join(values, ", ")); },
                  [](const LoopIds& loops) {
                    std::string list;
@@ -147,15 +153,24 @@ std::string print(const Argument& argument) {
       argument);
 }
 
+namespace {
+
+std::string print(const std::vector<Instruction>& instructions) {
+  std::string result;
+  for (const Instruction& instruction : instructions) result += print(instruction) + '\n';
+  return result;
+}
+
+}  // namespace
+
 std::string print(const Instruction& i) {
   const std::string results = i.results.empty() ? "" : text(i.results) + " = ";
-  const std::string decision = i.decision.empty() ? "" : " -> " + print(Argument(i.decision));
-  return fmt::format("{}{}({}){}", results, i.primitive, text(i.arguments), decision);
+  return fmt::format("{}{}({})", results, i.primitive, text(i.arguments));
 }
 
 std::string print(const Trace& trace) {
-  std::string result;
-  for (const Instruction& instruction : trace.instructions) result += print(instruction) + '\n';
+  std::string result = print(trace.instructions);
+  for (const Decision& decision : trace.decisions) result += fmt::format("{} := {}\n", decision.name, decision.value);
   return result;
 }
 
@@ -168,7 +183,13 @@ Result<Trace> parse_trace(std::string_view text) {
     const std::string_view code = line.substr(0, line.find('#'));
     const size_t first = code.find_first_not_of(kBlanks);
     if (first == std::string_view::npos) continue;
-    auto instruction = LineParser(code.substr(first, code.find_last_not_of(kBlanks) + 1 - first)).instruction();
+    const std::string_view all = code.substr(first, code.find_last_not_of(kBlanks) + 1 - first);
+    if (auto decision = LineParser(all).decision()) {
+      if (!decision->ok()) return std::move(*decision).error().within(fmt::format("line {}", number));
+      trace.decisions.push_back(**std::move(decision));
+      continue;
+    }
+    auto instruction = LineParser(all).instruction();
     if (!instruction.ok()) return std::move(instruction).error().within(fmt::format("line {}", number));
     instruction->line.number = number;
     trace.instructions.push_back(std::move(*instruction));
@@ -176,6 +197,6 @@ Result<Trace> parse_trace(std::string_view text) {
   return trace;
 }
 
-Hash128 hash(const Trace& trace) { return Hasher().add(std::string_view(print(trace))).finish(); }
+Hash128 hash(const Trace& trace) { return Hasher().add(std::string_view(print(trace.instructions))).finish(); }
 
 }  // namespace isomer::kernel

@@ -27,8 +27,7 @@ class Counter {
       result_.kernels.count(1, kernel.ran);
       if (!kernel.task) continue;
       for (const kernel::Instruction& instruction : kernel.task->trace.instructions)
-        // What was sampled is no change of the kernel.
-        if (instruction.decision.empty()) result_.primitives[instruction.primitive].count(1, kernel.ran);
+        result_.primitives[instruction.primitive].count(1, kernel.ran);
     }
     return std::move(result_);
   }

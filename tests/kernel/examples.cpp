@@ -81,7 +81,6 @@ std::vector<Tensor> integers(const Example& example, Random& random) {
 
 Kernel finished_like_lowered(const Kernel& kernel) { return Schedule(kernel).finish(); }
 
-
 /// A window along one axis: how many elements it reads of an axis of `size`, and where.
 struct Window {
   int64_t size, kernel, stride, dilation, pad;
@@ -106,11 +105,12 @@ Window random_window(Random& random) {
 
 Example random_product(Random& random) {
   const int64_t m = random.between(1, 40), n = random.between(1, 70), k = random.between(1, 50);
-  return {"product",
-          fmt::format("s0 = reduce [{0}, {1}] over [{2}] with sum:float32 {{ in0[i0, r0]:float32*in1[r0, i1]:float32 }}\n"
-                      "s1 = map [{0}, {1}] {{ max(s0[i0, i1]:float32 + in2[{3}]:float32, 0) }}\noutput s1\n",
-                      m, n, k, random.chance(0.5) ? "i0, i1" : "0, i1"),
-          {{m, k}, {k, n}, {m, n}}};
+  return {
+      "product",
+      fmt::format("s0 = reduce [{0}, {1}] over [{2}] with sum:float32 {{ in0[i0, r0]:float32*in1[r0, i1]:float32 }}\n"
+                  "s1 = map [{0}, {1}] {{ max(s0[i0, i1]:float32 + in2[{3}]:float32, 0) }}\noutput s1\n",
+                  m, n, k, random.chance(0.5) ? "i0, i1" : "0, i1"),
+      {{m, k}, {k, n}, {m, n}}};
 }
 
 Example random_convolution(Random& random) {
@@ -118,23 +118,24 @@ Example random_convolution(Random& random) {
                 out = groups * random.between(1, 20);
   const Window down = random_window(random), across = random_window(random);
   const std::string channel = fmt::format("i1 floordiv {}*{} + r0", out / groups, in);
-  return {"convolution",
-          fmt::format("s0 = reduce [2, {}, {}, {}] over [{}, {}, {}] with sum:float32 {{ select({} && {}, in0[i0, {}, {}, "
-                      "{}]:float32, 0:float32)*in1[i1, r0, r1, r2]:float32 }}\noutput s0\n",
-                      out, down.results(), across.results(), in, down.kernel, across.kernel, down.inside(2, 1),
-                      across.inside(3, 2), channel, down.index(2, 1), across.index(3, 2)),
-          {{2, groups * in, down.size, across.size}, {out, in, down.kernel, across.kernel}}};
+  return {
+      "convolution",
+      fmt::format("s0 = reduce [2, {}, {}, {}] over [{}, {}, {}] with sum:float32 {{ select({} && {}, in0[i0, {}, {}, "
+                  "{}]:float32, 0:float32)*in1[i1, r0, r1, r2]:float32 }}\noutput s0\n",
+                  out, down.results(), across.results(), in, down.kernel, across.kernel, down.inside(2, 1),
+                  across.inside(3, 2), channel, down.index(2, 1), across.index(3, 2)),
+      {{2, groups * in, down.size, across.size}, {out, in, down.kernel, across.kernel}}};
 }
 
 Example random_pooling(Random& random) {
   const int64_t channels = random.between(1, 20);
   const Window down = random_window(random), across = random_window(random);
   return {"pooling",
-          fmt::format("s0 = reduce [{}, {}, {}] over [{}, {}] with max:float32 {{ select({} && {}, in0[{}, {}, "
-                      "i0]:float32, -inf:float32) }}\ns1 = map [{}, {}, {}] {{ s0[i2, i0, i1]:float32*2 }}\noutput s1\n",
-                      channels, down.results(), across.results(), down.kernel, across.kernel, down.inside(1, 0),
-                      across.inside(2, 1), down.index(1, 0), across.index(2, 1), down.results(), across.results(),
-                      channels),
+          fmt::format(
+              "s0 = reduce [{}, {}, {}] over [{}, {}] with max:float32 {{ select({} && {}, in0[{}, {}, "
+              "i0]:float32, -inf:float32) }}\ns1 = map [{}, {}, {}] {{ s0[i2, i0, i1]:float32*2 }}\noutput s1\n",
+              channels, down.results(), across.results(), down.kernel, across.kernel, down.inside(1, 0),
+              across.inside(2, 1), down.index(1, 0), across.index(2, 1), down.results(), across.results(), channels),
           {{down.size, across.size, channels}}};
 }
 
@@ -149,25 +150,27 @@ Example random_movement(Random& random) {
 
 Example random_rows(Random& random) {
   const int64_t rows = random.between(1, 12), length = random.between(1, 90);
-  return {"rows",
-          fmt::format("s0 = reduce [{0}] over [{1}] with max:float32 {{ in0[i0, r0]:float32 }}\ns1 = map [{0}, {1}] {{ "
-                      "in0[i0, i1]:float32 - s0[i0]:float32 }}\ns2 = reduce [{0}] over [{1}] with sum:float32 {{ s1[i0, "
-                      "r0]:float32 }}\ns3 = map [{0}, {1}] {{ s1[i0, i1]:float32 + s2[i0]:float32 }}\noutput s3\n",
-                      rows, length),
-          {{rows, length}}};
+  return {
+      "rows",
+      fmt::format("s0 = reduce [{0}] over [{1}] with max:float32 {{ in0[i0, r0]:float32 }}\ns1 = map [{0}, {1}] {{ "
+                  "in0[i0, i1]:float32 - s0[i0]:float32 }}\ns2 = reduce [{0}] over [{1}] with sum:float32 {{ s1[i0, "
+                  "r0]:float32 }}\ns3 = map [{0}, {1}] {{ s1[i0, i1]:float32 + s2[i0]:float32 }}\noutput s3\n",
+                  rows, length),
+      {{rows, length}}};
 }
 
 Example random_attention(Random& random) {
   const int64_t heads = random.between(1, 3), rows = random.between(1, 30), keys = random.between(2, 40),
                 width = random.between(2, 20);
-  return {"attention",
-          fmt::format("s0 = reduce [{0}, {1}, {2}] over [{3}] with sum:float32 {{ in0[i0, i1, r0]:float32*in1[i0, i2, "
-                      "r0]:float32 }}\ns1 = reduce [{0}, {1}] over [{2}] with max:float32 {{ s0[i0, i1, r0]:float32 }}\n"
-                      "s2 = map [{0}, {1}, {2}] {{ s0[i0, i1, i2]:float32 - s1[i0, i1]:float32 }}\ns3 = reduce [{0}, {1}, "
-                      "{3}] over [{2}] with sum:float32 {{ s2[i0, i1, r0]:float32*in2[i0, r0, i2]:float32 }}\noutput "
-                      "s3\n",
-                      heads, rows, keys, width),
-          {{heads, rows, width}, {heads, keys, width}, {heads, keys, width}}};
+  return {
+      "attention",
+      fmt::format("s0 = reduce [{0}, {1}, {2}] over [{3}] with sum:float32 {{ in0[i0, i1, r0]:float32*in1[i0, i2, "
+                  "r0]:float32 }}\ns1 = reduce [{0}, {1}] over [{2}] with max:float32 {{ s0[i0, i1, r0]:float32 }}\n"
+                  "s2 = map [{0}, {1}, {2}] {{ s0[i0, i1, i2]:float32 - s1[i0, i1]:float32 }}\ns3 = reduce [{0}, {1}, "
+                  "{3}] over [{2}] with sum:float32 {{ s2[i0, i1, r0]:float32*in2[i0, r0, i2]:float32 }}\noutput "
+                  "s3\n",
+                  heads, rows, keys, width),
+      {{heads, rows, width}, {heads, keys, width}, {heads, keys, width}}};
 }
 
 Example random_parts(Random& random) {

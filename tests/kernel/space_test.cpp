@@ -49,9 +49,9 @@ Setting random_setting(Random& random) {
   return setting;
 }
 
-std::map<std::string, int64_t> values_of(const std::vector<Decision>& decisions) {
+std::map<std::string, int64_t> decisions_of(const Scheduled& made) {
   std::map<std::string, int64_t> values;
-  for (const Decision& decision : decisions) values[decision.choice.name] = decision.value;
+  for (const Decision& decision : made.schedule.trace().decisions) values[decision.name] = decision.value;
   return values;
 }
 
@@ -82,7 +82,7 @@ TEST(Space, DecisionsMakeTheSameScheduleAgain) {
     Straying decider(random, 0.3);
     const Scheduled made = setting.schedule(decider);
     Preferring preferring;
-    Given given(values_of(made.decisions), preferring);
+    Given given(decisions_of(made), preferring);
     const Scheduled again = setting.schedule(given);
     EXPECT_EQ(hash(again.schedule.trace()), hash(made.schedule.trace())) << "seed " << seed;
     EXPECT_EQ(given.missed(), 0) << "seed " << seed;
@@ -96,9 +96,9 @@ TEST(Space, AChangedDecisionKeepsMostOthers) {
     const Setting setting = random_setting(random);
     Straying decider(random, 0.3);
     const Scheduled made = setting.schedule(decider);
-    if (made.decisions.empty()) continue;
-    const Decision& changed = made.decisions[random.below(made.decisions.size())];
-    std::map<std::string, int64_t> values = values_of(made.decisions);
+    if (made.choices.empty()) continue;
+    const Builder::Made& changed = made.choices[random.below(made.choices.size())];
+    std::map<std::string, int64_t> values = decisions_of(made);
     values[changed.choice.name] = changed.choice.candidates[random.below(changed.choice.candidates.size())];
     Preferring preferring;
     Given given(values, preferring);
@@ -116,7 +116,7 @@ TEST(Space, PreferencesAreTheDefaultSchedule) {
     Preferring preferring;
     const Scheduled made = scheduled(Schedule(kernel), default_space(), {}, {}, preferring);
     EXPECT_EQ(hash(made.schedule.trace()), hash(default_schedule(Schedule(kernel), {}).trace())) << example.name;
-    for (const Decision& decision : made.decisions) EXPECT_TRUE(decision.is_preferred()) << decision.choice.name;
+    for (const Builder::Made& each : made.choices) EXPECT_TRUE(each.is_preferred()) << each.choice.name;
   }
 }
 
@@ -124,17 +124,17 @@ TEST(Space, ModulesOfUsersComeFirst) {
   const Example& example = examples()[0];
   const Kernel kernel = lowered(example);
   Space space = default_space();
-  space.insert(space.begin(),
-               {false,
-                {{"rows_in_threes",
-                  [](const View& view, const std::string& block) { return view.block(block).is_reduction(); },
-                  [](Builder& builder, const std::string& block) {
-                    const LoopId rows = builder.view.loops(block).front();
-                    (void)builder.schedule.split(rows, Integers{-1, builder.decide(block, "threes", {3, 6}, 3)});
-                  }}}});
+  space.insert(
+      space.begin(),
+      {false,
+       {{"rows_in_threes", [](const View& view, const std::string& block) { return view.block(block).is_reduction(); },
+         [](Builder& builder, const std::string& block) {
+           const LoopId rows = builder.view.loops(block).front();
+           (void)builder.schedule.split(rows, Integers{-1, builder.decide(block, "threes", {3, 6}, 3)});
+         }}}});
   Preferring preferring;
   const Scheduled made = scheduled(Schedule(kernel), space, {}, {}, preferring);
-  EXPECT_EQ(made.decisions.front().choice.name, "s0.threes");
+  EXPECT_EQ(made.choices.front().choice.name, "s0.threes");
   expect_same_meaning(example, made.schedule, kernel);
 }
 
@@ -148,7 +148,7 @@ TEST(Builder, GivesTheSameAnswerTwice) {
   EXPECT_EQ(builder.decide("s0", "rows", {1, 2, 4}, 1), 4);
   EXPECT_EQ(builder.decide("s0", "rows", {1, 2}, 1), 1);
   EXPECT_EQ(builder.decide("s1", "rows", {1, 2}, 2), 2);
-  EXPECT_EQ(builder.decisions().size(), 2);
+  EXPECT_EQ(builder.choices().size(), 2);
 }
 
 }  // namespace

@@ -15,17 +15,17 @@ int64_t Builder::decide(std::string_view of, std::string_view what, std::vector<
   };
   const std::string name = fmt::format("{}.{}", of, what);
   CHECK(is_candidate(preferred)) << name << " = " << preferred;
-  const auto known = std::find_if(decisions_.begin(), decisions_.end(),
-                                  [&](const Decision& decision) { return decision.choice.name == name; });
-  if (known != decisions_.end() && !known->is_preferred() && is_candidate(known->value)) return known->value;
+  const auto known =
+      std::find_if(made_.begin(), made_.end(), [&](const Made& each) { return each.choice.name == name; });
+  if (known != made_.end() && !known->is_preferred() && is_candidate(known->value)) return known->value;
   Choice choice{name, std::move(candidates), preferred};
   const int64_t value = decider_.decide(choice);
   CHECK(std::find(choice.candidates.begin(), choice.candidates.end(), value) != choice.candidates.end())
       << name << " = " << value;
-  if (known != decisions_.end())
+  if (known != made_.end())
     *known = {std::move(choice), value};
   else
-    decisions_.push_back({std::move(choice), value});
+    made_.push_back({std::move(choice), value});
   return value;
 }
 

@@ -36,15 +36,20 @@ class Builder {
   bool decide(std::string_view of, std::string_view what, bool preferred) {
     return decide(of, what, {0, 1}, preferred ? 1 : 0) != 0;
   }
+  struct Made {
+    Choice choice;
+    int64_t value = 0;
+    bool is_preferred() const { return value == choice.preferred; }
+  };
   /// In the order in which they were asked for first; those of what was taken back are among them.
-  const std::vector<Decision>& decisions() const { return decisions_; }
+  const std::vector<Made>& choices() const { return made_; }
 
   Schedule schedule;
   const View view;
 
  private:
   Decider& decider_;
-  std::vector<Decision> decisions_;
+  std::vector<Made> made_;
 };
 
 }  // namespace isomer::kernel

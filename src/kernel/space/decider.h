@@ -19,14 +19,6 @@ struct Choice {
   int64_t preferred = 0;            ///< one of them
 };
 
-/// A choice that was made.
-struct Decision {
-  Choice choice;
-  int64_t value = 0;
-  bool is_preferred() const { return value == choice.preferred; }
-  bool operator==(const Decision& other) const { return choice.name == other.choice.name && value == other.value; }
-};
-
 class Decider {
  public:
   virtual ~Decider() = default;

@@ -28,9 +28,10 @@ using Space = std::vector<Pass>;
 /// What the default schedule is made by, in order.
 const Space& default_space();
 
+/// A schedule, whose trace says what was decided, and all choices that there were.
 struct Scheduled {
   Schedule schedule;
-  std::vector<Decision> decisions;
+  std::vector<Builder::Made> choices;
 };
 
 /// A valid schedule for any kernel that `lower` gives, of which only layouts of inputs and outputs may have been set.

@@ -25,7 +25,10 @@ Scheduled scheduled(Schedule start, const Space& space, const Machine& machine, 
       if (module != pass.modules.end()) module->apply(builder, name);
     }
   }
-  return {std::move(builder.schedule), builder.decisions()};
+  std::vector<Decision> decisions;
+  for (const Builder::Made& made : builder.choices()) decisions.push_back({made.choice.name, made.value});
+  builder.schedule.decide(std::move(decisions));
+  return {std::move(builder.schedule), builder.choices()};
 }
 
 }  // namespace isomer::kernel
