@@ -101,7 +101,7 @@ std::vector<int> Tiler::row_axes(const Tile& tile) const {
   for (int row = 0; row < static_cast<int>(block_.axes.size()); ++row)
     if (row != tile.vector_axis && reduction_.extents[row] >= 2 && reduction_.out[row] && row_period(tile, row))
       result.push_back(row);
-  std::stable_sort(result.begin(), result.end(), [&](int a, int b) {
+  std::sort(result.begin(), result.end(), [&](int a, int b) {
     return *reduction_.out[a] != *reduction_.out[b] ? *reduction_.out[a] < *reduction_.out[b] : a > b;
   });
   return result;
