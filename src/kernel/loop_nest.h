@@ -78,6 +78,9 @@ using Statements = std::vector<Statement>;
 /// Annotation: what the loop, a tile of the kernel's arguments, loads is asked for before the statements in front of it
 /// run.
 inline constexpr const char* kPrefetch = "prefetch";
+/// Annotation of a serial loop: while an iteration is computed, what the next one reads of the kernel's arguments is
+/// asked for (ahead.h).
+inline constexpr const char* kAhead = "ahead";
 /// Annotation of a vectorized loop: what it stores goes past the caches, which it is too large for.
 inline constexpr const char* kStream = "stream";
 

@@ -34,6 +34,8 @@ View::View(const Schedule& schedule, const Machine& machine, const std::set<int>
 
 bool View::has_block(const std::string& name) const { return place_of_block(kernel(), name).block != nullptr; }
 
+bool View::has_loop(LoopId loop) const { return loop_of(kernel(), loop.variable) != nullptr; }
+
 const Block& View::block(const std::string& name) const {
   const auto place = place_of_block(kernel(), name);
   CHECK(place.block) << name;

@@ -34,6 +34,7 @@ class View {
 
   std::vector<std::string> blocks() const { return schedule_.blocks(); }
   bool has_block(const std::string& name) const;
+  bool has_loop(LoopId loop) const;
 
   // Of those that are there:
 

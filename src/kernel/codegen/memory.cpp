@@ -47,7 +47,17 @@ llvm::MDNode* Memory::tag(const std::string& name) {
 template <class T>
 T* Memory::tagged(int buffer, T* instruction) {
   instruction->setMetadata(llvm::LLVMContext::MD_tbaa, tag(kernel_.buffers[buffer].name));
+  instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, elements());
   return instruction;
+}
+
+llvm::MDNode* Memory::elements() {
+  if (!elements_) {
+    llvm::MDBuilder metadata(build_.getContext());
+    elements_ = llvm::MDNode::get(build_.getContext(),
+                                  {metadata.createAnonymousAliasScope(metadata.createAnonymousAliasScopeDomain())});
+  }
+  return elements_;
 }
 
 llvm::Value* Memory::load_field(llvm::Value* pointer, llvm::Type* type, int64_t offset) {
@@ -192,12 +202,14 @@ void Memory::store(int buffer, const Position& position, llvm::Value* value, llv
   }
 }
 
-void Memory::prefetch(int buffer, const Position& position) {
+void Memory::prefetch(int buffer, llvm::Value* number, bool near) {
   if (kernel_.buffers[buffer].scope != Scope::kArgument) return;
-  constexpr uint32_t kRead = 0, kKeep = 3, kData = 1;
-  build_.CreateIntrinsic(
-      llvm::Intrinsic::prefetch, {build_.getPtrTy()},
-      {address(buffer, position.base), build_.getInt32(kRead), build_.getInt32(kKeep), build_.getInt32(kData)});
+  constexpr uint32_t kRead = 0, kFirst = 3, kSecond = 2, kData = 1;
+  auto* const asked = build_.CreateIntrinsic(llvm::Intrinsic::prefetch, {build_.getPtrTy()},
+                                             {address(buffer, number), build_.getInt32(kRead),
+                                              build_.getInt32(near ? kFirst : kSecond), build_.getInt32(kData)});
+  // It changes no element: what is loaded and stored around it may stay in registers.
+  asked->setMetadata(llvm::LLVMContext::MD_noalias, elements());
 }
 
 llvm::Value* Memory::extents_of(int buffer) {

@@ -35,8 +35,9 @@ class Memory {
   void store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask, bool streams);
   /// Before a part ends: what it stored past the caches is there for whoever comes next.
   void finish();
-  /// Asks for the cache line of an argument's element; nothing for buffers of the thread's own.
-  void prefetch(int buffer, const Position& position);
+  /// Asks for the cache line of an argument's element; nothing for buffers of the thread's own. `near`: into the first
+  /// cache, else into the second.
+  void prefetch(int buffer, llvm::Value* number, bool near);
   /// The turn of a part that takes turns.
   llvm::Value* turn();
   int rank(int buffer) const { return static_cast<int>(kernel_.buffers[buffer].shape.size()); }
@@ -56,6 +57,8 @@ class Memory {
   llvm::Value* load_private(int buffer, int64_t bytes);
   llvm::Value* extents_of(int buffer);
   llvm::MDNode* tag(const std::string& name);
+  /// The scope of all elements of buffers.
+  llvm::MDNode* elements();
   template <class T>
   T* tagged(int buffer, T* instruction);
   bool is_inside_registers(int buffer, const Position& position, int lanes) const;
@@ -66,6 +69,7 @@ class Memory {
   llvm::BasicBlock* entry_;
   std::map<int, llvm::Value*> starts_;
   std::map<std::string, llvm::MDNode*> tags_;
+  llvm::MDNode* elements_ = nullptr;
   std::set<int> private_;
   int64_t scratch_bytes_ = 0;
   bool streamed_ = false;

@@ -1,5 +1,6 @@
 #include "kernel/codegen/part.h"
 
+#include "kernel/ahead.h"
 #include "kernel/codegen/expressions.h"
 #include "kernel/codegen/transpose.h"
 #include "kernel/codegen/vectorizable.h"
@@ -35,7 +36,8 @@ struct BoundBlock {
 class PartEmitter {
  public:
   PartEmitter(llvm::Function* function, const Target& target, const Kernel& kernel)
-      : function_(function),
+      : kernel_(kernel),
+        function_(function),
         build_(function->getContext()),
         site_{build_, target, function->getArg(0)},
         entry_(llvm::BasicBlock::Create(build_.getContext(), "entry", function)),
@@ -128,9 +130,23 @@ class PartEmitter {
   void with_variable(const Loop& loop, llvm::Value* value) {
     environment_.ranges.enter(loop);
     environment_.loops[loop.variable] = value;
+    if (ahead_ && !ahead_->inside.empty() && ahead_->inside.back() == &loop) ask_ahead();
     emit(loop.body);
     environment_.loops.erase(loop.variable);
     environment_.ranges.leave(loop);
+  }
+
+  /// The same of a loop whose iterations follow each other in time.
+  void with_counted(const Loop& loop, llvm::Value* value) {
+    if (!ahead_) {
+      if (loop.annotations.contains(kAhead)) ahead_ = Ahead{&loop, {}};
+      with_variable(loop, value);
+      if (ahead_ && ahead_->loop == &loop) ahead_.reset();
+      return;
+    }
+    ahead_->inside.push_back(&loop);
+    with_variable(loop, value);
+    ahead_->inside.pop_back();
   }
 
   void written_out(const Loop& loop, int64_t extent) {
@@ -216,7 +232,7 @@ class PartEmitter {
           build_.SetInsertPoint(body);
           llvm::PHINode* const i = build_.CreatePHI(build_.getInt64Ty(), 2, "k" + std::to_string(loop.variable));
           i->addIncoming(begin, before);
-          with_variable(loop, i);
+          with_counted(loop, i);
           llvm::Value* const next = build_.CreateAdd(i, build_.getInt64(1), "", true, true);
           i->addIncoming(next, build_.GetInsertBlock());
           build_.CreateCondBr(build_.CreateICmpSLT(next, end), body, after);
@@ -251,8 +267,36 @@ class PartEmitter {
             !std::all_of(moving_.begin(), moving_.end(), [&](int variable) { return depends_on(e, variable); }))
           return;
         const Access& access = plans_.of_load(e);
-        if (access.is_proved && access.axes.empty()) memory_.prefetch(access.buffer, expressions_.position(access));
+        if (access.is_proved && access.axes.empty())
+          memory_.prefetch(access.buffer, expressions_.position(access).base, true);
       });
+  }
+
+  /// A part of what the next iteration of the loop around reads, in the innermost of the loops inside of it; all of
+  /// them together ask for all of it.
+  void ask_ahead() {
+    constexpr int64_t kMostLines = 8, kLineBits = 512;
+    constexpr int kFraction = 16;  // bits
+    int64_t rounds = 1;
+    for (const Loop* loop : ahead_->inside) rounds *= te::as_constant(loop->extent).value_or(0);
+    if (rounds == 0) return;
+    for (const NextRead& read : next_reads(kernel_, *ahead_->loop, ahead_->inside, environment_.ranges.ranges())) {
+      const int64_t of_line = kLineBits / bit_width(kernel_.buffers[read.buffer].dtype),
+                    lines = (read.elements + of_line - 1) / of_line, at_once = (lines + rounds - 1) / rounds;
+      if (at_once > kMostLines) continue;
+      llvm::Value* round = build_.getInt64(0);
+      for (const Loop* loop : ahead_->inside)
+        round = build_.CreateAdd(build_.CreateMul(round, build_.getInt64(*te::as_constant(loop->extent))),
+                                 environment_.loops.at(loop->variable));
+      // round * lines / rounds, in steps of `at_once` lines.
+      const int64_t steps = (((lines + at_once - 1) / at_once) << kFraction) / rounds;
+      llvm::Value* const line = build_.CreateMul(
+          build_.CreateLShr(build_.CreateMul(round, build_.getInt64(steps)), kFraction), build_.getInt64(at_once));
+      llvm::Value* const first =
+          build_.CreateAdd(evaluate(read.first), build_.CreateMul(line, build_.getInt64(of_line)));
+      for (int64_t k = 0; k < at_once; ++k)
+        memory_.prefetch(read.buffer, build_.CreateAdd(first, build_.getInt64(k * of_line)), false);
+    }
   }
 
   // Imperative statements
@@ -392,6 +436,7 @@ class PartEmitter {
     return result;
   }
 
+  const Kernel& kernel_;
   llvm::Function* const function_;
   Builder build_;
   const Site site_;
@@ -401,6 +446,12 @@ class PartEmitter {
   Memory memory_;
   std::map<Outcome, llvm::BasicBlock*> exits_;
   std::map<const Block*, BoundBlock> blocks_;
+  /// The loop of which the next iteration is asked for, and those that time passes in inside of it, outermost first.
+  struct Ahead {
+    const Loop* loop;
+    std::vector<const Loop*> inside;
+  };
+  std::optional<Ahead> ahead_;
   std::vector<int> moving_;  ///< variables of the loops around what is prefetched
   int copies_ = 0;
   Expressions expressions_;

@@ -75,6 +75,7 @@ class TileLayout {
     if (peels_part) (void)tried(schedule_.peel(across_[0], "last"));
     parallelize(builder_, name_,
                 {outer_.begin(), outer_.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))}, work);
+    ask_ahead();
     return true;
   }
 
@@ -267,6 +268,22 @@ class TileLayout {
     const LoopIds loops = view_.loops(store_);
     if (reads_others && builder_.decide(name_, "prefetch", true))
       (void)tried(schedule_.annotate(loops[loops.size() - map.axes.size() - 1], kPrefetch, 1));
+  }
+
+  /// Operands that move with the columns, or with blocks of the reduction, come from far away; while several tiles of
+  /// rows are made of some, the next ones are asked for. What is read once streams by itself.
+  void ask_ahead() {
+    LoopId moving = blocks_.empty() ? across_[0] : blocks_.back();
+    if (!view_.has_loop(moving)) moving = view_.loops(computing_).front();  // one with others, for threads to share
+    if (view_.extent(moving) < 2) return;
+    const LoopIds around = view_.loops(computing_);
+    LoopIds inside(std::find(around.begin(), around.end(), moving) + 1, around.end());
+    std::erase_if(inside, [&](LoopId loop) {
+      return std::find(window_.begin(), window_.end(), loop) != window_.end() ||
+             std::find(inner_.begin(), inner_.end(), loop) != inner_.end();
+    });
+    if (builder_.decide(name_, "ahead", tile_.row_axis >= 0 && view_.iterations(inside) > 1))
+      (void)tried(schedule_.annotate(moving, kAhead, 1));
   }
 
   Builder& builder_;
