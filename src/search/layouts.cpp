@@ -212,9 +212,13 @@ class Assigner {
       edges.push_back({0, vertex, kNever});
     } else {
       const bool is_view = viewed_input(task.program, types) >= 0;
-      const bool has_channels = std::any_of(task.outputs.begin(), task.outputs.end(),
-                                            [&](ValueId v) { return !channels_last(graph_, v).empty(); });
-      if (!has_channels || is_view || !keeps_channels(kernel)) {
+      const auto have_channels = [&](const std::vector<ValueId>& values) {
+        return std::any_of(values.begin(), values.end(),
+                           [&](ValueId v) { return v.valid() && !channels_last(graph_, v).empty(); });
+      };
+      // Results of one element a channel (global pooling) lie the same in either layout.
+      const bool has_channels = have_channels(task.outputs);
+      if (!(has_channels || have_channels(task.inputs)) || is_view || !keeps_channels(kernel)) {
         const bool moves = !is_view && only_maps(kernel),
                    is_by_channel = moves && has_channels && computes_by_channel(kernel);
         edges.push_back(is_by_channel ? CutEdge{0, vertex, kScatteringCost * bytes_of(graph_, task.outputs[0])}

@@ -51,6 +51,21 @@ graph last(x: float32[1,8,10,10]) -> (y: float32[1,10,10,8]) {
             (Lines{"Relayout ->0:2:3:1", "Conv 0:2:3:1->0:2:3:1", "Transpose 0:2:3:1->"}));
 }
 
+TEST(Layouts, GlobalPoolingReadsWhatTheConvolutionLeft) {
+  EXPECT_EQ(laid_out(R"(opset 17
+graph squeeze(x: float32[1,8,10,10]) -> (y: float32[1,8,10,10]) {
+  w: float32[8,8,1,1] = random 1
+  v: float32[8,8,1,1] = random 2
+  a = Conv(x, w)
+  b = GlobalAveragePool(a)
+  c = Conv(b, v)
+  y = Mul(a, c)
+}
+)"),
+            (Lines{"Relayout ->0:2:3:1", "Conv 0:2:3:1->0:2:3:1", "GlobalAveragePool 0:2:3:1->", "Conv",
+                   "Relayout 0:2:3:1->", "Mul"}));
+}
+
 TEST(Layouts, WithoutConvolutionsNothingChanges) {
   EXPECT_EQ(laid_out(R"(opset 17
 graph rows(x: float32[2,3,4,8]) -> (y: float32[2,3,4,8]) {
