@@ -1,0 +1,69 @@
+// Times that were measured are kept by the version of what makes schedules and code: whoever changes either must raise
+// it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "kernel/default_schedule.h"
+#include "kernel/examples.h"
+#include "kernel/fingerprint.h"
+#include "kernel/run_kernel.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+constexpr const char* kFile = "tests/kernel/data/generated.txt";
+constexpr size_t kTasks = 50;
+
+std::vector<Example> tasks() {
+  std::vector<Example> all = examples();
+  for (uint64_t seed = 0; all.size() < kTasks; ++seed) {
+    Random random(seed);
+    all.push_back(random_example(random));
+  }
+  return all;
+}
+
+/// What the tasks become: traces and kernels; their machine code.
+std::pair<std::string, std::string> generated() {
+  Hasher schedules, code;
+  for (const std::string cpu : {"x86-64", "haswell", "skylake-avx512"})
+    for (const Example& example : tasks()) {
+      const Target target = *parse_target("cpu=" + cpu);
+      const Machine machine{.vectors = target.vectors(), .threads = 2};
+      const Kernel kernel = lowered(example);
+      const Schedule schedule =
+          default_schedule(Schedule(kernel), machine, {static_cast<int>(kernel.inputs.size()) - 1});
+      schedules.add(hash(schedule.trace())).add(structural_hash(schedule.finish()));
+      const auto made = compile(schedule.finish(), target);
+      CHECK(made.ok()) << example.name << ": " << made.error().message();
+      code.add(std::span<const std::byte>(made->image));
+    }
+  return {schedules.finish().hex(), code.finish().hex()};
+}
+
+TEST(Generator, HasANewVersionWhereItMakesOtherKernels) {
+  std::ifstream file(kFile);
+  std::map<std::string, std::string> known;
+  for (std::string key, value; file >> key && std::getline(file >> std::ws, value);) known[key] = value;
+  const std::string version = generator_version();
+  const size_t of_llvm = version.find(" LLVM");
+  const auto [schedules, code] = generated();
+  const std::string now = fmt::format("version {}\nschedules {}\nllvm {}\ncode {}\n", version.substr(0, of_llvm),
+                                      schedules, version.substr(of_llvm + 1), code);
+  const std::string advice = fmt::format(
+      "other kernels than of version {}: raise kVersion in src/kernel/codegen/fingerprint.cpp, and let {} be\n{}",
+      known["version"], kFile, now);
+  EXPECT_EQ(known["version"], version.substr(0, of_llvm)) << advice;
+  EXPECT_EQ(known["schedules"], schedules) << advice;
+  // Another LLVM is another version anyway.
+  if (known["llvm"] == version.substr(of_llvm + 1)) {
+    EXPECT_EQ(known["code"], code) << advice;
+  }
+}
+
+}  // namespace
+}  // namespace isomer::kernel::test
