@@ -1,0 +1,220 @@
+// How near to what the machine can do each task of a model comes with its default schedule, and which single decisions
+// would bring it nearer.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "graph/bind.h"
+#include "graph/edit.h"
+#include "graph/onnx/import.h"
+#include "kernel/space/module.h"
+#include "search/compile.h"
+#include "search/kernel_clock.h"
+#include "search/layouts.h"
+#include "search/prepare.h"
+#include "search/task_kernel.h"
+#include "util/machine_peak.h"
+
+namespace isomer {
+namespace {
+
+struct Options {
+  std::vector<std::string> models, dims, decisions;
+  int threads = 1, repeats = 4, tries = 0;
+  double below = 0.85;  ///< of the roofline: tasks for which other decisions are tried
+  bool verbose = false;
+};
+
+/// What the machine can do: multiply-adds in GFLOP/s; reads in GB/s, of what the second and the last level of cache and
+/// memory hold.
+struct Peaks {
+  static constexpr int64_t kSecond = 1 << 20, kLast = 16 << 20, kMemory = 512 << 20;
+  explicit Peaks(int threads)
+      : fma(measure_fma_peak(threads)),
+        second(measure_read_bandwidth(kSecond, threads)),
+        last(measure_read_bandwidth(kLast, threads)),
+        memory(measure_read_bandwidth(kMemory, threads)) {}
+  double fma, second, last, memory;
+};
+
+/// Tasks that are equal.
+struct Row {
+  std::string name, types;
+  int count = 0;
+  PreparedTask task;
+  std::set<int> constants;
+  double roofline_us = 0, us = 0;
+  double share() const { return roofline_us / us; }
+  double lost_us() const { return (us - roofline_us) * count; }
+};
+
+/// Constants come from memory, the rest from the least cache that holds it.
+double roofline_us(const kernel::Kernel& kernel, const std::set<int>& constants, const Peaks& peaks) {
+  double weights = 0, values = 0;
+  const auto bytes = [&](int buffer) {
+    const kernel::Buffer& there = kernel.buffers[static_cast<size_t>(buffer)];
+    return static_cast<double>(element_count(there.shape).constant().value_or(0)) * bit_width(there.dtype) / 8;
+  };
+  for (size_t k = 0; k < kernel.inputs.size(); ++k)
+    if (kernel.inputs[k] >= 0) (constants.contains(static_cast<int>(k)) ? weights : values) += bytes(kernel.inputs[k]);
+  for (const int output : kernel.outputs)
+    if (output >= 0) values += bytes(output);
+  const double bandwidth = values < Peaks::kSecond ? peaks.second : values < Peaks::kLast ? peaks.last : peaks.memory;
+  const double moved = values / bandwidth + weights / peaks.memory;
+  return std::max(static_cast<double>(count_flops(kernel)) / peaks.fma, moved) / 1e3;
+}
+
+class Bench {
+ public:
+  explicit Bench(const Options& options)
+      : options_(options),
+        peaks_(options.threads),
+        target_(kernel::host_target()),
+        machine_(machine_of(target_, options.threads)) {
+    fmt::print("{:.0f} GFLOP/s; {:.0f}, {:.0f}, {:.1f} GB/s of caches and memory\n", peaks_.fma, peaks_.second,
+               peaks_.last, peaks_.memory);
+    for (const std::string& each : options.decisions)
+      given_[each.substr(0, each.find('='))] = std::stoll(each.substr(each.find('=') + 1));
+  }
+
+  Result<void> run(const std::string& file) {
+    TRY(std::vector<Row> rows, rows_of(file));
+    double time = 0, least = 0;
+    for (Row& row : rows) {
+      row.us = measure(row, given_);
+      time += row.us * row.count;
+      least += row.roofline_us * row.count;
+    }
+    fmt::print("{}: {:.1f} us, roofline {:.1f} us, {:.1f} %\n", file, time, least, 100 * least / time);
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.lost_us() > b.lost_us(); });
+    for (const Row& row : rows) {
+      if (!options_.verbose || row.lost_us() < 0.004 * time) break;
+      fmt::print("  {:4.1f} % lost: {} of {:.1f} us at {:.0f} %  {}: {}\n", 100 * row.lost_us() / time, row.count,
+                 row.us, 100 * row.share(), row.name, row.types);
+      if (options_.tries > 0 && row.share() < options_.below) try_others(row);
+    }
+    return {};
+  }
+
+ private:
+  using Values = std::map<std::string, int64_t>;
+
+  Result<std::vector<Row>> rows_of(const std::string& file) {
+    TRY(Graph graph, import_model(file));
+    std::map<std::string, int64_t> dims;
+    for (const std::string& dim : options_.dims)
+      dims[dim.substr(0, dim.find('='))] = std::stoll(dim.substr(dim.find('=') + 1));
+    TRY_VOID(bind_inputs(graph, dims, {}));
+    TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options_.threads, .target = target_}));
+    TRY(std::vector<Task> tasks, fuse(graph));
+    TRY(tasks, assign_layouts(graph, std::move(tasks)));
+    clock_.emplace(options_.threads, weights_in_model(count_bytes(graph)));
+    ConstantInputs constants;
+    std::map<std::string, Row> rows;
+    for (const Task& task : tasks) {
+      if (task.runs_bodies) continue;
+      TRY(PreparedTask prepared, prepare(graph, task));
+      if (prepared.view_of >= 0) continue;
+      const std::set<int> known = constants.of(graph, task);
+      Row& row = rows[kernel_text(*prepared.schedule, known)];
+      if (row.count++ > 0) continue;
+      const kernel::Kernel& kernel = prepared.schedule->kernel();
+      row.name = task.name(graph);
+      for (const auto* list : {&kernel.inputs, &kernel.outputs})
+        for (const int buffer : *list)
+          if (buffer >= 0) {
+            const kernel::Buffer& there = kernel.buffers[static_cast<size_t>(buffer)];
+            row.types +=
+                (list == &kernel.outputs ? "-> " : "") + ValueType::tensor(there.dtype, there.shape).text() + " ";
+          }
+      row.roofline_us = roofline_us(kernel, known, peaks_);
+      row.constants = known;
+      row.task = std::move(prepared);
+    }
+    std::vector<Row> result;
+    for (auto& [text, row] : rows) result.push_back(std::move(row));
+    return result;
+  }
+
+  kernel::Scheduled schedule(const Row& row, const Values& values) const {
+    kernel::Preferring preferring;
+    kernel::Given given(values, preferring);
+    return kernel::scheduled(*row.task.schedule, kernel::default_space(), machine_, row.constants, given);
+  }
+
+  /// The shortest of some measurements; infinite where it can't be compiled.
+  double measure(const Row& row, const Values& values) {
+    const ScheduledTask made = finish(schedule(row, values).schedule, row.constants, 0);
+    const auto code = kernel::compile(made.kernel, target_);
+    const auto image =
+        code.ok() ? runtime::ExecutableMemory::copy_of(code->image) : Result<runtime::ExecutableMemory>(code.error());
+    double best = std::numeric_limits<double>::infinity();
+    for (int k = 0; k < options_.repeats && image.ok(); ++k)
+      if (const auto time = clock_->time(made.kernel, row.constants, code->kernels[0], *image); time.ok())
+        best = std::min(best, time->microseconds);
+    return best;
+  }
+
+  /// One decision after the other: the one that gains most, by 4 % at least.
+  void try_others(const Row& row) {
+    Values taken = given_;
+    double best = row.us;
+    for (int left = options_.tries; left > 0;) {
+      Values next = taken;
+      double shortest = 0.96 * best;
+      for (const kernel::Builder::Made& made : schedule(row, taken).choices)
+        for (const int64_t value : made.choice.candidates) {
+          if (value == made.value || left-- <= 0) continue;
+          Values other = taken;
+          other[made.choice.name] = value;
+          if (const double time = measure(row, other); time < shortest) {
+            shortest = time;
+            next = other;
+          }
+        }
+      if (next == taken) return;
+      for (const auto& [name, value] : next)
+        if (const auto before = taken.find(name); before == taken.end() || before->second != value)
+          fmt::print("      {} := {}: {:.1f} us\n", name, value, shortest);
+      taken = next;
+      best = shortest;
+    }
+  }
+
+  const Options& options_;
+  const Peaks peaks_;
+  const kernel::Target target_;
+  const kernel::Machine machine_;
+  Values given_;
+  std::optional<KernelClock> clock_;
+};
+
+}  // namespace
+}  // namespace isomer
+
+int main(int argc, char** argv) {
+  CLI::App app("What tasks reach of what the machine can do");
+  isomer::Options options;
+  app.add_option("MODEL", options.models)->required();
+  app.add_option("--threads", options.threads);
+  app.add_option("--dim", options.dims);
+  app.add_option("--repeats", options.repeats, "Measurements of a task, of which the shortest counts");
+  app.add_option("--decide", options.decisions, "NAME=VALUE: a decision, in all tasks where it is one");
+  app.add_option("--tries", options.tries, "Other decisions that are tried for a task below --below, with -v");
+  app.add_option("--below", options.below, "A share of the roofline");
+  app.add_flag("-v", options.verbose, "Tasks too, those first that lose most");
+  CLI11_PARSE(app, argc, argv);
+  isomer::Bench bench(options);
+  for (const std::string& model : options.models)
+    if (const auto done = bench.run(model); !done.ok()) {
+      std::cerr << model << ": " << done.error().message() << "\n";
+      return 1;
+    }
+  return 0;
+}
