@@ -16,6 +16,15 @@
 namespace isomer {
 namespace {
 
+/// Sanitizers keep books on every address.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
 /// Less is not asked about: there is always as much.
 constexpr int64_t kLittle = int64_t{1} << 20;
 /// Roughly what the program has before it reads a model.
@@ -77,18 +86,13 @@ MemoryLimit default_memory_limit() {
 }
 
 void limit_process(MemoryLimit limit, int threads) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   // Addresses, not pages: stacks are mapped whole, and freed memory stays with the allocator.
   constexpr int64_t kStack = int64_t{8} << 20, kUnused = int64_t{256} << 20;
   rlimit now{};
-  if (limit.is_none() || getrlimit(RLIMIT_DATA, &now) != 0) return;
+  if (kSanitized || limit.is_none() || getrlimit(RLIMIT_DATA, &now) != 0) return;
   const auto most = static_cast<rlim_t>(added(limit.bytes, added(kUnused, kStack * threads)));
   now.rlim_cur = std::min({now.rlim_cur, now.rlim_max, most});
   setrlimit(RLIMIT_DATA, &now);
-#else
-  static_cast<void>(limit);
-  static_cast<void>(threads);
-#endif
 }
 
 std::optional<int64_t> parse_size(std::string_view text) {
