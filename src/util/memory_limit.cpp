@@ -12,18 +12,10 @@
 
 #include "util/cgroup.h"
 #include "util/resident.h"
+#include "util/sanitized.h"
 
 namespace isomer {
 namespace {
-
-/// Sanitizers keep books on every address.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
 
 /// Less is not asked about: there is always as much.
 constexpr int64_t kLittle = int64_t{1} << 20;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "support/files.h"
-#include "support/sanitized.h"
+#include "util/sanitized.h"
 
 namespace isomer::test {
 namespace {

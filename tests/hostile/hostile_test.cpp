@@ -12,7 +12,7 @@
 #include "hostile/command.h"
 #include "hostile/stored.h"
 #include "support/files.h"
-#include "support/sanitized.h"
+#include "util/sanitized.h"
 
 namespace isomer::test {
 namespace {

@@ -8,7 +8,7 @@
 #include "hostile/case.h"
 #include "hostile/command.h"
 #include "support/files.h"
-#include "support/sanitized.h"
+#include "util/sanitized.h"
 
 namespace isomer::test {
 namespace {

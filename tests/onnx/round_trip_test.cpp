@@ -13,7 +13,7 @@
 #include "onnx/weights.h"
 #include "support/files.h"
 #include "support/long_run.h"
-#include "support/sanitized.h"
+#include "util/sanitized.h"
 
 namespace isomer::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "runtime/plan_builder.h"
-#include "support/sanitized.h"
+#include "util/sanitized.h"
 
 namespace isomer::runtime::test {
 namespace {
@@ -299,7 +299,7 @@ TEST(Session, what_goes_wrong_names_the_step) {
 }
 
 TEST(Session, a_loop_that_never_ends_is_an_error) {
-  if (isomer::test::kSanitized) GTEST_SKIP() << "takes long";
+  if (isomer::kSanitized) GTEST_SKIP() << "takes long";
   PlanBuilder plan;
   plan.input("n", kInt64, {});
   EXPECT_THAT(failure_of(plan.build({PlanBuilder::loop({-1, -1, -1, {{}, {}}, {}})}), 0),
