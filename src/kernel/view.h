@@ -42,6 +42,8 @@ class View {
   const Block& block(const std::string& name) const;
   /// Whether the block stands in a root nest of its own, without an order, not yet scheduled.
   bool is_alone(const std::string& name) const;
+  /// A reduction that does.
+  bool is_free_reduction(const std::string& name) const { return is_alone(name) && block(name).is_reduction(); }
   /// Whether the block is part of something ordered (a step of a scan) and alone in the loops inside of that.
   bool is_step(const std::string& name) const;
   /// The loops around the block, outermost first.

@@ -14,19 +14,6 @@ namespace {
 
 using isomer::test::is_long_run;
 
-/// Takes another candidate than the preferred one now and then.
-class Straying : public Decider {
- public:
-  Straying(Random& random, double chance) : random_(random), chance_(chance) {}
-  int64_t decide(const Choice& choice) override {
-    return random_.chance(chance_) ? choice.candidates[random_.below(choice.candidates.size())] : choice.preferred;
-  }
-
- private:
-  Random& random_;
-  double chance_;
-};
-
 /// A machine, what is constant, and a program.
 struct Setting {
   Example example;
@@ -63,7 +50,7 @@ TEST(Space, RandomDecisionsKeepTheMeaning) {
     const Setting setting = random_setting(random);
     SCOPED_TRACE(fmt::format("seed {}: {} for {} x{}\n{}", seed, setting.example.name, setting.machine.vectors.name,
                              setting.machine.threads, setting.example.program));
-    Straying decider(random, random.uniform());
+    Sampling decider(random, random.uniform());
     const Scheduled made = setting.schedule(decider);
     expect_replays(made.schedule, setting.kernel);
     expect_same_meaning(setting.example, made.schedule, setting.kernel);
@@ -79,7 +66,7 @@ TEST(Space, DecisionsMakeTheSameScheduleAgain) {
   for (int seed = 0; seed < 200; ++seed) {
     Random random(static_cast<uint64_t>(seed));
     const Setting setting = random_setting(random);
-    Straying decider(random, 0.3);
+    Sampling decider(random, 0.3);
     const Scheduled made = setting.schedule(decider);
     Preferring preferring;
     Given given(decisions_of(made), preferring);
@@ -94,7 +81,7 @@ TEST(Space, AChangedDecisionKeepsMostOthers) {
   for (int seed = 0; seed < 200; ++seed) {
     Random random(static_cast<uint64_t>(seed));
     const Setting setting = random_setting(random);
-    Straying decider(random, 0.3);
+    Sampling decider(random, 0.3);
     const Scheduled made = setting.schedule(decider);
     if (made.choices.empty()) continue;
     const Builder::Made& changed = made.choices[random.below(made.choices.size())];

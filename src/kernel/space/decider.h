@@ -17,6 +17,7 @@ struct Choice {
   std::string name;
   std::vector<int64_t> candidates;  ///< at least one, each once
   int64_t preferred = 0;            ///< one of them
+  bool has(int64_t value) const;
 };
 
 class Decider {
@@ -32,14 +33,17 @@ class Preferring : public Decider {
   int64_t decide(const Choice& choice) override { return choice.preferred; }
 };
 
-/// Every candidate is as likely; the random numbers outlive it.
+/// With a chance any candidate, else the preferred one; the random numbers outlive it.
 class Sampling : public Decider {
  public:
-  explicit Sampling(Random& random) : random_(random) {}
-  int64_t decide(const Choice& choice) override { return choice.candidates[random_.below(choice.candidates.size())]; }
+  Sampling(Random& random, double chance) : random_(random), chance_(chance) {}
+  int64_t decide(const Choice& choice) override {
+    return random_.chance(chance_) ? choice.candidates[random_.below(choice.candidates.size())] : choice.preferred;
+  }
 
  private:
   Random& random_;
+  double chance_;
 };
 
 /// Values by name where they are candidates; what they are not is for another decider, which outlives it.

@@ -82,10 +82,8 @@ void schedule_rows(Builder& builder, const std::string& name) {
 }
 
 Module rows() {
-  return {
-      "rows",
-      [](const View& view, const std::string& name) { return view.is_alone(name) && view.block(name).is_reduction(); },
-      schedule_rows};
+  return {"rows", [](const View& view, const std::string& name) { return view.is_free_reduction(name); },
+          schedule_rows};
 }
 
 }  // namespace isomer::kernel

@@ -128,7 +128,7 @@ bool lay_out_rows(Builder& builder, const std::string& name, const LoadAccess& r
 Module rows_inside() {
   return {"rows_inside",
           [](const View& view, const std::string& name) {
-            return view.is_alone(name) && view.block(name).is_reduction() && view.block(name).writes.size() == 1 &&
+            return view.is_free_reduction(name) && view.block(name).writes.size() == 1 &&
                    rows_read(view, view.block(name));
           },
           [](Builder& builder, const std::string& name) {

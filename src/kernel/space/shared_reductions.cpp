@@ -36,10 +36,8 @@ void share_reduction(Builder& builder, const std::string& name) {
 }  // namespace
 
 Module shared_reductions() {
-  return {
-      "shared_reductions",
-      [](const View& view, const std::string& name) { return view.is_alone(name) && view.block(name).is_reduction(); },
-      share_reduction};
+  return {"shared_reductions", [](const View& view, const std::string& name) { return view.is_free_reduction(name); },
+          share_reduction};
 }
 
 }  // namespace isomer::kernel

@@ -323,10 +323,8 @@ void schedule_tiles(Builder& builder, const std::string& name) {
 }
 
 Module tiles() {
-  return {
-      "tiles",
-      [](const View& view, const std::string& name) { return view.is_alone(name) && view.block(name).is_reduction(); },
-      schedule_tiles};
+  return {"tiles", [](const View& view, const std::string& name) { return view.is_free_reduction(name); },
+          schedule_tiles};
 }
 
 }  // namespace isomer::kernel
