@@ -70,17 +70,26 @@ double roofline_us(const kernel::Kernel& kernel, const std::set<int>& constants,
   return std::max(static_cast<double>(count_flops(kernel)) / peaks.fma, moved) / 1e3;
 }
 
+using Values = std::map<std::string, int64_t>;
+
+/// "name=3"
+Values values_of(const std::vector<std::string>& pairs) {
+  Values values;
+  for (const std::string& pair : pairs)
+    values[pair.substr(0, pair.find('='))] = std::stoll(pair.substr(pair.find('=') + 1));
+  return values;
+}
+
 class Bench {
  public:
   explicit Bench(const Options& options)
       : options_(options),
         peaks_(options.threads),
         target_(kernel::host_target()),
-        machine_(machine_of(target_, options.threads)) {
+        machine_(machine_of(target_, options.threads)),
+        given_(values_of(options.decisions)) {
     fmt::print("{:.0f} GFLOP/s; {:.0f}, {:.0f}, {:.1f} GB/s of caches and memory\n", peaks_.fma, peaks_.second,
                peaks_.last, peaks_.memory);
-    for (const std::string& each : options.decisions)
-      given_[each.substr(0, each.find('='))] = std::stoll(each.substr(each.find('=') + 1));
   }
 
   Result<void> run(const std::string& file) {
@@ -103,14 +112,9 @@ class Bench {
   }
 
  private:
-  using Values = std::map<std::string, int64_t>;
-
   Result<std::vector<Row>> rows_of(const std::string& file) {
     TRY(Graph graph, import_model(file));
-    std::map<std::string, int64_t> dims;
-    for (const std::string& dim : options_.dims)
-      dims[dim.substr(0, dim.find('='))] = std::stoll(dim.substr(dim.find('=') + 1));
-    TRY_VOID(bind_inputs(graph, dims, {}));
+    TRY_VOID(bind_inputs(graph, values_of(options_.dims), {}));
     TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options_.threads, .target = target_}));
     TRY(std::vector<Task> tasks, fuse(graph));
     TRY(tasks, assign_layouts(graph, std::move(tasks)));
@@ -191,7 +195,7 @@ class Bench {
   const Peaks peaks_;
   const kernel::Target target_;
   const kernel::Machine machine_;
-  Values given_;
+  const Values given_;
   std::optional<KernelClock> clock_;
 };
 
