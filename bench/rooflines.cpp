@@ -8,7 +8,6 @@
 #include <iostream>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "graph/bind.h"
 #include "graph/edit.h"
@@ -48,21 +47,20 @@ struct Row {
   std::string name, types;
   int count = 0;
   PreparedTask task;
-  std::set<int> constants;
   double roofline_us = 0, us = 0;
   double share() const { return roofline_us / us; }
   double lost_us() const { return (us - roofline_us) * count; }
 };
 
 /// Constants come from memory, the rest from the least cache that holds it.
-double roofline_us(const kernel::Kernel& kernel, const std::set<int>& constants, const Peaks& peaks) {
+double roofline_us(const kernel::Kernel& kernel, const Peaks& peaks) {
   double weights = 0, values = 0;
   const auto bytes = [&](int buffer) {
     const kernel::Buffer& there = kernel.buffers[static_cast<size_t>(buffer)];
     return static_cast<double>(element_count(there.shape).constant().value_or(0)) * bit_width(there.dtype) / 8;
   };
-  for (size_t k = 0; k < kernel.inputs.size(); ++k)
-    if (kernel.inputs[k] >= 0) (constants.contains(static_cast<int>(k)) ? weights : values) += bytes(kernel.inputs[k]);
+  for (const int input : kernel.inputs)
+    if (input >= 0) (kernel.buffers[static_cast<size_t>(input)].is_constant ? weights : values) += bytes(input);
   for (const int output : kernel.outputs)
     if (output >= 0) values += bytes(output);
   const double bandwidth = values < Peaks::kSecond ? peaks.second : values < Peaks::kLast ? peaks.last : peaks.memory;
@@ -123,10 +121,9 @@ class Bench {
     std::map<std::string, Row> rows;
     for (const Task& task : tasks) {
       if (task.runs_bodies) continue;
-      TRY(PreparedTask prepared, prepare(graph, task));
+      TRY(PreparedTask prepared, prepare(graph, task, constants.of(graph, task)));
       if (prepared.view_of >= 0) continue;
-      const std::set<int> known = constants.of(graph, task);
-      Row& row = rows[kernel_text(*prepared.schedule, known)];
+      Row& row = rows[print(prepared.schedule->kernel())];
       if (row.count++ > 0) continue;
       const kernel::Kernel& kernel = prepared.schedule->kernel();
       row.name = task.name(graph);
@@ -137,8 +134,7 @@ class Bench {
             row.types +=
                 (list == &kernel.outputs ? "-> " : "") + ValueType::tensor(there.dtype, there.shape).text() + " ";
           }
-      row.roofline_us = roofline_us(kernel, known, peaks_);
-      row.constants = known;
+      row.roofline_us = roofline_us(kernel, peaks_);
       row.task = std::move(prepared);
     }
     std::vector<Row> result;
@@ -149,18 +145,18 @@ class Bench {
   kernel::Scheduled schedule(const Row& row, const Values& values) const {
     kernel::Preferring preferring;
     kernel::Given given(values, preferring);
-    return kernel::scheduled(*row.task.schedule, kernel::default_space(), machine_, row.constants, given);
+    return kernel::scheduled(*row.task.schedule, kernel::default_space(), machine_, given);
   }
 
   /// The shortest of some measurements; infinite where it can't be compiled.
   double measure(const Row& row, const Values& values) {
-    const ScheduledTask made = finish(schedule(row, values).schedule, row.constants, 0);
+    const ScheduledTask made = finish(schedule(row, values).schedule, 0);
     const auto code = kernel::compile(made.kernel, target_);
     const auto image =
         code.ok() ? runtime::ExecutableMemory::copy_of(code->image) : Result<runtime::ExecutableMemory>(code.error());
     double best = std::numeric_limits<double>::infinity();
     for (int k = 0; k < options_.repeats && image.ok(); ++k)
-      if (const auto time = clock_->time(made.kernel, row.constants, code->kernels[0], *image); time.ok())
+      if (const auto time = clock_->time(made.kernel, code->kernels[0], *image); time.ok())
         best = std::min(best, time->microseconds);
     return best;
   }

@@ -4,9 +4,9 @@
 
 namespace isomer::kernel {
 
-Schedule default_schedule(Schedule schedule, const Machine& machine, const std::set<int>& constants) {
+Schedule default_schedule(Schedule schedule, const Machine& machine) {
   Preferring preferring;
-  return scheduled(std::move(schedule), default_space(), machine, constants, preferring).schedule;
+  return scheduled(std::move(schedule), default_space(), machine, preferring).schedule;
 }
 
 }  // namespace isomer::kernel

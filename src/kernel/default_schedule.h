@@ -3,16 +3,12 @@
 // operators (DESIGN.md 7).
 #pragma once
 
-#include <set>
-
 #include "kernel/machine.h"
 #include "kernel/schedule.h"
 
 namespace isomer::kernel {
 
 /// A valid schedule for any kernel that `lower` gives, of which only layouts of inputs and outputs may have been set.
-/// `constants` are the task's inputs that are known at compile time: what depends on them alone is computed once, so
-/// they may be brought into any layout.
-Schedule default_schedule(Schedule schedule, const Machine& machine, const std::set<int>& constants = {});
+Schedule default_schedule(Schedule schedule, const Machine& machine);
 
 }  // namespace isomer::kernel

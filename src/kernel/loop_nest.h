@@ -37,6 +37,9 @@ struct Buffer {
   DataType dtype = DataType::kUndefined;
   Shape shape;  ///< of the layout in memory, row-major; dims that data decide hold loads of scalar buffers
   Scope scope = Scope::kArgument;
+  /// An input that is known when code is made, without infinities and NaN: what depends on such inputs alone is
+  /// computed once, so it may be brought into any layout.
+  bool is_constant = false;
   bool operator==(const Buffer&) const = default;
 };
 

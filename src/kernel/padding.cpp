@@ -1,6 +1,9 @@
 #include "kernel/padding.h"
 
 #include <algorithm>
+#include <set>
+
+#include "kernel/tree.h"
 
 namespace isomer::kernel {
 namespace {
@@ -11,6 +14,27 @@ Expr at_least_zero(const Expr& comparison) {
   if (!e || (e->op != te::BinaryOp::kLess && e->op != te::BinaryOp::kLessEqual) || e->left.dtype() != DataType::kInt64)
     return {};
   return e->op == te::BinaryOp::kLess ? e->right - e->left - te::index(1) : e->right - e->left;
+}
+
+/// `asked`: buffers whose elements are being asked for; what is made of itself is not known.
+bool is_finite(const Kernel& kernel, const Expr& value, std::set<int>& asked) {
+  if (is_int(value.dtype())) return true;
+  if (value == te::literal(0, value.dtype())) return true;
+  if (const auto* select = te::as<te::Select>(value))
+    return is_finite(kernel, select->then, asked) && is_finite(kernel, select->otherwise, asked);
+  const auto* load = te::as<te::Load>(value);
+  if (!load) return false;
+  const int buffer = load->buffer.index;
+  if (kernel.buffers[static_cast<size_t>(buffer)].is_constant) return true;
+  const std::vector<std::string> makers = writers(kernel, buffer);
+  if (makers.empty() || !asked.insert(buffer).second) return false;
+  const bool all = std::all_of(makers.begin(), makers.end(), [&](const std::string& name) {
+    const Block& maker = *place_of_block(kernel, name).block;
+    return !maker.is_reduction() && std::all_of(maker.bodies.begin(), maker.bodies.end(),
+                                                [&](const Expr& body) { return is_finite(kernel, body, asked); });
+  });
+  asked.erase(buffer);
+  return all;
 }
 
 }  // namespace
@@ -50,6 +74,11 @@ std::vector<te::Interval> bounded_axes(const Expr& condition, size_t rank) {
     if (const auto rest = te::as_constant(te::simplify_index(gap + axis))) result[k].high = rest;
   }
   return result;
+}
+
+bool is_finite(const Kernel& kernel, const Expr& value) {
+  std::set<int> asked;
+  return is_finite(kernel, value, asked);
 }
 
 }  // namespace isomer::kernel

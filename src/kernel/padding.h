@@ -1,4 +1,4 @@
-// Selects that bound an index: what a padding's program is made of.
+// Paddings: selects that bound an index, and where their zeros may be left out.
 #pragma once
 
 #include "kernel/loop_nest.h"
@@ -10,5 +10,9 @@ std::optional<Expr> over_index(const Expr& condition, const std::vector<Expr>& i
 
 /// By axis: where such a condition holds.
 std::vector<te::Interval> bounded_axes(const Expr& condition, size_t rank);
+
+/// Whether a value is no infinity and no NaN, whatever the inputs: then its product with zero is zero. So are zero,
+/// constants, copies of them, and integers.
+bool is_finite(const Kernel& kernel, const Expr& value);
 
 }  // namespace isomer::kernel

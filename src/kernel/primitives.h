@@ -88,7 +88,7 @@ Result<void> collapse(Kernel& kernel);
 /// The select of a padding becomes two: that of the given dims of the buffer inside, that of the others around it.
 Result<void> split_padding(Kernel& kernel, const std::string& block, const std::string& buffer, const Integers& dims);
 /// Where a padding's select gives what changes nothing, or a zero that is multiplied, its condition becomes the block's
-/// predicate. The other factors are finite. The reduction's initialization stands elsewhere.
+/// predicate. What zeros are multiplied with is finite (padding.h). The reduction's initialization stands elsewhere.
 Result<void> skip_padding(Kernel& kernel, const std::string& block);
 /// The same for a copy that holds the padding: tiles (the unrolled and vectorized loops around the block) that read
 /// nothing else are skipped.

@@ -79,9 +79,15 @@ Result<void> skip_padding(Kernel& kernel, const std::string& name) {
     body = skip(body);
   } else if (product && product->op == te::BinaryOp::kMul && block.combine.identity[0] == zero &&
              (is_padding(product->left, zero) || is_padding(product->right, zero))) {
-    const Expr left = is_padding(product->left, zero) ? skip(product->left) : product->left;
-    const Expr right = is_padding(product->right, zero) ? skip(product->right) : product->right;
-    body = left * right;
+    const auto may_skip = [&](const Expr& factor, const Expr& other) {
+      return is_padding(factor, zero) && is_finite(kernel, other);
+    };
+    const bool skips_left = may_skip(product->left, product->right),
+               skips_right = may_skip(product->right, product->left);
+    if (!skips_left && !skips_right)
+      return invalid(name,
+                     "a finite factor (a constant) beside the padding expected, for its product with zero is zero");
+    body = (skips_left ? skip(product->left) : product->left) * (skips_right ? skip(product->right) : product->right);
   } else {
     return invalid(name, "a padding's select that gives '{}' expected", te::print(block.combine.identity[0]));
   }
@@ -101,6 +107,9 @@ Result<void> skip_border(Kernel& kernel, const std::string& name, const std::str
   const bool is_product = product && product->op == te::BinaryOp::kMul;
   const Expr read = is_product ? (is_read(product->left) ? product->left : product->right) : block.bodies[0];
   if (!is_read(read)) return invalid(name, "a product with an element of '{}', or that alone, expected", buffer_name);
+  if (is_product && !is_finite(kernel, read == product->left ? product->right : product->left))
+    return invalid(name, "a finite factor (a constant) beside '{}' expected, for its product with zero is zero",
+                   buffer_name);
   const Expr wanted = is_product ? te::literal(0, read.dtype()) : block.combine.identity[0];
   if (is_product && !(block.combine.identity[0] == wanted)) return invalid(name, "a sum of products expected");
 

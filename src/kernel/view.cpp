@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/padding.h"
 #include "kernel/tree.h"
 #include "util/check.h"
 
@@ -25,11 +26,6 @@ Integers extents_of(const Block& block) {
   Integers result;
   for (const Iterator& axis : block.axes) result.push_back(te::as_constant(axis.extent).value_or(0));
   return result;
-}
-
-View::View(const Schedule& schedule, const Machine& machine, const std::set<int>& constants)
-    : schedule_(schedule), machine_(machine) {
-  for (const int input : constants) constants_.insert(schedule.kernel().inputs[static_cast<size_t>(input)]);
 }
 
 bool View::has_block(const std::string& name) const { return place_of_block(kernel(), name).block != nullptr; }
@@ -155,14 +151,10 @@ bool View::runs_along(const Block& map) const {
   });
 }
 
-bool View::factors_are_constant(const Block& reduction) const {
+bool View::has_finite_factor(const Block& reduction) const {
   const auto* product = te::as<te::Binary>(reduction.bodies[0]);
-  if (!product || product->op != te::BinaryOp::kMul) return true;
-  for (const Expr& factor : {product->left, product->right}) {
-    const auto* load = te::as<te::Load>(factor);
-    if (load && writers(kernel(), load->buffer.index).empty() && is_constant(load->buffer.index)) return true;
-  }
-  return false;
+  return !product || product->op != te::BinaryOp::kMul || is_finite(kernel(), product->left) ||
+         is_finite(kernel(), product->right);
 }
 
 std::string View::epilogue(const Block& reduction) const {

@@ -19,15 +19,11 @@ using Strides = std::vector<std::optional<int64_t>>;
 /// Always of the schedule as it is now.
 class View {
  public:
-  /// `constants`: inputs of the kernel, by number, that are known at compile time. The schedule and the machine outlive
-  /// it.
-  View(const Schedule& schedule, const Machine& machine, const std::set<int>& constants);
+  /// Both outlive it.
+  View(const Schedule& schedule, const Machine& machine) : schedule_(schedule), machine_(machine) {}
 
   const Kernel& kernel() const { return schedule_.kernel(); }
   const Machine& machine() const { return machine_; }
-  /// Their buffers.
-  const std::set<int>& constants() const { return constants_; }
-  bool is_constant(int buffer) const { return constants_.contains(buffer); }
   const Buffer& buffer(int number) const { return kernel().buffers[static_cast<size_t>(number)]; }
 
   // Blocks and loops
@@ -73,8 +69,8 @@ class View {
   int contiguous_axis(const Block& map) const;
   /// Whether neighbours in the output need neighbours of each input, or one element of it.
   bool runs_along(const Block& map) const;
-  /// Whether what is multiplied in the reduction with an operand is constant, and with that finite.
-  bool factors_are_constant(const Block& reduction) const;
+  /// Whether what is multiplied in the reduction with some operand is finite (padding.h): zeros of that may be skipped.
+  bool has_finite_factor(const Block& reduction) const;
 
   // Who makes what for whom
 
@@ -88,7 +84,6 @@ class View {
  private:
   const Schedule& schedule_;
   const Machine& machine_;
-  std::set<int> constants_;
 };
 
 bool holds_select(const Expr& expr);

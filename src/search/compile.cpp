@@ -104,14 +104,13 @@ class Compiler {
     const Task& task = all[*number].made->task;
     PreparedTask prepared;
     if (!task.runs_bodies) {
-      TRY(prepared, prepare(graph, task));
+      TRY(prepared, prepare(graph, task, constants_.of(graph, task)));
     }
     if (!prepared.schedule || prepared.view_of >= 0)
       return Error{ErrorKind::kUsage, given.source,
                    fmt::format("a task with a kernel expected, {} ({}) has none", *number, names[*number])};
     TRY(kernel::Schedule made, replay_given(given, *std::move(prepared.lowered), prepared.schedule->trace()));
-    const auto [known, is_new] =
-        given_.try_emplace(kernel_text(*prepared.schedule, constants_.of(graph, task)), std::move(made));
+    const auto [known, is_new] = given_.try_emplace(print(prepared.schedule->kernel()), std::move(made));
     if (!is_new)
       return Error{ErrorKind::kUsage, given.source,
                    fmt::format("one schedule for equal tasks expected, task {} has one already", *number)};
@@ -130,26 +129,24 @@ class Compiler {
 
   /// Lowers and schedules a task, or finds it to be a view. Equal tasks are scheduled once.
   Result<void> schedule(const Graph& graph, RegionTask& made) {
-    TRY(PreparedTask prepared, prepare(graph, made.task));
+    TRY(PreparedTask prepared, prepare(graph, made.task, constants_.of(graph, made.task)));
     made.view_of = prepared.view_of;
     if (made.view_of >= 0) return {};
-    made.kernel = scheduled(*std::move(prepared.schedule), graph, made.task);
+    made.kernel = scheduled(*std::move(prepared.schedule));
     made.flops = scheduled_[made.kernel].flops;
     return {};
   }
 
   /// The number of the task's kernel.
-  int scheduled(kernel::Schedule schedule, const Graph& graph, const Task& task) {
-    const std::set<int> constants = constants_.of(graph, task);
-    const std::string key = kernel_text(schedule, constants);
+  int scheduled(kernel::Schedule schedule) {
+    const std::string key = print(schedule.kernel());
     const auto [known, is_new] = numbers_.try_emplace(key, scheduled_.size());
     if (is_new) {
       const int64_t flops = count_flops(schedule.kernel());
       const auto given = given_.find(key);
-      scheduled_.push_back(finish(given != given_.end()
-                                      ? given->second
-                                      : kernel::default_schedule(std::move(schedule), machine_of(options_), constants),
-                                  constants, flops));
+      scheduled_.push_back(finish(
+          given != given_.end() ? given->second : kernel::default_schedule(std::move(schedule), machine_of(options_)),
+          flops));
     }
     return static_cast<int>(known->second);
   }

@@ -1,20 +1,21 @@
 #include "search/constant_parts.h"
 
 #include <algorithm>
+#include <set>
 
 #include "kernel/tree.h"
 
 namespace isomer {
 
-ConstantParts take_constant_parts(kernel::Kernel& kernel, const std::set<int>& constants) {
+ConstantParts take_constant_parts(kernel::Kernel& kernel) {
   struct Access {
     std::set<int> written, read;
     bool constant = true;
   };
   std::vector<Access> accesses;
   std::set<int> varying;  // buffers that something writes which is not constant, and inputs
-  for (size_t k = 0; k < kernel.inputs.size(); ++k)
-    if (kernel.inputs[k] >= 0 && !constants.contains(static_cast<int>(k))) varying.insert(kernel.inputs[k]);
+  for (const int input : kernel.inputs)
+    if (input >= 0 && !kernel.buffers[static_cast<size_t>(input)].is_constant) varying.insert(input);
   for (const kernel::Statement& statement : kernel.body) {
     const kernel::Statements alone = {statement};
     Access& access = accesses.emplace_back();

@@ -1,7 +1,7 @@
 // What of a kernel depends on constants alone: packed weights.
 #pragma once
 
-#include <set>
+#include <vector>
 
 #include "kernel/loop_nest.h"
 
@@ -12,7 +12,7 @@ struct ConstantParts {
   std::vector<int> buffers;  ///< that they write and others read
 };
 
-/// Moves them out of `kernel`. `constants` are numbers of inputs.
-ConstantParts take_constant_parts(kernel::Kernel& kernel, const std::set<int>& constants);
+/// Moves them out of `kernel`.
+ConstantParts take_constant_parts(kernel::Kernel& kernel);
 
 }  // namespace isomer

@@ -79,7 +79,7 @@ KernelClock::KernelClock(int threads, Weights weights, MemoryLimit memory)
               std::byte{1});  // untouched pages are one in the cache
 }
 
-Result<KernelClock::Arguments> KernelClock::place(const kernel::Kernel& kernel, const std::set<int>& constants) {
+Result<KernelClock::Arguments> KernelClock::place(const kernel::Kernel& kernel) {
   const std::set<int> used = used_arguments(kernel);
   const auto step = [](int64_t bytes) {
     return (bytes + runtime::kAlignment - 1) / runtime::kAlignment * runtime::kAlignment;
@@ -102,12 +102,12 @@ Result<KernelClock::Arguments> KernelClock::place(const kernel::Kernel& kernel, 
     arguments.buffers[b] = values_.data() + at;
     at += step(bytes_of(kernel.buffers[b]));
   }
-  std::set<int> inputs;
-  for (size_t k = 0; k < kernel.inputs.size(); ++k)
-    if (!constants.contains(static_cast<int>(k))) inputs.insert(kernel.inputs[k]);
+  const auto is_value = [&](int buffer) {
+    return kernel::is_argument(kernel, buffer) && !kernel.buffers[static_cast<size_t>(buffer)].is_constant;
+  };
   for (const int b : used)
     if (kernel::writers(kernel, b).empty())
-      (inputs.contains(b) ? arguments.values : arguments.weights)
+      (is_value(b) ? arguments.values : arguments.weights)
           .emplace_back(static_cast<const std::byte*>(arguments.buffers[b]),
                         static_cast<size_t>(bytes_of(kernel.buffers[b])));
   return arguments;
@@ -189,12 +189,12 @@ void KernelClock::cool_down(const Arguments& arguments) {
   in_turns(arguments.values, read_lines);
 }
 
-Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, const std::set<int>& constants,
-                                     std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
+Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, std::span<const runtime::Part> parts,
+                                     const runtime::ExecutableMemory& code) {
   // Workers are pinned to other CPUs; beside one of them the two would wait for each other.
   const StayOn pinned(cpu_);
   const runtime::FlushDenormals flush;
-  TRY(const Arguments arguments, place(kernel, constants));
+  TRY(const Arguments arguments, place(kernel));
   TRY_VOID(take_scratch(parts));
   TRY_VOID(warm_up(kernel, arguments, parts, code));
   std::vector<double> all, undisturbed;

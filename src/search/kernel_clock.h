@@ -2,7 +2,6 @@
 // caches next to the cores, its inputs just written. Test: tests/search/task_timer_test.cpp
 #pragma once
 
-#include <set>
 #include <span>
 #include <vector>
 
@@ -32,10 +31,10 @@ class KernelClock {
  public:
   KernelClock(int threads, Weights weights, MemoryLimit memory = {});
 
-  /// `code` holds the kernel's parts. `constants` are numbers of inputs. Errors: kUnsupported: no
-  /// memory; kInvalid: what the kernel reports of any values that were tried.
-  Result<KernelTime> time(const kernel::Kernel& kernel, const std::set<int>& constants,
-                          std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code);
+  /// `code` holds the kernel's parts. Errors: kUnsupported: no memory; kInvalid: what the kernel reports of any values
+  /// that were tried.
+  Result<KernelTime> time(const kernel::Kernel& kernel, std::span<const runtime::Part> parts,
+                          const runtime::ExecutableMemory& code);
 
  private:
   /// A thread's frame, on cache lines of its own.
@@ -50,7 +49,7 @@ class KernelClock {
   /// Ways to fill what holds integers, until the kernel takes them.
   enum class Integers : uint8_t { kRandom, kZeros, kOnes };
 
-  Result<Arguments> place(const kernel::Kernel& kernel, const std::set<int>& constants);
+  Result<Arguments> place(const kernel::Kernel& kernel);
   void fill_all(const kernel::Kernel& kernel, const Arguments& arguments, Integers integers) const;
   Result<void> take_scratch(std::span<const runtime::Part> parts);
   Result<void> warm_up(const kernel::Kernel& kernel, const Arguments& arguments, std::span<const runtime::Part> parts,

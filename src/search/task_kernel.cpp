@@ -1,6 +1,5 @@
 #include "search/task_kernel.h"
 
-#include <fmt/ranges.h>
 #include <cmath>
 
 #include <algorithm>
@@ -26,7 +25,7 @@ Result<void> set_layouts(kernel::Schedule& schedule, const Task& task) {
 
 }  // namespace
 
-Result<PreparedTask> prepare(const Graph& graph, const Task& task) {
+Result<PreparedTask> prepare(const Graph& graph, const Task& task, const std::set<int>& constants) {
   TRY(const std::vector<kernel::TaskType> types, input_types(graph, task));
   PreparedTask prepared;
   prepared.view_of = task.is_laid_out() ? -1 : viewed_input(task.program, types);
@@ -35,6 +34,9 @@ Result<PreparedTask> prepare(const Graph& graph, const Task& task) {
   if (!lowered.ok()) return std::move(lowered).error().within(task.place(graph));
   if (kernel::has_dynamic_sizes(*lowered))
     return unsupported(task.place(graph), "sizes that are known at compile time expected, data decide some");
+  for (const int input : constants)
+    if (const int buffer = lowered->inputs[static_cast<size_t>(input)]; buffer >= 0)
+      lowered->buffers[static_cast<size_t>(buffer)].is_constant = true;
   prepared.lowered = std::move(*lowered);
   prepared.schedule.emplace(*prepared.lowered);
   TRY_VOID(set_layouts(*prepared.schedule, task));
@@ -56,17 +58,6 @@ bool ConstantInputs::is_finite(const Tensor& tensor) {
   bool& is_so = known->second.second;
   for (int64_t i = 0; is_new && i < tensor.count() && is_so; ++i) is_so = std::isfinite(tensor.real(i));
   return is_so;
-}
-
-std::string kernel_text(const kernel::Schedule& schedule, const std::set<int>& constants) {
-  return fmt::format("{}constants {}", kernel::print(schedule.kernel()), fmt::join(constants, " "));
-}
-
-Hash128 kernel_key(const kernel::Schedule& schedule, const std::set<int>& constants) {
-  Hasher hasher;
-  hasher.add(kernel::structural_hash(schedule.kernel()));
-  for (const int constant : constants) hasher.add(static_cast<uint64_t>(constant));
-  return hasher.finish();
 }
 
 int64_t count_flops(const kernel::Kernel& kernel) {
@@ -103,9 +94,9 @@ double count_bytes(const kernel::Kernel& kernel) {
   return bytes;
 }
 
-ScheduledTask finish(const kernel::Schedule& schedule, const std::set<int>& constants, int64_t flops) {
+ScheduledTask finish(const kernel::Schedule& schedule, int64_t flops) {
   ScheduledTask made{schedule.trace(), schedule.finish(), {}, flops};
-  made.constants = take_constant_parts(made.kernel, constants);
+  made.constants = take_constant_parts(made.kernel);
   return made;
 }
 

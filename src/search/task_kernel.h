@@ -20,8 +20,9 @@ struct PreparedTask {
   std::optional<kernel::Schedule> schedule;  ///< with the task's layouts
 };
 
-/// Of a task with a program. Errors (kUnsupported): sizes that data decide, by the name of the task's first node.
-Result<PreparedTask> prepare(const Graph& graph, const Task& task);
+/// Of a task with a program. `constants` are numbers of inputs. Tasks whose kernels print alike are equal and share
+/// one. Errors (kUnsupported): sizes that data decide, by the name of the task's first node.
+Result<PreparedTask> prepare(const Graph& graph, const Task& task, const std::set<int>& constants);
 
 /// Which inputs of a task are constants, by number: those without infinities and NaN, so that what kernels do to them
 /// beforehand (products with zeros of a padding) is what they would do each time. Looks at each constant once.
@@ -34,12 +35,6 @@ class ConstantInputs {
   /// By the bytes, which stay while they are here.
   std::map<std::pair<const std::byte*, size_t>, std::pair<Tensor, bool>> known_;
 };
-
-/// Equal for tasks that share a kernel: the loop nest in words, and which of its inputs are constants, by number. The
-/// schedule is that of a PreparedTask.
-std::string kernel_text(const kernel::Schedule& schedule, const std::set<int>& constants);
-/// What their records are kept by.
-Hash128 kernel_key(const kernel::Schedule& schedule, const std::set<int>& constants);
 
 /// Floating-point operations of a kernel as it was lowered: twice the products of sums, once everything else.
 int64_t count_flops(const kernel::Kernel& kernel);
@@ -54,6 +49,6 @@ struct ScheduledTask {
   int64_t flops = 0;
 };
 
-ScheduledTask finish(const kernel::Schedule& schedule, const std::set<int>& constants, int64_t flops);
+ScheduledTask finish(const kernel::Schedule& schedule, int64_t flops);
 
 }  // namespace isomer

@@ -42,16 +42,16 @@ Hash128 text_hash(const Graph& graph, const Task& task, const std::set<int>& con
 }
 
 /// "float32[1,56,56,64] const float32[64,64,3,3] -> float32[1,56,56,64]"
-std::string types_of(const kernel::Kernel& kernel, const std::set<int>& constants) {
-  const auto describe = [&](int buffer) {
+std::string types_of(const kernel::Kernel& kernel) {
+  const auto describe = [&](int number) {
+    const kernel::Buffer& buffer = kernel.buffers[static_cast<size_t>(number)];
     std::vector<std::string> dims;
-    for (const Dim& dim : kernel.buffers[buffer].shape) dims.push_back(dim.text());
-    return fmt::format("{}[{}]", name(kernel.buffers[buffer].dtype), fmt::join(dims, ","));
+    for (const Dim& dim : buffer.shape) dims.push_back(dim.text());
+    return fmt::format("{}{}[{}]", buffer.is_constant ? "const " : "", name(buffer.dtype), fmt::join(dims, ","));
   };
   std::vector<std::string> parts;
-  for (size_t k = 0; k < kernel.inputs.size(); ++k)
-    if (kernel.inputs[k] >= 0)
-      parts.push_back((constants.contains(static_cast<int>(k)) ? "const " : "") + describe(kernel.inputs[k]));
+  for (const int buffer : kernel.inputs)
+    if (buffer >= 0) parts.push_back(describe(buffer));
   parts.emplace_back("->");
   for (const int buffer : kernel.outputs)
     if (buffer >= 0) parts.push_back(describe(buffer));
@@ -120,7 +120,6 @@ class TaskTimer::State {
   /// A task on its way to a record.
   struct Candidate {
     kernel::Record record;
-    std::set<int> constants;
     ScheduledTask scheduled;
     Result<kernel::MachineCode> code = unsupported("", "code expected, none made");
   };
@@ -143,12 +142,11 @@ class TaskTimer::State {
   }
 
   static Result<Facts> look(const Graph& graph, const Task& task, const std::set<int>& constants) {
-    TRY(const PreparedTask prepared, prepare(graph, task));
+    TRY(const PreparedTask prepared, prepare(graph, task, constants));
     if (prepared.view_of >= 0) return Facts{{{}, true}, 0, 0};
     const kernel::Kernel& kernel = prepared.schedule->kernel();
-    return Facts{{kernel_key(*prepared.schedule, constants), false},
-                 static_cast<double>(count_flops(kernel)),
-                 count_bytes(kernel)};
+    return Facts{
+        {kernel::structural_hash(kernel), false}, static_cast<double>(count_flops(kernel)), count_bytes(kernel)};
   }
 
   template <class Measure>
@@ -211,16 +209,13 @@ class TaskTimer::State {
 
   Result<Candidate> candidate_of(const Hash128& hash, const TaskOf& of) {
     const auto start = Clock::now();
-    TRY(PreparedTask prepared, prepare(*of.graph, *of.task));
+    TRY(PreparedTask prepared, prepare(*of.graph, *of.task, constants_of_.of(*of.graph, *of.task)));
     Candidate candidate;
-    candidate.constants = constants_of_.of(*of.graph, *of.task);
     candidate.record.key = {hash, target_, generator_};
     candidate.record.maker = maker_;
     candidate.record.name = of.task->name(*of.graph);
-    candidate.record.types = types_of(prepared.schedule->kernel(), candidate.constants);
-    candidate.scheduled =
-        finish(kernel::default_schedule(*std::move(prepared.schedule), machine_of(options_), candidate.constants),
-               candidate.constants, 0);
+    candidate.record.types = types_of(prepared.schedule->kernel());
+    candidate.scheduled = finish(kernel::default_schedule(*std::move(prepared.schedule), machine_of(options_)), 0);
     candidate.record.trace = print(candidate.scheduled.trace);
     statistics.preparing_s += seconds_since(start);
     return candidate;
@@ -285,7 +280,7 @@ class TaskTimer::State {
   Result<KernelTime> run(const Candidate& candidate) {
     if (!candidate.code.ok()) return Error(candidate.code.error());
     TRY(const runtime::ExecutableMemory image, runtime::ExecutableMemory::copy_of(candidate.code->image));
-    return clock_->time(candidate.scheduled.kernel, candidate.constants, candidate.code->kernels[0], image);
+    return clock_->time(candidate.scheduled.kernel, candidate.code->kernels[0], image);
   }
 
   const CompileOptions& options_;

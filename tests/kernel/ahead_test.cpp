@@ -71,8 +71,8 @@ TEST(Ahead, IsAskedForWhereTilesShareOperandsAndChangesNothing) {
                         "s0 = reduce [96, 256] over [300] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 "
                         "}\noutput s0\n",
                         {{96, 300}, {300, 256}}};
-  const Kernel kernel = lowered(wide);
-  const Schedule schedule = default_schedule(Schedule(kernel), {}, {1});
+  const Kernel kernel = lowered(wide, {1});
+  const Schedule schedule = default_schedule(Schedule(kernel), {});
   EXPECT_THAT(print(schedule.trace()), HasSubstr("ahead, 1)"));
   expect_same_meaning(wide, schedule, kernel);
   const auto code = emit_assembly(schedule.finish(), *parse_target("cpu=haswell"));
@@ -85,7 +85,7 @@ TEST(Ahead, IsNotAskedForWhereOperandsAreReadOnce) {
                         "s0 = reduce [1, 256] over [300] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 "
                         "}\noutput s0\n",
                         {{1, 300}, {300, 256}}};
-  EXPECT_THAT(print(default_schedule(Schedule(lowered(thin)), {}, {1}).trace()), Not(HasSubstr("ahead, 1)")));
+  EXPECT_THAT(print(default_schedule(Schedule(lowered(thin, {1})), {}).trace()), Not(HasSubstr("ahead, 1)")));
 }
 
 }  // namespace

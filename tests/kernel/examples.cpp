@@ -190,13 +190,16 @@ Example random_example(Random& random) {
   return kinds[random.below(std::size(kinds))](random);
 }
 
-Kernel lowered(const Example& example) {
+Kernel lowered(const Example& example, const std::set<size_t>& constants) {
   const auto program = te::parse_program(example.program);
   CHECK(program.ok()) << program.error().message();
   std::vector<TaskType> types;
   for (const Dims& dims : example.inputs) types.push_back({DataType::kFloat32, Shape(dims.begin(), dims.end())});
   auto kernel = lower(*program, types);
   CHECK(kernel.ok()) << kernel.error().message();
+  for (const size_t input : constants)
+    if (const int buffer = kernel->inputs[input]; buffer >= 0)
+      kernel->buffers[static_cast<size_t>(buffer)].is_constant = true;
   return *std::move(kernel);
 }
 

@@ -1,6 +1,7 @@
 // Small programs that schedules are tried on, and what must hold of every schedule.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ const std::vector<Example>& examples();
 /// that are joined.
 Example random_example(Random& random);
 
-Kernel lowered(const Example& example);
+/// `constants`: inputs, by number, that are known when code is made.
+Kernel lowered(const Example& example, const std::set<size_t>& constants = {});
 /// Compiled and run on small integers it gives what the kernel as it was lowered gives. Kernels that are too long to be
 /// compiled pass.
 void expect_same_meaning(const Example& example, const Schedule& schedule, const Kernel& kernel);

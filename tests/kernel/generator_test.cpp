@@ -34,9 +34,8 @@ std::pair<std::string, std::string> generated() {
     for (const Example& example : tasks()) {
       const Target target = *parse_target("cpu=" + cpu);
       const Machine machine{.vectors = target.vectors(), .threads = 2};
-      const Kernel kernel = lowered(example);
-      const Schedule schedule =
-          default_schedule(Schedule(kernel), machine, {static_cast<int>(kernel.inputs.size()) - 1});
+      const Kernel kernel = lowered(example, {example.inputs.size() - 1});
+      const Schedule schedule = default_schedule(Schedule(kernel), machine);
       schedules.add(hash(schedule.trace())).add(structural_hash(schedule.finish()));
       const auto made = compile(schedule.finish(), target);
       CHECK(made.ok()) << example.name << ": " << made.error().message();

@@ -24,15 +24,15 @@ using testing::HasSubstr;
 class OnExample : public testing::TestWithParam<Example> {};
 
 TEST_P(OnExample, TheDefaultScheduleReplaysAndKeepsTheMeaning) {
-  const Kernel kernel = lowered(GetParam());
   for (const VectorUnit& vectors : kVectorUnits)
     for (const int threads : {1, 2})
-      for (const std::set<int>& constants :
-           {std::set<int>(), std::set<int>{static_cast<int>(kernel.inputs.size()) - 1}}) {
+      for (const bool has_constant : {false, true}) {
+        const Kernel kernel =
+            lowered(GetParam(), has_constant ? std::set{GetParam().inputs.size() - 1} : std::set<size_t>());
         Machine machine;
         machine.vectors = vectors;
         machine.threads = threads;
-        const Schedule schedule = default_schedule(Schedule(kernel), machine, constants);
+        const Schedule schedule = default_schedule(Schedule(kernel), machine);
         expect_replays(schedule, kernel);
         expect_same_meaning(GetParam(), schedule, kernel);
       }
@@ -56,7 +56,7 @@ TEST(DefaultSchedule, ThreadsShareALongReduction) {
     const Kernel kernel = lowered(example);
     Machine machine;
     machine.threads = 3;
-    const Schedule schedule = default_schedule(Schedule(kernel), machine, {});
+    const Schedule schedule = default_schedule(Schedule(kernel), machine);
     EXPECT_THAT(print(schedule.trace()), HasSubstr("split_k"));
     expect_replays(schedule, kernel);
     expect_same_meaning(example, schedule, kernel);
@@ -80,13 +80,41 @@ TEST(Annotations, SayHowMemoryIsUsed) {
       "s0 = reduce [24, 32] over [64] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\n"
       "s1 = map [24, 32] { s0[i0, i1]:float32 + in2[i0, i1]:float32 }\noutput s1\n",
       {{24, 64}, {64, 32}, {24, 32}}};
-  const Kernel product = lowered(residual);
-  const Schedule tiles = default_schedule(Schedule(product), {}, {1});
+  const Kernel product = lowered(residual, {1});
+  const Schedule tiles = default_schedule(Schedule(product), {});
   EXPECT_THAT(print(tiles.trace()), HasSubstr("prefetch"));
   expect_same_meaning(residual, tiles, product);
   const auto fetched = emit_assembly(tiles.finish(), *parse_target("cpu=haswell"));
   ASSERT_TRUE(fetched.ok());
   EXPECT_THAT(*fetched, HasSubstr("prefetcht0"));
+}
+
+/// Zeros of a padding are left out where what they are multiplied with is known to be finite: with an infinity the
+/// product is NaN.
+TEST(Paddings, AreSkippedBesideConstantsOnly) {
+  const Example& example = examples()[1];
+  ASSERT_EQ(example.name, "padded_convolution");
+  for (const bool is_constant : {false, true})
+    for (const bool is_packed : {false, true}) {
+      SCOPED_TRACE(fmt::format("constant {}, packed {}", is_constant, is_packed));
+      const Kernel kernel = lowered(example, is_constant ? std::set<size_t>{1} : std::set<size_t>());
+      Schedule schedule(kernel);
+      if (is_packed) {
+        ASSERT_TRUE(schedule.cache_read("s0", "in1").ok());
+      }
+      ASSERT_TRUE(schedule.decompose_reduction("s0", schedule.loops("s0")->at(4)).ok());
+      Schedule copied = schedule;
+      EXPECT_EQ(schedule.skip_padding("s0").ok(), is_constant);
+      const auto padded = copied.cache_read("s0", "in0");
+      ASSERT_TRUE(padded.ok());
+      const auto skipped = copied.skip_border("s0", copied.kernel().buffers.back().name);
+      EXPECT_EQ(skipped.ok(), is_constant);
+      if (!is_constant) {
+        EXPECT_THAT(skipped.error().message(), HasSubstr("a finite factor"));
+      }
+      expect_same_meaning(example, schedule, kernel);
+      expect_same_meaning(example, copied, kernel);
+    }
 }
 
 int64_t extent(const Schedule& schedule, LoopId loop) {

@@ -19,20 +19,18 @@ struct Setting {
   Example example;
   Kernel kernel;
   Machine machine;
-  std::set<int> constants;
-  Scheduled schedule(Decider& decider) const {
-    return scheduled(Schedule(kernel), default_space(), machine, constants, decider);
-  }
+  Scheduled schedule(Decider& decider) const { return scheduled(Schedule(kernel), default_space(), machine, decider); }
 };
 
 Setting random_setting(Random& random) {
   Setting setting;
   setting.example = random.chance(0.3) ? examples()[random.below(examples().size())] : random_example(random);
-  setting.kernel = lowered(setting.example);
   setting.machine.vectors = kVectorUnits[random.below(kVectorUnits.size())];
   setting.machine.threads = static_cast<int>(random.between(1, 4));
-  for (size_t input = 1; input < setting.kernel.inputs.size(); ++input)
-    if (random.chance(0.5) && setting.kernel.inputs[input] >= 0) setting.constants.insert(static_cast<int>(input));
+  std::set<size_t> constants;
+  for (size_t input = 1; input < setting.example.inputs.size(); ++input)
+    if (random.chance(0.5)) constants.insert(input);
+  setting.kernel = lowered(setting.example, constants);
   return setting;
 }
 
@@ -56,7 +54,7 @@ TEST(Space, RandomDecisionsKeepTheMeaning) {
     expect_same_meaning(setting.example, made.schedule, setting.kernel);
     if (testing::Test::HasFailure()) return;
     others += structural_hash(made.schedule.finish()) !=
-              structural_hash(default_schedule(Schedule(setting.kernel), setting.machine, setting.constants).finish());
+              structural_hash(default_schedule(Schedule(setting.kernel), setting.machine).finish());
   }
   EXPECT_GE(2 * others, count);
   RecordProperty("others", others);
@@ -101,7 +99,7 @@ TEST(Space, PreferencesAreTheDefaultSchedule) {
   for (const Example& example : examples()) {
     const Kernel kernel = lowered(example);
     Preferring preferring;
-    const Scheduled made = scheduled(Schedule(kernel), default_space(), {}, {}, preferring);
+    const Scheduled made = scheduled(Schedule(kernel), default_space(), {}, preferring);
     EXPECT_EQ(hash(made.schedule.trace()), hash(default_schedule(Schedule(kernel), {}).trace())) << example.name;
     for (const Builder::Made& each : made.choices) EXPECT_TRUE(each.is_preferred()) << each.choice.name;
   }
@@ -120,7 +118,7 @@ TEST(Space, ModulesOfUsersComeFirst) {
            (void)builder.schedule.split(rows, Integers{-1, builder.decide(block, "threes", {3, 6}, 3)});
          }}}});
   Preferring preferring;
-  const Scheduled made = scheduled(Schedule(kernel), space, {}, {}, preferring);
+  const Scheduled made = scheduled(Schedule(kernel), space, {}, preferring);
   EXPECT_EQ(made.choices.front().choice.name, "s0.threes");
   expect_same_meaning(example, made.schedule, kernel);
 }
@@ -130,7 +128,7 @@ TEST(Builder, GivesTheSameAnswerTwice) {
   const Machine machine;
   Preferring preferring;
   Given given({{"s0.rows", 4}}, preferring);
-  Builder builder(Schedule(kernel), machine, {}, given);
+  Builder builder(Schedule(kernel), machine, given);
   EXPECT_EQ(builder.decide("s0", "rows", {1, 2, 4}, 2), 4);
   EXPECT_EQ(builder.decide("s0", "rows", {1, 2, 4}, 1), 4);
   EXPECT_EQ(builder.decide("s0", "rows", {1, 2}, 1), 1);

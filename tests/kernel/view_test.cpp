@@ -19,11 +19,11 @@ TEST(View, KnowsWhoReadsAReduction) {
                 "s1 = map [8, 6] { s0[i1, i0]:float32 + 1 }\ns2 = map [8, 6] { s1[i0, i1]:float32*2 }\noutput s2\n",
                 {{6, 5}, {5, 8}}));
   const Machine machine;
-  const View view(schedule, machine, {1});
+  const View view(schedule, machine);
   EXPECT_THAT(view.blocks(), ElementsAre("s0", "s1", "s2"));
   EXPECT_EQ(view.epilogue(view.block("s0")), "") << "it moves the elements";
   EXPECT_TRUE(view.follows_reduction("s2"));
-  EXPECT_TRUE(view.factors_are_constant(view.block("s0")));
+  EXPECT_FALSE(view.has_finite_factor(view.block("s0")));
   EXPECT_FALSE(view.moves_reduction(view.block("s1")));
   EXPECT_TRUE(view.is_flat(view.block("s2")));
   EXPECT_FALSE(view.is_flat(view.block("s1")));
@@ -34,7 +34,7 @@ TEST(View, KnowsWhoReadsAReduction) {
 TEST(View, IsOfTheScheduleAsItIsNow) {
   Schedule schedule(kernel_of("s0 = map [6, 8] { in0[i0, i1]:float32*2 }\noutput s0\n", {{6, 8}}));
   const Machine machine;
-  const View view(schedule, machine, {});
+  const View view(schedule, machine);
   EXPECT_TRUE(view.is_alone("s0"));
   const LoopIds loops = view.loops("s0");
   EXPECT_EQ(view.contiguous_axis(view.block("s0")), 1);
@@ -50,7 +50,7 @@ TEST(View, IsOfTheScheduleAsItIsNow) {
 TEST(View, KnowsStepsOfScans) {
   const Schedule schedule(lowered(examples()[7]));
   const Machine machine;
-  const View view(schedule, machine, {});
+  const View view(schedule, machine);
   int steps = 0;
   for (const std::string& block : view.blocks()) steps += view.is_step(block);
   EXPECT_GE(steps, 2);

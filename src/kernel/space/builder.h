@@ -1,7 +1,6 @@
 // What the modules of a search space work with: a schedule in the making, questions to it, and choices.
 #pragma once
 
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +20,9 @@ bool tried(const Result<T>& result) {
 
 class Builder {
  public:
-  /// The machine and the decider outlive it. `constants`: inputs of the kernel, by number.
-  Builder(Schedule start, const Machine& machine, const std::set<int>& constants, Decider& decider)
-      : schedule(std::move(start)), view(schedule, machine, constants), decider_(decider) {}
+  /// The machine and the decider outlive it.
+  Builder(Schedule start, const Machine& machine, Decider& decider)
+      : schedule(std::move(start)), view(schedule, machine), decider_(decider) {}
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 

@@ -35,7 +35,6 @@ struct Scheduled {
 };
 
 /// A valid schedule for any kernel that `lower` gives, of which only layouts of inputs and outputs may have been set.
-Scheduled scheduled(Schedule start, const Space& space, const Machine& machine, const std::set<int>& constants,
-                    Decider& decider);
+Scheduled scheduled(Schedule start, const Space& space, const Machine& machine, Decider& decider);
 
 }  // namespace isomer::kernel

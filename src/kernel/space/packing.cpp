@@ -49,14 +49,14 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
     if (stride == 0) continue;
     const bool can = can_pack(view, reduction, access, tile.vector_axis);
     if (!can && stride != 1) return false;
-    const bool worth = can && (stride != 1 || view.is_constant(access.buffer) ||
+    const bool worth = can && (stride != 1 || view.buffer(access.buffer).is_constant ||
                                (has_tail && view.reuse(block, access) >= kWorthCopy));
     const bool packs = stride != 1 || (can && builder.decide(name, fmt::format("packs_operand{}", operand++), worth));
     if (!packs) {
       tile.pads = false;
       continue;
     }
-    const bool is_constant = view.is_constant(access.buffer);
+    const bool is_constant = view.buffer(access.buffer).is_constant;
     const auto copier = builder.schedule.cache_read(name, view.buffer(access.buffer).name, view.ordinal(name, access));
     if (!copier.ok() || !builder.schedule.transform_layout(*copier, packed_layout(access, tile)).ok()) return false;
     if (!is_constant) schedule_map(builder, *copier);

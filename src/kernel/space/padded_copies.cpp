@@ -67,7 +67,7 @@ void store_paddings(Builder& builder, const std::string& name) {
       if (!builder.decide(name, "padded_copy_of_" + source, true)) continue;
       const LoadAccess& access =
           *std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == number; });
-      if (view.factors_are_constant(reduction) && builder.decide(name, "skips_padding_of_" + source, true))
+      if (view.has_finite_factor(reduction) && builder.decide(name, "skips_padding_of_" + source, true))
         (void)tried(builder.schedule.split_padding(name, source, worth_padding(view, reduction, access)));
       const auto copier = builder.schedule.cache_read(name, source);
       if (!copier.ok()) continue;

@@ -12,9 +12,8 @@ const Space& default_space() {
   return space;
 }
 
-Scheduled scheduled(Schedule start, const Space& space, const Machine& machine, const std::set<int>& constants,
-                    Decider& decider) {
-  Builder builder(std::move(start), machine, constants, decider);
+Scheduled scheduled(Schedule start, const Space& space, const Machine& machine, Decider& decider) {
+  Builder builder(std::move(start), machine, decider);
   for (const Pass& pass : space) {
     std::vector<std::string> blocks = builder.schedule.blocks();
     if (pass.backwards) std::reverse(blocks.begin(), blocks.end());

@@ -190,7 +190,7 @@ bool can_pack(const View& view, const Tiled& reduction, const LoadAccess& access
   if (!view.machine().packing) return false;
   const auto& index = te::as<te::Load>(access.load)->index;
   if (std::find(index.begin(), index.end(), te::axis(axis)) == index.end()) return false;
-  return view.is_constant(access.buffer) ||
+  return view.buffer(access.buffer).is_constant ||
          (!reduction.is_repeated && view.reuse(view.block(reduction.name), access) >= kWorthCopy);
 }
 

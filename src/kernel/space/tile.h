@@ -28,7 +28,6 @@ struct Tile {
   int64_t row_period = 1;            ///< from one row to the next
   std::vector<LoadAccess> accesses;  ///< strides along vector_axis are those within a tile
   std::vector<int> window;           ///< reduce iterators in the order of their loops
-  bool may_skip = false;             ///< what padding's zeros are multiplied with is constant
   bool pads = false;                 ///< operands have elements for the lanes beyond the axis
 
   int64_t width() const { return lanes * vectors; }

@@ -222,8 +222,8 @@ class TileLayout {
   }
 
   void skip_and_unroll() {
-    skips_ = tile_.may_skip && tried(schedule_.skip_padding(computing_));
-    if (tile_.may_skip && window_size_ > kSmallWindow)
+    skips_ = tried(schedule_.skip_padding(computing_));
+    if (window_size_ > kSmallWindow)
       for (const int source : loads(view_.block(computing_)))
         (void)tried(schedule_.skip_border(computing_, view_.buffer(source).name));
     if (is_small_ && builder_.decide(name_, "unroll_window", true))
@@ -262,7 +262,7 @@ class TileLayout {
     const auto results = points(map);
     const auto read = loads(map);
     const bool reads_others = std::any_of(read.begin(), read.end(), [&](int buffer) {
-      return view_.buffer(buffer).scope == Scope::kArgument && !view_.is_constant(buffer) &&
+      return view_.buffer(buffer).scope == Scope::kArgument && !view_.buffer(buffer).is_constant &&
              element_count(view_.buffer(buffer).shape).constant() >= results;
     });
     const LoopIds loops = view_.loops(store_);
@@ -316,7 +316,6 @@ void schedule_tiles(Builder& builder, const std::string& name) {
   const Tiled reduction{name, extents_of(view.block(name)), view.stored_strides(view.block(name))};
   Tile tile = choose_tile(builder, reduction);
   if (tile.vector_axis >= 0) {
-    tile.may_skip = view.factors_are_constant(view.block(name));
     if (pack(builder, reduction, tile) && TileLayout(builder, name, tile).apply(*work)) return;
   }
   builder.schedule = before;
