@@ -25,6 +25,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> models, dims, decisions;
+  kernel::Target target = kernel::host_target();
   int threads = 1, repeats = 4, tries = 0;
   double below = 0.85;  ///< of the roofline: tasks for which other decisions are tried
   bool verbose = false;
@@ -83,8 +84,7 @@ class Bench {
   explicit Bench(const Options& options)
       : options_(options),
         peaks_(options.threads),
-        target_(kernel::host_target()),
-        machine_(machine_of(target_, options.threads)),
+        machine_(machine_of(options.target, options.threads)),
         given_(values_of(options.decisions)) {
     fmt::print("{:.0f} GFLOP/s; {:.0f}, {:.0f}, {:.1f} GB/s of caches and memory\n", peaks_.fma, peaks_.second,
                peaks_.last, peaks_.memory);
@@ -113,7 +113,7 @@ class Bench {
   Result<std::vector<Row>> rows_of(const std::string& file) {
     TRY(Graph graph, import_model(file));
     TRY_VOID(bind_inputs(graph, values_of(options_.dims), {}));
-    TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options_.threads, .target = target_}));
+    TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options_.threads, .target = options_.target}));
     TRY(std::vector<Task> tasks, fuse(graph));
     TRY(tasks, assign_layouts(graph, std::move(tasks)));
     clock_.emplace(options_.threads, weights_in_model(count_bytes(graph)));
@@ -151,7 +151,7 @@ class Bench {
   /// The shortest of some measurements; infinite where it can't be compiled.
   double measure(const Row& row, const Values& values) {
     const ScheduledTask made = finish(schedule(row, values).schedule, 0);
-    const auto code = kernel::compile(made.kernel, target_);
+    const auto code = kernel::compile(made.kernel, options_.target);
     const auto image =
         code.ok() ? runtime::ExecutableMemory::copy_of(code->image) : Result<runtime::ExecutableMemory>(code.error());
     double best = std::numeric_limits<double>::infinity();
@@ -189,7 +189,6 @@ class Bench {
 
   const Options& options_;
   const Peaks peaks_;
-  const kernel::Target target_;
   const kernel::Machine machine_;
   const Values given_;
   std::optional<KernelClock> clock_;
@@ -208,8 +207,16 @@ int main(int argc, char** argv) {
   app.add_option("--decide", options.decisions, "NAME=VALUE: a decision, in all tasks where it is one");
   app.add_option("--tries", options.tries, "Other decisions that are tried for a task below --below, with -v");
   app.add_option("--below", options.below, "A share of the roofline");
+  std::string target = "cpu";
+  app.add_option("--target", target, "As isomer compile takes it");
   app.add_flag("-v", options.verbose, "Tasks too, those first that lose most");
   CLI11_PARSE(app, argc, argv);
+  auto parsed = isomer::kernel::parse_target(target);
+  if (!parsed.ok() || !isomer::kernel::runs_here(*parsed)) {
+    std::cerr << (parsed.ok() ? "a target that this machine runs expected" : parsed.error().message()) << "\n";
+    return 2;
+  }
+  options.target = *std::move(parsed);
   isomer::Bench bench(options);
   for (const std::string& model : options.models)
     if (const auto done = bench.run(model); !done.ok()) {

@@ -38,6 +38,9 @@ json row(const CompiledTask& task, size_t number) {
 
 Result<void> print_code(const CompiledTask& task, const kernel::Target& target, const TaskView& view) {
   if (view.trace) fmt::print("{}\n", print(task.trace));
+  if (view.choices_of_trace)
+    for (const kernel::Builder::Made& made : task.choices)
+      fmt::print("{} := {}  # {}\n", made.choice.name, made.value, fmt::join(made.choice.candidates, ", "));
   if (view.nest) fmt::print("{}\n", print(task.kernel));
   if (view.llvm) {
     TRY(const std::string text, kernel::emit_ir(task.kernel, target));
@@ -56,6 +59,7 @@ void TaskView::add_to(CLI::App& app) {
   app.add_flag("--tasks", tasks, "The tasks that the model becomes");
   app.add_option("--task", task, "Only this one, by its number or name");
   app.add_flag("--trace", trace, "The schedule of each task: primitives and decisions");
+  app.add_flag("--choices", choices_of_trace, "What was decided for it, and the candidates that there were");
   app.add_flag("--nest", nest, "Its loop nest");
   app.add_flag("--llvm", llvm, "Its LLVM IR before optimization");
   app.add_flag("--assembly", assembly, "Its machine code as text");
@@ -80,6 +84,9 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
     const CompiledTask& task = compiled.tasks[number];
     json facts = row(task, number);
     if (view.trace) facts["trace"] = print(task.trace);
+    if (view.choices_of_trace)
+      for (const kernel::Builder::Made& made : task.choices)
+        facts["choices"][made.choice.name] = {{"value", made.value}, {"candidates", made.choice.candidates}};
     rows.push_back(facts);
     if (options.json) continue;
     // A comment above code, so that what --trace prints is a trace.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/padding.h"
 #include "kernel/regions.h"
 #include "kernel/tree.h"
 
@@ -101,8 +102,86 @@ void simplify_predicates(Statements& statements, LoopRanges& ranges) {
   }
 }
 
+/// Whether the predicate bounds a tile of results: its loops, written out and of lanes, are `inner` ones of a
+/// reduction.
+bool is_of_tile(const Expr& condition, const std::vector<const Loop*>& inner) {
+  const std::set<int> read = variables(condition);
+  return std::any_of(inner.begin(), inner.end(), [&](const Loop* loop) {
+    return (loop->kind == LoopKind::kUnrolled || loop->kind == LoopKind::kVectorized) && read.contains(loop->variable);
+  });
+}
+
+/// When the parts of a conjunction that bound a tile hold in all of it; those parts are left out of `rest`. Nothing
+/// where that is not known.
+std::optional<Expr> holds_throughout(const Expr& condition, const std::vector<const Loop*>& inner, Expr& rest) {
+  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) {
+    const auto left = holds_throughout(e->left, inner, rest), right = holds_throughout(e->right, inner, rest);
+    return left && right ? std::optional(both(*left, *right)) : std::nullopt;
+  }
+  if (!is_of_tile(condition, inner)) {
+    rest = both(rest, condition);
+    return Expr();
+  }
+  const Expr gap = at_least_zero(condition);
+  const auto span = gap && loads(gap).empty() ? span_of(gap, inner) : std::nullopt;
+  if (!span) return std::nullopt;
+  return te::index(0) <= span->minimum;
+}
+
+/// The loops of a nest that holds a reduction's tile alone, from a loop of the reduction on; empty: it is something
+/// else, or would be long when it is written out twice.
+std::vector<const Loop*> loops_of_tile(const Loop& outermost, const Block& block) {
+  constexpr int64_t kMostWrittenOut = 1024;
+  std::vector<const Loop*> loops;
+  int64_t written_out = 1;
+  for (const Loop* loop = &outermost; loop; loop = std::get_if<Loop>(&loop->body.front().node)) {
+    const bool is_written_out = loop->kind == LoopKind::kUnrolled;
+    const bool is_of_reduction = loop->kind == LoopKind::kSerial && reads_any(block.reduce, loop->variable);
+    if (!is_written_out && !is_of_reduction && loop->kind != LoopKind::kVectorized) return {};
+    if (is_written_out) written_out *= te::as_constant(loop->extent).value_or(kMostWrittenOut + 1);
+    if (written_out > kMostWrittenOut) return {};
+    loops.push_back(loop);
+  }
+  return loops;
+}
+
+/// A tile that a bound may cut through becomes two: one without the bound for where it lies inside of it, and the one
+/// that there was.
+void separate_whole_tiles(Kernel& kernel, Statements& statements, LoopRanges& ranges) {
+  for (Statement& statement : statements) {
+    if (auto* branch = std::get_if<Branch>(&statement.node)) {
+      separate_whole_tiles(kernel, branch->then, ranges);
+      separate_whole_tiles(kernel, branch->otherwise, ranges);
+    }
+    auto* loop = std::get_if<Loop>(&statement.node);
+    if (!loop) continue;
+    const Block* const block = only_block(statement);
+    const auto inner =
+        block && block->predicate && block->is_reduction() ? loops_of_tile(*loop, *block) : std::vector<const Loop*>();
+    Expr rest;
+    const auto is_whole = inner.empty() ? std::nullopt : holds_throughout(block->predicate, inner, rest);
+    const Expr condition = is_whole && *is_whole ? te::simplify_index(*is_whole, ranges.ranges()) : Expr();
+    if (condition && condition != te::truth(false)) {
+      Statements whole = {statement};
+      only_block(whole.front())->predicate = rest;
+      std::map<int, Expr> renamed;
+      rename_copy(kernel, whole, ".whole", renamed);
+      rewrite_expressions(whole, [&](const Expr& e) { return te::simplify_index(substitute(e, renamed)); });
+      statement.node = Branch{condition, std::move(whole), {std::exchange(statement, {})}};
+    } else if (inner.empty()) {
+      ranges.enter(*loop);
+      separate_whole_tiles(kernel, loop->body, ranges);
+      ranges.leave(*loop);
+    }
+  }
+}
+
 void hoist(Statements& statements) {
   for (Statement& statement : statements) {
+    if (auto* branch = std::get_if<Branch>(&statement.node)) {
+      hoist(branch->then);
+      hoist(branch->otherwise);
+    }
     auto* loop = std::get_if<Loop>(&statement.node);
     if (!loop) continue;
     Block* const block = only_block(statement);
@@ -127,6 +206,7 @@ void hoist(Statements& statements) {
 void hoist_predicates(Kernel& kernel) {
   LoopRanges ranges;
   simplify_predicates(kernel.body, ranges);
+  separate_whole_tiles(kernel, kernel.body, ranges);
   for (Statement& root : kernel.body)
     if (auto* loop = std::get_if<Loop>(&root.node)) hoist(loop->body);
 }

@@ -10,7 +10,8 @@ namespace isomer::kernel {
 /// uses; indices are relative to that region. Buffers that nothing uses are left without elements.
 void compact(Kernel& kernel);
 
-/// What a block's predicate says of loops outside of others that hold nothing else becomes a branch around those.
+/// What a block's predicate says of loops outside of others that hold nothing else becomes a branch around those. Where
+/// it cuts through a tile of a reduction, tiles that lie inside of it are computed without.
 void hoist_predicates(Kernel& kernel);
 
 }  // namespace isomer::kernel

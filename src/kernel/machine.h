@@ -1,13 +1,24 @@
 // The machine that a schedule is for.
 #pragma once
 
+#include <string_view>
+
 #include "graph/te/dtype.h"
 #include "kernel/micro_tile.h"
 
 namespace isomer::kernel {
 
+/// Bytes of data that a core's own levels of cache hold.
+struct Caches {
+  int64_t first = 32 << 10;
+  int64_t second = 512 << 10;
+};
+/// Of a CPU by LLVM's name, "znver4"; the smallest there are where it is not known.
+Caches caches_of(std::string_view cpu);
+
 struct Machine {
   VectorUnit vectors = kAvx2;
+  Caches caches = {};
   int threads = 1;
   // False, to measure what they give:
   bool packing = true;      ///< operands are copied into the order in which tiles read them

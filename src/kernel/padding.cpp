@@ -8,14 +8,6 @@
 namespace isomer::kernel {
 namespace {
 
-/// What a comparison says to be at least 0; empty for any other expression.
-Expr at_least_zero(const Expr& comparison) {
-  const auto* e = te::as<te::Binary>(comparison);
-  if (!e || (e->op != te::BinaryOp::kLess && e->op != te::BinaryOp::kLessEqual) || e->left.dtype() != DataType::kInt64)
-    return {};
-  return e->op == te::BinaryOp::kLess ? e->right - e->left - te::index(1) : e->right - e->left;
-}
-
 /// `asked`: buffers whose elements are being asked for; what is made of itself is not known.
 bool is_finite(const Kernel& kernel, const Expr& value, std::set<int>& asked) {
   if (is_int(value.dtype())) return true;
@@ -38,6 +30,13 @@ bool is_finite(const Kernel& kernel, const Expr& value, std::set<int>& asked) {
 }
 
 }  // namespace
+
+Expr at_least_zero(const Expr& comparison) {
+  const auto* e = te::as<te::Binary>(comparison);
+  if (!e || (e->op != te::BinaryOp::kLess && e->op != te::BinaryOp::kLessEqual) || e->left.dtype() != DataType::kInt64)
+    return {};
+  return e->op == te::BinaryOp::kLess ? e->right - e->left - te::index(1) : e->right - e->left;
+}
 
 std::optional<Expr> over_index(const Expr& condition, const std::vector<Expr>& index) {
   if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) {

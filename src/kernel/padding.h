@@ -8,6 +8,9 @@ namespace isomer::kernel {
 /// The condition with axis(k) for index[k], where each of its comparisons is one of index[k] with constants.
 std::optional<Expr> over_index(const Expr& condition, const std::vector<Expr>& index);
 
+/// What a comparison of integers says to be at least 0; empty for any other expression.
+Expr at_least_zero(const Expr& comparison);
+
 /// By axis: where such a condition holds.
 std::vector<te::Interval> bounded_axes(const Expr& condition, size_t rank);
 

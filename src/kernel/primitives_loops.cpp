@@ -111,24 +111,6 @@ Result<void> check_turns(const Kernel& kernel, const Place& place) {
   return {};
 }
 
-/// Loops and blocks of a copy get names of their own.
-void rename(Kernel& kernel, Statements& statements, const std::string& suffix, std::map<int, Expr>& renamed) {
-  for (Statement& statement : statements)
-    std::visit(te::Overloaded{[&](Block& block) { block.name = fresh_block_name(kernel, block.name + suffix); },
-                              [&](Loop& loop) {
-                                const int variable = kernel.next_variable++;
-                                renamed.emplace(loop.variable, loop_variable(variable));
-                                loop.variable = variable;
-                                rename(kernel, loop.body, suffix, renamed);
-                              },
-                              [&](Branch& branch) {
-                                rename(kernel, branch.then, suffix, renamed);
-                                rename(kernel, branch.otherwise, suffix, renamed);
-                              },
-                              [&](While& loop) { rename(kernel, loop.body, suffix, renamed); }, [](Resize&) {}},
-               statement.node);
-}
-
 /// Reductions that don't hold their first step any more don't initialize.
 void drop_initializations(Statements& statements, LoopRanges& ranges) {
   for (Statement& statement : statements) {
@@ -206,7 +188,7 @@ Statements copy_of_body(Kernel& kernel, const Place& place, const std::string& s
   Statements apart = loop.body;
   std::map<int, Expr> renamed = {{loop.variable, value}};
   for (const auto& [buffer, copy] : own) replace_buffer(kernel, apart, buffer, copy);
-  rename(kernel, apart, suffix, renamed);
+  rename_copy(kernel, apart, suffix, renamed);
   rewrite_expressions(apart, [&](const Expr& e) { return te::simplify_index(substitute(e, renamed)); });
   return apart;
 }

@@ -345,4 +345,21 @@ LoopRanges ranges_of(const std::vector<const Loop*>& loops) {
   return ranges;
 }
 
+void rename_copy(Kernel& kernel, Statements& statements, const std::string& suffix, std::map<int, Expr>& renamed) {
+  for (Statement& statement : statements)
+    std::visit(te::Overloaded{[&](Block& block) { block.name = fresh_block_name(kernel, block.name + suffix); },
+                              [&](Loop& loop) {
+                                const int variable = kernel.next_variable++;
+                                renamed.emplace(loop.variable, loop_variable(variable));
+                                loop.variable = variable;
+                                rename_copy(kernel, loop.body, suffix, renamed);
+                              },
+                              [&](Branch& branch) {
+                                rename_copy(kernel, branch.then, suffix, renamed);
+                                rename_copy(kernel, branch.otherwise, suffix, renamed);
+                              },
+                              [&](While& loop) { rename_copy(kernel, loop.body, suffix, renamed); }, [](Resize&) {}},
+               statement.node);
+}
+
 }  // namespace isomer::kernel

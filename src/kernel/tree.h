@@ -81,6 +81,10 @@ void remove(Kernel& kernel, const Place& place);
 std::string fresh_block_name(const Kernel& kernel, const std::string& hint);
 std::string fresh_buffer_name(const Kernel& kernel, const std::string& hint);
 
+/// Loops and blocks of a copy get names of their own; `renamed` maps the variables of the loops to what expressions are
+/// to read instead.
+void rename_copy(Kernel& kernel, Statements& statements, const std::string& suffix, std::map<int, Expr>& renamed);
+
 /// A block under new serial loops of these extents; each loop's variable is given to `bind`, in order.
 Statement under_loops(Kernel& kernel, const std::vector<Expr>& extents,
                       const std::function<Block(const std::vector<Expr>& variables)>& make);

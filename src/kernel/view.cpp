@@ -16,7 +16,6 @@ bool is_untouched(const Loop& loop) {
 
 }  // namespace
 
-int Machine::lanes(DataType dtype) const { return std::max(1, vectors.bits / std::max(bit_width(dtype), 32)); }
 
 bool holds_select(const Expr& expr) {
   return te::any_node(expr, [](const Expr& e) { return te::as<te::Select>(e) != nullptr; });

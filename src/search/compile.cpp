@@ -109,7 +109,8 @@ class Compiler {
     if (!prepared.schedule || prepared.view_of >= 0)
       return Error{ErrorKind::kUsage, given.source,
                    fmt::format("a task with a kernel expected, {} ({}) has none", *number, names[*number])};
-    TRY(kernel::Schedule made, replay_given(given, *std::move(prepared.lowered), prepared.schedule->trace()));
+    TRY(kernel::Scheduled made,
+        make_given(given, *std::move(prepared.lowered), *prepared.schedule, machine_of(options_)));
     const auto [known, is_new] = given_.try_emplace(print(prepared.schedule->kernel()), std::move(made));
     if (!is_new)
       return Error{ErrorKind::kUsage, given.source,
@@ -144,9 +145,13 @@ class Compiler {
     if (is_new) {
       const int64_t flops = count_flops(schedule.kernel());
       const auto given = given_.find(key);
-      scheduled_.push_back(finish(
-          given != given_.end() ? given->second : kernel::default_schedule(std::move(schedule), machine_of(options_)),
-          flops));
+      kernel::Preferring preferring;
+      const kernel::Scheduled chosen =
+          given != given_.end()
+              ? given->second
+              : kernel::scheduled(std::move(schedule), kernel::default_space(), machine_of(options_), preferring);
+      scheduled_.push_back(finish(chosen.schedule, flops));
+      scheduled_.back().choices = chosen.choices;
     }
     return static_cast<int>(known->second);
   }
@@ -256,6 +261,7 @@ class Compiler {
       compiled.kernel_number = made.kernel;
       if (made.kernel >= 0) {
         compiled.trace = scheduled_[made.kernel].trace;
+        compiled.choices = scheduled_[made.kernel].choices;
         compiled.kernel = scheduled_[made.kernel].kernel;
         compiled.flops = made.flops;
       }
@@ -268,8 +274,8 @@ class Compiler {
   const CompileOptions& options_;
   Compilation result_;
   std::vector<ScheduledTask> scheduled_;
-  std::map<std::string, size_t> numbers_;          ///< of kernels, by kernel_text
-  std::map<std::string, kernel::Schedule> given_;  ///< written by hand, by the same of their tasks
+  std::map<std::string, size_t> numbers_;           ///< of kernels, by kernel_text
+  std::map<std::string, kernel::Scheduled> given_;  ///< written by hand, by the same of their tasks
   ConstantInputs constants_;
   std::map<std::pair<int, std::vector<const std::byte*>>, std::map<int, int>> packed_;  ///< by kernel and constants
   std::map<size_t, std::vector<int>> by_size_;                                          ///< packed weights
@@ -280,6 +286,7 @@ class Compiler {
 kernel::Machine machine_of(const kernel::Target& target, int threads) {
   kernel::Machine machine;
   machine.vectors = target.vectors();
+  machine.caches = kernel::caches_of(target.cpu);
   machine.threads = threads;
   return machine;
 }

@@ -39,7 +39,8 @@ struct CompiledTask {
   int depth = 0;           ///< in bodies of so many tasks, each the last of less depth before it
   int kernel_number = -1;  ///< of its kernel in the artifact, shared by equal tasks; -1: it has none
   kernel::Trace trace;
-  int64_t flops = 0;  ///< of the task: twice the products of sums, once everything else
+  std::vector<kernel::Builder::Made> choices;  ///< that led to it; none of a trace that was given
+  int64_t flops = 0;                           ///< of the task: twice the products of sums, once everything else
   /// What the artifact runs; what depends on constants alone has been computed and is not in it.
   kernel::Kernel kernel;
 };

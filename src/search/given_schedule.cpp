@@ -1,5 +1,7 @@
 #include "search/given_schedule.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -24,6 +26,42 @@ Result<void> check_layouts(const kernel::Trace& given, const kernel::Trace& laid
   return {};
 }
 
+/// Whether nothing but decisions is given.
+bool is_half_open(const kernel::Trace& given, const kernel::Trace& laid_out) {
+  return !given.decisions.empty() && (given.instructions.empty() || given.instructions == laid_out.instructions);
+}
+
+/// Whether the schedule came to each of these choices, and could be made so.
+Result<void> check_decisions(const std::vector<kernel::Decision>& given,
+                             const std::vector<kernel::Builder::Made>& choices) {
+  std::vector<std::string> names;
+  for (const auto& made : choices) names.push_back(made.choice.name);
+  for (const kernel::Decision& decision : given) {
+    const auto made = std::find_if(choices.begin(), choices.end(),
+                                   [&](const auto& each) { return each.choice.name == decision.name; });
+    if (made == choices.end())
+      return invalid(decision.name, "a choice that this schedule comes to expected, it comes to {}",
+                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+    if (made->value != decision.value)
+      return invalid(decision.name, "one of {} expected, {} found", fmt::join(made->choice.candidates, ", "),
+                     decision.value);
+  }
+  return {};
+}
+
+Result<kernel::Scheduled> fill_in(const kernel::Trace& given, const kernel::Schedule& laid_out,
+                                  const kernel::Machine& machine) {
+  std::map<std::string, int64_t> values;
+  for (const kernel::Decision& decision : given.decisions)
+    if (!values.emplace(decision.name, decision.value).second)
+      return invalid(decision.name, "one decision expected, two found");
+  kernel::Preferring preferring;
+  kernel::Given decider(std::move(values), preferring);
+  kernel::Scheduled made = scheduled(laid_out, kernel::default_space(), machine, decider);
+  TRY_VOID(check_decisions(given.decisions, made.choices));
+  return made;
+}
+
 }  // namespace
 
 Result<size_t> find_task(const std::string& text, const std::vector<std::string>& names) {
@@ -38,13 +76,17 @@ Result<size_t> find_task(const std::string& text, const std::vector<std::string>
                fmt::format("a task's name or a number below {} expected, '{}' found", names.size(), text)};
 }
 
-Result<kernel::Schedule> replay_given(const GivenSchedule& given, kernel::Kernel lowered,
-                                      const kernel::Trace& laid_out) {
-  if (auto checked = check_layouts(given.trace, laid_out); !checked.ok())
-    return std::move(checked).error().within(given.source);
-  auto schedule = kernel::replay(given.trace, std::move(lowered));
-  if (!schedule.ok()) return std::move(schedule).error().within(given.source);
-  return std::move(*schedule);
+Result<kernel::Scheduled> make_given(const GivenSchedule& given, kernel::Kernel lowered,
+                                     const kernel::Schedule& laid_out, const kernel::Machine& machine) {
+  const auto make = [&]() -> Result<kernel::Scheduled> {
+    if (is_half_open(given.trace, laid_out.trace())) return fill_in(given.trace, laid_out, machine);
+    TRY_VOID(check_layouts(given.trace, laid_out.trace()));
+    TRY(kernel::Schedule schedule, kernel::replay(given.trace, std::move(lowered)));
+    return kernel::Scheduled{std::move(schedule), {}};
+  };
+  auto made = make();
+  if (!made.ok()) return std::move(made).error().within(given.source);
+  return made;
 }
 
 }  // namespace isomer

@@ -1,11 +1,12 @@
-// Schedules written by hand: traces that replace what `default_schedule` makes of a task.
+// Schedules written by hand: traces that replace what `default_schedule` makes of a task, or some of its decisions, the
+// others left open.
 // Tests: tests/cli/schedule_test.cpp
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "kernel/schedule.h"
+#include "kernel/space/module.h"
 
 namespace isomer {
 
@@ -20,8 +21,9 @@ struct GivenSchedule {
 Result<size_t> find_task(const std::string& text, const std::vector<std::string>& names);
 
 /// The trace on the kernel as it was lowered. `laid_out` holds the layouts that the graph gave to the task's inputs and
-/// outputs: the trace starts with them and sets no others. Errors carry the source and the line.
-Result<kernel::Schedule> replay_given(const GivenSchedule& given, kernel::Kernel lowered,
-                                      const kernel::Trace& laid_out);
+/// outputs: the trace starts with them and sets no others. A trace of decisions alone is half open: what it does not
+/// decide is decided as in the default schedule. Errors carry the source, and the line or the decision.
+Result<kernel::Scheduled> make_given(const GivenSchedule& given, kernel::Kernel lowered,
+                                     const kernel::Schedule& laid_out, const kernel::Machine& machine);
 
 }  // namespace isomer

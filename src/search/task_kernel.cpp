@@ -95,7 +95,7 @@ double count_bytes(const kernel::Kernel& kernel) {
 }
 
 ScheduledTask finish(const kernel::Schedule& schedule, int64_t flops) {
-  ScheduledTask made{schedule.trace(), schedule.finish(), {}, flops};
+  ScheduledTask made{schedule.trace(), schedule.finish(), {}, flops, {}};
   made.constants = take_constant_parts(made.kernel);
   return made;
 }

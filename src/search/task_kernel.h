@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernel/default_schedule.h"
+#include "kernel/space/module.h"
 #include "search/constant_parts.h"
 #include "search/task.h"
 
@@ -47,6 +48,7 @@ struct ScheduledTask {
   kernel::Kernel kernel;
   ConstantParts constants;
   int64_t flops = 0;
+  std::vector<kernel::Builder::Made> choices;  ///< that led to it, as far as they are known
 };
 
 ScheduledTask finish(const kernel::Schedule& schedule, int64_t flops);

@@ -193,6 +193,42 @@ TEST_F(Schedules, BadOnesAreRefusedInOneSentenceWithTheLine) {
   refused_text(deep, "split: at most 512 loops around a block expected");
 }
 
+/// What is decided in a file is taken; what it leaves open is decided as in the default schedule.
+TEST_F(Schedules, MayBeHalfOpen) {
+  const std::string layer = model(kLayer, "layer.onnx");
+  const auto choices = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"inspect", layer, "--task", "0", "--trace", "--choices", "--json", "-q"});
+    const Outcome outcome = isomer(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return json::parse(outcome.out)["tasks"][0];
+  };
+  const json usual = choices({});
+  const std::vector<int64_t> rows = usual["choices"]["s0.rows"]["candidates"];
+  ASSERT_GE(rows.size(), 3);
+  const int64_t row = rows[1];
+  ASSERT_NE(row, usual["choices"]["s0.rows"]["value"]);
+  const std::string given = "0=" + file("rows.trace", fmt::format("# of {}\ns0.rows := {}\n", rows.size(), row));
+  const json mine = choices({"--schedule", given});
+  EXPECT_EQ(mine["choices"]["s0.rows"]["value"], row);
+  EXPECT_EQ(mine["choices"]["s0.vector_axis"], usual["choices"]["s0.vector_axis"]);
+  EXPECT_NE(mine["kernel"], usual["kernel"]);
+  EXPECT_EQ(isomer({"compile", layer, "-o", path("layer.iso"), "--schedule", given}).exit_code, 0);
+  EXPECT_EQ(isomer({"compare", layer, path("layer.iso")}).exit_code, 0);
+  // What --choices prints says all that the default schedule decides.
+  const Outcome printed = isomer({"inspect", layer, "--task", "0", "--choices", "-q"});
+  const json again = choices({"--schedule", "0=" + file("all.trace", printed.out)});
+  EXPECT_EQ(again["kernel"], usual["kernel"]);
+
+  const auto refused = [&](const std::string& text, const std::string& part) {
+    SCOPED_TRACE(text);
+    expect_error(isomer({"compile", layer, "-o", path("no.iso"), "-q", "--schedule", "0=" + file("bad.trace", text)}),
+                 3, part);
+  };
+  refused("s0.rows := 1000\n", "bad.trace: s0.rows: one of 1, ");
+  refused("s0.lines := 2\n", "bad.trace: s0.lines: a choice that this schedule comes to expected, it comes to s0.");
+  refused("s0.rows := 2\ns0.rows := 3\n", "bad.trace: s0.rows: one decision expected, two found");
+}
+
 TEST_F(Schedules, TracesSayWhatWasDecided) {
   const std::string layer = model(kLayer, "layer.onnx");
   EXPECT_THAT(tasks({layer})[0]["trace"].get<std::string>(), HasSubstr(".rows := "));

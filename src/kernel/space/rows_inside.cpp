@@ -79,7 +79,8 @@ bool lay_out_rows(Builder& builder, const std::string& name, const LoadAccess& r
   for (size_t k = 0; k < last.reduce.size(); ++k)
     if (rows.reduce[k] != 0) length *= te::as_constant(last.reduce[k].extent).value_or(0);
   const int64_t count = down < 0 ? 1 : view.extent(loops[down]);
-  int64_t block_rows = rows_of_block(count, kRowBlockBytes / (std::max<int64_t>(length, 1) * view.lane_bytes(last)));
+  int64_t block_rows =
+      rows_of_block(count, row_block_bytes(builder.machine()) / (std::max<int64_t>(length, 1) * view.lane_bytes(last)));
   for (int k = 0; k < static_cast<int>(last.axes.size()); ++k)
     if (k != down) (rows.axes[k] == 0 ? inner : outer).push_back(loops[k]);
   if (down >= 0) {

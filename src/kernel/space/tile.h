@@ -13,7 +13,7 @@ namespace isomer::kernel {
 inline constexpr int64_t kMostRows = 14;
 inline constexpr int64_t kMostTiles = 64;
 /// What a block of rows may take in the second level of cache beside constant operands that stay there.
-inline constexpr int64_t kRowBlockBytes = 131'072;
+inline int64_t row_block_bytes(const Machine& machine) { return machine.caches.second / 4; }
 /// Copies of operands pay where each element takes part in so many results.
 inline constexpr int64_t kWorthCopy = 16;
 /// Reductions unrolled inside a tile: windows of pooling and depthwise filters.

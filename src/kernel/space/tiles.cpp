@@ -11,14 +11,15 @@
 namespace isomer::kernel {
 namespace {
 
-/// Packed operands of a tile that stay in the second level of cache; results that do while blocks of the reduction
-/// pass.
-constexpr int64_t kPanelBytes = 163'840;
-constexpr int64_t kHeldBytes = 16'384;
+/// Packed operands of a tile that stay in the second level of cache; results that do in the first while blocks of the
+/// reduction pass.
+int64_t panel_bytes(const Machine& machine) { return machine.caches.second * 5 / 16; }
+int64_t held_bytes(const Machine& machine) { return machine.caches.first / 2; }
 /// An epilogue of more operations is a loop over rows, so that what it computes with finds registers.
 constexpr int kLongEpilogue = 9;
 /// Constant operands that stay in the second level of cache with all their tiles.
-constexpr int64_t kStayingBytes = 262'144;
+int64_t staying_bytes(const Machine& machine) { return machine.caches.second / 2; }
+
 /// Into how many pieces tiles of rows are cut so that threads get equal shares of `outer` times them.
 int64_t pieces_of(int64_t tiles, int64_t outer, int64_t threads) {
   const int64_t wanted = 8 * threads;
@@ -105,18 +106,19 @@ class TileLayout {
     const int64_t tiles = (rows + tile_.rows - 1) / tile_.rows;
     peels_ = axis_extent(tile_.row_axis) % (tile_.rows * tile_.row_period) != 0 && tiles > 1;
     const int64_t element = view_.lane_bytes(reduction_), line = tile_.width() * element;
-    const int64_t most = kHeldBytes / line / tile_.rows;  // tiles of results that stay in cache
+    const int64_t most = held_bytes(builder_.machine()) / line / tile_.rows;  // tiles of results that stay in cache
     if (tile_.row_period == 1 && tiles * view_.iterations(image_) > 1 && most > 1) {
-      const int64_t panel = builder_.decide(name_, "panel_bytes", {0, kPanelBytes / 4, kPanelBytes / 2, kPanelBytes},
-                                            window_size_ * line > kPanelBytes ? kPanelBytes : 0);
+      const int64_t fitting = panel_bytes(builder_.machine());
+      const int64_t panel = builder_.decide(name_, "panel_bytes", {0, fitting / 8, fitting / 4, fitting / 2, fitting},
+                                            window_size_ * line > fitting ? fitting : 0);
       if (panel >= line) blocks_ = block_window(panel / line);
     }
     const int64_t columns = axis_extent(tile_.vector_axis);
-    stays_ =
-        blocks_.empty() && builder_.decide(name_, "columns_inside", columns * window_size_ * element <= kStayingBytes);
+    stays_ = blocks_.empty() && builder_.decide(name_, "columns_inside",
+                                                columns * window_size_ * element <= staying_bytes(builder_.machine()));
     int64_t pieces = 1;
     if (stays_) {
-      const int64_t fitting = kRowBlockBytes / ((columns + window_size_) * element) / tile_.rows;
+      const int64_t fitting = row_block_bytes(builder_.machine()) / ((columns + window_size_) * element) / tile_.rows;
       pieces = pieces_of_at_most(tiles, std::clamp<int64_t>(fitting, 1, kMostTiles));
     } else if (!blocks_.empty() && tiles > most) {
       pieces = pieces_of_at_most(tiles, most);
