@@ -23,6 +23,24 @@ const Statements& common_list(const Statements& statements, int buffer) {
   return loop && loop->kind != LoopKind::kVectorized ? common_list(loop->body, buffer) : statements;
 }
 
+/// The lanes of the blocks that write the buffer; 1: none is vectorized.
+int64_t lanes_of_writers(const Kernel& kernel, int buffer) {
+  int64_t lanes = 1;
+  for_each_block(kernel.body, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    if (!stores(block).contains(buffer)) return;
+    for (const Loop* loop : loops)
+      if (loop->kind == LoopKind::kVectorized) lanes = std::max(lanes, te::as_constant(loop->extent).value_or(1));
+  });
+  return lanes;
+}
+
+/// The innermost dim to whole vectors: a part of one is a register too then.
+void round_up(Shape& shape, int64_t lanes) {
+  if (shape.empty()) return;
+  const auto extent = shape.back().constant();
+  if (extent && 2 * *extent > lanes) shape.back() = Dim((*extent + lanes - 1) / lanes * lanes);
+}
+
 }  // namespace
 
 void compact(Kernel& kernel) {
@@ -32,6 +50,7 @@ void compact(Kernel& kernel) {
     const Region region = region_of(kernel, common_list(kernel.body, buffer), buffer, Access::kEither);
     Shape& shape = kernel.buffers[b].shape;
     for (size_t k = 0; k < shape.size(); ++k) shape[k] = region.empty() ? Dim(0) : Dim(region[k].extent);
+    if (kernel.buffers[b].scope == Scope::kRegister) round_up(shape, lanes_of_writers(kernel, buffer));
     const auto relative = [&](std::vector<Expr> index) {
       for (size_t k = 0; k < index.size(); ++k) index[k] = te::simplify_index(index[k] - region[k].minimum);
       return index;

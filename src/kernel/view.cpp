@@ -9,13 +9,22 @@
 namespace isomer::kernel {
 namespace {
 
+/// Whether what is computed depends on where: as at the border of a padding.
+bool chooses_by_place(const Block& block) {
+  return std::any_of(block.bodies.begin(), block.bodies.end(), [](const Expr& body) {
+    return te::any_node(body, [](const Expr& e) {
+      const auto* select = te::as<te::Select>(e);
+      return select && loads(select->condition).empty();
+    });
+  });
+}
+
 /// A loop that nothing was done to: serial, of constant extent, with nothing beside what is in it.
 bool is_untouched(const Loop& loop) {
   return loop.body.size() == 1 && loop.kind == LoopKind::kSerial && te::as_constant(loop.extent);
 }
 
 }  // namespace
-
 
 bool holds_select(const Expr& expr) {
   return te::any_node(expr, [](const Expr& e) { return te::as<te::Select>(e) != nullptr; });
@@ -132,7 +141,7 @@ bool View::is_flat(const Block& block) const {
         std::all_of(access.axes.begin(), access.axes.end(), [](const auto& stride) { return stride == 0; });
     if (!fixed && access.axes != out) return false;
   }
-  return true;
+  return !chooses_by_place(block);
 }
 
 int View::contiguous_axis(const Block& map) const {

@@ -63,7 +63,7 @@ class View {
   int64_t ordinal(const std::string& name, const LoadAccess& access) const;
   /// A map that brings the results of a reduction into another place.
   bool moves_reduction(const Block& map) const;
-  /// Whether every load moves through memory as the output does, or not at all.
+  /// Whether every load moves through memory as the output does, or not at all, and the same is computed everywhere.
   bool is_flat(const Block& block) const;
   /// The axis along which the output lies contiguous; -1: none.
   int contiguous_axis(const Block& map) const;
