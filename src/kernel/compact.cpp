@@ -150,7 +150,7 @@ std::optional<Expr> holds_throughout(const Expr& condition, const std::vector<co
 /// The loops of a nest that holds a reduction's tile alone, from a loop of the reduction on; empty: it is something
 /// else, or would be long when it is written out twice.
 std::vector<const Loop*> loops_of_tile(const Loop& outermost, const Block& block) {
-  constexpr int64_t kMostWrittenOut = 1024;
+  constexpr int64_t kMostWrittenOut = 128;
   std::vector<const Loop*> loops;
   int64_t written_out = 1;
   for (const Loop* loop = &outermost; loop; loop = std::get_if<Loop>(&loop->body.front().node)) {
