@@ -165,6 +165,19 @@ bool View::has_finite_factor(const Block& reduction) const {
          is_finite(kernel(), product->right);
 }
 
+bool View::is_known(const std::string& name) const {
+  const std::set<int> written = stores(block(name));
+  for (const int source : loads(block(name))) {
+    if (buffer(source).is_constant || written.contains(source)) continue;
+    const auto makers = writers(kernel(), source);
+    // Makers of what a block reads stand before it, but in loops that go round.
+    if (makers.empty() || !std::all_of(makers.begin(), makers.end(),
+                                       [&](const std::string& maker) { return is_alone(maker) && is_known(maker); }))
+      return false;
+  }
+  return true;
+}
+
 std::string View::epilogue(const Block& reduction) const {
   const int result = reduction.writes[0].buffer;
   const std::vector<std::string> users = readers(kernel(), result);

@@ -251,13 +251,27 @@ class Resizer {
     return single_map(out_, extrapolated(context_.load(0, std::move(index))));
   }
 
+  /// Axes that shrink first, then those that grow, from the last on: so the steps along the last ones, whose neighbours
+  /// are computed of neighbours that lie anyhow, make the fewest elements.
+  std::vector<size_t> order() const {
+    std::vector<size_t> shrinking, result;
+    for (size_t k = 0; k < axes_.size(); ++k) {
+      const Dim &p = axes_[k].numerator, &q = axes_[k].denominator;
+      if (axes_[k].stays()) continue;
+      const bool shrinks = p.is_constant() && q.is_constant() && p.value() < q.value();
+      (shrinks ? shrinking : result).push_back(k);
+    }
+    std::reverse(result.begin(), result.end());
+    result.insert(result.begin(), shrinking.begin(), shrinking.end());
+    return result;
+  }
+
   /// One stage an axis: a sum over taps of weight times element.
   Result<te::Program> interpolated_program() {
     Shape shape = context_.shape(0);
     te::Program program;
     std::optional<te::StageValue> last;
-    for (size_t k = 0; k < axes_.size(); ++k) {
-      if (axes_[k].stays()) continue;
+    for (const size_t k : order()) {
       TRY(const Taps taps, taps_of(program, k));
       shape[k] = out_[k];
       std::vector<te::Expr> index = te::axes(static_cast<int>(shape.size()));

@@ -17,8 +17,8 @@ std::optional<LoadAccess> rows_read(const View& view, const Block& reduction) {
     const auto reduces = [](const Expr& e) {
       return te::as<te::Var>(e) && te::as<te::Var>(e)->kind == te::VarKind::kReduce;
     };
-    if (makers.size() != 1 || !view.is_alone(makers[0]) || is_output(view.kernel(), access.buffer) ||
-        readers(view.kernel(), access.buffer).size() != 1)
+    if (makers.size() != 1 || !view.is_alone(makers[0]) || view.is_known(makers[0]) ||
+        is_output(view.kernel(), access.buffer) || readers(view.kernel(), access.buffer).size() != 1)
       continue;
     if (std::count_if(index.begin(), index.end(), reduces) == 1) return access;
   }
