@@ -33,6 +33,10 @@ Integers worth_padding(const View& view, const Block& reduction, const LoadAcces
   return dims;
 }
 
+/// A copy in another order costs more: elements change places one by one. It pays where each takes part in so many
+/// steps of vectors.
+constexpr int64_t kWorthTransposing = 12;
+
 /// The order of a buffer's dims in memory is that of its accesses: a copy of it keeps the dims over which the
 /// reduction runs with a constant operand innermost. Empty: as it is.
 std::string memory_layout(const LoadAccess& access) {
@@ -44,6 +48,11 @@ std::string memory_layout(const LoadAccess& access) {
   }
   rest.insert(rest.end(), inner.begin(), inner.end());
   return std::is_sorted(rest.begin(), rest.end()) ? std::string() : fmt::format("{}", fmt::join(rest, ":"));
+}
+
+bool is_worth_copy(const View& view, const Block& reduction, const LoadAccess& access) {
+  const int64_t reuse = view.reuse(reduction, access);
+  return reuse >= kWorthCopy && (memory_layout(access).empty() || reuse >= kWorthTransposing * view.lanes(reduction));
 }
 
 }  // namespace
@@ -64,9 +73,9 @@ void store_paddings(Builder& builder, const std::string& name) {
     });
     for (const int number : padded) {
       const std::string source = view.buffer(number).name;
-      if (!builder.decide(name, "padded_copy_of_" + source, true)) continue;
       const LoadAccess& access =
           *std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.buffer == number; });
+      if (!builder.decide(name, "padded_copy_of_" + source, is_worth_copy(view, reduction, access))) continue;
       if (view.has_finite_factor(reduction) && builder.decide(name, "skips_padding_of_" + source, true))
         (void)tried(builder.schedule.split_padding(name, source, worth_padding(view, reduction, access)));
       const auto copier = builder.schedule.cache_read(name, source);
