@@ -47,12 +47,14 @@ bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile,
   for (const int k : tile.window) order.push_back(loops[rank + static_cast<size_t>(k)]);
   order.insert(order.end(), inner.begin(), inner.end());
   if (!schedule.reorder(order).ok()) return false;
+  const bool is_padded =
+      tile.pads && builder.decide(name, "pad_columns", true) && tried(schedule.pad(name, tile.vector_axis));
   if (!tile.window.empty() && tried(schedule.decompose_reduction(name, order[front])))
     lay_out_initialization(builder, name);
   if (!tensorize(builder, inner)) return false;
   if (!down.empty() && lines % tile.rows != 0 && lines > tile.rows && builder.decide(name, "peel_rows", true))
     (void)tried(schedule.peel(down[0], "last"));
-  if (columns % tile.width() != 0 && builder.decide(name, "peel_columns", true))
+  if (!is_padded && columns % tile.width() != 0 && builder.decide(name, "peel_columns", true))
     (void)tried(schedule.peel((*across)[0], "last"));
   return true;
 }
