@@ -100,12 +100,46 @@ Expr take_independent(Expr& condition, const std::set<int>& inner) {
   return taken;
 }
 
+/// A comparison without variables that make no difference: p + 2*k < 8 is k < 4 where p is 0 or 1. It says that
+/// m*q + r is at least 0; where r / m rounds down to one number f whatever r is, it says that q + f is.
+Expr without_remainder(const Expr& comparison, const te::Ranges& ranges) {
+  const Expr gap = at_least_zero(comparison);
+  if (!gap) return comparison;
+  const Expr whole = te::simplify_index(gap, ranges);
+  std::map<int, int64_t> steps;
+  std::map<int, Expr> none;
+  int64_t m = 1;
+  for (const int variable : variables(whole)) {
+    none.emplace(variable, te::index(0));
+    const Expr next = substitute(whole, {{variable, loop_variable(variable) + 1}});
+    const auto step = te::as_constant(te::simplify_index(next - whole));
+    if (!step) return comparison;
+    steps[variable] = *step;
+    m = std::max(m, std::abs(*step));
+  }
+  Expr rest = substitute(whole, none), quotient = te::index(0);
+  bool drops = false;
+  for (const auto& [variable, step] : steps) {
+    if (step % m == 0) {
+      quotient = quotient + loop_variable(variable) * (step / m);
+    } else {
+      rest = rest + loop_variable(variable) * step;
+      drops = true;
+    }
+  }
+  const te::Interval range = te::bounds(te::simplify_index(rest, ranges), ranges);
+  if (!drops || !range.low || !range.high) return comparison;
+  const auto floored = [&](int64_t r) { return (r >= 0 ? r : r - m + 1) / m; };
+  if (floored(*range.low) != floored(*range.high)) return comparison;
+  return te::simplify_index(te::index(0) <= quotient + te::index(floored(*range.low)), ranges);
+}
+
 /// Without the parts of a conjunction that always hold.
 Expr simplified(const Expr& condition, const te::Ranges& ranges) {
   if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd)
     return both(simplified(e->left, ranges), simplified(e->right, ranges));
   if (!loads(condition).empty()) return condition;
-  const Expr result = te::simplify_index(condition, ranges);
+  const Expr result = te::simplify_index(without_remainder(condition, ranges), ranges);
   return result == te::truth(true) ? Expr() : result;
 }
 
