@@ -117,6 +117,38 @@ TEST(Paddings, AreSkippedBesideConstantsOnly) {
     }
 }
 
+/// Of 34 rows in 2 pieces of 3 tiles of 6 the last tile has 4: in the other piece it is whole, and computed so.
+TEST(Bounds, AreLeftOutWhereATileIsWhole) {
+  const Example example = {
+      "product",
+      "s0 = reduce [34, 16] over [9] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n",
+      {{34, 9}, {9, 16}}};
+  const Kernel kernel = lowered(example);
+  Schedule schedule(kernel);
+  const LoopIds loops = *schedule.loops("s0");
+  const LoopIds down = *schedule.split(loops[0], {2, 3, 6}), across = *schedule.split(loops[1], {-1, 8});
+  ASSERT_TRUE(schedule.reorder({down[0], down[1], across[0], loops[2], down[2], across[1]}).ok());
+  ASSERT_TRUE(schedule.decompose_reduction("s0", loops[2]).ok());
+  ASSERT_TRUE(schedule.unroll(down[2]).ok() && schedule.vectorize(across[1]).ok());
+  const std::string text = print(schedule.finish());
+  EXPECT_THAT(text, HasSubstr("s0.whole: "));
+  EXPECT_THAT(text, HasSubstr("if 3*k3 + k4 < 5 {"));
+  expect_same_meaning(example, schedule, kernel);
+}
+
+/// 8 rows from the 24th on, of which every second one is in a tile of 6: 4 of them are there, whatever the phase.
+TEST(Bounds, ForgetPhases) {
+  const Example example = {"phases", "s0 = map [32, 16] { in0[i0, i1]:float32*2 }\noutput s0\n", {{32, 16}}};
+  const Kernel kernel = lowered(example);
+  Schedule schedule(kernel);
+  const LoopIds loops = *schedule.loops("s0");
+  const LoopIds down = *schedule.split(loops[0], {3, 6, 2});
+  ASSERT_TRUE(schedule.reorder({down[0], down[2], down[1], loops[1]}).ok());
+  ASSERT_TRUE(schedule.peel(down[0], "last").ok());
+  EXPECT_THAT(print(schedule.finish()), testing::ContainsRegex("if k[0-9]+ < 4 "));
+  expect_same_meaning(example, schedule, kernel);
+}
+
 int64_t extent(const Schedule& schedule, LoopId loop) {
   Kernel kernel = schedule.kernel();
   return te::as_constant(find_loop(kernel, loop.variable)->loop().extent).value_or(0);

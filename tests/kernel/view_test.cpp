@@ -31,6 +31,27 @@ TEST(View, KnowsWhoReadsAReduction) {
   EXPECT_EQ(view.iterations(view.loops("s0")), 6 * 8 * 5);
 }
 
+TEST(View, KnowsWhatNoDataDecides) {
+  const Schedule schedule(lowered({"",
+                                   "s0 = map [6] { float32(i0)*2 }\n"
+                                   "s1 = map [6] { s0[i0]:float32*in1[i0]:float32 }\n"
+                                   "s2 = map [6] { s1[i0]:float32*in0[i0]:float32 }\noutput s2\n",
+                                   {{6}, {6}}},
+                                  {1}));
+  const Machine machine;
+  const View view(schedule, machine);
+  EXPECT_TRUE(view.is_known("s0"));
+  EXPECT_TRUE(view.is_known("s1"));
+  EXPECT_FALSE(view.is_known("s2"));
+}
+
+TEST(View, IsFlatWhereTheSameIsComputedEverywhere) {
+  const Schedule schedule(
+      kernel_of("s0 = map [6, 8] { select(i0 < 5, in0[i0, i1]:float32, 0) }\noutput s0\n", {{6, 8}}));
+  const Machine machine;
+  EXPECT_FALSE(View(schedule, machine).is_flat(View(schedule, machine).block("s0")));
+}
+
 TEST(View, IsOfTheScheduleAsItIsNow) {
   Schedule schedule(kernel_of("s0 = map [6, 8] { in0[i0, i1]:float32*2 }\noutput s0\n", {{6, 8}}));
   const Machine machine;

@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kParallelWork = 16'384;
 /// Bytes of results that no cache keeps until they are read.
 constexpr int64_t kBeyondCaches = 64 << 20;
+constexpr int64_t kFewElements = 8;
 /// Of a map, computed at a time.
 constexpr int64_t kMostVectors = 4;
 
@@ -37,8 +38,11 @@ void vectorize(Builder& builder, LoopId loop, const std::string& name) {
   const int64_t count = view.extent(loop), widest = view.lanes(map);
   if (count < 2) return;
   int64_t width = widest;
-  while (count < 8 * widest && width > 4 && count % width != 0) width /= 2;
+  // With masks the last part of a vector costs no more than a whole one.
+  while (count < 8 * widest && width > 4 && count % width != 0 && !builder.machine().vectors.masks) width /= 2;
   if (count % width != 0) width = std::min<int64_t>(widest, std::bit_ceil(static_cast<uint64_t>(count)));
+  // Elements that lie apart are loaded one by one; then lanes that are none cost, too.
+  if (count < kFewElements && !view.runs_along(map)) width = std::bit_floor(static_cast<uint64_t>(count));
   // Several vectors at a time hide each other's latency.
   if (view.runs_along(map))
     for (int64_t vectors = kMostVectors; vectors > 1 && width == widest; vectors /= 2)

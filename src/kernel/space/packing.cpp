@@ -50,7 +50,7 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
     const bool can = can_pack(view, reduction, access, tile.vector_axis);
     if (!can && stride != 1) return false;
     const bool worth = can && (stride != 1 || view.buffer(access.buffer).is_constant ||
-                               (has_tail && view.reuse(block, access) >= kWorthCopy));
+                               (has_tail && view.reuse(block, access) >= kWorthPadding));
     const bool packs = stride != 1 || (can && builder.decide(name, fmt::format("packs_operand{}", operand++), worth));
     if (!packs) {
       tile.pads = false;

@@ -52,7 +52,8 @@ std::string memory_layout(const LoadAccess& access) {
 
 bool is_worth_copy(const View& view, const Block& reduction, const LoadAccess& access) {
   const int64_t reuse = view.reuse(reduction, access);
-  return reuse >= kWorthCopy && (memory_layout(access).empty() || reuse >= kWorthTransposing * view.lanes(reduction));
+  return reuse >= kWorthPadding &&
+         (memory_layout(access).empty() || reuse >= kWorthTransposing * view.lanes(reduction));
 }
 
 }  // namespace

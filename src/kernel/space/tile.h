@@ -16,6 +16,9 @@ inline constexpr int64_t kMostTiles = 64;
 inline int64_t row_block_bytes(const Machine& machine) { return machine.caches.second / 4; }
 /// Copies of operands pay where each element takes part in so many results.
 inline constexpr int64_t kWorthCopy = 16;
+/// Those for the sake of bounds alone (padding, vectors that are not full) pay where it takes part in more than
+/// depthwise windows of 5x5 have steps.
+inline constexpr int64_t kWorthPadding = 32;
 /// Reductions unrolled inside a tile: windows of pooling and depthwise filters.
 inline constexpr int64_t kSmallWindow = 25;
 

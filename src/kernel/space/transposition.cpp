@@ -9,6 +9,8 @@ namespace {
 /// Blocks (tiles) of a transposition that lie one after the other in its source.
 constexpr int64_t kBlocksOfRun = 16;
 constexpr int64_t kTilesOfRun = 32;
+/// Fewer are read side by side, each from its beginning to its end.
+constexpr int64_t kManyStreams = 8;
 /// Of four bytes, in a line of cache.
 constexpr int64_t kLineElements = 16;
 
@@ -96,8 +98,9 @@ bool transpose_map(Builder& builder, const std::string& name, const LoopIds& all
 void block_transposition(Builder& builder, const std::string& name, LoopIds& loops) {
   const View& view = builder.view;
   const auto place = place_of_source(view, view.block(name), loops);
-  if (!place || !builder.decide(name, "transpose_in_blocks", true)) return;
+  if (!place) return;
   const int64_t length = view.extent(loops[*place]), breadth = view.extent(loops.back());
+  if (!builder.decide(name, "transpose_in_blocks", breadth >= kManyStreams)) return;
   int64_t step = std::min<int64_t>(16, length);
   while (step > 4 && length % step != 0) --step;
   if (length % step != 0) step = 16;
