@@ -15,10 +15,13 @@ struct Caches {
 };
 /// Of a CPU by LLVM's name, "znver4"; the smallest there are where it is not known.
 Caches caches_of(std::string_view cpu);
+/// Multiply-adds of 512 bits that a core of it starts in a cycle: 2, or 1 where those of 256 bits share their units.
+int wide_multiply_adds_of(std::string_view cpu);
 
 struct Machine {
   VectorUnit vectors = kAvx2;
   Caches caches = {};
+  int wide_multiply_adds = 2;  ///< of 512 bits, in a cycle; narrower ones: 2
   int threads = 1;
   // False, to measure what they give:
   bool packing = true;      ///< operands are copied into the order in which tiles read them

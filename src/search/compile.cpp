@@ -287,6 +287,7 @@ kernel::Machine machine_of(const kernel::Target& target, int threads) {
   kernel::Machine machine;
   machine.vectors = target.vectors();
   machine.caches = kernel::caches_of(target.cpu);
+  machine.wide_multiply_adds = kernel::wide_multiply_adds_of(target.cpu);
   machine.threads = threads;
   return machine;
 }

@@ -33,7 +33,10 @@ std::pair<std::string, std::string> generated() {
   for (const std::string cpu : {"x86-64", "haswell", "skylake-avx512"})
     for (const Example& example : tasks()) {
       const Target target = *parse_target("cpu=" + cpu);
-      const Machine machine{.vectors = target.vectors(), .caches = caches_of(target.cpu), .threads = 2};
+      const Machine machine{.vectors = target.vectors(),
+                            .caches = caches_of(target.cpu),
+                            .wide_multiply_adds = wide_multiply_adds_of(target.cpu),
+                            .threads = 2};
       const Kernel kernel = lowered(example, {example.inputs.size() - 1});
       const Schedule schedule = default_schedule(Schedule(kernel), machine);
       schedules.add(hash(schedule.trace())).add(structural_hash(schedule.finish()));

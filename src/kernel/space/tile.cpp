@@ -15,6 +15,9 @@ double cycles_of_step(int64_t rows, int64_t vectors) {
   return std::max({r * v / 2, (r + v) / 2, 4.0, 1.6 * v});
 }
 
+/// So much better must a tile of narrower vectors be by its score.
+constexpr double kWorthNarrower = 1.2;
+
 /// Tiles that a reduction may have, and how good they are.
 class Tiler {
  public:
@@ -220,7 +223,14 @@ Tile choose_tile(Builder& builder, const Tiled& reduction) {
   const auto axis = static_cast<int>(builder.decide(name, "vector_axis", candidates, best_of(axes)->first));
   if (axis < 0) return {};
   std::erase_if(lane_counts, [&](int64_t lanes) { return columns_of(axis, lanes).empty(); });
-  const int64_t lanes = builder.decide(name, "lanes", lane_counts, most);
+  // Narrower vectors, where they are filled better and the widest take twice the time.
+  const auto& machine = builder.machine();
+  const auto score_of = [&](int64_t lanes) {
+    const bool is_wide = machine.vectors.bits == 512 && lanes == most;
+    return best_of(columns_of(axis, lanes))->second * (is_wide ? machine.wide_multiply_adds : 2);
+  };
+  const int64_t preferred = score_of(lane_counts.back()) > kWorthNarrower * score_of(most) ? lane_counts.back() : most;
+  const int64_t lanes = builder.decide(name, "lanes", lane_counts, preferred);
   const auto& scored = columns_of(axis, lanes);
   Tile tile = *tiler.columns(axis, lanes, builder.decide(name, "vectors", firsts(scored), best_of(scored)->first));
   const std::vector<int> row_axes = tiler.row_axes(tile);
