@@ -225,7 +225,8 @@ TEST_F(Schedules, MayBeHalfOpen) {
                  3, part);
   };
   refused("s0.rows := 1000\n", "bad.trace: s0.rows: one of 1, ");
-  refused("s0.lines := 2\n", "bad.trace: s0.lines: a choice that this schedule comes to expected, it comes to s1.inline, s0.tiles, ");
+  refused("s0.lines := 2\n",
+          "bad.trace: s0.lines: a choice that this schedule comes to expected, it comes to s1.inline, s0.tiles, ");
   refused("s0.rows := 2\ns0.rows := 3\n", "bad.trace: s0.rows: one decision expected, two found");
 }
 
