@@ -37,14 +37,14 @@ std::optional<int64_t> limit_in(const std::string& file) {
 
 }  // namespace
 
-bool MemoryLimit::allows(int64_t more) const {
-  return is_none() || more < kLittle || added(resident_bytes(), more) <= bytes;
-}
+bool MemoryLimit::allows(int64_t more) const { return more < kLittle || fits_beside(0, more); }
 
-bool MemoryLimit::allows(int64_t weights, int64_t more) const {
-  if (is_none()) return true;
-  const int64_t held = std::max(resident_bytes(), added(kProgram, weights));
-  return added(held, more) <= bytes;
+bool MemoryLimit::allows(int64_t weights, int64_t more) const { return fits_beside(added(kProgram, weights), more); }
+
+bool MemoryLimit::fits_beside(int64_t held, int64_t more) const {
+  const auto fits = [&](int64_t resident) { return added(std::max(resident, held), more) <= bytes; };
+  // The most that was ever held is asked first: that takes no file to be read, and loops ask for each of their runs.
+  return is_none() || fits(peak_resident_bytes()) || fits(resident_bytes());
 }
 
 Error MemoryLimit::refusal(int64_t more, std::string_view purpose) const {

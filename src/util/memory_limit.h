@@ -24,6 +24,10 @@ struct MemoryLimit {
   Error refusal(int64_t more, std::string_view purpose) const;
   /// An error of kind kUnsupported where `allows` says no.
   Result<void> check(int64_t more, std::string_view purpose) const;
+
+ private:
+  /// Beside what the process has, or is going to have: at least `held` bytes.
+  bool fits_beside(int64_t held, int64_t more) const;
 };
 
 /// Bytes of memory that the machine has, or the least that the process's cgroup and those around it may have (v1, v2);
