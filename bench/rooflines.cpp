@@ -18,6 +18,7 @@
 #include "search/layouts.h"
 #include "search/prepare.h"
 #include "search/task_kernel.h"
+#include "substitutions/derivation.h"
 #include "util/machine_peak.h"
 
 namespace isomer {
@@ -113,8 +114,14 @@ class Bench {
 
  private:
   Result<std::vector<Row>> rows_of(const std::string& file) {
-    TRY(Graph graph, import_model(file));
-    TRY_VOID(bind_inputs(graph, values_of(options_.dims), {}));
+    TRY(Graph model, import_model(file));
+    TRY_VOID(bind_inputs(model, values_of(options_.dims), {}));
+    std::map<std::string, int64_t> left_open;
+    for (const std::string& dim : free_dims(model)) left_open.emplace(dim, 1);
+    TRY_VOID(bind_inputs(model, left_open, {}));
+    substitutions::Theory theory;
+    TRY(substitutions::Derived derived, substitutions::derived(model, substitutions::Derivation(), theory));
+    Graph graph = std::move(derived.graph);
     TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options_.threads, .target = options_.target}));
     TRY(std::vector<Task> tasks, fuse(graph));
     TRY(tasks, assign_layouts(graph, std::move(tasks)));
@@ -205,7 +212,7 @@ int main(int argc, char** argv) {
   isomer::Options options;
   app.add_option("MODEL", options.models)->required();
   app.add_option("--threads", options.threads);
-  app.add_option("--dim", options.dims);
+  app.add_option("--dim", options.dims, "NAME=SIZE; what is left open is 1");
   app.add_option("--repeats", options.repeats, "Measurements of a task, of which the shortest counts");
   app.add_option("--decide", options.decisions, "NAME=VALUE: a decision, in all tasks where it is one");
   app.add_option("--tries", options.tries, "Other decisions that are tried for a task below --below, with -v");
