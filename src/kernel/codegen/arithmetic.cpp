@@ -32,12 +32,17 @@ bool is_number(const llvm::Value* value) {
   return real && !real->isNaN();
 }
 
-/// NaN where either is. A literal that is none needs no check of its own: minps and maxps give their second operand.
+/// NaN where either is; of two zeros either. A literal that is no NaN needs no check of its own: minps and maxps give
+/// their second operand.
 llvm::Value* real_extreme(Builder& build, Predicate wins, llvm::Value* a, llvm::Value* b) {
   if (is_number(a)) std::swap(a, b);
   if (is_number(b)) return build.CreateSelect(build.CreateFCmp(wins, b, a), b, a);
-  llvm::Value* const best = build.CreateSelect(build.CreateFCmp(wins, a, b), a, b);
-  return build.CreateSelect(build.CreateFCmpUNO(a, a), a, best);
+  const auto which = wins == Predicate::FCMP_OGT ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum;
+  const Builder::FastMathFlagGuard guard(build);
+  llvm::FastMathFlags flags = build.getFastMathFlags();
+  flags.setNoSignedZeros();
+  build.setFastMathFlags(flags);
+  return build.CreateBinaryIntrinsic(which, a, b);
 }
 
 llvm::Value* real_floor_mod(const Site& site, llvm::Value* a, llvm::Value* b) {

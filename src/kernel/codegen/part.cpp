@@ -4,6 +4,7 @@
 #include "kernel/codegen/expressions.h"
 #include "kernel/codegen/transpose.h"
 #include "kernel/codegen/vectorizable.h"
+#include "kernel/regions.h"
 #include "kernel/tree.h"
 #include "util/check.h"
 
@@ -25,9 +26,38 @@ bool holds_vectorized(const Statements& statements) {
   });
 }
 
+/// Whether points with other axes write other elements: each axis moves a dim of its own, element by element.
+bool writes_apart(const Block& block, const Write& write) {
+  const auto has_axis = [](const Expr& expr) {
+    return te::any_node(expr, [](const Expr& e) {
+      const auto* variable = te::as<te::Var>(e);
+      return variable && variable->kind == te::VarKind::kSpatial;
+    });
+  };
+  for (size_t k = 0; k < block.axes.size(); ++k) {
+    const Expr axis = te::axis(static_cast<int>(k));
+    const bool moves = std::any_of(write.index.begin(), write.index.end(), [&](const Expr& index) {
+      return has_axis(index) && !has_axis(te::simplify_index(index - axis));
+    });
+    if (!moves && te::as_constant(block.axes[k].extent) != 1) return false;
+  }
+  return true;
+}
+
+/// Whether the block's predicate leaves out nothing but points beyond its axes, whose elements of the thread's own
+/// buffers are nobody's.
+bool leaves_out_nobodys(const Kernel& kernel, const Block& block) {
+  Expr rest = block.predicate;
+  for (const Iterator& axis : block.axes) rest = without_bound(rest, axis);
+  return !rest && std::all_of(block.writes.begin(), block.writes.end(), [&](const Write& write) {
+    return kernel.buffers[static_cast<size_t>(write.buffer)].scope != Scope::kArgument && writes_apart(block, write);
+  });
+}
+
 /// A block with its iterators replaced by what they are bound to, simplified.
 struct BoundBlock {
-  Expr predicate;  ///< may be empty
+  Expr predicate;               ///< may be empty
+  bool writes_beyond = false;   ///< where it does not hold nobody's elements may be written
   Expr is_first;   ///< all reduce iterators are 0
   std::vector<Expr> bodies;
   std::vector<Access> writes;
@@ -346,6 +376,7 @@ class PartEmitter {
       for (const Expr& i : write.index) index.push_back(bind_iterators(block, i));
       result.writes.push_back(plans_.plan(write.buffer, index));
     }
+    result.writes_beyond = result.predicate && leaves_out_nobodys(kernel_, block);
     return blocks_.emplace(&block, std::move(result)).first->second;
   }
 
@@ -404,8 +435,10 @@ class PartEmitter {
     if (block.is_reduction()) values = combined(block, plan, values, at);
     for (size_t c = 0; c < values.size(); ++c) {
       const int lanes = at[c].is_uniform() ? 1 : environment_.lanes;
-      memory_.store(plan.writes[c].buffer, at[c], spread(build_, values[c], lanes), environment_.mask,
-                    environment_.streams);
+      // A vector that is stored whole does not wait for what was there.
+      const bool is_whole = plan.writes_beyond && plan.writes[c].is_proved;
+      memory_.store(plan.writes[c].buffer, at[c], spread(build_, values[c], lanes),
+                    is_whole ? nullptr : environment_.mask, environment_.streams);
     }
   }
 
