@@ -17,6 +17,8 @@ int64_t panel_bytes(const Machine& machine) { return machine.caches.second * 5 /
 int64_t held_bytes(const Machine& machine) { return machine.caches.first / 2; }
 /// An epilogue of more operations is a loop over rows, so that what it computes with finds registers.
 constexpr int kLongEpilogue = 9;
+/// Iterations of a loop whose first and last are code of their own, at least.
+constexpr int64_t kLeastBetweenBorders = 6;
 /// Constant operands that stay in the second level of cache with all their tiles.
 int64_t staying_bytes(const Machine& machine) { return machine.caches.second / 2; }
 
@@ -64,7 +66,7 @@ class TileLayout {
     const bool has_part = axis_extent(tile_.vector_axis) % tile_.width() != 0 && view_.extent(across_[0]) > 1;
     const bool peels_part =
         has_part && builder_.decide(name_, "peel_columns", stays_ || builder_.machine().threads < 2);
-    const size_t shared = outer_.size() - (stays_ && has_part ? 1 : 0);
+    size_t shared = outer_.size() - (stays_ && has_part ? 1 : 0);
     if (!reorder() || !place_store()) return false;
     lay_out_reduction();
     if (!tensorize(builder_, inner_)) return false;
@@ -73,6 +75,7 @@ class TileLayout {
     if (blocks_.empty()) prefetch();
     if (peels_ || skips_) peel_rows("last");
     if (skips_) peel_rows("first");
+    if (skips_ && tile_.row_axis < 0) shared = peel_borders(shared);
     if (peels_part) (void)tried(schedule_.peel(across_[0], "last"));
     parallelize(builder_, name_,
                 {outer_.begin(), outer_.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))}, work);
@@ -255,6 +258,20 @@ class TileLayout {
     if (!held_.empty() && view_.extent(held_.back()) > 1 &&
         builder_.decide(name_, fmt::format("peel_{}_rows", iteration), true))
       (void)tried(schedule_.peel(held_.back(), iteration));
+  }
+
+  /// Without rows: the borders of the innermost image loop stand apart, so that no step in between asks whether it is
+  /// padding. How many of the outer loops threads may still share.
+  size_t peel_borders(size_t shared) {
+    if (outer_.size() < 2) return shared;
+    const size_t place = outer_.size() - 2;
+    const LoopIds before(outer_.begin(), outer_.begin() + static_cast<std::ptrdiff_t>(place));
+    const int64_t threads = builder_.machine().threads;
+    const bool is_worth = view_.extent(outer_[place]) >= kLeastBetweenBorders &&
+                          (threads < 2 || view_.iterations(before) >= 4 * threads);
+    if (!builder_.decide(name_, "peel_borders", is_worth)) return shared;
+    const bool first = tried(schedule_.peel(outer_[place], "first")), last = tried(schedule_.peel(outer_[place], "last"));
+    return first || last ? place : shared;
   }
 
   /// What the block that stores tiles reads beside them (residuals) comes from far away: it is asked for before the
