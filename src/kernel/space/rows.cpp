@@ -65,9 +65,26 @@ void vectorize_reduction(Builder& builder, const std::string& name) {
     return;
   }
   if (count % width != 0) (void)tried(builder.schedule.peel(*steps, "last"));
-  if (width > narrow)
-    if (const auto inner = partial_results(builder, name, view.loops(name).back(), narrow))
-      (void)tried(builder.schedule.unroll(*inner));
+  combine_lanes(builder, name, vectors);
+}
+
+void combine_lanes(Builder& builder, const std::string& name, int64_t vectors) {
+  const View& view = builder.view;
+  const int64_t lanes = view.extent(view.loops(name).back()) / vectors;
+  // Halves of a vector are vectors, too.
+  std::vector<int64_t> widths;
+  if (vectors > 1) widths.push_back(lanes);
+  if (builder.decide(name, "halves_lanes", true))
+    for (int64_t width = lanes / 2; width > 1; width /= 2) widths.push_back(width);
+  for (const int64_t width : widths) {
+    const Schedule before = builder.schedule;
+    const auto steps = partial_results(builder, name, view.loops(name).back(), width);
+    if (!steps) {
+      builder.schedule = before;
+      break;
+    }
+    (void)tried(builder.schedule.unroll(*steps));
+  }
   (void)tried(builder.schedule.unroll(view.loops(name).back()));
 }
 
