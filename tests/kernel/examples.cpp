@@ -58,6 +58,24 @@ const std::vector<Example>& examples() {
        "- 32]:float32))*2, 0) }\n"
        "s1 = map [40, 3] { select(i0 < 11, in3[i0, i1]:float32, in4[i0 - 11, i1]:float32) }\noutput s0, s1\n",
        {{6, 9}, {6, 23}, {6, 8}, {11, 3}, {29, 3}}},
+      {"pooled_channels",
+       "s0 = reduce [24, 8, 9] over [3, 3] with max:float32 { select(0 <= i1*2 + r0 - 1 && 0 <= i2*2 + r1 - 1, "
+       "in0[i1*2 + r0 - 1, i2*2 + r1 - 1, i0]:float32, -inf:float32) }\n"
+       "s1 = map [8, 9, 24] { s0[i2, i0, i1]:float32*2 }\noutput s1\n",
+       {{16, 18, 24}}},
+      {"few_filters",
+       "s0 = reduce [1, 3, 5, 19] over [32, 3, 3] with sum:float32 { select(0 <= i2 + r1 - 1 && i2 + r1 - 1 < 5 && 0 "
+       "<= i3 + r2 - 1 && i3 + r2 - 1 < 19, "
+       "in0[i0, i2 + r1 - 1, i3 + r2 - 1, r0]:float32, 0:float32)*in1[i1, r0, r1, r2]:float32 }\n"
+       "s1 = map [1, 5, 19, 3] { max(s0[i0, i3, i1, i2]:float32 + in2[i3]:float32, 0) }\noutput s1\n",
+       {{1, 5, 19, 32}, {3, 32, 3, 3}, {3}}},
+      {"few_transposed_filters",
+       "s0 = reduce [1, 2, 10, 14] over [16, 2, 2] with sum:float32 { select(0 <= (i2 + 1) floordiv 2 - r1 && (i2 + 1) "
+       "floordiv 2 - r1 < 5 && "
+       "0 <= (i3 + 1) floordiv 2 - r2 && (i3 + 1) floordiv 2 - r2 < 7, in0[i0, (i2 + 1) floordiv 2 - r1, (i3 + 1) "
+       "floordiv 2 - r2, r0]:float32, 0:float32)"
+       "*in1[r0, i1, (i2 + 1) floormod 2 + r1*2, (i3 + 1) floormod 2 + r2*2]:float32 }\noutput s0\n",
+       {{1, 5, 7, 16}, {16, 2, 4, 4}}},
       {"movement",
        "s0 = map [4, 6, 5] { in0[i1, i2, i0]:float32*3 }\ns1 = map [24, 5] { s0[i0 floordiv 6, i0 floormod 6, "
        "i1]:float32 + 1 }\noutput s1\n",
@@ -159,6 +177,16 @@ Example random_rows(Random& random) {
       {{rows, length}}};
 }
 
+/// Few columns of long sums along memory.
+Example random_inner_product(Random& random) {
+  const int64_t rows = random.between(1, 40), columns = random.between(1, 6), steps = 16 * random.between(1, 12);
+  return {"inner_product",
+          fmt::format("s0 = reduce [{0}, {1}] over [{2}] with sum:float32 {{ in0[i0, r0]:float32*in1[r0, i1]:float32 "
+                      "}}\ns1 = map [{1}, {0}] {{ max(s0[i1, i0]:float32, 0) }}\noutput {3}\n",
+                      rows, columns, steps, random.chance(0.5) ? "s0" : "s1"),
+          {{rows, steps}, {steps, columns}}};
+}
+
 Example random_attention(Random& random) {
   const int64_t heads = random.between(1, 3), rows = random.between(1, 30), keys = random.between(2, 40),
                 width = random.between(2, 20);
@@ -186,7 +214,7 @@ Example random_parts(Random& random) {
 
 Example random_example(Random& random) {
   constexpr Example (*kinds[])(Random&) = {random_product, random_convolution, random_pooling, random_movement,
-                                           random_rows,    random_attention,   random_parts};
+                                           random_rows,    random_attention,   random_parts,   random_inner_product};
   return kinds[random.below(std::size(kinds))](random);
 }
 

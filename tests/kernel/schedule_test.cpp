@@ -63,6 +63,34 @@ TEST(DefaultSchedule, ThreadsShareALongReduction) {
   }
 }
 
+/// Few columns of long sums, beside as many as fill lanes.
+TEST(DefaultSchedule, LanesRunAlongSumsOfFewColumns) {
+  const auto product = [](int64_t columns) {
+    return Example{"product",
+                   fmt::format("s0 = reduce [33, {0}] over [64] with sum:float32 {{ in0[i0, r0]:float32*in1[r0, "
+                               "i1]:float32 }}\noutput s0\n",
+                               columns),
+                   {{33, 64}, {64, columns}}};
+  };
+  const auto few = [](const std::string& name) {
+    return *std::find_if(examples().begin(), examples().end(), [&](const Example& each) { return each.name == name; });
+  };
+  const std::pair<Example, bool> cases[] = {{few("few_filters"), true}, {few("few_transposed_filters"), true},
+                                            {product(2), true},         {product(3), true},
+                                            {product(16), false},       {product(33), false}};
+  for (const auto& [example, is_inner] : cases) {
+    SCOPED_TRACE(example.program);
+    const Kernel kernel = lowered(example, {1});
+    for (const int threads : {1, 3}) {
+      const Machine machine{.vectors = kAvx512, .threads = threads};
+      const Schedule schedule = default_schedule(Schedule(kernel), machine);
+      EXPECT_EQ(print(schedule.trace()).find("inner_product := 1") != std::string::npos, is_inner);
+      expect_replays(schedule, kernel);
+      expect_same_meaning(example, schedule, kernel);
+    }
+  }
+}
+
 TEST(Annotations, SayHowMemoryIsUsed) {
   const Example example = {"map", "s0 = map [64, 32] { in0[i0, i1]:float32*2 }\noutput s0\n", {{64, 32}}};
   const Kernel kernel = lowered(example);

@@ -56,9 +56,9 @@ bool leaves_out_nobodys(const Kernel& kernel, const Block& block) {
 
 /// A block with its iterators replaced by what they are bound to, simplified.
 struct BoundBlock {
-  Expr predicate;               ///< may be empty
-  bool writes_beyond = false;   ///< where it does not hold nobody's elements may be written
-  Expr is_first;   ///< all reduce iterators are 0
+  Expr predicate;              ///< may be empty
+  bool writes_beyond = false;  ///< where it does not hold nobody's elements may be written
+  Expr is_first;               ///< all reduce iterators are 0
   std::vector<Expr> bodies;
   std::vector<Access> writes;
 };

@@ -16,6 +16,9 @@ Module transforms();
 Module shared_reductions();
 /// Attention, and what has its form: blocks of rows pass through all reductions and stay in cache between them.
 Module rows_inside();
+/// Reductions of fewer results in a row than a vector has lanes: lanes run along the reduction, and are combined in the
+/// end.
+Module inner_products();
 /// Reductions of which lanes compute several results at a time, tiles of them in registers.
 Module tiles();
 /// Steps of scans: they run on one thread, and what they compute lies where the next ones find it; or all threads take

@@ -6,8 +6,9 @@ namespace isomer::kernel {
 
 const Space& default_space() {
   static const Space space = {
-      {false, {inline_maps()}}, {false, {collapse()}}, {true, {transforms()}}, {false, {shared_reductions()}},
-      {false, {rows_inside()}}, {false, {tiles()}},    {false, {steps()}},     {true, {rows(), maps()}},
+      {false, {inline_maps()}}, {false, {collapse()}},       {true, {transforms()}}, {false, {shared_reductions()}},
+      {false, {rows_inside()}}, {false, {inner_products()}}, {false, {tiles()}},     {false, {steps()}},
+      {true, {rows(), maps()}},
   };
   return space;
 }

@@ -267,10 +267,11 @@ class TileLayout {
     const size_t place = outer_.size() - 2;
     const LoopIds before(outer_.begin(), outer_.begin() + static_cast<std::ptrdiff_t>(place));
     const int64_t threads = builder_.machine().threads;
-    const bool is_worth = view_.extent(outer_[place]) >= kLeastBetweenBorders &&
-                          (threads < 2 || view_.iterations(before) >= 4 * threads);
+    const bool is_worth =
+        view_.extent(outer_[place]) >= kLeastBetweenBorders && (threads < 2 || view_.iterations(before) >= 4 * threads);
     if (!builder_.decide(name_, "peel_borders", is_worth)) return shared;
-    const bool first = tried(schedule_.peel(outer_[place], "first")), last = tried(schedule_.peel(outer_[place], "last"));
+    const bool first = tried(schedule_.peel(outer_[place], "first")),
+               last = tried(schedule_.peel(outer_[place], "last"));
     return first || last ? place : shared;
   }
 

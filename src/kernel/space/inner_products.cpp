@@ -1,0 +1,241 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernel/space/loops.h"
+#include "kernel/space/modules.h"
+#include "kernel/space/rows.h"
+#include "kernel/space/tiles.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// A result's lanes are combined in so many cycles; a step of the reduction takes half of one.
+constexpr double kCyclesOfLanes = 4.5;
+/// So much better must it be than a tile whose lanes are results.
+constexpr double kWorthInner = 1.15;
+constexpr int64_t kLeastRows = 4;
+
+/// A reduction whose lanes run along the reduction itself: one operand is contiguous along it, the other one is, too,
+/// or can be packed so.
+struct InnerProduct {
+  int reduce = -1;       ///< the iterator that lanes run along
+  int column_axis = -1;  ///< moves the other operand alone; -1: none
+  int row_axis = -1;     ///< moves the first operand alone; neighbours share the other one
+  int64_t row_period = 1;
+  int64_t lanes = 1, rows = 1, columns = 1;  ///< of a tile
+  LoadAccess moving, shared;
+};
+
+int64_t extent_of(const Iterator& iterator) { return te::as_constant(iterator.extent).value_or(0); }
+
+/// Accumulators that registers hold beside what they are made of.
+int64_t most_rows(const VectorUnit& unit, int64_t columns) {
+  int64_t rows = 0;
+  while (rows < kMostRows && registers_of(unit, rows + 1, columns, std::min(rows + 1, columns)) <= unit.registers)
+    ++rows;
+  return rows;
+}
+
+/// Equal tiles of rows with as few of them beyond the end as can be.
+int64_t rows_of(int64_t there, int64_t most) {
+  const int64_t tiles = (there + most - 1) / most;
+  return (there + tiles - 1) / tiles;
+}
+
+std::optional<int64_t> period_of(const View& view, const Block& block, const InnerProduct& product, int axis) {
+  const int64_t period = std::lcm(regular_stride(view.kernel(), block, product.moving, axis).first,
+                                  regular_stride(view.kernel(), block, product.shared, axis).first);
+  const auto moves = stride_at_period(view.kernel(), block, product.moving, axis, period);
+  const auto stays = stride_at_period(view.kernel(), block, product.shared, axis, period);
+  if (!moves || *moves == 0 || stays != 0) return std::nullopt;
+  return period;
+}
+
+/// Whether the dim of the operand that the iterator alone indexes can be brought innermost.
+bool can_run_along(const View& view, const LoadAccess& access, int reduce) {
+  if (access.reduce[static_cast<size_t>(reduce)] == 1) return true;
+  const auto& index = te::as<te::Load>(access.load)->index;
+  return view.buffer(access.buffer).is_constant && view.machine().packing &&
+         std::find(index.begin(), index.end(), te::reduce_axis(reduce)) != index.end();
+}
+
+std::optional<InnerProduct> inner_product(const View& view, const std::string& name) {
+  const Block block = view.block(name);
+  const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), block);
+  if (!block.combine.commutative || block.writes.size() != 1 || accesses.size() != 2) return std::nullopt;
+  const int64_t lanes = view.lanes(block);
+  double steps = 1;
+  for (const Iterator& iterator : block.reduce) steps *= static_cast<double>(extent_of(iterator));
+  for (const bool turned : {false, true}) {
+    InnerProduct product;
+    product.moving = accesses[turned ? 1 : 0];
+    product.shared = accesses[turned ? 0 : 1];
+    product.lanes = lanes;
+    for (size_t k = 0; k < block.reduce.size(); ++k)
+      if (product.moving.reduce[k] == 1 && extent_of(block.reduce[k]) % lanes == 0 &&
+          can_run_along(view, product.shared, static_cast<int>(k)))
+        product.reduce = static_cast<int>(k);
+    if (product.reduce < 0) continue;
+    int64_t rows = 0, columns = 1;
+    for (size_t k = 0; k < block.axes.size(); ++k) {
+      const auto axis = static_cast<int>(k);
+      const int64_t extent = extent_of(block.axes[k]);
+      if (extent < 2) continue;
+      if (product.moving.axes[k] == 0) {
+        if (product.column_axis >= 0) return std::nullopt;  // several
+        product.column_axis = axis;
+        columns = extent;
+      } else if (const auto period = period_of(view, block, product, axis);
+                 period && extent / *period >= std::max(kLeastRows, rows)) {
+        rows = extent / *period;
+        product.row_axis = axis;
+        product.row_period = *period;
+      }
+    }
+    const double inner = steps / static_cast<double>(2 * lanes) + kCyclesOfLanes;
+    const double outer = steps / 2 * static_cast<double>((columns + lanes - 1) / lanes) / static_cast<double>(columns);
+    if (product.row_axis < 0 || columns >= lanes * 2 || kWorthInner * inner >= outer) continue;
+    // As many columns as leave registers for several rows.
+    product.columns = columns;
+    while (columns % product.columns != 0 || most_rows(view.machine().vectors, product.columns) < 2) --product.columns;
+    product.rows = rows_of(rows, most_rows(view.machine().vectors, product.columns));
+    return product;
+  }
+  return std::nullopt;
+}
+
+/// Dims over the reduction in the order of its loops, those of columns, lanes.
+std::string layout_along(const InnerProduct& product, const std::vector<int>& window) {
+  const auto& index = te::as<te::Load>(product.shared.load)->index;
+  std::vector<std::pair<size_t, std::string>> dims;
+  std::string lanes;
+  for (size_t k = 0; k < index.size(); ++k) {
+    if (index[k] == te::reduce_axis(product.reduce)) {
+      dims.emplace_back(window.size() - 1, fmt::format("{}/{}", k, product.lanes));
+      lanes = fmt::format("{}%{}", k, product.lanes);
+      continue;
+    }
+    size_t place = window.size();
+    for (size_t loop = 0; loop < window.size(); ++loop)
+      if (te::any_node(index[k], [&](const Expr& e) { return e == te::reduce_axis(window[loop]); })) place = loop;
+    dims.emplace_back(place, fmt::format("{}", k));
+  }
+  std::stable_sort(dims.begin(), dims.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string layout;
+  for (const auto& [place, dim] : dims) layout += dim + ":";
+  return layout + lanes;
+}
+
+/// The block that stores a tile: lanes along its rows, the rest unrolled.
+void store_along(Builder& builder, const std::string& store, int row_axis) {
+  const LoopIds loops = builder.view.loops(store);
+  LoopIds own(loops.end() - static_cast<std::ptrdiff_t>(builder.view.block(store).axes.size()), loops.end());
+  const LoopId rows = own[static_cast<size_t>(row_axis)];
+  own.erase(own.begin() + row_axis);
+  own.push_back(rows);
+  if (tried(builder.schedule.reorder(own))) (void)write_out(builder, own);
+}
+
+/// other axes, pieces of rows, phases, of columns | reduction | columns and rows unrolled, lanes; then lanes are
+/// combined
+bool lay_out(Builder& builder, const std::string& name, const InnerProduct& product) {
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
+  const auto work = points(view.block(name));
+  if (!work || *work == 0) return false;
+  const Block block = view.block(name);
+  const size_t rank = block.axes.size();
+  // Reduction loops, those that move the operand farthest outermost; the one that lanes run along last.
+  std::vector<int> window(block.reduce.size());
+  std::iota(window.begin(), window.end(), 0);
+  const auto distance = [&](int k) {
+    return k == product.reduce ? -1
+                               : std::abs(product.moving.reduce[static_cast<size_t>(k)].value_or(int64_t{1} << 40));
+  };
+  std::stable_sort(window.begin(), window.end(), [&](int a, int b) { return distance(a) > distance(b); });
+  if (product.shared.reduce[static_cast<size_t>(product.reduce)] != 1) {
+    const auto copier =
+        schedule.cache_read(name, view.buffer(product.shared.buffer).name, view.ordinal(name, product.shared));
+    if (!copier.ok() || !schedule.transform_layout(*copier, layout_along(product, window)).ok()) return false;
+  }
+  const LoopIds loops = view.loops(name);
+  const auto across = schedule.split(loops[rank + static_cast<size_t>(product.reduce)], Integers{-1, product.lanes});
+  Integers factors = {-1, product.rows};
+  if (product.row_period > 1) factors.push_back(product.row_period);
+  const auto down = schedule.split(loops[static_cast<size_t>(product.row_axis)], factors);
+  if (!across.ok() || !down.ok()) return false;
+  LoopIds outer, reducing, tile;
+  for (size_t k = 0; k < rank; ++k)
+    if (static_cast<int>(k) != product.column_axis && static_cast<int>(k) != product.row_axis)
+      outer.push_back(loops[k]);
+  const size_t shared = outer.size();
+  outer.push_back((*down)[0]);
+  if (product.row_period > 1) outer.push_back((*down)[2]);
+  for (const int k : window)
+    reducing.push_back(k == product.reduce ? (*across)[0] : loops[rank + static_cast<size_t>(k)]);
+  if (product.column_axis >= 0) {
+    const auto columns = schedule.split(loops[static_cast<size_t>(product.column_axis)], Integers{-1, product.columns});
+    if (!columns.ok()) return false;
+    outer.push_back((*columns)[0]);
+    tile.push_back((*columns)[1]);
+  }
+  tile.push_back((*down)[1]);
+  tile.push_back((*across)[1]);
+  LoopIds order = outer;
+  for (const auto* list : {&reducing, &tile}) order.insert(order.end(), list->begin(), list->end());
+  if (!schedule.reorder(order).ok()) return false;
+  // What the results go through on their way, if anything.
+  std::string computing = name, store = view.epilogue(block);
+  if (store.empty() && block.writes[0].index != te::axes(static_cast<int>(rank))) {
+    const auto made = schedule.cache_write(name);
+    if (!made.ok()) return false;
+    computing = *made;
+    store = name;
+  }
+  if (!store.empty() && (!schedule.reverse_compute_at(store, outer.back()).ok() ||
+                         !schedule.set_scope(view.buffer(view.block(computing).writes[0].buffer).name, "cache").ok()))
+    return false;
+  const auto partial = schedule.rfactor(computing, tile.back());
+  if (!partial.ok()) return false;
+  const std::string sums = view.buffer(view.block(*partial).writes[0].buffer).name;
+  std::vector<int> lanes_last(rank + 1);
+  std::iota(lanes_last.begin(), lanes_last.end(), 1);
+  lanes_last.back() = 0;
+  if (!schedule.transform_layout(sums, fmt::format("{}", fmt::join(lanes_last, ":"))).ok()) return false;
+  (void)tried(schedule.set_scope(sums, "registers"));
+  if (tried(schedule.decompose_reduction(*partial, reducing.front()))) lay_out_initialization(builder, *partial);
+  if (!tensorize(builder, tile)) return false;
+  const bool skips = tried(schedule.skip_padding(*partial));
+  combine_lanes(builder, computing, 1);
+  for (const LoopId loop : view.inner_loops(computing, outer.back())) (void)tried(schedule.unroll(loop));
+  if (!store.empty()) store_along(builder, store, product.row_axis);
+  const int64_t rows = extent_of(block.axes[static_cast<size_t>(product.row_axis)]);
+  const bool has_part = rows % (product.rows * product.row_period) != 0;
+  if ((skips || has_part) && view.extent((*down)[0]) > 1 && builder.decide(name, "peel_last_rows", true))
+    (void)tried(schedule.peel((*down)[0], "last"));
+  if (skips && view.extent((*down)[0]) > 1 && builder.decide(name, "peel_first_rows", true))
+    (void)tried(schedule.peel((*down)[0], "first"));
+  parallelize(builder, name, {outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))},
+              *work);
+  return true;
+}
+
+}  // namespace
+
+Module inner_products() {
+  return {"inner_products",
+          [](const View& view, const std::string& name) {
+            return view.is_free_reduction(name) && view.machine().micro_tiles && inner_product(view, name);
+          },
+          [](Builder& builder, const std::string& name) {
+            if (!builder.decide(name, "inner_product", true)) return;
+            const Schedule before = builder.schedule;
+            store_paddings(builder, name);
+            const auto product = inner_product(builder.view, name);
+            if (!product || !lay_out(builder, name, *product)) builder.schedule = before;
+          }};
+}
+
+}  // namespace isomer::kernel
