@@ -11,7 +11,7 @@ namespace {
 /// Dims over other axes, blocks along the vectors, dims over the reduction in the order of its loops, lanes.
 std::string packed_layout(const LoadAccess& access, const Tile& tile) {
   const auto& index = te::as<te::Load>(access.load)->index;
-  const auto along = std::find(index.begin(), index.end(), te::axis(tile.vector_axis)) - index.begin();
+  const auto along = static_cast<std::ptrdiff_t>(packed_dim(access, tile.vector_axis)->dim);
   std::vector<std::pair<int, std::ptrdiff_t>> dims;
   for (size_t k = 0; k < index.size(); ++k) {
     if (static_cast<std::ptrdiff_t>(k) == along) continue;
@@ -47,7 +47,7 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
   for (const LoadAccess& access : tile.accesses) {
     const auto stride = access.axes[tile.vector_axis];
     if (stride == 0) continue;
-    const bool can = can_pack(view, reduction, access, tile.vector_axis);
+    const bool can = can_pack(view, reduction, access, tile.vector_axis, tile.width());
     if (!can && stride != 1) return false;
     const bool worth = can && (stride != 1 || view.buffer(access.buffer).is_constant ||
                                (has_tail && view.reuse(block, access) >= kWorthPadding));

@@ -44,7 +44,7 @@ class Tiler {
   const Block& block() const { return block_; }
 
  private:
-  bool can_vectorize(const std::vector<LoadAccess>& accesses, int axis, bool is_contiguous) const;
+  bool can_vectorize(const std::vector<LoadAccess>& accesses, int axis, int64_t width, bool is_contiguous) const;
   /// From one row to the next along the axis; nothing where operands move irregularly, or none of them is shared.
   std::optional<int64_t> row_period(const Tile& tile, int axis) const;
 
@@ -56,13 +56,13 @@ class Tiler {
 
 /// Lanes along the axis: every load moves by one element or stays, or can be packed so; the output is written in order
 /// or each vector of results is the work of a long reduction.
-bool Tiler::can_vectorize(const std::vector<LoadAccess>& accesses, int axis, bool is_contiguous) const {
+bool Tiler::can_vectorize(const std::vector<LoadAccess>& accesses, int axis, int64_t width, bool is_contiguous) const {
   bool moves = false;
   for (const LoadAccess& access : accesses) {
     const auto stride = access.axes[axis];
     if (!stride) return false;
     moves |= *stride != 0;
-    if (*stride != 0 && *stride != 1 && !can_pack(view_, reduction_, access, axis)) return false;
+    if (*stride != 0 && *stride != 1 && !can_pack(view_, reduction_, access, axis, width)) return false;
   }
   int64_t length = 1;
   for (const Iterator& r : block_.reduce) length *= te::as_constant(r.extent).value_or(0);
@@ -82,7 +82,7 @@ std::optional<Tile> Tiler::columns(int axis, int64_t lanes, int64_t vectors) con
   // Groups of channels: a tile lies inside of one.
   if (vectors > there || (!is_regular && size % tile.width() != 0)) return std::nullopt;
   tile.accesses = is_regular ? plain_ : load_accesses(view_.kernel(), block_, axis, tile.width());
-  if (!can_vectorize(tile.accesses, axis, reduction_.out[axis] == 1)) return std::nullopt;
+  if (!can_vectorize(tile.accesses, axis, tile.width(), reduction_.out[axis] == 1)) return std::nullopt;
   return tile;
 }
 
@@ -169,7 +169,8 @@ std::vector<int> Tiler::window(const Tile& tile) const {
   std::vector<int64_t> farthest(block_.reduce.size(), 0);
   for (const LoadAccess& access : tile.accesses) {
     // Packed operands follow whatever order there is.
-    if (access.axes[tile.vector_axis] != 0 && can_pack(view_, reduction_, access, tile.vector_axis)) continue;
+    if (access.axes[tile.vector_axis] != 0 && can_pack(view_, reduction_, access, tile.vector_axis, tile.width()))
+      continue;
     for (size_t k = 0; k < farthest.size(); ++k)
       farthest[k] = std::max(farthest[k], std::abs(access.reduce[k].value_or(int64_t{1} << 40)));
   }
@@ -189,10 +190,17 @@ std::vector<int64_t> firsts(const List& list) {
 
 }  // namespace
 
-bool can_pack(const View& view, const Tiled& reduction, const LoadAccess& access, int axis) {
-  if (!view.machine().packing) return false;
+std::optional<PackedDim> packed_dim(const LoadAccess& access, int axis) {
   const auto& index = te::as<te::Load>(access.load)->index;
-  if (std::find(index.begin(), index.end(), te::axis(axis)) == index.end()) return false;
+  for (size_t k = 0; k < index.size(); ++k)
+    if (const auto offset = te::as_constant(te::simplify_index(index[k] - te::axis(axis))))
+      return PackedDim{k, *offset};
+  return std::nullopt;
+}
+
+bool can_pack(const View& view, const Tiled& reduction, const LoadAccess& access, int axis, int64_t width) {
+  const auto dim = packed_dim(access, axis);
+  if (!view.machine().packing || !dim || dim->offset % width != 0) return false;
   return view.buffer(access.buffer).is_constant ||
          (!reduction.is_repeated && view.reuse(view.block(reduction.name), access) >= kWorthCopy);
 }

@@ -44,8 +44,15 @@ struct Tiled {
   bool is_repeated = false;  ///< from step to step other operands than constants change
 };
 
-/// Whether a copy of the operand in blocks of vectors along the axis can be had for little.
-bool can_pack(const View& view, const Tiled& reduction, const LoadAccess& access, int axis);
+/// The dim of an operand that the axis alone moves, element by element, and where it begins there: [k, i0 + 512].
+struct PackedDim {
+  size_t dim = 0;
+  int64_t offset = 0;
+};
+std::optional<PackedDim> packed_dim(const LoadAccess& access, int axis);
+/// Whether a copy of the operand in blocks of `width` along the axis can be had for little, if it has such a dim and
+/// begins there with a block.
+bool can_pack(const View& view, const Tiled& reduction, const LoadAccess& access, int axis, int64_t width);
 /// The tile that was decided for; its preference is that of the best score.
 Tile choose_tile(Builder& builder, const Tiled& reduction);
 
