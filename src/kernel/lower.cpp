@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/te/simplify.h"
 #include "kernel/tree.h"
 #include "util/check.h"
 
@@ -108,6 +109,25 @@ class Lowering {
     return nest(std::move(block), axes, {});
   }
 
+  /// Without selects that always choose the same: a transposed convolution whose windows do not overlap reads nothing
+  /// outside of its input.
+  static Expr decided(const Expr& body, const te::MapReduce& stage) {
+    const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+      const auto* variable = te::as<te::Var>(leaf);
+      const bool is_axis = variable && variable->kind == te::VarKind::kSpatial;
+      if (!is_axis && !(variable && variable->kind == te::VarKind::kReduce)) return {};
+      const auto extent = (is_axis ? stage.axes : stage.reduce)[variable->index].constant();
+      return {0, extent ? std::optional(*extent - 1) : std::nullopt};
+    };
+    return te::transform(body, [&](const Expr& e) -> Expr {
+      const auto* select = te::as<te::Select>(e);
+      if (!select || te::has_load(select->condition)) return {};
+      const Expr condition = te::simplify_index(select->condition, ranges);
+      if (condition == te::truth(true)) return select->then;
+      return condition == te::truth(false) ? select->otherwise : Expr();
+    });
+  }
+
   /// A reduction over what may be empty is initialized by a block of its own.
   void map_reduce(Statements& statements, const std::string& name, const te::MapReduce& stage,
                   const std::vector<int>& buffers) {
@@ -125,7 +145,7 @@ class Lowering {
       initial.bodies = stage.combine.identity;
       statements.push_back(nest(std::move(initial), stage.axes, {}));
     }
-    for (const Expr& body : stage.bodies) block.bodies.push_back(globalized(body));
+    for (const Expr& body : stage.bodies) block.bodies.push_back(globalized(decided(body, stage)));
     statements.push_back(nest(std::move(block), stage.axes, stage.reduce));
   }
 
