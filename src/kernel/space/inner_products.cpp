@@ -92,6 +92,8 @@ std::optional<InnerProduct> inner_product(const View& view, const std::string& n
         rows = extent / *period;
         product.row_axis = axis;
         product.row_period = *period;
+      } else if (!product.moving.axes[k] && !period) {
+        return std::nullopt;  // groups of columns
       }
     }
     const double inner = steps / static_cast<double>(2 * lanes) + kCyclesOfLanes;

@@ -11,6 +11,8 @@ constexpr int64_t kBlocksOfRun = 16;
 constexpr int64_t kTilesOfRun = 32;
 /// Fewer are read side by side, each from its beginning to its end.
 constexpr int64_t kManyStreams = 8;
+/// Bytes from a line of the first cache to one of the same set.
+constexpr int64_t kSharedSet = 4096;
 /// Of four bytes, in a line of cache.
 constexpr int64_t kLineElements = 16;
 
@@ -68,6 +70,9 @@ bool transpose_map(Builder& builder, const std::string& name, const LoopIds& all
   const int64_t tiles = view.extent(down[0]);
   int64_t run = std::min(kTilesOfRun, tiles);
   while (tiles % run != 0) --run;
+  // Lines so far apart share a set of the first cache: few of them are written side by side.
+  const int64_t pitch = *write_strides(view.kernel(), map)[static_cast<size_t>(transposed_axis(view, map))];
+  if (pitch * bit_width(view.buffer(map.writes[0].buffer).dtype) / 8 % kSharedSet == 0) run = 1;
   std::vector<int64_t> runs_of;
   for (int64_t each = 1; each <= std::min(4 * kTilesOfRun, tiles); ++each)
     if (tiles % each == 0) runs_of.push_back(each);
