@@ -161,6 +161,9 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
   const auto follow = [&](const te::Load& load) {
     const Region span = region_of(kernel, loop.body, load.buffer.index, Access::kWrite);
     follows = true;
+    if (!writes_whole_region(kernel, loop.body, load.buffer.index))
+      error = invalid(name, "all elements of a region of '{}' written inside {} expected, some are left out",
+                      kernel.buffers[load.buffer.index].name, text(id));
     for (size_t j = 0; j < load.index.size(); ++j) {
       const Shape& shape = kernel.buffers[load.buffer.index].shape;
       if (shape[j].is(1)) continue;

@@ -89,6 +89,41 @@ Region region_of(const Kernel& kernel, const Statements& statements, int buffer,
   return std::move(finder).result();
 }
 
+bool writes_whole_region(const Kernel& kernel, const Statements& statements, int buffer) {
+  bool whole = true;
+  Region all;
+  for_each_block(statements, [&](const Block& block, const std::vector<const Loop*>& inner) {
+    for (const Write& write : block.writes) {
+      if (write.buffer != buffer) continue;
+      std::set<int> read;
+      RegionFinder finder(kernel, buffer);
+      std::vector<Expr> index = write.index;
+      for (Expr& e : index) {
+        e = bind_iterators(block, e);
+        read.merge(variables(e));
+      }
+      finder.add(index, inner);
+      const Region own = std::move(finder).result();
+      double iterations = 1, elements = 1;
+      for (const Loop* loop : inner)
+        if (read.contains(loop->variable)) iterations *= static_cast<double>(te::as_constant(loop->extent).value_or(0));
+      for (const Span& span : own)
+        elements *= static_cast<double>(te::as_constant(span.extent).value_or(int64_t{1} << 62));
+      whole &= iterations >= elements;
+      if (all.empty()) all = own;
+      for (size_t k = 0; k < own.size(); ++k) {
+        const auto together = united(all[k], own[k]);
+        const auto extent = together ? te::as_constant(together->extent) : std::nullopt;
+        const auto a = te::as_constant(all[k].extent), b = te::as_constant(own[k].extent);
+        const bool is_same = all[k].minimum == own[k].minimum && all[k].extent == own[k].extent;
+        whole &= is_same || (extent && a && b && *extent <= *a + *b);
+        if (together) all[k] = *together;
+      }
+    }
+  });
+  return whole;
+}
+
 Expr in_range(const Expr& value, const Expr& extent, const te::Ranges& ranges) {
   const te::Interval span = te::bounds(value, ranges);
   const auto size = te::as_constant(extent);

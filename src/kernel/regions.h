@@ -26,6 +26,10 @@ std::optional<Span> united(const Span& a, const Span& b);
 enum class Access : uint8_t { kRead, kWrite, kEither };
 Region region_of(const Kernel& kernel, const Statements& statements, int buffer, Access access);
 
+/// Whether the statements write every element of the region that they write of `buffer`, and not only one in two: each
+/// of its writers has as many iterations as its own region has elements, and these regions touch.
+bool writes_whole_region(const Kernel& kernel, const Statements& statements, int buffer);
+
 /// The conditions under which `value` lies in [0, extent), as far as the ranges don't prove them; empty: it always
 /// does.
 Expr in_range(const Expr& value, const Expr& extent, const te::Ranges& ranges);

@@ -82,7 +82,8 @@ const std::vector<Example>& examples() {
        "floordiv 2 - r1 < 5 && "
        "0 <= (i3 + 1) floordiv 2 - r2 && (i3 + 1) floordiv 2 - r2 < 7, in0[i0, (i2 + 1) floordiv 2 - r1, (i3 + 1) "
        "floordiv 2 - r2, r0]:float32, 0:float32)"
-       "*in1[r0, i1, (i2 + 1) floormod 2 + r1*2, (i3 + 1) floormod 2 + r2*2]:float32 }\noutput s0\n",
+       "*in1[r0, i1, (i2 + 1) floormod 2 + r1*2, (i3 + 1) floormod 2 + r2*2]:float32 }\n"
+       "s1 = map [1, 10, 14, 2] { max(s0[i0, i3, i1, i2]:float32, 0) }\noutput s1\n",
        {{1, 5, 7, 16}, {16, 2, 4, 4}}},
       {"movement",
        "s0 = map [4, 6, 5] { in0[i1, i2, i0]:float32*3 }\ns1 = map [24, 5] { s0[i0 floordiv 6, i0 floormod 6, "

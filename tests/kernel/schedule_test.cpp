@@ -311,6 +311,23 @@ TEST(Primitives, AMapIsNotMovedUnderOneOfItsSources) {
   EXPECT_FALSE(schedule.reverse_compute_inline("s1").ok());
 }
 
+TEST(Primitives, AMapIsNotMovedUnderALoopThatWritesEverySecondElement) {
+  const Example example = {"phases",
+                           "s0 = reduce [8] over [3] with sum:float32 { in0[i0, r0]:float32 }\n"
+                           "s1 = map [8] { s0[i0]:float32*2 }\noutput s1\n",
+                           {{8, 3}}};
+  Schedule schedule(lowered(example));
+  const LoopIds loops = *schedule.loops("s0");
+  const LoopIds parts = *schedule.split(loops[0], Integers{4, 2});
+  ASSERT_TRUE(schedule.reorder({parts[1], parts[0], loops[1]}).ok());
+  const auto moved = schedule.reverse_compute_at("s1", parts[1]);
+  ASSERT_FALSE(moved.ok());
+  EXPECT_THAT(moved.error().message(), HasSubstr("some are left out"));
+  // In the order of the elements each iteration writes all of its region.
+  ASSERT_TRUE(schedule.reorder({parts[0], parts[1], loops[1]}).ok());
+  EXPECT_TRUE(schedule.reverse_compute_at("s1", parts[0]).ok());
+}
+
 /// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops

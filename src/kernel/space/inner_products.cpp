@@ -173,7 +173,8 @@ bool lay_out(Builder& builder, const std::string& name, const InnerProduct& prod
     if (static_cast<int>(k) != product.column_axis && static_cast<int>(k) != product.row_axis)
       outer.push_back(loops[k]);
   const size_t shared = outer.size();
-  outer.push_back((*down)[0]);
+  const LoopId piece = (*down)[0];
+  outer.push_back(piece);
   if (product.row_period > 1) outer.push_back((*down)[2]);
   for (const int k : window)
     reducing.push_back(k == product.reduce ? (*across)[0] : loops[rank + static_cast<size_t>(k)]);
@@ -196,7 +197,8 @@ bool lay_out(Builder& builder, const std::string& name, const InnerProduct& prod
     computing = *made;
     store = name;
   }
-  if (!store.empty() && (!schedule.reverse_compute_at(store, outer.back()).ok() ||
+  // All phases of a piece of rows are stored together: those of one alone lie apart.
+  if (!store.empty() && (!schedule.reverse_compute_at(store, piece).ok() ||
                          !schedule.set_scope(view.buffer(view.block(computing).writes[0].buffer).name, "cache").ok()))
     return false;
   const auto partial = schedule.rfactor(computing, tile.back());
@@ -215,10 +217,10 @@ bool lay_out(Builder& builder, const std::string& name, const InnerProduct& prod
   if (!store.empty()) store_along(builder, store, product.row_axis);
   const int64_t rows = extent_of(block.axes[static_cast<size_t>(product.row_axis)]);
   const bool has_part = rows % (product.rows * product.row_period) != 0;
-  if ((skips || has_part) && view.extent((*down)[0]) > 1 && builder.decide(name, "peel_last_rows", true))
-    (void)tried(schedule.peel((*down)[0], "last"));
-  if (skips && view.extent((*down)[0]) > 1 && builder.decide(name, "peel_first_rows", true))
-    (void)tried(schedule.peel((*down)[0], "first"));
+  if ((skips || has_part) && view.extent(piece) > 1 && builder.decide(name, "peel_last_rows", true))
+    (void)tried(schedule.peel(piece, "last"));
+  if (skips && view.extent(piece) > 1 && builder.decide(name, "peel_first_rows", true))
+    (void)tried(schedule.peel(piece, "first"));
   parallelize(builder, name, {outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))},
               *work);
   return true;
