@@ -1,6 +1,9 @@
 #include "driver/user_space.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "driver/nest_state.h"

@@ -3,6 +3,7 @@
 
 #include "isomer/schedule.h"
 #include "kernel/codegen_llvm.h"
+#include "kernel/micro_kernel.h"
 #include "kernel/space/module.h"
 
 namespace isomer {

@@ -9,10 +9,13 @@
 #include "kernel/micro_kernel.h"
 #include "kernel/run_kernel.h"
 #include "kernel/schedule.h"
+#include "support/long_run.h"
+#include "util/random.h"
 
 namespace isomer::kernel::test {
 namespace {
 
+using isomer::test::is_long_run;
 using testing::HasSubstr;
 
 constexpr std::string_view kHead =
@@ -280,6 +283,86 @@ TEST(MicroKernels, NeedATextOfOneFunctionThatCallsNothing) {
     EXPECT_THAT(code.error().message(), HasSubstr(each.sentence));
     EXPECT_EQ(code.error().message().find('\n'), std::string::npos);
   }
+}
+
+/// Replaces all, or the one at some place.
+std::string replaced(std::string text, const std::string& from, const std::string& to, Random* one) {
+  std::vector<size_t> places;
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + from.size()))
+    places.push_back(at);
+  if (one && !places.empty()) places = {places[one->below(places.size())]};
+  for (; !places.empty(); places.pop_back()) text.replace(places.back(), from.size(), to);
+  return text;
+}
+
+/// Another text: other types throughout, other operations and operands somewhere, or a word of another kind.
+std::string mutated(std::string text, Random& random) {
+  const std::vector<std::vector<std::pair<std::string, std::string>>> types = {
+      {{"float", "double"}, {"f32", "f64"}},
+      {{"float", "half"}, {"f32", "f16"}},
+      {{"float", "fp128"}, {"f32", "f128"}},
+      {{"8 x", "7 x"}, {"v8", "v7"}},
+      {{"8 x", "500 x"}, {"v8", "v500"}},
+      {{"8 x", "vscale x 4 x"}, {"v8", "nxv4"}},
+      {{"fmuladd", "fma"}},
+      {{"i64", "i128"}}};
+  const std::vector<std::string> integers = {"add", "mul", "udiv", "srem", "shl", "ashr", "xor"},
+                                 values = {"%a_i",  "%a_k", "%b_k", "%c_i", "%n",    "%k",
+                                           "%next", "%ak",  "%bk",  "-1",   "poison"},
+                                 pointers = {"%a0p", "%a1p", "%bp", "%c1p", "%a", "%b", "%c", "null", "@tile"},
+                                 vectors = {"%bv", "%w0", "%w1", "%s0", "%t1", "%v0", "zeroinitializer", "undef"},
+                                 words = {"ptr",
+                                          "i1",
+                                          "void",
+                                          "unreachable",
+                                          "fence seq_cst",
+                                          "alloca i8, i64 %n",
+                                          "volatile",
+                                          "blockaddress(@tile, %loop)",
+                                          "align 4294967296",
+                                          "x86_amx",
+                                          "fast",
+                                          "!dbg !0",
+                                          "#0",
+                                          ",",
+                                          "(",
+                                          "\n",
+                                          "ptr addrspace(1)",
+                                          "musttail",
+                                          "freeze i64",
+                                          "atomic"};
+  const auto any = [&](const std::vector<std::string>& list) { return list[random.below(list.size())]; };
+  switch (random.below(6)) {
+    case 0:
+      for (const auto& [from, to] : types[random.below(types.size())]) text = replaced(text, from, to, nullptr);
+      return text;
+    case 1: return replaced(text, any({" mul ", " add "}), " " + any(integers) + " ", &random);
+    case 2: return replaced(text, any(values), any(values), &random);
+    case 3: return replaced(text, any(pointers), any(pointers), &random);
+    case 4: return replaced(text, any(vectors), any(vectors), &random);
+    default:
+      return replaced(text, any({" ", "i64 ", "ptr ", "load ", "store ", "\n"}), " " + any(words) + " ", &random);
+  }
+}
+
+/// Whatever stands in a text, it is code or a sentence.
+TEST(MicroKernels, WithTextsOfAnyKindEndInASentenceAtWorst) {
+  const int count = is_long_run() ? 5'000 : 300;
+  int codes = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(static_cast<uint64_t>(seed));
+    MicroKernel other = tile();
+    for (uint64_t changes = 1 + random.below(3); changes > 0; --changes) other.text = mutated(other.text, random);
+    const auto code = code_with(other, random.chance(0.5) ? host_target() : *parse_target("cpu=x86-64"));
+    codes += code.ok();
+    if (!code.ok()) {
+      EXPECT_THAT(code.error().message(), HasSubstr("rows2x8: "));
+    }
+  }
+  EXPECT_GE(6 * codes, count);
+  EXPECT_LE(2 * codes, count);
+  RecordProperty("codes", codes);
 }
 
 TEST(MicroKernels, NeedACpuThatHasWhatTheyNeed) {
