@@ -18,6 +18,16 @@ namespace {
 using isomer::test::is_long_run;
 using testing::HasSubstr;
 
+/// Replaces all, or the one at some place.
+std::string replaced(std::string text, const std::string& from, const std::string& to, Random* one) {
+  std::vector<size_t> places;
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + from.size()))
+    places.push_back(at);
+  if (one && !places.empty()) places = {places[one->below(places.size())]};
+  for (; !places.empty(); places.pop_back()) text.replace(places.back(), from.size(), to);
+  return text;
+}
+
 constexpr std::string_view kHead =
     "define void @tile(ptr %a, i64 %a_i, i64 %a_k, ptr %b, i64 %b_k, i64 %b_j, ptr %c, i64 %c_i, i64 %c_j, i64 %n) {\n";
 
@@ -168,6 +178,34 @@ TEST(MicroKernels, ComputeDotProductsAndStepsOfSums) {
   expect_same_meaning(kProduct, schedule, kernel);
 }
 
+/// clang -O2 -S -emit-llvm says more than the function; that is left aside.
+TEST(MicroKernels, MayBeWhatClangWrites) {
+  MicroKernel other = tile();
+  std::string& text = other.text;
+  text.replace(
+      0, text.find('\n'),
+      "; ModuleID = 'tile.c'\nsource_filename = \"tile.c\"\n"
+      "target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"\n"
+      "target triple = \"x86_64-pc-linux-gnu\"\n"
+      "define dso_local void @tile(ptr nocapture noundef readonly %a, i64 noundef %a_i, i64 noundef %a_k, ptr "
+      "nocapture noundef readonly %b, i64 noundef %b_k, i64 noundef %b_j, ptr nocapture noundef %c, i64 noundef "
+      "%c_i, i64 noundef %c_j, i64 noundef %n) local_unnamed_addr #0 {");
+  text = replaced(text, "%loop, label %done\n", "%loop, label %done, !llvm.loop !4\n", nullptr);
+  text = replaced(text, "load float, ptr %a0p, align 4", "load float, ptr %a0p, align 4, !tbaa !1", nullptr);
+  text +=
+      "attributes #0 = { nofree noinline norecurse nounwind uwtable \"min-legal-vector-width\"=\"0\" "
+      "\"target-cpu\"=\"haswell\" \"target-features\"=\"+avx,+avx2\" }\n"
+      "!llvm.module.flags = !{!0}\n!0 = !{i32 7, !\"PIE Level\", i32 2}\n"
+      "!1 = !{!2, !2, i64 0}\n!2 = !{!\"float\", !3, i64 0}\n!3 = !{!\"Simple C/C++ TBAA\"}\n"
+      "!4 = distinct !{!4, !5}\n!5 = !{!\"llvm.loop.unroll.disable\"}\n";
+  const Kernel kernel = with(kProduct, {other});
+  Schedule schedule(kernel);
+  const auto outermost = lay_out(schedule);
+  ASSERT_TRUE(outermost.ok() && schedule.tensorize(*outermost, "rows2x8").ok());
+  expect_same_meaning(kProduct, schedule, kernel);
+  EXPECT_THAT(*emit_assembly(schedule.finish(), host_target()), testing::Not(HasSubstr("call")));
+}
+
 struct Refused {
   std::string name;
   std::function<void(MicroKernel&)> change;
@@ -283,16 +321,6 @@ TEST(MicroKernels, NeedATextOfOneFunctionThatCallsNothing) {
     EXPECT_THAT(code.error().message(), HasSubstr(each.sentence));
     EXPECT_EQ(code.error().message().find('\n'), std::string::npos);
   }
-}
-
-/// Replaces all, or the one at some place.
-std::string replaced(std::string text, const std::string& from, const std::string& to, Random* one) {
-  std::vector<size_t> places;
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + from.size()))
-    places.push_back(at);
-  if (one && !places.empty()) places = {places[one->below(places.size())]};
-  for (; !places.empty(); places.pop_back()) text.replace(places.back(), from.size(), to);
-  return text;
 }
 
 /// Another text: other types throughout, other operations and operands somewhere, or a word of another kind.
