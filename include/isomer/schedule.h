@@ -214,8 +214,8 @@ struct MicroKernel {
   std::vector<std::string> needs;  ///< of the CPU: "avx512f", "fma"
   /// LLVM's assembly (opaque pointers, LLVM 19) of one function
   ///
-  ///     define void @any_name(ptr %a, i64 %a_i, i64 %a_k, ptr %b, i64 %b_k, i64 %b_j, ptr %c, i64 %c_i, i64 %c_j, i64
-  ///     %depth)
+  ///     define void @any_name(ptr %a, i64 %a_i, i64 %a_k, ptr %b, i64 %b_k, i64 %b_j,
+  ///                           ptr %c, i64 %c_i, i64 %c_j, i64 %depth)
   ///
   /// that calls nothing but intrinsics. Pointers are aligned to 4 bytes, or as the steps and the buffers make them; c
   /// overlaps neither a nor b. The text is trusted as the program's own code is: what it writes elsewhere is not seen.
@@ -249,7 +249,7 @@ struct MadeChoice {
 
 struct CompiledTaskReport {
   std::string name;
-  std::string trace;  ///< the schedule and what was decided, as text; empty: it moves nothing and has no kernel
+  std::string trace;  ///< the schedule and what was decided, as text; empty: it is a view, without a kernel
   std::vector<MadeChoice> choices;
 };
 
