@@ -153,18 +153,34 @@ TEST(MicroKernels, ComputeTilesWhateverTheOrderOfTheirLoops) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST(MicroKernels, ComputeTilesInRegistersAndOfPackedOperands) {
-  const Kernel kernel = with(kProduct, {tile()});
+/// Of packed weights, sums in registers.
+Schedule packed_schedule(const Kernel& kernel) {
   Schedule schedule(kernel);
   const auto packed = schedule.cache_read("s0", "in1");
-  ASSERT_TRUE(packed.ok() && schedule.transform_layout(*packed, "1/8:0:1%8").ok());
+  EXPECT_TRUE(packed.ok() && schedule.transform_layout(*packed, "1/8:0:1%8").ok());
   const auto outermost = lay_out(schedule);
-  ASSERT_TRUE(outermost.ok()) << outermost.error().message();
-  ASSERT_TRUE(schedule.reverse_compute_at("s1", schedule.loops("s0")->at(1)).ok());
-  ASSERT_TRUE(schedule.set_scope("s0", "registers").ok());
+  EXPECT_TRUE(outermost.ok()) << outermost.error().message();
+  EXPECT_TRUE(schedule.reverse_compute_at("s1", schedule.loops("s0")->at(1)).ok());
+  EXPECT_TRUE(schedule.set_scope("s0", "registers").ok());
   const auto done = schedule.tensorize(*outermost, "rows2x8");
-  ASSERT_TRUE(done.ok()) << done.error().message();
-  expect_same_meaning(kProduct, schedule, kernel);
+  EXPECT_TRUE(done.ok()) << done.error().message();
+  return schedule;
+}
+
+TEST(MicroKernels, ComputeTilesInRegistersAndOfPackedOperands) {
+  MicroKernel exact = tile();
+  exact.b = exact.c = {8, 1};
+  const Kernel kernel = with(kProduct, {exact});
+  expect_same_meaning(kProduct, packed_schedule(kernel), kernel);
+}
+
+/// Where a thread's own buffers lie is decided last.
+TEST(MicroKernels, AreRefusedByCodeWhereSumsLieOtherwise) {
+  MicroKernel other = tile();
+  other.c = {48, 1};
+  const auto code = emit_assembly(packed_schedule(with(kProduct, {other})).finish(), host_target());
+  ASSERT_FALSE(code.ok());
+  EXPECT_EQ(code.error().message(), "rows2x8: c with steps of [48, 1] expected, those in 's0' are [8, 1]");
 }
 
 TEST(MicroKernels, ComputeDotProductsAndStepsOfSums) {
