@@ -5,14 +5,11 @@
 #include "cli/commands.h"
 #include "cli/compile_model.h"
 #include "cli/coverage_json.h"
-#include "cli/load_artifact.h"
-#include "cli/model_inputs.h"
 #include "cli/search_report.h"
 #include "cli/version.h"
+#include "driver/check_code.h"
 #include "runtime/artifact_file.h"
-#include "search/coverage.h"
 #include "search/merge.h"
-#include "search/run_artifact.h"
 #include "util/clock.h"
 #include "util/resident.h"
 #include "util/stop.h"
@@ -29,33 +26,6 @@ struct CompileCommand : CommonOptions {
   CompileChoices choices;
   bool no_check = false;
 };
-
-/// More inputs than one are tried where they may reach what has not run yet: a side of a branch is one of two.
-constexpr int kMostRuns = 8;
-
-struct ArtifactCheck {
-  Equivalence equivalence;
-  Coverage coverage;
-};
-
-/// The artifact against the interpreter on the model as it was read.
-Result<ArtifactCheck> check(const Graph& model, const Compilation& code, const CompileCommand& options,
-                            Clock::time_point until) {
-  const MemoryLimit memory = options.memory_limit();
-  if (auto fits = check_memory(model, 1, memory); !fits.ok())
-    return unsupported("check", "{}, --no-check skips the check", fits.error().message());
-  TRY(const auto session, open_session(code.artifact, options));
-  const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
-    TRY(const std::vector<Tensor> tensors, generate_inputs(model, {.seed = options.seed + set, .memory = memory}));
-    return te::to_arrays(tensors);
-  };
-  const auto run = [&](std::span<const te::Array> given) { return run_artifact(*session, given); };
-  const auto is_enough = [&] { return Clock::now() >= until || coverage_of(code, *session).is_complete(); };
-  const ComparisonEffort effort{
-      .threads = options.thread_count(), .until = until, .memory = memory, .is_enough = is_enough};
-  TRY(Equivalence equivalence, compare_with(model, run, inputs, kMostRuns, effort));
-  return ArtifactCheck{std::move(equivalence), coverage_of(code, *session)};
-}
 
 /// --dim seq=64,128 --dim batch=1: [seq=64, batch=1], [seq=128, batch=1].
 std::vector<std::vector<std::string>> each_binding(const std::vector<std::string>& dims) {
@@ -100,7 +70,8 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
       const auto start = Clock::now();
       // As long as the rest took, and a second in any case.
       const auto until = start + std::max<Clock::duration>(std::chrono::seconds(1), start - begin);
-      TRY(ArtifactCheck checked, isomer::cli::check(model.graph, code, options, until));
+      TRY(CodeCheck checked,
+          check_code(model.graph, code, {options.seed, options.thread_count(), options.memory_limit(), until}));
       report.check = std::move(checked.equivalence);
       coverage = std::move(checked.coverage);
       report.seconds["check"] += seconds_since(start);

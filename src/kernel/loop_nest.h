@@ -86,6 +86,8 @@ inline constexpr const char* kPrefetch = "prefetch";
 inline constexpr const char* kAhead = "ahead";
 /// Annotation of a vectorized loop: what it stores goes past the caches, which it is too large for.
 inline constexpr const char* kStream = "stream";
+/// Annotation: the loop is computed by this one of the kernel's micro-kernels.
+inline constexpr const char* kMicroKernel = "micro_kernel";
 
 struct Loop {
   Loop();
@@ -120,13 +122,17 @@ struct Statement {
   std::variant<Loop, Block, Branch, While, Resize> node;
 };
 
+struct MicroKernel;
+using MicroKernels = std::vector<std::shared_ptr<const MicroKernel>>;
+
 /// A task on its way to machine code.
 struct Kernel {
   std::vector<Buffer> buffers;
   std::vector<int> inputs;   ///< buffer of the task's input k; -1 where it is not read
   std::vector<int> outputs;  ///< buffer of output k; -1 for an output that the task does not have
   Statements body;
-  int next_variable = 0;  ///< the number that the next new loop takes
+  int next_variable = 0;       ///< the number that the next new loop takes
+  MicroKernels micro_kernels;  ///< that `tensorize` may use (micro_kernel.h)
 
   int find_buffer(std::string_view name) const;  ///< -1 where there is none
 };

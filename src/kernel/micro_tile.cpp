@@ -29,7 +29,8 @@ Result<TileName> parse_tile_name(const std::string& text) {
   const auto unit = std::find_if(kVectorUnits.begin(), kVectorUnits.end(),
                                  [&](const VectorUnit& u) { return u.name == text.substr(0, dot); });
   if (unit == kVectorUnits.end() || dot == std::string::npos)
-    return invalid(text, "a micro-tile like avx2.6x2x8, of sse2, avx, avx2 or avx512, expected");
+    return invalid(
+        text, "a micro-tile like avx2.6x2x8, of sse2, avx, avx2 or avx512, or a micro-kernel that was given expected");
   TileName name = {*unit, {}};
   for (const char *at = text.data() + dot, *end = text.data() + text.size(); at != end;) {
     int64_t extent = 0;

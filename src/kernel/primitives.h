@@ -106,11 +106,12 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& block, LoopId loo
 /// combines (rfactor). The loop over the parts is outermost, so that threads can share a reduction with few results.
 Result<std::string> split_k(Kernel& kernel, const std::string& block, LoopId loop, int64_t parts);
 
-// Micro-tiles (primitives_tensorize.cpp)
+// Micro-tiles and micro-kernels (primitives_tensorize.cpp)
 
 /// The loop and those in it, around one reduction alone, become a tile of registers: "avx2.6x2x8" writes out loops of 6
 /// and 2 iterations and makes lanes of the last 8. Their extents are the tile's, which fits the registers of its
-/// instruction set.
+/// instruction set. Or one of the kernel's micro-kernels, by its name, computes them: they are what it is described to
+/// compute, and no later primitive makes something else of them.
 Result<void> tensorize(Kernel& kernel, LoopId loop, const std::string& tile);
 
 }  // namespace isomer::kernel::primitives

@@ -14,6 +14,8 @@ Result<Place> find_free_loop(Kernel& kernel, LoopId id) {
     return invalid(text(id), "a loop of independent iterations expected, its order is its meaning");
   if (place.loop().kind != LoopKind::kSerial)
     return invalid(text(id), "a serial loop expected, it is parallel, vectorized or unrolled");
+  if (place.loop().annotations.contains(kMicroKernel))
+    return invalid(text(id), "a loop expected that no micro-kernel computes");
   return place;
 }
 

@@ -1,3 +1,4 @@
+#include "kernel/micro_kernel.h"
 #include "kernel/micro_tile.h"
 #include "kernel/primitives.h"
 #include "kernel/tree.h"
@@ -5,8 +6,13 @@
 namespace isomer::kernel::primitives {
 
 Result<void> tensorize(Kernel& kernel, LoopId id, const std::string& tile) {
-  TRY(const TileName name, parse_tile_name(tile));
   TRY(const Place outermost, find_loop(kernel, id.variable));
+  for (size_t k = 0; k < kernel.micro_kernels.size(); ++k) {
+    if (kernel.micro_kernels[k]->name != tile) continue;
+    outermost.loop().annotations[kMicroKernel] = static_cast<int64_t>(k);
+    return check_micro_kernels(kernel);
+  }
+  TRY(const TileName name, parse_tile_name(tile));
   std::vector<LoopId> loops;
   int64_t results = 1;
   const Statement* statement = &outermost.statement();

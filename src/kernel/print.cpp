@@ -3,6 +3,7 @@
 
 #include "graph/te/print.h"
 #include "kernel/loop_nest.h"
+#include "kernel/micro_kernel.h"
 
 namespace isomer::kernel {
 namespace {
@@ -80,7 +81,11 @@ class Printer {
 
   void print(const Loop& loop) {
     std::string notes;
-    for (const auto& [key, value] : loop.annotations) notes += fmt::format(" {}={}", key, value);
+    const MicroKernel* const called = micro_kernel_of(kernel_, loop);
+    if (called)
+      notes += fmt::format(" by {} {}", called->name, Hasher().add(std::string_view(called->text)).finish().hex());
+    for (const auto& [key, value] : loop.annotations)
+      if (!called || key != kMicroKernel) notes += fmt::format(" {}={}", key, value);
     line("for k{} < {}{}{}{} {{", loop.variable, text(loop.extent), name(loop.kind), loop.ordered ? " ordered" : "",
          notes);
     print_body(loop.body);

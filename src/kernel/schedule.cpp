@@ -5,6 +5,7 @@
 #include <map>
 
 #include "kernel/compact.h"
+#include "kernel/micro_kernel.h"
 #include "kernel/primitives.h"
 #include "kernel/tree.h"
 
@@ -165,6 +166,7 @@ Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) 
   if (!results.ok()) return std::move(results).error().within(name);
   TRY_VOID(check_size(changed, name));
   TRY_VOID(check_scopes(changed, name));
+  if (auto stays = check_micro_kernels(changed); !stays.ok()) return std::move(stays).error().within(name);
   kernel_ = std::move(changed);
   trace_.instructions.push_back({name, std::move(arguments), *results});
   return results;

@@ -104,13 +104,13 @@ class Compiler {
     const Task& task = all[*number].made->task;
     PreparedTask prepared;
     if (!task.runs_bodies) {
-      TRY(prepared, prepare(graph, task, constants_.of(graph, task)));
+      TRY(prepared, prepare(graph, task, constants_.of(graph, task), options_.micro_kernels));
     }
     if (!prepared.schedule || prepared.view_of >= 0)
       return Error{ErrorKind::kUsage, given.source,
                    fmt::format("a task with a kernel expected, {} ({}) has none", *number, names[*number])};
     TRY(kernel::Scheduled made,
-        make_given(given, *std::move(prepared.lowered), *prepared.schedule, machine_of(options_)));
+        make_given(given, *std::move(prepared.lowered), *prepared.schedule, options_.space, machine_of(options_)));
     const auto [known, is_new] = given_.try_emplace(print(prepared.schedule->kernel()), std::move(made));
     if (!is_new)
       return Error{ErrorKind::kUsage, given.source,
@@ -130,7 +130,7 @@ class Compiler {
 
   /// Lowers and schedules a task, or finds it to be a view. Equal tasks are scheduled once.
   Result<void> schedule(const Graph& graph, RegionTask& made) {
-    TRY(PreparedTask prepared, prepare(graph, made.task, constants_.of(graph, made.task)));
+    TRY(PreparedTask prepared, prepare(graph, made.task, constants_.of(graph, made.task), options_.micro_kernels));
     made.view_of = prepared.view_of;
     if (made.view_of >= 0) return {};
     made.kernel = scheduled(*std::move(prepared.schedule));
@@ -146,10 +146,9 @@ class Compiler {
       const int64_t flops = count_flops(schedule.kernel());
       const auto given = given_.find(key);
       kernel::Preferring preferring;
-      const kernel::Scheduled chosen =
-          given != given_.end()
-              ? given->second
-              : kernel::scheduled(std::move(schedule), kernel::default_space(), machine_of(options_), preferring);
+      const kernel::Scheduled chosen = given != given_.end() ? given->second
+                                                             : kernel::scheduled(std::move(schedule), options_.space,
+                                                                                 machine_of(options_), preferring);
       scheduled_.push_back(finish(chosen.schedule, flops));
       scheduled_.back().choices = chosen.choices;
     }

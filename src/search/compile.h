@@ -9,7 +9,7 @@
 
 #include "graph/graph.h"
 #include "kernel/codegen_llvm.h"
-#include "kernel/default_schedule.h"
+#include "kernel/space/module.h"
 #include "runtime/artifact.h"
 #include "search/fuse.h"
 #include "search/given_schedule.h"
@@ -23,7 +23,9 @@ struct CompileOptions {
   uint64_t seed = 0;
   MemoryLimit memory = {};  ///< for constants that are computed, and for measuring
   FuseOptions fuse;
-  std::vector<GivenSchedule> schedules;  ///< instead of default ones
+  std::vector<GivenSchedule> schedules;           ///< instead of those that the space makes
+  kernel::Space space = kernel::default_space();  ///< what makes schedules, every choice as it is preferred
+  kernel::MicroKernels micro_kernels = {};        ///< that schedules may use; check_names holds of them
   // False, to measure what they give:
   bool assign_layouts = true;  ///< else everything is row-major
   bool packing = true;         ///< as in kernel::Machine

@@ -50,14 +50,14 @@ Result<void> check_decisions(const std::vector<kernel::Decision>& given,
 }
 
 Result<kernel::Scheduled> fill_in(const kernel::Trace& given, const kernel::Schedule& laid_out,
-                                  const kernel::Machine& machine) {
+                                  const kernel::Space& space, const kernel::Machine& machine) {
   std::map<std::string, int64_t> values;
   for (const kernel::Decision& decision : given.decisions)
     if (!values.emplace(decision.name, decision.value).second)
       return invalid(decision.name, "one decision expected, two found");
   kernel::Preferring preferring;
   kernel::Given decider(std::move(values), preferring);
-  kernel::Scheduled made = scheduled(laid_out, kernel::default_space(), machine, decider);
+  kernel::Scheduled made = scheduled(laid_out, space, machine, decider);
   TRY_VOID(check_decisions(given.decisions, made.choices));
   return made;
 }
@@ -77,9 +77,10 @@ Result<size_t> find_task(const std::string& text, const std::vector<std::string>
 }
 
 Result<kernel::Scheduled> make_given(const GivenSchedule& given, kernel::Kernel lowered,
-                                     const kernel::Schedule& laid_out, const kernel::Machine& machine) {
+                                     const kernel::Schedule& laid_out, const kernel::Space& space,
+                                     const kernel::Machine& machine) {
   const auto make = [&]() -> Result<kernel::Scheduled> {
-    if (is_half_open(given.trace, laid_out.trace())) return fill_in(given.trace, laid_out, machine);
+    if (is_half_open(given.trace, laid_out.trace())) return fill_in(given.trace, laid_out, space, machine);
     TRY_VOID(check_layouts(given.trace, laid_out.trace()));
     TRY(kernel::Schedule schedule, kernel::replay(given.trace, std::move(lowered)));
     return kernel::Scheduled{std::move(schedule), {}};

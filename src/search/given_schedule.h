@@ -1,5 +1,5 @@
-// Schedules written by hand: traces that replace what `default_schedule` makes of a task, or some of its decisions, the
-// others left open.
+// Schedules written by hand: traces that replace what the space makes of a task, or some of its decisions, the others
+// left open.
 // Tests: tests/cli/schedule_test.cpp
 #pragma once
 
@@ -22,8 +22,9 @@ Result<size_t> find_task(const std::string& text, const std::vector<std::string>
 
 /// The trace on the kernel as it was lowered. `laid_out` holds the layouts that the graph gave to the task's inputs and
 /// outputs: the trace starts with them and sets no others. A trace of decisions alone is half open: what it does not
-/// decide is decided as in the default schedule. Errors carry the source, and the line or the decision.
+/// decide is decided as the space prefers. Errors carry the source, and the line or the decision.
 Result<kernel::Scheduled> make_given(const GivenSchedule& given, kernel::Kernel lowered,
-                                     const kernel::Schedule& laid_out, const kernel::Machine& machine);
+                                     const kernel::Schedule& laid_out, const kernel::Space& space,
+                                     const kernel::Machine& machine);
 
 }  // namespace isomer

@@ -25,7 +25,8 @@ Result<void> set_layouts(kernel::Schedule& schedule, const Task& task) {
 
 }  // namespace
 
-Result<PreparedTask> prepare(const Graph& graph, const Task& task, const std::set<int>& constants) {
+Result<PreparedTask> prepare(const Graph& graph, const Task& task, const std::set<int>& constants,
+                             const kernel::MicroKernels& micro_kernels) {
   TRY(const std::vector<kernel::TaskType> types, input_types(graph, task));
   PreparedTask prepared;
   prepared.view_of = task.is_laid_out() ? -1 : viewed_input(task.program, types);
@@ -37,6 +38,7 @@ Result<PreparedTask> prepare(const Graph& graph, const Task& task, const std::se
   for (const int input : constants)
     if (const int buffer = lowered->inputs[static_cast<size_t>(input)]; buffer >= 0)
       lowered->buffers[static_cast<size_t>(buffer)].is_constant = true;
+  lowered->micro_kernels = micro_kernels;
   prepared.lowered = std::move(*lowered);
   prepared.schedule.emplace(*prepared.lowered);
   TRY_VOID(set_layouts(*prepared.schedule, task));

@@ -23,7 +23,8 @@ struct PreparedTask {
 
 /// Of a task with a program. `constants` are numbers of inputs. Tasks whose kernels print alike are equal and share
 /// one. Errors (kUnsupported): sizes that data decide, by the name of the task's first node.
-Result<PreparedTask> prepare(const Graph& graph, const Task& task, const std::set<int>& constants);
+Result<PreparedTask> prepare(const Graph& graph, const Task& task, const std::set<int>& constants,
+                             const kernel::MicroKernels& micro_kernels = {});
 
 /// Which inputs of a task are constants, by number: those without infinities and NaN, so that what kernels do to them
 /// beforehand (products with zeros of a padding) is what they would do each time. Looks at each constant once.

@@ -123,6 +123,30 @@ TEST(Space, ModulesOfUsersComeFirst) {
   expect_same_meaning(example, made.schedule, kernel);
 }
 
+TEST(Space, ModulesOfUsersMayHaveTheLastWord) {
+  const Example& example = examples()[0];
+  const Kernel kernel = lowered(example);
+  const auto choices_of = [&](bool is_last_word, bool changes) {
+    Space space = default_space();
+    const Module mine = {"mine",
+                         [](const View& view, const std::string& block) { return view.block(block).is_reduction(); },
+                         [=](Builder& builder, const std::string& block) {
+                           if (changes) (void)builder.schedule.cache_read(block, "in0");
+                         },
+                         is_last_word};
+    space.insert(space.begin(), {false, {mine}});
+    Preferring preferring;
+    const Scheduled made = scheduled(Schedule(kernel), space, {}, preferring);
+    expect_same_meaning(example, made.schedule, kernel);
+    std::set<std::string> names;
+    for (const Builder::Made& each : made.choices) names.insert(each.choice.name);
+    return names;
+  };
+  EXPECT_TRUE(choices_of(false, true).contains("s0.tiles"));
+  EXPECT_FALSE(choices_of(true, true).contains("s0.tiles"));
+  EXPECT_TRUE(choices_of(true, false).contains("s0.tiles")) << "what it leaves as it was is for others";
+}
+
 TEST(Builder, GivesTheSameAnswerTwice) {
   const Kernel kernel = lowered(examples()[0]);
   const Machine machine;

@@ -50,7 +50,10 @@ std::string part_name(size_t kernel, size_t part) { return fmt::format("kernel{}
 class Compilation {
  public:
   explicit Compilation(const Target& target)
-      : target_(target), machine_(machine_for(target)), module_("kernels", context_) {
+      : target_(target),
+        machine_(machine_for(target)),
+        module_("kernels", context_),
+        micro_kernels_(module_, *machine_, target) {
     module_.setTargetTriple(machine_->getTargetTriple().str());
     module_.setDataLayout(machine_->createDataLayout());
     module_.setPICLevel(llvm::PICLevel::SmallPIC);
@@ -61,7 +64,8 @@ class Compilation {
     std::map<int, size_t> owners;
     const auto add_part = [&](const Statement& statement, const Loop* turns) -> Result<void> {
       const size_t number = parts.size();
-      const PartCode code = emit_part(module_, target_, kernel, statement, turns, part_name(kernels_.size(), number));
+      const PartCode code =
+          emit_part(module_, target_, micro_kernels_, kernel, statement, turns, part_name(kernels_.size(), number));
       parts.push_back({.iterations = code.iterations,
                        .grain = grain(statement, code.iterations),
                        .scratch_bytes = code.scratch_bytes});
@@ -120,6 +124,7 @@ class Compilation {
   llvm::LLVMContext context_;
   std::unique_ptr<llvm::TargetMachine> machine_;
   llvm::Module module_;
+  LinkedMicroKernels micro_kernels_;
   std::vector<std::vector<Part>> kernels_;
 };
 

@@ -33,6 +33,8 @@ class Memory {
   /// The value has `lanes` lanes; of lanes with one position the last stays. `streams`: past the caches, where vectors
   /// are whole and aligned.
   void store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask, bool streams);
+  /// Where the element of lane 0 lies.
+  llvm::Value* pointer(int buffer, const Position& position) { return address(buffer, position.base); }
   /// Before a part ends: what it stored past the caches is there for whoever comes next.
   void finish();
   /// Asks for the cache line of an argument's element; nothing for buffers of the thread's own. `near`: into the first

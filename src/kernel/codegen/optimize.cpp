@@ -9,7 +9,7 @@ namespace isomer::kernel::codegen {
 namespace {
 
 constexpr const char* kPasses =
-    "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+    "always-inline,function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
     "loop-mssa(loop-rotate,licm),gvn,sroa<modify-cfg>,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
     "early-cse<memssa>,dse,adce,simplifycfg)";
 

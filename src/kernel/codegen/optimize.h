@@ -5,8 +5,8 @@
 
 namespace isomer::kernel::codegen {
 
-/// Makes values of local variables, moves what loops don't change out of them, removes what is repeated. Loops are
-/// neither vectorized nor unrolled nor turned into calls: schedules decide that.
+/// Inlines micro-kernels, makes values of local variables, moves what loops don't change out of them, removes what is
+/// repeated. Loops are neither vectorized nor unrolled nor turned into calls: schedules decide that.
 void optimize(llvm::Module& module, llvm::TargetMachine& machine);
 /// An ELF object, or assembly.
 std::string emitted(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type);

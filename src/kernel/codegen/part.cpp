@@ -4,6 +4,7 @@
 #include "kernel/codegen/expressions.h"
 #include "kernel/codegen/transpose.h"
 #include "kernel/codegen/vectorizable.h"
+#include "kernel/micro_kernel.h"
 #include "kernel/regions.h"
 #include "kernel/tree.h"
 #include "util/check.h"
@@ -65,9 +66,10 @@ struct BoundBlock {
 
 class PartEmitter {
  public:
-  PartEmitter(llvm::Function* function, const Target& target, const Kernel& kernel)
+  PartEmitter(llvm::Function* function, const Target& target, LinkedMicroKernels& micro_kernels, const Kernel& kernel)
       : kernel_(kernel),
         function_(function),
+        micro_kernels_(micro_kernels),
         build_(function->getContext()),
         site_{build_, target, function->getArg(0)},
         entry_(llvm::BasicBlock::Create(build_.getContext(), "entry", function)),
@@ -135,6 +137,7 @@ class PartEmitter {
   // Loops
 
   void emit(const Loop& loop) {
+    if (const MicroKernel* const micro_kernel = micro_kernel_of(kernel_, loop)) return call(*micro_kernel, loop);
     const auto extent = te::as_constant(loop.extent);
     if (extent && *extent <= 1) return written_out(loop, *extent);
     switch (loop.kind) {
@@ -155,6 +158,39 @@ class PartEmitter {
     }
     llvm::Value* const end = evaluate(loop.extent);
     counted(loop, build_.getInt64(0), end);
+  }
+
+  void call(const MicroKernel& micro_kernel, const Loop& loop) {
+    std::vector<const Loop*> around;
+    for (const auto& [variable, value] : environment_.loops)
+      if (const Loop* const entered = loop_of(kernel_, variable)) around.push_back(entered);
+    auto matched = micro_kernel_call(kernel_, micro_kernel, loop, around, true);
+    if (!matched.ok()) throw Unsupported{unsupported("", "{}", matched.error().message())};
+    const MicroKernelCall& tile = *matched;
+    for (const Loop* inner : tile.loops) {
+      environment_.ranges.enter(*inner);
+      environment_.loops[inner->variable] = build_.getInt64(0);
+    }
+    const BoundBlock& plan = bound(*tile.block);
+    expressions_.forget();
+    std::vector<llvm::Value*> arguments;
+    const auto add = [&](const Access& access, const std::array<int64_t, 2>& steps) {
+      if (!access.is_proved || !access.axes.empty())
+        fail_unsupported("{}: operands that lie inside of their buffers expected", micro_kernel.name);
+      arguments.push_back(memory_.pointer(access.buffer, expressions_.position(access)));
+      for (const int64_t step : steps) arguments.push_back(build_.getInt64(step));
+    };
+    const auto& product = *te::as<te::Binary>(plan.bodies[0]);
+    add(plans_.of_load(tile.is_swapped ? product.right : product.left), tile.a);
+    add(plans_.of_load(tile.is_swapped ? product.left : product.right), tile.b);
+    add(plan.writes[0], tile.c);
+    arguments.push_back(build_.getInt64(tile.depth));
+    build_.CreateCall(micro_kernels_.function_of(micro_kernel), arguments);
+    for (const Loop* inner : tile.loops) {
+      environment_.loops.erase(inner->variable);
+      environment_.ranges.leave(*inner);
+    }
+    expressions_.forget();
   }
 
   void with_variable(const Loop& loop, llvm::Value* value) {
@@ -471,6 +507,7 @@ class PartEmitter {
 
   const Kernel& kernel_;
   llvm::Function* const function_;
+  LinkedMicroKernels& micro_kernels_;
   Builder build_;
   const Site site_;
   llvm::BasicBlock* const entry_;
@@ -492,21 +529,25 @@ class PartEmitter {
 
 }  // namespace
 
-PartCode emit_part(llvm::Module& module, const Target& target, const Kernel& kernel, const Statement& statement,
-                   const Loop* turns, const std::string& name) {
+void set_attributes(llvm::Function& function, const Target& target) {
+  function.setDoesNotThrow();
+  function.addFnAttr("no-builtins");
+  function.addFnAttr("target-cpu", target.cpu);
+  function.addFnAttr("target-features", target.features);
+  // Both: one alone splits vectors of 512 bits.
+  function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
+  function.addFnAttr("min-legal-vector-width", std::to_string(target.vector_bits));
+}
+
+PartCode emit_part(llvm::Module& module, const Target& target, LinkedMicroKernels& micro_kernels, const Kernel& kernel,
+                   const Statement& statement, const Loop* turns, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   llvm::Type *const pointer = llvm::PointerType::get(context, 0), *const integer = llvm::Type::getInt64Ty(context);
   auto* const type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {pointer, integer, integer}, false);
   llvm::Function* const function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
-  function->setDoesNotThrow();
-  function->addFnAttr("no-builtins");
-  function->addFnAttr("target-cpu", target.cpu);
-  function->addFnAttr("target-features", target.features);
-  // Both: one alone splits vectors of 512 bits.
-  function->addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
-  function->addFnAttr("min-legal-vector-width", std::to_string(target.vector_bits));
+  set_attributes(*function, target);
   function->getArg(0)->addAttr(llvm::Attribute::NoAlias);
-  return PartEmitter(function, target, kernel).run(statement, turns);
+  return PartEmitter(function, target, micro_kernels, kernel).run(statement, turns);
 }
 
 }  // namespace isomer::kernel::codegen

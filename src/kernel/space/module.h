@@ -15,6 +15,8 @@ struct Module {
   std::function<bool(const View& view, const std::string& block)> applies;
   /// May leave the schedule as it was.
   std::function<void(Builder& builder, const std::string& block)> apply;
+  /// What it did something to, and the blocks that it made, are no concern of later modules.
+  bool is_last_word = false;
 };
 
 /// Blocks are visited one after the other, as they are when the pass begins; those that are gone are left out. Of each,

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <set>
 
+#include "kernel/space/loops.h"
 #include "kernel/space/modules.h"
 
 namespace isomer::kernel {
@@ -15,14 +17,23 @@ const Space& default_space() {
 
 Scheduled scheduled(Schedule start, const Space& space, const Machine& machine, Decider& decider) {
   Builder builder(std::move(start), machine, decider);
+  std::set<std::string> settled;
+  const auto apply = [&](const Module& module, const std::string& name) {
+    const std::vector<std::string> before = builder.schedule.blocks();
+    const size_t steps = builder.schedule.trace().instructions.size();
+    module.apply(builder, name);
+    if (!module.is_last_word || builder.schedule.trace().instructions.size() == steps) return;
+    settled.insert(name);
+    for (const std::string& made : made_since(builder, before)) settled.insert(made);
+  };
   for (const Pass& pass : space) {
     std::vector<std::string> blocks = builder.schedule.blocks();
     if (pass.backwards) std::reverse(blocks.begin(), blocks.end());
     for (const std::string& name : blocks) {
-      if (!builder.view.has_block(name)) continue;
+      if (!builder.view.has_block(name) || settled.contains(name)) continue;
       const auto module = std::find_if(pass.modules.begin(), pass.modules.end(),
                                        [&](const Module& each) { return each.applies(builder.view, name); });
-      if (module != pass.modules.end()) module->apply(builder, name);
+      if (module != pass.modules.end()) apply(*module, name);
     }
   }
   std::vector<Decision> decisions;

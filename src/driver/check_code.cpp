@@ -1,0 +1,39 @@
+#include "driver/check_code.h"
+
+#include "search/run_artifact.h"
+#include "verify/check/inputs.h"
+
+namespace isomer {
+namespace {
+
+/// More inputs than one are tried where they may reach what has not run yet: a side of a branch is one of two.
+constexpr int kMostRuns = 8;
+
+Result<std::unique_ptr<runtime::Session>> open(runtime::Artifact artifact, const CheckCodeOptions& options) {
+  TRY(auto model, runtime::Model::load(std::move(artifact)));
+  runtime::SessionOptions session;
+  session.threads = options.threads;
+  session.memory = options.memory;
+  return runtime::Session::create(std::move(model), session);
+}
+
+}  // namespace
+
+Result<CodeCheck> check_code(const Graph& model, const Compilation& code, const CheckCodeOptions& options) {
+  if (auto fits = check_memory(model, 1, options.memory); !fits.ok())
+    return unsupported("check", "{}, --no-check skips the check", fits.error().message());
+  TRY(const auto session, open(code.artifact, options));
+  const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
+    TRY(const std::vector<Tensor> tensors,
+        generate_inputs(model, {.seed = options.seed + static_cast<uint64_t>(set), .memory = options.memory}));
+    return te::to_arrays(tensors);
+  };
+  const auto run = [&](std::span<const te::Array> given) { return run_artifact(*session, given); };
+  const auto is_enough = [&] { return Clock::now() >= options.until || coverage_of(code, *session).is_complete(); };
+  const ComparisonEffort effort{
+      .threads = options.threads, .until = options.until, .memory = options.memory, .is_enough = is_enough};
+  TRY(Equivalence equivalence, compare_with(model, run, inputs, kMostRuns, effort));
+  return CodeCheck{std::move(equivalence), coverage_of(code, *session)};
+}
+
+}  // namespace isomer

@@ -1,0 +1,26 @@
+// Code against the meaning of the model that it was made of. Tests: tests/cli, tests/driver
+#pragma once
+
+#include "search/coverage.h"
+#include "util/clock.h"
+#include "util/memory_limit.h"
+#include "verify/check/equivalence.h"
+
+namespace isomer {
+
+struct CheckCodeOptions {
+  uint64_t seed = 0;
+  int threads = 1;
+  MemoryLimit memory = {};
+  Clock::time_point until = Clock::now();  ///< no more inputs are tried then
+};
+
+struct CodeCheck {
+  Equivalence equivalence;
+  Coverage coverage;
+};
+
+/// The artifact of a compilation against the interpreter on the model as it was read. Errors (kUnsupported): memory.
+Result<CodeCheck> check_code(const Graph& model, const Compilation& code, const CheckCodeOptions& options);
+
+}  // namespace isomer

@@ -1,0 +1,120 @@
+#include <fmt/ranges.h>
+
+#include "driver/check_code.h"
+#include "driver/user_space.h"
+#include "graph/bind.h"
+#include "graph/onnx/import.h"
+#include "isomer/schedule.h"
+#include "kernel/micro_kernel.h"
+#include "runtime/artifact_file.h"
+#include "search/prepare.h"
+#include "substitutions/derivation.h"
+#include "util/threads.h"
+
+namespace isomer {
+namespace {
+
+/// The schedule of a task of which some choices are made.
+GivenSchedule half_open(const TaskDecisions& given) {
+  GivenSchedule schedule{given.task, {}, given.task};
+  for (const auto& [name, value] : given.decisions) schedule.trace.decisions.push_back({name, value});
+  return schedule;
+}
+
+class ModelCompiler {
+ public:
+  explicit ModelCompiler(const CompileModelOptions& options) : options_(options) {}
+
+  Result<CompileModelReport> run(const std::string& model, const std::string& artifact) {
+    const auto begin = Clock::now();
+    TRY_VOID(read_options());
+    TRY(const Graph graph, read(model));
+    auto made = code_of(graph);
+    // What a module could not do comes first: the rest may follow from it.
+    if (failure_) return Error{ErrorKind::kUsage, "", failure_->sentence};
+    if (!made.ok()) return std::move(made).error().within(model);
+    CompileModelReport report = report_of(*made);
+    if (options_.check && kernel::runs_here(compile_.target)) {
+      TRY(report.check, checked(graph, *made, begin));
+    }
+    made->artifact.provenance.producer = "isomer " ISOMER_VERSION;
+    made->artifact.variants[0].bindings = options_.dims;
+    TRY_VOID(runtime::write_artifact(made->artifact, artifact));
+    return report;
+  }
+
+ private:
+  Result<void> read_options() {
+    TRY(compile_.target, kernel::parse_target(options_.target));
+    compile_.threads = options_.threads > 0 ? options_.threads : available_threads();
+    compile_.seed = options_.seed;
+    compile_.memory = default_memory_limit();
+    for (const MicroKernel& each : options_.micro_kernels)
+      compile_.micro_kernels.push_back(std::make_shared<kernel::MicroKernel>(micro_kernel_of(each)));
+    TRY_VOID(kernel::check_names(compile_.micro_kernels));
+    for (const TaskDecisions& each : options_.decisions)
+      if (!each.decisions.empty()) compile_.schedules.push_back(half_open(each));
+    machine_ = machine_for_users(compile_.target, machine_of(compile_));
+    TRY(compile_.space, space_with(options_.modules, machine_, failure_));
+    return {};
+  }
+
+  Result<Graph> read(const std::string& model) const {
+    auto graph = import_model(model, {});
+    if (!graph.ok()) return std::move(graph).error().within(model);
+    if (auto bound = bind_inputs(*graph, options_.dims, {}); !bound.ok()) return std::move(bound).error().within(model);
+    if (const auto unbound = free_dims(*graph); !unbound.empty())
+      return unsupported(model, "concrete dims expected, {} found; bind them with CompileModelOptions::dims",
+                         fmt::join(unbound, ", "));
+    return std::move(*graph);
+  }
+
+  Result<Compilation> code_of(const Graph& model) const {
+    substitutions::Derivation derivation;
+    substitutions::Theory theory;
+    TRY(substitutions::Derived made, derived(model, derivation, theory, {.threads = compile_.threads}));
+    TRY_VOID(prepare_for_code(made.graph, {derivation.level, {}, compile_.threads, compile_.target}));
+    return compile(made.graph, compile_);
+  }
+
+  Result<std::string> checked(const Graph& model, const Compilation& code, Clock::time_point begin) const {
+    const auto now = Clock::now();
+    // As long as the rest took, and a second in any case.
+    const auto until = now + std::max<Clock::duration>(std::chrono::seconds(1), now - begin);
+    TRY(const CodeCheck check, check_code(model, code, {options_.seed, compile_.threads, compile_.memory, until}));
+    if (check.equivalence.difference) return Error{ErrorKind::kMismatch, "check", check.equivalence.difference->text()};
+    return check.equivalence.text();
+  }
+
+  static CompileModelReport report_of(const Compilation& code) {
+    CompileModelReport report;
+    for (const CompiledTask& task : code.tasks) {
+      CompiledTaskReport& told = report.tasks.emplace_back();
+      told.name = task.name;
+      told.trace = print(task.trace);
+      for (const auto& [choice, value] : task.choices)
+        told.choices.push_back({choice.name, choice.candidates, choice.preferred, value});
+    }
+    return report;
+  }
+
+  const CompileModelOptions& options_;
+  CompileOptions compile_;
+  Machine machine_;
+  std::optional<Failure> failure_;
+};
+
+}  // namespace
+
+Expected<CompileModelReport> compile_model(const std::string& model, const std::string& artifact,
+                                           const CompileModelOptions& options) {
+  try {
+    auto made = ModelCompiler(options).run(model, artifact);
+    if (!made.ok()) return Failure{made.error().message()};
+    return std::move(*made);
+  } catch (const Bug& bug) {
+    return Failure{fmt::format("a bug in Isomer: {}", bug.what())};
+  }
+}
+
+}  // namespace isomer
