@@ -158,15 +158,15 @@ bool ProofRecorder::settle(int value) {
 /// Makes a value that is known, or computed of constants, a constant.
 bool ProofRecorder::settle(int value, std::set<int>& seen) {
   const Ledger& ledger = proof_->ledger();
-  if (ledger.tensor(value)) return true;
+  if (ledger.rounded(value)) return true;
   if (!seen.insert(ledger.leader(value)).second) return false;
   for (const int member : std::vector<int>(ledger.members(value))) {
     if (!ledger.producer(member).first || !numbers_.contains(member)) continue;
-    if (infer(member) && ledger.tensor(value)) return true;
+    if (infer(member) && ledger.rounded(value)) return true;
     const std::vector<int> arguments = ledger.arguments(member);
     bool all = true;
     for (const int argument : arguments) all = all && (argument < 0 || settle(argument, seen));
-    if (infer(member) && ledger.tensor(value)) return true;
+    if (infer(member) && ledger.rounded(value)) return true;
     if (all && take(FoldStep{numbers_.at(member)})) return true;
   }
   return false;
@@ -193,8 +193,8 @@ bool ProofRecorder::prove(int first, int second, int depth) {
   if (first < 0 || second < 0) return first == second;
   if (ledger.equal(first, second)) return true;
   if (depth > kDeepest || !not_equal_.insert({ledger.leader(first), ledger.leader(second)}).second) return false;
-  if (ledger.tensor(second) && settle(first)) return ledger.equal(first, second);
-  if (ledger.tensor(first) && settle(second)) return ledger.equal(first, second);
+  if (ledger.rounded(second) && settle(first)) return ledger.equal(first, second);
+  if (ledger.rounded(first) && settle(second)) return ledger.equal(first, second);
   if (same(first, second)) return true;
   const auto by_arguments = [&](int a, int b) {
     const auto p = ledger.producer(a), q = ledger.producer(b);
@@ -290,8 +290,8 @@ Result<void> ProofRecorder::meet_constants(const Graph& graph, Seen& now) {
     const Tensor& tensor = *graph.value(id).constant;
     const int before = now.at(id);
     if (before >= 0) {
-      const Tensor* known = proof_->ledger().tensor(before);
-      if (known && known->same_contents(tensor)) {
+      const te::RoundedTensor* known = proof_->ledger().rounded(before);
+      if (known && known->tensor.same_contents(tensor)) {
         if (tensor.count() > kShortConstant && seen_constants_.insert(before).second)
           constants_.try_emplace(tensor.reshaped({tensor.count()}).content_hash(), before);
         continue;

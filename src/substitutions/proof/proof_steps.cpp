@@ -8,7 +8,6 @@
 #include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/infer.h"
-#include "graph/interpret.h"
 #include "graph/memory_estimate.h"
 #include "graph/node_form.h"
 #include "graph/rounding.h"
@@ -191,7 +190,8 @@ Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& ma
     return bound->second;
   }
   if (is_constant(term)) {
-    const int value = ledger_.constant(Tensor::scalar(dtype, std::get<Term::Number>(term.form()).value.to_double()));
+    TRY(const int value,
+        ledger_.constant(Tensor::scalar(dtype, std::get<Term::Number>(term.form()).value.to_double())));
     made.made.push_back(value);
     return value;
   }
@@ -257,23 +257,31 @@ Result<Ledger::Part> ProofSteps::part_of(int number) const {
   return part;
 }
 
-Result<te::Array> ProofSteps::compute(int value, Computed& computed) {
+Result<te::Approximate> ProofSteps::compute(int value, Computed& computed) {
   const int leader = ledger_.leader(value);
   if (const auto known = computed.known.find(leader); known != computed.known.end()) return known->second;
-  if (const Tensor* constant = ledger_.tensor(value); constant && computed.operators > 0)
-    return computed.known.emplace(leader, te::Array::from(*constant)).first->second;
+  if (const te::RoundedTensor* constant = ledger_.rounded(value); constant && computed.operators > 0)
+    return te::Approximate{te::Array::from(constant->tensor), constant->distance};
   if (++computed.operators > kMaxOperators)
     return unsupported("", "at most {} operators between a value and its constants expected", kMaxOperators);
   TRY(Ledger::Part part, ledger_.part_of(value));
-  std::vector<te::Array> arguments;
-  for (const int input : part.inputs) {
-    TRY(te::Array argument, compute(input, computed));
-    // What runtimes round here is not: an integer may come of it, too, and be another.
-    if (!ledger_.tensor(input) && is_float(argument.dtype()))
-      computed.float_class = std::max(computed.float_class, FloatClass::kReassociated);
-    arguments.push_back(std::move(argument));
+  const Node node = part.graph.node(part.node);
+  std::vector<te::Approximate> arguments;
+  for (const ValueId input : node.inputs) {
+    te::Approximate& argument = arguments.emplace_back();
+    const int of = part.of(input);
+    if (of >= 0) {
+      TRY(argument, compute(of, computed));
+      // What runtimes round here is not: an integer may come of it, too, and be another.
+      if (!ledger_.rounded(of) && is_float(argument.value.dtype()))
+        computed.float_class = std::max(computed.float_class, FloatClass::kReassociated);
+      const te::Array& array = argument.value;
+      part.graph.edit(input).type = ValueType::tensor(array.dtype(), Shape(array.dims().begin(), array.dims().end()));
+      if (!is_float(array.dtype())) part.graph.edit(input).content = content_of(te::to_tensor(array));
+    } else if (input.valid()) {
+      argument.value = te::Array::from(*part.graph.value(input).constant);
+    }
   }
-  const Node& node = part.graph.node(part.node);
   part.graph.set_outputs({node.outputs[static_cast<size_t>(part.output)]});
   part.graph.edit_info() = info_;
   TRY_VOID(isomer::infer(part.graph));
@@ -284,17 +292,23 @@ Result<te::Array> ProofSteps::compute(int value, Computed& computed) {
   TRY(const GraphMemory memory, memory_to_interpret(part.graph));
   if (!memory.is_complete || memory.peak > kMaxMemory)
     return unsupported(node.op_type, "a value expected that takes at most {} bytes to compute", kMaxMemory);
-  TRY(std::vector<te::Array> results, interpret(part.graph, arguments, {}));
-  return computed.known.emplace(leader, std::move(results[0])).first->second;
+  const auto run = is_strict() ? te::in_doubles : te::approximate;
+  TRY(te::Approximate made, run(program, program.outputs[static_cast<size_t>(part.output)], arguments));
+  return computed.known.emplace(leader, std::move(made)).first->second;
 }
 
 Result<ProofSteps::Taken> ProofSteps::fold(const FoldStep& step) {
   TRY(const int known, value(step.value));
   Computed computed;
-  TRY(const te::Array made, compute(known, computed));
+  TRY(const te::Approximate made, compute(known, computed));
   Taken taken{{}, computed.float_class};
   TRY_VOID(allow(taken.float_class));
-  TRY_VOID(ledger_.merge(known, ledger_.constant(te::to_tensor(made))));
+  // Strictly, the constant is what a runtime rounds to.
+  te::RoundedTensor constant{te::to_tensor(made.value), {}};
+  if (!is_strict()) {
+    TRY(constant, te::rounded(made));
+  }
+  TRY_VOID(ledger_.round(known, constant));
   return taken;
 }
 
@@ -312,7 +326,7 @@ Result<ProofSteps::Taken> ProofSteps::infer(const InferStep& step) {
     const FloatClass float_class = has_zero ? FloatClass::kSignOfZero : FloatClass::kExact;
     if (!allows(granted_, float_class)) return taken;
     taken.float_class = float_class;
-    TRY_VOID(ledger_.merge(numbers.at(output), ledger_.constant(*known)));
+    TRY_VOID(ledger_.round(numbers.at(output), {*known, {}}));
   }
   return taken;
 }

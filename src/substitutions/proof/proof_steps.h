@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/te/array.h"
+#include "graph/te/approximate.h"
 #include "substitutions/proof/laws.h"
 #include "substitutions/proof/proof.h"
 #include "verify/proof/ledger.h"
@@ -59,12 +59,13 @@ class ProofSteps {
   struct Computed {
     FloatClass float_class = FloatClass::kExact;
     int operators = 0;
-    std::map<int, te::Array> known;
+    std::map<int, te::Approximate> known;
   };
-  Result<te::Array> compute(int value, Computed& computed);
+  Result<te::Approximate> compute(int value, Computed& computed);
   Result<int> evaluate(const verify::Term& term, DataType dtype, Evaluated& made);
   Result<verify::Ledger::Part> part_of(int value) const;
   Result<void> allow(FloatClass float_class) const;
+  bool is_strict() const { return granted_ == FloatMode::kStrict; }
 
   Laws& laws_;
   FloatMode granted_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 
 #include "graph/algorithms.h"
 #include "graph/equal.h"
@@ -189,12 +190,18 @@ Result<void> Ledger::merge(int a, int b) {
     if (into == from) continue;
     if (members_[static_cast<size_t>(into)].size() < members_[static_cast<size_t>(from)].size()) std::swap(into, from);
     TRY_VOID(improve(into, signatures_.type(types_[static_cast<size_t>(from)])));
-    if (const auto tensor = tensors_.find(from); tensor != tensors_.end()) {
-      const auto [other, is_new] = tensors_.emplace(into, tensor->second);
+    if (const auto constant = tensors_.find(from); constant != tensors_.end()) {
+      const auto [other, is_new] = tensors_.emplace(into, constant->second);
+      const te::RoundedTensor &a = own_.at(constant->second), &b = own_.at(other->second);
+      const double between = distance(a.tensor, b.tensor);
+      // Exact ones are the same numbers: zeros of either sign.
+      const bool may_differ = !a.distance.is_zero() || !b.distance.is_zero();
       double& apart = apart_[into];
-      apart += apart_[from] + (is_new ? 0 : distance(other->second, tensor->second));
-      if (apart > 0 && (exact_ || apart > most_apart(tensor->second.dtype())))
+      apart += apart_[from] + between;
+      if (apart > 0 && (exact_ || apart > most_apart(a.tensor.dtype()) ||
+                        (!may_differ && between > std::numeric_limits<double>::denorm_min())))
         return invalid("", "equal values of the same elements expected, two constants found that are none");
+      if (a.distance.is_zero()) other->second = constant->second;
     }
     if (const auto content = contents_.find(from); content != contents_.end()) know_content(into, content->second);
     const std::vector<int> parents = std::move(parents_[static_cast<size_t>(from)]);
@@ -355,28 +362,51 @@ std::optional<Content> Ledger::content(int value) const {
   return result;
 }
 
-const Tensor* Ledger::tensor(int value) const {
+const te::RoundedTensor* Ledger::rounded(int value) const {
   const auto found = tensors_.find(leader(value));
-  return found == tensors_.end() ? nullptr : &found->second;
+  return found == tensors_.end() ? nullptr : &own_.at(found->second);
+}
+
+const Tensor* Ledger::tensor(int value) const {
+  const te::RoundedTensor* known = rounded(value);
+  return known && known->distance.is_zero() ? &known->tensor : nullptr;
 }
 
 std::optional<int> Ledger::find_constant(const Tensor& tensor) const {
   const auto candidates = constants_.find(tensor.content_hash());
   if (candidates == constants_.end()) return std::nullopt;
   for (const int value : candidates->second)
-    if (own_.at(value).same_contents(tensor)) return value;
+    if (own_.at(value).tensor.same_contents(tensor)) return value;
   return std::nullopt;
 }
 
-int Ledger::constant(const Tensor& tensor) {
-  if (const auto known = find_constant(tensor)) return *known;
+int Ledger::make_constant(te::RoundedTensor rounded) {
+  const Tensor& tensor = rounded.tensor;
   const ValueType type = ValueType::tensor(tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()));
   const int value = make({add_symbol({}), 0, {}, false}, signatures_.type_id(type));
   constants_[tensor.content_hash()].push_back(value);
-  tensors_.emplace(value, tensor);
-  own_.emplace(value, tensor);
+  tensors_.emplace(value, value);
   if (const auto content = content_of(tensor)) contents_.emplace(value, *content);
+  own_.emplace(value, std::move(rounded));
   return value;
+}
+
+Result<int> Ledger::constant(const Tensor& tensor) {
+  const auto known = find_constant(tensor);
+  if (!known) return make_constant({tensor, {}});
+  if (own_.at(*known).distance.is_zero()) return *known;
+  return invalid("", "a constant expected whose bits stand for itself, one found that another number was rounded to");
+}
+
+Result<void> Ledger::round(int value, const te::RoundedTensor& rounded) {
+  const auto known = find_constant(rounded.tensor);
+  if (known && equal(*known, value)) return {};
+  if (rounded.distance.is_zero()) {
+    TRY(const int exact, constant(rounded.tensor));
+    return merge(value, exact);
+  }
+  if (!known) return merge(value, make_constant(rounded));
+  return invalid("", "a number expected that is rounded to bits of its own, one found whose bits stand for another");
 }
 
 Result<std::vector<int>> Ledger::apply(int operation, std::span<const int> arguments) {
@@ -423,7 +453,11 @@ class Ledger::Reader {
     }
     for (size_t k = 0; k < captured.size(); ++k) set(graph.captures()[k], captured[k]);
     for (const ValueId id : graph.values())
-      if (graph.is_constant(id)) set(id, ledger_.constant(*graph.value(id).constant));
+      if (graph.is_constant(id)) {
+        const Tensor& tensor = *graph.value(id).constant;
+        const auto known = ledger_.find_constant(tensor);
+        set(id, known ? *known : ledger_.make_constant({tensor, {}}));
+      }
     TRY(const std::vector<NodeId> order, topological_order(graph));
     NodeReader terms(graph, ledger_.signatures_);
     for (const NodeId id : order) {
@@ -437,7 +471,7 @@ class Ledger::Reader {
           set(node.outputs[k], outputs[k]);
           if (node.op && node.op->control) keep_bodies(node, outputs[k], numbers);
           if (const auto known = known_tensor(graph.value(node.outputs[k])); known && !is_float(known->dtype()))
-            TRY_VOID(ledger_.merge(outputs[k], ledger_.constant(*known)));
+            TRY_VOID(ledger_.round(outputs[k], {*known, {}}));
         }
       const auto spelled = terms.read(id);
       if (!spelled) continue;

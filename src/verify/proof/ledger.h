@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/te/approximate.h"
 #include "verify/proof/spell_out.h"
 
 namespace isomer::verify {
@@ -43,8 +44,12 @@ class Ledger {
   Result<Numbers> add(const Graph& graph);
   /// The same of a part of one, whose inputs are values that are there.
   Result<Numbers> add(const Graph& part, std::span<const int> inputs);
-  int constant(const Tensor& tensor);
-  /// Nothing where no value is known to be it.
+  /// The tensor itself. An error where its bits stand for a number that was rounded to them.
+  Result<int> constant(const Tensor& tensor);
+  /// From here on the tensor's bits stand for the value, which is that tensor where it is no distance away. An error
+  /// where they stand for something else.
+  Result<void> round(int value, const te::RoundedTensor& rounded);
+  /// What the tensor's bits stand for; nothing where they were not seen yet.
   std::optional<int> find_constant(const Tensor& tensor) const;
   /// What a node gives for these arguments (its inputs, -1 for an omitted one, then what its bodies give), by output;
   /// nothing where that is not there.
@@ -81,8 +86,10 @@ class Ledger {
   int size() const { return static_cast<int>(nodes_.size()); }
   /// What is known of the value, and of all that are equal to it.
   const ValueType& type(int value) const { return signatures_.type(type_id(value)); }
-  /// Nothing where no equal value is a constant.
+  /// Nothing where it is not known that the value is this very tensor.
   const Tensor* tensor(int value) const;
+  /// The same, or what the value is rounded to.
+  const te::RoundedTensor* rounded(int value) const;
   /// Nothing where no elements are known.
   std::optional<Content> content(int value) const;
   int leader(int value) const { return leaders_[static_cast<size_t>(value)]; }
@@ -112,6 +119,7 @@ class Ledger {
   /// The value that the node gives, or one that is equal to it.
   Result<int> value_of(Node node, const ValueType& type, const std::optional<Content>& content = std::nullopt);
   int make(Node node, int type);
+  int make_constant(te::RoundedTensor rounded);
   Result<void> improve(int leader, const ValueType& type);
   /// Its number, sizes that became known put in.
   int type_id(int value) const;
@@ -140,9 +148,9 @@ class Ledger {
   std::map<std::string, int> named_;
   std::unordered_map<int, int> operations_;
   std::unordered_map<Hash128, std::vector<int>> constants_;
-  std::map<int, Tensor> tensors_;                     ///< by leader
+  std::map<int, te::RoundedTensor> own_;              ///< by the value that was made for it
+  std::map<int, int> tensors_;                        ///< such a value of a class, an exact one if there is any
   std::map<int, double> apart_;                       ///< how far a class's constants are apart at most, by leader
-  std::map<int, Tensor> own_;                         ///< by the value that was made for it
   std::map<std::string, Dim> sizes_;                  ///< what symbols are known to stand for
   mutable std::unordered_map<int, int> known_types_;  ///< of types, with what is known of sizes
   std::map<int, Content> contents_;                   ///< by leader
