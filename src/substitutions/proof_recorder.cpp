@@ -193,8 +193,12 @@ bool ProofRecorder::prove(int first, int second, int depth) {
   if (first < 0 || second < 0) return first == second;
   if (ledger.equal(first, second)) return true;
   if (depth > kDeepest || !not_equal_.insert({ledger.leader(first), ledger.leader(second)}).second) return false;
-  if (ledger.rounded(second) && settle(first)) return ledger.equal(first, second);
-  if (ledger.rounded(first) && settle(second)) return ledger.equal(first, second);
+  for (const auto& [constant, other] : {std::pair(second, first), std::pair(first, second)}) {
+    if (!ledger.rounded(constant) || !settle(other)) continue;
+    // What is rounded to the same bits may be the same number for another reason.
+    if (ledger.equal(first, second)) return true;
+    if (ledger.tensor(first) && ledger.tensor(second)) return false;
+  }
   if (same(first, second)) return true;
   const auto by_arguments = [&](int a, int b) {
     const auto p = ledger.producer(a), q = ledger.producer(b);
@@ -235,7 +239,6 @@ Result<int> ProofRecorder::make_constant(const Tensor& tensor) {
 
 /// Of one that has the same elements in another shape.
 std::optional<int> ProofRecorder::reshaped_constant(const Tensor& tensor) {
-  if (tensor.count() <= kShortConstant) return std::nullopt;
   const auto list = constants_.find(tensor.reshaped({tensor.count()}).content_hash());
   const auto number = list == constants_.end() ? std::nullopt : number_of(list->second);
   if (!number) return std::nullopt;
@@ -292,7 +295,7 @@ Result<void> ProofRecorder::meet_constants(const Graph& graph, Seen& now) {
     if (before >= 0) {
       const te::RoundedTensor* known = proof_->ledger().rounded(before);
       if (known && known->tensor.same_contents(tensor)) {
-        if (tensor.count() > kShortConstant && seen_constants_.insert(before).second)
+        if ((tensor.count() > kShortConstant || !known->distance.is_zero()) && seen_constants_.insert(before).second)
           constants_.try_emplace(tensor.reshaped({tensor.count()}).content_hash(), before);
         continue;
       }

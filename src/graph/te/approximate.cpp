@@ -19,35 +19,55 @@ Error undecided() {
   return unsupported("", "a constant expected that rounding does not decide, one found of numbers that cancel");
 }
 
-/// Of the absolute values; 0 of none.
-double median(const Array& value) {
-  std::vector<double> sizes(static_cast<size_t>(value.count()));
-  for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = std::fabs(value.real(static_cast<int64_t>(i)));
+/// The absolute values; 0 of NaN.
+std::vector<double> sizes_of(const Array& array) {
+  std::vector<double> result(static_cast<size_t>(array.count()));
+  const auto set = [&](const auto& element) {
+    for (size_t i = 0; i < result.size(); ++i) {
+      const double size = std::fabs(static_cast<double>(element(i)));
+      result[i] = size == size ? size : 0;
+    }
+  };
+  // Nearly all are of these.
+  if (array.storage() == Storage::kDouble)
+    set([reals = array.reals()](size_t i) { return reals[i]; });
+  else if (array.storage() == Storage::kFloat32)
+    set([floats = static_cast<const float*>(array.data())](size_t i) { return floats[i]; });
+  else
+    set([&](size_t i) { return array.as_double(static_cast<int64_t>(i)); });
+  return result;
+}
+
+/// 0 of none.
+double median(std::vector<double> sizes) {
   if (sizes.empty()) return 0;
   const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
   std::nth_element(sizes.begin(), middle, sizes.end());
   return *middle;
 }
 
+/// The largest of the bounds as a part of their elements; infinite where that of a zero is none.
+double largest_part(std::span<const double> sizes, std::span<const double> off) {
+  double result = 0;
+  for (size_t i = 0; i < off.size(); ++i) result = off[i] > result * sizes[i] ? off[i] / sizes[i] : result;
+  return result;
+}
+
 /// That covers all bounds; `known` where it does, so that what is only moved is as far off as it was.
-Distance covering(const Array& value, std::span<const double> off, const Distance& known) {
-  const auto size = [&](size_t i) { return std::fabs(value.as_double(static_cast<int64_t>(i))); };
-  bool is_covered = true;
-  double largest = 0;
-  for (size_t i = 0; i < off.size(); ++i) {
-    if (off[i] == 0) continue;
-    is_covered = is_covered && off[i] <= kSlack * (known.relative * size(i) + known.absolute);
-    largest = std::max(largest, off[i] / size(i));
-  }
+Distance covering(const std::vector<double>& sizes, std::span<const double> off, const Distance& known) {
+  const double largest = largest_part(sizes, off);
   if (largest == 0) return {};
+  bool is_covered = !known.is_zero();
+  for (size_t i = 0; is_covered && i < off.size(); ++i)
+    is_covered = off[i] <= kSlack * (known.relative * sizes[i] + known.absolute);
   if (is_covered) return known;
   if (largest <= kFew) return {largest, 0};
-  const double middle = median(value);
+  const double middle = median(sizes);
   Distance result;
   for (size_t i = 0; i < off.size(); ++i)
-    if (off[i] > 0 && size(i) >= middle && middle > 0) result.relative = std::max(result.relative, off[i] / size(i));
+    if (sizes[i] >= middle && middle > 0) result.relative = std::max(result.relative, off[i] / sizes[i]);
   for (size_t i = 0; i < off.size(); ++i)
-    if (off[i] > result.relative * size(i)) result.absolute = std::max(result.absolute, off[i]);
+    if (off[i] > result.relative * sizes[i]) result.absolute = std::max(result.absolute, off[i]);
   return result;
 }
 
@@ -75,33 +95,28 @@ Result<Approximate> approximate(const Program& program, StageValue output, std::
   TRY(const Approximate off, in_doubles(*errors, errors->outputs[0], inputs));
   const std::span<const double> bounds = off.value.reals();
   if (!std::ranges::all_of(bounds, [](double bound) { return std::isfinite(bound); })) return undecided();
-  result.distance = covering(result.value, bounds, most);
+  if (std::ranges::any_of(bounds, [](double bound) { return bound > 0; }))
+    result.distance = covering(sizes_of(result.value), bounds, most);
   return result;
 }
 
 Result<RoundedTensor> rounded(const Approximate& approximate) {
   const Array& exact = approximate.value;
   const Distance& before = approximate.distance;
-  RoundedTensor result{to_tensor(exact), {}};
+  RoundedTensor result{to_tensor(exact), before};
   if (!is_float(exact.dtype())) return result;
-  const Array value = Array::from(result.tensor);
-  std::vector<double> off(static_cast<size_t>(value.count()));
-  double largest = 0;
-  for (size_t i = 0; i < off.size(); ++i) {
-    const double x = exact.real(static_cast<int64_t>(i)), rounded = value.real(static_cast<int64_t>(i));
-    const bool is_kept = x == rounded || (std::isnan(x) && std::isnan(rounded));
-    if (is_kept && before.is_zero()) continue;
-    off[i] = before.relative * std::fabs(x) + before.absolute + (is_kept ? 0 : std::fabs(rounded - x));
-    if (!std::isfinite(off[i])) return undecided();
-    largest = std::max(largest, off[i] / std::fabs(rounded));
-  }
+  const std::vector<double> sizes = sizes_of(exact), roundings = sizes_of(Array::from(result.tensor));
+  std::vector<double> off(sizes.size());
+  for (size_t i = 0; i < off.size(); ++i)
+    if (std::isfinite(sizes[i]))
+      off[i] = before.relative * sizes[i] + before.absolute + std::fabs(roundings[i] - sizes[i]);
   const double limit = std::max(kMostNoise, 2 * spacing_at_one(exact.dtype()));
-  if (largest > limit) {
-    const double middle = median(value);
+  if (largest_part(sizes, off) > limit) {
+    const double middle = median(sizes);
     for (size_t i = 0; i < off.size(); ++i)
-      if (off[i] > limit * std::max(middle, std::fabs(value.real(static_cast<int64_t>(i))))) return undecided();
+      if (off[i] > limit * std::max(middle, sizes[i]) + kNegligible) return undecided();
   }
-  result.distance = covering(value, off, before);
+  result.distance = covering(sizes, off, before);
   return result;
 }
 

@@ -13,12 +13,13 @@ namespace isomer::te {
 
 struct Approximate {
   Array value;
-  Distance distance;  ///< zero of integers and bools
+  Distance distance;
 };
 
 /// One output of the program for such inputs, which are taken for what they stand for.
 Result<Approximate> in_doubles(const Program& program, StageValue output, std::span<const Approximate> inputs);
-/// The same, with its distance. An error where that is not known, or where rounding decides an integer.
+/// The same, with its distance. An error where that is not known, or where numbers that are far
+/// from each other may choose an integer or a branch.
 Result<Approximate> approximate(const Program& program, StageValue output, std::span<const Approximate> inputs);
 
 struct RoundedTensor {

@@ -1,7 +1,9 @@
 #include "graph/te/error_program.h"
 
-#include <limits>
+#include <algorithm>
 #include <unordered_map>
+
+#include "graph/rounding.h"
 
 namespace isomer::te {
 namespace {
@@ -9,9 +11,15 @@ namespace {
 constexpr DataType kWide = DataType::kFloat64;
 /// What an operation in doubles may lose of its result, whoever's library computes it, and what of the least numbers.
 constexpr double kUnit = 0x1p-48, kLeast = 0x1p-1000;
+/// Of what would be exact if rounding did not choose between two integers or branches: no distance that is ever seen,
+/// and none.
+constexpr double kChosen = 0x1p-700;
+/// Places of the type that a number is at most away from the border where rounding may choose.
+constexpr double kNear = 64;
 
 Expr real(double value) { return literal(Number(value), kWide); }
 Expr infinity() { return literal(Number::infinity(), kWide); }
+/// What is computed of it is no real number, and the same in doubles as by IEEE's rules.
 Expr is_infinite(const Expr& x) { return equal(abs(x), infinity()); }
 /// The sum of two bounds, of which an empty one is zero.
 Expr plus(const Expr& a, const Expr& b) { return !a ? b : !b ? a : a + b; }
@@ -41,6 +49,12 @@ Expr lost_by_function(UnaryOp op, const Expr& x) {
   if (op == UnaryOp::kSqrt) return unless(is_short(result) && equal(result * result, x), lost(result));
   // At 0 and 1 they are irrational, or the integer that every library gives (exact_points.h).
   return unless((equal(x, 0) || equal(x, 1)) && equal(unary(UnaryOp::kRound, result), result), lost(result));
+}
+
+/// The bound of a choice between neighbours of x: infinite unless they are as near as roundings of a runtime are.
+Expr chosen(const Expr& off, const Expr& x, DataType dtype) {
+  const double near = kNear * std::max(spacing_at_one(dtype), spacing_at_one(DataType::kFloat32));
+  return select(off <= abs(x) * real(near) + real(kNegligible), real(kChosen), infinity());
 }
 
 /// Of a function without extremes inside, or an even convex one: at the ends of what the argument may be.
@@ -178,7 +192,8 @@ class ErrorProgram {
       case UnaryOp::kFloor:
       case UnaryOp::kCeil:
       case UnaryOp::kRound:
-        return {value, off ? unless(equal(unary(e.op, x - off), unary(e.op, x + off)), infinity()) : off};
+        if (!off) return {value, off};
+        return {value, unless(equal(unary(e.op, x - off), unary(e.op, x + off)), chosen(off, x, expr.dtype()))};
       case UnaryOp::kSqrt: {
         const Expr taken = off ? unless(equal(off, 0), select(off < x, off / value, infinity())) : off;
         return {value, plus(taken, lost_by_function(e.op, x))};
@@ -203,6 +218,14 @@ class ErrorProgram {
     return {value, infinity()};
   }
 
+  /// Where one of them is infinite, nothing but the other's sign counts.
+  static Expr of_factors(const Part& a, const Part& b, const Expr& taken, const Expr& lost) {
+    Expr is_certain = is_infinite(a.value) || is_infinite(b.value);
+    for (const Part* each : {&a, &b})
+      if (each->off) is_certain = is_certain && each->off < abs(each->value);
+    return unless(is_certain, plus(taken, lost));
+  }
+
   static Part of_binary(const Binary& e, const Part& a, const Part& b) {
     const Expr &x = a.value, &y = b.value;
     const Expr value = binary(e.op, x, y), both = plus(a.off, b.off);
@@ -214,13 +237,13 @@ class ErrorProgram {
       case BinaryOp::kSub: return {value, plus(both, lost_by_sum(x, -y))};
       case BinaryOp::kMul: {
         const Expr product = both_off ? a.off * b.off : Expr();
-        return {value, plus(plus(plus(by(x, b.off), by(y, a.off)), product), lost_by_product(x, y))};
+        return {value, of_factors(a, b, plus(plus(by(x, b.off), by(y, a.off)), product), lost_by_product(x, y))};
       }
       case BinaryOp::kDiv: {
         const Expr above = plus(a.off, by(value, b.off));
         const Expr below = b.off ? abs(y) - b.off : abs(y);
         const Expr taken = above ? select(real(0) < below, above / below, infinity()) : above;
-        return {value, plus(taken, lost_by_quotient(x, y))};
+        return {value, of_factors(a, b, taken, lost_by_quotient(x, y))};
       }
       case BinaryOp::kPow: {
         if (!both) return {value, lost_by_power(x, y)};
@@ -236,7 +259,8 @@ class ErrorProgram {
       case BinaryOp::kEqual:
       case BinaryOp::kLess:
       case BinaryOp::kLessEqual:
-        return {value, both ? unless(equal(both, 0) || both < abs(x - y), infinity()) : both};
+        if (!both) return {value, both};
+        return {value, unless(equal(both, 0) || both < abs(x - y), chosen(both, max(abs(x), abs(y)), e.left.dtype()))};
       case BinaryOp::kFloorDiv:
       case BinaryOp::kFloorMod:
       case BinaryOp::kAnd:
@@ -268,7 +292,12 @@ class ErrorProgram {
     }
     const Expr value = cast(to, cast(from, x));
     const Expr least = off ? x - off : x, most = off ? x + off : x;
-    return {value, unless(equal(cast(to, least), value) && equal(cast(to, most), value), infinity())};
+    return {value, unless(equal(cast(to, least), value) && equal(cast(to, most), value),
+                          chosen(off ? off : real(0), x, from))};
+  }
+
+  static Expr distance_of(const Expr& x, const Distance& distance) {
+    return unless(is_infinite(x), abs(x) * real(distance.relative) + real(distance.absolute));
   }
 
   Part of_load(const Expr& expr, const Load& e) {
@@ -277,7 +306,7 @@ class ErrorProgram {
     part = wide(value, part.off);
     const auto index = static_cast<size_t>(e.buffer.index);
     if (e.buffer.kind == BufferRef::Kind::kInput && !inputs_[index].is_zero())
-      part.off = plus(part.off, abs(part.value) * real(inputs_[index].relative) + real(inputs_[index].absolute));
+      part.off = plus(part.off, is_float(expr.dtype()) ? distance_of(part.value, inputs_[index]) : real(kChosen));
     if (e.buffer.kind == BufferRef::Kind::kStage)
       if (const auto& off = offs_[index][static_cast<size_t>(e.buffer.component)])
         part.off = plus(part.off, load({BufferRef::Kind::kStage, off->stage, off->component}, kWide,

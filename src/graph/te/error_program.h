@@ -11,15 +11,21 @@
 
 namespace isomer::te {
 
-/// Each element x of a tensor is at most relative * |x| + absolute away from the real number that it stands for.
+/// Each element x of a tensor is at most relative * |x| + absolute away from the real number that it stands for: of
+/// the one of two neighbours, or of the one branch, that rounding chose where it did. Not zero then, of integers neither.
+/// Infinities are what they are.
 struct Distance {
   double relative = 0, absolute = 0;
   bool is_zero() const { return relative == 0 && absolute == 0; }
 };
 
-/// Of one output, over the program's own inputs, which are so far from theirs. It gives float64: of reals a bound of
-/// the distance, zero where doubles hold the very number; of integers and bools zero or infinity. NaN is no bound.
-/// Nothing where no element can be off. Errors: an expression of which no bound is known.
+/// What is smaller is no distance that anybody would see.
+constexpr double kNegligible = 0x1p-600;
+
+/// Of one output, over the program's own inputs, which are so far from theirs. It gives float64: a bound of each
+/// element's distance, zero where doubles hold the very number; of integers zero, infinity, or something negligible
+/// where rounding chose. NaN is no bound. Nothing where no element can be off. Errors: an expression of which no bound
+/// is known.
 Result<std::optional<Program>> error_program(const Program& program, StageValue output,
                                              std::span<const Distance> inputs);
 

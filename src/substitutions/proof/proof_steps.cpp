@@ -107,8 +107,20 @@ Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model) {
 }
 
 Result<Ledger::Numbers> ProofSteps::read(Graph model) {
+  // Of numbers that were rounded nothing is inferred: their bits stand for others.
+  std::vector<ValueId> formals = model.inputs();
+  std::vector<int> inputs(formals.size(), -1);
+  for (const ValueId id : model.values()) {
+    const auto rounded = model.is_constant(id) ? ledger_.find_rounded(*model.value(id).constant) : std::nullopt;
+    if (!rounded) continue;
+    model.edit(id).constant.reset();
+    model.edit(id).content.reset();
+    formals.push_back(id);
+    inputs.push_back(*rounded);
+  }
+  model.set_inputs(std::move(formals));
   TRY_VOID(infer_all(model));
-  TRY(Ledger::Numbers numbers, ledger_.add(model));
+  TRY(Ledger::Numbers numbers, ledger_.add(model, inputs));
   for (const int value : listed(model, numbers)) numbered_.push_back(value);
   return numbers;
 }
@@ -190,8 +202,7 @@ Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& ma
     return bound->second;
   }
   if (is_constant(term)) {
-    TRY(const int value,
-        ledger_.constant(Tensor::scalar(dtype, std::get<Term::Number>(term.form()).value.to_double())));
+    const int value = ledger_.constant(Tensor::scalar(dtype, std::get<Term::Number>(term.form()).value.to_double()));
     made.made.push_back(value);
     return value;
   }
@@ -277,7 +288,8 @@ Result<te::Approximate> ProofSteps::compute(int value, Computed& computed) {
         computed.float_class = std::max(computed.float_class, FloatClass::kReassociated);
       const te::Array& array = argument.value;
       part.graph.edit(input).type = ValueType::tensor(array.dtype(), Shape(array.dims().begin(), array.dims().end()));
-      if (!is_float(array.dtype())) part.graph.edit(input).content = content_of(te::to_tensor(array));
+      if (!is_float(array.dtype()) && argument.distance.is_zero())
+        part.graph.edit(input).content = content_of(te::to_tensor(array));
     } else if (input.valid()) {
       argument.value = te::Array::from(*part.graph.value(input).constant);
     }

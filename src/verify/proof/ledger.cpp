@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <ranges>
 
 #include "graph/algorithms.h"
 #include "graph/equal.h"
@@ -193,7 +194,7 @@ Result<void> Ledger::merge(int a, int b) {
     if (const auto constant = tensors_.find(from); constant != tensors_.end()) {
       const auto [other, is_new] = tensors_.emplace(into, constant->second);
       const te::RoundedTensor &a = own_.at(constant->second), &b = own_.at(other->second);
-      const double between = distance(a.tensor, b.tensor);
+      const double between = is_new ? 0 : distance(a.tensor, b.tensor);
       // Exact ones are the same numbers: zeros of either sign.
       const bool may_differ = !a.distance.is_zero() || !b.distance.is_zero();
       double& apart = apart_[into];
@@ -372,41 +373,46 @@ const Tensor* Ledger::tensor(int value) const {
   return known && known->distance.is_zero() ? &known->tensor : nullptr;
 }
 
-std::optional<int> Ledger::find_constant(const Tensor& tensor) const {
+std::optional<int> Ledger::find(const Tensor& tensor, bool exact) const {
   const auto candidates = constants_.find(tensor.content_hash());
   if (candidates == constants_.end()) return std::nullopt;
-  for (const int value : candidates->second)
-    if (own_.at(value).tensor.same_contents(tensor)) return value;
+  for (const int value : std::views::reverse(candidates->second))
+    if (const auto& own = own_.at(value); own.distance.is_zero() == exact && own.tensor.same_contents(tensor))
+      return value;
   return std::nullopt;
 }
 
-int Ledger::make_constant(te::RoundedTensor rounded) {
+std::optional<int> Ledger::find_constant(const Tensor& tensor) const {
+  const auto exact = find(tensor, true);
+  return exact ? exact : find(tensor, false);
+}
+
+std::optional<int> Ledger::find_rounded(const Tensor& tensor) const {
+  const auto rounded = find(tensor, false);
+  return rounded && !find(tensor, true) ? rounded : std::nullopt;
+}
+
+int Ledger::make_constant(const te::RoundedTensor& rounded) {
   const Tensor& tensor = rounded.tensor;
   const ValueType type = ValueType::tensor(tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()));
   const int value = make({add_symbol({}), 0, {}, false}, signatures_.type_id(type));
   constants_[tensor.content_hash()].push_back(value);
   tensors_.emplace(value, value);
-  if (const auto content = content_of(tensor)) contents_.emplace(value, *content);
-  own_.emplace(value, std::move(rounded));
+  own_.emplace(value, rounded);
+  const auto content = content_of(tensor);
+  if (content && rounded.distance.is_zero()) contents_.emplace(value, *content);
   return value;
 }
 
-Result<int> Ledger::constant(const Tensor& tensor) {
-  const auto known = find_constant(tensor);
-  if (!known) return make_constant({tensor, {}});
-  if (own_.at(*known).distance.is_zero()) return *known;
-  return invalid("", "a constant expected whose bits stand for itself, one found that another number was rounded to");
+int Ledger::constant(const Tensor& tensor) {
+  const auto known = find(tensor, true);
+  return known ? *known : make_constant({tensor, {}});
 }
 
 Result<void> Ledger::round(int value, const te::RoundedTensor& rounded) {
-  const auto known = find_constant(rounded.tensor);
-  if (known && equal(*known, value)) return {};
-  if (rounded.distance.is_zero()) {
-    TRY(const int exact, constant(rounded.tensor));
-    return merge(value, exact);
-  }
-  if (!known) return merge(value, make_constant(rounded));
-  return invalid("", "a number expected that is rounded to bits of its own, one found whose bits stand for another");
+  if (rounded.distance.is_zero()) return merge(value, constant(rounded.tensor));
+  const auto known = find(rounded.tensor, false);
+  return known && equal(*known, value) ? Result<void>() : merge(value, make_constant(rounded));
 }
 
 Result<std::vector<int>> Ledger::apply(int operation, std::span<const int> arguments) {
@@ -430,17 +436,17 @@ class Ledger::Reader {
  public:
   explicit Reader(Ledger& ledger) : ledger_(ledger) {}
 
-  /// `inputs`: what they are, where that is given; `captured`: what the captures stand for; `depth`: of the loops
-  /// around.
-  Result<Numbers> read(const Graph& graph, std::optional<std::span<const int>> inputs, std::span<const int> captured,
-                       int depth, const std::string& around) {
+  /// `inputs`: what the first ones are, -1 for one that goes by its name; `captured`: what the captures stand for;
+  /// `depth`: of the loops around.
+  Result<Numbers> read(const Graph& graph, std::span<const int> inputs, std::span<const int> captured, int depth,
+                       const std::string& around) {
     const Scope scope(*this, graph, around.empty());
     Numbers numbers;
     numbers.values.assign(graph.mark().values, -1);
     const auto set = [&](ValueId id, int number) { numbers.values[static_cast<size_t>(id.index)] = number; };
     for (size_t k = 0; k < graph.inputs().size(); ++k) {
-      if (inputs) {
-        set(graph.inputs()[k], (*inputs)[k]);
+      if (k < inputs.size() && inputs[k] >= 0) {
+        set(graph.inputs()[k], inputs[k]);
         continue;
       }
       const Value& value = graph.value(graph.inputs()[k]);
@@ -453,11 +459,7 @@ class Ledger::Reader {
     }
     for (size_t k = 0; k < captured.size(); ++k) set(graph.captures()[k], captured[k]);
     for (const ValueId id : graph.values())
-      if (graph.is_constant(id)) {
-        const Tensor& tensor = *graph.value(id).constant;
-        const auto known = ledger_.find_constant(tensor);
-        set(id, known ? *known : ledger_.make_constant({tensor, {}}));
-      }
+      if (graph.is_constant(id)) set(id, ledger_.constant(*graph.value(id).constant));
     TRY(const std::vector<NodeId> order, topological_order(graph));
     NodeReader terms(graph, ledger_.signatures_);
     for (const NodeId id : order) {
@@ -556,7 +558,7 @@ class Ledger::Reader {
         std::vector<int> captured;
         for (const ValueId capture : node.captures) captured.push_back(numbers.at(capture));
         const bool binds = !body->inputs().empty();
-        TRY(Numbers inner, read(*body, std::nullopt, captured, depth + binds, node.domain + "::" + node.op_type));
+        TRY(Numbers inner, read(*body, {}, captured, depth + binds, node.domain + "::" + node.op_type));
         for (const ValueId output : body->outputs()) arguments.push_back(inner.at(output));
         numbers.bodies[{id, name}].push_back(std::move(inner));
       }
@@ -605,14 +607,9 @@ class Ledger::Reader {
   std::map<std::string, std::string> given_;  ///< names that are not of this graph alone, by what they are here
 };
 
-Result<Ledger::Numbers> Ledger::add(const Graph& graph) {
+Result<Ledger::Numbers> Ledger::add(const Graph& graph, std::span<const int> inputs) {
   ++graphs_;
-  return Reader(*this).read(graph, std::nullopt, {}, 0, "");
-}
-
-Result<Ledger::Numbers> Ledger::add(const Graph& part, std::span<const int> inputs) {
-  ++graphs_;
-  return Reader(*this).read(part, inputs, {}, 0, "");
+  return Reader(*this).read(graph, inputs, {}, 0, "");
 }
 
 }  // namespace isomer::verify

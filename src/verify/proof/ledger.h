@@ -37,20 +37,20 @@ class Ledger {
     int at(ValueId id) const { return id.valid() ? values[static_cast<size_t>(id.index)] : -1; }
   };
 
-  /// Adds an inferred graph. Inputs are known by their names, constants by their bytes; nodes without a row (random
-  /// operators, those of other domains) are each their own, but that a later graph's stands for one of the first that
-  /// does the same with the same: the one of that name, else the first. Errors: a cycle; values that became equal have
-  /// types that contradict each other.
-  Result<Numbers> add(const Graph& graph);
-  /// The same of a part of one, whose inputs are values that are there.
-  Result<Numbers> add(const Graph& part, std::span<const int> inputs);
-  /// The tensor itself. An error where its bits stand for a number that was rounded to them.
-  Result<int> constant(const Tensor& tensor);
-  /// From here on the tensor's bits stand for the value, which is that tensor where it is no distance away. An error
-  /// where they stand for something else.
+  /// Adds an inferred graph. Inputs are the values given, the others, and those with -1, are known by their names;
+  /// constants by their bytes. Nodes without a row (random operators, those of other domains) are each their own, but
+  /// that a later graph's stands for one of the first that does the same with the same: the one of that name, else the
+  /// first. Errors: a cycle; values that became equal have types that contradict each other.
+  Result<Numbers> add(const Graph& graph, std::span<const int> inputs = {});
+  /// The tensor itself.
+  int constant(const Tensor& tensor);
+  /// The value is that tensor, or it is another number that the tensor is rounded from: then laws know no elements of
+  /// it, and the tensor's bits stand for it where they don't stand for themselves.
   Result<void> round(int value, const te::RoundedTensor& rounded);
-  /// What the tensor's bits stand for; nothing where they were not seen yet.
+  /// What the tensor's bits stand for, the last of what was rounded to them; nothing where they were not seen yet.
   std::optional<int> find_constant(const Tensor& tensor) const;
+  /// The same; nothing where they stand for themselves.
+  std::optional<int> find_rounded(const Tensor& tensor) const;
   /// What a node gives for these arguments (its inputs, -1 for an omitted one, then what its bodies give), by output;
   /// nothing where that is not there.
   std::optional<std::vector<int>> find(const isomer::Node& node, std::span<const int> arguments) const;
@@ -119,7 +119,8 @@ class Ledger {
   /// The value that the node gives, or one that is equal to it.
   Result<int> value_of(Node node, const ValueType& type, const std::optional<Content>& content = std::nullopt);
   int make(Node node, int type);
-  int make_constant(te::RoundedTensor rounded);
+  std::optional<int> find(const Tensor& tensor, bool exact) const;
+  int make_constant(const te::RoundedTensor& rounded);
   Result<void> improve(int leader, const ValueType& type);
   /// Its number, sizes that became known put in.
   int type_id(int value) const;
