@@ -44,7 +44,11 @@ std::string print_step(const ProofStep& step) {
                                              through);
                         },
                         [](const ExpandStep& expanded) { return fmt::format("expand\t%{}\n", expanded.value); },
-                        [](const OutputStep&) { return std::string("output\n"); },
+                        [](const OutputStep& read) {
+                          if (read.constants.empty()) return std::string("output\n");
+                          return fmt::format("output\t{}\t{}\n", print_values(read.constants),
+                                             print_values(read.values));
+                        },
                     },
                     step);
 }

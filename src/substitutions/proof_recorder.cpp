@@ -574,12 +574,36 @@ Result<void> ProofRecorder::take(Program& program, const CarriedFactor& step) {
   return done;
 }
 
+/// Constants of the file that are known by what was rounded to them: by their names, else by their bits.
+OutputStep ProofRecorder::output_step(const Graph& last, const Graph& written) const {
+  const Ledger& ledger = proof_->ledger();
+  std::map<std::string_view, ValueId> named;
+  for (const ValueId id : last.values()) named.emplace(last.value(id).name, id);
+  OutputStep step;
+  int number = proof_->count() - 1;
+  for (const ValueId id : written.values()) {
+    ++number;
+    if (!written.is_constant(id)) continue;
+    const Tensor& tensor = *written.value(id).constant;
+    const auto same = named.find(written.value(id).name);
+    int value = same == named.end() ? -1 : now_.at(same->second);
+    if (value < 0 || !ledger.is_rounded_to(value, tensor)) value = ledger.find_constant(tensor).value_or(-1);
+    if (value < 0 || ledger.tensor(value)) continue;
+    if (const auto known = number_of(value)) {
+      step.constants.push_back(number);
+      step.values.push_back(*known);
+    }
+  }
+  return step;
+}
+
 Result<void> ProofRecorder::finish(const Graph& last, const Graph& written) {
   what_ = "writing the model";
   not_equal_.clear();
   expand_own(0);
-  steps_.push_back(OutputStep());
-  TRY(const Ledger::Numbers numbers, proof_->read_output(written));
+  const OutputStep step = output_step(last, written);
+  TRY(const Ledger::Numbers numbers, proof_->read_output(written, step));
+  steps_.push_back(step);
   number(listed(written, numbers));
   for (size_t k = 0; k < written.outputs().size(); ++k)
     if (!prove(now_.at(last.outputs()[k]), numbers.at(written.outputs()[k])))

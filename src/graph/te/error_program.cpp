@@ -51,11 +51,13 @@ Expr lost_by_function(UnaryOp op, const Expr& x) {
   return unless((equal(x, 0) || equal(x, 1)) && equal(unary(UnaryOp::kRound, result), result), lost(result));
 }
 
-/// The bound of a choice between neighbours of x: infinite unless they are as near as roundings of a runtime are.
-Expr chosen(const Expr& off, const Expr& x, DataType dtype) {
+/// The bound of a choice between numbers of this size: infinite unless they are as near as roundings of a runtime are.
+Expr chosen(const Expr& off, const Expr& size, DataType dtype) {
   const double near = kNear * std::max(spacing_at_one(dtype), spacing_at_one(DataType::kFloat32));
-  return select(off <= abs(x) * real(near) + real(kNegligible), real(kChosen), infinity());
+  return select(off <= size * real(near) + real(kNegligible), real(kChosen), infinity());
 }
+/// Of integers, of which none is nearer than one.
+Expr chosen_integer(const Expr& off, const Expr& x, DataType dtype) { return chosen(off, max(abs(x), real(1)), dtype); }
 
 /// Of a function without extremes inside, or an even convex one: at the ends of what the argument may be.
 Expr farthest(UnaryOp op, const Expr& x, const Expr& off) {
@@ -193,7 +195,7 @@ class ErrorProgram {
       case UnaryOp::kCeil:
       case UnaryOp::kRound:
         if (!off) return {value, off};
-        return {value, unless(equal(unary(e.op, x - off), unary(e.op, x + off)), chosen(off, x, expr.dtype()))};
+        return {value, unless(equal(unary(e.op, x - off), unary(e.op, x + off)), chosen_integer(off, x, expr.dtype()))};
       case UnaryOp::kSqrt: {
         const Expr taken = off ? unless(equal(off, 0), select(off < x, off / value, infinity())) : off;
         return {value, plus(taken, lost_by_function(e.op, x))};
@@ -234,7 +236,7 @@ class ErrorProgram {
     const auto by = [](const Expr& factor, const Expr& off) { return off ? abs(factor) * off : off; };
     switch (e.op) {
       case BinaryOp::kAdd: return {value, plus(both, lost_by_sum(x, y))};
-      case BinaryOp::kSub: return {value, plus(both, lost_by_sum(x, -y))};
+      case BinaryOp::kSub: return {value, x == y ? Expr() : plus(both, lost_by_sum(x, -y))};
       case BinaryOp::kMul: {
         const Expr product = both_off ? a.off * b.off : Expr();
         return {value, of_factors(a, b, plus(plus(by(x, b.off), by(y, a.off)), product), lost_by_product(x, y))};
@@ -293,7 +295,7 @@ class ErrorProgram {
     const Expr value = cast(to, cast(from, x));
     const Expr least = off ? x - off : x, most = off ? x + off : x;
     return {value, unless(equal(cast(to, least), value) && equal(cast(to, most), value),
-                          chosen(off ? off : real(0), x, from))};
+                          chosen_integer(off ? off : real(0), x, from))};
   }
 
   static Expr distance_of(const Expr& x, const Distance& distance) {

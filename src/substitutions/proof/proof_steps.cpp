@@ -97,28 +97,33 @@ ProofSteps::ProofSteps(Laws& laws, FloatMode granted)
 
 Result<Ledger::Numbers> ProofSteps::read_input(const Graph& model) {
   info_ = model.info();
-  return read(model);
+  return read(model, {});
 }
 
-Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model) {
+Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model, const OutputStep& step) {
   Graph graph = model;
   forget_stated_types(graph);
-  return read(std::move(graph));
+  const std::vector<ValueId> values = graph.values();
+  std::vector<ValueId> formals = graph.inputs();
+  std::vector<int> inputs(formals.size(), -1);
+  for (size_t k = 0; k < std::min(step.constants.size(), step.values.size()); ++k) {
+    const auto place = static_cast<size_t>(step.constants[k]) - numbered_.size();
+    TRY(const int known, value(step.values[k]));
+    if (place >= values.size() || !graph.is_constant(values[place]) ||
+        !ledger_.is_rounded_to(known, *graph.value(values[place]).constant))
+      return invalid("", "a constant that a fold rounded %{} to expected, %{} found", step.values[k],
+                     step.constants[k]);
+    // Nothing is inferred of the bits: they stand for another number.
+    graph.edit(values[place]).constant.reset();
+    graph.edit(values[place]).content.reset();
+    formals.push_back(values[place]);
+    inputs.push_back(known);
+  }
+  graph.set_inputs(std::move(formals));
+  return read(std::move(graph), inputs);
 }
 
-Result<Ledger::Numbers> ProofSteps::read(Graph model) {
-  // Of numbers that were rounded nothing is inferred: their bits stand for others.
-  std::vector<ValueId> formals = model.inputs();
-  std::vector<int> inputs(formals.size(), -1);
-  for (const ValueId id : model.values()) {
-    const auto rounded = model.is_constant(id) ? ledger_.find_rounded(*model.value(id).constant) : std::nullopt;
-    if (!rounded) continue;
-    model.edit(id).constant.reset();
-    model.edit(id).content.reset();
-    formals.push_back(id);
-    inputs.push_back(*rounded);
-  }
-  model.set_inputs(std::move(formals));
+Result<Ledger::Numbers> ProofSteps::read(Graph model, const std::vector<int>& inputs) {
   TRY_VOID(infer_all(model));
   TRY(Ledger::Numbers numbers, ledger_.add(model, inputs));
   for (const int value : listed(model, numbers)) numbered_.push_back(value);

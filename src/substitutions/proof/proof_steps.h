@@ -22,7 +22,7 @@ class ProofSteps {
   /// Numbers the values of a model, in the order of Graph::values, then those of bodies. What the input states of its
   /// values is its promise; what the output states of those that nodes make is forgotten.
   Result<verify::Ledger::Numbers> read_input(const Graph& model);
-  Result<verify::Ledger::Numbers> read_output(const Graph& model);
+  Result<verify::Ledger::Numbers> read_output(const Graph& model, const OutputStep& step);
   /// The first of each name counts.
   void add_rules(std::span<const Rule> rules);
 
@@ -48,7 +48,7 @@ class ProofSteps {
     std::vector<int> made;
     std::map<std::string, int, std::less<>> tensors;
   };
-  Result<verify::Ledger::Numbers> read(Graph model);
+  Result<verify::Ledger::Numbers> read(Graph model, const std::vector<int>& inputs);
   Result<Taken> make(const MakeStep& step);
   Result<Taken> use(const RuleStep& step);
   Result<Taken> fold(const FoldStep& step);

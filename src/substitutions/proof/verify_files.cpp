@@ -105,8 +105,8 @@ Result<void> replay(const Graph& input, const Graph& output, Laws& laws, Verifie
   for (size_t k = 0; k < result.proof.steps.size(); ++k) {
     TRY_VOID(check_stop());
     const ProofStep& step = result.proof.steps[k];
-    if (std::holds_alternative<OutputStep>(step) && !after) {
-      TRY(after, steps.read_output(output));
+    if (const auto* read = std::get_if<OutputStep>(&step); read && !after) {
+      TRY(after, steps.read_output(output, *read));
       continue;
     }
     auto taken = steps.take(step);

@@ -387,9 +387,11 @@ std::optional<int> Ledger::find_constant(const Tensor& tensor) const {
   return exact ? exact : find(tensor, false);
 }
 
-std::optional<int> Ledger::find_rounded(const Tensor& tensor) const {
-  const auto rounded = find(tensor, false);
-  return rounded && !find(tensor, true) ? rounded : std::nullopt;
+bool Ledger::is_rounded_to(int value, const Tensor& tensor) const {
+  return std::ranges::any_of(members(value), [&](int member) {
+    const auto own = own_.find(member);
+    return own != own_.end() && own->second.tensor.same_contents(tensor);
+  });
 }
 
 int Ledger::make_constant(const te::RoundedTensor& rounded) {
@@ -411,8 +413,7 @@ int Ledger::constant(const Tensor& tensor) {
 
 Result<void> Ledger::round(int value, const te::RoundedTensor& rounded) {
   if (rounded.distance.is_zero()) return merge(value, constant(rounded.tensor));
-  const auto known = find(rounded.tensor, false);
-  return known && equal(*known, value) ? Result<void>() : merge(value, make_constant(rounded));
+  return is_rounded_to(value, rounded.tensor) ? Result<void>() : merge(value, make_constant(rounded));
 }
 
 Result<std::vector<int>> Ledger::apply(int operation, std::span<const int> arguments) {

@@ -44,13 +44,11 @@ class Ledger {
   Result<Numbers> add(const Graph& graph, std::span<const int> inputs = {});
   /// The tensor itself.
   int constant(const Tensor& tensor);
-  /// The value is that tensor, or it is another number that the tensor is rounded from: then laws know no elements of
-  /// it, and the tensor's bits stand for it where they don't stand for themselves.
+  /// The value is that tensor, or another number that is rounded to it: then laws know no elements of it.
   Result<void> round(int value, const te::RoundedTensor& rounded);
-  /// What the tensor's bits stand for, the last of what was rounded to them; nothing where they were not seen yet.
+  bool is_rounded_to(int value, const Tensor& tensor) const;
+  /// The tensor itself, or else the last value that was rounded to it; nothing where there is none.
   std::optional<int> find_constant(const Tensor& tensor) const;
-  /// The same; nothing where they stand for themselves.
-  std::optional<int> find_rounded(const Tensor& tensor) const;
   /// What a node gives for these arguments (its inputs, -1 for an omitted one, then what its bodies give), by output;
   /// nothing where that is not there.
   std::optional<std::vector<int>> find(const isomer::Node& node, std::span<const int> arguments) const;
