@@ -256,7 +256,11 @@ class ErrorProgram {
         return {value, unless(equal(both, 0), select(p < x, most, infinity())) + lost_by_power(x, y)};
       }
       case BinaryOp::kMin:
-      case BinaryOp::kMax: return {value, both_off ? max(a.off, b.off) : both};
+      case BinaryOp::kMax: {
+        if (!both) return {value, both};
+        const Expr p = a.off ? a.off : real(0), q = b.off ? b.off : real(0);
+        return {value, select(both < abs(x - y), select(equal(value, x), p, q), max(p, q))};
+      }
       case BinaryOp::kTruncMod: return {value, both ? unless(equal(both, 0), infinity()) : both};
       case BinaryOp::kEqual:
       case BinaryOp::kLess:
