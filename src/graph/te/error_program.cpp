@@ -96,8 +96,8 @@ class ErrorProgram {
   using Offs = std::vector<std::optional<StageValue>>;
 
   bool add(const MapReduce& stage, Offs& offs) {
-    const bool is_sum = stage.combine.name == "sum", is_extreme = stage.combine.name == "max" ||
-                                                                 stage.combine.name == "min";
+    const bool is_sum = stage.combine.name == "sum",
+               is_extreme = stage.combine.name == "max" || stage.combine.name == "min";
     double terms = 1;
     for (const Dim& dim : stage.reduce) {
       if (!dim.is_constant()) return false;
@@ -202,7 +202,8 @@ class ErrorProgram {
       }
       case UnaryOp::kSin:
       case UnaryOp::kCos: return {value, plus(off, lost_by_function(e.op, x))};
-      case UnaryOp::kTan: return {value, plus(off ? unless(equal(off, 0), infinity()) : off, lost_by_function(e.op, x))};
+      case UnaryOp::kTan:
+        return {value, plus(off ? unless(equal(off, 0), infinity()) : off, lost_by_function(e.op, x))};
       case UnaryOp::kExp:
       case UnaryOp::kLog:
       case UnaryOp::kAsin:
@@ -214,8 +215,7 @@ class ErrorProgram {
       case UnaryOp::kAsinh:
       case UnaryOp::kAcosh:
       case UnaryOp::kAtanh:
-      case UnaryOp::kErf:
-        return {value, plus(off ? farthest(e.op, x, off) : off, lost_by_function(e.op, x))};
+      case UnaryOp::kErf: return {value, plus(off ? farthest(e.op, x, off) : off, lost_by_function(e.op, x))};
     }
     return {value, infinity()};
   }
@@ -281,7 +281,8 @@ class ErrorProgram {
   Part of_select(const Select& e) {
     const Part condition = of(e.condition), then = of(e.then), otherwise = of(e.otherwise);
     const auto or_zero = [](const Expr& off) { return off ? off : real(0); };
-    const Expr off = plus(then.off, otherwise.off) ? select(condition.value, or_zero(then.off), or_zero(otherwise.off)) : Expr();
+    const Expr off =
+        plus(then.off, otherwise.off) ? select(condition.value, or_zero(then.off), or_zero(otherwise.off)) : Expr();
     return {select(condition.value, then.value, otherwise.value), plus(off, condition.off)};
   }
 
@@ -315,8 +316,8 @@ class ErrorProgram {
       part.off = plus(part.off, is_float(expr.dtype()) ? distance_of(part.value, inputs_[index]) : real(kChosen));
     if (e.buffer.kind == BufferRef::Kind::kStage)
       if (const auto& off = offs_[index][static_cast<size_t>(e.buffer.component)])
-        part.off = plus(part.off, load({BufferRef::Kind::kStage, off->stage, off->component}, kWide,
-                                       as<Load>(value)->index));
+        part.off =
+            plus(part.off, load({BufferRef::Kind::kStage, off->stage, off->component}, kWide, as<Load>(value)->index));
     return part;
   }
 

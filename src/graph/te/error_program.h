@@ -12,8 +12,8 @@
 namespace isomer::te {
 
 /// Each element x of a tensor is at most relative * |x| + absolute away from the real number that it stands for: of
-/// the one of two neighbours, or of the one branch, that rounding chose where it did. Not zero then, of integers neither.
-/// Infinities are what they are.
+/// the one of two neighbours, or of the one branch, that rounding chose where it did. Not zero then, of integers
+/// neither. Infinities are what they are.
 struct Distance {
   double relative = 0, absolute = 0;
   bool is_zero() const { return relative == 0 && absolute == 0; }

@@ -8,8 +8,8 @@
 #include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/infer.h"
-#include "graph/memory_estimate.h"
 #include "graph/node_form.h"
+#include "graph/node_program.h"
 #include "graph/rounding.h"
 #include "graph/text.h"
 #include "substitutions/proof/rule.h"
@@ -48,31 +48,6 @@ void list(const Graph& graph, const Ledger::Numbers& numbers, std::vector<int>& 
   for (const ValueId id : graph.values())
     if (numbers.at(id) >= 0) result.push_back(numbers.at(id));
   list_bodies(graph, numbers, result);
-}
-
-void forget_stated_types(Graph& graph) {
-  for (const ValueId id : graph.values())
-    if (graph.value(id).producer.valid()) {
-      Value& value = graph.edit(id);
-      value.type = ValueType();
-      value.content.reset();
-    }
-  for (const NodeId id : graph.nodes()) {
-    Attributes attributes = graph.node(id).attributes;
-    bool has_body = false;
-    const auto forget = [&](GraphPtr& body) {
-      Graph copy = *body;
-      forget_stated_types(copy);
-      body = std::make_shared<const Graph>(std::move(copy));
-      has_body = true;
-    };
-    for (auto& [name, attribute] : attributes) {
-      if (auto* body = std::get_if<GraphPtr>(&attribute)) forget(*body);
-      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
-        std::for_each(bodies->begin(), bodies->end(), forget);
-    }
-    if (has_body) graph.edit(id).attributes = std::move(attributes);
-  }
 }
 
 }  // namespace
@@ -291,24 +266,14 @@ Result<te::Approximate> ProofSteps::compute(int value, Computed& computed) {
       // What runtimes round here is not: an integer may come of it, too, and be another.
       if (!ledger_.rounded(of) && is_float(argument.value.dtype()))
         computed.float_class = std::max(computed.float_class, FloatClass::kReassociated);
-      const te::Array& array = argument.value;
-      part.graph.edit(input).type = ValueType::tensor(array.dtype(), Shape(array.dims().begin(), array.dims().end()));
-      if (!is_float(array.dtype()) && argument.distance.is_zero())
-        part.graph.edit(input).content = content_of(te::to_tensor(array));
     } else if (input.valid()) {
       argument.value = te::Array::from(*part.graph.value(input).constant);
     }
   }
   part.graph.set_outputs({node.outputs[static_cast<size_t>(part.output)]});
   part.graph.edit_info() = info_;
-  TRY_VOID(isomer::infer(part.graph));
-  if (part.graph.node(part.node).is_opaque() || !node.op->compute)
-    return unsupported(node.op_type, "an operator with a tensor expression expected");
-  TRY(const te::Program program, node.op->compute(context_of(part.graph, part.node)));
+  TRY(const te::Program program, program_for(std::move(part.graph), arguments, kMaxMemory));
   computed.float_class = std::max(computed.float_class, class_in_doubles(program));
-  TRY(const GraphMemory memory, memory_to_interpret(part.graph));
-  if (!memory.is_complete || memory.peak > kMaxMemory)
-    return unsupported(node.op_type, "a value expected that takes at most {} bytes to compute", kMaxMemory);
   const auto run = is_strict() ? te::in_doubles : te::approximate;
   TRY(te::Approximate made, run(program, program.outputs[static_cast<size_t>(part.output)], arguments));
   return computed.known.emplace(leader, std::move(made)).first->second;
