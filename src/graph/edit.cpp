@@ -350,4 +350,29 @@ int64_t count_bytes(const Graph& graph) {
   return bytes;
 }
 
+void forget_stated_types(Graph& graph) {
+  for (const ValueId id : graph.values())
+    if (graph.value(id).producer.valid()) {
+      Value& value = graph.edit(id);
+      value.type = ValueType();
+      value.content.reset();
+    }
+  for (const NodeId id : graph.nodes()) {
+    Attributes attributes = graph.node(id).attributes;
+    bool has_body = false;
+    const auto forget = [&](GraphPtr& body) {
+      Graph copy = *body;
+      forget_stated_types(copy);
+      body = std::make_shared<const Graph>(std::move(copy));
+      has_body = true;
+    };
+    for (auto& [name, attribute] : attributes) {
+      if (auto* body = std::get_if<GraphPtr>(&attribute)) forget(*body);
+      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
+        std::for_each(bodies->begin(), bodies->end(), forget);
+    }
+    if (has_body) graph.edit(id).attributes = std::move(attributes);
+  }
+}
+
 }  // namespace isomer

@@ -19,34 +19,36 @@ std::string print_values(const std::vector<int>& values) {
 }
 
 std::string print_step(const ProofStep& step) {
-  return std::visit(te::Overloaded{
-                        [](const MakeStep& made) {
-                          std::string text = "make\n";
-                          for (size_t first = 0; first < made.graph.size();) {
-                            const size_t end = std::min(made.graph.find('\n', first), made.graph.size());
-                            text += fmt::format("\t{}\n", std::string_view(made.graph).substr(first, end - first));
-                            first = end + 1;
-                          }
-                          return text;
-                        },
-                        [](const RuleStep& used) {
-                          std::vector<std::string> names;
-                          for (const auto& [name, value] : used.tensors)
-                            names.push_back(fmt::format("{}=%{}", name, value));
-                          for (std::string& part : binding_parts(used.names)) names.push_back(std::move(part));
-                          return fmt::format("rule\t{}\t{}\n", used.rule, fmt::join(names, kBetween));
-                        },
-                        [](const FoldStep& folded) { return fmt::format("fold\t%{}\n", folded.value); },
-                        [](const InferStep& inferred) { return fmt::format("infer\t%{}\n", inferred.value); },
-                        [](const SameStep& same) {
-                          const std::string through = same.through.empty() ? "" : "\t" + print_values(same.through);
-                          return fmt::format("same\t%{}\t%{}\t{}{}\n", same.first, same.second, print_values(same.over),
-                                             through);
-                        },
-                        [](const ExpandStep& expanded) { return fmt::format("expand\t%{}\n", expanded.value); },
-                        [](const OutputStep&) { return std::string("output\n"); },
-                    },
-                    step);
+  return std::visit(
+      te::Overloaded{
+          [](const MakeStep& made) {
+            std::string text = "make\n";
+            for (size_t first = 0; first < made.graph.size();) {
+              const size_t end = std::min(made.graph.find('\n', first), made.graph.size());
+              text += fmt::format("\t{}\n", std::string_view(made.graph).substr(first, end - first));
+              first = end + 1;
+            }
+            return text;
+          },
+          [](const RuleStep& used) {
+            std::vector<std::string> names;
+            for (const auto& [name, value] : used.tensors) names.push_back(fmt::format("{}=%{}", name, value));
+            for (std::string& part : binding_parts(used.names)) names.push_back(std::move(part));
+            return fmt::format("rule\t{}\t{}\n", used.rule, fmt::join(names, kBetween));
+          },
+          [](const FoldStep& folded) { return fmt::format("fold\t%{}\n", folded.value); },
+          [](const InferStep& inferred) { return fmt::format("infer\t%{}\n", inferred.value); },
+          [](const SameStep& same) {
+            const std::string through = same.through.empty() ? "" : "\t" + print_values(same.through);
+            return fmt::format("same\t%{}\t%{}\t{}{}\n", same.first, same.second, print_values(same.over), through);
+          },
+          [](const ExpandStep& expanded) { return fmt::format("expand\t%{}\n", expanded.value); },
+          [](const OutputStep& read) {
+            if (read.constants.empty()) return std::string("output\n");
+            return fmt::format("output\t{}\t{}\n", print_values(read.constants), print_values(read.values));
+          },
+      },
+      step);
 }
 
 std::string print(const ModelProof& proof, std::span<const verify::StatedAxiom> axioms) {

@@ -158,15 +158,15 @@ bool ProofRecorder::settle(int value) {
 /// Makes a value that is known, or computed of constants, a constant.
 bool ProofRecorder::settle(int value, std::set<int>& seen) {
   const Ledger& ledger = proof_->ledger();
-  if (ledger.tensor(value)) return true;
+  if (ledger.rounded(value)) return true;
   if (!seen.insert(ledger.leader(value)).second) return false;
   for (const int member : std::vector<int>(ledger.members(value))) {
     if (!ledger.producer(member).first || !numbers_.contains(member)) continue;
-    if (infer(member) && ledger.tensor(value)) return true;
+    if (infer(member) && ledger.rounded(value)) return true;
     const std::vector<int> arguments = ledger.arguments(member);
     bool all = true;
     for (const int argument : arguments) all = all && (argument < 0 || settle(argument, seen));
-    if (infer(member) && ledger.tensor(value)) return true;
+    if (infer(member) && ledger.rounded(value)) return true;
     if (all && take(FoldStep{numbers_.at(member)})) return true;
   }
   return false;
@@ -193,8 +193,12 @@ bool ProofRecorder::prove(int first, int second, int depth) {
   if (first < 0 || second < 0) return first == second;
   if (ledger.equal(first, second)) return true;
   if (depth > kDeepest || !not_equal_.insert({ledger.leader(first), ledger.leader(second)}).second) return false;
-  if (ledger.tensor(second) && settle(first)) return ledger.equal(first, second);
-  if (ledger.tensor(first) && settle(second)) return ledger.equal(first, second);
+  for (const auto& [constant, other] : {std::pair(second, first), std::pair(first, second)}) {
+    if (!ledger.rounded(constant) || !settle(other)) continue;
+    // What is rounded to the same bits may be the same number for another reason.
+    if (ledger.equal(first, second)) return true;
+    if (ledger.tensor(first) && ledger.tensor(second)) return false;
+  }
   if (same(first, second)) return true;
   const auto by_arguments = [&](int a, int b) {
     const auto p = ledger.producer(a), q = ledger.producer(b);
@@ -235,7 +239,6 @@ Result<int> ProofRecorder::make_constant(const Tensor& tensor) {
 
 /// Of one that has the same elements in another shape.
 std::optional<int> ProofRecorder::reshaped_constant(const Tensor& tensor) {
-  if (tensor.count() <= kShortConstant) return std::nullopt;
   const auto list = constants_.find(tensor.reshaped({tensor.count()}).content_hash());
   const auto number = list == constants_.end() ? std::nullopt : number_of(list->second);
   if (!number) return std::nullopt;
@@ -290,9 +293,9 @@ Result<void> ProofRecorder::meet_constants(const Graph& graph, Seen& now) {
     const Tensor& tensor = *graph.value(id).constant;
     const int before = now.at(id);
     if (before >= 0) {
-      const Tensor* known = proof_->ledger().tensor(before);
-      if (known && known->same_contents(tensor)) {
-        if (tensor.count() > kShortConstant && seen_constants_.insert(before).second)
+      const te::RoundedTensor* known = proof_->ledger().rounded(before);
+      if (known && known->tensor.same_contents(tensor)) {
+        if ((tensor.count() > kShortConstant || !known->distance.is_zero()) && seen_constants_.insert(before).second)
           constants_.try_emplace(tensor.reshaped({tensor.count()}).content_hash(), before);
         continue;
       }
@@ -571,12 +574,36 @@ Result<void> ProofRecorder::take(Program& program, const CarriedFactor& step) {
   return done;
 }
 
+/// Constants of the file that are known by what was rounded to them: by their names, else by their bits.
+OutputStep ProofRecorder::output_step(const Graph& last, const Graph& written) const {
+  const Ledger& ledger = proof_->ledger();
+  std::map<std::string_view, ValueId> named;
+  for (const ValueId id : last.values()) named.emplace(last.value(id).name, id);
+  OutputStep step;
+  int number = proof_->count() - 1;
+  for (const ValueId id : written.values()) {
+    ++number;
+    if (!written.is_constant(id)) continue;
+    const Tensor& tensor = *written.value(id).constant;
+    const auto same = named.find(written.value(id).name);
+    int value = same == named.end() ? -1 : now_.at(same->second);
+    if (value < 0 || !ledger.is_rounded_to(value, tensor)) value = ledger.find_constant(tensor).value_or(-1);
+    if (value < 0 || ledger.tensor(value)) continue;
+    if (const auto known = number_of(value)) {
+      step.constants.push_back(number);
+      step.values.push_back(*known);
+    }
+  }
+  return step;
+}
+
 Result<void> ProofRecorder::finish(const Graph& last, const Graph& written) {
   what_ = "writing the model";
   not_equal_.clear();
   expand_own(0);
-  steps_.push_back(OutputStep());
-  TRY(const Ledger::Numbers numbers, proof_->read_output(written));
+  const OutputStep step = output_step(last, written);
+  TRY(const Ledger::Numbers numbers, proof_->read_output(written, step));
+  steps_.push_back(step);
   number(listed(written, numbers));
   for (size_t k = 0; k < written.outputs().size(); ++k)
     if (!prove(now_.at(last.outputs()[k]), numbers.at(written.outputs()[k])))

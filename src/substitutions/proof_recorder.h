@@ -56,6 +56,7 @@ class ProofRecorder {
   Result<void> meet_node(const Graph& graph, NodeId id, Seen& now);
   Result<std::vector<int>> make(const Graph& graph, NodeId id, Seen& now);
   Result<int> make_constant(const Tensor& tensor);
+  OutputStep output_step(const Graph& last, const Graph& written) const;
   std::optional<int> reshaped_constant(const Tensor& tensor);
   bool knows_more(const ValueType& type, const std::optional<Content>& content, int value) const;
   Error unproved(const Graph& graph, ValueId id) const;

@@ -50,8 +50,11 @@ struct SameStep {
 struct ExpandStep {
   int value = 0;
 };
-/// From here on values of the output model are there, too.
-struct OutputStep {};
+/// From here on values of the output model are there, too. Its constants are what they are, but that these, by the
+/// numbers that they get, are what a fold rounded the values to.
+struct OutputStep {
+  std::vector<int> constants = {}, values = {};
+};
 
 using ProofStep = std::variant<MakeStep, RuleStep, FoldStep, InferStep, SameStep, ExpandStep, OutputStep>;
 /// As files call it: "make", "rule", …

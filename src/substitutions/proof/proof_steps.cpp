@@ -8,9 +8,8 @@
 #include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/infer.h"
-#include "graph/interpret.h"
-#include "graph/memory_estimate.h"
 #include "graph/node_form.h"
+#include "graph/node_program.h"
 #include "graph/rounding.h"
 #include "graph/text.h"
 #include "substitutions/proof/rule.h"
@@ -51,31 +50,6 @@ void list(const Graph& graph, const Ledger::Numbers& numbers, std::vector<int>& 
   list_bodies(graph, numbers, result);
 }
 
-void forget_stated_types(Graph& graph) {
-  for (const ValueId id : graph.values())
-    if (graph.value(id).producer.valid()) {
-      Value& value = graph.edit(id);
-      value.type = ValueType();
-      value.content.reset();
-    }
-  for (const NodeId id : graph.nodes()) {
-    Attributes attributes = graph.node(id).attributes;
-    bool has_body = false;
-    const auto forget = [&](GraphPtr& body) {
-      Graph copy = *body;
-      forget_stated_types(copy);
-      body = std::make_shared<const Graph>(std::move(copy));
-      has_body = true;
-    };
-    for (auto& [name, attribute] : attributes) {
-      if (auto* body = std::get_if<GraphPtr>(&attribute)) forget(*body);
-      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
-        std::for_each(bodies->begin(), bodies->end(), forget);
-    }
-    if (has_body) graph.edit(id).attributes = std::move(attributes);
-  }
-}
-
 }  // namespace
 
 std::vector<int> listed(const Graph& graph, const Ledger::Numbers& numbers) {
@@ -98,18 +72,34 @@ ProofSteps::ProofSteps(Laws& laws, FloatMode granted)
 
 Result<Ledger::Numbers> ProofSteps::read_input(const Graph& model) {
   info_ = model.info();
-  return read(model);
+  return read(model, {});
 }
 
-Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model) {
+Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model, const OutputStep& step) {
   Graph graph = model;
   forget_stated_types(graph);
-  return read(std::move(graph));
+  const std::vector<ValueId> values = graph.values();
+  std::vector<ValueId> formals = graph.inputs();
+  std::vector<int> inputs(formals.size(), -1);
+  for (size_t k = 0; k < std::min(step.constants.size(), step.values.size()); ++k) {
+    const auto place = static_cast<size_t>(step.constants[k]) - numbered_.size();
+    TRY(const int known, value(step.values[k]));
+    if (place >= values.size() || !graph.is_constant(values[place]) ||
+        !ledger_.is_rounded_to(known, *graph.value(values[place]).constant))
+      return invalid("", "a constant that a fold rounded %{} to expected", step.values[k]);
+    // Nothing is inferred of the bits: they stand for another number.
+    graph.edit(values[place]).constant.reset();
+    graph.edit(values[place]).content.reset();
+    formals.push_back(values[place]);
+    inputs.push_back(known);
+  }
+  graph.set_inputs(std::move(formals));
+  return read(std::move(graph), inputs);
 }
 
-Result<Ledger::Numbers> ProofSteps::read(Graph model) {
+Result<Ledger::Numbers> ProofSteps::read(Graph model, const std::vector<int>& inputs) {
   TRY_VOID(infer_all(model));
-  TRY(Ledger::Numbers numbers, ledger_.add(model));
+  TRY(Ledger::Numbers numbers, ledger_.add(model, inputs));
   for (const int value : listed(model, numbers)) numbered_.push_back(value);
   return numbers;
 }
@@ -191,9 +181,11 @@ Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& ma
     return bound->second;
   }
   if (is_constant(term)) {
-    const int value = ledger_.constant(Tensor::scalar(dtype, std::get<Term::Number>(term.form()).value.to_double()));
-    made.made.push_back(value);
-    return value;
+    const te::Number& number = std::get<Term::Number>(term.form()).value;
+    const Tensor tensor = Tensor::scalar(dtype, number.to_double());
+    if (tensor.number(0) != number) return invalid(term.text(), "a number that {} has expected", name(dtype));
+    made.made.push_back(ledger_.constant(tensor));
+    return made.made.back();
   }
   const auto& application = *term.as_application();
   std::vector<int> operands(application.arguments.size(), -1), types;
@@ -257,44 +249,49 @@ Result<Ledger::Part> ProofSteps::part_of(int number) const {
   return part;
 }
 
-Result<te::Array> ProofSteps::compute(int value, Computed& computed) {
+Result<te::Approximate> ProofSteps::compute(int value, Computed& computed) {
   const int leader = ledger_.leader(value);
   if (const auto known = computed.known.find(leader); known != computed.known.end()) return known->second;
-  if (const Tensor* constant = ledger_.tensor(value); constant && computed.operators > 0)
-    return computed.known.emplace(leader, te::Array::from(*constant)).first->second;
+  if (const te::RoundedTensor* constant = ledger_.rounded(value); constant && computed.operators > 0)
+    return te::Approximate{te::Array::from(constant->tensor), constant->distance};
   if (++computed.operators > kMaxOperators)
     return unsupported("", "at most {} operators between a value and its constants expected", kMaxOperators);
   TRY(Ledger::Part part, ledger_.part_of(value));
-  std::vector<te::Array> arguments;
-  for (const int input : part.inputs) {
-    TRY(te::Array argument, compute(input, computed));
-    // What runtimes round here is not: an integer may come of it, too, and be another.
-    if (!ledger_.tensor(input) && is_float(argument.dtype()))
-      computed.float_class = std::max(computed.float_class, FloatClass::kReassociated);
-    arguments.push_back(std::move(argument));
+  const Node node = part.graph.node(part.node);
+  std::vector<te::Approximate> arguments;
+  for (const ValueId input : node.inputs) {
+    te::Approximate& argument = arguments.emplace_back();
+    const int of = part.of(input);
+    if (of >= 0) {
+      TRY(argument, compute(of, computed));
+      // What runtimes round here is not: an integer may come of it, too, and be another.
+      if (!ledger_.rounded(of) && is_float(argument.value.dtype()))
+        computed.float_class = std::max(computed.float_class, FloatClass::kReassociated);
+    } else if (input.valid()) {
+      argument.value = te::Array::from(*part.graph.value(input).constant);
+    }
   }
-  const Node& node = part.graph.node(part.node);
   part.graph.set_outputs({node.outputs[static_cast<size_t>(part.output)]});
   part.graph.edit_info() = info_;
-  TRY_VOID(isomer::infer(part.graph));
-  if (part.graph.node(part.node).is_opaque() || !node.op->compute)
-    return unsupported(node.op_type, "an operator with a tensor expression expected");
-  TRY(const te::Program program, node.op->compute(context_of(part.graph, part.node)));
+  TRY(const te::Program program, program_for(std::move(part.graph), arguments, kMaxMemory));
   computed.float_class = std::max(computed.float_class, class_in_doubles(program));
-  TRY(const GraphMemory memory, memory_to_interpret(part.graph));
-  if (!memory.is_complete || memory.peak > kMaxMemory)
-    return unsupported(node.op_type, "a value expected that takes at most {} bytes to compute", kMaxMemory);
-  TRY(std::vector<te::Array> results, interpret(part.graph, arguments, {}));
-  return computed.known.emplace(leader, std::move(results[0])).first->second;
+  const auto run = is_strict() ? te::in_doubles : te::approximate;
+  TRY(te::Approximate made, run(program, program.outputs[static_cast<size_t>(part.output)], arguments));
+  return computed.known.emplace(leader, std::move(made)).first->second;
 }
 
 Result<ProofSteps::Taken> ProofSteps::fold(const FoldStep& step) {
   TRY(const int known, value(step.value));
   Computed computed;
-  TRY(const te::Array made, compute(known, computed));
+  TRY(const te::Approximate made, compute(known, computed));
   Taken taken{{}, computed.float_class};
   TRY_VOID(allow(taken.float_class));
-  TRY_VOID(ledger_.merge(known, ledger_.constant(te::to_tensor(made))));
+  // Strictly, the constant is what a runtime rounds to.
+  te::RoundedTensor constant{te::to_tensor(made.value), {}};
+  if (!is_strict()) {
+    TRY(constant, te::rounded(made));
+  }
+  TRY_VOID(ledger_.round(known, constant));
   return taken;
 }
 
@@ -312,7 +309,7 @@ Result<ProofSteps::Taken> ProofSteps::infer(const InferStep& step) {
     const FloatClass float_class = has_zero ? FloatClass::kSignOfZero : FloatClass::kExact;
     if (!allows(granted_, float_class)) return taken;
     taken.float_class = float_class;
-    TRY_VOID(ledger_.merge(numbers.at(output), ledger_.constant(*known)));
+    TRY_VOID(ledger_.round(numbers.at(output), {*known, {}}));
   }
   return taken;
 }

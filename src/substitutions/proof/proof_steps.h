@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/te/array.h"
+#include "graph/te/approximate.h"
 #include "substitutions/proof/laws.h"
 #include "substitutions/proof/proof.h"
 #include "verify/proof/ledger.h"
@@ -22,7 +22,7 @@ class ProofSteps {
   /// Numbers the values of a model, in the order of Graph::values, then those of bodies. What the input states of its
   /// values is its promise; what the output states of those that nodes make is forgotten.
   Result<verify::Ledger::Numbers> read_input(const Graph& model);
-  Result<verify::Ledger::Numbers> read_output(const Graph& model);
+  Result<verify::Ledger::Numbers> read_output(const Graph& model, const OutputStep& step);
   /// The first of each name counts.
   void add_rules(std::span<const Rule> rules);
 
@@ -48,7 +48,7 @@ class ProofSteps {
     std::vector<int> made;
     std::map<std::string, int, std::less<>> tensors;
   };
-  Result<verify::Ledger::Numbers> read(Graph model);
+  Result<verify::Ledger::Numbers> read(Graph model, const std::vector<int>& inputs);
   Result<Taken> make(const MakeStep& step);
   Result<Taken> use(const RuleStep& step);
   Result<Taken> fold(const FoldStep& step);
@@ -59,12 +59,13 @@ class ProofSteps {
   struct Computed {
     FloatClass float_class = FloatClass::kExact;
     int operators = 0;
-    std::map<int, te::Array> known;
+    std::map<int, te::Approximate> known;
   };
-  Result<te::Array> compute(int value, Computed& computed);
+  Result<te::Approximate> compute(int value, Computed& computed);
   Result<int> evaluate(const verify::Term& term, DataType dtype, Evaluated& made);
   Result<verify::Ledger::Part> part_of(int value) const;
   Result<void> allow(FloatClass float_class) const;
+  bool is_strict() const { return granted_ == FloatMode::kStrict; }
 
   Laws& laws_;
   FloatMode granted_;

@@ -6,6 +6,7 @@
 
 #include "graph/bind.h"
 #include "graph/hash.h"
+#include "graph/interface.h"
 #include "graph/onnx/import.h"
 #include "substitutions/proof/proof_steps.h"
 #include "substitutions/proof/read/proof_file.h"
@@ -57,45 +58,6 @@ Result<Graph> bound_input(const ModelFiles& files, const ModelProof& made) {
   return graph;
 }
 
-struct Port {
-  std::string kind, name;
-  std::optional<ValueType> declared;
-  std::optional<Tensor> fallback;  ///< of an input, where callers may leave it out
-  bool operator==(const Port& other) const {
-    return kind == other.kind && name == other.name && declared == other.declared &&
-           fallback.has_value() == other.fallback.has_value() &&
-           (!fallback || fallback->same_contents(*other.fallback));
-  }
-  std::string text() const {
-    return fmt::format("{} {} of type {}{}", kind, name, declared ? declared->text() : "that is not said",
-                       fallback ? fmt::format(" by default {}", fallback->content_hash().hex()) : "");
-  }
-};
-
-std::vector<Port> ports(const Graph& graph) {
-  std::vector<Port> result;
-  const auto add = [&](std::string_view kind, const std::vector<ValueId>& values) {
-    for (const ValueId id : values)
-      result.push_back({std::string(kind), graph.value(id).name, graph.value(id).declared,
-                        kind == "input" ? graph.value(id).constant : std::nullopt});
-  };
-  add("input", graph.inputs());
-  add("output", graph.outputs());
-  return result;
-}
-
-/// What is no value of the ledger: names, stated types and defaults of inputs and outputs, the operator sets.
-Result<void> check_interface(const Graph& before, const Graph& after, const std::string& file) {
-  const std::vector<Port> expected = ports(before), found = ports(after);
-  if (expected.size() != found.size())
-    return mismatch(file, "{} inputs and outputs expected, {} found", expected.size(), found.size());
-  for (size_t k = 0; k < expected.size(); ++k)
-    if (expected[k] != found[k]) return mismatch(file, "{} expected, {} found", expected[k].text(), found[k].text());
-  if (before.info().opsets != after.info().opsets)
-    return mismatch(file, "the operator sets of the input expected, others found");
-  return {};
-}
-
 /// Does the steps; the outputs must be equal then.
 Result<void> replay(const Graph& input, const Graph& output, Laws& laws, Verified& result) {
   ProofSteps steps(laws, result.proof.fp);
@@ -105,8 +67,8 @@ Result<void> replay(const Graph& input, const Graph& output, Laws& laws, Verifie
   for (size_t k = 0; k < result.proof.steps.size(); ++k) {
     TRY_VOID(check_stop());
     const ProofStep& step = result.proof.steps[k];
-    if (std::holds_alternative<OutputStep>(step) && !after) {
-      TRY(after, steps.read_output(output));
+    if (const auto* read = std::get_if<OutputStep>(&step); read && !after) {
+      TRY(after, steps.read_output(output, *read));
       continue;
     }
     auto taken = steps.take(step);

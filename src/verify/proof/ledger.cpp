@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
+#include <ranges>
 
 #include "graph/algorithms.h"
 #include "graph/equal.h"
@@ -189,12 +191,18 @@ Result<void> Ledger::merge(int a, int b) {
     if (into == from) continue;
     if (members_[static_cast<size_t>(into)].size() < members_[static_cast<size_t>(from)].size()) std::swap(into, from);
     TRY_VOID(improve(into, signatures_.type(types_[static_cast<size_t>(from)])));
-    if (const auto tensor = tensors_.find(from); tensor != tensors_.end()) {
-      const auto [other, is_new] = tensors_.emplace(into, tensor->second);
+    if (const auto constant = tensors_.find(from); constant != tensors_.end()) {
+      const auto [other, is_new] = tensors_.emplace(into, constant->second);
+      const te::RoundedTensor &a = own_.at(constant->second), &b = own_.at(other->second);
+      const double between = is_new ? 0 : distance(a.tensor, b.tensor);
+      // Exact ones are the same numbers: zeros of either sign.
+      const bool may_differ = !a.distance.is_zero() || !b.distance.is_zero();
       double& apart = apart_[into];
-      apart += apart_[from] + (is_new ? 0 : distance(other->second, tensor->second));
-      if (apart > 0 && (exact_ || apart > most_apart(tensor->second.dtype())))
+      apart += apart_[from] + between;
+      if (apart > 0 && (exact_ || apart > most_apart(a.tensor.dtype()) ||
+                        (!may_differ && between > std::numeric_limits<double>::denorm_min())))
         return invalid("", "equal values of the same elements expected, two constants found that are none");
+      if (a.distance.is_zero()) other->second = constant->second;
     }
     if (const auto content = contents_.find(from); content != contents_.end()) know_content(into, content->second);
     const std::vector<int> parents = std::move(parents_[static_cast<size_t>(from)]);
@@ -355,28 +363,57 @@ std::optional<Content> Ledger::content(int value) const {
   return result;
 }
 
-const Tensor* Ledger::tensor(int value) const {
+const te::RoundedTensor* Ledger::rounded(int value) const {
   const auto found = tensors_.find(leader(value));
-  return found == tensors_.end() ? nullptr : &found->second;
+  return found == tensors_.end() ? nullptr : &own_.at(found->second);
 }
 
-std::optional<int> Ledger::find_constant(const Tensor& tensor) const {
+const Tensor* Ledger::tensor(int value) const {
+  const te::RoundedTensor* known = rounded(value);
+  return known && known->distance.is_zero() ? &known->tensor : nullptr;
+}
+
+std::optional<int> Ledger::find(const Tensor& tensor, bool exact) const {
   const auto candidates = constants_.find(tensor.content_hash());
   if (candidates == constants_.end()) return std::nullopt;
-  for (const int value : candidates->second)
-    if (own_.at(value).same_contents(tensor)) return value;
+  for (const int value : std::views::reverse(candidates->second))
+    if (const auto& own = own_.at(value); own.distance.is_zero() == exact && own.tensor.same_contents(tensor))
+      return value;
   return std::nullopt;
 }
 
-int Ledger::constant(const Tensor& tensor) {
-  if (const auto known = find_constant(tensor)) return *known;
+std::optional<int> Ledger::find_constant(const Tensor& tensor) const {
+  const auto exact = find(tensor, true);
+  return exact ? exact : find(tensor, false);
+}
+
+bool Ledger::is_rounded_to(int value, const Tensor& tensor) const {
+  return std::ranges::any_of(members(value), [&](int member) {
+    const auto own = own_.find(member);
+    return own != own_.end() && own->second.tensor.same_contents(tensor);
+  });
+}
+
+int Ledger::make_constant(const te::RoundedTensor& rounded) {
+  const Tensor& tensor = rounded.tensor;
   const ValueType type = ValueType::tensor(tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()));
   const int value = make({add_symbol({}), 0, {}, false}, signatures_.type_id(type));
   constants_[tensor.content_hash()].push_back(value);
-  tensors_.emplace(value, tensor);
-  own_.emplace(value, tensor);
-  if (const auto content = content_of(tensor)) contents_.emplace(value, *content);
+  tensors_.emplace(value, value);
+  own_.emplace(value, rounded);
+  const auto content = content_of(tensor);
+  if (content && rounded.distance.is_zero()) contents_.emplace(value, *content);
   return value;
+}
+
+int Ledger::constant(const Tensor& tensor) {
+  const auto known = find(tensor, true);
+  return known ? *known : make_constant({tensor, {}});
+}
+
+Result<void> Ledger::round(int value, const te::RoundedTensor& rounded) {
+  if (rounded.distance.is_zero()) return merge(value, constant(rounded.tensor));
+  return is_rounded_to(value, rounded.tensor) ? Result<void>() : merge(value, make_constant(rounded));
 }
 
 Result<std::vector<int>> Ledger::apply(int operation, std::span<const int> arguments) {
@@ -400,17 +437,17 @@ class Ledger::Reader {
  public:
   explicit Reader(Ledger& ledger) : ledger_(ledger) {}
 
-  /// `inputs`: what they are, where that is given; `captured`: what the captures stand for; `depth`: of the loops
-  /// around.
-  Result<Numbers> read(const Graph& graph, std::optional<std::span<const int>> inputs, std::span<const int> captured,
-                       int depth, const std::string& around) {
+  /// `inputs`: what the first ones are, -1 for one that goes by its name; `captured`: what the captures stand for;
+  /// `depth`: of the loops around.
+  Result<Numbers> read(const Graph& graph, std::span<const int> inputs, std::span<const int> captured, int depth,
+                       const std::string& around) {
     const Scope scope(*this, graph, around.empty());
     Numbers numbers;
     numbers.values.assign(graph.mark().values, -1);
     const auto set = [&](ValueId id, int number) { numbers.values[static_cast<size_t>(id.index)] = number; };
     for (size_t k = 0; k < graph.inputs().size(); ++k) {
-      if (inputs) {
-        set(graph.inputs()[k], (*inputs)[k]);
+      if (k < inputs.size() && inputs[k] >= 0) {
+        set(graph.inputs()[k], inputs[k]);
         continue;
       }
       const Value& value = graph.value(graph.inputs()[k]);
@@ -437,7 +474,7 @@ class Ledger::Reader {
           set(node.outputs[k], outputs[k]);
           if (node.op && node.op->control) keep_bodies(node, outputs[k], numbers);
           if (const auto known = known_tensor(graph.value(node.outputs[k])); known && !is_float(known->dtype()))
-            TRY_VOID(ledger_.merge(outputs[k], ledger_.constant(*known)));
+            TRY_VOID(ledger_.round(outputs[k], {*known, {}}));
         }
       const auto spelled = terms.read(id);
       if (!spelled) continue;
@@ -522,7 +559,7 @@ class Ledger::Reader {
         std::vector<int> captured;
         for (const ValueId capture : node.captures) captured.push_back(numbers.at(capture));
         const bool binds = !body->inputs().empty();
-        TRY(Numbers inner, read(*body, std::nullopt, captured, depth + binds, node.domain + "::" + node.op_type));
+        TRY(Numbers inner, read(*body, {}, captured, depth + binds, node.domain + "::" + node.op_type));
         for (const ValueId output : body->outputs()) arguments.push_back(inner.at(output));
         numbers.bodies[{id, name}].push_back(std::move(inner));
       }
@@ -571,14 +608,9 @@ class Ledger::Reader {
   std::map<std::string, std::string> given_;  ///< names that are not of this graph alone, by what they are here
 };
 
-Result<Ledger::Numbers> Ledger::add(const Graph& graph) {
+Result<Ledger::Numbers> Ledger::add(const Graph& graph, std::span<const int> inputs) {
   ++graphs_;
-  return Reader(*this).read(graph, std::nullopt, {}, 0, "");
-}
-
-Result<Ledger::Numbers> Ledger::add(const Graph& part, std::span<const int> inputs) {
-  ++graphs_;
-  return Reader(*this).read(part, inputs, {}, 0, "");
+  return Reader(*this).read(graph, inputs, {}, 0, "");
 }
 
 }  // namespace isomer::verify

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/te/approximate.h"
 #include "verify/proof/spell_out.h"
 
 namespace isomer::verify {
@@ -36,15 +37,17 @@ class Ledger {
     int at(ValueId id) const { return id.valid() ? values[static_cast<size_t>(id.index)] : -1; }
   };
 
-  /// Adds an inferred graph. Inputs are known by their names, constants by their bytes; nodes without a row (random
-  /// operators, those of other domains) are each their own, but that a later graph's stands for one of the first that
-  /// does the same with the same: the one of that name, else the first. Errors: a cycle; values that became equal have
-  /// types that contradict each other.
-  Result<Numbers> add(const Graph& graph);
-  /// The same of a part of one, whose inputs are values that are there.
-  Result<Numbers> add(const Graph& part, std::span<const int> inputs);
+  /// Adds an inferred graph. Inputs are the values given, the others, and those with -1, are known by their names;
+  /// constants by their bytes. Nodes without a row (random operators, those of other domains) are each their own, but
+  /// that a later graph's stands for one of the first that does the same with the same: the one of that name, else the
+  /// first. Errors: a cycle; values that became equal have types that contradict each other.
+  Result<Numbers> add(const Graph& graph, std::span<const int> inputs = {});
+  /// The tensor itself.
   int constant(const Tensor& tensor);
-  /// Nothing where no value is known to be it.
+  /// The value is that tensor, or another number that is rounded to it: then laws know no elements of it.
+  Result<void> round(int value, const te::RoundedTensor& rounded);
+  bool is_rounded_to(int value, const Tensor& tensor) const;
+  /// The tensor itself, or else the last value that was rounded to it; nothing where there is none.
   std::optional<int> find_constant(const Tensor& tensor) const;
   /// What a node gives for these arguments (its inputs, -1 for an omitted one, then what its bodies give), by output;
   /// nothing where that is not there.
@@ -81,8 +84,10 @@ class Ledger {
   int size() const { return static_cast<int>(nodes_.size()); }
   /// What is known of the value, and of all that are equal to it.
   const ValueType& type(int value) const { return signatures_.type(type_id(value)); }
-  /// Nothing where no equal value is a constant.
+  /// Nothing where it is not known that the value is this very tensor.
   const Tensor* tensor(int value) const;
+  /// The same, or what the value is rounded to.
+  const te::RoundedTensor* rounded(int value) const;
   /// Nothing where no elements are known.
   std::optional<Content> content(int value) const;
   int leader(int value) const { return leaders_[static_cast<size_t>(value)]; }
@@ -112,6 +117,8 @@ class Ledger {
   /// The value that the node gives, or one that is equal to it.
   Result<int> value_of(Node node, const ValueType& type, const std::optional<Content>& content = std::nullopt);
   int make(Node node, int type);
+  std::optional<int> find(const Tensor& tensor, bool exact) const;
+  int make_constant(const te::RoundedTensor& rounded);
   Result<void> improve(int leader, const ValueType& type);
   /// Its number, sizes that became known put in.
   int type_id(int value) const;
@@ -140,9 +147,9 @@ class Ledger {
   std::map<std::string, int> named_;
   std::unordered_map<int, int> operations_;
   std::unordered_map<Hash128, std::vector<int>> constants_;
-  std::map<int, Tensor> tensors_;                     ///< by leader
+  std::map<int, te::RoundedTensor> own_;              ///< by the value that was made for it
+  std::map<int, int> tensors_;                        ///< such a value of a class, an exact one if there is any
   std::map<int, double> apart_;                       ///< how far a class's constants are apart at most, by leader
-  std::map<int, Tensor> own_;                         ///< by the value that was made for it
   std::map<std::string, Dim> sizes_;                  ///< what symbols are known to stand for
   mutable std::unordered_map<int, int> known_types_;  ///< of types, with what is known of sizes
   std::map<int, Content> contents_;                   ///< by leader

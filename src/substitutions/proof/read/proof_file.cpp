@@ -203,6 +203,12 @@ class FileParser {
     }
     std::optional<ProofStep> result;
     if (kind == "output" && fields.size() == 1) result = OutputStep();
+    if (kind == "output" && fields.size() == 3) {
+      OutputStep output;
+      TRY(output.constants, parse_values(fields[1]));
+      TRY(output.values, parse_values(fields[2]));
+      if (output.constants.size() == output.values.size()) result = std::move(output);
+    }
     if (kind == "rule" && fields.size() == 3) {
       TRY(result, parse_rule_step(fields[1], fields[2], result_.rules, places_));
     }

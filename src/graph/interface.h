@@ -1,0 +1,12 @@
+// What callers of a model see of it besides its values. Test: tests/cli/verify_test.cpp
+#pragma once
+
+#include "graph/graph.h"
+
+namespace isomer {
+
+/// Names, order, stated types and defaults of inputs and outputs, the operator sets. An error, kMismatch, says what of
+/// `found` is another than expected.
+Result<void> check_interface(const Graph& expected, const Graph& found, const std::string& file);
+
+}  // namespace isomer

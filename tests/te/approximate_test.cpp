@@ -1,0 +1,113 @@
+// Bounds of what doubles lose: the real number lies within them, and they are zero only where nothing is lost.
+#include "graph/te/approximate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "graph/te/algebra_rational.h"
+#include "graph/te/evaluate.h"
+#include "util/random.h"
+
+namespace isomer::te {
+namespace {
+
+constexpr DataType kFloat = DataType::kFloat32;
+constexpr int64_t kSize = 8;
+
+Expr at(int input) { return load({BufferRef::Kind::kInput, input, 0}, kFloat, {axis(0)}); }
+
+Program map(const Expr& body) {
+  Program program;
+  program.outputs = {program.map({Dim(kSize)}, body)};
+  return program;
+}
+
+/// A sum, product, … of sums, products, … of two inputs: what rationals know of it, too.
+Expr random_body(Random& random, int depth) {
+  if (depth == 0) return at(random.uniform(0, 1) < 0.5 ? 0 : 1);
+  const Expr a = random_body(random, depth - 1), b = random_body(random, depth - 1);
+  switch (static_cast<int>(random.uniform(0, 7))) {
+    case 0: return a + b;
+    case 1: return a - b;
+    case 2: return a * b;
+    case 3: return a / (b * b + 1);
+    case 4: return min(a, b);
+    case 5: return max(a, abs(b));
+    default: return select(a < b, a, b * Number::fraction(1, 3));
+  }
+}
+
+TEST(Approximate, TheRealNumberIsWithinItsDistance) {
+  Random random(1);
+  int exact = 0, inexact = 0;
+  for (int round = 0; round < 300; ++round) {
+    const Program program = map(random_body(random, 1 + round % 4));
+    std::vector<Tensor> inputs;
+    std::vector<Approximate> arguments;
+    for (int input = 0; input < 2; ++input) {
+      std::vector<double> elements;
+      for (int64_t i = 0; i < kSize; ++i)
+        elements.push_back(std::ldexp(std::round(random.uniform(-9, 9)), round % 3 * 20));
+      inputs.push_back(Tensor::from_doubles(kFloat, {kSize}, elements));
+      arguments.push_back({Array::from(inputs.back()), {}});
+    }
+    const auto made = approximate(program, program.outputs[0], arguments);
+    // Where branches are as near as their bounds, none is known.
+    if (!made.ok()) continue;
+    const Concrete<RationalAlgebra> scalars;
+    std::vector<ValuesOver<RationalAlgebra>> values;
+    for (const Tensor& input : inputs) values.push_back(*import_tensor(scalars, input));
+    const auto real = evaluate(program, scalars, {&values[0], &values[1]});
+    ASSERT_TRUE(real.ok()) << real.error().message();
+    for (int64_t i = 0; i < kSize; ++i) {
+      const Rational& expected = std::get<1>((*real)[0].elements[static_cast<size_t>(i)]);
+      const double found = made->value.real(i);
+      const double off = std::fabs((expected - Rational(Number(found))).to_double());
+      EXPECT_LE(off, made->distance.relative * std::fabs(found) + made->distance.absolute) << round;
+    }
+    (made->distance.is_zero() ? exact : inexact) += 1;
+  }
+  EXPECT_GT(exact, 30);
+  EXPECT_GT(inexact, 30);
+}
+
+TEST(Approximate, WhatIsMovedIsAsFarAsItWas) {
+  const std::vector<double> elements = {1, -2, 0, 4, 1e-9, 6, 7, 8};
+  const Approximate before{Array::reals(kFloat, {kSize}, elements), {0x1p-24, 0x1p-30}};
+  const Program turned = map(load({BufferRef::Kind::kInput, 0, 0}, kFloat, {7 - axis(0)}));
+  const auto made = approximate(turned, turned.outputs[0], std::vector{before});
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  EXPECT_EQ(made->distance.relative, before.distance.relative);
+  EXPECT_EQ(made->distance.absolute, before.distance.absolute);
+}
+
+TEST(Approximate, WhatIsRoundedIsWithinItsDistance) {
+  struct Case {
+    std::vector<double> elements;
+    Distance distance;
+    bool is_rounded;
+  };
+  const Case cases[] = {{{1, 2, 0.5}, {}, true},
+                        {{0.1, 0.2, 0.3}, {}, true},
+                        {{1, 1e-9, 1}, {0, 0x1p-20}, true},
+                        {{1e-9, 1e-9, 1}, {0, 0x1p-20}, false},
+                        {{1, 1, 1}, {0x1p-9, 0}, false},
+                        {{1e-60, 1e-60}, {}, false},
+                        {{1e60, 1}, {}, false},
+                        {{INFINITY, 1, NAN}, {}, true}};
+  for (const Case& each : cases) {
+    const Dims dims = {static_cast<int64_t>(each.elements.size())};
+    const auto made = rounded({Array::reals(kFloat, dims, each.elements), each.distance});
+    EXPECT_EQ(made.ok(), each.is_rounded) << each.elements[0];
+    for (size_t i = 0; made.ok() && i < each.elements.size(); ++i) {
+      const double found = made->tensor.real(static_cast<int64_t>(i));
+      if (!std::isfinite(found)) continue;
+      EXPECT_LE(std::fabs(found - each.elements[i]),
+                made->distance.relative * std::fabs(found) * 1.001 + made->distance.absolute);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isomer::te
