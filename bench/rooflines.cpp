@@ -13,6 +13,7 @@
 #include "graph/edit.h"
 #include "graph/onnx/import.h"
 #include "kernel/space/module.h"
+#include "kernel/tree.h"
 #include "search/compile.h"
 #include "search/kernel_clock.h"
 #include "search/layouts.h"
@@ -54,6 +55,25 @@ struct Row {
   double lost_us() const { return (us - roofline_us) * count; }
 };
 
+/// What constants that the steps of a scan read take from the second step on, from the least cache that holds them.
+template <class Bytes>
+double read_again(const kernel::Kernel& kernel, const Bytes& bytes, const Peaks& peaks) {
+  std::map<int, int64_t> steps;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const std::vector<const kernel::Loop*>& loops) {
+    int64_t count = 1;
+    for (const kernel::Loop* loop : loops)
+      if (loop->ordered) count *= te::as_constant(loop->extent).value_or(1);
+    for (const int buffer : kernel::loads(block))
+      if (count > 1 && kernel.buffers[static_cast<size_t>(buffer)].is_constant) steps[buffer] = count;
+  });
+  double once = 0, again = 0;
+  for (const auto& [buffer, count] : steps) {
+    once += bytes(buffer);
+    again += bytes(buffer) * static_cast<double>(count - 1);
+  }
+  return again / (once < Peaks::kSecond ? peaks.second : peaks.last);
+}
+
 /// Constants come from memory, or those of a small model from the last level of cache; the rest from the least cache
 /// that holds it.
 double roofline_us(const kernel::Kernel& kernel, const Peaks& peaks, Weights where) {
@@ -67,7 +87,8 @@ double roofline_us(const kernel::Kernel& kernel, const Peaks& peaks, Weights whe
   for (const int output : kernel.outputs)
     if (output >= 0) values += bytes(output);
   const double bandwidth = values < Peaks::kSecond ? peaks.second : values < Peaks::kLast ? peaks.last : peaks.memory;
-  const double moved = values / bandwidth + weights / (where == Weights::kInCache ? peaks.last : peaks.memory);
+  const double moved = values / bandwidth + weights / (where == Weights::kInCache ? peaks.last : peaks.memory) +
+                       read_again(kernel, bytes, peaks);
   return std::max(static_cast<double>(count_flops(kernel)) / peaks.fma, moved) / 1e3;
 }
 
