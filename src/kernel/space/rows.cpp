@@ -60,9 +60,8 @@ bool vectorize_results(Builder& builder, const std::string& name) {
   const Strides out = write_strides(view.kernel(), reduction);
   const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), reduction);
   for (size_t axis = 0; axis < out.size(); ++axis) {
-    const bool is_regular = std::all_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) {
-      return a.axes[axis] == 0 || a.axes[axis] == 1;
-    });
+    const bool is_regular = std::all_of(accesses.begin(), accesses.end(),
+                                        [&](const LoadAccess& a) { return a.axes[axis] == 0 || a.axes[axis] == 1; });
     const LoopIds loops = view.loops(name);
     if (out[axis] != 1 || !is_regular || loops.size() != out.size() + reduction.reduce.size() ||
         view.extent(loops[axis]) < 2)
