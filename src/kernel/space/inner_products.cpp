@@ -124,7 +124,7 @@ std::string layout_along(const InnerProduct& product, const std::vector<int>& wi
       if (te::any_node(index[k], [&](const Expr& e) { return e == te::reduce_axis(window[loop]); })) place = loop;
     dims.emplace_back(place, fmt::format("{}", k));
   }
-  std::stable_sort(dims.begin(), dims.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(dims.begin(), dims.end());
   std::string layout;
   for (const auto& [place, dim] : dims) layout += dim + ":";
   return layout + lanes;
@@ -156,7 +156,8 @@ bool lay_out(Builder& builder, const std::string& name, const InnerProduct& prod
     return k == product.reduce ? -1
                                : std::abs(product.moving.reduce[static_cast<size_t>(k)].value_or(int64_t{1} << 40));
   };
-  std::stable_sort(window.begin(), window.end(), [&](int a, int b) { return distance(a) > distance(b); });
+  std::sort(window.begin(), window.end(),
+            [&](int a, int b) { return std::pair(-distance(a), a) < std::pair(-distance(b), b); });
   if (product.shared.reduce[static_cast<size_t>(product.reduce)] != 1) {
     const auto copier =
         schedule.cache_read(name, view.buffer(product.shared.buffer).name, view.ordinal(name, product.shared));
