@@ -65,19 +65,20 @@ TEST(DefaultSchedule, ThreadsShareALongReduction) {
 
 /// Few columns of long sums, beside as many as fill lanes.
 TEST(DefaultSchedule, LanesRunAlongSumsOfFewColumns) {
-  const auto product = [](int64_t columns) {
+  const auto product = [](int64_t rows, int64_t columns) {
     return Example{"product",
-                   fmt::format("s0 = reduce [33, {0}] over [64] with sum:float32 {{ in0[i0, r0]:float32*in1[r0, "
-                               "i1]:float32 }}\noutput s0\n",
-                               columns),
-                   {{33, 64}, {64, columns}}};
+                   fmt::format("s0 = reduce [{}, {}] over [64] with sum:float32 {{ in0[i0, r0]:float32*in1[i1, "
+                               "r0]:float32 }}\noutput s0\n",
+                               rows, columns),
+                   {{rows, 64}, {columns, 64}}};
   };
   const auto few = [](const std::string& name) {
     return *std::find_if(examples().begin(), examples().end(), [&](const Example& each) { return each.name == name; });
   };
   const std::pair<Example, bool> cases[] = {{few("few_filters"), true}, {few("few_transposed_filters"), true},
-                                            {product(2), true},         {product(3), true},
-                                            {product(16), false},       {product(33), false}};
+                                            {product(33, 2), true},     {product(33, 3), true},
+                                            {product(33, 16), false},   {product(33, 33), false},
+                                            {product(1, 33), false}};
   for (const auto& [example, is_inner] : cases) {
     SCOPED_TRACE(example.program);
     const Kernel kernel = lowered(example, {1});

@@ -73,6 +73,8 @@ std::optional<InnerProduct> inner_product(const View& view, const std::string& n
     product.moving = accesses[turned ? 1 : 0];
     product.shared = accesses[turned ? 0 : 1];
     product.lanes = lanes;
+    // Constants are packed, so that lanes run along their rows.
+    if (view.buffer(product.moving.buffer).is_constant) continue;
     for (size_t k = 0; k < block.reduce.size(); ++k)
       if (product.moving.reduce[k] == 1 && extent_of(block.reduce[k]) % lanes == 0 &&
           can_run_along(view, product.shared, static_cast<int>(k)))
@@ -173,9 +175,11 @@ bool lay_out(Builder& builder, const std::string& name, const InnerProduct& prod
   for (size_t k = 0; k < rank; ++k)
     if (static_cast<int>(k) != product.column_axis && static_cast<int>(k) != product.row_axis)
       outer.push_back(loops[k]);
-  const size_t shared = outer.size();
+  // Threads share other axes than that of the rows, or else its pieces, which then are outermost.
   const LoopId piece = (*down)[0];
-  outer.push_back(piece);
+  const bool shares_rows = view.iterations(outer) < builder.machine().threads;
+  const LoopIds shared = shares_rows ? LoopIds{piece} : outer;
+  outer.insert(shares_rows ? outer.begin() : outer.end(), piece);
   if (product.row_period > 1) outer.push_back((*down)[2]);
   for (const int k : window)
     reducing.push_back(k == product.reduce ? (*across)[0] : loops[rank + static_cast<size_t>(k)]);
@@ -222,8 +226,7 @@ bool lay_out(Builder& builder, const std::string& name, const InnerProduct& prod
     (void)tried(schedule.peel(piece, "last"));
   if (skips && view.extent(piece) > 1 && builder.decide(name, "peel_first_rows", true))
     (void)tried(schedule.peel(piece, "first"));
-  parallelize(builder, name, {outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))},
-              *work);
+  parallelize(builder, name, shared, *work);
   return true;
 }
 
