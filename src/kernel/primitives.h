@@ -55,6 +55,10 @@ Result<void> compute_at(Kernel& kernel, const std::string& block, LoopId loop);
 /// Moves a map under a loop whose body writes what the map reads: it handles there what the body has finished, which is
 /// all.
 Result<void> reverse_compute_at(Kernel& kernel, const std::string& block, LoopId loop);
+/// Loop fusion (Wolfe 1989): the body of `second` follows that of `first` in one loop, which stands where `second` did.
+/// The two stand in one body, have one extent, and an iteration reads of what the other loop writes no more than its
+/// own iteration has finished.
+Result<void> join(Kernel& kernel, LoopId first, LoopId second);
 
 // Buffers (primitives_cache.cpp)
 

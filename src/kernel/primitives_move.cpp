@@ -67,6 +67,62 @@ bool free_to_move(const Place& place) {
   return true;
 }
 
+/// By dim of what a block writes, the axis that is its index there, each axis once; empty: it writes otherwise.
+std::vector<size_t> axis_order(const Block& block, const Write& write) {
+  std::vector<size_t> order;
+  for (const Expr& index : write.index) {
+    const auto* variable = te::as<te::Var>(index);
+    if (!variable || variable->kind != te::VarKind::kSpatial) return {};
+    order.push_back(static_cast<size_t>(variable->index));
+  }
+  const bool is_permutation = std::set<size_t>(order.begin(), order.end()).size() == order.size();
+  return is_permutation && order.size() == block.axes.size() ? order : std::vector<size_t>();
+}
+
+/// What the statements load from, or write to.
+std::set<int> touched(const Statements& statements, bool writes) {
+  std::set<int> buffers;
+  for_each_block(statements,
+                 [&](const Block& block, const auto&) { buffers.merge(writes ? stores(block) : loads(block)); });
+  return buffers;
+}
+
+/// Without what runs under conditions: branches, and predicates that say more than that iterators are below their
+/// extents.
+Statements unconditional(const Statements& statements) {
+  Statements kept;
+  for (const Statement& statement : statements) {
+    if (const auto* block = std::get_if<Block>(&statement.node)) {
+      if (check_predicate(*block).ok()) kept.push_back(statement);
+    } else if (const auto* loop = std::get_if<Loop>(&statement.node)) {
+      Loop copy(loop->variable, loop->extent, loop->ordered);
+      copy.body = unconditional(loop->body);
+      if (!copy.body.empty()) kept.push_back({std::move(copy)});
+    }
+  }
+  return kept;
+}
+
+bool holds(const Region& outer, const Region& inner) {
+  for (size_t k = 0; k < inner.size(); ++k) {
+    const auto from = te::as_constant(te::simplify_index(inner[k].minimum - outer[k].minimum));
+    const auto length = te::as_constant(inner[k].extent), there = te::as_constant(outer[k].extent);
+    if (!from || !length || !there || *from < 0 || *from + *length > *there) return false;
+  }
+  return outer.size() == inner.size();
+}
+
+/// The first reduction of the loop's body that one of these variables goes on with; nothing: all are complete there.
+std::optional<std::string> unfinished_in(const Loop& loop, const std::set<int>& around) {
+  std::optional<std::string> unfinished;
+  for_each_block(loop.body, [&](const Block& inner, const auto&) {
+    for (const Iterator& iterator : inner.reduce)
+      for (const int variable : variables(iterator.binding))
+        if (around.contains(variable)) unfinished = inner.name;
+  });
+  return unfinished;
+}
+
 }  // namespace
 
 Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
@@ -75,14 +131,15 @@ Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
   if (!free_to_move(place)) return invalid(name, "a block alone in its loops expected, other statements stand there");
   TRY_VOID(check_predicate(block));
   std::set<int> written;
+  const std::vector<size_t> order = axis_order(block, block.writes.front());
   for (const Write& write : block.writes) {
     const Buffer& buffer = kernel.buffers[write.buffer];
     if (is_output(kernel, write.buffer))
       return invalid(name, "a buffer that is no output expected, '{}' is one", buffer.name);
     if (writers(kernel, write.buffer).size() != 1)
       return invalid(name, "the only writer of '{}' expected, there are others", buffer.name);
-    if (write.index != te::axes(static_cast<int>(block.axes.size())))
-      return invalid(name, "element axis(0), axis(1)… of '{}' written expected", buffer.name);
+    if (axis_order(block, write) != order || (order.empty() && !block.axes.empty()))
+      return invalid(name, "elements of '{}' written at its axes expected, in one order", buffer.name);
     written.insert(write.buffer);
   }
   {
@@ -116,11 +173,13 @@ Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
         region = read;
         break;
       }
-      region[k] = united(region[k], read[k]).value_or(Span{te::index(0), block.axes[k].extent});
+      region[k] = united(region[k], read[k]).value_or(Span{te::index(0), block.axes[order[k]].extent});
     }
   }
   if (position == none) return invalid(name, "readers inside {} expected, there are none", text(id));
-  Statement moved = over_spans(kernel, std::move(block), region, ranges_at(target));
+  Region axes = region;
+  for (size_t k = 0; k < order.size(); ++k) axes[order[k]] = region[k];
+  Statement moved = over_spans(kernel, std::move(block), axes, ranges_at(target));
   loop.body.insert(loop.body.begin() + static_cast<std::ptrdiff_t>(position), std::move(moved));
   for (const int buffer : written) kernel.buffers[buffer].scope = Scope::kCache;
   return {};
@@ -142,15 +201,9 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
   // Reductions below are complete after the loop's body only where no loop around it runs over them.
   std::set<int> around = {id.variable};
   for (const Loop* outer : target.loops()) around.insert(outer->variable);
-  std::optional<std::string> unfinished;
-  std::set<int> written;
-  for_each_block(loop.body, [&](const Block& inner, const auto&) {
-    written.merge(stores(inner));
-    for (const Iterator& iterator : inner.reduce)
-      for (const int variable : variables(iterator.binding))
-        if (around.contains(variable)) unfinished = inner.name;
-  });
-  if (unfinished) return invalid(name, "reductions that end inside {} expected, {} goes on", text(id), *unfinished);
+  const std::set<int> written = touched(loop.body, true);
+  if (const auto unfinished = unfinished_in(loop, around))
+    return invalid(name, "reductions that end inside {} expected, {} goes on", text(id), *unfinished);
 
   // Axes that index what the body writes run over what it writes, the others over all.
   Region region;
@@ -214,6 +267,57 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
   TRY(const Place destination, find_loop(kernel, id.variable));
   Statement moved = over_spans(kernel, std::move(block), region, ranges_at(destination));
   destination.loop().body.push_back(std::move(moved));
+  return {};
+}
+
+Result<void> join(Kernel& kernel, LoopId first_id, LoopId second_id) {
+  TRY(const Place first, find_loop(kernel, first_id.variable));
+  TRY(const Place second, find_loop(kernel, second_id.variable));
+  const std::string name = text(first_id);
+  if (first.list != second.list || first.position >= second.position)
+    return invalid(name, "a loop that stands in front of {} in one body expected", text(second_id));
+  const Loop &one = first.loop(), &other = second.loop();
+  for (const Loop* loop : {&one, &other})
+    if (loop->kind != LoopKind::kSerial || loop->ordered)
+      return invalid(text(LoopId{loop->variable}), "a serial loop whose order doesn't matter expected");
+  if (!(one.extent == other.extent) || !te::as_constant(one.extent))
+    return invalid(name, "a loop of as many iterations as {} expected", text(second_id));
+
+  std::set<int> around = {one.variable};
+  for (const Loop* outer : first.loops()) around.insert(outer->variable);
+  if (const auto unfinished = unfinished_in(one, around))
+    return invalid(name, "reductions that end inside of it expected, {} goes on", *unfinished);
+  Loop renamed = other;
+  rewrite_expressions(renamed.body,
+                      [&](const Expr& e) { return substitute(e, {{other.variable, loop_variable(one.variable)}}); });
+  const std::set<int> written = touched(one.body, true), read = touched(one.body, false),
+                      written_then = touched(renamed.body, true), read_then = touched(renamed.body, false);
+  for (const int buffer : written_then)
+    if (written.contains(buffer) || read.contains(buffer))
+      return invalid(name, "'{}' touched by one of the loops expected, both do", kernel.buffers[buffer].name);
+  const Statements certain = unconditional(one.body);
+  for (const int buffer : read_then) {
+    if (!written.contains(buffer)) continue;
+    const Region made = region_of(kernel, certain, buffer, Access::kWrite);
+    if (made.empty() || !writes_whole_region(kernel, certain, buffer) ||
+        !holds(made, region_of(kernel, renamed.body, buffer, Access::kRead)))
+      return invalid(name, "iterations of {} that read of '{}' what the same one has written expected", text(second_id),
+                     kernel.buffers[buffer].name);
+  }
+  for (size_t k = first.position + 1; k < second.position; ++k) {
+    const Statements between = {(*first.list)[k]};
+    for (const int buffer : touched(between, true))
+      if (read.contains(buffer) || written.contains(buffer))
+        return invalid(name, "nothing between the loops that changes '{}' expected", kernel.buffers[buffer].name);
+    for (const int buffer : touched(between, false))
+      if (written.contains(buffer))
+        return invalid(name, "nothing between the loops that reads '{}' expected", kernel.buffers[buffer].name);
+  }
+
+  Loop joined = one;
+  for (Statement& statement : renamed.body) joined.body.push_back(std::move(statement));
+  second.statement().node = std::move(joined);
+  first.list->erase(first.list->begin() + static_cast<std::ptrdiff_t>(first.position));
   return {};
 }
 

@@ -80,6 +80,7 @@ const std::vector<Primitive>& all_primitives() {
       {"reverse_compute_inline", adapted(primitives::reverse_compute_inline)},
       {"compute_at", adapted(primitives::compute_at)},
       {"reverse_compute_at", adapted(primitives::reverse_compute_at)},
+      {"join", adapted(primitives::join)},
       {"cache_read", adapted(primitives::cache_read)},
       {"cache_write", adapted(primitives::cache_write)},
       {"set_scope", adapted(primitives::set_scope)},
@@ -207,6 +208,7 @@ Result<void> Schedule::compute_at(const std::string& block, LoopId loop) {
 Result<void> Schedule::reverse_compute_at(const std::string& block, LoopId loop) {
   return nothing(apply("reverse_compute_at", {block, loop}));
 }
+Result<void> Schedule::join(LoopId first, LoopId second) { return nothing(apply("join", {first, second})); }
 Result<std::string> Schedule::cache_read(const std::string& block, const std::string& buffer, int64_t number) {
   return single<std::string>(apply("cache_read", {block, buffer, number}));
 }

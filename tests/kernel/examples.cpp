@@ -89,6 +89,18 @@ const std::vector<Example>& examples() {
        "s0 = map [4, 6, 5] { in0[i1, i2, i0]:float32*3 }\ns1 = map [24, 5] { s0[i0 floordiv 6, i0 floormod 6, "
        "i1]:float32 + 1 }\noutput s1\n",
        {{6, 5, 4}}},
+      {"passed_rows",
+       "s0 = reduce [1, 20, 6, 9] over [3, 3] with sum:float32 { select(0 <= i2 + r0 - 1 && i2 + r0 - 1 < 6 && 0 <= "
+       "i3 + r1 - 1 && i3 + r1 - 1 < 9, in0[i0, i2 + r0 - 1, i3 + r1 - 1, i1]:float32, 0:float32)*in1[i1, r0, "
+       "r1]:float32 }\n"
+       "s1 = map [1, 20, 6, 9] { max(s0[i0, i1, i2, i3]:float32, 0) }\n"
+       "s2 = reduce [1, 6, 9, 24] over [20] with sum:float32 { s1[i0, r0, i1, i2]:float32*in2[i3, r0]:float32 }\n"
+       "output s2\n",
+       {{1, 6, 9, 20}, {20, 3, 3}, {24, 20}}},
+      {"mapped_rows",
+       "s0 = map [40, 20] { max(in0[i0, i1]:float32*2 + 1, 0)*in0[i0, i1]:float32 }\n"
+       "s1 = reduce [40, 24] over [20] with sum:float32 { s0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s1\n",
+       {{40, 20}, {20, 24}}},
   };
   return all;
 }

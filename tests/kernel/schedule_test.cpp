@@ -194,7 +194,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(27)) {
+  switch (random.below(28)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2: (void)schedule.split(loop, Integers{random.between(1, 5), random.between(1, 5)}); break;
@@ -232,6 +232,7 @@ void try_something(Schedule& schedule, Random& random) {
     case 22: (void)schedule.partition(loop, random.between(1, 8)); break;
     case 25: (void)schedule.annotate(loop, kPrefetch, 1); break;
     case 26: (void)schedule.annotate(loop, kStream, 1); break;
+    case 27: (void)schedule.join(loop, loop_of(blocks[random.below(blocks.size())])); break;
     case 23: (void)schedule.split_k(block, loop, random.between(1, 5)); break;
     case 24: {
       Integers extents;
@@ -329,24 +330,87 @@ TEST(Primitives, AMapIsNotMovedUnderALoopThatWritesEverySecondElement) {
   EXPECT_TRUE(schedule.reverse_compute_at("s1", parts[0]).ok());
 }
 
+/// [8] rows that are read at i and i + `ahead`.
+Schedule rows_read_ahead(int ahead) {
+  const std::string text = fmt::format(
+      "s0 = map [8,3] {{ in0[i0, i1]:float32*2 }}\n"
+      "s1 = reduce [{0}] over [3] with sum:float32 {{ s0[i0 + {1}, r0]:float32 }}\noutput s1\n",
+      8 - ahead, ahead);
+  return Schedule(lowered({"rows", text.c_str(), {{8, 3}}}));
+}
+
+TEST(Primitives, LoopsJoinWhereIterationsReadWhatTheSameOneWrote) {
+  Schedule schedule = rows_read_ahead(0);
+  const LoopIds first = *schedule.loops("s0"), second = *schedule.loops("s1");
+  ASSERT_TRUE(schedule.join(first[0], second[0]).ok());
+  EXPECT_EQ(schedule.loops("s0")->front(), schedule.loops("s1")->front());
+  EXPECT_TRUE(schedule.set_scope("s0", "cache").ok());
+  EXPECT_TRUE(schedule.parallel(first[0]).ok());
+  // The inner ones don't: a sum reads what the other loop has not written yet.
+  const auto inner = schedule.join((*schedule.loops("s0"))[1], (*schedule.loops("s1"))[1]);
+  EXPECT_TRUE(inner.ok()) << "s0[i0, r0] is there when r0 is read";
+}
+
+TEST(Primitives, LoopsDontJoinWhereRowsAreReadAhead) {
+  Schedule schedule = rows_read_ahead(1);
+  const LoopIds parts = *schedule.split(schedule.loops("s0")->front(), Integers{-1, 1});
+  const LoopIds second = *schedule.loops("s1");
+  const auto unequal = schedule.join(parts[0], second[0]);
+  ASSERT_FALSE(unequal.ok());
+  EXPECT_THAT(unequal.error().message(), HasSubstr("as many iterations as"));
+  Schedule padded = rows_read_ahead(1);
+  ASSERT_TRUE(padded.peel(padded.loops("s0")->front(), "last").ok());
+  const auto ahead = padded.join(padded.loops("s0")->front(), padded.loops("s1")->front());
+  EXPECT_FALSE(ahead.ok());
+}
+
+TEST(Primitives, LoopsDontJoinAcrossWhatChangesTheirBuffers) {
+  Schedule schedule(lowered({"between",
+                             "s0 = map [8] { in0[i0]:float32*2 }\n"
+                             "s1 = map [8] { s0[7 - i0]:float32*3 }\n"
+                             "s2 = map [8] { s0[i0]:float32 + s1[i0]:float32 }\noutput s2\n",
+                             {{8}}}));
+  const auto joined = schedule.join(schedule.loops("s0")->front(), schedule.loops("s2")->front());
+  ASSERT_FALSE(joined.ok());
+  EXPECT_THAT(joined.error().message(), HasSubstr("nothing between the loops that reads 's0' expected"));
+  // Backwards, nothing is there in time.
+  const auto mirrored = schedule.join(schedule.loops("s0")->front(), schedule.loops("s1")->front());
+  ASSERT_FALSE(mirrored.ok());
+  EXPECT_THAT(mirrored.error().message(), HasSubstr("what the same one has written expected"));
+  EXPECT_TRUE(schedule.join(schedule.loops("s1")->front(), schedule.loops("s2")->front()).ok());
+}
+
 /// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops
-  const std::vector<std::pair<std::string, std::string>> primitives = {
-      {"split", "lI"},         {"fuse", "L"},
-      {"reorder", "L"},        {"parallel", "l"},
-      {"vectorize", "l"},      {"unroll", "l"},
-      {"peel", "ln"},          {"partition", "li"},
-      {"skip_padding", "n"},   {"split_padding", "nnI"},
-      {"skip_border", "nn"},   {"annotate", "lni"},
-      {"compute_inline", "n"}, {"reverse_compute_inline", "n"},
-      {"compute_at", "nl"},    {"reverse_compute_at", "nl"},
-      {"cache_read", "nni"},   {"cache_write", "n"},
-      {"set_scope", "nn"},     {"transform_layout", "nn"},
-      {"set_layout", "nn"},    {"pad", "ni"},
-      {"collapse", ""},        {"decompose_reduction", "nl"},
-      {"rfactor", "nl"},       {"split_k", "nli"},
-      {"tensorize", "ln"}};
+  const std::vector<std::pair<std::string, std::string>> primitives = {{"split", "lI"},
+                                                                       {"fuse", "L"},
+                                                                       {"reorder", "L"},
+                                                                       {"parallel", "l"},
+                                                                       {"vectorize", "l"},
+                                                                       {"unroll", "l"},
+                                                                       {"peel", "ln"},
+                                                                       {"partition", "li"},
+                                                                       {"skip_padding", "n"},
+                                                                       {"split_padding", "nnI"},
+                                                                       {"skip_border", "nn"},
+                                                                       {"annotate", "lni"},
+                                                                       {"compute_inline", "n"},
+                                                                       {"reverse_compute_inline", "n"},
+                                                                       {"compute_at", "nl"},
+                                                                       {"reverse_compute_at", "nl"},
+                                                                       {"join", "ll"},
+                                                                       {"cache_read", "nni"},
+                                                                       {"cache_write", "n"},
+                                                                       {"set_scope", "nn"},
+                                                                       {"transform_layout", "nn"},
+                                                                       {"set_layout", "nn"},
+                                                                       {"pad", "ni"},
+                                                                       {"collapse", ""},
+                                                                       {"decompose_reduction", "nl"},
+                                                                       {"rfactor", "nl"},
+                                                                       {"split_k", "nli"},
+                                                                       {"tensorize", "ln"}};
   const std::vector<std::string> names = {"s0",
                                           "s1",
                                           "in0",

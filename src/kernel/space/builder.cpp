@@ -15,7 +15,8 @@ int64_t Builder::decide(std::string_view of, std::string_view what, std::vector<
   const auto known =
       std::find_if(made_.begin(), made_.end(), [&](const Made& each) { return each.choice.name == choice.name; });
   if (known != made_.end() && !known->is_preferred() && choice.has(known->value)) return known->value;
-  const int64_t value = decider_.decide(choice);
+  const bool prefers_again = known != made_.end() && known->is_preferred();
+  const int64_t value = prefers_again ? preferred : decider_.decide(choice);
   CHECK(choice.has(value)) << choice.name << " = " << value;
   if (known != made_.end())
     *known = {std::move(choice), value};

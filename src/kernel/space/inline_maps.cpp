@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernel/space/modules.h"
+#include "kernel/space/tile.h"
 #include "kernel/tree.h"
 
 namespace isomer::kernel {
@@ -15,11 +16,23 @@ bool can_inline(const View& view, const Block& map) {
          !readers(view.kernel(), map.writes[0].buffer).empty() && !is_output(view.kernel(), map.writes[0].buffer);
 }
 
+/// Whether a reduction would compute it again for each of many uses of an element.
+bool is_computed_often(const View& view, const Block& map) {
+  if (count_operations(map.bodies[0]) == 0) return false;
+  const int result = map.writes[0].buffer;
+  for (const std::string& name : readers(view.kernel(), result)) {
+    const Block& user = view.block(name);
+    for (const LoadAccess& access : load_accesses(view.kernel(), user))
+      if (user.is_reduction() && access.buffer == result && view.reuse(user, access) >= kWorthCopy) return true;
+  }
+  return false;
+}
+
 bool is_worth_inlining(const View& view, const Block& map) {
   const int result = map.writes[0].buffer;
   const std::vector<std::string> users = readers(view.kernel(), result);
   const auto made = points(map);
-  bool worth = count_operations(map.bodies[0]) <= kCheap;
+  bool worth = count_operations(map.bodies[0]) <= kCheap && !is_computed_often(view, map);
   if (!worth && users.size() == 1 && made) {
     const Block& user = view.block(users[0]);
     const auto read = points(user);

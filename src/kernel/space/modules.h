@@ -14,6 +14,9 @@ Module collapse();
 Module transforms();
 /// A long reduction with so few results that threads have nothing to share becomes one of parts.
 Module shared_reductions();
+/// A reduction with constant operands along rows that another reduction makes: tiles of both in common outer loops, so
+/// that the rows stay in cache.
+Module joined_nests();
 /// Attention, and what has its form: blocks of rows pass through all reductions and stay in cache between them.
 Module rows_inside();
 /// Reductions of fewer results in a row than a vector has lanes: lanes run along the reduction, and are combined in the

@@ -37,9 +37,15 @@ Integers worth_padding(const View& view, const Block& reduction, const LoadAcces
 /// steps of vectors.
 constexpr int64_t kWorthTransposing = 12;
 
-/// The order of a buffer's dims in memory is that of its accesses: a copy of it keeps the dims over which the
-/// reduction runs with a constant operand innermost. Empty: as it is.
-std::string memory_layout(const LoadAccess& access) {
+bool is_worth_copy(const View& view, const Block& reduction, const LoadAccess& access) {
+  const int64_t reuse = view.reuse(reduction, access);
+  return reuse >= kWorthPadding &&
+         (reduction_inside(access).empty() || reuse >= kWorthTransposing * view.lanes(reduction));
+}
+
+}  // namespace
+
+std::string reduction_inside(const LoadAccess& access) {
   std::vector<int> inner, rest;
   const auto& index = te::as<te::Load>(access.load)->index;
   for (size_t k = 0; k < index.size(); ++k) {
@@ -49,14 +55,6 @@ std::string memory_layout(const LoadAccess& access) {
   rest.insert(rest.end(), inner.begin(), inner.end());
   return std::is_sorted(rest.begin(), rest.end()) ? std::string() : fmt::format("{}", fmt::join(rest, ":"));
 }
-
-bool is_worth_copy(const View& view, const Block& reduction, const LoadAccess& access) {
-  const int64_t reuse = view.reuse(reduction, access);
-  return reuse >= kWorthPadding &&
-         (memory_layout(access).empty() || reuse >= kWorthTransposing * view.lanes(reduction));
-}
-
-}  // namespace
 
 void store_paddings(Builder& builder, const std::string& name) {
   const View& view = builder.view;
@@ -81,7 +79,7 @@ void store_paddings(Builder& builder, const std::string& name) {
         (void)tried(builder.schedule.split_padding(name, source, worth_padding(view, reduction, access)));
       const auto copier = builder.schedule.cache_read(name, source);
       if (!copier.ok()) continue;
-      if (const std::string layout = memory_layout(access);
+      if (const std::string layout = reduction_inside(access);
           !layout.empty() && builder.decide(name, "reduction_inside_of_" + source, true))
         (void)tried(builder.schedule.transform_layout(*copier, layout));
       schedule_map(builder, *copier);

@@ -8,8 +8,14 @@ namespace isomer::kernel {
 
 const Space& default_space() {
   static const Space space = {
-      {false, {inline_maps()}}, {false, {collapse()}},       {true, {transforms()}}, {false, {shared_reductions()}},
-      {false, {rows_inside()}}, {false, {inner_products()}}, {false, {tiles()}},     {false, {steps()}},
+      {false, {inline_maps()}},
+      {false, {collapse()}},
+      {true, {transforms()}},
+      {false, {shared_reductions()}},
+      {false, {joined_nests(), rows_inside()}},
+      {false, {inner_products()}},
+      {false, {tiles()}},
+      {false, {steps()}},
       {true, {rows(), maps()}},
   };
   return space;

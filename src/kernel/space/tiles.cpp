@@ -52,7 +52,7 @@ class TileLayout {
         reduction_(view_.block(name)),
         loops_(view_.loops(name)) {}
 
-  bool apply(int64_t work) {
+  bool apply(int64_t work, LoopIds* outer) {
     const auto across = schedule_.split(loops_[tile_.vector_axis], Integers{-1, tile_.vectors, tile_.lanes});
     if (!across.ok()) return false;
     across_ = *across;
@@ -77,8 +77,11 @@ class TileLayout {
     if (skips_) peel_rows("first");
     if (skips_ && tile_.row_axis < 0) shared = peel_borders(shared);
     if (peels_part) (void)tried(schedule_.peel(across_[0], "last"));
-    parallelize(builder_, name_,
-                {outer_.begin(), outer_.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1))}, work);
+    const LoopIds to_share(outer_.begin(), outer_.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1)));
+    if (outer)
+      *outer = to_share;
+    else
+      parallelize(builder_, name_, to_share, work);
     ask_ahead();
     return true;
   }
@@ -326,7 +329,7 @@ class TileLayout {
 
 }  // namespace
 
-void schedule_tiles(Builder& builder, const std::string& name) {
+void schedule_tiles(Builder& builder, const std::string& name, LoopIds* outer) {
   const View& view = builder.view;
   if (!builder.decide(name, "tiles", true)) return;
   const Schedule before = builder.schedule;
@@ -336,14 +339,14 @@ void schedule_tiles(Builder& builder, const std::string& name) {
   const Tiled reduction{name, extents_of(view.block(name)), view.stored_strides(view.block(name))};
   Tile tile = choose_tile(builder, reduction);
   if (tile.vector_axis >= 0) {
-    if (pack(builder, reduction, tile) && TileLayout(builder, name, tile).apply(*work)) return;
+    if (pack(builder, reduction, tile) && TileLayout(builder, name, tile).apply(*work, outer)) return;
   }
   builder.schedule = before;
 }
 
 Module tiles() {
   return {"tiles", [](const View& view, const std::string& name) { return view.is_free_reduction(name); },
-          schedule_tiles};
+          [](Builder& builder, const std::string& name) { schedule_tiles(builder, name); }};
 }
 
 }  // namespace isomer::kernel

@@ -22,7 +22,12 @@ bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile,
 /// Reads under a padding's select become reads of a padded copy, where elements are read often.
 void store_paddings(Builder& builder, const std::string& name);
 
-/// A reduction that stands alone; it may stay as it was.
-void schedule_tiles(Builder& builder, const std::string& name);
+/// Of a buffer that accesses of this kind read: the dims that the reduction runs along come last; empty: they do
+/// already.
+std::string reduction_inside(const LoadAccess& access);
+
+/// A reduction that stands alone; it may stay as it was. Its outer loops are shared by threads, or they are told and
+/// whoever wants them sees to that.
+void schedule_tiles(Builder& builder, const std::string& name, LoopIds* outer = nullptr);
 
 }  // namespace isomer::kernel
