@@ -144,8 +144,8 @@ class Bench {
     TRY(substitutions::Derived derived, substitutions::derived(model, substitutions::Derivation(), theory));
     Graph graph = std::move(derived.graph);
     TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options_.threads, .target = options_.target}));
-    TRY(std::vector<Task> tasks, fuse(graph));
-    TRY(tasks, assign_layouts(graph, std::move(tasks)));
+    TaskDecider as_preferred;
+    TRY(const std::vector<Task> tasks, tasks_of(graph, {}, Surroundings::kWhole, as_preferred));
     const Weights where = weights_in_model(count_bytes(graph));
     clock_.emplace(options_.threads, where);
     ConstantInputs constants;

@@ -92,8 +92,8 @@ Result<void> compare(const Options& options) {
   compile_options.target = kernel::host_target();
   compile_options.threads = options.threads;
   TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options.threads, .target = compile_options.target}));
-  TRY(std::vector<Task> tasks, fuse(graph, compile_options.fuse));
-  TRY(tasks, assign_layouts(graph, std::move(tasks)));
+  TaskDecider as_preferred;
+  TRY(const std::vector<Task> tasks, tasks_of(graph, compile_options, Surroundings::kWhole, as_preferred));
   kernel::Records records = kernel::Records::in_memory();
   if (!options.records.empty()) {
     TRY(records, kernel::Records::open(options.records));

@@ -10,7 +10,6 @@
 #include "kernel/tree.h"
 #include "runtime/math_table.h"
 #include "runtime/memory.h"
-#include "search/layouts.h"
 #include "search/steps.h"
 #include "search/task_kernel.h"
 
@@ -27,7 +26,7 @@ class Compiler {
 
   Result<Compilation> run() {
     if (auto specialized = specialize_bodies(graph_); !specialized.ok()) return std::move(specialized).error();
-    TRY(Region whole, region_of(graph_));
+    TRY(Region whole, region_of(graph_, options_.plan));
     std::vector<Placed> all;
     list(whole, all);
     for (const GivenSchedule& given : options_.schedules) TRY_VOID(take_schedule(given, all));
@@ -48,11 +47,9 @@ class Compiler {
  private:
   runtime::Artifact& artifact() { return result_.artifact; }
 
-  Result<Region> region_of(const Graph& graph) {
-    TRY(std::vector<Task> tasks, fuse(graph, options_.fuse));
-    if (options_.assign_layouts) {
-      TRY(tasks, assign_layouts(graph, std::move(tasks)));
-    }
+  Result<Region> region_of(const Graph& graph, const TaskPlan& plan) {
+    TaskDecider decider(plan);
+    TRY(std::vector<Task> tasks, tasks_of(graph, options_, Surroundings::kWhole, decider));
     Region region{&graph, {}};
     for (Task& task : tasks) {
       RegionTask made;
@@ -73,7 +70,7 @@ class Compiler {
     if (const auto* loop = std::get_if<LoopForm>(&node.op->form)) names = {loop->body};
     std::vector<Region> bodies;
     for (const std::string_view name : names) {
-      auto body = region_of(*std::get<GraphPtr>(node.attributes.find(name)->second));
+      auto body = region_of(*std::get<GraphPtr>(node.attributes.find(name)->second), {});
       if (!body.ok()) return std::move(body).error().within(task.place(graph));
       bodies.push_back(std::move(*body));
     }
@@ -296,6 +293,13 @@ kernel::Machine machine_of(const CompileOptions& options) {
   machine.packing = options.packing;
   machine.micro_tiles = options.micro_tiles;
   return machine;
+}
+
+Result<std::vector<Task>> tasks_of(const Graph& graph, const CompileOptions& options, Surroundings surroundings,
+                                   TaskDecider& decider) {
+  TRY(std::vector<Task> tasks, fuse(graph, options.fuse, decider));
+  if (!options.assign_layouts) return tasks;
+  return assign_layouts(graph, std::move(tasks), surroundings, decider);
 }
 
 Result<Compilation> compile(const Graph& graph, const CompileOptions& options) {

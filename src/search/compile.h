@@ -13,6 +13,7 @@
 #include "runtime/artifact.h"
 #include "search/fuse.h"
 #include "search/given_schedule.h"
+#include "search/layouts.h"
 #include "util/memory_limit.h"
 
 namespace isomer {
@@ -23,6 +24,7 @@ struct CompileOptions {
   uint64_t seed = 0;
   MemoryLimit memory = {};  ///< for constants that are computed, and for measuring
   FuseOptions fuse;
+  TaskPlan plan = {};                             ///< of the graph itself; its bodies are cut as preferred
   std::vector<GivenSchedule> schedules;           ///< instead of those that the space makes
   kernel::Space space = kernel::default_space();  ///< what makes schedules, every choice as it is preferred
   kernel::MicroKernels micro_kernels = {};        ///< that schedules may use; check_names holds of them
@@ -51,6 +53,10 @@ struct Compilation {
   std::vector<CompiledTask> tasks;  ///< those of bodies behind the task that runs them; it has no kernel itself
   runtime::Artifact artifact;
 };
+
+/// Fused, with layouts. Answers come from the decider, not from the options' plan. Errors: those of `fuse`.
+Result<std::vector<Task>> tasks_of(const Graph& graph, const CompileOptions& options, Surroundings surroundings,
+                                   TaskDecider& decider);
 
 /// The artifact of one variant of a graph whose dims are bound. Errors (kUnsupported): what cannot be compiled yet, by
 /// name.

@@ -137,14 +137,25 @@ bool reads_again(const te::Program& program, int number, const Shape& shape) {
   return again;
 }
 
+/// Iterators of one step stand still: the window of a pointwise convolution does not move.
+Expr without_points(const Expr& index, const te::MapReduce& stage) {
+  return te::simplify_index(te::transform(index, [&](const Expr& e) {
+    const auto* variable = te::as<te::Var>(e);
+    const bool is_point = variable && variable->kind != te::VarKind::kLoop &&
+                          (variable->kind == te::VarKind::kReduce ? stage.reduce : stage.axes)[variable->index].is(1);
+    return is_point ? te::index(0) : Expr();
+  }));
+}
+
 /// The dims of a buffer by a load of it: plain iterators, each of the dim's extent and none twice (dims of 1: index 0
 /// too). The number of reduce iterators among them; -1 where it is no such load.
 int reduced_dims(const te::Load& load, const Shape& shape, const te::MapReduce& stage) {
   int reduced = 0;
   std::set<std::pair<te::VarKind, int>> used;
   for (size_t k = 0; k < load.index.size(); ++k) {
-    if (shape[k].is(1) && te::as_constant(load.index[k]) == 0) continue;
-    const auto* variable = te::as<te::Var>(load.index[k]);
+    const Expr index = without_points(load.index[k], stage);
+    if (shape[k].is(1) && te::as_constant(index) == 0) continue;
+    const auto* variable = te::as<te::Var>(index);
     if (!variable || variable->kind == te::VarKind::kLoop || !used.insert({variable->kind, variable->index}).second)
       return -1;
     const bool reduces = variable->kind == te::VarKind::kReduce;
@@ -164,7 +175,8 @@ std::optional<size_t> row_dim(const te::Program& program, int number, const Shap
     const int reduced = reduced_dims(load, shape, stage);
     regular &= reduced == 0 ? stage.axes == shape && kernel::is_point(load.index, shape) : reduced == 1;
     for (size_t k = 0; regular && reduced == 1 && k < load.index.size(); ++k) {
-      const auto* variable = te::as<te::Var>(load.index[k]);
+      const Expr index = without_points(load.index[k], stage);
+      const auto* variable = te::as<te::Var>(index);
       if (!variable || variable->kind != te::VarKind::kReduce) continue;
       regular &= !along || *along == k;
       along = k;
@@ -189,7 +201,8 @@ bool permutes_axes(const te::Program& program) {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, const FuseOptions& options) : graph_(graph), options_(options), uses_(graph.use_counts()) {}
+  Fuser(const Graph& graph, const FuseOptions& options, TaskDecider& decider)
+      : graph_(graph), options_(options), decider_(decider), uses_(graph.use_counts()) {}
 
   Result<std::vector<Task>> run() {
     TRY(const std::vector<NodeId> order, needed_nodes());
@@ -327,17 +340,39 @@ class Fuser {
     const ValueId value = group.task.inputs[k];
     const auto found = value.valid() ? group_of_.find(value) : group_of_.end();
     if (found == group_of_.end()) return -1;
-    const auto times = std::count(group.task.inputs.begin(), group.task.inputs.end(), value);
+    std::ptrdiff_t times = 0;
+    for (const NodeId id : group.task.nodes) {
+      const std::vector<ValueId>& inputs = graph_.node(id).inputs;
+      times += std::count(inputs.begin(), inputs.end(), value);
+    }
     if (groups_[found->second].task.outputs.size() != 1 || uses_[value.index] != times) return -1;
     return std::count(graph_.outputs().begin(), graph_.outputs().end(), value) ? -1 : found->second;
   }
 
+  /// Whether one node reads the input. Several of the group, as x and sigmoid(x) in x * sigmoid(x), are an epilogue
+  /// that holds what it computes with for long.
+  bool is_read_by_one(const Group& group, size_t k) const {
+    const ValueId value = group.task.inputs[k];
+    return std::count_if(group.task.nodes.begin(), group.task.nodes.end(), [&](NodeId id) {
+             const std::vector<ValueId>& inputs = graph_.node(id).inputs;
+             return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
+           }) == 1;
+  }
+
+  bool together(ValueId value, bool preferred) {
+    return decider_.decide({TaskChoice::Kind::kTogether, value}, preferred);
+  }
+
   /// The group that the new one joins.
-  int find_host(const Group& group) const {
+  int find_host(const Group& group) {
     int best = -1;
     for (size_t k = 0; k < group.task.inputs.size(); ++k) {
       const int host = maker(group, k);
-      if (host < 0 || !fits(groups_[host], group, static_cast<int>(k))) continue;
+      if (host < 0) continue;
+      const Meeting meeting = meeting_of(groups_[host], group, static_cast<int>(k));
+      if (meeting == Meeting::kNever ||
+          !together(group.task.inputs[k], meeting == Meeting::kUsual && is_read_by_one(group, k)))
+        continue;
       if (best < 0 || groups_[host].form > groups_[best].form) best = host;
     }
     return best;
@@ -345,11 +380,12 @@ class Fuser {
 
   /// Attention: a reduction over what reductions over rows made of the rows of another reduction. The groups of these
   /// two, in the order of the graph; what they pass on stays in cache, a block of rows at a time.
-  std::optional<std::pair<int, int>> find_rows(const Group& group) const {
+  std::optional<std::pair<int, int>> find_rows(const Group& group) {
     if (group.form != Form::kAnchor && group.form != Form::kRows) return std::nullopt;
     for (size_t k = 0; k < group.task.inputs.size(); ++k) {
       const int rows = maker(group, k);
-      if (rows < 0 || groups_[rows].form != Form::kRows || groups_[rows].has_rows) continue;
+      if (rows < 0 || groups_[rows].form != Form::kRows || groups_[rows].has_rows || !is_read_by_one(group, k))
+        continue;
       const Shape& shape = *graph_.value(group.task.inputs[k]).type.shape;
       const auto along = row_dim(group.task.program, static_cast<int>(k), shape);
       if (!along || shape[*along].value() > kLongestRow || shape[*along].value() < 2) continue;
@@ -362,10 +398,12 @@ class Fuser {
       for (size_t j = 0; j < groups_[rows].task.inputs.size(); ++j) {
         const int source = maker(groups_[rows], j);
         if (source < 0 || (groups_[source].form != Form::kAnchor && groups_[source].form != Form::kRows) ||
-            groups_[source].has_rows)
+            groups_[source].has_rows || !is_read_by_one(groups_[rows], j))
           continue;
         if (!(*graph_.value(groups_[rows].task.inputs[j]).type.shape == shape)) continue;
-        if (row_dim(groups_[rows].task.program, static_cast<int>(j), shape) == along) return std::pair(source, rows);
+        if (row_dim(groups_[rows].task.program, static_cast<int>(j), shape) == along &&
+            together(group.task.inputs[k], true))
+          return std::pair(source, rows);
       }
     }
     return std::nullopt;
@@ -380,23 +418,43 @@ class Fuser {
     return group.terms + loads * host.terms;
   }
 
-  bool fits(const Group& host, const Group& group, int input) const {
+  /// Whether a group may be computed with what makes an input of it.
+  enum class Meeting : uint8_t {
+    kNever,
+    kPossible,  ///< it depends on sizes and caches what is gained
+    kUsual,
+  };
+
+  Meeting meeting_of(const Group& host, const Group& group, int input) const {
     if (host.form == Form::kOther || group.form == Form::kOther || terms_together(host, group) > kMostFused)
-      return false;
+      return Meeting::kNever;
     const Shape& shape = *graph_.value(group.task.inputs[input]).type.shape;
     const bool in_place = reads_in_place(group.task.program, input, shape);
     if (host.form == Form::kMap && host.terms > kMostRepeated && reads_again(group.task.program, input, shape))
-      return false;
+      return Meeting::kNever;
+    const auto usual_if = [](bool is_usual) { return is_usual ? Meeting::kUsual : Meeting::kPossible; };
     switch (host.form) {
-      case Form::kMovement: return group.form < Form::kRows || renames(host.task.program);
+      case Form::kMovement: return usual_if(group.form < Form::kRows || renames(host.task.program));
       case Form::kMap:
-        return group.form == Form::kMovement || group.form == Form::kMap || (group.form == Form::kRows && in_place);
+        return usual_if(group.form == Form::kMovement || group.form == Form::kMap ||
+                        (group.form == Form::kRows && in_place));
       case Form::kRows:
       case Form::kAnchor:
-        return (group.form <= Form::kMap && in_place) || (host.has_rows && permutes_axes(group.task.program));
-      case Form::kOther: return false;
+        if ((group.form <= Form::kMap && in_place) || (host.has_rows && permutes_axes(group.task.program)))
+          return Meeting::kUsual;
+        return passes_rows(host, group, input) ? Meeting::kPossible : Meeting::kNever;
+      case Form::kOther: return Meeting::kNever;
     }
-    return false;
+    return Meeting::kNever;
+  }
+
+  /// Whether the host's sums are made into rows that the group's reduction runs along: a block of them may stay in
+  /// cache between the two (a depthwise convolution and the pointwise one behind it).
+  bool passes_rows(const Group& host, const Group& group, int input) const {
+    if (host.form != Form::kAnchor || group.form < Form::kRows || host.has_rows || group.has_rows) return false;
+    const Shape& shape = *graph_.value(group.task.inputs[input]).type.shape;
+    const auto along = row_dim(group.task.program, input, shape);
+    return along && shape[*along].value() >= 2 && shape[*along].value() <= kLongestRow;
   }
 
   /// The host's program, then the group's over the host's output.
@@ -404,7 +462,7 @@ class Fuser {
     Group result;
     result.form = std::max(host.form, group.form);
     result.terms = terms_together(host, group);
-    result.has_rows = host.has_rows || group.has_rows;
+    result.has_rows = host.has_rows || group.has_rows || (host.form >= Form::kRows && group.form >= Form::kRows);
     Task& task = result.task;
     task.nodes = host.task.nodes;
     task.nodes.insert(task.nodes.end(), group.task.nodes.begin(), group.task.nodes.end());
@@ -441,6 +499,7 @@ class Fuser {
 
   const Graph& graph_;
   const FuseOptions& options_;
+  TaskDecider& decider_;
   std::vector<int> uses_;
   std::vector<Group> groups_;
   std::map<ValueId, int> group_of_;
@@ -481,7 +540,14 @@ Result<std::vector<kernel::TaskType>> input_types(const Graph& graph, const Task
   return types;
 }
 
-Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options) { return Fuser(graph, options).run(); }
+Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options, TaskDecider& decider) {
+  return Fuser(graph, options, decider).run();
+}
+
+Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options) {
+  TaskDecider decider;
+  return fuse(graph, options, decider);
+}
 
 int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>& inputs) {
   if (program.stages.size() != 1 || program.outputs.size() != 1) return -1;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "search/task.h"
+#include "search/task_plan.h"
 
 namespace isomer {
 
@@ -17,6 +18,8 @@ struct FuseOptions {
 /// The tasks of a graph whose dims are bound, in an order in which they can run; nodes that no output needs are left
 /// out. Nodes over bodies are tasks too; their bodies are graphs of their own. Errors (kUnsupported): a node without a
 /// program, or whose sizes data decide; it is named.
+Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options, TaskDecider& decider);
+/// As preferred.
 Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options = {});
 
 /// Where a program only renames the elements of one input, in the order in which they lie in memory: that input; else

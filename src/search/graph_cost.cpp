@@ -5,8 +5,6 @@
 #include <map>
 
 #include "graph/algorithms.h"
-#include "search/fuse.h"
-#include "search/layouts.h"
 #include "substitutions/part.h"
 
 namespace isomer {
@@ -38,10 +36,8 @@ Result<std::pair<Cost, Cost>> GraphCost::compare(const Graph& part, const Graph&
 Result<TaskCost::Fused> TaskCost::fused(const Graph& part) const {
   Fused result{part, {}};
   TRY_VOID(assume_folded(result.graph));
-  TRY(result.tasks, fuse(result.graph, options_.fuse));
-  if (options_.assign_layouts) {
-    TRY(result.tasks, assign_layouts(result.graph, std::move(result.tasks), Surroundings::kPart));
-  }
+  TaskDecider as_preferred;
+  TRY(result.tasks, tasks_of(result.graph, options_, Surroundings::kPart, as_preferred));
   return result;
 }
 

@@ -151,8 +151,8 @@ std::set<int> padded_buffers(const Kernel& kernel) {
 
 class Assigner {
  public:
-  Assigner(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings)
-      : graph_(graph), tasks_(std::move(tasks)), is_part_(surroundings == Surroundings::kPart) {}
+  Assigner(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings, TaskDecider& decider)
+      : graph_(graph), tasks_(std::move(tasks)), is_part_(surroundings == Surroundings::kPart), decider_(decider) {}
 
   Result<std::vector<Task>> run() {
     for (size_t t = 0; t < tasks_.size(); ++t)
@@ -191,7 +191,18 @@ class Assigner {
     }
     const std::vector<bool> side = min_cut(tasks_.size() + input_vertices_.size() + 2, edges);
     last_.assign(side.begin() + 2, side.end());
+    for (const size_t t : open_) decider_.tell(choice_of(tasks_[t]), last_[t]);
     return {};
+  }
+
+  static TaskChoice choice_of(const Task& task) { return {TaskChoice::Kind::kChannelsLast, task.outputs[0]}; }
+
+  /// Of a task that may have either layout: whether the plan says which.
+  bool is_planned(const Task& task, int vertex, std::vector<CutEdge>& edges) {
+    open_.push_back(static_cast<size_t>(vertex) - 2);
+    const auto planned = decider_.planned(choice_of(task));
+    if (planned) edges.push_back({*planned ? 0 : 1, vertex, kNever});
+    return planned.has_value();
   }
 
   /// What the task itself wants.
@@ -206,6 +217,7 @@ class Assigner {
     for (size_t k = 0; k < task.inputs.size(); ++k)
       if (kernel.inputs[k] >= 0 && graph_.is_constant(task.inputs[k])) constants.insert(kernel.inputs[k]);
     if (wants_channels_last(kernel, constants)) {
+      if (is_planned(task, vertex, edges)) return {};
       const std::set<int> padded = padded_buffers(kernel);
       for (size_t k = 0; k < task.inputs.size(); ++k)
         if (padded.contains(kernel.inputs[k])) takes_any_.back().insert(task.inputs[k]);
@@ -225,7 +237,7 @@ class Assigner {
                                       : CutEdge{1, vertex, kNever});
         // What moves elements anyway finds them in any layout.
         if (moves) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
-      } else if (slides_windows(kernel)) {
+      } else if (!is_planned(task, vertex, edges) && slides_windows(kernel)) {
         edges.push_back({0, vertex, kSlidingCost * bytes_of(graph_, task.outputs[0])});
       }
     }
@@ -279,6 +291,8 @@ class Assigner {
   const Graph& graph_;
   std::vector<Task> tasks_;
   const bool is_part_;
+  TaskDecider& decider_;
+  std::vector<size_t> open_;  ///< tasks that may have either layout
   std::map<ValueId, size_t> maker_;
   std::map<ValueId, size_t> input_vertices_;
   std::vector<std::set<ValueId>> takes_any_;  ///< by task: inputs that it reads in whatever layout they have
@@ -288,8 +302,14 @@ class Assigner {
 
 }  // namespace
 
+Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings,
+                                         TaskDecider& decider) {
+  return Assigner(graph, std::move(tasks), surroundings, decider).run();
+}
+
 Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings) {
-  return Assigner(graph, std::move(tasks), surroundings).run();
+  TaskDecider decider;
+  return assign_layouts(graph, std::move(tasks), surroundings, decider);
 }
 
 }  // namespace isomer

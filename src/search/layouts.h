@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "search/task.h"
+#include "search/task_plan.h"
 
 namespace isomer {
 
@@ -14,6 +15,9 @@ enum class Surroundings : uint8_t { kWhole, kPart };
 /// The tasks with layouts for their inputs and outputs, and tasks that change layouts where values need it: the least
 /// bytes are moved so (a minimum cut between the tasks that want one or the other). Constants of the graph are
 /// row-major, and its inputs and outputs too, unless it is a part of another graph: then they lie as suits it.
+Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings,
+                                         TaskDecider& decider);
+/// As preferred.
 Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks,
                                          Surroundings surroundings = Surroundings::kWhole);
 

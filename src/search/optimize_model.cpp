@@ -151,7 +151,7 @@ class Optimizer {
         is_last ? 0 : std::max(options_.least_afterwards, kLeastCheck * interpreting_seconds_);
     const double afterwards = is_last ? 0 : std::max(least_afterwards, kAfterwards * plain_.seconds);
     spare_seconds_ = afterwards - least_afterwards;
-    const double mine = plain_.seconds - afterwards;
+    const double mine = plain_.seconds * (1 - options_.kept) - afterwards;
     end_ = options_.begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(mine));
     baseline_.set_race_seconds(std::min(options_.race.seconds, std::max(kShortestRace, kRacing * plain_.seconds)));
   }

@@ -32,6 +32,7 @@ struct OptimizeModelOptions {
   Clock::time_point begin = Clock::now();  ///< when the command began
   std::optional<double> seconds;           ///< of the whole command; nothing: as what the model takes to run suggests
   double least_afterwards = 1;             ///< seconds that the caller needs behind this, for its check and its files
+  double kept = 0;                         ///< of all seconds, for what else the caller does behind this
   CheckModel check = nullptr;
   substitutions::Differ differ = nullptr;  ///< by which a step that fails the check is found; needed with `check`
   std::function<void(std::string_view)> log = nullptr;

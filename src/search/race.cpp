@@ -21,14 +21,11 @@ constexpr size_t kCacheLine = 64;
 
 class CompiledRunner final : public Runner {
  public:
-  static Result<std::unique_ptr<Runner>> create(const Graph& graph, std::span<const Tensor> inputs, int level,
-                                                const CompileOptions& options) {
-    Graph prepared = graph;
-    TRY_VOID(prepare_for_code(prepared, {level, {}, options.threads, options.target}));
-    TRY(Compilation compiled, compile(prepared, options));
+  static Result<std::unique_ptr<Runner>> create(Compilation compiled, std::span<const Tensor> inputs, int threads,
+                                                MemoryLimit memory) {
     TRY(auto model, runtime::Model::load(std::move(compiled.artifact)));
     auto runner = std::make_unique<CompiledRunner>();
-    TRY(runner->session_, runtime::Session::create(std::move(model), {options.threads, {}, false, options.memory}));
+    TRY(runner->session_, runtime::Session::create(std::move(model), {threads, {}, false, memory}));
     for (const Tensor& tensor : inputs) TRY_VOID(runner->give(tensor));
     runner->outputs_.resize(runner->session_->variant().outputs.size());
     return std::unique_ptr<Runner>(std::move(runner));
@@ -81,7 +78,15 @@ Result<double> seconds_of(Runner& runner, int runs, std::span<const std::byte> s
 
 Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<const Tensor> inputs, int level,
                                                 const CompileOptions& options) {
-  return CompiledRunner::create(graph, inputs, level, options);
+  Graph prepared = graph;
+  TRY_VOID(prepare_for_code(prepared, {level, {}, options.threads, options.target}));
+  TRY(Compilation compiled, compile(prepared, options));
+  return runner_of(std::move(compiled), inputs, options.threads, options.memory);
+}
+
+Result<std::unique_ptr<Runner>> runner_of(Compilation compiled, std::span<const Tensor> inputs, int threads,
+                                          MemoryLimit memory) {
+  return CompiledRunner::create(std::move(compiled), inputs, threads, memory);
 }
 
 int64_t part_sweep_bytes() {

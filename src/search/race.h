@@ -23,6 +23,10 @@ class Runner {
 Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<const Tensor> inputs, int level,
                                                 const CompileOptions& options);
 
+/// Code that was made.
+Result<std::unique_ptr<Runner>> runner_of(Compilation compiled, std::span<const Tensor> inputs, int threads,
+                                          MemoryLimit memory);
+
 struct RaceOptions {
   double seconds = 2;
   int least_rounds = 9;
