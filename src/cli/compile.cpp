@@ -47,9 +47,10 @@ std::vector<std::vector<std::string>> each_binding(const std::vector<std::string
 
 /// What is told in the end.
 struct Report {
-  std::vector<OptimizedModel> made;  ///< by variant
-  std::optional<Equivalence> check;  ///< of the last one that was checked
-  Coverage coverage;                 ///< of all that were checked
+  std::vector<OptimizedModel> made;                ///< by variant
+  std::vector<std::optional<ChosenTasks>> chosen;  ///< the same
+  std::optional<Equivalence> check;                ///< of the last one that was checked
+  Coverage coverage;                               ///< of all that were checked
   std::map<std::string, double> seconds;
   size_t tasks = 0;
 };
@@ -93,12 +94,15 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
   report.tasks += compiled.code.tasks.size();
   report.coverage += coverage;
   report.made.push_back(std::move(compiled.made));
+  report.chosen.push_back(std::move(compiled.chosen));
   return std::move(compiled.code);
 }
 
 json report_json(const CompileCommand& options, const runtime::Artifact& artifact, const Report& report) {
   json searches = json::array();
   for (const OptimizedModel& made : report.made) searches.push_back(search_json(made));
+  json chosen = json::array();
+  for (const auto& tasks : report.chosen) chosen.push_back(tasks ? tasks_json(*tasks) : json());
   json check = nullptr;
   if (report.check) {
     check = equivalence_json(*report.check);
@@ -113,6 +117,7 @@ json report_json(const CompileCommand& options, const runtime::Artifact& artifac
           {"arena_mb", static_cast<double>(arena) / 1e6},
           {"code_kb", static_cast<double>(artifact.code.size()) / 1e3},
           {"search", searches},
+          {"tasks_chosen", chosen},
           {"check", check},
           {"seconds", report.seconds},
           {"peak_memory_mb", static_cast<double>(peak_resident_bytes()) / 1e6},
@@ -123,8 +128,11 @@ json report_json(const CompileCommand& options, const runtime::Artifact& artifac
 void print_report(const CompileCommand& options, const json& facts, const Report& report) {
   fmt::print("{}: {} tasks, {} kernels, arena {:.1f} MB, code {:.1f} KB\n", printable(options.output), report.tasks,
              facts["kernels"].get<size_t>(), facts["arena_mb"].get<double>(), facts["code_kb"].get<double>());
-  for (const OptimizedModel& made : report.made)
-    for (const std::string& line : search_lines(made)) fmt::print("{}\n", line);
+  for (size_t k = 0; k < report.made.size(); ++k) {
+    for (const std::string& line : search_lines(report.made[k])) fmt::print("{}\n", line);
+    if (!report.chosen[k]) continue;
+    for (const std::string& line : task_lines(*report.chosen[k])) fmt::print("{}\n", line);
+  }
   if (report.check) {
     fmt::print("check: {}\n", report.check->text());
     for (const std::string& line : report.coverage.lines()) fmt::print("{}\n", line);

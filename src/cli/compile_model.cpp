@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "cli/open_records.h"
 #include "cli/version.h"
 #include "graph/bind.h"
+#include "graph/edit.h"
 #include "search/prepare.h"
 #include "substitutions/derivation.h"
 #include "util/file.h"
@@ -38,9 +40,14 @@ void CompileChoices::add_to(CLI::App& app) {
                      usual_level))
       ->check(CLI::Range(0, 3));
   app.add_option("--without", without,
-                 "Leave these out, to see what they give: fusion, attention, layouts, packing, micro-tiles")
+                 "Leave these out, to see what they give: fusion, attention, layouts, packing, micro-tiles, "
+                 "alternatives (of fusion and layouts, which level 3 measures)")
       ->delimiter(',')
-      ->check(CLI::IsMember({"fusion", "attention", "layouts", "packing", "micro-tiles"}))
+      ->check(CLI::IsMember({"fusion", "attention", "layouts", "packing", "micro-tiles", "alternatives"}))
+      ->allow_extra_args(false);
+  app.add_option("--choose", plan,
+                 "VALUE=together, apart, channels-last or row-major: how the task that makes a value is cut and laid "
+                 "out, as reports of level 3 say it; repeatable")
       ->allow_extra_args(false);
   add_schedules_to(app);
   search.add_to(app);
@@ -54,6 +61,36 @@ void CompileChoices::add_schedules_to(CLI::App& app) {
 }
 
 namespace {
+
+/// Of a command's time: other ways to cut a graph into tasks.
+constexpr double kOfAlternatives = 0.2;
+
+/// "conv1=together": of the graph's value of that name.
+Result<std::pair<TaskChoice, bool>> choice_of(const std::string& text, const Graph& graph) {
+  const auto refuse = [&](const char* expected) {
+    return Error{ErrorKind::kUsage, "--choose", fmt::format("{} expected, '{}' found", expected, text)};
+  };
+  const size_t equals = std::min(text.rfind('='), text.size());
+  const std::string_view name = std::string_view(text).substr(0, equals);
+  const std::vector<ValueId> values = graph.values();
+  const auto value = std::find_if(values.begin(), values.end(), [&](ValueId v) { return graph.value(v).name == name; });
+  for (const auto kind : {TaskChoice::Kind::kTogether, TaskChoice::Kind::kChannelsLast})
+    for (const bool is_so : {false, true}) {
+      if (std::string_view(text).substr(equals) != fmt::format("={}", answer(kind, is_so))) continue;
+      if (value == values.end()) return refuse("a value of the model as tasks are made of it");
+      return std::pair(TaskChoice{kind, *value}, is_so);
+    }
+  return refuse("VALUE=together, apart, channels-last or row-major");
+}
+
+Result<TaskPlan> plan_of(const std::vector<std::string>& texts, const Graph& graph) {
+  TaskPlan plan;
+  for (const std::string& text : texts) {
+    TRY(const auto choice, choice_of(text, graph));
+    plan.insert_or_assign(choice.first, choice.second);
+  }
+  return plan;
+}
 
 /// From a graph to code.
 class CodeMaker {
@@ -83,21 +120,50 @@ class CodeMaker {
     compile.assign_layouts = keeps("layouts");
     compile.packing = keeps("packing");
     compile.micro_tiles = keeps("micro-tiles");
+    maker.plan_ = choices.plan;
+    maker.measures_ = choices.plan.empty() && keeps("alternatives") && maker.level_ >= kSearchLevel &&
+                      kernel::runs_here(compile.target);
+    maker.records_ = choices.search.records;
     return maker;
   }
 
+  /// Whether alternatives of tasks are measured.
+  bool measures() const { return measures_; }
+
   Result<Compilation> code_of(Graph graph, const std::vector<std::string>& without) const {
     TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads, options_.target}));
-    TRY(Compilation compiled, compile(graph, options_));
-    compiled.artifact.provenance.producer = version_text();
-    return compiled;
+    CompileOptions compile = options_;
+    TRY(compile.plan, plan_of(plan_, graph));
+    return code_of_prepared(graph, compile);
+  }
+
+  /// With the tasks that are fastest here, as far as they are found in so many seconds.
+  Result<std::pair<Compilation, ChosenTasks>> chosen_code_of(Graph graph, const std::vector<std::string>& without,
+                                                             const ChooseTasksOptions& options) const {
+    TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads, options_.target}));
+    TRY(kernel::Records records, open_records(records_));
+    TaskTimer timer(options_, records, weights_in_model(count_bytes(graph)));
+    TRY(ChosenTasks chosen, choose_tasks(graph, options_, timer, options));
+    CompileOptions compile = options_;
+    compile.plan = chosen.plan;
+    TRY(Compilation code, code_of_prepared(graph, compile));
+    return std::pair(std::move(code), std::move(chosen));
   }
 
  private:
   explicit CodeMaker(int level) : level_(level) {}
 
+  static Result<Compilation> code_of_prepared(const Graph& graph, const CompileOptions& options) {
+    TRY(Compilation compiled, compile(graph, options));
+    compiled.artifact.provenance.producer = version_text();
+    return compiled;
+  }
+
   int level_;
   CompileOptions options_;
+  std::vector<std::string> plan_;
+  bool measures_ = false;
+  std::string records_;  ///< file
 };
 
 Result<void> expect_bound(const Graph& graph) {
@@ -114,11 +180,29 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
   TRY(const CodeMaker maker, CodeMaker::create(options, choices));
   if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
   std::optional<Compilation> code;
+  std::optional<ChosenTasks> chosen;
   const auto make_code = [&](const OptimizedModel& made) -> Result<void> {
+    if (maker.measures() && made.why_not_raced.empty()) {
+      if (setting.progress) setting.progress->tell("measuring other ways to cut it into tasks");
+      ChooseTasksOptions choose;
+      choose.seconds = kOfAlternatives * made.seconds;
+      if (options.verbosity > 0)
+        choose.log = [&](std::string_view line) {
+          setting.progress ? setting.progress->note(line) : note(options, "{}", printable(line));
+        };
+      auto made_code = maker.chosen_code_of(made.derived.graph, made.derivation.without, choose);
+      if (made_code.ok()) {
+        code = std::move(made_code->first);
+        chosen = std::move(made_code->second);
+        return {};
+      }
+      if (made_code.error().kind != ErrorKind::kStopped) return std::move(made_code).error();
+    }
     if (setting.progress) setting.progress->tell("compiling the result");
     TRY(code, maker.code_of(made.derived.graph, made.derivation.without));
     return {};
   };
+  if (maker.measures()) setting.kept = kOfAlternatives;
   if (check)
     setting.check = [&](const OptimizedModel& made) -> Result<std::optional<std::string>> {
       TRY_VOID(make_code(made));
@@ -130,7 +214,7 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
   TRY(OptimizedModel made, choices.search.optimize(model, file, std::move(derivation), options, setting));
   if (!check)
     if (auto done = make_code(made); !done.ok()) return std::move(done).error().within(file);
-  return CompiledModel{std::move(made), *std::move(code)};
+  return CompiledModel{std::move(made), *std::move(code), std::move(chosen)};
 }
 
 Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/search_choices.h"
+#include "search/choose_tasks.h"
 #include "search/compile.h"
 
 namespace isomer::cli {
@@ -10,6 +11,7 @@ struct CompileChoices {
   std::string target = "cpu";
   std::optional<int> level;            ///< nothing: as the command has it
   std::vector<std::string> without;    ///< parts to leave out
+  std::vector<std::string> plan;       ///< VALUE=together, apart, channels-last or row-major
   std::vector<std::string> schedules;  ///< TASK=FILE
   SearchChoices search;                ///< from kSearchLevel on
   int usual_level = 2;                 ///< of the command; 2 where schedules are given, which name tasks of that level
@@ -23,6 +25,7 @@ struct CompileChoices {
 struct CompiledModel {
   OptimizedModel made;
   Compilation code;
+  std::optional<ChosenTasks> chosen;  ///< where that was measured
 };
 
 /// What is wrong with code that was made, for people; nothing: it computes what the model does.

@@ -127,6 +127,7 @@ Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const s
   search.memory = options.memory_limit();
   search.begin = setting.begin;
   search.least_afterwards = setting.least_afterwards;
+  search.kept = setting.kept;
   search.check = setting.check;
   search.differ = setting.differ;
   ProgressLine* const progress = setting.progress;

@@ -13,6 +13,7 @@ namespace isomer::cli {
 struct SearchSetting {
   Clock::time_point begin = Clock::now();  ///< of the command
   double least_afterwards = 1;             ///< OptimizeModelOptions::least_afterwards
+  double kept = 0;                         ///< the same, ::kept
   CheckModel check = nullptr;
   substitutions::Differ differ = nullptr;
   ProgressLine* progress = nullptr;

@@ -22,6 +22,11 @@ std::string time_text(double microseconds) {
                             : fmt::format("{:.2f} s", microseconds / 1e6);
 }
 
+json race_json(const Raced& raced) {
+  return {{"before_us", raced.first}, {"after_us", raced.second}, {"ratio", raced.ratio},
+          {"low", raced.low},         {"high", raced.high},       {"rounds", raced.rounds}};
+}
+
 std::string race_line(const OptimizedModel& made) {
   if (!made.raced && !made.why_not_raced.empty()) return "time: not measured: " + made.why_not_raced;
   if (!made.raced) return fmt::format("time: {} in {}, as before", time_text(made.run_microseconds), made.raced_in);
@@ -104,11 +109,41 @@ json search_json(const OptimizedModel& made) {
                    {"expanded", statistics.expanded},
                    {"deepest", statistics.deepest}});
   }
-  if (made.raced)
-    result["race"] = {
-        {"in", made.raced_in},          {"before_us", made.raced->first}, {"after_us", made.raced->second},
-        {"ratio", made.raced->ratio},   {"low", made.raced->low},         {"high", made.raced->high},
-        {"rounds", made.raced->rounds}, {"at", made.raced_with}};
+  if (made.raced) {
+    result["race"] = race_json(*made.raced);
+    result["race"].update({{"in", made.raced_in}, {"at", made.raced_with}});
+  }
+  return result;
+}
+
+std::vector<std::string> task_lines(const ChosenTasks& chosen) {
+  const auto taken = [&](const TaskAlternative& each) { return each.is_taken && !chosen.plan.empty(); };
+  std::string line = fmt::format("tasks: {} other ways to cut and to lay them out measured, {} taken",
+                                 chosen.alternatives.size(), std::ranges::count_if(chosen.alternatives, taken));
+  if (chosen.open > 0) line += fmt::format(", no time for {}", chosen.open);
+  if (chosen.raced)
+    line += fmt::format("; {:.3f} times as fast in turns (half of {} rounds between {:.3f} and {:.3f})",
+                        chosen.raced->ratio, chosen.raced->rounds, chosen.raced->low, chosen.raced->high);
+  std::vector<std::string> lines = {line};
+  for (const TaskAlternative& each : chosen.alternatives)
+    if (taken(each))
+      lines.push_back(fmt::format("  {} x {}: {} -> {}", each.places, printable(each.what), time_text(each.before),
+                                  time_text(each.after)));
+  return lines;
+}
+
+json tasks_json(const ChosenTasks& chosen) {
+  json alternatives = json::array();
+  for (const TaskAlternative& each : chosen.alternatives) {
+    json told = {{"what", each.what}, {"places", each.places}, {"choose", each.answers}};
+    if (each.why_not.empty())
+      told.update({{"before_us", each.before}, {"after_us", each.after}, {"taken", each.is_taken}});
+    else
+      told["why_not"] = each.why_not;
+    alternatives.push_back(std::move(told));
+  }
+  json result = {{"alternatives", alternatives}, {"open", chosen.open}, {"is_other", !chosen.plan.empty()}};
+  if (chosen.raced) result["race"] = race_json(*chosen.raced);
   return result;
 }
 

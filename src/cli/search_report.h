@@ -1,10 +1,11 @@
-// What a search came to, for people and for programs.
+// What a search, and measuring tasks, came to, for people and for programs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "search/choose_tasks.h"
 #include "search/optimize_model.h"
 
 namespace isomer::cli {
@@ -15,5 +16,11 @@ std::vector<std::string> search_lines(const OptimizedModel& made);
 
 /// "search" of a report (CLI.md).
 nlohmann::json search_json(const OptimizedModel& made);
+
+/// One on other ways to cut a model into tasks, and one for each that was taken.
+std::vector<std::string> task_lines(const ChosenTasks& chosen);
+
+/// "tasks chosen" of a report: every alternative that was measured.
+nlohmann::json tasks_json(const ChosenTasks& chosen);
 
 }  // namespace isomer::cli

@@ -110,6 +110,29 @@ TEST_F(SearchCommand, CompilesWhatItFinds) {
   EXPECT_NE(report["search"][0]["outcome"], "not searched");
   EXPECT_EQ(report["check"]["passed"], true);
   EXPECT_EQ(isomer({"compare", input_, path("out.iso")}).exit_code, 0);
+  // What was measured can be said by hand.
+  const json& chosen = report["tasks_chosen"][0];
+  ASSERT_FALSE(chosen["alternatives"].empty()) << outcome.out;
+  std::vector<std::string> by_hand = {"compile", input_, "-o", path("hand.iso"), "--level", "2", "-q"};
+  for (const json& alternative : chosen["alternatives"])
+    for (const std::string answer : alternative["choose"])
+      if (alternative["what"].get<std::string>().find("cut") != std::string::npos)
+        by_hand.insert(by_hand.end(), {"--choose", answer});
+  ASSERT_GT(by_hand.size(), 7u) << outcome.out;
+  EXPECT_EQ(isomer(by_hand).exit_code, 0);
+  EXPECT_EQ(isomer({"compare", input_, path("hand.iso")}).exit_code, 0);
+  const Outcome without = isomer({"compile", input_, "-o", path("out.iso"), "--records", path("records.sqlite"),
+                                  "--without", "alternatives", "--json"});
+  EXPECT_TRUE(json::parse(without.out)["tasks_chosen"][0].is_null()) << without.out;
+}
+
+TEST_F(SearchCommand, RefusesChoicesThatNameNothing) {
+  const auto compile = [&](const std::string& choice) {
+    return isomer({"compile", input_, "-o", path("out.iso"), "--level", "2", "--choose", choice});
+  };
+  expect_error(compile("nobody=together"), 2, "a value of the model as tasks are made of it expected");
+  expect_error(compile("y=twice"), 2, "VALUE=together, apart, channels-last or row-major expected, 'y=twice' found");
+  expect_error(compile("y"), 2, "VALUE=together, apart");
 }
 
 TEST_F(SearchCommand, RefusesWhatItCannotUse) {
