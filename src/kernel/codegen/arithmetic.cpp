@@ -167,7 +167,8 @@ llvm::Value* divide(Builder& build, BinaryOp op, DataType dtype, llvm::Value* a,
   llvm::Value* const differs = build.CreateICmpSLT(build.CreateXor(remainder, divisor), zero(remainder));
   llvm::Value* const is_below = build.CreateAnd(has_rest, differs);
   if (op == BinaryOp::kFloorMod) return build.CreateSelect(is_below, build.CreateAdd(remainder, divisor), remainder);
-  return build.CreateSub(quotient(), build.CreateZExt(is_below, a->getType()));
+  llvm::Value* const towards_zero = quotient();
+  return build.CreateSub(towards_zero, build.CreateZExt(is_below, a->getType()));
 }
 
 llvm::Value* shift(Builder& build, BinaryOp op, DataType dtype, llvm::Value* a, llvm::Value* b) {
@@ -215,9 +216,10 @@ llvm::Value* scalar_power(Builder& build, DataType dtype, llvm::Value* base, llv
 llvm::Value* power(Builder& build, DataType dtype, llvm::Value* base, llvm::Value* exponent) {
   if (lanes_of(base) == 1) return scalar_power(build, dtype, base, exponent);
   llvm::Value* result = llvm::PoisonValue::get(base->getType());
-  for (int k = 0; k < lanes_of(base); ++k)
-    result = build.CreateInsertElement(result,
-                                       scalar_power(build, dtype, lane(build, base, k), lane(build, exponent, k)), k);
+  for (int k = 0; k < lanes_of(base); ++k) {
+    llvm::Value* const scalar = lane(build, base, k);
+    result = build.CreateInsertElement(result, scalar_power(build, dtype, scalar, lane(build, exponent, k)), k);
+  }
   return result;
 }
 

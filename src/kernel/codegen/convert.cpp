@@ -72,7 +72,8 @@ llvm::Value* float_rounded_to_odd(Builder& build, llvm::Value* value) {
   llvm::Value* const back = build.CreateFPExt(nearest, value->getType());
   llvm::Value* const bits = build.CreateBitCast(nearest, bits_like(build, value, 32));
   const auto absolute = [&](llvm::Value* x) { return build.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); };
-  llvm::Value* const is_beyond = build.CreateFCmpOGT(absolute(back), absolute(value));
+  llvm::Value* const size = absolute(back);
+  llvm::Value* const is_beyond = build.CreateFCmpOGT(size, absolute(value));
   llvm::Value* const truncated = build.CreateSub(bits, build.CreateZExt(is_beyond, bits->getType()));
   llvm::Value* const is_inexact = build.CreateFCmpONE(back, value);
   return build.CreateBitCast(build.CreateOr(truncated, build.CreateZExt(is_inexact, bits->getType())),

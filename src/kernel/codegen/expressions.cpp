@@ -274,8 +274,8 @@ Position Expressions::scaled(Position position, llvm::Value* factor) {
 Position Expressions::sum(const Position& a, const Position& b) {
   Position result{nullptr, 0, nullptr, std::gcd(a.multiple, b.multiple)};
   if (a.numbers || b.numbers) {
-    result.numbers =
-        build_.CreateAdd(numbers_of(build_, a, environment_.lanes), numbers_of(build_, b, environment_.lanes));
+    llvm::Value* const first = numbers_of(build_, a, environment_.lanes);
+    result.numbers = build_.CreateAdd(first, numbers_of(build_, b, environment_.lanes));
     return result;
   }
   result.base = build_.CreateAdd(a.base, b.base);

@@ -75,7 +75,8 @@ Lanes exp_in_range(Lanes x) {
   const double magic = 0x1.8p23;
   const Lanes shifted = (x * 0x1.71547652b82fep0 - 0.5) + magic;
   const Lanes n = shifted - magic;
-  const Lanes r = (x - n * kLn2High) - n * kLn2Low;
+  const Lanes high = x - n * kLn2High, low = n * kLn2Low;
+  const Lanes r = high - low;
   const Lanes fraction = polynomial(r, {1, 1, 0.500002289, 0.16663186, 0.0418552039, 0.00786805146, 0.00191271057});
   const Lanes bits = shifted.bits();
   return fraction * (bits.made(bits.build().CreateShl(bits, 23)) + bits.integer(127 << 23)).as_float();
@@ -96,8 +97,8 @@ Lanes log(Lanes x) {
   const Lanes square = f * f;
   const Lanes tail = polynomial(f, {0.333333102, -0.249999852, 0.200022468, -0.166693481, 0.142182668, -0.123823057,
                                     0.118741395, -0.118031758, 0.0692893381});
-  const Lanes small = (f * square * tail + exponent * kLn2Low) - square * 0.5;
-  const Lanes finite = (small + f) + exponent * kLn2High;
+  const Lanes cubic = f * square * tail, low = exponent * kLn2Low, half = square * 0.5, high = exponent * kLn2High;
+  const Lanes finite = (cubic + low - half + f) + high;
   const Lanes positive = select(x < INFINITY, finite, x);  // infinity and NaN are their own logarithms
   const Lanes not_positive = select(x == 0, x.constant(-HUGE_VAL), x.constant(NAN));
   const Lanes is_not_positive = x.made(x.build().CreateFCmpOLE(x, x.constant(0)));
@@ -142,7 +143,8 @@ llvm::Value* round_to_even(const Site& site, llvm::Value* x) {
   // Adding and subtracting 2^52 (2^23) rounds what is smaller; the rest are integers.
   const Lanes value(site.build, x), magnitude = abs(value);
   const double limit = x->getType()->getScalarSizeInBits() == 64 ? 0x1p52 : 0x1p23;
-  return select(magnitude < limit, with_sign_of((magnitude + limit) - limit, value), value);
+  const Lanes is_small = magnitude < limit, rounded = with_sign_of((magnitude + limit) - limit, value);
+  return select(is_small, rounded, value);
 }
 
 llvm::Value* floor(const Site& site, llvm::Value* x) {

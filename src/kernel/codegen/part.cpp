@@ -358,8 +358,8 @@ class PartEmitter {
       const int64_t steps = (((lines + at_once - 1) / at_once) << kFraction) / rounds;
       llvm::Value* const line = build_.CreateMul(
           build_.CreateLShr(build_.CreateMul(round, build_.getInt64(steps)), kFraction), build_.getInt64(at_once));
-      llvm::Value* const first =
-          build_.CreateAdd(evaluate(read.first), build_.CreateMul(line, build_.getInt64(of_line)));
+      llvm::Value* const before = evaluate(read.first);
+      llvm::Value* const first = build_.CreateAdd(before, build_.CreateMul(line, build_.getInt64(of_line)));
       for (int64_t k = 0; k < at_once; ++k)
         memory_.prefetch(read.buffer, build_.CreateAdd(first, build_.getInt64(k * of_line)), false);
     }
@@ -491,7 +491,8 @@ class PartEmitter {
       llvm::Value* value = memory_.load(plan.writes[c].buffer, at[c], environment_.lanes, environment_.mask);
       if (!is_never(is_first)) {
         const int lanes = std::max(lanes_of(value), lanes_of(is_first));
-        value = build_.CreateSelect(is_first, spread(build_, initial, lanes), spread(build_, value, lanes));
+        initial = spread(build_, initial, lanes);
+        value = build_.CreateSelect(is_first, initial, spread(build_, value, lanes));
       }
       old.push_back(value);
     }

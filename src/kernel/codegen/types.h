@@ -7,6 +7,8 @@
 
 namespace isomer::kernel::codegen {
 
+/// No two arguments of a call generate code: compilers evaluate them in orders of their own, and the same kernel is the
+/// same code whatever Isomer was compiled by.
 using Builder = llvm::IRBuilder<>;
 
 /// float16 and bfloat16 are computed with as float, bool is one bit.
