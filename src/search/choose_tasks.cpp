@@ -113,6 +113,7 @@ class Chooser {
     for (const auto& [choice, preferred] : cut_.preferences) {
       // Layouts are a matter of where they change.
       if (choice.kind == TaskChoice::Kind::kChannelsLast && !touches(moved, around[choice.value])) continue;
+      if (taken_.contains(choice)) continue;
       std::string signature = fmt::format("{}{}", static_cast<int>(choice.kind), current(choice) ? "+" : "-");
       double microseconds = 0;
       for (const size_t t : around[choice.value]) {
@@ -171,7 +172,7 @@ class Chooser {
       else
         plan[choice] = other;
     }
-    const auto done = compare(plan, told);
+    const auto done = compare(plan, kind.choices, told);
     if (!done.ok() && done.error().kind == ErrorKind::kStopped) return done;
     if (!done.ok()) told.why_not = done.error().message();
     if (options_.log)
@@ -182,7 +183,8 @@ class Chooser {
     return {};
   }
 
-  Result<void> compare(const TaskPlan& plan, TaskAlternative& told) {
+  /// Takes the plan, in which these were made otherwise, where it is better.
+  Result<void> compare(const TaskPlan& plan, const std::vector<TaskChoice>& choices, TaskAlternative& told) {
     TRY(Cut other, cut(plan));
     std::vector<TaskOf> differing;
     for (const auto* side : {&cut_, &other}) {
@@ -204,6 +206,7 @@ class Chooser {
     for (const auto& time : timer_.measure_again(differing)) TRY_VOID(time);
     if (!is_better()) return {};
     told.is_taken = true;
+    for (const TaskChoice& choice : choices) taken_.insert(choice);
     plan_ = plan;
     cut_ = std::move(other);
     return {};
@@ -249,6 +252,7 @@ class Chooser {
   TaskPlan plan_;
   Cut cut_;  ///< by the plan
   std::set<std::string> tried_;
+  std::set<TaskChoice> taken_;
   ChosenTasks result_;
 };
 

@@ -233,8 +233,9 @@ class Assigner {
       if (!(has_channels || have_channels(task.inputs)) || is_view || !keeps_channels(kernel)) {
         const bool moves = !is_view && only_maps(kernel),
                    is_by_channel = moves && has_channels && computes_by_channel(kernel);
-        edges.push_back(is_by_channel ? CutEdge{0, vertex, kScatteringCost * bytes_of(graph_, task.outputs[0])}
-                                      : CutEdge{1, vertex, kNever});
+        if (!moves || !has_channels || !is_planned(task, vertex, edges))
+          edges.push_back(is_by_channel ? CutEdge{0, vertex, kScatteringCost * bytes_of(graph_, task.outputs[0])}
+                                        : CutEdge{1, vertex, kNever});
         // What moves elements anyway finds them in any layout.
         if (moves) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
       } else if (!is_planned(task, vertex, edges) && slides_windows(kernel)) {
