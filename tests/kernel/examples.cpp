@@ -97,6 +97,11 @@ const std::vector<Example>& examples() {
        "s2 = reduce [1, 6, 9, 24] over [20] with sum:float32 { s1[i0, r0, i1, i2]:float32*in2[i3, r0]:float32 }\n"
        "output s2\n",
        {{1, 6, 9, 20}, {20, 3, 3}, {24, 20}}},
+      {"row_with_long_epilogue",
+       "s0 = reduce [1, 40] over [12] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\n"
+       "s1 = map [1, 40] { max(min(max(min(s0[i0, i1]:float32*2 + 1, 9)*3 - 4, -5)*2 + 3, 7)*2 - 1, -8)*2 + 1 }\n"
+       "output s1\n",
+       {{1, 12}, {12, 40}}},
       {"mapped_rows",
        "s0 = map [40, 20] { max(in0[i0, i1]:float32*2 + 1, 0)*in0[i0, i1]:float32 }\n"
        "s1 = reduce [40, 24] over [20] with sum:float32 { s0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s1\n",

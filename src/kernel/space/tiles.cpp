@@ -199,6 +199,10 @@ class TileLayout {
     registers_ = view_.buffer(reduction_.writes[0].buffer).name;
     computing_ = name_;
     store_ = view_.epilogue(reduction_);
+    // One row at a time: nothing hides the latencies of a long epilogue but other vectors of its own.
+    if (!store_.empty() && tile_.rows == 1 && count_operations(view_.block(store_).bodies[0]) > kLongEpilogue &&
+        builder_.decide(name_, "store_apart", true))
+      store_.clear();
     if (store_.empty()) {
       const auto made = schedule_.cache_write(name_);
       if (!made.ok()) return false;
