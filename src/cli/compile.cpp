@@ -172,7 +172,10 @@ Result<ExitCode> run(const CompileCommand& options) {
   const auto is_interrupted = [](const OptimizedModel& made) {
     return made.found && made.found->stop == StopReason::kInterrupted;
   };
-  if (std::none_of(report.made.begin(), report.made.end(), is_interrupted)) return kDone;
+  const auto is_left = [](const std::optional<ChosenTasks>& chosen) { return chosen && chosen->is_interrupted; };
+  if (std::none_of(report.made.begin(), report.made.end(), is_interrupted) &&
+      std::none_of(report.chosen.begin(), report.chosen.end(), is_left))
+    return kDone;
   note(options, "isomer: interrupted: what had been found until then is written");
   return kStopped;
 }

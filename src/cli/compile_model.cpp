@@ -190,13 +190,10 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
         choose.log = [&](std::string_view line) {
           setting.progress ? setting.progress->note(line) : note(options, "{}", printable(line));
         };
-      auto made_code = maker.chosen_code_of(made.derived.graph, made.derivation.without, choose);
-      if (made_code.ok()) {
-        code = std::move(made_code->first);
-        chosen = std::move(made_code->second);
-        return {};
-      }
-      if (made_code.error().kind != ErrorKind::kStopped) return std::move(made_code).error();
+      TRY(auto made_code, maker.chosen_code_of(made.derived.graph, made.derivation.without, choose));
+      code = std::move(made_code.first);
+      chosen = std::move(made_code.second);
+      return {};
     }
     if (setting.progress) setting.progress->tell("compiling the result");
     TRY(code, maker.code_of(made.derived.graph, made.derivation.without));

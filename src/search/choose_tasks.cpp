@@ -40,6 +40,17 @@ class Chooser {
              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds))) {}
 
   Result<ChosenTasks> run() {
+    const auto done = choose();
+    if (!done.ok() && done.error().kind != ErrorKind::kStopped) return Error(done.error());
+    if (!done.ok()) {
+      forget_stop();
+      result_.is_interrupted = true;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Result<void> choose() {
     TRY(cut_, cut(plan_));
     TRY_VOID(measure(cut_));
     for (;;) {
@@ -55,10 +66,9 @@ class Chooser {
       TRY_VOID(try_other(dearest->second));
     }
     if (!plan_.empty()) TRY_VOID(race_whole());
-    return std::move(result_);
+    return {};
   }
 
- private:
   Result<Cut> cut(const TaskPlan& plan) {
     Cut made;
     TaskDecider decider(plan);

@@ -37,10 +37,11 @@ struct ChosenTasks {
   TaskPlan plan;                              ///< empty where nothing is faster than what is preferred
   std::vector<TaskAlternative> alternatives;  ///< that were measured, in the order in which they were
   int open = 0;                               ///< choices that there were no seconds left for
+  bool is_interrupted = false;                ///< then the plan is empty, and the interruption has been dealt with
   std::optional<Raced> raced;                 ///< the graph as preferred against that of the plan, where one was found
 };
 
-/// Of a graph as `prepare_for_code` leaves it. The options' own plan is ignored. Errors: those of `compile`; kStopped.
+/// Of a graph as `prepare_for_code` leaves it. The options' own plan is ignored. Errors: those of `compile`.
 Result<ChosenTasks> choose_tasks(const Graph& graph, const CompileOptions& compile, TaskTimer& timer,
                                  const ChooseTasksOptions& options);
 

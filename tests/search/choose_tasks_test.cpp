@@ -11,6 +11,7 @@
 #include "search/run_artifact.h"
 #include "support/long_run.h"
 #include "util/random.h"
+#include "util/stop.h"
 #include "verify/check/inputs.h"
 
 namespace isomer::test {
@@ -202,6 +203,19 @@ TEST(ChooseTasks, MeasuresTheOtherWaysAndSaysWhatTheyTook) {
   for (const TaskAlternative& each : chosen->alternatives)
     EXPECT_TRUE(!each.is_taken || each.after < each.before) << each.what;
   EXPECT_EQ(chosen->plan.empty(), !chosen->raced || !(chosen->raced->ratio > 1 && chosen->raced->is_told_apart()));
+}
+
+TEST(ChooseTasks, EndsInGoodOrderWhereItIsStopped) {
+  const Graph graph = parsed(kInverted);
+  const CompileOptions compile = host_options(1);
+  kernel::Records records = kernel::Records::in_memory();
+  TaskTimer timer(compile, records);
+  const StopsInOrder stops;
+  ASSERT_TRUE(request_stop());
+  const auto chosen = choose_tasks(graph, compile, timer, {.seconds = 60, .race = {}});
+  ASSERT_TRUE(chosen.ok()) << chosen.error().message();
+  EXPECT_TRUE(chosen->is_interrupted && chosen->plan.empty());
+  EXPECT_TRUE(check_stop().ok()) << "what comes behind it goes on";
 }
 
 TEST(ChooseTasks, WithoutTimeSaysWhatWasLeft) {
