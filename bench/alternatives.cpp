@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 
-#include "graph/bind.h"
 #include "graph/edit.h"
-#include "graph/onnx/import.h"
+#include "prepared_model.h"
 #include "search/choose_tasks.h"
-#include "search/prepare.h"
-#include "substitutions/derivation.h"
 
 namespace isomer {
 namespace {
@@ -23,23 +21,11 @@ struct Options {
   bool all = false;
 };
 
-Result<Graph> prepared(const std::string& file, const CompileOptions& compile) {
-  TRY(Graph model, import_model(file));
-  std::map<std::string, int64_t> left_open;
-  for (const std::string& dim : free_dims(model)) left_open.emplace(dim, 1);
-  TRY_VOID(bind_inputs(model, left_open, {}));
-  substitutions::Theory theory;
-  TRY(substitutions::Derived derived, substitutions::derived(model, substitutions::Derivation(), theory));
-  TRY_VOID(prepare_for_code(derived.graph,
-                            {.level = 2, .without = {}, .threads = compile.threads, .target = compile.target}));
-  return std::move(derived.graph);
-}
-
 Result<ChosenTasks> chosen(const std::string& file, const Options& options) {
   CompileOptions compile;
   TRY(compile.target, kernel::parse_target(options.target));
   compile.threads = options.threads;
-  TRY(const Graph graph, prepared(file, compile));
+  TRY(const Graph graph, prepared_model(file, {}, compile.target, options.threads));
   kernel::Records records = kernel::Records::in_memory();
   TaskTimer timer(compile, records, weights_in_model(count_bytes(graph)));
   return choose_tasks(graph, compile, timer, {.seconds = options.seconds, .race = {.seconds = options.race_seconds}});

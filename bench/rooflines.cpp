@@ -9,17 +9,13 @@
 #include <limits>
 #include <map>
 
-#include "graph/bind.h"
 #include "graph/edit.h"
-#include "graph/onnx/import.h"
 #include "kernel/space/module.h"
 #include "kernel/tree.h"
+#include "prepared_model.h"
 #include "search/compile.h"
 #include "search/kernel_clock.h"
-#include "search/layouts.h"
-#include "search/prepare.h"
 #include "search/task_kernel.h"
-#include "substitutions/derivation.h"
 #include "util/machine_peak.h"
 
 namespace isomer {
@@ -135,15 +131,7 @@ class Bench {
 
  private:
   Result<std::vector<Row>> rows_of(const std::string& file) {
-    TRY(Graph model, import_model(file));
-    TRY_VOID(bind_inputs(model, values_of(options_.dims), {}));
-    std::map<std::string, int64_t> left_open;
-    for (const std::string& dim : free_dims(model)) left_open.emplace(dim, 1);
-    TRY_VOID(bind_inputs(model, left_open, {}));
-    substitutions::Theory theory;
-    TRY(substitutions::Derived derived, substitutions::derived(model, substitutions::Derivation(), theory));
-    Graph graph = std::move(derived.graph);
-    TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options_.threads, .target = options_.target}));
+    TRY(const Graph graph, prepared_model(file, values_of(options_.dims), options_.target, options_.threads));
     TaskDecider as_preferred;
     TRY(const std::vector<Task> tasks, tasks_of(graph, {}, Surroundings::kWhole, as_preferred));
     const Weights where = weights_in_model(count_bytes(graph));

@@ -139,12 +139,12 @@ bool reads_again(const te::Program& program, int number, const Shape& shape) {
 
 /// Iterators of one step stand still: the window of a pointwise convolution does not move.
 Expr without_points(const Expr& index, const te::MapReduce& stage) {
-  return te::simplify_index(te::transform(index, [&](const Expr& e) {
+  return te::transform(index, [&](const Expr& e) {
     const auto* variable = te::as<te::Var>(e);
     const bool is_point = variable && variable->kind != te::VarKind::kLoop &&
                           (variable->kind == te::VarKind::kReduce ? stage.reduce : stage.axes)[variable->index].is(1);
     return is_point ? te::index(0) : Expr();
-  }));
+  });
 }
 
 /// The dims of a buffer by a load of it: plain iterators, each of the dim's extent and none twice (dims of 1: index 0
@@ -153,7 +153,7 @@ int reduced_dims(const te::Load& load, const Shape& shape, const te::MapReduce& 
   int reduced = 0;
   std::set<std::pair<te::VarKind, int>> used;
   for (size_t k = 0; k < load.index.size(); ++k) {
-    const Expr index = without_points(load.index[k], stage);
+    const Expr index = te::simplify_index(without_points(load.index[k], stage));
     if (shape[k].is(1) && te::as_constant(index) == 0) continue;
     const auto* variable = te::as<te::Var>(index);
     if (!variable || variable->kind == te::VarKind::kLoop || !used.insert({variable->kind, variable->index}).second)
@@ -175,7 +175,7 @@ std::optional<size_t> row_dim(const te::Program& program, int number, const Shap
     const int reduced = reduced_dims(load, shape, stage);
     regular &= reduced == 0 ? stage.axes == shape && kernel::is_point(load.index, shape) : reduced == 1;
     for (size_t k = 0; regular && reduced == 1 && k < load.index.size(); ++k) {
-      const Expr index = without_points(load.index[k], stage);
+      const Expr index = te::simplify_index(without_points(load.index[k], stage));
       const auto* variable = te::as<te::Var>(index);
       if (!variable || variable->kind != te::VarKind::kReduce) continue;
       regular &= !along || *along == k;
@@ -570,11 +570,7 @@ int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>
   };
   const Expr moved =
       offset(input.shape, load->index) - offset(body->axes, te::axes(static_cast<int>(body->axes.size())));
-  const Expr without_points = te::transform(moved, [&](const Expr& e) {
-    const auto* variable = te::as<te::Var>(e);
-    return variable && body->axes[variable->index].is(1) ? te::index(0) : Expr();
-  });
-  return te::as_constant(te::simplify_index(without_points, ranges)) == 0 ? load->buffer.index : -1;
+  return te::as_constant(te::simplify_index(without_points(moved, *body), ranges)) == 0 ? load->buffer.index : -1;
 }
 
 int viewed_input(const kernel::Kernel& kernel) {
