@@ -68,24 +68,24 @@ Lanes polynomial(Lanes x, std::initializer_list<double> coefficients) {
 constexpr double kLn2High = 0x1.63p-1;
 constexpr double kLn2Low = -0x1.bd0105c610ca8p-13;
 
-/// exp of x in [-87.5, 88.8]: x = n ln 2 + r with r in [0, ln 2], exp(r) by a polynomial in [1, 2], times 2^n: so every
-/// normal result has an n that the exponent of a float takes. 0 below, infinity above.
+/// exp of x in [-87.3, 88.8]: x = n ln 2 + r with r in [-ln 2 / 2, ln 2 / 2], 2 exp(r) by a polynomial, times 2^(n - 1):
+/// n - 1 = 127 is an exponent of floats, of which n = 128 is none. 0 below 2^-125.5, infinity above.
 Lanes exp_in_range(Lanes x) {
-  // Adding 1.5 * 2^23 leaves the rounded quotient in the low bits.
-  const double magic = 0x1.8p23;
-  const Lanes shifted = (x * 0x1.71547652b82fep0 - 0.5) + magic;
+  // Adding 1.5 * 2^23 + 126 leaves the rounded quotient, with the exponent's bias, in the low bits.
+  const double magic = 0x1.8p23 + 126;
+  const Lanes shifted = x * 0x1.71547652b82fep0 + magic;
   const Lanes n = shifted - magic;
   const Lanes high = x - n * kLn2High, low = n * kLn2Low;
   const Lanes r = high - low;
-  const Lanes fraction = polynomial(r, {1, 1, 0.500002289, 0.16663186, 0.0418552039, 0.00786805146, 0.00191271057});
+  const Lanes fraction = polynomial(r, {2, 1.999998689, 0.9999830127, 0.3333721757, 0.08379586786, 0.01646549255});
   const Lanes bits = shifted.bits();
-  return fraction * (bits.made(bits.build().CreateShl(bits, 23)) + bits.integer(127 << 23)).as_float();
+  return fraction * bits.made(bits.build().CreateShl(bits, 23)).as_float();
 }
 
 Lanes exp(Lanes x) {
   // Comparisons in this order let NaN through.
   x = select(x > 88.8, x.constant(88.8), x);
-  return exp_in_range(select(x < -87.5, x.constant(-87.5), x));
+  return exp_in_range(select(x < -87.3, x.constant(-87.3), x));
 }
 
 /// x = 2^k m with m in [sqrt(1/2), sqrt(2)); log(m) = f - f^2/2 + f^3 P(f) for f = m - 1.
