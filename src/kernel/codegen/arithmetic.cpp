@@ -1,5 +1,7 @@
 #include "kernel/codegen/arithmetic.h"
 
+#include <cmath>
+
 #include "kernel/codegen/convert.h"
 #include "kernel/codegen/math.h"
 #include "util/check.h"
@@ -33,7 +35,8 @@ bool is_number(const llvm::Value* value) {
 }
 
 /// NaN where either is; of two zeros either. A literal that is no NaN needs no check of its own: minps and maxps give
-/// their second operand.
+/// their second operand. Else LLVM has the first operand checked; `b`, which in a reduction is what joins: what was
+/// reduced so far does not wait for the check.
 llvm::Value* real_extreme(Builder& build, Predicate wins, llvm::Value* a, llvm::Value* b) {
   if (is_number(a)) std::swap(a, b);
   if (is_number(b)) return build.CreateSelect(build.CreateFCmp(wins, b, a), b, a);
@@ -42,7 +45,25 @@ llvm::Value* real_extreme(Builder& build, Predicate wins, llvm::Value* a, llvm::
   llvm::FastMathFlags flags = build.getFastMathFlags();
   flags.setNoSignedZeros();
   build.setFastMathFlags(flags);
-  return build.CreateBinaryIntrinsic(which, a, b);
+  return build.CreateBinaryIntrinsic(which, b, a);
+}
+
+/// What has a reciprocal that neither overflows nor vanishes: literals of common sizes, and what was an integer.
+bool is_invertible(const llvm::Value* value) {
+  if (const auto* real = constant_of<llvm::ConstantFP>(value)) {
+    const double magnitude = std::fabs(real->getValueAPF().convertToDouble());
+    return magnitude > 0x1p-100 && magnitude < 0x1p100;
+  }
+  return llvm::isa<llvm::SIToFPInst>(value) || llvm::isa<llvm::UIToFPInst>(value);
+}
+
+/// A division of many lanes by one number is one division and products.
+llvm::Value* real_quotient(Builder& build, llvm::Value* a, llvm::Value* b) {
+  const llvm::Value* const scalar = lanes_of(b) == 1 ? b : llvm::getSplatValue(b);
+  if (lanes_of(a) == 1 || !scalar || !is_invertible(scalar)) return build.CreateFDiv(a, b);
+  llvm::Value* const divisor = const_cast<llvm::Value*>(scalar);
+  llvm::Value* const inverse = build.CreateFDiv(llvm::ConstantFP::get(divisor->getType(), 1), divisor);
+  return build.CreateFMul(a, spread(build, inverse, lanes_of(a)));
 }
 
 llvm::Value* real_floor_mod(const Site& site, llvm::Value* a, llvm::Value* b) {
@@ -109,7 +130,7 @@ llvm::Value* apply_real(const Site& site, BinaryOp op, llvm::Value* a, llvm::Val
     case BinaryOp::kAdd: return build.CreateFAdd(a, b);
     case BinaryOp::kSub: return build.CreateFSub(a, b);
     case BinaryOp::kMul: return build.CreateFMul(a, b);
-    case BinaryOp::kDiv: return build.CreateFDiv(a, b);
+    case BinaryOp::kDiv: return real_quotient(build, a, b);
     case BinaryOp::kFloorDiv: return floor(site, build.CreateFDiv(a, b));
     case BinaryOp::kFloorMod: return real_floor_mod(site, a, b);
     case BinaryOp::kTruncMod: return call_math(site, MathFunction::kFmod, {a, b});

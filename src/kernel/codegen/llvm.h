@@ -1,6 +1,7 @@
 // What of LLVM the code generator uses; for the files of this folder only.
 #pragma once
 
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/Function.h>
