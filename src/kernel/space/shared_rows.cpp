@@ -9,6 +9,10 @@ namespace {
 
 /// Elements of a row of intermediate results that a core's own cache holds.
 constexpr int64_t kRowElements = 65'536;
+/// Rows that take turns: while one waits for what its lanes sum up to, the next goes on.
+constexpr int64_t kTurns = 4;
+/// Elements of a row from which on the waiting does not count.
+constexpr int64_t kLongRow = 2048;
 
 /// How many leading axes of a map index all that it reads of reductions: what it reads of them is the work of one
 /// row. 0: it reads none, or has no rows.
@@ -44,6 +48,20 @@ bool moved_to_row(Builder& builder, const std::string& name, LoopId row) {
   return false;
 }
 
+/// The loop over groups of rows of one size that take turns.
+LoopId grouped(Builder& builder, const std::string& name, LoopId row, int64_t work) {
+  const int64_t count = builder.view.extent(row);
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size <= 2 * kTurns; ++size)
+    if (count % size == 0) sizes.push_back(size);
+  int64_t preferred = 1;
+  if (work / std::max<int64_t>(count, 1) <= kLongRow)
+    preferred = count % kTurns == 0 ? kTurns : sizes.back();
+  const int64_t size = builder.decide(name, "rows_in_turns", sizes, preferred);
+  if (size == 1) return row;
+  return (*builder.schedule.split(row, Integers{-1, size}))[0];
+}
+
 }  // namespace
 
 bool share_rows(Builder& builder, const std::string& name, int64_t work) {
@@ -52,7 +70,7 @@ bool share_rows(Builder& builder, const std::string& name, int64_t work) {
   if (rows == 0 || !builder.decide(name, "share_rows", true)) return false;
   const LoopIds loops = view.loops(name);
   const LoopIds outer(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows));
-  const LoopId row = rows == 1 ? outer[0] : *builder.schedule.fuse(outer);
+  const LoopId row = grouped(builder, name, rows == 1 ? outer[0] : *builder.schedule.fuse(outer), work);
   std::vector<std::string> earlier = builder.schedule.blocks();
   earlier.erase(std::find(earlier.begin(), earlier.end(), name), earlier.end());
   std::vector<std::string> moved;
