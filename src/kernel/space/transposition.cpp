@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "kernel/space/loops.h"
 #include "kernel/space/maps.h"
@@ -11,7 +12,7 @@ constexpr int64_t kBlocksOfRun = 16;
 constexpr int64_t kTilesOfRun = 32;
 /// Fewer are read side by side, each from its beginning to its end.
 constexpr int64_t kManyStreams = 8;
-/// Bytes from a line of the first cache to one of the same set.
+/// Bytes from a line of the first cache to one of the same set; and of a page, of which few are known at a time.
 constexpr int64_t kSharedSet = 4096;
 /// Of four bytes, in a line of cache.
 constexpr int64_t kLineElements = 16;
@@ -36,6 +37,13 @@ std::optional<size_t> place_of_source(const View& view, const Block& map, const 
                                [&](LoopId loop) { return map.axes[along].binding == loop_variable(loop.variable); });
   const auto place = static_cast<size_t>(at - loops.begin());
   return place + 1 < loops.size() ? std::optional(place) : std::nullopt;
+}
+
+/// How many tiles of lines so far apart (bytes) are written side by side: the sets that the lines share, and the pages
+/// that they lie on, are not to be taken from each other.
+int64_t most_of_run(int64_t pitch) {
+  const int64_t sets = kSharedSet / std::gcd(pitch, kSharedSet);
+  return std::min({kTilesOfRun, sets / 2, 2 * kSharedSet / std::max<int64_t>(pitch, 1)});
 }
 
 }  // namespace
@@ -68,11 +76,10 @@ bool transpose_map(Builder& builder, const std::string& name, const LoopIds& all
   }
   // Runs of tiles along the source: it is fetched ahead only where lines follow each other. Whole lines are written.
   const int64_t tiles = view.extent(down[0]);
-  int64_t run = std::min(kTilesOfRun, tiles);
+  const int64_t pitch = *write_strides(view.kernel(), map)[static_cast<size_t>(transposed_axis(view, map))] *
+                        bit_width(view.buffer(map.writes[0].buffer).dtype) / 8;
+  int64_t run = std::clamp<int64_t>(most_of_run(pitch), 1, tiles);
   while (tiles % run != 0) --run;
-  // Lines so far apart share a set of the first cache: few of them are written side by side.
-  const int64_t pitch = *write_strides(view.kernel(), map)[static_cast<size_t>(transposed_axis(view, map))];
-  if (pitch * bit_width(view.buffer(map.writes[0].buffer).dtype) / 8 % kSharedSet == 0) run = 1;
   std::vector<int64_t> runs_of;
   for (int64_t each = 1; each <= std::min(4 * kTilesOfRun, tiles); ++each)
     if (tiles % each == 0) runs_of.push_back(each);
