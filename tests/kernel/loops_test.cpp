@@ -134,6 +134,54 @@ TEST(Vectorized, TilesWithATail) {
   expect_same_as_serial(kernel, {numbers(DataType::kFloat32, {13, 11})});
 }
 
+/// Lanes whose places are known are shuffled out of a few vectors, which read nothing beyond first and last.
+TEST(Vectorized, ReadsInAnyKnownOrder) {
+  constexpr int64_t kCount = 96;
+  const auto over = [](const Expr& i, int64_t d) { return te::floor_div(i, te::index(d)); };
+  const auto mod = [](const Expr& i, int64_t d) { return te::floor_mod(i, te::index(d)); };
+  const std::vector<std::pair<int64_t, std::function<Expr(const Expr&)>>> orders = {
+      {kCount, [&](const Expr& i) { return kCount - 1 - i; }},
+      {2 * kCount - 1, [&](const Expr& i) { return 2 * i; }},
+      {3 * kCount, [&](const Expr& i) { return 3 * i + 2; }},
+      {4 * kCount - 3, [&](const Expr& i) { return 4 * i; }},
+      {7 * kCount, [&](const Expr& i) { return 7 * i + 6; }},
+      {kCount / 2, [&](const Expr& i) { return over(i, 2); }},
+      {kCount / 3, [&](const Expr& i) { return over(i, 3); }},
+      {kCount, [&](const Expr& i) { return over(i, 2) + mod(i, 2) * (kCount / 2); }},
+      {3 * kCount, [&](const Expr& i) { return 9 * over(i, 3) + mod(i, 3); }},
+      {kCount, [&](const Expr& i) { return over(i, 12) * 12 + mod(i, 3) * 4 + over(mod(i, 12), 3); }},
+      {4, [&](const Expr& i) { return mod(i, 4); }},
+      {6, [&](const Expr& i) { return 5 - mod(i, 6); }},
+  };
+  const auto expect_right = [&](DataType dtype, int64_t lanes) {
+    SCOPED_TRACE(fmt::format("{} lanes of {}", lanes, name(dtype)));
+    Kernel kernel = kernel_of({}, {}, {});
+    std::vector<Tensor> inputs;
+    const Expr i = k(0) * (3 * lanes) + k(1) * lanes + k(2);
+    for (const auto& [length, place] : orders) {
+      const auto in = static_cast<int>(kernel.buffers.size());
+      kernel.buffers.push_back({fmt::format("in{}", in), dtype, {length}});
+      kernel.buffers.push_back({fmt::format("all{}", in), dtype, {kCount}});
+      kernel.buffers.push_back({fmt::format("even{}", in), dtype, {kCount}});
+      kernel.inputs.push_back(in);
+      kernel.outputs.insert(kernel.outputs.end(), {in + 1, in + 2});
+      inputs.push_back(numbers(dtype, {length}));
+      const Expr read = load_buffer(kernel, in, {place(i)});
+      // Whatever the numbers are, odd lanes are not read.
+      const Expr even = te::select(mod(i, 2) < te::index(1), read, te::cast(dtype, te::index(1)));
+      for (const auto& [out, body] : {std::pair(in + 1, read), std::pair(in + 2, even)})
+        kernel.body.push_back(loop(0, kCount / (3 * lanes), LoopKind::kSerial,
+                                   {loop(1, 3, LoopKind::kUnrolled,
+                                         {loop(2, lanes, LoopKind::kVectorized,
+                                               {Statement{assign(fmt::format("b{}", out), out, {i}, body)}})})}));
+    }
+    expect_same_as_serial(kernel, inputs);
+  };
+  for (const int64_t lanes : {4, 8, 16, 32}) expect_right(DataType::kFloat32, lanes);
+  for (const DataType dtype : {DataType::kFloat64, DataType::kInt8, DataType::kFloat16, DataType::kBool})
+    expect_right(dtype, 16);
+}
+
 TEST(Vectorized, ReadsPaddingUnderAMask) {
   Kernel kernel = kernel_of({{"in", DataType::kFloat32, {30}}, {"out", DataType::kFloat32, {32}}}, {0}, {1});
   const Expr i = k(0) * 8 + k(1);

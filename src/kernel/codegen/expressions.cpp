@@ -86,7 +86,7 @@ llvm::Value* Expressions::compare_indices(const Expr& expr, const te::Binary& e)
   const te::Polynomial& polynomial = plans_.difference(expr);
   if (!polynomial.is_exact()) return nullptr;
   const Position difference = position(polynomial, true);
-  if (difference.numbers || std::abs(difference.stride) > kLimit / environment_.lanes) return nullptr;
+  if (!difference.is_regular() || std::abs(difference.stride) > kLimit / environment_.lanes) return nullptr;
   llvm::Value* base = build_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, difference.base, build_.getInt64(kLimit));
   base = build_.CreateTrunc(build_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, base, build_.getInt64(-kLimit)),
                             build_.getInt32Ty());
@@ -250,6 +250,7 @@ Position Expressions::position(const te::Polynomial& polynomial, bool may_wrap) 
   result.base = base;
   result.multiple = std::gcd(multiple, constant);
   if (lanes) {
+    if (const auto known = integers_of(lanes)) return with_steps(std::move(result), *known);
     const Position regular{base, result.stride, nullptr, 1};
     result.numbers = build_.CreateAdd(lanes, numbers_of(build_, regular, environment_.lanes), "", false, no_wrap);
     result.stride = 0;
@@ -257,16 +258,33 @@ Position Expressions::position(const te::Polynomial& polynomial, bool may_wrap) 
   return result;
 }
 
+Position Expressions::with_steps(Position position, std::vector<int64_t> steps) {
+  for (size_t k = 0; k < steps.size(); ++k) steps[k] += static_cast<int64_t>(k) * position.stride;
+  const int64_t first = steps[0], stride = steps[1] - first;
+  position.stride = 0;
+  bool is_regular = true;
+  for (size_t k = 0; k < steps.size(); ++k) is_regular &= steps[k] == first + static_cast<int64_t>(k) * stride;
+  if (!is_regular) {
+    position.steps = std::move(steps);
+    return position;
+  }
+  if (first != 0) position.base = build_.CreateAdd(position.base, build_.getInt64(static_cast<uint64_t>(first)));
+  position.multiple = std::gcd(position.multiple, first);
+  position.stride = stride;
+  return position;
+}
+
 Position Expressions::scaled(Position position, llvm::Value* factor) {
   if (is_constant(factor) && constant_of(factor) == 1) return position;
-  if (position.stride != 0 && !is_constant(factor))
-    position.numbers = numbers_of(build_, position, environment_.lanes), position.stride = 0;
+  if (!position.numbers && !position.is_uniform() && !is_constant(factor))
+    position = {position.base, 0, numbers_of(build_, position, environment_.lanes), position.multiple};
   if (position.numbers) {
     position.numbers = build_.CreateMul(position.numbers, spread(build_, factor, lanes_of(position.numbers)));
     return position;
   }
   position.base = build_.CreateMul(position.base, factor);
   position.stride = position.stride == 0 ? 0 : position.stride * constant_of(factor);
+  for (int64_t& step : position.steps) step *= constant_of(factor);
   position.multiple = is_constant(factor) ? position.multiple * constant_of(factor) : position.multiple;
   return position;
 }
@@ -279,8 +297,13 @@ Position Expressions::sum(const Position& a, const Position& b) {
     return result;
   }
   result.base = build_.CreateAdd(a.base, b.base);
-  result.stride = a.stride + b.stride;
-  return result;
+  if (a.is_regular() && b.is_regular()) {
+    result.stride = a.stride + b.stride;
+    return result;
+  }
+  std::vector<int64_t> steps;
+  for (int k = 0; k < environment_.lanes; ++k) steps.push_back(step_of(a, k) + step_of(b, k));
+  return with_steps(std::move(result), std::move(steps));
 }
 
 }  // namespace isomer::kernel::codegen

@@ -50,6 +50,8 @@ class Expressions {
   llvm::Value* under(llvm::Value* condition, const Expr& expr);
   llvm::Value* chosen(llvm::Value* condition, const Make& then, const Make& otherwise);
   Position position(const te::Polynomial& polynomial, bool may_wrap);
+  /// Lanes that lie so far from the base, beside the position's stride.
+  Position with_steps(Position position, std::vector<int64_t> steps);
   Position scaled(Position position, llvm::Value* factor);
   Position sum(const Position& a, const Position& b);
   void check(const Position& index, llvm::Value* extent);

@@ -1,6 +1,9 @@
 #include "kernel/codegen/memory.h"
 
+#include <algorithm>
+#include <bit>
 #include <numeric>
+#include <span>
 
 #include "kernel/codegen/access.h"
 #include "kernel/codegen/convert.h"
@@ -13,21 +16,52 @@ constexpr int64_t kAlignment = 64;
 /// Of a buffer in registers: what is larger would not fit there, and soon not on the stack.
 constexpr int64_t kMaxRegisterBytes = 16384;
 
+/// Vectors that lanes are taken from; more of them are no better than their elements one by one.
+constexpr int64_t kMostWindows = 4;
+
 int64_t bytes_of(DataType dtype) { return dtype == DataType::kBool ? 1 : bit_width(dtype) / 8; }
 
+/// Elements `first` to `last` as vectors of one width that reads none beyond them; the last two may overlap.
+struct Windows {
+  int64_t first = 0, last = 0, width = 1;
+  int64_t count() const { return (last - first + width) / width; }
+  int64_t start(int64_t k) const { return std::min(first + k * width, last - width + 1); }
+};
+
+Windows windows_over(std::span<const int64_t> elements) {
+  const auto [first, last] = std::minmax_element(elements.begin(), elements.end());
+  const auto span = static_cast<uint64_t>(*last - *first + 1);
+  return {*first, *last, static_cast<int64_t>(std::bit_floor(std::min<uint64_t>(span, elements.size())))};
+}
+
+/// Both vectors' lanes, one after the other.
+llvm::Value* joined(Builder& build, llvm::Value* a, llvm::Value* b) {
+  std::vector<int> order(static_cast<size_t>(2 * lanes_of(a)));
+  std::iota(order.begin(), order.end(), 0);
+  return build.CreateShuffleVector(a, b, order);
+}
+
 }  // namespace
+
+int64_t step_of(const Position& position, int k) {
+  return position.steps.empty() ? k * position.stride : position.steps[static_cast<size_t>(k)];
+}
 
 llvm::Value* numbers_of(Builder& build, const Position& position, int lanes) {
   if (position.numbers) return position.numbers;
   llvm::Value* const base = spread(build, position.base, lanes);
+  if (!position.steps.empty()) {
+    const std::vector<uint64_t> steps(position.steps.begin(), position.steps.end());
+    return build.CreateAdd(base, llvm::ConstantDataVector::get(build.getContext(), steps));
+  }
   if (position.stride == 0) return base;
   llvm::Value* const steps = build.CreateStepVector(base->getType());
   return build.CreateAdd(base, build.CreateMul(steps, llvm::ConstantInt::get(steps->getType(), position.stride, true)));
 }
 
 llvm::Value* number_of(Builder& build, const Position& position, int k) {
-  return position.numbers ? lane(build, position.numbers, k)
-                          : build.CreateAdd(position.base, build.getInt64(k * position.stride));
+  if (position.numbers) return lane(build, position.numbers, k);
+  return build.CreateAdd(position.base, build.getInt64(static_cast<uint64_t>(step_of(position, k))));
 }
 
 Memory::Memory(const Site& site, const Kernel& kernel, llvm::BasicBlock* entry)
@@ -123,6 +157,61 @@ bool Memory::is_inside_registers(int buffer, const Position& position, int lanes
          base->getSExtValue() + lanes <= element_count(target.shape).value();
 }
 
+llvm::Value* Memory::load_shuffled(int buffer, const Position& position, int lanes, llvm::Value* mask) {
+  const DataType dtype = kernel_.buffers[buffer].dtype;
+  const auto read = mask ? integers_of(mask) : std::vector<int64_t>(static_cast<size_t>(lanes), 1);
+  // A register's lanes at a time.
+  const int width = std::min(lanes, site_.target.vector_bits / std::max(32, bit_width(dtype)));
+  if (position.numbers || !read || width < 4 || lanes % width != 0) return nullptr;
+  std::vector<std::vector<int64_t>> elements;  // by vector; of a lane that is not read, those of another
+  for (int k = 0; k < lanes; k += width) {
+    const auto begin = read->begin() + k, end = begin + width;
+    const auto any = std::find_if(begin, end, [](int64_t is_read) { return is_read != 0; }) - begin;
+    if (any == width) return nullptr;
+    elements.emplace_back();
+    for (int lane = 0; lane < width; ++lane)
+      elements.back().push_back(step_of(position, k + (begin[lane] != 0 ? lane : static_cast<int>(any))));
+    if (windows_over(elements.back()).count() > std::min<int64_t>(kMostWindows, width / 2)) return nullptr;
+  }
+  std::vector<llvm::Value*> vectors;
+  for (const std::vector<int64_t>& each : elements) vectors.push_back(load_windows(buffer, position, each));
+  for (; vectors.size() > 1; vectors.resize(vectors.size() / 2))
+    for (size_t k = 0; k < vectors.size() / 2; ++k)
+      vectors[k] = joined(build_, vectors[2 * k], vectors[2 * k + 1]);
+  if (!mask) return vectors[0];
+  return build_.CreateSelect(mask, vectors[0], llvm::Constant::getNullValue(vectors[0]->getType()));
+}
+
+llvm::Value* Memory::load_windows(int buffer, const Position& position, const std::vector<int64_t>& elements) {
+  const Windows from = windows_over(elements);
+  llvm::Type* const type = llvm::FixedVectorType::get(memory_type(build_, kernel_.buffers[buffer].dtype),
+                                                      static_cast<unsigned>(from.width));
+  std::vector<llvm::Value*> windows;
+  for (int64_t k = 0; k < from.count(); ++k) {
+    const int64_t start = from.start(k);
+    llvm::Value* const number = build_.CreateAdd(position.base, build_.getInt64(static_cast<uint64_t>(start)));
+    llvm::Value* const pointer = address(buffer, number);
+    const llvm::Align align = alignment(buffer, std::gcd(position.multiple, start));
+    windows.push_back(tagged(buffer, build_.CreateAlignedLoad(type, pointer, align)));
+  }
+  // Two windows at a time, and of the results both.
+  std::vector<int> first(elements.size(), -1), second = first, both = first;
+  for (size_t lane = 0; lane < elements.size(); ++lane) {
+    const int64_t window = std::min((elements[lane] - from.first) / from.width, from.count() - 1);
+    (window < 2 ? first : second)[lane] =
+        static_cast<int>(elements[lane] - from.start(window) + window % 2 * from.width);
+    both[lane] = static_cast<int>(lane + (window < 2 ? 0 : elements.size()));
+  }
+  const auto picked = [&](size_t k, const std::vector<int>& lanes) {
+    llvm::Value* const next = k + 1 < windows.size() ? windows[k + 1] : llvm::PoisonValue::get(type);
+    return build_.CreateShuffleVector(windows[k], next, lanes);
+  };
+  llvm::Value* const result = picked(0, first);
+  if (windows.size() <= 2) return result;
+  llvm::Value* const others = picked(2, second);
+  return build_.CreateShuffleVector(result, others, both);
+}
+
 llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm::Value* mask) {
   const DataType dtype = kernel_.buffers[buffer].dtype;
   llvm::Type* const scalar = memory_type(build_, dtype);
@@ -132,13 +221,15 @@ llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm:
   if (position.is_uniform()) {
     result = tagged(
         buffer, build_.CreateAlignedLoad(type, address(buffer, position.base), alignment(buffer, position.multiple)));
-  } else if (!position.numbers && position.stride == 1) {
+  } else if (position.is_regular() && position.stride == 1) {
     llvm::Value* const pointer = address(buffer, position.base);
     const llvm::Align align = alignment(buffer, position.multiple);
     if (!mask || is_inside_registers(buffer, position, lanes))
       result = tagged(buffer, build_.CreateAlignedLoad(type, pointer, align));
     else
       result = tagged(buffer, build_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type)));
+  } else if (llvm::Value* const shuffled = load_shuffled(buffer, position, lanes, mask)) {
+    result = shuffled;
   } else if (mask) {
     llvm::Value* const numbers = numbers_of(build_, position, lanes);
     result = tagged(buffer, build_.CreateMaskedGather(type, address(buffer, numbers), one, mask,
@@ -168,7 +259,7 @@ void Memory::store(int buffer, const Position& position, llvm::Value* value, llv
            build_.CreateAlignedStore(stored, address(buffer, position.base), alignment(buffer, position.multiple)));
     return;
   }
-  if (!position.numbers && position.stride == 1) {
+  if (position.is_regular() && position.stride == 1) {
     llvm::Value* const pointer = address(buffer, position.base);
     const llvm::Align align = alignment(buffer, position.multiple);
     if (mask && !is_inside_registers(buffer, position, lanes)) {

@@ -16,9 +16,13 @@ struct Position {
   int64_t stride = 0;              ///< from one lane to the next
   llvm::Value* numbers = nullptr;  ///< where there is no such stride: of all lanes, instead of `base`
   int64_t multiple = 0;            ///< the base is a multiple of this; 0: the base is 0
-  bool is_uniform() const { return !numbers && stride == 0; }
+  std::vector<int64_t> steps = {};  ///< of each lane from the base, where they are known but no multiples of a stride
+  bool is_regular() const { return !numbers && steps.empty(); }
+  bool is_uniform() const { return is_regular() && stride == 0; }
 };
 
+/// How far a lane's element lies from the base's; not where a position has `numbers`.
+int64_t step_of(const Position& position, int k);
 /// The element numbers of all lanes; of one of them.
 llvm::Value* numbers_of(Builder& build, const Position& position, int lanes);
 llvm::Value* number_of(Builder& build, const Position& position, int k);
@@ -63,6 +67,10 @@ class Memory {
   llvm::MDNode* elements();
   template <class T>
   T* tagged(int buffer, T* instruction);
+  /// Lanes of a few vectors in an order that is known; nullptr: they are no such lanes.
+  llvm::Value* load_shuffled(int buffer, const Position& position, int lanes, llvm::Value* mask);
+  /// A vector of these elements, counted from the position's base.
+  llvm::Value* load_windows(int buffer, const Position& position, const std::vector<int64_t>& elements);
   bool is_inside_registers(int buffer, const Position& position, int lanes) const;
 
   const Site& site_;

@@ -48,6 +48,17 @@ void match_lanes(Builder& build, llvm::Value*& a, llvm::Value*& b) {
   b = spread(build, b, lanes);
 }
 
+std::optional<std::vector<int64_t>> integers_of(const llvm::Value* vector) {
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(vector);
+  std::vector<int64_t> result;
+  for (int k = 0; constant && k < lanes_of(vector); ++k) {
+    const auto* integer = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant->getAggregateElement(unsigned(k)));
+    if (!integer) return std::nullopt;
+    result.push_back(integer->getSExtValue());
+  }
+  return constant ? std::optional(std::move(result)) : std::nullopt;
+}
+
 bool is_always(const llvm::Value* condition) {
   return as_constant(condition) && as_constant(condition)->isAllOnesValue();
 }

@@ -2,6 +2,9 @@
 // lane is a scalar.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "graph/te/dtype.h"
 #include "kernel/codegen/llvm.h"
 
@@ -24,6 +27,8 @@ llvm::Value* spread(Builder& build, llvm::Value* value, int lanes);
 llvm::Value* lane(Builder& build, llvm::Value* value, int k);
 /// Spreads the one that is a scalar where the other is a vector.
 void match_lanes(Builder& build, llvm::Value*& a, llvm::Value*& b);
+/// The lanes of a vector of integers, where they are known.
+std::optional<std::vector<int64_t>> integers_of(const llvm::Value* vector);
 /// A condition over lanes that holds in all of them (in none), whatever the data are.
 bool is_always(const llvm::Value* condition);
 bool is_never(const llvm::Value* condition);

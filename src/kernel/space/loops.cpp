@@ -14,6 +14,8 @@ constexpr int64_t kBeyondCaches = 64 << 20;
 constexpr int64_t kFewElements = 8;
 /// Of a map, computed at a time.
 constexpr int64_t kMostVectors = 4;
+/// Vectors of a map that reads by quotients and remainders, written out.
+constexpr int64_t kMostPeriods = 8;
 
 }  // namespace
 
@@ -32,11 +34,33 @@ LoopIds in_memory_order(Builder& builder, const std::string& name) {
   return loops;
 }
 
+namespace {
+
+/// Whole periods of what the map reads are written out, so that which lanes of which vectors they are is known.
+bool vectorize_periods(Builder& builder, LoopId loop, const std::string& name) {
+  const View& view = builder.view;
+  const Block map = view.block(name);
+  const int64_t count = view.extent(loop), width = view.lanes(map), period = view.period(map, loop);
+  if (period < 2 || width < 4) return false;
+  const int64_t vectors = std::lcm(period, width) / width;
+  if (vectors > kMostPeriods || count < vectors * width || !builder.decide(name, "whole_periods", true)) return false;
+  const Schedule before = builder.schedule;
+  const auto parts = builder.schedule.split(loop, Integers{-1, vectors, width});
+  if (!parts.ok() || !write_out(builder, {(*parts)[1], (*parts)[2]}) ||
+      (count % (vectors * width) != 0 && !tried(builder.schedule.peel((*parts)[0], "last")))) {
+    builder.schedule = before;
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 void vectorize(Builder& builder, LoopId loop, const std::string& name) {
   const View& view = builder.view;
   const Block map = view.block(name);
   const int64_t count = view.extent(loop), widest = view.lanes(map);
-  if (count < 2) return;
+  if (count < 2 || vectorize_periods(builder, loop, name)) return;
   int64_t width = widest;
   // With masks the last part of a vector costs no more than a whole one.
   while (count < 8 * widest && width > 4 && count % width != 0 && !builder.machine().vectors.masks) width /= 2;
