@@ -57,6 +57,7 @@ class Simplifier {
   Polynomial rewrite_sum(Polynomial sum);
   Expr condition(const Expr& expr);
   Expr comparison(BinaryOp op, const Polynomial& difference);
+  std::optional<Polynomial> deciding_quotient(const Polynomial& difference);
   Expr connective(BinaryOp op, const Expr& left, const Expr& right);
   Expr negation(const Expr& simplified);
   std::optional<Polynomial> margin(const Expr& part);

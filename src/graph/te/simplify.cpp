@@ -180,6 +180,21 @@ Expr Simplifier::condition(const Expr& expr) {
 }
 
 /// difference == 0 or difference < 0, with positive terms on the left and what is subtracted on the right.
+/// q where the difference is g * q + r for some g > 1 and 0 < r < g: it is negative where q is.
+std::optional<Polynomial> Simplifier::deciding_quotient(const Polynomial& difference) {
+  for (const Term& whole : difference.terms) {
+    const int64_t divisor = whole.coefficient < 0 ? -whole.coefficient : whole.coefficient;
+    Polynomial multiple, rest;
+    for (const Term& term : difference.terms) (term.coefficient % divisor == 0 ? multiple : rest).terms.push_back(term);
+    if (divisor == 1 || rest.terms.empty()) continue;
+    rest.constant = floor_mod(difference.constant, divisor);
+    multiple.constant = difference.constant - rest.constant;
+    const Range r = range(rest);
+    if (r.low >= 0 && r.high < divisor) return exactly_divided(multiple, divisor);
+  }
+  return std::nullopt;
+}
+
 Expr Simplifier::comparison(BinaryOp op, const Polynomial& difference) {
   const Range r = range(difference);
   if (op == BinaryOp::kEqual) {
@@ -188,6 +203,8 @@ Expr Simplifier::comparison(BinaryOp op, const Polynomial& difference) {
   } else if (r.low >= 0 || r.high < 0) {
     return truth(r.high < 0);
   }
+  if (op != BinaryOp::kEqual)
+    if (const auto quotient = deciding_quotient(difference)) return comparison(op, *quotient);
   int64_t common = 0;
   for (const Term& term : difference.terms) common = std::gcd(common, term.coefficient);
   if (op == BinaryOp::kEqual && difference.constant % common != 0) return truth(false);
