@@ -36,7 +36,7 @@ class SearchCommand : public CommandLine {
   Outcome optimize(std::vector<std::string> options = {}) const {
     std::vector<std::string> arguments = {"optimize", input_, "-o", path("out.onnx"), "--threads", "1"};
     for (const auto& [option, value] :
-         {std::pair("--records", path("records.sqlite")), std::pair("--time", std::string("5s"))})
+         {std::pair("--records", path("records.sqlite")), std::pair("--time", std::string("60s"))})
       if (std::find(options.begin(), options.end(), option) == options.end())
         arguments.insert(arguments.end(), {option, value});
     arguments.insert(arguments.end(), options.begin(), options.end());
