@@ -1,6 +1,9 @@
 #include "kernel/access.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "graph/te/simplifier.h"
 
 namespace isomer::kernel {
 
@@ -17,6 +20,9 @@ Expr offset_of(const Buffer& buffer, const std::vector<Expr>& index) {
 }
 
 namespace {
+
+/// What repeats later than this does not repeat within the vectors that one writes out.
+constexpr int64_t kLongPeriod = 256;
 
 /// Strides of an offset over a block's iterators.
 class OffsetStrides {
@@ -71,6 +77,34 @@ class OffsetStrides {
   te::Ranges ranges_;
 };
 
+/// 0 takes part as what is no period.
+int64_t common_period(int64_t a, int64_t b) {
+  const int64_t result = std::lcm(a, b);
+  return result > kLongPeriod ? 0 : result;
+}
+
+/// Of an index: its terms repeat each after a time of its own.
+int64_t period_of(te::Simplifier& simplifier, const Expr& index, const Expr& iterator) {
+  const te::Polynomial sum = simplifier.polynomial(index);
+  int64_t result = 1;
+  for (const te::Term& term : sum.terms)
+    for (const Expr& factor : term.factors) {
+      if (!te::any_node(factor, [&](const Expr& e) { return e == iterator; })) continue;
+      if (term.factors.size() > 1) return 0;
+      if (factor == iterator) continue;
+      const auto* part = te::as<te::Binary>(factor);
+      const bool divides = part && (part->op == te::BinaryOp::kFloorDiv || part->op == te::BinaryOp::kFloorMod);
+      const int64_t divisor = divides ? te::as_constant(part->right).value_or(0) : 0;
+      if (divisor <= 0 || divisor > kLongPeriod) return 0;
+      const te::Polynomial divided = simplifier.polynomial(part->left);
+      const te::Term* const step = divided.find({iterator});
+      const int64_t inner = period_of(simplifier, part->left, iterator);
+      const int64_t shared = inner == 1 && step ? std::gcd(divisor, step->coefficient) : 1;
+      result = common_period(result, inner * (divisor / shared));
+    }
+  return result;
+}
+
 }  // namespace
 
 std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block) {
@@ -116,6 +150,17 @@ std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Bl
   const OffsetStrides strides(block);
   return strides.along_axes(
       strides.simplified(offset_of(kernel.buffers[block.writes[0].buffer], block.writes[0].index)));
+}
+
+int64_t period(const Block& block, const Expr& iterator) {
+  te::Simplifier simplifier({});
+  int64_t result = 1;
+  for (const Expr& body : block.bodies)
+    te::for_each_node(body, [&](const Expr& e) {
+      if (const auto* load = te::as<te::Load>(e))
+        for (const Expr& index : load->index) result = common_period(result, period_of(simplifier, index, iterator));
+    });
+  return result;
 }
 
 std::optional<int64_t> points(const Block& block) {

@@ -35,6 +35,10 @@ std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, 
 /// Steps of the element that a block writes (of its first buffer), by axis.
 std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Block& block);
 
+/// After so many steps of an iterator, what a block's loads read has moved by constants: the least common multiple of
+/// what quotients and remainders in their indices repeat after. 0: nothing is known, or it takes long.
+int64_t period(const Block& block, const Expr& iterator);
+
 /// Whether an index is axis(0), axis(1)… in a buffer of this shape; dims of 1 have one index anyway.
 bool is_point(const std::vector<Expr>& index, const Shape& shape);
 

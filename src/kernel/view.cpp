@@ -1,19 +1,13 @@
 #include "kernel/view.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
-#include "graph/te/simplifier.h"
 #include "kernel/padding.h"
 #include "kernel/tree.h"
 #include "util/check.h"
 
 namespace isomer::kernel {
 namespace {
-
-/// What repeats later than this does not repeat within the vectors that one writes out.
-constexpr int64_t kLongPeriod = 256;
 
 /// Whether what is computed depends on where: as at the border of a padding.
 bool chooses_by_place(const Block& block) {
@@ -163,40 +157,6 @@ bool View::runs_along(const Block& map) const {
   return std::all_of(accesses.begin(), accesses.end(), [&](const LoadAccess& access) {
     return access.axes[innermost] == 0 || access.axes[innermost] == 1;
   });
-}
-
-int64_t View::period(const Block& block, LoopId loop) const {
-  const Expr variable = loop_variable(loop.variable);
-  te::Simplifier simplifier({});
-  // Of one expression; its terms repeat each after a time of its own.
-  const std::function<int64_t(const Expr&)> of = [&](const Expr& expr) {
-    int64_t result = 1;
-    for (const te::Term& term : simplifier.polynomial(expr).terms)
-      for (const Expr& factor : term.factors) {
-        if (factor == variable && term.factors.size() == 1) continue;
-        if (!te::any_node(factor, [&](const Expr& e) { return e == variable; })) continue;
-        const auto* part = te::as<te::Binary>(factor);
-        const bool divides = part && (part->op == te::BinaryOp::kFloorDiv || part->op == te::BinaryOp::kFloorMod);
-        const int64_t divisor = divides ? te::as_constant(part->right).value_or(0) : 0;
-        const int64_t inner = divisor > 0 && term.factors.size() == 1 ? of(part->left) : 0;
-        if (inner == 0 || divisor > kLongPeriod) return int64_t{0};
-        const te::Polynomial divided = simplifier.polynomial(part->left);
-        const te::Term* const step = divided.find({variable});
-        result = std::lcm(result, inner * divisor / std::gcd(divisor, inner == 1 && step ? step->coefficient : 1));
-        if (result > kLongPeriod) return int64_t{0};
-      }
-    return result;
-  };
-  int64_t result = 1;
-  for (const Expr& body : block.bodies)
-    te::for_each_node(bind_iterators(block, body), [&](const Expr& e) {
-      if (const auto* load = te::as<te::Load>(e))
-        for (const Expr& index : load->index) {
-          const int64_t next = of(index);
-          result = next == 0 ? 0 : std::lcm(result, next);
-        }
-    });
-  return result > kLongPeriod ? 0 : result;
 }
 
 bool View::has_finite_factor(const Block& reduction) const {

@@ -67,9 +67,6 @@ class View {
   bool is_flat(const Block& block) const;
   /// The axis along which the output lies contiguous; -1: none.
   int contiguous_axis(const Block& map) const;
-  /// After so many iterations of a loop around the block what its loads read has moved by a constant: the least common
-  /// multiple of what quotients and remainders repeat after. 0: nothing is known of it.
-  int64_t period(const Block& block, LoopId loop) const;
   /// Whether neighbours in the output need neighbours of each input, or one element of it.
   bool runs_along(const Block& map) const;
   /// Whether what is multiplied in the reduction with some operand is finite (padding.h): zeros of that may be skipped.

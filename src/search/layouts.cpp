@@ -121,6 +121,19 @@ bool computes_by_channel(const Kernel& kernel) {
   return moves && operations >= kMuchToCompute;
 }
 
+/// Whether a result's channels are read in an order that repeats, as where channels are shuffled: then channels last is
+/// as good as row-major, if what is read lies so.
+bool shuffles_channels(const Kernel& kernel) {
+  bool shuffles = false;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    const bool is_result = std::any_of(block.writes.begin(), block.writes.end(), [&](const kernel::Write& write) {
+      return kernel::is_output(kernel, write.buffer);
+    });
+    shuffles |= is_result && block.axes.size() >= 3 && kernel::period(block, te::axis(1)) > 1;
+  });
+  return shuffles;
+}
+
 bool only_maps(const Kernel& kernel) {
   bool maps = true;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
@@ -178,9 +191,10 @@ class Assigner {
       const Task& task = tasks_[t];
       const int vertex = static_cast<int>(t) + 2;
       takes_any_.emplace_back();
+      follows_.push_back(false);
       TRY_VOID(attach(task, vertex, edges));
       for (const ValueId input : task.inputs) {
-        if (!input.valid() || graph_.is_constant(input) || takes_any_[t].contains(input) ||
+        if (!input.valid() || graph_.is_constant(input) || (takes_any_[t].contains(input) && !follows_[t]) ||
             channels_last(graph_, input).empty())
           continue;
         edges.push_back({vertex_of(input), vertex, bytes_of(graph_, input)});
@@ -233,7 +247,8 @@ class Assigner {
       if (!(has_channels || have_channels(task.inputs)) || is_view || !keeps_channels(kernel)) {
         const bool moves = !is_view && only_maps(kernel),
                    is_by_channel = moves && has_channels && computes_by_channel(kernel);
-        if (!moves || !has_channels || !is_planned(task, vertex, edges))
+        follows_.back() = moves && has_channels && !is_by_channel && shuffles_channels(kernel);
+        if (!(moves && has_channels && is_planned(task, vertex, edges)) && !follows_.back())
           edges.push_back(is_by_channel ? CutEdge{0, vertex, kScatteringCost * bytes_of(graph_, task.outputs[0])}
                                         : CutEdge{1, vertex, kNever});
         // What moves elements anyway finds them in any layout.
@@ -297,7 +312,8 @@ class Assigner {
   std::map<ValueId, size_t> maker_;
   std::map<ValueId, size_t> input_vertices_;
   std::vector<std::set<ValueId>> takes_any_;  ///< by task: inputs that it reads in whatever layout they have
-  std::vector<bool> last_;  ///< by task: its inputs and outputs lie channels last; then by input of a part
+  std::vector<bool> follows_;  ///< by task: it moves elements well where its inputs lie as its result does
+  std::vector<bool> last_;     ///< by task: its inputs and outputs lie channels last; then by input of a part
   std::set<std::pair<ValueId, std::string>> made_;
 };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "kernel/examples.h"
+#include "kernel/tree.h"
 
 namespace isomer::kernel::test {
 namespace {
@@ -50,6 +51,23 @@ TEST(View, IsFlatWhereTheSameIsComputedEverywhere) {
       kernel_of("s0 = map [6, 8] { select(i0 < 5, in0[i0, i1]:float32, 0) }\noutput s0\n", {{6, 8}}));
   const Machine machine;
   EXPECT_FALSE(View(schedule, machine).is_flat(View(schedule, machine).block("s0")));
+}
+
+TEST(Access, RepeatsAfterWhatItsDivisorsShare) {
+  const auto period_of = [](const std::string& index) {
+    const Kernel kernel =
+        kernel_of(("s0 = map [96, 8] { in0[" + index + "]:float32 }\noutput s0\n").c_str(), {{96 * 96}});
+    return period(*place_of_block(kernel, "s0").block, te::axis(0));
+  };
+  EXPECT_EQ(period_of("8*i0 + i1"), 1);
+  EXPECT_EQ(period_of("i0 floordiv 3"), 3);
+  EXPECT_EQ(period_of("48*(i0 floormod 2) + i0 floordiv 2"), 2);
+  EXPECT_EQ(period_of("i0 floordiv 4 + (i0 + i1) floormod 6"), 12);
+  EXPECT_EQ(period_of("(4*i0 + 3) floordiv 6"), 3);
+  EXPECT_EQ(period_of("i0 floordiv 3 floormod 4"), 12);
+  EXPECT_EQ(period_of("i0*i1"), 0);
+  EXPECT_EQ(period_of("(i0*i0) floordiv 2"), 0);
+  EXPECT_EQ(period_of("i1 floordiv 3"), 1);
 }
 
 TEST(View, IsOfTheScheduleAsItIsNow) {

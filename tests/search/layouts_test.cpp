@@ -66,6 +66,24 @@ graph squeeze(x: float32[1,8,10,10]) -> (y: float32[1,8,10,10]) {
                    "Relayout 0:2:3:1->", "Mul"}));
 }
 
+TEST(Layouts, ShuffledChannelsLieAsTheConvolutionsTakeThem) {
+  EXPECT_EQ(laid_out(R"(opset 17
+graph shuffle(x: float32[1,8,10,10]) -> (y: float32[1,8,10,10]) {
+  v: float32[8,8,1,1] = random 1
+  w: float32[8,8,1,1] = random 2
+  apart: int64[5] = {1, 2, 4, 10, 10}
+  again: int64[4] = {1, 8, 10, 10}
+  a = Conv(x, v)
+  b = Reshape(a, apart)
+  c = Transpose(b) {perm = [0,2,1,3,4]}
+  d = Reshape(c, again)
+  y = Conv(d, w)
+}
+)"),
+            (Lines{"Relayout ->0:2:3:1", "Conv 0:2:3:1->0:2:3:1", "Reshape+Transpose+Reshape 0:2:3:1->0:2:3:1",
+                   "Conv 0:2:3:1->0:2:3:1", "Relayout 0:2:3:1->"}));
+}
+
 TEST(Layouts, WithoutConvolutionsNothingChanges) {
   EXPECT_EQ(laid_out(R"(opset 17
 graph rows(x: float32[2,3,4,8]) -> (y: float32[2,3,4,8]) {

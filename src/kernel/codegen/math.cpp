@@ -68,8 +68,8 @@ Lanes polynomial(Lanes x, std::initializer_list<double> coefficients) {
 constexpr double kLn2High = 0x1.63p-1;
 constexpr double kLn2Low = -0x1.bd0105c610ca8p-13;
 
-/// exp of x in [-87.3, 88.8]: x = n ln 2 + r with r in [-ln 2 / 2, ln 2 / 2], 2 exp(r) by a polynomial, times 2^(n - 1):
-/// n - 1 = 127 is an exponent of floats, of which n = 128 is none. 0 below 2^-125.5, infinity above.
+/// exp of x in [-87.3, 88.8]: x = n ln 2 + r with r in [-ln 2 / 2, ln 2 / 2], 2 exp(r) by a polynomial, times 2^(n -
+/// 1): n - 1 = 127 is an exponent of floats, of which n = 128 is none. 0 below 2^-125.5, infinity above.
 Lanes exp_in_range(Lanes x) {
   // Adding 1.5 * 2^23 + 126 leaves the rounded quotient, with the exponent's bias, in the low bits.
   const double magic = 0x1.8p23 + 126;

@@ -176,16 +176,15 @@ llvm::Value* Memory::load_shuffled(int buffer, const Position& position, int lan
   std::vector<llvm::Value*> vectors;
   for (const std::vector<int64_t>& each : elements) vectors.push_back(load_windows(buffer, position, each));
   for (; vectors.size() > 1; vectors.resize(vectors.size() / 2))
-    for (size_t k = 0; k < vectors.size() / 2; ++k)
-      vectors[k] = joined(build_, vectors[2 * k], vectors[2 * k + 1]);
+    for (size_t k = 0; k < vectors.size() / 2; ++k) vectors[k] = joined(build_, vectors[2 * k], vectors[2 * k + 1]);
   if (!mask) return vectors[0];
   return build_.CreateSelect(mask, vectors[0], llvm::Constant::getNullValue(vectors[0]->getType()));
 }
 
 llvm::Value* Memory::load_windows(int buffer, const Position& position, const std::vector<int64_t>& elements) {
   const Windows from = windows_over(elements);
-  llvm::Type* const type = llvm::FixedVectorType::get(memory_type(build_, kernel_.buffers[buffer].dtype),
-                                                      static_cast<unsigned>(from.width));
+  llvm::Type* const type =
+      llvm::FixedVectorType::get(memory_type(build_, kernel_.buffers[buffer].dtype), static_cast<unsigned>(from.width));
   std::vector<llvm::Value*> windows;
   for (int64_t k = 0; k < from.count(); ++k) {
     const int64_t start = from.start(k);

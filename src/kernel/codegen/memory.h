@@ -12,10 +12,10 @@ namespace isomer::kernel::codegen {
 
 /// Elements of a buffer, one for each lane, by their row-major numbers.
 struct Position {
-  llvm::Value* base;               ///< int64, a scalar: of lane 0
-  int64_t stride = 0;              ///< from one lane to the next
-  llvm::Value* numbers = nullptr;  ///< where there is no such stride: of all lanes, instead of `base`
-  int64_t multiple = 0;            ///< the base is a multiple of this; 0: the base is 0
+  llvm::Value* base;                ///< int64, a scalar: of lane 0
+  int64_t stride = 0;               ///< from one lane to the next
+  llvm::Value* numbers = nullptr;   ///< where there is no such stride: of all lanes, instead of `base`
+  int64_t multiple = 0;             ///< the base is a multiple of this; 0: the base is 0
   std::vector<int64_t> steps = {};  ///< of each lane from the base, where they are known but no multiples of a stride
   bool is_regular() const { return !numbers && steps.empty(); }
   bool is_uniform() const { return is_regular() && stride == 0; }

@@ -40,13 +40,18 @@ namespace {
 bool vectorize_periods(Builder& builder, LoopId loop, const std::string& name) {
   const View& view = builder.view;
   const Block map = view.block(name);
-  const int64_t count = view.extent(loop), width = view.lanes(map), period = view.period(map, loop);
-  if (period < 2 || width < 4) return false;
-  const int64_t vectors = std::lcm(period, width) / width;
+  const auto axis = std::find_if(map.axes.begin(), map.axes.end(), [&](const Iterator& iterator) {
+    return iterator.binding == loop_variable(loop.variable);
+  });
+  if (axis == map.axes.end()) return false;
+  const int64_t count = view.extent(loop), width = view.lanes(map),
+                repeats = period(map, te::axis(static_cast<int>(axis - map.axes.begin())));
+  if (repeats < 2 || width < 4) return false;
+  const int64_t vectors = std::lcm(repeats, width) / width;
   if (vectors > kMostPeriods || count < vectors * width || !builder.decide(name, "whole_periods", true)) return false;
   const Schedule before = builder.schedule;
-  const auto parts = builder.schedule.split(loop, Integers{-1, vectors, width});
-  if (!parts.ok() || !write_out(builder, {(*parts)[1], (*parts)[2]}) ||
+  const auto parts = builder.schedule.split(loop, vectors == 1 ? Integers{-1, width} : Integers{-1, vectors, width});
+  if (!parts.ok() || !write_out(builder, {parts->begin() + 1, parts->end()}) ||
       (count % (vectors * width) != 0 && !tried(builder.schedule.peel((*parts)[0], "last")))) {
     builder.schedule = before;
     return false;

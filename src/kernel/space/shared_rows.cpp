@@ -55,8 +55,7 @@ LoopId grouped(Builder& builder, const std::string& name, LoopId row, int64_t wo
   for (int64_t size = 1; size <= 2 * kTurns; ++size)
     if (count % size == 0) sizes.push_back(size);
   int64_t preferred = 1;
-  if (work / std::max<int64_t>(count, 1) <= kLongRow)
-    preferred = count % kTurns == 0 ? kTurns : sizes.back();
+  if (work / std::max<int64_t>(count, 1) <= kLongRow) preferred = count % kTurns == 0 ? kTurns : sizes.back();
   const int64_t size = builder.decide(name, "rows_in_turns", sizes, preferred);
   if (size == 1) return row;
   return (*builder.schedule.split(row, Integers{-1, size}))[0];
