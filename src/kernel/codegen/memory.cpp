@@ -162,7 +162,10 @@ llvm::Value* Memory::load_shuffled(int buffer, const Position& position, int lan
   const auto read = mask ? integers_of(mask) : std::vector<int64_t>(static_cast<size_t>(lanes), 1);
   // A register's lanes at a time.
   const int width = std::min(lanes, site_.target.vector_bits / std::max(32, bit_width(dtype)));
-  if (position.numbers || !read || width < 4 || lanes % width != 0) return nullptr;
+  // Vectors across those that variables become would keep them in memory.
+  if (position.numbers || !read || width < 4 || !std::has_single_bit(static_cast<unsigned>(lanes)) ||
+      kernel_.buffers[buffer].scope == Scope::kRegister)
+    return nullptr;
   std::vector<std::vector<int64_t>> elements;  // by vector; of a lane that is not read, those of another
   for (int k = 0; k < lanes; k += width) {
     const auto begin = read->begin() + k, end = begin + width;
