@@ -82,7 +82,7 @@ TEST_P(Elementary, IsNearToTheFunction) {
     }
   }
   RecordProperty("ulps", std::to_string(worst));
-  EXPECT_LE(worst, target.has("fma") ? 2 : 2.25) << "at " << worst_at;  // without, each step rounds twice
+  EXPECT_LE(worst, 2) << "at " << worst_at;
   EXPECT_GT(worst, 0.4) << "the test sees nothing";
 }
 

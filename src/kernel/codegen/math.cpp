@@ -77,7 +77,7 @@ Lanes exp_in_range(Lanes x) {
   const Lanes n = shifted - magic;
   const Lanes high = x - n * kLn2High, low = n * kLn2Low;
   const Lanes r = high - low;
-  const Lanes fraction = polynomial(r, {2, 1.999998689, 0.9999830127, 0.3333721757, 0.08379586786, 0.01646549255});
+  const Lanes fraction = polynomial(r, {2, 2, 1.000000119, 0.3333272934, 0.08332954347, 0.01675811782, 0.00281228451});
   const Lanes bits = shifted.bits();
   return fraction * bits.made(bits.build().CreateShl(bits, 23)).as_float();
 }
