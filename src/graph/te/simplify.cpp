@@ -179,14 +179,14 @@ Expr Simplifier::condition(const Expr& expr) {
   return rebuilt(expr);
 }
 
-/// difference == 0 or difference < 0, with positive terms on the left and what is subtracted on the right.
-/// q where the difference is g * q + r for some g > 1 and 0 < r < g: it is negative where q is.
+/// q where the difference is g * q + r for some g > 1 and 0 <= r < g: it is negative where q is.
 std::optional<Polynomial> Simplifier::deciding_quotient(const Polynomial& difference) {
   for (const Term& whole : difference.terms) {
     const int64_t divisor = whole.coefficient < 0 ? -whole.coefficient : whole.coefficient;
+    if (divisor == 1) continue;
     Polynomial multiple, rest;
     for (const Term& term : difference.terms) (term.coefficient % divisor == 0 ? multiple : rest).terms.push_back(term);
-    if (divisor == 1 || rest.terms.empty()) continue;
+    if (rest.terms.empty()) continue;
     rest.constant = floor_mod(difference.constant, divisor);
     multiple.constant = difference.constant - rest.constant;
     const Range r = range(rest);
@@ -195,6 +195,7 @@ std::optional<Polynomial> Simplifier::deciding_quotient(const Polynomial& differ
   return std::nullopt;
 }
 
+/// difference == 0 or difference < 0, with positive terms on the left and what is subtracted on the right.
 Expr Simplifier::comparison(BinaryOp op, const Polynomial& difference) {
   const Range r = range(difference);
   if (op == BinaryOp::kEqual) {

@@ -59,9 +59,8 @@ bool is_invertible(const llvm::Value* value) {
 
 /// A division of many lanes by one number is one division and products.
 llvm::Value* real_quotient(Builder& build, llvm::Value* a, llvm::Value* b) {
-  const llvm::Value* const scalar = lanes_of(b) == 1 ? b : llvm::getSplatValue(b);
-  if (lanes_of(a) == 1 || !scalar || !is_invertible(scalar)) return build.CreateFDiv(a, b);
-  llvm::Value* const divisor = const_cast<llvm::Value*>(scalar);
+  llvm::Value* const divisor = lanes_of(b) == 1 ? b : llvm::getSplatValue(b);
+  if (lanes_of(a) == 1 || !divisor || !is_invertible(divisor)) return build.CreateFDiv(a, b);
   llvm::Value* const inverse = build.CreateFDiv(llvm::ConstantFP::get(divisor->getType(), 1), divisor);
   return build.CreateFMul(a, spread(build, inverse, lanes_of(a)));
 }

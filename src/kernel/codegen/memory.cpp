@@ -34,13 +34,6 @@ Windows windows_over(std::span<const int64_t> elements) {
   return {*first, *last, static_cast<int64_t>(std::bit_floor(std::min<uint64_t>(span, elements.size())))};
 }
 
-/// Both vectors' lanes, one after the other.
-llvm::Value* joined(Builder& build, llvm::Value* a, llvm::Value* b) {
-  std::vector<int> order(static_cast<size_t>(2 * lanes_of(a)));
-  std::iota(order.begin(), order.end(), 0);
-  return build.CreateShuffleVector(a, b, order);
-}
-
 }  // namespace
 
 int64_t step_of(const Position& position, int k) {
@@ -178,10 +171,8 @@ llvm::Value* Memory::load_shuffled(int buffer, const Position& position, int lan
   }
   std::vector<llvm::Value*> vectors;
   for (const std::vector<int64_t>& each : elements) vectors.push_back(load_windows(buffer, position, each));
-  for (; vectors.size() > 1; vectors.resize(vectors.size() / 2))
-    for (size_t k = 0; k < vectors.size() / 2; ++k) vectors[k] = joined(build_, vectors[2 * k], vectors[2 * k + 1]);
-  if (!mask) return vectors[0];
-  return build_.CreateSelect(mask, vectors[0], llvm::Constant::getNullValue(vectors[0]->getType()));
+  llvm::Value* const result = vectors.size() == 1 ? vectors[0] : llvm::concatenateVectors(build_, vectors);
+  return mask ? build_.CreateSelect(mask, result, llvm::Constant::getNullValue(result->getType())) : result;
 }
 
 llvm::Value* Memory::load_windows(int buffer, const Position& position, const std::vector<int64_t>& elements) {

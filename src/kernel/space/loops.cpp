@@ -17,25 +17,6 @@ constexpr int64_t kMostVectors = 4;
 /// Vectors of a map that reads by quotients and remainders, written out.
 constexpr int64_t kMostPeriods = 8;
 
-}  // namespace
-
-LoopIds in_memory_order(Builder& builder, const std::string& name) {
-  LoopIds loops = builder.view.loops(name);
-  const Strides out = write_strides(builder.kernel(), builder.view.block(name));
-  if (loops.size() != out.size() || std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; }))
-    return loops;
-  std::vector<size_t> order(loops.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return std::pair(-*out[a], a) < std::pair(-*out[b], b); });
-  LoopIds sorted;
-  for (const size_t k : order) sorted.push_back(loops[k]);
-  if (sorted != loops && tried(builder.schedule.reorder(sorted))) loops = sorted;
-  return loops;
-}
-
-namespace {
-
 /// Whole periods of what the map reads are written out, so that which lanes of which vectors they are is known.
 bool vectorize_periods(Builder& builder, LoopId loop, const std::string& name) {
   const View& view = builder.view;
@@ -60,6 +41,21 @@ bool vectorize_periods(Builder& builder, LoopId loop, const std::string& name) {
 }
 
 }  // namespace
+
+LoopIds in_memory_order(Builder& builder, const std::string& name) {
+  LoopIds loops = builder.view.loops(name);
+  const Strides out = write_strides(builder.kernel(), builder.view.block(name));
+  if (loops.size() != out.size() || std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; }))
+    return loops;
+  std::vector<size_t> order(loops.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::pair(-*out[a], a) < std::pair(-*out[b], b); });
+  LoopIds sorted;
+  for (const size_t k : order) sorted.push_back(loops[k]);
+  if (sorted != loops && tried(builder.schedule.reorder(sorted))) loops = sorted;
+  return loops;
+}
 
 void vectorize(Builder& builder, LoopId loop, const std::string& name) {
   const View& view = builder.view;
