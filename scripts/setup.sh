@@ -67,7 +67,8 @@ quietly() {
 
 echo "setup: asking the package archive for ${missing[*]}" >&2
 quietly apt update
-# A line a package that is to come: its address, name and size.
-sizes=$(apt install -y --no-install-recommends --print-uris "${missing[@]}" | awk '/^'\''/ { n++; bytes += $3 } END { printf "%d packages, %d MB to download", n, bytes / 1e6 }')
-echo "setup: installing $sizes" >&2
+count=$(apt install -s --no-install-recommends "${missing[@]}" | grep -c '^Inst ' || true)
+# A line a package that is not in apt's cache: its address, name and size.
+bytes=$(apt install -y --no-install-recommends --print-uris "${missing[@]}" | awk '/^'\''/ { bytes += $3 } END { printf "%d", bytes }')
+echo "setup: installing $count packages, $((bytes / 1000000)) MB to download" >&2
 quietly apt install -y --no-install-recommends "${missing[@]}"
