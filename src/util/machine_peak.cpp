@@ -62,6 +62,14 @@ double multiply_add_128(int64_t count) {
   return static_cast<double>(count) * kChains * 8;
 }
 
+__attribute__((target("avx512f"))) void read_512(const float* data, int64_t count) {
+  __m512i sums[4] = {};
+  for (int64_t i = 0; i < count; i += 64)
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) sums[k] = _mm512_or_si512(sums[k], _mm512_load_si512(data + i + 16 * k));
+  use(sums);
+}
+
 __attribute__((target("avx"))) void read_256(const float* data, int64_t count) {
   __m256 sums[8] = {};
   for (int64_t i = 0; i < count; i += 64)
@@ -131,7 +139,7 @@ double measure_fma_peak(int threads) {
 }
 
 double measure_read_bandwidth(int64_t bytes, int threads) {
-  const auto read = __builtin_cpu_supports("avx") ? read_256 : read_128;
+  const auto read = __builtin_cpu_supports("avx512f") ? read_512 : __builtin_cpu_supports("avx") ? read_256 : read_128;
   const int64_t count = bytes / 256 * 64, repeats = std::max<int64_t>(1, kLeastBytes / bytes);
   std::vector<Floats> memory;
   for (int t = 0; t < threads; ++t) memory.push_back(ones(count));
