@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "graph/te/dtype.h"
 #include "kernel/micro_tile.h"
@@ -12,11 +13,14 @@ namespace isomer::kernel {
 struct Caches {
   int64_t first = 32 << 10;
   int64_t second = 512 << 10;
+  double cycles_of_vector = 1.6;  ///< that one of the widest registers takes from the second level
 };
 /// Of a CPU by LLVM's name, "znver4"; the smallest there are where it is not known.
 Caches caches_of(std::string_view cpu);
 /// Multiply-adds of 512 bits that a core of it starts in a cycle: 2, or 1 where those of 256 bits share their units.
 int wide_multiply_adds_of(std::string_view cpu);
+/// CPUs by LLVM's names of which this is known, of "Intel" or "AMD", old ones first; none of other makers.
+std::vector<std::string_view> known_cpus(std::string_view maker);
 
 struct Machine {
   VectorUnit vectors = kAvx2;

@@ -19,6 +19,10 @@ int64_t held_bytes(const Machine& machine) { return machine.caches.first / 2; }
 constexpr int kLongEpilogue = 9;
 /// Iterations of a loop whose first and last are code of their own, at least.
 constexpr int64_t kLeastBetweenBorders = 6;
+/// Rows at most that are computed with faster than packed operands come from memory.
+constexpr int64_t kFewRows = 64;
+/// What comes from memory at once, at most.
+constexpr int64_t kStreamed = 96 << 10;
 /// Constant operands that stay in the second level of cache with all their tiles.
 int64_t staying_bytes(const Machine& machine) { return machine.caches.second / 2; }
 
@@ -115,8 +119,11 @@ class TileLayout {
     const int64_t most = held_bytes(builder_.machine()) / line / tile_.rows;  // tiles of results that stay in cache
     if (tile_.row_period == 1 && tiles * view_.iterations(image_) > 1 && most > 1) {
       const int64_t fitting = panel_bytes(builder_.machine());
-      const int64_t panel = builder_.decide(name_, "panel_bytes", {0, fitting / 8, fitting / 4, fitting / 2, fitting},
-                                            window_size_ * line > fitting ? fitting : 0);
+      const std::vector<int64_t> candidates = {0, fitting, fitting / 2, fitting / 4, fitting / 8};
+      const int64_t images = view_.iterations(image_);
+      const bool holds = tiles * images <= most;
+      const int64_t panel =
+          builder_.decide(name_, "panel_bytes", candidates, preferred_panel(candidates, rows * images, line, holds));
       if (panel >= line) blocks_ = block_window(panel / line);
     }
     const int64_t columns = axis_extent(tile_.vector_axis);
@@ -151,6 +158,37 @@ class TileLayout {
     if (stays_) outer_.push_back(across_[0]);
     held_.push_back(down[down.size() - 2]);
     inner_.push_back(down.back());
+  }
+
+  /// Of `candidates` (0: all of the reduction; then from large to small), which panel of packed operands for so many
+  /// rows, whose results stay in cache while panels pass or not.
+  int64_t preferred_panel(const std::vector<int64_t>& candidates, int64_t rows, int64_t line, bool holds) const {
+    const Machine& machine = builder_.machine();
+    const int64_t all = window_size_ * line;
+    const int64_t element = view_.lane_bytes(reduction_);
+    // What comes from memory for few rows: the next panel comes while this one is computed with, in small steps.
+    const bool streams = axis_extent(tile_.vector_axis) * window_size_ * element > machine.caches.second;
+    if (streams && rows <= kFewRows && all > kStreamed)
+      return *std::find_if(candidates.begin() + 1, candidates.end(), [](int64_t each) { return each <= kStreamed; });
+    // Two panels, and of the rows what every panel is multiplied with again.
+    if (const int64_t shared = holds ? shared_bytes(rows) : 0; shared > 0)
+      for (const int64_t candidate : candidates) {
+        const auto share = static_cast<double>(candidate == 0 ? all : candidate) / static_cast<double>(all);
+        if (share <= 1 && share * static_cast<double>(2 * all + shared) <= static_cast<double>(staying_bytes(machine)))
+          return candidate;
+      }
+    return all > panel_bytes(machine) ? panel_bytes(machine) : 0;
+  }
+
+  /// Windows that overlap read the same so often in one pass that it does not matter where the first time comes from.
+  int64_t shared_bytes(int64_t rows) const {
+    const int64_t read = rows * window_size_;
+    int64_t result = 0;
+    for (const LoadAccess& access : tile_.accesses)
+      if (access.axes[tile_.vector_axis] == 0 &&
+          element_count(view_.buffer(access.buffer).shape).constant().value_or(0) >= read)
+        result += read * bit_width(access.load.dtype()) / 8;
+    return result;
   }
 
   /// Takes loops off the reduction's front until what is left has at most `steps` steps; cuts one in two where none
