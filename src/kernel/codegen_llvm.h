@@ -29,6 +29,10 @@ struct Target {
 
 /// The machine that this runs on.
 Target host_target();
+/// LLVM tells processors apart by model numbers, and virtual machines make them up: one with AMX and 2 MB of
+/// second-level cache called itself a Rocket Lake. A target that has more extensions than the CPU it is named after is
+/// called after the first known one ("Intel" or "AMD") that has most of them.
+std::string name_by_extensions(const Target& named, std::string_view maker);
 /// "cpu=haswell", a CPU that LLVM knows; "cpu=host" and "cpu" for this machine.
 Result<Target> parse_target(std::string_view text);
 /// Whether this machine has the target's extensions.

@@ -440,5 +440,18 @@ TEST(MicroKernels, HaveNamesThatTracesCanSay) {
   EXPECT_TRUE(check_names({std::make_shared<MicroKernel>(tile()), std::make_shared<MicroKernel>(dot())}).ok());
 }
 
+TEST(Targets, AreCalledAfterACpuThatHasWhatTheyHave) {
+  Target target = *parse_target("cpu=sapphirerapids");
+  EXPECT_EQ(name_by_extensions(target, "Intel"), "sapphirerapids");
+  target.cpu = "rocketlake";
+  EXPECT_EQ(name_by_extensions(target, "Intel"), "sapphirerapids");
+  EXPECT_EQ(name_by_extensions(target, ""), "rocketlake");
+  // No name says all of it: the one that says most.
+  target.cpu = "x86-64";
+  target.extensions.pop_back();
+  EXPECT_EQ(name_by_extensions(target, "Intel"), "icelake-client");
+  EXPECT_EQ(name_by_extensions(*parse_target("cpu=haswell"), "AMD"), "haswell");
+}
+
 }  // namespace
 }  // namespace isomer::kernel::test

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "kernel/machine.h"
 #include "runtime/cpu_features.h"
 #include "util/check.h"
 
@@ -94,7 +95,31 @@ Target host_target() {
   Target target;
   target.cpu = llvm::sys::getHostCPUName().str();
   for (const std::string& feature : features) target.features += (target.features.empty() ? "" : ",") + feature;
-  return described(std::move(target));
+  target = described(std::move(target));
+  using Vendor = llvm::sys::detail::x86::VendorSignatures;
+  const Vendor vendor = llvm::sys::detail::x86::getVendorSignature();
+  target.cpu = name_by_extensions(target, vendor == Vendor::GENUINE_INTEL   ? "Intel"
+                                          : vendor == Vendor::AUTHENTIC_AMD ? "AMD"
+                                                                            : "");
+  return target;
+}
+
+std::string name_by_extensions(const Target& named, std::string_view maker) {
+  const auto has_all = [](const Target& a, const Target& b) {
+    return std::all_of(b.extensions.begin(), b.extensions.end(),
+                       [&](const std::string& extension) { return a.has(extension); });
+  };
+  const auto of_name = [](std::string_view cpu) {
+    Target target;
+    target.cpu = cpu;
+    return described(std::move(target));
+  };
+  Target best = of_name(named.cpu);
+  if (has_all(best, named)) return named.cpu;
+  for (const std::string_view cpu : known_cpus(maker))
+    if (Target other = of_name(cpu); has_all(named, other) && other.extensions.size() > best.extensions.size())
+      best = std::move(other);
+  return best.cpu;
 }
 
 Result<Target> parse_target(std::string_view text) {
