@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "graph/te/print.h"
 #include "kernel/padding.h"
 #include "kernel/primitives.h"
@@ -26,6 +28,18 @@ void part(const Expr& condition, const std::vector<Expr>& index, const Integers&
   const auto bound = over_index(condition, index);
   Expr& side = bound && std::find(dims.begin(), dims.end(), bounded_axis(*bound)) != dims.end() ? within : others;
   side = both(side, condition);
+}
+
+/// The axes of an index that is each of them once, [i0, i2, i1]; none of any other.
+std::vector<int> axes_of(const std::vector<Expr>& index) {
+  std::vector<int> axes;
+  for (const Expr& dim : index) {
+    const auto* variable = te::as<te::Var>(dim);
+    if (!variable || variable->kind != te::VarKind::kSpatial || std::ranges::count(axes, variable->index) > 0)
+      return {};
+    axes.push_back(variable->index);
+  }
+  return axes;
 }
 
 /// A reduction of which steps may be left out.
@@ -120,8 +134,8 @@ Result<void> skip_border(Kernel& kernel, const std::string& name, const std::str
   const Block& copier = at.block();
   const auto* select = copier.bodies.size() == 1 ? te::as<te::Select>(copier.bodies[0]) : nullptr;
   const size_t rank = copier.axes.size();
-  if (copier.is_reduction() || !select || !(select->otherwise == wanted) ||
-      copier.writes[0].index != te::axes(static_cast<int>(rank)) ||
+  const std::vector<int> axes = axes_of(copier.writes[0].index);
+  if (copier.is_reduction() || !select || !(select->otherwise == wanted) || axes.size() != rank ||
       !over_index(select->condition, te::axes(static_cast<int>(rank))))
     return invalid(name, "a copy with a padding of '{}' expected", te::print(wanted));
 
@@ -135,9 +149,9 @@ Result<void> skip_border(Kernel& kernel, const std::string& name, const std::str
   for (size_t k = 0; k < rank; ++k) {
     const auto span = span_of(bind_iterators(block, te::as<te::Load>(read)->index[k]), inner);
     if (!span) continue;
-    if (interior[k].low)
-      reaches = both(reaches, te::index(*interior[k].low) <= span->minimum + (span->extent - te::index(1)));
-    if (interior[k].high) reaches = both(reaches, span->minimum <= te::index(*interior[k].high));
+    const te::Interval& inside = interior[static_cast<size_t>(axes[k])];
+    if (inside.low) reaches = both(reaches, te::index(*inside.low) <= span->minimum + (span->extent - te::index(1)));
+    if (inside.high) reaches = both(reaches, span->minimum <= te::index(*inside.high));
   }
   if (!reaches) return invalid(name, "indices that are affine in the tile expected");
   block.predicate = both(block.predicate, reaches);
