@@ -17,8 +17,6 @@ double cycles_of_step(int64_t rows, int64_t vectors, const Machine& machine) {
 
 /// The last tile of rows is code of its own where it has fewer, and what comes next does not come ahead then.
 constexpr double kPeeled = 0.99;
-/// What the first level of cache keeps of a row's speed where the lines of its rows push each other out.
-constexpr double kEvicted = 0.85;
 
 /// So much better must a tile of narrower vectors be by its score.
 constexpr double kWorthNarrower = 1.2;
@@ -43,9 +41,6 @@ class Tiler {
   std::vector<std::pair<int64_t, double>> rows(const Tile& tile) const;
   /// Of the tile with the best rows, in results a cycle.
   double score(Tile tile) const;
-  /// As many rows whose elements some operand keeps a multiple of 4 KiB apart, say, fall into one set of the first
-  /// level of cache, and it has fewer ways: every element comes from the second level.
-  bool evicts(const Tile& tile, int64_t rows) const;
   /// Reduction loops, outermost first: those that move an operand farthest.
   std::vector<int> window(const Tile& tile) const;
   int most_lanes() const { return view_.lanes(block_); }
@@ -143,20 +138,9 @@ std::vector<std::pair<int64_t, double>> Tiler::rows(const Tile& tile) const {
     const double cycles = static_cast<double>(rows_there / rows) * cycles_of_step(rows, tile.vectors, view_.machine()) +
                           (left > 0 ? cycles_of_step(left, tile.vectors, view_.machine()) : 0);
     result.emplace_back(rows, static_cast<double>(rows_there * tile.vectors) / 2 / cycles * (1 + 0.01 * reuse) *
-                                  in_blocks * (left > 0 ? kPeeled : 1) * (evicts(tile, rows) ? kEvicted : 1));
+                                  in_blocks * (left > 0 ? kPeeled : 1));
   }
   return result;
-}
-
-bool Tiler::evicts(const Tile& tile, int64_t rows) const {
-  constexpr int64_t kLine = 64, kSets = 64;
-  const int64_t ways = view_.machine().caches.first / (kLine * kSets);
-  return tile.row_axis >= 0 && std::any_of(tile.accesses.begin(), tile.accesses.end(), [&](const LoadAccess& access) {
-           const int64_t stride = access.axes[tile.row_axis].value_or(0) * bit_width(access.load.dtype()) / 8;
-           if (stride == 0 || stride % kLine != 0) return false;
-           const int64_t sets = kSets / std::gcd(stride / kLine, kSets);
-           return (rows + sets - 1) / sets >= ways;
-         });
 }
 
 /// The first of the largest; nullptr where there is none above zero.
