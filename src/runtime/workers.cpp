@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "util/topology.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -23,16 +25,22 @@ uint32_t control() { return 0; }
 void set_control(uint32_t) {}
 #endif
 
-/// The CPUs that we may use, beginning behind the one that the caller is on, which is the last.
-std::vector<int> cpus_behind_caller() {
+/// The CPUs that we may use, those near the caller's first, its own last.
+std::vector<int> cpus_near_caller() {
   cpu_set_t mask;
   std::vector<int> cpus;
   if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cpus;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
     if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
-  const auto behind = std::ranges::upper_bound(cpus, sched_getcpu());
-  std::ranges::rotate(cpus, behind);
-  return cpus;
+  return near_first(std::move(cpus), sched_getcpu(), Topology::of_this_machine());
+}
+
+/// The CPUs that share the last one's cache, it among them: as many threads as a group of the pool's has.
+int group_of(const std::vector<int>& cpus) {
+  const Topology& topology = Topology::of_this_machine();
+  const auto near =
+      std::ranges::count_if(cpus, [&](int cpu) { return topology.cluster(cpu) == topology.cluster(cpus.back()); });
+  return near > 1 ? static_cast<int>(std::min<std::ptrdiff_t>(near, ThreadPool::kGroup)) : ThreadPool::kGroup;
 }
 
 /// A refusal costs time only.
@@ -48,13 +56,18 @@ void pin(int thread, int cpu) {
 FlushDenormals::FlushDenormals() : before_(control()) { set_control(before_ | kFlushToZeroAndDenormalsAreZeros); }
 FlushDenormals::~FlushDenormals() { set_control(before_); }
 
-Workers::Workers(int threads) : Workers(threads, cpus_behind_caller()) {}
+Workers::Workers(int threads) : Workers(threads, cpus_near_caller()) {}
 
 Workers::Workers(int threads, const std::vector<int>& cpus)
-    : seats_(seats_of(threads, cpus)), free_cpu_(cpus.empty() ? -1 : cpus.back()), pool_(threads, [this](int thread) {
-        if (!seats_.empty()) sit_down(seats_[static_cast<size_t>(thread) - 1]);
-        set_control(control() | kFlushToZeroAndDenormalsAreZeros);
-      }) {}
+    : seats_(seats_of(threads, cpus)),
+      free_cpu_(cpus.empty() ? -1 : cpus.back()),
+      pool_(
+          threads,
+          [this](int thread) {
+            if (!seats_.empty()) sit_down(seats_[static_cast<size_t>(thread) - 1]);
+            set_control(control() | kFlushToZeroAndDenormalsAreZeros);
+          },
+          group_of(cpus)) {}
 
 std::vector<Workers::Seat> Workers::seats_of(int threads, const std::vector<int>& cpus) {
   // Two threads pinned to one CPU would wait for each other.
@@ -73,7 +86,11 @@ void Workers::sit_down(Seat& seat) {
 void Workers::keep_apart() {
   if (seats_.empty()) return;
   const int here = sched_getcpu();
-  const auto seat = std::ranges::find(seats_, here, &Seat::cpu);
+  if (here == free_cpu_) return;
+  auto seat = std::ranges::find(seats_, here, &Seat::cpu);
+  if (const Topology& topology = Topology::of_this_machine();
+      seat == seats_.end() && topology.core(free_cpu_) != topology.core(here))
+    seat = std::ranges::find(seats_, topology.core(here), [&](const Seat& each) { return topology.core(each.cpu); });
   if (seat == seats_.end()) return;
   const int thread = seat->thread.load(std::memory_order_acquire);
   if (thread == 0) return;

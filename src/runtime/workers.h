@@ -26,13 +26,13 @@ class FlushDenormals {
 class Workers {
  public:
   /// `threads` counts the caller, which stays where it is; the others are pinned to CPUs of the affinity mask, one each
-  /// while there are enough, and flush denormals.
+  /// while there are enough, near ones first (near_first), and flush denormals.
   explicit Workers(int threads);
   int threads() const { return pool_.threads(); }
 
-  /// To be called now and then: where the system has moved the caller onto the CPU of a worker, that worker goes where
-  /// the caller was. Side by side on one CPU they would take turns in waiting for each other, which takes ten times as
-  /// long.
+  /// To be called now and then: where the system has moved the caller onto the CPU of a worker, or onto another thread
+  /// of its core while a core was left, that worker goes where the caller was. Side by side on one CPU they would take
+  /// turns in waiting for each other, which takes ten times as long.
   void keep_apart();
 
   /// work(thread, begin, end) for contiguous ranges that make up [0, iterations), as even as can be: always the same

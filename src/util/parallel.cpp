@@ -1,5 +1,6 @@
 #include "util/parallel.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -34,7 +35,24 @@ void spin_until(Done done) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads, std::function<void(int thread)> prepare) {
+void ThreadPool::Group::begin(Call new_call, void* new_context) {
+  if (followers == 0) return;
+  call = new_call;
+  context = new_context;
+  running.store(followers, std::memory_order_relaxed);
+  round.fetch_add(1, std::memory_order_release);
+  round.notify_all();
+}
+
+void ThreadPool::Group::wait_for_followers() {
+  spin_until([&] { return running.load(std::memory_order_acquire) == 0; });
+  for (int left; (left = running.load(std::memory_order_acquire)) != 0;) running.wait(left, std::memory_order_acquire);
+}
+
+ThreadPool::ThreadPool(int threads, std::function<void(int thread)> prepare, int group)
+    : group_(std::max(group, 1)), groups_(static_cast<size_t>((std::max(threads, 1) + group_ - 1) / group_)) {
+  for (int thread = 1; thread < threads; ++thread)
+    ++groups_[static_cast<size_t>(leads(thread) ? 0 : thread / group_)].followers;
   for (int thread = 1; thread < threads; ++thread)
     workers_.emplace_back([this, thread, prepare] {
       if (prepare) prepare(thread);
@@ -44,14 +62,13 @@ ThreadPool::ThreadPool(int threads, std::function<void(int thread)> prepare) {
 
 ThreadPool::~ThreadPool() {
   closing_ = true;
-  ++round_;
-  round_.notify_all();
+  for (Group& group : groups_) group.begin(nullptr, nullptr);
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::enter(int thread) {
+void ThreadPool::enter(Call call, void* context, int thread) {
   try {
-    call_(context_, thread);
+    call(context, thread);
   } catch (...) {
     const std::lock_guard lock(error_mutex_);
     if (!error_) error_ = std::current_exception();
@@ -59,28 +76,28 @@ void ThreadPool::enter(int thread) {
 }
 
 void ThreadPool::serve(int thread) {
+  Group& own = groups_[static_cast<size_t>(thread / group_)];
+  Group& from = leads(thread) ? groups_[0] : own;
   uint32_t seen = 0;
   while (true) {
-    spin_until([&] { return round_.load(std::memory_order_acquire) != seen; });
-    round_.wait(seen, std::memory_order_acquire);
-    seen = round_.load(std::memory_order_acquire);
+    spin_until([&] { return from.round.load(std::memory_order_acquire) != seen; });
+    from.round.wait(seen, std::memory_order_acquire);
+    seen = from.round.load(std::memory_order_acquire);
     if (closing_) return;
-    enter(thread);
-    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
+    const Call call = from.call;
+    void* const context = from.context;
+    if (leads(thread)) own.begin(call, context);
+    enter(call, context, thread);
+    if (leads(thread)) own.wait_for_followers();
+    if (from.running.fetch_sub(1, std::memory_order_acq_rel) == 1) from.running.notify_one();
   }
 }
 
 bool ThreadPool::fork_erased(Call call, void* context) {
   if (workers_.empty() || busy_.exchange(true, std::memory_order_acquire)) return false;
-  call_ = call;
-  context_ = context;
-  running_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-  round_.fetch_add(1, std::memory_order_release);
-  round_.notify_all();
-  enter(0);
-  spin_until([&] { return running_.load(std::memory_order_acquire) == 0; });
-  for (int left; (left = running_.load(std::memory_order_acquire)) != 0;)
-    running_.wait(left, std::memory_order_acquire);
+  groups_[0].begin(call, context);
+  enter(call, context, 0);
+  groups_[0].wait_for_followers();
   const std::exception_ptr error = std::exchange(error_, nullptr);
   busy_.store(false, std::memory_order_release);
   if (error) std::rethrow_exception(error);

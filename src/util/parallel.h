@@ -1,4 +1,5 @@
-// A pool of threads for short parallel loops: workers spin briefly for the next loop, then sleep.
+// A pool of threads for short parallel loops: workers spin briefly for the next loop, then sleep. A loop begins and
+// ends along a tree: threads in groups with a leader each, who all follow the caller.
 #pragma once
 
 #include <atomic>
@@ -14,8 +15,10 @@ namespace isomer {
 
 class ThreadPool {
  public:
+  static constexpr int kGroup = 8;
   /// `threads` counts the caller of `run`: threads - 1 are started, each begins with prepare(its number from 1 on).
-  explicit ThreadPool(int threads, std::function<void(int thread)> prepare = {});
+  /// Threads whose numbers follow each other are a group of at most `group`: those that share a cache, say.
+  explicit ThreadPool(int threads, std::function<void(int thread)> prepare = {}, int group = kGroup);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -51,21 +54,32 @@ class ThreadPool {
         [](void* context, int thread) { (*static_cast<std::remove_reference_t<Work>*>(context))(thread); },
         const_cast<void*>(static_cast<const void*>(&work)));
   }
+  /// Of the leader of a group (thread 0: and of the other leaders) and those that follow. One line for what it tells
+  /// them, one for what they answer: each line that moves between two cores costs a fork about 0.1 us.
+  struct Group {
+    int followers = 0;
+    alignas(64) std::atomic<uint32_t> round = 0;  ///< grows when a loop starts
+    Call call = nullptr;
+    void* context = nullptr;
+    alignas(64) std::atomic<int> running = 0;  ///< followers that haven't left the current loop
+
+    void begin(Call new_call, void* new_context);
+    void wait_for_followers();
+  };
+
   bool fork_erased(Call call, void* context);
-  void enter(int thread);
+  void enter(Call call, void* context, int thread);
   void serve(int thread);
+  bool leads(int thread) const { return thread % group_ == 0; }
+
+  int group_;
+  std::vector<Group> groups_;
 
   std::vector<std::thread> workers_;
   std::atomic<bool> busy_ = false;
   std::atomic<bool> closing_ = false;
   std::mutex error_mutex_;
   std::exception_ptr error_;
-  // One line for what the caller tells the workers, one for what they answer: each line that moves between two cores
-  // costs a fork about 0.1 us.
-  alignas(64) std::atomic<uint32_t> round_ = 0;  ///< grows when a loop starts
-  Call call_ = nullptr;
-  void* context_ = nullptr;
-  alignas(64) std::atomic<int> running_ = 0;  ///< workers that haven't left the current loop
 };
 
 }  // namespace isomer

@@ -58,6 +58,22 @@ TEST(ThreadPool, runs_once_on_every_thread) {
   }
 }
 
+TEST(ThreadPool, groups_of_any_size_make_a_tree) {
+  for (const int group : {1, 2, 3, 8, 100})
+    for (const int threads : {2, 3, 8, 9, 10, 25}) {
+      ThreadPool pool(threads, {}, group);
+      for (int round = 0; round < 20; ++round) {
+        std::vector<int> runs(threads);
+        pool.run_on_all([&](int thread) { ++runs[thread]; });
+        EXPECT_EQ(runs, std::vector<int>(threads, 1)) << group;
+      }
+      EXPECT_THROW(pool.run_on_all([&](int thread) {
+        if (thread == threads - 1) throw std::runtime_error("last");
+      }),
+                   std::runtime_error);
+    }
+}
+
 TEST(ThreadPool, a_call_on_all_inside_of_another_runs_there) {
   ThreadPool pool(3);
   std::atomic<int> runs = 0;
