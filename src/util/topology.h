@@ -1,4 +1,5 @@
-// Which CPUs are threads of one core, share their last cache, lie at the same memory. Test: tests/util/topology_test.cpp
+// Which CPUs are threads of one core, share their last cache, lie at the same memory. Test:
+// tests/util/topology_test.cpp
 #pragma once
 
 #include <filesystem>

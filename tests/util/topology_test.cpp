@@ -34,8 +34,10 @@ struct Recorded {
     for (int cpu = 0; cpu < cpus; ++cpu) {
       const fs::path here = folder / "cpu" / fmt::format("cpu{}", cpu);
       put(here / "topology" / "thread_siblings_list", core(cpu));
-      const std::vector<std::tuple<int, std::string, std::string>> caches = {
-          {1, "Data", core(cpu)}, {1, "Instruction", core(cpu)}, {2, "Unified", second(cpu)}, {3, "Unified", last(cpu)}};
+      const std::vector<std::tuple<int, std::string, std::string>> caches = {{1, "Data", core(cpu)},
+                                                                             {1, "Instruction", core(cpu)},
+                                                                             {2, "Unified", second(cpu)},
+                                                                             {3, "Unified", last(cpu)}};
       for (size_t k = 0; k < caches.size(); ++k) {
         const fs::path cache = here / "cache" / fmt::format("index{}", k);
         put(cache / "level", fmt::to_string(std::get<0>(caches[k])));
@@ -56,7 +58,10 @@ Recorded virtual_machine() {
 /// Two Xeon Gold 6148: 20 cores each, the second threads of all cores behind the first.
 Recorded two_sockets() {
   const auto core = [](int cpu) { return fmt::format("{},{}", cpu % 40, cpu % 40 + 40); };
-  return {80, core, core, [](int cpu) { return cpu % 40 < 20 ? "0-19,40-59" : "20-39,60-79"; },
+  return {80,
+          core,
+          core,
+          [](int cpu) { return cpu % 40 < 20 ? "0-19,40-59" : "20-39,60-79"; },
           {"0-19,40-59", "20-39,60-79"}};
 }
 
@@ -126,7 +131,8 @@ TEST(Topology, OfComplexes) {
   EXPECT_THAT(std::vector(seats.begin(), seats.begin() + 3), ElementsAre(7, 4, 5));
   // Neighbours share a cache all the way.
   for (size_t k = 3; k + 4 < 31; k += 4)
-    for (size_t other = k; other < k + 4; ++other) EXPECT_EQ(topology.cluster(seats[other]), topology.cluster(seats[k]));
+    for (size_t other = k; other < k + 4; ++other)
+      EXPECT_EQ(topology.cluster(seats[other]), topology.cluster(seats[k]));
   EXPECT_THAT(std::vector(seats.begin() + 31, seats.begin() + 34), ElementsAre(38, 39, 36));
 }
 
