@@ -127,8 +127,8 @@ class TileLayout {
       if (panel >= line) blocks_ = block_window(panel / line);
     }
     const int64_t columns = axis_extent(tile_.vector_axis);
-    stays_ = blocks_.empty() && builder_.decide(name_, "columns_inside",
-                                                columns * window_size_ * element <= staying_bytes(builder_.machine()));
+    stays_ = blocks_.empty() &&
+             builder_.decide(name_, "columns_inside", operand_bytes() <= staying_bytes(builder_.machine()));
     int64_t pieces = 1;
     if (stays_) {
       const int64_t fitting = row_block_bytes(builder_.machine()) / ((columns + window_size_) * element) / tile_.rows;
@@ -158,6 +158,20 @@ class TileLayout {
     if (stays_) outer_.push_back(across_[0]);
     held_.push_back(down[down.size() - 2]);
     inner_.push_back(down.back());
+  }
+
+  /// Of what moves with columns: all that an image takes, of every phase.
+  int64_t operand_bytes() const {
+    int64_t result = 0;
+    for (const LoadAccess& access : tile_.accesses) {
+      if (access.axes[tile_.vector_axis] == 0) continue;
+      int64_t elements = element_count(view_.buffer(access.buffer).shape).constant().value_or(0);
+      for (int axis = 0; axis < static_cast<int>(access.axes.size()); ++axis)
+        if (axis != tile_.vector_axis && access.axes[axis].value_or(0) != 0)
+          elements /= std::max<int64_t>(axis_extent(axis), 1);
+      result += elements * bit_width(access.load.dtype()) / 8;
+    }
+    return result;
   }
 
   /// Of `candidates` (0: all of the reduction; then from large to small), which panel of packed operands for so many
