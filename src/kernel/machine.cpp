@@ -10,7 +10,7 @@ struct Known {
   std::string_view cpu;
   int64_t first, second;  ///< KiB
   int wide_multiply_adds = 2;
-  double cycles_of_vector = 1.6;
+  double cycles_of_vector = Caches().cycles_of_vector;
 };
 
 /// Golden Cove's second level gives 48 bytes a cycle at most, and 34 to what else runs.

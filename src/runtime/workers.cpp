@@ -37,6 +37,7 @@ std::vector<int> cpus_near_caller() {
 
 /// The CPUs that share the last one's cache, it among them: as many threads as a group of the pool's has.
 int group_of(const std::vector<int>& cpus) {
+  if (cpus.empty()) return ThreadPool::kGroup;
   const Topology& topology = Topology::of_this_machine();
   const auto near =
       std::ranges::count_if(cpus, [&](int cpu) { return topology.cluster(cpu) == topology.cluster(cpus.back()); });
@@ -56,7 +57,7 @@ void pin(int thread, int cpu) {
 FlushDenormals::FlushDenormals() : before_(control()) { set_control(before_ | kFlushToZeroAndDenormalsAreZeros); }
 FlushDenormals::~FlushDenormals() { set_control(before_); }
 
-Workers::Workers(int threads) : Workers(threads, cpus_near_caller()) {}
+Workers::Workers(int threads) : Workers(threads, threads > 1 ? cpus_near_caller() : std::vector<int>()) {}
 
 Workers::Workers(int threads, const std::vector<int>& cpus)
     : seats_(seats_of(threads, cpus)),

@@ -183,7 +183,8 @@ class TileLayout {
     // What comes from memory for few rows: the next panel comes while this one is computed with, in small steps.
     const bool streams = axis_extent(tile_.vector_axis) * window_size_ * element > machine.caches.second;
     if (streams && rows <= kFewRows && all > kStreamed)
-      return *std::find_if(candidates.begin() + 1, candidates.end(), [](int64_t each) { return each <= kStreamed; });
+      return *std::find_if(candidates.begin() + 1, candidates.end() - 1,
+                           [](int64_t each) { return each <= kStreamed; });  // the smallest where all are larger
     // Two panels, and of the rows what every panel is multiplied with again.
     if (const int64_t shared = holds ? shared_bytes(rows) : 0; shared > 0)
       for (const int64_t candidate : candidates) {
