@@ -80,6 +80,55 @@ std::optional<Span> span_over(const Block& block, const Expr& index) {
   return Span{te::index(*interval.low), te::index(*interval.high - *interval.low + 1)};
 }
 
+/// All that writes the buffer stands in other nests.
+Result<void> check_complete(Kernel& kernel, const Place& place, int buffer) {
+  for (const std::string& writer : writers(kernel, buffer)) {
+    TRY(const Place at, find_block(kernel, writer));
+    if (at.root() == place.root())
+      return invalid(place.block().name, "a buffer that is complete before its nest expected, {} writes '{}' there",
+                     writer, kernel.buffers[buffer].name);
+  }
+  return {};
+}
+
+/// Read `number` of those that the block makes of the buffer, which is complete before.
+Result<Read> read_of(Kernel& kernel, const Place& place, int source, int64_t number) {
+  TRY_VOID(check_complete(kernel, place, source));
+  const Block& block = place.block();
+  std::vector<Read> all, reads;
+  for (const Expr& body : block.bodies) find_reads(body, source, all);
+  for (const Read& read : all)
+    if (std::none_of(reads.begin(), reads.end(), [&](const Read& known) { return known.whole == read.whole; }))
+      reads.push_back(read);
+  const std::string& name = kernel.buffers[source].name;
+  if (reads.empty()) return invalid(block.name, "a block that reads '{}' expected", name);
+  if (number < 0 || number >= static_cast<int64_t>(reads.size()))
+    return invalid(block.name, "one of {} elements of '{}' that it reads expected, {} found", reads.size(), name,
+                   number);
+  return reads[static_cast<size_t>(number)];
+}
+
+/// A copy in place of a read.
+struct CopiedRead {
+  std::vector<Expr> extents;
+  Expr value;               ///< of element axis(0), axis(1)…
+  std::vector<Expr> index;  ///< which element the block reads, over its iterators
+};
+
+/// Makes it in a nest before the block's; its block's name.
+std::string read_copy(Kernel& kernel, const Place& place, int source, const Read& read, const CopiedRead& made) {
+  Shape shape;
+  for (const Expr& extent : made.extents) shape.push_back(Dim(extent));
+  const int cache = add_buffer(kernel, kernel.buffers[source].name + ".cache", kernel.buffers[source].dtype, shape);
+  const Expr replacement = load_buffer(kernel, cache, made.index), whole = read.whole;
+  for (Expr& body : place.block().bodies)
+    body = te::transform(body, [&](const Expr& e) { return e == whole ? replacement : Expr(); });
+  const std::string copier = fresh_block_name(kernel, kernel.buffers[cache].name);
+  const std::vector<Expr> point = te::axes(static_cast<int>(made.extents.size()));
+  insert_beside(kernel, place, copy(kernel, copier, made.extents, cache, point, made.value), false);
+  return copier;
+}
+
 bool lies_inside(const Span& span, const Dim& dim) {
   const int64_t first = te::as_constant(span.minimum).value_or(-1), count = te::as_constant(span.extent).value_or(0);
   return first >= 0 && dim.is_constant() && first + count <= dim.value();
@@ -115,24 +164,8 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
                                int64_t number) {
   TRY(Place place, find_block(kernel, name));
   TRY(const int source, find_buffer(kernel, buffer_name));
-  for (const std::string& writer : writers(kernel, source)) {
-    TRY(const Place at, find_block(kernel, writer));
-    if (at.root() == place.root())
-      return invalid(name, "a buffer that is complete before its nest expected, {} writes '{}' there", writer,
-                     buffer_name);
-  }
+  TRY(const Read read, read_of(kernel, place, source, number));
   Block& block = place.block();
-  std::vector<Read> all, reads;
-  for (const Expr& body : block.bodies) find_reads(body, source, all);
-  for (const Read& read : all)
-    if (std::none_of(reads.begin(), reads.end(), [&](const Read& known) { return known.whole == read.whole; }))
-      reads.push_back(read);
-  if (reads.empty()) return invalid(name, "a block that reads '{}' expected", buffer_name);
-  if (number < 0 || number >= static_cast<int64_t>(reads.size()))
-    return invalid(name, "one of {} elements of '{}' that it reads expected, {} found", reads.size(), buffer_name,
-                   number);
-
-  const Read& read = reads[number];
   const Shape& shape = kernel.buffers[source].shape;
   std::vector<Expr> extents, from, to;
   for (size_t k = 0; k < read.index.size(); ++k) {
@@ -157,17 +190,56 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
   const Expr element = load_buffer(kernel, source, from);
   const Expr value =
       read.condition ? te::select(te::simplify_index(at_source(read.condition)), element, read.otherwise) : element;
-  Shape cached;
-  for (const Expr& extent : extents) cached.push_back(Dim(extent));
-  const int cache = add_buffer(kernel, buffer_name + ".cache", kernel.buffers[source].dtype, cached);
-  const Expr replacement = load_buffer(kernel, cache, to);
-  const Expr whole = read.whole;
-  for (Expr& body : block.bodies)
-    body = te::transform(body, [&](const Expr& e) { return e == whole ? replacement : Expr(); });
-  const std::string copier = fresh_block_name(kernel, kernel.buffers[cache].name);
-  insert_beside(kernel, place, copy(kernel, copier, extents, cache, te::axes(static_cast<int>(extents.size())), value),
-                false);
-  return copier;
+  return read_copy(kernel, place, source, read, {extents, value, to});
+}
+
+Result<std::string> reindex(Kernel& kernel, const std::string& name, const std::string& buffer_name, int64_t number) {
+  TRY(Place place, find_block(kernel, name));
+  TRY(const int source, find_buffer(kernel, buffer_name));
+  TRY(const Read read, read_of(kernel, place, source, number));
+  const Block& block = place.block();
+  Expr others = block.predicate;
+  for (const auto* list : {&block.axes, &block.reduce})
+    for (const Iterator& iterator : *list) others = without_bound(others, iterator);
+  if (others) return invalid(name, "a block that computes at every point of its iterators expected");
+  for (const int buffer : loads(read.whole))
+    if (buffer != source) TRY_VOID(check_complete(kernel, place, buffer));
+
+  CopiedRead made;
+  const auto take = [&](const std::vector<Iterator>& iterators, const auto& iterator_of) {
+    for (size_t k = 0; k < iterators.size(); ++k) {
+      const Expr iterator = iterator_of(static_cast<int>(k));
+      if (!te::any_node(read.whole, [&](const Expr& e) { return e == iterator; })) continue;
+      made.extents.push_back(iterators[k].extent);
+      made.index.push_back(iterator);
+    }
+  };
+  take(block.axes, te::axis);
+  take(block.reduce, te::reduce_axis);
+  const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+    const auto at = std::find(made.index.begin(), made.index.end(), leaf);
+    const auto extent = at == made.index.end() ? std::nullopt : te::as_constant(made.extents[at - made.index.begin()]);
+    return extent ? te::Interval{0, *extent - 1} : te::Interval{};
+  };
+  const Shape& shape = kernel.buffers[source].shape;
+  const std::vector<te::Interval> bounds =
+      read.condition ? bounded_axes(read.condition, shape.size()) : std::vector<te::Interval>(shape.size());
+  for (size_t k = 0; k < shape.size(); ++k) {
+    const te::Interval reached = te::bounds(read.index[k], ranges);
+    const auto is_below = [&](const std::optional<int64_t>& high) { return high && shape[k].constant() > *high; };
+    if (!(bounds[k].low >= 0 || reached.low >= 0) || !(is_below(bounds[k].high) || is_below(reached.high)))
+      return invalid(name, "an index inside of dim {} of '{}' at every point expected", k, buffer_name);
+  }
+  bool is_closed = true;
+  made.value = te::transform(read.whole, [&](const Expr& e) -> Expr {
+    const auto* variable = te::as<te::Var>(e);
+    if (!variable) return {};
+    is_closed &= variable->kind != te::VarKind::kLoop;
+    const auto at = std::find(made.index.begin(), made.index.end(), e);
+    return at == made.index.end() ? Expr() : te::axis(static_cast<int>(at - made.index.begin()));
+  });
+  if (!is_closed) return invalid(name, "indices over the block's own iterators expected");
+  return read_copy(kernel, place, source, read, made);
 }
 
 Result<std::string> cache_write(Kernel& kernel, const std::string& name) {

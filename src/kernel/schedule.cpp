@@ -82,6 +82,7 @@ const std::vector<Primitive>& all_primitives() {
       {"reverse_compute_at", adapted(primitives::reverse_compute_at)},
       {"join", adapted(primitives::join)},
       {"cache_read", adapted(primitives::cache_read)},
+      {"reindex", adapted(primitives::reindex)},
       {"cache_write", adapted(primitives::cache_write)},
       {"set_scope", adapted(primitives::set_scope)},
       {"transform_layout", adapted(primitives::transform_layout)},
@@ -211,6 +212,9 @@ Result<void> Schedule::reverse_compute_at(const std::string& block, LoopId loop)
 Result<void> Schedule::join(LoopId first, LoopId second) { return nothing(apply("join", {first, second})); }
 Result<std::string> Schedule::cache_read(const std::string& block, const std::string& buffer, int64_t number) {
   return single<std::string>(apply("cache_read", {block, buffer, number}));
+}
+Result<std::string> Schedule::reindex(const std::string& block, const std::string& buffer, int64_t number) {
+  return single<std::string>(apply("reindex", {block, buffer, number}));
 }
 Result<std::string> Schedule::cache_write(const std::string& block) {
   return single<std::string>(apply("cache_write", {block}));

@@ -51,6 +51,7 @@ class Schedule {
   Result<void> reverse_compute_at(const std::string& block, LoopId loop);
   Result<void> join(LoopId first, LoopId second);
   Result<std::string> cache_read(const std::string& block, const std::string& buffer, int64_t number = 0);
+  Result<std::string> reindex(const std::string& block, const std::string& buffer, int64_t number = 0);
   Result<std::string> cache_write(const std::string& block);
   Result<void> set_scope(const std::string& buffer, const std::string& scope);
   Result<void> transform_layout(const std::string& buffer, const std::string& layout);

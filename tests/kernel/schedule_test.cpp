@@ -92,6 +92,71 @@ TEST(DefaultSchedule, LanesRunAlongSumsOfFewColumns) {
   }
 }
 
+/// Rows whose weights no other row reads: a matrix times a vector, but not times sixteen.
+TEST(DefaultSchedule, WeightsThatAreReadOnceComeInStreams) {
+  for (const int64_t rows : {1, 2, 16}) {
+    SCOPED_TRACE(rows);
+    const Example product = {
+        "product",
+        fmt::format("s0 = reduce [{}, 256] over [64] with sum:float32 {{ in0[i0, r0]:float32*in1[r0, i1]:float32 }}\n"
+                    "output s0\n",
+                    rows),
+        {{rows, 64}, {64, 256}}};
+    const Kernel kernel = lowered(product, {1});
+    const Schedule schedule = default_schedule(Schedule(kernel), {});
+    const std::string trace = print(schedule.trace());
+    EXPECT_THAT(trace, HasSubstr(rows < 16 ? "transform_layout(in1.cache, 1/8:0:1%8)" : "s0.streams := 0"));
+    expect_replays(schedule, kernel);
+    expect_same_meaning(product, schedule, kernel);
+  }
+}
+
+/// Three channels beside each other are no loop of their own; where the window's pixels lie apart they are.
+TEST(DefaultSchedule, FewStepsJoinThoseAround) {
+  for (const int64_t dilation : {1, 2}) {
+    SCOPED_TRACE(dilation);
+    const int64_t size = 12 + 4 * dilation;
+    const Example convolution = {
+        "convolution",
+        fmt::format("s0 = reduce [12, 12, 16] over [5, 5, 3] with sum:float32 {{ in0[i0 + {0}*r0, i1 + {0}*r1, "
+                    "r2]:float32*in1[r0, r1, r2, i2]:float32 }}\noutput s0\n",
+                    dilation),
+        {{size, size, 3}, {5, 5, 3, 16}}};
+    const Kernel kernel = lowered(convolution, {1});
+    const Schedule schedule = default_schedule(Schedule(kernel), {});
+    EXPECT_EQ(print(schedule.trace()).find("s0.join_steps := 1") != std::string::npos, dilation == 1);
+    expect_replays(schedule, kernel);
+    expect_same_meaning(convolution, schedule, kernel);
+  }
+}
+
+/// A copy by what a convolution iterates over has the windows side by side, padding and all.
+TEST(Primitives, ReindexedReadsAreThoseOfTheIterators) {
+  const Example& example = examples()[1];
+  ASSERT_EQ(example.name, "padded_convolution");
+  const Kernel kernel = lowered(example);
+  const Block& convolution = *place_of_block(kernel, "s0").block;
+  Schedule schedule(kernel);
+  const auto copy = schedule.reindex("s0", "in0");
+  ASSERT_TRUE(copy.ok()) << copy.error().message();
+  Shape windows;  // all iterators but the filters
+  for (const auto* list : {&convolution.axes, &convolution.reduce})
+    for (const Iterator& iterator : *list)
+      if (list == &convolution.reduce || &iterator != &convolution.axes[1]) windows.push_back(Dim(iterator.extent));
+  EXPECT_EQ(schedule.kernel().buffers[schedule.kernel().find_buffer(*copy)].shape, windows);
+  expect_replays(schedule, kernel);
+  expect_same_meaning(example, schedule, kernel);
+
+  const Example guarded = {
+      "guarded",
+      "s0 = reduce [4] over [3] with sum:float32 { select(i0 < 2, in0[2*i0, r0]:float32, 0:float32) }\noutput s0\n",
+      {{3, 3}}};
+  Schedule unknown(lowered(guarded));
+  const auto none = unknown.reindex("s0", "in0");
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.error().message(), HasSubstr("an index inside of dim 0 of 'in0' at every point expected"));
+}
+
 TEST(Annotations, SayHowMemoryIsUsed) {
   const Example example = {"map", "s0 = map [64, 32] { in0[i0, i1]:float32*2 }\noutput s0\n", {{64, 32}}};
   const Kernel kernel = lowered(example);
@@ -198,7 +263,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(28)) {
+  switch (random.below(29)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2: (void)schedule.split(loop, Integers{random.between(1, 5), random.between(1, 5)}); break;
@@ -220,6 +285,7 @@ void try_something(Schedule& schedule, Random& random) {
     case 11: (void)schedule.reverse_compute_at(block, loop_of(blocks[random.below(blocks.size())])); break;
     case 12: (void)schedule.cache_read(block, buffer(), random.between(0, 1)); break;
     case 13: (void)schedule.cache_write(block); break;
+    case 28: (void)schedule.reindex(block, buffer(), random.between(0, 1)); break;
     case 14: (void)schedule.decompose_reduction(block, loop); break;
     case 15: (void)schedule.rfactor(block, loop); break;
     case 16: (void)schedule.peel(loop, random.chance(0.5) ? "first" : "last"); break;
@@ -387,34 +453,22 @@ TEST(Primitives, LoopsDontJoinAcrossWhatChangesTheirBuffers) {
 /// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops
-  const std::vector<std::pair<std::string, std::string>> primitives = {{"split", "lI"},
-                                                                       {"fuse", "L"},
-                                                                       {"reorder", "L"},
-                                                                       {"parallel", "l"},
-                                                                       {"vectorize", "l"},
-                                                                       {"unroll", "l"},
-                                                                       {"peel", "ln"},
-                                                                       {"partition", "li"},
-                                                                       {"skip_padding", "n"},
-                                                                       {"split_padding", "nnI"},
-                                                                       {"skip_border", "nn"},
-                                                                       {"annotate", "lni"},
-                                                                       {"compute_inline", "n"},
-                                                                       {"reverse_compute_inline", "n"},
-                                                                       {"compute_at", "nl"},
-                                                                       {"reverse_compute_at", "nl"},
-                                                                       {"join", "ll"},
-                                                                       {"cache_read", "nni"},
-                                                                       {"cache_write", "n"},
-                                                                       {"set_scope", "nn"},
-                                                                       {"transform_layout", "nn"},
-                                                                       {"set_layout", "nn"},
-                                                                       {"pad", "ni"},
-                                                                       {"collapse", ""},
-                                                                       {"decompose_reduction", "nl"},
-                                                                       {"rfactor", "nl"},
-                                                                       {"split_k", "nli"},
-                                                                       {"tensorize", "ln"}};
+  const std::vector<std::pair<std::string, std::string>> primitives = {
+      {"split", "lI"},         {"fuse", "L"},
+      {"reorder", "L"},        {"parallel", "l"},
+      {"vectorize", "l"},      {"unroll", "l"},
+      {"peel", "ln"},          {"partition", "li"},
+      {"skip_padding", "n"},   {"split_padding", "nnI"},
+      {"skip_border", "nn"},   {"annotate", "lni"},
+      {"compute_inline", "n"}, {"reverse_compute_inline", "n"},
+      {"compute_at", "nl"},    {"reverse_compute_at", "nl"},
+      {"join", "ll"},          {"cache_read", "nni"},
+      {"reindex", "nni"},      {"cache_write", "n"},
+      {"set_scope", "nn"},     {"transform_layout", "nn"},
+      {"set_layout", "nn"},    {"pad", "ni"},
+      {"collapse", ""},        {"decompose_reduction", "nl"},
+      {"rfactor", "nl"},       {"split_k", "nli"},
+      {"tensorize", "ln"}};
   const std::vector<std::string> names = {"s0",
                                           "s1",
                                           "in0",
