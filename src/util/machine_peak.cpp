@@ -62,27 +62,31 @@ double multiply_add_128(int64_t count) {
   return static_cast<double>(count) * kChains * 8;
 }
 
-__attribute__((target("avx512f"))) void read_512(const float* data, int64_t count) {
-  __m512i sums[4] = {};
-  for (int64_t i = 0; i < count; i += 64)
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) sums[k] = _mm512_or_si512(sums[k], _mm512_load_si512(data + i + 16 * k));
+/// Parts of memory that are read in turns, a vector of each: more of them come at once than of one that is read from
+/// its begin to its end.
+constexpr int kStreams = 8;
+
+__attribute__((target("avx512f"))) void read_512(const float* data, int64_t part) {
+  __m512i sums[kStreams] = {};
+  for (int64_t i = 0; i < part; i += 16)
+#pragma GCC unroll 8
+    for (int k = 0; k < kStreams; ++k) sums[k] = _mm512_or_si512(sums[k], _mm512_load_si512(data + k * part + i));
   use(sums);
 }
 
-__attribute__((target("avx"))) void read_256(const float* data, int64_t count) {
-  __m256 sums[8] = {};
-  for (int64_t i = 0; i < count; i += 64)
+__attribute__((target("avx"))) void read_256(const float* data, int64_t part) {
+  __m256 sums[kStreams] = {};
+  for (int64_t i = 0; i < part; i += 8)
 #pragma GCC unroll 8
-    for (int k = 0; k < 8; ++k) sums[k] = _mm256_or_ps(sums[k], _mm256_load_ps(data + i + 8 * k));
+    for (int k = 0; k < kStreams; ++k) sums[k] = _mm256_or_ps(sums[k], _mm256_load_ps(data + k * part + i));
   use(sums);
 }
 
-void read_128(const float* data, int64_t count) {
-  __m128 sums[8] = {};
-  for (int64_t i = 0; i < count; i += 32)
+void read_128(const float* data, int64_t part) {
+  __m128 sums[kStreams] = {};
+  for (int64_t i = 0; i < part; i += 4)
 #pragma GCC unroll 8
-    for (int k = 0; k < 8; ++k) sums[k] = _mm_or_ps(sums[k], _mm_load_ps(data + i + 4 * k));
+    for (int k = 0; k < kStreams; ++k) sums[k] = _mm_or_ps(sums[k], _mm_load_ps(data + k * part + i));
   use(sums);
 }
 
@@ -112,6 +116,7 @@ double best_rate(int threads, const std::function<double(int thread)>& work) {
 }
 
 constexpr int64_t kLeastBytes = 64'000'000;  ///< in a round
+constexpr int64_t kBlock = 256 * kStreams;   ///< elements that are read at a time
 
 struct Free {
   void operator()(float* memory) const { std::free(memory); }
@@ -140,14 +145,19 @@ double measure_fma_peak(int threads) {
 
 double measure_read_bandwidth(int64_t bytes, int threads) {
   const auto read = __builtin_cpu_supports("avx512f") ? read_512 : __builtin_cpu_supports("avx") ? read_256 : read_128;
-  const int64_t count = bytes / 256 * 64, repeats = std::max<int64_t>(1, kLeastBytes / bytes);
+  const int64_t count = bytes / 4, repeats = std::max<int64_t>(1, kLeastBytes / bytes);
   std::vector<Floats> memory;
   for (int t = 0; t < threads; ++t) memory.push_back(ones(count));
-  const auto work = [&](int t) {
-    for (int64_t k = 0; k < repeats; ++k) read(memory[t].get(), count);
-    return static_cast<double>(repeats * count * 4);
+  // At a time all that is there, or some of it: what lies a power of two apart shares sets of a cache.
+  const auto rate = [&](int64_t at_once) {
+    return best_rate(threads, [&](int t) {
+      for (int64_t k = 0; k < repeats; ++k)
+        for (int64_t first = 0; first + at_once <= count; first += at_once)
+          read(memory[t].get() + first, at_once / kStreams);
+      return static_cast<double>(repeats * (count / at_once * at_once) * 4);
+    });
   };
-  return best_rate(threads, work) / 1e9;
+  return std::max(rate(count / kBlock * kBlock), rate(kBlock)) / 1e9;
 }
 
 double measure_copy_bandwidth(int64_t bytes, int threads) {

@@ -9,7 +9,7 @@ namespace isomer::kernel {
 namespace {
 
 /// Dims over other axes, blocks along the vectors, dims over the reduction in the order of its loops, lanes.
-std::string packed_layout(const LoadAccess& access, const Tile& tile) {
+std::string packed_layout(const LoadAccess& access, const Tile& tile, int64_t width) {
   const auto& index = te::as<te::Load>(access.load)->index;
   const auto along = static_cast<std::ptrdiff_t>(packed_dim(access, tile.vector_axis)->dim);
   std::vector<std::pair<int, std::ptrdiff_t>> dims;
@@ -28,10 +28,10 @@ std::string packed_layout(const LoadAccess& access, const Tile& tile) {
   std::vector<std::string> layout;
   for (const auto& [place, k] : dims)
     if (place < 0) layout.push_back(fmt::format("{}", k));
-  layout.push_back(fmt::format("{}/{}", along, tile.width()));
+  layout.push_back(fmt::format("{}/{}", along, width));
   for (const auto& [place, k] : dims)
     if (place >= 0) layout.push_back(fmt::format("{}", k));
-  layout.push_back(fmt::format("{}%{}", along, tile.width()));
+  layout.push_back(fmt::format("{}%{}", along, width));
   return fmt::format("{}", fmt::join(layout, ":"));
 }
 
@@ -57,8 +57,12 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
       continue;
     }
     const bool is_constant = view.buffer(access.buffer).is_constant;
+    // What each tile reads of its own comes in several streams, of which memory gives more at once than of one.
+    const bool is_read_once = view.reuse(block, access) <= tile.rows;
+    const int64_t width = builder.decide(name, "streams", is_read_once) ? tile.lanes : tile.width();
     const auto copier = builder.schedule.cache_read(name, view.buffer(access.buffer).name, view.ordinal(name, access));
-    if (!copier.ok() || !builder.schedule.transform_layout(*copier, packed_layout(access, tile)).ok()) return false;
+    if (!copier.ok() || !builder.schedule.transform_layout(*copier, packed_layout(access, tile, width)).ok())
+      return false;
     if (!is_constant) schedule_map(builder, *copier);
   }
   return true;

@@ -21,6 +21,8 @@ constexpr int kLongEpilogue = 9;
 constexpr int64_t kLeastBetweenBorders = 6;
 /// Rows at most that are computed with faster than packed operands come from memory.
 constexpr int64_t kFewRows = 64;
+/// Steps of an innermost loop, at least.
+constexpr int64_t kFewSteps = 16;
 /// What comes from memory at once, at most.
 constexpr int64_t kStreamed = 96 << 10;
 /// Constant operands that stay in the second level of cache with all their tiles.
@@ -107,7 +109,29 @@ class TileLayout {
       window_size_ *= view_.extent(window_.back());
     }
     is_small_ = window_size_ <= kSmallWindow;
+    if (!is_small_) join_steps();
     outer_.push_back(across_[0]);
+  }
+
+  /// An innermost loop of few steps becomes one with those around it, as far as they run through memory as one does
+  /// (three channels of the pixels beside each other).
+  void join_steps() {
+    const auto next = [&](size_t k, int64_t steps) {  // whether a step of window_[k] is so many of the innermost
+      return std::all_of(tile_.accesses.begin(), tile_.accesses.end(), [&](const LoadAccess& access) {
+        const auto& inner = access.reduce[tile_.window.back()];
+        const auto& outer = access.reduce[tile_.window[k]];
+        return access.axes[tile_.vector_axis] != 0 || (inner && outer && *outer == *inner * steps);
+      });
+    };
+    int64_t steps = view_.extent(window_.back());
+    size_t first = window_.size() - 1;
+    while (first > 0 && steps < kFewSteps && next(first - 1, steps)) steps *= view_.extent(window_[--first]);
+    if (first + 1 == window_.size() || !builder_.decide(name_, "join_steps", true)) return;
+    if (!schedule_.reorder(window_).ok()) return;
+    const auto joined = schedule_.fuse({window_.begin() + static_cast<std::ptrdiff_t>(first), window_.end()});
+    if (!joined.ok()) return;
+    window_.resize(first);
+    window_.push_back(*joined);
   }
 
   /// Blocks of the reduction, of the rows; what lies inside of what.

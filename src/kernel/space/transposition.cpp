@@ -40,10 +40,11 @@ std::optional<size_t> place_of_source(const View& view, const Block& map, const 
 }
 
 /// How many tiles of lines so far apart (bytes) are written side by side: the sets that the lines share, and the pages
-/// that they lie on, are not to be taken from each other.
-int64_t most_of_run(int64_t pitch) {
+/// that they lie on, are not to be taken from each other. But lines of the source are read whole.
+int64_t tiles_of_run(int64_t pitch, int64_t width) {
   const int64_t sets = kSharedSet / std::gcd(pitch, kSharedSet);
-  return std::min({kTilesOfRun, sets / 2, 2 * kSharedSet / std::max<int64_t>(pitch, 1)});
+  return std::max(std::min({kTilesOfRun, sets / 2, 2 * kSharedSet / std::max<int64_t>(pitch, 1)}),
+                  (kLineElements + width - 1) / width);
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ bool transpose_map(Builder& builder, const std::string& name, const LoopIds& all
   const int64_t tiles = view.extent(down[0]);
   const int64_t pitch = *write_strides(view.kernel(), map)[static_cast<size_t>(transposed_axis(view, map))] *
                         bit_width(view.buffer(map.writes[0].buffer).dtype) / 8;
-  int64_t run = std::clamp<int64_t>(most_of_run(pitch), 1, tiles);
+  int64_t run = std::min(tiles_of_run(pitch, width), tiles);
   while (tiles % run != 0) --run;
   std::vector<int64_t> runs_of;
   for (int64_t each = 1; each <= std::min(4 * kTilesOfRun, tiles); ++each)
