@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <numeric>
+#include <sstream>
 
 #include "kernel/default_schedule.h"
 #include "kernel/examples.h"
@@ -109,6 +110,52 @@ TEST(DefaultSchedule, WeightsThatAreReadOnceComeInStreams) {
     expect_replays(schedule, kernel);
     expect_same_meaning(product, schedule, kernel);
   }
+}
+
+/// Instructions for each multiply-add of the block that has most of them: between labels and jumps.
+double instructions_of_multiply_add(const std::string& assembly) {
+  std::istringstream lines(assembly);
+  int instructions = 0, multiply_adds = 0, most = 0;
+  double result = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_instruction = line.starts_with('\t') && !line.starts_with("\t.");
+    instructions += is_instruction;
+    multiply_adds += line.find("vfmadd") != std::string::npos;
+    if (is_instruction ? !line.starts_with("\tj") : line.starts_with('\t')) continue;
+    if (multiply_adds > most) result = static_cast<double>(instructions) / multiply_adds;
+    most = std::max(most, multiply_adds);
+    instructions = multiply_adds = 0;
+  }
+  return result;
+}
+
+/// A core that two threads share issues some three instructions a cycle for each: what counts, and what asks for the
+/// next operands, may take little beside two multiply-adds a cycle.
+TEST(DefaultSchedule, TilesComputeMoreThanTheyCount) {
+  const std::vector<Example> cases = {
+      {"convolution",
+       "s0 = reduce [56, 56, 64] over [64, 3, 3] with sum:float32 { in0[i0 + r1, i1 + r2, r0]:float32*in1[i2, r0, r1, "
+       "r2]:float32 }\noutput s0\n",
+       {{58, 58, 64}, {64, 64, 3, 3}}},
+      {"product",
+       "s0 = reduce [128, 768] over [768] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n",
+       {{128, 768}, {768, 768}}},
+      {"first_convolution",
+       "s0 = reduce [112, 112, 64] over [3, 7, 7] with sum:float32 { in0[2*i0 + r1, 2*i1 + r2, r0]:float32*in1[i2, r0, "
+       "r1, r2]:float32 }\noutput s0\n",
+       {{230, 230, 3}, {64, 3, 7, 7}}}};
+  for (const Example& example : cases)
+    for (const std::string cpu : {"haswell", "skylake-avx512"}) {
+      SCOPED_TRACE(example.name + " " + cpu);
+      const Target target = *parse_target("cpu=" + cpu);
+      const Machine machine{.vectors = target.vectors(), .caches = caches_of(target.cpu)};
+      const Schedule schedule = default_schedule(Schedule(lowered(example, {1})), machine);
+      const auto assembly = emit_assembly(schedule.finish(), target);
+      ASSERT_TRUE(assembly.ok());
+      const double instructions = instructions_of_multiply_add(*assembly);
+      EXPECT_GT(instructions, 1);
+      EXPECT_LT(instructions, 1.95);
+    }
 }
 
 /// Three channels beside each other are no loop of their own; where the window's pixels lie apart they are.

@@ -196,8 +196,11 @@ class PartEmitter {
   void with_variable(const Loop& loop, llvm::Value* value) {
     environment_.ranges.enter(loop);
     environment_.loops[loop.variable] = value;
-    if (ahead_ && !ahead_->inside.empty() && ahead_->inside.back() == &loop) ask_ahead();
+    const bool asks =
+        ahead_ && !ahead_->is_asked && !ahead_->inside.empty() && ahead_->inside.back() == &loop && ask_ahead();
+    if (asks) ahead_->is_asked = true;
     emit(loop.body);
+    if (asks) ahead_->is_asked = false;
     environment_.loops.erase(loop.variable);
     environment_.ranges.leave(loop);
   }
@@ -205,7 +208,7 @@ class PartEmitter {
   /// The same of a loop whose iterations follow each other in time.
   void with_counted(const Loop& loop, llvm::Value* value) {
     if (!ahead_) {
-      if (loop.annotations.contains(kAhead)) ahead_ = Ahead{&loop, {}};
+      if (loop.annotations.contains(kAhead)) ahead_ = Ahead{&loop, {}, false};
       with_variable(loop, value);
       if (ahead_ && ahead_->loop == &loop) ahead_.reset();
       return;
@@ -338,31 +341,52 @@ class PartEmitter {
       });
   }
 
-  /// A part of what the next iteration of the loop around reads, in the innermost of the loops inside of it; all of
-  /// them together ask for all of it.
-  void ask_ahead() {
+  /// A part of what the next iteration of the loop around reads, in an iteration of the loop that has just been
+  /// entered; all iterations together ask for all of it. Not where loops inside of it are to ask for less at a time.
+  /// Whether it did.
+  bool ask_ahead() {
     constexpr int64_t kMostLines = 8, kLineBits = 512;
     constexpr int kFraction = 16;  // bits
+    const std::vector<NextRead> reads =
+        next_reads(kernel_, *ahead_->loop, ahead_->inside, environment_.ranges.ranges());
     int64_t rounds = 1;
     for (const Loop* loop : ahead_->inside) rounds *= te::as_constant(loop->extent).value_or(0);
-    if (rounds == 0) return;
-    for (const NextRead& read : next_reads(kernel_, *ahead_->loop, ahead_->inside, environment_.ranges.ranges())) {
-      const int64_t of_line = kLineBits / bit_width(kernel_.buffers[read.buffer].dtype),
-                    lines = (read.elements + of_line - 1) / of_line, at_once = (lines + rounds - 1) / rounds;
+    if (rounds == 0 || reads.empty()) return false;
+    const auto elements_of_line = [&](const NextRead& read) {
+      return kLineBits / bit_width(kernel_.buffers[read.buffer].dtype);
+    };
+    const auto lines_of = [&](const NextRead& read) {
+      return (read.elements + elements_of_line(read) - 1) / elements_of_line(read);
+    };
+    const bool are_few = std::all_of(reads.begin(), reads.end(),
+                                     [&](const NextRead& read) { return lines_of(read) <= kMostLines * rounds; });
+    if (!are_few && counts_inside(*ahead_->inside.back())) return false;
+    llvm::Value* round = build_.getInt64(0);
+    for (const Loop* loop : ahead_->inside)
+      round = build_.CreateAdd(build_.CreateMul(round, build_.getInt64(*te::as_constant(loop->extent))),
+                               environment_.loops.at(loop->variable));
+    for (const NextRead& read : reads) {
+      const int64_t lines = lines_of(read), at_once = (lines + rounds - 1) / rounds;
       if (at_once > kMostLines) continue;
-      llvm::Value* round = build_.getInt64(0);
-      for (const Loop* loop : ahead_->inside)
-        round = build_.CreateAdd(build_.CreateMul(round, build_.getInt64(*te::as_constant(loop->extent))),
-                                 environment_.loops.at(loop->variable));
       // round * lines / rounds, in steps of `at_once` lines.
       const int64_t steps = (((lines + at_once - 1) / at_once) << kFraction) / rounds;
       llvm::Value* const line = build_.CreateMul(
           build_.CreateLShr(build_.CreateMul(round, build_.getInt64(steps)), kFraction), build_.getInt64(at_once));
       llvm::Value* const before = evaluate(read.first);
-      llvm::Value* const first = build_.CreateAdd(before, build_.CreateMul(line, build_.getInt64(of_line)));
+      llvm::Value* const first =
+          build_.CreateAdd(before, build_.CreateMul(line, build_.getInt64(elements_of_line(read))));
       for (int64_t k = 0; k < at_once; ++k)
-        memory_.prefetch(read.buffer, build_.CreateAdd(first, build_.getInt64(k * of_line)), false);
+        memory_.prefetch(read.buffer, build_.CreateAdd(first, build_.getInt64(k * elements_of_line(read))), false);
     }
+    return true;
+  }
+
+  /// Whether a loop stands inside of this one, alone, that is neither written out nor lanes.
+  static bool counts_inside(const Loop& loop) {
+    const auto* inner = loop.body.size() == 1 ? std::get_if<Loop>(&loop.body[0].node) : nullptr;
+    if (!inner || inner->annotations.contains(kMicroKernel)) return false;
+    const bool counts = inner->kind == LoopKind::kSerial && te::as_constant(inner->extent) != 1;
+    return counts || counts_inside(*inner);
   }
 
   // Imperative statements
@@ -521,6 +545,7 @@ class PartEmitter {
   struct Ahead {
     const Loop* loop;
     std::vector<const Loop*> inside;
+    bool is_asked = false;  ///< for, in an iteration of one of them
   };
   std::optional<Ahead> ahead_;
   std::vector<int> moving_;  ///< variables of the loops around what is prefetched

@@ -4,6 +4,24 @@
 #include "kernel/space/tiles.h"
 
 namespace isomer::kernel {
+namespace {
+
+/// Vectors of results that are computed in one iteration, and steps of the reduction, at most.
+constexpr int64_t kMostUnrolled = 64, kMostSteps = 8;
+
+}  // namespace
+
+LoopIds split_steps(Builder& builder, const std::string& name, const Tile& tile, LoopId loop) {
+  const int64_t length = builder.view.extent(loop), all = tile.rows * tile.vectors;
+  std::vector<int64_t> candidates;
+  for (int64_t steps = 1; steps <= kMostSteps; ++steps)
+    if (length % steps == 0) candidates.push_back(steps);
+  const auto preferred = std::find_if(candidates.rbegin(), candidates.rend() - 1,
+                                      [&](int64_t each) { return each * all <= kMostUnrolled; });
+  const int64_t steps = builder.decide(name, "steps", candidates, *preferred);
+  const auto parts = steps > 1 ? builder.schedule.split(loop, Integers{-1, steps}) : Result<LoopIds>(LoopIds());
+  return parts.ok() ? *parts : LoopIds();
+}
 
 void lay_out_initialization(Builder& builder, const std::string& computing) {
   const View& view = builder.view;
@@ -45,6 +63,12 @@ bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile,
   inner.insert(inner.end(), across->begin() + 1, across->end());
   const size_t front = order.size();
   for (const int k : tile.window) order.push_back(loops[rank + static_cast<size_t>(k)]);
+  LoopIds steps;
+  if (!tile.window.empty()) steps = split_steps(builder, name, tile, order.back());
+  if (!steps.empty()) {
+    order.pop_back();
+    order.insert(order.end(), steps.begin(), steps.end());
+  }
   order.insert(order.end(), inner.begin(), inner.end());
   if (!schedule.reorder(order).ok()) return false;
   const bool is_padded =
@@ -52,6 +76,7 @@ bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile,
   if (!tile.window.empty() && tried(schedule.decompose_reduction(name, order[front])))
     lay_out_initialization(builder, name);
   if (!tensorize(builder, inner)) return false;
+  if (!steps.empty()) (void)tried(schedule.unroll(steps[1]));
   if (!down.empty() && lines % tile.rows != 0 && lines > tile.rows && builder.decide(name, "peel_rows", true))
     (void)tried(schedule.peel(down[0], "last"));
   if (!is_padded && columns % tile.width() != 0 && builder.decide(name, "peel_columns", true))

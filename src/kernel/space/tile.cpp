@@ -8,11 +8,16 @@
 namespace isomer::kernel {
 namespace {
 
+/// Instructions that one thread has issued a cycle while another runs on the same core, as on most rented machines:
+/// some more than half of six to eight. A step shares half of one that counts with others.
+constexpr double kIssued = 3.5, kCounting = 0.5;
+
 /// A step of the reduction in a tile: two multiply-adds and two loads a cycle (a vector for each column, an element for
 /// each row), a latency of four, columns that come from the second level of cache.
 double cycles_of_step(int64_t rows, int64_t vectors, const Machine& machine) {
   const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
-  return std::max({r * v / 2, (r + v) / 2, 4.0, machine.caches.cycles_of_vector * v});
+  return std::max(
+      {r * v / 2, (r + v) / 2, 4.0, machine.caches.cycles_of_vector * v, (r * v + r + v + kCounting) / kIssued});
 }
 
 /// The last tile of rows is code of its own where it has fewer, and what comes next does not come ahead then.
@@ -162,8 +167,9 @@ double Tiler::score(Tile tile) const {
   const double filled =
       static_cast<double>(there) / static_cast<double>((there + tile.vectors - 1) / tile.vectors * tile.vectors);
   const double in_lanes = static_cast<double>(size) / static_cast<double>(there * tile.lanes);
-  // Stores of parts of vectors are slow without masks.
-  const double whole = size % tile.width() == 0 || view_.machine().vectors.masks ? 1 : 0.8;
+  // Stores of parts of vectors are slow without masks; only the last tile has some.
+  const auto tiles = static_cast<double>((there + tile.vectors - 1) / tile.vectors);
+  const double whole = size % tile.lanes == 0 || view_.machine().vectors.masks ? 1 : 1 - 0.2 / tiles;
   const bool is_contiguous = reduction_.out[tile.vector_axis] == 1;
   return best->second * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1) * whole;
 }

@@ -261,12 +261,19 @@ class TileLayout {
       last = {window_.back()};
       window_.pop_back();
     }
+    if (!is_small_ && !window_.empty()) {
+      if (const LoopIds steps = split_steps(builder_, name_, tile_, window_.back()); !steps.empty()) {
+        window_.back() = steps[0];
+        steps_ = {steps[1]};
+      }
+    }
     LoopIds order = outer_;
     order.insert(order.end(), blocks_.begin(), blocks_.end());
     if (!blocks_.empty()) order.insert(order.end(), held_.begin(), held_.end());
     order.insert(order.end(), phases_.begin(), phases_.end());
     order.insert(order.end(), window_.begin(), window_.end());
     if (!last.empty()) inner_.insert(inner_.end() - 2, last[0]);
+    order.insert(order.end(), steps_.begin(), steps_.end());
     order.insert(order.end(), inner_.begin(), inner_.end());
     return schedule_.reorder(order).ok();
   }
@@ -311,6 +318,7 @@ class TileLayout {
   }
 
   void skip_and_unroll() {
+    for (const LoopId loop : steps_) (void)tried(schedule_.unroll(loop));
     skips_ = tried(schedule_.skip_padding(computing_));
     if (window_size_ > kSmallWindow)
       for (const int source : loads(view_.block(computing_)))
@@ -384,6 +392,7 @@ class TileLayout {
     LoopIds inside(std::find(around.begin(), around.end(), moving) + 1, around.end());
     std::erase_if(inside, [&](LoopId loop) {
       return std::find(window_.begin(), window_.end(), loop) != window_.end() ||
+             std::find(steps_.begin(), steps_.end(), loop) != steps_.end() ||
              std::find(inner_.begin(), inner_.end(), loop) != inner_.end();
     });
     if (builder_.decide(name_, "ahead", tile_.row_axis >= 0 && view_.iterations(inside) > 1))
@@ -400,6 +409,7 @@ class TileLayout {
   LoopIds across_;  ///< tiles of vectors, vectors, lanes
   LoopIds image_;   ///< over other axes than those that move packed operands
   LoopIds outer_, window_, inner_;
+  LoopIds steps_;   ///< of the reduction's innermost loop, written out around the tile
   LoopIds blocks_;  ///< of the reduction, around loops over results
   LoopIds held_;    ///< over results that a block of the reduction runs through
   LoopIds phases_;  ///< of rows that lie a period apart: between them, and stored with them

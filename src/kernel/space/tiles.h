@@ -13,6 +13,10 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile);
 /// The initialization of a reduction, which took the kinds that the loops had then (serial ones): its last loop runs
 /// along the lanes.
 void lay_out_initialization(Builder& builder, const std::string& computing);
+/// A loop over the reduction around tiles becomes one of some steps at a time, where its length allows that; theirs is
+/// to be unrolled: instructions that only count take the place of others, most of all where a core runs two threads.
+/// Empty: it stays as it is.
+LoopIds split_steps(Builder& builder, const std::string& name, const Tile& tile, LoopId loop);
 /// The loops of a tile that holds a reduction's results.
 bool tensorize(Builder& builder, const LoopIds& loops);
 /// A reduction that runs inside of other loops, by its own: one for each of its axes (none for a point), then its
