@@ -21,6 +21,7 @@ namespace {
 
 using isomer::test::is_long_run;
 using testing::HasSubstr;
+using testing::Not;
 
 class OnExample : public testing::TestWithParam<Example> {};
 
@@ -93,23 +94,27 @@ TEST(DefaultSchedule, LanesRunAlongSumsOfFewColumns) {
   }
 }
 
-/// Rows whose weights no other row reads: a matrix times a vector, but not times sixteen.
+/// Rows whose weights no other row reads: a matrix times a vector, but not times sixteen. A last block of columns that
+/// is not full has room in memory all the same.
 TEST(DefaultSchedule, WeightsThatAreReadOnceComeInStreams) {
-  for (const int64_t rows : {1, 2, 16}) {
-    SCOPED_TRACE(rows);
-    const Example product = {
-        "product",
-        fmt::format("s0 = reduce [{}, 256] over [64] with sum:float32 {{ in0[i0, r0]:float32*in1[r0, i1]:float32 }}\n"
-                    "output s0\n",
-                    rows),
-        {{rows, 64}, {64, 256}}};
-    const Kernel kernel = lowered(product, {1});
-    const Schedule schedule = default_schedule(Schedule(kernel), {});
-    const std::string trace = print(schedule.trace());
-    EXPECT_THAT(trace, HasSubstr(rows < 16 ? "transform_layout(in1.cache, 1/8:0:1%8)" : "s0.streams := 0"));
-    expect_replays(schedule, kernel);
-    expect_same_meaning(product, schedule, kernel);
-  }
+  for (const int64_t rows : {1, 2, 4, 16})
+    for (const int64_t columns : {256, 520})
+      for (const int threads : {1, 2}) {
+        SCOPED_TRACE(fmt::format("{} x {} by {}", rows, columns, threads));
+        const Example product = {
+            "product",
+            fmt::format("s0 = reduce [{0}, {1}] over [64] with sum:float32 {{ in0[i0, r0]:float32*in1[r0, "
+                        "i1]:float32 }}\noutput s0\n",
+                        rows, columns),
+            {{rows, 64}, {64, columns}}};
+        const Kernel kernel = lowered(product, {1});
+        const Schedule schedule = default_schedule(Schedule(kernel), {.threads = threads});
+        EXPECT_THAT(print(schedule.trace()),
+                    HasSubstr(rows < 16 ? "transform_layout(in1.cache, 0:2/8:1:2%8)" : "s0.streams := 0"));
+        EXPECT_THAT(print(schedule.kernel()), Not(HasSubstr("min(")));
+        expect_replays(schedule, kernel);
+        expect_same_meaning(product, schedule, kernel);
+      }
 }
 
 /// Instructions for each multiply-add of the block that has most of them: between labels and jumps.

@@ -8,8 +8,13 @@
 namespace isomer::kernel {
 namespace {
 
-/// Dims over other axes, blocks along the vectors, dims over the reduction in the order of its loops, lanes.
-std::string packed_layout(const LoadAccess& access, const Tile& tile, int64_t width) {
+/// Where what is packed lies: dims over other axes, blocks along the vectors, dims over the reduction in the order of
+/// its loops, elements of a block. `streams`, of that: each vector of a block has its own, one behind the other.
+struct PackedLayout {
+  std::string blocks, streams;
+};
+
+PackedLayout packed_layout(const LoadAccess& access, const Tile& tile) {
   const auto& index = te::as<te::Load>(access.load)->index;
   const auto along = static_cast<std::ptrdiff_t>(packed_dim(access, tile.vector_axis)->dim);
   std::vector<std::pair<int, std::ptrdiff_t>> dims;
@@ -25,14 +30,18 @@ std::string packed_layout(const LoadAccess& access, const Tile& tile, int64_t wi
     dims.emplace_back(place, static_cast<std::ptrdiff_t>(k));
   }
   std::sort(dims.begin(), dims.end());
-  std::vector<std::string> layout;
+  std::vector<std::string> layout, streams;
   for (const auto& [place, k] : dims)
     if (place < 0) layout.push_back(fmt::format("{}", k));
-  layout.push_back(fmt::format("{}/{}", along, width));
+  layout.push_back(fmt::format("{}/{}", along, tile.width()));
+  const size_t last = dims.size() + 1;
+  for (size_t k = 0; k < last; ++k) streams.push_back(fmt::format("{}", k));
+  streams.insert(streams.begin() + static_cast<std::ptrdiff_t>(layout.size()), fmt::format("{}/{}", last, tile.lanes));
+  streams.push_back(fmt::format("{}%{}", last, tile.lanes));
   for (const auto& [place, k] : dims)
     if (place >= 0) layout.push_back(fmt::format("{}", k));
-  layout.push_back(fmt::format("{}%{}", along, width));
-  return fmt::format("{}", fmt::join(layout, ":"));
+  layout.push_back(fmt::format("{}%{}", along, tile.width()));
+  return {fmt::format("{}", fmt::join(layout, ":")), fmt::format("{}", fmt::join(streams, ":"))};
 }
 
 }  // namespace
@@ -59,9 +68,11 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
     const bool is_constant = view.buffer(access.buffer).is_constant;
     // What each tile reads of its own comes in several streams, of which memory gives more at once than of one.
     const bool is_read_once = view.reuse(block, access) <= tile.rows;
-    const int64_t width = builder.decide(name, "streams", is_read_once) ? tile.lanes : tile.width();
+    const bool streams = tile.vectors > 1 && builder.decide(name, "streams", is_read_once);
     const auto copier = builder.schedule.cache_read(name, view.buffer(access.buffer).name, view.ordinal(name, access));
-    if (!copier.ok() || !builder.schedule.transform_layout(*copier, packed_layout(access, tile, width)).ok())
+    const PackedLayout layout = packed_layout(access, tile);
+    if (!copier.ok() || !builder.schedule.transform_layout(*copier, layout.blocks).ok() ||
+        (streams && !builder.schedule.transform_layout(*copier, layout.streams).ok()))
       return false;
     if (!is_constant) schedule_map(builder, *copier);
   }
