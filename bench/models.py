@@ -13,6 +13,7 @@ ratio: ONNX Runtime's time / ours, the median over rounds in turns. peak: larges
 process took before it opened the model.
 """
 import argparse
+import atexit
 import json
 import math
 import os
@@ -67,6 +68,7 @@ class Side:
 
     def __init__(self, command, processors):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, processors))
+        atexit.register(self.process.kill)  # whatever goes wrong: what is stopped does not end by itself
         self.ready = json.loads(self.process.stdout.readline() or "{}")
         self.run(1)
 

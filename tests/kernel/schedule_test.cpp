@@ -110,7 +110,7 @@ TEST(DefaultSchedule, WeightsThatAreReadOnceComeInStreams) {
         const Kernel kernel = lowered(product, {1});
         const Schedule schedule = default_schedule(Schedule(kernel), {.threads = threads});
         EXPECT_THAT(print(schedule.trace()),
-                    HasSubstr(rows < 16 ? "transform_layout(in1.cache, 0:2/8:1:2%8)" : "s0.streams := 0"));
+                    HasSubstr(rows < 16 ? "transform_layout(in1.cache, 0:2/8:1:2%8)" : "s0.streams_of_in1 := 0"));
         EXPECT_THAT(print(schedule.kernel()), Not(HasSubstr("min(")));
         expect_replays(schedule, kernel);
         expect_same_meaning(product, schedule, kernel);

@@ -68,7 +68,8 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
     const bool is_constant = view.buffer(access.buffer).is_constant;
     // What each tile reads of its own comes in several streams, of which memory gives more at once than of one.
     const bool is_read_once = view.reuse(block, access) <= tile.rows;
-    const bool streams = tile.vectors > 1 && builder.decide(name, "streams", is_read_once);
+    const bool streams =
+        tile.vectors > 1 && builder.decide(name, "streams_of_" + view.buffer(access.buffer).name, is_read_once);
     const auto copier = builder.schedule.cache_read(name, view.buffer(access.buffer).name, view.ordinal(name, access));
     const PackedLayout layout = packed_layout(access, tile);
     if (!copier.ok() || !builder.schedule.transform_layout(*copier, layout.blocks).ok() ||

@@ -9,7 +9,7 @@ namespace isomer::kernel {
 namespace {
 
 /// Instructions that one thread has issued a cycle while another runs on the same core, as on most rented machines:
-/// some more than half of six to eight. A step shares half of one that counts with others.
+/// half of six to eight. Of those that count, a step has half of one, as several are written out.
 constexpr double kIssued = 3.5, kCounting = 0.5;
 
 /// A step of the reduction in a tile: two multiply-adds and two loads a cycle (a vector for each column, an element for
