@@ -67,8 +67,8 @@ Result<void> join(Kernel& kernel, LoopId first, LoopId second);
 /// bounds its index (padding), the copy holds what the select gives.
 Result<std::string> cache_read(Kernel& kernel, const std::string& block, const std::string& buffer, int64_t number);
 /// The same, but the copy is indexed by the block's own iterators, those that the read depends on (axes, then those of
-/// the reduction): what windows that overlap share is there once for each. The pixels of a convolution's results become
-/// rows of a product then (collapse). The block computes at every point of its iterators.
+/// the reduction): what windows that overlap share is there once for each. The block computes at every point of its
+/// iterators.
 Result<std::string> reindex(Kernel& kernel, const std::string& block, const std::string& buffer, int64_t number);
 /// The block writes a new buffer, from which a new block copies to the old one.
 Result<std::string> cache_write(Kernel& kernel, const std::string& block);

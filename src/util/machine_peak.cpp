@@ -145,7 +145,7 @@ double measure_fma_peak(int threads) {
 
 double measure_read_bandwidth(int64_t bytes, int threads) {
   const auto read = __builtin_cpu_supports("avx512f") ? read_512 : __builtin_cpu_supports("avx") ? read_256 : read_128;
-  const int64_t count = bytes / 4, repeats = std::max<int64_t>(1, kLeastBytes / bytes);
+  const int64_t count = std::max(bytes / 4, kBlock), repeats = std::max<int64_t>(1, kLeastBytes / (count * 4));
   std::vector<Floats> memory;
   for (int t = 0; t < threads; ++t) memory.push_back(ones(count));
   // At a time all that is there, or some of it: what lies a power of two apart shares sets of a cache.

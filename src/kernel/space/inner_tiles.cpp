@@ -19,7 +19,8 @@ LoopIds split_steps(Builder& builder, const std::string& name, const Tile& tile,
   const auto preferred = std::find_if(candidates.rbegin(), candidates.rend() - 1,
                                       [&](int64_t each) { return each * all <= kMostUnrolled; });
   const int64_t steps = builder.decide(name, "steps", candidates, *preferred);
-  const auto parts = steps > 1 ? builder.schedule.split(loop, Integers{-1, steps}) : Result<LoopIds>(LoopIds());
+  if (steps == 1) return {};
+  const auto parts = builder.schedule.split(loop, Integers{-1, steps});
   return parts.ok() ? *parts : LoopIds();
 }
 

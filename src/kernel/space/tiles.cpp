@@ -391,9 +391,10 @@ class TileLayout {
     const LoopIds around = view_.loops(computing_);
     LoopIds inside(std::find(around.begin(), around.end(), moving) + 1, around.end());
     std::erase_if(inside, [&](LoopId loop) {
-      return std::find(window_.begin(), window_.end(), loop) != window_.end() ||
-             std::find(steps_.begin(), steps_.end(), loop) != steps_.end() ||
-             std::find(inner_.begin(), inner_.end(), loop) != inner_.end();
+      const auto is_in = [&](const LoopIds& loops) {
+        return std::find(loops.begin(), loops.end(), loop) != loops.end();
+      };
+      return is_in(window_) || is_in(steps_) || is_in(inner_);
     });
     if (builder_.decide(name_, "ahead", tile_.row_axis >= 0 && view_.iterations(inside) > 1))
       (void)tried(schedule_.annotate(moving, kAhead, 1));
