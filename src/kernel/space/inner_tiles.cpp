@@ -7,7 +7,7 @@ namespace isomer::kernel {
 namespace {
 
 /// Vectors of results that are computed in one iteration, and steps of the reduction, at most.
-constexpr int64_t kMostUnrolled = 64, kMostSteps = 8;
+constexpr int64_t kMostUnrolled = 48, kMostSteps = 4;
 
 }  // namespace
 
