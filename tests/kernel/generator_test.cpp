@@ -70,7 +70,7 @@ TEST(Generator, HasANewVersionWhereItMakesOtherKernels) {
   const std::string now = fmt::format("version {}\nschedules {}\nllvm {}\ncode {}\n", version.substr(0, of_llvm),
                                       schedules, version.substr(of_llvm + 1), code);
   const std::string advice = fmt::format(
-      "other kernels than of version {}: raise kVersion in src/kernel/codegen/fingerprint.cpp, and let {} be\n{}",
+      "other kernels than of version {}: raise kVersion in src/kernel/codegen_llvm/fingerprint.cpp, and let {} be\n{}",
       known["version"], kFile, now);
   EXPECT_EQ(known["version"], version.substr(0, of_llvm)) << advice;
   EXPECT_EQ(known["schedules"], schedules) << advice;

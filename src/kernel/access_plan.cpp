@@ -1,0 +1,100 @@
+#include "kernel/access_plan.h"
+
+#include <algorithm>
+
+#include "graph/te/simplifier.h"
+#include "kernel/unsupported.h"
+#include "util/check.h"
+
+namespace isomer::kernel {
+namespace {
+
+const te::Var* as_loop_variable(const Expr& expr) {
+  const auto* variable = te::as<te::Var>(expr);
+  return variable && variable->kind == te::VarKind::kLoop ? variable : nullptr;
+}
+
+}  // namespace
+
+bool has_static_shape(const Buffer& buffer) {
+  return std::all_of(buffer.shape.begin(), buffer.shape.end(), [](const Dim& dim) { return dim.is_constant(); });
+}
+
+bool divides(te::BinaryOp op) {
+  return op == te::BinaryOp::kDiv || op == te::BinaryOp::kFloorDiv || op == te::BinaryOp::kFloorMod ||
+         op == te::BinaryOp::kTruncMod;
+}
+
+bool depends_on(const Expr& expr, int loop_variable) {
+  return te::any_node(
+      expr, [&](const Expr& e) { return as_loop_variable(e) && as_loop_variable(e)->index == loop_variable; });
+}
+
+/// Loads read what nobody has proved anything of, and so do loops that run as long as a load says.
+bool AccessPlans::is_decided_by_data(const Expr& expr) const {
+  return te::any_node(expr, [&](const Expr& e) {
+    return te::as<te::Load>(e) || (as_loop_variable(e) && !loops_.interval(as_loop_variable(e)->index).high);
+  });
+}
+
+AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index) const {
+  const Buffer& target = kernel_.buffers[buffer];
+  CHECK(index.size() == target.shape.size()) << target.name << ": " << index.size() << " indices";
+  const bool is_static = has_static_shape(target);
+  te::Simplifier simplifier(ranges_);
+  AccessPlan access;
+  access.buffer = buffer;
+  Expr linear = te::index(0);
+  for (size_t k = 0; k < index.size(); ++k) {
+    const te::Polynomial polynomial = simplifier.polynomial(index[k]);
+    const te::Range range = simplifier.range(polynomial);
+    const bool is_proved = is_static && range.low >= 0 && range.high < target.shape[k].value();
+    const bool is_checked = !is_proved && (!is_static || is_decided_by_data(index[k]));
+    access.is_proved &= is_proved;
+    if (is_static) linear = linear * target.shape[k].value();
+    if (is_checked || !is_static)
+      access.axes.push_back({static_cast<int>(k), polynomial, is_checked});
+    else
+      linear = linear + index[k];
+  }
+  access.offset = simplifier.polynomial(linear);
+  if (!access.offset.is_exact()) fail_unsupported("'{}' has too many elements", target.name);
+  return access;
+}
+
+const AccessPlan& AccessPlans::of_load(const Expr& load) {
+  if (const auto known = loads_.find(&*load); known != loads_.end()) return known->second.second;
+  const auto& e = *te::as<te::Load>(load);
+  return loads_.emplace(&*load, std::pair(load, plan(e.buffer.index, e.index))).first->second.second;
+}
+
+const te::Polynomial& AccessPlans::difference(const Expr& comparison) {
+  if (const auto known = differences_.find(&*comparison); known != differences_.end()) return known->second.second;
+  const auto& e = *te::as<te::Binary>(comparison);
+  te::Simplifier simplifier(ranges_);
+  te::Polynomial difference = simplifier.polynomial(e.right - e.left);
+  return differences_.emplace(&*comparison, std::pair(comparison, std::move(difference))).first->second.second;
+}
+
+bool AccessPlans::may_fault(const Expr& expr) {
+  if (const auto known = faults_.find(&*expr); known != faults_.end()) return known->second.second;
+  bool result = false;
+  if (const auto* e = te::as<te::Binary>(expr))
+    result = divides(e->op) && !is_float(e->left.dtype()) && te::as_constant(e->right).value_or(0) == 0;
+  else if (te::as<te::Load>(expr))
+    result = !of_load(expr).is_proved;
+  for (const Expr& child : te::detail::children(expr)) result = result || may_fault(child);
+  faults_.emplace(&*expr, std::pair(expr, result));
+  return result;
+}
+
+/// What loads take part in is left as it is: data wrap around where indices do not.
+Expr AccessPlans::simplified(const Expr& expr) const {
+  return te::transform(expr, [&](const Expr& e) -> Expr {
+    const auto* choice = te::as<te::Select>(e);
+    if (!choice || te::has_load(choice->condition)) return {};
+    return te::select(te::simplify_index(choice->condition, ranges_), choice->then, choice->otherwise);
+  });
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,23 @@
+// Functions of libm on values of any number of lanes.
+#pragma once
+
+#include "kernel/codegen_llvm/site.h"
+
+namespace isomer::kernel::codegen {
+
+// Vector code over float, at most 2 units in the last place or 2^-125 off (tests/kernel/math_test.cpp), right at
+// infinities, NaN, overflow and underflow. Subnormal numbers are zeros, as everywhere in kernels.
+llvm::Value* float_exp(Builder& build, llvm::Value* x);
+llvm::Value* float_log(Builder& build, llvm::Value* x);
+llvm::Value* float_tanh(Builder& build, llvm::Value* x);
+llvm::Value* float_erf(Builder& build, llvm::Value* x);
+
+// Roundings, for float and double; targets without SSE 4.1 have no instruction for them.
+llvm::Value* floor(const Site& site, llvm::Value* x);
+llvm::Value* ceil(const Site& site, llvm::Value* x);
+llvm::Value* round_to_even(const Site& site, llvm::Value* x);
+
+/// Calls the runtime's function in double precision, lane by lane; arguments and result are float or double.
+llvm::Value* call_math(const Site& site, runtime::MathFunction function, std::vector<llvm::Value*> arguments);
+
+}  // namespace isomer::kernel::codegen
