@@ -85,6 +85,7 @@ Buffer Nest::buffer(const std::string& name) const {
     case kernel::Scope::kArgument: break;
     case kernel::Scope::kCache: result.scope = "cache"; break;
     case kernel::Scope::kRegister: result.scope = "registers"; break;
+    case kernel::Scope::kShared: result.scope = "shared"; break;
   }
   result.is_input = std::find(kernel.inputs.begin(), kernel.inputs.end(), number) != kernel.inputs.end();
   result.is_output = kernel::is_output(kernel, number);

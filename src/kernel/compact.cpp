@@ -11,8 +11,8 @@ namespace isomer::kernel {
 namespace {
 
 /// The innermost list of statements that holds all uses of the buffer, outside of vectorized loops: each lane has
-/// elements of its own.
-const Statements& common_list(const Statements& statements, int buffer) {
+/// elements of its own. `threads`: the loops around the list whose iterations are threads.
+const Statements& common_list(const Statements& statements, int buffer, std::vector<const Loop*>& threads) {
   const Statement* user = nullptr;
   for (const Statement& statement : statements) {
     if (!touches(statement, buffer)) continue;
@@ -20,7 +20,9 @@ const Statements& common_list(const Statements& statements, int buffer) {
     user = &statement;
   }
   const auto* loop = user ? std::get_if<Loop>(&user->node) : nullptr;
-  return loop && loop->kind != LoopKind::kVectorized ? common_list(loop->body, buffer) : statements;
+  if (!loop || loop->kind == LoopKind::kVectorized) return statements;
+  if (is_thread(loop->kind)) threads.push_back(loop);
+  return common_list(loop->body, buffer, threads);
 }
 
 /// The lanes of the blocks that write the buffer; 1: none is vectorized.
@@ -47,7 +49,10 @@ void compact(Kernel& kernel) {
   for (size_t b = 0; b < kernel.buffers.size(); ++b) {
     const int buffer = static_cast<int>(b);
     if (kernel.buffers[b].scope == Scope::kArgument) continue;
-    const Region region = region_of(kernel, common_list(kernel.body, buffer), buffer, Access::kEither);
+    std::vector<const Loop*> threads;
+    const Statements& users = common_list(kernel.body, buffer, threads);
+    if (kernel.buffers[b].scope != Scope::kShared) threads.clear();
+    const Region region = region_of(kernel, users, buffer, Access::kEither, threads);
     Shape& shape = kernel.buffers[b].shape;
     for (size_t k = 0; k < shape.size(); ++k) shape[k] = region.empty() ? Dim(0) : Dim(region[k].extent);
     if (kernel.buffers[b].scope == Scope::kRegister) round_up(shape, lanes_of_writers(kernel, buffer));
@@ -159,9 +164,8 @@ void simplify_predicates(Statements& statements, LoopRanges& ranges) {
 /// reduction.
 bool is_of_tile(const Expr& condition, const std::vector<const Loop*>& inner) {
   const std::set<int> read = variables(condition);
-  return std::any_of(inner.begin(), inner.end(), [&](const Loop* loop) {
-    return (loop->kind == LoopKind::kUnrolled || loop->kind == LoopKind::kVectorized) && read.contains(loop->variable);
-  });
+  return std::any_of(inner.begin(), inner.end(),
+                     [&](const Loop* loop) { return is_written_out(loop->kind) && read.contains(loop->variable); });
 }
 
 /// When the parts of a conjunction that bound a tile hold in all of it; those parts are left out of `rest`. Nothing
@@ -238,7 +242,7 @@ void hoist(Statements& statements) {
     auto* loop = std::get_if<Loop>(&statement.node);
     if (!loop) continue;
     Block* const block = only_block(statement);
-    if (block && block->predicate && loop->kind != LoopKind::kParallel) {
+    if (block && block->predicate && loop->kind != LoopKind::kParallel && !is_block(loop->kind)) {
       std::set<int> inner;
       loops_below(statement, inner);
       if (Expr condition = take_independent(block->predicate, inner)) {

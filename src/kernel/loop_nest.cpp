@@ -38,4 +38,20 @@ Expr bind_iterators(const Block& block, const Expr& expr) {
   });
 }
 
+std::string_view name(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::kSerial: return "";
+    case LoopKind::kParallel: return "parallel";
+    case LoopKind::kVectorized: return "vectorized";
+    case LoopKind::kUnrolled: return "unrolled";
+    case LoopKind::kBlockX: return "block.x";
+    case LoopKind::kBlockY: return "block.y";
+    case LoopKind::kBlockZ: return "block.z";
+    case LoopKind::kThreadX: return "thread.x";
+    case LoopKind::kThreadY: return "thread.y";
+    case LoopKind::kThreadZ: return "thread.z";
+  }
+  return "";
+}
+
 }  // namespace isomer::kernel

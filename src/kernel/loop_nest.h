@@ -7,11 +7,13 @@
 //                    variables around it, its bodies are tensor expressions over the iterators (TensorIR's block: Feng
 //                    et al. 2023, section 3). Schedules move loops and change bindings; what a block means stays.
 //     Branch, While, Resize    what imperative references need besides
+//     Barrier        where the threads of a block of threads wait for each other
 //
 // Expressions are te::Expr. In a kernel every load reads BufferRef::kLocal with the number of one of its buffers;
 // axis(k) and reduce_axis(k) are iterators of the block around, var(kLoop, v) is the variable of an enclosing loop.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,6 +32,7 @@ enum class Scope : uint8_t {
   kArgument,  ///< memory of the caller: an input, an output, a value that outlives a root statement
   kCache,     ///< one copy a thread, in its scratch memory
   kRegister,  ///< one copy a thread; every index is a constant once unrolled and vectorized loops are laid out
+  kShared,    ///< one copy a block of threads, in memory that all of them see
 };
 
 struct Buffer {
@@ -73,7 +76,26 @@ enum class LoopKind : uint8_t {
   kParallel,    ///< iterations may run on several threads; outermost, or right inside an ordered loop that is
   kVectorized,  ///< all iterations at once, in vector lanes; constant extent
   kUnrolled,    ///< written out; constant extent
+  // Bound (CUDA; launch.h): the iterations are the blocks of threads of a launch, or the threads of such a block, along
+  // an axis of theirs. In its order of time a bound loop is a loop like any other.
+  kBlockX,
+  kBlockY,
+  kBlockZ,
+  kThreadX,
+  kThreadY,
+  kThreadZ,
 };
+
+/// Loops that are bound to axes, in the order of the axes: "block.x", …, "thread.z".
+inline constexpr std::array kBoundKinds = {LoopKind::kBlockX,  LoopKind::kBlockY,  LoopKind::kBlockZ,
+                                           LoopKind::kThreadX, LoopKind::kThreadY, LoopKind::kThreadZ};
+inline bool is_block(LoopKind kind) { return kind >= LoopKind::kBlockX && kind <= LoopKind::kBlockZ; }
+inline bool is_thread(LoopKind kind) { return kind >= LoopKind::kThreadX; }
+inline bool is_bound(LoopKind kind) { return is_block(kind) || is_thread(kind); }
+/// All iterations stand one after the other in the code, or are lanes.
+inline bool is_written_out(LoopKind kind) { return kind == LoopKind::kVectorized || kind == LoopKind::kUnrolled; }
+/// "" of a serial loop.
+std::string_view name(LoopKind kind);
 
 struct Statement;
 using Statements = std::vector<Statement>;
@@ -118,8 +140,12 @@ struct Resize {
   std::vector<Expr> extents;
 };
 
+/// All threads of a block of threads have come here, and what they wrote is seen by all, before one goes on. Made by
+/// `with_barriers` alone (barriers.h), after all scheduling.
+struct Barrier {};
+
 struct Statement {
-  std::variant<Loop, Block, Branch, While, Resize> node;
+  std::variant<Loop, Block, Branch, While, Resize, Barrier> node;
 };
 
 struct MicroKernel;

@@ -31,6 +31,11 @@ Result<void> parallel(Kernel& kernel, LoopId loop);
 /// memory is then transposed in registers.
 Result<void> vectorize(Kernel& kernel, LoopId loop);
 Result<void> unroll(Kernel& kernel, LoopId loop);
+/// The iterations become blocks of threads ("block.x", "block.y", "block.z": outermost loops, one for each axis) or
+/// threads ("thread.x", …). Several loops may be bound to one axis of threads: also one inside of another, where the
+/// threads share what each of them would compute for itself otherwise. What a launch must be beyond that, launch.h
+/// says.
+Result<void> bind(Kernel& kernel, LoopId loop, const std::string& axis);
 /// The "first" or "last" iteration stands apart, before or behind the loop, with blocks (and buffers of its own, where
 /// only the loop uses them): predicates that only it needs are gone from the others.
 Result<void> peel(Kernel& kernel, LoopId loop, const std::string& iteration);
@@ -73,6 +78,8 @@ Result<std::string> reindex(Kernel& kernel, const std::string& block, const std:
 /// The block writes a new buffer, from which a new block copies to the old one.
 Result<std::string> cache_write(Kernel& kernel, const std::string& block);
 /// "cache" or "registers": memory of the thread, of the size that one iteration of the loops around all uses needs.
+/// "shared": of a block of threads, of the size that one iteration of the loops around needs that are no threads;
+/// before its writer moves to its place.
 Result<void> set_scope(Kernel& kernel, const std::string& buffer, const std::string& scope);
 
 // Layouts (primitives_layout.cpp)

@@ -1,3 +1,5 @@
+#include <map>
+
 #include "kernel/padding.h"
 #include "kernel/primitives.h"
 #include "kernel/regions.h"
@@ -278,11 +280,13 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
 
 Result<void> set_scope(Kernel& kernel, const std::string& buffer_name, const std::string& scope) {
   TRY(const int buffer, find_buffer(kernel, buffer_name));
-  if (scope != "cache" && scope != "registers")
-    return invalid(buffer_name, "scope 'cache' or 'registers' expected, '{}' found", scope);
+  const std::map<std::string, Scope> scopes = {
+      {"cache", Scope::kCache}, {"registers", Scope::kRegister}, {"shared", Scope::kShared}};
+  if (!scopes.contains(scope))
+    return invalid(buffer_name, "scope 'cache', 'registers' or 'shared' expected, '{}' found", scope);
   if (is_argument(kernel, buffer))
     return invalid(buffer_name, "a buffer between blocks expected, it is an input or output");
-  kernel.buffers[buffer].scope = scope == "cache" ? Scope::kCache : Scope::kRegister;
+  kernel.buffers[buffer].scope = scopes.at(scope);
   return {};
 }
 

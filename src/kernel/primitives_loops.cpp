@@ -44,7 +44,7 @@ void add_predicate(Statements& statements, const Expr& condition) {
                      add_predicate(branch.then, condition);
                      add_predicate(branch.otherwise, condition);
                    },
-                   [&](While& loop) { loop.condition = loop.condition && condition; }, [](Resize&) {}},
+                   [&](While& loop) { loop.condition = loop.condition && condition; }, [](Resize&) {}, [](Barrier&) {}},
                statement.node);
 }
 
@@ -95,6 +95,20 @@ Result<void> check_no_kind_below(const Loop& loop, LoopKind kind, std::string_vi
   return {};
 }
 
+/// An error where several iterations write one element of memory that is not their own.
+Result<void> check_writes_apart(const Kernel& kernel, const Loop& loop) {
+  std::optional<std::string> shared;
+  for_each_block(loop.body, [&](const Block& block, const auto&) {
+    const bool writes_arguments = std::any_of(block.writes.begin(), block.writes.end(), [&](const Write& w) {
+      return kernel.buffers[w.buffer].scope == Scope::kArgument;
+    });
+    if (writes_arguments && !reads_any(block.axes, loop.variable)) shared = block.name;
+  });
+  if (!shared) return {};
+  return invalid(text(LoopId{loop.variable}),
+                 "iterations that write different elements expected, {} writes the same ones in each", *shared);
+}
+
 /// The statements of the loop around this one can take turns: none finds in memory of its thread what another one left
 /// there.
 Result<void> check_turns(const Kernel& kernel, const Place& place) {
@@ -111,6 +125,35 @@ Result<void> check_turns(const Kernel& kernel, const Place& place) {
                      "statements without a thread's own memory in common expected, '{}' is", kernel.buffers[b].name);
   }
   return {};
+}
+
+/// The iterations of a loop can be blocks of threads: nothing stands beside it, and they write different elements.
+Result<void> check_grid(const Kernel& kernel, const Place& place, LoopKind kind) {
+  const LoopId id{place.loop().variable};
+  for (const Statement* ancestor : place.ancestors) {
+    const auto* outer = std::get_if<Loop>(&ancestor->node);
+    const bool takes_turns = outer && outer->ordered && ancestor == place.ancestors.front();
+    if (!outer || (!takes_turns && (!is_block(outer->kind) || outer->body.size() != 1)))
+      return invalid(text(id), "nothing but loops over blocks around expected");
+    if (outer->kind == kind)
+      return invalid(text(id), "one loop a nest expected to be {}, {} is one", name(kind),
+                     text(LoopId{outer->variable}));
+  }
+  TRY_VOID(check_no_kind_below(place.loop(), kind, name(kind)));
+  return check_writes_apart(kernel, place.loop());
+}
+
+/// Iterations along an axis, at most (CUDA C++ Programming Guide, compute capability 5.0 and later).
+int64_t most_of(LoopKind axis) {
+  switch (axis) {
+    case LoopKind::kBlockX: return 0x7fffffff;
+    case LoopKind::kBlockY:
+    case LoopKind::kBlockZ: return 65535;
+    case LoopKind::kThreadX:
+    case LoopKind::kThreadY: return 1024;
+    case LoopKind::kThreadZ: return 64;
+    default: return 0;
+  }
 }
 
 /// Reductions that don't hold their first step any more don't initialize.
@@ -320,16 +363,7 @@ Result<void> parallel(Kernel& kernel, LoopId id) {
   if (!place.ancestors.empty()) TRY_VOID(check_turns(kernel, place));
   TRY_VOID(constant_extent(place.loop()));
   TRY_VOID(check_spatial(place.loop(), "parallel"));
-  std::optional<std::string> shared;
-  for_each_block(place.loop().body, [&](const Block& block, const auto&) {
-    const bool writes_arguments = std::any_of(block.writes.begin(), block.writes.end(), [&](const Write& w) {
-      return kernel.buffers[w.buffer].scope == Scope::kArgument;
-    });
-    if (writes_arguments && !reads_any(block.axes, id.variable)) shared = block.name;
-  });
-  if (shared)
-    return invalid(text(id), "iterations that write different elements expected, {} writes the same ones in each",
-                   *shared);
+  TRY_VOID(check_writes_apart(kernel, place.loop()));
   place.loop().kind = LoopKind::kParallel;
   return {};
 }
@@ -353,6 +387,25 @@ Result<void> unroll(Kernel& kernel, LoopId id) {
   if (extent > kMaxUnrolled)
     return invalid(text(id), "at most {} iterations to write out expected, {} found", kMaxUnrolled, extent);
   place.loop().kind = LoopKind::kUnrolled;
+  return {};
+}
+
+Result<void> bind(Kernel& kernel, LoopId id, const std::string& axis) {
+  const auto* const kind =
+      std::find_if(kBoundKinds.begin(), kBoundKinds.end(), [&](LoopKind k) { return name(k) == axis; });
+  if (kind == kBoundKinds.end())
+    return invalid(text(id), "an axis from 'block.x' to 'thread.z' expected, '{}' found", axis);
+  TRY(Place place, find_free_loop(kernel, id));
+  TRY(const int64_t extent, constant_extent(place.loop()));
+  if (const int64_t most = most_of(*kind); extent < 1 || extent > most)
+    return invalid(text(id), "1 to {} iterations expected to be {}, {} found", most, axis, extent);
+  TRY_VOID(check_spatial(place.loop(), "bound"));
+  for (const Loop* outer : place.loops())
+    if (is_written_out(outer->kind))
+      return invalid(text(id), "no {} loop around expected, {} is one", name(outer->kind),
+                     text(LoopId{outer->variable}));
+  if (is_block(*kind)) TRY_VOID(check_grid(kernel, place, *kind));
+  place.loop().kind = *kind;
   return {};
 }
 

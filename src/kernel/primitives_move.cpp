@@ -31,6 +31,15 @@ LoopRanges ranges_at(const Place& place) {
   return ranges;
 }
 
+/// The loop and those around it whose iterations are threads.
+std::vector<const Loop*> threads_at(const Place& place) {
+  std::vector<const Loop*> threads;
+  for (const Loop* loop : place.loops())
+    if (is_thread(loop->kind)) threads.push_back(loop);
+  if (is_thread(place.loop().kind)) threads.push_back(&place.loop());
+  return threads;
+}
+
 /// `block` with new loops over the spans of its axes and the whole of its reduction.
 Statement over_spans(Kernel& kernel, Block block, const Region& axes, LoopRanges ranges) {
   std::vector<Expr> extents;
@@ -167,7 +176,9 @@ Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
     }
     for (size_t i = loop.body.size(); i-- > 0;)
       if (touches(loop.body[i], buffer)) position = std::min(position, i);
-    const Region read = region_of(kernel, loop.body, buffer, Access::kRead);
+    const auto threads =
+        kernel.buffers[buffer].scope == Scope::kShared ? threads_at(target) : std::vector<const Loop*>();
+    const Region read = region_of(kernel, loop.body, buffer, Access::kRead, threads);
     for (size_t k = 0; k < read.size(); ++k) {
       if (region.size() < read.size()) {
         region = read;
@@ -181,7 +192,8 @@ Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
   for (size_t k = 0; k < order.size(); ++k) axes[order[k]] = region[k];
   Statement moved = over_spans(kernel, std::move(block), axes, ranges_at(target));
   loop.body.insert(loop.body.begin() + static_cast<std::ptrdiff_t>(position), std::move(moved));
-  for (const int buffer : written) kernel.buffers[buffer].scope = Scope::kCache;
+  for (const int buffer : written)
+    if (Scope& scope = kernel.buffers[buffer].scope; scope != Scope::kShared) scope = Scope::kCache;
   return {};
 }
 

@@ -141,8 +141,7 @@ Result<void> skip_border(Kernel& kernel, const std::string& name, const std::str
 
   std::vector<const Loop*> inner;  // of the tile, which is skipped as a whole
   const std::vector<Loop*> loops = place.loops();
-  for (auto loop = loops.rbegin();
-       loop != loops.rend() && (*loop)->kind != LoopKind::kSerial && (*loop)->kind != LoopKind::kParallel; ++loop)
+  for (auto loop = loops.rbegin(); loop != loops.rend() && is_written_out((*loop)->kind); ++loop)
     inner.push_back(*loop);
   const std::vector<te::Interval> interior = bounded_axes(select->condition, rank);
   Expr reaches;

@@ -8,21 +8,12 @@
 namespace isomer::kernel {
 namespace {
 
-std::string_view name(LoopKind kind) {
-  switch (kind) {
-    case LoopKind::kSerial: return "";
-    case LoopKind::kParallel: return " parallel";
-    case LoopKind::kVectorized: return " vectorized";
-    case LoopKind::kUnrolled: return " unrolled";
-  }
-  return "";
-}
-
-std::string_view name(Scope scope) {
+std::string_view place(Scope scope) {
   switch (scope) {
     case Scope::kArgument: return "";
     case Scope::kCache: return " in cache";
     case Scope::kRegister: return " in registers";
+    case Scope::kShared: return " shared";
   }
   return "";
 }
@@ -36,7 +27,7 @@ class Printer {
       std::vector<Expr> dims;
       for (const Dim& dim : buffer.shape) dims.push_back(dim.expr());
       text_ += fmt::format("buffer {}: {}[{}]{}{}\n", buffer.name, isomer::name(buffer.dtype), list(dims),
-                           name(buffer.scope), buffer.is_constant ? " constant" : "");
+                           place(buffer.scope), buffer.is_constant ? " constant" : "");
     }
     text_ += fmt::format("inputs {}\noutputs {}\n", names(kernel_.inputs), names(kernel_.outputs));
     print(kernel_.body);
@@ -86,8 +77,8 @@ class Printer {
       notes += fmt::format(" by {} {}", called->name, Hasher().add(std::string_view(called->text)).finish().hex());
     for (const auto& [key, value] : loop.annotations)
       if (!called || key != kMicroKernel) notes += fmt::format(" {}={}", key, value);
-    line("for k{} < {}{}{}{} {{", loop.variable, text(loop.extent), name(loop.kind), loop.ordered ? " ordered" : "",
-         notes);
+    line("for k{} < {}{}{}{}{} {{", loop.variable, text(loop.extent), loop.kind == LoopKind::kSerial ? "" : " ",
+         name(loop.kind), loop.ordered ? " ordered" : "", notes);
     print_body(loop.body);
   }
 
@@ -129,6 +120,8 @@ class Printer {
     line("while {} {{", text(loop.condition));
     print_body(loop.body);
   }
+
+  void print(const Barrier&) { line("barrier"); }
 
   void print(const Resize& resize) {
     line("resize {} to [{}]", kernel_.buffers[resize.buffer].name, list(resize.extents));

@@ -70,9 +70,11 @@ class RegionFinder {
 
 }  // namespace
 
-Region region_of(const Kernel& kernel, const Statements& statements, int buffer, Access access) {
+Region region_of(const Kernel& kernel, const Statements& statements, int buffer, Access access,
+                 const std::vector<const Loop*>& around) {
   RegionFinder finder(kernel, buffer);
-  for_each_block(statements, [&](const Block& block, const std::vector<const Loop*>& inner) {
+  for_each_block(statements, [&](const Block& block, std::vector<const Loop*> inner) {
+    inner.insert(inner.begin(), around.begin(), around.end());
     if (access != Access::kWrite) {
       for (const Expr& body : block.bodies) finder.add_loads(block, body, inner);
       for (const Write& write : block.writes)

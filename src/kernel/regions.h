@@ -21,10 +21,11 @@ std::optional<Span> span_of(const Expr& index, const std::vector<const Loop*>& i
 /// The smallest span that holds both, where their minima differ by a constant.
 std::optional<Span> united(const Span& a, const Span& b);
 
-/// The part of `buffer` that the statements read (or write). A dim that no span describes is taken whole. Empty where
-/// nothing is touched.
+/// The part of `buffer` that the statements read (or write), over all iterations of loops `around` them too. A dim that
+/// no span describes is taken whole. Empty where nothing is touched.
 enum class Access : uint8_t { kRead, kWrite, kEither };
-Region region_of(const Kernel& kernel, const Statements& statements, int buffer, Access access);
+Region region_of(const Kernel& kernel, const Statements& statements, int buffer, Access access,
+                 const std::vector<const Loop*>& around = {});
 
 /// Whether the statements write every element of the region that they write of `buffer`, and not only one in two: each
 /// of its writers has as many iterations as its own region has elements, and these regions touch.

@@ -70,6 +70,7 @@ const std::vector<Primitive>& all_primitives() {
       {"parallel", adapted(primitives::parallel)},
       {"vectorize", adapted(primitives::vectorize)},
       {"unroll", adapted(primitives::unroll)},
+      {"bind", adapted(primitives::bind)},
       {"peel", adapted(primitives::peel)},
       {"partition", adapted(primitives::partition)},
       {"split_padding", adapted(primitives::split_padding)},
@@ -111,7 +112,8 @@ Result<void> nothing(Result<Arguments> results) {
 /// What one thread sees alone must not be written in one nest and read in another.
 Result<void> check_scopes(const Kernel& kernel, const std::string& primitive) {
   for (size_t b = 0; b < kernel.buffers.size(); ++b) {
-    if (kernel.buffers[b].scope == Scope::kArgument) continue;
+    // What is shared is so before its writer moves into the nest: `compute_at` makes it compute for all threads then.
+    if (kernel.buffers[b].scope == Scope::kArgument || kernel.buffers[b].scope == Scope::kShared) continue;
     const auto nests = std::count_if(kernel.body.begin(), kernel.body.end(),
                                      [&](const Statement& root) { return touches(root, static_cast<int>(b)); });
     if (nests > 1)
@@ -185,6 +187,7 @@ Result<void> Schedule::reorder(const LoopIds& loops) { return nothing(apply("reo
 Result<void> Schedule::parallel(LoopId loop) { return nothing(apply("parallel", {loop})); }
 Result<void> Schedule::vectorize(LoopId loop) { return nothing(apply("vectorize", {loop})); }
 Result<void> Schedule::unroll(LoopId loop) { return nothing(apply("unroll", {loop})); }
+Result<void> Schedule::bind(LoopId loop, const std::string& axis) { return nothing(apply("bind", {loop, axis})); }
 Result<void> Schedule::peel(LoopId loop, const std::string& iteration) {
   return nothing(apply("peel", {loop, iteration}));
 }

@@ -39,6 +39,7 @@ class Schedule {
   Result<void> parallel(LoopId loop);
   Result<void> vectorize(LoopId loop);
   Result<void> unroll(LoopId loop);
+  Result<void> bind(LoopId loop, const std::string& axis);
   Result<void> peel(LoopId loop, const std::string& iteration);
   Result<LoopId> partition(LoopId loop, int64_t at);
   Result<void> split_padding(const std::string& block, const std::string& buffer, const Integers& dims);

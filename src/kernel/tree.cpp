@@ -50,18 +50,19 @@ std::vector<Node*> nodes_in(const List& ancestors) {
 
 void walk(const Statements& statements, std::vector<const Loop*>& loops, const BlockVisitor& look) {
   for (const Statement& statement : statements)
-    std::visit(te::Overloaded{[&](const Loop& s) {
-                                loops.push_back(&s);
-                                walk(s.body, loops, look);
-                                loops.pop_back();
-                              },
-                              [&](const Block& s) { look(s, loops); },
-                              [&](const Branch& s) {
-                                walk(s.then, loops, look);
-                                walk(s.otherwise, loops, look);
-                              },
-                              [&](const While& s) { walk(s.body, loops, look); }, [](const Resize&) {}},
-               statement.node);
+    std::visit(
+        te::Overloaded{[&](const Loop& s) {
+                         loops.push_back(&s);
+                         walk(s.body, loops, look);
+                         loops.pop_back();
+                       },
+                       [&](const Block& s) { look(s, loops); },
+                       [&](const Branch& s) {
+                         walk(s.then, loops, look);
+                         walk(s.otherwise, loops, look);
+                       },
+                       [&](const While& s) { walk(s.body, loops, look); }, [](const Resize&) {}, [](const Barrier&) {}},
+        statement.node);
 }
 
 void add_loads(const Expr& expr, std::set<int>& buffers) {
@@ -102,7 +103,7 @@ void visit_expressions(List& statements, const Look& look) {
           } else if constexpr (std::is_same_v<Node, While>) {
             look(s.condition);
             visit_expressions(s.body, look);
-          } else {
+          } else if constexpr (std::is_same_v<Node, Resize>) {
             all(s.extents);
           }
         },
@@ -180,7 +181,7 @@ void edit_blocks(Statements& statements, const std::function<void(Block&)>& edit
                                 edit_blocks(s.then, edit);
                                 edit_blocks(s.otherwise, edit);
                               },
-                              [&](While& s) { edit_blocks(s.body, edit); }, [](Resize&) {}},
+                              [&](While& s) { edit_blocks(s.body, edit); }, [](Resize&) {}, [](Barrier&) {}},
                statement.node);
 }
 
@@ -358,7 +359,8 @@ void rename_copy(Kernel& kernel, Statements& statements, const std::string& suff
                                 rename_copy(kernel, branch.then, suffix, renamed);
                                 rename_copy(kernel, branch.otherwise, suffix, renamed);
                               },
-                              [&](While& loop) { rename_copy(kernel, loop.body, suffix, renamed); }, [](Resize&) {}},
+                              [&](While& loop) { rename_copy(kernel, loop.body, suffix, renamed); }, [](Resize&) {},
+                              [](Barrier&) {}},
                statement.node);
 }
 

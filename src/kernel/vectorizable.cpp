@@ -34,7 +34,8 @@ bool can_run_at_once(const Statements& statements, int variable) {
                                        return !depends_on(s.condition, variable) && can_run_at_once(s.then, variable) &&
                                               can_run_at_once(s.otherwise, variable);
                                      },
-                                     [](const While&) { return false; }, [](const Resize&) { return false; }},
+                                     [](const While&) { return false; }, [](const Resize&) { return false; },
+                                     [](const Barrier&) { return false; }},
                       statement.node);
   });
 }

@@ -118,7 +118,13 @@ class PartEmitter {
         if (*extent <= kMaxLanesInTurn) return written_out(loop, *extent);
         break;
       case LoopKind::kSerial:
-      case LoopKind::kParallel: break;
+      case LoopKind::kParallel:
+      case LoopKind::kBlockX:
+      case LoopKind::kBlockY:
+      case LoopKind::kBlockZ:
+      case LoopKind::kThreadX:
+      case LoopKind::kThreadY:
+      case LoopKind::kThreadZ: break;
     }
     llvm::Value* const end = evaluate(loop.extent);
     counted(loop, build_.getInt64(0), end);
@@ -380,6 +386,8 @@ class PartEmitter {
     }
     expressions_.require(memory_.resize(resize.buffer, extents), Outcome::kOutOfMemory);
   }
+
+  void emit(const Barrier&) {}  // one thread computes all that is between barriers
 
   // Blocks
 

@@ -1,0 +1,136 @@
+#include "kernel/launch.h"
+
+#include <algorithm>
+
+#include "kernel/tree.h"
+#include "kernel/uses.h"
+
+namespace isomer::kernel {
+namespace {
+
+constexpr int64_t kMostThreads = 1024;
+
+void add_loops(const Statements& statements, Launch& launch) {
+  for (const Statement& statement : statements) {
+    if (const auto* branch = std::get_if<Branch>(&statement.node)) {
+      add_loops(branch->then, launch);
+      add_loops(branch->otherwise, launch);
+    }
+    const auto* loop = std::get_if<Loop>(&statement.node);
+    if (!loop) continue;
+    if (is_bound(loop->kind)) {
+      int64_t& extent = (is_block(loop->kind) ? launch.blocks : launch.threads)[axis_of(loop->kind)];
+      extent = std::max(extent, te::as_constant(loop->extent).value_or(1));
+    }
+    add_loops(loop->body, launch);
+  }
+}
+
+std::vector<int> variables_of_threads(const std::vector<const Loop*>& loops) {
+  std::vector<int> result;
+  for (const Loop* loop : loops)
+    if (is_thread(loop->kind)) result.push_back(loop->variable);
+  return result;
+}
+
+/// Memory of a thread: all that uses it stands in the same loops over threads.
+Result<void> check_private(const Kernel& kernel, const Statement& root) {
+  std::map<int, std::pair<std::string, std::vector<int>>> users;
+  Result<void> result;
+  for_each_block({root}, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    std::set<int> used = loads(block);
+    used.merge(stores(block));
+    for (const int buffer : used) {
+      const Scope scope = kernel.buffers[static_cast<size_t>(buffer)].scope;
+      if (scope != Scope::kCache && scope != Scope::kRegister) continue;
+      const std::vector<int> threads = variables_of_threads(loops);
+      const auto& [first, same] = users.emplace(buffer, std::pair(block.name, threads)).first->second;
+      if (threads != same && result.ok())
+        result = invalid(block.name, "'{}', memory of a thread, in the loops over threads expected that {} uses it in",
+                         kernel.buffers[static_cast<size_t>(buffer)].name, first);
+    }
+  });
+  return result;
+}
+
+/// Of loops of one axis around a block only the innermost decides what it computes.
+Result<void> check_nested(const Block& block, const std::vector<const Loop*>& loops) {
+  const auto effective = threads_around(loops);
+  for (const Loop* loop : loops) {
+    if (!is_thread(loop->kind) || effective[axis_of(loop->kind)] == loop) continue;
+    const bool is_read = reads_any(block.axes, loop->variable) || reads_any(block.reduce, loop->variable) ||
+                         (block.predicate && variables(block.predicate).contains(loop->variable));
+    if (is_read)
+      return invalid(block.name, "the innermost loop over {} alone expected to decide what is computed, k{} does too",
+                     name(loop->kind), loop->variable);
+  }
+  return {};
+}
+
+/// Blocks of threads run in any order.
+Result<void> check_arguments(const Kernel& kernel, const Statement& root) {
+  const std::vector<Use> uses = uses_of(kernel, root);
+  for (const Use& write : uses) {
+    if (!write.is_write || kernel.buffers[static_cast<size_t>(write.buffer)].scope != Scope::kArgument) continue;
+    for (const Loop* grid : write.loops) {
+      if (!is_block(grid->kind) || te::as_constant(grid->extent) == 1) continue;
+      for (const Use& use : uses)
+        if (use.buffer == write.buffer && !is_of_one_block(write, use, *grid))
+          return invalid(use.block, "elements of '{}' expected that no other {} than its own writes, in {}",
+                         kernel.buffers[static_cast<size_t>(write.buffer)].name, name(grid->kind), write.block);
+    }
+  }
+  return {};
+}
+
+Result<void> check_launch(const Kernel& kernel, const Statement& root) {
+  const Launch launch = launch_of(root);
+  if (launch == Launch()) return {};
+  if (launch.threads_of_block() > kMostThreads)
+    return invalid("", "at most {} threads a block expected, {} found", kMostThreads, launch.threads_of_block());
+  Result<void> nested;
+  for_each_block({root}, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    if (nested.ok()) nested = check_nested(block, loops);
+  });
+  TRY_VOID(std::move(nested));
+  TRY_VOID(check_private(kernel, root));
+  return check_arguments(kernel, root);
+}
+
+}  // namespace
+
+size_t axis_of(LoopKind kind) { return (static_cast<size_t>(kind) - static_cast<size_t>(kBoundKinds.front())) % 3; }
+
+Launch launch_of(const Statement& statement) {
+  Launch launch;
+  add_loops({statement}, launch);
+  return launch;
+}
+
+std::array<const Loop*, 3> threads_around(const std::vector<const Loop*>& loops) {
+  std::array<const Loop*, 3> result = {};
+  for (const Loop* loop : loops)
+    if (is_thread(loop->kind)) result[axis_of(loop->kind)] = loop;
+  return result;
+}
+
+Result<void> check_launches(const Kernel& kernel) {
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    if (kernel.buffers[b].scope != Scope::kShared) continue;
+    const auto nests = std::count_if(kernel.body.begin(), kernel.body.end(),
+                                     [&](const Statement& root) { return touches(root, static_cast<int>(b)); });
+    if (nests > 1)
+      return invalid(kernel.buffers[b].name, "uses in one nest expected, as it is shared, {} nests have some", nests);
+  }
+  for (const Statement& root : kernel.body) {
+    const auto* turns = std::get_if<Loop>(&root.node);
+    if (!turns || !turns->ordered) {
+      TRY_VOID(check_launch(kernel, root));
+      continue;
+    }
+    for (const Statement& statement : turns->body) TRY_VOID(check_launch(kernel, statement));
+  }
+  return {};
+}
+
+}  // namespace isomer::kernel

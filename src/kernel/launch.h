@@ -1,0 +1,38 @@
+// Launches: root nests (or the nests that take turns in an ordered one) whose loops are bound to blocks of threads and
+// to threads (loop_nest.h). In its order of time such a nest is plain loops, which is what it means; as a launch, all
+// of its blocks run at once, in any order, and in each all threads, which wait for each other at barriers (barriers.h).
+//
+// A block of the kernel runs in the threads that the loops around it say: where several loops of one axis stand around
+// it, the innermost counts. What is left over of an axis computes nothing, but for memory of its own, which all have.
+// Tests: tests/kernel/launch_test.cpp
+#pragma once
+
+#include <array>
+
+#include "kernel/loop_nest.h"
+#include "util/result.h"
+
+namespace isomer::kernel {
+
+/// CUDA's grid: how many there are along x, y and z.
+struct Launch {
+  std::array<int64_t, 3> blocks = {1, 1, 1};
+  std::array<int64_t, 3> threads = {1, 1, 1};
+  int64_t threads_of_block() const { return threads[0] * threads[1] * threads[2]; }
+  bool operator==(const Launch&) const = default;
+};
+
+/// Of a statement that is launched. Of an axis of threads the longest loop counts.
+Launch launch_of(const Statement& statement);
+/// 0 for x, 1 for y, 2 for z, of a bound loop.
+size_t axis_of(LoopKind kind);
+/// The loops among those around a block that say which threads compute it, by axis; nullptr: none does.
+std::array<const Loop*, 3> threads_around(const std::vector<const Loop*>& loops);
+
+/// Whether all launches compute what the nests mean, whatever runs first, as long as barriers stand where
+/// `with_barriers` puts them: a block has at most 1024 threads; nobody uses what another thread has in memory of its
+/// own; blocks use nothing of arguments that others write; loops of one axis inside of each other do not both decide
+/// what is computed.
+Result<void> check_launches(const Kernel& kernel);
+
+}  // namespace isomer::kernel

@@ -1,0 +1,30 @@
+// What the blocks of a launch (launch.h) use of memory that several threads see, and whether one thread alone uses it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernel/launch.h"
+
+namespace isomer::kernel {
+
+/// An access of a block to an argument of the kernel or to a shared buffer.
+struct Use {
+  std::string block;
+  int buffer = -1;
+  std::vector<Expr> index;  ///< over loop variables
+  std::vector<const Loop*> loops;
+  bool is_write = false;
+};
+
+/// Of all blocks below; the statement outlives it.
+std::vector<Use> uses_of(const Kernel& kernel, const Statement& statement);
+
+/// Whether an element of both uses, of one buffer, is used in one block of threads along the loop's axis, not in one by
+/// the first and in another by the second.
+bool is_of_one_block(const Use& a, const Use& b, const Loop& grid);
+/// Whether, within a block of threads, the thread that uses an element in the first use is the one that does in the
+/// second.
+bool is_of_one_thread(const Use& a, const Use& b, const Launch& launch);
+
+}  // namespace isomer::kernel
