@@ -13,6 +13,7 @@ find_package(CUDAToolkit QUIET)
 if(ISOMER_TESTS)
   find_package(GTest 1.12 REQUIRED)
   find_package(benchmark 1.7 REQUIRED)
+  find_package(Boost 1.74 REQUIRED COMPONENTS context)
   find_package(ONNX 1.12 CONFIG REQUIRED)
 endif()
 

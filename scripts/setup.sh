@@ -11,7 +11,7 @@ program=(
   libsqlite3-dev libzip-dev llvm-19-dev libz3-dev
 )
 tests=(
-  libgtest-dev libgmock-dev libbenchmark-dev libonnx-dev libonnx-testdata
+  libgtest-dev libgmock-dev libbenchmark-dev libboost-context-dev libonnx-dev libonnx-testdata
   clang-19 libclang-rt-19-dev llvm-19 z3
   openmpi-bin libopenmpi3
 )

@@ -85,7 +85,7 @@ struct Buffer {
   std::string name;
   std::string type;   ///< "float32"
   Integers shape;     ///< as it lies in memory, row-major; 0 where data decide
-  std::string scope;  ///< "": memory of all threads; "cache" or "registers": of one alone; "shared": of a block of threads
+  std::string scope;  ///< "": memory of all threads; "cache", "registers": of one; "shared": of a block of threads
   bool is_input = false, is_output = false;
   bool is_constant = false;  ///< what is made of constants alone is computed when the model is compiled
 };

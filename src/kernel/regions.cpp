@@ -1,13 +1,41 @@
 #include "kernel/regions.h"
 
+#include <algorithm>
+
+#include "graph/te/simplifier.h"
 #include "kernel/tree.h"
 
 namespace isomer::kernel {
 
+namespace {
+
+/// Of an index that is no affine one: what the inner loops add to the rest of it lies between bounds.
+std::optional<Span> span_between_bounds(const Expr& index, const std::vector<const Loop*>& inner,
+                                        const te::Ranges& ranges) {
+  te::Simplifier simplifier(ranges);
+  te::Polynomial moving, rest;
+  const te::Polynomial all = simplifier.polynomial(index);
+  for (const te::Term& term : all.terms) {
+    const bool moves = std::any_of(term.factors.begin(), term.factors.end(), [&](const Expr& factor) {
+      const std::set<int> read = variables(factor);
+      return std::any_of(inner.begin(), inner.end(), [&](const Loop* loop) { return read.contains(loop->variable); });
+    });
+    te::Polynomial& part = moves ? moving : rest;
+    part.terms.push_back(term);
+  }
+  rest.constant = all.constant;
+  const te::Interval range = te::bounds(te::to_expr(moving), ranges);
+  if (!all.is_exact() || !range.low || !range.high) return std::nullopt;
+  return Span{te::simplify_index(te::to_expr(rest) + *range.low), te::index(*range.high - *range.low + 1)};
+}
+
+}  // namespace
+
 std::optional<Span> span_of(const Expr& index, const std::vector<const Loop*>& inner) {
   LoopRanges ranges;
   for (const Loop* loop : inner) ranges.enter(*loop);
-  Expr minimum = te::simplify_index(index, ranges.ranges());
+  const Expr whole = te::simplify_index(index, ranges.ranges());
+  Expr minimum = whole;
   int64_t reach = 0;
   for (const Loop* loop : inner) {
     const std::set<int> read = variables(minimum);
@@ -16,7 +44,7 @@ std::optional<Span> span_of(const Expr& index, const std::vector<const Loop*>& i
     if (!extent) return std::nullopt;
     const auto step = te::as_constant(
         te::simplify_index(substitute(minimum, {{loop->variable, loop_variable(loop->variable) + 1}}) - minimum));
-    if (!step) return std::nullopt;
+    if (!step) return loads(whole).empty() ? span_between_bounds(whole, inner, ranges.ranges()) : std::nullopt;
     const int64_t last = std::max<int64_t>(*extent - 1, 0);
     minimum = te::simplify_index(substitute(minimum, {{loop->variable, te::index(*step < 0 ? last : 0)}}));
     reach += std::abs(*step) * last;

@@ -15,8 +15,8 @@ struct Span {
 };
 using Region = std::vector<Span>;
 
-/// The values of an index expression over all iterations of `inner`, where it is affine in their variables; else
-/// nothing.
+/// What holds the values of an index expression over all iterations of `inner`: no more than that where it is affine in
+/// their variables, else bounds that interval arithmetic knows; nothing where there are none, or data decide.
 std::optional<Span> span_of(const Expr& index, const std::vector<const Loop*>& inner);
 /// The smallest span that holds both, where their minima differ by a constant.
 std::optional<Span> united(const Span& a, const Span& b);

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "graph/infer.h"
 #include "graph/te/interpret.h"
 #include "kernel/default_schedule.h"
-#include "kernel/lower.h"
+#include "kernel/row_tasks.h"
 #include "kernel/run_kernel.h"
 #include "kernel/tree.h"
 #include "ops/instance.h"
@@ -20,75 +17,6 @@ namespace {
 
 using isomer::test::Instance;
 using isomer::test::is_long_run;
-
-std::vector<const OpDef*> rows_with_meaning() {
-  std::vector<const OpDef*> rows;
-  for (const OpDef* op : all_ops())
-    if (op->compute) rows.push_back(op);
-  return rows;
-}
-
-struct Lowered {
-  te::Program program;
-  Kernel kernel;
-};
-
-Result<Lowered> lowered(const Instance& instance) {
-  Graph graph = isomer::test::graph_of(instance);
-  TRY_VOID(infer(graph));
-  const NodeId node = graph.nodes().front();
-  if (graph.node(node).is_opaque()) return unsupported("node", "{}", graph.node(node).opaque_reason);
-  TRY(te::Program program, instance.op->compute(context_of(graph, node)));
-  std::vector<TaskType> types;
-  for (const Instance::Input& input : instance.inputs) {
-    const Dims dims = input.present ? input.tensor.dims() : Dims();
-    types.push_back({input.present ? input.tensor.dtype() : DataType::kUndefined, Shape(dims.begin(), dims.end())});
-  }
-  TRY(Kernel kernel, lower(program, types));
-  return Lowered{std::move(program), std::move(kernel)};
-}
-
-/// The same node with constants for inputs: what decides sizes is known then.
-Instance with_constants(Instance instance) {
-  for (Instance::Input& input : instance.inputs) input.constant = input.present;
-  return instance;
-}
-
-double tolerance(DataType dtype) {
-  if (dtype == DataType::kFloat64) return 1e-9;
-  return dtype == DataType::kFloat32 ? 2e-4 : dtype == DataType::kFloat16 ? 0.02 : 0.1;
-}
-
-/// Whether the kernel makes integers of reals: there the last bit of a sum may tip 4.9999999 to 5.
-bool truncates_reals(const Kernel& kernel) {
-  bool result = false;
-  for_each_expression(kernel.body, [&](const Expr& expr) {
-    te::for_each_node(expr, [&](const Expr& e) {
-      const auto* cast = te::as<te::Cast>(e);
-      result = result || (cast && is_float(cast->operand.dtype()) && is_int(e.dtype()));
-    });
-  });
-  return result;
-}
-
-/// Integers are equal, but for one element in eight (or one) that may have tipped by one where reals are truncated.
-void expect_near(const te::Array& expected, const Tensor& found, double bound, bool may_tip) {
-  ASSERT_EQ(expected.dtype(), found.dtype());
-  ASSERT_EQ(expected.dims(), found.dims());
-  // Sums of narrow numbers are off by what their largest terms are rounded by.
-  double scale = 1;
-  int64_t tipped = 0;
-  for (int64_t i = 0; i < expected.count(); ++i)
-    if (std::isfinite(expected.as_double(i))) scale = std::max(scale, std::fabs(expected.as_double(i)));
-  for (int64_t i = 0; i < expected.count(); ++i) {
-    const double a = is_float(expected.dtype()) ? round_to(expected.dtype(), expected.real(i)) : expected.as_double(i);
-    const double b = is_float(found.dtype()) ? found.real(i) : te::Array::from(found).as_double(i);
-    if ((std::isnan(a) && std::isnan(b)) || a == b) continue;
-    if (may_tip && is_int(found.dtype()) && std::fabs(a - b) == 1 && tipped++ <= expected.count() / 8) continue;
-    ASSERT_TRUE(is_float(found.dtype()) && std::fabs(a - b) <= bound * scale)
-        << "element " << i << ": " << a << " expected, " << b << " found";
-  }
-}
 
 /// Makes loops at random vectorized, unrolled, parallel: as long as nothing is ordered, none of it changes a result. At
 /// most `copies` of a block are written out.
@@ -126,18 +54,16 @@ TEST_P(Rows, RunAsTheyMean) {
     const Instance instance = isomer::test::make_instance(op, random, turn);
     SCOPED_TRACE(instance.text());
     const Target& target = targets[turn % targets.size()];
-    auto task = lowered(instance);
-    if (!task.ok() && task.error().kind == ErrorKind::kUnsupported) task = lowered(with_constants(instance));
+    const auto task = lowered(instance);
     if (!task.ok()) continue;
     ++valid;
     std::vector<Tensor> tensors;
     std::vector<te::Array> arrays;
-    double bound = 0;
     for (const Instance::Input& input : instance.inputs) {
       tensors.push_back(input.present ? input.tensor : Tensor());
       arrays.push_back(input.present ? te::Array::from(input.tensor) : te::Array());
-      if (is_float(tensors.back().dtype())) bound = std::max(bound, tolerance(tensors.back().dtype()));
     }
+    const double bound = tolerance(instance);
     const auto expected = te::interpret(task->program, arrays);
     const bool may_tip = truncates_reals(task->kernel);
     const Kernel scheduled = default_schedule(Schedule(task->kernel), {.vectors = target.vectors()}).finish();

@@ -1,0 +1,265 @@
+#include "kernel/codegen_cuda/expressions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel/codegen_cuda/types.h"
+#include "kernel/unsupported.h"
+#include "util/check.h"
+
+namespace isomer::kernel::cuda {
+namespace {
+
+using te::BinaryOp;
+using te::UnaryOp;
+
+std::string_view name(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kNeg: return "neg";
+    case UnaryOp::kAbs: return "abs";
+    case UnaryOp::kFloor: return "floor";
+    case UnaryOp::kCeil: return "ceil";
+    case UnaryOp::kRound: return "round";
+    case UnaryOp::kSqrt: return "sqrt";
+    case UnaryOp::kExp: return "exp";
+    case UnaryOp::kLog: return "log";
+    case UnaryOp::kSin: return "sin";
+    case UnaryOp::kCos: return "cos";
+    case UnaryOp::kTan: return "tan";
+    case UnaryOp::kAsin: return "asin";
+    case UnaryOp::kAcos: return "acos";
+    case UnaryOp::kAtan: return "atan";
+    case UnaryOp::kSinh: return "sinh";
+    case UnaryOp::kCosh: return "cosh";
+    case UnaryOp::kTanh: return "tanh";
+    case UnaryOp::kAsinh: return "asinh";
+    case UnaryOp::kAcosh: return "acosh";
+    case UnaryOp::kAtanh: return "atanh";
+    case UnaryOp::kErf: return "erf";
+    case UnaryOp::kNot: return "bit_not";
+    case UnaryOp::kIsNan: return "is_nan";
+  }
+  return "";
+}
+
+/// An operator, or a function of the prelude.
+std::string_view name(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kAdd: return "add";
+    case BinaryOp::kSub: return "sub";
+    case BinaryOp::kMul: return "mul";
+    case BinaryOp::kDiv: return "div";
+    case BinaryOp::kFloorDiv: return "floor_div";
+    case BinaryOp::kFloorMod: return "floor_mod";
+    case BinaryOp::kTruncMod: return "trunc_mod";
+    case BinaryOp::kPow: return "power";
+    case BinaryOp::kMin: return "min";
+    case BinaryOp::kMax: return "max";
+    case BinaryOp::kAnd: return "&";
+    case BinaryOp::kOr: return "|";
+    case BinaryOp::kXor: return "^";
+    case BinaryOp::kShiftLeft: return "shift_left";
+    case BinaryOp::kShiftRight: return "shift_right";
+    case BinaryOp::kEqual: return "==";
+    case BinaryOp::kLess: return "<";
+    case BinaryOp::kLessEqual: return "<=";
+  }
+  return "";
+}
+
+std::string_view operator_of_reals(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kAdd: return "+";
+    case BinaryOp::kSub: return "-";
+    case BinaryOp::kMul: return "*";
+    case BinaryOp::kDiv: return "/";
+    default: return "";
+  }
+}
+
+bool is_comparison(BinaryOp op) {
+  return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
+}
+
+}  // namespace
+
+std::string in_parentheses(std::string text) {
+  const bool is_word = std::all_of(text.begin(), text.end(), [](char c) { return std::isalnum(c) || c == '_'; });
+  return is_word ? text : "(" + text + ")";
+}
+
+void Expressions::operands(std::vector<std::string> left, std::vector<std::string> right) {
+  left_ = std::move(left);
+  right_ = std::move(right);
+}
+
+void Expressions::begin(const std::vector<Expr>& together) {
+  uses_.clear();
+  known_.clear();
+  const std::function<void(const Expr&)> count = [&](const Expr& expr) {
+    if (uses_[&*expr]++ > 0) return;
+    for (const Expr& child : te::detail::children(expr)) count(child);
+  };
+  for (const Expr& expr : together) count(expr);
+}
+
+std::string Expressions::value(const Expr& expr) {
+  if (const auto found = known_.find(&*expr); found != known_.end()) return found->second;
+  std::string result = text(expr);
+  const auto uses = uses_.find(&*expr);
+  const bool is_plain = te::as<te::Literal>(expr) || te::as<te::Var>(expr);
+  if (is_plain || uses == uses_.end() || uses->second < 2 || plans_.may_fault(expr)) return result;
+  const std::string name = fresh("t");
+  write_(fmt::format("const {} {} = {};", register_type(expr.dtype()), name, result));
+  return known_[&*expr] = name;
+}
+
+std::string Expressions::text(const Expr& expr) {
+  if (is_index(expr)) return is_narrow(expr) ? fmt::format("i64({})", integer(expr, false)) : integer(expr, true);
+  return te::visit(
+      expr, [&](const te::Literal& e) { return literal_text(e.value, expr.dtype()); },
+      [&](const te::Var& e) {
+        const auto& side = e.kind == te::VarKind::kLeft ? left_ : right_;
+        CHECK(e.kind == te::VarKind::kLeft || e.kind == te::VarKind::kRight) << "an iterator that is not bound";
+        return side.at(static_cast<size_t>(e.index));
+      },
+      [&](const te::Symbol& e) -> std::string { fail_unsupported("the size '{}' is not known", e.name); },
+      [&](const te::Unary& e) {
+        const DataType dtype = e.operand.dtype();
+        const bool is_rounding = e.op == UnaryOp::kFloor || e.op == UnaryOp::kCeil || e.op == UnaryOp::kRound;
+        if (!is_float(dtype) && is_rounding) return value(e.operand);
+        if (!is_float(dtype) && e.op == UnaryOp::kIsNan) return std::string("false");
+        return fmt::format("op::{}({})", name(e.op), value(e.operand));
+      },
+      [&](const te::Binary& e) { return binary(expr, e); },
+      [&](const te::Select& e) {
+        return fmt::format("({} ? {} : {})", value(e.condition), value(e.then), value(e.otherwise));
+      },
+      [&](const te::Cast& e) { return converted(e.operand.dtype(), expr.dtype(), value(e.operand)); },
+      [&](const te::Load& e) {
+        const int buffer = e.buffer.index;
+        return from_memory(kernel_.buffers[static_cast<size_t>(buffer)].dtype,
+                           fmt::format("{}[{}]", name_of_buffer_(buffer), position(plans_.of_load(expr))));
+      });
+}
+
+std::string Expressions::binary(const Expr&, const te::Binary& e) {
+  const DataType dtype = e.left.dtype();
+  const bool is_real = is_float(dtype), is_integer = !is_real && dtype != DataType::kBool;
+  std::string a = value(e.left), b = value(e.right);
+  if (is_comparison(e.op)) {
+    if (is_index(e.left) && is_index(e.right) && is_narrow(e.left) && is_narrow(e.right)) {
+      a = integer(e.left, false);
+      b = integer(e.right, false);
+    }
+    return fmt::format("({} {} {})", a, name(e.op), b);
+  }
+  // Both sides of && are evaluated nowhere else: the right one may hold only where the left one does.
+  if (dtype == DataType::kBool && e.op == BinaryOp::kAnd) return fmt::format("({} && {})", a, b);
+  if (dtype == DataType::kBool && e.op == BinaryOp::kOr) return fmt::format("({} || {})", a, b);
+  if (e.op == BinaryOp::kAnd || e.op == BinaryOp::kOr || e.op == BinaryOp::kXor)
+    return fmt::format("{}({} {} {})", register_type(dtype), a, name(e.op), b);
+  if (is_real && !operator_of_reals(e.op).empty()) return fmt::format("({} {} {})", a, operator_of_reals(e.op), b);
+  const bool may_be_zero = divides(e.op) && !is_real && te::as_constant(e.right).value_or(0) == 0;
+  if (may_be_zero) b = fmt::format("op::divisor({}, outcome)", b);
+  if (!is_integer && !is_real && divides(e.op)) fail_unsupported("a division of bools has no code");
+  return fmt::format("op::{}({}, {})", name(e.op), a, b);
+}
+
+// Indices
+
+bool Expressions::is_index(const Expr& expr) const {
+  return expr.dtype() == DataType::kInt64 && !te::any_node(expr, [](const Expr& e) {
+           const auto* variable = te::as<te::Var>(e);
+           const bool is_loop = variable && variable->kind == te::VarKind::kLoop;
+           return te::as<te::Load>(e) || te::as<te::Cast>(e) || te::as<te::Symbol>(e) || (variable && !is_loop);
+         });
+}
+
+bool Expressions::is_narrow(const Expr& expr) const {
+  constexpr int64_t kLimit = int64_t{1} << 31;
+  return !te::any_node(expr, [&](const Expr& e) {
+    if (e.dtype() != DataType::kInt64) return false;
+    const te::Interval range = te::bounds(e, ranges_.ranges());
+    return !range.low || !range.high || *range.low <= -kLimit || *range.high >= kLimit;
+  });
+}
+
+std::string Expressions::index(const Expr& expr) {
+  if (!is_index(expr)) return value(expr);
+  return integer(expr, !is_narrow(expr));
+}
+
+/// Arithmetic of loop variables, which does not wrap.
+std::string Expressions::integer(const Expr& expr, bool is_wide) {
+  const auto operand = [&](const Expr& e) { return in_parentheses(integer(e, is_wide)); };
+  return te::visit(
+      expr,
+      [&](const te::Literal& e) {
+        if (expr.dtype() == DataType::kBool) return literal_text(e.value, expr.dtype());
+        return fmt::format("{}{}", e.value.to_int64(), is_wide ? "ll" : "");
+      },
+      [&](const te::Var& e) { return is_wide ? fmt::format("i64(k{})", e.index) : fmt::format("k{}", e.index); },
+      [&](const te::Unary& e) {
+        if (e.op == UnaryOp::kNot) return fmt::format("!{}", operand(e.operand));
+        if (e.op == UnaryOp::kNeg) return fmt::format("-{}", operand(e.operand));
+        if (e.op == UnaryOp::kAbs) return fmt::format("op::abs({})", integer(e.operand, is_wide));
+        return integer(e.operand, is_wide);  // rounding
+      },
+      [&](const te::Binary& e) {
+        const bool is_positive =
+            te::bounds(e.left, ranges_.ranges()).low.value_or(-1) >= 0 && te::as_constant(e.right).value_or(0) > 0;
+        const auto infix = [&](std::string_view op) {
+          return fmt::format("{} {} {}", operand(e.left), op, operand(e.right));
+        };
+        switch (e.op) {
+          case BinaryOp::kAdd: return infix("+");
+          case BinaryOp::kSub: return infix("-");
+          case BinaryOp::kMul: return infix("*");
+          case BinaryOp::kEqual:
+          case BinaryOp::kLess:
+          case BinaryOp::kLessEqual: return infix(name(e.op));
+          case BinaryOp::kAnd:
+          case BinaryOp::kOr:
+            if (expr.dtype() == DataType::kBool) return infix(e.op == BinaryOp::kAnd ? "&&" : "||");
+            return infix(name(e.op));
+          case BinaryOp::kFloorDiv:
+          case BinaryOp::kDiv:
+            if (is_positive) return infix("/");
+            break;
+          case BinaryOp::kFloorMod:
+          case BinaryOp::kTruncMod:
+            if (is_positive) return infix("%");
+            break;
+          default: break;
+        }
+        std::string divisor = integer(e.right, is_wide);
+        if (divides(e.op) && te::as_constant(e.right).value_or(0) == 0)
+          divisor = fmt::format("op::divisor({}, outcome)", divisor);
+        return fmt::format("op::{}({}, {})", name(e.op), integer(e.left, is_wide), divisor);
+      },
+      [&](const te::Select& e) {
+        return fmt::format("({} ? {} : {})", operand(e.condition), operand(e.then), operand(e.otherwise));
+      },
+      [&](const auto&) -> std::string {
+        CHECK(false) << "an index of loop variables alone";
+        return {};
+      });
+}
+
+std::string Expressions::position(const AccessPlan& access) {
+  std::string result = index(te::to_expr(access.offset));
+  if (access.axes.empty()) return result;
+  const Shape& shape = kernel_.buffers[static_cast<size_t>(access.buffer)].shape;
+  for (const AccessPlan::Axis& axis : access.axes) {
+    int64_t pitch = 1;
+    for (size_t k = shape.size(); k-- > static_cast<size_t>(axis.axis) + 1;) pitch *= shape[k].value();
+    const std::string number = value(te::to_expr(axis.index));
+    const int64_t extent = shape[static_cast<size_t>(axis.axis)].value();
+    result += fmt::format(" + op::checked({}, {}, outcome) * {}", number, extent, pitch);
+  }
+  return result;
+}
+
+}  // namespace isomer::kernel::cuda

@@ -1,0 +1,57 @@
+// Tensor expressions as C++ text. Values are of the type that `register_type` says; what is used more than once gets a
+// name of its own in a line before.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+
+#include "kernel/access_plan.h"
+
+namespace isomer::kernel::cuda {
+
+/// "(i * 4)" for more than a name or a literal.
+std::string in_parentheses(std::string text);
+
+class Expressions {
+ public:
+  /// `name_of_buffer(b)`; lines are given to `write`.
+  Expressions(const Kernel& kernel, const LoopRanges& ranges, AccessPlans& plans,
+              std::function<std::string(int)> name_of_buffer, std::function<void(std::string)> write)
+      : kernel_(kernel),
+        ranges_(ranges),
+        plans_(plans),
+        name_of_buffer_(std::move(name_of_buffer)),
+        write_(std::move(write)) {}
+
+  /// Names that lines before have given are forgotten, those of expressions that will be asked for together may be
+  /// made.
+  void begin(const std::vector<Expr>& together);
+  std::string value(const Expr& expr);
+  /// An int64 expression without loads: in 32 bits where it and all parts of it fit into them.
+  std::string index(const Expr& expr);
+  /// The number of an element in its buffer.
+  std::string position(const AccessPlan& access);
+  /// The components of a monoid's operands, by name.
+  void operands(std::vector<std::string> left, std::vector<std::string> right);
+  /// A new name.
+  std::string fresh(std::string_view hint) { return std::string(hint) + std::to_string(count_++); }
+
+ private:
+  std::string text(const Expr& expr);
+  std::string binary(const Expr& expr, const te::Binary& e);
+  std::string integer(const Expr& expr, bool is_wide);
+  bool is_index(const Expr& expr) const;
+  bool is_narrow(const Expr& expr) const;
+
+  const Kernel& kernel_;
+  const LoopRanges& ranges_;
+  AccessPlans& plans_;
+  std::function<std::string(int)> name_of_buffer_;
+  std::function<void(std::string)> write_;
+  std::unordered_map<const te::ExprNode*, int> uses_;
+  std::unordered_map<const te::ExprNode*, std::string> known_;
+  std::vector<std::string> left_, right_;
+  int count_ = 0;
+};
+
+}  // namespace isomer::kernel::cuda

@@ -1,0 +1,251 @@
+#include "kernel/codegen_cuda/function.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "kernel/bound_block.h"
+#include "kernel/codegen_cuda/expressions.h"
+#include "kernel/codegen_cuda/types.h"
+#include "kernel/tree.h"
+#include "kernel/unsupported.h"
+
+namespace isomer::kernel::cuda {
+namespace {
+
+constexpr std::array kAxes = {"x", "y", "z"};
+/// Of a thread and of a block of threads: what the smallest target has without asking.
+constexpr int64_t kMostPrivateBytes = 64 << 10, kMostSharedBytes = 48 << 10;
+
+class FunctionPrinter {
+ public:
+  FunctionPrinter(const Kernel& kernel, const Statement& statement)
+      : kernel_(kernel),
+        launch_(launch_of(statement)),
+        plans_(kernel, ranges_),
+        expressions_(
+            kernel, ranges_, plans_, [this](int buffer) { return name_of(buffer); },
+            [this](std::string text) { line(text); }) {
+    std::set<int> read, written;
+    const Statements alone = {statement};
+    for_each_expression(alone, [&](const Expr& e) { read.merge(loads(e)); });
+    for_each_block(alone, [&](const Block& block, const auto&) { written.merge(stores(block)); });
+    written_ = written;
+    used_ = std::move(read);
+    used_.merge(written);
+  }
+
+  Function run(const Statement& statement, const Loop* turns, const std::string& name) {
+    Function function;
+    std::string parameters = "int* __restrict__ outcome";
+    std::string private_lines;
+    for (const int b : used_) {
+      const Buffer& buffer = buffer_at(b);
+      if (!has_static_shape(buffer)) fail_unsupported("'{}' has a size that data decide", buffer.name);
+      const std::string_view type = memory_type(buffer.dtype);
+      if (buffer.scope == Scope::kArgument) {
+        const bool is_constant = !written_.contains(b);
+        parameters += fmt::format(", {}{}* __restrict__ {}", is_constant ? "const " : "", type, name_of(b));
+        function.buffers.push_back(b);
+        continue;
+      }
+      const int64_t count = element_count(buffer.shape).value(), bytes = count * bit_width(buffer.dtype) / 8;
+      const bool is_shared = buffer.scope == Scope::kShared;
+      (is_shared ? function.shared_bytes : private_bytes_) += bytes;
+      private_lines += fmt::format("  {}{} {}[{}];\n", is_shared ? "__shared__ " : "", type, name_of(b),
+                                   std::max<int64_t>(count, 1));
+    }
+    if (private_bytes_ > kMostPrivateBytes)
+      fail_unsupported("a thread would need {} bytes of memory of its own", private_bytes_);
+    if (function.shared_bytes > kMostSharedBytes)
+      fail_unsupported("a block of threads would need {} bytes of shared memory", function.shared_bytes);
+    if (turns) {
+      parameters += fmt::format(", int k{}", turns->variable);
+      ranges_.enter(*turns);
+    }
+    print(statement);
+    function.text = fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}{}}}\n",
+                                launch_.threads_of_block(), name, parameters, private_lines, text_);
+    return function;
+  }
+
+ private:
+  const Buffer& buffer_at(int number) const { return kernel_.buffers[static_cast<size_t>(number)]; }
+
+  /// A C++ name that is like the buffer's.
+  std::string name_of(int buffer) {
+    std::string& known = names_[buffer];
+    if (!known.empty()) return known;
+    std::string name = buffer_at(buffer).name;
+    std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    name = "m_" + name;  // of no keyword, loop or temporary
+    while (!taken_.insert(name).second) name += "_";
+    return known = name;
+  }
+
+  void line(const std::string& text) {
+    text_.append(2 * depth_, ' ');
+    text_ += text;
+    text_ += '\n';
+  }
+  void open(const std::string& text) {
+    line(text + (text.empty() ? "{" : " {"));
+    ++depth_;
+  }
+  void close() {
+    --depth_;
+    line("}");
+  }
+
+  void print(const Statements& statements) {
+    for (const Statement& statement : statements) print(statement);
+  }
+  void print(const Statement& statement) {
+    std::visit([&](const auto& s) { print(s); }, statement.node);
+  }
+
+  void print(const Loop& loop) {
+    expressions_.begin({loop.extent});
+    const std::string extent = expressions_.index(loop.extent);
+    const auto known = te::as_constant(loop.extent);
+    const std::string variable = fmt::format("k{}", loop.variable);
+    const bool is_wide = !known || *known >= (int64_t{1} << 31);
+    bool is_open = true;
+    if (is_bound(loop.kind)) {
+      const size_t axis = axis_of(loop.kind);
+      const std::string place = fmt::format("{}.{}", is_block(loop.kind) ? "blockIdx" : "threadIdx", kAxes[axis]);
+      is_open = *known != (is_block(loop.kind) ? launch_.blocks : launch_.threads)[axis];
+      if (is_open) open(fmt::format("if ({} < {})", place, extent));
+      line(fmt::format("const int {} = {};", variable, place));
+    } else {
+      if (is_written_out(loop.kind)) line("#pragma unroll");
+      open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", is_wide ? "i64" : "int", variable, extent));
+    }
+    ranges_.enter(loop);
+    around_.push_back(&loop);
+    print(loop.body);
+    around_.pop_back();
+    ranges_.leave(loop);
+    if (is_open) close();
+  }
+
+  void print(const Branch& branch) {
+    open(fmt::format("if ({})", condition(branch.condition)));
+    print(branch.then);
+    if (!branch.otherwise.empty()) {
+      --depth_;
+      line("} else {");
+      ++depth_;
+      print(branch.otherwise);
+    }
+    close();
+  }
+
+  void print(const While& loop) {
+    open("while (true)");
+    line(fmt::format("if (!({})) break;", condition(loop.condition)));
+    print(loop.body);
+    close();
+  }
+
+  void print(const Resize& resize) {
+    fail_unsupported("'{}' has a size that data decide", buffer_at(resize.buffer).name);
+  }
+
+  void print(const Barrier&) { line("__syncthreads();"); }
+
+  /// In the lines before and this text.
+  std::string condition(const Expr& expr) {
+    expressions_.begin({expr});
+    return expressions_.value(expr);
+  }
+
+  void print(const Block& block) {
+    const BoundBlock plan = bind(kernel_, block, ranges_, plans_);
+    std::vector<std::string> conditions = of_one_thread(block);
+    if (plan.predicate && plan.predicate != te::truth(true)) conditions.push_back(condition(plan.predicate));
+    if (!conditions.empty()) open(fmt::format("if ({})", fmt::join(conditions, " && ")));
+    compute(block, plan);
+    if (!conditions.empty()) close();
+  }
+
+  /// What several threads would write alike one of them writes.
+  std::vector<std::string> of_one_thread(const Block& block) const {
+    std::vector<std::string> conditions;
+    const bool is_common = std::any_of(block.writes.begin(), block.writes.end(), [&](const Write& write) {
+      const Scope scope = buffer_at(write.buffer).scope;
+      return scope == Scope::kArgument || scope == Scope::kShared;
+    });
+    const auto threads = threads_around({around_.begin(), around_.end()});
+    for (size_t axis = 0; is_common && axis < 3; ++axis)
+      if (launch_.threads[axis] > 1 && (!threads[axis] || !reads_any(block.axes, threads[axis]->variable)))
+        conditions.push_back(fmt::format("threadIdx.{} == 0", kAxes[axis]));
+    return conditions;
+  }
+
+  void compute(const Block& block, const BoundBlock& plan) {
+    std::vector<Expr> together = plan.bodies;
+    for (const AccessPlan& write : plan.writes)
+      for (const AccessPlan::Axis& axis : write.axes) together.push_back(te::to_expr(axis.index));
+    expressions_.begin(together);
+    std::vector<std::string> values, places;
+    for (const Expr& body : plan.bodies) values.push_back(expressions_.value(body));
+    for (const AccessPlan& write : plan.writes)
+      places.push_back(fmt::format("{}[{}]", name_of(write.buffer), expressions_.position(write)));
+    if (block.is_reduction()) values = combined(block, plan, values, places);
+    for (size_t c = 0; c < values.size(); ++c)
+      line(fmt::format("{} = {};", places[c], to_memory(buffer_at(plan.writes[c].buffer).dtype, values[c])));
+  }
+
+  std::vector<std::string> combined(const Block& block, const BoundBlock& plan, const std::vector<std::string>& values,
+                                    const std::vector<std::string>& places) {
+    std::vector<std::string> left, right;
+    const bool is_always = plan.is_first == te::truth(true), is_never = plan.is_first == te::truth(false);
+    const std::string is_first = is_always || is_never ? "" : expressions_.index(plan.is_first);
+    for (size_t c = 0; c < values.size(); ++c) {
+      const std::string_view type = register_type(plan.bodies[c].dtype());
+      const std::string initial = expressions_.value(block.combine.identity[c]);
+      const std::string old = from_memory(buffer_at(plan.writes[c].buffer).dtype, places[c]);
+      left.push_back(expressions_.fresh("a"));
+      right.push_back(expressions_.fresh("b"));
+      line(fmt::format("const {} {} = {};", type, right.back(), values[c]));
+      line(fmt::format("const {} {} = {};", type, left.back(),
+                       is_always  ? initial
+                       : is_never ? old
+                                  : fmt::format("{} ? {} : {}", is_first, initial, old)));
+    }
+    expressions_.operands(left, right);
+    expressions_.begin(block.combine.combine);
+    std::vector<std::string> result;
+    for (size_t c = 0; c < values.size(); ++c) {
+      // All components are known before the first is written.
+      result.push_back(expressions_.fresh("c"));
+      line(fmt::format("const {} {} = {};", register_type(plan.bodies[c].dtype()), result.back(),
+                       expressions_.value(block.combine.combine[c])));
+    }
+    return result;
+  }
+
+  const Kernel& kernel_;
+  const Launch launch_;
+  LoopRanges ranges_;
+  AccessPlans plans_;
+  Expressions expressions_;
+  std::set<int> used_, written_;
+  std::map<int, std::string> names_;
+  std::set<std::string> taken_;
+  std::vector<const Loop*> around_;
+  std::string text_;
+  size_t depth_ = 1;
+  int64_t private_bytes_ = 0;
+};
+
+}  // namespace
+
+Function print_function(const Kernel& kernel, const Statement& statement, const Loop* turns, const std::string& name) {
+  return FunctionPrinter(kernel, statement).run(statement, turns, name);
+}
+
+}  // namespace isomer::kernel::cuda

@@ -1,0 +1,193 @@
+#include "kernel/codegen_cuda.h"
+
+namespace isomer::kernel {
+
+std::string_view cuda_prelude() {
+  return R"cuda(// Operations of tensor expressions (Isomer).
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+
+#define ISOMER_DEVICE static __device__ __forceinline__
+
+namespace op {
+
+// What goes wrong is reported, and the thread goes on.
+ISOMER_DEVICE i64 checked(i64 index, i64 extent, int* outcome) {
+  if (0 <= index && index < extent) return index;
+  atomicMax(outcome, 1);
+  return 0;
+}
+template <class T>
+ISOMER_DEVICE T divisor(T b, int* outcome) {
+  if (b != T(0)) return b;
+  atomicMax(outcome, 2);
+  return T(1);
+}
+
+// Integers, which wrap around; arithmetic on bools is that of bytes, true what is not 0.
+template <class T>
+struct is_signed {
+  static constexpr bool value = T(-1) < T(0);
+};
+template <class T>
+ISOMER_DEVICE T neg(T a) { return T(u64(0) - u64(a)); }
+template <class T>
+ISOMER_DEVICE T add(T a, T b) { return T(u64(a) + u64(b)); }
+template <class T>
+ISOMER_DEVICE T sub(T a, T b) { return T(u64(a) - u64(b)); }
+template <class T>
+ISOMER_DEVICE T mul(T a, T b) { return T(u64(a) * u64(b)); }
+template <class T>
+ISOMER_DEVICE T abs(T a) { return is_signed<T>::value && a < T(0) ? neg(a) : a; }
+template <class T>
+ISOMER_DEVICE T div(T a, T b) {
+  return is_signed<T>::value && b == T(-1) ? neg(a) : T(a / b);
+}
+template <class T>
+ISOMER_DEVICE T trunc_mod(T a, T b) {
+  return is_signed<T>::value && b == T(-1) ? T(0) : T(a % b);
+}
+template <class T>
+ISOMER_DEVICE T floor_mod(T a, T b) {
+  const T rest = trunc_mod(a, b);
+  return rest != T(0) && (rest < T(0)) != (b < T(0)) ? add(rest, b) : rest;
+}
+template <class T>
+ISOMER_DEVICE T floor_div(T a, T b) {
+  const T rest = trunc_mod(a, b), quotient = div(a, b);
+  return rest != T(0) && (rest < T(0)) != (b < T(0)) ? sub(quotient, T(1)) : quotient;
+}
+template <class T>
+ISOMER_DEVICE T min(T a, T b) { return a < b ? a : b; }
+template <class T>
+ISOMER_DEVICE T max(T a, T b) { return b < a ? a : b; }
+template <class T>
+ISOMER_DEVICE T shift_left(T a, T b) {
+  return u64(b) >= 8 * sizeof(T) ? T(0) : T(u64(a) << u64(b));
+}
+template <class T>
+ISOMER_DEVICE T shift_right(T a, T b) {
+  const u64 most = 8 * sizeof(T);
+  if (u64(b) >= most) return is_signed<T>::value && a < T(0) ? T(-1) : T(0);
+  return T(a >> b);
+}
+template <class T>
+ISOMER_DEVICE T bit_not(T a) { return T(~u64(a)); }
+ISOMER_DEVICE bool bit_not(bool a) { return !a; }
+template <class T>
+ISOMER_DEVICE T power(T base, T exponent) {
+  if (is_signed<T>::value && exponent < T(0)) {
+    if (base == T(1)) return T(1);
+    return base == T(-1) ? ((u64(exponent) & 1) ? T(-1) : T(1)) : T(0);
+  }
+  u64 result = 1, square = u64(base);
+  for (u64 rest = u64(exponent); rest != 0; rest >>= 1) {
+    if (rest & 1) result *= square;
+    square *= square;
+  }
+  return T(result);
+}
+
+// Reals.
+#define ISOMER_REAL(T, f, bits)                                                              \
+  ISOMER_DEVICE T neg(T a) { return -a; }                                                    \
+  ISOMER_DEVICE T add(T a, T b) { return a + b; }                                            \
+  ISOMER_DEVICE T sub(T a, T b) { return a - b; }                                            \
+  ISOMER_DEVICE T mul(T a, T b) { return a * b; }                                            \
+  ISOMER_DEVICE T div(T a, T b) { return a / b; }                                            \
+  ISOMER_DEVICE T abs(T a) { return ::fabs##f(a); }                                          \
+  ISOMER_DEVICE T floor(T a) { return ::floor##f(a); }                                       \
+  ISOMER_DEVICE T ceil(T a) { return ::ceil##f(a); }                                         \
+  ISOMER_DEVICE T round(T a) { return ::rint##f(a); }                                        \
+  ISOMER_DEVICE T sqrt(T a) { return ::sqrt##f(a); }                                         \
+  ISOMER_DEVICE T exp(T a) { return ::exp##f(a); }                                           \
+  ISOMER_DEVICE T log(T a) { return ::log##f(a); }                                           \
+  ISOMER_DEVICE T sin(T a) { return ::sin##f(a); }                                           \
+  ISOMER_DEVICE T cos(T a) { return ::cos##f(a); }                                           \
+  ISOMER_DEVICE T tan(T a) { return ::tan##f(a); }                                           \
+  ISOMER_DEVICE T asin(T a) { return ::asin##f(a); }                                         \
+  ISOMER_DEVICE T acos(T a) { return ::acos##f(a); }                                         \
+  ISOMER_DEVICE T atan(T a) { return ::atan##f(a); }                                         \
+  ISOMER_DEVICE T sinh(T a) { return ::sinh##f(a); }                                         \
+  ISOMER_DEVICE T cosh(T a) { return ::cosh##f(a); }                                         \
+  ISOMER_DEVICE T tanh(T a) { return ::tanh##f(a); }                                         \
+  ISOMER_DEVICE T asinh(T a) { return ::asinh##f(a); }                                       \
+  ISOMER_DEVICE T acosh(T a) { return ::acosh##f(a); }                                       \
+  ISOMER_DEVICE T atanh(T a) { return ::atanh##f(a); }                                       \
+  ISOMER_DEVICE T erf(T a) { return ::erf##f(a); }                                           \
+  ISOMER_DEVICE bool is_nan(T a) { return a != a; }                                          \
+  ISOMER_DEVICE T floor_div(T a, T b) { return ::floor##f(a / b); }                          \
+  ISOMER_DEVICE T trunc_mod(T a, T b) { return ::fmod##f(a, b); }                            \
+  ISOMER_DEVICE T floor_mod(T a, T b) {                                                      \
+    const T rest = ::fmod##f(a, b);                                                          \
+    if (rest == T(0)) return ::copysign##f(T(0), b);                                         \
+    return (rest < T(0)) != (b < T(0)) ? rest + b : rest;                                    \
+  }                                                                                          \
+  ISOMER_DEVICE T power(T a, T b) {                                                          \
+    return b == T(2) ? a * a : b == T(3) ? a * a * a : ::pow##f(a, b);                       \
+  }                                                                                          \
+  ISOMER_DEVICE T min(T a, T b) { return a != a || a < b ? a : b; }                          \
+  ISOMER_DEVICE T max(T a, T b) { return a != a || b < a ? a : b; }
+ISOMER_REAL(float, f, 32)
+ISOMER_REAL(double, , 64)
+#undef ISOMER_REAL
+
+// float16 and bfloat16 are floats in registers.
+ISOMER_DEVICE u32 bits_of(float a) { return __float_as_uint(a); }
+ISOMER_DEVICE float float_of(u32 bits) { return __uint_as_float(bits); }
+ISOMER_DEVICE float from_f16(u16 stored) {
+  const u32 sign = u32(stored & 0x8000u) << 16, magnitude = stored & 0x7fffu;
+  if (magnitude < 0x0400u) return float_of(bits_of(float(magnitude) * 5.9604644775390625e-8f) | sign);
+  return float_of((magnitude << 13) + (magnitude >= 0x7c00u ? 0x70000000u : 0x38000000u) | sign);
+}
+ISOMER_DEVICE u16 to_f16(float value) {
+  const u32 bits = bits_of(value), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+  u32 result = (magnitude + 0xfffu - 0x38000000u + ((magnitude >> 13) & 1u)) >> 13;
+  if (magnitude < 0x38800000u) result = bits_of(float_of(magnitude) + 0.5f) - 0x3f000000u;
+  if (magnitude >= 0x477ff000u) result = 0x7c00u;
+  if (magnitude > 0x7f800000u) result = 0x7e00u;
+  return u16(result | sign);
+}
+ISOMER_DEVICE float from_bf16(u16 stored) { return float_of(u32(stored) << 16); }
+ISOMER_DEVICE u16 to_bf16(float value) {
+  const u32 bits = bits_of(value);
+  return u16((value != value ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+// To odd: rounding the result to a narrower type is rounding the double to it.
+ISOMER_DEVICE float to_odd(double value) {
+  const float nearest = float(value);
+  const double back = nearest;
+  if (back == value || value != value) return nearest;
+  const u32 bits = bits_of(nearest) - (::fabs(back) > ::fabs(value) ? 1u : 0u);
+  return float_of(bits | 1u);
+}
+ISOMER_DEVICE float round_f16(float value) { return from_f16(to_f16(value)); }
+ISOMER_DEVICE float round_f16(double value) { return round_f16(to_odd(value)); }
+ISOMER_DEVICE float round_bf16(float value) { return from_bf16(to_bf16(value)); }
+ISOMER_DEVICE float round_bf16(double value) { return round_bf16(to_odd(value)); }
+
+// Truncation of reals; what is out of range gives the least int32 or int64, of which narrower types take the low bits.
+template <class T, class R>
+ISOMER_DEVICE T truncated(R value) {
+  if (sizeof(T) < 4 || (sizeof(T) == 4 && is_signed<T>::value)) {
+    const bool is_inside = value > R(sizeof(R) == 8 ? -2147483649.0 : -2147483904.0) && value < R(2147483648.0);
+    return T(is_inside ? i32(value) : i32(-2147483647 - 1));
+  }
+  const R limit = R(9223372036854775808.0);
+  const i64 least = -9223372036854775807ll - 1;
+  if (!is_signed<T>::value && sizeof(T) == 8 && value >= limit)
+    return T(value < 2 * limit ? u64(i64(value - limit)) + 0x8000000000000000ull : 0ull);
+  return T(value >= -limit && value < limit ? i64(value) : least);
+}
+
+}  // namespace op
+)cuda";
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,21 @@
+// How the code of kernels calls element types (prelude.cpp).
+#pragma once
+
+#include <string>
+
+#include "graph/te/dtype.h"
+#include "graph/te/number.h"
+
+namespace isomer::kernel::cuda {
+
+/// Of a value in a register: "float" for float16 too.
+std::string_view register_type(DataType dtype);
+/// As stored: "u16" for float16, "u8" for bool. Throws Unsupported where elements are no whole bytes.
+std::string_view memory_type(DataType dtype);
+std::string from_memory(DataType dtype, std::string stored);
+std::string to_memory(DataType dtype, std::string value);
+std::string literal_text(const te::Number& number, DataType dtype);
+/// A te::Cast.
+std::string converted(DataType from, DataType to, std::string value);
+
+}  // namespace isomer::kernel::cuda

@@ -1,0 +1,357 @@
+#include "cuda/emulator.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+#include <boost/context/fiber.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+#include "runtime/kernel_abi.h"
+#include "support/files.h"
+#include "support/process.h"
+#include "util/check.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+namespace context = boost::context;
+using isomer::test::run_program;
+using isomer::test::ScratchFolder;
+
+/// Beside arguments: what is used there was meant for them.
+constexpr int64_t kMargin = 4096;
+constexpr size_t kStackBytes = 256 << 10;
+
+/// Who used a byte last.
+struct Shadow {
+  static constexpr int kNobody = -1, kSeveral = -2;
+  int writer = kNobody, writer_block = kNobody, writer_interval = 0;
+  int reader = kNobody, reader_block = kNobody, reader_interval = 0;
+  bool is_written = false;
+};
+
+/// A range of memory that threads share.
+struct Watched {
+  std::string name;
+  std::byte *begin, *end;
+  bool is_shared;  ///< by the threads of one block; what a block leaves there is gone
+  std::vector<Shadow> bytes;
+};
+
+/// The machine: one at a time, as the compiler's calls have no argument to know it by.
+class Machine {
+ public:
+  Machine(const EmulatedLibrary& library, ThreadOrder order) : order_(order) {
+    for (const auto& [begin, end] : library.shared()) watch("shared memory", begin, end - begin, true, false);
+  }
+
+  void watch(std::string name, std::byte* memory, int64_t bytes, bool is_shared, bool is_written) {
+    Shadow fresh;
+    fresh.is_written = is_written;
+    watched_.push_back(
+        {std::move(name), memory, memory + bytes, is_shared, std::vector<Shadow>(static_cast<size_t>(bytes), fresh)});
+  }
+
+  void launch(EmulatedLibrary::Entry entry, const Launch& launch, void** arguments, const std::string& name) {
+    function_ = name;
+    for (Watched& range : watched_)
+      for (Shadow& byte : range.bytes) byte.writer = byte.reader = Shadow::kNobody;
+    block_ = 0;
+    for (int64_t z = 0; z < launch.blocks[2]; ++z)
+      for (int64_t y = 0; y < launch.blocks[1]; ++y)
+        for (int64_t x = 0; x < launch.blocks[0]; ++x, ++block_)
+          run_block(entry, launch, arguments, {unsigned(x), unsigned(y), unsigned(z)});
+  }
+
+  void access(const void* address, int bytes, bool is_write, bool is_atomic);
+  void wait(const void* barrier) {
+    CHECK(scheduler_) << "a barrier outside of a thread";
+    barrier_ = barrier;
+    scheduler_ = std::move(scheduler_).resume();
+  }
+
+  void leave_array() { find("array", "index out of bounds", "an array of a thread or of a block is left"); }
+
+  std::vector<std::string> findings;
+  struct Index {
+    unsigned x, y, z;
+  };
+
+ private:
+  void run_block(EmulatedLibrary::Entry entry, const Launch& launch, void** arguments, Index block);
+  /// Once for each function, memory and kind.
+  void find(std::string_view memory, const std::string& kind, const std::string& what) {
+    if (known_.insert(fmt::format("{} {} {}", function_, memory, kind)).second)
+      findings.push_back(fmt::format("{}: {}: {}", function_, kind, what));
+  }
+  void race(const Watched& range, size_t byte, std::string_view what, int other) {
+    find(range.name, fmt::format("race in {}", range.name),
+         fmt::format("byte {} is {} by thread {} and thread {} without a barrier between", byte, what, other, thread_));
+  }
+
+  const ThreadOrder order_;
+  std::vector<Watched> watched_;
+  std::string function_;
+  int block_ = 0, thread_ = 0, interval_ = 0;
+  bool is_running_ = false;
+  const void* barrier_ = nullptr;  ///< at which the last thread that stopped waits
+  std::set<std::string> known_;
+  context::fiber scheduler_;
+};
+
+Machine* machine = nullptr;
+
+}  // namespace
+}  // namespace isomer::kernel::test
+
+using isomer::kernel::test::machine;
+
+// What emulated code refers to.
+extern "C" {
+isomer::kernel::test::Machine::Index isomer_emulated_thread, isomer_emulated_block;
+void isomer_emulated_barrier() { machine->wait(__builtin_return_address(0)); }
+void isomer_emulated_atomic(const void* address, int bytes) { machine->access(address, bytes, true, true); }
+
+#define ISOMER_ACCESS(bytes)                                                                          \
+  void __tsan_read##bytes(void* address) { machine->access(address, bytes, false, false); }           \
+  void __tsan_write##bytes(void* address) { machine->access(address, bytes, true, false); }           \
+  void __tsan_unaligned_read##bytes(void* address) { machine->access(address, bytes, false, false); } \
+  void __tsan_unaligned_write##bytes(void* address) { machine->access(address, bytes, true, false); }
+ISOMER_ACCESS(1)
+ISOMER_ACCESS(2)
+ISOMER_ACCESS(4)
+ISOMER_ACCESS(8)
+ISOMER_ACCESS(16)
+#undef ISOMER_ACCESS
+void __tsan_read_range(void* address, unsigned long bytes) { machine->access(address, int(bytes), false, false); }
+void __tsan_write_range(void* address, unsigned long bytes) { machine->access(address, int(bytes), true, false); }
+void __ubsan_handle_out_of_bounds(void*, void*) { machine->leave_array(); }
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_init() {}
+}
+
+namespace isomer::kernel::test {
+namespace {
+
+void Machine::access(const void* address, int bytes, bool is_write, bool is_atomic) {
+  if (!is_running_) return;
+  const auto* const first = static_cast<const std::byte*>(address);
+  const auto range = std::find_if(watched_.begin(), watched_.end(), [&](const Watched& each) {
+    const int64_t margin = each.is_shared ? 0 : kMargin;
+    return each.begin - margin <= first && first < each.end + margin;
+  });
+  if (range == watched_.end()) return;  // a thread's own
+  if (first < range->begin || first + bytes > range->end)
+    return find(range->name, "index out of bounds",
+                fmt::format("byte {} of {} does not exist", first - range->begin, range->name));
+  for (int k = 0; k < bytes; ++k) {
+    const auto at = static_cast<size_t>(first - range->begin) + static_cast<size_t>(k);
+    Shadow& byte = range->bytes[at];
+    const auto conflicts = [&](int other, int other_block, int other_interval) {
+      if (other == Shadow::kNobody || is_atomic) return false;
+      if (other_block != block_) return !range->is_shared;
+      return other != thread_ && other_interval == interval_;
+    };
+    if (conflicts(byte.writer, byte.writer_block, byte.writer_interval))
+      race(*range, at, is_write ? "written" : "written and read", byte.writer);
+    if (is_write && conflicts(byte.reader, byte.reader_block, byte.reader_interval))
+      race(*range, at, "read and written", byte.reader);
+    if (is_write) {
+      byte.writer = thread_;
+      byte.writer_block = block_;
+      byte.writer_interval = interval_;
+      byte.is_written = true;
+      continue;
+    }
+    const bool is_there = byte.is_written && (!range->is_shared || byte.writer_block == block_);
+    if (!is_there && !is_atomic)
+      find(range->name, "not initialized", fmt::format("byte {} of {} is read and was not written", at, range->name));
+    const bool is_read = byte.reader != Shadow::kNobody;
+    const bool is_same_time = is_read && byte.reader_block == block_ && byte.reader_interval == interval_;
+    const bool is_other_block = is_read && byte.reader_block != block_ && !range->is_shared;
+    byte.reader = is_same_time && byte.reader != thread_ ? Shadow::kSeveral : thread_;
+    byte.reader_block = is_other_block ? Shadow::kSeveral : block_;
+    byte.reader_interval = interval_;
+  }
+}
+
+void Machine::run_block(EmulatedLibrary::Entry entry, const Launch& launch, void** arguments, Index block) {
+  struct Thread {
+    Index index;
+    context::fiber fiber;
+  };
+  std::vector<Thread> threads;
+  isomer_emulated_block = block;
+  for (int64_t z = 0; z < launch.threads[2]; ++z)
+    for (int64_t y = 0; y < launch.threads[1]; ++y)
+      for (int64_t x = 0; x < launch.threads[0]; ++x) {
+        context::fiber fiber(std::allocator_arg, context::protected_fixedsize_stack(kStackBytes),
+                             [this, entry, arguments](context::fiber&& scheduler) {
+                               scheduler_ = std::move(scheduler);
+                               entry(arguments);
+                               return std::move(scheduler_);
+                             });
+        threads.push_back({{unsigned(x), unsigned(y), unsigned(z)}, std::move(fiber)});
+      }
+  interval_ = 0;
+  for (size_t left = threads.size(); left > 0; ++interval_) {
+    size_t waiting = 0;
+    std::set<const void*> barriers;
+    for (size_t k = 0; k < threads.size(); ++k) {
+      const size_t number = order_ == ThreadOrder::kForward ? k : threads.size() - 1 - k;
+      Thread& thread = threads[number];
+      if (!thread.fiber) continue;
+      thread_ = static_cast<int>(number);
+      isomer_emulated_thread = thread.index;
+      is_running_ = true;
+      thread.fiber = std::move(thread.fiber).resume();
+      is_running_ = false;
+      if (!thread.fiber) {
+        --left;
+        continue;
+      }
+      ++waiting;
+      barriers.insert(barrier_);
+    }
+    if (waiting > 0 && waiting < threads.size()) {
+      find("", "barrier", fmt::format("{} of {} threads wait, the others have ended", waiting, threads.size()));
+      return;
+    }
+    if (barriers.size() > 1) {
+      find("", "barrier", "threads wait at different ones");
+      return;
+    }
+  }
+}
+
+/// The writable segments of a loaded library.
+std::vector<std::pair<std::byte*, std::byte*>> writable_memory(void* handle) {
+  struct Search {
+    const char* name;
+    std::vector<std::pair<std::byte*, std::byte*>> found;
+  };
+  link_map* map = nullptr;
+  CHECK(dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0) << "no link map";
+  Search search{map->l_name, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto& search = *static_cast<Search*>(data);
+        if (std::strcmp(info->dlpi_name, search.name) != 0) return 0;
+        for (int k = 0; k < info->dlpi_phnum; ++k) {
+          const auto& segment = info->dlpi_phdr[k];
+          if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_W)) continue;
+          auto* const begin = reinterpret_cast<std::byte*>(info->dlpi_addr + segment.p_vaddr);
+          search.found.emplace_back(begin, begin + segment.p_memsz);
+        }
+        return 1;
+      },
+      &search);
+  return search.found;
+}
+
+/// Memory of an argument, with margins around that nobody may touch.
+struct Argument {
+  std::vector<std::byte> memory;
+  int64_t bytes;
+  explicit Argument(int64_t size) : memory(static_cast<size_t>(size + 2 * kMargin), std::byte{0xff}), bytes(size) {}
+  std::byte* data() { return memory.data() + kMargin; }
+};
+
+}  // namespace
+
+EmulatedLibrary::EmulatedLibrary(const std::string& text, const std::vector<std::string>& functions) {
+  const ScratchFolder folder;
+  std::string source = "#include \"" + isomer::test::source_path("tests/cuda/emulation.h").string() + "\"\n";
+  source += std::string(cuda_prelude()) + text;
+  for (const std::string& function : functions) source += "ISOMER_EMULATED_ENTRY(" + function + ")\n";
+  const auto file = folder.path() / "kernels.cpp", object = folder.path() / "kernels.o",
+             library = folder.path() / "kernels.so";
+  isomer::test::write_file(file, source);
+  const auto step = [&](const std::vector<std::string>& command) {
+    const auto outcome = run_program(command);
+    if (outcome.exit_code != 0) throw std::runtime_error(outcome.err + source);
+  };
+  step({"g++", "-std=c++17", "-O0", "-fPIC", "-w", "-fsanitize=thread,bounds", "-c", file.string(), "-o",
+        object.string()});
+  step({"g++", "-shared", object.string(), "-o", library.string()});  // without the sanitizer's own library
+  handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle_) throw std::runtime_error(dlerror());
+  shared_ = writable_memory(handle_);
+}
+
+EmulatedLibrary::~EmulatedLibrary() {
+  if (handle_) dlclose(handle_);
+}
+
+EmulatedLibrary::Entry EmulatedLibrary::entry(const std::string& function) const {
+  auto* const found = dlsym(handle_, ("emulated_" + function).c_str());
+  CHECK(found) << function;
+  return reinterpret_cast<Entry>(found);
+}
+
+EmulatedRun emulate(const EmulatedLibrary& library, const Kernel& kernel, const CudaKernel& code,
+                    const std::vector<Tensor>& inputs, ThreadOrder order) {
+  Machine here(library, order);
+  machine = &here;
+  std::vector<std::optional<Argument>> arguments(kernel.buffers.size());
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    const Buffer& buffer = kernel.buffers[b];
+    if (buffer.scope != Scope::kArgument) continue;
+    arguments[b].emplace(packed_bytes(buffer.dtype, element_count(buffer.shape).value()));
+    const auto input = std::find(kernel.inputs.begin(), kernel.inputs.end(), static_cast<int>(b));
+    const bool is_input = input != kernel.inputs.end();
+    if (is_input) {
+      const auto bytes = inputs[static_cast<size_t>(input - kernel.inputs.begin())].bytes();
+      std::copy(bytes.begin(), bytes.end(), reinterpret_cast<std::byte*>(arguments[b]->data()));
+    }
+    here.watch(buffer.name, arguments[b]->data(), arguments[b]->bytes, false, is_input);
+  }
+  int outcome = 0;
+  std::span<const CudaLaunch> launches = code.launches;
+  while (!launches.empty()) {
+    const auto group = launches.first(1 + static_cast<size_t>(launches[0].followers));
+    for (int turn = 0; turn < group[0].turns; ++turn)
+      for (const CudaLaunch& launch : group) {
+        int* error = &outcome;
+        std::vector<void*> pointers, addresses = {&error};
+        for (const int b : launch.buffers) pointers.push_back(arguments[static_cast<size_t>(b)]->data());
+        for (void*& pointer : pointers) addresses.push_back(&pointer);
+        if (launch.takes_turn) addresses.push_back(&turn);
+        here.launch(library.entry(launch.function), launch.launch, addresses.data(), launch.function);
+      }
+    launches = launches.subspan(group.size());
+  }
+  machine = nullptr;
+  EmulatedRun run;
+  run.outcome = outcome;
+  run.findings = std::move(here.findings);
+  for (size_t b = 0; b < arguments.size(); ++b) {
+    if (!arguments[b]) continue;
+    const auto& memory = arguments[b]->memory;
+    const auto is_touched = [](std::byte byte) { return byte != std::byte{0xff}; };
+    if (std::any_of(memory.begin(), memory.begin() + kMargin, is_touched) ||
+        std::any_of(memory.end() - kMargin, memory.end(), is_touched))
+      run.findings.push_back(kernel.buffers[b].name + ": memory beside it was written");
+  }
+  for (const int output : kernel.outputs) {
+    if (output < 0) {
+      run.outputs.emplace_back();
+      continue;
+    }
+    const Buffer& buffer = kernel.buffers[static_cast<size_t>(output)];
+    Argument& argument = *arguments[static_cast<size_t>(output)];
+    run.outputs.emplace_back(buffer.dtype, *constants(buffer.shape),
+                             std::vector<std::byte>(argument.data(), argument.data() + argument.bytes));
+  }
+  return run;
+}
+
+}  // namespace isomer::kernel::test

@@ -1,0 +1,101 @@
+// CUDA code of every operator against the interpreter, on random nodes, emulated: as it is lowered, in one thread; with
+// loops bound at random. Whatever the order of the threads, nothing races, and nobody leaves a buffer.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cuda/emulator.h"
+#include "graph/te/interpret.h"
+#include "kernel/row_tasks.h"
+#include "kernel/schedule.h"
+#include "support/long_run.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+using isomer::test::Instance;
+using isomer::test::is_long_run;
+
+/// Loops of root nests become blocks and threads at random, where they can.
+Schedule bound_at_random(const Kernel& kernel, Random& random) {
+  Schedule schedule(kernel);
+  for (const std::string& block : schedule.blocks()) {
+    LoopIds loops = *schedule.loops(block);
+    if (!loops.empty() && random.chance(0.4))
+      if (const auto parts = schedule.split(loops[random.below(loops.size())], {-1, random.between(1, 4)}); parts.ok())
+        loops = *schedule.loops(block);
+    std::vector<std::string> axes = {"block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z"};
+    for (const LoopId loop : loops)
+      if (!axes.empty() && random.chance(0.7)) {
+        const size_t axis = random.below(axes.size());
+        if (schedule.bind(loop, axes[axis]).ok()) axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis));
+      }
+  }
+  return schedule;
+}
+
+struct Case {
+  Instance instance;
+  te::Program program;
+  Kernel kernel;
+  CudaKernel code;
+};
+
+class CudaRows : public testing::TestWithParam<const OpDef*> {};
+
+TEST_P(CudaRows, RunAsTheyMean) {
+  const OpDef& op = *GetParam();
+  Random random(Hasher().add(op.name).add(20).finish().low);
+  const int count = is_long_run() ? 16 : 4;
+  std::vector<Case> cases;
+  std::string text;
+  std::vector<std::string> functions;
+  for (int turn = 0; turn < count; ++turn) {
+    const Instance instance = isomer::test::make_instance(op, random, turn);
+    const auto task = lowered(instance);
+    if (!task.ok()) continue;
+    for (const bool is_bound : {false, true}) {
+      const Schedule schedule = is_bound ? bound_at_random(task->kernel, random) : Schedule(task->kernel);
+      SCOPED_TRACE(instance.text() + print(schedule.finish()));
+      auto code = emit_cuda(schedule.finish(), fmt::format("f{}_", cases.size()));
+      if (!code.ok()) {
+        EXPECT_EQ(code.error().kind, ErrorKind::kUnsupported) << code.error().message();
+        continue;
+      }
+      text += code->text;
+      for (const CudaLaunch& launch : code->launches) functions.push_back(launch.function);
+      cases.push_back({instance, task->program, schedule.finish(), *std::move(code)});
+    }
+  }
+  if (cases.empty()) GTEST_SKIP() << "data decide the sizes of its outputs";
+  const EmulatedLibrary library(text, functions);
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.instance.text() + print(each.kernel) + each.code.text);
+    std::vector<Tensor> tensors;
+    std::vector<te::Array> arrays;
+    for (const Instance::Input& input : each.instance.inputs) {
+      tensors.push_back(input.present ? input.tensor : Tensor());
+      arrays.push_back(input.present ? te::Array::from(input.tensor) : te::Array());
+    }
+    const auto expected = te::interpret(each.program, arrays);
+    for (const ThreadOrder order : {ThreadOrder::kForward, ThreadOrder::kBackward}) {
+      const EmulatedRun run = emulate(library, each.kernel, each.code, tensors, order);
+      ASSERT_THAT(run.findings, testing::IsEmpty());
+      ASSERT_EQ(run.outcome == 0, expected.ok()) << (expected.ok() ? "" : expected.error().message());
+      if (!expected.ok()) continue;
+      for (size_t i = 0; i < expected->size(); ++i) {
+        SCOPED_TRACE(fmt::format("output {}", i));
+        if ((*expected)[i].empty()) continue;
+        ASSERT_NO_FATAL_FAILURE(expect_near((*expected)[i], run.outputs[i].reshaped((*expected)[i].dims()),
+                                            std::max(tolerance(each.instance), tolerance((*expected)[i].dtype())),
+                                            truncates_reals(each.kernel)));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaRows, testing::ValuesIn(rows_with_meaning()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace isomer::kernel::test
