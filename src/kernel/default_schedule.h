@@ -10,5 +10,7 @@ namespace isomer::kernel {
 
 /// A valid schedule for any kernel that `lower` gives, of which only layouts of inputs and outputs may have been set.
 Schedule default_schedule(Schedule schedule, const Machine& machine);
+/// The same for a GPU: nests of `launch.h`. What can't be shared by threads is not bound, and runs in one.
+Schedule default_gpu_schedule(Schedule schedule);
 
 }  // namespace isomer::kernel

@@ -6,6 +6,7 @@
 
 #include "cuda/emulator.h"
 #include "graph/te/interpret.h"
+#include "kernel/default_schedule.h"
 #include "kernel/row_tasks.h"
 #include "kernel/schedule.h"
 #include "support/long_run.h"
@@ -54,8 +55,8 @@ TEST_P(CudaRows, RunAsTheyMean) {
     const Instance instance = isomer::test::make_instance(op, random, turn);
     const auto task = lowered(instance);
     if (!task.ok()) continue;
-    for (const bool is_bound : {false, true}) {
-      const Schedule schedule = is_bound ? bound_at_random(task->kernel, random) : Schedule(task->kernel);
+    for (const Schedule& schedule : {Schedule(task->kernel), bound_at_random(task->kernel, random),
+                                     default_gpu_schedule(Schedule(task->kernel))}) {
       SCOPED_TRACE(instance.text() + print(schedule.finish()));
       auto code = emit_cuda(schedule.finish(), fmt::format("f{}_", cases.size()));
       if (!code.ok()) {

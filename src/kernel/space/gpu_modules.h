@@ -1,0 +1,25 @@
+// The modules that make default schedules for a GPU, each in a source of its own.
+#pragma once
+
+#include "kernel/space/module.h"
+
+namespace isomer::kernel {
+
+/// Sums of products with reuse: tiles of results in the registers of a thread, those of a block of threads from
+/// operands in shared memory (Volkov, Demmel 2008; as convolutions, over windows with their halo).
+Module gpu_products();
+/// Long reductions of few results: the threads of a block reduce one together.
+Module gpu_rows();
+/// What is left: a thread for each result, neighbours for neighbours.
+Module gpu_points();
+
+/// What gpu_points does, to a block in a root nest or in an ordered loop.
+void schedule_points(Builder& builder, const std::string& name);
+
+/// The default space for a GPU, in order.
+const Space& gpu_space();
+
+/// Bytes of shared memory that a block of threads has on every target.
+inline constexpr int64_t kSharedBytes = 48 << 10;
+
+}  // namespace isomer::kernel

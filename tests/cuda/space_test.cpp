@@ -1,0 +1,138 @@
+// Schedules for a GPU, by the default decisions and by random ones: as plain loops and as threads they give what the
+// kernel as it was lowered gives, on small integers, where sums are exact.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cuda/emulator.h"
+#include "kernel/default_schedule.h"
+#include "kernel/launch_examples.h"
+#include "kernel/run_kernel.h"
+#include "kernel/space/gpu_modules.h"
+#include "support/long_run.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+using isomer::test::is_long_run;
+
+struct Case {
+  Example example;
+  Kernel kernel;  ///< as it was lowered
+  Schedule schedule;
+  CudaKernel code;
+};
+
+std::vector<Tensor> small_integers(const Example& example, Random& random) {
+  std::vector<Tensor> inputs;
+  for (const Dims& dims : example.inputs) {
+    std::vector<double> values(static_cast<size_t>(element_count(dims)));
+    for (double& value : values) value = static_cast<double>(random.between(-3, 3));
+    inputs.push_back(Tensor::from_doubles(DataType::kFloat32, dims, values));
+  }
+  return inputs;
+}
+
+void expect_same(const std::vector<Case>& cases, Random& random) {
+  std::string text;
+  std::vector<std::string> functions;
+  for (const Case& each : cases) {
+    text += each.code.text;
+    for (const CudaLaunch& launch : each.code.launches) functions.push_back(launch.function);
+  }
+  const EmulatedLibrary library(text, functions);
+  for (const Case& each : cases) {
+    const Kernel scheduled = each.schedule.finish();
+    SCOPED_TRACE(each.example.name + "\n" + print(each.schedule.trace()) + print(scheduled) + each.code.text);
+    const std::vector<Tensor> inputs = small_integers(each.example, random);
+    const Run expected = ok(run(each.kernel, inputs, host_target())), plain = ok(run(scheduled, inputs, host_target()));
+    for (const ThreadOrder order : {ThreadOrder::kForward, ThreadOrder::kBackward}) {
+      const EmulatedRun found = emulate(library, scheduled, each.code, inputs, order);
+      ASSERT_THAT(found.findings, testing::IsEmpty());
+      ASSERT_EQ(found.outcome, 0);
+      for (size_t i = 0; i < expected.outputs.size(); ++i) {
+        ASSERT_THAT(found.outputs[i].bytes(), testing::ElementsAreArray(expected.outputs[i].bytes()));
+        ASSERT_THAT(plain.outputs[i].bytes(), testing::ElementsAreArray(expected.outputs[i].bytes()));
+      }
+    }
+  }
+}
+
+bool is_exact(const Example& example) {
+  return example.program.find("exp(") == std::string::npos && example.program.find(" / ") == std::string::npos;
+}
+
+Case made(const Example& example, const Schedule& schedule, const Kernel& kernel, size_t number) {
+  return {example, kernel, schedule, ok(emit_cuda(schedule.finish(), fmt::format("f{}_", number)))};
+}
+
+TEST(GpuSpace, DefaultSchedulesKeepTheMeaning) {
+  Random random(41);
+  std::vector<Case> cases;
+  std::vector<Example> all = examples();
+  all.push_back(product());
+  all.push_back(rows());
+  for (const Example& example : all) {
+    if (!is_exact(example)) continue;
+    const Kernel kernel = lowered(example);
+    cases.push_back(made(example, default_gpu_schedule(Schedule(kernel)), kernel, cases.size()));
+  }
+  expect_same(cases, random);
+}
+
+TEST(GpuSpace, ProductsAndRowsAreTiled) {
+  const auto shared = [](const Example& example) {
+    int count = 0;
+    for (const Buffer& buffer : default_gpu_schedule(Schedule(lowered(example))).finish().buffers)
+      count += buffer.scope == Scope::kShared;
+    return count;
+  };
+  EXPECT_EQ(shared(product()), 2);
+  EXPECT_EQ(
+      shared({"mean", "s0 = reduce [6] over [400] with sum:float32 { in0[i0, r0]:float32 }\noutput s0\n", {{6, 400}}}),
+      1);
+}
+
+TEST(GpuSpace, ThreadsWithoutAStepOfTheRowChangeNothing) {
+  Random random(43);
+  std::vector<Case> cases;
+  for (const char* monoid : {"sum", "max"}) {
+    const Example example = {monoid,
+                             fmt::format("s0 = reduce [3] over [10, 20] with {}:float32 {{ in0[i0, r0, r1]:float32 }}\n"
+                                         "s1 = map [3] {{ s0[i0]:float32*2 }}\noutput s1\n",
+                                         monoid),
+                             {{3, 10, 20}}};
+    const Kernel kernel = lowered(example);
+    for (const int64_t threads : {32, 128, 512}) {
+      Preferring preferring;
+      Given given({{"s0.share_row", 1}, {"s0.threads", threads}}, preferring);
+      const Schedule schedule = scheduled(Schedule(kernel), gpu_space(), Machine(), given).schedule;
+      EXPECT_EQ(launch_of(schedule.finish().body.front()).threads[0], threads);
+      cases.push_back(made(example, schedule, kernel, cases.size()));
+    }
+  }
+  expect_same(cases, random);
+}
+
+TEST(GpuSpace, RandomDecisionsKeepTheMeaning) {
+  Random random(42);
+  int others = 0, all = 0;
+  for (int round = 0; round < (is_long_run() ? 40 : 3); ++round) {
+    std::vector<Case> cases;
+    for (int k = 0; k < 24; ++k) {
+      const Example example = k % 3 == 0 ? examples()[random.below(examples().size())] : random_example(random);
+      if (!is_exact(example)) continue;
+      const Kernel kernel = lowered(example);
+      Sampling sampling(random, 0.5);
+      const Schedule schedule = scheduled(Schedule(kernel), gpu_space(), Machine(), sampling).schedule;
+      cases.push_back(made(example, schedule, kernel, cases.size()));
+      ++all;
+      others += structural_hash(schedule.finish()) != structural_hash(default_gpu_schedule(Schedule(kernel)).finish());
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_same(cases, random));
+  }
+  EXPECT_GT(2 * others, all);
+}
+
+}  // namespace
+}  // namespace isomer::kernel::test
