@@ -67,7 +67,8 @@ class Barriers {
     const bool is_cut = is_thread(loop.kind) && te::as_constant(loop.extent) != launch_.threads[axis_of(loop.kind)];
     const Leave leave = enter(is_cut || depends_on_threads(loop.extent) || te::has_load(loop.extent),
                               fmt::format("k{}", loop.variable));
-    return is_bound(loop.kind) ? insert(loop.body, before) : in_time(loop.body, before);
+    const bool is_repeated = !is_bound(loop.kind) && te::as_constant(loop.extent) != 1;
+    return is_repeated ? in_time(loop.body, before) : insert(loop.body, before);
   }
 
   /// The body of a loop whose iterations follow each other: what one used is there when the next one begins.

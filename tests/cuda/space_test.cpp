@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cuda/clang.h"
 #include "cuda/emulator.h"
 #include "kernel/default_schedule.h"
 #include "kernel/launch_examples.h"
@@ -40,6 +41,7 @@ void expect_same(const std::vector<Case>& cases, Random& random) {
     text += each.code.text;
     for (const CudaLaunch& launch : each.code.launches) functions.push_back(launch.function);
   }
+  for (const char* arch : {"sm_80", "sm_90a"}) ASSERT_EQ(clang_to_ptx(text, arch), "") << text;
   const EmulatedLibrary library(text, functions);
   for (const Case& each : cases) {
     const Kernel scheduled = each.schedule.finish();

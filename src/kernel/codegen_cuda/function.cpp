@@ -91,7 +91,7 @@ class FunctionPrinter {
     text_ += '\n';
   }
   void open(const std::string& text) {
-    line(text + (text.empty() ? "{" : " {"));
+    line(text + " {");
     ++depth_;
   }
   void close() {
@@ -119,6 +119,9 @@ class FunctionPrinter {
       is_open = *known != (is_block(loop.kind) ? launch_.blocks : launch_.threads)[axis];
       if (is_open) open(fmt::format("if ({} < {})", place, extent));
       line(fmt::format("const int {} = {};", variable, place));
+    } else if (known == 1) {
+      is_open = false;
+      line(fmt::format("const int {} = 0;", variable));
     } else {
       if (is_written_out(loop.kind)) line("#pragma unroll");
       open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", is_wide ? "i64" : "int", variable, extent));

@@ -81,24 +81,24 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
   const LoopIds loops = view.loops(name);
   if (loops.size() != rank) return false;
   const auto down = schedule.split(loops[plan.row_axis], Integers{-1, plan.threads_y, plan.rows});
-  const auto across = schedule.split(loops[plan.column_axis], Integers{-1, plan.columns, plan.threads_x});
+  const auto across = schedule.split(loops[plan.column_axis], Integers{-1, plan.threads_x, plan.columns});
   if (!down.ok() || !across.ok()) return false;
   LoopIds others;
   for (size_t k = 0; k < rank; ++k)
     if (k != plan.row_axis && k != plan.column_axis) others.push_back(loops[k]);
   LoopIds order = others;
-  for (const LoopId loop : {(*down)[0], (*across)[0], (*down)[1], (*across)[2], (*down)[2], (*across)[1]})
+  for (const LoopId loop : {(*down)[0], (*across)[0], (*down)[1], (*across)[1], (*down)[2], (*across)[2]})
     order.push_back(loop);
   if (!schedule.reorder(order).ok()) return false;
   if (!others.empty()) {
     const auto fused = others.size() == 1 ? Result<LoopId>(others[0]) : schedule.fuse(others);
     if (!fused.ok() || !tried(schedule.bind(*fused, "block.z"))) return false;
   }
-  const LoopId thread = (*across)[2];
+  const LoopId thread = (*across)[1];
   if (!tried(schedule.bind((*down)[0], "block.y")) || !tried(schedule.bind((*across)[0], "block.x")) ||
       !tried(schedule.bind((*down)[1], "thread.y")) || !tried(schedule.bind(thread, "thread.x")))
     return false;
-  for (const LoopId loop : {(*down)[2], (*across)[1]}) (void)tried(schedule.unroll(loop));
+  for (const LoopId loop : {(*down)[2], (*across)[2]}) (void)tried(schedule.unroll(loop));
 
   if (!tried(schedule.compute_at(*sums, thread)) ||
       !tried(schedule.set_scope(view.buffer(view.block(*sums).writes[0].buffer).name, "registers")))

@@ -1,0 +1,154 @@
+#include "kernel/codegen_cuda/nvrtc.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <regex>
+#include <sstream>
+
+namespace isomer::kernel {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kNames = {"libnvrtc.so.13", "libnvrtc.so.12"};
+
+/// Entries of a folder that begin so, the highest name first.
+std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+/// Folders of NVIDIA's Python packages that hold libraries.
+std::vector<fs::path> package_folders() {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  std::error_code error;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (!fs::exists(fs::path(folder) / "python3", error)) continue;
+    std::vector<fs::path> found;
+    for (const fs::path& python : entries(fs::path(folder).parent_path() / "lib", "python3"))
+      for (const char* packages : {"site-packages", "dist-packages"})
+        for (const char* package : {"cu13", "cuda_nvrtc"})
+          found.push_back(python / packages / "nvidia" / package / "lib");
+    return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Nvrtc::Functions {
+  using Program = void*;
+  int (*version)(int*, int*);
+  int (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*);
+  int (*destroy)(Program*);
+  int (*compile)(Program, int, const char* const*);
+  int (*log_size)(Program, size_t*);
+  int (*log)(Program, char*);
+  int (*cubin_size)(Program, size_t*);
+  int (*cubin)(Program, char*);
+};
+
+std::vector<std::string> nvrtc_libraries() {
+  if (const char* const given = std::getenv("ISOMER_NVRTC")) return {given};
+  std::vector<std::string> result(kNames.begin(), kNames.end());
+  std::vector<fs::path> folders;
+  if (const char* const home = std::getenv("CUDA_HOME")) folders.push_back(fs::path(home) / "lib64");
+  folders.emplace_back("/usr/local/cuda/lib64");
+  for (fs::path& folder : package_folders()) folders.push_back(std::move(folder));
+  std::error_code error;
+  for (const fs::path& folder : folders)
+    for (const char* name : kNames)
+      if (fs::exists(folder / name, error)) result.push_back((folder / name).string());
+  return result;
+}
+
+Result<Nvrtc> Nvrtc::open(const std::string& library) {
+  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!handle) return unsupported("nvrtc", "its shared library expected, {}", dlerror());
+  auto functions = std::make_shared<Functions>();
+  std::string missing;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+    if (!function) missing = name;
+  };
+  find(functions->version, "nvrtcVersion");
+  find(functions->create, "nvrtcCreateProgram");
+  find(functions->destroy, "nvrtcDestroyProgram");
+  find(functions->compile, "nvrtcCompileProgram");
+  find(functions->log_size, "nvrtcGetProgramLogSize");
+  find(functions->log, "nvrtcGetProgramLog");
+  find(functions->cubin_size, "nvrtcGetCUBINSize");
+  find(functions->cubin, "nvrtcGetCUBIN");
+  if (!missing.empty()) return unsupported("nvrtc", "a library with {} expected, {} lacks it", missing, library);
+  Nvrtc result;
+  result.library_ = library;
+  if (functions->version(&result.major_, &result.minor_) != 0)
+    return unsupported("nvrtc", "a version expected, {} tells none", library);
+  result.functions_ = std::move(functions);
+  return result;
+}
+
+Result<Nvrtc> find_nvrtc() {
+  Result<Nvrtc> last = unsupported("nvrtc", "its shared library expected, none found");
+  for (const std::string& library : nvrtc_libraries())
+    if (last = Nvrtc::open(library); last.ok()) break;
+  return last;
+}
+
+Result<Cubin> Nvrtc::compile(const std::string& text, const std::string& arch) const {
+  const Functions& nvrtc = *functions_;
+  Functions::Program program = nullptr;
+  if (nvrtc.create(&program, text.c_str(), "kernels.cu", 0, nullptr, nullptr) != 0)
+    return unsupported("nvrtc", "a program expected, it makes none");
+  const std::unique_ptr<Functions::Program, int (*)(Functions::Program*)> owner(&program, nvrtc.destroy);
+  const std::string target = "--gpu-architecture=" + arch;
+  const std::array options = {target.c_str(), "--std=c++17", "--ptxas-options=-v"};
+  const int status = nvrtc.compile(program, static_cast<int>(options.size()), options.data());
+  size_t size = 0;
+  std::string log;
+  if (nvrtc.log_size(program, &size) == 0 && size > 0) {
+    log.resize(size);
+    (void)nvrtc.log(program, log.data());
+    log.resize(log.find_last_not_of(std::string_view("\0\n", 2)) + 1);
+  }
+  if (status != 0) return unsupported("nvrtc", "code that it compiles for {} expected: {}", arch, log);
+  if (nvrtc.cubin_size(program, &size) != 0 || size == 0)
+    return unsupported("nvrtc", "machine code for {} expected, it makes none", arch);
+  Cubin result;
+  result.image.resize(size);
+  if (nvrtc.cubin(program, reinterpret_cast<char*>(result.image.data())) != 0)
+    return unsupported("nvrtc", "machine code for {} expected, it gives none", arch);
+  result.functions = parse_ptxas_log(log);
+  return result;
+}
+
+std::vector<CudaUse> parse_ptxas_log(std::string_view log) {
+  static const std::regex entry("Compiling entry function '([^']+)'"), registers("Used ([0-9]+) registers"),
+      spills("([0-9]+) bytes spill (?:stores|loads)"), stack("([0-9]+) bytes stack frame"),
+      shared("([0-9]+) bytes smem");
+  std::vector<CudaUse> result;
+  std::istringstream lines{std::string(log)};
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (std::regex_search(line, match, entry)) result.push_back({match[1]});
+    if (result.empty()) continue;
+    CudaUse& use = result.back();
+    if (std::regex_search(line, match, registers)) use.registers = std::stoll(match[1]);
+    if (std::regex_search(line, match, stack)) use.stack_bytes = std::stoll(match[1]);
+    if (std::regex_search(line, match, shared)) use.shared_bytes = std::stoll(match[1]);
+    for (auto at = std::sregex_iterator(line.begin(), line.end(), spills); at != std::sregex_iterator(); ++at)
+      use.spill_bytes += std::stoll((*at)[1]);
+  }
+  return result;
+}
+
+}  // namespace isomer::kernel

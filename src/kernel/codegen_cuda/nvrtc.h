@@ -1,0 +1,57 @@
+// The door to NVRTC, NVIDIA's compiler as a library, which is opened where it is found: CUDA C++ to machine code of a
+// GPU (CUBIN), on machines without one as well. Tests: tests/cuda/nvrtc_test.cpp
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "util/result.h"
+
+namespace isomer::kernel {
+
+/// What ptxas says that a function takes.
+struct CudaUse {
+  std::string function;
+  int64_t registers = 0;    ///< of a thread
+  int64_t spill_bytes = 0;  ///< of a thread: stored and loaded, as registers did not do
+  int64_t stack_bytes = 0;  ///< of a thread
+  int64_t shared_bytes = 0;
+  bool operator==(const CudaUse&) const = default;
+};
+
+struct Cubin {
+  std::vector<std::byte> image;
+  std::vector<CudaUse> functions;
+};
+
+class Nvrtc {
+ public:
+  /// The library of this name or path. The error says what the loader says.
+  static Result<Nvrtc> open(const std::string& library);
+
+  const std::string& library() const { return library_; }
+  int major() const { return major_; }
+  int minor() const { return minor_; }
+
+  /// `text` needs nothing in front of it. `arch`: "sm_80", "sm_90a". The error holds what the compiler says first.
+  Result<Cubin> compile(const std::string& text, const std::string& arch) const;
+
+ private:
+  struct Functions;
+  std::string library_;
+  std::shared_ptr<const Functions> functions_;
+  int major_ = 0, minor_ = 0;
+};
+
+/// Where NVRTC is looked for, in this order: $ISOMER_NVRTC, alone where it is set; what the loader knows; $CUDA_HOME,
+/// /usr/local/cuda; the packages of the python3 that is first on $PATH.
+std::vector<std::string> nvrtc_libraries();
+/// The first of them that opens; the error names the last.
+Result<Nvrtc> find_nvrtc();
+
+/// The lines of ptxas's log (--ptxas-options=-v) about functions.
+std::vector<CudaUse> parse_ptxas_log(std::string_view log);
+
+}  // namespace isomer::kernel

@@ -1,0 +1,108 @@
+// NVRTC takes the code of kernels, for the GPUs of today, and default schedules spill no registers.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernel/codegen_cuda.h"
+#include "kernel/codegen_cuda/nvrtc.h"
+#include "kernel/default_schedule.h"
+#include "kernel/launch_examples.h"
+#include "kernel/row_tasks.h"
+#include "support/long_run.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+using isomer::test::is_long_run;
+using testing::HasSubstr;
+
+TEST(Ptxas, ItsLogSaysWhatFunctionsTake) {
+  const char* const log =
+      "ptxas info    : 0 bytes gmem\n"
+      "ptxas info    : Compiling entry function 'f1' for 'sm_80'\n"
+      "ptxas info    : Function properties for f1\n"
+      "    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
+      "ptxas info    : Used 255 registers, used 1 barriers, 1080 bytes smem, 392 bytes cmem[0]\n"
+      "ptxas info    : Compiling entry function 'f0' for 'sm_80'\n"
+      "ptxas info    : Used 10 registers, 380 bytes cmem[0]\n";
+  EXPECT_EQ(parse_ptxas_log(log), (std::vector<CudaUse>{{"f1", 255, 20, 16, 1080}, {"f0", 10, 0, 0, 0}}));
+}
+
+class NvrtcTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto found = find_nvrtc();
+    if (!found.ok()) GTEST_SKIP() << "no NVRTC here: " << found.error().message();
+    nvrtc_ = std::make_unique<Nvrtc>(*std::move(found));
+  }
+  std::unique_ptr<Nvrtc> nvrtc_;
+};
+
+TEST_F(NvrtcTest, CompilesDefaultSchedulesWithoutSpills) {
+  std::string text(cuda_prelude());
+  size_t functions = 0;
+  std::vector<Example> all = examples();
+  all.push_back(product());
+  all.push_back(rows());
+  all.push_back(
+      {"large_product",
+       "s0 = reduce [256, 256] over [256] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput "
+       "s0\n",
+       {{256, 256}, {256, 256}}});
+  for (size_t k = 0; k < all.size(); ++k) {
+    const CudaKernel code =
+        ok(emit_cuda(default_gpu_schedule(Schedule(lowered(all[k]))).finish(), fmt::format("f{}_", k)));
+    functions += code.launches.size();
+    text += code.text;
+  }
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    SCOPED_TRACE(arch);
+    const Cubin cubin = ok(nvrtc_->compile(text, arch));
+    EXPECT_EQ(cubin.functions.size(), functions);
+    for (const CudaUse& use : cubin.functions) {
+      EXPECT_GT(use.registers, 0) << use.function;
+      EXPECT_EQ(use.spill_bytes, 0) << use.function;
+    }
+  }
+}
+
+TEST_F(NvrtcTest, CompilesEveryRow) {
+  Random random(5);
+  std::string text(cuda_prelude());
+  size_t kernels = 0, functions = 0;
+  const auto flush = [&] {
+    const Cubin cubin = ok(nvrtc_->compile(text, random.chance(0.5) ? "sm_80" : "sm_90a"));
+    EXPECT_EQ(cubin.functions.size(), functions);
+    for (const CudaUse& use : cubin.functions) EXPECT_EQ(use.spill_bytes, 0) << use.function << " of " << text;
+    text = cuda_prelude();
+    functions = 0;
+  };
+  for (const OpDef* op : rows_with_meaning())
+    for (int turn = 0; turn < (is_long_run() ? 16 : 1); ++turn) {
+      const auto task = lowered(isomer::test::make_instance(*op, random, turn));
+      if (!task.ok()) continue;
+      const auto code = emit_cuda(default_gpu_schedule(Schedule(task->kernel)).finish(), fmt::format("f{}_", kernels));
+      if (!code.ok()) continue;
+      ++kernels;
+      functions += code->launches.size();
+      text += code->text;
+      if (kernels % 16 == 0) flush();
+    }
+  flush();
+  EXPECT_GT(kernels, 120u);
+}
+
+TEST_F(NvrtcTest, SaysWhatItDoesNotTake) {
+  const auto made = nvrtc_->compile("extern \"C\" __global__ void f() { nothing(); }", "sm_80");
+  ASSERT_FALSE(made.ok());
+  EXPECT_THAT(made.error().message(), HasSubstr("\"nothing\" is undefined"));
+}
+
+TEST(Nvrtc, WhatIsNoLibraryIsSaid) {
+  const auto opened = Nvrtc::open("/nonexistent/libnvrtc.so");
+  ASSERT_FALSE(opened.ok());
+  EXPECT_THAT(opened.error().message(), HasSubstr("its shared library expected, /nonexistent/libnvrtc.so"));
+}
+
+}  // namespace
+}  // namespace isomer::kernel::test
