@@ -78,6 +78,13 @@ std::string_view operator_of_reals(BinaryOp op) {
   }
 }
 
+/// Whether the first operand decides which of the others are evaluated.
+bool decides_alone(const Expr& expr) {
+  const auto* e = te::as<te::Binary>(expr);
+  const bool is_logical = e && expr.dtype() == DataType::kBool && (e->op == BinaryOp::kAnd || e->op == BinaryOp::kOr);
+  return is_logical || te::as<te::Select>(expr);
+}
+
 bool is_comparison(BinaryOp op) {
   return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
 }
@@ -94,25 +101,47 @@ void Expressions::operands(std::vector<std::string> left, std::vector<std::strin
   right_ = std::move(right);
 }
 
-void Expressions::begin(const std::vector<Expr>& together) {
+void Expressions::begin(const std::vector<Expr>& together, const std::vector<Expr>& inside) {
   uses_.clear();
+  always_.clear();
+  faults_.clear();
+  for (const Expr& load : inside) faults_[load->hash] = false;
   known_.clear();
   const std::function<void(const Expr&)> count = [&](const Expr& expr) {
-    if (uses_[&*expr]++ > 0) return;
+    if (uses_[expr->hash]++ > 0) return;
     for (const Expr& child : te::detail::children(expr)) count(child);
   };
-  for (const Expr& expr : together) count(expr);
+  const std::function<void(const Expr&)> mark = [&](const Expr& expr) {
+    if (!always_.insert(expr->hash).second) return;
+    const std::vector<Expr> children = te::detail::children(expr);
+    for (size_t k = 0; k < (decides_alone(expr) ? 1 : children.size()); ++k) mark(children[k]);
+  };
+  for (const Expr& expr : together) {
+    count(expr);
+    mark(expr);
+  }
+}
+
+bool Expressions::may_fault(const Expr& expr) {
+  if (const auto known = faults_.find(expr->hash); known != faults_.end()) return known->second;
+  const std::vector<Expr> children = te::detail::children(expr);
+  const auto* e = te::as<te::Binary>(expr);
+  bool result = te::as<te::Load>(expr) && !plans_.of_load(expr).is_proved;
+  result |= e && divides(e->op) && !is_float(e->left.dtype()) && te::as_constant(e->right).value_or(0) == 0;
+  for (const Expr& child : children) result = result || may_fault(child);
+  return faults_[expr->hash] = result;
 }
 
 std::string Expressions::value(const Expr& expr) {
-  if (const auto found = known_.find(&*expr); found != known_.end()) return found->second;
+  if (const auto found = known_.find(expr->hash); found != known_.end()) return found->second;
   std::string result = text(expr);
-  const auto uses = uses_.find(&*expr);
+  const auto uses = uses_.find(expr->hash);
   const bool is_plain = te::as<te::Literal>(expr) || te::as<te::Var>(expr);
-  if (is_plain || uses == uses_.end() || uses->second < 2 || plans_.may_fault(expr)) return result;
+  if (is_plain || uses == uses_.end() || uses->second < 2) return result;
+  if (!always_.contains(expr->hash) && may_fault(expr)) return result;
   const std::string name = fresh("t");
   write_(fmt::format("const {} {} = {};", register_type(expr.dtype()), name, result));
-  return known_[&*expr] = name;
+  return known_[expr->hash] = name;
 }
 
 std::string Expressions::text(const Expr& expr) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "kernel/access_plan.h"
 
@@ -25,7 +26,8 @@ class Expressions {
 
   /// Names that lines before have given are forgotten, those of expressions that will be asked for together may be
   /// made.
-  void begin(const std::vector<Expr>& together);
+  /// Loads that are `inside` of their buffers need no condition around them.
+  void begin(const std::vector<Expr>& together, const std::vector<Expr>& inside = {});
   std::string value(const Expr& expr);
   /// An int64 expression without loads: in 32 bits where it and all parts of it fit into them.
   std::string index(const Expr& expr);
@@ -40,6 +42,7 @@ class Expressions {
   std::string text(const Expr& expr);
   std::string binary(const Expr& expr, const te::Binary& e);
   std::string integer(const Expr& expr, bool is_wide);
+  bool may_fault(const Expr& expr);
   bool is_index(const Expr& expr) const;
   bool is_narrow(const Expr& expr) const;
 
@@ -48,8 +51,11 @@ class Expressions {
   AccessPlans& plans_;
   std::function<std::string(int)> name_of_buffer_;
   std::function<void(std::string)> write_;
-  std::unordered_map<const te::ExprNode*, int> uses_;
-  std::unordered_map<const te::ExprNode*, std::string> known_;
+  // By structure: what is bound and simplified shares no nodes.
+  std::unordered_map<Hash128, int> uses_;
+  std::unordered_set<Hash128> always_;  ///< evaluated whatever conditions give
+  std::unordered_map<Hash128, bool> faults_;
+  std::unordered_map<Hash128, std::string> known_;
   std::vector<std::string> left_, right_;
   int count_ = 0;
 };

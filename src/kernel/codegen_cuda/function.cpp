@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/access.h"
 #include "kernel/bound_block.h"
 #include "kernel/codegen_cuda/expressions.h"
 #include "kernel/codegen_cuda/types.h"
@@ -124,6 +125,7 @@ class FunctionPrinter {
       line(fmt::format("const int {} = 0;", variable));
     } else {
       if (is_written_out(loop.kind)) line("#pragma unroll");
+      if (!is_written_out(loop.kind) && is_long(loop)) line("#pragma unroll 1");
       open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", is_wide ? "i64" : "int", variable, extent));
     }
     ranges_.enter(loop);
@@ -132,6 +134,16 @@ class FunctionPrinter {
     around_.pop_back();
     ranges_.leave(loop);
     if (is_open) close();
+  }
+
+  /// Whether copies of the body, which compilers make of short loops, would be long.
+  static bool is_long(const Loop& loop) {
+    constexpr int kLong = 64;
+    int operations = 0;
+    for_each_block(loop.body, [&](const Block& block, const auto&) {
+      for (const Expr& body : block.bodies) operations += count_operations(body);
+    });
+    return operations >= kLong;
   }
 
   void print(const Branch& branch) {
@@ -192,7 +204,7 @@ class FunctionPrinter {
     std::vector<Expr> together = plan.bodies;
     for (const AccessPlan& write : plan.writes)
       for (const AccessPlan::Axis& axis : write.axes) together.push_back(te::to_expr(axis.index));
-    expressions_.begin(together);
+    expressions_.begin(together, loads_inside(block));
     std::vector<std::string> values, places;
     for (const Expr& body : plan.bodies) values.push_back(expressions_.value(body));
     for (const AccessPlan& write : plan.writes)
@@ -200,6 +212,33 @@ class FunctionPrinter {
     if (block.is_reduction()) values = combined(block, plan, values, places);
     for (size_t c = 0; c < values.size(); ++c)
       line(fmt::format("{} = {};", places[c], to_memory(buffer_at(plan.writes[c].buffer).dtype, values[c])));
+  }
+
+  /// Loads whose indices are in range at every point of the block, and so wherever its predicate holds; as they are
+  /// bound.
+  std::vector<Expr> loads_inside(const Block& block) const {
+    const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
+      const auto* variable = te::as<te::Var>(leaf);
+      if (!variable || (variable->kind != te::VarKind::kSpatial && variable->kind != te::VarKind::kReduce)) return {};
+      const auto& iterators = variable->kind == te::VarKind::kSpatial ? block.axes : block.reduce;
+      const auto extent = te::as_constant(iterators[static_cast<size_t>(variable->index)].extent);
+      return {0, extent ? std::optional(*extent - 1) : std::nullopt};
+    };
+    std::vector<Expr> result;
+    for (const Expr& body : block.bodies)
+      te::for_each_node(body, [&](const Expr& e) {
+        const auto* load = te::as<te::Load>(e);
+        if (!load) return;
+        const Shape& shape = buffer_at(load->buffer.index).shape;
+        bool is_inside = true;
+        for (size_t k = 0; k < shape.size(); ++k) {
+          const te::Interval range = te::bounds(load->index[k], ranges);
+          is_inside &= loads(load->index[k]).empty() && range.low.value_or(-1) >= 0 && range.high &&
+                       *range.high < shape[k].value();
+        }
+        if (is_inside) result.push_back(bind_iterators(block, e));
+      });
+    return result;
   }
 
   std::vector<std::string> combined(const Block& block, const BoundBlock& plan, const std::vector<std::string>& values,
