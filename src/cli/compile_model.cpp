@@ -8,6 +8,7 @@
 #include "cli/version.h"
 #include "graph/bind.h"
 #include "graph/edit.h"
+#include "kernel/space/gpu_modules.h"
 #include "search/prepare.h"
 #include "substitutions/derivation.h"
 #include "util/file.h"
@@ -120,6 +121,10 @@ class CodeMaker {
     compile.assign_layouts = keeps("layouts");
     compile.packing = keeps("packing");
     compile.micro_tiles = keeps("micro-tiles");
+    if (choices.for_gpu) {
+      compile.space = kernel::gpu_space();
+      compile.fuse.attention = compile.assign_layouts = false;
+    }
     maker.plan_ = choices.plan;
     maker.measures_ = choices.plan.empty() && keeps("alternatives") && maker.level_ >= kSearchLevel &&
                       kernel::runs_here(compile.target);

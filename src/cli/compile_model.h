@@ -14,6 +14,7 @@ struct CompileChoices {
   std::vector<std::string> plan;       ///< VALUE=together, apart, channels-last or row-major
   std::vector<std::string> schedules;  ///< TASK=FILE
   SearchChoices search;                ///< from kSearchLevel on
+  bool for_gpu = false;                ///< scheduled for a GPU, and compiled for the target as plain loops
   int usual_level = 2;                 ///< of the command; 2 where schedules are given, which name tasks of that level
 
   void add_to(CLI::App& app);

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kernel/codegen_cuda.h"
+
 namespace isomer::cli {
 namespace {
 
@@ -36,7 +38,7 @@ json row(const CompiledTask& task, size_t number) {
           {"gflop", static_cast<double>(task.flops) / 1e9}};
 }
 
-Result<void> print_code(const CompiledTask& task, const kernel::Target& target, const TaskView& view) {
+Result<void> print_code(const CompiledTask& task, size_t number, const kernel::Target& target, const TaskView& view) {
   if (view.trace) fmt::print("{}\n", print(task.trace));
   if (view.choices_of_trace)
     for (const kernel::Builder::Made& made : task.choices)
@@ -49,6 +51,10 @@ Result<void> print_code(const CompiledTask& task, const kernel::Target& target, 
   if (view.assembly) {
     TRY(const std::string text, kernel::emit_assembly(task.kernel, target));
     fmt::print("{}\n", text);
+  }
+  if (view.cuda) {
+    TRY(const kernel::CudaKernel code, kernel::emit_cuda(task.kernel, fmt::format("task{}_", number)));
+    fmt::print("{}\n", code.text);
   }
   return {};
 }
@@ -63,12 +69,15 @@ void TaskView::add_to(CLI::App& app) {
   app.add_flag("--nest", nest, "Its loop nest");
   app.add_flag("--llvm", llvm, "Its LLVM IR before optimization");
   app.add_flag("--assembly", assembly, "Its machine code as text");
+  app.add_flag("--cuda", cuda, "Its CUDA C++, scheduled for a GPU");
   choices.add_to(app);
 }
 
 Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, const CommonOptions& options,
                            const TaskView& view) {
-  TRY(const Compilation compiled, compile_model(model, file, options, view.choices));
+  CompileChoices choices = view.choices;
+  choices.for_gpu = view.cuda;
+  TRY(const Compilation compiled, compile_model(model, file, options, choices));
   std::vector<std::string> names;
   for (const CompiledTask& task : compiled.tasks) names.push_back(task.name);
   size_t first = 0, end = names.size();
@@ -80,6 +89,7 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
   }
   TRY(const kernel::Target target, kernel::parse_target(view.choices.target));
   json rows = json::array();
+  if (view.cuda && !options.json) fmt::print("{}\n", kernel::cuda_prelude());
   for (size_t number = first; number < end; ++number) {
     const CompiledTask& task = compiled.tasks[number];
     json facts = row(task, number);
@@ -90,14 +100,17 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
     rows.push_back(facts);
     if (options.json) continue;
     // A comment above code, so that what --trace prints is a trace.
-    fmt::print("{}{:4}  {:{}}{}{}: {} -> {}\n", view.code() ? "# " : "", number, "", 2 * task.depth,
-               printable(task.name),
+    fmt::print("{}{:4}  {:{}}{}{}: {} -> {}\n",
+               view.cuda     ? "// "
+               : view.code() ? "# "
+                             : "",
+               number, "", 2 * task.depth, printable(task.name),
                task.view_of >= 0       ? " (a view)"
                : task.task.runs_bodies ? " (of those below)"
                                        : "",
                fmt::join(facts["inputs"].get<std::vector<std::string>>(), " "),
                fmt::join(facts["outputs"].get<std::vector<std::string>>(), " "));
-    if (task.view_of < 0 && !task.task.runs_bodies) TRY_VOID(print_code(task, target, view));
+    if (task.view_of < 0 && !task.task.runs_bodies) TRY_VOID(print_code(task, number, target, view));
   }
   if (options.json) fmt::print("{}\n", json_text({{"tasks", rows}}));
   return {};

@@ -9,11 +9,11 @@ namespace isomer::cli {
 struct TaskView {
   bool tasks = false;
   std::string task;  ///< the number or name of one; empty: all
-  bool trace = false, choices_of_trace = false, nest = false, llvm = false, assembly = false;
+  bool trace = false, choices_of_trace = false, nest = false, llvm = false, assembly = false, cuda = false;
   CompileChoices choices;
 
   void add_to(CLI::App& app);
-  bool code() const { return trace || choices_of_trace || nest || llvm || assembly; }
+  bool code() const { return trace || choices_of_trace || nest || llvm || assembly || cuda; }
   bool wanted() const { return tasks || !task.empty() || code(); }
 };
 

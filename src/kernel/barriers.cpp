@@ -120,7 +120,7 @@ class Barriers {
   std::optional<std::string> divergent_;
 };
 
-/// `root` is a statement of the kernel's copy.
+/// `root` is what `original` is in a copy of the kernel.
 Result<void> insert_barriers(const Kernel& kernel, const Statement& original, Statement& root) {
   if (launch_of(original).threads_of_block() == 1) return {};
   Statements alone;
@@ -136,15 +136,8 @@ Result<void> insert_barriers(const Kernel& kernel, const Statement& original, St
 Result<Kernel> with_barriers(const Kernel& kernel) {
   TRY_VOID(check_launches(kernel));
   Kernel result = kernel;
-  for (size_t r = 0; r < kernel.body.size(); ++r) {
-    const auto* turns = std::get_if<Loop>(&kernel.body[r].node);
-    if (!turns || !turns->ordered) {
-      TRY_VOID(insert_barriers(kernel, kernel.body[r], result.body[r]));
-      continue;
-    }
-    auto& made = std::get<Loop>(result.body[r].node);
-    for (size_t k = 0; k < turns->body.size(); ++k) TRY_VOID(insert_barriers(kernel, turns->body[k], made.body[k]));
-  }
+  for (const LaunchPlace& place : launches_of(kernel))
+    TRY_VOID(insert_barriers(kernel, place.in(kernel), place.in(result)));
   return result;
 }
 

@@ -107,6 +107,29 @@ Launch launch_of(const Statement& statement) {
   return launch;
 }
 
+const Loop* LaunchPlace::turns(const Kernel& kernel) const {
+  return step ? &std::get<Loop>(kernel.body[root].node) : nullptr;
+}
+const Statement& LaunchPlace::in(const Kernel& kernel) const {
+  return step ? turns(kernel)->body[*step] : kernel.body[root];
+}
+Statement& LaunchPlace::in(Kernel& kernel) const {
+  return step ? std::get<Loop>(kernel.body[root].node).body[*step] : kernel.body[root];
+}
+
+std::vector<LaunchPlace> launches_of(const Kernel& kernel) {
+  const auto is_bound = [](const Statement& statement) { return launch_of(statement) != Launch(); };
+  std::vector<LaunchPlace> result;
+  for (size_t root = 0; root < kernel.body.size(); ++root) {
+    const auto* turns = std::get_if<Loop>(&kernel.body[root].node);
+    const bool takes_turns = turns && turns->ordered && te::as_constant(turns->extent) &&
+                             std::any_of(turns->body.begin(), turns->body.end(), is_bound);
+    if (!takes_turns) result.push_back({root, std::nullopt});
+    for (size_t step = 0; takes_turns && step < turns->body.size(); ++step) result.push_back({root, step});
+  }
+  return result;
+}
+
 std::array<const Loop*, 3> threads_around(const std::vector<const Loop*>& loops) {
   std::array<const Loop*, 3> result = {};
   for (const Loop* loop : loops)
@@ -122,14 +145,7 @@ Result<void> check_launches(const Kernel& kernel) {
     if (nests > 1)
       return invalid(kernel.buffers[b].name, "uses in one nest expected, as it is shared, {} nests have some", nests);
   }
-  for (const Statement& root : kernel.body) {
-    const auto* turns = std::get_if<Loop>(&root.node);
-    if (!turns || !turns->ordered) {
-      TRY_VOID(check_launch(kernel, root));
-      continue;
-    }
-    for (const Statement& statement : turns->body) TRY_VOID(check_launch(kernel, statement));
-  }
+  for (const LaunchPlace& place : launches_of(kernel)) TRY_VOID(check_launch(kernel, place.in(kernel)));
   return {};
 }
 

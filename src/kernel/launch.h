@@ -8,6 +8,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "kernel/loop_nest.h"
 #include "util/result.h"
@@ -24,6 +26,21 @@ struct Launch {
 
 /// Of a statement that is launched. Of an axis of threads the longest loop counts.
 Launch launch_of(const Statement& statement);
+
+/// Where a statement that is launched stands: root number `root` of the kernel, or, where that is an ordered loop of
+/// which the statements take turns, the statement number `step` in it.
+struct LaunchPlace {
+  size_t root = 0;
+  std::optional<size_t> step;
+
+  const Statement& in(const Kernel& kernel) const;
+  Statement& in(Kernel& kernel) const;
+  /// The loop of the turns; nullptr: there is none.
+  const Loop* turns(const Kernel& kernel) const;
+};
+/// In the order in which they run. Statements take turns in an ordered loop of constant extent, where any is bound.
+std::vector<LaunchPlace> launches_of(const Kernel& kernel);
+
 /// 0 for x, 1 for y, 2 for z, of a bound loop.
 size_t axis_of(LoopKind kind);
 /// The loops among those around a block that say which threads compute it, by axis; nullptr: none does.

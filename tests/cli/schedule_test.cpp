@@ -239,5 +239,14 @@ TEST_F(Schedules, TracesSayWhatWasDecided) {
   EXPECT_THAT(made[0]["trace"].get<std::string>(), testing::EndsWith("s0.rows := 6\n"));
 }
 
+TEST_F(Schedules, AreMadeForAGpuToo) {
+  const Outcome outcome =
+      isomer({"inspect", source_path("models/mlp.onnx").string(), "--dim", "batch=4", "--cuda", "-q"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("extern \"C\" __global__ void __launch_bounds__("));
+  EXPECT_THAT(outcome.out, HasSubstr("task0_0(int* __restrict__ outcome"));
+  EXPECT_THAT(outcome.out, HasSubstr("namespace op {"));
+}
+
 }  // namespace
 }  // namespace isomer::test

@@ -104,7 +104,7 @@ TEST_F(SearchCommand, TakesTheTimeOfTheWholeCommand) {
 
 TEST_F(SearchCommand, CompilesWhatItFinds) {
   const Outcome outcome = isomer({"compile", input_, "-o", path("out.iso"), "--records", path("records.sqlite"),
-                                  "--min-speedup", "0", "--threads", "1", "--json"});
+                                  "--min-speedup", "0", "--threads", "1", "--time", "60s", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   EXPECT_NE(report["search"][0]["outcome"], "not searched");

@@ -4,31 +4,53 @@
 
 namespace isomer::kernel {
 
-void schedule_points(Builder& builder, const std::string& name) {
+namespace {
+
+/// A thread for each point of the axes, which sums up in a register where `in_register`. Whether that could be done.
+bool lay_out(Builder& builder, const std::string& name, bool in_register) {
   const View& view = builder.view;
-  const Block before = view.block(name);
-  const auto work = points(before);
-  if (!work || *work == 0 || before.axes.empty()) return;
   Schedule& schedule = builder.schedule;
+  const size_t rank = view.block(name).axes.size();
   std::string sums;
-  if (before.is_reduction())
-    if (auto made = schedule.cache_write(name); made.ok()) sums = *std::move(made);
+  if (in_register) {
+    auto made = schedule.cache_write(name);
+    if (!made.ok()) return false;
+    sums = *std::move(made);
+  }
   LoopIds loops = view.inner_loops(name);
   // Of a reduction that writes its results itself, those over axes.
-  loops.resize(std::min(loops.size(), before.axes.size()));
-  if (loops.empty()) return;
+  loops.resize(std::min(loops.size(), rank));
+  if (loops.empty()) return false;
   if (view.is_alone(name) && !view.block(name).is_reduction()) loops = in_memory_order(builder, name);
   if (loops.size() > 1) {
     const auto fused = schedule.fuse(loops);
-    if (!fused.ok()) return;
+    if (!fused.ok()) return false;
     loops = {*fused};
   }
   const int64_t threads = builder.decide(name, "threads", {32, 64, 128, 256, 512}, 128);
   const auto parts = schedule.split(loops[0], Integers{-1, threads});
-  if (!parts.ok() || !tried(schedule.bind((*parts)[0], "block.x"))) return;
+  if (!parts.ok() || !tried(schedule.bind((*parts)[0], "block.x"))) return false;
   (void)tried(schedule.bind((*parts)[1], "thread.x"));
-  if (!sums.empty() && tried(schedule.compute_at(sums, (*parts)[1])))
-    (void)tried(schedule.set_scope(view.buffer(view.block(sums).writes[0].buffer).name, "registers"));
+  if (!in_register) return true;
+  if (!tried(schedule.compute_at(sums, (*parts)[1])) ||
+      !tried(schedule.set_scope(view.buffer(view.block(sums).writes[0].buffer).name, "registers")))
+    return false;
+  // Where the copy reads by what is no sum of its loops, more than its own point is computed.
+  LoopIds own = view.inner_loops(sums, (*parts)[1]);
+  own.resize(std::min(own.size(), rank));
+  return view.iterations(own) == 1;
+}
+
+}  // namespace
+
+void schedule_points(Builder& builder, const std::string& name) {
+  const Block block = builder.view.block(name);
+  const auto work = points(block);
+  if (!work || *work == 0 || block.axes.empty()) return;
+  const Schedule before = builder.schedule;
+  if (block.is_reduction() && lay_out(builder, name, true)) return;
+  builder.schedule = before;
+  if (!lay_out(builder, name, false)) builder.schedule = before;
 }
 
 Module gpu_points() {

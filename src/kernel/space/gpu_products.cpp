@@ -108,6 +108,8 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
   if (own.size() != rank + reduces) return false;
   const LoopIds tile(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(rank)),
       reduction(own.begin() + static_cast<std::ptrdiff_t>(rank), own.end());
+  // Where the copy reads by what is no sum of its loops, more than the thread's own results are computed.
+  if (view.iterations(tile) > plan.rows * plan.columns) return false;
   const auto steps = schedule.split(reduction[plan.reduce_axis], Integers{-1, plan.steps});
   if (!steps.ok()) return false;
   LoopIds inner = *steps;
