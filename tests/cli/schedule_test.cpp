@@ -240,8 +240,7 @@ TEST_F(Schedules, TracesSayWhatWasDecided) {
 }
 
 TEST_F(Schedules, AreMadeForAGpuToo) {
-  const Outcome outcome =
-      isomer({"inspect", source_path("models/mlp.onnx").string(), "--dim", "batch=4", "--cuda", "-q"});
+  const Outcome outcome = isomer({"inspect", model(kLayer, "layer.onnx"), "--cuda", "-q"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("extern \"C\" __global__ void __launch_bounds__("));
   EXPECT_THAT(outcome.out, HasSubstr("task0_0(int* __restrict__ outcome"));
