@@ -19,7 +19,9 @@ void schedule_points(Builder& builder, const std::string& name);
 /// The default space for a GPU, in order.
 const Space& gpu_space();
 
-/// Bytes of shared memory that a block of threads has on every target.
-inline constexpr int64_t kSharedBytes = 48 << 10;
+/// Bytes of shared memory that a block of threads has on every target, and of registers that sums of a thread may take.
+inline constexpr int64_t kSharedBytes = 48 << 10, kSumBytes = 512;
+/// What buffers of a scope take in the end.
+int64_t bytes_of(const Schedule& schedule, Scope scope);
 
 }  // namespace isomer::kernel

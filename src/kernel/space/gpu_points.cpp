@@ -4,6 +4,14 @@
 
 namespace isomer::kernel {
 
+int64_t bytes_of(const Schedule& schedule, Scope scope) {
+  int64_t bytes = 0;
+  for (const Buffer& buffer : schedule.finish().buffers)
+    if (buffer.scope == scope)
+      bytes += element_count(buffer.shape).constant().value_or(kSharedBytes) * bit_width(buffer.dtype) / 8;
+  return bytes;
+}
+
 namespace {
 
 /// A thread for each point of the axes, which sums up in a register where `in_register`. Whether that could be done.
@@ -38,7 +46,7 @@ bool lay_out(Builder& builder, const std::string& name, bool in_register) {
   // Where the copy reads by what is no sum of its loops, more than its own point is computed.
   LoopIds own = view.inner_loops(sums, (*parts)[1]);
   own.resize(std::min(own.size(), rank));
-  return view.iterations(own) == 1;
+  return view.iterations(own) == 1 && bytes_of(schedule, Scope::kRegister) <= kSumBytes;
 }
 
 }  // namespace

@@ -52,14 +52,6 @@ int64_t decide_power(Builder& builder, const std::string& name, const char* what
   return builder.decide(name, what, candidates, std::min(wanted, candidates.back()));
 }
 
-int64_t shared_bytes(const Schedule& schedule) {
-  int64_t bytes = 0;
-  for (const Buffer& buffer : schedule.finish().buffers)
-    if (buffer.scope == Scope::kShared)
-      bytes += element_count(buffer.shape).constant().value_or(kSharedBytes) * bit_width(buffer.dtype) / 8;
-  return bytes;
-}
-
 /// Threads fetch what lies at these loops together.
 bool fetch_together(Schedule& schedule, const LoopIds& loops, const ProductPlan& plan) {
   const auto fused = loops.size() == 1 ? Result<LoopId>(loops[0]) : schedule.fuse(loops);
@@ -128,7 +120,7 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
         !fetch_together(schedule, view.inner_loops(*copy, (*steps)[0]), plan))
       return false;
   }
-  return shared_bytes(schedule) <= kSharedBytes;
+  return bytes_of(schedule, Scope::kShared) <= kSharedBytes && bytes_of(schedule, Scope::kRegister) <= kSumBytes;
 }
 
 void schedule_product(Builder& builder, const std::string& name) {
