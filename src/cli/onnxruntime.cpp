@@ -1,4 +1,5 @@
 #include "cli/onnxruntime.h"
+#include "util/folder.h"
 
 #include <dlfcn.h>
 
@@ -128,20 +129,11 @@ class Session final : public Peer {
   std::vector<std::string> input_names_, output_names_;
 };
 
-/// Every folder `NAME*` of a folder.
-std::vector<fs::path> children(const fs::path& folder, std::string_view prefix) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
-  std::sort(found.rbegin(), found.rend());
-  return found;
-}
-
 std::string in_python(const fs::path& prefix) {
-  for (const fs::path& python : children(prefix / "lib", "python3"))
+  for (const fs::path& python : entries_with_prefix(prefix / "lib", "python3"))
     for (const char* packages : {"site-packages", "dist-packages"})
-      for (const fs::path& library : children(python / packages / "onnxruntime" / "capi", "libonnxruntime.so"))
+      for (const fs::path& library :
+           entries_with_prefix(python / packages / "onnxruntime" / "capi", "libonnxruntime.so"))
         return library.string();
   return {};
 }

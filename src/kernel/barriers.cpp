@@ -14,7 +14,7 @@ using Uses = std::set<const Use*>;
 class Barriers {
  public:
   /// `kernel` stays as it is.
-  Barriers(const Kernel& kernel, const Statement& root) : kernel_(kernel), launch_(launch_of(root)) {
+  Barriers(const Kernel& kernel, const Statement& root) : launch_(launch_of(root)) {
     // Arguments that are only read need no order.
     std::set<int> written;
     for_each_block({root}, [&](const Block& block, const auto&) { written.merge(stores(block)); });
@@ -113,7 +113,6 @@ class Barriers {
     return uses;
   }
 
-  const Kernel& kernel_;
   const Launch launch_;
   std::map<std::string, std::vector<Use>> uses_;  ///< of what is written somewhere in the launch, by block
   std::vector<int> threads_;                      ///< variables of the loops around whose iterations are threads

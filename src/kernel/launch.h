@@ -16,6 +16,9 @@
 
 namespace isomer::kernel {
 
+/// Bytes of shared memory that a block of threads has on every target without asking.
+inline constexpr int64_t kSharedBytes = 48 << 10;
+
 /// CUDA's grid: how many there are along x, y and z.
 struct Launch {
   std::array<int64_t, 3> blocks = {1, 1, 1};

@@ -23,11 +23,7 @@ struct Emulated {
   Emulated(const Example& example, const Schedule& schedule)
       : kernel(schedule.finish()), code(ok(emit_cuda(kernel, "f"))) {
     Random random(3);
-    for (const Dims& dims : example.inputs) {
-      std::vector<double> values(static_cast<size_t>(element_count(dims)));
-      for (double& value : values) value = static_cast<double>(random.between(-4, 4));
-      inputs.push_back(Tensor::from_doubles(DataType::kFloat32, dims, values));
-    }
+    inputs = integers(example, random);
   }
   EmulatedRun run(const std::string& text, ThreadOrder order = ThreadOrder::kForward) const {
     std::vector<std::string> functions;

@@ -24,16 +24,6 @@ struct Case {
   CudaKernel code;
 };
 
-std::vector<Tensor> small_integers(const Example& example, Random& random) {
-  std::vector<Tensor> inputs;
-  for (const Dims& dims : example.inputs) {
-    std::vector<double> values(static_cast<size_t>(element_count(dims)));
-    for (double& value : values) value = static_cast<double>(random.between(-3, 3));
-    inputs.push_back(Tensor::from_doubles(DataType::kFloat32, dims, values));
-  }
-  return inputs;
-}
-
 void expect_same(const std::vector<Case>& cases, Random& random) {
   std::string text;
   std::vector<std::string> functions;
@@ -46,7 +36,7 @@ void expect_same(const std::vector<Case>& cases, Random& random) {
   for (const Case& each : cases) {
     const Kernel scheduled = each.schedule.finish();
     SCOPED_TRACE(each.example.name + "\n" + print(each.schedule.trace()) + print(scheduled) + each.code.text);
-    const std::vector<Tensor> inputs = small_integers(each.example, random);
+    const std::vector<Tensor> inputs = integers(each.example, random);
     const Run expected = ok(run(each.kernel, inputs, host_target())), plain = ok(run(scheduled, inputs, host_target()));
     for (const ThreadOrder order : {ThreadOrder::kForward, ThreadOrder::kBackward}) {
       const EmulatedRun found = emulate(library, scheduled, each.code, inputs, order);

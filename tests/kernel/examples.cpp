@@ -110,9 +110,6 @@ const std::vector<Example>& examples() {
   return all;
 }
 
-namespace {
-
-/// Small integers: sums of their products are exact in any order.
 std::vector<Tensor> integers(const Example& example, Random& random) {
   std::vector<Tensor> tensors;
   for (const Dims& dims : example.inputs) {
@@ -122,6 +119,8 @@ std::vector<Tensor> integers(const Example& example, Random& random) {
   }
   return tensors;
 }
+
+namespace {
 
 Kernel finished_like_lowered(const Kernel& kernel) { return Schedule(kernel).finish(); }
 

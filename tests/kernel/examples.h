@@ -23,6 +23,8 @@ const std::vector<Example>& examples();
 /// that are joined.
 Example random_example(Random& random);
 
+/// Small integers for its inputs: sums of their products are exact in any order.
+std::vector<Tensor> integers(const Example& example, Random& random);
 /// `constants`: inputs, by number, that are known when code is made.
 Kernel lowered(const Example& example, const std::set<size_t>& constants = {});
 /// Compiled and run on small integers it gives what the kernel as it was lowered gives. Kernels that are too long to be

@@ -89,12 +89,13 @@ bool is_comparison(BinaryOp op) {
   return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
 }
 
-}  // namespace
-
+/// "(i * 4)" for more than a name or a literal.
 std::string in_parentheses(std::string text) {
   const bool is_word = std::all_of(text.begin(), text.end(), [](char c) { return std::isalnum(c) || c == '_'; });
   return is_word ? text : "(" + text + ")";
 }
+
+}  // namespace
 
 void Expressions::operands(std::vector<std::string> left, std::vector<std::string> right) {
   left_ = std::move(left);
@@ -161,7 +162,7 @@ std::string Expressions::text(const Expr& expr) {
         if (!is_float(dtype) && e.op == UnaryOp::kIsNan) return std::string("false");
         return fmt::format("op::{}({})", name(e.op), value(e.operand));
       },
-      [&](const te::Binary& e) { return binary(expr, e); },
+      [&](const te::Binary& e) { return binary(e); },
       [&](const te::Select& e) {
         return fmt::format("({} ? {} : {})", value(e.condition), value(e.then), value(e.otherwise));
       },
@@ -173,9 +174,9 @@ std::string Expressions::text(const Expr& expr) {
       });
 }
 
-std::string Expressions::binary(const Expr&, const te::Binary& e) {
+std::string Expressions::binary(const te::Binary& e) {
   const DataType dtype = e.left.dtype();
-  const bool is_real = is_float(dtype), is_integer = !is_real && dtype != DataType::kBool;
+  const bool is_real = is_float(dtype);
   std::string a = value(e.left), b = value(e.right);
   if (is_comparison(e.op)) {
     if (is_index(e.left) && is_index(e.right) && is_narrow(e.left) && is_narrow(e.right)) {
@@ -192,7 +193,7 @@ std::string Expressions::binary(const Expr&, const te::Binary& e) {
   if (is_real && !operator_of_reals(e.op).empty()) return fmt::format("({} {} {})", a, operator_of_reals(e.op), b);
   const bool may_be_zero = divides(e.op) && !is_real && te::as_constant(e.right).value_or(0) == 0;
   if (may_be_zero) b = fmt::format("op::divisor({}, outcome)", b);
-  if (!is_integer && !is_real && divides(e.op)) fail_unsupported("a division of bools has no code");
+  if (dtype == DataType::kBool && divides(e.op)) fail_unsupported("a division of bools has no code");
   return fmt::format("op::{}({}, {})", name(e.op), a, b);
 }
 

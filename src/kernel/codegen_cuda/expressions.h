@@ -10,9 +10,6 @@
 
 namespace isomer::kernel::cuda {
 
-/// "(i * 4)" for more than a name or a literal.
-std::string in_parentheses(std::string text);
-
 class Expressions {
  public:
   /// `name_of_buffer(b)`; lines are given to `write`.
@@ -25,8 +22,7 @@ class Expressions {
         write_(std::move(write)) {}
 
   /// Names that lines before have given are forgotten, those of expressions that will be asked for together may be
-  /// made.
-  /// Loads that are `inside` of their buffers need no condition around them.
+  /// made. Loads that are `inside` of their buffers need no condition around them.
   void begin(const std::vector<Expr>& together, const std::vector<Expr>& inside = {});
   std::string value(const Expr& expr);
   /// An int64 expression without loads: in 32 bits where it and all parts of it fit into them.
@@ -40,7 +36,7 @@ class Expressions {
 
  private:
   std::string text(const Expr& expr);
-  std::string binary(const Expr& expr, const te::Binary& e);
+  std::string binary(const te::Binary& e);
   std::string integer(const Expr& expr, bool is_wide);
   bool may_fault(const Expr& expr);
   bool is_index(const Expr& expr) const;

@@ -17,8 +17,8 @@ namespace isomer::kernel::cuda {
 namespace {
 
 constexpr std::array kAxes = {"x", "y", "z"};
-/// Of a thread and of a block of threads: what the smallest target has without asking.
-constexpr int64_t kMostPrivateBytes = 64 << 10, kMostSharedBytes = 48 << 10;
+/// Of a thread.
+constexpr int64_t kMostPrivateBytes = 64 << 10;
 
 class FunctionPrinter {
  public:
@@ -60,7 +60,7 @@ class FunctionPrinter {
     }
     if (private_bytes_ > kMostPrivateBytes)
       fail_unsupported("a thread would need {} bytes of memory of its own", private_bytes_);
-    if (function.shared_bytes > kMostSharedBytes)
+    if (function.shared_bytes > kSharedBytes)
       fail_unsupported("a block of threads would need {} bytes of shared memory", function.shared_bytes);
     if (turns) {
       parameters += fmt::format(", int k{}", turns->variable);

@@ -3,11 +3,12 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <regex>
 #include <sstream>
+
+#include "util/folder.h"
 
 namespace isomer::kernel {
 namespace {
@@ -15,16 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kNames = {"libnvrtc.so.13", "libnvrtc.so.12"};
-
-/// Entries of a folder that begin so, the highest name first.
-std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
-  std::sort(found.rbegin(), found.rend());
-  return found;
-}
 
 /// Folders of NVIDIA's Python packages that hold libraries.
 std::vector<fs::path> package_folders() {
@@ -34,7 +25,7 @@ std::vector<fs::path> package_folders() {
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (!fs::exists(fs::path(folder) / "python3", error)) continue;
     std::vector<fs::path> found;
-    for (const fs::path& python : entries(fs::path(folder).parent_path() / "lib", "python3"))
+    for (const fs::path& python : entries_with_prefix(fs::path(folder).parent_path() / "lib", "python3"))
       for (const char* packages : {"site-packages", "dist-packages"})
         for (const char* package : {"cu13", "cuda_nvrtc"})
           found.push_back(python / packages / "nvidia" / package / "lib");

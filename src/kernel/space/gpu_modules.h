@@ -1,6 +1,7 @@
 // The modules that make default schedules for a GPU, each in a source of its own.
 #pragma once
 
+#include "kernel/launch.h"
 #include "kernel/space/module.h"
 
 namespace isomer::kernel {
@@ -13,14 +14,11 @@ Module gpu_rows();
 /// What is left: a thread for each result, neighbours for neighbours.
 Module gpu_points();
 
-/// What gpu_points does, to a block in a root nest or in an ordered loop.
-void schedule_points(Builder& builder, const std::string& name);
-
 /// The default space for a GPU, in order.
 const Space& gpu_space();
 
-/// Bytes of shared memory that a block of threads has on every target, and of registers that sums of a thread may take.
-inline constexpr int64_t kSharedBytes = 48 << 10, kSumBytes = 512;
+/// Bytes of registers that sums of a thread may take.
+inline constexpr int64_t kSumBytes = 512;
 /// What buffers of a scope take in the end.
 int64_t bytes_of(const Schedule& schedule, Scope scope);
 

@@ -49,8 +49,6 @@ bool lay_out(Builder& builder, const std::string& name, bool in_register) {
   return view.iterations(own) == 1 && bytes_of(schedule, Scope::kRegister) <= kSumBytes;
 }
 
-}  // namespace
-
 void schedule_points(Builder& builder, const std::string& name) {
   const Block block = builder.view.block(name);
   const auto work = points(block);
@@ -60,6 +58,8 @@ void schedule_points(Builder& builder, const std::string& name) {
   builder.schedule = before;
   if (!lay_out(builder, name, false)) builder.schedule = before;
 }
+
+}  // namespace
 
 Module gpu_points() {
   return {"gpu_points",

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 
 #include "kernel/space/gpu_modules.h"
 

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "kernel/space/gpu_modules.h"
 
 namespace isomer::kernel {
@@ -15,7 +13,7 @@ void share_row(Builder& builder, const std::string& name) {
   const auto work = points(block);
   if (!work || *work == 0 || block.axes.empty()) return;
   const size_t rank = block.axes.size();
-  LoopIds loops = view.loops(name);
+  const LoopIds loops = view.loops(name);
   if (loops.size() != rank + block.reduce.size()) return;
   const LoopIds rows(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rank)),
       steps(loops.begin() + static_cast<std::ptrdiff_t>(rank), loops.end());
