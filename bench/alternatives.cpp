@@ -23,7 +23,7 @@ struct Options {
 
 Result<ChosenTasks> chosen(const std::string& file, const Options& options) {
   CompileOptions compile;
-  TRY(compile.target, kernel::parse_target(options.target));
+  TRY(compile.target, kernel::parse_cpu_target(options.target));
   compile.threads = options.threads;
   TRY(const Graph graph, prepared_model(file, {}, compile.target, options.threads));
   kernel::Records records = kernel::Records::in_memory();

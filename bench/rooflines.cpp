@@ -23,7 +23,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> models, dims, decisions;
-  kernel::Target target = kernel::host_target();
+  kernel::CpuTarget target = kernel::host_target();
   int threads = 1, repeats = 4, tries = 0;
   double below = 0.85;  ///< of the roofline: tasks for which other decisions are tried
   bool verbose = false;
@@ -230,7 +230,7 @@ int main(int argc, char** argv) {
   app.add_option("--target", target, "As isomer compile takes it");
   app.add_flag("-v", options.verbose, "Tasks too, those first that lose most");
   CLI11_PARSE(app, argc, argv);
-  auto parsed = isomer::kernel::parse_target(target);
+  auto parsed = isomer::kernel::parse_cpu_target(target);
   if (!parsed.ok() || !isomer::kernel::runs_here(*parsed)) {
     std::cerr << (parsed.ok() ? "a target that this machine runs expected" : parsed.error().message()) << "\n";
     return 2;

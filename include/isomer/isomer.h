@@ -58,7 +58,8 @@ typedef enum isomer_dtype {
   ISOMER_INT2 = 26
 } isomer_dtype;
 
-typedef enum isomer_device { ISOMER_CPU = 0 } isomer_device;
+/* ISOMER_CUDA as DLPack counts. */
+typedef enum isomer_device { ISOMER_CPU = 0, ISOMER_CUDA = 2 } isomer_device;
 
 /* Row-major, without gaps; types of less than a byte packed as ONNX packs them. */
 typedef struct isomer_tensor {
@@ -67,7 +68,7 @@ typedef struct isomer_tensor {
   const int64_t* dims; /* rank of them; may be NULL for rank 0 */
   void* data;          /* a multiple of 64 saves a copy */
   int32_t device;      /* an isomer_device: where `data` lies */
-  void* stream;        /* the device's stream that `data` is ready in; NULL on the CPU */
+  void* stream;        /* the device's stream (CUstream) that `data` is ready in; NULL on the CPU */
 } isomer_tensor;
 
 /* The value of one of the model's symbolic dims. */
@@ -108,6 +109,10 @@ ISOMER_API isomer_status isomer_model_binding(const isomer_model* model, size_t 
 /* `options` NULL: all zero. */
 ISOMER_API isomer_status isomer_session_create(const isomer_model* model, const isomer_options* options,
                                                isomer_session** session);
+/* The same on a device of this machine: "cpu", "cuda" (its first GPU) or "cuda:1". Without one, a session is on what
+ * the artifact prefers of what is here. */
+ISOMER_API isomer_status isomer_session_create_on(const isomer_model* model, const char* device,
+                                                  const isomer_options* options, isomer_session** session);
 ISOMER_API void isomer_session_close(isomer_session* session);
 
 /* What the session takes and gives: `tensor` gets type and dims (-1: data decide), its other fields zeros. */
@@ -123,8 +128,12 @@ ISOMER_API int64_t isomer_tensor_bytes(const isomer_tensor* tensor);
 
 /* Runs the model. Inputs are only read. An output of known shape is written to its `data`, which must overlap no input;
  * then its type and dims must be the session's. Where `data` is NULL, and for every output with a dim that data decide
- * (whatever its fields say), the session supplies memory that stays until its next run. All fields of the outputs are
- * filled. After a failure the outputs' content is undefined. Calls of several threads run one after the other. */
+ * (whatever its other fields say), the session supplies memory on its `device` that stays until its next run. All
+ * fields of the outputs are filled. After a failure the outputs' content is undefined. Calls of several threads run one
+ * after the other.
+ *
+ * A session on a GPU takes tensors of that GPU as they are, and those of the CPU by copies. Where all tensors of the
+ * GPU name one stream, it works in that, else after what they hold; all is done when it returns. */
 ISOMER_API isomer_status isomer_session_run(isomer_session* session, const isomer_tensor* inputs, size_t input_count,
                                             isomer_tensor* outputs, size_t output_count);
 

@@ -51,6 +51,7 @@ struct Report {
   std::vector<std::optional<ChosenTasks>> chosen;  ///< the same
   std::optional<Equivalence> check;                ///< of the last one that was checked
   Coverage coverage;                               ///< of all that were checked
+  bool is_of_plain_loops = false;                  ///< the check
   std::map<std::string, double> seconds;
   size_t tasks = 0;
 };
@@ -66,7 +67,8 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
   setting.progress = &progress;
   CheckCode check;
   Coverage coverage;
-  if (!options.no_check && kernel::runs_here(*kernel::parse_target(options.choices.target))) {
+  TRY(const kernel::Target target, options.choices.parsed_target());
+  if (!options.no_check && can_check(target)) {
     check = [&](const Compilation& code) -> Result<std::optional<std::string>> {
       const auto start = Clock::now();
       // As long as the rest took, and a second in any case.
@@ -74,6 +76,7 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
       TRY(CodeCheck checked,
           check_code(model.graph, code, {options.seed, options.thread_count(), options.memory_limit(), until}));
       report.check = std::move(checked.equivalence);
+      report.is_of_plain_loops = checked.is_of_plain_loops;
       coverage = std::move(checked.coverage);
       report.seconds["check"] += seconds_since(start);
       return report.check->difference ? std::optional(report.check->difference->text()) : std::nullopt;
@@ -107,6 +110,7 @@ json report_json(const CompileCommand& options, const runtime::Artifact& artifac
   if (report.check) {
     check = equivalence_json(*report.check);
     check["exercised"] = coverage_json(report.coverage);
+    check["plain_loops"] = report.is_of_plain_loops;
   }
   int64_t arena = 0;
   for (const runtime::Variant& variant : artifact.variants) arena = std::max(arena, variant.arena_bytes);
@@ -136,6 +140,8 @@ void print_report(const CompileCommand& options, const json& facts, const Report
   if (report.check) {
     fmt::print("check: {}\n", report.check->text());
     for (const std::string& line : report.coverage.lines()) fmt::print("{}\n", line);
+    if (report.is_of_plain_loops)
+      fmt::print("check: of its kernels as plain loops on this CPU: a GPU that runs them is not here\n");
   } else {
     fmt::print("check: not checked\n");
   }

@@ -8,8 +8,8 @@
 #include "cli/version.h"
 #include "graph/bind.h"
 #include "graph/edit.h"
-#include "kernel/space/gpu_modules.h"
 #include "search/prepare.h"
+#include "search/targets.h"
 #include "substitutions/derivation.h"
 #include "util/file.h"
 
@@ -34,7 +34,8 @@ Result<GivenSchedule> read_schedule(const std::string& text) {
 }  // namespace
 
 void CompileChoices::add_to(CLI::App& app) {
-  app.add_option("--target", target, "cpu, or cpu=NAME as LLVM calls it")->capture_default_str();
+  app.add_option("--target", target, "cpu, cpu=NAME as LLVM calls it, cuda (the GPU here) or cuda=sm_90a")
+      ->capture_default_str();
   app.add_option(
          "--level", level,
          fmt::format("Of optimization; 3: searched over proved rules and measured (default: {}, with --schedule 2)",
@@ -52,6 +53,19 @@ void CompileChoices::add_to(CLI::App& app) {
       ->allow_extra_args(false);
   add_schedules_to(app);
   search.add_to(app);
+}
+
+Result<kernel::Target> CompileChoices::parsed_target() const {
+  auto parsed = parse_target(target);
+  if (parsed.ok()) return parsed;
+  Error error = std::move(parsed).error().within("--target");
+  error.kind = ErrorKind::kUsage;
+  return error;
+}
+
+int CompileChoices::chosen_level() const {
+  const bool is_at_most_2 = !schedules.empty() || target.starts_with("cuda");
+  return level.value_or(is_at_most_2 ? std::min(usual_level, 2) : usual_level);
 }
 
 void CompileChoices::add_schedules_to(CLI::App& app) {
@@ -98,18 +112,16 @@ class CodeMaker {
  public:
   static Result<CodeMaker> create(const CommonOptions& options, const CompileChoices& choices) {
     CodeMaker maker(choices.chosen_level());
-    auto target = kernel::parse_target(choices.target);
-    if (!target.ok()) {
-      Error error = std::move(target).error().within("--target");
-      error.kind = ErrorKind::kUsage;
-      return error;
-    }
+    TRY(kernel::Target target, choices.parsed_target());
+    const bool is_gpu = std::holds_alternative<kernel::CudaTarget>(target);
+    if (is_gpu && maker.level_ >= kSearchLevel)
+      return Error{ErrorKind::kUsage, "--level", "at most 2 expected for a GPU, whose kernels are not measured yet"};
     CompileOptions& compile = maker.options_;
     for (const std::string& text : choices.schedules) {
       TRY(GivenSchedule given, read_schedule(text));
       compile.schedules.push_back(std::move(given));
     }
-    compile.target = *target;
+    compile.target = std::move(target);
     compile.threads = options.thread_count();
     compile.seed = options.seed;
     compile.memory = options.memory_limit();
@@ -121,13 +133,10 @@ class CodeMaker {
     compile.assign_layouts = keeps("layouts");
     compile.packing = keeps("packing");
     compile.micro_tiles = keeps("micro-tiles");
-    if (choices.for_gpu) {
-      compile.space = kernel::gpu_space();
-      compile.fuse.attention = compile.assign_layouts = false;
-    }
+    if (choices.for_gpu || is_gpu) for_gpu(compile);
     maker.plan_ = choices.plan;
-    maker.measures_ = choices.plan.empty() && keeps("alternatives") && maker.level_ >= kSearchLevel &&
-                      kernel::runs_here(compile.target);
+    maker.measures_ =
+        choices.plan.empty() && keeps("alternatives") && maker.level_ >= kSearchLevel && runs_here(compile.target);
     maker.records_ = choices.search.records;
     return maker;
   }

@@ -15,12 +15,15 @@ struct CompileChoices {
   std::vector<std::string> schedules;  ///< TASK=FILE
   SearchChoices search;                ///< from kSearchLevel on
   bool for_gpu = false;                ///< scheduled for a GPU, and compiled for the target as plain loops
-  int usual_level = 2;                 ///< of the command; 2 where schedules are given, which name tasks of that level
+  /// Of the command; 2 where schedules are given, which name tasks of that level, and for a GPU.
+  int usual_level = 2;
 
   void add_to(CLI::App& app);
   /// --schedule alone.
   void add_schedules_to(CLI::App& app);
-  int chosen_level() const { return level.value_or(schedules.empty() ? usual_level : 2); }
+  /// What `target` says; errors are of kind kUsage.
+  Result<kernel::Target> parsed_target() const;
+  int chosen_level() const;
 };
 
 struct CompiledModel {

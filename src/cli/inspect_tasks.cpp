@@ -38,7 +38,8 @@ json row(const CompiledTask& task, size_t number) {
           {"gflop", static_cast<double>(task.flops) / 1e9}};
 }
 
-Result<void> print_code(const CompiledTask& task, size_t number, const kernel::Target& target, const TaskView& view) {
+Result<void> print_code(const CompiledTask& task, size_t number, const kernel::CpuTarget& target,
+                        const TaskView& view) {
   if (view.trace) fmt::print("{}\n", print(task.trace));
   if (view.choices_of_trace)
     for (const kernel::Builder::Made& made : task.choices)
@@ -87,7 +88,10 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
     first = *only;
     end = first + 1;
   }
-  TRY(const kernel::Target target, kernel::parse_target(view.choices.target));
+  TRY(const kernel::Target target, view.choices.parsed_target());
+  // Nests for a GPU are plain loops to LLVM.
+  const auto* const named = std::get_if<kernel::CpuTarget>(&target);
+  const kernel::CpuTarget cpu = named ? *named : kernel::host_target();
   json rows = json::array();
   if (view.cuda && !options.json) fmt::print("{}\n", kernel::cuda_prelude());
   for (size_t number = first; number < end; ++number) {
@@ -110,7 +114,7 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
                                        : "",
                fmt::join(facts["inputs"].get<std::vector<std::string>>(), " "),
                fmt::join(facts["outputs"].get<std::vector<std::string>>(), " "));
-    if (task.view_of < 0 && !task.task.runs_bodies) TRY_VOID(print_code(task, number, target, view));
+    if (task.view_of < 0 && !task.task.runs_bodies) TRY_VOID(print_code(task, number, cpu, view));
   }
   if (options.json) fmt::print("{}\n", json_text({{"tasks", rows}}));
   return {};

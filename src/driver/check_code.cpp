@@ -1,6 +1,7 @@
 #include "driver/check_code.h"
 
 #include "search/run_artifact.h"
+#include "search/targets.h"
 #include "verify/check/inputs.h"
 
 namespace isomer {
@@ -8,6 +9,11 @@ namespace {
 
 /// More inputs than one are tried where they may reach what has not run yet: a side of a branch is one of two.
 constexpr int kMostRuns = 8;
+
+/// Code for another CPU is not checked at all (can_check).
+bool runs_here(const Compilation& code) {
+  return !code.plain || isomer::runs_here(kernel::CudaTarget{code.artifact.variants[0].target.name});
+}
 
 Result<std::unique_ptr<runtime::Session>> open(runtime::Artifact artifact, const CheckCodeOptions& options) {
   TRY(auto model, runtime::Model::load(std::move(artifact)));
@@ -19,10 +25,15 @@ Result<std::unique_ptr<runtime::Session>> open(runtime::Artifact artifact, const
 
 }  // namespace
 
+bool can_check(const kernel::Target& target) {
+  return std::holds_alternative<kernel::CudaTarget>(target) || runs_here(target);
+}
+
 Result<CodeCheck> check_code(const Graph& model, const Compilation& code, const CheckCodeOptions& options) {
   if (auto fits = check_memory(model, 1, options.memory); !fits.ok())
     return unsupported("check", "{}, --no-check skips the check", fits.error().message());
-  TRY(const auto session, open(code.artifact, options));
+  const bool is_here = runs_here(code);
+  TRY(const auto session, open(is_here ? code.artifact : *code.plain, options));
   const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
     TRY(const std::vector<Tensor> tensors,
         generate_inputs(model, {.seed = options.seed + static_cast<uint64_t>(set), .memory = options.memory}));
@@ -33,7 +44,7 @@ Result<CodeCheck> check_code(const Graph& model, const Compilation& code, const 
   const ComparisonEffort effort{
       .threads = options.threads, .until = options.until, .memory = options.memory, .is_enough = is_enough};
   TRY(Equivalence equivalence, compare_with(model, run, inputs, kMostRuns, effort));
-  return CodeCheck{std::move(equivalence), coverage_of(code, *session)};
+  return CodeCheck{std::move(equivalence), coverage_of(code, *session), !is_here};
 }
 
 }  // namespace isomer

@@ -18,7 +18,12 @@ struct CheckCodeOptions {
 struct CodeCheck {
   Equivalence equivalence;
   Coverage coverage;
+  bool is_of_plain_loops = false;  ///< Compilation::plain ran in place of a GPU's code
 };
+
+/// Whether code for a target can be checked here: a GPU that is not here has plain loops in its place
+/// (Compilation::plain).
+bool can_check(const kernel::Target& target);
 
 /// The artifact of a compilation against the interpreter on the model as it was read. Errors (kUnsupported): memory.
 Result<CodeCheck> check_code(const Graph& model, const Compilation& code, const CheckCodeOptions& options);

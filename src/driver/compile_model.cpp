@@ -8,6 +8,7 @@
 #include "kernel/micro_kernel.h"
 #include "runtime/artifact_file.h"
 #include "search/prepare.h"
+#include "search/targets.h"
 #include "substitutions/derivation.h"
 #include "util/threads.h"
 
@@ -34,7 +35,7 @@ class ModelCompiler {
     if (failure_) return Error{ErrorKind::kUsage, "", failure_->sentence};
     if (!made.ok()) return std::move(made).error().within(model);
     CompileModelReport report = report_of(*made);
-    if (options_.check && kernel::runs_here(compile_.target)) {
+    if (options_.check && can_check(compile_.target)) {
       TRY(report.check, checked(graph, *made, begin));
     }
     made->artifact.provenance.producer = "isomer " ISOMER_VERSION;
@@ -45,7 +46,7 @@ class ModelCompiler {
 
  private:
   Result<void> read_options() {
-    TRY(compile_.target, kernel::parse_target(options_.target));
+    TRY(compile_.target, parse_target(options_.target));
     compile_.threads = options_.threads > 0 ? options_.threads : available_threads();
     compile_.seed = options_.seed;
     compile_.memory = default_memory_limit();
@@ -54,8 +55,15 @@ class ModelCompiler {
     TRY_VOID(kernel::check_names(compile_.micro_kernels));
     for (const TaskDecisions& each : options_.decisions)
       if (!each.decisions.empty()) compile_.schedules.push_back(half_open(each));
-    machine_ = machine_for_users(compile_.target, machine_of(compile_));
-    TRY(compile_.space, space_with(options_.modules, machine_, failure_));
+    if (const auto* cpu = std::get_if<kernel::CpuTarget>(&compile_.target)) {
+      machine_ = machine_for_users(*cpu, machine_of(compile_));
+      TRY(compile_.space, space_with(options_.modules, machine_, failure_));
+    } else {
+      if (!options_.modules.empty())
+        return Error{ErrorKind::kUsage, "modules",
+                     "a target of the CPU expected for them, '" + options_.target + "' found"};
+      for_gpu(compile_);
+    }
     return {};
   }
 

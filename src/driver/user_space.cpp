@@ -53,7 +53,7 @@ kernel::Module adapted(const ScheduleModule& module, const Machine& machine, std
 
 }  // namespace
 
-Machine machine_for_users(const kernel::Target& target, const kernel::Machine& machine) {
+Machine machine_for_users(const kernel::CpuTarget& target, const kernel::Machine& machine) {
   return {target.cpu,           target.extensions,     target.vector_bits, machine.vectors.registers,
           machine.caches.first, machine.caches.second, machine.threads};
 }

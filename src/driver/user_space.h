@@ -9,7 +9,7 @@
 namespace isomer {
 
 /// What modules are told of the machine.
-Machine machine_for_users(const kernel::Target& target, const kernel::Machine& machine);
+Machine machine_for_users(const kernel::CpuTarget& target, const kernel::Machine& machine);
 
 /// The default space with modules of users. Their first error is kept in `failure`; what made it leaves the schedule as
 /// it was. Both, and the machine, outlive the space. Errors: a place or a name that there is not.

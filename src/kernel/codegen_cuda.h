@@ -38,4 +38,10 @@ Result<CudaKernel> emit_cuda(const Kernel& kernel, const std::string& prefix);
 /// the edges (integers wrap around, minimum and maximum propagate NaN, conversions saturate as the interpreter's do).
 std::string_view cuda_prelude();
 
+/// `text`, the code behind the prelude, as C++ of a shared library that runs it on a CPU: behind what CUDA's keywords
+/// mean there, and with `emulated_NAME`, which takes a function's arguments as cuLaunchKernel does, and
+/// `parameters_NAME`, their sizes to the first 0, for each of its functions. Whoever loads it (tests/cuda) has its
+/// threads and barriers.
+std::string emulated_source(const std::string& text, const std::vector<std::string>& functions);
+
 }  // namespace isomer::kernel

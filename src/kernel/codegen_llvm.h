@@ -8,35 +8,23 @@
 #include <vector>
 
 #include "kernel/loop_nest.h"
-#include "kernel/micro_tile.h"
+#include "kernel/target.h"
 #include "runtime/kernel_abi.h"
 #include "runtime/memory.h"
 #include "util/result.h"
 
 namespace isomer::kernel {
 
-/// A processor to make code for.
-struct Target {
-  std::string cpu;        ///< as LLVM names it: "haswell"
-  std::string features;   ///< where they differ from the CPU's, as llc takes them: "+avx2,-avx512f"
-  int vector_bits = 128;  ///< of the widest registers that code may use: 128, 256 or 512
-  /// What code for this target may use beyond x86-64, by the names of LLVM and runtime/cpu_features.h: "avx2", "fma", …
-  std::vector<std::string> extensions;
-
-  bool has(std::string_view extension) const;
-  VectorUnit vectors() const;
-};
-
 /// The machine that this runs on.
-Target host_target();
+CpuTarget host_target();
 /// LLVM tells processors apart by model numbers, and virtual machines make them up: one with AMX and 2 MB of
 /// second-level cache called itself a Rocket Lake. A target that has more extensions than the CPU it is named after is
 /// called after the first known one ("Intel" or "AMD") that has most of them.
-std::string name_by_extensions(const Target& named, std::string_view maker);
+std::string name_by_extensions(const CpuTarget& named, std::string_view maker);
 /// "cpu=haswell", a CPU that LLVM knows; "cpu=host" and "cpu" for this machine.
-Result<Target> parse_target(std::string_view text);
+Result<CpuTarget> parse_cpu_target(std::string_view text);
 /// Whether this machine has the target's extensions.
-bool runs_here(const Target& target);
+bool runs_here(const CpuTarget& target);
 
 /// The code of a root statement of a kernel, or of a statement in one whose statements take turns.
 using runtime::Part;
@@ -48,12 +36,12 @@ struct MachineCode {
 
 /// Errors are of kind kUnsupported: what no code is generated for. A loop nest that breaks the rules of loop_nest.h is
 /// a bug.
-Result<MachineCode> compile(std::span<const Kernel* const> kernels, const Target& target);
-Result<MachineCode> compile(const Kernel& kernel, const Target& target);
+Result<MachineCode> compile(std::span<const Kernel* const> kernels, const CpuTarget& target);
+Result<MachineCode> compile(const Kernel& kernel, const CpuTarget& target);
 
 /// For people: LLVM's text before optimization, assembly after it.
-Result<std::string> emit_ir(const Kernel& kernel, const Target& target);
-Result<std::string> emit_assembly(const Kernel& kernel, const Target& target);
+Result<std::string> emit_ir(const Kernel& kernel, const CpuTarget& target);
+Result<std::string> emit_assembly(const Kernel& kernel, const CpuTarget& target);
 
 /// The function of a part of an image that was loaded.
 runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const Part& part);

@@ -9,7 +9,7 @@ namespace isomer::kernel {
 
 /// "znver3-5f1d8c03 x2": the CPU that code is made for, a digest of what it may use there, threads; and this machine's
 /// CPU where that is another one.
-std::string fingerprint(const Target& target, int threads);
+std::string fingerprint(const CpuTarget& target, int threads);
 
 /// Of what schedules and makes code, LLVM included. It must change with whatever makes the same task's code faster or
 /// slower.

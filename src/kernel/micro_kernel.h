@@ -24,7 +24,7 @@ struct MicroKernel {
   int64_t rows = 1, columns = 1;
   int64_t depth = 0;               ///< 0: any, told by an argument
   Steps a, b, c;                   ///< along i and k, k and j, i and j
-  std::vector<std::string> needs;  ///< of the CPU, as Target::extensions calls it
+  std::vector<std::string> needs;  ///< of the CPU, as CpuTarget::extensions calls it
   /// LLVM's assembly of one function, `void (ptr a, i64, i64, ptr b, i64, i64, ptr c, i64, i64, i64 depth)`, behind
   /// each pointer the steps of its operand. It calls intrinsics alone.
   std::string text;

@@ -1,7 +1,9 @@
-// A compiled model as plain data: machine code, weights, and for each variant (target x bound dims) the plan by which a
-// session runs it. Indices that may be absent are -1. artifact_check.h has the rules, artifact_file.h the file format.
+// A compiled model as plain data: machine code, modules of GPUs, weights, and for each variant (target x bound dims)
+// the plan by which a session runs it. Indices that may be absent are -1. artifact_check.h has the rules,
+// artifact_file.h the file format.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/device.h"
 #include "runtime/element_type.h"
 #include "runtime/kernel_abi.h"
 
@@ -19,9 +22,31 @@ namespace isomer::runtime {
 /// What code may assume of every pointer that it gets, and of every offset in the weights and the arena.
 inline constexpr int64_t kAlignment = 64;
 
-/// Parts that run over the same arguments; shared by all steps of equal tasks.
+/// Machine code of a GPU, as its driver loads it.
+struct Module {
+  std::string arch;  ///< "sm_90a"
+  std::vector<std::byte> image;
+  bool operator==(const Module&) const = default;
+};
+
+/// A function of a module, and how it is launched. It takes addresses: of an error word (int32, which becomes the
+/// largest Outcome that a thread met), then of its buffers; then its turn, an int32, where it `takes_turn`.
+struct Launch {
+  std::string function;
+  std::array<int64_t, 3> blocks = {1, 1, 1};
+  std::array<int64_t, 3> threads = {1, 1, 1};  ///< of a block
+  std::vector<int32_t> buffers;                ///< by number of the kernel's buffer
+  bool takes_turn = false;
+  int64_t turns = 1;      ///< how often it is launched, and with it, after it, in each turn
+  int64_t followers = 0;  ///< the next launches of the kernel, whose own turns don't count
+  bool operator==(const Launch&) const = default;
+};
+
+/// Parts that run over the same arguments, or launches; shared by all steps of equal tasks.
 struct Kernel {
-  std::vector<Part> parts;
+  std::vector<Part> parts = {};
+  int32_t module = -1;  ///< of the launches; -1: a kernel of the CPU
+  std::vector<Launch> launches = {};
   bool operator==(const Kernel&) const = default;
 };
 
@@ -142,8 +167,9 @@ struct Step {
 
 /// What the code needs of a machine.
 struct Target {
-  std::string name;                   ///< as `--target` has it
+  std::string name;                   ///< as `--target` has it; of a GPU what its modules have as arch
   std::vector<std::string> features;  ///< names of cpu_features.h
+  DeviceKind device = DeviceKind::kCpu;
   bool operator==(const Target&) const = default;
 };
 
@@ -171,6 +197,7 @@ struct Provenance {
 struct Artifact {
   Provenance provenance;
   std::vector<std::byte> code;  ///< position-independent, read-only data inside, no imports
+  std::vector<Module> modules;
   std::vector<Kernel> kernels;
   std::vector<std::span<const std::byte>> weights;  ///< shared by the variants; any alignment
   std::vector<std::shared_ptr<const void>> owners;  ///< keep the memory that `weights` point to

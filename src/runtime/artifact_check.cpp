@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <limits>
 
 #include "runtime/overloaded.h"
 
@@ -12,12 +14,62 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{1} << 46;
 constexpr size_t kMostRank = 64;
 constexpr int kMostDepth = 32;
+constexpr size_t kMostName = 200;
+/// CUDA's limits of a launch.
+constexpr std::array<int64_t, 3> kMostBlocks = {2147483647, 65535, 65535};
+constexpr std::array<int64_t, 3> kMostThreads = {1024, 1024, 64};
 
 bool is_size(int64_t bytes) { return bytes >= 0 && bytes <= kMostBytes; }
 bool lies_in(int64_t offset, int64_t bytes, int64_t whole) {
   return is_size(offset) && is_size(bytes) && offset + bytes <= whole;
 }
 bool is_dynamic(const Value& value) { return std::holds_alternative<Dynamic>(value.place); }
+
+/// Of a part or a launch, with which `left` are left.
+template <class AnyPart>
+Result<void> check_turns(const AnyPart& part, size_t left) {
+  if (part.turns >= 0 && part.followers >= 0 && part.followers < static_cast<int64_t>(left)) return {};
+  return invalid("", "turns of parts that are there expected, {} turns of {} parts found", part.turns, part.followers);
+}
+
+bool is_name(const std::string& text) {
+  return !text.empty() && text.size() <= kMostName &&
+         std::ranges::all_of(text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+}
+
+bool all_in(const std::array<int64_t, 3>& counts, const std::array<int64_t, 3>& most) {
+  for (size_t axis = 0; axis < 3; ++axis)
+    if (counts[axis] < 1 || counts[axis] > most[axis]) return false;
+  return true;
+}
+
+Result<void> check_launches(const Artifact& artifact, const Kernel& kernel) {
+  if (kernel.module < -1 || kernel.module >= std::ssize(artifact.modules))
+    return invalid("", "one of {} modules or none expected, {} found", artifact.modules.size(), kernel.module);
+  if (kernel.module == -1 ? !kernel.launches.empty() : !kernel.parts.empty())
+    return invalid("", "parts, or launches of a module expected, {} parts and {} launches of module {} found",
+                   kernel.parts.size(), kernel.launches.size(), kernel.module);
+  for (size_t k = 0; k < kernel.launches.size(); ++k) {
+    const Launch& launch = kernel.launches[k];
+    if (!is_name(launch.function)) return invalid("", "the name of a function expected, none found in launch {}", k);
+    if (!all_in(launch.blocks, kMostBlocks) || !all_in(launch.threads, kMostThreads) ||
+        launch.threads[0] * launch.threads[1] * launch.threads[2] > kMostThreads[0])
+      return invalid("", "a grid that GPUs have expected, {}x{}x{} blocks of {}x{}x{} threads found", launch.blocks[0],
+                     launch.blocks[1], launch.blocks[2], launch.threads[0], launch.threads[1], launch.threads[2]);
+    if (launch.turns > std::numeric_limits<int32_t>::max())
+      return invalid("", "turns of an int32 expected, {} found", launch.turns);
+    TRY_VOID(check_turns(launch, kernel.launches.size() - k));
+  }
+  return {};
+}
+
+Result<void> check_modules(const Artifact& artifact) {
+  for (size_t k = 0; k < artifact.modules.size(); ++k)
+    if (!is_name(artifact.modules[k].arch) || artifact.modules[k].image.empty())
+      return invalid(fmt::format("module {}", k), "code for an architecture expected, {} bytes for '{}' found",
+                     artifact.modules[k].image.size(), artifact.modules[k].arch);
+  return {};
+}
 
 Result<void> check_kernels(const Artifact& artifact) {
   for (size_t k = 0; k < artifact.kernels.size(); ++k) {
@@ -31,11 +83,11 @@ Result<void> check_kernels(const Artifact& artifact) {
         return invalid(fmt::format("kernel {}", k),
                        "sensible counts expected, {} iterations by {} with {} bytes of scratch memory found",
                        part.iterations, part.grain, part.scratch_bytes);
-      if (part.turns < 0 || part.followers < 0 || part.followers >= static_cast<int64_t>(parts.size() - p))
-        return invalid(fmt::format("kernel {}", k),
-                       "turns of parts that are there expected, {} turns of {} parts found", part.turns,
-                       part.followers);
+      if (auto turns = check_turns(part, parts.size() - p); !turns.ok())
+        return std::move(turns).error().within(fmt::format("kernel {}", k));
     }
+    if (auto launches = check_launches(artifact, artifact.kernels[k]); !launches.ok())
+      return std::move(launches).error().within(fmt::format("kernel {}", k));
   }
   return {};
 }
@@ -46,6 +98,8 @@ class VariantCheck {
   VariantCheck(const Artifact& artifact, const Variant& variant) : artifact_(artifact), variant_(variant) {}
 
   Result<void> run() const {
+    if (variant_.target.device != DeviceKind::kCpu && variant_.target.device != DeviceKind::kCuda)
+      return invalid("target", "a CPU or a GPU expected, device {} found", static_cast<int>(variant_.target.device));
     if (!is_size(variant_.arena_bytes)) return invalid("arena", "a size expected, {} found", variant_.arena_bytes);
     for (size_t k = 0; k < variant_.values.size(); ++k)
       if (auto checked = check_value(variant_.values[k]); !checked.ok())
@@ -202,6 +256,18 @@ class VariantCheck {
     for (const int32_t value : step.arguments)
       if (value != -1 && !has(value))
         return invalid("", "one of {} values expected, {} found", variant_.values.size(), value);
+    const Kernel& kernel = artifact_.kernels[step.kernel];
+    const bool is_cuda = variant_.target.device == DeviceKind::kCuda;
+    if (is_cuda != (kernel.module >= 0))
+      return invalid("", "a kernel for the variant's device expected, kernel {} found", step.kernel);
+    if (is_cuda && artifact_.modules[kernel.module].arch != variant_.target.name)
+      return invalid("", "a module for {} expected, one for {} found", variant_.target.name,
+                     artifact_.modules[kernel.module].arch);
+    for (const Launch& launch : kernel.launches)
+      for (const int32_t buffer : launch.buffers)
+        if (buffer < 0 || buffer >= std::ssize(step.arguments) || step.arguments[buffer] == -1 ||
+            is_dynamic(base_of(variant_, at(step.arguments[buffer]))))
+          return invalid("", "an argument of known size for '{}' expected, buffer {} found", launch.function, buffer);
     return {};
   }
   Result<void> check(const CopyStep& step, int) const {
@@ -258,6 +324,7 @@ const Value& base_of(const Variant& variant, const Value& value) {
 }
 
 Result<void> check_artifact(const Artifact& artifact) {
+  TRY_VOID(check_modules(artifact));
   TRY_VOID(check_kernels(artifact));
   if (artifact.variants.empty()) return invalid("", "at least one variant expected, none found");
   for (size_t k = 0; k < artifact.variants.size(); ++k)

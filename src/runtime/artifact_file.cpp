@@ -140,7 +140,8 @@ Result<void> write_artifact(const Artifact& artifact, const std::filesystem::pat
   TRY_VOID(check_artifact(artifact));
   WeightLayout layout = lay_out(artifact.weights);
   PlanWriter writer;
-  writer(Plan{artifact.provenance, artifact.kernels, layout.places, std::move(layout.chunks), artifact.variants});
+  writer(Plan{artifact.provenance, artifact.modules, artifact.kernels, layout.places, std::move(layout.chunks),
+              artifact.variants});
 
   Header header;
   header.plan_bytes = writer.bytes.size();
@@ -172,6 +173,7 @@ Result<Artifact> read_artifact(const std::filesystem::path& path) {
   artifact.provenance = std::move(opened.plan.provenance);
   const auto code = std::as_bytes(std::span(opened.code));
   artifact.code.assign(code.begin(), code.end());
+  artifact.modules = std::move(opened.plan.modules);
   artifact.kernels = std::move(opened.plan.kernels);
   for (const WeightPlace& place : opened.plan.weights)
     artifact.weights.push_back(opened.weights.subspan(place.offset, place.bytes));

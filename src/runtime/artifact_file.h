@@ -1,7 +1,7 @@
 // The file of an artifact (.iso), little-endian:
 //
 //   header    128 bytes: magic, version, sizes, hashes of plan and code, hash of the header itself
-//   plan      what is not code and weights, and a hash for each MB of weights; zeros up to a multiple of 64
+//   plan      what is not code of the CPU and weights, and a hash for each MB of weights; zeros up to a multiple of 64
 //   code      zeros up to a multiple of 4096
 //   weights   each at a multiple of 64, zeros between them
 //
@@ -19,7 +19,7 @@
 namespace isomer::runtime {
 
 inline constexpr std::array<char, 8> kMagic = {'\x7f', 'I', 'S', 'O', 'M', 'E', 'R', '\n'};
-inline constexpr uint32_t kFormatVersion = 4;
+inline constexpr uint32_t kFormatVersion = 5;
 inline constexpr int64_t kWeightChunk = int64_t{1} << 20;
 
 /// Every byte of it is fixed by these fields; `hash` is that of the bytes before it.

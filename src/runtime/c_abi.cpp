@@ -10,6 +10,7 @@
 using isomer::Error;
 using isomer::ErrorKind;
 using isomer::Result;
+using isomer::runtime::DeviceKind;
 using isomer::runtime::ElementType;
 using isomer::runtime::Model;
 using isomer::runtime::Port;
@@ -90,21 +91,25 @@ isomer_tensor to_c(const Tensor& tensor) {
           static_cast<int32_t>(tensor.dims.size()),
           tensor.dims.data(),
           tensor.data,
-          ISOMER_CPU,
-          nullptr};
+          tensor.device == DeviceKind::kCuda ? ISOMER_CUDA : ISOMER_CPU,
+          tensor.stream};
 }
 
 Result<Tensor> from_c(const isomer_tensor& tensor) {
-  if (tensor.device != ISOMER_CPU || tensor.stream != nullptr)
-    return wrong_argument("",
-                          fmt::format("a tensor of the CPU without a stream expected, device {} found", tensor.device));
+  const bool is_cuda = tensor.device == ISOMER_CUDA;
+  if (!is_cuda && (tensor.device != ISOMER_CPU || tensor.stream != nullptr))
+    return wrong_argument(
+        "", fmt::format("a tensor of the CPU without a stream, or of a GPU expected, device {}{} found", tensor.device,
+                        tensor.stream != nullptr ? " with a stream" : ""));
   if (tensor.rank < 0 || tensor.rank > 64 || (tensor.rank > 0 && tensor.dims == nullptr))
     return wrong_argument("", fmt::format("a rank and its dims expected, rank {}{} found", tensor.rank,
                                           tensor.dims ? "" : " without dims"));
   const bool is_type = tensor.dtype > 0 && tensor.dtype <= ISOMER_INT2;
   return Tensor{is_type ? static_cast<ElementType>(tensor.dtype) : ElementType::kUndefined,
                 {tensor.dims, static_cast<size_t>(tensor.rank)},
-                tensor.data};
+                tensor.data,
+                is_cuda ? DeviceKind::kCuda : DeviceKind::kCpu,
+                tensor.stream};
 }
 
 Result<std::vector<Tensor>> inputs_from_c(const isomer_tensor* tensors, size_t count) {
@@ -117,13 +122,16 @@ Result<std::vector<Tensor>> inputs_from_c(const isomer_tensor* tensors, size_t c
   return converted;
 }
 
-/// Where the session supplies the memory, the other fields may hold anything.
+/// Where the session supplies the memory, fields other than the device may hold anything.
 Result<std::vector<Tensor>> outputs_from_c(const Session& session, const isomer_tensor* tensors, size_t count) {
   std::vector<Tensor> converted(count);
   for (size_t k = 0; k < count; ++k) {
     const bool is_open = k < session.variant().outputs.size() &&
                          std::holds_alternative<isomer::runtime::Dynamic>(session.output(k).place);
-    if (is_open || tensors[k].data == nullptr) continue;
+    if (is_open || tensors[k].data == nullptr) {
+      if (tensors[k].device == ISOMER_CUDA) converted[k].device = DeviceKind::kCuda;
+      continue;
+    }
     auto tensor = from_c(tensors[k]);
     if (!tensor.ok()) return std::move(tensor).error().within(fmt::format("outputs[{}]", k));
     converted[k] = *tensor;
@@ -134,6 +142,26 @@ Result<std::vector<Tensor>> outputs_from_c(const Session& session, const isomer_
 void describe_port(const Port& port, const Value& value, const char** name, isomer_tensor* tensor) {
   if (name != nullptr) *name = port.name.c_str();
   if (tensor != nullptr) *tensor = to_c({value.type, value.dims, nullptr});
+}
+
+/// `device` may be empty.
+Result<void> create_session(const isomer_model* model, const std::string& device, const isomer_options* options,
+                            isomer_session** session) {
+  TRY_VOID(check_pointers(POINTER(model), POINTER(session)));
+  *session = nullptr;
+  isomer::runtime::SessionOptions chosen;
+  TRY(chosen.device, isomer::runtime::parse_device(device));
+  if (options != nullptr) {
+    chosen.threads = options->threads;
+    if (options->binding_count > 0) TRY_VOID(check_pointers(POINTER(options->bindings)));
+    for (size_t k = 0; k < options->binding_count; ++k) {
+      TRY_VOID(check_pointers(POINTER(options->bindings[k].name)));
+      chosen.bindings[options->bindings[k].name] = options->bindings[k].value;
+    }
+  }
+  TRY(auto created, Session::create(model->model, chosen));
+  *session = new isomer_session{std::move(created)};
+  return {};
 }
 
 }  // namespace
@@ -196,21 +224,14 @@ isomer_status isomer_model_binding(const isomer_model* model, size_t variant, si
 
 isomer_status isomer_session_create(const isomer_model* model, const isomer_options* options,
                                     isomer_session** session) {
+  return guarded([&] { return create_session(model, "", options, session); });
+}
+
+isomer_status isomer_session_create_on(const isomer_model* model, const char* device, const isomer_options* options,
+                                       isomer_session** session) {
   return guarded([&]() -> Result<void> {
-    TRY_VOID(check_pointers(POINTER(model), POINTER(session)));
-    *session = nullptr;
-    isomer::runtime::SessionOptions chosen;
-    if (options != nullptr) {
-      chosen.threads = options->threads;
-      if (options->binding_count > 0) TRY_VOID(check_pointers(POINTER(options->bindings)));
-      for (size_t k = 0; k < options->binding_count; ++k) {
-        TRY_VOID(check_pointers(POINTER(options->bindings[k].name)));
-        chosen.bindings[options->bindings[k].name] = options->bindings[k].value;
-      }
-    }
-    TRY(auto created, Session::create(model->model, chosen));
-    *session = new isomer_session{std::move(created)};
-    return {};
+    TRY_VOID(check_pointers(POINTER(device)));
+    return create_session(model, device, options, session);
   });
 }
 

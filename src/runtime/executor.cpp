@@ -1,12 +1,9 @@
 #include "runtime/executor.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstring>
 #include <limits>
 
-#include "runtime/math_table.h"
 #include "runtime/overloaded.h"
 #include "runtime/prepared_step.h"
 #include "util/stop.h"
@@ -17,67 +14,34 @@ namespace {
 /// More than the loops of a model mean to run, all of one run together: a model whose loop never ends gives an error.
 constexpr int64_t kMostIterations = int64_t{1} << 26;
 
-/// A thread's frame, on cache lines of its own. Code sees its first member.
-struct alignas(64) ThreadFrame {
-  Frame frame = {};
-  ValueTable* table = nullptr;
-  const PreparedStep* step = nullptr;
-};
-
-bool resize_buffer(Frame* frame, int32_t buffer, int64_t bytes) {
-  auto* thread = reinterpret_cast<ThreadFrame*>(frame);
-  return thread->table->resize_cleared((*thread->step->arguments)[buffer], bytes);
-}
-
-/// Clang's sanitizer looks for the type of a function before its first byte; machine code has none there.
-#if defined(__clang__)
-__attribute__((no_sanitize("function")))
-#endif
-Outcome
-call(PartFunction function, Frame* frame, int64_t begin, int64_t end) {
-  return static_cast<Outcome>(function(frame, begin, end));
-}
-
-template <class T>
-T read_scalar(const ValueTable& table, int32_t value) {
-  T scalar;
-  std::memcpy(&scalar, table.data(value), sizeof scalar);
-  return scalar;
-}
-bool holds(const ValueTable& table, int32_t condition) { return read_scalar<uint8_t>(table, condition) != 0; }
-
 /// A value's content and dims, away from its place.
 struct Staged {
-  std::vector<std::byte> bytes;
+  const std::byte* data;
+  int64_t bytes;
   std::vector<int64_t> dims;
 };
+
+int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
 class Executor::State {
  public:
-  State(const Model& model, const Variant& variant, ValueTable& table, Workers& workers, bool timed)
-      : code_(model.code()),
-        table_(table),
-        workers_(workers),
+  State(const Model& model, const Variant& variant, ValueTable& table, Device& device, KernelRunner& kernels,
+        bool timed)
+      : table_(table),
+        device_(device),
+        kernels_(kernels),
         timed_(timed),
-        steps_(prepare(model, variant.steps, table)),
-        frames_(workers.threads()) {}
-
-  Result<void> take_scratch(int64_t bytes) {
-    for (ThreadFrame& thread : frames_) {
-      auto memory = Memory::allocate(bytes);
-      if (!memory) return unsupported("scratch", "{} bytes of memory for each thread expected, less found", bytes);
-      thread.frame = {nullptr, nullptr, memory->data(), resize_buffer, math_table(), 0};
-      thread.table = &table_;
-      scratch_.push_back(std::move(*memory));
-    }
-    return {};
-  }
+        steps_(prepare(model, variant.steps, table)) {}
 
   Result<void> run() {
     iterations_left_ = kMostIterations;
-    return run_steps(steps_);
+    kernels_.begin();
+    auto done = run_steps(steps_);
+    // What is still to be done uses memory of the caller.
+    auto finished = kernels_.finish();
+    return finished.ok() ? std::move(done) : std::move(finished);
   }
 
   void collect_times(const std::vector<PreparedStep>& steps, int depth, std::vector<StepTime>& times) const {
@@ -91,9 +55,21 @@ class Executor::State {
 
  private:
   Result<void> run_steps(std::vector<PreparedStep>& steps) {
-    for (size_t k = 0; k < steps.size(); ++k) {
+    for (size_t k = 0; k < steps.size();) {
+      const size_t end = k + (timed_ ? 1 : steps[k].span);
+      if (end == k + 1) {
+        TRY_VOID(run_steps(steps, k, end));
+      } else {
+        TRY_VOID(kernels_.run_span(steps[k], [&] { return run_steps(steps, k, end); }));
+      }
+      for (; k < end; ++k) ++steps[k].runs;
+    }
+    return {};
+  }
+
+  Result<void> run_steps(std::vector<PreparedStep>& steps, size_t begin, size_t end) {
+    for (size_t k = begin; k < end; ++k) {
       auto done = timed_ ? run_timed(steps[k]) : run_step(steps[k]);
-      ++steps[k].runs;
       if (!done.ok()) return std::move(done).error().within(fmt::format("step {} ({})", k, steps[k].step->name));
     }
     return {};
@@ -102,59 +78,41 @@ class Executor::State {
   Result<void> run_timed(PreparedStep& step) {
     const auto start = std::chrono::steady_clock::now();
     auto done = run_step(step);
+    if (done.ok()) done = device_.finish();
     step.nanoseconds +=
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
     return done;
   }
 
   Result<void> run_step(PreparedStep& prepared) {
-    return std::visit(
-        Overloaded{
-            [&](const KernelStep&) { return run_kernel(prepared); },
-            [&](const CopyStep& step) { return move(step.move); },
-            [&](const ShapeStep& step) -> Result<void> {
-              const auto dims = table_.dims(step.of);
-              std::copy(dims.begin(), dims.end(), reinterpret_cast<int64_t*>(table_.data(step.to)));
-              return {};
-            },
-            [&](const BranchStep& step) { return run_body(prepared.bodies[holds(table_, step.condition) ? 0 : 1]); },
-            [&](const LoopStep& step) { return run_loop(step, prepared.bodies[0]); },
-        },
-        prepared.step->action);
+    return std::visit(Overloaded{
+                          [&](const KernelStep&) { return kernels_.run(prepared); },
+                          [&](const CopyStep& step) { return move(step.move); },
+                          [&](const ShapeStep& step) -> Result<void> {
+                            const auto dims = table_.dims(step.of);
+                            device_.upload(table_.data(step.to), dims.data(), static_cast<int64_t>(dims.size_bytes()));
+                            return {};
+                          },
+                          [&](const BranchStep& step) -> Result<void> {
+                            TRY(const bool is_so, holds(step.condition));
+                            return run_body(prepared.bodies[is_so ? 0 : 1]);
+                          },
+                          [&](const LoopStep& step) { return run_loop(step, prepared.bodies[0]); },
+                      },
+                      prepared.step->action);
   }
 
-  Result<void> run_kernel(const PreparedStep& step) {
-    const Outcome outcome =
-        run_parts(step.parts, [&](const Part& part, int64_t turn) { return run_part(step, part, turn); });
-    return outcome == Outcome::kDone ? Result<void>() : failure(outcome);
+  template <class T>
+  Result<T> read_scalar(int32_t value) {
+    T scalar;
+    TRY_VOID(device_.download(&scalar, table_.data(value), sizeof scalar));
+    return scalar;
+  }
+  Result<bool> holds(int32_t condition) {
+    TRY(const uint8_t byte, read_scalar<uint8_t>(condition));
+    return byte != 0;
   }
 
-  Outcome run_part(const PreparedStep& step, const Part& part, int64_t turn) {
-    const auto function = reinterpret_cast<PartFunction>(reinterpret_cast<uintptr_t>(code_ + part.entry));
-    std::atomic<Outcome> outcome = Outcome::kDone;
-    workers_.share(part.iterations, part.grain,
-                   [frames = frames_.data(), step = &step, function, turn, outcome = &outcome](
-                       int number, int64_t begin, int64_t end) {
-                     ThreadFrame& thread = frames[number];
-                     thread.step = step;
-                     thread.frame.buffers = const_cast<void**>(step->buffers.data());
-                     thread.frame.extents = const_cast<int64_t**>(step->extents.data());
-                     thread.frame.turn = turn;
-                     const Outcome end_of_range = call(function, &thread.frame, begin, end);
-                     if (end_of_range != Outcome::kDone) outcome->store(end_of_range, std::memory_order_relaxed);
-                   });
-    return outcome;
-  }
-
-  Error failure(Outcome outcome) const {
-    switch (outcome) {
-      case Outcome::kIndexOutOfRange: return invalid("", "an index inside of its axis expected, one outside found");
-      case Outcome::kDivisionByZero: return invalid("", "an integer divisor other than 0 expected, 0 found");
-      case Outcome::kOutOfMemory: return out_of_memory();
-      case Outcome::kDone: break;
-    }
-    return invalid("", "a kernel that ends as kernels do expected, code {} found", static_cast<int>(outcome));
-  }
   Error out_of_memory() const {
     return unsupported("", "{}", table_.problem().empty() ? "memory expected, none found" : table_.problem());
   }
@@ -170,39 +128,54 @@ class Executor::State {
       for (const Move& one : *body.moves) TRY_VOID(move(one));
       return {};
     }
+    int64_t bytes = 0;
+    for (const Move& one : *body.moves) bytes += aligned(table_.bytes(one.from));
+    if (staging_.bytes() < bytes) {
+      auto larger = device_.allocate(bytes);
+      if (!larger) return unsupported("", "{} bytes of memory for what is carried over expected, less found", bytes);
+      staging_ = std::move(*larger);
+    }
     std::vector<Staged> staged;
+    std::byte* place = staging_.data();
     for (const Move& one : *body.moves) {
       const auto dims = table_.dims(one.from);
-      staged.push_back(
-          {{table_.data(one.from), table_.data(one.from) + table_.bytes(one.from)}, {dims.begin(), dims.end()}});
+      staged.push_back({place, table_.bytes(one.from), {dims.begin(), dims.end()}});
+      device_.copy(place, table_.data(one.from), table_.bytes(one.from));
+      place += aligned(table_.bytes(one.from));
     }
-    for (size_t k = 0; k < staged.size(); ++k) TRY_VOID(write((*body.moves)[k].to, staged[k].dims, staged[k].bytes));
+    for (size_t k = 0; k < staged.size(); ++k)
+      TRY_VOID(write((*body.moves)[k].to, staged[k].dims, staged[k].data, staged[k].bytes));
     return {};
   }
 
   Result<void> move(const Move& move) {
-    return write(move.to, table_.dims(move.from),
-                 {table_.data(move.from), static_cast<size_t>(table_.bytes(move.from))});
+    return write(move.to, table_.dims(move.from), table_.data(move.from), table_.bytes(move.from));
   }
 
-  Result<void> write(int32_t to, std::span<const int64_t> dims, std::span<const std::byte> bytes) {
+  Result<void> write(int32_t to, std::span<const int64_t> dims, const std::byte* data, int64_t bytes) {
     if (table_.is_open(to)) {
       if (!table_.resize(to, dims)) return out_of_memory();
     } else if (!std::ranges::equal(dims, table_.dims(to))) {
       const Value& value = table_.value(to);
       return invalid("", "{} expected, {} found", describe(value.type, value.dims), describe(value.type, dims));
     }
-    if (!bytes.empty()) std::memmove(table_.data(to), bytes.data(), bytes.size());
+    device_.copy(table_.data(to), data, bytes);
     return {};
   }
 
   Result<void> run_loop(const LoopStep& step, PreparedBody& body) {
-    const int64_t trips =
-        step.trip_count == -1 ? std::numeric_limits<int64_t>::max() : read_scalar<int64_t>(table_, step.trip_count);
+    int64_t trips = std::numeric_limits<int64_t>::max();
+    if (step.trip_count != -1) {
+      TRY(trips, read_scalar<int64_t>(step.trip_count));
+    }
     for (const Stack& stack : step.stacks) TRY_VOID(clear(stack));
     int64_t iteration = 0;
-    for (; iteration < trips && (step.condition == -1 || holds(table_, step.condition)); ++iteration) {
-      if (step.iteration != -1) std::memcpy(table_.data(step.iteration), &iteration, sizeof iteration);
+    for (; iteration < trips; ++iteration) {
+      if (step.condition != -1) {
+        TRY(const bool goes_on, holds(step.condition));
+        if (!goes_on) break;
+      }
+      if (step.iteration != -1) device_.upload(table_.data(step.iteration), &iteration, sizeof iteration);
       auto done = run_iteration(step, body, iteration);
       if (!done.ok()) return std::move(done).error().within(fmt::format("iteration {}", iteration));
     }
@@ -249,17 +222,16 @@ class Executor::State {
     } else if (iteration >= before[0]) {
       return invalid("", "{} iterations expected, more found", before[0]);
     }
-    if (bytes > 0) std::memmove(table_.data(stack.to) + iteration * bytes, table_.data(stack.from), bytes);
+    device_.copy(table_.data(stack.to) + iteration * bytes, table_.data(stack.from), bytes);
     return {};
   }
 
-  const std::byte* const code_;
   ValueTable& table_;
-  Workers& workers_;
+  Device& device_;
+  KernelRunner& kernels_;
   const bool timed_;
   std::vector<PreparedStep> steps_;
-  std::vector<ThreadFrame> frames_;
-  std::vector<Memory> scratch_;
+  DeviceMemory staging_;  ///< of moves that are done at once
   int64_t iterations_left_ = 0;
 };
 
@@ -267,11 +239,9 @@ Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Executor::Executor(Executor&&) noexcept = default;
 Executor::~Executor() = default;
 
-Result<Executor> Executor::create(const Model& model, const Variant& variant, ValueTable& table, Workers& workers,
-                                  bool timed) {
-  auto state = std::make_unique<State>(model, variant, table, workers, timed);
-  TRY_VOID(state->take_scratch(scratch_bytes(model, variant.steps)));
-  return Executor(std::move(state));
+Executor Executor::create(const Model& model, const Variant& variant, ValueTable& table, Device& device,
+                          KernelRunner& kernels, bool timed) {
+  return Executor(std::make_unique<State>(model, variant, table, device, kernels, timed));
 }
 
 Result<void> Executor::run() { return state_->run(); }

@@ -4,8 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/device.h"
+#include "runtime/kernel_runner.h"
 #include "runtime/value_table.h"
-#include "runtime/workers.h"
 
 namespace isomer::runtime {
 
@@ -20,9 +21,9 @@ struct StepTime {
 
 class Executor {
  public:
-  /// Model, variant, table and workers outlive it. `timed`: reads the clock around each step.
-  static Result<Executor> create(const Model& model, const Variant& variant, ValueTable& table, Workers& workers,
-                                 bool timed);
+  /// Model, variant, table, device and kernels outlive it. `timed`: reads the clock around each step, and waits for it.
+  static Executor create(const Model& model, const Variant& variant, ValueTable& table, Device& device,
+                         KernelRunner& kernels, bool timed);
   Executor(Executor&&) noexcept;
   ~Executor();
 

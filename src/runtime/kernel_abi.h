@@ -63,13 +63,15 @@ struct Part {
   bool operator==(const Part&) const = default;
 };
 
-/// Calls run(part, turn), which returns an Outcome, in the order in which the parts of a kernel run; until one fails.
-template <class Run>
-Outcome run_parts(std::span<const Part> parts, const Run& run) {
+/// Calls run(part, turn), which returns an Outcome, in the order in which the parts (or launches) of a kernel run;
+/// until one fails.
+template <class Parts, class Run>
+Outcome run_parts(const Parts& all, const Run& run) {
+  std::span parts(all);
   while (!parts.empty()) {
     const auto group = parts.first(1 + static_cast<size_t>(parts[0].followers));
     for (int64_t turn = 0; turn < group[0].turns; ++turn)
-      for (const Part& part : group)
+      for (const auto& part : group)
         if (const Outcome outcome = run(part, turn); outcome != Outcome::kDone) return outcome;
     parts = parts.subspan(group.size());
   }

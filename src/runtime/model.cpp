@@ -1,6 +1,7 @@
 #include "runtime/model.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "runtime/artifact_check.h"
@@ -35,16 +36,38 @@ Result<std::shared_ptr<const Model>> Model::load(Artifact artifact) {
 }
 
 Result<void> Model::choose_variants() {
+  const auto is_cuda = [](const Variant& variant) { return variant.target.device == DeviceKind::kCuda; };
+  if (std::ranges::any_of(artifact_.variants, is_cuda)) {
+    if (auto found = cuda::gpus(); found.ok())
+      gpus_ = *std::move(found);
+    else
+      why_no_gpu_ = found.error().message();
+  }
   for (const Variant& variant : artifact_.variants) {
-    const bool runs = !first_missing_feature(variant.target.features);
+    if (!runs_here(variant.target)) continue;
+    usable_.push_back(&variant);
     const bool is_first =
         std::ranges::none_of(variants_, [&](const Variant* other) { return other->bindings == variant.bindings; });
-    if (runs && is_first) variants_.push_back(&variant);
+    if (is_first) variants_.push_back(&variant);
   }
-  if (!variants_.empty()) return {};
+  if (variants_.empty()) return why_none_runs();
+  return {};
+}
+
+bool Model::runs_here(const Target& target) const {
+  if (target.device == DeviceKind::kCpu) return !first_missing_feature(target.features);
+  return std::ranges::any_of(gpus_, [&](const cuda::GpuFacts& gpu) { return cuda::runs(target.name, gpu); });
+}
+
+Error Model::why_none_runs() const {
   const Target& target = artifact_.variants[0].target;
-  return unsupported("target", "a processor with {} expected ('{}' needs it), one without it found",
-                     *first_missing_feature(target.features), target.name);
+  if (target.device == DeviceKind::kCpu)
+    return unsupported("target", "a processor with {} expected ('{}' needs it), one without it found",
+                       *first_missing_feature(target.features), target.name);
+  std::string found = why_no_gpu_.empty() ? "no GPU" : why_no_gpu_;
+  for (const cuda::GpuFacts& gpu : gpus_)
+    found = fmt::format("{}{} ({})", &gpu == gpus_.data() ? "" : found + ", ", gpu.name, gpu.arch());
+  return unsupported("target", "a GPU that runs code for {} expected, found: {}", target.name, found);
 }
 
 Result<void> Model::align_weights() {
@@ -62,13 +85,56 @@ Result<void> Model::align_weights() {
   return {};
 }
 
-Result<const Variant*> Model::find(const Bindings& bindings) const {
-  if (bindings.empty() && variants_.size() == 1) return variants_[0];
-  for (const Variant* variant : variants_)
+Result<const Variant*> Model::find(const Bindings& bindings, const std::optional<DeviceChoice>& device) const {
+  std::vector<const Variant*> candidates = variants_;
+  if (device) {
+    candidates = usable_;
+    std::erase_if(candidates, [&](const Variant* variant) { return variant->target.device != device->kind; });
+    if (candidates.empty())
+      return Error{ErrorKind::kUsage, "device",
+                   fmt::format("one that the artifact runs on expected, it has no variant for {} here",
+                               device->kind == DeviceKind::kCpu ? "the CPU" : "a GPU")};
+  }
+  if (bindings.empty() && candidates.size() == 1) return candidates[0];
+  for (const Variant* variant : candidates)
     if (variant->bindings == bindings) return variant;
   std::string all;
-  for (const Variant* variant : variants_) all += (all.empty() ? "" : "; ") + describe(variant->bindings);
+  for (const Variant* variant : candidates) all += (all.empty() ? "" : "; ") + describe(variant->bindings);
   return Error{ErrorKind::kUsage, "bindings", fmt::format("one of ({}) expected, ({}) found", all, describe(bindings))};
+}
+
+Result<std::shared_ptr<const cuda::Gpu>> Model::gpu_for(const Variant& variant,
+                                                        const std::optional<DeviceChoice>& device) const {
+  for (const cuda::GpuFacts& gpu : gpus_)
+    if ((!device || device->ordinal == gpu.ordinal) && cuda::runs(variant.target.name, gpu))
+      return cuda::Gpu::open(gpu.ordinal);
+  return Error{ErrorKind::kUsage, "device",
+               fmt::format("a GPU that runs code for {} expected, cuda:{} found", variant.target.name,
+                           device ? device->ordinal : 0)};
+}
+
+Result<std::shared_ptr<const cuda::Resident>> Model::on(std::shared_ptr<const cuda::Gpu> gpu) const {
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<const cuda::Resident>& known = residents_[gpu->facts().ordinal];
+  if (auto resident = known.lock()) return resident;
+  TRY(std::shared_ptr<const cuda::Resident> resident, cuda::Resident::create(artifact_, std::move(gpu)));
+  known = resident;
+  return resident;
+}
+
+Result<std::optional<DeviceChoice>> parse_device(const std::string& text) {
+  if (text.empty()) return std::optional<DeviceChoice>();
+  if (text == "cpu") return std::optional(DeviceChoice{});
+  if (text == "cuda") return std::optional(DeviceChoice{DeviceKind::kCuda, 0});
+  constexpr std::string_view kPrefix = "cuda:";
+  int ordinal = -1;
+  if (text.starts_with(kPrefix)) {
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + kPrefix.size(), end, ordinal);
+    if (error == std::errc() && rest == end && ordinal >= 0)
+      return std::optional(DeviceChoice{DeviceKind::kCuda, ordinal});
+  }
+  return Error{ErrorKind::kUsage, "device", fmt::format("cpu, cuda or cuda:NUMBER expected, '{}' found", text)};
 }
 
 }  // namespace isomer::runtime

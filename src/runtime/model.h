@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/artifact.h"
+#include "runtime/cuda/resident.h"
 #include "runtime/memory.h"
 #include "util/result.h"
 
@@ -16,6 +19,14 @@ namespace isomer::runtime {
 using Bindings = std::map<std::string, int64_t>;
 /// "batch=1, seq=64"; "no symbolic dims" for none.
 std::string describe(const Bindings& bindings);
+
+/// A device of this machine, as users call it: "cpu", "cuda" (the first GPU) or "cuda:1".
+struct DeviceChoice {
+  DeviceKind kind = DeviceKind::kCpu;
+  int ordinal = 0;
+};
+/// Nothing for "". The error is of kind kUsage.
+Result<std::optional<DeviceChoice>> parse_device(const std::string& text);
 
 class Model {
  public:
@@ -29,22 +40,35 @@ class Model {
   /// Variants that this machine runs, preferred ones first, one for each set of bindings.
   const std::vector<const Variant*>& variants() const { return variants_; }
   /// The variant of exactly these bindings; of none where there is one variant only. The error says which there are.
-  Result<const Variant*> find(const Bindings& bindings) const;
+  /// On the device that is wanted, or else on that of the first one that this machine runs.
+  Result<const Variant*> find(const Bindings& bindings, const std::optional<DeviceChoice>& device = {}) const;
+  /// The GPU that a variant is to run on.
+  Result<std::shared_ptr<const cuda::Gpu>> gpu_for(const Variant& variant,
+                                                   const std::optional<DeviceChoice>& device) const;
+  /// On a GPU, brought there at the first call. It lives as long as somebody has it.
+  Result<std::shared_ptr<const cuda::Resident>> on(std::shared_ptr<const cuda::Gpu> gpu) const;
 
   const std::byte* code() const { return code_.bytes().data(); }
   /// Aligned, by number of the weight.
-  const std::byte* weight(int32_t number) const { return weights_[number]; }
+  std::span<const std::byte* const> weights() const { return weights_; }
 
  private:
   Model(Artifact artifact, ExecutableMemory code);
   Result<void> choose_variants();
+  bool runs_here(const Target& target) const;
+  Error why_none_runs() const;
   Result<void> align_weights();
 
   Artifact artifact_;
   ExecutableMemory code_;
-  std::vector<const Variant*> variants_;
+  std::vector<cuda::GpuFacts> gpus_;      ///< of this machine, looked for where a variant needs one
+  std::string why_no_gpu_;                ///< where there is none
+  std::vector<const Variant*> usable_;    ///< all that this machine runs
+  std::vector<const Variant*> variants_;  ///< the first of them for each set of bindings
   std::vector<const std::byte*> weights_;
   std::vector<Memory> copies_;  ///< of weights that were given unaligned
+  mutable std::mutex mutex_;
+  mutable std::map<int, std::weak_ptr<const cuda::Resident>> residents_;  ///< by number of the GPU
 };
 
 }  // namespace isomer::runtime

@@ -45,6 +45,10 @@ class PlanWriter {
     put_count(text.size());
     put_raw(text.data(), text.size());
   }
+  void put(const std::vector<std::byte>& bytes) {
+    put_count(bytes.size());
+    put_raw(bytes.data(), bytes.size());
+  }
   template <class T>
   void put(const std::vector<T>& items) {
     put_count(items.size());
@@ -118,6 +122,10 @@ class PlanReader {
   void get(std::string& text) {
     text.resize(get_count());
     if (!text.empty()) get_raw(text.data(), text.size());
+  }
+  void get(std::vector<std::byte>& bytes) {
+    bytes.resize(get_count());
+    if (!bytes.empty()) get_raw(bytes.data(), bytes.size());
   }
   template <class T>
   void get(std::vector<T>& items) {

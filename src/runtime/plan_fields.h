@@ -11,8 +11,17 @@ void fields(A& a, Part& part) {
   a(part.entry, part.iterations, part.grain, part.scratch_bytes, part.turns, part.followers);
 }
 template <class A>
+void fields(A& a, Module& module) {
+  a(module.arch, module.image);
+}
+template <class A>
+void fields(A& a, Launch& launch) {
+  a(launch.function, launch.blocks[0], launch.blocks[1], launch.blocks[2], launch.threads[0], launch.threads[1],
+    launch.threads[2], launch.buffers, launch.takes_turn, launch.turns, launch.followers);
+}
+template <class A>
 void fields(A& a, Kernel& kernel) {
-  a(kernel.parts);
+  a(kernel.parts, kernel.module, kernel.launches);
 }
 template <class A>
 void fields(A& a, InInput& place) {
@@ -82,7 +91,7 @@ void fields(A& a, Step& step) {
 }
 template <class A>
 void fields(A& a, Target& target) {
-  a(target.name, target.features);
+  a(target.name, target.features, target.device);
 }
 template <class A>
 void fields(A& a, Variant& variant) {
@@ -110,6 +119,7 @@ void fields(A& a, WeightPlace& place) {
 
 struct Plan {
   Provenance provenance;
+  std::vector<Module> modules;
   std::vector<Kernel> kernels;
   std::vector<WeightPlace> weights;
   std::vector<Hash128> chunks;
@@ -117,7 +127,7 @@ struct Plan {
 };
 template <class A>
 void fields(A& a, Plan& plan) {
-  a(plan.provenance, plan.kernels, plan.weights, plan.chunks, plan.variants);
+  a(plan.provenance, plan.modules, plan.kernels, plan.weights, plan.chunks, plan.variants);
 }
 
 }  // namespace isomer::runtime

@@ -27,12 +27,15 @@ bool must_be_staged(const ValueTable& table, const std::vector<Move>& moves) {
   return false;
 }
 
-PreparedBody prepare_body(const Model& model, const Body& body, ValueTable& table) {
-  return {prepare(model, body.steps, table), &body.moves, must_be_staged(table, body.moves)};
+std::vector<PreparedStep> prepare(const Model& model, const std::vector<Step>& steps, ValueTable& table,
+                                  int32_t& kernels);
+
+PreparedBody prepare_body(const Model& model, const Body& body, ValueTable& table, int32_t& kernels) {
+  return {prepare(model, body.steps, table, kernels), &body.moves, must_be_staged(table, body.moves)};
 }
 
 void prepare_kernel(const Model& model, const KernelStep& step, ValueTable& table, PreparedStep& prepared) {
-  prepared.parts = model.artifact().kernels[step.kernel].parts;
+  prepared.kernel = &model.artifact().kernels[step.kernel];
   prepared.arguments = &step.arguments;
   prepared.buffers.resize(step.arguments.size());
   prepared.extents.resize(step.arguments.size());
@@ -43,25 +46,48 @@ void prepare_kernel(const Model& model, const KernelStep& step, ValueTable& tabl
   }
 }
 
-}  // namespace
+/// Only asks the device for work.
+bool is_spannable(const PreparedStep& prepared, const ValueTable& table) {
+  if (const auto* copy = std::get_if<CopyStep>(&prepared.step->action))
+    return !table.is_open(copy->move.from) && !table.is_open(copy->move.to);
+  return std::holds_alternative<KernelStep>(prepared.step->action) &&
+         std::ranges::all_of(*prepared.arguments, [&](int32_t value) { return value == -1 || !table.is_open(value); });
+}
 
-std::vector<PreparedStep> prepare(const Model& model, const std::vector<Step>& steps, ValueTable& table) {
+std::vector<PreparedStep> prepare(const Model& model, const std::vector<Step>& steps, ValueTable& table,
+                                  int32_t& kernels) {
   std::vector<PreparedStep> all(steps.size());
   for (size_t k = 0; k < steps.size(); ++k) {
-    all[k].step = &steps[k];
+    PreparedStep& prepared = all[k];
+    prepared.step = &steps[k];
+    const auto add_body = [&](const Body& body) {
+      prepared.bodies.push_back(prepare_body(model, body, table, kernels));
+    };
     std::visit(Overloaded{
-                   [&](const KernelStep& step) { prepare_kernel(model, step, table, all[k]); },
+                   [&](const KernelStep& step) {
+                     prepared.number = kernels++;
+                     prepare_kernel(model, step, table, prepared);
+                   },
                    [&](const CopyStep&) {},
                    [&](const ShapeStep&) {},
                    [&](const BranchStep& step) {
-                     all[k].bodies.push_back(prepare_body(model, step.then_body, table));
-                     all[k].bodies.push_back(prepare_body(model, step.else_body, table));
+                     add_body(step.then_body);
+                     add_body(step.else_body);
                    },
-                   [&](const LoopStep& step) { all[k].bodies.push_back(prepare_body(model, step.body, table)); },
+                   [&](const LoopStep& step) { add_body(step.body); },
                },
                steps[k].action);
   }
+  for (size_t k = all.size(); k-- > 1;)
+    if (is_spannable(all[k - 1], table) && is_spannable(all[k], table)) all[k - 1].span = all[k].span + 1;
   return all;
+}
+
+}  // namespace
+
+std::vector<PreparedStep> prepare(const Model& model, const std::vector<Step>& steps, ValueTable& table) {
+  int32_t kernels = 0;
+  return prepare(model, steps, table, kernels);
 }
 
 int64_t scratch_bytes(const Model& model, const std::vector<Step>& steps) {

@@ -1,9 +1,10 @@
 #include "runtime/session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
+#include "runtime/cpu_kernels.h"
+#include "runtime/cuda/kernels.h"
 #include "util/threads.h"
 
 namespace isomer::runtime {
@@ -27,16 +28,6 @@ Result<void> check_tensor(std::string_view what, const Port& port, const Value& 
       fmt::format("{} expected, {} found", describe(value.type, value.dims), describe(tensor.type, tensor.dims)));
 }
 
-/// Enough for `bytes`, kept for the next run.
-Result<void*> take(Memory& memory, int64_t bytes) {
-  if (memory.data() == nullptr || memory.bytes() < bytes) {
-    auto larger = Memory::allocate(bytes);
-    if (!larger) return unsupported("", "{} bytes of memory expected, less found", bytes);
-    memory = std::move(*larger);
-  }
-  return static_cast<void*>(memory.data());
-}
-
 /// What is taken for values before the first run, and in it where the caller has no aligned memory.
 Result<void> check_memory(const Variant& variant, MemoryLimit limit) {
   int64_t bytes = variant.arena_bytes;
@@ -50,25 +41,37 @@ Result<void> check_memory(const Variant& variant, MemoryLimit limit) {
 
 }  // namespace
 
-Session::Session(std::shared_ptr<const Model> model, const Variant& variant, ValueTable table, int threads)
-    : model_(std::move(model)),
-      variant_(variant),
-      table_(std::move(table)),
-      workers_(threads),
-      inputs_(variant.inputs.size()),
-      outputs_(variant.outputs.size()) {}
-
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> model, const SessionOptions& options) {
   if (options.threads < 0 || options.threads > kMostThreads)
     return usage("threads", fmt::format("a number from 0 to {} expected, {} found", kMostThreads, options.threads));
-  TRY(const Variant* variant, model->find(options.bindings));
+  TRY(const Variant* variant, model->find(options.bindings, options.device));
   TRY_VOID(check_memory(*variant, options.memory));
-  TRY(ValueTable table, ValueTable::create(*model, *variant, options.memory));
-  const int threads = options.threads == 0 ? available_threads() : options.threads;
-  std::unique_ptr<Session> session(new Session(model, *variant, std::move(table), threads));
-  TRY(Executor executor, Executor::create(*model, *variant, session->table_, session->workers_, options.timed));
-  session->executor_ = std::make_unique<Executor>(std::move(executor));
+  std::unique_ptr<Session> session(new Session(std::move(model), *variant));
+  TRY_VOID(session->open(options));
   return session;
+}
+
+Result<void> Session::open(const SessionOptions& options) {
+  const bool is_cpu = variant_.target.device == DeviceKind::kCpu;
+  const int threads = options.threads == 0 ? available_threads() : options.threads;
+  workers_ = std::make_unique<Workers>(is_cpu ? threads : 1);
+  if (is_cpu) {
+    device_ = std::make_unique<HostDevice>();
+    TRY(table_, ValueTable::create(variant_, model_->weights(), *device_, options.memory));
+    TRY(kernels_, cpu_kernels(*model_, variant_, *table_, *workers_));
+  } else {
+    TRY(auto gpu, model_->gpu_for(variant_, options.device));
+    TRY(resident_, model_->on(gpu));
+    const cuda::Gpu::Current current(*gpu);
+    TRY(auto device, cuda::GpuDevice::create(gpu));
+    cuda::GpuDevice& made = *device;
+    device_ = std::move(device);
+    TRY(table_, ValueTable::create(variant_, resident_->weights(), made, options.memory));
+    TRY(kernels_, cuda::gpu_kernels(*model_, variant_, *resident_, made, *table_));
+  }
+  executor_ =
+      std::make_unique<Executor>(Executor::create(*model_, variant_, *table_, *device_, *kernels_, options.timed));
+  return {};
 }
 
 Result<void> Session::check(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const {
@@ -79,21 +82,58 @@ Result<void> Session::check(std::span<const Tensor> inputs, std::span<const Tens
     if (inputs[k].data == nullptr && input(k).bytes > 0)
       return usage(fmt::format("input '{}'", variant_.inputs[k].name),
                    "a pointer to its elements expected, none found");
+    TRY_VOID(check_device("input", variant_.inputs[k], inputs[k]));
   }
   for (size_t k = 0; k < outputs.size(); ++k)
-    if (outputs[k].data != nullptr && !table_.is_open(variant_.outputs[k].value))
+    if (outputs[k].data != nullptr && !table_->is_open(variant_.outputs[k].value)) {
       TRY_VOID(check_tensor("output", variant_.outputs[k], output(k), outputs[k]));
+      TRY_VOID(check_device("output", variant_.outputs[k], outputs[k]));
+    }
   return {};
+}
+
+Result<void> Session::check_device(std::string_view what, const Port& port, const Tensor& tensor) const {
+  if (tensor.device == DeviceKind::kCpu || tensor.device == device_->kind()) return {};
+  return usage(fmt::format("{} '{}'", what, port.name), "a tensor of the CPU expected, one of a GPU found");
+}
+
+Result<void> Session::follow(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  std::vector<void*> streams;
+  const auto add = [&](const Tensor& tensor) {
+    if (tensor.device == DeviceKind::kCuda && tensor.data != nullptr &&
+        std::ranges::find(streams, tensor.stream) == streams.end())
+      streams.push_back(tensor.stream);
+  };
+  std::ranges::for_each(inputs, add);
+  std::ranges::for_each(outputs, add);
+  return device_->follow(streams);
+}
+
+/// Enough for `bytes`, kept for the next run.
+Result<void*> Session::take(DeviceMemory& memory, int64_t bytes) {
+  if (memory.data() == nullptr || memory.bytes() < bytes) {
+    auto larger = device_->allocate(bytes);
+    if (!larger) return unsupported("", "{} bytes of memory expected, less found", bytes);
+    memory = std::move(*larger);
+  }
+  return static_cast<void*>(memory.data());
+}
+
+bool Session::is_usable(const Tensor& tensor) const {
+  return tensor.data != nullptr && tensor.device == device_->kind() && is_aligned(tensor.data);
 }
 
 Result<void> Session::bind_inputs(std::span<const Tensor> inputs) {
   for (size_t k = 0; k < inputs.size(); ++k) {
     void* data = inputs[k].data;
-    if (data == nullptr || !is_aligned(data)) {
+    if (!is_usable(inputs[k])) {
       TRY(data, take(inputs_[k].memory, input(k).bytes));
-      if (input(k).bytes > 0) std::memcpy(data, inputs[k].data, input(k).bytes);
+      if (inputs[k].device == device_->kind())
+        device_->copy(data, inputs[k].data, input(k).bytes);
+      else
+        device_->upload(data, inputs[k].data, input(k).bytes);
     }
-    table_.place(variant_.inputs[k].value, data);
+    table_->place(variant_.inputs[k].value, data);
   }
   return {};
 }
@@ -102,41 +142,65 @@ Result<void> Session::bind_outputs(std::span<const Tensor> outputs) {
   for (size_t k = 0; k < outputs.size(); ++k) {
     const int32_t value = variant_.outputs[k].value;
     outputs_[k].copy_to = nullptr;
-    if (table_.is_open(value)) continue;
+    if (table_->is_open(value)) continue;
     void* data = outputs[k].data;
-    if (data == nullptr || !is_aligned(data)) {
+    if (!is_usable(outputs[k])) {
       outputs_[k].copy_to = data;
       TRY(data, take(outputs_[k].memory, output(k).bytes));
     }
-    table_.place(value, data);
+    table_->place(value, data);
   }
   return {};
 }
 
-void Session::hand_out(std::span<Tensor> outputs) {
+/// Memory of the host for an output.
+Result<void*> Session::on_host(size_t k) {
+  Memory& memory = outputs_[k].host;
+  const int64_t bytes = table_->bytes(variant_.outputs[k].value);
+  if (memory.data() == nullptr || memory.bytes() < bytes) {
+    auto larger = Memory::allocate(bytes);
+    if (!larger) return unsupported("", "{} bytes of memory expected, less found", bytes);
+    memory = std::move(*larger);
+  }
+  return static_cast<void*>(memory.data());
+}
+
+Result<void> Session::hand_out(std::span<Tensor> outputs) {
   for (size_t k = 0; k < outputs.size(); ++k) {
     const int32_t value = variant_.outputs[k].value;
-    void* data = table_.data(value);
-    if (outputs_[k].copy_to != nullptr) {
-      if (output(k).bytes > 0) std::memcpy(outputs_[k].copy_to, data, output(k).bytes);
-      data = outputs_[k].copy_to;
+    const int64_t bytes = table_->bytes(value);
+    const DeviceKind wanted = outputs[k].device == device_->kind() ? device_->kind() : DeviceKind::kCpu;
+    void* data = table_->data(value);
+    void* to = outputs_[k].copy_to;
+    if (to == nullptr && wanted != device_->kind()) {
+      TRY(to, on_host(k));
     }
-    outputs[k] = {output(k).type, table_.dims(value), data};
+    if (to != nullptr) {
+      if (wanted == device_->kind())
+        device_->copy(to, data, bytes);
+      else
+        TRY_VOID(device_->download(to, data, bytes));
+      data = to;
+    }
+    outputs[k] = {output(k).type, table_->dims(value), data, wanted, outputs[k].stream};
   }
+  return device_->finish();
 }
 
 Result<void> Session::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const std::lock_guard lock(mutex_);
   TRY_VOID(check(inputs, outputs));
+  std::optional<cuda::Gpu::Current> current;
+  if (resident_) current.emplace(*resident_->gpu());
+  TRY_VOID(follow(inputs, outputs));
   TRY_VOID(bind_inputs(inputs));
   TRY_VOID(bind_outputs(outputs));
   {
     const FlushDenormals flush;
-    workers_.keep_apart();
+    workers_->keep_apart();
     TRY_VOID(executor_->run());
   }
-  hand_out(outputs);
-  return {};
+  return hand_out(outputs);
 }
 
 std::vector<StepTime> Session::times() const {
@@ -146,9 +210,9 @@ std::vector<StepTime> Session::times() const {
 
 int64_t Session::memory_bytes() const {
   const std::lock_guard lock(mutex_);
-  int64_t bytes = table_.memory_bytes();
+  int64_t bytes = table_->memory_bytes();
   for (const auto* ports : {&inputs_, &outputs_})
-    for (const PortMemory& port : *ports) bytes += port.memory.bytes();
+    for (const PortMemory& port : *ports) bytes += port.memory.bytes() + port.host.bytes();
   return bytes;
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/value_table.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/artifact_check.h"
 #include "runtime/overloaded.h"
@@ -16,8 +15,9 @@ const ViewOf* view(const Value& value) { return std::get_if<ViewOf>(&value.place
 
 }  // namespace
 
-ValueTable::ValueTable(const Model& model, const Variant& variant)
+ValueTable::ValueTable(const Variant& variant, std::span<const std::byte* const> weights, Device& device)
     : variant_(&variant),
+      device_(&device),
       data_(variant.values.size(), nowhere),
       dynamic_(variant.values.size()),
       slots_(variant.values.size()),
@@ -33,13 +33,14 @@ ValueTable::ValueTable(const Model& model, const Variant& variant)
   }
   for (size_t k = 0; k < variant.values.size(); ++k)
     if (const auto* in = std::get_if<InWeights>(&variant.values[k].place))
-      data_[k] = const_cast<std::byte*>(model.weight(in->number));
+      data_[k] = const_cast<std::byte*>(weights[static_cast<size_t>(in->number)]);
 }
 
-Result<ValueTable> ValueTable::create(const Model& model, const Variant& variant, MemoryLimit limit) {
-  ValueTable table(model, variant);
+Result<ValueTable> ValueTable::create(const Variant& variant, std::span<const std::byte* const> weights, Device& device,
+                                      MemoryLimit limit) {
+  ValueTable table(variant, weights, device);
   table.limit_ = limit;
-  auto arena = Memory::allocate(variant.arena_bytes);
+  auto arena = device.allocate(variant.arena_bytes);
   if (!arena) return unsupported("arena", "{} bytes of memory expected, less found", variant.arena_bytes);
   table.arena_ = std::move(*arena);
   for (size_t k = 0; k < variant.values.size(); ++k)
@@ -66,6 +67,7 @@ void ValueTable::watch(int32_t number, void** slot) {
 
 void ValueTable::place(int32_t number, void* data) {
   if (data_[number] == data) return;
+  ++moves_;
   data_[number] = static_cast<std::byte*>(data);
   for (const int32_t other : views_[number]) data_[other] = data_[number] + view(value(other))->offset;
   for (const Slot& slot : slots_[number]) *slot.where = data_[number] + slot.offset;
@@ -77,15 +79,15 @@ bool ValueTable::fail(std::string problem) {
 }
 
 bool ValueTable::take_memory(int32_t number, int64_t bytes, Content content) {
-  Memory& memory = dynamic_[number];
+  DeviceMemory& memory = dynamic_[number];
   if (memory.data() != nullptr && memory.bytes() >= bytes) return true;
   const bool keep = content == Content::kKept;
   // Twice as much where it grows step by step.
   const int64_t wanted = keep ? std::max(bytes, 2 * memory.bytes()) : bytes;
   if (!limit_.allows(wanted)) return false;
-  auto larger = Memory::allocate(wanted);
+  auto larger = device_->allocate(wanted);
   if (!larger) return false;
-  if (keep && memory.data() != nullptr) std::memcpy(larger->data(), memory.data(), memory.bytes());
+  if (keep && memory.data() != nullptr) device_->copy(larger->data(), memory.data(), memory.bytes());
   std::swap(memory, *larger);
   return true;
 }
@@ -136,13 +138,13 @@ bool ValueTable::resize_cleared(int32_t number, int64_t bytes) {
   if (!std::holds_alternative<Dynamic>(value(number).place))
     return fail(fmt::format("a dynamic value expected, '{}' found", value(number).name));
   if (!resize(number, dims(number), bytes, Content::kAny)) return false;
-  std::memset(data(number), 0, std::max(bytes, this->bytes(number)));
+  device_->clear(data(number), std::max(bytes, this->bytes(number)));
   return true;
 }
 
 int64_t ValueTable::memory_bytes() const {
   int64_t bytes = arena_.bytes();
-  for (const Memory& memory : dynamic_) bytes += memory.bytes();
+  for (const DeviceMemory& memory : dynamic_) bytes += memory.bytes();
   return bytes;
 }
 

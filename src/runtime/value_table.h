@@ -6,15 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "runtime/model.h"
+#include "runtime/artifact.h"
+#include "runtime/device.h"
 #include "util/memory_limit.h"
 
 namespace isomer::runtime {
 
 class ValueTable {
  public:
-  /// Takes memory for the arena. Model and variant outlive it.
-  static Result<ValueTable> create(const Model& model, const Variant& variant, MemoryLimit limit = {});
+  /// Takes memory for the arena. `weights` are those of the model by number, where the device has them. Variant and
+  /// device outlive it.
+  static Result<ValueTable> create(const Variant& variant, std::span<const std::byte* const> weights, Device& device,
+                                   MemoryLimit limit = {});
 
   const Value& value(int32_t number) const { return variant_->values[number]; }
   std::byte* data(int32_t number) const { return data_[number]; }
@@ -39,6 +42,8 @@ class ValueTable {
   /// `resize` that leaves what was there in front: only the first dim has grown.
   bool grow(int32_t number, std::span<const int64_t> dims);
   const std::string& problem() const { return problem_; }
+  /// Grows whenever a value is put elsewhere.
+  int64_t moves() const { return moves_; }
 
   /// That the values hold, the model's weights aside.
   int64_t memory_bytes() const;
@@ -48,7 +53,7 @@ class ValueTable {
     void** where;
     int64_t offset;
   };
-  ValueTable(const Model& model, const Variant& variant);
+  ValueTable(const Variant& variant, std::span<const std::byte* const> weights, Device& device);
   bool fail(std::string problem);
   bool set_dims(int32_t number, std::span<const int64_t> dims);
   bool fit_views(int32_t base, int64_t bytes);
@@ -57,10 +62,12 @@ class ValueTable {
   bool take_memory(int32_t number, int64_t bytes, Content content);
 
   const Variant* variant_;
-  Memory arena_;
+  Device* device_;
+  int64_t moves_ = 0;
+  DeviceMemory arena_;
   std::vector<std::byte*> data_;
   std::vector<std::vector<int64_t>> dims_;
-  std::vector<Memory> dynamic_;              ///< of Dynamic values; kept for their next size
+  std::vector<DeviceMemory> dynamic_;        ///< of Dynamic values; kept for their next size
   std::vector<std::vector<Slot>> slots_;     ///< by number of the value that is no view
   std::vector<std::vector<int32_t>> views_;  ///< by number of their base
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();

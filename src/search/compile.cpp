@@ -7,9 +7,11 @@
 
 #include "graph/op_def.h"
 #include "graph/passes/specialize_bodies.h"
+#include "kernel/space/gpu_modules.h"
 #include "kernel/tree.h"
 #include "runtime/math_table.h"
 #include "runtime/memory.h"
+#include "search/gpu_code.h"
 #include "search/steps.h"
 #include "search/task_kernel.h"
 
@@ -33,12 +35,14 @@ class Compiler {
     TRY_VOID(schedule(whole));
     TRY_VOID(generate_code());
     TRY_VOID(compute_constants(whole));
-    std::vector<const Kernel*> kernels;
-    for (const ScheduledTask& entry : scheduled_) kernels.push_back(&entry.kernel);
-    TRY_VOID(add_variant(whole, kernels, artifact()));
-    runtime::Variant& variant = artifact().variants[0];
-    variant.target.name = options_.target.cpu;
-    variant.target.features = options_.target.extensions;
+    TRY_VOID(add_variant(whole, kernels(), artifact()));
+    runtime::Target& target = artifact().variants[0].target;
+    if (const auto* cpu = std::get_if<kernel::CpuTarget>(&options_.target)) {
+      target = {cpu->cpu, cpu->extensions};
+    } else {
+      target = {gpu_arch(), {}, runtime::DeviceKind::kCuda};
+      TRY_VOID(add_plain());
+    }
     artifact().provenance.seed = options_.seed;
     collect(std::move(whole), 0);
     return std::move(result_);
@@ -46,6 +50,12 @@ class Compiler {
 
  private:
   runtime::Artifact& artifact() { return result_.artifact; }
+  const std::string& gpu_arch() const { return std::get<kernel::CudaTarget>(options_.target).arch; }
+  std::vector<const Kernel*> kernels() const {
+    std::vector<const Kernel*> kernels;
+    for (const ScheduledTask& entry : scheduled_) kernels.push_back(&entry.kernel);
+    return kernels;
+  }
 
   Result<Region> region_of(const Graph& graph, const TaskPlan& plan) {
     TaskDecider decider(plan);
@@ -153,11 +163,27 @@ class Compiler {
   }
 
   Result<void> generate_code() {
-    std::vector<const Kernel*> kernels;
-    for (const ScheduledTask& entry : scheduled_) kernels.push_back(&entry.kernel);
-    TRY(kernel::MachineCode code, kernel::compile(kernels, options_.target));
-    artifact().code = std::move(code.image);
-    for (auto& parts : code.kernels) artifact().kernels.push_back({std::move(parts)});
+    if (const auto* cpu = std::get_if<kernel::CpuTarget>(&options_.target)) return add_code(*cpu, artifact());
+    TRY(GpuCode code, gpu_code(kernels(), gpu_arch(), options_.threads));
+    artifact().modules = std::move(code.modules);
+    artifact().kernels = std::move(code.kernels);
+    return {};
+  }
+
+  Result<void> add_code(const kernel::CpuTarget& target, runtime::Artifact& artifact) const {
+    TRY(kernel::MachineCode code, kernel::compile(kernels(), target));
+    artifact.code = std::move(code.image);
+    for (auto& parts : code.kernels) artifact.kernels.push_back({std::move(parts)});
+    return {};
+  }
+
+  Result<void> add_plain() {
+    runtime::Artifact& plain = result_.plain.emplace(artifact());
+    plain.modules.clear();
+    plain.kernels.clear();
+    const kernel::CpuTarget host = kernel::host_target();
+    TRY_VOID(add_code(host, plain));
+    plain.variants[0].target = {host.cpu, host.extensions};
     return {};
   }
 
@@ -279,7 +305,12 @@ class Compiler {
 
 }  // namespace
 
-kernel::Machine machine_of(const kernel::Target& target, int threads) {
+void for_gpu(CompileOptions& options) {
+  options.space = kernel::gpu_space();
+  options.fuse.attention = options.assign_layouts = false;
+}
+
+kernel::Machine machine_of(const kernel::CpuTarget& target, int threads) {
   kernel::Machine machine;
   machine.vectors = target.vectors();
   machine.caches = kernel::caches_of(target.cpu);
@@ -289,7 +320,8 @@ kernel::Machine machine_of(const kernel::Target& target, int threads) {
 }
 
 kernel::Machine machine_of(const CompileOptions& options) {
-  kernel::Machine machine = machine_of(options.target, options.threads);
+  const auto* cpu = std::get_if<kernel::CpuTarget>(&options.target);
+  kernel::Machine machine = cpu ? machine_of(*cpu, options.threads) : kernel::Machine();
   machine.packing = options.packing;
   machine.micro_tiles = options.micro_tiles;
   return machine;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,9 @@ struct CompiledTask {
 struct Compilation {
   std::vector<CompiledTask> tasks;  ///< those of bodies behind the task that runs them; it has no kernel itself
   runtime::Artifact artifact;
+  /// For a GPU: the same nests as code of this machine's CPU, as plain loops, which is what they mean. What a check
+  /// runs where the GPU is not here.
+  std::optional<runtime::Artifact> plain;
 };
 
 /// Fused, with layouts. Answers come from the decider, not from the options' plan. Errors: those of `fuse`.
@@ -62,8 +66,11 @@ Result<std::vector<Task>> tasks_of(const Graph& graph, const CompileOptions& opt
 /// name.
 Result<Compilation> compile(const Graph& graph, const CompileOptions& options);
 
+/// Sets what code for a GPU is made with: its space, tasks without what it has no schedules for yet.
+void for_gpu(CompileOptions& options);
+
 /// Registers and vectors of a target, for schedules.
-kernel::Machine machine_of(const kernel::Target& target, int threads);
+kernel::Machine machine_of(const kernel::CpuTarget& target, int threads);
 /// With what the options leave out.
 kernel::Machine machine_of(const CompileOptions& options);
 

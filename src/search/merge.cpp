@@ -1,6 +1,7 @@
 #include "search/merge.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 
@@ -35,8 +36,11 @@ void merge(Artifact& artifact, Artifact other) {
   const size_t code = artifact.code.size();
   artifact.code.insert(artifact.code.end(), other.code.begin(), other.code.end());
   const auto kernels = static_cast<int32_t>(artifact.kernels.size());
+  const auto modules = static_cast<int32_t>(artifact.modules.size());
+  std::move(other.modules.begin(), other.modules.end(), std::back_inserter(artifact.modules));
   for (runtime::Kernel& kernel : other.kernels) {
     for (runtime::Part& part : kernel.parts) part.entry += code;
+    if (kernel.module >= 0) kernel.module += modules;
     artifact.kernels.push_back(std::move(kernel));
   }
   std::unordered_map<std::string_view, int32_t> known;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "graph/graph.h"
-#include "kernel/codegen_llvm.h"
+#include "kernel/target.h"
 
 namespace isomer {
 

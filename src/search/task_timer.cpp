@@ -19,6 +19,8 @@
 namespace isomer {
 namespace {
 
+const kernel::CpuTarget& cpu_of(const CompileOptions& options) { return std::get<kernel::CpuTarget>(options.target); }
+
 /// Kernels that one LLVM module holds, and modules that are made before their kernels run.
 constexpr size_t kModule = 4, kModules = 8;
 /// Of starting the parts of a kernel, in microseconds.
@@ -73,7 +75,7 @@ class TaskTimer::State {
       : options_(options),
         records_(records),
         weights_(weights),
-        target_(kernel::fingerprint(options.target, options.threads)),
+        target_(kernel::fingerprint(cpu_of(options), options.threads)),
         generator_(kernel::generator_version()),
         maker_(maker_of(options, weights)) {}
 
@@ -190,8 +192,8 @@ class TaskTimer::State {
 
   Result<void> measure(const std::map<Hash128, const TaskOf*>& tasks) {
     if (tasks.empty()) return {};
-    if (!kernel::runs_here(options_.target))
-      return unsupported("target", "a CPU that this machine has expected, {} found", options_.target.cpu);
+    if (!kernel::runs_here(cpu_of(options_)))
+      return unsupported("target", "a CPU that this machine has expected, {} found", cpu_of(options_).cpu);
     std::vector<Candidate> candidates;
     for (const auto& [hash, task] : tasks) {
       TRY_VOID(check_stop());
@@ -236,12 +238,12 @@ class TaskTimer::State {
   void compile_module(std::span<Candidate> candidates) const {
     std::vector<const kernel::Kernel*> kernels;
     for (const Candidate& candidate : candidates) kernels.push_back(&candidate.scheduled.kernel);
-    auto code = kernel::compile(kernels, options_.target);
+    auto code = kernel::compile(kernels, cpu_of(options_));
     for (size_t k = 0; k < candidates.size(); ++k) {
       if (code.ok())
         candidates[k].code = kernel::MachineCode{code->image, {code->kernels[k]}};
       else
-        candidates[k].code = kernel::compile(*kernels[k], options_.target);
+        candidates[k].code = kernel::compile(*kernels[k], cpu_of(options_));
     }
   }
 

@@ -5,14 +5,11 @@
 #include <link.h>
 
 #include <algorithm>
-#include <boost/context/fiber.hpp>
-#include <boost/context/protected_fixedsize_stack.hpp>
 #include <cstring>
 #include <optional>
 #include <set>
 #include <stdexcept>
 
-#include "runtime/kernel_abi.h"
 #include "support/files.h"
 #include "support/process.h"
 #include "util/check.h"
@@ -20,13 +17,11 @@
 namespace isomer::kernel::test {
 namespace {
 
-namespace context = boost::context;
 using isomer::test::run_program;
 using isomer::test::ScratchFolder;
 
 /// Beside arguments: what is used there was meant for them.
 constexpr int64_t kMargin = 4096;
-constexpr size_t kStackBytes = 256 << 10;
 
 /// Who used a byte last.
 struct Shadow {
@@ -70,21 +65,14 @@ class Machine {
   }
 
   void access(const void* address, int bytes, bool is_write, bool is_atomic);
-  void wait(const void* barrier) {
-    CHECK(scheduler_) << "a barrier outside of a thread";
-    barrier_ = barrier;
-    scheduler_ = std::move(scheduler_).resume();
-  }
+  void wait(const void* barrier) { threads_.wait(barrier); }
 
   void leave_array() { find("array", "index out of bounds", "an array of a thread or of a block is left"); }
 
   std::vector<std::string> findings;
-  struct Index {
-    unsigned x, y, z;
-  };
 
  private:
-  void run_block(EmulatedLibrary::Entry entry, const Launch& launch, void** arguments, Index block);
+  void run_block(EmulatedLibrary::Entry entry, const Launch& launch, void** arguments, EmulatedIndex block);
   /// Once for each function, memory and kind.
   void find(std::string_view memory, const std::string& kind, const std::string& what) {
     if (known_.insert(fmt::format("{} {} {}", function_, memory, kind)).second)
@@ -98,11 +86,9 @@ class Machine {
   const ThreadOrder order_;
   std::vector<Watched> watched_;
   std::string function_;
-  int block_ = 0, thread_ = 0, interval_ = 0;
-  bool is_running_ = false;
-  const void* barrier_ = nullptr;  ///< at which the last thread that stopped waits
+  int block_ = 0, thread_ = 0;
+  BlockOfThreads threads_;
   std::set<std::string> known_;
-  context::fiber scheduler_;
 };
 
 Machine* machine = nullptr;
@@ -114,7 +100,7 @@ using isomer::kernel::test::machine;
 
 // What emulated code refers to.
 extern "C" {
-isomer::kernel::test::Machine::Index isomer_emulated_thread, isomer_emulated_block;
+isomer::kernel::test::EmulatedIndex isomer_emulated_thread, isomer_emulated_block;
 void isomer_emulated_barrier() { machine->wait(__builtin_return_address(0)); }
 void isomer_emulated_atomic(const void* address, int bytes) { machine->access(address, bytes, true, true); }
 
@@ -142,7 +128,8 @@ namespace isomer::kernel::test {
 namespace {
 
 void Machine::access(const void* address, int bytes, bool is_write, bool is_atomic) {
-  if (!is_running_) return;
+  if (!threads_.is_running()) return;
+  const int interval = threads_.interval();
   const auto* const first = static_cast<const std::byte*>(address);
   const auto range = std::find_if(watched_.begin(), watched_.end(), [&](const Watched& each) {
     const int64_t margin = each.is_shared ? 0 : kMargin;
@@ -158,7 +145,7 @@ void Machine::access(const void* address, int bytes, bool is_write, bool is_atom
     const auto conflicts = [&](int other, int other_block, int other_interval) {
       if (other == Shadow::kNobody || is_atomic) return false;
       if (other_block != block_) return !range->is_shared;
-      return other != thread_ && other_interval == interval_;
+      return other != thread_ && other_interval == interval;
     };
     if (conflicts(byte.writer, byte.writer_block, byte.writer_interval))
       race(*range, at, is_write ? "written" : "written and read", byte.writer);
@@ -167,7 +154,7 @@ void Machine::access(const void* address, int bytes, bool is_write, bool is_atom
     if (is_write) {
       byte.writer = thread_;
       byte.writer_block = block_;
-      byte.writer_interval = interval_;
+      byte.writer_interval = interval;
       byte.is_written = true;
       continue;
     }
@@ -175,61 +162,23 @@ void Machine::access(const void* address, int bytes, bool is_write, bool is_atom
     if (!is_there && !is_atomic)
       find(range->name, "not initialized", fmt::format("byte {} of {} is read and was not written", at, range->name));
     const bool is_read = byte.reader != Shadow::kNobody;
-    const bool is_same_time = is_read && byte.reader_block == block_ && byte.reader_interval == interval_;
+    const bool is_same_time = is_read && byte.reader_block == block_ && byte.reader_interval == interval;
     const bool is_other_block = is_read && byte.reader_block != block_ && !range->is_shared;
     byte.reader = is_same_time && byte.reader != thread_ ? Shadow::kSeveral : thread_;
     byte.reader_block = is_other_block ? Shadow::kSeveral : block_;
-    byte.reader_interval = interval_;
+    byte.reader_interval = interval;
   }
 }
 
-void Machine::run_block(EmulatedLibrary::Entry entry, const Launch& launch, void** arguments, Index block) {
-  struct Thread {
-    Index index;
-    context::fiber fiber;
-  };
-  std::vector<Thread> threads;
+void Machine::run_block(EmulatedLibrary::Entry entry, const Launch& launch, void** arguments, EmulatedIndex block) {
   isomer_emulated_block = block;
-  for (int64_t z = 0; z < launch.threads[2]; ++z)
-    for (int64_t y = 0; y < launch.threads[1]; ++y)
-      for (int64_t x = 0; x < launch.threads[0]; ++x) {
-        context::fiber fiber(std::allocator_arg, context::protected_fixedsize_stack(kStackBytes),
-                             [this, entry, arguments](context::fiber&& scheduler) {
-                               scheduler_ = std::move(scheduler);
-                               entry(arguments);
-                               return std::move(scheduler_);
-                             });
-        threads.push_back({{unsigned(x), unsigned(y), unsigned(z)}, std::move(fiber)});
-      }
-  interval_ = 0;
-  for (size_t left = threads.size(); left > 0; ++interval_) {
-    size_t waiting = 0;
-    std::set<const void*> barriers;
-    for (size_t k = 0; k < threads.size(); ++k) {
-      const size_t number = order_ == ThreadOrder::kForward ? k : threads.size() - 1 - k;
-      Thread& thread = threads[number];
-      if (!thread.fiber) continue;
-      thread_ = static_cast<int>(number);
-      isomer_emulated_thread = thread.index;
-      is_running_ = true;
-      thread.fiber = std::move(thread.fiber).resume();
-      is_running_ = false;
-      if (!thread.fiber) {
-        --left;
-        continue;
-      }
-      ++waiting;
-      barriers.insert(barrier_);
-    }
-    if (waiting > 0 && waiting < threads.size()) {
-      find("", "barrier", fmt::format("{} of {} threads wait, the others have ended", waiting, threads.size()));
-      return;
-    }
-    if (barriers.size() > 1) {
-      find("", "barrier", "threads wait at different ones");
-      return;
-    }
-  }
+  const std::string missed = threads_.run(
+      launch.threads, order_, [&] { entry(arguments); },
+      [&](int number, EmulatedIndex index) {
+        thread_ = number;
+        isomer_emulated_thread = index;
+      });
+  if (!missed.empty()) find("", "barrier", missed);
 }
 
 /// The writable segments of a loaded library.
@@ -269,9 +218,7 @@ struct Argument {
 
 EmulatedLibrary::EmulatedLibrary(const std::string& text, const std::vector<std::string>& functions) {
   const ScratchFolder folder;
-  std::string source = "#include \"" + isomer::test::source_path("tests/cuda/emulation.h").string() + "\"\n";
-  source += std::string(cuda_prelude()) + text;
-  for (const std::string& function : functions) source += "ISOMER_EMULATED_ENTRY(" + function + ")\n";
+  const std::string source = emulated_source(text, functions);
   const auto file = folder.path() / "kernels.cpp", object = folder.path() / "kernels.o",
              library = folder.path() / "kernels.so";
   isomer::test::write_file(file, source);

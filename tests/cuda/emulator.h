@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/block_of_threads.h"
 #include "graph/tensor.h"
 #include "kernel/codegen_cuda.h"
 
@@ -38,9 +39,6 @@ struct EmulatedRun {
   int outcome = 0;                    ///< of the error word
   std::vector<std::string> findings;  ///< races, accesses out of bounds, memory not written, missed barriers
 };
-
-/// Order of the threads between two barriers.
-enum class ThreadOrder { kForward, kBackward };
 
 /// All launches of a kernel. Absent inputs are tensors of no type.
 EmulatedRun emulate(const EmulatedLibrary& library, const Kernel& kernel, const CudaKernel& code,

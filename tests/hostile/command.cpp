@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "support/files.h"
+#include "support/long_run.h"
 #include "util/sanitized.h"
 
 namespace isomer::test {
@@ -29,17 +30,17 @@ size_t sequence_length(std::string_view text) {
 }  // namespace
 
 Outcome run_isomer(const std::vector<std::string>& arguments) {
-  constexpr int kLimit = kSanitized ? 120 : 60;
-  std::vector<std::string> command = {"prlimit", "--core=0", fmt::format("--cpu={}", kLimit)};
+  const int limit = kSanitized ? 120 : is_long_run() ? 60 : 10;
+  std::vector<std::string> command = {"prlimit", "--core=0", fmt::format("--cpu={}", limit)};
   if (!kSanitized) command.push_back("--data=4000000000");
   command.push_back(tool_path("isomer").string());
   command.insert(command.end(), arguments.begin(), arguments.end());
   // Seconds of the clock are no measure on a busy machine: they end only what waits.
   RunOptions limits;
-  limits.seconds = 10 * kLimit;
+  limits.seconds = 10 * limit;
   Outcome outcome = run_program(command, limits);
   // The limit's own clock is not quite the one that the time is told by.
-  outcome.timed_out |= outcome.exit_code == 128 + SIGKILL && outcome.cpu_seconds > 0.9 * kLimit;
+  outcome.timed_out |= outcome.exit_code == 128 + SIGKILL && outcome.cpu_seconds > 0.9 * limit;
   return outcome;
 }
 

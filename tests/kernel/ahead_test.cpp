@@ -75,7 +75,7 @@ TEST(Ahead, IsAskedForWhereTilesShareOperandsAndChangesNothing) {
   const Schedule schedule = default_schedule(Schedule(kernel), {});
   EXPECT_THAT(print(schedule.trace()), HasSubstr("ahead, 1)"));
   expect_same_meaning(wide, schedule, kernel);
-  const auto code = emit_assembly(schedule.finish(), *parse_target("cpu=haswell"));
+  const auto code = emit_assembly(schedule.finish(), *parse_cpu_target("cpu=haswell"));
   ASSERT_TRUE(code.ok());
   EXPECT_THAT(*code, HasSubstr("prefetcht1"));
 }

@@ -45,7 +45,7 @@ std::pair<std::string, std::string> generated() {
   Hasher schedules, code;
   for (const std::string cpu : {"x86-64", "haswell", "skylake-avx512"})
     for (const Example& example : tasks()) {
-      const Target target = *parse_target("cpu=" + cpu);
+      const CpuTarget target = *parse_cpu_target("cpu=" + cpu);
       const Machine machine{.vectors = target.vectors(),
                             .caches = caches_of(target.cpu),
                             .wide_multiply_adds = wide_multiply_adds_of(target.cpu),

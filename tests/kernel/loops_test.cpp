@@ -46,7 +46,7 @@ void expect_same_as_serial(const Kernel& kernel, const std::vector<Tensor>& inpu
   ASSERT_TRUE(expected.ok()) << expected.error().message();
   for (const char* cpu : {"cpu=x86-64", "cpu=haswell", "cpu=skylake-avx512", "cpu=host"}) {
     SCOPED_TRACE(cpu);
-    const Target target = *parse_target(cpu);
+    const CpuTarget target = *parse_cpu_target(cpu);
     ASSERT_TRUE(compile(kernel, target).ok());
     if (!runs_here(target)) continue;
     const auto found = run(kernel, inputs, target);
@@ -391,7 +391,7 @@ class RegisterTiles : public testing::TestWithParam<std::pair<const char*, Vecto
 /// The whole table of the instruction set: accumulators and operands stay in registers.
 TEST_P(RegisterTiles, DoNotSpill) {
   const auto& [cpu, unit] = GetParam();
-  const Target target = *parse_target(cpu);
+  const CpuTarget target = *parse_cpu_target(cpu);
   EXPECT_EQ(target.vectors().name, unit.name);
   for (const MicroTile& micro : micro_tiles(unit)) {
     const auto assembly = emit_assembly(tile(micro.rows, micro.vectors, unit.bits / 32, 256), target);
@@ -417,15 +417,15 @@ TEST(RegisterTile, IsRight) {
 // Targets
 
 TEST(Targets, AreParsed) {
-  EXPECT_EQ(parse_target("cpu")->cpu, host_target().cpu);
+  EXPECT_EQ(parse_cpu_target("cpu")->cpu, host_target().cpu);
   EXPECT_TRUE(runs_here(host_target()));
-  EXPECT_EQ(parse_target("cpu=haswell")->vector_bits, 256);
-  EXPECT_EQ(parse_target("cpu=skylake-avx512")->vector_bits, 512);
-  EXPECT_EQ(parse_target("cpu=x86-64")->vector_bits, 128);
-  EXPECT_TRUE(parse_target("cpu=haswell")->has("fma"));
-  EXPECT_FALSE(parse_target("cpu=x86-64")->has("avx"));
+  EXPECT_EQ(parse_cpu_target("cpu=haswell")->vector_bits, 256);
+  EXPECT_EQ(parse_cpu_target("cpu=skylake-avx512")->vector_bits, 512);
+  EXPECT_EQ(parse_cpu_target("cpu=x86-64")->vector_bits, 128);
+  EXPECT_TRUE(parse_cpu_target("cpu=haswell")->has("fma"));
+  EXPECT_FALSE(parse_cpu_target("cpu=x86-64")->has("avx"));
   for (const char* text : {"", "gpu", "cpu=", "cpu=pentium", "cpu=toaster", "haswell"}) {
-    const auto target = parse_target(text);
+    const auto target = parse_cpu_target(text);
     ASSERT_FALSE(target.ok()) << text;
     EXPECT_EQ(target.error().kind, ErrorKind::kUsage);
   }

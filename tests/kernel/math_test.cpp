@@ -59,7 +59,7 @@ class Elementary : public testing::TestWithParam<std::tuple<Function, const char
 
 TEST_P(Elementary, IsNearToTheFunction) {
   const auto& [function, cpu] = GetParam();
-  const Target target = *parse_target(cpu);
+  const CpuTarget target = *parse_cpu_target(cpu);
   if (!runs_here(target)) GTEST_SKIP() << "this machine can't run code for " << cpu;
   const MachineCode code = *compile(kernel_of(function.op), target);
   const auto memory = *runtime::Memory::allocate(2 * kCount * 4);
@@ -88,7 +88,7 @@ TEST_P(Elementary, IsNearToTheFunction) {
 
 TEST_P(Elementary, IsRightAtItsEnds) {
   const auto& [function, cpu] = GetParam();
-  const Target target = *parse_target(cpu);
+  const CpuTarget target = *parse_cpu_target(cpu);
   if (!runs_here(target)) GTEST_SKIP() << "this machine can't run code for " << cpu;
   std::vector<float> points = {0.0f,      -0.0f,     INFINITY,   -INFINITY,  NAN, 1,       -1,   88.72284f, 88.7229f,
                                89,        1000,      3e38f,      -87.33655f, -88, -103.9f, -104, -1000,     -3e38f,

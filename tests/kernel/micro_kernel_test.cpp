@@ -285,7 +285,7 @@ TEST(MicroKernels, HoldTheirLoops) {
   EXPECT_TRUE(schedule.unroll(loops[1]).ok());
 }
 
-Result<std::string> code_with(const MicroKernel& micro_kernel, const Target& target) {
+Result<std::string> code_with(const MicroKernel& micro_kernel, const CpuTarget& target) {
   Schedule schedule(with(kProduct, {micro_kernel}));
   TRY(const LoopId outermost, lay_out(schedule));
   TRY_VOID(schedule.tensorize(outermost, micro_kernel.name));
@@ -398,7 +398,7 @@ TEST(MicroKernels, WithTextsOfAnyKindEndInASentenceAtWorst) {
     Random random(static_cast<uint64_t>(seed));
     MicroKernel other = tile();
     for (uint64_t changes = 1 + random.below(3); changes > 0; --changes) other.text = mutated(other.text, random);
-    const auto code = code_with(other, random.chance(0.5) ? host_target() : *parse_target("cpu=x86-64"));
+    const auto code = code_with(other, random.chance(0.5) ? host_target() : *parse_cpu_target("cpu=x86-64"));
     codes += code.ok();
     if (!code.ok()) {
       EXPECT_THAT(code.error().message(), HasSubstr("rows2x8: "));
@@ -412,20 +412,20 @@ TEST(MicroKernels, WithTextsOfAnyKindEndInASentenceAtWorst) {
 TEST(MicroKernels, NeedACpuThatHasWhatTheyNeed) {
   MicroKernel wide = tile();
   wide.needs = {"avx2", "fma"};
-  EXPECT_TRUE(code_with(wide, *parse_target("cpu=haswell")).ok());
-  const auto older = code_with(wide, *parse_target("cpu=sandybridge"));
+  EXPECT_TRUE(code_with(wide, *parse_cpu_target("cpu=haswell")).ok());
+  const auto older = code_with(wide, *parse_cpu_target("cpu=sandybridge"));
   ASSERT_FALSE(older.ok());
   EXPECT_THAT(older.error().message(), HasSubstr("rows2x8: a CPU with avx2 expected, sandybridge has none"));
   // What it does not say is seen where LLVM would call a library.
   MicroKernel silent = tile();
   for (size_t at; (at = silent.text.find("fmuladd")) != std::string::npos;) silent.text.replace(at, 7, "fma");
-  EXPECT_TRUE(code_with(silent, *parse_target("cpu=haswell")).ok());
-  const auto called = code_with(silent, *parse_target("cpu=sandybridge"));
+  EXPECT_TRUE(code_with(silent, *parse_cpu_target("cpu=haswell")).ok());
+  const auto called = code_with(silent, *parse_cpu_target("cpu=sandybridge"));
   ASSERT_FALSE(called.ok());
   EXPECT_THAT(called.error().message(),
               HasSubstr("instructions of sandybridge alone expected, it would have to call fma"));
   // One that is not used asks for nothing.
-  EXPECT_TRUE(emit_assembly(Schedule(with(kProduct, {wide})).finish(), *parse_target("cpu=sandybridge")).ok());
+  EXPECT_TRUE(emit_assembly(Schedule(with(kProduct, {wide})).finish(), *parse_cpu_target("cpu=sandybridge")).ok());
 }
 
 TEST(MicroKernels, HaveNamesThatTracesCanSay) {
@@ -441,7 +441,7 @@ TEST(MicroKernels, HaveNamesThatTracesCanSay) {
 }
 
 TEST(Targets, AreCalledAfterACpuThatHasWhatTheyHave) {
-  Target target = *parse_target("cpu=sapphirerapids");
+  CpuTarget target = *parse_cpu_target("cpu=sapphirerapids");
   EXPECT_EQ(name_by_extensions(target, "Intel"), "sapphirerapids");
   target.cpu = "rocketlake";
   EXPECT_EQ(name_by_extensions(target, "Intel"), "sapphirerapids");
@@ -450,7 +450,7 @@ TEST(Targets, AreCalledAfterACpuThatHasWhatTheyHave) {
   target.cpu = "x86-64";
   target.extensions.pop_back();
   EXPECT_EQ(name_by_extensions(target, "Intel"), "icelake-client");
-  EXPECT_EQ(name_by_extensions(*parse_target("cpu=haswell"), "AMD"), "haswell");
+  EXPECT_EQ(name_by_extensions(*parse_cpu_target("cpu=haswell"), "AMD"), "haswell");
 }
 
 }  // namespace

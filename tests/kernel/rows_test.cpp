@@ -46,14 +46,14 @@ TEST_P(Rows, RunAsTheyMean) {
   const OpDef& op = *GetParam();
   Random random(Hasher().add(op.name).add(2).finish().low);
   // Each needs other code where instructions are lacking; those that this machine can't run are compiled.
-  const std::vector<Target> targets = {host_target(), *parse_target("cpu=x86-64"), *parse_target("cpu=haswell"),
-                                       *parse_target("cpu=skylake-avx512")};
+  const std::vector<CpuTarget> targets = {host_target(), *parse_cpu_target("cpu=x86-64"),
+                                          *parse_cpu_target("cpu=haswell"), *parse_cpu_target("cpu=skylake-avx512")};
   const int count = is_long_run() ? 300 : 16;
   int valid = 0;
   for (int turn = 0; turn < count; ++turn) {
     const Instance instance = isomer::test::make_instance(op, random, turn);
     SCOPED_TRACE(instance.text());
-    const Target& target = targets[turn % targets.size()];
+    const CpuTarget& target = targets[turn % targets.size()];
     const auto task = lowered(instance);
     if (!task.ok()) continue;
     ++valid;

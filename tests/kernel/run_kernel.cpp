@@ -107,7 +107,7 @@ class Runner {
 
 }  // namespace
 
-Result<Run> run(const Kernel& kernel, const std::vector<Tensor>& inputs, const Target& target) {
+Result<Run> run(const Kernel& kernel, const std::vector<Tensor>& inputs, const CpuTarget& target) {
   TRY(const MachineCode code, compile(kernel, target));
   TRY(const runtime::ExecutableMemory memory, runtime::ExecutableMemory::copy_of(code.image));
   Runner runner(kernel);

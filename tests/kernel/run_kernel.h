@@ -16,6 +16,6 @@ struct Run {
 /// Runs all parts; parallel ones in three pieces. Buffers hold garbage before. Absent inputs are tensors of no type.
 /// The error is that of `compile`, or "outcome: …" where a part reports one. Throws where memory around buffers was
 /// written to.
-Result<Run> run(const Kernel& kernel, const std::vector<Tensor>& inputs, const Target& target);
+Result<Run> run(const Kernel& kernel, const std::vector<Tensor>& inputs, const CpuTarget& target);
 
 }  // namespace isomer::kernel::test

@@ -152,7 +152,7 @@ TEST(DefaultSchedule, TilesComputeMoreThanTheyCount) {
   for (const Example& example : cases)
     for (const std::string cpu : {"haswell", "skylake-avx512"}) {
       SCOPED_TRACE(example.name + " " + cpu);
-      const Target target = *parse_target("cpu=" + cpu);
+      const CpuTarget target = *parse_cpu_target("cpu=" + cpu);
       const Machine machine{.vectors = target.vectors(), .caches = caches_of(target.cpu)};
       const Schedule schedule = default_schedule(Schedule(lowered(example, {1})), machine);
       const auto assembly = emit_assembly(schedule.finish(), target);
@@ -216,7 +216,7 @@ TEST(Annotations, SayHowMemoryIsUsed) {
   const LoopIds loops = *schedule.loops("s0");
   ASSERT_TRUE(schedule.vectorize(loops[1]).ok() && schedule.annotate(loops[1], kStream, 1).ok());
   expect_same_meaning(example, schedule, kernel);
-  const auto streamed = emit_assembly(schedule.finish(), *parse_target("cpu=haswell"));
+  const auto streamed = emit_assembly(schedule.finish(), *parse_cpu_target("cpu=haswell"));
   ASSERT_TRUE(streamed.ok());
   EXPECT_THAT(*streamed, HasSubstr("vmovntps"));
   EXPECT_THAT(*streamed, HasSubstr("sfence"));
@@ -230,7 +230,7 @@ TEST(Annotations, SayHowMemoryIsUsed) {
   const Schedule tiles = default_schedule(Schedule(product), {});
   EXPECT_THAT(print(tiles.trace()), HasSubstr("prefetch"));
   expect_same_meaning(residual, tiles, product);
-  const auto fetched = emit_assembly(tiles.finish(), *parse_target("cpu=haswell"));
+  const auto fetched = emit_assembly(tiles.finish(), *parse_cpu_target("cpu=haswell"));
   ASSERT_TRUE(fetched.ok());
   EXPECT_THAT(*fetched, HasSubstr("prefetcht0"));
 }

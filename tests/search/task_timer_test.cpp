@@ -210,7 +210,7 @@ graph twice(x: float32[4,32]) -> (y: float32[4,32]) {
 TEST(TaskTimer, AnotherMachinesCodeIsNotRun) {
   const Timed layer(kLayer);
   CompileOptions options = host_options();
-  options.target.extensions.emplace_back("no such extension");
+  std::get<kernel::CpuTarget>(options.target).extensions.emplace_back("no such extension");
   kernel::Records records = kernel::Records::in_memory();
   TaskTimer timer(options, records);
   EXPECT_EQ(timer.measure(layer.graph, layer.tasks[0]).error().kind, ErrorKind::kUnsupported);
@@ -240,8 +240,9 @@ TEST(TaskTimer, RooflinesGrowWithTheWorkAndNeedNoMeasurementOfIt) {
                                  "float32[320,1600] = random 1\n  y = MatMul(x, w)\n}\n");
   const CompileOptions options = host_options();
   kernel::Records records = kernel::Records::in_memory();
-  ASSERT_TRUE(records.set_constant(kernel::fingerprint(options.target, options.threads), "fma_gflops", 100).ok());
-  ASSERT_TRUE(records.set_constant(kernel::fingerprint(options.target, options.threads), "memory_gbs", 10).ok());
+  ASSERT_TRUE(
+      records.set_constant(kernel::fingerprint(kernel::host_target(), options.threads), "fma_gflops", 100).ok());
+  ASSERT_TRUE(records.set_constant(kernel::fingerprint(kernel::host_target(), options.threads), "memory_gbs", 10).ok());
   TaskTimer timer(options, records);
   const double least = *timer.roofline(large.graph, large.tasks[0]);
   EXPECT_NEAR(least, 2.0 * 800 * 320 * 1600 / 100 / 1e3, 0.1 * least);

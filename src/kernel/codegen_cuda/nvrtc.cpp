@@ -119,6 +119,7 @@ Result<Cubin> Nvrtc::compile(const std::string& text, const std::string& arch) c
   if (nvrtc.cubin(program, reinterpret_cast<char*>(result.image.data())) != 0)
     return unsupported("nvrtc", "machine code for {} expected, it gives none", arch);
   result.functions = parse_ptxas_log(log);
+  result.log = std::move(log);
   return result;
 }
 

@@ -24,6 +24,7 @@ struct CudaUse {
 struct Cubin {
   std::vector<std::byte> image;
   std::vector<CudaUse> functions;
+  std::string log = {};  ///< of ptxas
 };
 
 class Nvrtc {

@@ -49,7 +49,7 @@ std::string part_name(size_t kernel, size_t part) { return fmt::format("kernel{}
 /// The parts of some kernels on their way to code.
 class Compilation {
  public:
-  explicit Compilation(const Target& target)
+  explicit Compilation(const CpuTarget& target)
       : target_(target),
         machine_(machine_for(target)),
         module_("kernels", context_),
@@ -120,7 +120,7 @@ class Compilation {
     CHECK(!llvm::verifyModule(module_, &stream)) << problem;
   }
 
-  const Target& target_;
+  const CpuTarget& target_;
   llvm::LLVMContext context_;
   std::unique_ptr<llvm::TargetMachine> machine_;
   llvm::Module module_;
@@ -131,24 +131,24 @@ class Compilation {
 }  // namespace
 }  // namespace codegen
 
-Result<MachineCode> compile(std::span<const Kernel* const> kernels, const Target& target) {
+Result<MachineCode> compile(std::span<const Kernel* const> kernels, const CpuTarget& target) {
   codegen::Compilation compilation(target);
   for (const Kernel* kernel : kernels) TRY_VOID(compilation.add(*kernel));
   return compilation.code();
 }
 
-Result<MachineCode> compile(const Kernel& kernel, const Target& target) {
+Result<MachineCode> compile(const Kernel& kernel, const CpuTarget& target) {
   const Kernel* const kernels[] = {&kernel};
   return compile(kernels, target);
 }
 
-Result<std::string> emit_ir(const Kernel& kernel, const Target& target) {
+Result<std::string> emit_ir(const Kernel& kernel, const CpuTarget& target) {
   codegen::Compilation compilation(target);
   TRY_VOID(compilation.add(kernel));
   return compilation.text();
 }
 
-Result<std::string> emit_assembly(const Kernel& kernel, const Target& target) {
+Result<std::string> emit_assembly(const Kernel& kernel, const CpuTarget& target) {
   codegen::Compilation compilation(target);
   TRY_VOID(compilation.add(kernel));
   return compilation.assembly();

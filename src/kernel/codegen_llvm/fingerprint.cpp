@@ -10,7 +10,7 @@ constexpr int kVersion = 14;
 
 }  // namespace
 
-std::string fingerprint(const Target& target, int threads) {
+std::string fingerprint(const CpuTarget& target, int threads) {
   Hasher hasher;
   hasher.add(static_cast<uint64_t>(target.vector_bits));
   for (const std::string& extension : target.extensions) hasher.add(std::string_view(extension));

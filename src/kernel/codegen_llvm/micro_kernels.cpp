@@ -63,7 +63,7 @@ bool is_plain(llvm::Type* type) {
 /// One text on its way into a module.
 class Text {
  public:
-  Text(const MicroKernel& micro_kernel, llvm::Module& into, llvm::TargetMachine& machine, const Target& target)
+  Text(const MicroKernel& micro_kernel, llvm::Module& into, llvm::TargetMachine& machine, const CpuTarget& target)
       : micro_kernel_(micro_kernel), into_(into), machine_(machine), target_(target) {}
 
   llvm::Function* link() {
@@ -180,7 +180,7 @@ class Text {
   const MicroKernel& micro_kernel_;
   llvm::Module& into_;
   llvm::TargetMachine& machine_;
-  const Target& target_;
+  const CpuTarget& target_;
   std::unique_ptr<llvm::Module> module_;
   llvm::Function* function_ = nullptr;
 };

@@ -12,7 +12,7 @@ namespace isomer::kernel::codegen {
 class LinkedMicroKernels {
  public:
   /// All outlive it; functions become the module's.
-  LinkedMicroKernels(llvm::Module& module, llvm::TargetMachine& machine, const Target& target)
+  LinkedMicroKernels(llvm::Module& module, llvm::TargetMachine& machine, const CpuTarget& target)
       : module_(module), machine_(machine), target_(target) {}
 
   /// The function of its text, to be inlined wherever it is called. Throws Unsupported: the text is none, or it asks
@@ -22,7 +22,7 @@ class LinkedMicroKernels {
  private:
   llvm::Module& module_;
   llvm::TargetMachine& machine_;
-  const Target& target_;
+  const CpuTarget& target_;
   std::map<std::string, llvm::Function*> known_;
 };
 

@@ -30,7 +30,8 @@ bool holds_vectorized(const Statements& statements) {
 
 class PartEmitter {
  public:
-  PartEmitter(llvm::Function* function, const Target& target, LinkedMicroKernels& micro_kernels, const Kernel& kernel)
+  PartEmitter(llvm::Function* function, const CpuTarget& target, LinkedMicroKernels& micro_kernels,
+              const Kernel& kernel)
       : kernel_(kernel),
         function_(function),
         micro_kernels_(micro_kernels),
@@ -512,7 +513,7 @@ class PartEmitter {
 
 }  // namespace
 
-void set_attributes(llvm::Function& function, const Target& target) {
+void set_attributes(llvm::Function& function, const CpuTarget& target) {
   function.setDoesNotThrow();
   function.addFnAttr("no-builtins");
   function.addFnAttr("target-cpu", target.cpu);
@@ -522,8 +523,8 @@ void set_attributes(llvm::Function& function, const Target& target) {
   function.addFnAttr("min-legal-vector-width", std::to_string(target.vector_bits));
 }
 
-PartCode emit_part(llvm::Module& module, const Target& target, LinkedMicroKernels& micro_kernels, const Kernel& kernel,
-                   const Statement& statement, const Loop* turns, const std::string& name) {
+PartCode emit_part(llvm::Module& module, const CpuTarget& target, LinkedMicroKernels& micro_kernels,
+                   const Kernel& kernel, const Statement& statement, const Loop* turns, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   llvm::Type *const pointer = llvm::PointerType::get(context, 0), *const integer = llvm::Type::getInt64Ty(context);
   auto* const type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {pointer, integer, integer}, false);

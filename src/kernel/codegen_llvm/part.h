@@ -17,9 +17,9 @@ struct PartCode {
 
 /// Adds a function with the type of runtime::PartFunction to the module, for a root statement or, where `turns` is
 /// given, one in that loop. Throws Unsupported.
-PartCode emit_part(llvm::Module& module, const Target& target, LinkedMicroKernels& micro_kernels, const Kernel& kernel,
-                   const Statement& statement, const Loop* turns, const std::string& name);
+PartCode emit_part(llvm::Module& module, const CpuTarget& target, LinkedMicroKernels& micro_kernels,
+                   const Kernel& kernel, const Statement& statement, const Loop* turns, const std::string& name);
 /// How functions of the module are compiled: for the target, without calls of what LLVM takes for a library's.
-void set_attributes(llvm::Function& function, const Target& target);
+void set_attributes(llvm::Function& function, const CpuTarget& target);
 
 }  // namespace isomer::kernel::codegen

@@ -9,7 +9,7 @@ namespace isomer::kernel::codegen {
 
 struct Site {
   Builder& build;
-  const Target& target;
+  const CpuTarget& target;
   llvm::Value* frame;  ///< the part's runtime::Frame*
 };
 

@@ -67,7 +67,7 @@ const llvm::Target& x86() {
 }
 
 /// Fills in what follows from CPU and features.
-Target described(Target target) {
+CpuTarget described(CpuTarget target) {
   const std::unique_ptr<llvm::MCSubtargetInfo> info(x86().createMCSubtargetInfo(kTriple, target.cpu, target.features));
   for (const char* extension : kExtensions)
     if (info->checkFeatures(std::string("+") + extension)) target.extensions.push_back(extension);
@@ -77,22 +77,22 @@ Target described(Target target) {
 
 }  // namespace
 
-bool Target::has(std::string_view extension) const {
+bool CpuTarget::has(std::string_view extension) const {
   return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
 }
 
-VectorUnit Target::vectors() const {
+VectorUnit CpuTarget::vectors() const {
   VectorUnit unit = has("avx512f") ? kAvx512 : has("fma") ? kAvx2 : has("avx") ? kAvx : kBaseline;
   unit.bits = vector_bits;
   return unit;
 }
 
-Target host_target() {
+CpuTarget host_target() {
   std::vector<std::string> features;
   for (const auto& feature : llvm::sys::getHostCPUFeatures())
     features.push_back((feature.getValue() ? "+" : "-") + feature.getKey().str());
   std::sort(features.begin(), features.end());
-  Target target;
+  CpuTarget target;
   target.cpu = llvm::sys::getHostCPUName().str();
   for (const std::string& feature : features) target.features += (target.features.empty() ? "" : ",") + feature;
   target = described(std::move(target));
@@ -104,25 +104,25 @@ Target host_target() {
   return target;
 }
 
-std::string name_by_extensions(const Target& named, std::string_view maker) {
-  const auto has_all = [](const Target& a, const Target& b) {
+std::string name_by_extensions(const CpuTarget& named, std::string_view maker) {
+  const auto has_all = [](const CpuTarget& a, const CpuTarget& b) {
     return std::all_of(b.extensions.begin(), b.extensions.end(),
                        [&](const std::string& extension) { return a.has(extension); });
   };
   const auto of_name = [](std::string_view cpu) {
-    Target target;
+    CpuTarget target;
     target.cpu = cpu;
     return described(std::move(target));
   };
-  Target best = of_name(named.cpu);
+  CpuTarget best = of_name(named.cpu);
   if (has_all(best, named)) return named.cpu;
   for (const std::string_view cpu : known_cpus(maker))
-    if (Target other = of_name(cpu); has_all(named, other) && other.extensions.size() > best.extensions.size())
+    if (CpuTarget other = of_name(cpu); has_all(named, other) && other.extensions.size() > best.extensions.size())
       best = std::move(other);
   return best.cpu;
 }
 
-Result<Target> parse_target(std::string_view text) {
+Result<CpuTarget> parse_cpu_target(std::string_view text) {
   if (text == "cpu" || text == "cpu=host") return host_target();
   constexpr std::string_view kPrefix = "cpu=";
   const auto wrong = [&] {
@@ -133,7 +133,7 @@ Result<Target> parse_target(std::string_view text) {
             text)};
   };
   if (!text.starts_with(kPrefix)) return wrong();
-  Target target;
+  CpuTarget target;
   target.cpu = text.substr(kPrefix.size());
   // Of names that it does not know, LLVM would tell the user itself.
   const std::unique_ptr<llvm::MCSubtargetInfo> any(x86().createMCSubtargetInfo(kTriple, "", ""));
@@ -148,11 +148,11 @@ Result<Target> parse_target(std::string_view text) {
   return target;
 }
 
-bool runs_here(const Target& target) { return !runtime::first_missing_feature(target.extensions); }
+bool runs_here(const CpuTarget& target) { return !runtime::first_missing_feature(target.extensions); }
 
 namespace codegen {
 
-std::unique_ptr<llvm::TargetMachine> machine_for(const Target& target) {
+std::unique_ptr<llvm::TargetMachine> machine_for(const CpuTarget& target) {
   return std::unique_ptr<llvm::TargetMachine>(
       x86().createTargetMachine(kTriple, target.cpu, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
                                 llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));

@@ -8,6 +8,6 @@
 
 namespace isomer::kernel::codegen {
 
-std::unique_ptr<llvm::TargetMachine> machine_for(const Target& target);
+std::unique_ptr<llvm::TargetMachine> machine_for(const CpuTarget& target);
 
 }  // namespace isomer::kernel::codegen

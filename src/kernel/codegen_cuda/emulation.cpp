@@ -1,7 +1,12 @@
-// What CUDA's keywords and built-in names mean on a CPU: put in front of the code of kernels, which a C++ compiler then
-// makes a library of that `Emulator` (emulator.h) runs. Accesses to memory are seen by what -fsanitize=thread makes the
-// compiler call.
-#include <math.h>
+#include <fmt/format.h>
+
+#include "kernel/codegen_cuda.h"
+
+namespace isomer::kernel {
+namespace {
+
+/// Accesses to memory are seen by what -fsanitize=thread makes a compiler call, where it is asked to.
+constexpr std::string_view kKeywords = R"cuda(#include <math.h>
 #include <string.h>
 
 #include <utility>
@@ -52,5 +57,26 @@ template <class... Arguments>
 static void emulated_call(void (*function)(Arguments...), void** arguments) {
   emulated_call(function, arguments, std::index_sequence_for<Arguments...>());
 }
-#define ISOMER_EMULATED_ENTRY(name) \
-  extern "C" void emulated_##name(void** arguments) { emulated_call(name, arguments); }
+// Sizes of its parameters, to the first 0.
+template <class... Arguments>
+struct EmulatedSizes {
+  int bytes[sizeof...(Arguments) + 1];
+};
+template <class... Arguments>
+static constexpr EmulatedSizes<Arguments...> emulated_sizes(void (*)(Arguments...)) {
+  return {{int(sizeof(Arguments))..., 0}};
+}
+#define ISOMER_EMULATED_ENTRY(name)                                                   \
+  extern "C" void emulated_##name(void** arguments) { emulated_call(name, arguments); } \
+  extern "C" const auto parameters_##name = emulated_sizes(name);
+)cuda";
+
+}  // namespace
+
+std::string emulated_source(const std::string& text, const std::vector<std::string>& functions) {
+  std::string source = fmt::format("{}\n{}\n{}", kKeywords, cuda_prelude(), text);
+  for (const std::string& function : functions) source += fmt::format("ISOMER_EMULATED_ENTRY({})\n", function);
+  return source;
+}
+
+}  // namespace isomer::kernel

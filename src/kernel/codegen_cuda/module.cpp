@@ -1,0 +1,154 @@
+#include "kernel/codegen_cuda/module.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "util/file.h"
+#include "util/hash.h"
+#include "util/output_file.h"
+#include "util/subprocess.h"
+#include "util/temporary_folder.h"
+
+namespace isomer::kernel {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kMostSeconds = 60;
+constexpr const char* kProgram = "isomer-cubin";
+
+Result<void> write(const fs::path& path, std::string_view text) {
+  TRY(OutputFile file, OutputFile::create(path));
+  TRY_VOID(file.write(text));
+  return file.commit();
+}
+
+Result<std::string> read(const fs::path& path) {
+  TRY(const auto file, MappedFile::open(path));
+  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+}
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// The first lines that name an error, or else the first ones.
+std::string first_lines(const std::string& log) {
+  constexpr size_t kMost = 400;
+  const size_t error = log.find("error");
+  const size_t start = error == std::string::npos ? 0 : log.rfind('\n', error) + 1;
+  std::string text = log.substr(start, kMost);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+/// CUBINs that were made before: a file each, of its name a hash, which holds the whole key.
+class CubinCache {
+ public:
+  CubinCache(const std::string& text, const std::string& arch, const Nvrtc& nvrtc)
+      : key_(fmt::format("{} {}.{}\n{}", arch, nvrtc.major(), nvrtc.minor(), text)) {
+    if (const fs::path folder = cache_folder(); !folder.empty())
+      file_ = folder / "cubins" / Hasher().add(key_).finish().hex();
+  }
+
+  std::optional<Cubin> find() const {
+    if (file_.empty()) return std::nullopt;
+    const auto file = read(file_);
+    if (!file.ok()) return std::nullopt;
+    // Sizes of key and log, then both, then the image.
+    size_t sizes[2];
+    if (file->size() < sizeof sizes) return std::nullopt;
+    std::memcpy(sizes, file->data(), sizeof sizes);
+    const std::string_view rest = std::string_view(*file).substr(sizeof sizes);
+    if (sizes[0] != key_.size() || sizes[1] > rest.size() || rest.size() - sizes[1] <= sizes[0] ||
+        rest.substr(0, sizes[0]) != key_)
+      return std::nullopt;
+    return Cubin{bytes_of(rest.substr(sizes[0] + sizes[1])), parse_ptxas_log(rest.substr(sizes[0], sizes[1]))};
+  }
+
+  /// Where that can't be kept nothing is lost but time.
+  void keep(std::string_view log, std::string_view image) const {
+    std::error_code error;
+    if (file_.empty() || (fs::create_directories(file_.parent_path(), error), error)) return;
+    const size_t sizes[2] = {key_.size(), log.size()};
+    std::string content(reinterpret_cast<const char*>(sizes), sizeof sizes);
+    content += key_;
+    content += log;
+    content += image;
+    (void)write(file_, content).ok();
+  }
+
+ private:
+  std::string key_;
+  fs::path file_;
+};
+
+Result<Cubin> cubin_of(const std::string& text, const std::string& arch) {
+  TRY(const Nvrtc nvrtc, find_nvrtc());
+  const std::string whole = fmt::format("{}\n{}", cuda_prelude(), text);
+  const CubinCache cache(whole, arch, nvrtc);
+  if (auto known = cache.find()) return *std::move(known);
+  const fs::path beside = own_program(kProgram);
+  const fs::path program = beside.empty() ? kProgram : beside;
+  TRY(const TemporaryFolder folder, TemporaryFolder::in_system_folder());
+  const fs::path source = folder.path() / "kernels.cu", image = folder.path() / "kernels.cubin";
+  TRY_VOID(write(source, whole));
+  TRY(const Finished done,
+      run_program({program.string(), nvrtc.library(), arch, source.string(), image.string()}, kMostSeconds));
+  if (done.exit_code != 0)
+    return unsupported("cuda", "code that NVRTC compiles for {} expected: {}", arch,
+                       done.output.empty() ? fmt::format("exit code {}", done.exit_code) : first_lines(done.output));
+  TRY(const std::string made, read(image));
+  cache.keep(done.output, made);
+  return Cubin{bytes_of(made), parse_ptxas_log(done.output)};
+}
+
+std::string cpp_compiler() {
+  const char* const given = std::getenv("CXX");
+  return given && *given ? given : "c++";
+}
+
+Result<Cubin> emulated(const std::string& text, const std::vector<std::string>& functions) {
+  TRY(const TemporaryFolder folder, TemporaryFolder::in_system_folder());
+  const fs::path source = folder.path() / "kernels.cpp", image = folder.path() / "kernels.so";
+  TRY_VOID(write(source, emulated_source(text, functions)));
+  // Products and sums are rounded apart or fused as a GPU's compiler would: either is within the bounds of a check.
+  TRY(const Finished done, run_program({cpp_compiler(), "-std=c++17", "-O1", "-fPIC", "-shared", "-w", source.string(),
+                                        "-o", image.string()},
+                                       10 * kMostSeconds));
+  if (done.exit_code != 0)
+    return unsupported("cuda", "code that {} compiles expected: {}", cpp_compiler(), first_lines(done.output));
+  TRY(const std::string made, read(image));
+  return Cubin{bytes_of(made), {}};
+}
+
+}  // namespace
+
+Result<Cubin> compile_cuda(const std::string& text, const std::vector<std::string>& functions,
+                           const std::string& arch) {
+  return arch == kEmulated ? emulated(text, functions) : cubin_of(text, arch);
+}
+
+Result<void> find_cuda_compiler(const std::string& arch) {
+  if (arch == kEmulated) {
+    if (auto found = run_program({cpp_compiler(), "--version"}, kMostSeconds); !found.ok())
+      return std::move(found).error();
+    return {};
+  }
+  if (auto found = find_nvrtc(); !found.ok()) return std::move(found).error();
+  return {};
+}
+
+std::string spills(const Cubin& cubin) {
+  std::string text;
+  for (const CudaUse& use : cubin.functions)
+    if (use.spill_bytes > 0)
+      text += fmt::format("{}{} spills {} bytes of registers", text.empty() ? "" : ", ", use.function, use.spill_bytes);
+  return text;
+}
+
+}  // namespace isomer::kernel

@@ -1,0 +1,93 @@
+#include "runtime/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+namespace isomer::runtime::cuda {
+namespace {
+
+Result<std::shared_ptr<const Driver>> open_library(const std::string& library) {
+  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!handle) return unsupported("cuda", "NVIDIA's driver expected, {}", dlerror());
+  auto driver = std::make_shared<Driver>();
+  driver->library = library;
+  std::string missing;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+    if (!function && missing.empty()) missing = name;
+  };
+  find(driver->init, "cuInit");
+  find(driver->driver_version, "cuDriverGetVersion");
+  find(driver->error_name, "cuGetErrorName");
+  find(driver->error_string, "cuGetErrorString");
+  find(driver->device_count, "cuDeviceGetCount");
+  find(driver->device_get, "cuDeviceGet");
+  find(driver->device_name, "cuDeviceGetName");
+  find(driver->device_attribute, "cuDeviceGetAttribute");
+  find(driver->device_memory, "cuDeviceTotalMem_v2");
+  find(driver->primary_retain, "cuDevicePrimaryCtxRetain");
+  find(driver->primary_release, "cuDevicePrimaryCtxRelease_v2");
+  find(driver->context_push, "cuCtxPushCurrent_v2");
+  find(driver->context_pop, "cuCtxPopCurrent_v2");
+  find(driver->context_synchronize, "cuCtxSynchronize");
+  find(driver->memory_allocate, "cuMemAlloc_v2");
+  find(driver->memory_free, "cuMemFree_v2");
+  find(driver->memory_allocate_host, "cuMemAllocHost_v2");
+  find(driver->memory_free_host, "cuMemFreeHost");
+  find(driver->memory_set, "cuMemsetD8Async");
+  find(driver->copy_to_device, "cuMemcpyHtoDAsync_v2");
+  find(driver->copy_to_host, "cuMemcpyDtoHAsync_v2");
+  find(driver->copy_in_device, "cuMemcpyDtoDAsync_v2");
+  find(driver->stream_create, "cuStreamCreate");
+  find(driver->stream_destroy, "cuStreamDestroy_v2");
+  find(driver->stream_synchronize, "cuStreamSynchronize");
+  find(driver->capture_begin, "cuStreamBeginCapture_v2");
+  find(driver->capture_end, "cuStreamEndCapture");
+  find(driver->graph_instantiate, "cuGraphInstantiateWithFlags");
+  find(driver->graph_launch, "cuGraphLaunch");
+  find(driver->graph_destroy, "cuGraphDestroy");
+  find(driver->graph_exec_destroy, "cuGraphExecDestroy");
+  find(driver->module_load, "cuModuleLoadData");
+  find(driver->module_unload, "cuModuleUnload");
+  find(driver->module_function, "cuModuleGetFunction");
+  find(driver->launch, "cuLaunchKernel");
+  find(driver->event_create, "cuEventCreate");
+  find(driver->event_destroy, "cuEventDestroy_v2");
+  find(driver->event_record, "cuEventRecord");
+  find(driver->event_synchronize, "cuEventSynchronize");
+  find(driver->event_elapsed, "cuEventElapsedTime");
+  if (!missing.empty()) return unsupported("cuda", "a driver with {} expected, {} lacks it", missing, library);
+  TRY_VOID(driver->check(driver->init(0), "the driver's start"));
+  TRY_VOID(driver->check(driver->driver_version(&driver->version), "its version"));
+  return std::shared_ptr<const Driver>(std::move(driver));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Driver>> Driver::open() {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const Driver>> opened;
+  const char* const given = std::getenv("ISOMER_CUDA_DRIVER");
+  const std::string library = given ? given : "libcuda.so.1";
+  const std::lock_guard lock(mutex);
+  if (const auto known = opened.find(library); known != opened.end()) return known->second;
+  TRY(std::shared_ptr<const Driver> driver, open_library(library));
+  return opened[library] = std::move(driver);
+}
+
+std::string Driver::describe(Status status) const {
+  const char *name = nullptr, *text = nullptr;
+  if (error_name(status, &name) != 0 || !name) return fmt::format("status {}", status);
+  if (error_string(status, &text) != 0 || !text) return name;
+  return fmt::format("{} ({})", name, text);
+}
+
+Result<void> Driver::check(Status status, const std::string& what) const {
+  if (status == 0) return {};
+  return unsupported("cuda", "{} expected, {} found", what, describe(status));
+}
+
+}  // namespace isomer::runtime::cuda

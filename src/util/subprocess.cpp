@@ -1,0 +1,112 @@
+#include "util/subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/stop.h"
+
+namespace isomer {
+namespace {
+
+constexpr size_t kMostOutput = size_t{1} << 20;
+constexpr int kPollMilliseconds = 100;
+
+/// A child that is killed unless it was waited for.
+class Child {
+ public:
+  explicit Child(pid_t process) : process_(process) {}
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (process_ < 0) return;
+    kill(process_, SIGKILL);
+    int ignored = 0;
+    while (waitpid(process_, &ignored, 0) < 0 && errno == EINTR) {
+    }
+  }
+  /// Its status, once it has ended.
+  std::optional<int> status() {
+    int status = 0;
+    if (waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
+    process_ = -1;
+    return status;
+  }
+
+ private:
+  pid_t process_;
+};
+
+}  // namespace
+
+Result<Finished> run_program(const std::vector<std::string>& arguments, double seconds) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return unsupported(arguments[0], "a pipe expected, none given: {}", std::strerror(errno));
+  const FileDescriptor reading(ends[0]);
+  std::vector<char*> pointers;
+  std::vector<std::string> copies = arguments;
+  for (std::string& copy : copies) pointers.push_back(copy.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  pid_t process = -1;
+  const int failed = posix_spawnp(&process, pointers[0], &actions, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (failed != 0) return unsupported(arguments[0], "a program that starts expected, found: {}", std::strerror(failed));
+  Child child(process);
+  Finished finished;
+  const auto begin = Clock::now();
+  bool is_open = true;
+  while (true) {
+    TRY_VOID(check_stop());
+    if (seconds_since(begin) > seconds)
+      return unsupported(arguments[0], "at most {} s of time expected, it took longer", seconds);
+    // Streams that are closed are those of a program that ends, as a rule at once.
+    pollfd ready{is_open ? reading.get() : -1, POLLIN, 0};
+    if (poll(&ready, 1, is_open ? kPollMilliseconds : 1) > 0) {
+      char block[4096];
+      const ssize_t count = read(reading.get(), block, sizeof block);
+      is_open = count > 0 || (count < 0 && errno == EINTR);
+      if (count > 0 && finished.output.size() < kMostOutput) finished.output.append(block, static_cast<size_t>(count));
+    }
+    if (is_open) continue;
+    if (const auto status = child.status()) {
+      finished.exit_code = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
+      return finished;
+    }
+  }
+}
+
+std::filesystem::path own_program(const std::string& name) {
+  std::error_code error;
+  const auto here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const auto& folder : {here, here.parent_path()})
+    if (std::filesystem::exists(folder / name, error)) return folder / name;
+  return {};
+}
+
+std::filesystem::path cache_folder() {
+  namespace fs = std::filesystem;
+  // A relative XDG_CACHE_HOME says nothing, as its specification has it.
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && fs::path(cache).is_absolute()) return fs::path(cache) / "isomer";
+  const char* const home = std::getenv("HOME");
+  return home && fs::path(home).is_absolute() ? fs::path(home) / ".cache" / "isomer" : fs::path();
+}
+
+}  // namespace isomer

@@ -1,0 +1,88 @@
+#include "cuda/block_of_threads.h"
+
+#include <fmt/format.h>
+
+#include <boost/context/fiber.hpp>
+#include <boost/context/pooled_fixedsize_stack.hpp>
+#include <set>
+#include <vector>
+
+#include "util/check.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+namespace context = boost::context;
+
+constexpr size_t kStackBytes = 256 << 10;
+
+struct Thread {
+  EmulatedIndex index;
+  context::fiber fiber;
+};
+
+}  // namespace
+
+struct BlockOfThreads::State {
+  context::pooled_fixedsize_stack stacks{kStackBytes};
+  context::fiber scheduler;
+  const void* barrier = nullptr;  ///< at which the last thread that stopped waits
+  int interval = 0;
+  bool is_running = false;
+};
+
+BlockOfThreads::BlockOfThreads() : state_(std::make_unique<State>()) {}
+BlockOfThreads::~BlockOfThreads() = default;
+
+int BlockOfThreads::interval() const { return state_->interval; }
+bool BlockOfThreads::is_running() const { return state_->is_running; }
+
+void BlockOfThreads::wait(const void* barrier) {
+  CHECK(state_->scheduler) << "a barrier outside of a thread";
+  state_->barrier = barrier;
+  state_->scheduler = std::move(state_->scheduler).resume();
+}
+
+std::string BlockOfThreads::run(const std::array<int64_t, 3>& counts, ThreadOrder order,
+                                const std::function<void()>& body,
+                                const std::function<void(int number, EmulatedIndex index)>& enter,
+                                const std::function<void()>& leave) {
+  std::vector<Thread> threads;
+  for (int64_t z = 0; z < counts[2]; ++z)
+    for (int64_t y = 0; y < counts[1]; ++y)
+      for (int64_t x = 0; x < counts[0]; ++x) {
+        context::fiber fiber(std::allocator_arg, state_->stacks, [this, &body](context::fiber&& scheduler) {
+          state_->scheduler = std::move(scheduler);
+          body();
+          return std::move(state_->scheduler);
+        });
+        threads.push_back({{unsigned(x), unsigned(y), unsigned(z)}, std::move(fiber)});
+      }
+  state_->interval = 0;
+  for (size_t left = threads.size(); left > 0; ++state_->interval) {
+    size_t waiting = 0;
+    std::set<const void*> barriers;
+    for (size_t k = 0; k < threads.size(); ++k) {
+      const size_t number = order == ThreadOrder::kForward ? k : threads.size() - 1 - k;
+      Thread& thread = threads[number];
+      if (!thread.fiber) continue;
+      enter(static_cast<int>(number), thread.index);
+      state_->is_running = true;
+      thread.fiber = std::move(thread.fiber).resume();
+      state_->is_running = false;
+      leave();
+      if (!thread.fiber) {
+        --left;
+        continue;
+      }
+      ++waiting;
+      barriers.insert(state_->barrier);
+    }
+    if (waiting > 0 && waiting < threads.size())
+      return fmt::format("{} of {} threads wait, the others have ended", waiting, threads.size());
+    if (barriers.size() > 1) return "threads wait at different ones";
+  }
+  return "";
+}
+
+}  // namespace isomer::kernel::test

@@ -1,0 +1,41 @@
+// The threads of a block, each on a stack of its own: they run one after the other, from barrier to barrier.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace isomer::kernel::test {
+
+/// threadIdx and blockIdx, as emulated code (emulation.h) reads them.
+struct EmulatedIndex {
+  unsigned x, y, z;
+};
+
+/// Order of the threads between two barriers.
+enum class ThreadOrder { kForward, kBackward };
+
+class BlockOfThreads {
+ public:
+  BlockOfThreads();
+  ~BlockOfThreads();
+
+  /// Runs `body` in all threads. `enter` is called whenever one goes on, `leave` when it stops or waits. The sentence
+  /// says what was wrong with its barriers; empty: nothing.
+  std::string run(
+      const std::array<int64_t, 3>& threads, ThreadOrder order, const std::function<void()>& body,
+      const std::function<void(int number, EmulatedIndex index)>& enter, const std::function<void()>& leave = [] {});
+  /// Called by the thread that runs: it goes on when all others wait at the same barrier, which is told by an address.
+  void wait(const void* barrier);
+  /// Barriers that all threads have passed.
+  int interval() const;
+  bool is_running() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace isomer::kernel::test
