@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/isomer)
-set(parts isomer_util isomer_runtime isomer_c isomer_graph isomer_onnx_proto isomer_passes isomer_proof isomer_check
+set(parts isomer_util isomer_backends isomer_runtime isomer_c isomer_graph isomer_onnx_proto isomer_passes isomer_proof isomer_check
   isomer_verify isomer_replay isomer_substitutions isomer_kernel isomer_nvrtc isomer_codegen_cuda isomer_codegen isomer_search
   isomer_driver)
 foreach(part ${parts})

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "backends/find_library.h"
 #include "cli/commands.h"
 #include "cli/load_artifact.h"
 #include "cli/load_model.h"
@@ -207,14 +208,14 @@ Result<std::unique_ptr<Peer>> open_peer(const std::string& name, const std::stri
                                         const BenchOptions& options) {
   const int threads = bench.session().threads();
   if (name == "onnxruntime") {
-    const std::string library = find_onnxruntime(options.onnxruntime);
+    const std::string library = backends::find(backends::onnxruntime(), options.onnxruntime);
     if (library.empty())
       return unsupported("--against", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
     return open_onnxruntime(library, model, bench.interface(), bench.inputs(), threads);
   }
   if (name != "onednn")
     return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
-  const std::string library = find_onednn(options.onednn);
+  const std::string library = backends::find(backends::onednn(), options.onednn);
   if (library.empty())
     return unsupported("--against", "oneDNN expected, none found; name its shared library with --onednn");
   TRY(const LoadedModel loaded, load_model(model, options));

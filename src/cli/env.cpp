@@ -1,5 +1,4 @@
 // isomer env: what this machine and this build are.
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <array>
@@ -8,11 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "backends/find_library.h"
 #include "cli/commands.h"
-#include "cli/onednn.h"
-#include "cli/onnxruntime.h"
 #include "cli/version.h"
 #include "isomer_version.h"
+#include "kernel/codegen_cuda/nvrtc.h"
+#include "runtime/cuda/gpu.h"
 #include "util/machine_peak.h"
 #include "util/memory_limit.h"
 #include "util/threads.h"
@@ -58,19 +58,33 @@ json caches() {
   return result;
 }
 
-/// The file that a shared library of this name would come from, null when there is none. What was loaded stays: some
-/// libraries lose what they allocated when they are unloaded.
-json library(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    void* handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
-    if (!handle) continue;
-    dlclose(handle);
-    return name;
-  }
-  return nullptr;
+/// Null where there is none.
+json place(const backends::ForeignLibrary& library) {
+  const std::string found = backends::find(library);
+  return found.empty() ? json(nullptr) : json(found);
 }
 
-json peer(const std::string& library) { return library.empty() ? json(nullptr) : json(library); }
+/// The driver's devices; null where there is no driver that starts.
+json gpus() {
+  const auto found = runtime::cuda::gpus();
+  if (!found.ok()) return nullptr;
+  json devices = json::array();
+  for (const runtime::cuda::GpuFacts& gpu : *found)
+    devices.push_back(fmt::format("{} ({}), {} multiprocessors, {:.1f} GB", gpu.name, gpu.arch(), gpu.multiprocessors,
+                                  static_cast<double>(gpu.memory_bytes) / 1e9));
+  return devices;
+}
+
+json cuda() {
+  json facts = {{"driver", place(backends::cuda_driver())}, {"driver_version", nullptr}, {"devices", gpus()}};
+  if (const auto driver = runtime::cuda::Driver::open(); driver.ok())
+    facts["driver_version"] = fmt::format("{}.{}", (*driver)->version / 1000, (*driver)->version % 1000 / 10);
+  const auto nvrtc = kernel::find_nvrtc();
+  facts["nvrtc"] = nvrtc.ok() ? json(nvrtc->library()) : json(nullptr);
+  facts["nvrtc_version"] = nvrtc.ok() ? json(fmt::format("{}.{}", nvrtc->major(), nvrtc->minor())) : json(nullptr);
+  facts["cublaslt"] = place(backends::cublaslt());
+  return facts;
+}
 
 json gigabytes(std::optional<int64_t> bytes) { return bytes ? json(static_cast<double>(*bytes) / 1e9) : json(nullptr); }
 
@@ -86,10 +100,10 @@ json environment() {
           {"threads", available_threads()},
           {"memory", {{"available_gb", gigabytes(machine_memory())}, {"limit_gb", gigabytes(default_limit())}}},
           {"llvm", ISOMER_LLVM_VERSION},
-          {"z3", library({"libz3.so.4", "libz3.so"})},
-          {"cuda", {{"driver", library({"libcuda.so.1"})}, {"nvrtc", library({"libnvrtc.so.13", "libnvrtc.so.12"})}}},
-          {"cudnn", library({"libcudnn.so.9", "libcudnn.so.8"})},
-          {"peers", {{"onednn", peer(find_onednn(""))}, {"onnxruntime", peer(find_onnxruntime(""))}}}};
+          {"z3", place({"ISOMER_Z3", {"libz3.so.4", "libz3.so"}})},
+          {"cuda", cuda()},
+          {"cudnn", place(backends::cudnn())},
+          {"peers", {{"onednn", place(backends::onednn())}, {"onnxruntime", place(backends::onnxruntime())}}}};
 }
 
 /// At one thread and at all.

@@ -53,16 +53,24 @@ json summary(const Artifact& artifact) {
   json variants = json::array();
   for (const Variant& variant : artifact.variants)
     variants.push_back({{"target", variant.target.name},
+                        {"device", variant.target.device == runtime::DeviceKind::kCuda ? "cuda" : "cpu"},
                         {"features", variant.target.features},
                         {"dims", variant.bindings},
                         {"inputs", ports(variant, variant.inputs)},
                         {"outputs", ports(variant, variant.outputs)},
                         {"arena_mb", static_cast<double>(variant.arena_bytes) / 1e6},
                         {"steps", steps(variant.steps)}});
+  json modules = json::array();
+  for (const runtime::Module& module : artifact.modules)
+    modules.push_back({{"arch", module.arch}, {"kb", static_cast<double>(module.image.size()) / 1e3}});
+  size_t launches = 0;
+  for (const runtime::Kernel& kernel : artifact.kernels) launches += kernel.launches.size();
   return {{"producer", artifact.provenance.producer},
           {"seed", artifact.provenance.seed},
           {"code_kb", static_cast<double>(artifact.code.size()) / 1e3},
           {"kernels", artifact.kernels.size()},
+          {"modules", modules},
+          {"launches", launches},
           {"weights_mb", static_cast<double>(weights) / 1e6},
           {"variants", variants}};
 }
@@ -74,6 +82,8 @@ void print_artifact(const json& facts) {
   line("producer", facts["producer"]);
   line("weights", fmt::format("{:.3f} MB", facts["weights_mb"].get<double>()));
   line("code", fmt::format("{:.1f} KB, {} kernels", facts["code_kb"].get<double>(), facts["kernels"].get<size_t>()));
+  if (!facts["modules"].empty())
+    line("modules", fmt::format("{} of a GPU, {} launches", facts["modules"].size(), facts["launches"].get<size_t>()));
   for (const json& variant : facts["variants"]) {
     line("target", fmt::format("{} {}", variant["target"].get<std::string>(),
                                fmt::join(variant["features"].get<std::vector<std::string>>(), ",")));

@@ -214,15 +214,6 @@ Result<void> check_result(const std::vector<float>& found, const std::vector<flo
 
 }  // namespace
 
-std::string find_onednn(const std::string& given) {
-  if (!given.empty()) return given;
-  constexpr const char* kName = "libdnnl.so.2";
-  void* const library = dlopen(kName, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
-  if (!library) return {};
-  dlclose(library);
-  return kName;
-}
-
 Result<std::unique_ptr<Peer>> open_onednn(const std::string& library, const Graph& graph,
                                           const std::vector<Tensor>& inputs, const std::vector<float>& expected,
                                           int threads) {

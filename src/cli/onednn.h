@@ -8,9 +8,6 @@
 
 namespace isomer::cli {
 
-/// Its shared library: `given`, where that is not empty, else what the loader knows; empty where there is none.
-std::string find_onednn(const std::string& given);
-
 /// The graph's operator on given inputs, at that many threads; null where it has no primitive for it. Operands are
 /// brought into the layouts that it prefers before anything is measured, and its result is compared with `expected`,
 /// the elements of the output as we compute it. Errors: kUnsupported, with what the library said; kMismatch.

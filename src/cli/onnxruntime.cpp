@@ -1,5 +1,4 @@
 #include "cli/onnxruntime.h"
-#include "util/folder.h"
 
 #include <dlfcn.h>
 
@@ -129,32 +128,7 @@ class Session final : public Peer {
   std::vector<std::string> input_names_, output_names_;
 };
 
-std::string in_python(const fs::path& prefix) {
-  for (const fs::path& python : entries_with_prefix(prefix / "lib", "python3"))
-    for (const char* packages : {"site-packages", "dist-packages"})
-      for (const fs::path& library :
-           entries_with_prefix(python / packages / "onnxruntime" / "capi", "libonnxruntime.so"))
-        return library.string();
-  return {};
-}
-
 }  // namespace
-
-std::string find_onnxruntime(const std::string& given) {
-  if (!given.empty()) return given;
-  for (const char* name : {"libonnxruntime.so.1", "libonnxruntime.so"})
-    if (void* const library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE)) {
-      dlclose(library);
-      return name;
-    }
-  std::vector<fs::path> prefixes;
-  if (const char* environment = std::getenv("VIRTUAL_ENV")) prefixes.emplace_back(environment);
-  if (const char* home = std::getenv("HOME")) prefixes.push_back(fs::path(home) / ".local");
-  prefixes.insert(prefixes.end(), {"/usr/local", "/usr"});
-  for (const fs::path& prefix : prefixes)
-    if (std::string library = in_python(prefix); !library.empty()) return library;
-  return {};
-}
 
 Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model,
                                                const Graph& interface, const std::vector<Tensor>& inputs, int threads) {

@@ -10,10 +10,6 @@
 
 namespace isomer::cli {
 
-/// Where its shared library is: `given`, where that is not empty, else what the loader knows, else in an installed
-/// Python package; empty where there is none.
-std::string find_onnxruntime(const std::string& given);
-
 /// A session of a model on given inputs. Errors are of kind kUnsupported, with what the library said.
 Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model,
                                                const Graph& interface, const std::vector<Tensor>& inputs, int threads);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 
+#include "backends/find_library.h"
 #include "cli/onnxruntime.h"
 #include "cli/onnxruntime_backend.h"
 #include "cli/open_records.h"
@@ -95,7 +96,7 @@ Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const Graph& model,
     return std::unique_ptr<Backend>(
         std::make_unique<CompilingBackend>(compile, weights_in_model(count_bytes(model)), records));
   }
-  const std::string library = find_onnxruntime(onnxruntime);
+  const std::string library = backends::find(backends::onnxruntime(), onnxruntime);
   std::unique_ptr<Backend> runtime;
   if (!library.empty()) runtime = std::make_unique<OnnxRuntimeBackend>(library, file, options.thread_count(), records);
   if (backend == "any") return std::unique_ptr<Backend>(std::make_unique<AnyBackend>(std::move(runtime)));

@@ -1,5 +1,6 @@
-// CUDA code of every operator against the interpreter, on random nodes, emulated: as it is lowered, in one thread; with
-// loops bound at random. Whatever the order of the threads, nothing races, and nobody leaves a buffer.
+// CUDA code of every operator against the interpreter, on random nodes, emulated and as plain loops: as it is lowered,
+// in one thread; with loops bound at random; by the default schedule for a GPU and by random decisions. Whatever the
+// order of the threads, nothing races, and nobody leaves a buffer.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +10,9 @@
 #include "graph/te/interpret.h"
 #include "kernel/default_schedule.h"
 #include "kernel/row_tasks.h"
+#include "kernel/run_kernel.h"
 #include "kernel/schedule.h"
+#include "kernel/space/gpu_modules.h"
 #include "support/long_run.h"
 
 namespace isomer::kernel::test {
@@ -56,8 +59,13 @@ TEST_P(CudaRows, RunAsTheyMean) {
     const Instance instance = isomer::test::make_instance(op, random, turn);
     const auto task = lowered(instance);
     if (!task.ok()) continue;
-    for (const Schedule& schedule : {Schedule(task->kernel), bound_at_random(task->kernel, random),
-                                     default_gpu_schedule(Schedule(task->kernel))}) {
+    std::vector<Schedule> schedules = {Schedule(task->kernel), bound_at_random(task->kernel, random),
+                                       default_gpu_schedule(Schedule(task->kernel))};
+    for (int sampled = 0; sampled < (is_long_run() ? 3 : 1); ++sampled) {
+      Sampling sampling(random, 0.5);
+      schedules.push_back(scheduled(Schedule(task->kernel), gpu_space(), Machine(), sampling).schedule);
+    }
+    for (const Schedule& schedule : schedules) {
       SCOPED_TRACE(instance.text() + print(schedule.finish()));
       auto code = emit_cuda(schedule.finish(), fmt::format("f{}_", cases.size()));
       if (!code.ok()) {
@@ -84,18 +92,27 @@ TEST_P(CudaRows, RunAsTheyMean) {
       arrays.push_back(input.present ? te::Array::from(input.tensor) : te::Array());
     }
     const auto expected = te::interpret(each.program, arrays);
+    const auto expect_right = [&](const std::vector<Tensor>& outputs) {
+      for (size_t i = 0; i < expected->size(); ++i) {
+        SCOPED_TRACE(fmt::format("output {}", i));
+        if ((*expected)[i].empty()) continue;
+        ASSERT_NO_FATAL_FAILURE(expect_near((*expected)[i], outputs[i].reshaped((*expected)[i].dims()),
+                                            std::max(tolerance(each.instance), tolerance((*expected)[i].dtype())),
+                                            truncates_reals(each.kernel)));
+      }
+    };
+    if (expected.ok()) {
+      SCOPED_TRACE("plain loops");
+      const auto plain = kernel::test::run(each.kernel, tensors, host_target());
+      ASSERT_TRUE(plain.ok()) << plain.error().message();
+      ASSERT_NO_FATAL_FAILURE(expect_right(plain->outputs));
+    }
     for (const ThreadOrder order : {ThreadOrder::kForward, ThreadOrder::kBackward}) {
       const EmulatedRun run = emulate(library, each.kernel, each.code, tensors, order);
       ASSERT_THAT(run.findings, testing::IsEmpty());
       ASSERT_EQ(run.outcome == 0, expected.ok()) << (expected.ok() ? "" : expected.error().message());
       if (!expected.ok()) continue;
-      for (size_t i = 0; i < expected->size(); ++i) {
-        SCOPED_TRACE(fmt::format("output {}", i));
-        if ((*expected)[i].empty()) continue;
-        ASSERT_NO_FATAL_FAILURE(expect_near((*expected)[i], run.outputs[i].reshaped((*expected)[i].dims()),
-                                            std::max(tolerance(each.instance), tolerance((*expected)[i].dtype())),
-                                            truncates_reals(each.kernel)));
-      }
+      ASSERT_NO_FATAL_FAILURE(expect_right(run.outputs));
     }
   }
 }

@@ -4,38 +4,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdlib>
 #include <regex>
 #include <sstream>
 
-#include "util/folder.h"
+#include "backends/find_library.h"
 
 namespace isomer::kernel {
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::array kNames = {"libnvrtc.so.13", "libnvrtc.so.12"};
-
-/// Folders of NVIDIA's Python packages that hold libraries.
-std::vector<fs::path> package_folders() {
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
-  std::error_code error;
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (!fs::exists(fs::path(folder) / "python3", error)) continue;
-    std::vector<fs::path> found;
-    for (const fs::path& python : entries_with_prefix(fs::path(folder).parent_path() / "lib", "python3"))
-      for (const char* packages : {"site-packages", "dist-packages"})
-        for (const char* package : {"cu13", "cuda_nvrtc"})
-          found.push_back(python / packages / "nvidia" / package / "lib");
-    return found;
-  }
-  return {};
-}
-
-}  // namespace
-
 struct Nvrtc::Functions {
   using Program = void*;
   int (*version)(int*, int*);
@@ -47,20 +21,6 @@ struct Nvrtc::Functions {
   int (*cubin_size)(Program, size_t*);
   int (*cubin)(Program, char*);
 };
-
-std::vector<std::string> nvrtc_libraries() {
-  if (const char* const given = std::getenv("ISOMER_NVRTC")) return {given};
-  std::vector<std::string> result(kNames.begin(), kNames.end());
-  std::vector<fs::path> folders;
-  if (const char* const home = std::getenv("CUDA_HOME")) folders.push_back(fs::path(home) / "lib64");
-  folders.emplace_back("/usr/local/cuda/lib64");
-  for (fs::path& folder : package_folders()) folders.push_back(std::move(folder));
-  std::error_code error;
-  for (const fs::path& folder : folders)
-    for (const char* name : kNames)
-      if (fs::exists(folder / name, error)) result.push_back((folder / name).string());
-  return result;
-}
 
 Result<Nvrtc> Nvrtc::open(const std::string& library) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -90,7 +50,7 @@ Result<Nvrtc> Nvrtc::open(const std::string& library) {
 
 Result<Nvrtc> find_nvrtc() {
   Result<Nvrtc> last = unsupported("nvrtc", "its shared library expected, none found");
-  for (const std::string& library : nvrtc_libraries())
+  for (const std::string& library : backends::places_of(backends::nvrtc()))
     if (last = Nvrtc::open(library); last.ok()) break;
   return last;
 }

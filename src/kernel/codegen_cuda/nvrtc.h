@@ -46,10 +46,7 @@ class Nvrtc {
   int major_ = 0, minor_ = 0;
 };
 
-/// Where NVRTC is looked for, in this order: $ISOMER_NVRTC, alone where it is set; what the loader knows; $CUDA_HOME,
-/// /usr/local/cuda; the packages of the python3 that is first on $PATH.
-std::vector<std::string> nvrtc_libraries();
-/// The first of them that opens; the error names the last.
+/// The first of its places (backends/find_library.h) that opens; the error names the last.
 Result<Nvrtc> find_nvrtc();
 
 /// The lines of ptxas's log (--ptxas-options=-v) about functions.

@@ -2,9 +2,10 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <map>
 #include <mutex>
+
+#include "backends/find_library.h"
 
 namespace isomer::runtime::cuda {
 namespace {
@@ -70,8 +71,7 @@ Result<std::shared_ptr<const Driver>> open_library(const std::string& library) {
 Result<std::shared_ptr<const Driver>> Driver::open() {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const Driver>> opened;
-  const char* const given = std::getenv("ISOMER_CUDA_DRIVER");
-  const std::string library = given ? given : "libcuda.so.1";
+  const std::string library = backends::places_of(backends::cuda_driver()).front();
   const std::lock_guard lock(mutex);
   if (const auto known = opened.find(library); known != opened.end()) return known->second;
   TRY(std::shared_ptr<const Driver> driver, open_library(library));
