@@ -42,10 +42,8 @@ class FindLibrary : public testing::Test {
   const fs::path folder_ = scratch_.path();
   const Variable path_{"PATH", (folder_ / "empty").string() + ":" + (folder_ / "python" / "bin").string()};
   const Variable environment_{"VIRTUAL_ENV", ""}, home_{"HOME", (folder_ / "home").string()};
-  ForeignLibrary library_{"ISOMER_TEST_LIBRARY",
-                          {"libisomertest.so.2", "libisomertest.so.1"},
-                          {"isomertest/lib"},
-                          {folder_ / "toolkit"}};
+  ForeignLibrary library_{
+      "ISOMER_TEST_LIBRARY", {"libisomertest.so.2", "libisomertest.so.1"}, {"isomertest/lib"}, {folder_ / "toolkit"}};
 };
 
 TEST_F(FindLibrary, LooksWhereOnePutsIt) {
