@@ -86,6 +86,7 @@ struct Event {
 };
 struct Module {
   void* handle = nullptr;
+  int file = -1;  ///< of its own number as long as it is loaded: the loader knows libraries by their paths
 };
 struct Function {
   void (*entry)(void**) = nullptr;
@@ -516,9 +517,11 @@ ISOMER_EXPORT int cuModuleLoadData(Module** module, const void* image) {
     const int file = memfd_create("module", 0);
     if (write(file, image, bytes) != static_cast<ssize_t>(bytes)) return kInvalidImage;
     void* const handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    close(file);
-    if (!handle) return kInvalidImage;
-    *module = new Module{handle};
+    if (!handle) {
+      close(file);
+      return kInvalidImage;
+    }
+    *module = new Module{handle, file};
     return kDone;
   });
 }
@@ -527,6 +530,7 @@ ISOMER_EXPORT int cuModuleUnload(Module* module) {
     machine.finish_all();
     std::erase_if(machine.functions, [&](const auto& known) { return known.first.first == module; });
     dlclose(module->handle);
+    close(module->file);
     delete module;
     return kDone;
   });

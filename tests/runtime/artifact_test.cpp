@@ -46,6 +46,26 @@ Artifact everything() {
   });
 }
 
+/// For a GPU.
+Artifact launches() {
+  PlanBuilder plan;
+  const auto kFloat = ElementType::kFloat32;
+  const int32_t x = plan.input("x", kFloat, {8});
+  const int32_t y = plan.output("y", kFloat, {8});
+  const int32_t sum = plan.arena("sum", kFloat, {8});
+  const int32_t rows = plan.dynamic("rows", kFloat, {-1, 8});
+  const int32_t two = plan.weight<int64_t>(ElementType::kInt64, {}, {2});
+  Artifact artifact = plan.build({
+      plan.launch({x, sum}),
+      PlanBuilder::loop({two, -1, -1, {{plan.launch({sum, y})}, {}}, {{y, rows}}}),
+  });
+  artifact.kernels[1].launches.push_back(artifact.kernels[1].launches[0]);
+  artifact.kernels[1].launches[0].turns = 5;
+  artifact.kernels[1].launches[0].followers = 1;
+  artifact.kernels[1].launches[0].takes_turn = true;
+  return artifact;
+}
+
 class ArtifactFile : public testing::Test {
  protected:
   std::filesystem::path write(const Artifact& artifact) {
@@ -54,6 +74,7 @@ class ArtifactFile : public testing::Test {
     EXPECT_TRUE(written.ok()) << written.error().message();
     return path;
   }
+  void forge(const Artifact& artifact);
   ScratchFolder scratch_;
 };
 
@@ -65,11 +86,12 @@ void expect_sentence(const std::string& sentence) {
 }
 
 TEST_F(ArtifactFile, holds_what_was_written) {
-  for (const Artifact& artifact : {sums({8, 20}), everything()}) {
+  for (const Artifact& artifact : {sums({8, 20}), everything(), launches()}) {
     const auto back = read_artifact(write(artifact));
     ASSERT_TRUE(back.ok()) << back.error().message();
     EXPECT_EQ(back->provenance, artifact.provenance);
     EXPECT_EQ(back->code, artifact.code);
+    EXPECT_EQ(back->modules, artifact.modules);
     EXPECT_EQ(back->kernels, artifact.kernels);
     EXPECT_EQ(back->variants, artifact.variants);
     ASSERT_EQ(back->weights.size(), artifact.weights.size());
@@ -156,8 +178,8 @@ std::string reseal(std::string content) {
   return content;
 }
 
-TEST_F(ArtifactFile, with_a_forged_plan_is_refused_or_makes_a_session) {
-  const auto path = write(everything());
+void ArtifactFile::forge(const Artifact& artifact) {
+  const auto path = write(artifact);
   const std::string content = read_file(path);
   Header header;
   std::memcpy(static_cast<void*>(&header), content.data(), sizeof header);
@@ -192,6 +214,18 @@ TEST_F(ArtifactFile, with_a_forged_plan_is_refused_or_makes_a_session) {
   }
   close(fd);
   EXPECT_GT(accepted, 0);
+}
+
+TEST_F(ArtifactFile, with_a_forged_plan_is_refused_or_makes_a_session) {
+  forge(everything());
+  forge(launches());
+}
+
+TEST_F(ArtifactFile, for_a_gpu_says_what_it_needs_where_there_is_none) {
+  setenv("ISOMER_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
+  const auto model = Model::open(write(launches()));
+  EXPECT_THAT(sentence_of(model), HasSubstr("a GPU that runs code for sm_90a expected, found: cuda: NVIDIA's driver"));
+  expect_sentence(sentence_of(model));
 }
 
 TEST_F(ArtifactFile, for_a_better_machine_is_read_but_not_run) {
@@ -234,7 +268,9 @@ struct Broken {
   const char* name;
   const char* sentence;
   void (*damage)(Artifact&);
+  Artifact (*whole)() = everything;
 };
+Launch& launch(Artifact& artifact) { return artifact.kernels[0].launches[0]; }
 class ArtifactCheck : public testing::TestWithParam<Broken> {};
 Value& value(Artifact& artifact, const char* name) {
   for (Value& value : artifact.variants[0].values)
@@ -243,7 +279,7 @@ Value& value(Artifact& artifact, const char* name) {
 }
 
 TEST_P(ArtifactCheck, refuses) {
-  Artifact artifact = everything();
+  Artifact artifact = GetParam().whole();
   ASSERT_TRUE(check_artifact(artifact).ok()) << sentence_of(check_artifact(artifact));
   GetParam().damage(artifact);
   const auto checked = check_artifact(artifact);
@@ -310,7 +346,31 @@ INSTANTIATE_TEST_SUITE_P(
                [](Artifact& a) {
                  for (int depth = 0; depth < 40; ++depth)
                    a.variants[0].steps = {PlanBuilder::loop({-1, -1, -1, {a.variants[0].steps, {}}, {}})};
-               }}),
+               }},
+        Broken{"module", "one of 1 modules or none", [](Artifact& a) { a.kernels[0].module = 1; }, launches},
+        Broken{"module_of_parts", "parts, or launches of a module", [](Artifact& a) { a.kernels[0].module = 0; },
+               [] {
+                 Artifact whole = everything();
+                 whole.modules = launches().modules;
+                 return whole;
+               }},
+        Broken{"empty_module", "code for an architecture", [](Artifact& a) { a.modules[0].image.clear(); }, launches},
+        Broken{"other_module", "a module for sm_90a", [](Artifact& a) { a.modules[0].arch = "sm_80"; }, launches},
+        Broken{"device", "a CPU or a GPU",
+               [](Artifact& a) { a.variants[0].target.device = static_cast<DeviceKind>(7); }, launches},
+        Broken{"kernel_of_a_cpu", "a kernel for the variant's device",
+               [](Artifact& a) { a.variants[0].target.device = DeviceKind::kCpu; }, launches},
+        Broken{"function", "the name of a function", [](Artifact& a) { launch(a).function = "f\n"; }, launches},
+        Broken{"no_blocks", "a grid that GPUs have", [](Artifact& a) { launch(a).blocks[1] = 0; }, launches},
+        Broken{"many_blocks", "a grid that GPUs have", [](Artifact& a) { launch(a).blocks[2] = 65536; }, launches},
+        Broken{"many_threads", "a grid that GPUs have", [](Artifact& a) { launch(a).threads = {512, 4, 1}; }, launches},
+        Broken{"launched_turns", "turns of an int32", [](Artifact& a) { launch(a).turns = int64_t{1} << 31; },
+               launches},
+        Broken{"launched_followers", "turns of parts that are there", [](Artifact& a) { launch(a).followers = 1; },
+               launches},
+        Broken{"launched_buffer", "an argument of known size", [](Artifact& a) { launch(a).buffers = {2}; }, launches},
+        Broken{"launched_dynamic", "an argument of known size",
+               [](Artifact& a) { std::get<KernelStep>(a.variants[0].steps[0].action).arguments[0] = 3; }, launches}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -50,11 +50,25 @@ int32_t PlanBuilder::view(int32_t of, int64_t offset, std::vector<int64_t> dims)
 }
 
 Step PlanBuilder::kernel(uint64_t entry, std::vector<int32_t> arguments, int64_t iterations, int64_t scratch_bytes) {
-  artifact_.kernels.push_back({{{entry, iterations, scratch_bytes}}});
+  artifact_.kernels.push_back({{{entry, iterations, 0, scratch_bytes}}});
   return {"kernel",
           {"Add", "Mul"},
           iterations,
           KernelStep{static_cast<int32_t>(artifact_.kernels.size()) - 1, std::move(arguments)}};
+}
+
+Step PlanBuilder::launch(std::vector<int32_t> arguments) {
+  variant_.target = {"sm_90a", {}, DeviceKind::kCuda};
+  artifact_.modules = {{"sm_90a", std::vector<std::byte>(100, std::byte{7})}};
+  Kernel& kernel = artifact_.kernels.emplace_back();
+  kernel.module = 0;
+  Launch& launch = kernel.launches.emplace_back();
+  launch.function = "f";
+  launch.blocks = {3, 2, 1};
+  launch.threads = {32, 4, 1};
+  launch.buffers.resize(arguments.size());
+  std::iota(launch.buffers.begin(), launch.buffers.end(), 0);
+  return {"launch", {"Add"}, 0, KernelStep{static_cast<int32_t>(artifact_.kernels.size()) - 1, std::move(arguments)}};
 }
 
 Artifact PlanBuilder::build(std::vector<Step> steps) {

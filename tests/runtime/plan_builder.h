@@ -30,6 +30,8 @@ class PlanBuilder {
 
   /// A step of one part.
   Step kernel(uint64_t entry, std::vector<int32_t> arguments, int64_t iterations = 1, int64_t scratch_bytes = 0);
+  /// A step of one launch of a function "f" that takes all its arguments; the variant is one for a GPU then.
+  Step launch(std::vector<int32_t> arguments);
   static Step copy(int32_t from, int32_t to) { return {"copy", {"Identity"}, 0, CopyStep{{from, to}}}; }
   static Step shape(int32_t of, int32_t to) { return {"shape", {"Shape"}, 0, ShapeStep{of, to}}; }
   static Step branch(BranchStep step) { return {"branch", {"If"}, 0, std::move(step)}; }
