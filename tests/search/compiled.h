@@ -19,11 +19,20 @@ inline Graph parsed(std::string_view text) {
   return *std::move(graph);
 }
 
+/// What graphs are compiled for: this machine's CPU, where a test program says nothing else.
+inline kernel::Target& target_of_tests() {
+  static kernel::Target target = kernel::host_target();
+  return target;
+}
+
+inline bool is_for_gpu() { return std::holds_alternative<kernel::CudaTarget>(target_of_tests()); }
+
 inline Result<Compilation> compiled(const Graph& graph, int threads = 2, bool fused = true) {
   CompileOptions options;
-  options.target = kernel::host_target();
+  options.target = target_of_tests();
   options.threads = threads;
   options.fuse.enabled = fused;
+  if (is_for_gpu()) for_gpu(options);
   return compile(graph, options);
 }
 
