@@ -121,6 +121,11 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& block, LoopId loo
 /// combines (rfactor). The loop over the parts is outermost, so that threads can share a reduction with few results.
 Result<std::string> split_k(Kernel& kernel, const std::string& block, LoopId loop, int64_t parts);
 
+/// A sum's buffer, which is no input or output, holds numbers of a wider real type ("float32" for halves), in which the
+/// products of the body are taken and added; what reads it rounds once. The sum has its initialization and is the only
+/// writer.
+Result<void> accumulate_in(Kernel& kernel, const std::string& block, const std::string& type);
+
 // Micro-tiles and micro-kernels (primitives_tensorize.cpp)
 
 /// The loop and those in it, around one reduction alone, become a tile of registers: "avx2.6x2x8" writes out loops of 6

@@ -29,6 +29,17 @@ std::vector<Loop*> loops_from(const Place& place, LoopId id) {
   return {first, loops.end()};
 }
 
+/// In another real type, as far as it consists of sums and products: what these are made of is converted. Selects stay
+/// whole: they are those of paddings, which a copy of the operand holds (cache_read).
+Expr widened(const Expr& e, DataType type) {
+  if (const auto* b = te::as<te::Binary>(e);
+      b && (b->op == te::BinaryOp::kMul || b->op == te::BinaryOp::kAdd || b->op == te::BinaryOp::kSub))
+    return te::binary(b->op, widened(b->left, type), widened(b->right, type));
+  if (const auto* u = te::as<te::Unary>(e); u && u->op == te::UnaryOp::kNeg) return -widened(u->operand, type);
+  if (const auto* literal = te::as<te::Literal>(e)) return te::literal(literal->value, type);
+  return te::cast(type, e);
+}
+
 }  // namespace
 
 Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name, LoopId id) {
@@ -200,6 +211,37 @@ Result<std::string> split_k(Kernel& kernel, const std::string& name, LoopId id, 
     if (loop->variable != pieces[0].variable) order.push_back({loop->variable});
   TRY_VOID(reorder(kernel, order));
   return rfactor(kernel, name, pieces[0]);
+}
+
+Result<void> accumulate_in(Kernel& kernel, const std::string& name, const std::string& type) {
+  TRY(const Place place, find_block(kernel, name));
+  Block& block = place.block();
+  const DataType wide = parse_data_type(type);
+  if (!block.is_reduction() || block.combine.arity() != 1 || !block.initialize)
+    return invalid(name, "a sum with its initialization expected");
+  const DataType narrow = block.bodies[0].dtype();
+  if (block.combine.name != te::sum(narrow).name)
+    return invalid(name, "a sum expected, '{}' found", block.combine.name);
+  if (!is_float(wide) || !is_float(narrow) || bit_width(wide) <= bit_width(narrow))
+    return invalid(name, "a wider real type than {} expected, '{}' found", isomer::name(narrow), type);
+  const int sums = block.writes[0].buffer;
+  const auto is_sums = [&](int buffer) { return buffer == sums; };
+  if (std::any_of(kernel.inputs.begin(), kernel.inputs.end(), is_sums) ||
+      std::any_of(kernel.outputs.begin(), kernel.outputs.end(), is_sums))
+    return invalid(name, "a buffer that is no input or output expected, '{}' is one", kernel.buffers[sums].name);
+  if (writers(kernel, sums).size() != 1)
+    return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[sums].name);
+  block.bodies[0] = widened(block.bodies[0], wide);
+  block.combine = te::sum(wide);
+  kernel.buffers[sums].dtype = wide;
+  rewrite_expressions(kernel.body, [&](const Expr& whole) {
+    return te::transform(whole, [&](const Expr& e) -> Expr {
+      const auto* load = te::as<te::Load>(e);
+      if (!load || load->buffer.index != sums || e.dtype() == wide) return {};
+      return te::cast(narrow, load_buffer(kernel, sums, load->index));
+    });
+  });
+  return {};
 }
 
 }  // namespace isomer::kernel::primitives

@@ -93,6 +93,7 @@ const std::vector<Primitive>& all_primitives() {
       {"decompose_reduction", adapted(primitives::decompose_reduction)},
       {"rfactor", adapted(primitives::rfactor)},
       {"split_k", adapted(primitives::split_k)},
+      {"accumulate_in", adapted(primitives::accumulate_in)},
       {"tensorize", adapted(primitives::tensorize)},
   };
   return all;
@@ -241,6 +242,9 @@ Result<std::string> Schedule::rfactor(const std::string& block, LoopId loop) {
 }
 Result<std::string> Schedule::split_k(const std::string& block, LoopId loop, int64_t parts) {
   return single<std::string>(apply("split_k", {block, loop, parts}));
+}
+Result<void> Schedule::accumulate_in(const std::string& block, const std::string& type) {
+  return nothing(apply("accumulate_in", {block, type}));
 }
 Result<void> Schedule::tensorize(LoopId loop, const std::string& tile) {
   return nothing(apply("tensorize", {loop, tile}));

@@ -62,6 +62,7 @@ class Schedule {
   Result<std::string> decompose_reduction(const std::string& block, LoopId loop);
   Result<std::string> rfactor(const std::string& block, LoopId loop);
   Result<std::string> split_k(const std::string& block, LoopId loop, int64_t parts);
+  Result<void> accumulate_in(const std::string& block, const std::string& type);
   Result<void> tensorize(LoopId loop, const std::string& tile);
 
   /// What was decided on the way, for the trace to say; it changes nothing.

@@ -315,7 +315,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(29)) {
+  switch (random.below(30)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2: (void)schedule.split(loop, Integers{random.between(1, 5), random.between(1, 5)}); break;
@@ -356,6 +356,7 @@ void try_something(Schedule& schedule, Random& random) {
     case 26: (void)schedule.annotate(loop, kStream, 1); break;
     case 27: (void)schedule.join(loop, loop_of(blocks[random.below(blocks.size())])); break;
     case 23: (void)schedule.split_k(block, loop, random.between(1, 5)); break;
+    case 29: (void)schedule.accumulate_in(block, random.chance(0.7) ? "float64" : "float32"); break;
     case 24: {
       Integers extents;
       for (const LoopId each : loops)
@@ -520,7 +521,7 @@ TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
       {"set_layout", "nn"},    {"pad", "ni"},
       {"collapse", ""},        {"decompose_reduction", "nl"},
       {"rfactor", "nl"},       {"split_k", "nli"},
-      {"tensorize", "ln"}};
+      {"accumulate_in", "nn"}, {"tensorize", "ln"}};
   const std::vector<std::string> names = {"s0",
                                           "s1",
                                           "in0",
@@ -537,7 +538,8 @@ TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
                                           "avx2.13x17",
                                           "avx512.2x8",
                                           "sse2.",
-                                          "avx2.0x-1"};
+                                          "avx2.0x-1",
+                                          "float64"};
   const std::vector<int64_t> integers = {-1,
                                          0,
                                          1,

@@ -69,8 +69,8 @@ Module gpu_points() {
 
 const Space& gpu_space() {
   static const Space space = {
-      {false, {inline_maps()}}, {false, {collapse()}},  {false, {gpu_products()}},
-      {false, {gpu_rows()}},    {true, {gpu_points()}},
+      {false, {wide_sums()}},    {false, {inline_maps()}}, {false, {collapse()}},
+      {false, {gpu_products()}}, {false, {gpu_rows()}},    {true, {gpu_points()}},
   };
   return space;
 }

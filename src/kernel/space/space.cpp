@@ -8,6 +8,7 @@ namespace isomer::kernel {
 
 const Space& default_space() {
   static const Space space = {
+      {false, {wide_sums()}},
       {false, {inline_maps()}},
       {false, {collapse()}},
       {true, {transforms()}},

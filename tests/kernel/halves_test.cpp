@@ -1,0 +1,91 @@
+// Sums of halves are taken in float32, for the CPU and for a GPU: a sum of ones in float16 stops at 2048, one of
+// bfloat16 at 256.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "graph/te/array.h"
+#include "graph/te/program_text.h"
+#include "kernel/default_schedule.h"
+#include "kernel/examples.h"
+#include "kernel/run_kernel.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+struct Sum {
+  const char* name;
+  const char* program;  ///< T stands for the type
+  std::vector<Dims> inputs;
+};
+
+const std::vector<Sum> kSums = {
+    {"product",
+     "s0 = reduce [8, 24] over [4096] with sum:T { in0[i0, r0]:T*in1[r0, i1]:T }\noutput s0\n",
+     {{8, 4096}, {4096, 24}}},
+    {"columns", "s0 = reduce [24] over [4096] with sum:T { in0[r0, i0]:T }\noutput s0\n", {{4096, 24}}},
+    {"row", "s0 = reduce [3] over [4096] with sum:T { in0[i0, r0]:T }\noutput s0\n", {{3, 4096}}},
+    {"inside",
+     "s0 = reduce [3] over [4096] with sum:T { in0[i0, r0]:T }\ns1 = map [3] { s0[i0]:T*2 }\noutput s1\n",
+     {{3, 4096}}},
+    {"padded",
+     "s0 = reduce [8, 24] over [3, 1024] with sum:T { select(0 <= i0 + r0 - 1 && i0 + r0 - 1 < 8, in0[i0 + r0 - 1, "
+     "r1]:T, 0:T)*in1[r0, r1, i1]:T }\noutput s0\n",
+     {{8, 1024}, {3, 1024, 24}}},
+};
+
+class Halves : public testing::TestWithParam<std::tuple<Sum, DataType>> {};
+
+TEST_P(Halves, AreSummedInFloat32) {
+  const auto& [sum, type] = GetParam();
+  std::string text = sum.program;
+  for (size_t at; (at = text.find(":T")) != std::string::npos;) text.replace(at, 2, ":" + std::string(name(type)));
+  std::vector<TaskType> types;
+  std::vector<Tensor> inputs;
+  for (const Dims& dims : sum.inputs) {
+    types.push_back({type, Shape(dims.begin(), dims.end())});
+    inputs.push_back(te::to_tensor(
+        te::Array::reals(type, dims, std::vector<double>(static_cast<size_t>(element_count(dims)), 1.0))));
+  }
+  const auto program = te::parse_program(text);
+  ASSERT_TRUE(program.ok()) << program.error().message();
+  const Kernel kernel = *lower(*program, types);
+  for (const bool for_gpu : {false, true}) {
+    const Schedule schedule =
+        for_gpu ? default_gpu_schedule(Schedule(kernel)) : default_schedule(Schedule(kernel), Machine());
+    SCOPED_TRACE(print(schedule.trace()) + print(schedule.finish()));
+    const auto found = run(schedule.finish(), inputs, host_target());
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    const double expected = std::string_view(sum.name) == "inside" ? 8192 : 4096;
+    for (int64_t k = 0; k < found->outputs[0].count(); ++k) {
+      // The first and the last row of the padded one have two of three parts.
+      const bool is_border = std::string_view(sum.name) == "padded" && (k < 24 || k >= 7 * 24);
+      const double right = std::string_view(sum.name) == "padded" ? (is_border ? 2048 : 3072) : expected;
+      ASSERT_EQ(found->outputs[0].real(k), right) << k;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Sums, Halves, testing::Combine(testing::ValuesIn(kSums), testing::Values(DataType::kFloat16, DataType::kBFloat16)),
+    [](const auto& info) { return fmt::format("{}_{}", std::get<0>(info.param).name, name(std::get<1>(info.param))); });
+
+TEST(AccumulateIn, SaysWhatItExpects) {
+  const Kernel kernel = *lower(*te::parse_program("s0 = reduce [3] over [8] with max:float16 { in0[i0, r0]:float16 }\n"
+                                                  "s1 = reduce [3] over [8] with sum:float16 { in0[i0, r0]:float16 }\n"
+                                                  "s2 = map [3] { s0[i0]:float16 + s1[i0]:float16 }\noutput s2\n"),
+                               {{DataType::kFloat16, {3, 8}}});
+  const auto refusal = [&](const std::string& block, const std::string& type) {
+    Schedule schedule(kernel);
+    const auto done = schedule.accumulate_in(block, type);
+    return done.ok() ? "" : done.error().message();
+  };
+  EXPECT_EQ(refusal("s1", "float32"), "");
+  EXPECT_EQ(refusal("s1", "float64"), "");
+  EXPECT_NE(refusal("s0", "float32").find("a sum expected"), std::string::npos);
+  EXPECT_NE(refusal("s2", "float32").find("a sum with its initialization expected"), std::string::npos);
+  for (const char* type : {"float16", "bfloat16", "int32", "x"})
+    EXPECT_NE(refusal("s1", type).find("a wider real type than float16 expected"), std::string::npos) << type;
+}
+
+}  // namespace
+}  // namespace isomer::kernel::test
