@@ -79,6 +79,28 @@ TEST(GpuSession, ComputesWhatTheModelMeans) {
   expect_same(kLayers, {{floats({8, 24}, 1)}, {floats({8, 24}, 2)}});
 }
 
+TEST(GpuSession, ComputesInHalves) {
+  for (const char* type : {"float16", "bfloat16"}) {
+    SCOPED_TRACE(type);
+    std::string text(R"(opset 17
+graph g(x: T[1,6,9,9]) -> (y: T[1,8,9,9], z: T[1,8]) {
+  w: T[8,6,3,3] = random 1
+  c = Conv(x, w) {pads = [1,1,1,1]}
+  y = Relu(c)
+  p = GlobalAveragePool(y)
+  m = Flatten(p)
+  z = Softmax(m)
+}
+)");
+    for (size_t at; (at = text.find(": T[")) != std::string::npos;) text.replace(at + 2, 1, type);
+    const DataType half = parse_data_type(type);
+    Random random(3);
+    std::vector<double> values(6 * 9 * 9);
+    for (double& value : values) value = static_cast<double>(random.between(-8, 8)) / 8;
+    expect_same(text, {{Array::reals(half, {1, 6, 9, 9}, values)}});
+  }
+}
+
 TEST(GpuSession, RepeatsWhatWasCapturedOnNewData) {
   const auto session = session_of(kLayers);
   // The same places in every run: from the second one on, a graph.

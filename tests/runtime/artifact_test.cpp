@@ -75,6 +75,7 @@ class ArtifactFile : public testing::Test {
     return path;
   }
   void forge(const Artifact& artifact);
+  void change_each_byte(const Artifact& artifact);
   ScratchFolder scratch_;
 };
 
@@ -111,8 +112,8 @@ TEST_F(ArtifactFile, has_the_same_bytes_each_time) {
   EXPECT_EQ(read_file(copy), first);
 }
 
-TEST_F(ArtifactFile, with_any_byte_changed_is_refused_or_found_by_verify) {
-  const auto path = write(sums({8, 20}));
+void ArtifactFile::change_each_byte(const Artifact& artifact) {
+  const auto path = write(artifact);
   const std::string content = read_file(path);
   Header header;
   std::memcpy(static_cast<void*>(&header), content.data(), sizeof header);
@@ -134,6 +135,11 @@ TEST_F(ArtifactFile, with_any_byte_changed_is_refused_or_found_by_verify) {
   }
   close(fd);
   EXPECT_TRUE(verify_weights(path).ok());
+}
+
+TEST_F(ArtifactFile, with_any_byte_changed_is_refused_or_found_by_verify) {
+  change_each_byte(sums({8, 20}));
+  change_each_byte(launches());
 }
 
 TEST_F(ArtifactFile, names_the_chunk_of_weights_that_changed) {
