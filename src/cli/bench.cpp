@@ -60,11 +60,11 @@ class Bench {
 
   /// Elements of the first output, after a run; none where they are no float32.
   Result<std::vector<float>> first_output() {
-    TRY_VOID(session().run(given_, outputs_));
-    if (outputs_.empty() || outputs_[0].type != runtime::ElementType::kFloat32) return std::vector<float>();
-    const auto* const elements = static_cast<const float*>(outputs_[0].data);
-    return std::vector<float>(elements,
-                              elements + element_count(Dims(outputs_[0].dims.begin(), outputs_[0].dims.end())));
+    std::vector<runtime::Tensor> outputs(outputs_.size());  // of the host
+    TRY_VOID(session().run(given_, outputs));
+    if (outputs.empty() || outputs[0].type != runtime::ElementType::kFloat32) return std::vector<float>();
+    const auto* const elements = static_cast<const float*>(outputs[0].data);
+    return std::vector<float>(elements, elements + element_count(Dims(outputs[0].dims.begin(), outputs[0].dims.end())));
   }
 
   Result<std::vector<double>> run_for(double seconds) {
@@ -83,8 +83,10 @@ class Bench {
         inputs_(std::move(inputs)),
         outputs_(artifact_.session->variant().outputs.size()) {}
 
-  /// Moves them to where code reads them as they lie: the session would copy others in each run.
+  /// Moves them to where code reads them as they lie: the session would copy others in each run. On a GPU outputs stay
+  /// there.
   Result<void> give_inputs() {
+    const runtime::DeviceKind device = session().variant().target.device;
     for (Tensor& tensor : inputs_) {
       const auto bytes = tensor.bytes();
       auto made = runtime::Memory::allocate(static_cast<int64_t>(bytes.size()));
@@ -92,13 +94,20 @@ class Bench {
       const auto memory = std::make_shared<const runtime::Memory>(std::move(*made));
       std::copy(bytes.begin(), bytes.end(), memory->data());
       tensor = Tensor(tensor.dtype(), tensor.dims(), std::span<const std::byte>(memory->data(), bytes.size()), memory);
-      given_.push_back({static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(), memory->data()});
+      given_.push_back(
+          {static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(), memory->data(), device, nullptr});
+      if (device == runtime::DeviceKind::kCpu) continue;
+      TRY(runtime::DeviceMemory there, session().copy_of(tensor.bytes()));
+      given_.back().data = there.data();
+      on_gpu_.push_back(std::move(there));
     }
+    for (runtime::Tensor& output : outputs_) output.device = device;
     return {};
   }
 
   LoadedArtifact artifact_;
   std::vector<Tensor> inputs_;
+  std::vector<runtime::DeviceMemory> on_gpu_;  ///< what is given there
   std::vector<runtime::Tensor> given_, outputs_;
 };
 

@@ -1,5 +1,6 @@
 // isomer compile: a model into an artifact for a machine, checked against the interpreter.
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/check_json.h"
 #include "cli/commands.h"
@@ -42,6 +43,15 @@ std::vector<std::vector<std::string>> each_binding(const std::vector<std::string
       }
     all = std::move(longer);
   }
+  return all;
+}
+
+/// --target cuda=sm_90a,cpu: a variant for each, the preferred one first.
+std::vector<std::string> each_target(const std::string& targets) {
+  std::vector<std::string> all;
+  std::istringstream parts(targets);
+  for (std::string target; std::getline(parts, target, ',');) all.push_back(target);
+  if (all.empty()) all.push_back(targets);  // which is refused in its own words
   return all;
 }
 
@@ -114,12 +124,14 @@ json report_json(const CompileCommand& options, const runtime::Artifact& artifac
   }
   int64_t arena = 0;
   for (const runtime::Variant& variant : artifact.variants) arena = std::max(arena, variant.arena_bytes);
+  size_t code = artifact.code.size();
+  for (const runtime::Module& module : artifact.modules) code += module.image.size();
   return {{"model", options.file},
           {"variants", artifact.variants.size()},
           {"tasks", report.tasks},
           {"kernels", artifact.kernels.size()},
           {"arena_mb", static_cast<double>(arena) / 1e6},
-          {"code_kb", static_cast<double>(artifact.code.size()) / 1e3},
+          {"code_kb", static_cast<double>(code) / 1e3},
           {"search", searches},
           {"tasks_chosen", chosen},
           {"check", check},
@@ -155,16 +167,18 @@ Result<ExitCode> run(const CompileCommand& options) {
   std::optional<ProgressLine> progress(std::in_place, options);
   runtime::Artifact artifact;
   Report report;
-  for (const auto& dims : each_binding(options.dims)) {
-    CompileCommand one = options;
-    one.dims = dims;
-    TRY(Compilation compiled, compile_variant(one, *progress, begin, report));
-    if (artifact.variants.empty()) {
-      artifact = std::move(compiled.artifact);
-    } else {
-      merge(artifact, std::move(compiled.artifact));
+  for (const std::string& target : each_target(options.choices.target))
+    for (const auto& dims : each_binding(options.dims)) {
+      CompileCommand one = options;
+      one.choices.target = target;
+      one.dims = dims;
+      TRY(Compilation compiled, compile_variant(one, *progress, begin, report));
+      if (artifact.variants.empty()) {
+        artifact = std::move(compiled.artifact);
+      } else {
+        merge(artifact, std::move(compiled.artifact));
+      }
     }
-  }
   progress->tell("writing");
   TRY_VOID(runtime::write_artifact(artifact, options.output));
   progress.reset();

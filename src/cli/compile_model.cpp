@@ -34,7 +34,9 @@ Result<GivenSchedule> read_schedule(const std::string& text) {
 }  // namespace
 
 void CompileChoices::add_to(CLI::App& app) {
-  app.add_option("--target", target, "cpu, cpu=NAME as LLVM calls it, cuda (the GPU here) or cuda=sm_90a")
+  app.add_option(
+         "--target", target,
+         "cpu, cpu=NAME as LLVM calls it, cuda (the GPU here) or cuda=sm_90a; of compile also several: cuda=sm_90a,cpu")
       ->capture_default_str();
   app.add_option(
          "--level", level,

@@ -33,6 +33,7 @@ class Executor::State {
         device_(device),
         kernels_(kernels),
         timed_(timed),
+        in_spans_(kernels.repeats() && !timed),
         steps_(prepare(model, variant.steps, table)) {}
 
   Result<void> run() {
@@ -56,7 +57,7 @@ class Executor::State {
  private:
   Result<void> run_steps(std::vector<PreparedStep>& steps) {
     for (size_t k = 0; k < steps.size();) {
-      const size_t end = k + (timed_ ? 1 : steps[k].span);
+      const size_t end = k + (in_spans_ ? steps[k].span : 1);
       if (end == k + 1) {
         TRY_VOID(run_steps(steps, k, end));
       } else {
@@ -229,7 +230,7 @@ class Executor::State {
   ValueTable& table_;
   Device& device_;
   KernelRunner& kernels_;
-  const bool timed_;
+  const bool timed_, in_spans_;
   std::vector<PreparedStep> steps_;
   DeviceMemory staging_;  ///< of moves that are done at once
   int64_t iterations_left_ = 0;

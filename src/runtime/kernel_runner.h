@@ -16,8 +16,10 @@ class KernelRunner {
   /// Of a run of the whole variant.
   virtual void begin() {}
   virtual Result<void> run(const PreparedStep& step) = 0;
-  /// `enqueue` runs the steps of a span (PreparedStep::span), of which `first` is the first. Who can repeat what they
-  /// ask of the device does so instead where no value has moved since.
+  /// Whether it can repeat what steps have asked of the device.
+  virtual bool repeats() const { return false; }
+  /// Where it can: `enqueue` runs the steps of a span (PreparedStep::span), of which `first` is the first; what they
+  /// asked for is repeated instead where no value has moved since.
   virtual Result<void> run_span(const PreparedStep& first, const std::function<Result<void>()>& enqueue) {
     (void)first;
     return enqueue();

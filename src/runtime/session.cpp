@@ -203,6 +203,17 @@ Result<void> Session::run(std::span<const Tensor> inputs, std::span<Tensor> outp
   return hand_out(outputs);
 }
 
+Result<DeviceMemory> Session::copy_of(std::span<const std::byte> data) {
+  const std::lock_guard lock(mutex_);
+  std::optional<cuda::Gpu::Current> current;
+  if (resident_) current.emplace(*resident_->gpu());
+  auto memory = device_->allocate(std::ssize(data));
+  if (!memory) return unsupported("", "{} bytes of memory expected, less found", data.size());
+  device_->upload(memory->data(), data.data(), std::ssize(data));
+  TRY_VOID(device_->finish());
+  return *std::move(memory);
+}
+
 std::vector<StepTime> Session::times() const {
   const std::lock_guard lock(mutex_);
   return executor_->times();

@@ -47,6 +47,9 @@ class Session {
   /// is done when it returns. Errors: kUsage for wrong tensors, else those of Executor.
   Result<void> run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
+  /// A copy of the host's data where this session's kernels run, for tensors that many runs take.
+  Result<DeviceMemory> copy_of(std::span<const std::byte> data);
+
   std::vector<StepTime> times() const;
   /// Of this session: arena, dynamic values, scratch memory aside.
   int64_t memory_bytes() const;

@@ -76,7 +76,7 @@ std::optional<std::string> mutant(const std::string& text, std::string_view from
 }
 
 TEST(Mutants, AreFound) {
-  const int subjects = is_long_run() ? 200 : 6;
+  const int subjects = is_long_run() ? 200 : 4;
   struct Mutation {
     const char *name, *from, *to;
     int most;         ///< of a kernel

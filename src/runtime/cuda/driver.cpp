@@ -85,7 +85,7 @@ std::string Driver::describe(Status status) const {
   return fmt::format("{} ({})", name, text);
 }
 
-Result<void> Driver::check(Status status, const std::string& what) const {
+Result<void> Driver::check(Status status, std::string_view what) const {
   if (status == 0) return {};
   return unsupported("cuda", "{} expected, {} found", what, describe(status));
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "util/result.h"
 
@@ -90,7 +91,7 @@ struct Driver {
   /// "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)".
   std::string describe(Status status) const;
   /// The error of `what` that failed ("a launch of conv_0"); nothing where it did not.
-  Result<void> check(Status status, const std::string& what) const;
+  Result<void> check(Status status, std::string_view what) const;
 };
 
 }  // namespace isomer::runtime::cuda

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/cuda/driver.h"
@@ -82,7 +83,7 @@ class GpuDevice : public Device {
   /// Asks for work by `call`, which returns a status, unless something failed before; its failure is told later, as
   /// that of `what`.
   template <class Call>
-  void ask(const std::string& what, const Call& call) {
+  void ask(std::string_view what, const Call& call) {
     if (failure_) return;
     if (auto done = gpu_->driver().check(call(), what); !done.ok()) failure_ = std::move(done).error();
   }

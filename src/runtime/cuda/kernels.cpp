@@ -51,6 +51,7 @@ class GpuKernels : public KernelRunner {
     return {};
   }
 
+  bool repeats() const override { return true; }
   Result<void> run_span(const PreparedStep& first, const std::function<Result<void>()>& enqueue) override {
     Span& span = spans_[&first];
     const bool is_same = span.moves == table_.moves();
