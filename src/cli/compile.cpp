@@ -69,6 +69,7 @@ struct Report {
 /// One variant, checked.
 Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine& progress, Clock::time_point begin,
                                     Report& report) {
+  TRY(const kernel::Target target, options.choices.parsed_target());
   progress.tell("reading");
   TRY(LoadedModel model, load_model(options.file, options));
   TRY(auto bindings, bind_free_dims(model.graph, options.file, options));
@@ -77,7 +78,6 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
   setting.progress = &progress;
   CheckCode check;
   Coverage coverage;
-  TRY(const kernel::Target target, options.choices.parsed_target());
   if (!options.no_check && can_check(target)) {
     check = [&](const Compilation& code) -> Result<std::optional<std::string>> {
       const auto start = Clock::now();
@@ -86,7 +86,7 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
       TRY(CodeCheck checked,
           check_code(model.graph, code, {options.seed, options.thread_count(), options.memory_limit(), until}));
       report.check = std::move(checked.equivalence);
-      report.is_of_plain_loops = checked.is_of_plain_loops;
+      report.is_of_plain_loops |= checked.is_of_plain_loops;
       coverage = std::move(checked.coverage);
       report.seconds["check"] += seconds_since(start);
       return report.check->difference ? std::optional(report.check->difference->text()) : std::nullopt;
