@@ -89,7 +89,7 @@ class GpuKernels : public KernelRunner {
     auto turn_number = static_cast<int32_t>(turn);
     std::vector<void*> arguments = {&word};
     for (const int32_t buffer : launch.buffers)
-      arguments.push_back(const_cast<void**>(&step.buffers[static_cast<size_t>(buffer)]));
+      arguments.push_back(static_cast<void*>(const_cast<void**>(&step.buffers[static_cast<size_t>(buffer)])));
     if (launch.takes_turn) arguments.push_back(&turn_number);
     const auto size = [](int64_t count) { return static_cast<unsigned>(count); };
     device_.ask(launch.function, [&] {
