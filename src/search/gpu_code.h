@@ -1,4 +1,4 @@
-// Kernels as modules of a GPU and launches of their functions. Tests: tests/cuda/compile_test.cpp
+// Kernels as modules of a GPU and launches of their functions. Tests: tests/cuda/sessions_test.cpp
 #pragma once
 
 #include <string>

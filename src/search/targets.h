@@ -1,4 +1,4 @@
-// What `--target` says, and whether this machine runs code for it. Tests: tests/search/targets_test.cpp
+// What `--target` says, and whether this machine runs code for it. Tests: tests/cuda/models_test.cpp
 #pragma once
 
 #include <string>

@@ -5,7 +5,6 @@
 #include <csignal>
 
 #include "support/files.h"
-#include "support/long_run.h"
 #include "util/sanitized.h"
 
 namespace isomer::test {
@@ -30,17 +29,17 @@ size_t sequence_length(std::string_view text) {
 }  // namespace
 
 Outcome run_isomer(const std::vector<std::string>& arguments) {
-  const int limit = kSanitized ? 120 : is_long_run() ? 60 : 10;
-  std::vector<std::string> command = {"prlimit", "--core=0", fmt::format("--cpu={}", limit)};
+  constexpr int kLimit = kSanitized ? 120 : 60;
+  std::vector<std::string> command = {"prlimit", "--core=0", fmt::format("--cpu={}", kLimit)};
   if (!kSanitized) command.push_back("--data=4000000000");
   command.push_back(tool_path("isomer").string());
   command.insert(command.end(), arguments.begin(), arguments.end());
   // Seconds of the clock are no measure on a busy machine: they end only what waits.
   RunOptions limits;
-  limits.seconds = 10 * limit;
+  limits.seconds = 10 * kLimit;
   Outcome outcome = run_program(command, limits);
   // The limit's own clock is not quite the one that the time is told by.
-  outcome.timed_out |= outcome.exit_code == 128 + SIGKILL && outcome.cpu_seconds > 0.9 * limit;
+  outcome.timed_out |= outcome.exit_code == 128 + SIGKILL && outcome.cpu_seconds > 0.9 * kLimit;
   return outcome;
 }
 

@@ -143,12 +143,4 @@ Result<void> find_cuda_compiler(const std::string& arch) {
   return {};
 }
 
-std::string spills(const Cubin& cubin) {
-  std::string text;
-  for (const CudaUse& use : cubin.functions)
-    if (use.spill_bytes > 0)
-      text += fmt::format("{}{} spills {} bytes of registers", text.empty() ? "" : ", ", use.function, use.spill_bytes);
-  return text;
-}
-
 }  // namespace isomer::kernel

@@ -1,5 +1,5 @@
 // From CUDA C++ to what a driver loads: machine code of a GPU by NVRTC in a process of its own (`isomer-cubin`), kept
-// for the next time by its text; or, for "emulated", a shared library of the CPU. Tests: tests/cuda/module_test.cpp
+// for the next time by its text; or, for "emulated", a shared library of the CPU. Tests: tests/cuda/models_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,5 @@ Result<Cubin> compile_cuda(const std::string& text, const std::vector<std::strin
 
 /// Whether there is a compiler for `arch` here; the error says what is missing.
 Result<void> find_cuda_compiler(const std::string& arch);
-
-/// Registers spilled to memory, by function; empty: none are.
-std::string spills(const Cubin& cubin);
 
 }  // namespace isomer::kernel

@@ -1,6 +1,6 @@
 // The door to NVIDIA's driver, which is opened where it is found: the same binary starts on machines without one.
 // Names and meanings are those of the driver API; types are declared here, so that nothing of CUDA is needed to build.
-// Tests: tests/cuda/driver_test.cpp
+// Tests: tests/cuda/sessions_test.cpp
 #pragma once
 
 #include <cstddef>
