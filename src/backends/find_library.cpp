@@ -24,8 +24,10 @@ std::vector<fs::path> python_prefixes() {
   std::istringstream folders(variable("PATH"));
   std::error_code error;
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (fs::exists(fs::path(folder) / "python3", error)) {
-      prefixes.push_back(fs::path(folder).parent_path());
+    if (const fs::path python = fs::path(folder) / "python3"; fs::exists(python, error)) {
+      // A link may name that of a virtual environment.
+      for (fs::path file = python; !file.empty(); file = fs::read_symlink(file, error))
+        if (file.is_absolute()) prefixes.push_back(file.parent_path().parent_path());
       break;
     }
   if (const std::string environment = variable("VIRTUAL_ENV"); !environment.empty()) prefixes.emplace_back(environment);

@@ -7,13 +7,11 @@
 #include <thread>
 
 #include "backends/find_library.h"
+#include "cli/bench_gpu.h"
 #include "cli/commands.h"
-#include "cli/load_artifact.h"
 #include "cli/load_model.h"
-#include "cli/model_inputs.h"
 #include "cli/onednn.h"
 #include "cli/onnxruntime.h"
-#include "runtime/memory.h"
 #include "util/machine_peak.h"
 #include "util/resident.h"
 
@@ -22,99 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
-
-struct BenchOptions : CommonOptions {
-  InputOptions inputs;
-  CompileChoices choices;
-  std::string file;
-  double duration = 3;
-  bool serve = false;
-  std::vector<std::string> against;
-  std::string model;                ///< that peers run; empty: `file`
-  std::string onnxruntime, onednn;  ///< their shared libraries
-};
-
-double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
-
-/// A session with inputs to run it on; its outputs stay in the session.
-class Bench {
- public:
-  static Result<Bench> open(const BenchOptions& options, bool timed) {
-    TRY(LoadedArtifact artifact, load_artifact(options.file, options, timed, options.choices, options.inputs));
-    TRY(std::vector<Tensor> inputs,
-        model_inputs(artifact.interface, options.file, options.inputs, options, artifact.demands));
-    Bench bench(std::move(artifact), std::move(inputs));
-    TRY_VOID(bench.give_inputs());
-    return bench;
-  }
-
-  runtime::Session& session() { return *artifact_.session; }
-  const Graph& interface() const { return artifact_.interface; }
-  const std::vector<Tensor>& inputs() const { return inputs_; }
-
-  Result<double> run() {
-    const auto start = Clock::now();
-    TRY_VOID(session().run(given_, outputs_));
-    return milliseconds(Clock::now() - start);
-  }
-
-  /// Elements of the first output, after a run; none where they are no float32.
-  Result<std::vector<float>> first_output() {
-    std::vector<runtime::Tensor> outputs(outputs_.size());  // of the host
-    TRY_VOID(session().run(given_, outputs));
-    if (outputs.empty() || outputs[0].type != runtime::ElementType::kFloat32) return std::vector<float>();
-    const auto* const elements = static_cast<const float*>(outputs[0].data);
-    return std::vector<float>(elements, elements + element_count(Dims(outputs[0].dims.begin(), outputs[0].dims.end())));
-  }
-
-  Result<std::vector<double>> run_for(double seconds) {
-    std::vector<double> times;
-    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-    do {
-      TRY(const double time, run());
-      times.push_back(time);
-    } while (Clock::now() < end);
-    return times;
-  }
-
- private:
-  Bench(LoadedArtifact artifact, std::vector<Tensor> inputs)
-      : artifact_(std::move(artifact)),
-        inputs_(std::move(inputs)),
-        outputs_(artifact_.session->variant().outputs.size()) {}
-
-  /// Moves them to where code reads them as they lie: the session would copy others in each run. On a GPU outputs stay
-  /// there.
-  Result<void> give_inputs() {
-    const runtime::DeviceKind device = session().variant().target.device;
-    for (Tensor& tensor : inputs_) {
-      const auto bytes = tensor.bytes();
-      auto made = runtime::Memory::allocate(static_cast<int64_t>(bytes.size()));
-      if (!made) return unsupported("inputs", "{} bytes of memory expected", bytes.size());
-      const auto memory = std::make_shared<const runtime::Memory>(std::move(*made));
-      std::copy(bytes.begin(), bytes.end(), memory->data());
-      tensor = Tensor(tensor.dtype(), tensor.dims(), std::span<const std::byte>(memory->data(), bytes.size()), memory);
-      given_.push_back(
-          {static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(), memory->data(), device, nullptr});
-      if (device == runtime::DeviceKind::kCpu) continue;
-      TRY(runtime::DeviceMemory there, session().copy_of(tensor.bytes()));
-      given_.back().data = there.data();
-      on_gpu_.push_back(std::move(there));
-    }
-    for (runtime::Tensor& output : outputs_) output.device = device;
-    return {};
-  }
-
-  LoadedArtifact artifact_;
-  std::vector<Tensor> inputs_;
-  std::vector<runtime::DeviceMemory> on_gpu_;  ///< what is given there
-  std::vector<runtime::Tensor> given_, outputs_;
-};
-
-double quantile(std::vector<double> sorted, double q) {
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
-}
 
 double peak_memory_mb() { return static_cast<double>(peak_resident_bytes()) / (1 << 20); }
 
@@ -142,7 +47,7 @@ json tasks_of(const runtime::Session& session) {
 Result<void> serve(const BenchOptions& options) {
   const double before = peak_memory_mb();
   const auto start = Clock::now();
-  TRY(Bench bench, Bench::open(options, false));
+  TRY(BenchSession bench, BenchSession::open(options, false));
   fmt::print("{}\n",
              json_text({{"ready", true}, {"load_s", milliseconds(Clock::now() - start) / 1e3}, {"before_mb", before}}));
   std::fflush(stdout);
@@ -171,7 +76,7 @@ struct Rival {
 };
 
 /// Ours and each peer's in turns, as often each in a round as take some milliseconds: drifts of the machine meet all.
-Result<void> race(Bench& bench, std::vector<Rival>& rivals, double seconds) {
+Result<void> race(BenchSession& bench, std::vector<Rival>& rivals, double seconds) {
   const auto timed = [](Peer& peer) -> Result<double> {
     const auto start = Clock::now();
     TRY_VOID(peer.run());
@@ -213,7 +118,7 @@ Result<void> race(Bench& bench, std::vector<Rival>& rivals, double seconds) {
   return {};
 }
 
-Result<std::unique_ptr<Peer>> open_peer(const std::string& name, const std::string& model, Bench& bench,
+Result<std::unique_ptr<Peer>> open_peer(const std::string& name, const std::string& model, BenchSession& bench,
                                         const BenchOptions& options) {
   const int threads = bench.session().threads();
   if (name == "onnxruntime") {
@@ -223,7 +128,8 @@ Result<std::unique_ptr<Peer>> open_peer(const std::string& name, const std::stri
     return open_onnxruntime(library, model, bench.interface(), bench.inputs(), threads);
   }
   if (name != "onednn")
-    return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
+    return Error{ErrorKind::kUsage, "--against",
+                 "onnxruntime, onednn, or cudnn and cublaslt for code of a GPU expected, '" + name + "' found"};
   const std::string library = backends::find(backends::onednn(), options.onednn);
   if (library.empty())
     return unsupported("--against", "oneDNN expected, none found; name its shared library with --onednn");
@@ -237,9 +143,10 @@ Result<std::unique_ptr<Peer>> open_peer(const std::string& name, const std::stri
   return peer;
 }
 
-Result<json> compare_with_peers(Bench& bench, const BenchOptions& options) {
+Result<json> compare_with_peers(BenchSession& bench, const BenchOptions& options) {
   std::vector<Rival> rivals;
   for (const std::string& name : options.against) {
+    if (bench.is_on_gpu() && is_gpu_peer(name)) continue;
     const std::string model = options.model.empty() ? options.file : options.model;
     if (is_artifact(model))
       return Error{ErrorKind::kUsage, "--against",
@@ -276,13 +183,19 @@ void print_profile(std::vector<json> tasks, bool all) {
 }
 
 Result<void> measure(const BenchOptions& options) {
-  TRY(Bench bench, Bench::open(options, false));
+  TRY(BenchSession bench, BenchSession::open(options, false));
   TRY_VOID(bench.run_for(options.duration / 10));
   TRY(const std::vector<double> times, bench.run_for(options.duration));
-  TRY(const json against, compare_with_peers(bench, options));
+  TRY(json against, compare_with_peers(bench, options));
+  json gpu = json::object();
+  if (bench.is_on_gpu()) {
+    TRY(gpu, measure_on_gpu(bench, options));
+    against.update(gpu["against"]);
+    gpu.erase("against");
+  }
   BenchOptions again = options;
   again.quiet = true;  // what there is to say was said
-  TRY(Bench profile, Bench::open(again, true));
+  TRY(BenchSession profile, BenchSession::open(again, true));
   TRY(const std::vector<double> profiled, profile.run_for(options.duration / 3));
 
   const double peak = measure_fma_peak(bench.session().threads());
@@ -291,19 +204,20 @@ Result<void> measure(const BenchOptions& options) {
     gflop += static_cast<double>(time.step->flops) / 1e9 * static_cast<double>(time.runs) /
              static_cast<double>(profiled.size());
   const double median = quantile(times, 0.5);
-  const json report = {{"model", options.file},
-                       {"threads", bench.session().threads()},
-                       {"times_ms", times},
-                       {"min_ms", quantile(times, 0)},
-                       {"median_ms", median},
-                       {"p90_ms", quantile(times, 0.9)},
-                       {"p99_ms", quantile(times, 0.99)},
-                       {"peak_memory_mb", peak_memory_mb()},
-                       {"gflop", gflop},
-                       {"gflops", gflop / median * 1e3},
-                       {"fma_peak_gflops", peak},
-                       {"tasks", tasks_of(profile.session())},
-                       {"against", against}};
+  json report = {{"model", options.file},
+                 {"threads", bench.session().threads()},
+                 {"times_ms", times},
+                 {"min_ms", quantile(times, 0)},
+                 {"median_ms", median},
+                 {"p90_ms", quantile(times, 0.9)},
+                 {"p99_ms", quantile(times, 0.99)},
+                 {"peak_memory_mb", peak_memory_mb()},
+                 {"gflop", gflop},
+                 {"gflops", gflop / median * 1e3},
+                 {"fma_peak_gflops", peak},
+                 {"tasks", tasks_of(profile.session())},
+                 {"against", against}};
+  report.update(gpu);
   if (options.json) {
     fmt::print("{}\n", json_text(report));
     return {};
@@ -313,10 +227,17 @@ Result<void> measure(const BenchOptions& options) {
       "{} at {} threads: median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} of {} runs; {:.1f} GFLOP/s of {:.1f}\n",
       printable(options.file), bench.session().threads(), median, quantile(times, 0), quantile(times, 0.9),
       quantile(times, 0.99), times.size(), gflop / median * 1e3, peak);
-  for (const auto& [name, peer] : against.items())
-    fmt::print("{} {}: median {:.3f} ms, {:.2f} times ours ({:.2f} to {:.2f})\n", name,
-               peer["version"].get<std::string>(), quantile(peer["times_ms"].get<std::vector<double>>(), 0.5),
+  if (bench.is_on_gpu())
+    fmt::print("{}, caches cold: median {:.4f} ms on the device; against itself {:.3f}\n",
+               printable(report["device"].get<std::string>()),
+               quantile(report["device_times_ms"].get<std::vector<double>>(), 0.5), report["control"].get<double>());
+  for (const auto& [name, peer] : against.items()) {
+    const bool is_on_device = peer.contains("device_times_ms");
+    const auto all = peer[is_on_device ? "device_times_ms" : "times_ms"].get<std::vector<double>>();
+    fmt::print("{} {}: median {:.4f} ms{}, {:.2f} times ours ({:.2f} to {:.2f})\n", name,
+               peer["version"].get<std::string>(), quantile(all, 0.5), is_on_device ? " on the device" : "",
                peer["ratio"].get<double>(), peer["ratio_p25"].get<double>(), peer["ratio_p75"].get<double>());
+  }
   return {};
 }
 
@@ -331,11 +252,15 @@ void add_bench(CLI::App& app, int& exit) {
       ->capture_default_str();
   command
       ->add_option("--against", options->against,
-                   "Peers to measure in turns with it: onnxruntime, onednn (models of one operator)")
+                   "Peers to measure in turns with it: onnxruntime, onednn (models of one operator); for code of a GPU "
+                   "cudnn, cublaslt (models of one operator, with its bias and activation)")
       ->delimiter(',');
   command->add_option("--model", options->model, "The model that peers run, where FILE is an artifact");
   command->add_option("--onnxruntime", options->onnxruntime, "ONNX Runtime's shared library");
   command->add_option("--onednn", options->onednn, "oneDNN's shared library");
+  command->add_option("--cudnn", options->cudnn, "cuDNN's shared library");
+  command->add_option("--cublaslt", options->cublaslt, "cuBLASLt's shared library");
+  command->add_flag("--tf32", options->tf32, "Let peers on a GPU round products of float32 to tf32");
   command->add_flag("--serve", options->serve,
                     "Load once; for each line N on standard input run N times and print the times");
   options->choices.add_schedules_to(*command);

@@ -61,15 +61,14 @@ Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifac
   return runtime::Session::create(std::move(model), session_options);
 }
 
-Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed,
-                                     const CompileChoices& choices, const InputOptions& inputs) {
+Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options,
+                                     runtime::SessionOptions session_options, const CompileChoices& choices,
+                                     const InputOptions& inputs) {
   TRY(const auto dims, options.bound_dims());
   TRY(auto model, open_model(file, options, choices, inputs));
-  runtime::SessionOptions session_options;
   session_options.threads = options.thread_count();
   session_options.memory = options.memory_limit();
   if (is_artifact(file)) session_options.bindings = dims;
-  session_options.timed = timed;
   auto session = runtime::Session::create(model, session_options);
   if (!session.ok()) return std::move(session).error().within(file);
   LoadedArtifact loaded{std::move(model), std::move(*session), {}, {}};

@@ -24,8 +24,9 @@ struct LoadedArtifact {
 Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, const CommonOptions& options);
 
 /// A session of the variant that --dim names; a model is compiled in memory, as `choices` say, for the shapes of
-/// `inputs` that are given. `timed`: it measures its steps. Errors carry the file's name.
-Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options, bool timed = false,
-                                     const CompileChoices& choices = {}, const InputOptions& inputs = {});
+/// `inputs` that are given. `session`: what else is asked of it. Errors carry the file's name.
+Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options,
+                                     runtime::SessionOptions session = {}, const CompileChoices& choices = {},
+                                     const InputOptions& inputs = {});
 
 }  // namespace isomer::cli

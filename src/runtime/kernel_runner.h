@@ -26,6 +26,8 @@ class KernelRunner {
   }
   /// Waits for all that was run; the error names the step that failed.
   virtual Result<void> finish() { return {}; }
+  /// What the last run took on the device, from its first kernel to its last; 0: not measured.
+  virtual double seconds() const { return 0; }
 };
 
 /// What a kernel's outcome other than kDone says.

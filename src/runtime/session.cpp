@@ -67,7 +67,7 @@ Result<void> Session::open(const SessionOptions& options) {
     cuda::GpuDevice& made = *device;
     device_ = std::move(device);
     TRY(table_, ValueTable::create(variant_, resident_->weights(), made, options.memory));
-    TRY(kernels_, cuda::gpu_kernels(*model_, variant_, *resident_, made, *table_));
+    TRY(kernels_, cuda::gpu_kernels(*model_, variant_, *resident_, made, *table_, options.device_timed));
   }
   executor_ =
       std::make_unique<Executor>(Executor::create(*model_, variant_, *table_, *device_, *kernels_, options.timed));

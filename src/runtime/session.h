@@ -20,6 +20,7 @@ struct SessionOptions {
   MemoryLimit memory = {};  ///< for values; what would need more ends with an error of kind kUnsupported
   /// That the variant is to run on; nothing: that of the first one that this machine runs.
   std::optional<DeviceChoice> device = {};
+  bool device_timed = false;  ///< on a GPU: fill `Session::device_seconds` (cuda/event_clock.h)
 };
 
 struct Tensor {
@@ -51,6 +52,8 @@ class Session {
   Result<DeviceMemory> copy_of(std::span<const std::byte> data);
 
   std::vector<StepTime> times() const;
+  /// Of the last run, on the GPU alone; 0 where that was not asked for.
+  double device_seconds() const { return kernels_->seconds(); }
   /// Of this session: arena, dynamic values, scratch memory aside.
   int64_t memory_bytes() const;
 

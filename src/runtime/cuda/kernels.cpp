@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/cuda/event_clock.h"
 #include "runtime/overloaded.h"
 
 namespace isomer::runtime::cuda {
@@ -32,14 +33,20 @@ class GpuKernels : public KernelRunner {
     collect_names(variant.steps, names_);
   }
 
-  Result<void> take_words() {
+  Result<void> open(bool timed) {
+    if (timed) {
+      TRY(clock_, EventClock::create(device_));
+    }
     auto words = device_.allocate(word_bytes());
     if (!words) return unsupported("", "memory of the GPU expected, none found");
     words_ = std::move(*words);
     return {};
   }
 
-  void begin() override { device_.clear(words_.data(), word_bytes()); }
+  void begin() override {
+    device_.clear(words_.data(), word_bytes());
+    if (clock_) clock_->start();
+  }
 
   Result<void> run(const PreparedStep& step) override {
     const auto number = static_cast<int32_t>(step.kernel - kernels_);
@@ -67,12 +74,20 @@ class GpuKernels : public KernelRunner {
   }
 
   Result<void> finish() override {
+    if (clock_) clock_->stop();
     std::vector<int32_t> words(names_.size());
     TRY_VOID(device_.download(words.data(), words_.data(), word_bytes()));
     const auto failed = std::ranges::find_if(words, [](int32_t word) { return word != 0; });
-    if (failed == words.end()) return {};
+    if (failed == words.end()) {
+      if (clock_) {
+        TRY(seconds_, clock_->seconds());
+      }
+      return {};
+    }
     return failure(static_cast<Outcome>(*failed)).within(fmt::format("step {}", names_[failed - words.begin()]));
   }
+
+  double seconds() const override { return seconds_; }
 
  private:
   /// Steps that only ask for work.
@@ -106,14 +121,16 @@ class GpuKernels : public KernelRunner {
   std::vector<std::string> names_;  ///< of kernel steps, by number
   DeviceMemory words_;              ///< of errors, by number
   std::map<const PreparedStep*, Span> spans_;
+  std::unique_ptr<EventClock> clock_;  ///< where runs are measured
+  double seconds_ = 0;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<KernelRunner>> gpu_kernels(const Model& model, const Variant& variant, const Resident& resident,
-                                                  GpuDevice& device, const ValueTable& table) {
+                                                  GpuDevice& device, const ValueTable& table, bool timed) {
   auto made = std::make_unique<GpuKernels>(model, variant, resident, device, table);
-  TRY_VOID(made->take_words());
+  TRY_VOID(made->open(timed));
   return std::unique_ptr<KernelRunner>(std::move(made));
 }
 

@@ -9,8 +9,8 @@
 
 namespace isomer::runtime::cuda {
 
-/// What it is given outlives it. Errors (kUnsupported): memory.
+/// What it is given outlives it. `timed`: runs are measured. Errors (kUnsupported): memory.
 Result<std::unique_ptr<KernelRunner>> gpu_kernels(const Model& model, const Variant& variant, const Resident& resident,
-                                                  GpuDevice& device, const ValueTable& table);
+                                                  GpuDevice& device, const ValueTable& table, bool timed);
 
 }  // namespace isomer::runtime::cuda

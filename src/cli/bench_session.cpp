@@ -1,0 +1,86 @@
+#include "cli/bench_session.h"
+
+#include <algorithm>
+
+#include "cli/model_inputs.h"
+
+namespace isomer::cli {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+Result<BenchSession> BenchSession::open(const BenchOptions& options, bool timed) {
+  runtime::SessionOptions asked;
+  asked.timed = timed;
+  asked.device_timed = !timed;
+  TRY(LoadedArtifact artifact, load_artifact(options.file, options, asked, options.choices, options.inputs));
+  TRY(std::vector<Tensor> inputs,
+      model_inputs(artifact.interface, options.file, options.inputs, options, artifact.demands));
+  BenchSession bench(std::move(artifact), std::move(inputs));
+  TRY_VOID(bench.give_inputs());
+  return bench;
+}
+
+/// Moves them to where code reads them as they lie: the session would copy others in each run. On a GPU outputs stay
+/// there.
+Result<void> BenchSession::give_inputs() {
+  const runtime::DeviceKind device = session().variant().target.device;
+  for (Tensor& tensor : inputs_) {
+    const auto bytes = tensor.bytes();
+    auto made = runtime::Memory::allocate(static_cast<int64_t>(bytes.size()));
+    if (!made) return unsupported("inputs", "{} bytes of memory expected", bytes.size());
+    const auto memory = std::make_shared<const runtime::Memory>(std::move(*made));
+    std::copy(bytes.begin(), bytes.end(), memory->data());
+    tensor = Tensor(tensor.dtype(), tensor.dims(), std::span<const std::byte>(memory->data(), bytes.size()), memory);
+    given_.push_back(
+        {static_cast<runtime::ElementType>(tensor.dtype()), tensor.dims(), memory->data(), device, nullptr});
+    if (device == runtime::DeviceKind::kCpu) continue;
+    TRY(runtime::DeviceMemory there, session().copy_of(tensor.bytes()));
+    given_.back().data = there.data();
+    on_gpu_.push_back(std::move(there));
+  }
+  for (runtime::Tensor& output : outputs_) output.device = device;
+  return {};
+}
+
+Result<double> BenchSession::run() {
+  const auto start = Clock::now();
+  TRY_VOID(session().run(given_, outputs_));
+  return milliseconds(Clock::now() - start);
+}
+
+Result<std::vector<double>> BenchSession::run_for(double seconds) {
+  std::vector<double> times;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  do {
+    TRY(const double time, run());
+    times.push_back(time);
+  } while (Clock::now() < end);
+  return times;
+}
+
+Result<double> BenchSession::run_on_gpu() {
+  TRY_VOID(session().run(given_, outputs_));
+  return 1e3 * session().device_seconds();
+}
+
+Result<std::vector<float>> BenchSession::first_output() {
+  std::vector<runtime::Tensor> outputs(outputs_.size());  // of the host
+  TRY_VOID(session().run(given_, outputs));
+  if (outputs.empty() || !is_float(static_cast<DataType>(outputs[0].type))) return std::vector<float>();
+  const auto dtype = static_cast<DataType>(outputs[0].type);
+  const Dims dims(outputs[0].dims.begin(), outputs[0].dims.end());
+  const auto bytes = static_cast<size_t>(packed_bytes(dtype, element_count(dims)));
+  const Tensor tensor(dtype, dims, std::span(static_cast<const std::byte*>(outputs[0].data), bytes), nullptr);
+  std::vector<float> elements(static_cast<size_t>(tensor.count()));
+  for (size_t k = 0; k < elements.size(); ++k) elements[k] = static_cast<float>(tensor.real(static_cast<int64_t>(k)));
+  return elements;
+}
+
+}  // namespace isomer::cli
