@@ -36,6 +36,19 @@ int64_t lanes_of_writers(const Kernel& kernel, int buffer) {
   return lanes;
 }
 
+/// Bindings as they are for iterations that there are: one number has one form, whichever primitive wrote it.
+void simplify_bindings(Statement& statement, LoopRanges& ranges) {
+  if (auto* block = std::get_if<Block>(&statement.node)) {
+    for (auto* list : {&block->axes, &block->reduce})
+      for (Iterator& iterator : *list) iterator.binding = te::simplify_index(iterator.binding, ranges.ranges());
+  }
+  auto* loop = std::get_if<Loop>(&statement.node);
+  if (!loop) return;
+  ranges.enter(*loop);
+  for (Statement& inner : loop->body) simplify_bindings(inner, ranges);
+  ranges.leave(*loop);
+}
+
 /// The innermost dim to whole vectors: a part of one is a register too then.
 void round_up(Shape& shape, int64_t lanes) {
   if (shape.empty()) return;
@@ -46,6 +59,11 @@ void round_up(Shape& shape, int64_t lanes) {
 }  // namespace
 
 void compact(Kernel& kernel) {
+  for (Statement& root : kernel.body)
+    if (const auto* loop = std::get_if<Loop>(&root.node); loop && is_bound(loop->kind)) {
+      LoopRanges ranges;
+      simplify_bindings(root, ranges);
+    }
   for (size_t b = 0; b < kernel.buffers.size(); ++b) {
     const int buffer = static_cast<int>(b);
     if (kernel.buffers[b].scope == Scope::kArgument) continue;

@@ -33,14 +33,20 @@ std::vector<int> variables_of_threads(const std::vector<const Loop*>& loops) {
   return result;
 }
 
-/// Memory of a thread: all that uses it stands in the same loops over threads.
+/// Memory of a thread: all that uses it stands in the same loops over threads, or what writes it stands in none, so
+/// that all threads have the same there.
 Result<void> check_private(const Kernel& kernel, const Statement& root) {
+  std::set<int> written_by_some;
+  for_each_block({root}, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    if (!variables_of_threads(loops).empty()) written_by_some.merge(stores(block));
+  });
   std::map<int, std::pair<std::string, std::vector<int>>> users;
   Result<void> result;
   for_each_block({root}, [&](const Block& block, const std::vector<const Loop*>& loops) {
     std::set<int> used = loads(block);
     used.merge(stores(block));
     for (const int buffer : used) {
+      if (!written_by_some.contains(buffer)) continue;
       const Scope scope = kernel.buffers[static_cast<size_t>(buffer)].scope;
       if (scope != Scope::kCache && scope != Scope::kRegister) continue;
       const std::vector<int> threads = variables_of_threads(loops);

@@ -97,6 +97,9 @@ Result<void> pad(Kernel& kernel, const std::string& block, int64_t axis);
 /// iterator: [1, 64, 56, 56] may become [1, 64, 3136]. Reductions over one step go (but for a last one). Before all
 /// that makes loops other than `lower` does.
 Result<void> collapse(Kernel& kernel);
+/// The same, where `copy`, a map that writes its own point, may find what it reads by quotients and remainders: the
+/// places of a window become one dim of what `reindex` made, its steps another (implicit GEMM: Chetlur et al. 2014).
+Result<void> flatten(Kernel& kernel, const std::string& copy);
 
 // Paddings (primitives_padding.cpp)
 

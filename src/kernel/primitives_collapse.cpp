@@ -23,10 +23,10 @@ std::optional<std::pair<Pair::Of, int>> as_iterator(const Expr& index) {
 }
 
 /// Which pairs are always used together: those of an iterator pair and of the buffer dims that it runs over stand or
-/// fall as one.
+/// fall as one. What the block `copy` reads it may find by quotients and remainders.
 class Pairs {
  public:
-  explicit Pairs(const Kernel& kernel) : kernel_(kernel) {
+  Pairs(const Kernel& kernel, std::string_view copy) : kernel_(kernel), copy_(copy) {
     for (size_t b = 0; b < kernel.buffers.size(); ++b) {
       const Buffer& buffer = kernel.buffers[b];
       for (size_t k = 0; k + 1 < buffer.shape.size(); ++k)
@@ -140,7 +140,13 @@ class Pairs {
       }
     };
     for (const Write& write : block.writes) use(write.buffer, write.index);
-    for (const Expr& body : block.bodies) look_into(body, use);
+    for (const Expr& body : block.bodies) {
+      if (block.name != copy_) {
+        look_into(body, use);
+        continue;
+      }
+      for (const int buffer : loads(body)) forbid(buffer);
+    }
   }
 
   void look_into(const Expr& expr, const std::function<void(int, const std::vector<Expr>&)>& use) {
@@ -176,6 +182,7 @@ class Pairs {
   }
 
   const Kernel& kernel_;
+  const std::string_view copy_;
   int blocks_ = 0;
   std::map<Pair, std::set<Pair>> links_;
   std::set<Pair> bad_;
@@ -190,7 +197,7 @@ std::vector<Expr> merged_index(const std::vector<Expr>& index, size_t first) {
 
 class Merger {
  public:
-  Merger(Kernel& kernel, const std::set<Pair>& pairs) : kernel_(kernel) {
+  Merger(Kernel& kernel, std::string_view copy, const std::set<Pair>& pairs) : kernel_(kernel), copy_(copy) {
     for (const Pair& pair : pairs)
       if (pair.of == Pair::Of::kBuffer) {
         dims_.emplace(pair.number, pair.first);
@@ -232,12 +239,24 @@ class Merger {
     });
   }
 
+  /// Over quotient and remainder of the merged axis.
+  static Expr taken_apart(const Expr& expr, const Block& block, const Pair& pair) {
+    const Expr merged = te::axis(pair.first), length = block.axes[pair.first + 1].extent;
+    const Expr apart = te::transform(expr, [&](const Expr& e) -> Expr {
+      const auto it = as_iterator(e);
+      if (!it || it->second < pair.first) return {};
+      if (it->second == pair.first) return te::floor_div(merged, length);
+      return it->second == pair.first + 1 ? te::floor_mod(merged, length) : te::axis(it->second - 1);
+    });
+    return te::simplify_index(apart);
+  }
+
   void merge(Statement& root, const Pair& pair) {
     std::vector<Statement*> loops;
     Statement* at = &root;
     for (; std::holds_alternative<Loop>(at->node); at = &std::get<Loop>(at->node).body.front()) loops.push_back(at);
     auto& block = std::get<Block>(at->node);
-    for (Expr& body : block.bodies) body = rewritten(body, pair);
+    for (Expr& body : block.bodies) body = block.name == copy_ ? taken_apart(body, block, pair) : rewritten(body, pair);
     for (Write& write : block.writes) {
       for (Expr& index : write.index) index = rewritten(index, pair);
       if (const auto dims = dims_.find(write.buffer); dims != dims_.end())
@@ -257,6 +276,7 @@ class Merger {
   }
 
   Kernel& kernel_;
+  const std::string_view copy_;
   std::map<int, int> dims_;
   std::map<int, Pair> iterators_;
 };
@@ -304,16 +324,31 @@ void drop_unit_reductions(Statement& root) {
 
 }  // namespace
 
-Result<void> collapse(Kernel& kernel) {
+namespace {
+
+Result<void> collapse_with(Kernel& kernel, std::string_view copy) {
   for (Statement& root : kernel.body) drop_unit_reductions(root);
   while (true) {
-    const std::set<Pair> pairs = Pairs(kernel).component();
+    const std::set<Pair> pairs = Pairs(kernel, copy).component();
     if (pairs.empty()) return {};
     std::set<std::pair<Pair::Of, int>> seen;
     for (const Pair& pair : pairs)
       if (!seen.insert({pair.of == Pair::Of::kBuffer ? pair.of : Pair::Of::kAxes, pair.number}).second) return {};
-    Merger(kernel, pairs).run();
+    Merger(kernel, copy, pairs).run();
   }
+}
+
+}  // namespace
+
+Result<void> collapse(Kernel& kernel) { return collapse_with(kernel, {}); }
+
+Result<void> flatten(Kernel& kernel, const std::string& name) {
+  TRY(const Place place, find_block(kernel, name));
+  const Block& block = place.block();
+  if (block.is_reduction() || block.predicate || block.writes.size() != 1 ||
+      block.writes[0].index != te::axes(static_cast<int>(block.axes.size())))
+    return invalid(name, "a map that writes element axis(0), axis(1)… expected");
+  return collapse_with(kernel, name);
 }
 
 }  // namespace isomer::kernel::primitives

@@ -85,7 +85,10 @@ Result<void> reverse_compute_inline(Kernel& kernel, const std::string& name) {
       const auto* load = te::as<te::Load>(e);
       if (!load || load->buffer.index != source) return;
       for (size_t j = 0; permuted && j < load->index.size(); ++j) {
-        const auto* variable = te::as<te::Var>(load->index[j]);
+        // The only element of a dim may stand there by its number.
+        const bool is_only = te::as_constant(load->index[j]) == 0 && te::as_constant(producer.axes[j].extent) == 1;
+        const Expr index = is_only ? te::axis(static_cast<int>(j)) : load->index[j];
+        const auto* variable = te::as<te::Var>(index);
         // As long, too: elements of the result that read nothing of the source are computed as well.
         permuted = variable && variable->kind == te::VarKind::kSpatial &&
                    consumer.axes[variable->index].extent == producer.axes[j].extent;

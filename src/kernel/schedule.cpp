@@ -90,6 +90,7 @@ const std::vector<Primitive>& all_primitives() {
       {"set_layout", adapted(primitives::set_layout)},
       {"pad", adapted(primitives::pad)},
       {"collapse", adapted(primitives::collapse)},
+      {"flatten", adapted(primitives::flatten)},
       {"decompose_reduction", adapted(primitives::decompose_reduction)},
       {"rfactor", adapted(primitives::rfactor)},
       {"split_k", adapted(primitives::split_k)},
@@ -234,6 +235,7 @@ Result<void> Schedule::set_layout(const std::string& buffer, const std::string& 
 }
 Result<void> Schedule::pad(const std::string& block, int64_t axis) { return nothing(apply("pad", {block, axis})); }
 Result<void> Schedule::collapse() { return nothing(apply("collapse", {})); }
+Result<void> Schedule::flatten(const std::string& copy) { return nothing(apply("flatten", {copy})); }
 Result<std::string> Schedule::decompose_reduction(const std::string& block, LoopId loop) {
   return single<std::string>(apply("decompose_reduction", {block, loop}));
 }

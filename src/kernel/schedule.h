@@ -59,6 +59,7 @@ class Schedule {
   Result<void> set_layout(const std::string& buffer, const std::string& layout);
   Result<void> pad(const std::string& block, int64_t axis);
   Result<void> collapse();
+  Result<void> flatten(const std::string& copy);
   Result<std::string> decompose_reduction(const std::string& block, LoopId loop);
   Result<std::string> rfactor(const std::string& block, LoopId loop);
   Result<std::string> split_k(const std::string& block, LoopId loop, int64_t parts);

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/clang.h"
-#include "cuda/emulator.h"
+#include "cuda/native.h"
 #include "graph/te/interpret.h"
 #include "kernel/default_schedule.h"
 #include "kernel/row_tasks.h"
@@ -51,7 +51,7 @@ class CudaRows : public testing::TestWithParam<const OpDef*> {};
 TEST_P(CudaRows, RunAsTheyMean) {
   const OpDef& op = *GetParam();
   Random random(Hasher().add(op.name).add(20).finish().low);
-  const int count = is_long_run() ? 16 : 2;
+  const int count = is_native_run() ? 4 : is_long_run() ? 16 : 2;
   std::vector<Case> cases;
   std::string text;
   std::vector<std::string> functions;
@@ -61,7 +61,7 @@ TEST_P(CudaRows, RunAsTheyMean) {
     if (!task.ok()) continue;
     std::vector<Schedule> schedules = {Schedule(task->kernel), bound_at_random(task->kernel, random),
                                        default_gpu_schedule(Schedule(task->kernel))};
-    for (int sampled = 0; sampled < (is_long_run() ? 3 : 1); ++sampled) {
+    for (int sampled = 0; sampled < (is_long_run() || is_native_run() ? 3 : 1); ++sampled) {
       Sampling sampling(random, 0.5);
       schedules.push_back(scheduled(Schedule(task->kernel), gpu_space(), Machine(), sampling).schedule);
     }
@@ -79,10 +79,10 @@ TEST_P(CudaRows, RunAsTheyMean) {
   }
   if (cases.empty()) GTEST_SKIP() << "data decide the sizes of its outputs";
   // Clang reads all of them in the long run, now one row in four.
-  if (is_long_run() || random.chance(0.25)) {
+  if (!is_native_run() && (is_long_run() || random.chance(0.25))) {
     ASSERT_EQ(clang_to_ptx(text, random.chance(0.5) ? "sm_80" : "sm_90a"), "") << text;
   }
-  const EmulatedLibrary library(text, functions);
+  const RunnableCode runnable(text, functions);
   for (const Case& each : cases) {
     SCOPED_TRACE(each.instance.text() + print(each.kernel) + each.code.text);
     std::vector<Tensor> tensors;
@@ -107,8 +107,7 @@ TEST_P(CudaRows, RunAsTheyMean) {
       ASSERT_TRUE(plain.ok()) << plain.error().message();
       ASSERT_NO_FATAL_FAILURE(expect_right(plain->outputs));
     }
-    for (const ThreadOrder order : {ThreadOrder::kForward, ThreadOrder::kBackward}) {
-      const EmulatedRun run = emulate(library, each.kernel, each.code, tensors, order);
+    for (const EmulatedRun& run : runnable.run(each.kernel, each.code, tensors)) {
       ASSERT_THAT(run.findings, testing::IsEmpty());
       ASSERT_EQ(run.outcome == 0, expected.ok()) << (expected.ok() ? "" : expected.error().message());
       if (!expected.ok()) continue;

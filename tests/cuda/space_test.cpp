@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/clang.h"
-#include "cuda/emulator.h"
+#include "cuda/native.h"
 #include "kernel/default_schedule.h"
 #include "kernel/launch_examples.h"
 #include "kernel/run_kernel.h"
@@ -31,15 +31,16 @@ void expect_same(const std::vector<Case>& cases, Random& random) {
     text += each.code.text;
     for (const CudaLaunch& launch : each.code.launches) functions.push_back(launch.function);
   }
-  for (const char* arch : {"sm_80", "sm_90a"}) ASSERT_EQ(clang_to_ptx(text, arch), "") << text;
-  const EmulatedLibrary library(text, functions);
+  if (!is_native_run()) {
+    for (const char* arch : {"sm_80", "sm_90a"}) ASSERT_EQ(clang_to_ptx(text, arch), "") << text;
+  }
+  const RunnableCode runnable(text, functions);
   for (const Case& each : cases) {
     const Kernel scheduled = each.schedule.finish();
     SCOPED_TRACE(each.example.name + "\n" + print(each.schedule.trace()) + print(scheduled) + each.code.text);
     const std::vector<Tensor> inputs = integers(each.example, random);
     const Run expected = ok(run(each.kernel, inputs, host_target())), plain = ok(run(scheduled, inputs, host_target()));
-    for (const ThreadOrder order : {ThreadOrder::kForward, ThreadOrder::kBackward}) {
-      const EmulatedRun found = emulate(library, scheduled, each.code, inputs, order);
+    for (const EmulatedRun& found : runnable.run(scheduled, each.code, inputs)) {
       ASSERT_THAT(found.findings, testing::IsEmpty());
       ASSERT_EQ(found.outcome, 0);
       for (size_t i = 0; i < expected.outputs.size(); ++i) {
@@ -97,7 +98,7 @@ TEST(GpuSpace, ThreadsWithoutAStepOfTheRowChangeNothing) {
     const Kernel kernel = lowered(example);
     for (const int64_t threads : {32, 128, 512}) {
       Preferring preferring;
-      Given given({{"s0.share_row", 1}, {"s0.threads", threads}}, preferring);
+      Given given({{"s0.share_row", 1}, {"s0.join_rows", 0}, {"s0.threads", threads}}, preferring);
       const Schedule schedule = scheduled(Schedule(kernel), gpu_space(), Machine(), given).schedule;
       EXPECT_EQ(launch_of(schedule.finish().body.front()).threads[0], threads);
       cases.push_back(made(example, schedule, kernel, cases.size()));

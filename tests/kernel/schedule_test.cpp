@@ -199,6 +199,14 @@ TEST(Primitives, ReindexedReadsAreThoseOfTheIterators) {
   expect_replays(schedule, kernel);
   expect_same_meaning(example, schedule, kernel);
 
+  // Its places become one dim, its steps another: a product of matrices.
+  ASSERT_TRUE(schedule.flatten(*copy).ok());
+  const Block& product = *place_of_block(schedule.kernel(), "s0").block;
+  EXPECT_EQ(product.reduce.size(), 1u);
+  EXPECT_EQ(product.axes.size(), convolution.axes.size() - 1);
+  expect_replays(schedule, kernel);
+  expect_same_meaning(example, schedule, kernel);
+
   const Example guarded = {
       "guarded",
       "s0 = reduce [4] over [3] with sum:float32 { select(i0 < 2, in0[2*i0, r0]:float32, 0:float32) }\noutput s0\n",
@@ -337,7 +345,10 @@ void try_something(Schedule& schedule, Random& random) {
     case 11: (void)schedule.reverse_compute_at(block, loop_of(blocks[random.below(blocks.size())])); break;
     case 12: (void)schedule.cache_read(block, buffer(), random.between(0, 1)); break;
     case 13: (void)schedule.cache_write(block); break;
-    case 28: (void)schedule.reindex(block, buffer(), random.between(0, 1)); break;
+    case 28:
+      if (const auto copy = schedule.reindex(block, buffer(), random.between(0, 1)); copy.ok() && random.chance(0.5))
+        (void)schedule.flatten(*copy);
+      break;
     case 14: (void)schedule.decompose_reduction(block, loop); break;
     case 15: (void)schedule.rfactor(block, loop); break;
     case 16: (void)schedule.peel(loop, random.chance(0.5) ? "first" : "last"); break;
@@ -506,22 +517,37 @@ TEST(Primitives, LoopsDontJoinAcrossWhatChangesTheirBuffers) {
 /// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops
-  const std::vector<std::pair<std::string, std::string>> primitives = {
-      {"split", "lI"},         {"fuse", "L"},
-      {"reorder", "L"},        {"parallel", "l"},
-      {"vectorize", "l"},      {"unroll", "l"},
-      {"peel", "ln"},          {"partition", "li"},
-      {"skip_padding", "n"},   {"split_padding", "nnI"},
-      {"skip_border", "nn"},   {"annotate", "lni"},
-      {"compute_inline", "n"}, {"reverse_compute_inline", "n"},
-      {"compute_at", "nl"},    {"reverse_compute_at", "nl"},
-      {"join", "ll"},          {"cache_read", "nni"},
-      {"reindex", "nni"},      {"cache_write", "n"},
-      {"set_scope", "nn"},     {"transform_layout", "nn"},
-      {"set_layout", "nn"},    {"pad", "ni"},
-      {"collapse", ""},        {"decompose_reduction", "nl"},
-      {"rfactor", "nl"},       {"split_k", "nli"},
-      {"accumulate_in", "nn"}, {"tensorize", "ln"}};
+  const std::vector<std::pair<std::string, std::string>> primitives = {{"split", "lI"},
+                                                                       {"fuse", "L"},
+                                                                       {"reorder", "L"},
+                                                                       {"parallel", "l"},
+                                                                       {"vectorize", "l"},
+                                                                       {"unroll", "l"},
+                                                                       {"peel", "ln"},
+                                                                       {"partition", "li"},
+                                                                       {"skip_padding", "n"},
+                                                                       {"split_padding", "nnI"},
+                                                                       {"skip_border", "nn"},
+                                                                       {"annotate", "lni"},
+                                                                       {"compute_inline", "n"},
+                                                                       {"reverse_compute_inline", "n"},
+                                                                       {"compute_at", "nl"},
+                                                                       {"reverse_compute_at", "nl"},
+                                                                       {"join", "ll"},
+                                                                       {"cache_read", "nni"},
+                                                                       {"reindex", "nni"},
+                                                                       {"cache_write", "n"},
+                                                                       {"set_scope", "nn"},
+                                                                       {"transform_layout", "nn"},
+                                                                       {"set_layout", "nn"},
+                                                                       {"pad", "ni"},
+                                                                       {"collapse", ""},
+                                                                       {"flatten", "n"},
+                                                                       {"decompose_reduction", "nl"},
+                                                                       {"rfactor", "nl"},
+                                                                       {"split_k", "nli"},
+                                                                       {"accumulate_in", "nn"},
+                                                                       {"tensorize", "ln"}};
   const std::vector<std::string> names = {"s0",
                                           "s1",
                                           "in0",

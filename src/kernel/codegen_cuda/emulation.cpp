@@ -15,6 +15,7 @@ constexpr std::string_view kKeywords = R"cuda(#include <math.h>
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(count)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 // Blocks of threads run one after the other, each thread on a stack of its own.
 #define __shared__ static
 

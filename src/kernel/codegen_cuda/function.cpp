@@ -17,6 +17,8 @@ namespace isomer::kernel::cuda {
 namespace {
 
 constexpr std::array kAxes = {"x", "y", "z"};
+/// Of arguments and shared memory: what lies side by side is loaded and stored as vectors of so many bytes.
+constexpr int64_t kAlignment = 16;
 /// Of a thread.
 constexpr int64_t kMostPrivateBytes = 64 << 10;
 
@@ -48,15 +50,18 @@ class FunctionPrinter {
       const std::string_view type = memory_type(buffer.dtype);
       if (buffer.scope == Scope::kArgument) {
         const bool is_constant = !written_.contains(b);
-        parameters += fmt::format(", {}{}* __restrict__ {}", is_constant ? "const " : "", type, name_of(b));
+        const std::string pointer = fmt::format("{}{}*", is_constant ? "const " : "", type);
+        parameters += fmt::format(", {} __restrict__ p{}", pointer, name_of(b).substr(1));
+        private_lines += fmt::format("  {0} const {1} = ({0})__builtin_assume_aligned(p{2}, {3});\n", pointer, name_of(b),
+                                     name_of(b).substr(1), kAlignment);
         function.buffers.push_back(b);
         continue;
       }
       const int64_t count = element_count(buffer.shape).value(), bytes = count * bit_width(buffer.dtype) / 8;
       const bool is_shared = buffer.scope == Scope::kShared;
       (is_shared ? function.shared_bytes : private_bytes_) += bytes;
-      private_lines += fmt::format("  {}{} {}[{}];\n", is_shared ? "__shared__ " : "", type, name_of(b),
-                                   std::max<int64_t>(count, 1));
+      private_lines += is_shared ? fmt::format("  __shared__ __align__({}) ", kAlignment) : "  ";
+      private_lines += fmt::format("{} {}[{}];\n", type, name_of(b), std::max<int64_t>(count, 1));
     }
     if (private_bytes_ > kMostPrivateBytes)
       fail_unsupported("a thread would need {} bytes of memory of its own", private_bytes_);

@@ -141,6 +141,23 @@ ISOMER_REAL(double, , 64)
 // float16 and bfloat16 are floats in registers.
 ISOMER_DEVICE u32 bits_of(float a) { return __float_as_uint(a); }
 ISOMER_DEVICE float float_of(u32 bits) { return __uint_as_float(bits); }
+#ifdef __CUDA_ARCH__
+ISOMER_DEVICE float from_f16(u16 stored) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(stored));
+  return value;
+}
+ISOMER_DEVICE u16 to_f16(float value) {
+  u16 result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result) : "f"(value));
+  return result;
+}
+ISOMER_DEVICE u16 to_bf16(float value) {
+  u16 result;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result) : "f"(value));
+  return result;
+}
+#else
 ISOMER_DEVICE float from_f16(u16 stored) {
   const u32 sign = u32(stored & 0x8000u) << 16, magnitude = stored & 0x7fffu;
   if (magnitude < 0x0400u) return float_of(bits_of(float(magnitude) * 5.9604644775390625e-8f) | sign);
@@ -154,11 +171,12 @@ ISOMER_DEVICE u16 to_f16(float value) {
   if (magnitude > 0x7f800000u) result = 0x7e00u;
   return u16(result | sign);
 }
-ISOMER_DEVICE float from_bf16(u16 stored) { return float_of(u32(stored) << 16); }
 ISOMER_DEVICE u16 to_bf16(float value) {
   const u32 bits = bits_of(value);
   return u16((value != value ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
+#endif
+ISOMER_DEVICE float from_bf16(u16 stored) { return float_of(u32(stored) << 16); }
 // To odd: rounding the result to a narrower type is rounding the double to it.
 ISOMER_DEVICE float to_odd(double value) {
   const float nearest = float(value);

@@ -6,6 +6,9 @@
 
 namespace isomer::kernel {
 
+/// What windows that overlap share in sums of products with reuse is copied for each, place by place and step by step:
+/// the sum is a product of matrices then (implicit GEMM: Chetlur et al. 2014, section 3).
+Module gpu_windows();
 /// Sums of products with reuse: tiles of results in the registers of a thread, those of a block of threads from
 /// operands in shared memory (Volkov, Demmel 2008; as convolutions, over windows with their halo).
 Module gpu_products();
@@ -16,6 +19,10 @@ Module gpu_points();
 
 /// The default space for a GPU, in order.
 const Space& gpu_space();
+
+/// Makes a reduction sum up in a buffer of its own, to be held in registers; what was its block copies that into the
+/// result, as the only map that reads this, if there is one, would have stored it. The block that sums.
+Result<std::string> sum_apart(Builder& builder, const std::string& name);
 
 /// Bytes of registers that sums of a thread may take.
 inline constexpr int64_t kSumBytes = 512;

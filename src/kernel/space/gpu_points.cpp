@@ -12,7 +12,27 @@ int64_t bytes_of(const Schedule& schedule, Scope scope) {
   return bytes;
 }
 
+Result<std::string> sum_apart(Builder& builder, const std::string& name) {
+  const std::string epilogue = builder.view.epilogue(builder.view.block(name));
+  auto sums = builder.schedule.cache_write(name);
+  if (sums.ok() && !epilogue.empty()) (void)tried(builder.schedule.reverse_compute_inline(epilogue));
+  return sums;
+}
+
 namespace {
+
+/// Points from which on threads are many enough with several each.
+constexpr int64_t kManyPoints = 1 << 20;
+constexpr int64_t kVectorBytes = 16;
+
+/// How many points side by side a thread of a map computes: as many as a vector holds, where that is how they are read.
+int64_t decide_elements(Builder& builder, const std::string& name, int64_t points) {
+  const Block& block = builder.view.block(name);
+  if (block.is_reduction() || block.writes.size() != 1) return 1;
+  const int64_t vector = kVectorBytes * 8 / bit_width(builder.view.buffer(block.writes[0].buffer).dtype);
+  const bool is_streamed = builder.view.is_flat(block) && points >= kManyPoints && points % vector == 0;
+  return builder.decide(name, "elements", {1, 2, 4, 8, 16}, is_streamed ? std::min<int64_t>(vector, 16) : 1);
+}
 
 /// A thread for each point of the axes, which sums up in a register where `in_register`. Whether that could be done.
 bool lay_out(Builder& builder, const std::string& name, bool in_register) {
@@ -21,7 +41,7 @@ bool lay_out(Builder& builder, const std::string& name, bool in_register) {
   const size_t rank = view.block(name).axes.size();
   std::string sums;
   if (in_register) {
-    auto made = schedule.cache_write(name);
+    auto made = sum_apart(builder, name);
     if (!made.ok()) return false;
     sums = *std::move(made);
   }
@@ -36,9 +56,12 @@ bool lay_out(Builder& builder, const std::string& name, bool in_register) {
     loops = {*fused};
   }
   const int64_t threads = builder.decide(name, "threads", {32, 64, 128, 256, 512}, 128);
-  const auto parts = schedule.split(loops[0], Integers{-1, threads});
+  const int64_t elements = in_register ? 1 : decide_elements(builder, name, view.extent(loops[0]));
+  const auto parts = elements == 1 ? schedule.split(loops[0], Integers{-1, threads})
+                                   : schedule.split(loops[0], Integers{-1, threads, elements});
   if (!parts.ok() || !tried(schedule.bind((*parts)[0], "block.x"))) return false;
   (void)tried(schedule.bind((*parts)[1], "thread.x"));
+  if (elements > 1) (void)tried(schedule.unroll((*parts)[2]));
   if (!in_register) return true;
   if (!tried(schedule.compute_at(sums, (*parts)[1])) ||
       !tried(schedule.set_scope(view.buffer(view.block(sums).writes[0].buffer).name, "registers")))
@@ -69,8 +92,8 @@ Module gpu_points() {
 
 const Space& gpu_space() {
   static const Space space = {
-      {false, {wide_sums()}},    {false, {inline_maps()}}, {false, {collapse()}},
-      {false, {gpu_products()}}, {false, {gpu_rows()}},    {true, {gpu_points()}},
+      {false, {wide_sums()}},    {false, {inline_maps()}}, {false, {gpu_windows()}}, {false, {collapse()}},
+      {false, {gpu_products()}}, {false, {gpu_rows()}},    {false, {gpu_points()}},
   };
   return space;
 }

@@ -1,6 +1,13 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
 
 #include "kernel/space/gpu_modules.h"
+#include "kernel/tree.h"
 
 namespace isomer::kernel {
 namespace {
@@ -9,7 +16,13 @@ namespace {
 struct ProductPlan {
   size_t row_axis = 0, column_axis = 0, reduce_axis = 0;
   int64_t rows = 1, columns = 1, threads_y = 1, threads_x = 1, steps = 1;
+  int64_t parts = 1;  ///< of the reduction, by blocks of threads of their own
 };
+
+/// Elements that a thread fetches at once, each with a load of its own on the way.
+constexpr int64_t kMostFetched = 16;
+/// Multiply-adds of a thread between two barriers that are written out.
+constexpr int64_t kMostWrittenOut = 1024;
 
 bool moves(const std::optional<int64_t>& stride) { return stride != 0; }
 
@@ -39,34 +52,90 @@ std::optional<ProductPlan> axes_of(const View& view, const Block& block) {
   return best;
 }
 
-std::vector<int64_t> powers_up_to(int64_t most, int64_t limit) {
-  std::vector<int64_t> result;
-  for (int64_t each = 1; each <= most && each < 2 * limit; each *= 2) result.push_back(each);
-  return result;
+/// Whether each dim of what is read is one iterator of the block.
+bool is_plain(const LoadAccess& access) {
+  const auto& index = te::as<te::Load>(access.load)->index;
+  return std::all_of(index.begin(), index.end(), [](const Expr& e) {
+    const auto* variable = te::as<te::Var>(e);
+    return te::as_constant(e) || (variable && variable->kind != te::VarKind::kLoop);
+  });
 }
 
-int64_t decide_power(Builder& builder, const std::string& name, const char* what, int64_t most, int64_t limit,
-                     int64_t wanted) {
-  const std::vector<int64_t> candidates = powers_up_to(most, limit);
-  return builder.decide(name, what, candidates, std::min(wanted, candidates.back()));
+/// Moves what it reads: element by element, with a padding perhaps.
+bool is_copy(const Block& block) {
+  if (block.is_reduction() || block.bodies.size() != 1 || block.predicate) return false;
+  const auto* select = te::as<te::Select>(block.bodies[0]);
+  return te::as<te::Load>(select ? select->then : block.bodies[0]) != nullptr &&
+         (!select || te::as<te::Literal>(select->otherwise));
 }
 
-/// Threads fetch what lies at these loops together.
-bool fetch_together(Schedule& schedule, const LoopIds& loops, const ProductPlan& plan) {
+/// The block that copies the operand into the memory of a block of threads: the one that makes it, where it only moves
+/// elements and nobody else reads them, or a new one.
+Result<std::string> copy_of(Builder& builder, const std::string& sums, int operand) {
+  const View& view = builder.view;
+  const std::vector<std::string> makers = writers(builder.kernel(), operand);
+  if (makers.size() == 1 && view.is_alone(makers[0]) && is_copy(view.block(makers[0])) &&
+      readers(builder.kernel(), operand).size() == 1 && !is_output(builder.kernel(), operand))
+    return makers[0];
+  return builder.schedule.cache_read(sums, view.buffer(operand).name);
+}
+
+/// The columns of what a sum reads of the copy lie side by side.
+bool lay_columns_last(Builder& builder, const std::string& sums, const std::string& copy, size_t column_axis) {
+  const int memory = builder.view.block(copy).writes[0].buffer;
+  for (const LoadAccess& access : load_accesses(builder.kernel(), builder.view.block(sums))) {
+    if (access.buffer != memory) continue;
+    const auto& index = te::as<te::Load>(access.load)->index;
+    const auto column = std::find(index.begin(), index.end(), te::axis(static_cast<int>(column_axis)));
+    if (column == index.end() || column + 1 == index.end()) return true;
+    std::vector<std::ptrdiff_t> order;
+    for (auto each = index.begin(); each != index.end(); ++each)
+      if (each != column) order.push_back(each - index.begin());
+    order.push_back(column - index.begin());
+    return tried(
+        builder.schedule.transform_layout(builder.view.buffer(memory).name, fmt::format("{}", fmt::join(order, ":"))));
+  }
+  return true;
+}
+
+/// Threads fetch together what the block copies at the loop. Neighbours take what lies side by side in the source or,
+/// where that is unknown (windows), places rather than steps.
+bool fetch_together(Builder& builder, const std::string& copy, LoopId at, const ProductPlan& plan) {
+  Schedule& schedule = builder.schedule;
+  const View& view = builder.view;
+  LoopIds loops = view.inner_loops(copy, at);
+  const Block block = view.block(copy);
+  const std::vector<LoadAccess> accesses = load_accesses(builder.kernel(), block);
+  if (accesses.size() == 1) {
+    // Where it stays goes outermost, then from the longest to the shortest stride.
+    const auto rank_of = [&](LoopId loop) {
+      const auto axis = std::find_if(block.axes.begin(), block.axes.end(), [&](const Iterator& iterator) {
+        return variables(iterator.binding).contains(loop.variable);
+      });
+      const size_t number = static_cast<size_t>(axis - block.axes.begin());
+      const auto stride = axis == block.axes.end() ? std::optional<int64_t>(0) : accesses[0].axes[number];
+      if (stride == 0) return INT64_MIN;
+      return stride ? -std::abs(*stride) : -2 - static_cast<int64_t>(number);
+    };
+    LoopIds ordered = loops;
+    std::stable_sort(ordered.begin(), ordered.end(), [&](LoopId a, LoopId b) { return rank_of(a) < rank_of(b); });
+    if (schedule.reorder(ordered).ok()) loops = ordered;
+  }
   const auto fused = loops.size() == 1 ? Result<LoopId>(loops[0]) : schedule.fuse(loops);
   if (!fused.ok()) return false;
   const auto parts = schedule.split(*fused, Integers{-1, plan.threads_y, plan.threads_x});
-  return parts.ok() && tried(schedule.bind((*parts)[1], "thread.y")) && tried(schedule.bind((*parts)[2], "thread.x"));
+  if (!parts.ok() || !tried(schedule.bind((*parts)[1], "thread.y")) || !tried(schedule.bind((*parts)[2], "thread.x")))
+    return false;
+  if (view.extent((*parts)[0]) <= kMostFetched) (void)tried(schedule.unroll((*parts)[0]));
+  return true;
 }
 
 bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan) {
   Schedule& schedule = builder.schedule;
   const View& view = builder.view;
   const size_t rank = view.block(name).axes.size();
-  std::vector<std::string> operands;
-  for (const LoadAccess& access : load_accesses(builder.kernel(), view.block(name)))
-    operands.push_back(view.buffer(access.buffer).name);
-  const auto sums = schedule.cache_write(name);
+  std::vector<LoadAccess> operands = load_accesses(builder.kernel(), view.block(name));
+  const auto sums = sum_apart(builder, name);
   if (!sums.ok()) return false;
 
   const LoopIds loops = view.loops(name);
@@ -110,16 +179,109 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
   if (!schedule.reorder(inner).ok()) return false;
   const auto zeros = schedule.decompose_reduction(*sums, (*steps)[0]);
   if (!zeros.ok()) return false;
+  if (plan.rows * plan.columns * plan.steps <= kMostWrittenOut) (void)tried(schedule.unroll((*steps)[1]));
   for (const LoopId loop : tile) (void)tried(schedule.unroll(loop));
   for (const LoopId loop : view.inner_loops(*zeros, thread)) (void)tried(schedule.unroll(loop));
 
-  for (const std::string& operand : operands) {
-    const auto copy = schedule.cache_read(*sums, operand);
-    if (!copy.ok() || !tried(schedule.set_scope(*copy, "shared")) || !tried(schedule.compute_at(*copy, (*steps)[0])) ||
-        !fetch_together(schedule, view.inner_loops(*copy, (*steps)[0]), plan))
+  for (const LoadAccess& operand : operands) {
+    const bool is_across = moves(operand.axes[plan.column_axis]);
+    const auto copy = copy_of(builder, *sums, operand.buffer);
+    if (!copy.ok()) return false;
+    const std::string memory = view.buffer(view.block(*copy).writes[0].buffer).name;
+    // Columns of a thread side by side.
+    if (is_across && !lay_columns_last(builder, *sums, *copy, plan.column_axis)) return false;
+    if (!tried(schedule.set_scope(memory, "shared")) || !tried(schedule.compute_at(*copy, (*steps)[0])) ||
+        !fetch_together(builder, *copy, (*steps)[0], plan))
       return false;
   }
   return bytes_of(schedule, Scope::kShared) <= kSharedBytes && bytes_of(schedule, Scope::kRegister) <= kSumBytes;
+}
+
+std::vector<int64_t> divisors(int64_t length, int64_t most) {
+  std::vector<int64_t> all;
+  for (int64_t each = 1; each <= std::min(length, most); ++each)
+    if (length % each == 0) all.push_back(each);
+  return all;
+}
+
+/// Estimates of a GPU of today, in its cycles.
+constexpr int64_t kMultiprocessors = 132;
+constexpr double kMultiplyAdds = 128;     ///< that a multiprocessor starts in one
+constexpr double kThreadsToFill = 512;    ///< of a multiprocessor, that keep it busy
+constexpr double kCyclesOfFetch = 900;    ///< from a barrier to the next, at least
+constexpr double kCyclesOfLaunch = 4000;  ///< for another launch
+constexpr double kOperationsOfFetch = 8, kOperationsOfWindow = 40;
+constexpr double kBytesOfCycle = 1600;  ///< that all of them read or write in one
+
+/// A product, `others` times: its results and steps, and what finding an element of the columns' operand takes, in
+/// operations.
+struct ProductSize {
+  int64_t others = 1, rows = 1, columns = 1, length = 1;
+  double operations_of_fetch = kOperationsOfFetch;
+};
+
+double cycles_of(const ProductPlan& plan, const ProductSize& size) {
+  const auto [others, rows, columns, length, operations_of_fetch] = size;
+  const auto ceil_of = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  const int64_t tile_rows = plan.rows * plan.threads_y, tile_columns = plan.columns * plan.threads_x,
+                threads = plan.threads_x * plan.threads_y, part = ceil_of(length, plan.parts);
+  const int64_t blocks = others * ceil_of(rows, tile_rows) * ceil_of(columns, tile_columns) * plan.parts;
+  const auto resident = static_cast<int64_t>(std::min(
+      1536.0 / static_cast<double>(threads), 65536.0 / static_cast<double>(threads * (plan.rows * plan.columns + 40))));
+  const auto of_multiprocessor = static_cast<double>(ceil_of(blocks, kMultiprocessors));
+  const double beside = std::clamp(of_multiprocessor, 1.0, std::max(1.0, static_cast<double>(resident)));
+  // Operands come from shared memory: a vector of four serves so many multiply-adds.
+  const double reuse = static_cast<double>(plan.rows * plan.columns) / static_cast<double>(plan.rows + plan.columns);
+  const double efficiency = std::min(0.75, reuse / 5);
+  const double busy = std::min(1.0, beside * static_cast<double>(threads) / kThreadsToFill);
+  const double work =
+      static_cast<double>(part) *
+      (static_cast<double>(tile_rows * tile_columns) / efficiency +
+       static_cast<double>(tile_rows) * kOperationsOfFetch + static_cast<double>(tile_columns) * operations_of_fetch) /
+      (kMultiplyAdds * busy);
+  const double fetches = static_cast<double>(ceil_of(part, plan.steps)) * kCyclesOfFetch / beside;
+  const double partial =
+      plan.parts == 1
+          ? 0
+          : kCyclesOfLaunch + 8.0 * static_cast<double>(others * rows * columns * plan.parts) / kBytesOfCycle;
+  return of_multiprocessor * std::max(work, fetches) + partial;
+}
+
+/// The cheapest of some tiles and numbers of parts.
+ProductPlan cheapest(const ProductPlan& axes, const ProductSize& size) {
+  const int64_t rows = size.rows, columns = size.columns, length = size.length;
+  struct Tile {
+    int64_t rows, columns, threads_y, threads_x;
+  };
+  constexpr std::array<Tile, 7> kTiles = {
+      {{8, 8, 16, 16}, {8, 4, 16, 16}, {8, 4, 8, 16}, {8, 4, 4, 16}, {4, 4, 8, 16}, {4, 4, 8, 8}, {8, 8, 8, 8}}};
+  ProductPlan best = axes;
+  double least = INFINITY;
+  for (const Tile& tile : kTiles) {
+    ProductPlan plan = axes;
+    plan.rows = tile.rows;
+    plan.columns = tile.columns;
+    // Of a thread's columns all are there or none.
+    while (columns % plan.columns != 0) plan.columns /= 2;
+    for (int64_t odd = 5; plan.columns < 4 && odd < 8; odd += 2)
+      if (columns % odd == 0) plan.columns = odd;
+    while (rows % plan.rows != 0) plan.rows /= 2;
+    plan.threads_x = std::min(tile.threads_x, (columns + plan.columns - 1) / plan.columns);
+    plan.threads_y = std::min(tile.threads_y, (rows + plan.rows - 1) / plan.rows);
+    for (const int64_t parts : divisors(length, 32)) {
+      plan.parts = parts;
+      const std::vector<int64_t> steps = divisors(length / parts, kMostWrittenOut / (plan.rows * plan.columns));
+      plan.steps = 1;
+      // Four steps of a row come as one vector.
+      for (const int64_t each : steps)
+        if (each <= 16 && (each % 4 == 0 || plan.steps % 4 != 0)) plan.steps = each;
+      const double cycles = cycles_of(plan, size);
+      if (cycles >= least) continue;
+      least = cycles;
+      best = plan;
+    }
+  }
+  return best;
 }
 
 void schedule_product(Builder& builder, const std::string& name) {
@@ -129,24 +291,72 @@ void schedule_product(Builder& builder, const std::string& name) {
   const auto work = points(block);
   if (!plan || !work || *work == 0 || block.reduce.empty()) return;
   const Integers extents = extents_of(block);
-  const int64_t down = extents[plan->row_axis], across = extents[plan->column_axis];
+  const int64_t rows = extents[plan->row_axis], columns = extents[plan->column_axis];
   Integers lengths;
   for (const Iterator& iterator : block.reduce) lengths.push_back(te::as_constant(iterator.extent).value_or(0));
   plan->reduce_axis = static_cast<size_t>(std::max_element(lengths.begin(), lengths.end()) - lengths.begin());
-  if (!builder.decide(name, "shared_tiles", lengths[plan->reduce_axis] >= 4 && down >= 4 && across >= 4)) return;
-  plan->threads_x = decide_power(builder, name, "threads_x", 32, across, 16);
-  plan->threads_y = decide_power(builder, name, "threads_y", 16, down, 16);
-  plan->columns = decide_power(builder, name, "columns", 8, (across + plan->threads_x - 1) / plan->threads_x, 4);
-  plan->rows = decide_power(builder, name, "rows", 8, (down + plan->threads_y - 1) / plan->threads_y, 4);
-  plan->steps = decide_power(builder, name, "steps", 32, lengths[plan->reduce_axis], 16);
+  const int64_t length = lengths[plan->reduce_axis];
+  if (!builder.decide(name, "shared_tiles", length >= 4 && rows >= 4 && columns >= 4)) return;
+  ProductSize size{*work / (rows * columns * length), rows, columns, length};
+  for (const LoadAccess& access : load_accesses(builder.kernel(), block)) {
+    const auto makers = writers(builder.kernel(), access.buffer);
+    if (moves(access.axes[plan->column_axis]) && makers.size() == 1 && view.is_alone(makers[0]) &&
+        is_copy(view.block(makers[0])))
+      size.operations_of_fetch = kOperationsOfWindow;
+  }
+  const ProductPlan wanted = cheapest(*plan, size);
+  const auto decide = [&](const std::string& of, const char* what, std::vector<int64_t> candidates, int64_t preferred) {
+    if (std::find(candidates.begin(), candidates.end(), preferred) == candidates.end()) candidates.push_back(preferred);
+    std::sort(candidates.begin(), candidates.end());
+    return builder.decide(of, what, candidates, preferred);
+  };
+  plan->threads_x = decide(name, "threads_x", {4, 8, 16, 32}, wanted.threads_x);
+  plan->threads_y = decide(name, "threads_y", {4, 8, 16}, wanted.threads_y);
+  plan->columns = decide(name, "columns", {1, 2, 4, 8}, wanted.columns);
+  plan->rows = decide(name, "rows", {1, 2, 4, 8}, wanted.rows);
+  plan->parts = decide(name, "parts", divisors(length, 32), wanted.parts);
+  plan->steps = decide(name, "steps", divisors(length / plan->parts, 32), wanted.steps);
   const Schedule before = builder.schedule;
+  std::string product = name;
+  if (plan->parts > 1) {
+    const LoopIds loops = view.loops(name);
+    const auto partial = builder.schedule.split_k(name, loops[block.axes.size() + plan->reduce_axis], plan->parts);
+    const auto axes = partial.ok() ? axes_of(view, view.block(*partial)) : std::nullopt;
+    if (axes) {
+      product = *partial;
+      plan->row_axis = axes->row_axis;
+      plan->column_axis = axes->column_axis;
+    } else {
+      builder.schedule = before;
+    }
+  }
+  const Schedule parted = builder.schedule;
   for (; plan->steps >= 1; plan->steps /= 2) {
-    if (lay_out(builder, name, *plan)) return;
-    builder.schedule = before;
+    if (lay_out(builder, product, *plan)) return;
+    builder.schedule = parted;
+  }
+  builder.schedule = before;
+}
+
+void take_windows(Builder& builder, const std::string& name) {
+  const View& view = builder.view;
+  if (!axes_of(view, view.block(name))) return;
+  for (const LoadAccess& access : load_accesses(builder.kernel(), view.block(name))) {
+    if (is_plain(access)) continue;
+    if (!builder.decide(name, "windows", true)) return;
+    const Schedule before = builder.schedule;
+    const auto copy = builder.schedule.reindex(name, view.buffer(access.buffer).name, view.ordinal(name, access));
+    if (!copy.ok() || !tried(builder.schedule.flatten(*copy))) builder.schedule = before;
+    return;
   }
 }
 
 }  // namespace
+
+Module gpu_windows() {
+  return {"gpu_windows", [](const View& view, const std::string& name) { return view.is_free_reduction(name); },
+          take_windows};
+}
 
 Module gpu_products() {
   return {"gpu_products", [](const View& view, const std::string& name) { return view.is_free_reduction(name); },

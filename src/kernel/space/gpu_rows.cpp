@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "kernel/space/gpu_modules.h"
+#include "kernel/tree.h"
 
 namespace isomer::kernel {
 namespace {
@@ -6,6 +9,155 @@ namespace {
 /// Steps of a reduction from which on a block of threads shares them, and results from which on there are threads
 /// enough without.
 constexpr int64_t kLongReductionOfBlock = 64, kManyThreads = 1 << 16;
+/// Threads whose partial results are added up in two turns.
+constexpr int64_t kManyPartial = 64;
+
+/// What blocks do for the same rows: reductions along them, and maps over rows or over their elements.
+struct Member {
+  std::string name;
+  size_t row_axes = 0;  ///< the first of its axes
+};
+
+/// The first axes of a block that make so many rows, and whether it has others.
+std::optional<size_t> row_axes(const View& view, const Block& block, int64_t rows) {
+  if (block.writes.size() != 1 || !points(block)) return std::nullopt;
+  int64_t product = 1;
+  size_t count = 0;
+  const Integers extents = extents_of(block);
+  while (count < extents.size() && (product < rows || (product == rows && extents[count] == 1)))
+    product *= extents[count++];
+  if (product != rows || view.loops(block.name).size() != block.axes.size() + block.reduce.size()) return std::nullopt;
+  if (block.is_reduction() && count != extents.size()) return std::nullopt;
+  return count;
+}
+
+/// Blocks in their order, from maps that the reduction reads on, each of which reads what one before it makes.
+std::vector<Member> members(const View& view, const std::string& name, int64_t rows) {
+  const std::vector<std::string> names = view.blocks();
+  const auto reduction = std::find(names.begin(), names.end(), name);
+  const auto reads_of = [&](const std::string& reader, const std::vector<Member>& makers) {
+    const std::set<int> read = loads(view.block(reader));
+    return std::any_of(makers.begin(), makers.end(),
+                       [&](const Member& maker) { return read.contains(view.block(maker.name).writes[0].buffer); });
+  };
+  std::vector<Member> all = {{name, *row_axes(view, view.block(name), rows)}};
+  for (auto each = reduction; each != names.begin();) {
+    --each;
+    const auto axes = view.is_alone(*each) ? row_axes(view, view.block(*each), rows) : std::nullopt;
+    if (!axes || view.block(*each).is_reduction() ||
+        !loads(view.block(all[0].name)).contains(view.block(*each).writes[0].buffer))
+      break;
+    all.insert(all.begin(), {*each, *axes});
+  }
+  for (auto each = reduction + 1; each != names.end(); ++each) {
+    const auto axes = view.is_alone(*each) ? row_axes(view, view.block(*each), rows) : std::nullopt;
+    if (!axes || !reads_of(*each, all)) break;
+    all.push_back({*each, *axes});
+  }
+  return all;
+}
+
+Result<LoopId> one_loop(Schedule& schedule, const LoopIds& loops) {
+  return loops.size() == 1 ? Result<LoopId>(loops[0]) : schedule.fuse(loops);
+}
+
+/// Threads take elements side by side, and those after all of theirs. The loop over threads, and those inside.
+std::optional<LoopIds> share(Builder& builder, LoopId elements, int64_t threads) {
+  const int64_t length = builder.view.extent(elements);
+  const int64_t vector = length % (4 * threads) == 0 ? 4 : 1;
+  const auto parts = builder.schedule.split(elements, Integers{-1, threads, vector});
+  if (!parts.ok() || !tried(builder.schedule.reorder({(*parts)[1], (*parts)[0], (*parts)[2]}))) return std::nullopt;
+  return LoopIds{(*parts)[1], (*parts)[0], (*parts)[2]};
+}
+
+/// Threads reduce parts of a row each, and then each thread what all have.
+bool share_reduction(Builder& builder, const std::string& name, LoopId step, LoopId row, int64_t threads) {
+  Schedule& schedule = builder.schedule;
+  const View& view = builder.view;
+  const auto shared_part = [&](const std::string& partial) {
+    return std::ranges::all_of(view.block(partial).writes, [&](const Write& write) {
+      return tried(schedule.set_scope(view.buffer(write.buffer).name, "shared"));
+    });
+  };
+  const int64_t vector = view.extent(step) % (4 * threads) == 0 ? 4 : 1;
+  const auto parts = schedule.split(step, Integers{-1, threads, vector});
+  if (!parts.ok()) return false;
+  const auto partial = schedule.rfactor(name, (*parts)[1]);
+  if (!partial.ok() || !shared_part(*partial) || !tried(schedule.reorder({(*parts)[1], (*parts)[0], (*parts)[2]})) ||
+      !tried(schedule.bind((*parts)[1], "thread.x")))
+    return false;
+  (void)tried(schedule.unroll((*parts)[2]));
+  if (threads >= kManyPartial) {
+    int64_t groups = 1;
+    while (groups * groups < threads) groups *= 2;
+    const LoopIds rest = view.inner_loops(name, row);
+    if (threads % groups != 0 || rest.size() != 1) return true;
+    const auto pieces = schedule.split(rest[0], Integers{groups, threads / groups});
+    const auto second = pieces.ok() ? schedule.rfactor(name, (*pieces)[0]) : Result<std::string>(pieces.error());
+    if (!second.ok() || !shared_part(*second) || !tried(schedule.bind((*pieces)[0], "thread.x"))) return false;
+    (void)tried(schedule.unroll((*pieces)[1]));
+  }
+  for (const LoopId loop : view.inner_loops(name, row)) (void)tried(schedule.unroll(loop));
+  return true;
+}
+
+/// A divisor of the row's length that leaves each thread a few vectors; 1: there is none.
+int64_t threads_for(int64_t length) {
+  int64_t best = 1;
+  for (int64_t threads = 2; threads <= std::min<int64_t>(length, 1024); ++threads) {
+    if (length % threads != 0) continue;
+    const int64_t each = length / threads;
+    // Sixteen elements each, but whole warps.
+    const auto distance = [&](int64_t count, int64_t left) {
+      return std::abs(left - std::clamp<int64_t>(length / 256, 4, 16)) + (count % 32 == 0 ? 0 : 16) +
+             (left % 4 == 0 ? 0 : 8);
+    };
+    if (best == 1 || distance(threads, each) < distance(best, length / best)) best = threads;
+  }
+  return best;
+}
+
+/// A block of threads for each row does all that the members do. Whether that could be done.
+bool join_rows(Builder& builder, const std::vector<Member>& all, int64_t threads) {
+  Schedule& schedule = builder.schedule;
+  const View& view = builder.view;
+  std::optional<LoopId> row;
+  for (const Member& member : all) {
+    const LoopIds loops = view.loops(member.name);
+    const auto middle = loops.begin() + static_cast<std::ptrdiff_t>(member.row_axes);
+    const auto own = one_loop(schedule, {loops.begin(), middle});
+    if (!own.ok()) return false;
+    if (middle != loops.end()) {
+      const auto rest = one_loop(schedule, {middle, loops.end()});
+      if (!rest.ok()) return false;
+      if (view.block(member.name).is_reduction()) {
+        if (!share_reduction(builder, member.name, *rest, *own, threads)) return false;
+      } else {
+        const auto parts = share(builder, *rest, threads);
+        if (!parts || !tried(schedule.bind((*parts)[0], "thread.x"))) return false;
+        (void)tried(schedule.unroll((*parts)[2]));
+      }
+    }
+    if (row && !tried(schedule.join(*row, *own))) return false;
+    if (!row) row = own.ok() ? std::optional(*own) : std::nullopt;
+  }
+  if (!tried(schedule.bind(*row, "block.x"))) return false;
+  for (const Member& member : all) {
+    const Block& block = view.block(member.name);
+    const int made = block.writes[0].buffer;
+    if (is_output(builder.kernel(), made)) continue;
+    const auto users = readers(builder.kernel(), made);
+    const bool is_inside = std::ranges::all_of(users, [&](const std::string& user) {
+      return std::ranges::any_of(
+          all, [&](const Member& each) { return user == each.name || user.starts_with(each.name + ".partial"); });
+    });
+    const bool has_elements = !block.is_reduction() && member.row_axes < block.axes.size() &&
+                              view.iterations(view.inner_loops(member.name, *row)) > 1;
+    if (is_inside && !tried(schedule.set_scope(view.buffer(made).name, has_elements ? "shared" : "registers")))
+      return false;
+  }
+  return bytes_of(schedule, Scope::kShared) <= kSharedBytes && bytes_of(schedule, Scope::kRegister) <= kSumBytes;
+}
 
 void share_row(Builder& builder, const std::string& name) {
   const View& view = builder.view;
@@ -20,10 +172,19 @@ void share_row(Builder& builder, const std::string& name) {
   const int64_t results = view.iterations(rows), length = *work / results;
   if (!builder.decide(name, "share_row", length >= kLongReductionOfBlock && results <= kManyThreads)) return;
   const Schedule before = builder.schedule;
+  if (const int64_t preferred = threads_for(length); preferred > 1 && row_axes(view, block, results)) {
+    const std::vector<Member> all = members(view, name, results);
+    if (all.size() > 1 && builder.decide(name, "join_rows", true)) {
+      std::vector<int64_t> candidates;
+      for (int64_t each = 2; each <= std::min<int64_t>(length, 1024); ++each)
+        if (length % each == 0) candidates.push_back(each);
+      if (join_rows(builder, all, builder.decide(name, "row_threads", candidates, preferred))) return;
+      builder.schedule = before;
+    }
+  }
   Schedule& schedule = builder.schedule;
   const auto lay_out = [&] {
-    const auto row = rows.size() == 1 ? Result<LoopId>(rows[0]) : schedule.fuse(rows);
-    const auto step = steps.size() == 1 ? Result<LoopId>(steps[0]) : schedule.fuse(steps);
+    const auto row = one_loop(schedule, rows), step = one_loop(schedule, steps);
     if (!row.ok() || !step.ok() || !tried(schedule.bind(*row, "block.x"))) return false;
     const int64_t threads = builder.decide(name, "threads", {32, 64, 128, 256, 512}, length >= 1024 ? 256 : 64);
     const auto parts = schedule.split(*step, Integers{-1, threads});
@@ -32,7 +193,19 @@ void share_row(Builder& builder, const std::string& name) {
     if (!partial.ok()) return false;
     for (const Write& write : view.block(*partial).writes)
       if (!tried(schedule.set_scope(view.buffer(write.buffer).name, "shared"))) return false;
-    return tried(schedule.reorder({(*parts)[1], (*parts)[0]})) && tried(schedule.bind((*parts)[1], "thread.x"));
+    if (!tried(schedule.reorder({(*parts)[1], (*parts)[0]})) || !tried(schedule.bind((*parts)[1], "thread.x")))
+      return false;
+    // Each thread adds up what all have: in registers, of which one thread stores the result.
+    const Schedule in_memory = schedule;
+    const auto sums = sum_apart(builder, name);
+    if (!sums.ok() || !tried(schedule.reverse_compute_at(name, *row)) ||
+        !tried(schedule.set_scope(view.buffer(view.block(*sums).writes[0].buffer).name, "registers")) ||
+        bytes_of(schedule, Scope::kRegister) > kSumBytes) {
+      schedule = in_memory;
+      return true;
+    }
+    for (const LoopId loop : view.inner_loops(*sums, *row)) (void)tried(schedule.unroll(loop));
+    return true;
   };
   if (!lay_out()) builder.schedule = before;
 }
