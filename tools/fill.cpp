@@ -28,15 +28,37 @@ static_assert(std::endian::native == std::endian::little, "ONNX stores little-en
 
 constexpr uint64_t kChunk = uint64_t{1} << 18;
 
-/// A tensor of a data file: `count` floats from byte `offset` on.
+using onnx_proto::TensorProto;
+
+/// A tensor of a data file: `count` elements from byte `offset` on.
 struct Piece {
   FillRule rule;
+  int type = TensorProto::FLOAT;  ///< or FLOAT16, BFLOAT16
   uint64_t offset = 0;
   uint64_t count = 0;
   uint64_t row_length = 1;
 };
 
 using DataFiles = std::map<std::string, std::vector<Piece>>;
+
+size_t bytes_of_element(int type) { return type == TensorProto::FLOAT ? 4 : 2; }
+
+/// Values in the form of the type, each rounded once more where that has 16 bits.
+void store(std::span<const float> values, int type, std::byte* to) {
+  for (const float value : values) {
+    if (type == TensorProto::FLOAT) {
+      std::memcpy(to, &value, 4);
+    } else if (type == TensorProto::FLOAT16) {
+      const auto narrow = static_cast<_Float16>(value);
+      std::memcpy(to, &narrow, 2);
+    } else {
+      const auto bits = std::bit_cast<uint32_t>(value);
+      const auto narrow = static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);  // of finite values
+      std::memcpy(to, &narrow, 2);
+    }
+    to += bytes_of_element(type);
+  }
+}
 
 /// Text from a model, fit for a terminal.
 std::string quoted(const std::string& text) { return fmt::format("{:?}", text); }
@@ -45,8 +67,9 @@ Error system_error(const fs::path& path) { return unsupported(path.string(), "{}
 
 Result<Piece> piece_of(const onnx_proto::TensorProto& tensor, const std::map<std::string, std::string>& entries) {
   Piece piece;
-  if (tensor.data_type() != onnx_proto::TensorProto::FLOAT) {
-    return invalid(quoted(tensor.name()), "expected a float tensor, found data type {}", tensor.data_type());
+  piece.type = tensor.data_type();
+  if (piece.type != TensorProto::FLOAT && piece.type != TensorProto::FLOAT16 && piece.type != TensorProto::BFLOAT16) {
+    return invalid(quoted(tensor.name()), "expected a tensor of floats, found data type {}", tensor.data_type());
   }
   piece.count = 1;
   for (const int64_t dim : tensor.dims()) {
@@ -64,8 +87,10 @@ Result<Piece> piece_of(const onnx_proto::TensorProto& tensor, const std::map<std
     return value;
   };
   piece.offset = number("offset", 0);
-  if (const uint64_t length = number("length", 0); length % 4 != 0 || length / 4 != piece.count) {
-    return invalid(quoted(tensor.name()), "expected {} floats of 4 bytes, found length {}", piece.count, length);
+  const uint64_t size = bytes_of_element(piece.type);
+  if (const uint64_t length = number("length", 0); length % size != 0 || length / size != piece.count) {
+    return invalid(quoted(tensor.name()), "expected {} elements of {} bytes, found length {}", piece.count, size,
+                   length);
   }
   auto rule = parse_fill_rule(tensor.doc_string());
   if (!rule) return std::move(rule).error().within(quoted(tensor.name()));
@@ -92,6 +117,7 @@ Result<DataFiles> data_files_of(const onnx_proto::ModelProto& model) {
 /// errno of a failure.
 int write_chunks(int file, const std::vector<Piece>& pieces, std::atomic<uint64_t>& next) {
   std::vector<float> values(kChunk);
+  std::vector<std::byte> bytes(4 * kChunk);
   uint64_t wanted = next++;
   uint64_t chunk = 0;
   for (const Piece& piece : pieces) {
@@ -99,8 +125,10 @@ int write_chunks(int file, const std::vector<Piece>& pieces, std::atomic<uint64_
       if (chunk != wanted) continue;
       const uint64_t count = std::min(kChunk, piece.count - first);
       evaluate(piece.rule, first, piece.row_length, std::span(values.data(), count));
-      const ssize_t written = pwrite(file, values.data(), 4 * count, static_cast<off_t>(piece.offset + 4 * first));
-      if (written != static_cast<ssize_t>(4 * count)) return written < 0 ? errno : ENOSPC;
+      store(std::span(values.data(), count), piece.type, bytes.data());
+      const uint64_t size = bytes_of_element(piece.type);
+      const ssize_t written = pwrite(file, bytes.data(), size * count, static_cast<off_t>(piece.offset + size * first));
+      if (written != static_cast<ssize_t>(size * count)) return written < 0 ? errno : ENOSPC;
       wanted = next++;
     }
   }
