@@ -127,9 +127,9 @@ Result<std::unique_ptr<Peer>> open_peer(const std::string& name, const std::stri
       return unsupported("--against", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
     return open_onnxruntime(library, model, bench.interface(), bench.inputs(), threads);
   }
+  if (is_gpu_peer(name)) return Error{ErrorKind::kUsage, "--against", "code of a GPU expected beside " + name};
   if (name != "onednn")
-    return Error{ErrorKind::kUsage, "--against",
-                 "onnxruntime, onednn, or cudnn and cublaslt for code of a GPU expected, '" + name + "' found"};
+    return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
   const std::string library = backends::find(backends::onednn(), options.onednn);
   if (library.empty())
     return unsupported("--against", "oneDNN expected, none found; name its shared library with --onednn");

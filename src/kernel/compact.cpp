@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/mma.h"
 #include "kernel/padding.h"
 #include "kernel/regions.h"
 #include "kernel/tree.h"
@@ -73,6 +74,7 @@ void compact(Kernel& kernel) {
     const Region region = region_of(kernel, users, buffer, Access::kEither, threads);
     Shape& shape = kernel.buffers[b].shape;
     for (size_t k = 0; k < shape.size(); ++k) shape[k] = region.empty() ? Dim(0) : Dim(region[k].extent);
+    if (!shape.empty()) shape.back() = shape.back() + Dim(kernel.buffers[b].row_gap);
     if (kernel.buffers[b].scope == Scope::kRegister) round_up(shape, lanes_of_writers(kernel, buffer));
     const auto relative = [&](std::vector<Expr> index) {
       for (size_t k = 0; k < index.size(); ++k) index[k] = te::simplify_index(index[k] - region[k].minimum);
@@ -93,11 +95,12 @@ void compact(Kernel& kernel) {
 
 namespace {
 
-/// The only block below, through loops that hold one statement each.
+/// The only block below, through loops that hold one statement each; none where tensor cores compute it: whole warps
+/// come there, whatever a bound says.
 Block* only_block(Statement& statement) {
   if (auto* block = std::get_if<Block>(&statement.node)) return block;
   auto* loop = std::get_if<Loop>(&statement.node);
-  return loop && loop->body.size() == 1 ? only_block(loop->body.front()) : nullptr;
+  return loop && !loop->annotations.contains(kMma) && loop->body.size() == 1 ? only_block(loop->body.front()) : nullptr;
 }
 
 void loops_below(const Statement& statement, std::set<int>& found) {
@@ -229,7 +232,7 @@ void separate_whole_tiles(Kernel& kernel, Statements& statements, LoopRanges& ra
       separate_whole_tiles(kernel, branch->otherwise, ranges);
     }
     auto* loop = std::get_if<Loop>(&statement.node);
-    if (!loop) continue;
+    if (!loop || loop->annotations.contains(kMma)) continue;
     const Block* const block = only_block(statement);
     const auto inner =
         block && block->predicate && block->is_reduction() ? loops_of_tile(*loop, *block) : std::vector<const Loop*>();
@@ -258,7 +261,7 @@ void hoist(Statements& statements) {
       hoist(branch->otherwise);
     }
     auto* loop = std::get_if<Loop>(&statement.node);
-    if (!loop) continue;
+    if (!loop || loop->annotations.contains(kMma)) continue;
     Block* const block = only_block(statement);
     if (block && block->predicate && loop->kind != LoopKind::kParallel && !is_block(loop->kind)) {
       std::set<int> inner;

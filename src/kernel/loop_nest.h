@@ -40,6 +40,9 @@ struct Buffer {
   DataType dtype = DataType::kUndefined;
   Shape shape;  ///< of the layout in memory, row-major; dims that data decide hold loads of scalar buffers
   Scope scope = Scope::kArgument;
+  /// Elements without use behind each row of the last dim, once the buffer has its size: rows begin in other banks of
+  /// shared memory then.
+  int64_t row_gap = 0;
   /// An input that is known when code is made, without infinities and NaN: what depends on such inputs alone is
   /// computed once, so it may be brought into any layout.
   bool is_constant = false;

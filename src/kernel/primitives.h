@@ -82,6 +82,9 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& block);
 /// before its writer moves to its place.
 Result<void> set_scope(Kernel& kernel, const std::string& buffer, const std::string& scope);
 
+/// So many elements without use stand between rows of the last dim of a buffer that is shared.
+Result<void> storage_align(Kernel& kernel, const std::string& buffer, int64_t gap);
+
 // Layouts (primitives_layout.cpp)
 
 /// Changes the order of a buffer's elements in memory; physical axes are separated by ':', each "k" (axis k), "k/b"
@@ -133,8 +136,8 @@ Result<void> accumulate_in(Kernel& kernel, const std::string& block, const std::
 
 /// The loop and those in it, around one reduction alone, become a tile of registers: "avx2.6x2x8" writes out loops of 6
 /// and 2 iterations and makes lanes of the last 8. Their extents are the tile's, which fits the registers of its
-/// instruction set. Or one of the kernel's micro-kernels, by its name, computes them: they are what it is described to
-/// compute, and no later primitive makes something else of them.
+/// instruction set. "mma.m16n8k16": tensor cores do (mma.h). Or one of the kernel's micro-kernels, by its name,
+/// computes them: they are what it is described to compute, and no later primitive makes something else of them.
 Result<void> tensorize(Kernel& kernel, LoopId loop, const std::string& tile);
 
 }  // namespace isomer::kernel::primitives

@@ -290,4 +290,13 @@ Result<void> set_scope(Kernel& kernel, const std::string& buffer_name, const std
   return {};
 }
 
+Result<void> storage_align(Kernel& kernel, const std::string& name, int64_t gap) {
+  constexpr int64_t kMostGap = 64;
+  TRY(const int buffer, find_buffer(kernel, name));
+  if (kernel.buffers[buffer].scope != Scope::kShared) return invalid(name, "a buffer in shared memory expected");
+  if (gap < 0 || gap > kMostGap) return invalid(name, "a gap from 0 to {} expected, {} found", kMostGap, gap);
+  kernel.buffers[buffer].row_gap = gap;
+  return {};
+}
+
 }  // namespace isomer::kernel::primitives

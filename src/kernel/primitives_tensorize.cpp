@@ -1,5 +1,6 @@
 #include "kernel/micro_kernel.h"
 #include "kernel/micro_tile.h"
+#include "kernel/mma.h"
 #include "kernel/primitives.h"
 #include "kernel/tree.h"
 
@@ -11,6 +12,15 @@ Result<void> tensorize(Kernel& kernel, LoopId id, const std::string& tile) {
     if (kernel.micro_kernels[k]->name != tile) continue;
     outermost.loop().annotations[kMicroKernel] = static_cast<int64_t>(k);
     return check_micro_kernels(kernel);
+  }
+  if (tile == kMmaName) {
+    outermost.loop().annotations[kMma] = 1;
+    std::vector<const Loop*> around;
+    for (const Loop* loop : outermost.loops())
+      if (loop != &outermost.loop()) around.push_back(loop);
+    TRY(const MmaCall call, mma_call(kernel, outermost.loop(), around));
+    (void)call;
+    return {};
   }
   TRY(const TileName name, parse_tile_name(tile));
   std::vector<LoopId> loops;

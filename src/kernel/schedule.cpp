@@ -86,6 +86,7 @@ const std::vector<Primitive>& all_primitives() {
       {"reindex", adapted(primitives::reindex)},
       {"cache_write", adapted(primitives::cache_write)},
       {"set_scope", adapted(primitives::set_scope)},
+      {"storage_align", adapted(primitives::storage_align)},
       {"transform_layout", adapted(primitives::transform_layout)},
       {"set_layout", adapted(primitives::set_layout)},
       {"pad", adapted(primitives::pad)},
@@ -226,6 +227,9 @@ Result<std::string> Schedule::cache_write(const std::string& block) {
 }
 Result<void> Schedule::set_scope(const std::string& buffer, const std::string& scope) {
   return nothing(apply("set_scope", {buffer, scope}));
+}
+Result<void> Schedule::storage_align(const std::string& buffer, int64_t gap) {
+  return nothing(apply("storage_align", {buffer, gap}));
 }
 Result<void> Schedule::transform_layout(const std::string& buffer, const std::string& layout) {
   return nothing(apply("transform_layout", {buffer, layout}));

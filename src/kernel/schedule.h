@@ -55,6 +55,7 @@ class Schedule {
   Result<std::string> reindex(const std::string& block, const std::string& buffer, int64_t number = 0);
   Result<std::string> cache_write(const std::string& block);
   Result<void> set_scope(const std::string& buffer, const std::string& scope);
+  Result<void> storage_align(const std::string& buffer, int64_t gap);
   Result<void> transform_layout(const std::string& buffer, const std::string& layout);
   Result<void> set_layout(const std::string& buffer, const std::string& layout);
   Result<void> pad(const std::string& block, int64_t axis);

@@ -4,6 +4,7 @@
 
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -29,6 +30,12 @@ struct BlockOfThreads::State {
   const void* barrier = nullptr;  ///< at which the last thread that stopped waits
   int interval = 0;
   bool is_running = false;
+  bool is_exchange = false;  ///< what the last thread that stopped waits for
+  struct Brought {
+    int times = 0;
+    std::array<std::vector<std::byte>, 2> own;  ///< of even and odd times: who is slow still finds the last one
+  };
+  std::map<int, Brought> brought;  ///< by thread
 };
 
 BlockOfThreads::BlockOfThreads() : state_(std::make_unique<State>()) {}
@@ -40,7 +47,27 @@ bool BlockOfThreads::is_running() const { return state_->is_running; }
 void BlockOfThreads::wait(const void* barrier) {
   CHECK(state_->scheduler) << "a barrier outside of a thread";
   state_->barrier = barrier;
+  state_->is_exchange = false;
   state_->scheduler = std::move(state_->scheduler).resume();
+}
+
+int BlockOfThreads::exchange(const void* place, int number, const void* own, void* all, int bytes) {
+  constexpr int kWarp = 32;
+  CHECK(state_->scheduler) << "an exchange outside of a thread";
+  State::Brought& mine = state_->brought[number];
+  const int turn = mine.times++ % 2;
+  const auto* const first = static_cast<const std::byte*>(own);
+  mine.own[turn].assign(first, first + bytes);
+  state_->barrier = place;
+  state_->is_exchange = true;
+  state_->scheduler = std::move(state_->scheduler).resume();
+  const int from = number / kWarp * kWarp;
+  for (int k = 0; k < kWarp; ++k) {
+    const auto other = state_->brought.find(from + k);
+    CHECK(other != state_->brought.end()) << "a warp of 32 threads";
+    std::copy_n(other->second.own[turn].begin(), bytes, static_cast<std::byte*>(all) + k * bytes);
+  }
+  return number - from;
 }
 
 std::string BlockOfThreads::run(const std::array<int64_t, 3>& counts, ThreadOrder order,
@@ -59,7 +86,8 @@ std::string BlockOfThreads::run(const std::array<int64_t, 3>& counts, ThreadOrde
         threads.push_back({{unsigned(x), unsigned(y), unsigned(z)}, std::move(fiber)});
       }
   state_->interval = 0;
-  for (size_t left = threads.size(); left > 0; ++state_->interval) {
+  state_->brought.clear();
+  for (size_t left = threads.size(); left > 0; state_->interval += state_->is_exchange ? 0 : 1) {
     size_t waiting = 0;
     std::set<const void*> barriers;
     for (size_t k = 0; k < threads.size(); ++k) {

@@ -29,6 +29,9 @@ class BlockOfThreads {
       const std::function<void(int number, EmulatedIndex index)>& enter, const std::function<void()>& leave = [] {});
   /// Called by the thread that runs: it goes on when all others wait at the same barrier, which is told by an address.
   void wait(const void* barrier);
+  /// Called by the thread that runs, of number `number`: gives what each thread of its warp (32 that follow each other)
+  /// has brought, when all threads have, and the thread's place among them. That orders nothing else.
+  int exchange(const void* place, int number, const void* own, void* all, int bytes);
   /// Barriers that all threads have passed.
   int interval() const;
   bool is_running() const;

@@ -66,6 +66,9 @@ class Machine {
 
   void access(const void* address, int bytes, bool is_write, bool is_atomic);
   void wait(const void* barrier) { threads_.wait(barrier); }
+  int exchange(const void* place, const void* own, void* all, int bytes) {
+    return threads_.exchange(place, thread_, own, all, bytes);
+  }
 
   void leave_array() { find("array", "index out of bounds", "an array of a thread or of a block is left"); }
 
@@ -102,6 +105,9 @@ using isomer::kernel::test::machine;
 extern "C" {
 isomer::kernel::test::EmulatedIndex isomer_emulated_thread, isomer_emulated_block;
 void isomer_emulated_barrier() { machine->wait(__builtin_return_address(0)); }
+int isomer_emulated_exchange(const void* own, void* all, int bytes) {
+  return machine->exchange(__builtin_return_address(0), own, all, bytes);
+}
 void isomer_emulated_atomic(const void* address, int bytes) { machine->access(address, bytes, true, true); }
 
 #define ISOMER_ACCESS(bytes)                                                                          \

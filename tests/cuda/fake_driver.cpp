@@ -282,6 +282,12 @@ ISOMER_EXPORT EmulatedIndex isomer_emulated_thread, isomer_emulated_block;
 EmulatedIndex isomer_emulated_thread, isomer_emulated_block;
 ISOMER_EXPORT void isomer_emulated_barrier() { block_of_threads->wait(__builtin_return_address(0)); }
 ISOMER_EXPORT void isomer_emulated_atomic(const void*, int) {}
+static int running_thread = 0;
+static bool has_exchanged = false;
+ISOMER_EXPORT int isomer_emulated_exchange(const void* own, void* all, int bytes) {
+  has_exchanged = true;
+  return block_of_threads->exchange(__builtin_return_address(0), running_thread, own, all, bytes);
+}
 
 namespace {
 
@@ -291,6 +297,7 @@ void run_launch(const Function& function, const std::array<int64_t, 3>& blocks, 
   block_of_threads = fibers;
   // Barriers stand where all threads come: if the first block has met none, no block does, and threads need no stacks.
   bool has_barriers = true;
+  has_exchanged = false;
   for (int64_t z = 0; z < blocks[2]; ++z)
     for (int64_t y = 0; y < blocks[1]; ++y)
       for (int64_t x = 0; x < blocks[0]; ++x) {
@@ -298,8 +305,11 @@ void run_launch(const Function& function, const std::array<int64_t, 3>& blocks, 
         if (has_barriers) {
           fibers->run(
               threads, ThreadOrder::kForward, [&] { function.entry(arguments); },
-              [](int, EmulatedIndex index) { isomer_emulated_thread = index; });
-          has_barriers = fibers->interval() > 1;
+              [](int number, EmulatedIndex index) {
+                running_thread = number;
+                isomer_emulated_thread = index;
+              });
+          has_barriers = fibers->interval() > 1 || has_exchanged;
           continue;
         }
         for (unsigned c = 0; c < threads[2]; ++c)

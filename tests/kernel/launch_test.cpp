@@ -86,10 +86,15 @@ TEST(Launch, WhatNoLaunchComputesIsRefused) {
   EXPECT_THAT(bound("thread.x", 2), HasSubstr("s0 reduces over it"));
 
   // Memory of a thread that another one reads.
-  Schedule other(lowered(rows()));
+  const Example reversed = {
+      "reversed",
+      "s0 = map [4, 8] { in0[i0, i1]:float32*2 }\ns1 = map [4, 8] { s0[i0, 7 - i1]:float32 }\noutput s1\n",
+      {{4, 8}}};
+  Schedule other(lowered(reversed));
   const LoopIds map = ok(other.loops("s1"));
   ok(other.bind(map[0], "block.x"));
   ok(other.compute_at("s0", map[0]));
+  ok(other.bind(ok(other.loops("s0")).back(), "thread.x"));
   ok(other.bind(ok(other.loops("s1")).back(), "thread.x"));
   EXPECT_THAT(refusal(other),
               HasSubstr("'s0', memory of a thread, in the loops over threads expected that s0 uses it in"));
@@ -99,6 +104,18 @@ TEST(Launch, WhatNoLaunchComputesIsRefused) {
   ok(many.bind(ok(many.loops("s0"))[0], "thread.y"));
   ok(many.bind(ok(many.loops("s0"))[1], "thread.x"));
   EXPECT_THAT(refusal(many), HasSubstr("at most 1024 threads a block expected, 2048 found"));
+}
+
+TEST(Launch, WhatAllThreadsComputeEachHas) {
+  const Kernel kernel = lowered(rows());
+  Schedule schedule(kernel);
+  const LoopIds map = ok(schedule.loops("s1"));
+  ok(schedule.bind(map[0], "block.x"));
+  ok(schedule.compute_at("s0", map[0]));
+  ok(schedule.set_scope("s0", "registers"));
+  ok(schedule.bind(ok(schedule.loops("s1")).back(), "thread.x"));
+  EXPECT_EQ(barriers_of(schedule), 0);
+  expect_same_meaning(rows(), schedule, kernel);
 }
 
 TEST(Launch, BarriersStandInLoopsThatAllThreadsRun) {

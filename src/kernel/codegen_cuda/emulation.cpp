@@ -49,6 +49,28 @@ static inline float __int_as_float(int bits) { return emulated_bits<float>(bits)
 static inline float __uint_as_float(unsigned bits) { return emulated_bits<float>(bits); }
 static inline unsigned __float_as_uint(float value) { return emulated_bits<unsigned>(value); }
 
+// Gives what each of the 32 threads of the warp has, when all are there; the thread's own number among them.
+extern "C" int isomer_emulated_exchange(const void* own, void* all, int bytes);
+struct EmulatedFragments {
+  unsigned registers[6];  // four of the first operand, two of the second
+};
+// mma.m16n8k16 as the PTX ISA describes it: element (row, k) of the first operand lies with lane row % 8 * 4 + k % 8 / 2,
+// element (k, column) of the second with lane column * 4 + k % 8 / 2.
+template <class FromHalf>
+static inline void emulated_mma(float& c0, float& c1, float& c2, float& c3, EmulatedFragments own, FromHalf from_half) {
+  EmulatedFragments all[32];
+  const int lane = isomer_emulated_exchange(&own, all, sizeof own);
+  float* const sums[4] = {&c0, &c1, &c2, &c3};
+  for (int element = 0; element < 4; ++element) {
+    const int row = lane / 4 + element / 2 * 8, column = lane % 4 * 2 + element % 2;
+    for (int k = 0; k < 16; ++k) {
+      const unsigned a = all[row % 8 * 4 + k % 8 / 2].registers[row / 8 + k / 8 * 2];
+      const unsigned b = all[column * 4 + k % 8 / 2].registers[4 + k / 8];
+      *sums[element] += from_half((unsigned short)(a >> k % 2 * 16)) * from_half((unsigned short)(b >> k % 2 * 16));
+    }
+  }
+}
+
 // A function's arguments as cudaLaunchKernel takes them: addresses of their values.
 template <class... Arguments, size_t... I>
 static void emulated_call(void (*function)(Arguments...), void** arguments, std::index_sequence<I...>) {

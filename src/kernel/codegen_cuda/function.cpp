@@ -10,6 +10,7 @@
 #include "kernel/bound_block.h"
 #include "kernel/codegen_cuda/expressions.h"
 #include "kernel/codegen_cuda/types.h"
+#include "kernel/mma.h"
 #include "kernel/tree.h"
 #include "kernel/unsupported.h"
 
@@ -52,8 +53,8 @@ class FunctionPrinter {
         const bool is_constant = !written_.contains(b);
         const std::string pointer = fmt::format("{}{}*", is_constant ? "const " : "", type);
         parameters += fmt::format(", {} __restrict__ p{}", pointer, name_of(b).substr(1));
-        private_lines += fmt::format("  {0} const {1} = ({0})__builtin_assume_aligned(p{2}, {3});\n", pointer, name_of(b),
-                                     name_of(b).substr(1), kAlignment);
+        private_lines += fmt::format("  {0} const {1} = ({0})__builtin_assume_aligned(p{2}, {3});\n", pointer,
+                                     name_of(b), name_of(b).substr(1), kAlignment);
         function.buffers.push_back(b);
         continue;
       }
@@ -113,6 +114,7 @@ class FunctionPrinter {
   }
 
   void print(const Loop& loop) {
+    if (loop.annotations.contains(kMma)) return print_mma(loop);
     expressions_.begin({loop.extent});
     const std::string extent = expressions_.index(loop.extent);
     const auto known = te::as_constant(loop.extent);
@@ -151,7 +153,95 @@ class FunctionPrinter {
     return operations >= kLong;
   }
 
+  // mma.h
+
+  /// The element at two steps from an even one on, as the halves of a register; 0 where `inside` does not hold.
+  std::string pair(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps, const Expr& first) {
+    const int buffer = te::as<te::Load>(load)->buffer.index;
+    std::array<std::string, 2> places;
+    std::array<std::vector<Expr>, 2> indices;
+    for (int k = 0; k < 2; ++k) {
+      values[steps] = first + k;
+      for (const Expr& e : te::as<te::Load>(load)->index)
+        indices[k].push_back(te::simplify_index(substitute(e, values), ranges_.ranges()));
+      expressions_.begin(indices[k]);
+      places[k] = fmt::format("{}[{}]", name_of(buffer), expressions_.position(plans_.plan(buffer, indices[k])));
+    }
+    bool are_together =
+        buffer_at(buffer).shape.back().value() % 2 == 0 &&
+        te::as_constant(te::simplify_index(indices[1].back() - indices[0].back())) == 1 &&
+        te::as_constant(te::simplify_index(te::floor_mod(indices[0].back(), te::index(2)), ranges_.ranges())) == 0;
+    for (size_t k = 0; k + 1 < indices[0].size(); ++k) are_together &= indices[0][k] == indices[1][k];
+    const std::string both =
+        are_together ? fmt::format("op::pair(&{})", places[0]) : fmt::format("op::pair({}, {})", places[0], places[1]);
+    if (!inside) return both;
+    values.erase(steps);
+    return fmt::format("({} ? {} : 0u)", condition(te::simplify_index(substitute(inside, values), ranges_.ranges())),
+                       both);
+  }
+
+  void print_mma(const Loop& loop) {
+    const auto made = mma_call(kernel_, loop, {around_.begin(), around_.end()});
+    if (!made.ok()) fail_unsupported("{}", made.error().message());
+    const MmaCall& call = *made;
+    if (branches_ > 0 || launch_.threads[0] != kMmaWide || launch_.threads[2] != 1 ||
+        te::as_constant(call.thread_y->extent) != launch_.threads[1])
+      fail_unsupported("whole warps expected where {} stands", kMmaName);
+    const Expr x = loop_variable(call.thread_x->variable);
+    const Expr high = te::floor_mod(loop_variable(call.thread_y->variable), te::index(kMmaHigh));
+    std::map<int, Expr> fixed;
+    for (const Loop* single : call.single) fixed[single->variable] = te::index(0);
+    const int64_t rows = *te::as_constant(call.rows->extent), columns = *te::as_constant(call.columns->extent);
+    const auto assign = [&](const std::string& pair) {
+      const std::string name = expressions_.fresh("h");
+      line(fmt::format("const u32 {} = {};", name, pair));
+      return name;
+    };
+    // Lane 4 * g + t has rows g and g + 8 of one operand, column g of the other, steps 2 * t, 2 * t + 1 and 8 more of
+    // both, and of the sums rows g and g + 8, columns 2 * t and 2 * t + 1.
+    std::vector<std::string> of_rows;
+    for (int64_t row = 0; row < rows; row += 2)
+      for (int64_t k = 0; k < 4; ++k) {
+        std::map<int, Expr> values = fixed;
+        values[call.rows->variable] = te::index(row + k % 2);
+        of_rows.push_back(
+            assign(pair(call.rows_element, call.rows_inside, values, loop.variable, 2 * x + 8 * (k / 2))));
+      }
+    for (int64_t column = 0; column < columns; column += 2) {
+      std::vector<std::string> of_columns;
+      for (int64_t k = 0; k < 2; ++k) {
+        std::map<int, Expr> values = fixed;
+        values[call.thread_x->variable] = te::floor_div(high, te::index(2));
+        values[call.columns->variable] = te::floor_mod(high, te::index(2)) + column;
+        of_columns.push_back(
+            assign(pair(call.columns_element, call.columns_inside, values, loop.variable, 2 * x + 8 * k)));
+      }
+      for (int64_t row = 0; row < rows; row += 2) {
+        std::vector<std::string> sums;
+        for (int64_t k = 0; k < 4; ++k) {
+          std::map<int, Expr> values = fixed;
+          values[call.rows->variable] = te::index(row + k / 2);
+          values[call.columns->variable] = te::index(column + k % 2);
+          std::vector<Expr> index;
+          for (const Expr& e : call.block->writes[0].index)
+            index.push_back(te::simplify_index(substitute(bind_iterators(*call.block, e), values), ranges_.ranges()));
+          expressions_.begin(index);
+          const int buffer = call.block->writes[0].buffer;
+          sums.push_back(fmt::format("{}[{}]", name_of(buffer), expressions_.position(plans_.plan(buffer, index))));
+        }
+        const auto first = of_rows.begin() + 2 * row;
+        line(fmt::format("op::mma_{}({}, {}, {});", call.is_bfloat ? "bf16" : "f16", fmt::join(sums, ", "),
+                         fmt::join(first, first + 4, ", "), fmt::join(of_columns, ", ")));
+      }
+    }
+  }
+
   void print(const Branch& branch) {
+    ++branches_;
+    print_branch(branch);
+    --branches_;
+  }
+  void print_branch(const Branch& branch) {
     open(fmt::format("if ({})", condition(branch.condition)));
     print(branch.then);
     if (!branch.otherwise.empty()) {
@@ -211,12 +301,33 @@ class FunctionPrinter {
       for (const AccessPlan::Axis& axis : write.axes) together.push_back(te::to_expr(axis.index));
     expressions_.begin(together, loads_inside(block));
     std::vector<std::string> values, places;
+    if (const auto moved = moved_half(block, plan)) return line(*moved);
     for (const Expr& body : plan.bodies) values.push_back(expressions_.value(body));
     for (const AccessPlan& write : plan.writes)
       places.push_back(fmt::format("{}[{}]", name_of(write.buffer), expressions_.position(write)));
     if (block.is_reduction()) values = combined(block, plan, values, places);
     for (size_t c = 0; c < values.size(); ++c)
       line(fmt::format("{} = {};", places[c], to_memory(buffer_at(plan.writes[c].buffer).dtype, values[c])));
+  }
+
+  /// The line that moves a half, or where a padding has it a zero, without a conversion and back; nothing: the block
+  /// does something else.
+  std::optional<std::string> moved_half(const Block& block, const BoundBlock& plan) {
+    if (block.is_reduction() || plan.bodies.size() != 1) return std::nullopt;
+    const Expr& body = plan.bodies[0];
+    const auto* select = te::as<te::Select>(body);
+    const Expr element = select ? select->then : body;
+    if (!te::as<te::Load>(element) || bit_width(element.dtype()) != 16 || !is_float(element.dtype()) ||
+        buffer_at(plan.writes[0].buffer).dtype != element.dtype())
+      return std::nullopt;
+    const AccessPlan& from = plans_.of_load(element);
+    const auto* otherwise = select ? te::as<te::Literal>(select->otherwise) : nullptr;
+    if (!from.axes.empty() || (select && (!otherwise || otherwise->value.to_double() != 0))) return std::nullopt;
+    const std::string place =
+        fmt::format("{}[{}]", name_of(plan.writes[0].buffer), expressions_.position(plan.writes[0]));
+    std::string value = fmt::format("{}[{}]", name_of(from.buffer), expressions_.position(from));
+    if (select) value = fmt::format("{} ? {} : u16(0)", expressions_.value(select->condition), value);
+    return fmt::format("{} = {};", place, value);
   }
 
   /// Loads whose indices are in range at every point of the block, and so wherever its predicate holds; as they are
@@ -286,6 +397,7 @@ class FunctionPrinter {
   std::vector<const Loop*> around_;
   std::string text_;
   size_t depth_ = 1;
+  int branches_ = 0;  ///< around
   int64_t private_bytes_ = 0;
 };
 

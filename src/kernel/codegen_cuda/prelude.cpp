@@ -177,6 +177,33 @@ ISOMER_DEVICE u16 to_bf16(float value) {
 }
 #endif
 ISOMER_DEVICE float from_bf16(u16 stored) { return float_of(u32(stored) << 16); }
+
+// Halves of a register, of two steps of a product.
+ISOMER_DEVICE u32 pair(u16 first, u16 second) { return u32(first) | u32(second) << 16; }
+#ifdef __CUDA_ARCH__
+ISOMER_DEVICE u32 pair(const u16* both) { return *reinterpret_cast<const u32*>(both); }
+// Adds to sums of the warp the product of what its lanes have.
+#define ISOMER_MMA(type)                                                                                      \
+  ISOMER_DEVICE void mma_##type(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3,   \
+                                u32 b0, u32 b1) {                                                             \
+    asm volatile(                                                                                             \
+        "mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "        \
+        "{%8,%9}, {%0,%1,%2,%3};"                                                                             \
+        : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)                                                              \
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                                              \
+  }
+#else
+ISOMER_DEVICE u32 pair(const u16* both) { return pair(both[0], both[1]); }
+#define ISOMER_MMA(type)                                                                                      \
+  ISOMER_DEVICE void mma_##type(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3,   \
+                                u32 b0, u32 b1) {                                                             \
+    emulated_mma(c0, c1, c2, c3, {a0, a1, a2, a3, b0, b1}, from_##type);                                      \
+  }
+#endif
+ISOMER_MMA(f16)
+ISOMER_MMA(bf16)
+#undef ISOMER_MMA
+
 // To odd: rounding the result to a narrower type is rounding the double to it.
 ISOMER_DEVICE float to_odd(double value) {
   const float nearest = float(value);

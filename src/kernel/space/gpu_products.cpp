@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernel/mma.h"
 #include "kernel/space/gpu_modules.h"
 #include "kernel/tree.h"
 
@@ -17,10 +18,14 @@ struct ProductPlan {
   size_t row_axis = 0, column_axis = 0, reduce_axis = 0;
   int64_t rows = 1, columns = 1, threads_y = 1, threads_x = 1, steps = 1;
   int64_t parts = 1;  ///< of the reduction, by blocks of threads of their own
+  bool by_tensor_cores = false;
+  int64_t threads() const { return threads_x * threads_y; }
 };
 
 /// Elements that a thread fetches at once, each with a load of its own on the way.
 constexpr int64_t kMostFetched = 16;
+/// Halves between rows of an operand: the eight rows that a warp reads at once lie in banks of their own then.
+constexpr int64_t kGapOfTensorCores = 8;
 /// Multiply-adds of a thread between two barriers that are written out.
 constexpr int64_t kMostWrittenOut = 1024;
 
@@ -80,22 +85,46 @@ Result<std::string> copy_of(Builder& builder, const std::string& sums, int opera
   return builder.schedule.cache_read(sums, view.buffer(operand).name);
 }
 
-/// The columns of what a sum reads of the copy lie side by side.
-bool lay_columns_last(Builder& builder, const std::string& sums, const std::string& copy, size_t column_axis) {
+/// What a sum reads of the copy along an iterator lies side by side.
+bool lay_last(Builder& builder, const std::string& sums, const std::string& copy, const Expr& iterator) {
   const int memory = builder.view.block(copy).writes[0].buffer;
   for (const LoadAccess& access : load_accesses(builder.kernel(), builder.view.block(sums))) {
     if (access.buffer != memory) continue;
     const auto& index = te::as<te::Load>(access.load)->index;
-    const auto column = std::find(index.begin(), index.end(), te::axis(static_cast<int>(column_axis)));
-    if (column == index.end() || column + 1 == index.end()) return true;
+    const auto last = std::find_if(index.begin(), index.end(), [&](const Expr& e) {
+      return te::any_node(e, [&](const Expr& part) { return part == iterator; });
+    });
+    if (last == index.end() || last + 1 == index.end()) return true;
     std::vector<std::ptrdiff_t> order;
     for (auto each = index.begin(); each != index.end(); ++each)
-      if (each != column) order.push_back(each - index.begin());
-    order.push_back(column - index.begin());
+      if (each != last) order.push_back(each - index.begin());
+    order.push_back(last - index.begin());
     return tried(
         builder.schedule.transform_layout(builder.view.buffer(memory).name, fmt::format("{}", fmt::join(order, ":"))));
   }
   return true;
+}
+
+/// How many elements side by side a thread copies at once, of `each` that it has: as many as 16 bytes hold where they
+/// lie so in the source and in the copy, and begin at multiples of that.
+int64_t elements_of_vector(const View& view, const std::string& copy, LoopId innermost, int64_t each) {
+  const Block& block = view.block(copy);
+  const auto axis = static_cast<size_t>(
+      std::find_if(block.axes.begin(), block.axes.end(),
+                   [&](const Iterator& iterator) { return variables(iterator.binding).contains(innermost.variable); }) -
+      block.axes.begin());
+  const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), block);
+  if (axis == block.axes.size() || accesses.size() != 1 || accesses[0].axes[axis] != 1 ||
+      block.writes[0].index.back() != te::axis(static_cast<int>(axis)))
+    return 1;
+  int64_t vector = 16 * 8 / bit_width(view.buffer(accesses[0].buffer).dtype);
+  const auto fits = [&](int64_t stride) { return stride % vector == 0; };
+  while (vector > 1 &&
+         (!fits(view.extent(innermost)) || each < vector ||
+          !std::ranges::all_of(
+              accesses[0].axes, [&](const auto& stride) { return stride && (*stride == 1 || fits(*stride)); })))
+    vector /= 2;
+  return std::max<int64_t>(vector, 1);
 }
 
 /// Threads fetch together what the block copies at the loop. Neighbours take what lies side by side in the source or,
@@ -121,11 +150,13 @@ bool fetch_together(Builder& builder, const std::string& copy, LoopId at, const 
     std::stable_sort(ordered.begin(), ordered.end(), [&](LoopId a, LoopId b) { return rank_of(a) < rank_of(b); });
     if (schedule.reorder(ordered).ok()) loops = ordered;
   }
+  const int64_t vector = elements_of_vector(view, copy, loops.back(), view.iterations(loops) / plan.threads());
   const auto fused = loops.size() == 1 ? Result<LoopId>(loops[0]) : schedule.fuse(loops);
   if (!fused.ok()) return false;
-  const auto parts = schedule.split(*fused, Integers{-1, plan.threads_y, plan.threads_x});
+  const auto parts = schedule.split(*fused, Integers{-1, plan.threads_y, plan.threads_x, vector});
   if (!parts.ok() || !tried(schedule.bind((*parts)[1], "thread.y")) || !tried(schedule.bind((*parts)[2], "thread.x")))
     return false;
+  (void)tried(schedule.unroll((*parts)[3]));
   if (view.extent((*parts)[0]) <= kMostFetched) (void)tried(schedule.unroll((*parts)[0]));
   return true;
 }
@@ -170,7 +201,9 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
       reduction(own.begin() + static_cast<std::ptrdiff_t>(rank), own.end());
   // Where the copy reads by what is no sum of its loops, more than the thread's own results are computed.
   if (view.iterations(tile) > plan.rows * plan.columns) return false;
-  const auto steps = schedule.split(reduction[plan.reduce_axis], Integers{-1, plan.steps});
+  const auto steps =
+      schedule.split(reduction[plan.reduce_axis],
+                     plan.by_tensor_cores ? Integers{-1, plan.steps / kMmaSteps, kMmaSteps} : Integers{-1, plan.steps});
   if (!steps.ok()) return false;
   LoopIds inner = *steps;
   for (size_t k = 0; k < reduces; ++k)
@@ -179,7 +212,8 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
   if (!schedule.reorder(inner).ok()) return false;
   const auto zeros = schedule.decompose_reduction(*sums, (*steps)[0]);
   if (!zeros.ok()) return false;
-  if (plan.rows * plan.columns * plan.steps <= kMostWrittenOut) (void)tried(schedule.unroll((*steps)[1]));
+  if (plan.by_tensor_cores || plan.rows * plan.columns * plan.steps <= kMostWrittenOut)
+    (void)tried(schedule.unroll((*steps)[1]));
   for (const LoopId loop : tile) (void)tried(schedule.unroll(loop));
   for (const LoopId loop : view.inner_loops(*zeros, thread)) (void)tried(schedule.unroll(loop));
 
@@ -188,12 +222,16 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
     const auto copy = copy_of(builder, *sums, operand.buffer);
     if (!copy.ok()) return false;
     const std::string memory = view.buffer(view.block(*copy).writes[0].buffer).name;
-    // Columns of a thread side by side.
-    if (is_across && !lay_columns_last(builder, *sums, *copy, plan.column_axis)) return false;
-    if (!tried(schedule.set_scope(memory, "shared")) || !tried(schedule.compute_at(*copy, (*steps)[0])) ||
-        !fetch_together(builder, *copy, (*steps)[0], plan))
+    // Side by side: columns of a thread, or steps of a register of tensor cores.
+    const Expr last = plan.by_tensor_cores ? te::reduce_axis(static_cast<int>(plan.reduce_axis))
+                                           : te::axis(static_cast<int>(plan.column_axis));
+    if ((is_across || plan.by_tensor_cores) && !lay_last(builder, *sums, *copy, last)) return false;
+    if (!tried(schedule.set_scope(memory, "shared")) ||
+        (plan.by_tensor_cores && !tried(schedule.storage_align(memory, kGapOfTensorCores))) ||
+        !tried(schedule.compute_at(*copy, (*steps)[0])) || !fetch_together(builder, *copy, (*steps)[0], plan))
       return false;
   }
+  if (plan.by_tensor_cores && !tried(schedule.tensorize(steps->back(), std::string(kMmaName)))) return false;
   return bytes_of(schedule, Scope::kShared) <= kSharedBytes && bytes_of(schedule, Scope::kRegister) <= kSumBytes;
 }
 
@@ -206,6 +244,7 @@ std::vector<int64_t> divisors(int64_t length, int64_t most) {
 
 /// Estimates of a GPU of today, in its cycles.
 constexpr int64_t kMultiprocessors = 132;
+constexpr double kMultiplyAddsOfTensorCores = 1024, kPartOfTensorCores = 0.3;
 constexpr double kMultiplyAdds = 128;     ///< that a multiprocessor starts in one
 constexpr double kThreadsToFill = 512;    ///< of a multiprocessor, that keep it busy
 constexpr double kCyclesOfFetch = 900;    ///< from a barrier to the next, at least
@@ -232,7 +271,8 @@ double cycles_of(const ProductPlan& plan, const ProductSize& size) {
   const double beside = std::clamp(of_multiprocessor, 1.0, std::max(1.0, static_cast<double>(resident)));
   // Operands come from shared memory: a vector of four serves so many multiply-adds.
   const double reuse = static_cast<double>(plan.rows * plan.columns) / static_cast<double>(plan.rows + plan.columns);
-  const double efficiency = std::min(0.75, reuse / 5);
+  const double efficiency = plan.by_tensor_cores ? kPartOfTensorCores * kMultiplyAddsOfTensorCores / kMultiplyAdds
+                                                 : std::min(0.75, reuse / 5);
   const double busy = std::min(1.0, beside * static_cast<double>(threads) / kThreadsToFill);
   const double work =
       static_cast<double>(part) *
@@ -255,8 +295,27 @@ ProductPlan cheapest(const ProductPlan& axes, const ProductSize& size) {
   };
   constexpr std::array<Tile, 7> kTiles = {
       {{8, 8, 16, 16}, {8, 4, 16, 16}, {8, 4, 8, 16}, {8, 4, 4, 16}, {4, 4, 8, 16}, {4, 4, 8, 8}, {8, 8, 8, 8}}};
+  constexpr std::array<Tile, 6> kTilesOfTensorCores = {
+      {{4, 32, 32, 4}, {4, 16, 32, 4}, {2, 16, 32, 4}, {2, 8, 32, 4}, {2, 8, 16, 4}, {4, 8, 16, 4}}};
   ProductPlan best = axes;
   double least = INFINITY;
+  if (axes.by_tensor_cores) {
+    for (const Tile& tile : kTilesOfTensorCores)
+      for (const int64_t parts : divisors(length / kMmaSteps, 32)) {
+        ProductPlan plan = axes;
+        plan.rows = tile.rows;
+        plan.columns = tile.columns;
+        plan.threads_y = tile.threads_y;
+        plan.threads_x = tile.threads_x;
+        plan.parts = parts;
+        plan.steps = length / parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
+        const double cycles = cycles_of(plan, size);
+        if (cycles >= least) continue;
+        least = cycles;
+        best = plan;
+      }
+    return best;
+  }
   for (const Tile& tile : kTiles) {
     ProductPlan plan = axes;
     plan.rows = tile.rows;
@@ -284,6 +343,18 @@ ProductPlan cheapest(const ProductPlan& axes, const ProductSize& size) {
   return best;
 }
 
+/// A product of halves, summed up in float32: what tensor cores compute.
+bool is_of_halves(const Block& block) {
+  const auto* times = te::as<te::Binary>(block.bodies[0]);
+  const auto type_of = [](const Expr& factor) {
+    const auto* cast = te::as<te::Cast>(factor);
+    return cast && te::as<te::Load>(cast->operand) ? cast->operand.dtype() : DataType::kUndefined;
+  };
+  if (!times || times->op != te::BinaryOp::kMul || block.bodies[0].dtype() != DataType::kFloat32) return false;
+  const DataType type = type_of(times->left);
+  return (type == DataType::kFloat16 || type == DataType::kBFloat16) && type == type_of(times->right);
+}
+
 void schedule_product(Builder& builder, const std::string& name) {
   const View& view = builder.view;
   const Block block = view.block(name);
@@ -304,18 +375,30 @@ void schedule_product(Builder& builder, const std::string& name) {
         is_copy(view.block(makers[0])))
       size.operations_of_fetch = kOperationsOfWindow;
   }
+  plan->by_tensor_cores = is_of_halves(block) &&
+                          builder.decide(name, "tensor_cores", length % kMmaSteps == 0 && columns >= 16 && rows >= 16);
   const ProductPlan wanted = cheapest(*plan, size);
   const auto decide = [&](const std::string& of, const char* what, std::vector<int64_t> candidates, int64_t preferred) {
     if (std::find(candidates.begin(), candidates.end(), preferred) == candidates.end()) candidates.push_back(preferred);
     std::sort(candidates.begin(), candidates.end());
     return builder.decide(of, what, candidates, preferred);
   };
-  plan->threads_x = decide(name, "threads_x", {4, 8, 16, 32}, wanted.threads_x);
-  plan->threads_y = decide(name, "threads_y", {4, 8, 16}, wanted.threads_y);
-  plan->columns = decide(name, "columns", {1, 2, 4, 8}, wanted.columns);
-  plan->rows = decide(name, "rows", {1, 2, 4, 8}, wanted.rows);
-  plan->parts = decide(name, "parts", divisors(length, 32), wanted.parts);
-  plan->steps = decide(name, "steps", divisors(length / plan->parts, 32), wanted.steps);
+  if (plan->by_tensor_cores) {
+    plan->threads_x = kMmaWide;
+    plan->threads_y = decide(name, "threads_y", {8, 16, 32, 64}, wanted.threads_y);
+    plan->columns = decide(name, "columns", {2, 4, 8, 16, 32}, wanted.columns);
+    plan->rows = decide(name, "rows", {2, 4, 8}, wanted.rows);
+    plan->parts = decide(name, "parts", divisors(length / kMmaSteps, 32), wanted.parts);
+    const int64_t most = length / plan->parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
+    plan->steps = builder.decide(name, "steps", divisors(most / kMmaSteps, 2), most / kMmaSteps) * kMmaSteps;
+  } else {
+    plan->threads_x = decide(name, "threads_x", {4, 8, 16, 32}, wanted.threads_x);
+    plan->threads_y = decide(name, "threads_y", {4, 8, 16}, wanted.threads_y);
+    plan->columns = decide(name, "columns", {1, 2, 4, 8}, wanted.columns);
+    plan->rows = decide(name, "rows", {1, 2, 4, 8}, wanted.rows);
+    plan->parts = decide(name, "parts", divisors(length, 32), wanted.parts);
+    plan->steps = decide(name, "steps", divisors(length / plan->parts, 32), wanted.steps);
+  }
   const Schedule before = builder.schedule;
   std::string product = name;
   if (plan->parts > 1) {
@@ -334,6 +417,7 @@ void schedule_product(Builder& builder, const std::string& name) {
   for (; plan->steps >= 1; plan->steps /= 2) {
     if (lay_out(builder, product, *plan)) return;
     builder.schedule = parted;
+    plan->by_tensor_cores = false;
   }
   builder.schedule = before;
 }
