@@ -141,6 +141,22 @@ Result<std::vector<Contender>> contenders(BenchSession& bench, Place& place, con
   return all;
 }
 
+/// Gigabytes a second that copies in the GPU's memory read and write together.
+Result<double> copy_bandwidth(Place& place) {
+  constexpr int64_t kBytes = 64 << 20;  // beyond any cache
+  auto from = place.device->allocate(kBytes), to = place.device->allocate(kBytes);
+  if (!from || !to) return unsupported("", "{} bytes of the GPU's memory expected", 2 * kBytes);
+  Times times;
+  for (int k = 0; k < 9; ++k) {
+    place.clock->start();
+    place.device->copy(to->data(), from->data(), kBytes);
+    place.clock->stop();
+    TRY(const double seconds, place.clock->seconds());
+    times.push_back(seconds);
+  }
+  return 2e-9 * kBytes / quantile(times, 0.5);
+}
+
 json facts_of(const Times& times, const Times& ratios) {
   return {{"device_times_ms", times},
           {"ratio", quantile(ratios, 0.5)},
@@ -180,7 +196,9 @@ Result<json> measure_on_gpu(BenchSession& bench, const BenchOptions& options) {
     controls.push_back(quantile(second, 0.5) / quantile(first, 0.5));
     ours.insert(ours.end(), first.begin(), first.end());
   } while (Clock::now() < end);
+  TRY(const double copy_gbs, copy_bandwidth(place));
   json result = {{"device", place.gpu->facts().name},
+                 {"copy_gbs", copy_gbs},
                  {"device_times_ms", ours},
                  {"control", quantile(controls, 0.5)},
                  {"against", json::object()}};

@@ -61,7 +61,7 @@ class FunctionPrinter {
       const int64_t count = element_count(buffer.shape).value(), bytes = count * bit_width(buffer.dtype) / 8;
       const bool is_shared = buffer.scope == Scope::kShared;
       (is_shared ? function.shared_bytes : private_bytes_) += bytes;
-      private_lines += is_shared ? fmt::format("  __shared__ __align__({}) ", kAlignment) : "  ";
+      private_lines += fmt::format("  {}__align__({}) ", is_shared ? "__shared__ " : "", kAlignment);
       private_lines += fmt::format("{} {}[{}];\n", type, name_of(b), std::max<int64_t>(count, 1));
     }
     if (private_bytes_ > kMostPrivateBytes)
@@ -115,6 +115,7 @@ class FunctionPrinter {
 
   void print(const Loop& loop) {
     if (loop.annotations.contains(kMma)) return print_mma(loop);
+    if (const auto moved = moved_vector(loop)) return line(*moved);
     expressions_.begin({loop.extent});
     const std::string extent = expressions_.index(loop.extent);
     const auto known = te::as_constant(loop.extent);
@@ -151,6 +152,43 @@ class FunctionPrinter {
       for (const Expr& body : block.bodies) operations += count_operations(body);
     });
     return operations >= kLong;
+  }
+
+  /// The line that moves elements side by side as one vector, where that is what the loop does; nothing: it isn't, or
+  /// they are not known to begin at a multiple of the vector.
+  std::optional<std::string> moved_vector(const Loop& loop) {
+    const auto extent = te::as_constant(loop.extent);
+    if (loop.kind != LoopKind::kUnrolled || !extent || loop.body.size() != 1) return std::nullopt;
+    const auto* block = std::get_if<Block>(&loop.body.front().node);
+    if (!block || block->is_reduction() || block->predicate || block->writes.size() != 1 ||
+        !of_one_thread(*block).empty())
+      return std::nullopt;
+    const auto* load = te::as<te::Load>(block->bodies[0]);
+    const int to = block->writes[0].buffer;
+    const DataType type = buffer_at(to).dtype;
+    const int64_t bytes = *extent * bit_width(type) / 8;
+    if (!load || block->bodies[0].dtype() != type || (bytes != 4 && bytes != 8 && bytes != kAlignment))
+      return std::nullopt;
+    const auto first = [&](int buffer, const std::vector<Expr>& index) -> std::optional<std::string> {
+      std::vector<Expr> at;
+      for (const Expr& e : index) at.push_back(bind_iterators(*block, e));
+      if (te::any_node(at.back(), [](const Expr& e) { return te::as<te::Load>(e) != nullptr; })) return std::nullopt;
+      for (Expr& e : at) {
+        const Expr begin = te::simplify_index(substitute(e, {{loop.variable, te::index(0)}}), ranges_.ranges());
+        const auto step = te::as_constant(te::simplify_index(e - begin - loop_variable(loop.variable)));
+        const bool stays = !variables(e).contains(loop.variable);
+        if (!loads(e).empty() || (&e == &at.back() ? step != 0 : !stays)) return std::nullopt;
+        e = begin;
+      }
+      const AccessPlan plan = plans_.plan(buffer, at);
+      const Expr rest = te::floor_mod(te::to_expr(plan.offset), te::index(*extent));
+      if (!plan.axes.empty() || te::as_constant(te::simplify_index(rest, ranges_.ranges())) != 0) return std::nullopt;
+      expressions_.begin(at);
+      return fmt::format("&{}[{}]", name_of(buffer), expressions_.position(plan));
+    };
+    const auto from = first(load->buffer.index, load->index), target = first(to, block->writes[0].index);
+    if (!from || !target) return std::nullopt;
+    return fmt::format("op::move<{}>({}, {});", bytes, *target, *from);
   }
 
   // mma.h

@@ -30,6 +30,16 @@ ISOMER_DEVICE T divisor(T b, int* outcome) {
   return T(1);
 }
 
+// So many bytes at once, which begin at a multiple of them.
+template <int bytes>
+struct __align__(bytes) Vector {
+  u32 words[bytes / 4];
+};
+template <int bytes>
+ISOMER_DEVICE void move(void* to, const void* from) {
+  *static_cast<Vector<bytes>*>(to) = *static_cast<const Vector<bytes>*>(from);
+}
+
 // Integers, which wrap around; arithmetic on bools is that of bytes, true what is not 0.
 template <class T>
 struct is_signed {
@@ -141,7 +151,13 @@ ISOMER_REAL(double, , 64)
 // float16 and bfloat16 are floats in registers.
 ISOMER_DEVICE u32 bits_of(float a) { return __float_as_uint(a); }
 ISOMER_DEVICE float float_of(u32 bits) { return __uint_as_float(bits); }
-#ifdef __CUDA_ARCH__
+#ifdef __CUDACC_RTC__
+// Functions of libdevice, which NVRTC brings: it sees through them, and loads and stores become vectors.
+extern "C" __device__ float __nv_half2float(short);
+extern "C" __device__ short __nv_float2half_rn(float);
+ISOMER_DEVICE float from_f16(u16 stored) { return __nv_half2float(short(stored)); }
+ISOMER_DEVICE u16 to_f16(float value) { return u16(__nv_float2half_rn(value)); }
+#elif defined(__CUDA_ARCH__)
 ISOMER_DEVICE float from_f16(u16 stored) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(stored));
@@ -150,11 +166,6 @@ ISOMER_DEVICE float from_f16(u16 stored) {
 ISOMER_DEVICE u16 to_f16(float value) {
   u16 result;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result) : "f"(value));
-  return result;
-}
-ISOMER_DEVICE u16 to_bf16(float value) {
-  u16 result;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result) : "f"(value));
   return result;
 }
 #else
@@ -171,11 +182,11 @@ ISOMER_DEVICE u16 to_f16(float value) {
   if (magnitude > 0x7f800000u) result = 0x7e00u;
   return u16(result | sign);
 }
+#endif
 ISOMER_DEVICE u16 to_bf16(float value) {
   const u32 bits = bits_of(value);
   return u16((value != value ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
-#endif
 ISOMER_DEVICE float from_bf16(u16 stored) { return float_of(u32(stored) << 16); }
 
 // Halves of a register, of two steps of a product.

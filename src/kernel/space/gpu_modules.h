@@ -14,6 +14,8 @@ Module gpu_windows();
 Module gpu_products();
 /// Long reductions of few results: the threads of a block reduce one together.
 Module gpu_rows();
+/// Maps that read along one axis and write along another: tiles in shared memory, read and written row by row.
+Module gpu_transposes();
 /// What is left: a thread for each result, neighbours for neighbours.
 Module gpu_points();
 

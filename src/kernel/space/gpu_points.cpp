@@ -92,8 +92,8 @@ Module gpu_points() {
 
 const Space& gpu_space() {
   static const Space space = {
-      {false, {wide_sums()}},    {false, {inline_maps()}}, {false, {gpu_windows()}}, {false, {collapse()}},
-      {false, {gpu_products()}}, {false, {gpu_rows()}},    {false, {gpu_points()}},
+      {false, {wide_sums()}},    {false, {inline_maps()}}, {false, {gpu_windows()}},    {false, {collapse()}},
+      {false, {gpu_products()}}, {false, {gpu_rows()}},    {false, {gpu_transposes()}}, {false, {gpu_points()}},
   };
   return space;
 }

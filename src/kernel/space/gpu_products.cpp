@@ -79,7 +79,7 @@ bool is_copy(const Block& block) {
 Result<std::string> copy_of(Builder& builder, const std::string& sums, int operand) {
   const View& view = builder.view;
   const std::vector<std::string> makers = writers(builder.kernel(), operand);
-  if (makers.size() == 1 && view.is_alone(makers[0]) && is_copy(view.block(makers[0])) &&
+  if (makers.size() == 1 && view.is_alone(makers[0]) && !view.is_known(makers[0]) && is_copy(view.block(makers[0])) &&
       readers(builder.kernel(), operand).size() == 1 && !is_output(builder.kernel(), operand))
     return makers[0];
   return builder.schedule.cache_read(sums, view.buffer(operand).name);
@@ -219,7 +219,17 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
 
   for (const LoadAccess& operand : operands) {
     const bool is_across = moves(operand.axes[plan.column_axis]);
-    const auto copy = copy_of(builder, *sums, operand.buffer);
+    int source = operand.buffer;
+    if (plan.by_tensor_cores && view.buffer(source).is_constant) {
+      // Laid out beforehand, once.
+      const Schedule before = schedule;
+      const auto packed = schedule.cache_read(*sums, view.buffer(source).name);
+      if (packed.ok() && lay_last(builder, *sums, *packed, te::reduce_axis(static_cast<int>(plan.reduce_axis))))
+        source = view.block(*packed).writes[0].buffer;
+      else
+        schedule = before;
+    }
+    const auto copy = copy_of(builder, *sums, source);
     if (!copy.ok()) return false;
     const std::string memory = view.buffer(view.block(*copy).writes[0].buffer).name;
     // Side by side: columns of a thread, or steps of a register of tensor cores.
@@ -244,12 +254,12 @@ std::vector<int64_t> divisors(int64_t length, int64_t most) {
 
 /// Estimates of a GPU of today, in its cycles.
 constexpr int64_t kMultiprocessors = 132;
-constexpr double kMultiplyAddsOfTensorCores = 1024, kPartOfTensorCores = 0.3;
+constexpr double kMultiplyAddsOfTensorCores = 1024, kPartOfTensorCores = 0.5;
 constexpr double kMultiplyAdds = 128;     ///< that a multiprocessor starts in one
 constexpr double kThreadsToFill = 512;    ///< of a multiprocessor, that keep it busy
 constexpr double kCyclesOfFetch = 900;    ///< from a barrier to the next, at least
 constexpr double kCyclesOfLaunch = 4000;  ///< for another launch
-constexpr double kOperationsOfFetch = 8, kOperationsOfWindow = 40;
+constexpr double kOperationsOfFetch = 8, kOperationsOfWindow = 40, kOperationsOfVector = 2;
 constexpr double kBytesOfCycle = 1600;  ///< that all of them read or write in one
 
 /// A product, `others` times: its results and steps, and what finding an element of the columns' operand takes, in
@@ -258,6 +268,14 @@ struct ProductSize {
   int64_t others = 1, rows = 1, columns = 1, length = 1;
   double operations_of_fetch = kOperationsOfFetch;
 };
+
+/// Of the multiply-adds that a multiprocessor does without them: fragments come from shared memory, a register at a
+/// time.
+double efficiency_of_tensor_cores(const ProductPlan& plan) {
+  const auto rows = static_cast<double>(plan.rows), columns = static_cast<double>(plan.columns);
+  const double products = 2 * rows * columns, fragments = 4 * (2 * rows + columns);  // cycles a warp
+  return kPartOfTensorCores * kMultiplyAddsOfTensorCores / kMultiplyAdds * std::min(1.0, products / fragments);
+}
 
 double cycles_of(const ProductPlan& plan, const ProductSize& size) {
   const auto [others, rows, columns, length, operations_of_fetch] = size;
@@ -271,8 +289,7 @@ double cycles_of(const ProductPlan& plan, const ProductSize& size) {
   const double beside = std::clamp(of_multiprocessor, 1.0, std::max(1.0, static_cast<double>(resident)));
   // Operands come from shared memory: a vector of four serves so many multiply-adds.
   const double reuse = static_cast<double>(plan.rows * plan.columns) / static_cast<double>(plan.rows + plan.columns);
-  const double efficiency = plan.by_tensor_cores ? kPartOfTensorCores * kMultiplyAddsOfTensorCores / kMultiplyAdds
-                                                 : std::min(0.75, reuse / 5);
+  const double efficiency = plan.by_tensor_cores ? efficiency_of_tensor_cores(plan) : std::min(0.75, reuse / 5);
   const double busy = std::min(1.0, beside * static_cast<double>(threads) / kThreadsToFill);
   const double work =
       static_cast<double>(part) *
@@ -295,8 +312,14 @@ ProductPlan cheapest(const ProductPlan& axes, const ProductSize& size) {
   };
   constexpr std::array<Tile, 7> kTiles = {
       {{8, 8, 16, 16}, {8, 4, 16, 16}, {8, 4, 8, 16}, {8, 4, 4, 16}, {4, 4, 8, 16}, {4, 4, 8, 8}, {8, 8, 8, 8}}};
-  constexpr std::array<Tile, 6> kTilesOfTensorCores = {
-      {{4, 32, 32, 4}, {4, 16, 32, 4}, {2, 16, 32, 4}, {2, 8, 32, 4}, {2, 8, 16, 4}, {4, 8, 16, 4}}};
+  constexpr std::array<Tile, 8> kTilesOfTensorCores = {{{4, 32, 32, 4},
+                                                        {8, 16, 32, 4},
+                                                        {8, 16, 16, 4},
+                                                        {4, 16, 32, 4},
+                                                        {2, 16, 32, 4},
+                                                        {2, 8, 32, 4},
+                                                        {2, 8, 16, 4},
+                                                        {4, 8, 16, 4}}};
   ProductPlan best = axes;
   double least = INFINITY;
   if (axes.by_tensor_cores) {
@@ -377,6 +400,8 @@ void schedule_product(Builder& builder, const std::string& name) {
   }
   plan->by_tensor_cores = is_of_halves(block) &&
                           builder.decide(name, "tensor_cores", length % kMmaSteps == 0 && columns >= 16 && rows >= 16);
+  if (plan->by_tensor_cores && size.operations_of_fetch == kOperationsOfFetch)
+    size.operations_of_fetch = kOperationsOfVector;
   const ProductPlan wanted = cheapest(*plan, size);
   const auto decide = [&](const std::string& of, const char* what, std::vector<int64_t> candidates, int64_t preferred) {
     if (std::find(candidates.begin(), candidates.end(), preferred) == candidates.end()) candidates.push_back(preferred);

@@ -156,7 +156,8 @@ bool join_rows(Builder& builder, const std::vector<Member>& all, int64_t threads
     if (is_inside && !tried(schedule.set_scope(view.buffer(made).name, has_elements ? "shared" : "registers")))
       return false;
   }
-  return bytes_of(schedule, Scope::kShared) <= kSharedBytes && bytes_of(schedule, Scope::kRegister) <= kSumBytes;
+  return bytes_of(schedule, Scope::kShared) <= kSharedBytes && bytes_of(schedule, Scope::kRegister) <= kSumBytes &&
+         check_launches(schedule.finish()).ok();
 }
 
 void share_row(Builder& builder, const std::string& name) {
