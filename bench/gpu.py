@@ -207,14 +207,6 @@ def main():
         log(f"{sum(facts is not None for facts in run.result['models'].values())} of {len(models)} models agree")
     save(run)
     left_out = 0
-    if "layers" in parts:
-        table = run.result["layers"] = {}
-        for name in layers:
-            if run.left() < 5:
-                left_out += 1
-                continue
-            table[name] = measure(run, run.place / "layers" / f"{name}.iso", options.duration, "--model", run.place / "layers" / f"{name}.onnx", *([] if run.emulated else ["--against", "cudnn,cublaslt"]))
-            save(run)
     if "times" in parts:
         table = run.result["times"] = {}
         for name in models:
@@ -224,6 +216,18 @@ def main():
                 left_out += 1
                 continue
             table[name] = measure(run, run.place / "filled" / name / "gpu.iso", options.duration)
+            save(run)
+    if "times" in parts and not run.emulated:
+        code, output = run.call(["python3", pathlib.Path(__file__).parent / "gpu_torch.py"], 60)
+        run.result["torch"] = json.loads(output.splitlines()[-1]) if code == 0 else {"why_not": output[-500:]}
+        log(f"PyTorch: {json.dumps(run.result['torch'])}")
+    if "layers" in parts:
+        table = run.result["layers"] = {}
+        for name in layers:
+            if run.left() < 5:
+                left_out += 1
+                continue
+            table[name] = measure(run, run.place / "layers" / f"{name}.iso", options.duration, "--model", run.place / "layers" / f"{name}.onnx", *([] if run.emulated else ["--against", "cudnn,cublaslt"]))
             save(run)
     save(run)
     print_table(run, left_out)
@@ -245,7 +249,9 @@ def print_table(run, left_out):
             groups.setdefault(name.rsplit("_", 1)[1], []).append(min(each["ratio"] for each in facts["against"].values()))
     for name, facts in run.result.get("times", {}).items():
         if facts is not None:
-            print(f"{name:26} {facts['ms']:9.3f} ms on the device, {facts['wall_ms']:.3f} from call to return, {facts['gflop'] / facts['ms']:.2f} TFLOP/s")
+            peer = run.result.get("torch", {}).get(name)
+            beside = f", PyTorch {peer:.3f} ms, {peer / facts['ms']:.2f} times ours" if peer else ""
+            print(f"{name:26} {facts['ms']:9.3f} ms on the device, {facts['wall_ms']:.3f} from call to return, {facts['gflop'] / facts['ms']:.2f} TFLOP/s{beside}")
     for kind, ratios in groups.items():
         print(f"{kind}: geometric mean of library time / ours {mean(ratios):.3f} over {len(ratios)} layers")
     for kind, shares in memory.items():

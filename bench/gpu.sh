@@ -27,7 +27,7 @@ pack() {
   python3 bench/gpu_layers.py "$stage/layers"
   mkdir -p "$folder"
   tar -C "$stage" -c . | xz --lzma2=preset=2,dict=192MiB >"$folder/isomer.tar.xz"
-  cp bench/gpu.sh bench/gpu.py "$folder"
+  cp bench/gpu.sh bench/gpu.py bench/gpu_torch.py "$folder"
   echo "pack: $(du -m "$folder" | tail -1 | cut -f1) MiB in $folder"
 }
 

@@ -98,7 +98,7 @@ class FunctionPrinter {
     text_ += '\n';
   }
   void open(const std::string& text) {
-    line(text + " {");
+    line(text.empty() ? "{" : text + " {");
     ++depth_;
   }
   void close() {
@@ -116,6 +116,11 @@ class FunctionPrinter {
   void print(const Loop& loop) {
     if (loop.annotations.contains(kMma)) return print_mma(loop);
     if (const auto moved = moved_vector(loop)) return line(*moved);
+    if (const auto ahead = copies_ahead(loop); !ahead.copies.empty()) return print_ahead(loop, ahead);
+    print_whole(loop);
+  }
+
+  void print_whole(const Loop& loop) {
     expressions_.begin({loop.extent});
     const std::string extent = expressions_.index(loop.extent);
     const auto known = te::as_constant(loop.extent);
@@ -142,6 +147,131 @@ class FunctionPrinter {
     around_.pop_back();
     ranges_.leave(loop);
     if (is_open) close();
+  }
+
+  // What an iteration reads into shared memory, loaded into registers while the one before is computed (kAhead).
+
+  enum class Fetch : uint8_t { kWhole, kLoad, kStore };
+  struct AheadCopy {
+    const Statement* statement = nullptr;
+    std::string array;  ///< of registers
+    DataType dtype = DataType::kUndefined;
+    int64_t count = 0;                             ///< elements of a thread
+    std::vector<std::pair<int, int64_t>> strides;  ///< in it, by variable of a loop
+  };
+  struct Ahead {
+    std::vector<AheadCopy> copies;
+    size_t begin = 0, end = 0;  ///< of the loop's statements: the copies
+  };
+
+  std::optional<AheadCopy> copy_ahead(const Statement& statement) const {
+    constexpr int64_t kMostElements = 32;
+    AheadCopy copy;
+    copy.statement = &statement;
+    std::vector<std::pair<int, int64_t>> extents;
+    std::array<const Loop*, 3> threads = {};
+    const Statement* at = &statement;
+    for (const Statement* inner = only_inside(*at); inner; inner = only_inside(*at)) {
+      if (const auto* loop = std::get_if<Loop>(&at->node)) {
+        const auto extent = te::as_constant(loop->extent);
+        if (!extent || is_block(loop->kind)) return std::nullopt;
+        if (is_thread(loop->kind)) {
+          threads[axis_of(loop->kind)] = loop;
+        } else if (*extent > 1) {
+          if (loop->kind != LoopKind::kUnrolled) return std::nullopt;
+          extents.emplace_back(loop->variable, *extent);
+        }
+      }
+      at = inner;
+    }
+    const auto* block = std::get_if<Block>(&at->node);
+    if (!block || block->is_reduction() || block->writes.size() != 1 ||
+        buffer_at(block->writes[0].buffer).scope != Scope::kShared)
+      return std::nullopt;
+    // Every thread fetches elements of its own.
+    for (size_t axis = 0; axis < 3; ++axis)
+      if (launch_.threads[axis] > 1 && !(threads[axis] && reads_any(block->axes, threads[axis]->variable)))
+        return std::nullopt;
+    for (const int read : loads(*block))
+      if (written_.contains(read)) return std::nullopt;
+    copy.dtype = buffer_at(block->writes[0].buffer).dtype;
+    copy.count = 1;
+    for (size_t k = extents.size(); k-- > 0;) {
+      copy.strides.emplace_back(extents[k].first, copy.count);
+      copy.count *= extents[k].second;
+    }
+    return copy.count <= kMostElements ? std::optional(copy) : std::nullopt;
+  }
+
+  /// The only statement in a loop, or behind a condition; nullptr: it is something else.
+  static const Statement* only_inside(const Statement& statement) {
+    const Statements* body = nullptr;
+    if (const auto* loop = std::get_if<Loop>(&statement.node)) body = &loop->body;
+    if (const auto* branch = std::get_if<Branch>(&statement.node); branch && branch->otherwise.empty())
+      body = &branch->then;
+    return body && body->size() == 1 ? &body->front() : nullptr;
+  }
+
+  /// The copies that a loop begins with, before the barrier behind which they are used; none: it has no such form.
+  Ahead copies_ahead(const Loop& loop) {
+    Ahead ahead;
+    const auto extent = te::as_constant(loop.extent);
+    if (!loop.annotations.contains(kAhead) || loop.kind != LoopKind::kSerial || !extent || *extent < 2) return ahead;
+    while (ahead.begin < loop.body.size() && std::holds_alternative<Barrier>(loop.body[ahead.begin].node))
+      ++ahead.begin;
+    for (ahead.end = ahead.begin; ahead.end < loop.body.size(); ++ahead.end) {
+      auto copy = copy_ahead(loop.body[ahead.end]);
+      if (!copy) break;
+      copy->array = expressions_.fresh("ahead");
+      ahead.copies.push_back(*std::move(copy));
+    }
+    if (ahead.end == loop.body.size() || !std::holds_alternative<Barrier>(loop.body[ahead.end].node)) return {};
+    return ahead;
+  }
+
+  void print_ahead(const Loop& loop, const Ahead& ahead) {
+    const std::string variable = fmt::format("k{}", loop.variable), next = expressions_.fresh("next");
+    const auto print_copies = [&](Fetch fetch) {
+      for (const AheadCopy& copy : ahead.copies) {
+        fetch_ = fetch;
+        fetched_ = &copy;
+        print(*copy.statement);
+      }
+      fetch_ = Fetch::kWhole;
+      fetched_ = nullptr;
+    };
+    for (const AheadCopy& copy : ahead.copies)
+      line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(copy.dtype), copy.array, copy.count));
+    ranges_.enter(loop);
+    around_.push_back(&loop);
+    open("");
+    line(fmt::format("const int {} = 0;", variable));
+    print_copies(Fetch::kLoad);
+    close();
+    line("#pragma unroll 1");
+    open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", variable, *te::as_constant(loop.extent)));
+    for (size_t k = 0; k < ahead.begin; ++k) print(loop.body[k]);
+    print_copies(Fetch::kStore);
+    print(loop.body[ahead.end]);
+    open(fmt::format("if ({} < {})", variable, *te::as_constant(loop.extent) - 1));
+    line(fmt::format("const int {} = {} + 1;", next, variable));
+    open("");
+    line(fmt::format("const int {} = {};", variable, next));
+    print_copies(Fetch::kLoad);
+    close();
+    close();
+    for (size_t k = ahead.end + 1; k < loop.body.size(); ++k) print(loop.body[k]);
+    close();
+    around_.pop_back();
+    ranges_.leave(loop);
+  }
+
+  /// The place of what is fetched, in its array; loops other than `without` count.
+  std::string place_ahead(int without = -1) const {
+    std::string index;
+    for (const auto& [variable, stride] : fetched_->strides)
+      if (variable != without) index += fmt::format("{}{} * k{}", index.empty() ? "" : " + ", stride, variable);
+    return fmt::format("{}[{}]", fetched_->array, index.empty() ? "0" : index);
   }
 
   /// Whether copies of the body, which compilers make of short loops, would be long.
@@ -188,7 +318,9 @@ class FunctionPrinter {
     };
     const auto from = first(load->buffer.index, load->index), target = first(to, block->writes[0].index);
     if (!from || !target) return std::nullopt;
-    return fmt::format("op::move<{}>({}, {});", bytes, *target, *from);
+    const std::string between = fetched_ ? "&" + place_ahead(loop.variable) : "";
+    return fmt::format("op::move<{}>({}, {});", bytes, fetch_ == Fetch::kLoad ? between : *target,
+                       fetch_ == Fetch::kStore ? between : *from);
   }
 
   // mma.h
@@ -339,17 +471,19 @@ class FunctionPrinter {
       for (const AccessPlan::Axis& axis : write.axes) together.push_back(te::to_expr(axis.index));
     expressions_.begin(together, loads_inside(block));
     std::vector<std::string> values, places;
-    if (const auto moved = moved_half(block, plan)) return line(*moved);
-    for (const Expr& body : plan.bodies) values.push_back(expressions_.value(body));
     for (const AccessPlan& write : plan.writes)
       places.push_back(fmt::format("{}[{}]", name_of(write.buffer), expressions_.position(write)));
+    if (fetch_ == Fetch::kStore) return line(fmt::format("{} = {};", places[0], place_ahead()));
+    if (fetch_ == Fetch::kLoad) places[0] = place_ahead();
+    if (const auto moved = moved_half(block, plan)) return line(fmt::format("{} = {};", places[0], *moved));
+    for (const Expr& body : plan.bodies) values.push_back(expressions_.value(body));
     if (block.is_reduction()) values = combined(block, plan, values, places);
     for (size_t c = 0; c < values.size(); ++c)
       line(fmt::format("{} = {};", places[c], to_memory(buffer_at(plan.writes[c].buffer).dtype, values[c])));
   }
 
-  /// The line that moves a half, or where a padding has it a zero, without a conversion and back; nothing: the block
-  /// does something else.
+  /// A half that is moved, or where a padding has it a zero, as it lies in memory; nothing: the block does something
+  /// else.
   std::optional<std::string> moved_half(const Block& block, const BoundBlock& plan) {
     if (block.is_reduction() || plan.bodies.size() != 1) return std::nullopt;
     const Expr& body = plan.bodies[0];
@@ -361,11 +495,9 @@ class FunctionPrinter {
     const AccessPlan& from = plans_.of_load(element);
     const auto* otherwise = select ? te::as<te::Literal>(select->otherwise) : nullptr;
     if (!from.axes.empty() || (select && (!otherwise || otherwise->value.to_double() != 0))) return std::nullopt;
-    const std::string place =
-        fmt::format("{}[{}]", name_of(plan.writes[0].buffer), expressions_.position(plan.writes[0]));
     std::string value = fmt::format("{}[{}]", name_of(from.buffer), expressions_.position(from));
     if (select) value = fmt::format("{} ? {} : u16(0)", expressions_.value(select->condition), value);
-    return fmt::format("{} = {};", place, value);
+    return value;
   }
 
   /// Loads whose indices are in range at every point of the block, and so wherever its predicate holds; as they are
@@ -436,6 +568,8 @@ class FunctionPrinter {
   std::string text_;
   size_t depth_ = 1;
   int branches_ = 0;  ///< around
+  Fetch fetch_ = Fetch::kWhole;
+  const AheadCopy* fetched_ = nullptr;
   int64_t private_bytes_ = 0;
 };
 

@@ -241,6 +241,7 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
         !tried(schedule.compute_at(*copy, (*steps)[0])) || !fetch_together(builder, *copy, (*steps)[0], plan))
       return false;
   }
+  (void)tried(schedule.annotate((*steps)[0], kAhead, 1));
   if (plan.by_tensor_cores && !tried(schedule.tensorize(steps->back(), std::string(kMmaName)))) return false;
   return bytes_of(schedule, Scope::kShared) <= kSharedBytes && bytes_of(schedule, Scope::kRegister) <= kSumBytes;
 }
