@@ -23,6 +23,8 @@ constexpr int64_t kLeastBetweenBorders = 6;
 constexpr int64_t kFewRows = 64;
 /// Steps of an innermost loop, at least.
 constexpr int64_t kFewSteps = 16;
+/// Multiply-adds of vectors that stand in the code of a small window's tile, where it stands several times.
+constexpr int64_t kMostWrittenOut = 2048;
 /// What comes from memory at once, at most.
 constexpr int64_t kStreamed = 96 << 10;
 /// Constant operands that stay in the second level of cache with all their tiles.
@@ -70,8 +72,7 @@ class TileLayout {
     }
     // Loops that threads may share; the last tile of vectors stands apart where it is not full.
     const bool has_part = axis_extent(tile_.vector_axis) % tile_.width() != 0 && view_.extent(across_[0]) > 1;
-    const bool peels_part =
-        has_part && builder_.decide(name_, "peel_columns", stays_ || builder_.machine().threads < 2);
+    peels_part_ = has_part && builder_.decide(name_, "peel_columns", stays_ || builder_.machine().threads < 2);
     size_t shared = outer_.size() - (stays_ && has_part ? 1 : 0);
     if (!reorder() || !place_store()) return false;
     lay_out_reduction();
@@ -82,7 +83,7 @@ class TileLayout {
     if (peels_ || skips_) peel_rows("last");
     if (skips_) peel_rows("first");
     if (skips_ && tile_.row_axis < 0) shared = peel_borders(shared);
-    if (peels_part) (void)tried(schedule_.peel(across_[0], "last"));
+    if (peels_part_) (void)tried(schedule_.peel(across_[0], "last"));
     const LoopIds to_share(outer_.begin(), outer_.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(shared, 1)));
     if (outer)
       *outer = to_share;
@@ -323,9 +324,14 @@ class TileLayout {
     if (window_size_ > kSmallWindow)
       for (const int source : loads(view_.block(computing_)))
         (void)tried(schedule_.skip_border(computing_, view_.buffer(source).name));
-    if (is_small_ && builder_.decide(name_, "unroll_window", true))
-      for (const LoopId loop : window_) (void)tried(schedule_.unroll(loop));
+    if (!is_small_ || !builder_.decide(name_, "unroll_window", true)) return;
+    // Where it stands in the code several times, its rows are taken one by one.
+    const bool is_short = tile_.rows * tile_.vectors * window_size_ * pieces_apart() <= kMostWrittenOut;
+    for (size_t k = is_short ? 0 : 1; k < window_.size(); ++k) (void)tried(schedule_.unroll(window_[k]));
   }
+
+  /// How often the tile stands in the code: for borders of the rows, and for the columns that are left.
+  int64_t pieces_apart() const { return (peels_ || skips_ ? 3 : 1) * (peels_part_ ? 2 : 1); }
 
   /// The block that stores the tile: rows unrolled (but where it computes much), vectors along the tile's vector axis.
   void store_tile() {
@@ -415,6 +421,7 @@ class TileLayout {
   LoopIds held_;    ///< over results that a block of the reduction runs through
   LoopIds phases_;  ///< of rows that lie a period apart: between them, and stored with them
   int64_t window_size_ = 1;
+  bool peels_part_ = false;  ///< columns that are left stand apart
   bool is_small_ = false, peels_ = false, stays_ = false, skips_ = false, is_long_ = false;
   std::string computing_, store_, registers_;
 };
