@@ -171,6 +171,27 @@ class Caller {
   std::vector<runtime::cuda::Stream> streams_;
 };
 
+TEST(GpuSession, MeasuresItsRunsOnTheDevice) {
+  const auto made = compiled_for_gpu(parsed(kChain));
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  auto model = runtime::Model::load(made->artifact);
+  ASSERT_TRUE(model.ok()) << model.error().message();
+  runtime::SessionOptions options;
+  const auto plain = Session::create(*model, options);
+  options.device_timed = true;
+  const auto timed = Session::create(*model, options);
+  ASSERT_TRUE(plain.ok() && timed.ok());
+  for (int turn = 0; turn < 3; ++turn) {
+    const Arrays inputs = {floats({8, 24}, 5)};
+    const auto expected = run_artifact(**plain, inputs), found = run_artifact(**timed, inputs);
+    ASSERT_TRUE(expected.ok() && found.ok());
+    for (size_t k = 0; k < expected->size(); ++k)
+      EXPECT_TRUE(te::to_tensor((*expected)[k]).same_contents(te::to_tensor((*found)[k])));
+    EXPECT_GT((*timed)->device_seconds(), 0);
+    EXPECT_EQ((*plain)->device_seconds(), 0);
+  }
+}
+
 TEST(GpuSession, TakesTensorsWhereTheyLie) {
   const auto session = session_of(kLayers);
   const std::vector<int64_t> dims = {8, 24};

@@ -54,6 +54,27 @@ graph twice(x: float32[4,32]) -> (y: float32[4,32]) {
   EXPECT_EQ(result->artifact.variants[0].steps.size(), 2);
 }
 
+/// Small windows whose tiles have borders and columns left, in vectors of all widths: the code stays short enough.
+TEST(Compile, DepthwiseWindowsAreShortCodeOnEveryCpu) {
+  for (const auto& [channels, kernel, stride] : std::vector<std::array<int, 3>>{{72, 5, 2}, {120, 5, 1}, {40, 3, 2}}) {
+    const Graph graph = parsed(fmt::format(R"(opset 17
+graph window(x: float32[1,{0},56,56]) -> (y: float32[1,{0},{3},{3}]) {{
+  w: float32[{0},1,{1},{1}] = random 1
+  b: float32[{0}] = random 2
+  c = Conv(x, w, b) {{group = {0}, pads = [{4},{4},{4},{4}], strides = [{2},{2}]}}
+  y = Relu(c)
+}}
+)",
+                                           channels, kernel, stride, (56 - 1) / stride + 1, kernel / 2));
+    for (const char* cpu : {"x86-64", "haswell", "skylake-avx512", "icelake-server", "sapphirerapids", "znver4"}) {
+      CompileOptions options;
+      options.target = *kernel::parse_cpu_target(fmt::format("cpu={}", cpu));
+      const auto made = compile(graph, options);
+      EXPECT_TRUE(made.ok()) << cpu << ", " << channels << " channels: " << made.error().message();
+    }
+  }
+}
+
 /// Windows over padding that read one element again and again: the copy of it has no loops.
 TEST(Compile, WindowsOfOneElementSpreadOut) {
   const Graph graph = parsed(R"(opset 17
