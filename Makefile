@@ -54,4 +54,4 @@ analyze: build
 	@JOBS=$(JOBS) scripts/lint.sh analyze
 
 clean:
-	rm -rf build build-ci build-san build-fuzz
+	rm -rf build build-ci build-san build-fuzz build-portable

@@ -214,6 +214,10 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
   if (!zeros.ok()) return false;
   if (plan.by_tensor_cores || plan.rows * plan.columns * plan.steps <= kMostWrittenOut)
     (void)tried(schedule.unroll((*steps)[1]));
+  // Rows beyond the last one read that one again, and are not stored.
+  if (!plan.by_tensor_cores && plan.rows > 1 && extents_of(view.block(*sums))[plan.row_axis] % plan.rows != 0)
+    for (const std::string& block : {*zeros, *sums})
+      (void)tried(schedule.pad(block, static_cast<int64_t>(plan.row_axis)));
   for (const LoopId loop : tile) (void)tried(schedule.unroll(loop));
   for (const LoopId loop : view.inner_loops(*zeros, thread)) (void)tried(schedule.unroll(loop));
 
@@ -348,7 +352,7 @@ ProductPlan cheapest(const ProductPlan& axes, const ProductSize& size) {
     while (columns % plan.columns != 0) plan.columns /= 2;
     for (int64_t odd = 5; plan.columns < 4 && odd < 8; odd += 2)
       if (columns % odd == 0) plan.columns = odd;
-    while (rows % plan.rows != 0) plan.rows /= 2;
+    while (plan.rows > rows) plan.rows /= 2;
     plan.threads_x = std::min(tile.threads_x, (columns + plan.columns - 1) / plan.columns);
     plan.threads_y = std::min(tile.threads_y, (rows + plan.rows - 1) / plan.rows);
     for (const int64_t parts : divisors(length, 32)) {

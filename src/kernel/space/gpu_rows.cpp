@@ -89,9 +89,10 @@ bool share_reduction(Builder& builder, const std::string& name, LoopId step, Loo
   (void)tried(schedule.unroll((*parts)[2]));
   if (threads >= kManyPartial) {
     int64_t groups = 1;
-    while (groups * groups < threads) groups *= 2;
+    for (int64_t each = 2; each * each <= threads; ++each)
+      if (threads % each == 0) groups = threads / each;
     const LoopIds rest = view.inner_loops(name, row);
-    if (threads % groups != 0 || rest.size() != 1) return true;
+    if (groups == 1 || rest.size() != 1) return true;
     const auto pieces = schedule.split(rest[0], Integers{groups, threads / groups});
     const auto second = pieces.ok() ? schedule.rfactor(name, (*pieces)[0]) : Result<std::string>(pieces.error());
     if (!second.ok() || !shared_part(*second) || !tried(schedule.bind((*pieces)[0], "thread.x"))) return false;
