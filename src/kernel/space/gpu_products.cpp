@@ -9,6 +9,7 @@
 #include "kernel/mma.h"
 #include "kernel/space/gpu_modules.h"
 #include "kernel/tree.h"
+#include "util/stable_sort.h"
 
 namespace isomer::kernel {
 namespace {
@@ -147,7 +148,7 @@ bool fetch_together(Builder& builder, const std::string& copy, LoopId at, const 
       return stride ? -std::abs(*stride) : -2 - static_cast<int64_t>(number);
     };
     LoopIds ordered = loops;
-    std::stable_sort(ordered.begin(), ordered.end(), [&](LoopId a, LoopId b) { return rank_of(a) < rank_of(b); });
+    stable_sort(ordered, [&](LoopId a, LoopId b) { return rank_of(a) < rank_of(b); });
     if (schedule.reorder(ordered).ok()) loops = ordered;
   }
   const int64_t vector = elements_of_vector(view, copy, loops.back(), view.iterations(loops) / plan.threads());
