@@ -8,6 +8,7 @@
 
 #include "kernel/access.h"
 #include "kernel/bound_block.h"
+#include "kernel/codegen_cuda/copies_ahead.h"
 #include "kernel/codegen_cuda/expressions.h"
 #include "kernel/codegen_cuda/types.h"
 #include "kernel/mma.h"
@@ -116,7 +117,8 @@ class FunctionPrinter {
   void print(const Loop& loop) {
     if (loop.annotations.contains(kMma)) return print_mma(loop);
     if (const auto moved = moved_vector(loop)) return line(*moved);
-    if (const auto ahead = copies_ahead(loop); !ahead.copies.empty()) return print_ahead(loop, ahead);
+    if (const auto ahead = copies_ahead(kernel_, launch_, written_, loop); !ahead.copies.empty())
+      return print_ahead(loop, ahead);
     print_whole(loop);
   }
 
@@ -149,99 +151,28 @@ class FunctionPrinter {
     if (is_open) close();
   }
 
-  // What an iteration reads into shared memory, loaded into registers while the one before is computed (kAhead).
+  // What an iteration reads into shared memory, loaded into registers while the one before is computed
+  // (copies_ahead.h).
 
   enum class Fetch : uint8_t { kWhole, kLoad, kStore };
-  struct AheadCopy {
-    const Statement* statement = nullptr;
-    std::string array;  ///< of registers
-    DataType dtype = DataType::kUndefined;
-    int64_t count = 0;                             ///< elements of a thread
-    std::vector<std::pair<int, int64_t>> strides;  ///< in it, by variable of a loop
-  };
-  struct Ahead {
-    std::vector<AheadCopy> copies;
-    size_t begin = 0, end = 0;  ///< of the loop's statements: the copies
-  };
 
-  std::optional<AheadCopy> copy_ahead(const Statement& statement) const {
-    constexpr int64_t kMostElements = 32;
-    AheadCopy copy;
-    copy.statement = &statement;
-    std::vector<std::pair<int, int64_t>> extents;
-    std::array<const Loop*, 3> threads = {};
-    const Statement* at = &statement;
-    for (const Statement* inner = only_inside(*at); inner; inner = only_inside(*at)) {
-      if (const auto* loop = std::get_if<Loop>(&at->node)) {
-        const auto extent = te::as_constant(loop->extent);
-        if (!extent || is_block(loop->kind)) return std::nullopt;
-        if (is_thread(loop->kind)) {
-          threads[axis_of(loop->kind)] = loop;
-        } else if (*extent > 1) {
-          if (loop->kind != LoopKind::kUnrolled) return std::nullopt;
-          extents.emplace_back(loop->variable, *extent);
-        }
-      }
-      at = inner;
-    }
-    const auto* block = std::get_if<Block>(&at->node);
-    if (!block || block->is_reduction() || block->writes.size() != 1 ||
-        buffer_at(block->writes[0].buffer).scope != Scope::kShared)
-      return std::nullopt;
-    // Every thread fetches elements of its own.
-    for (size_t axis = 0; axis < 3; ++axis)
-      if (launch_.threads[axis] > 1 && !(threads[axis] && reads_any(block->axes, threads[axis]->variable)))
-        return std::nullopt;
-    for (const int read : loads(*block))
-      if (written_.contains(read)) return std::nullopt;
-    copy.dtype = buffer_at(block->writes[0].buffer).dtype;
-    copy.count = 1;
-    for (size_t k = extents.size(); k-- > 0;) {
-      copy.strides.emplace_back(extents[k].first, copy.count);
-      copy.count *= extents[k].second;
-    }
-    return copy.count <= kMostElements ? std::optional(copy) : std::nullopt;
-  }
-
-  /// The only statement in a loop, or behind a condition; nullptr: it is something else.
-  static const Statement* only_inside(const Statement& statement) {
-    const Statements* body = nullptr;
-    if (const auto* loop = std::get_if<Loop>(&statement.node)) body = &loop->body;
-    if (const auto* branch = std::get_if<Branch>(&statement.node); branch && branch->otherwise.empty())
-      body = &branch->then;
-    return body && body->size() == 1 ? &body->front() : nullptr;
-  }
-
-  /// The copies that a loop begins with, before the barrier behind which they are used; none: it has no such form.
-  Ahead copies_ahead(const Loop& loop) {
-    Ahead ahead;
-    const auto extent = te::as_constant(loop.extent);
-    if (!loop.annotations.contains(kAhead) || loop.kind != LoopKind::kSerial || !extent || *extent < 2) return ahead;
-    while (ahead.begin < loop.body.size() && std::holds_alternative<Barrier>(loop.body[ahead.begin].node))
-      ++ahead.begin;
-    for (ahead.end = ahead.begin; ahead.end < loop.body.size(); ++ahead.end) {
-      auto copy = copy_ahead(loop.body[ahead.end]);
-      if (!copy) break;
-      copy->array = expressions_.fresh("ahead");
-      ahead.copies.push_back(*std::move(copy));
-    }
-    if (ahead.end == loop.body.size() || !std::holds_alternative<Barrier>(loop.body[ahead.end].node)) return {};
-    return ahead;
-  }
-
-  void print_ahead(const Loop& loop, const Ahead& ahead) {
+  void print_ahead(const Loop& loop, const CopiesAhead& ahead) {
     const std::string variable = fmt::format("k{}", loop.variable), next = expressions_.fresh("next");
+    std::vector<std::string> arrays;  // of registers
     const auto print_copies = [&](Fetch fetch) {
-      for (const AheadCopy& copy : ahead.copies) {
+      for (size_t k = 0; k < ahead.copies.size(); ++k) {
         fetch_ = fetch;
-        fetched_ = &copy;
-        print(*copy.statement);
+        fetched_ = &ahead.copies[k];
+        array_ = arrays[k];
+        print(*fetched_->statement);
       }
       fetch_ = Fetch::kWhole;
       fetched_ = nullptr;
     };
-    for (const AheadCopy& copy : ahead.copies)
-      line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(copy.dtype), copy.array, copy.count));
+    for (const CopyAhead& copy : ahead.copies) {
+      arrays.push_back(expressions_.fresh("ahead"));
+      line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(copy.dtype), arrays.back(), copy.count));
+    }
     ranges_.enter(loop);
     around_.push_back(&loop);
     open("");
@@ -271,7 +202,7 @@ class FunctionPrinter {
     std::string index;
     for (const auto& [variable, stride] : fetched_->strides)
       if (variable != without) index += fmt::format("{}{} * k{}", index.empty() ? "" : " + ", stride, variable);
-    return fmt::format("{}[{}]", fetched_->array, index.empty() ? "0" : index);
+    return fmt::format("{}[{}]", array_, index.empty() ? "0" : index);
   }
 
   /// Whether copies of the body, which compilers make of short loops, would be long.
@@ -569,7 +500,8 @@ class FunctionPrinter {
   size_t depth_ = 1;
   int branches_ = 0;  ///< around
   Fetch fetch_ = Fetch::kWhole;
-  const AheadCopy* fetched_ = nullptr;
+  const CopyAhead* fetched_ = nullptr;
+  std::string array_;  ///< of what is fetched
   int64_t private_bytes_ = 0;
 };
 

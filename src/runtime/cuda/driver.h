@@ -26,10 +26,7 @@ using Event = struct EventTag*;
 
 /// CUdevice_attribute.
 enum class Attribute : int {
-  kClockRate = 13,  ///< kHz
   kMultiprocessors = 16,
-  kMemoryClockRate = 36,   ///< kHz
-  kMemoryBusWidth = 37,    ///< bits
   kSecondLevelCache = 38,  ///< bytes
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,

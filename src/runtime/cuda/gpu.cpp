@@ -31,8 +31,6 @@ Result<GpuFacts> facts_of(const Driver& driver, int ordinal) {
   facts.minor = number(Attribute::kCapabilityMinor);
   facts.multiprocessors = number(Attribute::kMultiprocessors);
   facts.second_level_cache = number(Attribute::kSecondLevelCache);
-  // Twice in a cycle.
-  facts.bandwidth = 2e3 * number(Attribute::kMemoryClockRate) * (number(Attribute::kMemoryBusWidth) / 8.0);
   size_t bytes = 0;
   TRY_VOID(driver.check(driver.device_memory(&bytes, device), "the size of its memory"));
   facts.memory_bytes = static_cast<int64_t>(bytes);

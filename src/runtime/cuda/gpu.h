@@ -19,7 +19,6 @@ struct GpuFacts {
   int major = 0, minor = 0;  ///< compute capability; 0.0: emulated (tests/cuda)
   int multiprocessors = 0;
   int64_t memory_bytes = 0, second_level_cache = 0;
-  double bandwidth = 0;  ///< of its memory, bytes a second; 0: not said
   /// "sm_90"; "emulated".
   std::string arch() const;
 };

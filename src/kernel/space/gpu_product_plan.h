@@ -1,0 +1,38 @@
+// How large the tiles of a product of matrices are on a GPU, by an estimate of what they take.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace isomer::kernel {
+
+/// Results of a thread and of a block of threads, along rows and columns, and steps of the reduction at a time.
+struct ProductPlan {
+  size_t row_axis = 0, column_axis = 0, reduce_axis = 0;
+  int64_t rows = 1, columns = 1, threads_y = 1, threads_x = 1, steps = 1;
+  int64_t parts = 1;  ///< of the reduction, by blocks of threads of their own
+  bool by_tensor_cores = false;
+  int64_t threads() const { return threads_x * threads_y; }
+};
+
+/// Operations that finding an element of an operand takes: in a loop, of a window, as part of a vector.
+inline constexpr double kOperationsOfFetch = 8, kOperationsOfWindow = 40, kOperationsOfVector = 2;
+
+/// A product, `others` times: its results and steps, and what finding an element of the columns' operand takes, in
+/// operations.
+struct ProductSize {
+  int64_t others = 1, rows = 1, columns = 1, length = 1;
+  double operations_of_fetch = kOperationsOfFetch;
+};
+
+/// Multiply-adds of a thread between two barriers that are written out.
+inline constexpr int64_t kMostWrittenOut = 1024;
+
+/// Up to `most`.
+std::vector<int64_t> divisors(int64_t length, int64_t most);
+
+/// `axes` with the cheapest of some tiles and numbers of parts. Constants are those of an H100, and what layers took on
+/// an H200 (bench/gpu_sweep.cpp).
+ProductPlan cheapest(const ProductPlan& axes, const ProductSize& size);
+
+}  // namespace isomer::kernel
