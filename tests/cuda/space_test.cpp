@@ -86,6 +86,29 @@ TEST(GpuSpace, ProductsAndRowsAreTiled) {
       1);
 }
 
+/// Elements side by side are moved as vectors where they begin at one; a scalar, a row that begins elsewhere and one
+/// that is read backwards are not.
+TEST(GpuSpace, VectorsAreMovedWhereTheyBegin) {
+  Random random(44);
+  std::vector<Case> cases;
+  for (const auto& [name, program, dims, is_moved] : std::vector<std::tuple<const char*, const char*, Dims, bool>>{
+           {"whole", "s0 = map [8, 16] { in0[i0, i1]:float32 }\noutput s0\n", {8, 16}, true},
+           {"rows", "s0 = map [8, 16] { in0[i1, i0]:float32 }\noutput s0\n", {16, 8}, false},
+           {"later", "s0 = map [8, 16] { in0[i0, i1 + 1]:float32 }\noutput s0\n", {8, 20}, false},
+           {"odd", "s0 = map [8, 16] { in0[i0, i1]:float32 }\noutput s0\n", {8, 17}, false},
+           {"backwards", "s0 = map [8, 16] { in0[i0, 15 - i1]:float32 }\noutput s0\n", {8, 16}, false},
+           {"scalar", "s0 = map [8, 16] { in0[]:float32 }\noutput s0\n", {}, false}}) {
+    const Example example = {name, program, {dims}};
+    const Kernel kernel = lowered(example);
+    Preferring preferring;
+    Given given({{"s0.elements", 4}, {"s0.transpose_in_shared", 0}}, preferring);
+    cases.push_back(
+        made(example, scheduled(Schedule(kernel), gpu_space(), Machine(), given).schedule, kernel, cases.size()));
+    EXPECT_EQ(cases.back().code.text.find("op::move<16>") != std::string::npos, is_moved) << cases.back().code.text;
+  }
+  expect_same(cases, random);
+}
+
 TEST(GpuSpace, ThreadsWithoutAStepOfTheRowChangeNothing) {
   Random random(43);
   std::vector<Case> cases;

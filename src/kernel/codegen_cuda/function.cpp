@@ -233,7 +233,7 @@ class FunctionPrinter {
     const auto first = [&](int buffer, const std::vector<Expr>& index) -> std::optional<std::string> {
       std::vector<Expr> at;
       for (const Expr& e : index) at.push_back(bind_iterators(*block, e));
-      if (te::any_node(at.back(), [](const Expr& e) { return te::as<te::Load>(e) != nullptr; })) return std::nullopt;
+      if (at.empty()) return std::nullopt;
       for (Expr& e : at) {
         const Expr begin = te::simplify_index(substitute(e, {{loop.variable, te::index(0)}}), ranges_.ranges());
         const auto step = te::as_constant(te::simplify_index(e - begin - loop_variable(loop.variable)));
