@@ -3,13 +3,14 @@
 #   bench/gpu.sh pack DIR              here: program, tests, their libraries, graphs of models and layers into DIR
 #   bench/gpu.sh run DIR OUT [OPTION…] there (DIR holds this script too): checks, times and a table, also in OUT/gpu.json
 #   bench/gpu.sh run --emulated DIR OUT  a rehearsal on the emulated GPU: the same steps on the smallest models and layers
-# `pack` needs what the build needs, and Python's onnx; `run` python3 and xz alone. The options of `run` are those of gpu.py.
+# `pack` needs what the build needs, and Python's onnx (ISOMER_BUILD names a build of the preset, instead of build-portable); `run` python3 and xz alone. The options of `run` are those of gpu.py.
 set -euo pipefail
 
 pack() {
   local folder=$1 root
   root=$(cd "$(dirname "$0")/.." && pwd)
   cd "$root"
+  scripts/setup.sh program tests portable
   [ -n "${ISOMER_BUILD:-}" ] || cmake --preset portable >/dev/null
   local build=${ISOMER_BUILD:-build-portable} programs=(bin/isomer bin/isomer-cubin bin/isomer-fill bin/tests/cuda_rows bin/tests/cuda_space bin/tests/peak_of bin/bench/gpu_sweep)
   ninja -C "$build" isomer isomer-cubin isomer-fill test_cuda_rows test_cuda_space peak_of bench_gpu_sweep isomer_fake_driver >&2

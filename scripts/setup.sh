@@ -2,7 +2,8 @@
 # Installs the packages of these groups that are not there yet (Debian 12 or newer; root, or a user with sudo). Does
 # nothing, and asks for nothing, when all are there.
 #   scripts/setup.sh [GROUP...]     program: to build and run the program; tests: to build and run its tests;
-#                                   lint: to format and check the sources. All of them by default.
+#                                   lint: to format and check the sources. All of these by default.
+#                                   portable: to link programs for other machines (bench/gpu.sh)
 set -euo pipefail
 
 program=(
@@ -16,6 +17,7 @@ tests=(
   openmpi-bin libopenmpi3
 )
 lint=(clang-format-19 clang-tidy-19)
+portable=(libzstd-dev xz-utils)  # what LLVM's static libraries refer to
 
 packages=()
 for group in "${@:-program tests lint}"; do
@@ -24,8 +26,9 @@ for group in "${@:-program tests lint}"; do
       program) packages+=("${program[@]}") ;;
       tests) packages+=("${tests[@]}") ;;
       lint) packages+=("${lint[@]}") ;;
+      portable) packages+=("${portable[@]}") ;;
       *)
-        echo "setup: program, tests or lint expected, $name found" >&2
+        echo "setup: program, tests, lint or portable expected, $name found" >&2
         exit 2
         ;;
     esac
