@@ -143,7 +143,7 @@ def measure(run, file, duration, *more):
     median = lambda times: sorted(times)[len(times) // 2]
     short = {"copy_gbs": facts["copy_gbs"], "ms": median(facts["device_times_ms"]), "wall_ms": facts["median_ms"], "control": facts["control"], "gflop": facts["gflop"], "against": {}}
     for name, peer in facts["against"].items():
-        short["against"][name] = {"ms": median(peer["device_times_ms"]), **{key: peer[key] for key in ("ratio", "ratio_p25", "ratio_p75", "algorithm", "ways", "version")}}
+        short["against"][name] = {"ms": median(peer["times_ms"]), **{key: peer[key] for key in ("ratio", "ratio_p25", "ratio_p75", "algorithm", "ways", "version")}}
     short["tasks"] = sorted(((task["median_us"], task["name"]) for task in facts["tasks"]), reverse=True)[:12]
     return short
 

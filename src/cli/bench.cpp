@@ -232,8 +232,8 @@ Result<void> measure(const BenchOptions& options) {
                printable(report["device"].get<std::string>()),
                quantile(report["device_times_ms"].get<std::vector<double>>(), 0.5), report["control"].get<double>());
   for (const auto& [name, peer] : against.items()) {
-    const bool is_on_device = peer.contains("device_times_ms");
-    const auto all = peer[is_on_device ? "device_times_ms" : "times_ms"].get<std::vector<double>>();
+    const bool is_on_device = peer.contains("on_device");
+    const auto all = peer["times_ms"].get<std::vector<double>>();
     fmt::print("{} {}: median {:.4f} ms{}, {:.2f} times ours ({:.2f} to {:.2f})\n", name,
                peer["version"].get<std::string>(), quantile(all, 0.5), is_on_device ? " on the device" : "",
                peer["ratio"].get<double>(), peer["ratio_p25"].get<double>(), peer["ratio_p75"].get<double>());

@@ -158,7 +158,8 @@ Result<double> copy_bandwidth(Place& place) {
 }
 
 json facts_of(const Times& times, const Times& ratios) {
-  return {{"device_times_ms", times},
+  return {{"on_device", true},
+          {"times_ms", times},
           {"ratio", quantile(ratios, 0.5)},
           {"ratio_p25", quantile(ratios, 0.25)},
           {"ratio_p75", quantile(ratios, 0.75)}};

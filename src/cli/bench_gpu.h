@@ -11,9 +11,9 @@ namespace isomer::cli {
 bool is_gpu_peer(const std::string& name);
 
 /// {"device", "copy_gbs" (read and written), "device_times_ms", "control", "against": {"cudnn": {"version",
-/// "algorithm", "ways", "device_times_ms", "ratio", "ratio_p25", "ratio_p75"}}}. "control": our own second turn in each
-/// round over our first. Peers run the model `options.model`; of a library's ways the fastest is the peer, and its
-/// result is compared with ours.
+/// "algorithm", "ways", "on_device", "times_ms", "ratio", "ratio_p25", "ratio_p75"}}}. "control": our own second turn
+/// in each round over our first. Peers run the model `options.model`; of a library's ways the fastest is the peer, and
+/// its result is compared with ours.
 Result<nlohmann::json> measure_on_gpu(BenchSession& bench, const BenchOptions& options);
 
 }  // namespace isomer::cli
