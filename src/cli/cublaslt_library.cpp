@@ -1,8 +1,6 @@
 #include "cli/cublaslt_library.h"
 
-#include <dlfcn.h>
-
-#include <type_traits>
+#include "backends/foreign_functions.h"
 
 namespace isomer::cli::cublaslt {
 
@@ -13,14 +11,8 @@ int type_of(DataType dtype) {
 }
 
 Result<std::shared_ptr<const Library>> Library::open(const std::string& file) {
-  void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!handle) return unsupported("cublaslt", "its shared library expected, {}", dlerror());
+  TRY(auto find, backends::ForeignFunctions::open(file, "cublaslt"));
   auto made = std::make_shared<Library>();
-  std::string missing;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-    if (!function && missing.empty()) missing = name;
-  };
   find(made->get_version, "cublasLtGetVersion");
   find(made->status_string, "cublasLtGetStatusString");
   find(made->create, "cublasLtCreate");
@@ -37,7 +29,7 @@ Result<std::shared_ptr<const Library>> Library::open(const std::string& file) {
   find(made->propose, "cublasLtMatmulAlgoGetHeuristic");
   find(made->get_configuration, "cublasLtMatmulAlgoConfigGetAttribute");
   find(made->multiply, "cublasLtMatmul");
-  if (!missing.empty()) return unsupported("cublaslt", "a library with {} expected, {} lacks it", missing, file);
+  TRY_VOID(find.are_all_there());
   const size_t version = made->get_version();
   made->version = fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
   if (version / 10000 != 12 && version / 10000 != 13)

@@ -1,11 +1,8 @@
 #include "cli/cudnn_library.h"
 
-#include <dlfcn.h>
-
 #include <array>
-#include <type_traits>
 
-#include "util/result.h"
+#include "backends/foreign_functions.h"
 
 namespace isomer::cli::cudnn {
 
@@ -16,16 +13,10 @@ int type_of(DataType dtype) {
 }
 
 Result<std::shared_ptr<const Library>> Library::open(const std::string& file) {
-  void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!handle) return unsupported("cudnn", "its shared library expected, {}", dlerror());
+  TRY(auto find, backends::ForeignFunctions::open(file, "cudnn"));
   auto made = std::make_shared<Library>();
-  std::string missing;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-    if (!function && missing.empty()) missing = name;
-  };
   find(made->get_version, "cudnnGetVersion");
-  if (!missing.empty()) return unsupported("cudnn", "a library with {} expected, {} lacks it", missing, file);
+  TRY_VOID(find.are_all_there());
   const size_t version = made->get_version();
   made->version = fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
   // Before 9 versions are counted in thousands.
@@ -65,7 +56,7 @@ Result<std::shared_ptr<const Library>> Library::open(const std::string& file) {
   find(made->backend_get, "cudnnBackendGetAttribute");
   find(made->backend_finalize, "cudnnBackendFinalize");
   find(made->backend_execute, "cudnnBackendExecute");
-  if (!missing.empty()) return unsupported("cudnn", "a library with {} expected, {} lacks it", missing, file);
+  TRY_VOID(find.are_all_there());
   return std::shared_ptr<const Library>(std::move(made));
 }
 

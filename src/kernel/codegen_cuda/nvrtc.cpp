@@ -1,6 +1,5 @@
 #include "kernel/codegen_cuda/nvrtc.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -8,6 +7,7 @@
 #include <sstream>
 
 #include "backends/find_library.h"
+#include "backends/foreign_functions.h"
 
 namespace isomer::kernel {
 struct Nvrtc::Functions {
@@ -23,14 +23,8 @@ struct Nvrtc::Functions {
 };
 
 Result<Nvrtc> Nvrtc::open(const std::string& library) {
-  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!handle) return unsupported("nvrtc", "its shared library expected, {}", dlerror());
+  TRY(auto find, backends::ForeignFunctions::open(library, "nvrtc"));
   auto functions = std::make_shared<Functions>();
-  std::string missing;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-    if (!function) missing = name;
-  };
   find(functions->version, "nvrtcVersion");
   find(functions->create, "nvrtcCreateProgram");
   find(functions->destroy, "nvrtcDestroyProgram");
@@ -39,7 +33,7 @@ Result<Nvrtc> Nvrtc::open(const std::string& library) {
   find(functions->log, "nvrtcGetProgramLog");
   find(functions->cubin_size, "nvrtcGetCUBINSize");
   find(functions->cubin, "nvrtcGetCUBIN");
-  if (!missing.empty()) return unsupported("nvrtc", "a library with {} expected, {} lacks it", missing, library);
+  TRY_VOID(find.are_all_there());
   Nvrtc result;
   result.library_ = library;
   if (functions->version(&result.major_, &result.minor_) != 0)

@@ -1,25 +1,18 @@
 #include "runtime/cuda/driver.h"
 
-#include <dlfcn.h>
-
 #include <map>
 #include <mutex>
 
 #include "backends/find_library.h"
+#include "backends/foreign_functions.h"
 
 namespace isomer::runtime::cuda {
 namespace {
 
 Result<std::shared_ptr<const Driver>> open_library(const std::string& library) {
-  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!handle) return unsupported("cuda", "NVIDIA's driver expected, {}", dlerror());
+  TRY(auto find, backends::ForeignFunctions::open(library, "cuda", "NVIDIA's driver"));
   auto driver = std::make_shared<Driver>();
   driver->library = library;
-  std::string missing;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-    if (!function && missing.empty()) missing = name;
-  };
   find(driver->init, "cuInit");
   find(driver->driver_version, "cuDriverGetVersion");
   find(driver->error_name, "cuGetErrorName");
@@ -60,7 +53,7 @@ Result<std::shared_ptr<const Driver>> open_library(const std::string& library) {
   find(driver->event_record, "cuEventRecord");
   find(driver->event_synchronize, "cuEventSynchronize");
   find(driver->event_elapsed, "cuEventElapsedTime");
-  if (!missing.empty()) return unsupported("cuda", "a driver with {} expected, {} lacks it", missing, library);
+  TRY_VOID(find.are_all_there("a driver"));
   TRY_VOID(driver->check(driver->init(0), "the driver's start"));
   TRY_VOID(driver->check(driver->driver_version(&driver->version), "its version"));
   return std::shared_ptr<const Driver>(std::move(driver));
