@@ -8,13 +8,12 @@
 namespace isomer::kernel {
 namespace {
 
-/// A half, converted to float32 and read from memory.
-const te::Load* half_of(const Expr& factor) {
+/// The type of a half that is read from memory and converted to float32; kUndefined: it is none.
+DataType half_of(const Expr& factor) {
   const auto* cast = te::as<te::Cast>(factor);
-  const auto* load = cast && factor.dtype() == DataType::kFloat32 ? te::as<te::Load>(cast->operand) : nullptr;
-  if (!load) return nullptr;
+  if (!cast || factor.dtype() != DataType::kFloat32 || !te::as<te::Load>(cast->operand)) return DataType::kUndefined;
   const DataType type = cast->operand.dtype();
-  return type == DataType::kFloat16 || type == DataType::kBFloat16 ? load : nullptr;
+  return type == DataType::kFloat16 || type == DataType::kBFloat16 ? type : DataType::kUndefined;
 }
 
 bool reads(const Expr& expr, const Loop* loop) { return loop && expr && variables(expr).contains(loop->variable); }
@@ -30,6 +29,12 @@ void conjuncts(const Expr& condition, std::vector<Expr>& all) {
 }
 
 }  // namespace
+
+bool is_product_of_halves(const Expr& product) {
+  const auto* times = te::as<te::Binary>(product);
+  return times && times->op == te::BinaryOp::kMul && half_of(times->left) != DataType::kUndefined &&
+         half_of(times->left) == half_of(times->right);
+}
 
 Result<MmaCall> mma_call(const Kernel& kernel, const Loop& steps, const std::vector<const Loop*>& around) {
   const auto none = [&](std::string_view expected) {
@@ -52,12 +57,9 @@ Result<MmaCall> mma_call(const Kernel& kernel, const Loop& steps, const std::vec
       kernel.buffers[static_cast<size_t>(block.writes[0].buffer)].scope != Scope::kRegister)
     return none("a sum in registers, of float32, whose initialization stands elsewhere,");
   const Expr product = bind_iterators(block, block.bodies[0]);
+  if (!is_product_of_halves(product)) return none("a product of two halves of one type");
   const auto* times = te::as<te::Binary>(product);
-  const auto* const left = times && times->op == te::BinaryOp::kMul ? half_of(times->left) : nullptr;
-  const auto* const right = left ? half_of(times->right) : nullptr;
-  if (!right) return none("a product of two halves");
   Expr one = te::as<te::Cast>(times->left)->operand, other = te::as<te::Cast>(times->right)->operand;
-  if (one.dtype() != other.dtype()) return none("halves of one type");
   call.is_bfloat = one.dtype() == DataType::kBFloat16;
 
   for (const Loop* loop : around) {

@@ -23,6 +23,9 @@ inline constexpr int64_t kMmaSteps = 16;
 /// Threads of a warp along x and y.
 inline constexpr int64_t kMmaWide = 4, kMmaHigh = 8;
 
+/// Whether it is a product of two halves of one type, read from memory and converted to float32.
+bool is_product_of_halves(const Expr& product);
+
 /// What stands in a marked loop.
 struct MmaCall {
   const Loop* steps = nullptr;

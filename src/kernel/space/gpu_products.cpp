@@ -92,14 +92,19 @@ bool lay_last(Builder& builder, const std::string& sums, const std::string& copy
   return true;
 }
 
+/// The axis that a loop of the block runs over; their number: none.
+size_t axis_over(const Block& block, LoopId loop) {
+  return static_cast<size_t>(
+      std::find_if(block.axes.begin(), block.axes.end(),
+                   [&](const Iterator& iterator) { return variables(iterator.binding).contains(loop.variable); }) -
+      block.axes.begin());
+}
+
 /// How many elements side by side a thread copies at once, of `each` that it has: as many as 16 bytes hold where they
 /// lie so in the source and in the copy, and begin at multiples of that.
 int64_t elements_of_vector(const View& view, const std::string& copy, LoopId innermost, int64_t each) {
   const Block& block = view.block(copy);
-  const auto axis = static_cast<size_t>(
-      std::find_if(block.axes.begin(), block.axes.end(),
-                   [&](const Iterator& iterator) { return variables(iterator.binding).contains(innermost.variable); }) -
-      block.axes.begin());
+  const size_t axis = axis_over(block, innermost);
   const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), block);
   if (axis == block.axes.size() || accesses.size() != 1 || accesses[0].axes[axis] != 1 ||
       block.writes[0].index.back() != te::axis(static_cast<int>(axis)))
@@ -125,13 +130,10 @@ bool fetch_together(Builder& builder, const std::string& copy, LoopId at, const 
   if (accesses.size() == 1) {
     // Where it stays goes outermost, then from the longest to the shortest stride.
     const auto rank_of = [&](LoopId loop) {
-      const auto axis = std::find_if(block.axes.begin(), block.axes.end(), [&](const Iterator& iterator) {
-        return variables(iterator.binding).contains(loop.variable);
-      });
-      const size_t number = static_cast<size_t>(axis - block.axes.begin());
-      const auto stride = axis == block.axes.end() ? std::optional<int64_t>(0) : accesses[0].axes[number];
+      const size_t axis = axis_over(block, loop);
+      const auto stride = axis == block.axes.size() ? std::optional<int64_t>(0) : accesses[0].axes[axis];
       if (stride == 0) return INT64_MIN;
-      return stride ? -std::abs(*stride) : -2 - static_cast<int64_t>(number);
+      return stride ? -std::abs(*stride) : -2 - static_cast<int64_t>(axis);
     };
     LoopIds ordered = loops;
     stable_sort(ordered, [&](LoopId a, LoopId b) { return rank_of(a) < rank_of(b); });
@@ -238,18 +240,6 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
          check_launches(schedule.finish()).ok();
 }
 
-/// A product of halves, summed up in float32: what tensor cores compute.
-bool is_of_halves(const Block& block) {
-  const auto* times = te::as<te::Binary>(block.bodies[0]);
-  const auto type_of = [](const Expr& factor) {
-    const auto* cast = te::as<te::Cast>(factor);
-    return cast && te::as<te::Load>(cast->operand) ? cast->operand.dtype() : DataType::kUndefined;
-  };
-  if (!times || times->op != te::BinaryOp::kMul || block.bodies[0].dtype() != DataType::kFloat32) return false;
-  const DataType type = type_of(times->left);
-  return (type == DataType::kFloat16 || type == DataType::kBFloat16) && type == type_of(times->right);
-}
-
 void schedule_product(Builder& builder, const std::string& name) {
   const View& view = builder.view;
   const Block block = view.block(name);
@@ -270,7 +260,7 @@ void schedule_product(Builder& builder, const std::string& name) {
         is_copy(view.block(makers[0])))
       size.operations_of_fetch = kOperationsOfWindow;
   }
-  plan->by_tensor_cores = is_of_halves(block) &&
+  plan->by_tensor_cores = is_product_of_halves(block.bodies[0]) &&
                           builder.decide(name, "tensor_cores", length % kMmaSteps == 0 && columns >= 16 && rows >= 16);
   if (plan->by_tensor_cores && size.operations_of_fetch == kOperationsOfFetch)
     size.operations_of_fetch = kOperationsOfVector;
