@@ -268,20 +268,14 @@ EmulatedRun emulate(const EmulatedLibrary& library, const Kernel& kernel, const 
     here.watch(buffer.name, arguments[b]->data(), arguments[b]->bytes, false, is_input);
   }
   int outcome = 0;
-  std::span<const CudaLaunch> launches = code.launches;
-  while (!launches.empty()) {
-    const auto group = launches.first(1 + static_cast<size_t>(launches[0].followers));
-    for (int turn = 0; turn < group[0].turns; ++turn)
-      for (const CudaLaunch& launch : group) {
-        int* error = &outcome;
-        std::vector<void*> pointers, addresses = {&error};
-        for (const int b : launch.buffers) pointers.push_back(arguments[static_cast<size_t>(b)]->data());
-        for (void*& pointer : pointers) addresses.push_back(&pointer);
-        if (launch.takes_turn) addresses.push_back(&turn);
-        here.launch(library.entry(launch.function), launch.launch, addresses.data(), launch.function);
-      }
-    launches = launches.subspan(group.size());
-  }
+  for_each_launch(code, [&](const CudaLaunch& launch, int turn) {
+    int* error = &outcome;
+    std::vector<void*> pointers, addresses = {&error};
+    for (const int b : launch.buffers) pointers.push_back(arguments[static_cast<size_t>(b)]->data());
+    for (void*& pointer : pointers) addresses.push_back(&pointer);
+    if (launch.takes_turn) addresses.push_back(&turn);
+    here.launch(library.entry(launch.function), launch.launch, addresses.data(), launch.function);
+  });
   machine = nullptr;
   EmulatedRun run;
   run.outcome = outcome;
@@ -294,16 +288,7 @@ EmulatedRun emulate(const EmulatedLibrary& library, const Kernel& kernel, const 
         std::any_of(memory.end() - kMargin, memory.end(), is_touched))
       run.findings.push_back(kernel.buffers[b].name + ": memory beside it was written");
   }
-  for (const int output : kernel.outputs) {
-    if (output < 0) {
-      run.outputs.emplace_back();
-      continue;
-    }
-    const Buffer& buffer = kernel.buffers[static_cast<size_t>(output)];
-    Argument& argument = *arguments[static_cast<size_t>(output)];
-    run.outputs.emplace_back(buffer.dtype, *constants(buffer.shape),
-                             std::vector<std::byte>(argument.data(), argument.data() + argument.bytes));
-  }
+  run.outputs = outputs_of(kernel, [&](size_t b) { return arguments[b]->data(); });
   return run;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,34 @@ struct EmulatedRun {
   int outcome = 0;                    ///< of the error word
   std::vector<std::string> findings;  ///< races, accesses out of bounds, memory not written, missed barriers
 };
+
+/// Calls `ask(launch, turn)` for the launches of a kernel in the order in which they run.
+template <class Ask>
+void for_each_launch(const CudaKernel& code, const Ask& ask) {
+  for (std::span<const CudaLaunch> launches = code.launches; !launches.empty();) {
+    const auto group = launches.first(1 + static_cast<size_t>(launches[0].followers));
+    for (int turn = 0; turn < group[0].turns; ++turn)
+      for (const CudaLaunch& launch : group) ask(launch, turn);
+    launches = launches.subspan(group.size());
+  }
+}
+
+/// The outputs of a kernel, of which `begin(b)` gives the first byte of buffer number b.
+template <class Begin>
+std::vector<Tensor> outputs_of(const Kernel& kernel, const Begin& begin) {
+  std::vector<Tensor> outputs;
+  for (const int output : kernel.outputs) {
+    if (output < 0) {
+      outputs.emplace_back();
+      continue;
+    }
+    const Buffer& buffer = kernel.buffers[static_cast<size_t>(output)];
+    const std::byte* const first = begin(static_cast<size_t>(output));
+    const int64_t bytes = packed_bytes(buffer.dtype, element_count(buffer.shape).value());
+    outputs.emplace_back(buffer.dtype, *constants(buffer.shape), std::vector<std::byte>(first, first + bytes));
+  }
+  return outputs;
+}
 
 /// All launches of a kernel. Absent inputs are tensors of no type.
 EmulatedRun emulate(const EmulatedLibrary& library, const Kernel& kernel, const CudaKernel& code,

@@ -101,23 +101,16 @@ EmulatedRun run_natively(const NativeModule& module, const Kernel& kernel, const
     argument.upload();
   }
   const DeviceMemory word = *here().device->allocate(sizeof(int32_t));
-  std::span<const CudaLaunch> launches = code.launches;
-  while (!launches.empty()) {
-    const auto group = launches.first(1 + static_cast<size_t>(launches[0].followers));
-    for (int turn = 0; turn < group[0].turns; ++turn)
-      for (const CudaLaunch& each : group) {
-        Address error = reinterpret_cast<Address>(word.data());
-        std::vector<Address> pointers;
-        for (const int b : each.buffers)
-          pointers.push_back(reinterpret_cast<Address>(arguments[static_cast<size_t>(b)]->memory.data()) +
-                             kMarginThere);
-        std::vector<void*> addresses = {&error};
-        for (Address& pointer : pointers) addresses.push_back(&pointer);
-        if (each.takes_turn) addresses.push_back(&turn);
-        launch(each, module.function(each.function), addresses.data());
-      }
-    launches = launches.subspan(group.size());
-  }
+  for_each_launch(code, [&](const CudaLaunch& each, int turn) {
+    Address error = reinterpret_cast<Address>(word.data());
+    std::vector<Address> pointers;
+    for (const int b : each.buffers)
+      pointers.push_back(reinterpret_cast<Address>(arguments[static_cast<size_t>(b)]->memory.data()) + kMarginThere);
+    std::vector<void*> addresses = {&error};
+    for (Address& pointer : pointers) addresses.push_back(&pointer);
+    if (each.takes_turn) addresses.push_back(&turn);
+    launch(each, module.function(each.function), addresses.data());
+  });
   EmulatedRun run;
   int32_t outcome = 0;
   need(here().device->download(&outcome, word.data(), sizeof outcome));
@@ -128,17 +121,7 @@ EmulatedRun run_natively(const NativeModule& module, const Kernel& kernel, const
     if (arguments[b]->is_margin_touched())
       run.findings.push_back(kernel.buffers[b].name + ": memory beside it was written");
   }
-  for (const int output : kernel.outputs) {
-    if (output < 0) {
-      run.outputs.emplace_back();
-      continue;
-    }
-    const Buffer& buffer = kernel.buffers[static_cast<size_t>(output)];
-    ArgumentThere& argument = *arguments[static_cast<size_t>(output)];
-    run.outputs.emplace_back(buffer.dtype, *constants(buffer.shape),
-                             std::vector<std::byte>(argument.data(), argument.data() + argument.content.size() -
-                                                                         2 * static_cast<size_t>(kMarginThere)));
-  }
+  run.outputs = outputs_of(kernel, [&](size_t b) { return arguments[b]->data(); });
   return run;
 }
 
