@@ -15,8 +15,9 @@
 #include "search/compile.h"
 #include "search/fuse.h"
 #include "search/gpu_code.h"
+#include "search/scheduled_task.h"
 #include "search/targets.h"
-#include "search/task_kernel.h"
+#include "search/task_table.h"
 #include "util/clock.h"
 #include "util/parallel.h"
 
@@ -41,11 +42,11 @@ Result<kernel::Schedule> first_task(const std::string& file, const Options& opti
   for_gpu(compile);
   TRY(const Graph graph, prepared_model(file, {}, compile.target, options.threads));
   TaskDecider decider((TaskPlan()));
-  TRY(const std::vector<Task> tasks, tasks_of(graph, compile, Surroundings::kWhole, decider));
-  ConstantInputs constants;
+  TaskTable table;
+  TRY(const std::vector<Task> tasks, tasks_of(graph, compile, Surroundings::kWhole, decider, table));
   for (const Task& task : tasks) {
-    TRY(PreparedTask prepared, prepare(graph, task, constants.of(graph, task)));
-    if (prepared.schedule) return *std::move(prepared.schedule);
+    TRY(const LoweredTask* const lowered, table.lowered(graph, task));
+    if (lowered->view_of < 0) return lowered->start;
   }
   return unsupported(file, "a task with a kernel expected");
 }

@@ -15,7 +15,7 @@
 #include "prepared_model.h"
 #include "search/compile.h"
 #include "search/kernel_clock.h"
-#include "search/task_kernel.h"
+#include "search/task_table.h"
 #include "util/machine_peak.h"
 
 namespace isomer {
@@ -45,7 +45,7 @@ struct Peaks {
 struct Row {
   std::string name, types;
   int count = 0;
-  PreparedTask task;
+  const LoweredTask* task = nullptr;
   double roofline_us = 0, us = 0;
   double share() const { return roofline_us / us; }
   double lost_us() const { return (us - roofline_us) * count; }
@@ -72,7 +72,8 @@ double read_again(const kernel::Kernel& kernel, const Bytes& bytes, const Peaks&
 
 /// Constants come from memory, or those of a small model from the last level of cache; the rest from the least cache
 /// that holds it.
-double roofline_us(const kernel::Kernel& kernel, const Peaks& peaks, Weights where) {
+double roofline_us(const LoweredTask& task, const Peaks& peaks, Weights where) {
+  const kernel::Kernel& kernel = task.start.kernel();
   double weights = 0, values = 0;
   const auto bytes = [&](int buffer) {
     const kernel::Buffer& there = kernel.buffers[static_cast<size_t>(buffer)];
@@ -85,7 +86,7 @@ double roofline_us(const kernel::Kernel& kernel, const Peaks& peaks, Weights whe
   const double bandwidth = values < Peaks::kSecond ? peaks.second : values < Peaks::kLast ? peaks.last : peaks.memory;
   const double moved = values / bandwidth + weights / (where == Weights::kInCache ? peaks.last : peaks.memory) +
                        read_again(kernel, bytes, peaks);
-  return std::max(static_cast<double>(count_flops(kernel)) / peaks.fma, moved) / 1e3;
+  return std::max(static_cast<double>(task.flops) / peaks.fma, moved) / 1e3;
 }
 
 using Values = std::map<std::string, int64_t>;
@@ -133,18 +134,17 @@ class Bench {
   Result<std::vector<Row>> rows_of(const std::string& file) {
     TRY(const Graph graph, prepared_model(file, values_of(options_.dims), options_.target, options_.threads));
     TaskDecider as_preferred;
-    TRY(const std::vector<Task> tasks, tasks_of(graph, {}, Surroundings::kWhole, as_preferred));
+    TRY(const std::vector<Task> tasks, tasks_of(graph, {}, Surroundings::kWhole, as_preferred, table_));
     const Weights where = weights_in_model(count_bytes(graph));
     clock_.emplace(options_.threads, where);
-    ConstantInputs constants;
-    std::map<std::string, Row> rows;
+    std::map<Hash128, Row> rows;
     for (const Task& task : tasks) {
       if (task.runs_bodies) continue;
-      TRY(PreparedTask prepared, prepare(graph, task, constants.of(graph, task)));
-      if (prepared.view_of >= 0) continue;
-      Row& row = rows[print(prepared.schedule->kernel())];
+      TRY(const LoweredTask* const lowered, table_.lowered(graph, task));
+      if (lowered->view_of >= 0) continue;
+      Row& row = rows[lowered->hash];
       if (row.count++ > 0) continue;
-      const kernel::Kernel& kernel = prepared.schedule->kernel();
+      const kernel::Kernel& kernel = lowered->start.kernel();
       row.name = task.name(graph);
       for (const auto* list : {&kernel.inputs, &kernel.outputs})
         for (const int buffer : *list)
@@ -153,18 +153,18 @@ class Bench {
             row.types +=
                 (list == &kernel.outputs ? "-> " : "") + ValueType::tensor(there.dtype, there.shape).text() + " ";
           }
-      row.roofline_us = roofline_us(kernel, peaks_, where);
-      row.task = std::move(prepared);
+      row.roofline_us = roofline_us(*lowered, peaks_, where);
+      row.task = lowered;
     }
     std::vector<Row> result;
-    for (auto& [text, row] : rows) result.push_back(std::move(row));
+    for (auto& [hash, row] : rows) result.push_back(std::move(row));
     return result;
   }
 
   kernel::Scheduled schedule(const Row& row, const Values& values) const {
     kernel::Preferring preferring;
     kernel::Given given(values, preferring);
-    return kernel::scheduled(*row.task.schedule, kernel::default_space(), machine_, given);
+    return kernel::scheduled(row.task->start, kernel::default_space(), machine_, given);
   }
 
   /// The shortest of some measurements; infinite where it can't be compiled.
@@ -210,6 +210,7 @@ class Bench {
   const Peaks peaks_;
   const kernel::Machine machine_;
   const Values given_;
+  TaskTable table_;
   std::optional<KernelClock> clock_;
 };
 

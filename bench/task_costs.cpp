@@ -66,8 +66,7 @@ Result<InModel> run_model(const Graph& graph, const CompileOptions& compile_opti
   TRY_VOID(run_for(*timed, inputs, options.seconds));
   const auto steps = timed->times();
   auto step = steps.begin();
-  for (const CompiledTask& task : compiled.tasks) {
-    if (task.depth > 0) continue;
+  for (const RegionTask& task : compiled.whole.tasks) {
     if (task.view_of >= 0) {
       result.tasks_us.push_back(0);
       continue;
@@ -93,13 +92,14 @@ Result<void> compare(const Options& options) {
   compile_options.threads = options.threads;
   TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options.threads, .target = compile_options.target}));
   TaskDecider as_preferred;
-  TRY(const std::vector<Task> tasks, tasks_of(graph, compile_options, Surroundings::kWhole, as_preferred));
   kernel::Records records = kernel::Records::in_memory();
   if (!options.records.empty()) {
     TRY(records, kernel::Records::open(options.records));
   }
   const Weights weights = weights_in_model(count_bytes(graph));
   TaskTimer timer(compile_options, records, weights);
+  TRY(const std::vector<Task> tasks,
+      tasks_of(graph, compile_options, Surroundings::kWhole, as_preferred, timer.table()));
   std::vector<TaskOf> all;
   for (const Task& task : tasks) all.push_back({&graph, &task});
   const auto start = Clock::now();

@@ -104,7 +104,7 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
   TRY(const auto given, options.bound_dims());
   bindings.insert(given.begin(), given.end());
   compiled.code.artifact.variants[0].bindings = std::move(bindings);
-  report.tasks += compiled.code.tasks.size();
+  report.tasks += all_tasks(compiled.code.whole).size();
   report.coverage += coverage;
   report.made.push_back(std::move(compiled.made));
   report.chosen.push_back(std::move(compiled.chosen));

@@ -25,20 +25,19 @@ std::vector<std::string> types(const kernel::Kernel& kernel, const std::vector<i
   return list;
 }
 
-json row(const CompiledTask& task, size_t number) {
-  const bool is_view = task.view_of >= 0;
-  const bool has_kernel = !is_view && !task.task.runs_bodies;
+/// `made`: nothing where the task has no kernel.
+json row(const PlacedTask& placed, const ScheduledTask* made, size_t number) {
   return {{"task", number},
-          {"name", task.name},
-          {"view", is_view},
-          {"depth", task.depth},
-          {"inputs", has_kernel ? types(task.kernel, task.kernel.inputs) : std::vector<std::string>()},
-          {"outputs", has_kernel ? types(task.kernel, task.kernel.outputs) : std::vector<std::string>()},
-          {"kernel", has_kernel ? json(structural_hash(task.kernel).hex()) : json(nullptr)},
-          {"gflop", static_cast<double>(task.flops) / 1e9}};
+          {"name", placed.task->name},
+          {"view", placed.task->view_of >= 0},
+          {"depth", placed.depth},
+          {"inputs", made ? types(made->kernel, made->kernel.inputs) : std::vector<std::string>()},
+          {"outputs", made ? types(made->kernel, made->kernel.outputs) : std::vector<std::string>()},
+          {"kernel", made ? json(structural_hash(made->kernel).hex()) : json(nullptr)},
+          {"gflop", made ? static_cast<double>(made->flops) / 1e9 : 0}};
 }
 
-Result<void> print_code(const CompiledTask& task, size_t number, const kernel::CpuTarget& target,
+Result<void> print_code(const ScheduledTask& task, size_t number, const kernel::CpuTarget& target,
                         const TaskView& view) {
   if (view.trace) fmt::print("{}\n", print(task.trace));
   if (view.choices_of_trace)
@@ -80,7 +79,8 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
   choices.for_gpu = view.cuda;
   TRY(const Compilation compiled, compile_model(model, file, options, choices));
   std::vector<std::string> names;
-  for (const CompiledTask& task : compiled.tasks) names.push_back(task.name);
+  const std::vector<PlacedTask> all = all_tasks(compiled.whole);
+  for (const PlacedTask& placed : all) names.push_back(placed.task->name);
   size_t first = 0, end = names.size();
   if (!view.task.empty()) {
     auto only = find_task(view.task, names);
@@ -95,12 +95,13 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
   json rows = json::array();
   if (view.cuda && !options.json) fmt::print("{}\n", kernel::cuda_prelude());
   for (size_t number = first; number < end; ++number) {
-    const CompiledTask& task = compiled.tasks[number];
-    json facts = row(task, number);
-    if (view.trace) facts["trace"] = print(task.trace);
-    if (view.choices_of_trace)
-      for (const kernel::Builder::Made& made : task.choices)
-        facts["choices"][made.choice.name] = {{"value", made.value}, {"candidates", made.choice.candidates}};
+    const RegionTask& task = *all[number].task;
+    const ScheduledTask* const made = task.kernel >= 0 ? &compiled.kernel_of(task) : nullptr;
+    json facts = row(all[number], made, number);
+    if (view.trace) facts["trace"] = made ? print(made->trace) : "";
+    if (view.choices_of_trace && made)
+      for (const auto& [choice, value] : made->choices)
+        facts["choices"][choice.name] = {{"value", value}, {"candidates", choice.candidates}};
     rows.push_back(facts);
     if (options.json) continue;
     // A comment above code, so that what --trace prints is a trace.
@@ -108,13 +109,13 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
                view.cuda     ? "// "
                : view.code() ? "# "
                              : "",
-               number, "", 2 * task.depth, printable(task.name),
+               number, "", 2 * all[number].depth, printable(task.name),
                task.view_of >= 0       ? " (a view)"
                : task.task.runs_bodies ? " (of those below)"
                                        : "",
                fmt::join(facts["inputs"].get<std::vector<std::string>>(), " "),
                fmt::join(facts["outputs"].get<std::vector<std::string>>(), " "));
-    if (task.view_of < 0 && !task.task.runs_bodies) TRY_VOID(print_code(task, number, cpu, view));
+    if (made) TRY_VOID(print_code(*made, number, cpu, view));
   }
   if (options.json) fmt::print("{}\n", json_text({{"tasks", rows}}));
   return {};

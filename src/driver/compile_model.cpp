@@ -96,11 +96,13 @@ class ModelCompiler {
 
   static CompileModelReport report_of(const Compilation& code) {
     CompileModelReport report;
-    for (const CompiledTask& task : code.tasks) {
+    for (const PlacedTask& placed : all_tasks(code.whole)) {
       CompiledTaskReport& told = report.tasks.emplace_back();
-      told.name = task.name;
-      told.trace = print(task.trace);
-      for (const auto& [choice, value] : task.choices)
+      told.name = placed.task->name;
+      if (placed.task->kernel < 0) continue;
+      const ScheduledTask& made = code.kernel_of(*placed.task);
+      told.trace = print(made.trace);
+      for (const auto& [choice, value] : made.choices)
         told.choices.push_back({choice.name, choice.candidates, choice.preferred, value});
     }
     return report;

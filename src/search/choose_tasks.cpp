@@ -71,7 +71,7 @@ class Chooser {
   Result<Cut> cut(const TaskPlan& plan) {
     Cut made;
     TaskDecider decider(plan);
-    TRY(made.tasks, tasks_of(graph_, compile_, Surroundings::kWhole, decider));
+    TRY(made.tasks, tasks_of(graph_, compile_, Surroundings::kWhole, decider, timer_.table()));
     made.preferences = decider.preferences();
     for (size_t t = 0; t < made.tasks.size(); ++t) {
       made.keys.emplace_back();

@@ -13,7 +13,6 @@
 #include "runtime/memory.h"
 #include "search/gpu_code.h"
 #include "search/steps.h"
-#include "search/task_kernel.h"
 
 namespace isomer {
 namespace {
@@ -24,18 +23,19 @@ int64_t bytes_of(DataType dtype, const Shape& shape) { return packed_bytes(dtype
 
 class Compiler {
  public:
-  Compiler(const Graph& graph, const CompileOptions& options) : graph_(graph), options_(options) {}
+  explicit Compiler(const CompileOptions& options) : options_(options), table_(options.micro_kernels) {}
 
-  Result<Compilation> run() {
-    if (auto specialized = specialize_bodies(graph_); !specialized.ok()) return std::move(specialized).error();
-    TRY(Region whole, region_of(graph_, options_.plan));
-    std::vector<Placed> all;
-    list(whole, all);
+  Result<Compilation> run(const Graph& graph) {
+    auto specialized = std::make_shared<Graph>(graph);
+    TRY_VOID(specialize_bodies(*specialized));
+    result_.graph = specialized;
+    TRY(result_.whole, region_of(*specialized, options_.plan));
+    const std::vector<PlacedTask> all = all_tasks(result_.whole);
     for (const GivenSchedule& given : options_.schedules) TRY_VOID(take_schedule(given, all));
-    TRY_VOID(schedule(whole));
+    TRY_VOID(schedule(result_.whole));
     TRY_VOID(generate_code());
-    TRY_VOID(compute_constants(whole));
-    TRY_VOID(add_variant(whole, kernels(), artifact()));
+    TRY_VOID(compute_constants(result_.whole));
+    TRY_VOID(add_variant(result_.whole, result_.kernels, artifact()));
     runtime::Target& target = artifact().variants[0].target;
     if (const auto* cpu = std::get_if<kernel::CpuTarget>(&options_.target)) {
       target = {cpu->cpu, cpu->extensions};
@@ -44,7 +44,6 @@ class Compiler {
       TRY_VOID(add_plain());
     }
     artifact().provenance.seed = options_.seed;
-    collect(std::move(whole), 0);
     return std::move(result_);
   }
 
@@ -53,13 +52,13 @@ class Compiler {
   const std::string& gpu_arch() const { return std::get<kernel::CudaTarget>(options_.target).arch; }
   std::vector<const Kernel*> kernels() const {
     std::vector<const Kernel*> kernels;
-    for (const ScheduledTask& entry : scheduled_) kernels.push_back(&entry.kernel);
+    for (const ScheduledTask& entry : result_.kernels) kernels.push_back(&entry.kernel);
     return kernels;
   }
 
   Result<Region> region_of(const Graph& graph, const TaskPlan& plan) {
     TaskDecider decider(plan);
-    TRY(std::vector<Task> tasks, tasks_of(graph, options_, Surroundings::kWhole, decider));
+    TRY(std::vector<Task> tasks, tasks_of(graph, options_, Surroundings::kWhole, decider, table_));
     Region region{&graph, {}};
     for (Task& task : tasks) {
       RegionTask made;
@@ -87,39 +86,25 @@ class Compiler {
     return bodies;
   }
 
-  /// A task of a region or of its bodies.
-  struct Placed {
-    const Graph* graph;
-    const RegionTask* made;
-  };
-
-  /// All tasks in the order in which `collect` numbers them.
-  static void list(const Region& region, std::vector<Placed>& all) {
-    for (const RegionTask& made : region.tasks) {
-      all.push_back({region.graph, &made});
-      for (const Region& body : made.bodies) list(body, all);
-    }
-  }
-
   /// A schedule written by hand becomes that of all tasks equal to the one it is for.
-  Result<void> take_schedule(const GivenSchedule& given, const std::vector<Placed>& all) {
+  Result<void> take_schedule(const GivenSchedule& given, const std::vector<PlacedTask>& all) {
     std::vector<std::string> names;
-    for (const Placed& placed : all) names.push_back(placed.made->name);
+    for (const PlacedTask& placed : all) names.push_back(placed.task->name);
     auto number = find_task(given.task, names);
     if (!number.ok()) return std::move(number).error().within(given.source);
     const Graph& graph = *all[*number].graph;
-    const Task& task = all[*number].made->task;
-    PreparedTask prepared;
+    const Task& task = all[*number].task->task;
+    const LoweredTask* lowered = nullptr;
     if (!task.runs_bodies) {
-      TRY(prepared, prepare(graph, task, constants_.of(graph, task), options_.micro_kernels));
+      TRY(lowered, table_.lowered(graph, task));
     }
-    if (!prepared.schedule || prepared.view_of >= 0)
+    if (!lowered || lowered->view_of >= 0)
       return Error{ErrorKind::kUsage, given.source,
                    fmt::format("a task with a kernel expected, {} ({}) has none", *number, names[*number])};
+    TRY(const LoweredTask* const row_major, table_.lowered(graph, task.row_major()));
     TRY(kernel::Scheduled made,
-        make_given(given, *std::move(prepared.lowered), *prepared.schedule, options_.space, machine_of(options_)));
-    const auto [known, is_new] = given_.try_emplace(print(prepared.schedule->kernel()), std::move(made));
-    if (!is_new)
+        make_given(given, row_major->start.kernel(), lowered->start, options_.space, machine_of(options_)));
+    if (!given_.try_emplace(lowered, std::move(made)).second)
       return Error{ErrorKind::kUsage, given.source,
                    fmt::format("one schedule for equal tasks expected, task {} has one already", *number)};
     return {};
@@ -135,29 +120,25 @@ class Compiler {
     return {};
   }
 
-  /// Lowers and schedules a task, or finds it to be a view. Equal tasks are scheduled once.
+  /// Finds a task to be a view, or schedules it. Equal tasks are scheduled once.
   Result<void> schedule(const Graph& graph, RegionTask& made) {
-    TRY(PreparedTask prepared, prepare(graph, made.task, constants_.of(graph, made.task), options_.micro_kernels));
-    made.view_of = prepared.view_of;
-    if (made.view_of >= 0) return {};
-    made.kernel = scheduled(*std::move(prepared.schedule));
-    made.flops = scheduled_[made.kernel].flops;
+    TRY(const LoweredTask* const lowered, table_.lowered(graph, made.task));
+    made.view_of = lowered->view_of;
+    if (made.view_of < 0) made.kernel = scheduled(*lowered);
     return {};
   }
 
   /// The number of the task's kernel.
-  int scheduled(kernel::Schedule schedule) {
-    const std::string key = print(schedule.kernel());
-    const auto [known, is_new] = numbers_.try_emplace(key, scheduled_.size());
+  int scheduled(const LoweredTask& task) {
+    const auto [known, is_new] = numbers_.try_emplace(&task, result_.kernels.size());
     if (is_new) {
-      const int64_t flops = count_flops(schedule.kernel());
-      const auto given = given_.find(key);
+      const auto given = given_.find(&task);
       kernel::Preferring preferring;
-      const kernel::Scheduled chosen = given != given_.end() ? given->second
-                                                             : kernel::scheduled(std::move(schedule), options_.space,
-                                                                                 machine_of(options_), preferring);
-      scheduled_.push_back(finish(chosen.schedule, flops));
-      scheduled_.back().choices = chosen.choices;
+      const kernel::Scheduled chosen =
+          given != given_.end() ? given->second
+                                : kernel::scheduled(task.start, options_.space, machine_of(options_), preferring);
+      result_.kernels.push_back(finish(chosen.schedule, task.flops));
+      result_.kernels.back().choices = chosen.choices;
     }
     return static_cast<int>(known->second);
   }
@@ -190,7 +171,7 @@ class Compiler {
   /// Runs what depends on constants alone, here and now: in code for this machine, whatever the target is.
   Result<void> compute_constants(Region& whole) {
     std::vector<const Kernel*> kernels;
-    for (const ScheduledTask& entry : scheduled_) kernels.push_back(&entry.constants.kernel);
+    for (const ScheduledTask& entry : result_.kernels) kernels.push_back(&entry.constants.kernel);
     TRY(const kernel::MachineCode code, kernel::compile(kernels, kernel::host_target()));
     TRY(const runtime::ExecutableMemory image, runtime::ExecutableMemory::copy_of(code.image));
     return compute_constants(whole, code, image);
@@ -200,8 +181,8 @@ class Compiler {
                                  const runtime::ExecutableMemory& image) {
     for (RegionTask& made : region.tasks) {
       for (Region& body : made.bodies) TRY_VOID(compute_constants(body, code, image));
-      if (made.kernel < 0 || scheduled_[made.kernel].constants.buffers.empty()) continue;
-      const ConstantParts& parts = scheduled_[made.kernel].constants;
+      if (made.kernel < 0 || result_.kernel_of(made).constants.buffers.empty()) continue;
+      const ConstantParts& parts = result_.kernel_of(made).constants;
       std::vector<const std::byte*> sources;
       for (size_t k = 0; k < made.task.inputs.size(); ++k) {
         const bool is_constant = parts.kernel.inputs[k] >= 0 && region.graph->is_constant(made.task.inputs[k]);
@@ -273,32 +254,11 @@ class Compiler {
     return others.back();
   }
 
-  void collect(Region region, int depth) {
-    for (RegionTask& made : region.tasks) {
-      CompiledTask compiled;
-      compiled.task = std::move(made.task);
-      compiled.name = std::move(made.name);
-      compiled.view_of = made.view_of;
-      compiled.depth = depth;
-      compiled.kernel_number = made.kernel;
-      if (made.kernel >= 0) {
-        compiled.trace = scheduled_[made.kernel].trace;
-        compiled.choices = scheduled_[made.kernel].choices;
-        compiled.kernel = scheduled_[made.kernel].kernel;
-        compiled.flops = made.flops;
-      }
-      result_.tasks.push_back(std::move(compiled));
-      for (Region& body : made.bodies) collect(std::move(body), depth + 1);
-    }
-  }
-
-  Graph graph_;
   const CompileOptions& options_;
   Compilation result_;
-  std::vector<ScheduledTask> scheduled_;
-  std::map<std::string, size_t> numbers_;           ///< of kernels, by kernel_text
-  std::map<std::string, kernel::Scheduled> given_;  ///< written by hand, by the same of their tasks
-  ConstantInputs constants_;
+  TaskTable table_;
+  std::map<const LoweredTask*, size_t> numbers_;                                        ///< of kernels
+  std::map<const LoweredTask*, kernel::Scheduled> given_;                               ///< written by hand
   std::map<std::pair<int, std::vector<const std::byte*>>, std::map<int, int>> packed_;  ///< by kernel and constants
   std::map<size_t, std::vector<int>> by_size_;                                          ///< packed weights
 };
@@ -328,14 +288,12 @@ kernel::Machine machine_of(const CompileOptions& options) {
 }
 
 Result<std::vector<Task>> tasks_of(const Graph& graph, const CompileOptions& options, Surroundings surroundings,
-                                   TaskDecider& decider) {
+                                   TaskDecider& decider, TaskTable& table) {
   TRY(std::vector<Task> tasks, fuse(graph, options.fuse, decider));
   if (!options.assign_layouts) return tasks;
-  return assign_layouts(graph, std::move(tasks), surroundings, decider);
+  return assign_layouts(graph, std::move(tasks), surroundings, decider, table);
 }
 
-Result<Compilation> compile(const Graph& graph, const CompileOptions& options) {
-  return Compiler(graph, options).run();
-}
+Result<Compilation> compile(const Graph& graph, const CompileOptions& options) { return Compiler(options).run(graph); }
 
 }  // namespace isomer

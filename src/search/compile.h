@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "search/fuse.h"
 #include "search/given_schedule.h"
 #include "search/layouts.h"
+#include "search/region.h"
+#include "search/scheduled_task.h"
 #include "util/memory_limit.h"
 
 namespace isomer {
@@ -36,31 +39,22 @@ struct CompileOptions {
   std::function<void(std::string_view)> log = nullptr;
 };
 
-/// A task on its way: what `inspect` shows.
-struct CompiledTask {
-  Task task;
-  std::string name;
-  int view_of = -1;        ///< of which input it is a view; then it has no kernel
-  int depth = 0;           ///< in bodies of so many tasks, each the last of less depth before it
-  int kernel_number = -1;  ///< of its kernel in the artifact, shared by equal tasks; -1: it has none
-  kernel::Trace trace;
-  std::vector<kernel::Builder::Made> choices;  ///< that led to it; none of a trace that was given
-  int64_t flops = 0;                           ///< of the task: twice the products of sums, once everything else
-  /// What the artifact runs; what depends on constants alone has been computed and is not in it.
-  kernel::Kernel kernel;
-};
-
 struct Compilation {
-  std::vector<CompiledTask> tasks;  ///< those of bodies behind the task that runs them; it has no kernel itself
+  std::shared_ptr<const Graph> graph;  ///< what `whole` is of
+  Region whole;
+  std::vector<ScheduledTask> kernels;  ///< by their number in the artifact; equal tasks share one
   runtime::Artifact artifact;
   /// For a GPU: the same nests as code of this machine's CPU, as plain loops, which is what they mean. What a check
   /// runs where the GPU is not here.
   std::optional<runtime::Artifact> plain;
+
+  /// Of a task that has one.
+  const ScheduledTask& kernel_of(const RegionTask& task) const { return kernels[static_cast<size_t>(task.kernel)]; }
 };
 
 /// Fused, with layouts. Answers come from the decider, not from the options' plan. Errors: those of `fuse`.
 Result<std::vector<Task>> tasks_of(const Graph& graph, const CompileOptions& options, Surroundings surroundings,
-                                   TaskDecider& decider);
+                                   TaskDecider& decider, TaskTable& table);
 
 /// The artifact of one variant of a graph whose dims are bound. Errors (kUnsupported): what cannot be compiled yet, by
 /// name.

@@ -16,9 +16,9 @@ std::string_view body_name(const runtime::Step& step, size_t body) {
 class Counter {
  public:
   Counter(const Compilation& code, const runtime::Session& session)
-      : times_(session.times()), kernels_(code.artifact.kernels.size()) {
-    for (const CompiledTask& task : code.tasks)
-      if (task.kernel_number >= 0) kernels_[task.kernel_number].task = &task;
+      : code_(code), times_(session.times()), kernels_(code.artifact.kernels.size()) {
+    for (const PlacedTask& placed : all_tasks(code.whole))
+      if (placed.task->kernel >= 0) kernels_[placed.task->kernel].task = placed.task;
   }
 
   Coverage count() && {
@@ -26,7 +26,7 @@ class Counter {
     for (const KernelRuns& kernel : kernels_) {
       result_.kernels.count(1, kernel.ran);
       if (!kernel.task) continue;
-      for (const kernel::Instruction& instruction : kernel.task->trace.instructions)
+      for (const kernel::Instruction& instruction : code_.kernel_of(*kernel.task).trace.instructions)
         result_.primitives[instruction.primitive].count(1, kernel.ran);
     }
     return std::move(result_);
@@ -34,7 +34,7 @@ class Counter {
 
  private:
   struct KernelRuns {
-    const CompiledTask* task = nullptr;  ///< one of those that share it
+    const RegionTask* task = nullptr;  ///< one of those that share it
     bool ran = false;
   };
 
@@ -65,6 +65,7 @@ class Counter {
     return (body == 0 ? branch.then_body : branch.else_body).steps.size();
   }
 
+  const Compilation& code_;
   const std::vector<runtime::StepTime> times_;
   size_t at_ = 0;
   std::vector<KernelRuns> kernels_;

@@ -37,7 +37,7 @@ Result<TaskCost::Fused> TaskCost::fused(const Graph& part) const {
   Fused result{part, {}};
   TRY_VOID(assume_folded(result.graph));
   TaskDecider as_preferred;
-  TRY(result.tasks, tasks_of(result.graph, options_, Surroundings::kPart, as_preferred));
+  TRY(result.tasks, tasks_of(result.graph, options_, Surroundings::kPart, as_preferred, timer_.table()));
   return result;
 }
 

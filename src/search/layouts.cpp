@@ -9,7 +9,6 @@
 #include "graph/min_cut.h"
 #include "kernel/access.h"
 #include "kernel/tree.h"
-#include "search/fuse.h"
 
 namespace isomer {
 namespace {
@@ -164,8 +163,13 @@ std::set<int> padded_buffers(const Kernel& kernel) {
 
 class Assigner {
  public:
-  Assigner(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings, TaskDecider& decider)
-      : graph_(graph), tasks_(std::move(tasks)), is_part_(surroundings == Surroundings::kPart), decider_(decider) {}
+  Assigner(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings, TaskDecider& decider,
+           TaskTable& table)
+      : graph_(graph),
+        tasks_(std::move(tasks)),
+        is_part_(surroundings == Surroundings::kPart),
+        decider_(decider),
+        table_(table) {}
 
   Result<std::vector<Task>> run() {
     for (size_t t = 0; t < tasks_.size(); ++t)
@@ -225,8 +229,8 @@ class Assigner {
       edges.push_back({1, vertex, kNever});
       return {};
     }
-    TRY(const std::vector<kernel::TaskType> types, input_types(graph_, task));
-    TRY(const Kernel kernel, kernel::lower(task.program, types));
+    TRY(const LoweredTask* const lowered, table_.lowered(graph_, task));
+    const Kernel& kernel = lowered->start.kernel();
     std::set<int> constants;
     for (size_t k = 0; k < task.inputs.size(); ++k)
       if (kernel.inputs[k] >= 0 && graph_.is_constant(task.inputs[k])) constants.insert(kernel.inputs[k]);
@@ -237,7 +241,7 @@ class Assigner {
         if (padded.contains(kernel.inputs[k])) takes_any_.back().insert(task.inputs[k]);
       edges.push_back({0, vertex, kNever});
     } else {
-      const bool is_view = viewed_input(task.program, types) >= 0;
+      const bool is_view = lowered->view_of >= 0;
       const auto have_channels = [&](const std::vector<ValueId>& values) {
         return std::any_of(values.begin(), values.end(),
                            [&](ValueId v) { return v.valid() && !channels_last(graph_, v).empty(); });
@@ -308,6 +312,7 @@ class Assigner {
   std::vector<Task> tasks_;
   const bool is_part_;
   TaskDecider& decider_;
+  TaskTable& table_;
   std::vector<size_t> open_;  ///< tasks that may have either layout
   std::map<ValueId, size_t> maker_;
   std::map<ValueId, size_t> input_vertices_;
@@ -320,13 +325,14 @@ class Assigner {
 }  // namespace
 
 Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings,
-                                         TaskDecider& decider) {
-  return Assigner(graph, std::move(tasks), surroundings, decider).run();
+                                         TaskDecider& decider, TaskTable& table) {
+  return Assigner(graph, std::move(tasks), surroundings, decider, table).run();
 }
 
 Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings) {
   TaskDecider decider;
-  return assign_layouts(graph, std::move(tasks), surroundings, decider);
+  TaskTable table;
+  return assign_layouts(graph, std::move(tasks), surroundings, decider, table);
 }
 
 }  // namespace isomer

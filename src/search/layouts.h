@@ -6,6 +6,7 @@
 
 #include "search/task.h"
 #include "search/task_plan.h"
+#include "search/task_table.h"
 
 namespace isomer {
 
@@ -16,7 +17,7 @@ enum class Surroundings : uint8_t { kWhole, kPart };
 /// bytes are moved so (a minimum cut between the tasks that want one or the other). Constants of the graph are
 /// row-major, and its inputs and outputs too, unless it is a part of another graph: then they lie as suits it.
 Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings,
-                                         TaskDecider& decider);
+                                         TaskDecider& decider, TaskTable& table);
 /// As preferred.
 Result<std::vector<Task>> assign_layouts(const Graph& graph, std::vector<Task> tasks,
                                          Surroundings surroundings = Surroundings::kWhole);

@@ -1,4 +1,4 @@
-// A graph whose tasks have kernels, with those of the bodies that they run.
+// A graph whose tasks have kernels, with those of the bodies that they run. Tests: tests/search/compile_test.cpp
 #pragma once
 
 #include <map>
@@ -14,9 +14,8 @@ struct Region;
 struct RegionTask {
   Task task;
   std::string name;
-  int view_of = -1;  ///< of which input it is a view; then it has no kernel
-  int kernel = -1;   ///< of the artifact; -1: a view, or it runs bodies
-  int64_t flops = 0;
+  int view_of = -1;            ///< of which input it is a view; then it has no kernel
+  int kernel = -1;             ///< of the artifact; -1: a view, or it runs bodies
   std::map<int, int> packed;   ///< by buffer of the kernel: the weight that has its content already
   std::vector<Region> bodies;  ///< then and else of a branch, the body of a loop
 };
@@ -25,5 +24,15 @@ struct Region {
   const Graph* graph = nullptr;
   std::vector<RegionTask> tasks;  ///< in an order in which they can run
 };
+
+/// A task of a region, or of the bodies that its tasks run.
+struct PlacedTask {
+  const Graph* graph;
+  const RegionTask* task;
+  int depth;  ///< in bodies of so many tasks
+};
+
+/// All of them, those of bodies behind the task that runs them: as they are numbered.
+std::vector<PlacedTask> all_tasks(const Region& whole);
 
 }  // namespace isomer

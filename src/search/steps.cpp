@@ -52,7 +52,7 @@ bool is_true(const Graph& graph, ValueId value) {
 
 class StepMaker {
  public:
-  StepMaker(const std::vector<const kernel::Kernel*>& kernels, runtime::Artifact& artifact)
+  StepMaker(const std::vector<ScheduledTask>& kernels, runtime::Artifact& artifact)
       : kernels_(kernels), artifact_(artifact) {}
 
   Result<runtime::Variant> make(const Region& whole) {
@@ -184,11 +184,11 @@ class StepMaker {
       Step step;
       step.name = made.name;
       for (const NodeId id : made.task.nodes) step.operators.push_back(scope.graph.node(id).op_type);
-      step.flops = made.flops;
       if (made.task.runs_bodies) {
         TRY(step.action, control(scope, made, steps));
       } else {
         step.action = runtime::KernelStep{made.kernel, arguments_of(scope, made)};
+        step.flops = kernels_[made.kernel].flops;
       }
       steps.push_back(std::move(step));
     }
@@ -196,7 +196,7 @@ class StepMaker {
   }
 
   std::vector<int32_t> arguments_of(Scope& scope, const RegionTask& made) {
-    const kernel::Kernel& kernel = *kernels_[made.kernel];
+    const kernel::Kernel& kernel = kernels_[made.kernel].kernel;
     std::set<int> used;
     kernel::for_each_expression(kernel.body, [&](const kernel::Expr& e) { used.merge(kernel::loads(e)); });
     kernel::for_each_block(kernel.body,
@@ -405,7 +405,7 @@ class StepMaker {
                        describe(element.type, element.dims), describe(whole.type, whole.dims));
   }
 
-  const std::vector<const kernel::Kernel*>& kernels_;  ///< by number
+  const std::vector<ScheduledTask>& kernels_;  ///< by number
   runtime::Artifact& artifact_;
   runtime::Variant variant_;
   std::map<std::pair<const std::byte*, size_t>, int> weights_;
@@ -414,8 +414,7 @@ class StepMaker {
 
 }  // namespace
 
-Result<void> add_variant(const Region& whole, const std::vector<const kernel::Kernel*>& kernels,
-                         runtime::Artifact& artifact) {
+Result<void> add_variant(const Region& whole, const std::vector<ScheduledTask>& kernels, runtime::Artifact& artifact) {
   TRY(runtime::Variant variant, StepMaker(kernels, artifact).make(whole));
   artifact.variants.push_back(std::move(variant));
   return {};

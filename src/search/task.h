@@ -23,6 +23,7 @@ struct Task {
   std::string input_layout(size_t k) const { return k < input_layouts.size() ? input_layouts[k] : std::string(); }
   std::string output_layout(size_t k) const { return k < output_layouts.size() ? output_layouts[k] : std::string(); }
   bool is_laid_out() const;  ///< whether any is not row-major
+  Task row_major() const;    ///< the same without layouts
   /// "Conv+Relu": the operators, for people; "Relayout" for a task that only changes a value's layout.
   std::string name(const Graph& graph) const;
   /// What errors call it: its first node.

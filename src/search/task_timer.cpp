@@ -6,10 +6,9 @@
 #include <ctime>
 #include <map>
 
-#include "graph/te/program_text.h"
+#include "kernel/default_schedule.h"
 #include "kernel/fingerprint.h"
 #include "search/kernel_clock.h"
-#include "search/task_kernel.h"
 #include "util/clock.h"
 #include "util/machine_peak.h"
 #include "util/parallel.h"
@@ -28,20 +27,6 @@ constexpr double kStart = 0.3;
 /// Of each thread, to measure bandwidth in: about what the values of a step of a model take.
 constexpr int kMostTimesAgain = 3;  ///< that a task is measured once more
 constexpr int64_t kBandwidthBytes = int64_t{32} << 20;
-
-/// Equal tasks have equal ones, found without lowering them.
-Hash128 text_hash(const Graph& graph, const Task& task, const std::set<int>& constants) {
-  Hasher hasher;
-  hasher.add(std::string_view(te::print(task.program)));
-  for (size_t k = 0; k < task.inputs.size(); ++k) {
-    const ValueId input = task.inputs[k];
-    hasher.add(std::string_view(input.valid() ? graph.value(input).type.text() : ""))
-        .add(std::string_view(task.input_layout(k)));
-    hasher.add(static_cast<uint64_t>(constants.contains(static_cast<int>(k))));
-  }
-  for (size_t k = 0; k < task.outputs.size(); ++k) hasher.add(std::string_view(task.output_layout(k)));
-  return hasher.finish();
-}
 
 /// "float32[1,56,56,64] const float32[64,64,3,3] -> float32[1,56,56,64]"
 std::string types_of(const kernel::Kernel& kernel) {
@@ -71,19 +56,22 @@ std::string maker_of(const CompileOptions& options, Weights weights) {
 
 class TaskTimer::State {
  public:
+  TaskTable table;
+  Statistics statistics;
+
   State(const CompileOptions& options, kernel::Records& records, Weights weights)
-      : options_(options),
+      : table(options.micro_kernels),
+        options_(options),
         records_(records),
         weights_(weights),
         target_(kernel::fingerprint(cpu_of(options), options.threads)),
         generator_(kernel::generator_version()),
         maker_(maker_of(options, weights)) {}
 
-  Statistics statistics;
-
   Result<TaskKey> key(const Graph& graph, const Task& task) {
-    TRY(const Facts* facts, facts_of(graph, task));
-    return facts->key;
+    TRY(const LoweredTask* const lowered, lowered_of(graph, task));
+    if (lowered->view_of >= 0) return TaskKey{{}, true};
+    return TaskKey{lowered->hash, false};
   }
 
   /// Of a task that is no view: what became of measuring it, nothing where nobody did.
@@ -96,12 +84,12 @@ class TaskTimer::State {
   }
 
   Result<double> roofline(const Graph& graph, const Task& task) {
-    TRY(const Facts* facts, facts_of(graph, task));
-    if (facts->key.is_view) return 0.0;
+    TRY(const LoweredTask* const lowered, lowered_of(graph, task));
+    if (lowered->view_of >= 0) return 0.0;
     TRY(const double peak, constant("fma_gflops", [&] { return measure_fma_peak(options_.threads); }));
     TRY(const double bandwidth,
         constant("memory_gbs", [&] { return measure_read_bandwidth(kBandwidthBytes, options_.threads); }));
-    return kStart + std::max(facts->flops / peak, facts->bytes / bandwidth) / 1e3;
+    return kStart + std::max(static_cast<double>(lowered->flops) / peak, lowered->bytes / bandwidth) / 1e3;
   }
 
   std::vector<Result<double>> measure(std::span<const TaskOf> tasks) {
@@ -115,10 +103,6 @@ class TaskTimer::State {
   }
 
  private:
-  struct Facts {
-    TaskKey key;
-    double flops = 0, bytes = 0;
-  };
   /// A task on its way to a record.
   struct Candidate {
     kernel::Record record;
@@ -131,24 +115,13 @@ class TaskTimer::State {
     return unsupported(record.name, "{}", record.failure);
   }
 
-  Result<const Facts*> facts_of(const Graph& graph, const Task& task) {
+  Result<const LoweredTask*> lowered_of(const Graph& graph, const Task& task) {
     if (task.runs_bodies)
       return unsupported(task.place(graph), "a task with a kernel of its own expected, one that runs others found");
     const auto start = Clock::now();
-    const std::set<int> constants = constants_of_.of(graph, task);
-    const auto [known, is_new] = facts_.try_emplace(text_hash(graph, task, constants), Facts());
-    if (is_new) known->second = look(graph, task, constants);
+    const auto lowered = table.lowered(graph, task);
     statistics.preparing_s += seconds_since(start);
-    if (!known->second.ok()) return Error(known->second.error());
-    return &*known->second;
-  }
-
-  static Result<Facts> look(const Graph& graph, const Task& task, const std::set<int>& constants) {
-    TRY(const PreparedTask prepared, prepare(graph, task, constants));
-    if (prepared.view_of >= 0) return Facts{{{}, true}, 0, 0};
-    const kernel::Kernel& kernel = prepared.schedule->kernel();
-    return Facts{
-        {kernel::structural_hash(kernel), false}, static_cast<double>(count_flops(kernel)), count_bytes(kernel)};
+    return lowered;
   }
 
   template <class Measure>
@@ -211,13 +184,13 @@ class TaskTimer::State {
 
   Result<Candidate> candidate_of(const Hash128& hash, const TaskOf& of) {
     const auto start = Clock::now();
-    TRY(PreparedTask prepared, prepare(*of.graph, *of.task, constants_of_.of(*of.graph, *of.task)));
+    TRY(const LoweredTask* const lowered, table.lowered(*of.graph, *of.task));
     Candidate candidate;
     candidate.record.key = {hash, target_, generator_};
     candidate.record.maker = maker_;
     candidate.record.name = of.task->name(*of.graph);
-    candidate.record.types = types_of(prepared.schedule->kernel());
-    candidate.scheduled = finish(kernel::default_schedule(*std::move(prepared.schedule), machine_of(options_)), 0);
+    candidate.record.types = types_of(lowered->start.kernel());
+    candidate.scheduled = finish(kernel::default_schedule(lowered->start, machine_of(options_)), 0);
     candidate.record.trace = print(candidate.scheduled.trace);
     statistics.preparing_s += seconds_since(start);
     return candidate;
@@ -289,11 +262,9 @@ class TaskTimer::State {
   kernel::Records& records_;
   const Weights weights_;
   const std::string target_, generator_, maker_;
-  std::map<Hash128, Result<Facts>> facts_;   ///< by text_hash
   std::map<Hash128, Result<double>> known_;  ///< by TaskKey
   std::map<Hash128, int> times_again_;
   std::map<Hash128, Error> lost_;  ///< failed for lack of memory, which may be there the next time
-  ConstantInputs constants_of_;
   std::map<std::string, double> constants_;
   std::optional<KernelClock> clock_;
 };
@@ -303,6 +274,7 @@ TaskTimer::TaskTimer(const CompileOptions& options, kernel::Records& records, We
 TaskTimer::~TaskTimer() = default;
 
 const TaskTimer::Statistics& TaskTimer::statistics() const { return state_->statistics; }
+TaskTable& TaskTimer::table() { return state_->table; }
 Result<TaskKey> TaskTimer::key(const Graph& graph, const Task& task) { return state_->key(graph, task); }
 Result<double> TaskTimer::roofline(const Graph& graph, const Task& task) { return state_->roofline(graph, task); }
 std::vector<Result<double>> TaskTimer::measure(std::span<const TaskOf> tasks) { return state_->measure(tasks); }

@@ -34,6 +34,9 @@ class TaskTimer {
   TaskTimer(const CompileOptions& options, kernel::Records& records, Weights weights = Weights::kInMemory);
   ~TaskTimer();
 
+  /// Of what it was asked about.
+  TaskTable& table();
+
   /// Errors (kUnsupported): a task that runs bodies, one whose sizes data decide.
   Result<TaskKey> key(const Graph& graph, const Task& task);
 

@@ -52,7 +52,8 @@ CompileOptions host_options(int threads) {
 
 std::string tasks_by(const Graph& graph, const TaskPlan& plan) {
   TaskDecider decider(plan);
-  const auto tasks = tasks_of(graph, host_options(1), Surroundings::kWhole, decider);
+  TaskTable table;
+  const auto tasks = tasks_of(graph, host_options(1), Surroundings::kWhole, decider, table);
   CHECK(tasks.ok()) << tasks.error().message();
   std::vector<std::string> names;
   for (const Task& task : *tasks) names.push_back(task.name(graph));
@@ -94,10 +95,11 @@ graph swish(x: float32[1,8,6,6]) -> (y: float32[1,8,6,6]) {
 /// Every choice the other way with a chance, as long as new ones come up.
 TaskPlan random_plan(const Graph& graph, double chance, Random& random) {
   TaskPlan plan;
+  TaskTable table;
   std::set<TaskChoice> seen;
   for (int round = 0; round < 4; ++round) {
     TaskDecider decider(plan);
-    const auto tasks = tasks_of(graph, host_options(1), Surroundings::kWhole, decider);
+    const auto tasks = tasks_of(graph, host_options(1), Surroundings::kWhole, decider, table);
     if (!tasks.ok()) break;
     for (const auto& [choice, preferred] : decider.preferences())
       if (seen.insert(choice).second && random.chance(chance)) plan[choice] = !preferred;

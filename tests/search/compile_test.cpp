@@ -16,7 +16,7 @@ std::vector<std::string> task_names(std::string_view text, bool fused) {
   const auto result = compiled(parsed(text), 2, fused);
   CHECK(result.ok()) << result.error().message();
   std::vector<std::string> names;
-  for (const CompiledTask& task : result->tasks) names.push_back(task.name);
+  for (const RegionTask& task : result->whole.tasks) names.push_back(task.name);
   return names;
 }
 

@@ -402,7 +402,8 @@ graph g(c: bool[], x: float32[64]) -> (y: float32[64]) {
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(made->artifact.kernels.size(), 1);
   std::vector<std::string> names;
-  for (const CompiledTask& task : made->tasks) names.push_back(fmt::format("{} {}", task.depth, task.name));
+  for (const PlacedTask& placed : all_tasks(made->whole))
+    names.push_back(fmt::format("{} {}", placed.depth, placed.task->name));
   EXPECT_EQ(names, (std::vector<std::string>{"0 Exp", "0 If", "1 Exp", "1 Exp"}));
 }
 

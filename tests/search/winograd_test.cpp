@@ -96,12 +96,13 @@ TEST(Winograd, TransformsStayInRegisters) {
   const auto result = compiled(through_a_file(graph_of({1, 32, 32, 16, 16, 3, 4, 1}, false)), 1);
   ASSERT_TRUE(result.ok()) << result.error().message();
   int transforms = 0;
-  for (const CompiledTask& task : result->tasks) {
+  for (const RegionTask& task : result->whole.tasks) {
     if (task.name.find("WinogradInput") == std::string::npos && task.name.find("WinogradOutput") == std::string::npos)
       continue;
     ++transforms;
-    EXPECT_EQ(task.kernel.body.size(), 1) << task.name;
-    for (const kernel::Buffer& buffer : task.kernel.buffers) {
+    const kernel::Kernel& kernel = result->kernel_of(task).kernel;
+    EXPECT_EQ(kernel.body.size(), 1) << task.name;
+    for (const kernel::Buffer& buffer : kernel.buffers) {
       const bool is_used = element_count(buffer.shape).value() > 0;
       EXPECT_TRUE(!is_used || buffer.scope == kernel::Scope::kArgument || buffer.scope == kernel::Scope::kRegister)
           << task.name << ": " << buffer.name;
@@ -132,7 +133,7 @@ graph g(x: float32[1,16,12,12]) -> (y: float32[1,16,12,12]) {
                                1);
   ASSERT_TRUE(result.ok()) << result.error().message();
   std::vector<std::string> names;
-  for (const CompiledTask& task : result->tasks) names.push_back(task.name);
+  for (const RegionTask& task : result->whole.tasks) names.push_back(task.name);
   EXPECT_THAT(names, testing::ElementsAre("Relayout", "Conv", "WinogradInput", "MatMul", "WinogradOutput",
                                           "WinogradInput", "MatMul", "WinogradOutput", "Conv", "Relayout"));
 }
