@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <string_view>
+#include <system_error>
 
 #include "cli/examples.h"
 #include "cli/version.h"
@@ -47,6 +50,21 @@ void stop_on_interrupt() {
   std::abort();
 }
 
+/// Something could not be printed. Whoever reads a pipe may have read enough, as `head` has: that needs no sentence.
+int report_lost_output(const std::error_code& error) {
+  if (error == std::errc::broken_pipe) return kStopped;
+  return report({ErrorKind::kUnsupported, "output",
+                 fmt::format("a place that takes what is printed expected, found: {}", error.message())});
+}
+
+/// Prints what is still to be printed; the exit code, which a command that has done its work keeps where nobody reads.
+int end_output(int exit) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return exit;
+  const std::error_code error(errno, std::generic_category());
+  return error == std::errc::broken_pipe ? exit : report_lost_output(error);
+}
+
 }  // namespace
 
 int run_program(int argc, const char* const* argv, const std::function<void(CLI::App& app, int& exit)>& add_commands) {
@@ -67,13 +85,16 @@ int run_program(int argc, const char* const* argv, const std::function<void(CLI:
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsage;
+    return end_output(app.exit(error) == 0 ? kDone : kUsage);
   } catch (const std::bad_alloc&) {
     return report_out_of_memory();
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout)) return report_lost_output(error.code());
+    return report({ErrorKind::kUnsupported, "internal error", error.what()});
   } catch (const std::exception& error) {
     return report({ErrorKind::kUnsupported, "internal error", error.what()});
   }
-  return exit;
+  return end_output(exit);
 }
 
 }  // namespace isomer::cli

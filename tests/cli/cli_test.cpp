@@ -36,6 +36,28 @@ TEST_F(CommandLine, UsageErrorsExitWithTwo) {
   expect_error(isomer({"optimize", "a.onnx", "-o", "b.onnx", "--level", "9"}), 2, "level");
 }
 
+/// What isomer prints goes where a shell sends it.
+Outcome isomer_to(const std::string& rest) {
+  return run_program({"/bin/sh", "-c", tool_path("isomer").string() + " " + rest});
+}
+
+TEST_F(CommandLine, WhatCannotBePrintedIsAnError) {
+  const std::string file = model("opset 17\ngraph g(x: float32[2]) -> (y: float32[2]) {\n  y = Relu(x)\n}\n", "g.onnx");
+  for (const std::string& command :
+       {std::string("--version"), std::string("--help"), "inspect " + file, "inspect --json " + file})
+    expect_error(isomer_to(command + " > /dev/full"), 3, "output: a place that takes what is printed expected");
+}
+
+TEST_F(CommandLine, ReadersMayStopReading) {
+  std::string text = "opset 17\ngraph g(v0: float32[2]) -> (v3000: float32[2]) {\n";
+  for (int k = 0; k < 3000; ++k) text += fmt::format("  v{} = Relu(v{})\n", k + 1, k);
+  const std::string file = model(text + "}\n", "long.onnx");
+  const Outcome outcome = isomer_to("inspect --text " + file + " | head -n 1");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
+  EXPECT_EQ(outcome.err, "");
+}
+
 TEST_F(CommandLine, MissingAndBrokenFilesExitWithThree) {
   expect_error(isomer({"inspect", path("none.onnx")}), 3, "none.onnx");
   write_file(path("broken.onnx"), "not a model");
