@@ -12,9 +12,9 @@
 #include "graph/edit.h"
 #include "kernel/space/module.h"
 #include "kernel/tree.h"
+#include "measure/kernel_clock.h"
 #include "prepared_model.h"
 #include "search/compile.h"
-#include "search/kernel_clock.h"
 #include "search/task_table.h"
 #include "util/machine_peak.h"
 
@@ -171,11 +171,9 @@ class Bench {
   double measure(const Row& row, const Values& values) {
     const ScheduledTask made = finish(schedule(row, values).schedule, 0);
     const auto code = kernel::compile(made.kernel, options_.target);
-    const auto image =
-        code.ok() ? runtime::ExecutableMemory::copy_of(code->image) : Result<runtime::ExecutableMemory>(code.error());
     double best = std::numeric_limits<double>::infinity();
-    for (int k = 0; k < options_.repeats && image.ok(); ++k)
-      if (const auto time = clock_->time(made.kernel, code->kernels[0], *image); time.ok())
+    for (int k = 0; k < options_.repeats && code.ok(); ++k)
+      if (const auto time = clock_->time(job_of(made.kernel, code->kernels[0], code->image)); time.ok())
         best = std::min(best, time->microseconds);
     return best;
   }

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/isomer)
 set(parts isomer_util isomer_backends isomer_runtime isomer_c isomer_graph isomer_onnx_proto isomer_passes isomer_proof isomer_check
-  isomer_verify isomer_replay isomer_substitutions isomer_kernel isomer_nvrtc isomer_codegen_cuda isomer_codegen isomer_search
+  isomer_verify isomer_replay isomer_substitutions isomer_kernel isomer_nvrtc isomer_codegen_cuda isomer_codegen isomer_measure isomer_search
   isomer_driver)
 foreach(part ${parts})
   # How ours are compiled is nobody else's business.
@@ -18,7 +18,7 @@ endforeach()
 set_target_properties(isomer_driver PROPERTIES EXPORT_NAME isomer)
 set_target_properties(isomer_c PROPERTIES EXPORT_NAME runtime)
 install(TARGETS ${parts} EXPORT isomer-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS isomer-cubin RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS isomer-cubin isomer-measure RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/isomer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT isomer-targets NAMESPACE isomer:: DESTINATION ${package_folder})
 configure_file(cmake/isomer-config.cmake.in ${PROJECT_BINARY_DIR}/isomer-config.cmake @ONLY)

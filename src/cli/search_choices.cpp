@@ -8,7 +8,7 @@
 #include "cli/onnxruntime_backend.h"
 #include "cli/open_records.h"
 #include "graph/edit.h"
-#include "search/kernel_clock.h"
+#include "measure/kernel_clock.h"
 #include "substitutions/shipped.h"
 
 namespace isomer::cli {

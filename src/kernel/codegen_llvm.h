@@ -43,11 +43,4 @@ Result<MachineCode> compile(const Kernel& kernel, const CpuTarget& target);
 Result<std::string> emit_ir(const Kernel& kernel, const CpuTarget& target);
 Result<std::string> emit_assembly(const Kernel& kernel, const CpuTarget& target);
 
-/// The function of a part of an image that was loaded.
-runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const Part& part);
-/// Runs iterations [begin, end) of a part as a session does, denormals flushed; to be preferred, as sanitizers mind
-/// calls of machine code elsewhere.
-runtime::Outcome call(const runtime::ExecutableMemory& image, const Part& part, runtime::Frame& frame, int64_t begin,
-                      int64_t end);
-
 }  // namespace isomer::kernel

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "runtime/call.h"
 #include "runtime/math_table.h"
 #include "runtime/memory.h"
 
@@ -18,15 +19,6 @@ struct alignas(64) ThreadFrame {
 bool resize_buffer(Frame* frame, int32_t buffer, int64_t bytes) {
   auto* thread = reinterpret_cast<ThreadFrame*>(frame);
   return thread->table->resize_cleared((*thread->step->arguments)[buffer], bytes);
-}
-
-/// Clang's sanitizer looks for the type of a function before its first byte; machine code has none there.
-#if defined(__clang__)
-__attribute__((no_sanitize("function")))
-#endif
-Outcome
-call(PartFunction function, Frame* frame, int64_t begin, int64_t end) {
-  return static_cast<Outcome>(function(frame, begin, end));
 }
 
 class CpuKernels : public KernelRunner {
@@ -65,7 +57,7 @@ class CpuKernels : public KernelRunner {
                      thread.frame.buffers = const_cast<void**>(step->buffers.data());
                      thread.frame.extents = const_cast<int64_t**>(step->extents.data());
                      thread.frame.turn = turn;
-                     const Outcome end_of_range = call(function, &thread.frame, begin, end);
+                     const Outcome end_of_range = call(function, thread.frame, begin, end);
                      if (end_of_range != Outcome::kDone) outcome->store(end_of_range, std::memory_order_relaxed);
                    });
     return outcome;

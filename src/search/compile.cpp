@@ -9,6 +9,7 @@
 #include "graph/passes/specialize_bodies.h"
 #include "kernel/space/gpu_modules.h"
 #include "kernel/tree.h"
+#include "runtime/call.h"
 #include "runtime/math_table.h"
 #include "runtime/memory.h"
 #include "search/gpu_code.h"
@@ -231,7 +232,7 @@ class Compiler {
     TRY(void* const scratch, allocate(scratch_bytes));
     const runtime::Outcome outcome = runtime::run_parts(code, [&](const kernel::Part& part, int64_t turn) {
       runtime::Frame frame{buffers.data(), extents.data(), scratch, nullptr, runtime::math_table(), turn};
-      return kernel::call(image, part, frame, 0, part.iterations);
+      return runtime::call(image, part, frame, 0, part.iterations);
     });
     if (outcome != runtime::Outcome::kDone) return invalid(task.place(graph), "constants that can be packed expected");
     for (const int b : parts.buffers) {

@@ -8,7 +8,7 @@
 
 #include "kernel/default_schedule.h"
 #include "kernel/fingerprint.h"
-#include "search/kernel_clock.h"
+#include "measure/worker.h"
 #include "util/clock.h"
 #include "util/machine_peak.h"
 #include "util/parallel.h"
@@ -66,7 +66,8 @@ class TaskTimer::State {
         weights_(weights),
         target_(kernel::fingerprint(cpu_of(options), options.threads)),
         generator_(kernel::generator_version()),
-        maker_(maker_of(options, weights)) {}
+        maker_(maker_of(options, weights)),
+        worker_({options.threads, weights, options.memory}) {}
 
   Result<TaskKey> key(const Graph& graph, const Task& task) {
     TRY(const LoweredTask* const lowered, lowered_of(graph, task));
@@ -221,7 +222,6 @@ class TaskTimer::State {
   }
 
   Result<void> run(std::span<Candidate> candidates) {
-    if (!clock_) clock_.emplace(options_.threads, weights_, options_.memory);
     const auto start = Clock::now();
     std::vector<kernel::Record> records;
     Result<void> stopped;
@@ -254,8 +254,7 @@ class TaskTimer::State {
 
   Result<KernelTime> run(const Candidate& candidate) {
     if (!candidate.code.ok()) return Error(candidate.code.error());
-    TRY(const runtime::ExecutableMemory image, runtime::ExecutableMemory::copy_of(candidate.code->image));
-    return clock_->time(candidate.scheduled.kernel, candidate.code->kernels[0], image);
+    return worker_.time(job_of(candidate.scheduled.kernel, candidate.code->kernels[0], candidate.code->image));
   }
 
   const CompileOptions& options_;
@@ -266,7 +265,7 @@ class TaskTimer::State {
   std::map<Hash128, int> times_again_;
   std::map<Hash128, Error> lost_;  ///< failed for lack of memory, which may be there the next time
   std::map<std::string, double> constants_;
-  std::optional<KernelClock> clock_;
+  MeasuringWorker worker_;
 };
 
 TaskTimer::TaskTimer(const CompileOptions& options, kernel::Records& records, Weights weights)

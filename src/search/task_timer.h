@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernel/records.h"
+#include "measure/kernel_clock.h"
 #include "search/compile.h"
-#include "search/kernel_clock.h"
 
 namespace isomer {
 

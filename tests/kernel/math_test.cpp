@@ -10,6 +10,7 @@
 
 #include "kernel/hand_made.h"
 #include "kernel/run_kernel.h"
+#include "runtime/call.h"
 #include "support/long_run.h"
 
 namespace isomer::kernel::test {
@@ -75,7 +76,7 @@ TEST_P(Elementary, IsNearToTheFunction) {
   float worst_at = 0;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32;) {
     for (int64_t i = 0; i < kCount; ++i, bits += stride) in[i] = std::bit_cast<float>(static_cast<uint32_t>(bits));
-    ASSERT_EQ(call(*image, code.kernels[0][0], frame, 0, 1), runtime::Outcome::kDone);
+    ASSERT_EQ(runtime::call(*image, code.kernels[0][0], frame, 0, 1), runtime::Outcome::kDone);
     for (int64_t i = 0; i < kCount; ++i) {
       const double off = ulps(function.exact(flushed(in[i])), out[i]);
       if (off > worst) worst = off, worst_at = in[i];

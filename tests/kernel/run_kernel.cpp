@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/call.h"
 #include "runtime/math_table.h"
 #include "util/check.h"
 
@@ -64,7 +65,7 @@ class Runner {
       for (int64_t piece = 0; piece < 3; ++piece) {
         const int64_t begin = part.iterations * piece / 3, end = part.iterations * (piece + 1) / 3;
         if (begin == end && part.iterations > 0) continue;
-        worst = std::max(worst, call(memory, part, shared.frame, begin, end));
+        worst = std::max(worst, runtime::call(memory, part, shared.frame, begin, end));
       }
       scratch.check("scratch memory");
       return worst;

@@ -11,7 +11,6 @@
 #include "kernel/codegen_llvm/site.h"
 #include "kernel/codegen_llvm/target.h"
 #include "kernel/tree.h"
-#include "runtime/workers.h"
 #include "util/check.h"
 
 namespace isomer::kernel {
@@ -152,19 +151,6 @@ Result<std::string> emit_assembly(const Kernel& kernel, const CpuTarget& target)
   codegen::Compilation compilation(target);
   TRY_VOID(compilation.add(kernel));
   return compilation.assembly();
-}
-
-runtime::PartFunction function_of(const runtime::ExecutableMemory& image, const Part& part) {
-  return reinterpret_cast<runtime::PartFunction>(const_cast<std::byte*>(image.bytes().data()) + part.entry);
-}
-
-#if defined(__clang__)
-__attribute__((no_sanitize("function")))  // it looks for a type before the function's first byte
-#endif
-runtime::Outcome
-call(const runtime::ExecutableMemory& image, const Part& part, runtime::Frame& frame, int64_t begin, int64_t end) {
-  const runtime::FlushDenormals flush;
-  return static_cast<runtime::Outcome>(function_of(image, part)(&frame, begin, end));
 }
 
 }  // namespace isomer::kernel

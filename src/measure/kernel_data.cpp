@@ -1,4 +1,4 @@
-#include "search/kernel_data.h"
+#include "measure/kernel_data.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,16 +1,14 @@
-#include "search/kernel_clock.h"
+#include "measure/kernel_clock.h"
 
 #include <immintrin.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "kernel/codegen_llvm.h"
-#include "kernel/tree.h"
 #include "runtime/artifact.h"
+#include "runtime/call.h"
 #include "runtime/cpu_features.h"
 #include "runtime/math_table.h"
-#include "search/kernel_data.h"
 #include "util/clock.h"
 #include "util/threads.h"
 
@@ -31,10 +29,6 @@ constexpr int64_t kKeptBytes = int64_t{64} << 20;
 constexpr int64_t kLine = 64;
 /// Of a shared cache: virtual machines state the whole of one that others use too.
 constexpr int64_t kMostShared = int64_t{16} << 20;
-
-int64_t bytes_of(const kernel::Buffer& buffer) {
-  return packed_bytes(buffer.dtype, element_count(buffer.shape).value());
-}
 
 int64_t cache_bytes() {
   const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -79,13 +73,12 @@ KernelClock::KernelClock(int threads, Weights weights, MemoryLimit memory)
               std::byte{1});  // untouched pages are one in the cache
 }
 
-Result<KernelClock::Arguments> KernelClock::place(const kernel::Kernel& kernel) {
-  const std::set<int> used = used_arguments(kernel);
+Result<KernelClock::Arguments> KernelClock::place(const ClockJob& job) {
   const auto step = [](int64_t bytes) {
     return (bytes + runtime::kAlignment - 1) / runtime::kAlignment * runtime::kAlignment;
   };
   int64_t total = 0;
-  for (const int b : used) total += step(bytes_of(kernel.buffers[b]));
+  for (const ClockJob::Buffer& buffer : job.buffers) total += step(buffer.bytes);
   if (values_.data() == nullptr || values_.bytes() < total) {
     values_ = runtime::Memory();
     TRY_VOID(memory_.check(total, "measuring a kernel"));
@@ -93,39 +86,28 @@ Result<KernelClock::Arguments> KernelClock::place(const kernel::Kernel& kernel) 
     if (!memory) return unsupported("", "{} bytes of memory to measure a kernel in expected, less found", total);
     values_ = std::move(*memory);
   }
-  Arguments arguments{std::vector<void*>(kernel.buffers.size(), nullptr),
-                      std::vector<int64_t*>(kernel.buffers.size(), nullptr),
-                      {},
-                      {}};
+  Arguments arguments{
+      std::vector<void*>(job.buffers.size(), nullptr), std::vector<int64_t*>(job.buffers.size(), nullptr), {}, {}};
   int64_t at = 0;
-  for (const int b : used) {
+  for (size_t b = 0; b < job.buffers.size(); ++b) {
+    const ClockJob::Buffer& buffer = job.buffers[b];
+    if (buffer.use == ClockJob::Use::kNone) continue;
     arguments.buffers[b] = values_.data() + at;
-    at += step(bytes_of(kernel.buffers[b]));
+    at += step(buffer.bytes);
+    if (buffer.use != ClockJob::Use::kWritten)
+      (buffer.use == ClockJob::Use::kValue ? arguments.values : arguments.weights)
+          .emplace_back(static_cast<const std::byte*>(arguments.buffers[b]), static_cast<size_t>(buffer.bytes));
   }
-  const auto is_value = [&](int buffer) {
-    return kernel::is_argument(kernel, buffer) && !kernel.buffers[static_cast<size_t>(buffer)].is_constant;
-  };
-  for (const int b : used)
-    if (kernel::writers(kernel, b).empty())
-      (is_value(b) ? arguments.values : arguments.weights)
-          .emplace_back(static_cast<const std::byte*>(arguments.buffers[b]),
-                        static_cast<size_t>(bytes_of(kernel.buffers[b])));
   return arguments;
 }
 
-// Packed weights are filled as they lie: what they were packed from makes no difference.
-void KernelClock::fill_all(const kernel::Kernel& kernel, const Arguments& arguments, Integers integers) const {
-  const std::map<int, int64_t> bounds = index_bounds(kernel);
-  for (size_t b = 0; b < arguments.buffers.size(); ++b) {
-    const int number = static_cast<int>(b);
-    if (!arguments.buffers[b] || !kernel::writers(kernel, number).empty()) continue;
-    IntegerRange range{1, 7};
-    if (const auto bound = bounds.find(number); bound != bounds.end())
-      range = {0, std::max<int64_t>(bound->second - 1, 0)};
-    if (kernel.buffers[b].dtype == DataType::kBool) range = {0, 1};
+void KernelClock::fill_all(const ClockJob& job, const Arguments& arguments, Integers integers) {
+  for (size_t b = 0; b < job.buffers.size(); ++b) {
+    const ClockJob::Buffer& buffer = job.buffers[b];
+    if (buffer.use == ClockJob::Use::kNone || buffer.use == ClockJob::Use::kWritten) continue;
+    IntegerRange range = buffer.range;
     if (integers != Integers::kRandom) range.low = range.high = integers == Integers::kOnes ? 1 : 0;
-    fill({static_cast<std::byte*>(arguments.buffers[b]), static_cast<size_t>(bytes_of(kernel.buffers[b]))},
-         kernel.buffers[b].dtype, range, b);
+    fill({static_cast<std::byte*>(arguments.buffers[b]), static_cast<size_t>(buffer.bytes)}, buffer.dtype, range, b);
   }
 }
 
@@ -143,9 +125,8 @@ Result<void> KernelClock::take_scratch(std::span<const runtime::Part> parts) {
   return {};
 }
 
-Outcome KernelClock::run(const Arguments& arguments, std::span<const runtime::Part> parts,
-                         const runtime::ExecutableMemory& code) {
-  return runtime::run_parts(parts, [&](const runtime::Part& part, int64_t turn) {
+Outcome KernelClock::run(const ClockJob& job, const Arguments& arguments, const runtime::ExecutableMemory& code) {
+  return runtime::run_parts(job.parts, [&](const runtime::Part& part, int64_t turn) {
     std::atomic<Outcome> outcome = Outcome::kDone;
     workers_.share(part.iterations, part.grain,
                    [this, &arguments, &part, &code, turn, outcome = &outcome](int thread, int64_t begin, int64_t end) {
@@ -153,19 +134,19 @@ Outcome KernelClock::run(const Arguments& arguments, std::span<const runtime::Pa
                      frame.buffers = const_cast<void**>(arguments.buffers.data());
                      frame.extents = const_cast<int64_t**>(arguments.extents.data());
                      frame.turn = turn;
-                     const Outcome found = kernel::call(code, part, frame, begin, end);
+                     const Outcome found = runtime::call(code, part, frame, begin, end);
                      if (found != Outcome::kDone) outcome->store(found, std::memory_order_relaxed);
                    });
     return outcome.load();
   });
 }
 
-Result<void> KernelClock::warm_up(const kernel::Kernel& kernel, const Arguments& arguments,
-                                  std::span<const runtime::Part> parts, const runtime::ExecutableMemory& code) {
+Result<void> KernelClock::warm_up(const ClockJob& job, const Arguments& arguments,
+                                  const runtime::ExecutableMemory& code) {
   Outcome outcome = Outcome::kDone;
   for (const Integers integers : {Integers::kRandom, Integers::kZeros, Integers::kOnes}) {
-    fill_all(kernel, arguments, integers);
-    outcome = run(arguments, parts, code);
+    fill_all(job, arguments, integers);
+    outcome = run(job, arguments, code);
     if (outcome == Outcome::kDone) return {};
   }
   return invalid("", "a kernel that runs on some integers expected, outcome {} found of all that were tried",
@@ -189,14 +170,14 @@ void KernelClock::cool_down(const Arguments& arguments) {
   in_turns(arguments.values, read_lines);
 }
 
-Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, std::span<const runtime::Part> parts,
-                                     const runtime::ExecutableMemory& code) {
+Result<KernelTime> KernelClock::time(const ClockJob& job) {
   // Workers are pinned to other CPUs; beside one of them the two would wait for each other.
   const StayOn pinned(cpu_);
   const runtime::FlushDenormals flush;
-  TRY(const Arguments arguments, place(kernel));
-  TRY_VOID(take_scratch(parts));
-  TRY_VOID(warm_up(kernel, arguments, parts, code));
+  TRY(const runtime::ExecutableMemory code, runtime::ExecutableMemory::copy_of(job.code));
+  TRY(const Arguments arguments, place(job));
+  TRY_VOID(take_scratch(job.parts));
+  TRY_VOID(warm_up(job, arguments, code));
   std::vector<double> all, undisturbed;
   const auto start = Clock::now();
   const auto enough = [&] {
@@ -210,7 +191,7 @@ Result<KernelTime> KernelClock::time(const kernel::Kernel& kernel, std::span<con
     cool_down(arguments);
     const int64_t interruptions_before = interruptions();
     const auto begin = Clock::now();
-    static_cast<void>(run(arguments, parts, code));
+    static_cast<void>(run(job, arguments, code));
     all.push_back(seconds_since(begin));
     if (interruptions() == interruptions_before) undisturbed.push_back(all.back());
   }

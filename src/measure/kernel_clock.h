@@ -5,8 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "kernel/loop_nest.h"
-#include "runtime/kernel_abi.h"
+#include "measure/clock_job.h"
 #include "runtime/memory.h"
 #include "runtime/workers.h"
 #include "util/memory_limit.h"
@@ -31,10 +30,8 @@ class KernelClock {
  public:
   KernelClock(int threads, Weights weights, MemoryLimit memory = {});
 
-  /// `code` holds the kernel's parts. Errors: kUnsupported: no memory; kInvalid: what the kernel reports of any values
-  /// that were tried.
-  Result<KernelTime> time(const kernel::Kernel& kernel, std::span<const runtime::Part> parts,
-                          const runtime::ExecutableMemory& code);
+  /// Errors: kUnsupported: no memory; kInvalid: what the kernel reports of any values that were tried.
+  Result<KernelTime> time(const ClockJob& job);
 
  private:
   /// A thread's frame, on cache lines of its own.
@@ -43,19 +40,17 @@ class KernelClock {
   };
   struct Arguments {
     std::vector<void*> buffers;
-    std::vector<int64_t*> extents;
+    std::vector<int64_t*> extents;                            ///< none: no size is decided by data
     std::vector<std::span<const std::byte>> weights, values;  ///< that it reads and does not write
   };
   /// Ways to fill what holds integers, until the kernel takes them.
   enum class Integers : uint8_t { kRandom, kZeros, kOnes };
 
-  Result<Arguments> place(const kernel::Kernel& kernel);
-  void fill_all(const kernel::Kernel& kernel, const Arguments& arguments, Integers integers) const;
+  Result<Arguments> place(const ClockJob& job);
+  static void fill_all(const ClockJob& job, const Arguments& arguments, Integers integers);
   Result<void> take_scratch(std::span<const runtime::Part> parts);
-  Result<void> warm_up(const kernel::Kernel& kernel, const Arguments& arguments, std::span<const runtime::Part> parts,
-                       const runtime::ExecutableMemory& code);
-  runtime::Outcome run(const Arguments& arguments, std::span<const runtime::Part> parts,
-                       const runtime::ExecutableMemory& code);
+  Result<void> warm_up(const ClockJob& job, const Arguments& arguments, const runtime::ExecutableMemory& code);
+  runtime::Outcome run(const ClockJob& job, const Arguments& arguments, const runtime::ExecutableMemory& code);
   void cool_down(const Arguments& arguments);
 
   const Weights where_;

@@ -1,0 +1,36 @@
+#include "measure/clock_job.h"
+
+#include <algorithm>
+
+#include "kernel/tree.h"
+
+namespace isomer {
+
+int64_t ClockJob::bytes() const {
+  int64_t sum = 0;
+  for (const Buffer& buffer : buffers) sum += buffer.bytes;
+  return sum;
+}
+
+// Packed weights are filled as they lie: what they were packed from makes no difference.
+ClockJob job_of(const kernel::Kernel& kernel, std::span<const runtime::Part> parts, std::span<const std::byte> code) {
+  ClockJob job{
+      std::vector<ClockJob::Buffer>(kernel.buffers.size()), {parts.begin(), parts.end()}, {code.begin(), code.end()}};
+  const std::map<int, int64_t> bounds = index_bounds(kernel);
+  for (const int number : used_arguments(kernel)) {
+    const kernel::Buffer& buffer = kernel.buffers[static_cast<size_t>(number)];
+    const bool is_value = kernel::is_argument(kernel, number) && !buffer.is_constant;
+    IntegerRange range{1, 7};
+    if (const auto bound = bounds.find(number); bound != bounds.end())
+      range = {0, std::max<int64_t>(bound->second - 1, 0)};
+    if (buffer.dtype == DataType::kBool) range = {0, 1};
+    job.buffers[static_cast<size_t>(number)] = {!kernel::writers(kernel, number).empty() ? ClockJob::Use::kWritten
+                                                : is_value                               ? ClockJob::Use::kValue
+                                                                                         : ClockJob::Use::kWeight,
+                                                buffer.dtype,
+                                                packed_bytes(buffer.dtype, element_count(buffer.shape).value()), range};
+  }
+  return job;
+}
+
+}  // namespace isomer

@@ -1,0 +1,56 @@
+// Another program that answers questions, one after the other, over its standard input: a message is its length (8
+// bytes) and its bytes. Tests: tests/util/worker_process_test.cpp
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "util/file.h"
+#include "util/result.h"
+
+namespace isomer {
+
+/// The side that asks. The other one is killed with it.
+class WorkerProcess {
+ public:
+  /// `arguments[0]` is a path; what the program prints is lost. Errors (kUnsupported): it can't be started.
+  static Result<WorkerProcess> start(const std::vector<std::string>& arguments);
+  WorkerProcess(WorkerProcess&& other) noexcept
+      : process_(std::exchange(other.process_, -1)), socket_(std::move(other.socket_)) {}
+  WorkerProcess& operator=(WorkerProcess&& other) noexcept {
+    std::swap(process_, other.process_);
+    std::swap(socket_, other.socket_);
+    return *this;
+  }
+  ~WorkerProcess();
+
+  /// What became of a question.
+  struct Reply {
+    /// Nothing: there was no answer. The process has ended, or was killed after it had all the seconds.
+    std::optional<std::string> answer;
+    int signal = 0;  ///< that ended it, where one did
+    bool is_late = false;
+  };
+  /// After a reply without an answer there is nobody to ask. Errors (kStopped): stop.h; nobody is left then either.
+  Result<Reply> ask(std::string_view question, double seconds);
+
+ private:
+  WorkerProcess(pid_t process, FileDescriptor socket) : process_(process), socket_(std::move(socket)) {}
+  void end();
+
+  pid_t process_ = -1;
+  FileDescriptor socket_;
+};
+
+/// The side that answers: the next question, nothing where nobody asks any more.
+std::optional<std::string> next_question();
+void answer(std::string_view text);
+/// A process that is busy when nobody waits for its answer any more ends: a thread watches for that.
+void end_with_asker();
+
+}  // namespace isomer
