@@ -25,7 +25,7 @@ Result<ChosenTasks> chosen(const std::string& file, const Options& options) {
   CompileOptions compile;
   TRY(compile.target, kernel::parse_cpu_target(options.target));
   compile.threads = options.threads;
-  TRY(const Graph graph, prepared_model(file, {}, compile.target, options.threads));
+  TRY(const Graph graph, prepared_model(file, {}, options.threads));
   kernel::Records records = kernel::Records::in_memory();
   TaskTimer timer(compile, records, weights_in_model(count_bytes(graph)));
   return choose_tasks(graph, compile, timer, {.seconds = options.seconds, .race = {.seconds = options.race_seconds}});

@@ -40,7 +40,7 @@ Result<kernel::Schedule> first_task(const std::string& file, const Options& opti
   CompileOptions compile;
   compile.target = kernel::CudaTarget{"sm_90a"};
   for_gpu(compile);
-  TRY(const Graph graph, prepared_model(file, {}, compile.target, options.threads));
+  TRY(const Graph graph, prepared_model(file, {}, options.threads));
   TaskDecider decider((TaskPlan()));
   TaskTable table;
   TRY(const std::vector<Task> tasks, tasks_of(graph, compile, Surroundings::kWhole, decider, table));

@@ -12,8 +12,7 @@
 namespace isomer {
 
 /// The model of a file, simplified and prepared; dims that are not bound are 1.
-inline Result<Graph> prepared_model(const std::string& file, const std::map<std::string, int64_t>& dims,
-                                    const kernel::Target& target, int threads) {
+inline Result<Graph> prepared_model(const std::string& file, const std::map<std::string, int64_t>& dims, int threads) {
   TRY(Graph model, import_model(file));
   TRY_VOID(bind_inputs(model, dims, {}));
   std::map<std::string, int64_t> left_open;
@@ -21,7 +20,7 @@ inline Result<Graph> prepared_model(const std::string& file, const std::map<std:
   TRY_VOID(bind_inputs(model, left_open, {}));
   substitutions::Theory theory;
   TRY(substitutions::Derived derived, substitutions::derived(model, substitutions::Derivation(), theory));
-  TRY_VOID(prepare_for_code(derived.graph, {.level = 2, .without = {}, .threads = threads, .target = target}));
+  TRY_VOID(prepare_for_code(derived.graph, {.level = 2, .without = {}, .threads = threads}));
   return std::move(derived.graph);
 }
 

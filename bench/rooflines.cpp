@@ -132,7 +132,7 @@ class Bench {
 
  private:
   Result<std::vector<Row>> rows_of(const std::string& file) {
-    TRY(const Graph graph, prepared_model(file, values_of(options_.dims), options_.target, options_.threads));
+    TRY(const Graph graph, prepared_model(file, values_of(options_.dims), options_.threads));
     TaskDecider as_preferred;
     TRY(const std::vector<Task> tasks, tasks_of(graph, {}, Surroundings::kWhole, as_preferred, table_));
     const Weights where = weights_in_model(count_bytes(graph));

@@ -90,7 +90,7 @@ Result<void> compare(const Options& options) {
   CompileOptions compile_options;
   compile_options.target = kernel::host_target();
   compile_options.threads = options.threads;
-  TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options.threads, .target = compile_options.target}));
+  TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options.threads}));
   TaskDecider as_preferred;
   kernel::Records records = kernel::Records::in_memory();
   if (!options.records.empty()) {

@@ -147,7 +147,7 @@ class CodeMaker {
   bool measures() const { return measures_; }
 
   Result<Compilation> code_of(Graph graph, const std::vector<std::string>& without) const {
-    TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads, options_.target}));
+    TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads}));
     CompileOptions compile = options_;
     TRY(compile.plan, plan_of(plan_, graph));
     return code_of_prepared(graph, compile);
@@ -156,7 +156,7 @@ class CodeMaker {
   /// With the tasks that are fastest here, as far as they are found in so many seconds.
   Result<std::pair<Compilation, ChosenTasks>> chosen_code_of(Graph graph, const std::vector<std::string>& without,
                                                              const ChooseTasksOptions& options) const {
-    TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads, options_.target}));
+    TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads}));
     TRY(kernel::Records records, open_records(records_));
     TaskTimer timer(options_, records, weights_in_model(count_bytes(graph)));
     TRY(ChosenTasks chosen, choose_tasks(graph, options_, timer, options));

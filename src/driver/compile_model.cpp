@@ -81,7 +81,7 @@ class ModelCompiler {
     substitutions::Derivation derivation;
     substitutions::Theory theory;
     TRY(substitutions::Derived made, derived(model, derivation, theory, {.threads = compile_.threads}));
-    TRY_VOID(prepare_for_code(made.graph, {derivation.level, {}, compile_.threads, compile_.target}));
+    TRY_VOID(prepare_for_code(made.graph, {derivation.level, {}, compile_.threads}));
     return compile(made.graph, compile_);
   }
 

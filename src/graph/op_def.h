@@ -123,12 +123,6 @@ struct LoopForm {
 };
 using ControlForm = std::variant<std::monostate, BranchForm, LoopForm>;
 
-/// How an operator keeps groups of channels apart, for whoever puts groups together: weights of 0 add nothing.
-struct GroupForm {
-  int weights;             ///< input: [output channels, input channels of a group, …]
-  std::string_view count;  ///< attribute: how many groups
-};
-
 /// What an operator is given besides its first input: further inputs that are lists of int64, and attributes.
 struct Spelling {
   std::vector<std::vector<int64_t>> lists = {};
@@ -167,7 +161,6 @@ struct OpDef {
   /// The input, if there is one, whose elements say the output's shape and nothing else: the shape itself may stand
   /// there.
   std::optional<int> shape_input = std::nullopt;
-  std::optional<GroupForm> groups = std::nullopt;
   /// Of an operator that holds its output, a constant that is written as a node.
   std::function<Result<Tensor>(const OpContext&)> constant = nullptr;
   std::vector<Axiom> axioms = {};

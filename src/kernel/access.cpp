@@ -47,6 +47,10 @@ class OffsetStrides {
   std::optional<int64_t> within(const Expr& offset, const Expr& iterator, int64_t width) const {
     return difference(offset, iterator, outer_ * width + inner_, outer_ * width + (inner_ + 1), width - 1);
   }
+  /// From the first point of a block of `width` to number `k`.
+  std::optional<int64_t> from_first(const Expr& offset, const Expr& iterator, int64_t width, int64_t k) const {
+    return difference(offset, iterator, outer_ * width, outer_ * width + k, width);
+  }
   /// Between points `period` apart.
   std::optional<int64_t> at_period(const Expr& offset, const Expr& iterator, int64_t period) const {
     return difference(offset, iterator, outer_ * period + inner_, (outer_ + 1) * period + inner_, period);
@@ -129,6 +133,19 @@ std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, 
       accesses.push_back(std::move(access));
     });
   return accesses;
+}
+
+std::optional<std::vector<int64_t>> lane_offsets(const Kernel& kernel, const Block& block, const LoadAccess& access,
+                                                 int axis, int64_t lanes) {
+  const OffsetStrides strides(block);
+  const Expr offset = offset_of(kernel.buffers[access.buffer], te::as<te::Load>(access.load)->index);
+  std::vector<int64_t> offsets;
+  for (int64_t k = 0; k < lanes; ++k) {
+    const auto from_first = strides.from_first(offset, te::axis(axis), lanes, k);
+    if (!from_first) return std::nullopt;
+    offsets.push_back(*from_first);
+  }
+  return offsets;
 }
 
 std::optional<int64_t> stride_at_period(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis,

@@ -22,6 +22,11 @@ std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block);
 /// The same, with the stride along `axis` between neighbours in one of the blocks of `width` that the axis is cut into.
 std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, int axis, int64_t width);
 
+/// Where the elements lie that `lanes` neighbours along an axis load, from the first one's, the same for each vector of
+/// so many (channels of groups: 0, 0, 0, 0, 4, 4, 4, 4, …); nothing where that depends on anything else.
+std::optional<std::vector<int64_t>> lane_offsets(const Kernel& kernel, const Block& block, const LoadAccess& access,
+                                                 int axis, int64_t lanes);
+
 /// The stride along an axis between points `period` apart: 1 or, where strides alternate (phases of transposed
 /// convolutions), as much as they take to repeat.
 std::optional<int64_t> stride_at_period(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis,

@@ -96,6 +96,10 @@ Result<void> set_layout(Kernel& kernel, const std::string& buffer, const std::st
 /// The block computes whole tiles along an axis: where loops run beyond it the block reads elements at its end instead,
 /// and its buffer, which only this thread sees, has room for what nothing uses. No predicate over the axis is left.
 Result<void> pad(Kernel& kernel, const std::string& block, int64_t axis);
+/// An axis of a block, all dims of buffers that it runs over, and all iterators of other blocks that do, become two
+/// each: quotients and remainders by `factor`. The channels of groups are dims then: [1, 128, 56, 56] becomes
+/// [1, 32, 4, 56, 56]. Before all that makes loops other than `lower` does.
+Result<void> split_dims(Kernel& kernel, const std::string& block, int64_t axis, int64_t factor);
 /// Neighbouring dims of buffers over which neighbouring iterators of blocks run, everywhere, become one dim and one
 /// iterator: [1, 64, 56, 56] may become [1, 64, 3136]. Reductions over one step go (but for a last one). Before all
 /// that makes loops other than `lower` does.

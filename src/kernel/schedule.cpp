@@ -90,6 +90,7 @@ const std::vector<Primitive>& all_primitives() {
       {"transform_layout", adapted(primitives::transform_layout)},
       {"set_layout", adapted(primitives::set_layout)},
       {"pad", adapted(primitives::pad)},
+      {"split_dims", adapted(primitives::split_dims)},
       {"collapse", adapted(primitives::collapse)},
       {"flatten", adapted(primitives::flatten)},
       {"decompose_reduction", adapted(primitives::decompose_reduction)},
@@ -238,6 +239,9 @@ Result<void> Schedule::set_layout(const std::string& buffer, const std::string& 
   return nothing(apply("set_layout", {buffer, layout}));
 }
 Result<void> Schedule::pad(const std::string& block, int64_t axis) { return nothing(apply("pad", {block, axis})); }
+Result<void> Schedule::split_dims(const std::string& block, int64_t axis, int64_t factor) {
+  return nothing(apply("split_dims", {block, axis, factor}));
+}
 Result<void> Schedule::collapse() { return nothing(apply("collapse", {})); }
 Result<void> Schedule::flatten(const std::string& copy) { return nothing(apply("flatten", {copy})); }
 Result<std::string> Schedule::decompose_reduction(const std::string& block, LoopId loop) {

@@ -3,8 +3,6 @@
 #include "graph/onnx/versions.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/specialize_bodies.h"
-#include "search/compile.h"
-#include "search/widen_groups.h"
 
 namespace isomer {
 namespace {
@@ -27,10 +25,6 @@ Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
     passes.threads = options.threads;
     if (auto report = optimize(graph, passes); !report.ok()) return std::move(report).error();
   }
-  const auto* cpu = std::get_if<kernel::CpuTarget>(&options.target);
-  if (cpu == nullptr) return {};  // threads of a GPU are not as wide as its groups
-  const int lanes = machine_of(*cpu, 1).lanes(DataType::kFloat32);
-  if (auto widened = widen_groups(graph, lanes); !widened.ok()) return std::move(widened).error();
   return {};
 }
 

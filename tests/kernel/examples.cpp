@@ -41,6 +41,14 @@ const std::vector<Example>& examples() {
        "s0 = reduce [2, 16, 19] over [4] with sum:float32 { in0[i0, i1 floordiv 8*4 + r0, i2]:float32*in1[i1, "
        "r0]:float32 }\noutput s0\n",
        {{2, 8, 19}, {16, 4}}},
+      {"narrow_groups",
+       "s0 = reduce [1, 32, 7] over [4, 3] with sum:float32 { in0[i0, i1 floordiv 4*4 + r0, i2 + r1]:float32*in1[i1, "
+       "r0, r1]:float32 }\ns1 = map [1, 32, 7] { max(s0[i0, i1, i2]:float32, 0) }\noutput s1\n",
+       {{1, 32, 9}, {32, 4, 3}}},
+      {"odd_groups",
+       "s0 = reduce [7, 30] over [4] with sum:float32 { in0[i0, i1 floordiv 10*4 + r0]:float32*in1[i1, r0]:float32 }\n"
+       "s1 = map [7, 30] { s0[i0, i1]:float32 + in2[i1]:float32 }\noutput s1\n",
+       {{7, 12}, {30, 4}, {30}}},
       {"rows",
        "s0 = reduce [6] over [20] with max:float32 { in0[i0, r0]:float32 }\ns1 = map [6, 20] { in0[i0, i1]:float32 - "
        "s0[i0]:float32 }\n"

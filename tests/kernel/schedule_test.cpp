@@ -388,6 +388,10 @@ TEST_P(OnExample, RandomTracesKeepTheMeaning) {
     Random random(static_cast<uint64_t>(seed));
     Schedule schedule(kernel);
     if (random.chance(0.3)) (void)schedule.collapse();
+    if (random.chance(0.3)) {
+      const std::vector<std::string> blocks = schedule.blocks();
+      (void)schedule.split_dims(blocks[random.below(blocks.size())], random.between(0, 3), random.between(2, 4));
+    }
     const int64_t attempts = random.between(1, 30);
     for (int64_t i = 0; i < attempts; ++i) try_something(schedule, random);
     expect_replays(schedule, kernel);
@@ -419,6 +423,32 @@ TEST(Primitives, SayWhyTheyDoNotApply) {
   says(schedule.transform_layout("s0", "0:1/0"), "each of its 2 axes once");
   EXPECT_TRUE(schedule.trace().instructions.empty());
   EXPECT_EQ(structural_hash(schedule.kernel()), structural_hash(kernel));
+}
+
+/// Channels of a group, in everything that runs over channels; what a group reads needs no quotient then.
+TEST(SplitDims, MakesADimOfGroups) {
+  const Example example{"",
+                        "s0 = reduce [2, 6, 5] over [3] with sum:float32 { "
+                        "in0[i0, i1 floordiv 2*3 + r0, i2]:float32*in1[i1, r0]:float32 }\n"
+                        "s1 = map [2, 6, 5] { s0[i0, i1, i2]:float32 + in2[i1]:float32 }\noutput s1\n",
+                        {{2, 9, 5}, {6, 3}, {6}}};
+  const Kernel kernel = lowered(example);
+  Schedule schedule(kernel);
+  ASSERT_TRUE(schedule.split_dims("s0", 1, 2).ok());
+  EXPECT_THAT(print(schedule.kernel()), HasSubstr("in0[i0, 3*i1 + r0, i3]:float32*in1[i1, i2, r0]:float32"));
+  EXPECT_THAT(print(schedule.kernel()), HasSubstr("s1[i0, i1, i2, i3] = s0[i0, i1, i2, i3]:float32 + in2[i1, i2]"));
+  expect_replays(schedule, kernel);
+  expect_same_meaning(example, schedule, kernel);
+  const auto refused = [&](const auto& result, const char* why) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_THAT(result.error().message(), HasSubstr(why));
+  };
+  Schedule again(kernel);
+  refused(again.split_dims("s0", 1, 4), "a multiple of 4 expected");
+  refused(again.split_dims("s0", 3, 2), "an axis below 3 expected");
+  refused(again.split_dims("s0", 1, 1), "a factor of 2 or more expected");
+  ASSERT_TRUE(again.split((*again.loops("s1"))[1], Integers{-1, 2}).ok());
+  refused(again.split_dims("s0", 1, 2), "alone in serial loops");
 }
 
 /// Found by random traces: the second part of a fused loop would have started results again that the first part had
@@ -517,23 +547,39 @@ TEST(Primitives, LoopsDontJoinAcrossWhatChangesTheirBuffers) {
 /// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops
-  const std::vector<std::pair<std::string, std::string>> primitives = {
-      {"split", "lI"},         {"fuse", "L"},
-      {"reorder", "L"},        {"parallel", "l"},
-      {"vectorize", "l"},      {"unroll", "l"},
-      {"peel", "ln"},          {"partition", "li"},
-      {"skip_padding", "n"},   {"split_padding", "nnI"},
-      {"skip_border", "nn"},   {"annotate", "lni"},
-      {"compute_inline", "n"}, {"reverse_compute_inline", "n"},
-      {"compute_at", "nl"},    {"reverse_compute_at", "nl"},
-      {"join", "ll"},          {"cache_read", "nni"},
-      {"reindex", "nni"},      {"cache_write", "n"},
-      {"set_scope", "nn"},     {"transform_layout", "nn"},
-      {"set_layout", "nn"},    {"pad", "ni"},
-      {"collapse", ""},        {"flatten", "n"},
-      {"storage_align", "ni"}, {"decompose_reduction", "nl"},
-      {"rfactor", "nl"},       {"split_k", "nli"},
-      {"accumulate_in", "nn"}, {"tensorize", "ln"}};
+  const std::vector<std::pair<std::string, std::string>> primitives = {{"split", "lI"},
+                                                                       {"fuse", "L"},
+                                                                       {"reorder", "L"},
+                                                                       {"parallel", "l"},
+                                                                       {"vectorize", "l"},
+                                                                       {"unroll", "l"},
+                                                                       {"peel", "ln"},
+                                                                       {"partition", "li"},
+                                                                       {"skip_padding", "n"},
+                                                                       {"split_padding", "nnI"},
+                                                                       {"skip_border", "nn"},
+                                                                       {"annotate", "lni"},
+                                                                       {"compute_inline", "n"},
+                                                                       {"reverse_compute_inline", "n"},
+                                                                       {"compute_at", "nl"},
+                                                                       {"reverse_compute_at", "nl"},
+                                                                       {"join", "ll"},
+                                                                       {"cache_read", "nni"},
+                                                                       {"reindex", "nni"},
+                                                                       {"cache_write", "n"},
+                                                                       {"set_scope", "nn"},
+                                                                       {"transform_layout", "nn"},
+                                                                       {"set_layout", "nn"},
+                                                                       {"pad", "ni"},
+                                                                       {"collapse", ""},
+                                                                       {"flatten", "n"},
+                                                                       {"split_dims", "nii"},
+                                                                       {"storage_align", "ni"},
+                                                                       {"decompose_reduction", "nl"},
+                                                                       {"rfactor", "nl"},
+                                                                       {"split_k", "nli"},
+                                                                       {"accumulate_in", "nn"},
+                                                                       {"tensorize", "ln"}};
   const std::vector<std::string> names = {"s0",
                                           "s1",
                                           "in0",

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "kernel/examples.h"
 #include "kernel/tree.h"
 
@@ -13,6 +16,23 @@ namespace {
 using testing::ElementsAre;
 
 Kernel kernel_of(const char* program, const std::vector<Dims>& inputs) { return lowered({"", program, inputs}); }
+
+TEST(LaneOffsets, AreThoseOfAllVectorsOrNone) {
+  const Kernel kernel = kernel_of(
+      "s0 = reduce [12, 5] over [4] with sum:float32 { "
+      "in0[i0 floordiv 3*4 + r0, i1]:float32*in1[i0, r0]:float32*in2[i1*i0]:float32 }\noutput s0\n",
+      {{16, 5}, {12, 4}, {60}});
+  const Block& block = *place_of_block(kernel, "s0").block;
+  const auto accesses = load_accesses(kernel, block);
+  ASSERT_EQ(accesses.size(), 3);
+  const auto offsets = [&](size_t access, int64_t lanes) {
+    return lane_offsets(kernel, block, accesses[access], 0, lanes).value_or(std::vector<int64_t>());
+  };
+  EXPECT_THAT(offsets(0, 6), ElementsAre(0, 0, 0, 20, 20, 20));
+  EXPECT_THAT(offsets(0, 4), ElementsAre()) << "vectors of four begin at different places in their groups";
+  EXPECT_THAT(offsets(1, 3), ElementsAre(0, 4, 8));
+  EXPECT_THAT(offsets(2, 2), ElementsAre()) << "another axis decides";
+}
 
 TEST(View, KnowsWhoReadsAReduction) {
   const Schedule schedule(
@@ -87,7 +107,9 @@ TEST(View, IsOfTheScheduleAsItIsNow) {
 }
 
 TEST(View, KnowsStepsOfScans) {
-  const Schedule schedule(lowered(examples()[7]));
+  const auto recurrence = std::find_if(examples().begin(), examples().end(),
+                                       [](const Example& e) { return std::string_view(e.name) == "recurrence"; });
+  const Schedule schedule(lowered(*recurrence));
   const Machine machine;
   const View view(schedule, machine);
   int steps = 0;

@@ -44,7 +44,7 @@ Graph graph_of(const Shapes& s, bool direct) {
 Graph through_a_file(Graph graph) {
   CHECK(lower_to_opset(graph, 17).ok());
   for (const NodeId id : graph.nodes()) CHECK(graph.node(id).domain.empty());
-  CHECK(prepare_for_code(graph, {.level = 2, .threads = 1, .target = kernel::host_target()}).ok());
+  CHECK(prepare_for_code(graph, {.level = 2, .threads = 1}).ok());
   return graph;
 }
 

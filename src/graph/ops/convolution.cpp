@@ -308,7 +308,6 @@ std::vector<OpDef> convolution() {
        .versions = {{11}, {1}},
        .infer = infer_conv,
        .compute = compute_conv,
-       .groups = GroupForm{.weights = 1, .count = "group"},
        .axioms =
            {{"Conv(Add(x,y),w){..p} = Add(Conv(x,w){..p},Conv(y,w){..p}) if x_0 == y_0 && x_1 == y_1 && x_2 == y_2 && "
              "x_3 == y_3 && x_4 == y_4",

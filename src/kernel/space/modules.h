@@ -11,6 +11,8 @@ Module wide_sums();
 Module inline_maps();
 /// Neighbouring dims of buffers become one (primitives.h), once, before the first block is looked at.
 Module collapse();
+/// Channels of groups whose number is no multiple of what vectors hold become a dim of their own.
+Module groups();
 /// Maps of which each element of a tile is another sum of elements of other tiles (Winograd's transforms): tiles are
 /// written out, vectors run across them; selects are gone, and what a tile is made of stays in registers.
 Module transforms();

@@ -57,7 +57,10 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
     const auto stride = access.axes[tile.vector_axis];
     if (stride == 0) continue;
     const bool can = can_pack(view, reduction, access, tile.vector_axis, tile.width());
-    if (!can && stride != 1) return false;
+    if (!can && stride != 1) {  // lanes are shuffled
+      tile.pads = false;
+      continue;
+    }
     const bool worth = can && (stride != 1 || view.buffer(access.buffer).is_constant ||
                                (has_tail && view.reuse(block, access) >= kWorthPadding));
     const bool packs = stride != 1 || (can && builder.decide(name, fmt::format("packs_operand{}", operand++), worth));

@@ -11,6 +11,7 @@ const Space& default_space() {
       {false, {wide_sums()}},
       {false, {inline_maps()}},
       {false, {collapse()}},
+      {false, {groups()}},
       {true, {transforms()}},
       {false, {shared_reductions()}},
       {false, {joined_nests(), rows_inside()}},

@@ -26,6 +26,9 @@ constexpr double kPeeled = 0.99;
 /// So much better must a tile of narrower vectors be by its score.
 constexpr double kWorthNarrower = 1.2;
 
+/// Vectors side by side that lanes are shuffled out of, at most.
+constexpr int64_t kMostShuffled = 4;
+
 /// Tiles that a reduction may have, and how good they are.
 class Tiler {
  public:
@@ -52,7 +55,8 @@ class Tiler {
   const Block& block() const { return block_; }
 
  private:
-  bool can_vectorize(const std::vector<LoadAccess>& accesses, int axis, int64_t width, bool is_contiguous) const;
+  bool can_vectorize(const Tile& tile, bool is_contiguous) const;
+  bool can_shuffle(const LoadAccess& access, const Tile& tile) const;
   /// From one row to the next along the axis; nothing where operands move irregularly, or none of them is shared.
   std::optional<int64_t> row_period(const Tile& tile, int axis) const;
 
@@ -62,15 +66,33 @@ class Tiler {
   std::vector<LoadAccess> plain_;
 };
 
-/// Lanes along the axis: every load moves by one element or stays, or can be packed so; the output is written in order
-/// or each vector of results is the work of a long reduction.
-bool Tiler::can_vectorize(const std::vector<LoadAccess>& accesses, int axis, int64_t width, bool is_contiguous) const {
+/// Whether lanes find their elements in a few vectors side by side, the same ones in each tile: channels of narrow
+/// groups.
+bool Tiler::can_shuffle(const LoadAccess& access, const Tile& tile) const {
+  if (reduction_.extents[tile.vector_axis] % tile.width() != 0) return false;
+  const auto offsets = lane_offsets(view_.kernel(), block_, access, tile.vector_axis, tile.width());
+  if (!offsets) return false;
+  for (auto first = offsets->begin(); first != offsets->end(); first += tile.lanes) {
+    const auto [least, most] = std::minmax_element(first, first + tile.lanes);
+    if (*most - *least >= kMostShuffled * tile.lanes) return false;
+  }
+  return true;
+}
+
+/// Lanes along the axis: every load moves by one element or stays, or can be packed so, or is shuffled; the output is
+/// written in order or each vector of results is the work of a long reduction.
+bool Tiler::can_vectorize(const Tile& tile, bool is_contiguous) const {
+  const int axis = tile.vector_axis;
+  const bool weighs = std::any_of(tile.accesses.begin(), tile.accesses.end(), [&](const LoadAccess& access) {
+    return view_.buffer(access.buffer).is_constant && access.axes[axis] != 0;
+  });
   bool moves = false;
-  for (const LoadAccess& access : accesses) {
+  for (const LoadAccess& access : tile.accesses) {
     const auto stride = access.axes[axis];
-    if (!stride) return false;
-    moves |= *stride != 0;
-    if (*stride != 0 && *stride != 1 && !can_pack(view_, reduction_, access, axis, width)) return false;
+    moves |= stride != 0;
+    if (stride != 0 && stride != 1 && !can_pack(view_, reduction_, access, axis, tile.width()) &&
+        !(weighs && can_shuffle(access, tile)))
+      return false;
   }
   int64_t length = 1;
   for (const Iterator& r : block_.reduce) length *= te::as_constant(r.extent).value_or(0);
@@ -90,7 +112,7 @@ std::optional<Tile> Tiler::columns(int axis, int64_t lanes, int64_t vectors) con
   // Groups of channels: a tile lies inside of one.
   if (vectors > there || (!is_regular && size % tile.width() != 0)) return std::nullopt;
   tile.accesses = is_regular ? plain_ : load_accesses(view_.kernel(), block_, axis, tile.width());
-  if (!can_vectorize(tile.accesses, axis, tile.width(), reduction_.out[axis] == 1)) return std::nullopt;
+  if (!can_vectorize(tile, reduction_.out[axis] == 1)) return std::nullopt;
   return tile;
 }
 
@@ -225,14 +247,18 @@ Tile choose_tile(Builder& builder, const Tiled& reduction) {
   std::map<std::pair<int, int64_t>, std::vector<std::pair<int64_t, double>>> known;
   const auto columns_of = [&](int axis, int64_t lanes) -> const auto& {  // numbers of vectors
     const auto [place, is_new] = known.try_emplace({axis, lanes});
-    for (int64_t vectors = 1; is_new && vectors <= 8; ++vectors)
+    for (int64_t vectors = 1; is_new && vectors <= kMostVectors; ++vectors)
       if (const auto tile = tiler.columns(axis, lanes, vectors))
         if (const double score = tiler.score(*tile); score > 0) place->second.emplace_back(vectors, score);
     return place->second;
   };
   std::vector<std::pair<int64_t, double>> axes;
   for (int axis = rank; axis-- > 0;)
-    if (const auto& scored = columns_of(axis, most); !scored.empty()) axes.emplace_back(axis, best_of(scored)->second);
+    for (const int64_t lanes : lane_counts)
+      if (const auto& scored = columns_of(axis, lanes); !scored.empty()) {
+        axes.emplace_back(axis, best_of(scored)->second);
+        break;
+      }
   if (axes.empty()) return {};
   const std::string& name = reduction.name;
   std::vector<int64_t> candidates = firsts(axes);
@@ -246,7 +272,8 @@ Tile choose_tile(Builder& builder, const Tiled& reduction) {
     const bool is_wide = machine.vectors.bits == 512 && lanes == most;
     return best_of(columns_of(axis, lanes))->second * (is_wide ? machine.wide_multiply_adds : 2);
   };
-  const int64_t preferred = score_of(lane_counts.back()) > kWorthNarrower * score_of(most) ? lane_counts.back() : most;
+  const int64_t widest = lane_counts.front(), narrowest = lane_counts.back();
+  const int64_t preferred = score_of(narrowest) > kWorthNarrower * score_of(widest) ? narrowest : widest;
   const int64_t lanes = builder.decide(name, "lanes", lane_counts, preferred);
   const auto& scored = columns_of(axis, lanes);
   Tile tile = *tiler.columns(axis, lanes, builder.decide(name, "vectors", firsts(scored), best_of(scored)->first));

@@ -9,8 +9,9 @@
 
 namespace isomer::kernel {
 
-/// Rows of a tile, at most; tiles of rows in a block.
+/// Rows of a tile, at most, and vectors of its columns; tiles of rows in a block.
 inline constexpr int64_t kMostRows = 14;
+inline constexpr int64_t kMostVectors = 8;
 inline constexpr int64_t kMostTiles = 64;
 /// What a block of rows may take in the second level of cache beside constant operands that stay there.
 inline int64_t row_block_bytes(const Machine& machine) { return machine.caches.second / 4; }
