@@ -98,6 +98,17 @@ std::vector<double> bounds_by_nudging(const Graph& graph, const Inputs& inputs) 
   return bounds;
 }
 
+bool same_integers(const Trace& a, const Trace& b) {
+  for (const auto& [id, x] : a.values) {
+    const auto found = b.values.find(id);
+    if (is_float(x.dtype())) continue;
+    if (found == b.values.end() || found->second.dims() != x.dims()) return false;
+    for (int64_t i = 0; i < x.count(); ++i)
+      if (x.integer(i) != found->second.integer(i)) return false;
+  }
+  return true;
+}
+
 std::string shape_mismatch(const te::Array& expected, const te::Array& found) {
   if (expected.dtype() == found.dtype() && expected.dims() == found.dims()) return "";
   return fmt::format("{}{} expected, {}{} found", name(expected.dtype()), expected.dims(), name(found.dtype()),
@@ -158,6 +169,32 @@ std::string difference(const Case& before, const Graph& after) {
     const auto found = interpret(after, run.inputs, {});
     if (!found.ok()) return fmt::format("does not run any more: {}", found.error().message());
     if (std::string text = difference(before.sample.graph, run, *found); !text.empty()) return text;
+  }
+  return "";
+}
+
+std::string difference_in_nans(const Graph& graph, const Run& run, uint64_t seed,
+                               const std::function<Result<std::vector<te::Array>>(const Inputs&)>& made) {
+  Random random(seed);
+  Inputs inputs = run.inputs;
+  std::vector<size_t> floats;
+  for (size_t k = 0; k < inputs.size(); ++k)
+    if (is_float(inputs[k].dtype()) && inputs[k].count() > 0) floats.push_back(k);
+  if (floats.empty()) return "";
+  te::Array& input = inputs[floats[random.below(floats.size())]];
+  std::vector<double> values;
+  for (int64_t i = 0; i < input.count(); ++i) values.push_back(input.real(i));
+  values[random.below(values.size())] = std::nan("");
+  input = te::Array::reals(input.dtype(), input.dims(), values);
+  const Trace before = traced(graph, run.inputs, false), expected = traced(graph, inputs, false);
+  if (!before.ok || !expected.ok || !same_integers(before, expected)) return "";
+  const auto found = made(inputs);
+  if (!found.ok()) return found.error().message();
+  for (size_t k = 0; k < expected.outputs.size(); ++k) {
+    const te::Array &wanted = expected.outputs[k], &got = (*found)[k];
+    for (int64_t i = 0; is_float(wanted.dtype()) && i < wanted.count(); ++i)
+      if (std::isnan(wanted.real(i)) != std::isnan(got.real(i)))
+        return fmt::format("output {}, element {}: {} expected, {} found", k, i, wanted.real(i), got.real(i));
   }
   return "";
 }

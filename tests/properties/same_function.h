@@ -1,6 +1,7 @@
 // Whether two graphs are one function, where rounding has its say.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ Case case_of(Sample sample, uint64_t seed);
 std::string difference(const Case& before, const Graph& after);
 /// The same for what something else made of a run's inputs.
 std::string difference(const Graph& graph, const Run& run, const std::vector<te::Array>& found);
+
+/// A NaN in one element of an input of the run (a seeded one): whether `made` of the graph gives NaN where the
+/// interpreter does, and nowhere else. Nothing is said where it decides an integer on the way.
+std::string difference_in_nans(const Graph& graph, const Run& run, uint64_t seed,
+                               const std::function<Result<std::vector<te::Array>>(const Inputs&)>& made);
 
 /// The same bit for bit, where values are rounded as they are made.
 std::string difference_in_bits(const Case& before, const Graph& after);

@@ -121,6 +121,10 @@ TEST(Compile, RandomGraphsRunAsInTheInterpreter) {
       const auto found = run_artifact(*opened(result->artifact), one.inputs);
       ASSERT_TRUE(found.ok()) << found.error().message();
       EXPECT_EQ(difference(*graph, one, *found), "");
+      EXPECT_EQ(
+          difference_in_nans(*graph, one, seed,
+                             [&](const Inputs& inputs) { return run_artifact(*opened(result->artifact), inputs); }),
+          "");
       // Threads share out what is computed, never a sum: their number changes no bit.
       for (const int threads : {1, 2, 3}) {
         const auto again = run_artifact(*opened(result->artifact, threads), one.inputs);
