@@ -78,6 +78,43 @@ TEST_F(Verify, AcceptsWhatOptimizeWrites) {
   }
 }
 
+/// A number goes over whatever moves into the weights, whichever operand it is.
+TEST_F(Verify, AcceptsFactorsCarriedOverMovement) {
+  const std::vector<std::string> movements = {"Slice(m, one, two, one)",
+                                              "Transpose(m) {perm = [1,0,2]}",
+                                              "Reshape(m, rows)",
+                                              "Gather(m, one) {axis = 2}",
+                                              "Unsqueeze(m, one)",
+                                              "Expand(m, wide)",
+                                              "Pad(m, ends)",
+                                              "Concat(m, m) {axis = 1}"};
+  for (const std::string& movement : movements)
+    for (const char* product : {"Mul(t, k)", "Mul(k, t)"}) {
+      SCOPED_TRACE(movement + ", " + product);
+      const std::string file = model(fmt::format(R"(opset 17
+graph g(x: float32[1,4,7]) -> (y) {{
+  w: float32[7,3] = random 1
+  k: float32[] = {{0.15}}
+  one: int64[1] = {{1}}
+  two: int64[1] = {{2}}
+  rows: int64[2] = {{2, 6}}
+  wide: int64[4] = {{2, 1, 4, 3}}
+  ends: int64[6] = {{0, 1, 0, 0, 0, 2}}
+  m = MatMul(x, w)
+  t = {}
+  y = {}
+}}
+)",
+                                                 movement, product),
+                                     "moved.onnx");
+      const Outcome made = isomer(
+          {"optimize", file, "-o", path("moved_out.onnx"), "--proof", path("moved.proof"), "-q", "--level", "2"});
+      ASSERT_EQ(made.exit_code, 0) << made.err;
+      const Outcome outcome = said({file, path("moved_out.onnx"), path("moved.proof"), "--no-check"});
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    }
+}
+
 TEST_F(Verify, SaysInJsonWhatItDid) {
   optimize();
   const Outcome outcome = verify({"--json", "--check-runs", "3"});

@@ -43,6 +43,16 @@ Expr merge_casts(const Expr& expr) {
   });
 }
 
+/// Sums and products are the same bits whichever operand comes first. What decides here is a hash: where two collide,
+/// an order is missed, and nothing more.
+Expr in_one_order(const Expr& expr) {
+  return te::transform(expr, [](const Expr& node) -> Expr {
+    const te::Binary* both = te::as<te::Binary>(node);
+    if (!both || (both->op != te::BinaryOp::kAdd && both->op != te::BinaryOp::kMul)) return {};
+    return both->right->hash < both->left->hash ? te::binary(both->op, both->right, both->left) : Expr();
+  });
+}
+
 class Comparison {
  public:
   Comparison(const Ledger& ledger, std::span<const int> over, std::span<const int> through) : ledger_(ledger) {
@@ -76,7 +86,7 @@ class Comparison {
   std::optional<Expr> expression(int value, const Shape& shape) {
     const auto expr = at(value, te::axes(static_cast<int>(shape.size())), 0);
     if (!expr) return std::nullopt;
-    return merge_casts(without_neutral(simplified(*expr, shape), float_class_));
+    return in_one_order(merge_casts(without_neutral(simplified(*expr, shape), float_class_)));
   }
 
   /// Of a value by its leader, or of a constant behind them. The component says that it is no load of a row's.
