@@ -69,7 +69,9 @@ class Tiler {
 /// Whether lanes find their elements in a few vectors side by side, the same ones in each tile: channels of narrow
 /// groups.
 bool Tiler::can_shuffle(const LoadAccess& access, const Tile& tile) const {
-  if (reduction_.extents[tile.vector_axis] % tile.width() != 0) return false;
+  const auto stride = access.axes[tile.vector_axis];
+  if (reduction_.extents[tile.vector_axis] % tile.width() != 0 || (stride && std::abs(*stride) > kMostShuffled))
+    return false;
   const auto offsets = lane_offsets(view_.kernel(), block_, access, tile.vector_axis, tile.width());
   if (!offsets) return false;
   for (auto first = offsets->begin(); first != offsets->end(); first += tile.lanes) {

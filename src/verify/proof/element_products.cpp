@@ -9,7 +9,6 @@
 #include "verify/proof/element.h"
 
 namespace isomer::verify {
-namespace {}  // namespace
 
 /// Factors in one order, those that are 0 or 1 once; exponentials as one sum of what they are of.
 void ElementMaker::cancel(std::vector<FactorRef>& factors, Element& exponents) const {

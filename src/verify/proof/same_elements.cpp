@@ -33,23 +33,18 @@ std::optional<te::Number> element(const Tensor& tensor, const std::vector<Expr>&
   return tensor.number(std::max<int64_t>(at, 0));
 }
 
-/// A cast that loses nothing, and then another, is one.
-Expr merge_casts(const Expr& expr) {
+/// A cast that loses nothing, and then another, is one. Sums and products, the same bits either way, have one order:
+/// that of hashes, so that a collision hides a pair and does no more.
+Expr in_one_form(const Expr& expr) {
   return te::transform(expr, [](const Expr& node) -> Expr {
+    if (const te::Binary* two = te::as<te::Binary>(node))
+      return (two->op == te::BinaryOp::kAdd || two->op == te::BinaryOp::kMul) && two->right->hash < two->left->hash
+                 ? te::binary(two->op, two->right, two->left)
+                 : Expr();
     const te::Cast* second = te::as<te::Cast>(node);
     const te::Cast* first = second ? te::as<te::Cast>(second->operand) : nullptr;
     if (!first || !is_exact_cast(first->operand.dtype(), second->operand.dtype())) return {};
     return te::cast(node.dtype(), first->operand);
-  });
-}
-
-/// Sums and products are the same bits whichever operand comes first. What decides here is a hash: where two collide,
-/// an order is missed, and nothing more.
-Expr in_one_order(const Expr& expr) {
-  return te::transform(expr, [](const Expr& node) -> Expr {
-    const te::Binary* both = te::as<te::Binary>(node);
-    if (!both || (both->op != te::BinaryOp::kAdd && both->op != te::BinaryOp::kMul)) return {};
-    return both->right->hash < both->left->hash ? te::binary(both->op, both->right, both->left) : Expr();
   });
 }
 
@@ -63,11 +58,12 @@ class Comparison {
   Result<FloatClass> run(int first, int second) {
     const ValueType &a = ledger_.type(first), &b = ledger_.type(second);
     if (!a.has_shape() || a != b)
-      return mismatch("two values of one type of known rank expected, {} and {} found", a.text(), b.text());
+      return Error{ErrorKind::kMismatch, "",
+                   fmt::format("two values of one type of known rank expected, {} and {} found", a.text(), b.text())};
     const auto x = expression(first, *a.shape), y = expression(second, *a.shape);
     if (x && y && *x == *y) return te::as<te::Load>(*x) ? float_class_ : std::max(float_class_, class_elsewhere(*x));
     if (const auto float_class = by_programs(first, second)) return *float_class;
-    return mismatch("two values of the same elements expected, others found");
+    return Error{ErrorKind::kMismatch, "", "two values of the same elements expected, others found"};
   }
 
  private:
@@ -77,16 +73,11 @@ class Comparison {
     std::vector<int> arguments;
   };
 
-  template <class... Args>
-  static Error mismatch(fmt::format_string<Args...> format, Args&&... args) {
-    return {ErrorKind::kMismatch, "", fmt::format(format, std::forward<Args>(args)...)};
-  }
-
   /// The value's element at axis(0) …, in normal form; nothing where it is too large.
   std::optional<Expr> expression(int value, const Shape& shape) {
     const auto expr = at(value, te::axes(static_cast<int>(shape.size())), 0);
     if (!expr) return std::nullopt;
-    return in_one_order(merge_casts(without_neutral(simplified(*expr, shape), float_class_)));
+    return in_one_form(without_neutral(simplified(*expr, shape), float_class_));
   }
 
   /// Of a value by its leader, or of a constant behind them. The component says that it is no load of a row's.
