@@ -188,8 +188,8 @@ class Schedule {
 /// choice of its name ("s0.lanes_of_pairs := 1"), so that a decision can turn it off.
 struct ScheduleModule {
   std::string name;  ///< letters, digits and '_'
-  /// The default module that it stands in front of: inline_maps, collapse, transforms, shared_reductions, rows_inside,
-  /// tiles, steps, rows or maps. Those before it have run then.
+  /// The default module that it stands in front of: inline_maps, collapse, groups, transforms, shared_reductions,
+  /// rows_inside, tiles, steps, rows or maps. Those before it have run then.
   std::string before = "inline_maps";
   /// Whether default modules leave the blocks alone that it scheduled or made. Otherwise they go on where they find
   /// something to do.

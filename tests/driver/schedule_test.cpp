@@ -237,7 +237,7 @@ TEST_F(UserSchedules, WhatIsWrongWithTheOptionsIsOneSentence) {
     return std::vector{module};
   };
   options_.modules = with([](ScheduleModule& m) { m.before = "tile"; });
-  expect_refused("sums: a default module to stand in front of expected, one of collapse, inline_maps, ");
+  expect_refused("sums: a default module to stand in front of expected, one of collapse, groups, inline_maps, ");
   options_.modules = with([](ScheduleModule& m) {
     m.applies = [](const Nest& nest, const Block&) { return !nest.buffer("in9").shape.empty(); };
   });
