@@ -91,7 +91,10 @@ class Builder {
 
   void add_instance() {
     const OpDef& op = random_op();
-    const auto instance = make_instance(op, random_, static_cast<int>(random_.below(1000)), suggestions());
+    // One after the other: compilers evaluate the arguments of a call in orders of their own.
+    const auto suggested = suggestions();
+    const auto turn = static_cast<int>(random_.below(1000));
+    const auto instance = make_instance(op, random_, turn, suggested);
     const Graph::Mark mark = graph_.mark();
     const size_t inputs = inputs_.size(), known = known_.size();
     if (add(instance)) return;
