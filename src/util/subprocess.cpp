@@ -2,16 +2,14 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 
+#include "util/child_process.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/stop.h"
@@ -22,31 +20,6 @@ namespace {
 constexpr size_t kMostOutput = size_t{1} << 20;
 constexpr int kPollMilliseconds = 100;
 
-/// A child that is killed unless it was waited for.
-class Child {
- public:
-  explicit Child(pid_t process) : process_(process) {}
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    if (process_ < 0) return;
-    kill(process_, SIGKILL);
-    int ignored = 0;
-    while (waitpid(process_, &ignored, 0) < 0 && errno == EINTR) {
-    }
-  }
-  /// Its status, once it has ended.
-  std::optional<int> status() {
-    int status = 0;
-    if (waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
-    process_ = -1;
-    return status;
-  }
-
- private:
-  pid_t process_;
-};
-
 }  // namespace
 
 Result<Finished> run_program(const std::vector<std::string>& arguments, double seconds) {
@@ -54,21 +27,14 @@ Result<Finished> run_program(const std::vector<std::string>& arguments, double s
   if (pipe2(ends, O_CLOEXEC) != 0)
     return unsupported(arguments[0], "a pipe expected, none given: {}", std::strerror(errno));
   const FileDescriptor reading(ends[0]);
-  std::vector<char*> pointers;
-  std::vector<std::string> copies = arguments;
-  for (std::string& copy : copies) pointers.push_back(copy.data());
-  pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  pid_t process = -1;
-  const int failed = posix_spawnp(&process, pointers[0], &actions, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  auto started = ChildProcess::start(arguments, actions);
   close(ends[1]);
-  if (failed != 0) return unsupported(arguments[0], "a program that starts expected, found: {}", std::strerror(failed));
-  Child child(process);
+  TRY(ChildProcess child, std::move(started));
   Finished finished;
   const auto begin = Clock::now();
   bool is_open = true;

@@ -2,13 +2,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <thread>
 
@@ -57,36 +55,19 @@ Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& argum
     return unsupported(arguments[0], "a pair of sockets expected, none given: {}", std::strerror(errno));
   FileDescriptor ours(ends[0]);
   const FileDescriptor theirs(ends[1]);
-  std::vector<std::string> copies = arguments;
-  std::vector<char*> pointers;
-  for (std::string& copy : copies) pointers.push_back(copy.data());
-  pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t process = -1;
-  const int failed = posix_spawn(&process, pointers[0], &actions, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return unsupported(arguments[0], "a program that starts expected, found: {}", std::strerror(failed));
-  return WorkerProcess(process, std::move(ours));
-}
-
-WorkerProcess::~WorkerProcess() { end(); }
-
-void WorkerProcess::end() {
-  if (process_ < 0) return;
-  kill(process_, SIGKILL);
-  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  process_ = -1;
+  TRY(ChildProcess process, ChildProcess::start(arguments, actions));
+  return WorkerProcess(std::move(process), std::move(ours));
 }
 
 // Both directions at a time, and never longer than the socket is ready for: the other side may end at any point.
 Result<WorkerProcess::Reply> WorkerProcess::ask(std::string_view question, double seconds) {
   Reply reply;
-  if (process_ < 0) return reply;
+  if (!process_.is_there()) return reply;
   const auto begin = Clock::now();
   const std::string message = message_of(question);
   size_t sent = 0;
@@ -94,7 +75,7 @@ Result<WorkerProcess::Reply> WorkerProcess::ask(std::string_view question, doubl
   const auto is_whole = [&] { return received.size() >= kHeader && received.size() - kHeader == length_of(received); };
   while (!is_whole()) {
     if (auto stopped = check_stop(); !stopped.ok()) {
-      end();
+      process_.end();
       return std::move(stopped).error();
     }
     reply.is_late = seconds_since(begin) > seconds;
@@ -121,16 +102,14 @@ Result<WorkerProcess::Reply> WorkerProcess::ask(std::string_view question, doubl
   }
   // One that closed its end is about to end by itself: how, is what is to be told.
   const auto closed = Clock::now();
-  while (!reply.is_late && process_ >= 0 && seconds_since(closed) < kSecondsToEnd) {
-    int status = 0;
-    if (waitpid(process_, &status, WNOHANG) == process_) {
-      process_ = -1;
-      if (WIFSIGNALED(status)) reply.signal = WTERMSIG(status);
+  while (!reply.is_late && process_.is_there() && seconds_since(closed) < kSecondsToEnd) {
+    if (const auto status = process_.status()) {
+      if (WIFSIGNALED(*status)) reply.signal = WTERMSIG(*status);
     } else {
       poll(nullptr, 0, 1);
     }
   }
-  end();
+  process_.end();
   return reply;
 }
 

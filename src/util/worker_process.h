@@ -2,14 +2,13 @@
 // bytes) and its bytes. Tests: tests/util/worker_process_test.cpp
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "util/child_process.h"
 #include "util/file.h"
 #include "util/result.h"
 
@@ -20,14 +19,6 @@ class WorkerProcess {
  public:
   /// `arguments[0]` is a path; what the program prints is lost. Errors (kUnsupported): it can't be started.
   static Result<WorkerProcess> start(const std::vector<std::string>& arguments);
-  WorkerProcess(WorkerProcess&& other) noexcept
-      : process_(std::exchange(other.process_, -1)), socket_(std::move(other.socket_)) {}
-  WorkerProcess& operator=(WorkerProcess&& other) noexcept {
-    std::swap(process_, other.process_);
-    std::swap(socket_, other.socket_);
-    return *this;
-  }
-  ~WorkerProcess();
 
   /// What became of a question.
   struct Reply {
@@ -40,10 +31,10 @@ class WorkerProcess {
   Result<Reply> ask(std::string_view question, double seconds);
 
  private:
-  WorkerProcess(pid_t process, FileDescriptor socket) : process_(process), socket_(std::move(socket)) {}
-  void end();
+  WorkerProcess(ChildProcess process, FileDescriptor socket)
+      : process_(std::move(process)), socket_(std::move(socket)) {}
 
-  pid_t process_ = -1;
+  ChildProcess process_;
   FileDescriptor socket_;
 };
 
