@@ -77,20 +77,15 @@ class Pairs {
 
   /// A root statement: loops, each the only statement of the one before, around one block; or something else.
   void look_at(const Statement& root) {
-    std::vector<const Loop*> loops;
-    const Statement* at = &root;
-    while (const auto* loop = std::get_if<Loop>(&at->node)) {
-      if (loop->ordered || loop->kind != LoopKind::kSerial || loop->body.size() != 1) break;
-      loops.push_back(loop);
-      at = &loop->body.front();
-    }
-    const auto* block = std::get_if<Block>(&at->node);
-    if (!block || block->predicate) {
+    const auto nest = plain_nest(root);
+    if (!nest) {
       for (size_t b = 0; b < kernel_.buffers.size(); ++b)
         if (touches(root, static_cast<int>(b))) forbid(static_cast<int>(b));
       return;
     }
-    look_at(*block, loops);
+    std::vector<const Loop*> loops;
+    for (const Statement* loop : nest->loops) loops.push_back(&std::get<Loop>(loop->node));
+    look_at(std::get<Block>(nest->block->node), loops);
     ++blocks_;
   }
 
@@ -214,13 +209,7 @@ class Merger {
     }
     int number = 0;
     for (Statement& root : kernel_.body) {
-      Statement* at = &root;
-      while (auto* loop = std::get_if<Loop>(&at->node)) {
-        if (loop->ordered || loop->kind != LoopKind::kSerial || loop->body.size() != 1) break;
-        at = &loop->body.front();
-      }
-      auto* block = std::get_if<Block>(&at->node);
-      if (!block || block->predicate) continue;
+      if (!plain_nest(root)) continue;
       if (const auto pair = iterators_.find(number++); pair != iterators_.end()) merge(root, pair->second);
     }
   }
@@ -283,15 +272,11 @@ class Merger {
 
 /// Reduce iterators of one step, in nests of nothing but loops around a block, and their loops go.
 void drop_unit_reductions(Statement& root) {
-  std::vector<Statement*> loops;
-  Statement* at = &root;
-  while (auto* loop = std::get_if<Loop>(&at->node)) {
-    if (loop->ordered || loop->kind != LoopKind::kSerial || loop->body.size() != 1) return;
-    loops.push_back(at);
-    at = &loop->body.front();
-  }
-  auto* block = std::get_if<Block>(&at->node);
-  if (!block || block->predicate || loops.size() != block->axes.size() + block->reduce.size()) return;
+  const auto nest = plain_nest(root);
+  if (!nest) return;
+  const std::vector<Statement*>& loops = nest->loops;
+  auto* block = &std::get<Block>(nest->block->node);
+  if (loops.size() != block->axes.size() + block->reduce.size()) return;
   for (size_t k = block->reduce.size(); k-- > 0 && block->reduce.size() > 1;) {
     const size_t depth = block->axes.size() + k;
     const auto& loop = std::get<Loop>(loops[depth]->node);

@@ -10,22 +10,16 @@
 namespace isomer::kernel::primitives {
 namespace {
 
-/// A root statement that is nothing but serial loops, one for each iterator of the one block inside.
+/// A plain nest with a loop for each iterator of its block.
 struct Nest {
   std::vector<Statement*> loops;
   Block* block = nullptr;
 };
 
 std::optional<Nest> nest_of(Statement& root) {
-  Nest nest;
-  Statement* at = &root;
-  while (auto* loop = std::get_if<Loop>(&at->node)) {
-    if (loop->ordered || loop->kind != LoopKind::kSerial || loop->body.size() != 1) return std::nullopt;
-    nest.loops.push_back(at);
-    at = &loop->body.front();
-  }
-  nest.block = std::get_if<Block>(&at->node);
-  if (!nest.block || nest.block->predicate) return std::nullopt;
+  const auto plain = plain_nest(root);
+  if (!plain) return std::nullopt;
+  Nest nest{plain->loops, &std::get<Block>(plain->block->node)};
   std::vector<const Iterator*> iterators;
   for (const auto* list : {&nest.block->axes, &nest.block->reduce})
     for (const Iterator& iterator : *list) iterators.push_back(&iterator);

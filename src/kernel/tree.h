@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -84,6 +85,28 @@ std::string fresh_buffer_name(const Kernel& kernel, const std::string& hint);
 /// Loops and blocks of a copy get names of their own; `renamed` maps the variables of the loops to what expressions are
 /// to read instead.
 void rename_copy(Kernel& kernel, Statements& statements, const std::string& suffix, std::map<int, Expr>& renamed);
+
+/// A root statement that is nothing but serial loops around one block without a predicate; `Node` may be const.
+template <class Node>
+struct PlainNest {
+  std::vector<Node*> loops;  ///< outermost first
+  Node* block = nullptr;
+};
+/// Nothing for any other statement.
+template <class Node>
+std::optional<PlainNest<Node>> plain_nest(Node& root) {
+  PlainNest<Node> nest;
+  Node* at = &root;
+  while (auto* loop = std::get_if<Loop>(&at->node)) {
+    if (loop->ordered || loop->kind != LoopKind::kSerial || loop->body.size() != 1) return std::nullopt;
+    nest.loops.push_back(at);
+    at = &loop->body.front();
+  }
+  const auto* block = std::get_if<Block>(&at->node);
+  if (!block || block->predicate) return std::nullopt;
+  nest.block = at;
+  return nest;
+}
 
 /// A block under new serial loops of these extents; each loop's variable is given to `bind`, in order.
 Statement under_loops(Kernel& kernel, const std::vector<Expr>& extents,
