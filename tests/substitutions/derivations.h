@@ -32,11 +32,13 @@ class Walker {
  public:
   Walker() : rules_(known_rules(theory_)), substitutions_(rules_, theory_) {}
 
-  /// So many random rewrites at most.
-  Walk walk(Graph model, uint64_t seed, int steps) {
+  /// So many random rewrites at most; passes that are left out have no part in it.
+  Walk walk(Graph model, uint64_t seed, int steps, std::vector<std::string> without = {}) {
     Random random(seed);
-    return walk_by(std::move(model), steps,
-                   [&](const std::vector<Match>& found) { return static_cast<int>(random.below(found.size())); });
+    return walk_by(
+        std::move(model), steps,
+        [&](const std::vector<Match>& found) { return static_cast<int>(random.below(found.size())); },
+        std::move(without));
   }
 
   /// By these rules, one after the other, each at its first match.
@@ -61,8 +63,9 @@ class Walker {
 
  private:
   template <class Choose>
-  Walk walk_by(Graph model, int steps, const Choose& choose) {
+  Walk walk_by(Graph model, int steps, const Choose& choose, std::vector<std::string> without = {}) {
     Derivation derivation;
+    derivation.without = std::move(without);
     derivation.fp = FloatMode::kFast;  // which allows every rule
     auto start = start_of(model, derivation, theory_);
     CHECK(start.ok()) << start.error().message();

@@ -30,15 +30,19 @@ class FilesOfWalks : public testing::Test {
     ASSERT_TRUE(export_model(output, files_.output).ok());
   }
   void write(const Walk& walk) const {
-    write_models(walk.model, walk.result);
-    const auto model = import_model(files_.input), result = import_model(files_.output);
-    ASSERT_TRUE(model.ok() && result.ok());
-    Theory theory;
-    const auto proof = proof_of(*model, walk.derivation, *result, theory);
-    ASSERT_TRUE(proof.ok()) << proof.error().message();
-    const auto text = print_proof(*proof, theory.axioms());
-    ASSERT_TRUE(text.ok()) << text.error().message();
-    isomer::test::write_file(files_.proof, *text);
+    const auto proved = try_to_write(walk);
+    ASSERT_TRUE(proved.ok()) << proved.error().message();
+  }
+  /// As `isomer optimize` does: where a pass made a change without a proof, the walk is made again without that pass.
+  Walk write_what_is_proved(Walker& walker, const Graph& model, uint64_t seed, int steps) const {
+    Walk walk = walker.walk(model, seed, steps);
+    const auto proved = try_to_write(walk);
+    if (proved.ok()) return walk;
+    const Error& error = proved.error();
+    EXPECT_TRUE(error.kind == ErrorKind::kMismatch && is_pass(error.where)) << error.message();
+    walk = walker.walk(model, seed, steps, {error.where});
+    write(walk);
+    return walk;
   }
   /// Empty, or why they are not.
   std::string refusal(int runs = 0) const {
@@ -51,6 +55,19 @@ class FilesOfWalks : public testing::Test {
 
   isomer::test::ScratchFolder folder_;
   const ModelFiles files_{folder_.path() / "in.onnx", folder_.path() / "out.onnx", folder_.path() / "out.proof"};
+
+ private:
+  /// Errors: those of the proof.
+  Result<void> try_to_write(const Walk& walk) const {
+    write_models(walk.model, walk.result);
+    TRY(const Graph model, import_model(files_.input));
+    TRY(const Graph result, import_model(files_.output));
+    Theory theory;
+    TRY(const auto proof, proof_of(model, walk.derivation, result, theory));
+    TRY(const std::string text, print_proof(proof, theory.axioms()));
+    isomer::test::write_file(files_.proof, text);
+    return {};
+  }
 };
 
 Walk long_walk(Walker& walker, uint64_t seed) {
@@ -69,6 +86,7 @@ TEST_F(FilesOfWalks, AreVerified) {
 TEST_F(FilesOfWalks, OverRandomGraphsOfAllRowsAreVerified) {
   Walker walker;
   int steps = 0;
+  std::vector<std::string> left_out;  // passes
   const uint64_t last = isomer::test::is_long_run() ? 2000 : 100;
   for (uint64_t seed = 0; seed < last; ++seed) {
     isomer::test::Sample sample = isomer::test::random_sample(seed);
@@ -76,14 +94,17 @@ TEST_F(FilesOfWalks, OverRandomGraphsOfAllRowsAreVerified) {
     auto model = import_model(files_.input);
     ASSERT_TRUE(model.ok()) << model.error().message();
     sample.graph = *std::move(model);
-    const Walk walk = walker.walk(sample.graph, seed, 6);
+    const Walk walk = write_what_is_proved(walker, sample.graph, seed, 6);
     steps += static_cast<int>(walk.derivation.steps.size());
-    write(walk);
+    left_out.insert(left_out.end(), walk.derivation.without.begin(), walk.derivation.without.end());
     EXPECT_EQ(refusal(), "") << "seed " << seed;
     EXPECT_EQ(difference(isomer::test::case_of(sample, seed), walk.result), "") << "seed " << seed;
   }
   std::cout << steps << " steps\n";
   EXPECT_GT(steps, static_cast<int>(last));
+  // A constant of which nothing is left but rounding has no proof, and walks may come by one.
+  EXPECT_THAT(left_out, testing::Each(testing::StrEq("fold constants")));
+  EXPECT_LE(left_out.size(), last / 20);
 }
 
 TEST_F(FilesOfWalks, WithAnyNamesOfDimsAreVerified) {
