@@ -49,8 +49,8 @@ class SearchCommand : public CommandLine {
 
 TEST_F(SearchCommand, WritesWhatVerifiesWhateverItFound) {
   for (const char* strategy : {"beam", "best-first", "e-graph"}) {
-    const Outcome outcome = optimize({"--strategy", strategy, "--for", "isomer", "--min-speedup", "0", "--proof",
-                                      path("proof"), "--report", path("report"), "-q"});
+    const Outcome outcome = optimize({"--strategy", strategy, "--for", "isomer", "--min-speedup", "0", "--time", "4s",
+                                      "--proof", path("proof"), "--report", path("report"), "-q"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(isomer({"verify", input_, path("out.onnx"), path("proof")}).exit_code, 0) << strategy;
     EXPECT_EQ(isomer({"compare", input_, path("out.onnx")}).exit_code, 0) << strategy;
