@@ -9,13 +9,13 @@
 #include <iostream>
 
 #include "kernel/default_schedule.h"
+#include "kernel/scheduled_kernel.h"
 #include "kernel/space/gpu_modules.h"
 #include "prepared_model.h"
 #include "runtime/cuda/event_clock.h"
 #include "search/compile.h"
 #include "search/fuse.h"
 #include "search/gpu_code.h"
-#include "search/scheduled_task.h"
 #include "search/targets.h"
 #include "search/task_table.h"
 #include "util/clock.h"

@@ -169,7 +169,7 @@ class Bench {
 
   /// The shortest of some measurements; infinite where it can't be compiled.
   double measure(const Row& row, const Values& values) {
-    const ScheduledTask made = finish(schedule(row, values).schedule, 0);
+    const kernel::ScheduledKernel made = kernel::finish(schedule(row, values).schedule, 0);
     const auto code = kernel::compile(made.kernel, options_.target);
     double best = std::numeric_limits<double>::infinity();
     for (int k = 0; k < options_.repeats && code.ok(); ++k)

@@ -26,7 +26,7 @@ std::vector<std::string> types(const kernel::Kernel& kernel, const std::vector<i
 }
 
 /// `made`: nothing where the task has no kernel.
-json row(const PlacedTask& placed, const ScheduledTask* made, size_t number) {
+json row(const PlacedTask& placed, const kernel::ScheduledKernel* made, size_t number) {
   return {{"task", number},
           {"name", placed.task->name},
           {"view", placed.task->view_of >= 0},
@@ -37,7 +37,7 @@ json row(const PlacedTask& placed, const ScheduledTask* made, size_t number) {
           {"gflop", made ? static_cast<double>(made->flops) / 1e9 : 0}};
 }
 
-Result<void> print_code(const ScheduledTask& task, size_t number, const kernel::CpuTarget& target,
+Result<void> print_code(const kernel::ScheduledKernel& task, size_t number, const kernel::CpuTarget& target,
                         const TaskView& view) {
   if (view.trace) fmt::print("{}\n", print(task.trace));
   if (view.choices_of_trace)
@@ -96,7 +96,7 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
   if (view.cuda && !options.json) fmt::print("{}\n", kernel::cuda_prelude());
   for (size_t number = first; number < end; ++number) {
     const RegionTask& task = *all[number].task;
-    const ScheduledTask* const made = task.kernel >= 0 ? &compiled.kernel_of(task) : nullptr;
+    const kernel::ScheduledKernel* const made = task.kernel >= 0 ? &compiled.kernel_of(task) : nullptr;
     json facts = row(all[number], made, number);
     if (view.trace) facts["trace"] = made ? print(made->trace) : "";
     if (view.choices_of_trace && made)

@@ -100,7 +100,7 @@ class ModelCompiler {
       CompiledTaskReport& told = report.tasks.emplace_back();
       told.name = placed.task->name;
       if (placed.task->kernel < 0) continue;
-      const ScheduledTask& made = code.kernel_of(*placed.task);
+      const kernel::ScheduledKernel& made = code.kernel_of(*placed.task);
       told.trace = print(made.trace);
       for (const auto& [choice, value] : made.choices)
         told.choices.push_back({choice.name, choice.candidates, choice.preferred, value});

@@ -53,7 +53,7 @@ class Compiler {
   const std::string& gpu_arch() const { return std::get<kernel::CudaTarget>(options_.target).arch; }
   std::vector<const Kernel*> kernels() const {
     std::vector<const Kernel*> kernels;
-    for (const ScheduledTask& entry : result_.kernels) kernels.push_back(&entry.kernel);
+    for (const kernel::ScheduledKernel& entry : result_.kernels) kernels.push_back(&entry.kernel);
     return kernels;
   }
 
@@ -138,7 +138,7 @@ class Compiler {
       const kernel::Scheduled chosen =
           given != given_.end() ? given->second
                                 : kernel::scheduled(task.start, options_.space, machine_of(options_), preferring);
-      result_.kernels.push_back(finish(chosen.schedule, task.flops));
+      result_.kernels.push_back(kernel::finish(chosen.schedule, task.flops));
       result_.kernels.back().choices = chosen.choices;
     }
     return static_cast<int>(known->second);
@@ -172,7 +172,7 @@ class Compiler {
   /// Runs what depends on constants alone, here and now: in code for this machine, whatever the target is.
   Result<void> compute_constants(Region& whole) {
     std::vector<const Kernel*> kernels;
-    for (const ScheduledTask& entry : result_.kernels) kernels.push_back(&entry.constants.kernel);
+    for (const kernel::ScheduledKernel& entry : result_.kernels) kernels.push_back(&entry.constants.kernel);
     TRY(const kernel::MachineCode code, kernel::compile(kernels, kernel::host_target()));
     TRY(const runtime::ExecutableMemory image, runtime::ExecutableMemory::copy_of(code.image));
     return compute_constants(whole, code, image);
@@ -183,7 +183,7 @@ class Compiler {
     for (RegionTask& made : region.tasks) {
       for (Region& body : made.bodies) TRY_VOID(compute_constants(body, code, image));
       if (made.kernel < 0 || result_.kernel_of(made).constants.buffers.empty()) continue;
-      const ConstantParts& parts = result_.kernel_of(made).constants;
+      const kernel::ConstantParts& parts = result_.kernel_of(made).constants;
       std::vector<const std::byte*> sources;
       for (size_t k = 0; k < made.task.inputs.size(); ++k) {
         const bool is_constant = parts.kernel.inputs[k] >= 0 && region.graph->is_constant(made.task.inputs[k]);
@@ -198,7 +198,7 @@ class Compiler {
     return {};
   }
 
-  Result<void> compute_constants(const Graph& graph, const Task& task, const ConstantParts& parts,
+  Result<void> compute_constants(const Graph& graph, const Task& task, const kernel::ConstantParts& parts,
                                  const std::vector<kernel::Part>& code, const runtime::ExecutableMemory& image,
                                  std::map<int, int>& packed) {
     const Kernel& kernel = parts.kernel;

@@ -11,13 +11,13 @@
 
 #include "graph/graph.h"
 #include "kernel/codegen_llvm.h"
+#include "kernel/scheduled_kernel.h"
 #include "kernel/space/module.h"
 #include "runtime/artifact.h"
 #include "search/fuse.h"
 #include "search/given_schedule.h"
 #include "search/layouts.h"
 #include "search/region.h"
-#include "search/scheduled_task.h"
 #include "util/memory_limit.h"
 
 namespace isomer {
@@ -42,14 +42,16 @@ struct CompileOptions {
 struct Compilation {
   std::shared_ptr<const Graph> graph;  ///< what `whole` is of
   Region whole;
-  std::vector<ScheduledTask> kernels;  ///< by their number in the artifact; equal tasks share one
+  std::vector<kernel::ScheduledKernel> kernels;  ///< by their number in the artifact; equal tasks share one
   runtime::Artifact artifact;
   /// For a GPU: the same nests as code of this machine's CPU, as plain loops, which is what they mean. What a check
   /// runs where the GPU is not here.
   std::optional<runtime::Artifact> plain;
 
   /// Of a task that has one.
-  const ScheduledTask& kernel_of(const RegionTask& task) const { return kernels[static_cast<size_t>(task.kernel)]; }
+  const kernel::ScheduledKernel& kernel_of(const RegionTask& task) const {
+    return kernels[static_cast<size_t>(task.kernel)];
+  }
 };
 
 /// Fused, with layouts. Answers come from the decider, not from the options' plan. Errors: those of `fuse`.

@@ -52,7 +52,7 @@ bool is_true(const Graph& graph, ValueId value) {
 
 class StepMaker {
  public:
-  StepMaker(const std::vector<ScheduledTask>& kernels, runtime::Artifact& artifact)
+  StepMaker(const std::vector<kernel::ScheduledKernel>& kernels, runtime::Artifact& artifact)
       : kernels_(kernels), artifact_(artifact) {}
 
   Result<runtime::Variant> make(const Region& whole) {
@@ -405,7 +405,7 @@ class StepMaker {
                        describe(element.type, element.dims), describe(whole.type, whole.dims));
   }
 
-  const std::vector<ScheduledTask>& kernels_;  ///< by number
+  const std::vector<kernel::ScheduledKernel>& kernels_;  ///< by number
   runtime::Artifact& artifact_;
   runtime::Variant variant_;
   std::map<std::pair<const std::byte*, size_t>, int> weights_;
@@ -414,7 +414,8 @@ class StepMaker {
 
 }  // namespace
 
-Result<void> add_variant(const Region& whole, const std::vector<ScheduledTask>& kernels, runtime::Artifact& artifact) {
+Result<void> add_variant(const Region& whole, const std::vector<kernel::ScheduledKernel>& kernels,
+                         runtime::Artifact& artifact) {
   TRY(runtime::Variant variant, StepMaker(kernels, artifact).make(whole));
   artifact.variants.push_back(std::move(variant));
   return {};

@@ -2,9 +2,9 @@
 // Tests: tests/search/compile_test.cpp, tests/search/control_flow_test.cpp
 #pragma once
 
+#include "kernel/scheduled_kernel.h"
 #include "runtime/artifact.h"
 #include "search/region.h"
-#include "search/scheduled_task.h"
 
 namespace isomer {
 
@@ -12,6 +12,7 @@ namespace isomer {
 /// `kernels` and the packed weights; other constants become weights here. Values whose sizes data decide come from
 /// loops that stack and from branches of different shapes: only such steps and outputs take them. Errors
 /// (kUnsupported): states of a loop that change their shape, by name.
-Result<void> add_variant(const Region& whole, const std::vector<ScheduledTask>& kernels, runtime::Artifact& artifact);
+Result<void> add_variant(const Region& whole, const std::vector<kernel::ScheduledKernel>& kernels,
+                         runtime::Artifact& artifact);
 
 }  // namespace isomer

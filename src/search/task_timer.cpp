@@ -107,7 +107,7 @@ class TaskTimer::State {
   /// A task on its way to a record.
   struct Candidate {
     kernel::Record record;
-    ScheduledTask scheduled;
+    kernel::ScheduledKernel scheduled;
     Result<kernel::MachineCode> code = unsupported("", "code expected, none made");
   };
 
@@ -191,7 +191,7 @@ class TaskTimer::State {
     candidate.record.maker = maker_;
     candidate.record.name = of.task->name(*of.graph);
     candidate.record.types = types_of(lowered->start.kernel());
-    candidate.scheduled = finish(kernel::default_schedule(lowered->start, machine_of(options_)), 0);
+    candidate.scheduled = kernel::finish(kernel::default_schedule(lowered->start, machine_of(options_)), 0);
     candidate.record.trace = print(candidate.scheduled.trace);
     statistics.preparing_s += seconds_since(start);
     return candidate;

@@ -102,7 +102,7 @@ TEST(GroupedConvolutions, RunInVectors) {
     ASSERT_TRUE(prepare_for_code(graph, {}).ok());
     for (const char* cpu : kCpus) {
       bool in_tiles = false;
-      for (const ScheduledTask& kernel : compiled_for(graph, cpu).kernels)
+      for (const kernel::ScheduledKernel& kernel : compiled_for(graph, cpu).kernels)
         for (const kernel::Instruction& instruction : kernel.trace.instructions)
           in_tiles |= instruction.primitive == "tensorize";
       EXPECT_TRUE(in_tiles) << name_of(form) << " for " << cpu;

@@ -1,13 +1,13 @@
-#include "search/constant_parts.h"
+#include "kernel/constant_parts.h"
 
 #include <algorithm>
 #include <set>
 
 #include "kernel/tree.h"
 
-namespace isomer {
+namespace isomer::kernel {
 
-ConstantParts take_constant_parts(kernel::Kernel& kernel) {
+ConstantParts take_constant_parts(Kernel& kernel) {
   struct Access {
     std::set<int> written, read;
     bool constant = true;
@@ -16,14 +16,13 @@ ConstantParts take_constant_parts(kernel::Kernel& kernel) {
   std::set<int> varying;  // buffers that something writes which is not constant, and inputs
   for (const int input : kernel.inputs)
     if (input >= 0 && !kernel.buffers[static_cast<size_t>(input)].is_constant) varying.insert(input);
-  for (const kernel::Statement& statement : kernel.body) {
-    const kernel::Statements alone = {statement};
+  for (const Statement& statement : kernel.body) {
+    const Statements alone = {statement};
     Access& access = accesses.emplace_back();
-    kernel::for_each_block(
-        alone, [&](const kernel::Block& block, const auto&) { access.written.merge(kernel::stores(block)); });
-    kernel::for_each_expression(alone, [&](const kernel::Expr& e) { access.read.merge(kernel::loads(e)); });
+    for_each_block(alone, [&](const Block& block, const auto&) { access.written.merge(stores(block)); });
+    for_each_expression(alone, [&](const Expr& e) { access.read.merge(loads(e)); });
     for (const int buffer : access.written)
-      if (kernel::is_output(kernel, buffer)) varying.insert(buffer);
+      if (is_output(kernel, buffer)) varying.insert(buffer);
   }
   // A statement that touches what varies varies with all that it writes.
   const auto varies = [&](int buffer) { return varying.contains(buffer); };
@@ -41,7 +40,7 @@ ConstantParts take_constant_parts(kernel::Kernel& kernel) {
   ConstantParts parts;
   parts.kernel = kernel;
   parts.kernel.body.clear();
-  kernel::Statements rest;
+  Statements rest;
   std::set<int> known;
   for (size_t k = 0; k < accesses.size(); ++k) {
     (accesses[k].constant ? parts.kernel.body : rest).push_back(std::move(kernel.body[k]));
@@ -49,11 +48,10 @@ ConstantParts take_constant_parts(kernel::Kernel& kernel) {
   }
   kernel.body = std::move(rest);
   for (const int buffer : known) {
-    const bool made =
-        !kernel::writers(parts.kernel, buffer).empty() && kernel.buffers[buffer].scope == kernel::Scope::kArgument;
-    if (made && !kernel::readers(kernel, buffer).empty()) parts.buffers.push_back(buffer);
+    const bool made = !writers(parts.kernel, buffer).empty() && kernel.buffers[buffer].scope == Scope::kArgument;
+    if (made && !readers(kernel, buffer).empty()) parts.buffers.push_back(buffer);
   }
   return parts;
 }
 
-}  // namespace isomer
+}  // namespace isomer::kernel

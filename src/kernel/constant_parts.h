@@ -5,14 +5,14 @@
 
 #include "kernel/loop_nest.h"
 
-namespace isomer {
+namespace isomer::kernel {
 
 struct ConstantParts {
-  kernel::Kernel kernel;     ///< the root statements that read constants only
+  Kernel kernel;             ///< the root statements that read constants only
   std::vector<int> buffers;  ///< that they write and others read
 };
 
 /// Moves them out of `kernel`.
-ConstantParts take_constant_parts(kernel::Kernel& kernel);
+ConstantParts take_constant_parts(Kernel& kernel);
 
-}  // namespace isomer
+}  // namespace isomer::kernel
