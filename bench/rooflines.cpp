@@ -11,12 +11,11 @@
 
 #include "graph/edit.h"
 #include "kernel/space/module.h"
-#include "kernel/tree.h"
 #include "measure/kernel_clock.h"
 #include "prepared_model.h"
 #include "search/compile.h"
 #include "search/task_table.h"
-#include "util/machine_peak.h"
+#include "tune/roofline.h"
 
 namespace isomer {
 namespace {
@@ -29,18 +28,6 @@ struct Options {
   bool verbose = false;
 };
 
-/// What the machine can do: multiply-adds in GFLOP/s; reads in GB/s, of what the second and the last level of cache and
-/// memory hold.
-struct Peaks {
-  static constexpr int64_t kSecond = 1 << 20, kLast = 16 << 20, kMemory = 512 << 20;
-  explicit Peaks(int threads)
-      : fma(measure_fma_peak(threads)),
-        second(measure_read_bandwidth(kSecond, threads)),
-        last(measure_read_bandwidth(kLast, threads)),
-        memory(measure_read_bandwidth(kMemory, threads)) {}
-  double fma, second, last, memory;
-};
-
 /// Tasks that are equal.
 struct Row {
   std::string name, types;
@@ -50,44 +37,6 @@ struct Row {
   double share() const { return roofline_us / us; }
   double lost_us() const { return (us - roofline_us) * count; }
 };
-
-/// What constants that the steps of a scan read take from the second step on, from the least cache that holds them.
-template <class Bytes>
-double read_again(const kernel::Kernel& kernel, const Bytes& bytes, const Peaks& peaks) {
-  std::map<int, int64_t> steps;
-  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const std::vector<const kernel::Loop*>& loops) {
-    int64_t count = 1;
-    for (const kernel::Loop* loop : loops)
-      if (loop->ordered) count *= te::as_constant(loop->extent).value_or(1);
-    for (const int buffer : kernel::loads(block))
-      if (count > 1 && kernel.buffers[static_cast<size_t>(buffer)].is_constant) steps[buffer] = count;
-  });
-  double once = 0, again = 0;
-  for (const auto& [buffer, count] : steps) {
-    once += bytes(buffer);
-    again += bytes(buffer) * static_cast<double>(count - 1);
-  }
-  return again / (once < Peaks::kSecond ? peaks.second : peaks.last);
-}
-
-/// Constants come from memory, or those of a small model from the last level of cache; the rest from the least cache
-/// that holds it.
-double roofline_us(const LoweredTask& task, const Peaks& peaks, Weights where) {
-  const kernel::Kernel& kernel = task.start.kernel();
-  double weights = 0, values = 0;
-  const auto bytes = [&](int buffer) {
-    const kernel::Buffer& there = kernel.buffers[static_cast<size_t>(buffer)];
-    return static_cast<double>(element_count(there.shape).constant().value_or(0)) * bit_width(there.dtype) / 8;
-  };
-  for (const int input : kernel.inputs)
-    if (input >= 0) (kernel.buffers[static_cast<size_t>(input)].is_constant ? weights : values) += bytes(input);
-  for (const int output : kernel.outputs)
-    if (output >= 0) values += bytes(output);
-  const double bandwidth = values < Peaks::kSecond ? peaks.second : values < Peaks::kLast ? peaks.last : peaks.memory;
-  const double moved = values / bandwidth + weights / (where == Weights::kInCache ? peaks.last : peaks.memory) +
-                       read_again(kernel, bytes, peaks);
-  return std::max(static_cast<double>(task.flops) / peaks.fma, moved) / 1e3;
-}
 
 using Values = std::map<std::string, int64_t>;
 
@@ -103,7 +52,7 @@ class Bench {
  public:
   explicit Bench(const Options& options)
       : options_(options),
-        peaks_(options.threads),
+        peaks_(tune::measure_peaks(options.threads)),
         machine_(machine_of(options.target, options.threads)),
         given_(values_of(options.decisions)) {
     fmt::print("{:.0f} GFLOP/s; {:.0f}, {:.0f}, {:.1f} GB/s of caches and memory\n", peaks_.fma, peaks_.second,
@@ -153,7 +102,7 @@ class Bench {
             row.types +=
                 (list == &kernel.outputs ? "-> " : "") + ValueType::tensor(there.dtype, there.shape).text() + " ";
           }
-      row.roofline_us = roofline_us(*lowered, peaks_, where);
+      row.roofline_us = tune::roofline_us(kernel, lowered->flops, peaks_, where);
       row.task = lowered;
     }
     std::vector<Row> result;
@@ -205,7 +154,7 @@ class Bench {
   }
 
   const Options& options_;
-  const Peaks peaks_;
+  const tune::Peaks peaks_;
   const kernel::Machine machine_;
   const Values given_;
   TaskTable table_;

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/isomer)
 set(parts isomer_util isomer_backends isomer_runtime isomer_c isomer_graph isomer_onnx_proto isomer_passes isomer_proof isomer_check
-  isomer_verify isomer_replay isomer_substitutions isomer_kernel isomer_nvrtc isomer_codegen_cuda isomer_codegen isomer_measure isomer_search
+  isomer_verify isomer_replay isomer_substitutions isomer_kernel isomer_nvrtc isomer_codegen_cuda isomer_codegen isomer_measure isomer_tune isomer_search
   isomer_driver)
 foreach(part ${parts})
   # How ours are compiled is nobody else's business.

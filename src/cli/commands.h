@@ -7,6 +7,7 @@ namespace isomer::cli {
 
 void add_optimize(CLI::App& app, int& exit);
 void add_compile(CLI::App& app, int& exit);
+void add_tune(CLI::App& app, int& exit);
 void add_run(CLI::App& app, int& exit);
 void add_bench(CLI::App& app, int& exit);
 void add_compare(CLI::App& app, int& exit);

@@ -64,6 +64,7 @@ struct Report {
   bool is_of_plain_loops = false;                  ///< the check
   std::map<std::string, double> seconds;
   size_t tasks = 0;
+  int tuned = 0;  ///< kernels
 };
 
 /// One variant, checked.
@@ -105,6 +106,7 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
   bindings.insert(given.begin(), given.end());
   compiled.code.artifact.variants[0].bindings = std::move(bindings);
   report.tasks += all_tasks(compiled.code.whole).size();
+  report.tuned += compiled.code.tuned;
   report.coverage += coverage;
   report.made.push_back(std::move(compiled.made));
   report.chosen.push_back(std::move(compiled.chosen));
@@ -130,6 +132,7 @@ json report_json(const CompileCommand& options, const runtime::Artifact& artifac
           {"variants", artifact.variants.size()},
           {"tasks", report.tasks},
           {"kernels", artifact.kernels.size()},
+          {"kernels_tuned", report.tuned},
           {"arena_mb", static_cast<double>(arena) / 1e6},
           {"code_kb", static_cast<double>(code) / 1e3},
           {"search", searches},

@@ -53,6 +53,7 @@ void CompileChoices::add_to(CLI::App& app) {
                  "VALUE=together, apart, channels-last or row-major: how the task that makes a value is cut and laid "
                  "out, as reports of level 3 say it; repeatable")
       ->allow_extra_args(false);
+  app.add_flag("--untuned", untuned, "Schedules as they are by default, whatever the records have");
   add_schedules_to(app);
   search.add_to(app);
 }
@@ -140,6 +141,7 @@ class CodeMaker {
     maker.measures_ =
         choices.plan.empty() && keeps("alternatives") && maker.level_ >= kSearchLevel && runs_here(compile.target);
     maker.records_ = choices.search.records;
+    maker.is_untuned_ = choices.untuned;
     return maker;
   }
 
@@ -150,7 +152,16 @@ class CodeMaker {
     TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads}));
     CompileOptions compile = options_;
     TRY(compile.plan, plan_of(plan_, graph));
-    return code_of_prepared(graph, compile);
+    TRY(const kernel::Records records, open_records(records_));
+    return code_of_prepared(graph, compile, records);
+  }
+
+  Result<CompileOptions> add_problems(TuningProblems& all, Graph graph) const {
+    TRY_VOID(prepare_for_code(graph, {level_, {}, options_.threads}));
+    CompileOptions compile = options_;
+    TRY(compile.plan, plan_of(plan_, graph));
+    TRY_VOID(isomer::add_problems(all, graph, compile));
+    return compile;
   }
 
   /// With the tasks that are fastest here, as far as they are found in so many seconds.
@@ -162,14 +173,16 @@ class CodeMaker {
     TRY(ChosenTasks chosen, choose_tasks(graph, options_, timer, options));
     CompileOptions compile = options_;
     compile.plan = chosen.plan;
-    TRY(Compilation code, code_of_prepared(graph, compile));
+    TRY(Compilation code, code_of_prepared(graph, compile, records));
     return std::pair(std::move(code), std::move(chosen));
   }
 
  private:
   explicit CodeMaker(int level) : level_(level) {}
 
-  static Result<Compilation> code_of_prepared(const Graph& graph, const CompileOptions& options) {
+  Result<Compilation> code_of_prepared(const Graph& graph, CompileOptions& options,
+                                       const kernel::Records& records) const {
+    if (!is_untuned_) take_tuned(options, records, weights_in_model(count_bytes(graph)));
     TRY(Compilation compiled, compile(graph, options));
     compiled.artifact.provenance.producer = version_text();
     return compiled;
@@ -180,6 +193,7 @@ class CodeMaker {
   std::vector<std::string> plan_;
   bool measures_ = false;
   std::string records_;  ///< file
+  bool is_untuned_ = false;
 };
 
 Result<void> expect_bound(const Graph& graph) {
@@ -246,6 +260,20 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
   auto code = maker.code_of(std::move(made->graph), {});
   if (!code.ok()) return std::move(code).error().within(file);
   return code;
+}
+
+Result<CompileOptions> add_problems(TuningProblems& all, const LoadedModel& model, const std::string& file,
+                                    const CommonOptions& options, const CompileChoices& choices) {
+  TRY(const CodeMaker maker, CodeMaker::create(options, choices));
+  if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
+  substitutions::Derivation derivation;
+  derivation.level = choices.chosen_level();
+  substitutions::Theory theory;
+  auto made = derived(model.graph, derivation, theory, {.threads = options.thread_count()});
+  if (!made.ok()) return std::move(made).error().within(file);
+  auto added = maker.add_problems(all, std::move(made->graph));
+  if (!added.ok()) return std::move(added).error().within(file);
+  return added;
 }
 
 }  // namespace isomer::cli

@@ -4,6 +4,7 @@
 #include "cli/search_choices.h"
 #include "search/choose_tasks.h"
 #include "search/compile.h"
+#include "search/tuning.h"
 
 namespace isomer::cli {
 
@@ -17,6 +18,7 @@ struct CompileChoices {
   bool for_gpu = false;                ///< scheduled for a GPU, and compiled for the target as plain loops
   /// Of the command; 2 where schedules are given, which name tasks of that level, and for a GPU.
   int usual_level = 2;
+  bool untuned = false;  ///< schedules as they are by default, whatever records have
 
   void add_to(CLI::App& app);
   /// --schedule alone.
@@ -43,5 +45,10 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
 /// Its code alone, unchecked.
 Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,
                                   const CompileChoices& choices);
+
+/// Adds the tasks of a model, as its code is made of them without a search, and says what the code is made with. Errors
+/// carry the file's name; kUsage: the target.
+Result<CompileOptions> add_problems(TuningProblems& all, const LoadedModel& model, const std::string& file,
+                                    const CommonOptions& options, const CompileChoices& choices);
 
 }  // namespace isomer::cli

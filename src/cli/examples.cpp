@@ -26,6 +26,8 @@ const std::vector<Example>& examples() {
         "isomer optimize model.onnx -o simpler.onnx --level 2 --proof simpler.proof"}},
       {"compile",
        {"isomer compile model.onnx -o model.iso", "isomer compile bert.onnx -o bert.iso --dim batch=8 --threads 1"}},
+      {"tune",
+       {"isomer tune model.onnx --trials 64 --time 2s", "isomer tune model.onnx bert.onnx --dim batch=8 --time 2s"}},
       {"run",
        {"isomer run model.onnx", "isomer run bert.onnx --dim batch=8 --fill ones --json",
         "isomer run model.iso --load-inputs inputs.npz --save-outputs outputs.npz"}},

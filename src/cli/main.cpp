@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
   return run_program(argc, argv, [](CLI::App& app, int& exit) {
     add_optimize(app, exit);
     add_compile(app, exit);
+    add_tune(app, exit);
     add_run(app, exit);
     add_bench(app, exit);
     add_compare(app, exit);

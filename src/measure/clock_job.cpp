@@ -14,8 +14,10 @@ int64_t ClockJob::bytes() const {
 
 // Packed weights are filled as they lie: what they were packed from makes no difference.
 ClockJob job_of(const kernel::Kernel& kernel, std::span<const runtime::Part> parts, std::span<const std::byte> code) {
-  ClockJob job{
-      std::vector<ClockJob::Buffer>(kernel.buffers.size()), {parts.begin(), parts.end()}, {code.begin(), code.end()}};
+  ClockJob job{std::vector<ClockJob::Buffer>(kernel.buffers.size()),
+               {},
+               {parts.begin(), parts.end()},
+               {code.begin(), code.end()}};
   const std::map<int, int64_t> bounds = index_bounds(kernel);
   for (const int number : used_arguments(kernel)) {
     const kernel::Buffer& buffer = kernel.buffers[static_cast<size_t>(number)];
@@ -28,8 +30,13 @@ ClockJob job_of(const kernel::Kernel& kernel, std::span<const runtime::Part> par
                                                 : is_value                               ? ClockJob::Use::kValue
                                                                                          : ClockJob::Use::kWeight,
                                                 buffer.dtype,
-                                                packed_bytes(buffer.dtype, element_count(buffer.shape).value()), range};
+                                                packed_bytes(buffer.dtype, element_count(buffer.shape).value()), range,
+                                                kernel.inputs.size() + static_cast<size_t>(number)};
   }
+  for (size_t k = 0; k < kernel.inputs.size(); ++k)
+    if (kernel.inputs[k] >= 0) job.buffers[static_cast<size_t>(kernel.inputs[k])].seed = k;
+  for (const int output : kernel.outputs)
+    if (output >= 0) job.outputs.push_back(output);
   return job;
 }
 

@@ -22,15 +22,17 @@ struct ClockJob {
     DataType dtype = DataType::kUndefined;
     int64_t bytes = 0;
     IntegerRange range;
+    uint64_t seed = 0;  ///< of what it is filled with
   };
   std::vector<Buffer> buffers;
+  std::vector<int> outputs;  ///< of the kernel, buffers by number
   std::vector<runtime::Part> parts;
   std::vector<std::byte> code;  ///< to be mapped at a multiple of 64 bytes, readable and executable
 
   int64_t bytes() const;  ///< of all buffers
 };
 
-/// `parts` are the kernel's in `code`.
+/// `parts` are the kernel's in `code`. Inputs have the same seeds in all kernels of a task.
 ClockJob job_of(const kernel::Kernel& kernel, std::span<const runtime::Part> parts, std::span<const std::byte> code);
 
 }  // namespace isomer

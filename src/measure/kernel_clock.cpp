@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/artifact.h"
 #include "runtime/call.h"
@@ -101,13 +102,14 @@ Result<KernelClock::Arguments> KernelClock::place(const ClockJob& job) {
   return arguments;
 }
 
-void KernelClock::fill_all(const ClockJob& job, const Arguments& arguments, Integers integers) {
+void KernelClock::fill_all(const ClockJob& job, const Arguments& arguments, Integers integers, Numbers numbers) {
   for (size_t b = 0; b < job.buffers.size(); ++b) {
     const ClockJob::Buffer& buffer = job.buffers[b];
     if (buffer.use == ClockJob::Use::kNone || buffer.use == ClockJob::Use::kWritten) continue;
     IntegerRange range = buffer.range;
     if (integers != Integers::kRandom) range.low = range.high = integers == Integers::kOnes ? 1 : 0;
-    fill({static_cast<std::byte*>(arguments.buffers[b]), static_cast<size_t>(buffer.bytes)}, buffer.dtype, range, b);
+    fill({static_cast<std::byte*>(arguments.buffers[b]), static_cast<size_t>(buffer.bytes)}, buffer.dtype, range,
+         buffer.seed, numbers);
   }
 }
 
@@ -142,10 +144,10 @@ Outcome KernelClock::run(const ClockJob& job, const Arguments& arguments, const 
 }
 
 Result<void> KernelClock::warm_up(const ClockJob& job, const Arguments& arguments,
-                                  const runtime::ExecutableMemory& code) {
+                                  const runtime::ExecutableMemory& code, Numbers numbers) {
   Outcome outcome = Outcome::kDone;
   for (const Integers integers : {Integers::kRandom, Integers::kZeros, Integers::kOnes}) {
-    fill_all(job, arguments, integers);
+    fill_all(job, arguments, integers, numbers);
     outcome = run(job, arguments, code);
     if (outcome == Outcome::kDone) return {};
   }
@@ -177,7 +179,7 @@ Result<KernelTime> KernelClock::time(const ClockJob& job) {
   TRY(const runtime::ExecutableMemory code, runtime::ExecutableMemory::copy_of(job.code));
   TRY(const Arguments arguments, place(job));
   TRY_VOID(take_scratch(job.parts));
-  TRY_VOID(warm_up(job, arguments, code));
+  TRY_VOID(warm_up(job, arguments, code, Numbers::kReals));
   std::vector<double> all, undisturbed;
   const auto start = Clock::now();
   const auto enough = [&] {
@@ -200,6 +202,25 @@ Result<KernelTime> KernelClock::time(const ClockJob& job) {
   std::sort(times.begin(), times.end());
   return KernelTime{times[static_cast<size_t>(kQuantile * static_cast<double>(times.size()))] * 1e6,
                     static_cast<int64_t>(times.size())};
+}
+
+Result<std::vector<std::vector<std::byte>>> KernelClock::outputs(const ClockJob& job, Numbers numbers) {
+  const StayOn pinned(cpu_);
+  const runtime::FlushDenormals flush;
+  TRY(const runtime::ExecutableMemory code, runtime::ExecutableMemory::copy_of(job.code));
+  TRY(const Arguments arguments, place(job));
+  TRY_VOID(take_scratch(job.parts));
+  // What is not written is found out: all ones are no number of any type.
+  for (size_t b = 0; b < job.buffers.size(); ++b)
+    if (job.buffers[b].use == ClockJob::Use::kWritten)
+      std::memset(arguments.buffers[b], 0xff, static_cast<size_t>(job.buffers[b].bytes));
+  TRY_VOID(warm_up(job, arguments, code, numbers));
+  std::vector<std::vector<std::byte>> result;
+  for (const int output : job.outputs) {
+    const auto* const begin = static_cast<const std::byte*>(arguments.buffers[static_cast<size_t>(output)]);
+    result.emplace_back(begin, begin + job.buffers[static_cast<size_t>(output)].bytes);
+  }
+  return result;
 }
 
 }  // namespace isomer

@@ -32,6 +32,8 @@ class KernelClock {
 
   /// Errors: kUnsupported: no memory; kInvalid: what the kernel reports of any values that were tried.
   Result<KernelTime> time(const ClockJob& job);
+  /// What the kernel makes of such inputs, by output. Errors: the same.
+  Result<std::vector<std::vector<std::byte>>> outputs(const ClockJob& job, Numbers numbers);
 
  private:
   /// A thread's frame, on cache lines of its own.
@@ -47,9 +49,10 @@ class KernelClock {
   enum class Integers : uint8_t { kRandom, kZeros, kOnes };
 
   Result<Arguments> place(const ClockJob& job);
-  static void fill_all(const ClockJob& job, const Arguments& arguments, Integers integers);
+  static void fill_all(const ClockJob& job, const Arguments& arguments, Integers integers, Numbers numbers);
   Result<void> take_scratch(std::span<const runtime::Part> parts);
-  Result<void> warm_up(const ClockJob& job, const Arguments& arguments, const runtime::ExecutableMemory& code);
+  Result<void> warm_up(const ClockJob& job, const Arguments& arguments, const runtime::ExecutableMemory& code,
+                       Numbers numbers);
   runtime::Outcome run(const ClockJob& job, const Arguments& arguments, const runtime::ExecutableMemory& code);
   void cool_down(const Arguments& arguments);
 

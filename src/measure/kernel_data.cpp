@@ -45,7 +45,7 @@ std::map<int, int64_t> index_bounds(const kernel::Kernel& kernel) {
   return bounds;
 }
 
-void fill(std::span<std::byte> bytes, DataType dtype, IntegerRange range, uint64_t seed) {
+void fill(std::span<std::byte> bytes, DataType dtype, IntegerRange range, uint64_t seed, Numbers numbers) {
   if (!is_computable(dtype)) {
     std::fill(bytes.begin(), bytes.end(), std::byte{0});
     return;
@@ -55,8 +55,12 @@ void fill(std::span<std::byte> bytes, DataType dtype, IntegerRange range, uint64
   Random random(seed);
   std::vector<std::byte> period(std::min(bytes.size(), kPeriod * width));
   for (size_t at = 0; at < period.size(); at += width)
-    is_float(dtype) ? encode_real(dtype, random.uniform(0.1, 0.9), &period[at])
-                    : encode_integer(dtype, random.between(range.low, range.high), &period[at]);
+    if (!is_float(dtype))
+      encode_integer(dtype, random.between(range.low, range.high), &period[at]);
+    else if (numbers == Numbers::kIntegers)
+      encode_real(dtype, static_cast<double>(random.between(-2, 2)), &period[at]);
+    else
+      encode_real(dtype, random.uniform(0.1, 0.9), &period[at]);
   for (size_t at = 0; at < bytes.size(); at += period.size())
     std::memcpy(&bytes[at], period.data(), std::min(period.size(), bytes.size() - at));
 }

@@ -19,8 +19,13 @@ std::map<int, int64_t> index_bounds(const kernel::Kernel& kernel);
 struct IntegerRange {
   int64_t low = 0, high = 0;
 };
-/// Seeded values: floats in [0.1, 0.9), integers of the range, bools where it holds 0 and 1. Types without arithmetic
-/// get zeros.
-void fill(std::span<std::byte> bytes, DataType dtype, IntegerRange range, uint64_t seed);
+/// What floats are filled with.
+enum class Numbers : uint8_t {
+  kReals,     ///< between 0.1 and 0.9
+  kIntegers,  ///< from -2 to 2: sums of their products are exact in any order
+};
+/// Seeded values: floats, integers of the range, bools where it holds 0 and 1. Types without arithmetic get zeros.
+void fill(std::span<std::byte> bytes, DataType dtype, IntegerRange range, uint64_t seed,
+          Numbers numbers = Numbers::kReals);
 
 }  // namespace isomer

@@ -15,11 +15,19 @@
 namespace isomer {
 namespace {
 
+/// What the worker is asked.
+struct Question {
+  bool is_time = true;  ///< else outputs
+  Numbers numbers = Numbers::kReals;
+  ClockJob job;
+};
+
 /// What the worker found.
 struct Finding {
-  bool is_time = false;
+  bool is_done = false;
   uint64_t microseconds = 0;  ///< the bits of a double
   int64_t runs = 0;
+  std::vector<std::vector<std::byte>> outputs;
   bool is_kernels_fault = false;  ///< else something of the machine was missing
   std::string where, what;
 };
@@ -33,19 +41,25 @@ void fields(Archive& archive, IntegerRange& range) {
 
 template <class Archive>
 void fields(Archive& archive, ClockJob::Buffer& buffer) {
-  archive(buffer.use, buffer.dtype, buffer.bytes, buffer.range);
+  archive(buffer.use, buffer.dtype, buffer.bytes, buffer.range, buffer.seed);
 }
 
 template <class Archive>
 void fields(Archive& archive, ClockJob& job) {
-  archive(job.buffers, job.parts, job.code);
+  archive(job.buffers, job.outputs, job.parts, job.code);
 }
 
 namespace {
 
 template <class Archive>
+void fields(Archive& archive, Question& question) {
+  archive(question.is_time, question.numbers, question.job);
+}
+
+template <class Archive>
 void fields(Archive& archive, Finding& finding) {
-  archive(finding.is_time, finding.microseconds, finding.runs, finding.is_kernels_fault, finding.where, finding.what);
+  archive(finding.is_done, finding.microseconds, finding.runs, finding.outputs, finding.is_kernels_fault, finding.where,
+          finding.what);
 }
 
 template <class T>
@@ -64,31 +78,54 @@ std::optional<T> read(std::string_view bytes) {
 }
 
 /// The worker ran code that may write anywhere: what it says may be anything.
-Result<KernelTime> time_of(const std::optional<Finding>& finding) {
+Result<Finding> finding_of(std::string_view answer) {
+  std::optional<Finding> finding = read<Finding>(answer);
   if (!finding) return invalid("", "an answer of the process that measures expected, other bytes found");
-  if (!finding->is_time)
+  if (!finding->is_done)
     return Error{finding->is_kernels_fault ? ErrorKind::kInvalid : ErrorKind::kUnsupported, finding->where,
                  finding->what};
-  const KernelTime time{std::bit_cast<double>(finding->microseconds), finding->runs};
-  if (!std::isfinite(time.microseconds) || time.microseconds <= 0 || time.runs < 1)
-    return invalid("", "a time that a kernel can take expected, {} us in {} runs found", time.microseconds, time.runs);
-  return time;
+  return *std::move(finding);
+}
+
+Finding found_by(KernelClock& clock, const std::optional<Question>& question) {
+  Finding finding;
+  const auto failed = [&](Error error) {
+    finding.is_kernels_fault = error.kind == ErrorKind::kInvalid;
+    finding.where = std::move(error.where);
+    finding.what = std::move(error.what);
+  };
+  if (!question) {
+    failed(invalid("", "a job to measure expected, other bytes found"));
+  } else if (question->is_time) {
+    if (auto time = clock.time(question->job); time.ok())
+      finding = {true, std::bit_cast<uint64_t>(time->microseconds), time->runs, {}, false, {}, {}};
+    else
+      failed(std::move(time).error());
+  } else if (auto outputs = clock.outputs(question->job, question->numbers); outputs.ok()) {
+    finding = {true, 0, 0, *std::move(outputs), false, {}, {}};
+  } else {
+    failed(std::move(outputs).error());
+  }
+  return finding;
 }
 
 }  // namespace
 
-Result<KernelTime> MeasuringWorker::time(const ClockJob& job) {
-  const auto program = process_ || here_ ? std::filesystem::path() : own_program("isomer-measure");
-  if (!program.empty()) {
+Result<void> MeasuringWorker::start() {
+  if (process_ || here_) return {};
+  if (const auto program = own_program("isomer-measure"); !program.empty()) {
     TRY(process_, WorkerProcess::start({program.string(), std::to_string(options_.threads),
                                         std::to_string(static_cast<int>(options_.weights))}));
-  } else if (!process_ && !here_) {
+  } else {
     here_.emplace(options_.threads, options_.weights, options_.memory);
   }
-  if (here_) return here_->time(job);
+  return {};
+}
+
+Result<std::string> MeasuringWorker::ask(const ClockJob& job, std::string_view question) {
   TRY_VOID(options_.memory.check(job.bytes(), "measuring a kernel"));
-  auto reply = process_->ask(bytes_of(job), options_.seconds);
-  if (reply.ok() && reply->answer) return time_of(read<Finding>(*reply->answer));
+  auto reply = process_->ask(question, options_.seconds);
+  if (reply.ok() && reply->answer) return *std::move(reply->answer);
   process_.reset();
   if (!reply.ok()) return std::move(reply).error();
   if (reply->is_late)
@@ -99,24 +136,34 @@ Result<KernelTime> MeasuringWorker::time(const ClockJob& job) {
                  strsignal(reply->signal));
 }
 
+Result<KernelTime> MeasuringWorker::time(const ClockJob& job) {
+  TRY_VOID(start());
+  if (here_) return here_->time(job);
+  TRY(const std::string answer, ask(job, bytes_of(Question{true, Numbers::kReals, job})));
+  TRY(const Finding finding, finding_of(answer));
+  const KernelTime time{std::bit_cast<double>(finding.microseconds), finding.runs};
+  if (!std::isfinite(time.microseconds) || time.microseconds <= 0 || time.runs < 1)
+    return invalid("", "a time that a kernel can take expected, {} us in {} runs found", time.microseconds, time.runs);
+  return time;
+}
+
+Result<std::vector<std::vector<std::byte>>> MeasuringWorker::outputs(const ClockJob& job, Numbers numbers) {
+  TRY_VOID(start());
+  if (here_) return here_->outputs(job, numbers);
+  TRY(const std::string answer, ask(job, bytes_of(Question{false, numbers, job})));
+  TRY(Finding finding, finding_of(answer));
+  const auto fits = [&](size_t k) {
+    return std::ssize(finding.outputs[k]) == job.buffers[static_cast<size_t>(job.outputs[k])].bytes;
+  };
+  bool all_fit = finding.outputs.size() == job.outputs.size();
+  for (size_t k = 0; all_fit && k < finding.outputs.size(); ++k) all_fit = fits(k);
+  if (!all_fit) return invalid("", "outputs of the kernel's sizes expected, others found");
+  return std::move(finding.outputs);
+}
+
 void answer_jobs(int threads, Weights weights) {
   KernelClock clock(threads, weights);
-  while (const auto question = next_question()) {
-    Finding finding;
-    const auto job = read<ClockJob>(*question);
-    const Result<KernelTime> time =
-        job ? clock.time(*job) : Result<KernelTime>(invalid("", "a job to measure expected, other bytes found"));
-    if (time.ok()) {
-      finding.is_time = true;
-      finding.microseconds = std::bit_cast<uint64_t>(time->microseconds);
-      finding.runs = time->runs;
-    } else {
-      finding.is_kernels_fault = time.error().kind == ErrorKind::kInvalid;
-      finding.where = time.error().where;
-      finding.what = time.error().what;
-    }
-    answer(bytes_of(finding));
-  }
+  while (const auto question = next_question()) answer(bytes_of(found_by(clock, read<Question>(*question))));
 }
 
 }  // namespace isomer

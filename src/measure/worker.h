@@ -25,8 +25,15 @@ class MeasuringWorker {
   /// Errors: those of KernelClock; kInvalid for a kernel that crashes or takes too long; kUnsupported where the process
   /// was ended from outside or can't be started; kStopped.
   Result<KernelTime> time(const ClockJob& job);
+  /// What the kernel makes of such numbers, by output. Errors: the same.
+  Result<std::vector<std::vector<std::byte>>> outputs(const ClockJob& job, Numbers numbers);
 
  private:
+  /// Where kernels run is there from now on.
+  Result<void> start();
+  /// What the process says to a question; the kernel ended it where it says nothing.
+  Result<std::string> ask(const ClockJob& job, std::string_view question);
+
   const MeasuringOptions options_;
   std::optional<WorkerProcess> process_;
   std::optional<KernelClock> here_;

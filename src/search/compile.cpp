@@ -22,6 +22,40 @@ using kernel::Kernel;
 
 int64_t bytes_of(DataType dtype, const Shape& shape) { return packed_bytes(dtype, element_count(shape).value()); }
 
+/// Bodies are cut as preferred.
+Result<Region> region_of(const Graph& graph, const TaskPlan& plan, const CompileOptions& options, TaskTable& table);
+
+Result<std::vector<Region>> bodies_of(const Graph& graph, const Task& task, const CompileOptions& options,
+                                      TaskTable& table) {
+  const Node& node = graph.node(task.nodes[0]);
+  std::vector<std::string_view> names;
+  if (const auto* branch = std::get_if<BranchForm>(&node.op->form)) names = {branch->then_body, branch->else_body};
+  if (const auto* loop = std::get_if<LoopForm>(&node.op->form)) names = {loop->body};
+  std::vector<Region> bodies;
+  for (const std::string_view name : names) {
+    auto body = region_of(*std::get<GraphPtr>(node.attributes.find(name)->second), {}, options, table);
+    if (!body.ok()) return std::move(body).error().within(task.place(graph));
+    bodies.push_back(std::move(*body));
+  }
+  return bodies;
+}
+
+Result<Region> region_of(const Graph& graph, const TaskPlan& plan, const CompileOptions& options, TaskTable& table) {
+  TaskDecider decider(plan);
+  TRY(std::vector<Task> tasks, tasks_of(graph, options, Surroundings::kWhole, decider, table));
+  Region region{&graph, {}};
+  for (Task& task : tasks) {
+    RegionTask made;
+    made.name = task.name(graph);
+    if (task.runs_bodies) {
+      TRY(made.bodies, bodies_of(graph, task, options, table));
+    }
+    made.task = std::move(task);
+    region.tasks.push_back(std::move(made));
+  }
+  return region;
+}
+
 class Compiler {
  public:
   explicit Compiler(const CompileOptions& options) : options_(options), table_(options.micro_kernels) {}
@@ -30,7 +64,7 @@ class Compiler {
     auto specialized = std::make_shared<Graph>(graph);
     TRY_VOID(specialize_bodies(*specialized));
     result_.graph = specialized;
-    TRY(result_.whole, region_of(*specialized, options_.plan));
+    TRY(result_.whole, cut_into_tasks(*specialized, options_, table_));
     const std::vector<PlacedTask> all = all_tasks(result_.whole);
     for (const GivenSchedule& given : options_.schedules) TRY_VOID(take_schedule(given, all));
     TRY_VOID(schedule(result_.whole));
@@ -55,36 +89,6 @@ class Compiler {
     std::vector<const Kernel*> kernels;
     for (const kernel::ScheduledKernel& entry : result_.kernels) kernels.push_back(&entry.kernel);
     return kernels;
-  }
-
-  Result<Region> region_of(const Graph& graph, const TaskPlan& plan) {
-    TaskDecider decider(plan);
-    TRY(std::vector<Task> tasks, tasks_of(graph, options_, Surroundings::kWhole, decider, table_));
-    Region region{&graph, {}};
-    for (Task& task : tasks) {
-      RegionTask made;
-      made.name = task.name(graph);
-      if (task.runs_bodies) {
-        TRY(made.bodies, bodies_of(graph, task));
-      }
-      made.task = std::move(task);
-      region.tasks.push_back(std::move(made));
-    }
-    return region;
-  }
-
-  Result<std::vector<Region>> bodies_of(const Graph& graph, const Task& task) {
-    const Node& node = graph.node(task.nodes[0]);
-    std::vector<std::string_view> names;
-    if (const auto* branch = std::get_if<BranchForm>(&node.op->form)) names = {branch->then_body, branch->else_body};
-    if (const auto* loop = std::get_if<LoopForm>(&node.op->form)) names = {loop->body};
-    std::vector<Region> bodies;
-    for (const std::string_view name : names) {
-      auto body = region_of(*std::get<GraphPtr>(node.attributes.find(name)->second), {});
-      if (!body.ok()) return std::move(body).error().within(task.place(graph));
-      bodies.push_back(std::move(*body));
-    }
-    return bodies;
   }
 
   /// A schedule written by hand becomes that of all tasks equal to the one it is for.
@@ -133,15 +137,21 @@ class Compiler {
   int scheduled(const LoweredTask& task) {
     const auto [known, is_new] = numbers_.try_emplace(&task, result_.kernels.size());
     if (is_new) {
-      const auto given = given_.find(&task);
-      kernel::Preferring preferring;
-      const kernel::Scheduled chosen =
-          given != given_.end() ? given->second
-                                : kernel::scheduled(task.start, options_.space, machine_of(options_), preferring);
+      const kernel::Scheduled chosen = schedule_of(task);
       result_.kernels.push_back(kernel::finish(chosen.schedule, task.flops));
       result_.kernels.back().choices = chosen.choices;
     }
     return static_cast<int>(known->second);
+  }
+
+  kernel::Scheduled schedule_of(const LoweredTask& task) {
+    if (const auto given = given_.find(&task); given != given_.end()) return given->second;
+    if (auto tuned = options_.tuned ? options_.tuned(task) : std::nullopt) {
+      ++result_.tuned;
+      return *std::move(tuned);
+    }
+    kernel::Preferring preferring;
+    return kernel::scheduled(task.start, options_.space, machine_of(options_), preferring);
   }
 
   Result<void> generate_code() {
@@ -293,6 +303,10 @@ Result<std::vector<Task>> tasks_of(const Graph& graph, const CompileOptions& opt
   TRY(std::vector<Task> tasks, fuse(graph, options.fuse, decider));
   if (!options.assign_layouts) return tasks;
   return assign_layouts(graph, std::move(tasks), surroundings, decider, table);
+}
+
+Result<Region> cut_into_tasks(const Graph& graph, const CompileOptions& options, TaskTable& table) {
+  return region_of(graph, options.plan, options, table);
 }
 
 Result<Compilation> compile(const Graph& graph, const CompileOptions& options) { return Compiler(options).run(graph); }

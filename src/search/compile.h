@@ -32,6 +32,8 @@ struct CompileOptions {
   std::vector<GivenSchedule> schedules;           ///< instead of those that the space makes
   kernel::Space space = kernel::default_space();  ///< what makes schedules, every choice as it is preferred
   kernel::MicroKernels micro_kernels = {};        ///< that schedules may use; check_names holds of them
+  /// A schedule that was tuned for a task, where there is one.
+  std::function<std::optional<kernel::Scheduled>(const LoweredTask&)> tuned = nullptr;
   // False, to measure what they give:
   bool assign_layouts = true;  ///< else everything is row-major
   bool packing = true;         ///< as in kernel::Machine
@@ -43,6 +45,7 @@ struct Compilation {
   std::shared_ptr<const Graph> graph;  ///< what `whole` is of
   Region whole;
   std::vector<kernel::ScheduledKernel> kernels;  ///< by their number in the artifact; equal tasks share one
+  int tuned = 0;                                 ///< kernels whose schedules were
   runtime::Artifact artifact;
   /// For a GPU: the same nests as code of this machine's CPU, as plain loops, which is what they mean. What a check
   /// runs where the GPU is not here.
@@ -57,6 +60,9 @@ struct Compilation {
 /// Fused, with layouts. Answers come from the decider, not from the options' plan. Errors: those of `fuse`.
 Result<std::vector<Task>> tasks_of(const Graph& graph, const CompileOptions& options, Surroundings surroundings,
                                    TaskDecider& decider, TaskTable& table);
+
+/// The tasks of a graph whose bodies are specialized, and of those bodies; no kernels yet. Errors: those of `fuse`.
+Result<Region> cut_into_tasks(const Graph& graph, const CompileOptions& options, TaskTable& table);
 
 /// The artifact of one variant of a graph whose dims are bound. Errors (kUnsupported): what cannot be compiled yet, by
 /// name.

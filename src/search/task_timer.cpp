@@ -1,7 +1,5 @@
 #include "search/task_timer.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <ctime>
 #include <map>
@@ -9,6 +7,7 @@
 #include "kernel/default_schedule.h"
 #include "kernel/fingerprint.h"
 #include "measure/worker.h"
+#include "tune/tuned.h"
 #include "util/clock.h"
 #include "util/machine_peak.h"
 #include "util/parallel.h"
@@ -28,28 +27,11 @@ constexpr double kStart = 0.3;
 constexpr int kMostTimesAgain = 3;  ///< that a task is measured once more
 constexpr int64_t kBandwidthBytes = int64_t{32} << 20;
 
-/// "float32[1,56,56,64] const float32[64,64,3,3] -> float32[1,56,56,64]"
-std::string types_of(const kernel::Kernel& kernel) {
-  const auto describe = [&](int number) {
-    const kernel::Buffer& buffer = kernel.buffers[static_cast<size_t>(number)];
-    std::vector<std::string> dims;
-    for (const Dim& dim : buffer.shape) dims.push_back(dim.text());
-    return fmt::format("{}{}[{}]", buffer.is_constant ? "const " : "", name(buffer.dtype), fmt::join(dims, ","));
-  };
-  std::vector<std::string> parts;
-  for (const int buffer : kernel.inputs)
-    if (buffer >= 0) parts.push_back(describe(buffer));
-  parts.emplace_back("->");
-  for (const int buffer : kernel.outputs)
-    if (buffer >= 0) parts.push_back(describe(buffer));
-  return fmt::format("{}", fmt::join(parts, " "));
-}
-
 /// Who chose the schedule, and of what kind of model the times are.
 std::string maker_of(const CompileOptions& options, Weights weights) {
-  return std::string("default") + (options.packing ? "" : ", without packing") +
-         (options.micro_tiles ? "" : ", without micro-tiles") +
-         (weights == Weights::kInCache ? ", weights in cache" : "");
+  return tune::maker_of(std::string("default") + (options.packing ? "" : ", without packing") +
+                            (options.micro_tiles ? "" : ", without micro-tiles"),
+                        weights);
 }
 
 }  // namespace
@@ -190,7 +172,7 @@ class TaskTimer::State {
     candidate.record.key = {hash, target_, generator_};
     candidate.record.maker = maker_;
     candidate.record.name = of.task->name(*of.graph);
-    candidate.record.types = types_of(lowered->start.kernel());
+    candidate.record.types = tune::types_of(lowered->start.kernel());
     candidate.scheduled = kernel::finish(kernel::default_schedule(lowered->start, machine_of(options_)), 0);
     candidate.record.trace = print(candidate.scheduled.trace);
     statistics.preparing_s += seconds_since(start);

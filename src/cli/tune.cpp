@@ -1,0 +1,213 @@
+// isomer tune: schedules of a model's tasks, measured on this machine; what is faster is in the records.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/compile_model.h"
+#include "cli/open_records.h"
+#include "cli/tune_table.h"
+#include "graph/bind.h"
+#include "tune/roofline.h"
+#include "util/clock.h"
+#include "util/stop.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+
+struct TuneCommand : CommonOptions {
+  std::vector<std::string> files;
+  CompileChoices choices;
+  int64_t trials = 1000;
+  std::string time;  ///< empty: until the trials are done
+  std::string objective = "f1";
+  std::vector<double> wanted;  ///< milliseconds, by model
+  std::string scheduler = "gradient";
+  std::string strategy = "evolution";
+  std::optional<size_t> task;
+};
+
+/// Draws the table where the last one was, on a terminal; elsewhere a line now and then.
+class LiveTable {
+ public:
+  LiveTable(const TuneCommand& options, const TuneScene& scene)
+      : options_(options), scene_(scene), is_terminal_(isatty(STDERR_FILENO) == 1) {}
+
+  void show(const tune::TuneState& state) {
+    if (options_.json) {
+      fmt::print("{}\n", json_text(to_json(scene_, state)));
+      std::fflush(stdout);
+      return;
+    }
+    if (options_.quiet) return;
+    if (is_terminal_) {
+      clear();
+      const std::vector<std::string> lines = table(scene_, state, kTasks, width());
+      for (const std::string& line : lines) fmt::print(stderr, "{}\n", line);
+      drawn_ = lines.size();
+    } else if (seconds_since(told_) >= kSecondsOfALine || !has_told_) {
+      fmt::print(stderr, "{}\n", headline(scene_, state));
+      told_ = Clock::now();
+      has_told_ = true;
+    }
+  }
+
+  void clear() {
+    if (drawn_ > 0) fmt::print(stderr, "\x1b[{}A\x1b[J", drawn_);
+    drawn_ = 0;
+  }
+
+ private:
+  static constexpr size_t kTasks = 12, kUsualWidth = 80;
+  static constexpr double kSecondsOfALine = 5;
+
+  static size_t width() {
+    winsize size = {};
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : kUsualWidth;
+  }
+
+  const TuneCommand& options_;
+  const TuneScene& scene_;
+  const bool is_terminal_;
+  size_t drawn_ = 0;  ///< lines
+  Clock::time_point told_ = Clock::now();
+  bool has_told_ = false;
+};
+
+void add_rooflines(TuningProblems& all, int threads) {
+  const tune::Peaks peaks = tune::measure_peaks(threads);
+  for (tune::Problem& problem : all.problems)
+    problem.roofline_us = tune::roofline_us(problem.start.kernel(), problem.flops, peaks, problem.weights);
+}
+
+/// Of several models each takes the bound dims that it has; one that none of them has is refused by the first.
+Result<std::vector<CommonOptions>> options_by_model(const TuneCommand& options) {
+  std::vector<CommonOptions> result(options.files.size(), options);
+  if (options.files.size() < 2) return result;
+  TRY(const auto bound, options.bound_dims());
+  std::set<std::string> taken;
+  for (size_t k = 0; k < result.size(); ++k) {
+    result[k].dims.clear();
+    TRY(const LoadedModel model, load_model(options.files[k], result[k]));
+    for (const std::string& dim : free_dims(model.graph))
+      if (const auto size = bound.find(dim); size != bound.end()) {
+        result[k].dims.push_back(fmt::format("{}={}", dim, size->second));
+        taken.insert(dim);
+      }
+  }
+  for (const auto& [dim, size] : bound)
+    if (!taken.contains(dim)) result[0].dims.push_back(fmt::format("{}={}", dim, size));
+  return result;
+}
+
+Result<TuningProblems> problems_of(const TuneCommand& options, CompileOptions& compile) {
+  TuningProblems all;
+  TRY(const std::vector<CommonOptions> by_model, options_by_model(options));
+  for (size_t k = 0; k < options.files.size(); ++k) {
+    const std::string& file = options.files[k];
+    TRY(LoadedModel model, load_model(file, by_model[k]));
+    TRY_VOID(bind_free_dims(model.graph, file, options));
+    TRY(compile, add_problems(all, model, file, options, options.choices));
+  }
+  if (all.problems.empty())
+    return unsupported(options.files.front(), "a task with a kernel to tune expected, none found");
+  if (!options.task) return all;
+  if (*options.task >= all.problems.size())
+    return Error{ErrorKind::kUsage, "--task",
+                 fmt::format("a number below {} expected, {} found", all.problems.size(), *options.task)};
+  TuningProblems one;
+  one.problems.push_back(all.problems[*options.task]);
+  for (const tune::ModelTasks& model : all.models) one.models.push_back({{model.times[*options.task]}, 0});
+  return one;
+}
+
+Result<tune::SchedulerOptions> scheduler_of(const TuneCommand& options, TuningProblems& all) {
+  tune::SchedulerOptions result;
+  result.objective = *tune::objective_of(options.objective);
+  result.round_robin = options.scheduler == "round-robin";
+  if ((result.objective == tune::Objective::kWanted) != !options.wanted.empty())
+    return Error{ErrorKind::kUsage, "--wanted",
+                 "milliseconds for each model expected with --objective f2, and only there"};
+  if (!options.wanted.empty() && options.wanted.size() != all.models.size())
+    return Error{ErrorKind::kUsage, "--wanted",
+                 fmt::format("{} times expected, one a model, {} found", all.models.size(), options.wanted.size())};
+  for (size_t k = 0; k < options.wanted.size(); ++k) all.models[k].wanted_us = 1e3 * options.wanted[k];
+  return result;
+}
+
+Result<ExitCode> run(const TuneCommand& options) {
+  const StopsInOrder stops;
+  TRY(const kernel::Target target, options.choices.parsed_target());
+  const auto* cpu = std::get_if<kernel::CpuTarget>(&target);
+  if (!cpu || !kernel::runs_here(*cpu))
+    return Error{ErrorKind::kUsage, "--target", "a CPU that this machine has expected: kernels are measured here"};
+  std::optional<double> seconds;
+  if (!options.time.empty()) {
+    TRY(seconds, parse_duration("--time", options.time));
+  }
+  CompileOptions compile;
+  TRY(TuningProblems all, problems_of(options, compile));
+  TRY(kernel::Records records, open_records(options.choices.search.records));
+  if (const std::string problem = records.problem(); !problem.empty())
+    return unsupported("records", "a file that can be written expected, or what is found is lost: {}", problem);
+  tune::TuneOptions tuning = tuning_options(compile);
+  TRY(tuning.scheduler, scheduler_of(options, all));
+  tuning.trials = options.trials;
+  tuning.seconds = seconds;
+  tuning.strategy = options.strategy;
+  tuning.seed = options.seed;
+  add_rooflines(all, tuning.threads);
+  const TuneScene scene{options.files, all.models, tuning.threads, cpu->cpu, options.trials, seconds};
+  LiveTable live(options, scene);
+  tuning.tell = [&](const tune::TuneState& state) { live.show(state); };
+  TRY(const tune::TuneState state, tune::tune(all.problems, all.models, records, tuning));
+  live.clear();
+  if (!options.json && !options.quiet)
+    for (const std::string& line : table(scene, state, state.tasks.size(), 120)) fmt::print("{}\n", line);
+  if (check_stop().ok()) return kDone;
+  note(options, "isomer: interrupted: what had been found until then is in the records");
+  return kStopped;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, int& exit) {
+  auto options = std::make_shared<TuneCommand>();
+  CLI::App* command = app.add_subcommand(
+      "tune", "Measure schedules of the tasks of models; compile, run and bench take the fastest from the records");
+  command->add_option("IN", options->files, "The models")->required();
+  command->add_option("--trials", options->trials, "Schedules that are measured, of all tasks")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->capture_default_str();
+  command->add_option("--time", options->time, "No round begins after it: 90, 60s, 10min, 1h");
+  command
+      ->add_option("--objective", options->objective,
+                   "Of several models: f1, the sum of their times; f2, the same, but no faster than --wanted; f3, "
+                   "the mean of their speedups; f4, the sum, leaving alone what gains no more (Ansor)")
+      ->check(CLI::IsMember({"f1", "f2", "f3", "f4"}))
+      ->capture_default_str();
+  command->add_option("--wanted", options->wanted, "Milliseconds that are fast enough, a model each")->delimiter(',');
+  command->add_option("--scheduler", options->scheduler, "Whose turn it is: gradient, or round-robin")
+      ->check(CLI::IsMember({"gradient", "round-robin"}))
+      ->capture_default_str();
+  command->add_option("--strategy", options->strategy, "What is tried next: evolution, random, annealing, exhaustive")
+      ->check(CLI::IsMember({"evolution", "random", "annealing", "exhaustive"}))
+      ->capture_default_str();
+  command->add_option("--task", options->task, "This one alone, by its number in the table");
+  command->add_option("--target", options->choices.target, "cpu, or cpu=NAME as LLVM calls it, which this machine runs")
+      ->capture_default_str();
+  command->add_option("--level", options->choices.level, "Of optimization before tasks are made, without a search")
+      ->check(CLI::Range(0, 2));
+  add_records_option(*command, options->choices.search.records);
+  options->add_to(*command);
+  command->callback([options, &exit] {
+    const auto done = run(*options);
+    exit = done.ok() ? *done : report(done.error());
+  });
+}
+
+}  // namespace isomer::cli

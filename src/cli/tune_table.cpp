@@ -1,0 +1,144 @@
+#include "cli/tune_table.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/options.h"
+#include "util/stable_sort.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+using tune::Fault;
+
+constexpr Fault kFaults[] = {Fault::kCode, Fault::kCrash, Fault::kLate, Fault::kValue};
+
+double first_us(const tune::ModelTasks& model, const tune::TuneState& state) {
+  double sum = 0;
+  for (size_t k = 0; k < state.tasks.size(); ++k) sum += model.times[k] * state.tasks[k].progress.first_us;
+  return sum;
+}
+
+double now_us(const tune::ModelTasks& model, const tune::TuneState& state) {
+  double sum = 0;
+  for (size_t k = 0; k < state.tasks.size(); ++k) sum += model.times[k] * state.tasks[k].progress.now_us();
+  return sum;
+}
+
+/// In how many places of all models.
+double places(const TuneScene& scene, size_t task) {
+  double sum = 0;
+  for (const tune::ModelTasks& model : scene.tasks) sum += model.times[task];
+  return sum;
+}
+
+/// Of the time of all models, what a task may still gain at the machine's peaks.
+double to_gain(const TuneScene& scene, const tune::TuneState& state, size_t task) {
+  double all = 0;
+  for (const tune::ModelTasks& model : scene.tasks) all += now_us(model, state);
+  const double now = state.tasks[task].progress.now_us();
+  return all > 0 ? places(scene, task) * std::max(now - state.tasks[task].progress.least_us, 0.0) / all : 0;
+}
+
+std::string minutes(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+int64_t failed(const tune::TuneState& state, Fault fault) {
+  int64_t sum = 0;
+  for (const tune::TaskState& task : state.tasks) sum += task.faults[static_cast<size_t>(fault)];
+  return sum;
+}
+
+std::string failures(const tune::TuneState& state) {
+  int64_t all = 0;
+  std::vector<std::string> kinds;
+  for (const Fault fault : kFaults)
+    if (const int64_t count = failed(state, fault); count > 0) {
+      all += count;
+      kinds.push_back(fmt::format("{} {}", count, name(fault)));
+    }
+  return all == 0 ? std::string() : fmt::format("  failed {}: {}", all, fmt::join(kinds, ", "));
+}
+
+std::string cut(std::string text, size_t columns) {
+  if (text.size() > columns) text.resize(columns);
+  return text;
+}
+
+}  // namespace
+
+std::string headline(const TuneScene& scene, const tune::TuneState& state) {
+  double first = 0, now = 0;
+  for (const tune::ModelTasks& model : scene.tasks) {
+    first += first_us(model, state);
+    now += now_us(model, state);
+  }
+  return fmt::format("x{}  {}  {}/{} trials  {}{}  {:.3f} -> {:.3f} ms{}", scene.threads, scene.cpu, state.trials,
+                     scene.trials, minutes(state.seconds), scene.seconds ? " of " + minutes(*scene.seconds) : "",
+                     first / 1e3, now / 1e3, failures(state));
+}
+
+std::vector<std::string> table(const TuneScene& scene, const tune::TuneState& state, size_t tasks, size_t columns) {
+  std::vector<std::string> lines = {cut(headline(scene, state), columns)};
+  for (size_t m = 0; scene.models.size() > 1 && m < scene.models.size(); ++m)
+    lines.push_back(cut(fmt::format("{}  {:.3f} -> {:.3f} ms", printable(scene.models[m]),
+                                    first_us(scene.tasks[m], state) / 1e3, now_us(scene.tasks[m], state) / 1e3),
+                        columns));
+  constexpr size_t kFigures = 66;
+  const size_t width = std::max(columns, kFigures + 12) - kFigures;
+  lines.push_back(cut(fmt::format("{:<{}} {:>3} {:>5} {:>10} {:>10} {:>8} {:>6} {:>7} {:>8}", "task", width, "no",
+                                  "times", "start us", "best us", "of peak", "won", "trials", "to gain"),
+                      columns));
+  std::vector<size_t> order(state.tasks.size());
+  for (size_t k = 0; k < order.size(); ++k) order[k] = k;
+  stable_sort(order, [&](size_t a, size_t b) { return to_gain(scene, state, a) > to_gain(scene, state, b); });
+  for (const size_t k : order) {
+    if (lines.size() > tasks + scene.models.size()) break;
+    const tune::TaskState& task = state.tasks[k];
+    const double now = task.progress.now_us();
+    lines.push_back(cut(
+        fmt::format("{:<{}} {:>3} {:>5} {:>10.1f} {:>10.1f} {:>6.0f} % {:>6.2f} {:>7} {:>6.1f} %",
+                    cut(printable(task.name + " " + task.types), width), width, k, fmt::format("x{}", places(scene, k)),
+                    task.progress.first_us, now, now > 0 ? 100 * task.progress.least_us / now : 0, task.speedup(),
+                    task.progress.trials, 100 * to_gain(scene, state, k)),
+        columns));
+  }
+  return lines;
+}
+
+json to_json(const TuneScene& scene, const tune::TuneState& state) {
+  json tasks = json::array();
+  for (size_t k = 0; k < state.tasks.size(); ++k) {
+    const tune::TaskState& task = state.tasks[k];
+    json faults = json::object();
+    for (const Fault fault : kFaults)
+      if (task.faults[static_cast<size_t>(fault)] > 0) faults[name(fault)] = task.faults[static_cast<size_t>(fault)];
+    tasks.push_back({{"task", k},
+                     {"name", task.name},
+                     {"types", task.types},
+                     {"places", places(scene, k)},
+                     {"start_us", task.progress.first_us},
+                     {"best_us", task.progress.now_us()},
+                     {"roofline_us", task.progress.least_us},
+                     {"speedup", task.speedup()},
+                     {"trials", task.progress.trials},
+                     {"failed", faults},
+                     {"found", task.is_found},
+                     {"why_not", task.why_not.empty() ? json() : json(task.why_not)}});
+  }
+  json models = json::array();
+  for (size_t m = 0; m < scene.models.size(); ++m)
+    models.push_back({{"model", scene.models[m]},
+                      {"start_ms", first_us(scene.tasks[m], state) / 1e3},
+                      {"best_ms", now_us(scene.tasks[m], state) / 1e3}});
+  return {{"models", models},       {"threads", scene.threads}, {"cpu", scene.cpu},
+          {"trials", state.trials}, {"seconds", state.seconds}, {"task", state.task ? json(*state.task) : json()},
+          {"tasks", tasks}};
+}
+
+}  // namespace isomer::cli

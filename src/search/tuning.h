@@ -1,0 +1,29 @@
+// What a model gives a tuner, and what it gets back (tune/tuner.h). Tests: tests/search/tuning_test.cpp
+#pragma once
+
+#include <vector>
+
+#include "kernel/records.h"
+#include "search/compile.h"
+#include "tune/tuner.h"
+
+namespace isomer {
+
+/// Tasks of models, equal ones once.
+struct TuningProblems {
+  std::vector<tune::Problem> problems;
+  std::vector<tune::ModelTasks> models;
+};
+
+/// Adds the tasks that `compile` makes of a graph as `prepare_for_code` leaves it, those of its bodies too, which count
+/// as if each ran once. Errors: those of `compile`.
+Result<void> add_problems(TuningProblems& all, const Graph& graph, const CompileOptions& options);
+
+/// The tuner's options for code as these make it.
+tune::TuneOptions tuning_options(const CompileOptions& options);
+
+/// Lets `compile` take schedules that were tuned for a model of such weights. The records outlive the options; where
+/// they can't be read nothing is taken.
+void take_tuned(CompileOptions& options, const kernel::Records& records, Weights weights);
+
+}  // namespace isomer

@@ -1,0 +1,68 @@
+// Candidates made code, checked and timed. A fault of theirs, of any kind, is what became of them, and no more.
+// Test: tests/tune/measurer_test.cpp
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/codegen_llvm.h"
+#include "measure/worker.h"
+#include "tune/candidates.h"
+
+namespace isomer::tune {
+
+/// What was wrong with a candidate.
+enum class Fault : uint8_t {
+  kNone,
+  kCode,   ///< no code is generated for it
+  kCrash,  ///< it does not come to its end
+  kLate,   ///< it takes too long
+  kValue,  ///< it computes something else
+};
+std::string_view name(Fault fault);
+
+struct Measured {
+  Fault fault = Fault::kNone;
+  std::string why;          ///< of a fault
+  double microseconds = 0;  ///< where there is none
+  int64_t runs = 0;
+};
+
+/// Two kernels, in turns.
+struct Contest {
+  double ratio = 1;  ///< of the first's time to the second's, the median of the rounds
+  int rounds = 0;
+  int won = 0;          ///< rounds in which the second was faster
+  double control = 1;   ///< of the first's times to each other, one round to the next: the nearest to 1
+  Measured fault = {};  ///< of the second
+  /// Beyond what the same kernel against itself shows, in every round.
+  bool is_won() const { return rounds >= 3 && won == rounds && ratio > control; }
+};
+
+/// Not for several threads at once.
+class Measurer {
+ public:
+  Measurer(kernel::CpuTarget target, const MeasuringOptions& options)
+      : target_(std::move(target)), options_(options), worker_(options) {}
+
+  /// Code for each of them, on all cores; an error where there is none.
+  std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const;
+
+  /// Errors: kUnsupported: nothing can be measured here (memory, processes); kStopped.
+  Result<Measured> time(const Result<ClockJob>& job);
+  /// At most so many rounds; fewer where the first ones say that the second is not faster.
+  Result<Contest> contest(const ClockJob& first, const ClockJob& second, int rounds);
+  /// Whether a candidate computes what another one does, its packed weights made of the same: equal on small integers,
+  /// whose sums are exact in any order, and within rounding on floats. Errors: as time.
+  Result<Measured> check(const Candidate& candidate, const Candidate& reference);
+
+ private:
+  Result<std::vector<std::vector<std::byte>>> outputs(const Candidate& candidate, Numbers numbers);
+
+  kernel::CpuTarget target_;
+  MeasuringOptions options_;
+  MeasuringWorker worker_;
+};
+
+}  // namespace isomer::tune

@@ -1,0 +1,59 @@
+#include "tune/roofline.h"
+
+#include <algorithm>
+#include <map>
+
+#include "kernel/tree.h"
+#include "util/machine_peak.h"
+
+namespace isomer::tune {
+namespace {
+
+using kernel::Block;
+using kernel::Buffer;
+using kernel::Kernel;
+using kernel::Loop;
+
+/// What constants that the steps of a scan read take from the second step on, from the least cache that holds them.
+template <class Bytes>
+double read_again(const Kernel& kernel, const Bytes& bytes, const Peaks& peaks) {
+  std::map<int, int64_t> steps;
+  for_each_block(kernel.body, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    int64_t count = 1;
+    for (const Loop* loop : loops)
+      if (loop->ordered) count *= te::as_constant(loop->extent).value_or(1);
+    for (const int buffer : loads(block))
+      if (count > 1 && kernel.buffers[static_cast<size_t>(buffer)].is_constant) steps[buffer] = count;
+  });
+  double once = 0, again = 0;
+  for (const auto& [buffer, count] : steps) {
+    once += bytes(buffer);
+    again += bytes(buffer) * static_cast<double>(count - 1);
+  }
+  return again / (once < Peaks::kSecond ? peaks.second : peaks.last);
+}
+
+}  // namespace
+
+Peaks measure_peaks(int threads) {
+  return {measure_fma_peak(threads), measure_read_bandwidth(Peaks::kSecond, threads),
+          measure_read_bandwidth(Peaks::kLast, threads), measure_read_bandwidth(Peaks::kMemory, threads)};
+}
+
+double roofline_us(const Kernel& kernel, int64_t flops, const Peaks& peaks, Weights where) {
+  double weights = 0, values = 0;
+  const auto bytes = [&](int buffer) {
+    const Buffer& there = kernel.buffers[static_cast<size_t>(buffer)];
+    return static_cast<double>(element_count(there.shape).constant().value_or(0)) * bit_width(there.dtype) / 8;
+  };
+  for (const int input : kernel.inputs)
+    if (input >= 0) (kernel.buffers[static_cast<size_t>(input)].is_constant ? weights : values) += bytes(input);
+  for (const int output : kernel.outputs)
+    if (output >= 0) values += bytes(output);
+  const double bandwidth = values < Peaks::kSecond ? peaks.second : values < Peaks::kLast ? peaks.last : peaks.memory;
+  const double moved = values / bandwidth + weights / (where == Weights::kInCache ? peaks.last : peaks.memory) +
+                       read_again(kernel, bytes, peaks);
+  return std::max(static_cast<double>(flops) / peaks.fma, moved) / 1e3;
+}
+
+}  // namespace isomer::tune

@@ -1,0 +1,222 @@
+#include "tune/strategy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <set>
+
+#include "util/stable_sort.h"
+
+namespace isomer::tune {
+namespace {
+
+/// Candidates that are drawn for one that is new.
+constexpr int kMostDrawn = 64;
+
+/// What all of them need: each schedule is given once.
+class Once : public Strategy {
+ public:
+  explicit Once(const Candidates& candidates, uint64_t seed) : candidates_(candidates), random_(seed) {}
+
+  std::vector<Candidate> next(int count) override {
+    std::vector<Candidate> result;
+    for (int drawn = 0; static_cast<int>(result.size()) < count && drawn < kMostDrawn * count; ++drawn) {
+      std::optional<Candidate> candidate = draw();
+      if (!candidate) break;
+      if (seen_.insert(candidate->hash).second) result.push_back(*std::move(candidate));
+    }
+    return result;
+  }
+  void tell(const Candidate& candidate, double) override { seen_.insert(candidate.hash); }
+
+ protected:
+  /// Nothing where there are no more.
+  virtual std::optional<Candidate> draw() = 0;
+
+  const Candidates& candidates_;
+  Random random_;
+  std::set<Hash128> seen_;
+};
+
+class RandomSearch : public Once {
+ public:
+  using Once::Once;
+
+ private:
+  std::optional<Candidate> draw() override { return candidates_.sampled(random_, random_.uniform(0.1, 1)); }
+};
+
+class Exhaustive : public Once {
+ public:
+  explicit Exhaustive(const Candidates& candidates) : Once(candidates, 0) { open_.push_back({}); }
+
+ private:
+  std::optional<Candidate> draw() override {
+    while (next_.empty()) {
+      if (open_.empty()) return std::nullopt;
+      const Candidate parent = candidates_.with(open_.front());
+      open_.pop_front();
+      // What comes to no other schedule is not gone on from.
+      if (!known_.insert(parent.hash).second) continue;
+      for (Decisions& decisions : candidates_.neighbours(parent)) {
+        next_.push_back(decisions);
+        open_.push_back(std::move(decisions));
+      }
+      next_.push_front(parent.unpreferred());
+    }
+    Candidate candidate = candidates_.with(next_.front());
+    next_.pop_front();
+    return candidate;
+  }
+
+  std::deque<Decisions> open_, next_;
+  std::set<Hash128> known_;
+};
+
+class Annealing : public Once {
+ public:
+  using Once::Once;
+
+  void tell(const Candidate& candidate, double microseconds) override {
+    Once::tell(candidate, microseconds);
+    temperature_ *= kCooling;
+    if (!std::isfinite(microseconds)) return;
+    const double slower = std::log(microseconds / time_);
+    if (at_ && slower > 0 && !random_.chance(std::exp(-slower / temperature_))) return;
+    at_ = candidate;
+    time_ = microseconds;
+  }
+
+ private:
+  static constexpr double kCooling = 0.98;
+
+  std::optional<Candidate> draw() override {
+    return candidates_.mutated(at_ ? *at_ : candidates_.preferred(), random_);
+  }
+
+  std::optional<Candidate> at_;
+  double time_ = std::numeric_limits<double>::infinity();
+  double temperature_ = 0.1;  ///< of logarithms of times
+};
+
+class Evolution : public Once {
+ public:
+  Evolution(const Candidates& candidates, uint64_t seed, Score score)
+      : Once(candidates, seed), score_(std::move(score)) {}
+
+  std::vector<Candidate> next(int count) override {
+    const bool found_nothing = parents_.empty() || parents_[0].hash == best_before_;
+    stale_ = found_nothing ? stale_ + 1 : 0;
+    best_before_ = parents_.empty() ? Hash128{} : parents_[0].hash;
+    std::vector<Candidate> result = beside_best(stale_ >= kStale ? count / 2 : 0);
+    const auto at_random = static_cast<int>(kAtRandom * count);
+    for (Candidate& each : scored(count - at_random - static_cast<int>(result.size())))
+      result.push_back(std::move(each));
+    for (Candidate& each : Once::next(count - static_cast<int>(result.size()))) result.push_back(std::move(each));
+    return result;
+  }
+
+  void tell(const Candidate& candidate, double microseconds) override {
+    Once::tell(candidate, microseconds);
+    if (!std::isfinite(microseconds)) return;
+    const auto place = std::upper_bound(times_.begin(), times_.end(), microseconds) - times_.begin();
+    parents_.insert(parents_.begin() + place, candidate);
+    times_.insert(times_.begin() + place, microseconds);
+    if (parents_.size() > kParents) {
+      parents_.pop_back();
+      times_.pop_back();
+    }
+  }
+
+ private:
+  static constexpr size_t kParents = 24;
+  static constexpr double kAtRandom = 0.1, kCrossed = 0.15;
+  static constexpr int kStale = 2;    ///< rounds without a faster one
+  static constexpr int kScored = 16;  ///< candidates that are looked at for one that is measured
+
+  std::optional<Candidate> draw() override {
+    return candidates_.sampled(random_, random_.chance(0.5) ? random_.uniform(0.05, 0.3) : random_.uniform(0.3, 1));
+  }
+
+  /// The faster the likelier.
+  const Candidate& parent() {
+    const double u = random_.uniform();
+    return parents_[static_cast<size_t>(u * u * static_cast<double>(parents_.size()))];
+  }
+
+  Candidate child() {
+    if (parents_.empty()) return *draw();
+    if (random_.chance(kCrossed)) return candidates_.mutated(candidates_.crossed(parent(), parent(), random_), random_);
+    return candidates_.mutated(parent(), random_);
+  }
+
+  std::vector<Candidate> scored(int count) {
+    std::vector<Candidate> drawn;
+    std::set<Hash128> among;
+    const auto wanted = static_cast<size_t>(std::max(count, 0)) * (score_ ? kScored : 1);
+    for (size_t k = 0; drawn.size() < wanted && k < kMostDrawn * wanted; ++k) {
+      Candidate candidate = child();
+      if (!seen_.contains(candidate.hash) && among.insert(candidate.hash).second) drawn.push_back(std::move(candidate));
+    }
+    if (const auto scores = score_ ? score_(drawn) : std::nullopt) {
+      std::vector<size_t> order(drawn.size());
+      for (size_t k = 0; k < order.size(); ++k) order[k] = k;
+      stable_sort(order, [&](size_t a, size_t b) { return (*scores)[a] > (*scores)[b]; });
+      std::vector<Candidate> best;
+      for (const size_t k : order) best.push_back(std::move(drawn[k]));
+      drawn = std::move(best);
+    }
+    if (drawn.size() > static_cast<size_t>(std::max(count, 0)))
+      drawn.erase(drawn.begin() + std::max(count, 0), drawn.end());
+    for (const Candidate& each : drawn) seen_.insert(each.hash);
+    return drawn;
+  }
+
+  /// The best one with a decision changed.
+  std::vector<Candidate> beside_best(int count) {
+    std::vector<Candidate> result;
+    if (parents_.empty() || count == 0) return result;
+    if (beside_ != parents_[0].hash) {
+      beside_ = parents_[0].hash;
+      const std::vector<Decisions> all = candidates_.neighbours(parents_[0]);
+      neighbours_.assign(all.begin(), all.end());
+    }
+    while (!neighbours_.empty() && static_cast<int>(result.size()) < count) {
+      Candidate candidate = candidates_.with(neighbours_.front());
+      neighbours_.pop_front();
+      if (seen_.insert(candidate.hash).second) result.push_back(std::move(candidate));
+    }
+    return result;
+  }
+
+  Score score_;
+  std::vector<Candidate> parents_;  ///< the fastest first
+  std::vector<double> times_;
+  Hash128 best_before_ = {}, beside_ = {};
+  int stale_ = 0;
+  std::deque<Decisions> neighbours_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> evolution(const Candidates& candidates, uint64_t seed, Score score) {
+  return std::make_unique<Evolution>(candidates, seed, std::move(score));
+}
+std::unique_ptr<Strategy> random_search(const Candidates& candidates, uint64_t seed) {
+  return std::make_unique<RandomSearch>(candidates, seed);
+}
+std::unique_ptr<Strategy> annealing(const Candidates& candidates, uint64_t seed) {
+  return std::make_unique<Annealing>(candidates, seed);
+}
+std::unique_ptr<Strategy> exhaustive(const Candidates& candidates) { return std::make_unique<Exhaustive>(candidates); }
+
+std::unique_ptr<Strategy> strategy_of(std::string_view name, const Candidates& candidates, uint64_t seed, Score score) {
+  if (name == "evolution") return evolution(candidates, seed, std::move(score));
+  if (name == "random") return random_search(candidates, seed);
+  if (name == "annealing") return annealing(candidates, seed);
+  if (name == "exhaustive") return exhaustive(candidates);
+  return nullptr;
+}
+
+}  // namespace isomer::tune

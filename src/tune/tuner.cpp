@@ -1,0 +1,299 @@
+#include "tune/tuner.h"
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <map>
+
+#include "kernel/fingerprint.h"
+#include "tune/strategy.h"
+#include "tune/tuned.h"
+#include "util/clock.h"
+#include "util/hash.h"
+#include "util/stop.h"
+
+namespace isomer::tune {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+/// A candidate that took less than so much of what the best takes in the same round meets it in turns; so many of a
+/// round at most.
+constexpr double kWorthAContest = 0.99;
+constexpr size_t kContests = 3;
+constexpr int kContestRounds = 5, kFinalRounds = 7;
+/// Of a model's gains, less is not worth a record.
+constexpr double kLeastSpeedup = 1.01;
+/// Decisions of other tasks that are tried first.
+constexpr size_t kTransferred = 4;
+
+/// Code that is known to be right.
+struct Champion {
+  Candidate candidate;
+  ClockJob job;
+};
+
+/// A task and what is known of it.
+struct TaskRun {
+  TaskRun(const Problem& problem, const TuneOptions& options, uint64_t seed)
+      : problem(problem),
+        candidates(problem.start, options.space, options.machine, problem.flops),
+        strategy(strategy_of(options.strategy, candidates, seed)) {}
+
+  const Problem& problem;
+  Candidates candidates;
+  std::unique_ptr<Strategy> strategy;
+  std::optional<Champion> first, best;  ///< by default, and so far
+};
+
+class Tuner {
+ public:
+  Tuner(const std::vector<Problem>& problems, const std::vector<ModelTasks>& models, kernel::Records& records,
+        const TuneOptions& options)
+      : models_(models),
+        records_(records),
+        options_(options),
+        target_(kernel::fingerprint(options.target, options.threads)),
+        generator_(kernel::generator_version()) {
+    std::map<std::string, int> groups;
+    for (const Problem& problem : problems) {
+      runs_.push_back(std::make_unique<TaskRun>(problem, options, options.seed + mix64(runs_.size())));
+      TaskState& task = state_.tasks.emplace_back();
+      task.name = problem.name;
+      task.types = problem.types;
+      task.progress.flops = problem.flops;
+      task.progress.least_us = problem.roofline_us;
+      task.progress.group = groups.emplace(problem.name, static_cast<int>(groups.size())).first->second;
+    }
+  }
+
+  Result<TuneState> run() {
+    auto done = run_to_the_end();
+    // What was found until then is in the records.
+    if (!done.ok() && done.error().kind != ErrorKind::kStopped) return std::move(done).error();
+    tell({});
+    return std::move(state_);
+  }
+
+ private:
+  Result<void> run_to_the_end() {
+    TRY_VOID(measure_defaults());
+    for (bool goes_on = true; goes_on;) {
+      TRY(goes_on, one_round());
+    }
+    return confirm();
+  }
+
+  bool is_over() const {
+    return state_.trials >= options_.trials || (options_.seconds && seconds_since(begin_) >= *options_.seconds);
+  }
+
+  Measurer& measurer(const TaskRun& run) {
+    auto& measurer = measurers_[run.problem.weights];
+    if (!measurer)
+      measurer = std::make_unique<Measurer>(
+          options_.target, MeasuringOptions{options_.threads, run.problem.weights, options_.memory, kTrialSeconds});
+    return *measurer;
+  }
+
+  Result<void> measure_defaults() {
+    std::vector<Candidate> candidates;
+    for (const auto& run : runs_) candidates.push_back(run->candidates.preferred());
+    for (size_t begin = 0; begin < candidates.size(); begin += kModules) {
+      const size_t count = std::min(kModules, candidates.size() - begin);
+      const auto some = std::span(candidates).subspan(begin, count);
+      std::vector<Result<ClockJob>> jobs = measurer(*runs_[begin]).compile(some);
+      for (size_t k = 0; k < count; ++k) {
+        TRY_VOID(check_stop());
+        TRY_VOID(take_default(begin + k, std::move(some[k]), std::move(jobs[k])));
+      }
+    }
+    tell({});
+    return {};
+  }
+
+  Result<void> take_default(size_t number, Candidate candidate, Result<ClockJob> job) {
+    TaskRun& run = *runs_[number];
+    TaskState& task = state_.tasks[number];
+    TRY(const Measured measured, measurer(run).time(job));
+    if (measured.fault != Fault::kNone) {
+      task.why_not = measured.why;
+      task.progress.is_done = true;
+      return {};
+    }
+    run.strategy->tell(candidate, measured.microseconds);
+    task.progress.first_us = measured.microseconds;
+    run.best = run.first = Champion{std::move(candidate), *std::move(job)};
+    return {};
+  }
+
+  /// False where nothing is left.
+  Result<bool> one_round() {
+    if (is_over()) return false;
+    std::vector<TaskProgress> all;
+    for (const TaskState& task : state_.tasks) all.push_back(task.progress);
+    const auto next = next_task(all, models_, options_.scheduler);
+    if (!next) return false;
+    TRY_VOID(round(*next));
+    tell(next);
+    return true;
+  }
+
+  Result<void> round(size_t number) {
+    TaskRun& run = *runs_[number];
+    TaskState& task = state_.tasks[number];
+    TaskProgress& progress = task.progress;
+    const auto count = static_cast<int>(std::min<int64_t>(options_.round, options_.trials - state_.trials));
+    TRY(std::vector<Candidate> candidates, seeds(number, count));
+    for (Candidate& each : run.strategy->next(count - static_cast<int>(candidates.size())))
+      candidates.push_back(std::move(each));
+    if (candidates.empty()) {
+      progress.is_done = true;
+      return {};
+    }
+    std::vector<Result<ClockJob>> jobs = measurer(run).compile(candidates);
+    TRY(const Measured now, measurer(run).time(run.best->job));
+    if (now.fault != Fault::kNone) return unsupported(task.name, "the same time again expected, {} found", now.why);
+    std::vector<std::pair<double, size_t>> faster;
+    for (size_t k = 0; k < candidates.size(); ++k) {
+      TRY(const Measured measured, measurer(run).time(jobs[k]));
+      ++state_.trials;
+      ++progress.trials;
+      if (measured.fault != Fault::kNone) {
+        TRY_VOID(failed(number, candidates[k], measured));
+        continue;
+      }
+      // As if the machine had been as fast all the time.
+      const double relative = measured.microseconds / now.microseconds;
+      run.strategy->tell(candidates[k], relative * progress.now_us());
+      if (relative < kWorthAContest) faster.emplace_back(relative, k);
+      TRY_VOID(check_stop());
+    }
+    std::sort(faster.begin(), faster.end());
+    if (faster.size() > kContests) faster.resize(kContests);
+    double best = progress.now_us();
+    for (const auto& [relative, k] : faster) {
+      TRY(best, challenged(number, candidates[k], *jobs[k], best));
+    }
+    progress.best_us.push_back(best);
+    return {};
+  }
+
+  /// The time of the better one, where `best_us` is that of the best so far.
+  Result<double> challenged(size_t number, const Candidate& candidate, const ClockJob& job, double best_us) {
+    TaskRun& run = *runs_[number];
+    TRY(const Contest contest, measurer(run).contest(run.best->job, job, kContestRounds));
+    if (contest.fault.fault != Fault::kNone) {
+      TRY_VOID(failed(number, candidate, contest.fault));
+      return best_us;
+    }
+    if (!contest.is_won()) return best_us;
+    TRY(const Measured checked, measurer(run).check(candidate, run.first->candidate));
+    if (checked.fault != Fault::kNone) {
+      TRY_VOID(failed(number, candidate, checked));
+      return best_us;
+    }
+    run.best = Champion{candidate, job};
+    state_.tasks[number].is_found = true;
+    const double us = best_us / contest.ratio;
+    TRY_VOID(records_.add(record_of(number, candidate, us, {})));
+    return us;
+  }
+
+  /// What is tried before the strategy is asked: what the records have of this task, and what others that are alike
+  /// found.
+  Result<std::vector<Candidate>> seeds(size_t number, int count) {
+    std::vector<Candidate> result;
+    TaskRun& run = *runs_[number];
+    if (!state_.tasks[number].progress.best_us.empty()) return result;
+    std::vector<Decisions> decisions;
+    TRY(const auto known,
+        records_.list({run.problem.hash, target_, std::nullopt, maker_of("tuned", run.problem.weights)}));
+    for (const kernel::Record& record : known)
+      if (const auto trace = kernel::parse_trace(record.trace); trace.ok() && record.microseconds) {
+        Decisions& each = decisions.emplace_back();
+        for (const kernel::Decision& decision : trace->decisions) each[decision.name] = decision.value;
+      }
+    size_t transferred = 0;
+    for (size_t other = 0; other < runs_.size() && transferred < kTransferred; ++other)
+      if (other != number && state_.tasks[other].is_found &&
+          state_.tasks[other].progress.group == state_.tasks[number].progress.group) {
+        decisions.push_back(runs_[other]->best->candidate.unpreferred());
+        ++transferred;
+      }
+    std::vector<Hash128> seen = {run.first->candidate.hash};
+    for (const Decisions& each : decisions) {
+      if (static_cast<int>(result.size()) >= count) break;
+      Candidate candidate = run.candidates.with(each);
+      if (std::find(seen.begin(), seen.end(), candidate.hash) != seen.end()) continue;
+      seen.push_back(candidate.hash);
+      run.strategy->tell(candidate, kInfinite);  // which is not given again
+      result.push_back(std::move(candidate));
+    }
+    return result;
+  }
+
+  Result<void> failed(size_t number, const Candidate& candidate, const Measured& measured) {
+    ++state_.tasks[number].faults[static_cast<size_t>(measured.fault)];
+    runs_[number]->strategy->tell(candidate, kInfinite);
+    return records_.add(
+        record_of(number, candidate, std::nullopt, std::string(name(measured.fault)) + ": " + measured.why));
+  }
+
+  kernel::Record record_of(size_t number, const Candidate& candidate, std::optional<double> us,
+                           std::string failure) const {
+    const Problem& problem = runs_[number]->problem;
+    kernel::Record record;
+    record.key = {problem.hash, target_, generator_};
+    record.maker = maker_of("tuned", problem.weights);
+    record.trace = print(candidate.made.trace);
+    record.name = problem.name;
+    record.types = problem.types;
+    record.microseconds = us;
+    record.failure = std::move(failure);
+    record.when = std::time(nullptr);
+    return record;
+  }
+
+  /// The last word on what was found: against the default schedule, which contests by contest may have lost sight of.
+  Result<void> confirm() {
+    for (size_t number = 0; number < runs_.size(); ++number) {
+      TaskRun& run = *runs_[number];
+      TaskState& task = state_.tasks[number];
+      if (!task.is_found) continue;
+      TRY(const Contest contest, measurer(run).contest(run.first->job, run.best->job, kFinalRounds));
+      task.is_found = contest.is_won() && contest.ratio >= kLeastSpeedup;
+      task.progress.best_us.push_back(task.progress.first_us / (task.is_found ? contest.ratio : 1));
+      TRY_VOID(records_.add(task.is_found ? record_of(number, run.best->candidate, task.progress.now_us(), {})
+                                          : record_of(number, run.best->candidate, std::nullopt,
+                                                      "not faster than the default schedule")));
+    }
+    return {};
+  }
+
+  void tell(std::optional<size_t> task) {
+    state_.seconds = seconds_since(begin_);
+    state_.task = task;
+    if (options_.tell) options_.tell(state_);
+  }
+
+  static constexpr double kTrialSeconds = 20;
+  static constexpr size_t kModules = 32;  ///< that are compiled at a time
+
+  const Clock::time_point begin_ = Clock::now();
+  const std::vector<ModelTasks>& models_;
+  kernel::Records& records_;
+  const TuneOptions& options_;
+  const std::string target_, generator_;
+  std::vector<std::unique_ptr<TaskRun>> runs_;
+  std::map<Weights, std::unique_ptr<Measurer>> measurers_;
+  TuneState state_;
+};
+
+}  // namespace
+
+Result<TuneState> tune(const std::vector<Problem>& problems, const std::vector<ModelTasks>& models,
+                       kernel::Records& records, const TuneOptions& options) {
+  return Tuner(problems, models, records, options).run();
+}
+
+}  // namespace isomer::tune

@@ -1,0 +1,69 @@
+// Tunes the tasks of models: rounds of candidates, each task's when it is its turn, measured beside what is best so far
+// (Ansor: Zheng et al. 2020; AutoTVM: Chen et al. 2018). What is found is in the records when a round ends.
+// Test: tests/tune/tuner_test.cpp
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernel/codegen_llvm.h"
+#include "kernel/machine.h"
+#include "kernel/records.h"
+#include "kernel/space/module.h"
+#include "measure/kernel_clock.h"
+#include "tune/measurer.h"
+#include "tune/task_scheduler.h"
+
+namespace isomer::tune {
+
+/// A task that is tuned.
+struct Problem {
+  kernel::Schedule start;  ///< as it was lowered, with its layouts
+  Hash128 hash = {};       ///< that records know it by
+  int64_t flops = 0;
+  double roofline_us = 0;   ///< what the machine's peaks allow
+  std::string name, types;  ///< for people
+  Weights weights = Weights::kInMemory;
+};
+
+struct TaskState {
+  std::string name, types;
+  TaskProgress progress;               ///< its times are those of the default schedule / how many times as fast
+  std::array<int64_t, 5> faults = {};  ///< by Fault
+  bool is_found = false;               ///< something faster than the default schedule
+  std::string why_not;                 ///< it can't be measured
+
+  double speedup() const { return progress.now_us() > 0 ? progress.first_us / progress.now_us() : 1; }
+};
+
+struct TuneState {
+  std::vector<TaskState> tasks;  ///< by problem
+  int64_t trials = 0;
+  double seconds = 0;
+  std::optional<size_t> task;  ///< whose round it was
+};
+
+struct TuneOptions {
+  kernel::CpuTarget target;
+  int threads = 1;
+  MemoryLimit memory = {};
+  kernel::Space space = kernel::default_space();
+  kernel::Machine machine;
+  int64_t trials = 1000;          ///< of all tasks
+  std::optional<double> seconds;  ///< no round begins after them
+  int round = 16;                 ///< trials in it
+  std::string strategy = "evolution";
+  SchedulerOptions scheduler;
+  uint64_t seed = 0;
+  std::function<void(const TuneState&)> tell = {};  ///< after each round
+};
+
+/// Errors: those of the records; kUnsupported where nothing can be measured here. Where it is stopped (util/stop.h) it
+/// ends with what was found. `models` have as many times as there are problems.
+Result<TuneState> tune(const std::vector<Problem>& problems, const std::vector<ModelTasks>& models,
+                       kernel::Records& records, const TuneOptions& options);
+
+}  // namespace isomer::tune

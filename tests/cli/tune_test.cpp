@@ -1,0 +1,105 @@
+// isomer tune: a table for people, an object a round for programs, and code that is compiled of what it found.
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/command_line.h"
+
+namespace isomer::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class Tune : public CommandLine {
+ protected:
+  const std::string layers_ = model(R"(opset 17
+graph layers(x: float32[64,128]) -> (y: float32[64,128]) {
+  v: float32[128,128] = random 1
+  w: float32[128,128] = random 2
+  a = MatMul(x, v)
+  b = Relu(a)
+  c = MatMul(b, w)
+  d = Relu(c)
+  y = Softmax(d)
+}
+)",
+                                    "layers.onnx");
+  Outcome tune(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"tune", "--records", path("records"), "--threads", "1"});
+    return isomer(arguments);
+  }
+};
+
+TEST_F(Tune, PrintsATableInTheEnd) {
+  const Outcome outcome = tune({layers_, "--trials", "32"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("32/32 trials"));
+  EXPECT_THAT(outcome.out, HasSubstr("to gain"));
+  EXPECT_THAT(outcome.out, HasSubstr("MatMul+Relu float32[64,128] const float32[128,128]"));
+  EXPECT_THAT(outcome.out, HasSubstr("Softmax"));
+  EXPECT_THAT(outcome.err, HasSubstr("0/32 trials"));
+}
+
+TEST_F(Tune, TellsProgramsARoundALine) {
+  const Outcome outcome = tune({layers_, "--trials", "48", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  std::istringstream lines(outcome.out);
+  json last;
+  int64_t trials = 0, count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    last = json::parse(line);
+    EXPECT_GE(last["trials"], trials);
+    trials = last["trials"];
+  }
+  EXPECT_GE(count, 4);
+  EXPECT_EQ(trials, 48);
+  ASSERT_EQ(last["tasks"].size(), 2U);
+  EXPECT_EQ(last["tasks"][0]["places"], 2);
+  EXPECT_GT(last["tasks"][0]["start_us"], 0);
+  EXPECT_GT(last["tasks"][0]["roofline_us"], 0);
+  EXPECT_EQ(last["models"][0]["model"], layers_);
+}
+
+/// Whatever was found is what is compiled, and checked as everything is.
+TEST_F(Tune, WhatItFoundIsCompiled) {
+  const Outcome tuned = tune({layers_, "--trials", "64", "--json"});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  const json last = json::parse(tuned.out.substr(tuned.out.rfind('\n', tuned.out.size() - 2) + 1));
+  int found = 0;
+  for (const json& task : last["tasks"]) found += task["found"].get<bool>();
+  const auto compile = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"compile", layers_, "-o", path("out.iso"), "--level", "2", "--threads", "1", "--records",
+                               path("records"), "--json"});
+    const Outcome outcome = isomer(more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return json::parse(outcome.out);
+  };
+  EXPECT_EQ(compile({})["kernels_tuned"], found);
+  EXPECT_EQ(compile({"--untuned"})["kernels_tuned"], 0);
+}
+
+TEST_F(Tune, TakesSeveralModelsAndOneTask) {
+  const std::string other =
+      model("opset 17\ngraph other(x: float32[n,64]) -> (y: float32[n,64]) {\n  y = Softmax(x)\n}\n", "other.onnx");
+  const Outcome outcome = tune({layers_, other, "--dim", "n=16", "--trials", "24", "--objective", "f3", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("other.onnx"));
+  const Outcome one = tune({layers_, "--task", "1", "--trials", "8"});
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_THAT(one.out, HasSubstr("Softmax"));
+  EXPECT_THAT(one.out, testing::Not(HasSubstr("MatMul")));
+}
+
+TEST_F(Tune, RefusesWhatItCanNotDoInOneSentence) {
+  expect_error(tune({layers_, "--task", "7"}), 2, "a number below 2 expected, 7 found");
+  expect_error(tune({layers_, "--objective", "f2"}), 2, "--wanted");
+  expect_error(tune({layers_, "--wanted", "1"}), 2, "--objective f2");
+  expect_error(tune({layers_, "--target", "cuda=sm_80"}), 2, "a CPU that this machine has expected");
+  expect_error(tune({layers_, "--time", "soon"}), 2, "--time");
+  expect_error(tune({layers_, layers_, "--dim", "n=2"}), 2, "--dim");
+  expect_error(tune({path("none.onnx")}), 3, "none.onnx");
+}
+
+}  // namespace
+}  // namespace isomer::test

@@ -1,0 +1,98 @@
+// Models as problems for a tuner, and schedules that were tuned in code.
+#include "search/tuning.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/interpret.h"
+#include "kernel/fingerprint.h"
+#include "search/compiled.h"
+#include "search/run_artifact.h"
+#include "tune/candidates.h"
+#include "tune/tuned.h"
+
+namespace isomer::test {
+namespace {
+
+constexpr std::string_view kLayers = R"(opset 17
+graph layers(x: float32[8,32]) -> (y: float32[8,32]) {
+  v: float32[32,32] = random 1
+  w: float32[32,32] = random 2
+  a = MatMul(x, v)
+  b = Relu(a)
+  c = MatMul(b, w)
+  d = Relu(c)
+  y = Softmax(d)
+}
+)";
+
+CompileOptions options_here() {
+  CompileOptions options;
+  options.target = kernel::host_target();
+  return options;
+}
+
+TEST(TuningProblems, AreTasksEachOnceWithHowOftenModelsRunIt) {
+  TuningProblems all;
+  ASSERT_TRUE(add_problems(all, parsed(kLayers), options_here()).ok());
+  ASSERT_EQ(all.problems.size(), 2U);
+  EXPECT_EQ(all.models[0].times, (std::vector<double>{2, 1}));
+  EXPECT_GT(all.problems[0].flops, 0);
+  ASSERT_TRUE(add_problems(all, parsed(R"(opset 17
+graph other(x: float32[8,32]) -> (y: float32[8,32]) {
+  v: float32[32,32] = random 1
+  a = MatMul(x, v)
+  b = Relu(a)
+  y = Tanh(b)
+}
+)"),
+                           options_here())
+                  .ok());
+  ASSERT_EQ(all.models.size(), 2U);
+  for (const tune::ModelTasks& model : all.models) EXPECT_EQ(model.times.size(), all.problems.size());
+}
+
+/// A schedule that records call tuned is compiled, and computes the same.
+TEST(TunedSchedules, AreWhatIsCompiled) {
+  const Graph graph = parsed(kLayers);
+  const CompileOptions options = options_here();
+  TuningProblems all;
+  ASSERT_TRUE(add_problems(all, graph, options).ok());
+  const tune::Problem& problem = all.problems[0];
+  const tune::Candidates candidates(problem.start, options.space, machine_of(options), problem.flops);
+  Random random(1);
+  tune::Candidate other = candidates.sampled(random, 0.5);
+  while (other.hash == candidates.preferred().hash) other = candidates.sampled(random, 0.5);
+
+  kernel::Records records = kernel::Records::in_memory();
+  kernel::Record record;
+  record.key = {problem.hash, kernel::fingerprint(kernel::host_target(), options.threads), kernel::generator_version()};
+  record.maker = tune::maker_of("tuned", problem.weights);
+  record.trace = print(other.made.trace);
+  record.microseconds = 1;
+  ASSERT_TRUE(records.add(record).ok());
+
+  CompileOptions with = options;
+  take_tuned(with, records, problem.weights);
+  const auto tuned = compile(graph, with), plain = compile(graph, options);
+  ASSERT_TRUE(tuned.ok() && plain.ok());
+  EXPECT_EQ(plain->tuned, 0);
+  EXPECT_EQ(tuned->tuned, 1);
+  EXPECT_EQ(kernel::hash(tuned->kernels[0].trace), other.hash);
+  EXPECT_NE(kernel::hash(plain->kernels[0].trace), other.hash);
+  std::vector<double> x(8 * 32);
+  for (double& each : x) each = random.uniform(-1, 1);
+  const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {8, 32}, x)};
+  const auto expected = interpret(graph, inputs, {});
+  const auto found = run_artifact(*opened(tuned->artifact), inputs);
+  ASSERT_TRUE(expected.ok() && found.ok());
+  for (int64_t k = 0; k < 8 * 32; ++k) EXPECT_NEAR((*found)[0].as_double(k), (*expected)[0].as_double(k), 1e-5) << k;
+
+  // What failed since is not taken.
+  record.microseconds.reset();
+  record.failure = "not faster than the default schedule";
+  ASSERT_TRUE(records.add(record).ok());
+  EXPECT_EQ(compile(graph, with)->tuned, 0);
+}
+
+}  // namespace
+}  // namespace isomer::test

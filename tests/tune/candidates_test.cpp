@@ -1,0 +1,77 @@
+// Candidates: what is preferred is the default schedule, changes are small and keep the rest, and all keep the meaning.
+#include "tune/candidates.h"
+
+#include <gtest/gtest.h>
+
+#include "kernel/default_schedule.h"
+#include "tune/examples.h"
+
+namespace isomer::tune::test {
+namespace {
+
+/// How many of the choices that both came to were decided otherwise.
+int different(const Candidate& one, const Candidate& other) {
+  int count = 0;
+  const Decisions theirs = other.decisions();
+  for (const auto& [name, value] : one.decisions())
+    if (const auto found = theirs.find(name); found != theirs.end()) count += found->second != value;
+  return count;
+}
+
+TEST(Candidates, PreferredAreTheDefaultSchedule) {
+  for (const char* name : {"product", "few_filters", "rows"}) {
+    const Candidate preferred = candidates_of(name).preferred();
+    EXPECT_EQ(preferred.hash,
+              kernel::hash(kernel::default_schedule(kernel::Schedule(lowered(name)), machine()).trace()));
+    EXPECT_TRUE(preferred.unpreferred().empty());
+  }
+}
+
+TEST(Candidates, AreMadeAgainOfTheirDecisions) {
+  const Candidates candidates = candidates_of("product");
+  Random random(1);
+  for (int k = 0; k < 50; ++k) {
+    const Candidate one = candidates.sampled(random, random.uniform());
+    EXPECT_EQ(candidates.with(one.decisions()).hash, one.hash);
+  }
+}
+
+TEST(Candidates, ChangedKeepMostOfTheirParent) {
+  const Candidates candidates = candidates_of("product");
+  Random random(2);
+  const Candidate parent = candidates.sampled(random, 0.3);
+  int changed = 0;
+  for (int k = 0; k < 50; ++k) {
+    const Candidate child = candidates.mutated(parent, random);
+    changed += child.hash != parent.hash;
+    EXPECT_LE(different(child, parent), 6);
+  }
+  EXPECT_GE(changed, 25);
+}
+
+TEST(Candidates, NeighboursDifferInOneDecisionThatIsGiven) {
+  const Candidates candidates = candidates_of("product");
+  const Candidate parent = candidates.preferred();
+  const std::vector<Decisions> neighbours = candidates.neighbours(parent);
+  EXPECT_GE(neighbours.size(), 10U);
+  for (const Decisions& decisions : neighbours) {
+    ASSERT_EQ(decisions.size(), 1U);
+    const auto& [name, value] = *decisions.begin();
+    EXPECT_NE(parent.decisions().at(name), value);
+  }
+}
+
+TEST(Candidates, KeepTheMeaning) {
+  for (const kernel::test::Example& example : kernel::test::examples()) {
+    const kernel::Kernel kernel = kernel_of(example);
+    const Candidates candidates(kernel::Schedule(kernel), kernel::default_space(), machine(), 0);
+    Random random(3);
+    const Candidate one = candidates.sampled(random, 0.5), other = candidates.mutated(one, random);
+    for (const Candidate& each : {one, other, candidates.crossed(one, other, random)})
+      kernel::test::expect_same_meaning(example, each.schedule, kernel);
+    if (testing::Test::HasFailure()) FAIL() << example.name;
+  }
+}
+
+}  // namespace
+}  // namespace isomer::tune::test

@@ -1,0 +1,98 @@
+// Candidates as code: right ones pass, wrong ones are found, faults are told by kind, contests are won by what is
+// faster.
+#include "tune/measurer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tune/examples.h"
+
+namespace isomer::tune::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// x86-64 machine code without buffers.
+ClockJob code(std::initializer_list<int> bytes) {
+  ClockJob job;
+  job.parts = {runtime::Part()};
+  for (const int byte : bytes) job.code.push_back(static_cast<std::byte>(byte));
+  return job;
+}
+
+/// mov ecx, count; dec ecx; jnz -4; xor eax, eax; ret
+ClockJob counts_down(int count) {
+  return code({0xB9, count & 0xff, count >> 8 & 0xff, count >> 16 & 0xff, 0, 0xFF, 0xC9, 0x75, 0xFC, 0x31, 0xC0, 0xC3});
+}
+
+class Measuring : public testing::Test {
+ protected:
+  Measurer measurer_{kernel::host_target(), MeasuringOptions{.seconds = 2}};
+};
+
+TEST_F(Measuring, CandidatesOfAllExamplesComputeTheSame) {
+  for (const kernel::test::Example& example : kernel::test::examples()) {
+    const Candidates candidates(kernel::Schedule(kernel_of(example)), kernel::default_space(), machine(), 0);
+    Random random(1);
+    const Candidate other = candidates.sampled(random, 0.5);
+    if (!measurer_.compile({&other, 1})[0].ok()) continue;
+    const auto checked = measurer_.check(other, candidates.preferred());
+    ASSERT_TRUE(checked.ok()) << checked.error().message();
+    EXPECT_EQ(checked->fault, Fault::kNone) << example.name << ": " << checked->why;
+  }
+}
+
+/// What is told by one element, by a small difference, by what is not written.
+TEST_F(Measuring, WrongValuesAreFound) {
+  const auto candidate = [](const std::string& element) {
+    const kernel::test::Example example = {
+        "made up", "s0 = map [16, 40] { " + element + " }\noutput s0\n", {{16, 40}, {16, 40}}};
+    return Candidates(kernel::Schedule(kernel_of(example)), kernel::default_space(), machine(), 0).preferred();
+  };
+  const std::string right = "in0[i0, i1]:float32*in1[i0, i1]:float32";
+  const auto fault = [&](const std::string& element) {
+    const auto checked = measurer_.check(candidate(element), candidate(right));
+    EXPECT_TRUE(checked.ok());
+    return checked.ok() ? checked->fault : Fault::kNone;
+  };
+  EXPECT_EQ(fault(right), Fault::kNone);
+  EXPECT_EQ(fault("in1[i0, i1]:float32*in0[i0, i1]:float32"), Fault::kNone);
+  EXPECT_EQ(fault("select(3 <= i0 && i0 < 4 && 7 <= i1 && i1 < 8, 0:float32, " + right + ")"), Fault::kValue);
+  EXPECT_EQ(fault(right + " + select(i0 < 1 && i1 < 1, 1:float32, 0:float32)"), Fault::kValue);
+  EXPECT_EQ(fault("max(" + right + ", 0)"), Fault::kValue);
+}
+
+TEST_F(Measuring, FaultsAreToldByKind) {
+  const auto crashed = measurer_.time(code({0x0F, 0x0B}));  // ud2
+  ASSERT_TRUE(crashed.ok());
+  EXPECT_EQ(crashed->fault, Fault::kCrash);
+  EXPECT_THAT(crashed->why, HasSubstr("signal"));
+  const auto late = measurer_.time(code({0xEB, 0xFE}));  // jmp $
+  ASSERT_TRUE(late.ok());
+  EXPECT_EQ(late->fault, Fault::kLate);
+  const auto none = measurer_.time(unsupported("", "too long"));
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->fault, Fault::kCode);
+  const auto fine = measurer_.time(counts_down(1000));
+  ASSERT_TRUE(fine.ok());
+  EXPECT_EQ(fine->fault, Fault::kNone);
+  EXPECT_GT(fine->microseconds, 0);
+}
+
+TEST_F(Measuring, ContestsAreWonByWhatIsFaster) {
+  const auto faster = measurer_.contest(counts_down(400'000), counts_down(200'000), 5);
+  ASSERT_TRUE(faster.ok());
+  EXPECT_TRUE(faster->is_won()) << faster->ratio << " against " << faster->control;
+  EXPECT_NEAR(faster->ratio, 2, 0.5);
+  const auto slower = measurer_.contest(counts_down(200'000), counts_down(400'000), 5);
+  ASSERT_TRUE(slower.ok());
+  EXPECT_FALSE(slower->is_won());
+  EXPECT_EQ(slower->rounds, 1);  // it need not be looked at any longer
+  const auto faulty = measurer_.contest(counts_down(200'000), code({0x0F, 0x0B}), 5);
+  ASSERT_TRUE(faulty.ok());
+  EXPECT_FALSE(faulty->is_won());
+  EXPECT_EQ(faulty->fault.fault, Fault::kCrash);
+}
+
+}  // namespace
+}  // namespace isomer::tune::test

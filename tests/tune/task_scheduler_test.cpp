@@ -1,0 +1,130 @@
+// Whose turn it is.
+#include "tune/task_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace isomer::tune {
+namespace {
+
+TaskProgress task(double first_us, int64_t flops = 0, int group = 0) {
+  TaskProgress made;
+  made.first_us = first_us;
+  made.flops = flops;
+  made.group = group;
+  return made;
+}
+
+/// Each round brings a task so much nearer to its end: what is above it shrinks by a factor.
+struct Simulated {
+  double end_us, factor;
+  double next(double now) const { return end_us + (now - end_us) * factor; }
+};
+
+/// Times of all models after so many rounds.
+double after(std::vector<TaskProgress> tasks, const std::vector<ModelTasks>& models,
+             const std::vector<Simulated>& simulated, const SchedulerOptions& options, int rounds) {
+  for (int k = 0; k < rounds; ++k) {
+    const auto next = next_task(tasks, models, options);
+    if (!next) break;
+    tasks[*next].best_us.push_back(simulated[*next].next(tasks[*next].now_us()));
+  }
+  double sum = 0;
+  for (const ModelTasks& model : models) sum += time_of(model, tasks);
+  return sum;
+}
+
+TEST(TaskScheduler, GivesEachTaskARoundFirstTheLongestAtOnce) {
+  std::vector<TaskProgress> tasks = {task(5), task(50), task(20)};
+  const std::vector<ModelTasks> models = {{{1, 1, 1}, 0}};
+  for (const size_t expected : {1, 2, 0}) {
+    const auto next = next_task(tasks, models, {});
+    EXPECT_EQ(next, expected);
+    tasks[*next].best_us.push_back(tasks[*next].first_us);
+  }
+}
+
+TEST(TaskScheduler, LeavesOutWhatIsDone) {
+  std::vector<TaskProgress> tasks = {task(5), task(50)};
+  tasks[1].is_done = true;
+  EXPECT_EQ(next_task(tasks, {{{1, 1}, 0}}, {}), 0U);
+  tasks[0].is_done = true;
+  EXPECT_EQ(next_task(tasks, {{{1, 1}, 0}}, {}), std::nullopt);
+}
+
+TEST(TaskScheduler, GoesWhereGainsAreAndTimesCount) {
+  std::vector<TaskProgress> tasks = {task(100), task(100)};
+  tasks[0].best_us = {100, 100, 100};
+  tasks[1].best_us = {90, 80, 70};
+  EXPECT_EQ(next_task(tasks, {{{1, 1}, 0}}, {}), 1U);
+  tasks[1].best_us = tasks[0].best_us;
+  EXPECT_EQ(next_task(tasks, {{{1, 3}, 0}}, {}), 1U);
+  EXPECT_EQ(next_task(tasks, {{{3, 1}, 0}}, {}), 0U);
+}
+
+TEST(TaskScheduler, ExpectsOfATaskWhatThoseThatAreAlikeReach) {
+  std::vector<TaskProgress> tasks = {task(100, 1000, 0), task(100, 100, 0), task(100, 100, 1)};
+  for (TaskProgress& each : tasks) each.best_us = {100, 100, 100, 100, 100, 100};
+  const std::vector<ModelTasks> models = {{{1, 1, 1}, 0}};
+  EXPECT_GT(expected_gain(1, tasks, models, {}), expected_gain(2, tasks, models, {}));
+  EXPECT_EQ(next_task(tasks, models, {}), 1U);
+}
+
+TEST(TaskScheduler, IsNotBehindRoundRobin) {
+  std::vector<TaskProgress> tasks = {task(1000), task(100), task(10), task(10), task(10), task(300)};
+  const std::vector<ModelTasks> models = {{{1, 4, 10, 1, 1, 1}, 0}};
+  const std::vector<Simulated> simulated = {{950, 0.5}, {40, 0.9}, {9, 0.8}, {2, 0.5}, {9.9, 0.5}, {100, 0.85}};
+  for (size_t k = 0; k < tasks.size(); ++k) tasks[k].least_us = 0.9 * simulated[k].end_us;
+  SchedulerOptions by_turns;
+  by_turns.round_robin = true;
+  for (const int rounds : {12, 24, 48})
+    EXPECT_LE(after(tasks, models, simulated, {}, rounds), after(tasks, models, simulated, by_turns, rounds)) << rounds;
+}
+
+TEST(Objectives, SumCountsMicrosecondsSpeedupsCountModels) {
+  // A long model gains 10 us at a time, a short one 5.
+  std::vector<TaskProgress> tasks = {task(1000), task(20)};
+  tasks[0].best_us = {990, 980, 970};
+  tasks[1].best_us = {18, 16, 14};
+  const std::vector<ModelTasks> models = {{{1, 0}, 0}, {{0, 1}, 0}};
+  SchedulerOptions options;
+  EXPECT_EQ(next_task(tasks, models, options), 0U);
+  options.objective = Objective::kSpeedups;
+  options.alpha = 1;  // of gains alone: 1 % against 14 %
+  EXPECT_EQ(next_task(tasks, models, options), 1U);
+}
+
+TEST(Objectives, WantedTimesAreEnough) {
+  std::vector<TaskProgress> tasks = {task(1000), task(100)};
+  tasks[0].best_us = tasks[1].best_us = {};
+  for (TaskProgress& each : tasks) each.best_us = {each.first_us * 0.9};
+  std::vector<ModelTasks> models = {{{1, 0}, 950}, {{0, 1}, 50}};
+  SchedulerOptions options;
+  options.objective = Objective::kWanted;
+  EXPECT_EQ(next_task(tasks, models, options), 1U);
+  models[0].wanted_us = 500;
+  EXPECT_EQ(next_task(tasks, models, options), 0U);
+}
+
+TEST(Objectives, StoppingEarlyLeavesAloneWhatGainsNoMore) {
+  std::vector<TaskProgress> tasks = {task(1000), task(10)};
+  tasks[0].best_us = std::vector<double>(8, 900);
+  tasks[1].best_us = {9};
+  const std::vector<ModelTasks> models = {{{1, 1}, 0}};
+  SchedulerOptions options;
+  EXPECT_EQ(next_task(tasks, models, options), 0U);
+  options.objective = Objective::kStopEarly;
+  EXPECT_EQ(next_task(tasks, models, options), 1U);
+  tasks[1].best_us = std::vector<double>(8, 9);
+  EXPECT_EQ(next_task(tasks, models, options), std::nullopt);
+}
+
+TEST(Objectives, HaveAnsorsNames) {
+  EXPECT_EQ(objective_of("f1"), Objective::kSum);
+  EXPECT_EQ(objective_of("f4"), Objective::kStopEarly);
+  EXPECT_EQ(objective_of("f5"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace isomer::tune

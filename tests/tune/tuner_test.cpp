@@ -1,0 +1,197 @@
+// Tuning whole: trials are counted, what is faster is in the records and found there, whatever fails is a record, and a
+// stop keeps what there is.
+#include "tune/tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernel/fingerprint.h"
+#include "tune/examples.h"
+#include "tune/tuned.h"
+#include "util/stop.h"
+
+namespace isomer::tune::test {
+namespace {
+
+using testing::SizeIs;
+
+Problem problem_of(const std::string& name, const kernel::Kernel& kernel) {
+  return {kernel::Schedule(kernel), kernel::structural_hash(kernel), 1000, 0, name, types_of(kernel),
+          Weights::kInCache};
+}
+Problem problem(const std::string& name) { return problem_of(name, lowered(name)); }
+
+/// Elements, one after the other: what anybody would do in vectors.
+Problem slow_problem(const std::string& element = "in0[i0, i1]:float32*in1[i0, i1]:float32 + in0[i0, i1]:float32") {
+  const kernel::test::Example example = {
+      "elements", "s0 = map [64, 1024] { " + element + " }\noutput s0\n", {{64, 1024}, {64, 1024}}};
+  return problem_of(example.name, kernel::test::lowered(example));
+}
+/// Where vectors are a choice that is not preferred.
+kernel::Space slow_space() {
+  kernel::Module module;
+  module.name = "width";
+  module.applies = [](const kernel::View&, const std::string&) { return true; };
+  module.apply = [](kernel::Builder& builder, const std::string& block) {
+    const int64_t width = builder.decide(block, "width", {1, 2, 4, 8, 16}, 1);
+    const auto loops = builder.schedule.loops(block);
+    const auto inner = builder.schedule.split(loops->back(), {-1, width});
+    if (width > 1) static_cast<void>(builder.schedule.vectorize((*inner)[1]).ok());
+  };
+  return {{false, {module}}};
+}
+
+TuneOptions options_of(int64_t trials) {
+  TuneOptions options;
+  options.target = kernel::host_target();
+  options.machine = machine();
+  options.trials = trials;
+  options.round = 8;
+  return options;
+}
+
+kernel::RecordKey key_of(const Problem& problem) {
+  return {problem.hash, kernel::fingerprint(kernel::host_target(), 1), kernel::generator_version()};
+}
+
+TEST(Tuner, SpendsItsTrialsAndTellsAfterEachRound) {
+  const std::vector<Problem> problems = {problem("product"), problem("rows")};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(32);
+  std::vector<int64_t> told;
+  options.tell = [&](const TuneState& state) { told.push_back(state.trials); };
+  const auto state = tune(problems, {{{1, 2}, 0}}, records, options);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_EQ(state->trials, 32);
+  ASSERT_THAT(state->tasks, SizeIs(2));
+  EXPECT_EQ(state->tasks[0].progress.trials + state->tasks[1].progress.trials, 32);
+  for (const TaskState& task : state->tasks) {
+    EXPECT_GT(task.progress.first_us, 0);
+    EXPECT_GE(task.speedup(), 1);
+    EXPECT_EQ(task.why_not, "");
+    EXPECT_GE(task.progress.trials, 8);  // each gets a round
+  }
+  EXPECT_GE(told.size(), 5U);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+}
+
+TEST(Tuner, FindsWhatIsFasterAndLeavesItInTheRecords) {
+  const std::vector<Problem> problems = {slow_problem()};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(16);
+  options.space = slow_space();
+  const auto state = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_TRUE(state->tasks[0].is_found);
+  EXPECT_GE(state->tasks[0].speedup(), 1.3);
+  EXPECT_LE(state->trials, 4);  // there are no more
+  EXPECT_TRUE(state->tasks[0].progress.is_done);
+
+  const TunedSchedules tuned(records, key_of(problems[0]).target, Weights::kInCache);
+  const auto found = tuned.find(problems[0].hash, problems[0].start, options.space, options.machine);
+  ASSERT_TRUE(found.ok() && *found);
+  EXPECT_GE((*found)->schedule.trace().decisions[0].value, 4);
+  // Not of other weights, not where decisions come to something else.
+  const TunedSchedules others(records, key_of(problems[0]).target, Weights::kInMemory);
+  EXPECT_FALSE(*others.find(problems[0].hash, problems[0].start, options.space, options.machine));
+  EXPECT_FALSE(*tuned.find(problems[0].hash, problems[0].start, kernel::default_space(), options.machine));
+}
+
+TEST(Tuner, GoesOnFromTheRecords) {
+  const std::vector<Problem> problems = {slow_problem()};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(16);
+  options.space = slow_space();
+  ASSERT_TRUE(tune(problems, {{{1}, 0}}, records, options).ok());
+  options.trials = 1;  // which is what was found before
+  const auto again = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(again.ok());
+  EXPECT_TRUE(again->tasks[0].is_found);
+}
+
+TEST(Tuner, TriesFirstWhatATaskThatIsAlikeFound) {
+  const std::vector<Problem> problems = {slow_problem(),
+                                         slow_problem("in0[i0, i1]:float32*in0[i0, i1]:float32 + in1[i0, i1]:float32")};
+  ASSERT_NE(problems[0].hash, problems[1].hash);
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(5);
+  options.space = slow_space();
+  options.round = 4;
+  const auto state = tune(problems, {{{1, 1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok());
+  EXPECT_TRUE(state->tasks[0].is_found);
+  EXPECT_TRUE(state->tasks[1].is_found);
+  EXPECT_EQ(state->trials, 5);
+}
+
+/// A decision whose kernels compute something else is a wrong module; what it wins by is not taken.
+TEST(Tuner, WrongKernelsAreRecordsOfTheirFault) {
+  kernel::Space space = slow_space();
+  const auto apply = space[0].modules[0].apply;
+  space[0].modules[0].apply = [apply](kernel::Builder& builder, const std::string& block) {
+    if (!builder.decide(block, "wrong", false)) return apply(builder, block);
+    kernel::Kernel other = slow_problem("in0[i0, i1]:float32").start.kernel();
+    builder.schedule = kernel::Schedule(std::move(other));
+    apply(builder, block);
+  };
+  const std::vector<Problem> problems = {slow_problem()};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(24);
+  options.space = space;
+  const auto state = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  const auto list = records.list({});
+  ASSERT_TRUE(list.ok());
+  int wrong = 0;
+  for (const kernel::Record& record : *list) {
+    wrong += record.failure.starts_with("value: ");
+    EXPECT_THAT(record.trace, testing::HasSubstr(record.microseconds ? "wrong := 0" : "wrong := 1"));
+  }
+  EXPECT_EQ(wrong, state->tasks[0].faults[static_cast<size_t>(Fault::kValue)]);
+  EXPECT_GE(wrong, 1);
+}
+
+TEST(Tuner, WhatMakesNoCodeIsARecordToo) {
+  kernel::Space space = slow_space();
+  space[0].modules[0].apply = [](kernel::Builder& builder, const std::string& block) {
+    if (!builder.decide(block, "endless", false)) return;
+    const kernel::LoopIds loops = *builder.schedule.loops(block);  // copied: unrolling takes them away
+    for (const kernel::LoopId loop : loops) EXPECT_TRUE(builder.schedule.unroll(loop).ok());
+  };
+  const std::vector<Problem> problems = {slow_problem()};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(4);
+  options.space = space;
+  const auto state = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_EQ(state->tasks[0].faults[static_cast<size_t>(Fault::kCode)], 1);
+  EXPECT_FALSE(state->tasks[0].is_found);
+  EXPECT_THAT(*records.list({}), SizeIs(1));
+}
+
+TEST(Tuner, StoppedItEndsWithWhatThereIs) {
+  const std::vector<Problem> problems = {problem("product"), problem("rows")};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(1000);
+  const StopsInOrder stops;
+  options.tell = [&](const TuneState& state) {
+    if (state.trials >= 16) request_stop();
+  };
+  const auto state = tune(problems, {{{1, 1}, 0}}, records, options);
+  forget_stop();
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_LT(state->trials, 40);
+}
+
+TEST(Tuner, EndsInTime) {
+  const std::vector<Problem> problems = {problem("product")};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(1'000'000);
+  options.seconds = 0.2;
+  const auto state = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok());
+  EXPECT_LT(state->trials, 1'000'000);
+}
+
+}  // namespace
+}  // namespace isomer::tune::test
