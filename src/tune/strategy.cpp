@@ -21,18 +21,20 @@ class Once : public Strategy {
 
   std::vector<Candidate> next(int count) override {
     std::vector<Candidate> result;
+    int known = 0;
     for (int drawn = 0; static_cast<int>(result.size()) < count && drawn < kMostDrawn * count; ++drawn) {
-      std::optional<Candidate> candidate = draw();
+      std::optional<Candidate> candidate = draw(known);
       if (!candidate) break;
-      if (seen_.insert(candidate->hash).second) result.push_back(*std::move(candidate));
+      known = seen_.insert(candidate->hash).second ? 0 : known + 1;
+      if (known == 0) result.push_back(*std::move(candidate));
     }
     return result;
   }
   void tell(const Candidate& candidate, double) override { seen_.insert(candidate.hash); }
 
  protected:
-  /// Nothing where there are no more.
-  virtual std::optional<Candidate> draw() = 0;
+  /// Nothing where there are no more. The last `known` that were drawn had been given before.
+  virtual std::optional<Candidate> draw(int known) = 0;
 
   const Candidates& candidates_;
   Random random_;
@@ -44,7 +46,7 @@ class RandomSearch : public Once {
   using Once::Once;
 
  private:
-  std::optional<Candidate> draw() override { return candidates_.sampled(random_, random_.uniform(0.1, 1)); }
+  std::optional<Candidate> draw(int) override { return candidates_.sampled(random_, random_.uniform(0.1, 1)); }
 };
 
 class Exhaustive : public Once {
@@ -52,7 +54,7 @@ class Exhaustive : public Once {
   explicit Exhaustive(const Candidates& candidates) : Once(candidates, 0) { open_.push_back({}); }
 
  private:
-  std::optional<Candidate> draw() override {
+  std::optional<Candidate> draw(int) override {
     while (next_.empty()) {
       if (open_.empty()) return std::nullopt;
       const Candidate parent = candidates_.with(open_.front());
@@ -90,9 +92,13 @@ class Annealing : public Once {
 
  private:
   static constexpr double kCooling = 0.98;
+  static constexpr int kNear = 8;
 
-  std::optional<Candidate> draw() override {
-    return candidates_.mutated(at_ ? *at_ : candidates_.preferred(), random_);
+  /// The further away the more of what is near is known.
+  std::optional<Candidate> draw(int known) override {
+    Candidate result = candidates_.mutated(at_ ? *at_ : candidates_.preferred(), random_);
+    for (int step = 0; step < known / kNear; ++step) result = candidates_.mutated(result, random_);
+    return result;
   }
 
   std::optional<Candidate> at_;
@@ -135,7 +141,7 @@ class Evolution : public Once {
   static constexpr int kStale = 2;    ///< rounds without a faster one
   static constexpr int kScored = 16;  ///< candidates that are looked at for one that is measured
 
-  std::optional<Candidate> draw() override {
+  std::optional<Candidate> draw(int) override {
     return candidates_.sampled(random_, random_.chance(0.5) ? random_.uniform(0.05, 0.3) : random_.uniform(0.3, 1));
   }
 
@@ -146,7 +152,7 @@ class Evolution : public Once {
   }
 
   Candidate child() {
-    if (parents_.empty()) return *draw();
+    if (parents_.empty()) return *draw(0);
     if (random_.chance(kCrossed)) return candidates_.mutated(candidates_.crossed(parent(), parent(), random_), random_);
     return candidates_.mutated(parent(), random_);
   }
