@@ -69,6 +69,7 @@ ForeignLibrary cublaslt() {
           {"/usr/local/cuda/lib64"}};
 }
 ForeignLibrary cuda_driver() { return {"ISOMER_CUDA_DRIVER", {"libcuda.so.1"}}; }
+ForeignLibrary xgboost() { return {"ISOMER_XGBOOST", {"libxgboost.so.0", "libxgboost.so"}, {"xgboost/lib"}}; }
 
 std::vector<std::string> places_of(const ForeignLibrary& library, const std::string& given) {
   if (!given.empty()) return {given};

@@ -22,6 +22,7 @@ ForeignLibrary nvrtc();
 ForeignLibrary cudnn();
 ForeignLibrary cublaslt();
 ForeignLibrary cuda_driver();
+ForeignLibrary xgboost();
 
 /// Files or names to try, in this order: `given` alone, where it is not empty; that of the variable alone; what the
 /// loader knows; the library's folders; packages of the python3 that is first on $PATH, of $VIRTUAL_ENV, of the user's

@@ -27,7 +27,7 @@ struct TuneCommand : CommonOptions {
   std::string objective = "f1";
   std::vector<double> wanted;  ///< milliseconds, by model
   std::string scheduler = "gradient";
-  std::string strategy = "evolution";
+  std::string strategy = "evolution", cost_model = "trees";
   std::optional<size_t> task;
 };
 
@@ -159,6 +159,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.trials = options.trials;
   tuning.seconds = seconds;
   tuning.strategy = options.strategy;
+  tuning.learns = options.cost_model == "trees";
   tuning.seed = options.seed;
   add_rooflines(all, tuning.threads);
   const TuneScene scene{options.files, all.models, tuning.threads, cpu->cpu, options.trials, seconds};
@@ -166,6 +167,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.tell = [&](const tune::TuneState& state) { live.show(state); };
   TRY(const tune::TuneState state, tune::tune(all.problems, all.models, records, tuning));
   live.clear();
+  if (!state.no_model.empty()) note(options, "isomer: tuned without a cost model: {}", state.no_model);
   if (!options.json && !options.quiet)
     for (const std::string& line : table(scene, state, state.tasks.size(), 120)) fmt::print("{}\n", line);
   if (check_stop().ok()) return kDone;
@@ -196,6 +198,11 @@ void add_tune(CLI::App& app, int& exit) {
       ->capture_default_str();
   command->add_option("--strategy", options->strategy, "What is tried next: evolution, random, annealing, exhaustive")
       ->check(CLI::IsMember({"evolution", "random", "annealing", "exhaustive"}))
+      ->capture_default_str();
+  command
+      ->add_option("--cost-model", options->cost_model,
+                   "What evolution asks before it measures: trees (XGBoost's, where its library is found), or none")
+      ->check(CLI::IsMember({"trees", "none"}))
       ->capture_default_str();
   command->add_option("--task", options->task, "This one alone, by its number in the table");
   command->add_option("--target", options->choices.target, "cpu, or cpu=NAME as LLVM calls it, which this machine runs")

@@ -1,6 +1,10 @@
 #include "tune/candidates.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "util/parallel.h"
+#include "util/threads.h"
 
 namespace isomer::tune {
 namespace {
@@ -13,6 +17,8 @@ constexpr double kOneMore = 0.3;
 constexpr double kNext = 0.5;
 /// That a change keeps what was preferred before, too; else preferences follow what was changed.
 constexpr double kKeepsPreferred = 0.5;
+/// Candidates for which another thread is started.
+constexpr int64_t kWorthAThread = 4;
 
 std::vector<int64_t> in_order(const kernel::Choice& choice) {
   std::vector<int64_t> values = choice.candidates;
@@ -61,32 +67,42 @@ Candidate Candidates::with(const Decisions& decisions) const {
   return made(given);
 }
 
+std::vector<Candidate> Candidates::with_each(const std::vector<Decisions>& all) const {
+  std::vector<std::optional<Candidate>> made(all.size());
+  ThreadPool pool(static_cast<int>(std::clamp<int64_t>(std::ssize(all) / kWorthAThread, 1, available_threads())));
+  pool.run(std::ssize(all),
+           [&](int64_t k, int) { made[static_cast<size_t>(k)].emplace(with(all[static_cast<size_t>(k)])); });
+  std::vector<Candidate> result;
+  for (std::optional<Candidate>& each : made) result.push_back(*std::move(each));
+  return result;
+}
+
 Candidate Candidates::sampled(Random& random, double chance) const {
   kernel::Sampling sampling(random, chance);
   return made(sampling);
 }
 
-Candidate Candidates::mutated(const Candidate& parent, Random& random) const {
+Decisions Candidates::mutated(const Candidate& parent, Random& random) {
   std::vector<const Builder::Made*> open;
   for (const Builder::Made& each : parent.made.choices)
     if (each.choice.candidates.size() > 1) open.push_back(&each);
-  if (open.empty()) return parent;
+  if (open.empty()) return parent.decisions();
   Decisions decisions = random.chance(kKeepsPreferred) ? parent.decisions() : parent.unpreferred();
   do {
     const Builder::Made& changed = *open[random.below(open.size())];
     decisions[changed.choice.name] = other_value(changed, random);
   } while (random.chance(kOneMore));
-  return with(decisions);
+  return decisions;
 }
 
-Candidate Candidates::crossed(const Candidate& one, const Candidate& other, Random& random) const {
+Decisions Candidates::crossed(const Candidate& one, const Candidate& other, Random& random) {
   Decisions decisions = one.decisions();
   for (const auto& [name, value] : other.decisions())
     if (random.chance(0.5)) decisions[name] = value;
-  return with(decisions);
+  return decisions;
 }
 
-std::vector<Decisions> Candidates::neighbours(const Candidate& parent) const {
+std::vector<Decisions> Candidates::neighbours(const Candidate& parent) {
   std::vector<Decisions> near, far;
   for (const Builder::Made& made : parent.made.choices) {
     const std::vector<int64_t> values = in_order(made.choice);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "kernel/scheduled_kernel.h"
 #include "kernel/space/module.h"
@@ -33,16 +34,18 @@ class Candidates {
 
   /// What is not given, or not among the candidates any more, is as it is preferred.
   Candidate with(const Decisions& decisions) const;
+  /// The same of each, on all cores.
+  std::vector<Candidate> with_each(const std::vector<Decisions>& all) const;
   Candidate preferred() const { return with({}); }
   /// Each choice at random with a chance, else as it is preferred.
   Candidate sampled(Random& random, double chance) const;
   /// A few of its decisions changed, the others kept where they apply: tiles grow or shrink by a step, or anything else
   /// is taken. The same where there is nothing to decide.
-  Candidate mutated(const Candidate& parent, Random& random) const;
+  static Decisions mutated(const Candidate& parent, Random& random);
   /// Each decision as one of both has it.
-  Candidate crossed(const Candidate& one, const Candidate& other, Random& random) const;
+  static Decisions crossed(const Candidate& one, const Candidate& other, Random& random);
   /// One decision of it changed, in all ways: first those next to what it has, then the others.
-  std::vector<Decisions> neighbours(const Candidate& parent) const;
+  static std::vector<Decisions> neighbours(const Candidate& parent);
 
  private:
   Candidate made(kernel::Decider& decider) const;

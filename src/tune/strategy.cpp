@@ -61,7 +61,7 @@ class Exhaustive : public Once {
       open_.pop_front();
       // What comes to no other schedule is not gone on from.
       if (!known_.insert(parent.hash).second) continue;
-      for (Decisions& decisions : candidates_.neighbours(parent)) {
+      for (Decisions& decisions : Candidates::neighbours(parent)) {
         next_.push_back(decisions);
         open_.push_back(std::move(decisions));
       }
@@ -96,8 +96,8 @@ class Annealing : public Once {
 
   /// The further away the more of what is near is known.
   std::optional<Candidate> draw(int known) override {
-    Candidate result = candidates_.mutated(at_ ? *at_ : candidates_.preferred(), random_);
-    for (int step = 0; step < known / kNear; ++step) result = candidates_.mutated(result, random_);
+    Candidate result = candidates_.with(Candidates::mutated(at_ ? *at_ : candidates_.preferred(), random_));
+    for (int step = 0; step < known / kNear; ++step) result = candidates_.with(Candidates::mutated(result, random_));
     return result;
   }
 
@@ -138,8 +138,9 @@ class Evolution : public Once {
  private:
   static constexpr size_t kParents = 24;
   static constexpr double kAtRandom = 0.1, kCrossed = 0.15;
-  static constexpr int kStale = 2;    ///< rounds without a faster one
-  static constexpr int kScored = 16;  ///< candidates that are looked at for one that is measured
+  static constexpr int kStale = 2;      ///< rounds without a faster one
+  static constexpr size_t kScored = 6;  ///< candidates that are looked at for one that is measured
+  static constexpr int kTries = 8;      ///< to come by new ones
 
   std::optional<Candidate> draw(int) override {
     return candidates_.sampled(random_, random_.chance(0.5) ? random_.uniform(0.05, 0.3) : random_.uniform(0.3, 1));
@@ -151,20 +152,33 @@ class Evolution : public Once {
     return parents_[static_cast<size_t>(u * u * static_cast<double>(parents_.size()))];
   }
 
-  Candidate child() {
-    if (parents_.empty()) return *draw(0);
-    if (random_.chance(kCrossed)) return candidates_.mutated(candidates_.crossed(parent(), parent(), random_), random_);
-    return candidates_.mutated(parent(), random_);
+  Decisions child() {
+    if (!random_.chance(kCrossed)) return Candidates::mutated(parent(), random_);
+    return Candidates::crossed(parent(), parent(), random_);
+  }
+
+  /// New ones, of parents where there are any.
+  std::vector<Candidate> children(size_t count) {
+    std::vector<Candidate> result;
+    std::set<Hash128> among;
+    for (int tries = 0; result.size() < count && tries < kTries; ++tries) {
+      std::vector<Candidate> some;
+      if (parents_.empty()) {
+        for (size_t k = result.size(); k < count; ++k) some.push_back(*draw(0));
+      } else {
+        std::set<Decisions> different;
+        for (size_t k = 0; k < 2 * (count - result.size()) && different.size() < count - result.size(); ++k)
+          different.insert(child());
+        some = candidates_.with_each({different.begin(), different.end()});
+      }
+      for (Candidate& each : some)
+        if (!seen_.contains(each.hash) && among.insert(each.hash).second) result.push_back(std::move(each));
+    }
+    return result;
   }
 
   std::vector<Candidate> scored(int count) {
-    std::vector<Candidate> drawn;
-    std::set<Hash128> among;
-    const auto wanted = static_cast<size_t>(std::max(count, 0)) * (score_ ? kScored : 1);
-    for (size_t k = 0; drawn.size() < wanted && k < kMostDrawn * wanted; ++k) {
-      Candidate candidate = child();
-      if (!seen_.contains(candidate.hash) && among.insert(candidate.hash).second) drawn.push_back(std::move(candidate));
-    }
+    std::vector<Candidate> drawn = children(static_cast<size_t>(std::max(count, 0)) * (score_ ? kScored : 1));
     if (const auto scores = score_ ? score_(drawn) : std::nullopt) {
       std::vector<size_t> order(drawn.size());
       for (size_t k = 0; k < order.size(); ++k) order[k] = k;
@@ -185,7 +199,7 @@ class Evolution : public Once {
     if (parents_.empty() || count == 0) return result;
     if (beside_ != parents_[0].hash) {
       beside_ = parents_[0].hash;
-      const std::vector<Decisions> all = candidates_.neighbours(parents_[0]);
+      const std::vector<Decisions> all = Candidates::neighbours(parents_[0]);
       neighbours_.assign(all.begin(), all.end());
     }
     while (!neighbours_.empty() && static_cast<int>(result.size()) < count) {

@@ -6,11 +6,15 @@
 #include <map>
 
 #include "kernel/fingerprint.h"
+#include "tune/cost_model.h"
+#include "tune/features.h"
 #include "tune/strategy.h"
 #include "tune/tuned.h"
 #include "util/clock.h"
 #include "util/hash.h"
+#include "util/parallel.h"
 #include "util/stop.h"
+#include "util/threads.h"
 
 namespace isomer::tune {
 namespace {
@@ -34,10 +38,10 @@ struct Champion {
 
 /// A task and what is known of it.
 struct TaskRun {
-  TaskRun(const Problem& problem, const TuneOptions& options, uint64_t seed)
+  TaskRun(const Problem& problem, const TuneOptions& options, uint64_t seed, Score score)
       : problem(problem),
         candidates(problem.start, options.space, options.machine, problem.flops),
-        strategy(strategy_of(options.strategy, candidates, seed)) {}
+        strategy(strategy_of(options.strategy, candidates, seed, std::move(score))) {}
 
   const Problem& problem;
   Candidates candidates;
@@ -54,9 +58,13 @@ class Tuner {
         options_(options),
         target_(kernel::fingerprint(options.target, options.threads)),
         generator_(kernel::generator_version()) {
+    open_model();
     std::map<std::string, int> groups;
     for (const Problem& problem : problems) {
-      runs_.push_back(std::make_unique<TaskRun>(problem, options, options.seed + mix64(runs_.size())));
+      Score score;
+      if (model_) score = [this](const std::vector<Candidate>& some) { return scores(some); };
+      runs_.push_back(
+          std::make_unique<TaskRun>(problem, options, options.seed + mix64(runs_.size()), std::move(score)));
       TaskState& task = state_.tasks.emplace_back();
       task.name = problem.name;
       task.types = problem.types;
@@ -85,6 +93,32 @@ class Tuner {
 
   bool is_over() const {
     return state_.trials >= options_.trials || (options_.seconds && seconds_since(begin_) >= *options_.seconds);
+  }
+
+  void open_model() {
+    if (!options_.learns || options_.strategy != "evolution") return;
+    auto trees = Trees::open(available_threads(), options_.seed);
+    if (trees.ok())
+      model_.emplace(*std::move(trees));
+    else
+      state_.no_model = trees.error().message();
+  }
+
+  std::optional<std::vector<double>> scores(const std::vector<Candidate>& candidates) {
+    std::vector<Features> features(candidates.size());
+    pool_.run(std::ssize(candidates), [&](int64_t k, int) {
+      features[static_cast<size_t>(k)] = features_of(candidates[static_cast<size_t>(k)].made.kernel, options_.machine);
+    });
+    auto scores = model_->score(features);
+    if (scores.ok()) return *std::move(scores);
+    state_.no_model = scores.error().message();
+    return std::nullopt;
+  }
+
+  /// What became of a candidate, for all who learn from it.
+  void tell_result(size_t number, const Candidate& candidate, double microseconds) {
+    runs_[number]->strategy->tell(candidate, microseconds);
+    if (model_) model_->add(number, features_of(candidate.made.kernel, options_.machine), microseconds);
   }
 
   Measurer& measurer(const TaskRun& run) {
@@ -120,7 +154,7 @@ class Tuner {
       task.progress.is_done = true;
       return {};
     }
-    run.strategy->tell(candidate, measured.microseconds);
+    tell_result(number, candidate, measured.microseconds);
     task.progress.first_us = measured.microseconds;
     run.best = run.first = Champion{std::move(candidate), *std::move(job)};
     return {};
@@ -164,7 +198,7 @@ class Tuner {
       }
       // As if the machine had been as fast all the time.
       const double relative = measured.microseconds / now.microseconds;
-      run.strategy->tell(candidates[k], relative * progress.now_us());
+      tell_result(number, candidates[k], relative * progress.now_us());
       if (relative < kWorthAContest) faster.emplace_back(relative, k);
       TRY_VOID(check_stop());
     }
@@ -234,7 +268,7 @@ class Tuner {
 
   Result<void> failed(size_t number, const Candidate& candidate, const Measured& measured) {
     ++state_.tasks[number].faults[static_cast<size_t>(measured.fault)];
-    runs_[number]->strategy->tell(candidate, kInfinite);
+    tell_result(number, candidate, kInfinite);
     return records_.add(
         record_of(number, candidate, std::nullopt, std::string(name(measured.fault)) + ": " + measured.why));
   }
@@ -284,6 +318,8 @@ class Tuner {
   kernel::Records& records_;
   const TuneOptions& options_;
   const std::string target_, generator_;
+  std::optional<CostModel> model_;
+  ThreadPool pool_{available_threads()};
   std::vector<std::unique_ptr<TaskRun>> runs_;
   std::map<Weights, std::unique_ptr<Measurer>> measurers_;
   TuneState state_;

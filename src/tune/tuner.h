@@ -44,6 +44,7 @@ struct TuneState {
   int64_t trials = 0;
   double seconds = 0;
   std::optional<size_t> task;  ///< whose round it was
+  std::string no_model;        ///< why there is no cost model
 };
 
 struct TuneOptions {
@@ -56,6 +57,7 @@ struct TuneOptions {
   std::optional<double> seconds;  ///< no round begins after them
   int round = 16;                 ///< trials in it
   std::string strategy = "evolution";
+  bool learns = true;  ///< what is tried next by a cost model, where XGBoost is found
   SchedulerOptions scheduler;
   uint64_t seed = 0;
   std::function<void(const TuneState&)> tell = {};  ///< after each round

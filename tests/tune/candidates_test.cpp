@@ -36,13 +36,24 @@ TEST(Candidates, AreMadeAgainOfTheirDecisions) {
   }
 }
 
+TEST(Candidates, AreTheSameOnAnyNumberOfThreads) {
+  const Candidates candidates = candidates_of("product");
+  Random random(4);
+  const Candidate parent = candidates.sampled(random, 0.3);
+  std::vector<Decisions> all;
+  for (int k = 0; k < 200; ++k) all.push_back(Candidates::mutated(parent, random));
+  const std::vector<Candidate> together = candidates.with_each(all);
+  ASSERT_EQ(together.size(), all.size());
+  for (size_t k = 0; k < all.size(); ++k) EXPECT_EQ(together[k].hash, candidates.with(all[k]).hash);
+}
+
 TEST(Candidates, ChangedKeepMostOfTheirParent) {
   const Candidates candidates = candidates_of("product");
   Random random(2);
   const Candidate parent = candidates.sampled(random, 0.3);
   int changed = 0;
   for (int k = 0; k < 50; ++k) {
-    const Candidate child = candidates.mutated(parent, random);
+    const Candidate child = candidates.with(Candidates::mutated(parent, random));
     changed += child.hash != parent.hash;
     EXPECT_LE(different(child, parent), 6);
   }
@@ -52,7 +63,7 @@ TEST(Candidates, ChangedKeepMostOfTheirParent) {
 TEST(Candidates, NeighboursDifferInOneDecisionThatIsGiven) {
   const Candidates candidates = candidates_of("product");
   const Candidate parent = candidates.preferred();
-  const std::vector<Decisions> neighbours = candidates.neighbours(parent);
+  const std::vector<Decisions> neighbours = Candidates::neighbours(parent);
   EXPECT_GE(neighbours.size(), 10U);
   for (const Decisions& decisions : neighbours) {
     ASSERT_EQ(decisions.size(), 1U);
@@ -66,8 +77,8 @@ TEST(Candidates, KeepTheMeaning) {
     const kernel::Kernel kernel = kernel_of(example);
     const Candidates candidates(kernel::Schedule(kernel), kernel::default_space(), machine(), 0);
     Random random(3);
-    const Candidate one = candidates.sampled(random, 0.5), other = candidates.mutated(one, random);
-    for (const Candidate& each : {one, other, candidates.crossed(one, other, random)})
+    const Candidate one = candidates.sampled(random, 0.5), other = candidates.with(Candidates::mutated(one, random));
+    for (const Candidate& each : {one, other, candidates.with(Candidates::crossed(one, other, random))})
       kernel::test::expect_same_meaning(example, each.schedule, kernel);
     if (testing::Test::HasFailure()) FAIL() << example.name;
   }

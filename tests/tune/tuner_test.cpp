@@ -124,15 +124,14 @@ TEST(Tuner, TriesFirstWhatATaskThatIsAlikeFound) {
   EXPECT_EQ(state->trials, 5);
 }
 
-/// A decision whose kernels compute something else is a wrong module; what it wins by is not taken.
+/// A decision whose kernels compute something else is a wrong module's; what it wins by is not taken.
 TEST(Tuner, WrongKernelsAreRecordsOfTheirFault) {
   kernel::Space space = slow_space();
-  const auto apply = space[0].modules[0].apply;
-  space[0].modules[0].apply = [apply](kernel::Builder& builder, const std::string& block) {
-    if (!builder.decide(block, "wrong", false)) return apply(builder, block);
-    kernel::Kernel other = slow_problem("in0[i0, i1]:float32").start.kernel();
-    builder.schedule = kernel::Schedule(std::move(other));
-    apply(builder, block);
+  space[0].modules[0].apply = [](kernel::Builder& builder, const std::string& block) {
+    if (!builder.decide(block, "wrong", false)) return;
+    builder.schedule = slow_problem("in0[i0, i1]:float32").start;
+    const kernel::LoopIds inner = *builder.schedule.split(builder.schedule.loops(block)->back(), {-1, 16});
+    EXPECT_TRUE(builder.schedule.vectorize(inner[1]).ok());
   };
   const std::vector<Problem> problems = {slow_problem()};
   kernel::Records records = kernel::Records::in_memory();

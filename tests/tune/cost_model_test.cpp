@@ -1,0 +1,104 @@
+// Models that learn from times: XGBoost's trees on sums of rows, and what a tuner asks.
+#include "tune/cost_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backends/find_library.h"
+#include "tune/examples.h"
+
+namespace isomer::tune::test {
+namespace {
+
+class Models : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (backends::find(backends::xgboost()).empty()) GTEST_SKIP() << "XGBoost's library is not here";
+  }
+  static Trees trees() {
+    auto opened = Trees::open(1, 0);
+    CHECK(opened.ok()) << opened.error().message();
+    return *std::move(opened);
+  }
+};
+
+/// One to three rows; what each gives is no sum of its columns.
+Sample made_up(Random& random) {
+  Sample sample;
+  const int64_t rows = random.between(1, 3);
+  for (int64_t k = 0; k < rows; ++k) {
+    FeatureRow& row = sample.rows.emplace_back();
+    for (float& number : row) number = static_cast<float>(random.uniform(0, 4));
+    sample.target += row[3] > 2 ? row[7] : 1 + row[11];
+  }
+  return sample;
+}
+
+/// Of pairs that are clearly apart, those in the right order.
+double share_in_order(const std::vector<double>& found, const std::vector<double>& expected) {
+  int pairs = 0, right = 0;
+  for (size_t a = 0; a < found.size(); ++a)
+    for (size_t b = 0; b < a; ++b) {
+      if (std::fabs(expected[a] - expected[b]) < 0.05 * std::max(expected[a], expected[b])) continue;
+      ++pairs;
+      right += (found[a] < found[b]) == (expected[a] < expected[b]);
+    }
+  return static_cast<double>(right) / std::max(pairs, 1);
+}
+
+TEST_F(Models, TreesLearnSumsOfRows) {
+  Random random(1);
+  std::vector<Sample> samples;
+  for (int k = 0; k < 1500; ++k) samples.push_back(made_up(random));
+  Trees model = trees();
+  ASSERT_TRUE(model.train(samples).ok());
+  std::vector<Features> packs;
+  std::vector<double> expected;
+  for (int k = 0; k < 200; ++k) {
+    Sample sample = made_up(random);
+    expected.push_back(sample.target);
+    packs.push_back(std::move(sample.rows));
+  }
+  const auto found = model.predict(packs);
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_GE(share_in_order(*found, expected), 0.9);
+  // The same again, trained on the same.
+  Trees again = trees();
+  ASSERT_TRUE(again.train(samples).ok());
+  EXPECT_EQ(*again.predict(packs), *found);
+}
+
+TEST_F(Models, KnowNothingAtFirstAndFailuresAreSlow) {
+  CostModel model(trees());
+  const Candidates candidates = candidates_of("product");
+  Random random(2);
+  const auto draw = [&] { return features_of(candidates.sampled(random, 0.7).made.kernel, machine()); };
+  EXPECT_FALSE(*model.score({draw()}));
+  // As if what has many loops were fast, and what has few failed.
+  const auto speed = [](const Features& features) {
+    double loops = 0;
+    for (const FeatureRow& row : features) loops = std::max<double>(loops, row[12]);
+    return loops;
+  };
+  std::vector<Features> all;
+  std::vector<double> speeds;
+  for (int k = 0; k < 200; ++k) {
+    Features features = draw();
+    const double fast = speed(features);
+    if (k < 120) {
+      model.add(0, features, fast < 5 ? std::numeric_limits<double>::infinity() : 100 / fast);
+    } else {
+      all.push_back(features);
+      speeds.push_back(fast < 5 ? 0 : fast);
+    }
+  }
+  const auto scores = model.score(all);
+  ASSERT_TRUE(scores.ok() && *scores);
+  EXPECT_GE(share_in_order(**scores, speeds), 0.8);
+}
+
+}  // namespace
+}  // namespace isomer::tune::test
