@@ -101,6 +101,7 @@ json environment() {
           {"memory", {{"available_gb", gigabytes(machine_memory())}, {"limit_gb", gigabytes(default_limit())}}},
           {"llvm", ISOMER_LLVM_VERSION},
           {"z3", place({"ISOMER_Z3", {"libz3.so.4", "libz3.so"}})},
+          {"xgboost", place(backends::xgboost())},
           {"cuda", cuda()},
           {"cudnn", place(backends::cudnn())},
           {"peers", {{"onednn", place(backends::onednn())}, {"onnxruntime", place(backends::onnxruntime())}}}};

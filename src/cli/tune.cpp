@@ -31,6 +31,13 @@ struct TuneCommand : CommonOptions {
   std::optional<size_t> task;
 };
 
+/// Of a terminal; where the output is none, those of a line that is read well.
+size_t columns_of(int output) {
+  constexpr size_t kUsual = 120;
+  winsize size = {};
+  return ioctl(output, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+}
+
 /// Draws the table where the last one was, on a terminal; elsewhere a line now and then.
 class LiveTable {
  public:
@@ -46,7 +53,7 @@ class LiveTable {
     if (options_.quiet) return;
     if (is_terminal_) {
       clear();
-      const std::vector<std::string> lines = table(scene_, state, kTasks, width());
+      const std::vector<std::string> lines = table(scene_, state, kTasks, columns_of(STDERR_FILENO));
       for (const std::string& line : lines) fmt::print(stderr, "{}\n", line);
       drawn_ = lines.size();
     } else if (seconds_since(told_) >= kSecondsOfALine || !has_told_) {
@@ -62,13 +69,8 @@ class LiveTable {
   }
 
  private:
-  static constexpr size_t kTasks = 12, kUsualWidth = 80;
+  static constexpr size_t kTasks = 12;
   static constexpr double kSecondsOfALine = 5;
-
-  static size_t width() {
-    winsize size = {};
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : kUsualWidth;
-  }
 
   const TuneCommand& options_;
   const TuneScene& scene_;
@@ -169,7 +171,8 @@ Result<ExitCode> run(const TuneCommand& options) {
   live.clear();
   if (!state.no_model.empty()) note(options, "isomer: tuned without a cost model: {}", state.no_model);
   if (!options.json && !options.quiet)
-    for (const std::string& line : table(scene, state, state.tasks.size(), 120)) fmt::print("{}\n", line);
+    for (const std::string& line : table(scene, state, state.tasks.size(), columns_of(STDOUT_FILENO)))
+      fmt::print("{}\n", line);
   if (check_stop().ok()) return kDone;
   note(options, "isomer: interrupted: what had been found until then is in the records");
   return kStopped;

@@ -111,19 +111,22 @@ Result<Contest> Measurer::contest(const ClockJob& first, const ClockJob& second,
   return result;
 }
 
-Result<std::vector<std::vector<std::byte>>> Measurer::outputs(const Candidate& candidate, Numbers numbers) {
-  const Kernel whole = candidate.schedule.finish();
-  TRY(const kernel::MachineCode code, kernel::compile(whole, target_));
-  return worker_.outputs(job_of(whole, code.kernels[0], code.image), numbers);
+Result<ClockJob> Measurer::whole(const Candidate& candidate) const {
+  const Kernel kernel = candidate.schedule.finish();
+  TRY(const kernel::MachineCode code, kernel::compile(kernel, target_));
+  return job_of(kernel, code.kernels[0], code.image);
 }
 
 Result<Measured> Measurer::check(const Candidate& candidate, const Candidate& reference) {
+  const auto ours = whole(candidate), theirs = whole(reference);
+  if (!ours.ok()) return fault(Fault::kCode, ours.error().message());
+  if (!theirs.ok()) return Error(theirs.error());
   for (const Numbers numbers : {Numbers::kIntegers, Numbers::kReals}) {
     // What the reference does not compute (an index out of range) says nothing of the candidate.
-    const auto expected = outputs(reference, numbers);
+    const auto expected = worker_.outputs(*theirs, numbers);
     if (!expected.ok() && expected.error().kind == ErrorKind::kInvalid) continue;
     if (!expected.ok()) return Error(expected.error());
-    const auto found = outputs(candidate, numbers);
+    const auto found = worker_.outputs(*ours, numbers);
     if (!found.ok()) return faulty(found.error());
     const Kernel& kernel = reference.schedule.kernel();
     size_t k = 0;

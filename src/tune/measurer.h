@@ -58,7 +58,8 @@ class Measurer {
   Result<Measured> check(const Candidate& candidate, const Candidate& reference);
 
  private:
-  Result<std::vector<std::vector<std::byte>>> outputs(const Candidate& candidate, Numbers numbers);
+  /// With what depends on constants alone, which is computed beforehand elsewhere.
+  Result<ClockJob> whole(const Candidate& candidate) const;
 
   kernel::CpuTarget target_;
   MeasuringOptions options_;
