@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Whole models against ONNX Runtime: a line a model, geometric means at the end.
 
-    bench/models.py [--threads 1] [--duration 2] [--weights FOLDER] [--without PART] [--searched] [--results FILE] [MODEL…]
+    bench/models.py [--threads 1] [--duration 2] [--weights FOLDER] [--without PART] [--searched] [--tune TIME] [--results FILE] [MODEL…]
 
 MODEL is a name in models/ without its ending; all of them (but loop_decoder) where none is given. Each side is a process of its own, pinned to
 as many processors as it has threads, stopped while the other measures (its workers can't spin into the other's turn). Weights are filled in a
 temporary folder, or taken from FOLDER where it holds models of these names. Needs Python's onnxruntime. With --without the other side is
 Isomer too, less that part (`isomer compile --without`). Models are compiled without a search (--level 2), or with --searched as `isomer compile`
-does by itself. --results keeps rows as JSON lines: models that are in it are not measured again (bench/plot.py draws them).
+does by itself. With --tune `isomer tune` has so much time for a model first, with records of its own (--without tuning: the other side goes
+without what it found). --results keeps rows as JSON lines: models that are in it are not measured again (bench/plot.py draws them).
 
 ratio: ONNX Runtime's time / ours, the median over rounds in turns. peak: largest resident set, less weights and what the
 process took before it opened the model.
@@ -100,16 +101,23 @@ def measured(name, inputs, options, folder):
         subprocess.run([options.bin / "isomer-fill", model], check=True, stdout=subprocess.DEVNULL)
     threads = str(options.threads)
 
-    def compiled(file, *more):
-        command = [options.bin / "isomer", "compile", model, "-o", folder / file, "--no-check", "-q", "--threads", threads, *([] if options.searched else ["--level", "2"]), *more]
+    def isomer(*arguments):
+        command = [options.bin / "isomer", *arguments, "-q", "--threads", threads]
+        if options.tune:
+            command += ["--records", folder / "records"]
         for value in inputs:
             if value["shape"]:
                 command += ["--input-shapes", f"{value['name']}:{value['shape']}".replace(" ", "")]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip())
+
+    def compiled(file, *more):
+        isomer("compile", model, "-o", folder / file, "--no-check", *([] if options.searched else ["--level", "2"]), *more)
         return folder / file
 
+    if options.tune:
+        isomer("tune", model, "--trials", "1000000", "--time", options.tune)
     start = time.perf_counter()
     artifact = compiled("model.iso")
     compile_s = time.perf_counter() - start
@@ -119,7 +127,7 @@ def measured(name, inputs, options, folder):
     serve = [options.bin / "isomer", "bench", "--serve", "--threads", threads]
     peer = [sys.executable, __file__, "--serve-onnxruntime", str(model), "--threads", threads, "--shapes", shapes]
     if options.without:
-        peer = serve + [compiled("less.iso", "--without", options.without)]
+        peer = serve + [compiled("less.iso", *(["--untuned"] if options.without == "tuning" else ["--without", options.without]))]
     ours, theirs = Side(serve + [artifact], processors), Side(peer, processors)
     count = max(1, min(200, int(50 / max(min(theirs.run(3)), 1e-3))))
     rounds, end = [], time.perf_counter() + options.duration
@@ -155,6 +163,7 @@ def main():
     parser.add_argument("--weights", type=pathlib.Path)
     parser.add_argument("--without")
     parser.add_argument("--searched", action="store_true")
+    parser.add_argument("--tune", metavar="TIME")
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path, default=BIN)
     parser.add_argument("--serve-onnxruntime", help=argparse.SUPPRESS)

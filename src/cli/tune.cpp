@@ -29,6 +29,7 @@ struct TuneCommand : CommonOptions {
   std::string scheduler = "gradient";
   std::string strategy = "evolution", cost_model = "trees";
   std::optional<size_t> task;
+  bool continues = false;
 };
 
 /// Of a terminal; where the output is none, those of a line that is read well.
@@ -161,6 +162,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.trials = options.trials;
   tuning.seconds = seconds;
   tuning.strategy = options.strategy;
+  tuning.continues = options.continues;
   tuning.learns = options.cost_model == "trees";
   tuning.seed = options.seed;
   add_rooflines(all, tuning.threads);
@@ -207,6 +209,8 @@ void add_tune(CLI::App& app, int& exit) {
                    "What evolution asks before it measures: trees (XGBoost's, where its library is found), or none")
       ->check(CLI::IsMember({"trees", "none"}))
       ->capture_default_str();
+  command->add_flag("--continue", options->continues,
+                    "Go on from the records: what was found before is tried first, what failed is not");
   command->add_option("--task", options->task, "This one alone, by its number in the table");
   command->add_option("--target", options->choices.target, "cpu, or cpu=NAME as LLVM calls it, which this machine runs")
       ->capture_default_str();

@@ -2,6 +2,7 @@
 // caches next to the cores, its inputs just written. Test: tests/search/task_timer_test.cpp
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -26,12 +27,17 @@ enum class Weights : uint8_t {
 /// In a model that has constants of so many bytes.
 Weights weights_in_model(int64_t constant_bytes);
 
+/// No time is hopeless.
+inline constexpr double kAnyTime = std::numeric_limits<double>::infinity();
+
 class KernelClock {
  public:
   KernelClock(int threads, Weights weights, MemoryLimit memory = {});
 
   /// Errors: kUnsupported: no memory; kInvalid: what the kernel reports of any values that were tried.
-  Result<KernelTime> time(const ClockJob& job);
+  Result<KernelTime> time(const ClockJob& job) { return time(job, kAnyTime); }
+  /// Where two runs in a row take longer than what is hopeless, no more are made.
+  Result<KernelTime> time(const ClockJob& job, double hopeless_us);
   /// What the kernel makes of such inputs, by output. Errors: the same.
   Result<std::vector<std::vector<std::byte>>> outputs(const ClockJob& job, Numbers numbers);
 

@@ -19,6 +19,7 @@ namespace {
 struct Question {
   bool is_time = true;  ///< else outputs
   Numbers numbers = Numbers::kReals;
+  uint64_t hopeless_us = 0;  ///< the bits of a double
   ClockJob job;
 };
 
@@ -53,7 +54,7 @@ namespace {
 
 template <class Archive>
 void fields(Archive& archive, Question& question) {
-  archive(question.is_time, question.numbers, question.job);
+  archive(question.is_time, question.numbers, question.hopeless_us, question.job);
 }
 
 template <class Archive>
@@ -97,7 +98,7 @@ Finding found_by(KernelClock& clock, const std::optional<Question>& question) {
   if (!question) {
     failed(invalid("", "a job to measure expected, other bytes found"));
   } else if (question->is_time) {
-    if (auto time = clock.time(question->job); time.ok())
+    if (auto time = clock.time(question->job, std::bit_cast<double>(question->hopeless_us)); time.ok())
       finding = {true, std::bit_cast<uint64_t>(time->microseconds), time->runs, {}, false, {}, {}};
     else
       failed(std::move(time).error());
@@ -136,10 +137,11 @@ Result<std::string> MeasuringWorker::ask(const ClockJob& job, std::string_view q
                  strsignal(reply->signal));
 }
 
-Result<KernelTime> MeasuringWorker::time(const ClockJob& job) {
+Result<KernelTime> MeasuringWorker::time(const ClockJob& job, double hopeless_us) {
   TRY_VOID(start());
-  if (here_) return here_->time(job);
-  TRY(const std::string answer, ask(job, bytes_of(Question{true, Numbers::kReals, job})));
+  if (here_) return here_->time(job, hopeless_us);
+  const Question question{true, Numbers::kReals, std::bit_cast<uint64_t>(hopeless_us), job};
+  TRY(const std::string answer, ask(job, bytes_of(question)));
   TRY(const Finding finding, finding_of(answer));
   const KernelTime time{std::bit_cast<double>(finding.microseconds), finding.runs};
   if (!std::isfinite(time.microseconds) || time.microseconds <= 0 || time.runs < 1)
@@ -150,7 +152,7 @@ Result<KernelTime> MeasuringWorker::time(const ClockJob& job) {
 Result<std::vector<std::vector<std::byte>>> MeasuringWorker::outputs(const ClockJob& job, Numbers numbers) {
   TRY_VOID(start());
   if (here_) return here_->outputs(job, numbers);
-  TRY(const std::string answer, ask(job, bytes_of(Question{false, numbers, job})));
+  TRY(const std::string answer, ask(job, bytes_of(Question{false, numbers, 0, job})));
   TRY(Finding finding, finding_of(answer));
   const auto fits = [&](size_t k) {
     return std::ssize(finding.outputs[k]) == job.buffers[static_cast<size_t>(job.outputs[k])].bytes;

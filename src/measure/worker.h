@@ -24,7 +24,7 @@ class MeasuringWorker {
 
   /// Errors: those of KernelClock; kInvalid for a kernel that crashes or takes too long; kUnsupported where the process
   /// was ended from outside or can't be started; kStopped.
-  Result<KernelTime> time(const ClockJob& job);
+  Result<KernelTime> time(const ClockJob& job, double hopeless_us = kAnyTime);
   /// What the kernel makes of such numbers, by output. Errors: the same.
   Result<std::vector<std::vector<std::byte>>> outputs(const ClockJob& job, Numbers numbers);
 

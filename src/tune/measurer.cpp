@@ -77,9 +77,9 @@ std::vector<Result<ClockJob>> Measurer::compile(std::span<const Candidate> candi
   return jobs;
 }
 
-Result<Measured> Measurer::time(const Result<ClockJob>& job) {
+Result<Measured> Measurer::time(const Result<ClockJob>& job, double hopeless_us) {
   if (!job.ok()) return fault(Fault::kCode, job.error().message());
-  const auto time = worker_.time(*job);
+  const auto time = worker_.time(*job, hopeless_us);
   if (!time.ok()) return faulty(time.error());
   return Measured{Fault::kNone, {}, time->microseconds, time->runs};
 }

@@ -50,7 +50,7 @@ class Measurer {
   std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const;
 
   /// Errors: kUnsupported: nothing can be measured here (memory, processes); kStopped.
-  Result<Measured> time(const Result<ClockJob>& job);
+  Result<Measured> time(const Result<ClockJob>& job, double hopeless_us = kAnyTime);
   /// At most so many rounds; fewer where the first ones say that the second is not faster.
   Result<Contest> contest(const ClockJob& first, const ClockJob& second, int rounds);
   /// Whether a candidate computes what another one does, its packed weights made of the same: equal on small integers,

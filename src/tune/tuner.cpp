@@ -24,6 +24,9 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// round at most.
 constexpr double kWorthAContest = 0.99;
 constexpr size_t kContests = 3;
+/// Times as long as the best takes are not measured closely; a kernel is given up after so many of the slowest default
+/// schedule's, and these seconds at least.
+constexpr double kHopeless = 4, kGivenUp = 50, kLeastSeconds = 2, kMostSeconds = 60;
 constexpr int kContestRounds = 5, kFinalRounds = 7;
 /// Of a model's gains, less is not worth a record.
 constexpr double kLeastSpeedup = 1.01;
@@ -85,6 +88,10 @@ class Tuner {
  private:
   Result<void> run_to_the_end() {
     TRY_VOID(measure_defaults());
+    double slowest = 0;
+    for (const TaskState& task : state_.tasks) slowest = std::max(slowest, task.progress.first_us);
+    seconds_of_a_kernel_ = std::clamp(kGivenUp * slowest / 1e6, kLeastSeconds, kMostSeconds);
+    measurers_.clear();
     for (bool goes_on = true; goes_on;) {
       TRY(goes_on, one_round());
     }
@@ -124,8 +131,8 @@ class Tuner {
   Measurer& measurer(const TaskRun& run) {
     auto& measurer = measurers_[run.problem.weights];
     if (!measurer)
-      measurer = std::make_unique<Measurer>(
-          options_.target, MeasuringOptions{options_.threads, run.problem.weights, options_.memory, kTrialSeconds});
+      measurer = std::make_unique<Measurer>(options_.target, MeasuringOptions{options_.threads, run.problem.weights,
+                                                                              options_.memory, seconds_of_a_kernel_});
     return *measurer;
   }
 
@@ -189,7 +196,7 @@ class Tuner {
     if (now.fault != Fault::kNone) return unsupported(task.name, "the same time again expected, {} found", now.why);
     std::vector<std::pair<double, size_t>> faster;
     for (size_t k = 0; k < candidates.size(); ++k) {
-      TRY(const Measured measured, measurer(run).time(jobs[k]));
+      TRY(const Measured measured, measurer(run).time(jobs[k], kHopeless * now.microseconds));
       ++state_.trials;
       ++progress.trials;
       if (measured.fault != Fault::kNone) {
@@ -233,20 +240,33 @@ class Tuner {
     return us;
   }
 
+  /// What the records have of a task, where it is gone on from; what failed is not tried again.
+  Result<std::vector<Decisions>> known_of(size_t number) {
+    std::vector<Decisions> result;
+    TaskRun& run = *runs_[number];
+    if (!options_.continues) return result;
+    TRY(const auto records,
+        records_.list({run.problem.hash, target_, std::nullopt, maker_of("tuned", run.problem.weights)}));
+    for (const kernel::Record& record : records) {
+      const auto trace = kernel::parse_trace(record.trace);
+      if (!trace.ok()) continue;
+      Decisions decisions;
+      for (const kernel::Decision& decision : trace->decisions) decisions[decision.name] = decision.value;
+      if (record.microseconds)
+        result.push_back(std::move(decisions));
+      else
+        run.strategy->tell(run.candidates.with(decisions), kInfinite);
+    }
+    return result;
+  }
+
   /// What is tried before the strategy is asked: what the records have of this task, and what others that are alike
   /// found.
   Result<std::vector<Candidate>> seeds(size_t number, int count) {
     std::vector<Candidate> result;
     TaskRun& run = *runs_[number];
     if (!state_.tasks[number].progress.best_us.empty()) return result;
-    std::vector<Decisions> decisions;
-    TRY(const auto known,
-        records_.list({run.problem.hash, target_, std::nullopt, maker_of("tuned", run.problem.weights)}));
-    for (const kernel::Record& record : known)
-      if (const auto trace = kernel::parse_trace(record.trace); trace.ok() && record.microseconds) {
-        Decisions& each = decisions.emplace_back();
-        for (const kernel::Decision& decision : trace->decisions) each[decision.name] = decision.value;
-      }
+    TRY(std::vector<Decisions> decisions, known_of(number));
     size_t transferred = 0;
     for (size_t other = 0; other < runs_.size() && transferred < kTransferred; ++other)
       if (other != number && state_.tasks[other].is_found &&
@@ -310,7 +330,6 @@ class Tuner {
     if (options_.tell) options_.tell(state_);
   }
 
-  static constexpr double kTrialSeconds = 20;
   static constexpr size_t kModules = 32;  ///< that are compiled at a time
 
   const Clock::time_point begin_ = Clock::now();
@@ -321,6 +340,7 @@ class Tuner {
   std::optional<CostModel> model_;
   ThreadPool pool_{available_threads()};
   std::vector<std::unique_ptr<TaskRun>> runs_;
+  double seconds_of_a_kernel_ = kMostSeconds;
   std::map<Weights, std::unique_ptr<Measurer>> measurers_;
   TuneState state_;
 };

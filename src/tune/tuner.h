@@ -57,7 +57,8 @@ struct TuneOptions {
   std::optional<double> seconds;  ///< no round begins after them
   int round = 16;                 ///< trials in it
   std::string strategy = "evolution";
-  bool learns = true;  ///< what is tried next by a cost model, where XGBoost is found
+  bool continues = false;  ///< from what the records have
+  bool learns = true;      ///< what is tried next by a cost model, where XGBoost is found
   SchedulerOptions scheduler;
   uint64_t seed = 0;
   std::function<void(const TuneState&)> tell = {};  ///< after each round

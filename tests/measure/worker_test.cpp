@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <csignal>
 
+#include "graph/tensor.h"
 #include "util/clock.h"
 #include "util/subprocess.h"
 
@@ -47,6 +49,42 @@ TEST_F(Worker, MeasuresWhatRuns) {
     EXPECT_GT(time->microseconds, 0);
     EXPECT_GE(time->runs, 1);
   }
+}
+
+/// mov ecx, count; dec ecx; jnz -4; xor eax, eax; ret
+ClockJob counts_down(int count) {
+  return job_with(
+      {0xB9, count & 0xff, count >> 8 & 0xff, count >> 16 & 0xff, 0, 0xFF, 0xC9, 0x75, 0xFC, 0x31, 0xC0, 0xC3});
+}
+
+TEST_F(Worker, RunsWhatIsHopelessTwice) {
+  const auto closely = worker_.time(counts_down(1'000'000));
+  ASSERT_TRUE(closely.ok());
+  EXPECT_GT(closely->runs, 2);
+  const auto hopeless = worker_.time(counts_down(1'000'000), 1);
+  ASSERT_TRUE(hopeless.ok());
+  EXPECT_LE(hopeless->runs, 2);
+  EXPECT_GT(hopeless->microseconds, 1);
+}
+
+/// What kernels write is theirs, of inputs that depend on seeds alone; what they don't write is no number.
+TEST_F(Worker, GivesOutputs) {
+  ClockJob job = returns(0);
+  const auto buffer = [](ClockJob::Use use) { return ClockJob::Buffer{use, DataType::kFloat32, 64, {}, 1}; };
+  job.buffers = {buffer(ClockJob::Use::kValue), buffer(ClockJob::Use::kWritten)};
+  job.outputs = {1, 0};
+  const auto reals = worker_.outputs(job, Numbers::kReals), integers = worker_.outputs(job, Numbers::kIntegers);
+  ASSERT_TRUE(reals.ok() && integers.ok());
+  ASSERT_EQ(reals->size(), 2U);
+  for (const std::byte byte : (*reals)[0]) EXPECT_EQ(byte, std::byte{0xff});
+  for (int k = 0; k < 16; ++k) {
+    const double real = decode_real(DataType::kFloat32, &(*reals)[1][static_cast<size_t>(4 * k)]);
+    const double integer = decode_real(DataType::kFloat32, &(*integers)[1][static_cast<size_t>(4 * k)]);
+    EXPECT_TRUE(real >= 0.1 && real < 0.9) << real;
+    EXPECT_TRUE(integer >= -2 && integer <= 2 && integer == std::floor(integer)) << integer;
+  }
+  job.outputs = {1};
+  EXPECT_THAT(worker_.outputs(job_with({0x0F, 0x0B}), Numbers::kReals).error().message(), HasSubstr("signal 4"));
 }
 
 TEST_F(Worker, TellsWhatAKernelReports) {

@@ -104,6 +104,7 @@ TEST(Tuner, GoesOnFromTheRecords) {
   options.space = slow_space();
   ASSERT_TRUE(tune(problems, {{{1}, 0}}, records, options).ok());
   options.trials = 1;  // which is what was found before
+  options.continues = true;
   const auto again = tune(problems, {{{1}, 0}}, records, options);
   ASSERT_TRUE(again.ok());
   EXPECT_TRUE(again->tasks[0].is_found);
@@ -122,6 +123,26 @@ TEST(Tuner, TriesFirstWhatATaskThatIsAlikeFound) {
   EXPECT_TRUE(state->tasks[0].is_found);
   EXPECT_TRUE(state->tasks[1].is_found);
   EXPECT_EQ(state->trials, 5);
+}
+
+TEST(Tuner, TriesNothingAgainThatFailed) {
+  const std::vector<Problem> problems = {slow_problem()};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(16);
+  options.space = slow_space();
+  const auto first = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(first.ok());
+  // As if all had failed but one.
+  const auto list = records.list({});
+  for (kernel::Record record : *list) {
+    record.microseconds.reset();
+    record.failure = "crash: planted";
+    ASSERT_TRUE(records.add(record).ok());
+  }
+  options.continues = true;
+  const auto again = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->trials, first->trials - static_cast<int64_t>(list->size()));
 }
 
 /// A decision whose kernels compute something else is a wrong module's; what it wins by is not taken.
