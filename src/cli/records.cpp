@@ -1,6 +1,7 @@
 // isomer records: measured times of tasks, as commands leave them.
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/open_records.h"
@@ -57,10 +58,19 @@ Result<void> list_all(Records& records, const RecordsOptions& options) {
   return {};
 }
 
+/// With their schedules, where one task is asked about.
 Result<void> list_best(Records& records, const RecordsOptions& options) {
   TRY(const auto filter, filter_of(options));
   TRY(const auto found, records.list_best(filter));
-  print_records(found, options);
+  if (options.json || !filter.task) {
+    print_records(found, options);
+    return {};
+  }
+  for (const Record& record : found) {
+    print_records({record}, options);
+    std::istringstream lines(record.trace);
+    for (std::string line; std::getline(lines, line);) fmt::print("    {}\n", printable(line));
+  }
   return {};
 }
 

@@ -119,6 +119,7 @@ json to_json(const TuneScene& scene, const tune::TuneState& state) {
     for (const Fault fault : kFaults)
       if (task.faults[static_cast<size_t>(fault)] > 0) faults[name(fault)] = task.faults[static_cast<size_t>(fault)];
     tasks.push_back({{"task", k},
+                     {"hash", task.hash.hex()},
                      {"name", task.name},
                      {"types", task.types},
                      {"places", places(scene, k)},

@@ -71,6 +71,7 @@ class Tuner {
       TaskState& task = state_.tasks.emplace_back();
       task.name = problem.name;
       task.types = problem.types;
+      task.hash = problem.hash;
       task.progress.flops = problem.flops;
       task.progress.least_us = problem.roofline_us;
       task.progress.group = groups.emplace(problem.name, static_cast<int>(groups.size())).first->second;

@@ -31,6 +31,7 @@ struct Problem {
 
 struct TaskState {
   std::string name, types;
+  Hash128 hash = {};
   TaskProgress progress;               ///< its times are those of the default schedule / how many times as fast
   std::array<int64_t, 5> faults = {};  ///< by Fault
   bool is_found = false;               ///< something faster than the default schedule

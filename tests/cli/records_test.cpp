@@ -45,6 +45,8 @@ TEST_F(RecordsCommand, ListsAndKeepsTheBest) {
   EXPECT_EQ(json::parse(records("list", {"--json"}).out)["records"].size(), 2);
   EXPECT_EQ(json::parse(records("list", {"--json", "--task", std::string(32, '0')}).out)["records"].size(), 0);
   EXPECT_THAT(records("best").out, HasSubstr("1.5 us  Conv"));
+  EXPECT_THAT(records("best", {"--task", kTask}).out, HasSubstr("1.5 us  Conv"));
+  EXPECT_THAT(records("best", {"--task", kTask}).out, HasSubstr("\n    unroll(k2)\n"));
   const json best = json::parse(records("best", {"--json"}).out)["records"];
   ASSERT_EQ(best.size(), 1);
   EXPECT_EQ(best[0]["trace"], "unroll(k2)");

@@ -59,6 +59,13 @@ TEST_F(Tune, TellsProgramsARoundALine) {
   EXPECT_GT(last["tasks"][0]["start_us"], 0);
   EXPECT_GT(last["tasks"][0]["roofline_us"], 0);
   EXPECT_EQ(last["models"][0]["model"], layers_);
+  // By what records know them.
+  for (const json& task : last["tasks"]) {
+    if (!task["found"]) continue;
+    const Outcome best = isomer({"records", "best", "--records", path("records"), "--task", task["hash"]});
+    EXPECT_THAT(best.out, HasSubstr("tuned"));
+    EXPECT_THAT(best.out, HasSubstr(" := "));
+  }
 }
 
 /// Whatever was found is what is compiled, and checked as everything is.
