@@ -40,6 +40,12 @@ int64_t other_value(const Builder::Made& made, Random& random) {
 
 }  // namespace
 
+Decisions decisions_of(const kernel::Trace& trace) {
+  Decisions result;
+  for (const kernel::Decision& decision : trace.decisions) result[decision.name] = decision.value;
+  return result;
+}
+
 Decisions Candidate::decisions() const {
   Decisions result;
   for (const Builder::Made& each : made.choices) result[each.choice.name] = each.value;

@@ -17,6 +17,8 @@ namespace isomer::tune {
 /// Values by the names of choices.
 using Decisions = std::map<std::string, int64_t>;
 
+Decisions decisions_of(const kernel::Trace& trace);
+
 struct Candidate {
   kernel::Schedule schedule;
   kernel::ScheduledKernel made;  ///< with the choices that led to it

@@ -85,7 +85,9 @@ Result<Measured> Measurer::time(const Result<ClockJob>& job, double hopeless_us)
 }
 
 Result<Contest> Measurer::contest(const ClockJob& first, const ClockJob& second, int rounds) {
+  constexpr int kRoundsOfALostOne = 6;
   Contest result;
+  result.may_lose = rounds / kRoundsOfALostOne;
   std::vector<double> ratios;
   double before = 0;
   while (result.rounds < rounds) {
@@ -104,7 +106,7 @@ Result<Contest> Measurer::contest(const ClockJob& first, const ClockJob& second,
     ratios.push_back(ours.microseconds / theirs.microseconds);
     ++result.rounds;
     result.won += ratios.back() > 1;
-    if (result.won < result.rounds) break;
+    if (result.won < result.rounds - result.may_lose) break;
   }
   std::nth_element(ratios.begin(), ratios.begin() + std::ssize(ratios) / 2, ratios.end());
   result.ratio = ratios[ratios.size() / 2];

@@ -83,7 +83,10 @@ class Annealing : public Once {
   void tell(const Candidate& candidate, double microseconds) override {
     Once::tell(candidate, microseconds);
     temperature_ *= kCooling;
-    if (!std::isfinite(microseconds)) return;
+    if (!std::isfinite(microseconds)) {
+      if (at_ && at_->hash == candidate.hash) at_.reset();
+      return;
+    }
     const double slower = std::log(microseconds / time_);
     if (at_ && slower > 0 && !random_.chance(std::exp(-slower / temperature_))) return;
     at_ = candidate;
@@ -125,6 +128,11 @@ class Evolution : public Once {
 
   void tell(const Candidate& candidate, double microseconds) override {
     Once::tell(candidate, microseconds);
+    for (size_t k = 0; k < parents_.size(); ++k)
+      if (parents_[k].hash == candidate.hash) {
+        parents_.erase(parents_.begin() + static_cast<std::ptrdiff_t>(k));
+        times_.erase(times_.begin() + static_cast<std::ptrdiff_t>(k));
+      }
     if (!std::isfinite(microseconds)) return;
     const auto place = std::upper_bound(times_.begin(), times_.end(), microseconds) - times_.begin();
     parents_.insert(parents_.begin() + place, candidate);

@@ -20,7 +20,8 @@ class Strategy {
   virtual ~Strategy() = default;
   /// So many that were not given before, none twice; fewer where it finds no more.
   virtual std::vector<Candidate> next(int count) = 0;
-  /// What became of one: microseconds, infinite where it failed. Also of candidates that others made.
+  /// What became of one: microseconds, infinite where it failed. Also of candidates that others made; the last word
+  /// counts.
   virtual void tell(const Candidate& candidate, double microseconds) = 0;
 };
 

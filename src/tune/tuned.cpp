@@ -41,10 +41,8 @@ Result<std::optional<kernel::Scheduled>> TunedSchedules::find(const Hash128& tas
   if (!record || !record->microseconds) return none;
   const auto trace = kernel::parse_trace(record->trace);
   if (!trace.ok()) return none;
-  Decisions decisions;
-  for (const kernel::Decision& decision : trace->decisions) decisions[decision.name] = decision.value;
   kernel::Preferring preferring;
-  kernel::Given given(std::move(decisions), preferring);
+  kernel::Given given(decisions_of(*trace), preferring);
   kernel::Scheduled made = kernel::scheduled(start, space, machine, given);
   if (kernel::hash(made.schedule.trace()) != kernel::hash(*trace)) return none;
   return std::optional(std::move(made));

@@ -33,6 +33,9 @@ constexpr double kLeastSpeedup = 1.01;
 /// Decisions of other tasks that are tried first.
 constexpr size_t kTransferred = 4;
 
+/// What became of a schedule that is right, but no longer, or never was, the best.
+constexpr const char* kNotFaster = "not faster than another schedule";
+
 /// Code that is known to be right.
 struct Champion {
   Candidate candidate;
@@ -49,7 +52,9 @@ struct TaskRun {
   const Problem& problem;
   Candidates candidates;
   std::unique_ptr<Strategy> strategy;
-  std::optional<Champion> first, best;  ///< by default, and so far
+  std::optional<Champion> first, best;    ///< by default, and so far
+  double recorded_us = 0;                 ///< of the default schedule, in the records
+  std::optional<kernel::Record> earlier;  ///< the best that another run left
 };
 
 class Tuner {
@@ -165,7 +170,17 @@ class Tuner {
     tell_result(number, candidate, measured.microseconds);
     task.progress.first_us = measured.microseconds;
     run.best = run.first = Champion{std::move(candidate), *std::move(job)};
-    return {};
+    // Times in the records are told by that of the default schedule that is there already: they may be of another hour.
+    const std::string maker = maker_of("default", run.problem.weights);
+    TRY(const auto known, records_.best(key_of(number), maker));
+    TRY(run.earlier, records_.best(key_of(number), maker_of("tuned", run.problem.weights)));
+    if (run.earlier && !run.earlier->microseconds) run.earlier.reset();
+    run.recorded_us = known && known->microseconds ? *known->microseconds : measured.microseconds;
+    if (known) return {};
+    kernel::Record record = record_of(number, run.first->candidate, measured.microseconds, {});
+    record.maker = maker;
+    record.runs = measured.runs;
+    return records_.add(record);
   }
 
   /// False where nothing is left.
@@ -194,7 +209,11 @@ class Tuner {
     }
     std::vector<Result<ClockJob>> jobs = measurer(run).compile(candidates);
     TRY(const Measured now, measurer(run).time(run.best->job));
-    if (now.fault != Fault::kNone) return unsupported(task.name, "the same time again expected, {} found", now.why);
+    if (now.fault != Fault::kNone) {
+      task.why_not = now.why;
+      progress.is_done = true;
+      return {};
+    }
     std::vector<std::pair<double, size_t>> faster;
     for (size_t k = 0; k < candidates.size(); ++k) {
       TRY(const Measured measured, measurer(run).time(jobs[k], kHopeless * now.microseconds));
@@ -251,12 +270,10 @@ class Tuner {
     for (const kernel::Record& record : records) {
       const auto trace = kernel::parse_trace(record.trace);
       if (!trace.ok()) continue;
-      Decisions decisions;
-      for (const kernel::Decision& decision : trace->decisions) decisions[decision.name] = decision.value;
-      if (record.microseconds)
-        result.push_back(std::move(decisions));
+      if (record.microseconds || record.failure == kNotFaster)
+        result.push_back(decisions_of(*trace));
       else
-        run.strategy->tell(run.candidates.with(decisions), kInfinite);
+        run.strategy->tell(run.candidates.with(decisions_of(*trace)), kInfinite);
     }
     return result;
   }
@@ -294,11 +311,16 @@ class Tuner {
         record_of(number, candidate, std::nullopt, std::string(name(measured.fault)) + ": " + measured.why));
   }
 
+  kernel::RecordKey key_of(size_t number) const { return {runs_[number]->problem.hash, target_, generator_}; }
+
+  /// `us`: as this run has it.
   kernel::Record record_of(size_t number, const Candidate& candidate, std::optional<double> us,
                            std::string failure) const {
-    const Problem& problem = runs_[number]->problem;
+    const TaskRun& run = *runs_[number];
+    const Problem& problem = run.problem;
+    if (us) us = *us * run.recorded_us / state_.tasks[number].progress.first_us;
     kernel::Record record;
-    record.key = {problem.hash, target_, generator_};
+    record.key = key_of(number);
     record.maker = maker_of("tuned", problem.weights);
     record.trace = print(candidate.made.trace);
     record.name = problem.name;
@@ -309,20 +331,53 @@ class Tuner {
     return record;
   }
 
-  /// The last word on what was found: against the default schedule, which contests by contest may have lost sight of.
+  /// The last word on what was found: beside what an earlier run found, and against the default schedule, which
+  /// contests by contest may have lost sight of. It alone keeps a time in the records.
   Result<void> confirm() {
     for (size_t number = 0; number < runs_.size(); ++number) {
       TaskRun& run = *runs_[number];
       TaskState& task = state_.tasks[number];
       if (!task.is_found) continue;
+      TRY(const auto earlier, meet_earlier(number));
       TRY(const Contest contest, measurer(run).contest(run.first->job, run.best->job, kFinalRounds));
       task.is_found = contest.is_won() && contest.ratio >= kLeastSpeedup;
       task.progress.best_us.push_back(task.progress.first_us / (task.is_found ? contest.ratio : 1));
-      TRY_VOID(records_.add(task.is_found ? record_of(number, run.best->candidate, task.progress.now_us(), {})
-                                          : record_of(number, run.best->candidate, std::nullopt,
-                                                      "not faster than the default schedule")));
+      TRY_VOID(retire(number));
+      if (task.is_found)
+        TRY_VOID(records_.add(record_of(number, run.best->candidate, task.progress.now_us(), {})));
+      else if (earlier)
+        TRY_VOID(records_.add(*earlier));
     }
     return {};
+  }
+
+  /// What another run left, if anything, is the best one where it is faster still.
+  Result<std::optional<kernel::Record>> meet_earlier(size_t number) {
+    TaskRun& run = *runs_[number];
+    std::optional<kernel::Record> record = run.earlier;
+    if (!record) return record;
+    const auto trace = kernel::parse_trace(record->trace);
+    if (!trace.ok()) return std::optional<kernel::Record>();
+    const Candidate earlier = run.candidates.with(decisions_of(*trace));
+    if (earlier.hash != kernel::hash(*trace) || earlier.hash == run.best->candidate.hash) return record;
+    auto job = std::move(measurer(run).compile({&earlier, 1})[0]);
+    if (!job.ok()) return record;
+    TRY(const Contest contest, measurer(run).contest(run.best->job, *job, kContestRounds));
+    if (contest.is_won()) run.best = Champion{earlier, *std::move(job)};
+    return record;
+  }
+
+  /// Takes the times of all tuned schedules of the task from the records.
+  Result<void> retire(size_t number) {
+    const kernel::RecordKey key = key_of(number);
+    TRY(std::vector<kernel::Record> records,
+        records_.list({key.task, key.target, key.generator, maker_of("tuned", runs_[number]->problem.weights)}));
+    std::erase_if(records, [](const kernel::Record& record) { return !record.microseconds; });
+    for (kernel::Record& record : records) {
+      record.microseconds.reset();
+      record.failure = kNotFaster;
+    }
+    return records_.add(records);
   }
 
   void tell(std::optional<size_t> task) {

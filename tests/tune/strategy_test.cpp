@@ -76,6 +76,28 @@ TEST(Strategies, WhatFailedOrWasToldIsNotGivenAgain) {
   }
 }
 
+/// A kernel that was fast, and wrong as it turned out.
+TEST(Strategies, WhatFailedAfterAllIsNothingToGoOnFrom) {
+  const Candidates candidates = candidates_of("product");
+  const Candidate first = candidates.preferred();
+  Random random(9);
+  Candidate wrong = candidates.sampled(random, 1);
+  while (wrong.hash == first.hash) wrong = candidates.sampled(random, 1);
+  for (const char* name : {"evolution", "annealing"}) {
+    const auto misled = strategy_of(name, candidates, 3), plain = strategy_of(name, candidates, 3);
+    for (const auto& strategy : {misled.get(), plain.get()}) strategy->tell(first, 100);
+    misled->tell(wrong, 1);
+    misled->tell(wrong, std::numeric_limits<double>::infinity());
+    plain->tell(wrong, std::numeric_limits<double>::infinity());
+    std::vector<Hash128> of_misled, of_plain;
+    for (const Candidate& each : misled->next(16)) of_misled.push_back(each.hash);
+    for (const Candidate& each : plain->next(16)) of_plain.push_back(each.hash);
+    // Annealing stands where it started from then, evolution on what is left.
+    if (std::string_view(name) == "evolution") EXPECT_EQ(of_misled, of_plain);
+    EXPECT_EQ(of_misled.size(), 16U) << name;
+  }
+}
+
 TEST(Strategies, ThatLearnFindMoreThanChance) {
   const Candidates candidates = candidates_of("product");
   int evolved = 0, annealed = 0;

@@ -142,7 +142,35 @@ TEST(Tuner, TriesNothingAgainThatFailed) {
   options.continues = true;
   const auto again = tune(problems, {{{1}, 0}}, records, options);
   ASSERT_TRUE(again.ok());
-  EXPECT_EQ(again->trials, first->trials - static_cast<int64_t>(list->size()));
+  EXPECT_EQ(again->trials, first->trials - static_cast<int64_t>(list->size()) + 1);  // the default schedule's is one
+}
+
+/// A run that finds less leaves what another one found, and one time stays.
+TEST(Tuner, KeepsWhatAnEarlierRunFoundWhereThatIsFaster) {
+  const std::vector<Problem> problems = {slow_problem()};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(16);
+  options.space = slow_space();
+  ASSERT_TRUE(tune(problems, {{{1}, 0}}, records, options)->tasks[0].is_found);
+  const auto tuned = [&] {
+    std::vector<kernel::Record> times;
+    const auto list = records.list({});
+    for (const kernel::Record& record : *list)
+      if (record.microseconds && record.maker.starts_with("tuned")) times.push_back(record);
+    return times;
+  };
+  ASSERT_THAT(tuned(), SizeIs(1));
+  const std::string before = tuned()[0].trace;
+  options.trials = 2;
+  for (uint64_t seed = 1; seed < 4; ++seed) {
+    options.seed = seed;
+    ASSERT_TRUE(tune(problems, {{{1}, 0}}, records, options).ok());
+    ASSERT_THAT(tuned(), SizeIs(1));
+    const auto width = [](const std::string& trace) {
+      return decisions_of(*kernel::parse_trace(trace)).begin()->second;
+    };
+    EXPECT_GE(2 * width(tuned()[0].trace), width(before));
+  }
 }
 
 /// A decision whose kernels compute something else is a wrong module's; what it wins by is not taken.
@@ -186,7 +214,8 @@ TEST(Tuner, WhatMakesNoCodeIsARecordToo) {
   ASSERT_TRUE(state.ok()) << state.error().message();
   EXPECT_EQ(state->tasks[0].faults[static_cast<size_t>(Fault::kCode)], 1);
   EXPECT_FALSE(state->tasks[0].is_found);
-  EXPECT_THAT(*records.list({}), SizeIs(1));
+  EXPECT_THAT(*records.list({std::nullopt, std::nullopt, std::nullopt, maker_of("tuned", Weights::kInCache)}),
+              SizeIs(1));
 }
 
 TEST(Tuner, StoppedItEndsWithWhatThereIs) {
