@@ -145,8 +145,9 @@ json report_json(const CompileCommand& options, const runtime::Artifact& artifac
 }
 
 void print_report(const CompileCommand& options, const json& facts, const Report& report) {
-  fmt::print("{}: {} tasks, {} kernels, arena {:.1f} MB, code {:.1f} KB\n", printable(options.output), report.tasks,
-             facts["kernels"].get<size_t>(), facts["arena_mb"].get<double>(), facts["code_kb"].get<double>());
+  const std::string tuned = report.tuned > 0 ? fmt::format(" ({} tuned)", report.tuned) : "";
+  fmt::print("{}: {} tasks, {} kernels{}, arena {:.1f} MB, code {:.1f} KB\n", printable(options.output), report.tasks,
+             facts["kernels"].get<size_t>(), tuned, facts["arena_mb"].get<double>(), facts["code_kb"].get<double>());
   for (size_t k = 0; k < report.made.size(); ++k) {
     for (const std::string& line : search_lines(report.made[k])) fmt::print("{}\n", line);
     if (!report.chosen[k]) continue;
