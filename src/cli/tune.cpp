@@ -155,6 +155,8 @@ Result<ExitCode> run(const TuneCommand& options) {
   CompileOptions compile;
   TRY(TuningProblems all, problems_of(options, compile));
   TRY(kernel::Records records, open_records(options.choices.search.records));
+  // It is made now, where it can be, and not after hours.
+  TRY_VOID(records.add(std::span<const kernel::Record>()));
   if (const std::string problem = records.problem(); !problem.empty())
     return unsupported("records", "a file that can be written expected, or what is found is lost: {}", problem);
   tune::TuneOptions tuning = tuning_options(compile);

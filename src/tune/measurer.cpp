@@ -91,7 +91,11 @@ Result<Contest> Measurer::contest(const ClockJob& first, const ClockJob& second,
   std::vector<double> ratios;
   double before = 0;
   while (result.rounds < rounds) {
-    TRY(const KernelTime ours, worker_.time(first));
+    TRY(const Measured ours, time(first));
+    if (ours.fault != Fault::kNone) {
+      result.won = 0;  // the machine's, or the first's: nothing is known of the second
+      return result;
+    }
     TRY(const Measured theirs, time(second));
     if (theirs.fault != Fault::kNone) {
       result.fault = theirs;
@@ -119,27 +123,32 @@ Result<ClockJob> Measurer::whole(const Candidate& candidate) const {
   return job_of(kernel, code.kernels[0], code.image);
 }
 
-Result<Measured> Measurer::check(const Candidate& candidate, const Candidate& reference) {
+Result<std::optional<Measured>> Measurer::check(const Candidate& candidate, const Candidate& reference) {
+  std::optional<Measured> result;
   const auto ours = whole(candidate), theirs = whole(reference);
-  if (!ours.ok()) return fault(Fault::kCode, ours.error().message());
-  if (!theirs.ok()) return Error(theirs.error());
+  if (!ours.ok()) return std::optional(fault(Fault::kCode, ours.error().message()));
+  if (!theirs.ok()) return result;
   for (const Numbers numbers : {Numbers::kIntegers, Numbers::kReals}) {
     // What the reference does not compute (an index out of range) says nothing of the candidate.
     const auto expected = worker_.outputs(*theirs, numbers);
     if (!expected.ok() && expected.error().kind == ErrorKind::kInvalid) continue;
     if (!expected.ok()) return Error(expected.error());
     const auto found = worker_.outputs(*ours, numbers);
-    if (!found.ok()) return faulty(found.error());
+    if (!found.ok()) {
+      TRY(result, faulty(found.error()));
+      return result;
+    }
     const Kernel& kernel = reference.schedule.kernel();
     size_t k = 0;
     for (const int output : kernel.outputs) {
       if (output < 0) continue;
       std::string wrong = difference(kernel.buffers[static_cast<size_t>(output)], (*found)[k], (*expected)[k], numbers);
-      if (!wrong.empty()) return fault(Fault::kValue, std::move(wrong));
+      if (!wrong.empty()) return std::optional(fault(Fault::kValue, std::move(wrong)));
       ++k;
     }
+    result = Measured{};
   }
-  return Measured{};
+  return result;
 }
 
 }  // namespace isomer::tune

@@ -2,6 +2,7 @@
 // Test: tests/tune/measurer_test.cpp
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,8 +56,9 @@ class Measurer {
   /// At most so many rounds; fewer where the first ones say that the second is not faster.
   Result<Contest> contest(const ClockJob& first, const ClockJob& second, int rounds);
   /// Whether a candidate computes what another one does, its packed weights made of the same: equal on small integers,
-  /// whose sums are exact in any order, and within rounding on floats. Errors: as time.
-  Result<Measured> check(const Candidate& candidate, const Candidate& reference);
+  /// whose sums are exact in any order, and within rounding on floats. Nothing where they can't be compared. Errors: as
+  /// time.
+  Result<std::optional<Measured>> check(const Candidate& candidate, const Candidate& reference);
 
  private:
   /// With what depends on constants alone, which is computed beforehand elsewhere.

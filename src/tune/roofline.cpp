@@ -36,8 +36,10 @@ double read_again(const Kernel& kernel, const Bytes& bytes, const Peaks& peaks) 
 }  // namespace
 
 Peaks measure_peaks(int threads) {
+  // Each thread reads bytes of its own.
   return {measure_fma_peak(threads), measure_read_bandwidth(Peaks::kSecond, threads),
-          measure_read_bandwidth(Peaks::kLast, threads), measure_read_bandwidth(Peaks::kMemory, threads)};
+          measure_read_bandwidth(Peaks::kLast / threads, threads),
+          measure_read_bandwidth(Peaks::kMemory / threads, threads)};
 }
 
 double roofline_us(const Kernel& kernel, int64_t flops, const Peaks& peaks, Weights where) {

@@ -22,7 +22,7 @@ class Once : public Strategy {
   std::vector<Candidate> next(int count) override {
     std::vector<Candidate> result;
     int known = 0;
-    for (int drawn = 0; static_cast<int>(result.size()) < count && drawn < kMostDrawn * count; ++drawn) {
+    for (int64_t drawn = 0; static_cast<int>(result.size()) < count && drawn < most_drawn_ * count; ++drawn) {
       std::optional<Candidate> candidate = draw(known);
       if (!candidate) break;
       known = seen_.insert(candidate->hash).second ? 0 : known + 1;
@@ -39,6 +39,7 @@ class Once : public Strategy {
   const Candidates& candidates_;
   Random random_;
   std::set<Hash128> seen_;
+  int64_t most_drawn_ = kMostDrawn;
 };
 
 class RandomSearch : public Once {
@@ -51,7 +52,10 @@ class RandomSearch : public Once {
 
 class Exhaustive : public Once {
  public:
-  explicit Exhaustive(const Candidates& candidates) : Once(candidates, 0) { open_.push_back({}); }
+  explicit Exhaustive(const Candidates& candidates) : Once(candidates, 0) {
+    open_.push_back({});
+    most_drawn_ = int64_t{1} << 32;  // it ends by itself
+  }
 
  private:
   std::optional<Candidate> draw(int) override {

@@ -95,6 +95,9 @@ class Tuner {
   Result<void> run_to_the_end() {
     TRY_VOID(measure_defaults());
     double slowest = 0;
+    const auto is_unmeasured = [](const TaskState& task) { return !task.why_not.empty(); };
+    if (std::all_of(state_.tasks.begin(), state_.tasks.end(), is_unmeasured))
+      return unsupported(state_.tasks[0].name, "a kernel that can be measured expected, {}", state_.tasks[0].why_not);
     for (const TaskState& task : state_.tasks) slowest = std::max(slowest, task.progress.first_us);
     seconds_of_a_kernel_ = std::clamp(kGivenUp * slowest / 1e6, kLeastSeconds, kMostSeconds);
     measurers_.clear();
@@ -161,12 +164,14 @@ class Tuner {
   Result<void> take_default(size_t number, Candidate candidate, Result<ClockJob> job) {
     TaskRun& run = *runs_[number];
     TaskState& task = state_.tasks[number];
-    TRY(const Measured measured, measurer(run).time(job));
-    if (measured.fault != Fault::kNone) {
-      task.why_not = measured.why;
+    const auto timed = measurer(run).time(job);
+    if (!timed.ok() && timed.error().kind != ErrorKind::kUnsupported) return Error(timed.error());
+    if (!timed.ok() || timed->fault != Fault::kNone) {
+      task.why_not = timed.ok() ? timed->why : timed.error().message();
       task.progress.is_done = true;
       return {};
     }
+    const Measured& measured = *timed;
     tell_result(number, candidate, measured.microseconds);
     task.progress.first_us = measured.microseconds;
     run.best = run.first = Champion{std::move(candidate), *std::move(job)};
@@ -216,9 +221,16 @@ class Tuner {
     }
     std::vector<std::pair<double, size_t>> faster;
     for (size_t k = 0; k < candidates.size(); ++k) {
-      TRY(const Measured measured, measurer(run).time(jobs[k], kHopeless * now.microseconds));
+      const auto timed = measurer(run).time(jobs[k], kHopeless * now.microseconds);
       ++state_.trials;
       ++progress.trials;
+      if (!timed.ok()) {
+        if (timed.error().kind != ErrorKind::kUnsupported) return Error(timed.error());
+        // It takes more memory than there is: that is no fault to be remembered.
+        tell_result(number, candidates[k], kInfinite);
+        continue;
+      }
+      const Measured& measured = *timed;
       if (measured.fault != Fault::kNone) {
         TRY_VOID(failed(number, candidates[k], measured));
         continue;
@@ -248,9 +260,10 @@ class Tuner {
       return best_us;
     }
     if (!contest.is_won()) return best_us;
-    TRY(const Measured checked, measurer(run).check(candidate, run.first->candidate));
-    if (checked.fault != Fault::kNone) {
-      TRY_VOID(failed(number, candidate, checked));
+    TRY(const auto checked, measurer(run).check(candidate, run.first->candidate));
+    if (!checked) return best_us;
+    if (checked->fault != Fault::kNone) {
+      TRY_VOID(failed(number, candidate, *checked));
       return best_us;
     }
     run.best = Champion{candidate, job};
@@ -270,10 +283,14 @@ class Tuner {
     for (const kernel::Record& record : records) {
       const auto trace = kernel::parse_trace(record.trace);
       if (!trace.ok()) continue;
-      if (record.microseconds || record.failure == kNotFaster)
+      if (record.microseconds || record.failure == kNotFaster) {
         result.push_back(decisions_of(*trace));
-      else
-        run.strategy->tell(run.candidates.with(decisions_of(*trace)), kInfinite);
+        continue;
+      }
+      // What decisions of another version come to may be another schedule by now.
+      const Candidate candidate = run.candidates.with(decisions_of(*trace));
+      if (record.key.generator == generator_ && candidate.hash == kernel::hash(*trace))
+        run.strategy->tell(candidate, kInfinite);
     }
     return result;
   }
@@ -338,15 +355,18 @@ class Tuner {
       TaskRun& run = *runs_[number];
       TaskState& task = state_.tasks[number];
       if (!task.is_found) continue;
-      TRY(const auto earlier, meet_earlier(number));
+      TRY(auto earlier, meet_earlier(number));
       TRY(const Contest contest, measurer(run).contest(run.first->job, run.best->job, kFinalRounds));
       task.is_found = contest.is_won() && contest.ratio >= kLeastSpeedup;
       task.progress.best_us.push_back(task.progress.first_us / (task.is_found ? contest.ratio : 1));
-      TRY_VOID(retire(number));
-      if (task.is_found)
-        TRY_VOID(records_.add(record_of(number, run.best->candidate, task.progress.now_us(), {})));
-      else if (earlier)
-        TRY_VOID(records_.add(*earlier));
+      TRY(std::vector<kernel::Record> records, retired(number));
+      if (task.is_found) {
+        records.push_back(record_of(number, run.best->candidate, task.progress.now_us(), {}));
+      } else if (earlier) {
+        earlier->when = std::time(nullptr);  // older ones don't take the place of newer ones
+        records.push_back(*std::move(earlier));
+      }
+      TRY_VOID(records_.add(records));
     }
     return {};
   }
@@ -367,8 +387,8 @@ class Tuner {
     return record;
   }
 
-  /// Takes the times of all tuned schedules of the task from the records.
-  Result<void> retire(size_t number) {
+  /// All tuned schedules of the task that have a time in the records, without it.
+  Result<std::vector<kernel::Record>> retired(size_t number) const {
     const kernel::RecordKey key = key_of(number);
     TRY(std::vector<kernel::Record> records,
         records_.list({key.task, key.target, key.generator, maker_of("tuned", runs_[number]->problem.weights)}));
@@ -376,8 +396,9 @@ class Tuner {
     for (kernel::Record& record : records) {
       record.microseconds.reset();
       record.failure = kNotFaster;
+      record.when = std::time(nullptr);
     }
-    return records_.add(records);
+    return records;
   }
 
   void tell(std::optional<size_t> task) {

@@ -106,6 +106,8 @@ TEST_F(Tune, RefusesWhatItCanNotDoInOneSentence) {
   expect_error(tune({layers_, "--time", "soon"}), 2, "--time");
   expect_error(tune({layers_, layers_, "--dim", "n=2"}), 2, "--dim");
   expect_error(tune({path("none.onnx")}), 3, "none.onnx");
+  // Where what is found could not be kept.
+  expect_error(isomer({"tune", layers_, "--records", "/proc/none/records"}), 3, "records");
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ TEST_F(Measuring, CandidatesOfAllExamplesComputeTheSame) {
     if (!measurer_.compile({&other, 1})[0].ok()) continue;
     const auto checked = measurer_.check(other, candidates.preferred());
     ASSERT_TRUE(checked.ok()) << checked.error().message();
-    EXPECT_EQ(checked->fault, Fault::kNone) << example.name << ": " << checked->why;
+    ASSERT_TRUE(checked->has_value());
+    EXPECT_EQ((*checked)->fault, Fault::kNone) << example.name << ": " << (*checked)->why;
   }
 }
 
@@ -52,8 +53,8 @@ TEST_F(Measuring, WrongValuesAreFound) {
   const std::string right = "in0[i0, i1]:float32*in1[i0, i1]:float32";
   const auto fault = [&](const std::string& element) {
     const auto checked = measurer_.check(candidate(element), candidate(right));
-    EXPECT_TRUE(checked.ok());
-    return checked.ok() ? checked->fault : Fault::kNone;
+    CHECK(checked.ok() && *checked);
+    return (*checked)->fault;
   };
   EXPECT_EQ(fault(right), Fault::kNone);
   EXPECT_EQ(fault("in1[i0, i1]:float32*in0[i0, i1]:float32"), Fault::kNone);
@@ -92,6 +93,11 @@ TEST_F(Measuring, ContestsAreWonByWhatIsFaster) {
   ASSERT_TRUE(faulty.ok());
   EXPECT_FALSE(faulty->is_won());
   EXPECT_EQ(faulty->fault.fault, Fault::kCrash);
+  // A fault of the first is not the second's, and wins it nothing.
+  const auto unknown = measurer_.contest(code({0x0F, 0x0B}), counts_down(200'000), 5);
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_FALSE(unknown->is_won());
+  EXPECT_EQ(unknown->fault.fault, Fault::kNone);
 }
 
 }  // namespace
