@@ -203,6 +203,23 @@ Result<void> expect_bound(const Graph& graph) {
   return {};
 }
 
+/// What is made of a model as it is optimized without a search.
+template <class Make>
+auto of_simplified(const LoadedModel& model, const std::string& file, const CommonOptions& options,
+                   const CompileChoices& choices, const Make& make)
+    -> decltype(make(std::declval<const CodeMaker&>(), Graph())) {
+  TRY(const CodeMaker maker, CodeMaker::create(options, choices));
+  if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
+  substitutions::Derivation derivation;
+  derivation.level = choices.chosen_level();
+  substitutions::Theory theory;
+  auto made = derived(model.graph, derivation, theory, {.threads = options.thread_count()});
+  if (!made.ok()) return std::move(made).error().within(file);
+  auto result = make(maker, std::move(made->graph));
+  if (!result.ok()) return std::move(result).error().within(file);
+  return result;
+}
+
 }  // namespace
 
 Result<CompiledModel> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,
@@ -250,30 +267,14 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
     TRY(CompiledModel compiled, compile_model(model, file, options, choices, {}, nullptr));
     return std::move(compiled.code);
   }
-  TRY(const CodeMaker maker, CodeMaker::create(options, choices));
-  if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
-  substitutions::Derivation derivation;
-  derivation.level = choices.chosen_level();
-  substitutions::Theory theory;
-  auto made = derived(model.graph, derivation, theory, {.threads = options.thread_count()});
-  if (!made.ok()) return std::move(made).error().within(file);
-  auto code = maker.code_of(std::move(made->graph), {});
-  if (!code.ok()) return std::move(code).error().within(file);
-  return code;
+  return of_simplified(model, file, options, choices,
+                       [](const CodeMaker& maker, Graph graph) { return maker.code_of(std::move(graph), {}); });
 }
 
 Result<CompileOptions> add_problems(TuningProblems& all, const LoadedModel& model, const std::string& file,
                                     const CommonOptions& options, const CompileChoices& choices) {
-  TRY(const CodeMaker maker, CodeMaker::create(options, choices));
-  if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
-  substitutions::Derivation derivation;
-  derivation.level = choices.chosen_level();
-  substitutions::Theory theory;
-  auto made = derived(model.graph, derivation, theory, {.threads = options.thread_count()});
-  if (!made.ok()) return std::move(made).error().within(file);
-  auto added = maker.add_problems(all, std::move(made->graph));
-  if (!added.ok()) return std::move(added).error().within(file);
-  return added;
+  return of_simplified(model, file, options, choices,
+                       [&](const CodeMaker& maker, Graph graph) { return maker.add_problems(all, std::move(graph)); });
 }
 
 }  // namespace isomer::cli

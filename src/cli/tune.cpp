@@ -17,8 +17,6 @@
 namespace isomer::cli {
 namespace {
 
-using nlohmann::json;
-
 struct TuneCommand : CommonOptions {
   std::vector<std::string> files;
   CompileChoices choices;
@@ -57,10 +55,9 @@ class LiveTable {
       const std::vector<std::string> lines = table(scene_, state, kTasks, columns_of(STDERR_FILENO));
       for (const std::string& line : lines) fmt::print(stderr, "{}\n", line);
       drawn_ = lines.size();
-    } else if (seconds_since(told_) >= kSecondsOfALine || !has_told_) {
+    } else if (!told_ || seconds_since(*told_) >= kSecondsOfALine) {
       fmt::print(stderr, "{}\n", headline(scene_, state));
       told_ = Clock::now();
-      has_told_ = true;
     }
   }
 
@@ -76,9 +73,8 @@ class LiveTable {
   const TuneCommand& options_;
   const TuneScene& scene_;
   const bool is_terminal_;
-  size_t drawn_ = 0;  ///< lines
-  Clock::time_point told_ = Clock::now();
-  bool has_told_ = false;
+  size_t drawn_ = 0;                       ///< lines
+  std::optional<Clock::time_point> told_;  ///< the last line
 };
 
 void add_rooflines(TuningProblems& all, int threads) {

@@ -16,16 +16,18 @@ using tune::Fault;
 
 constexpr Fault kFaults[] = {Fault::kCode, Fault::kCrash, Fault::kLate, Fault::kValue};
 
-double first_us(const tune::ModelTasks& model, const tune::TuneState& state) {
+/// Of a model, by its tasks'.
+template <class Time>
+double sum_of(const tune::ModelTasks& model, const tune::TuneState& state, const Time& time) {
   double sum = 0;
-  for (size_t k = 0; k < state.tasks.size(); ++k) sum += model.times[k] * state.tasks[k].progress.first_us;
+  for (size_t k = 0; k < state.tasks.size(); ++k) sum += model.times[k] * time(state.tasks[k].progress);
   return sum;
 }
-
+double first_us(const tune::ModelTasks& model, const tune::TuneState& state) {
+  return sum_of(model, state, [](const tune::TaskProgress& task) { return task.first_us; });
+}
 double now_us(const tune::ModelTasks& model, const tune::TuneState& state) {
-  double sum = 0;
-  for (size_t k = 0; k < state.tasks.size(); ++k) sum += model.times[k] * state.tasks[k].progress.now_us();
-  return sum;
+  return sum_of(model, state, [](const tune::TaskProgress& task) { return task.now_us(); });
 }
 
 /// In how many places of all models.

@@ -45,8 +45,7 @@ struct Contest {
 /// Not for several threads at once.
 class Measurer {
  public:
-  Measurer(kernel::CpuTarget target, const MeasuringOptions& options)
-      : target_(std::move(target)), options_(options), worker_(options) {}
+  Measurer(kernel::CpuTarget target, const MeasuringOptions& options) : target_(std::move(target)), worker_(options) {}
 
   /// Code for each of them, on all cores; an error where there is none.
   std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const;
@@ -65,7 +64,6 @@ class Measurer {
   Result<ClockJob> whole(const Candidate& candidate) const;
 
   kernel::CpuTarget target_;
-  MeasuringOptions options_;
   MeasuringWorker worker_;
 };
 

@@ -8,21 +8,16 @@
 #include <csignal>
 
 #include "graph/tensor.h"
+#include "measure/machine_code.h"
 #include "util/clock.h"
 #include "util/subprocess.h"
 
 namespace isomer {
 namespace {
 
+using test::counts_down;
+using test::job_with;
 using testing::HasSubstr;
-
-/// A kernel of one part without buffers: x86-64 machine code.
-ClockJob job_with(std::initializer_list<int> code) {
-  ClockJob job;
-  job.parts = {runtime::Part()};
-  for (const int byte : code) job.code.push_back(static_cast<std::byte>(byte));
-  return job;
-}
 
 ClockJob returns(int outcome) { return job_with({0xB8, outcome, 0, 0, 0, 0xC3}); }  // mov eax, outcome; ret
 
@@ -49,12 +44,6 @@ TEST_F(Worker, MeasuresWhatRuns) {
     EXPECT_GT(time->microseconds, 0);
     EXPECT_GE(time->runs, 1);
   }
-}
-
-/// mov ecx, count; dec ecx; jnz -4; xor eax, eax; ret
-ClockJob counts_down(int count) {
-  return job_with(
-      {0xB9, count & 0xff, count >> 8 & 0xff, count >> 16 & 0xff, 0, 0xFF, 0xC9, 0x75, 0xFC, 0x31, 0xC0, 0xC3});
 }
 
 TEST_F(Worker, RunsWhatIsHopelessTwice) {

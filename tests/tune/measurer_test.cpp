@@ -5,25 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "measure/machine_code.h"
 #include "tune/examples.h"
 
 namespace isomer::tune::test {
 namespace {
 
+using isomer::test::counts_down;
+using isomer::test::job_with;
 using testing::HasSubstr;
-
-/// x86-64 machine code without buffers.
-ClockJob code(std::initializer_list<int> bytes) {
-  ClockJob job;
-  job.parts = {runtime::Part()};
-  for (const int byte : bytes) job.code.push_back(static_cast<std::byte>(byte));
-  return job;
-}
-
-/// mov ecx, count; dec ecx; jnz -4; xor eax, eax; ret
-ClockJob counts_down(int count) {
-  return code({0xB9, count & 0xff, count >> 8 & 0xff, count >> 16 & 0xff, 0, 0xFF, 0xC9, 0x75, 0xFC, 0x31, 0xC0, 0xC3});
-}
 
 class Measuring : public testing::Test {
  protected:
@@ -64,11 +54,11 @@ TEST_F(Measuring, WrongValuesAreFound) {
 }
 
 TEST_F(Measuring, FaultsAreToldByKind) {
-  const auto crashed = measurer_.time(code({0x0F, 0x0B}));  // ud2
+  const auto crashed = measurer_.time(job_with({0x0F, 0x0B}));  // ud2
   ASSERT_TRUE(crashed.ok());
   EXPECT_EQ(crashed->fault, Fault::kCrash);
   EXPECT_THAT(crashed->why, HasSubstr("signal"));
-  const auto late = measurer_.time(code({0xEB, 0xFE}));  // jmp $
+  const auto late = measurer_.time(job_with({0xEB, 0xFE}));  // jmp $
   ASSERT_TRUE(late.ok());
   EXPECT_EQ(late->fault, Fault::kLate);
   const auto none = measurer_.time(unsupported("", "too long"));
@@ -89,12 +79,12 @@ TEST_F(Measuring, ContestsAreWonByWhatIsFaster) {
   ASSERT_TRUE(slower.ok());
   EXPECT_FALSE(slower->is_won());
   EXPECT_EQ(slower->rounds, 1);  // it need not be looked at any longer
-  const auto faulty = measurer_.contest(counts_down(200'000), code({0x0F, 0x0B}), 5);
+  const auto faulty = measurer_.contest(counts_down(200'000), job_with({0x0F, 0x0B}), 5);
   ASSERT_TRUE(faulty.ok());
   EXPECT_FALSE(faulty->is_won());
   EXPECT_EQ(faulty->fault.fault, Fault::kCrash);
   // A fault of the first is not the second's, and wins it nothing.
-  const auto unknown = measurer_.contest(code({0x0F, 0x0B}), counts_down(200'000), 5);
+  const auto unknown = measurer_.contest(job_with({0x0F, 0x0B}), counts_down(200'000), 5);
   ASSERT_TRUE(unknown.ok());
   EXPECT_FALSE(unknown->is_won());
   EXPECT_EQ(unknown->fault.fault, Fault::kNone);
