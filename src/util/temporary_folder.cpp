@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -9,8 +10,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace isomer {
 namespace {
@@ -80,10 +83,35 @@ bool has_pattern(std::string_view name) {
          std::ranges::all_of(name.substr(kPrefix.size()), [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
-/// The paths of this process's folders; whoever takes one out removes the folder. Those that find no place stay where a
-/// signal ends the process: the next one removes them.
-std::array<std::atomic<const char*>, 64> living = {};
-static_assert(std::atomic<const char*>::is_always_lock_free, "read by a signal handler");
+/// The lock under which folders are made and removed, by a signal handler too. Whoever holds it gets no signal: a handler
+/// waits for other threads only.
+std::atomic_flag is_held;
+
+/// Takes the lock; the signals that were blocked before.
+sigset_t take_lock() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  while (is_held.test_and_set(std::memory_order_acquire)) poll(nullptr, 0, 1);
+  return before;
+}
+
+class Hold {
+ public:
+  Hold() = default;
+  Hold(const Hold&) = delete;
+  ~Hold() {
+    is_held.clear(std::memory_order_release);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  const sigset_t before_ = take_lock();
+};
+
+/// The paths of this process's folders, read and changed under the lock. Those that find no place stay where a signal
+/// ends the process: the next one removes them.
+std::array<const char*, 64> living = {};
 
 /// Of this kind and these permissions, as it was made.
 bool is_mine(const FileDescriptor& file, mode_t mode) {
@@ -127,6 +155,7 @@ Result<TemporaryFolder> TemporaryFolder::in(const fs::path& parent) {
     remove_stale(folder.get());
   for (;;) {
     std::string name = (place / kPattern).string();
+    const Hold hold;
     if (!mkdtemp(name.data())) return failure();
     auto lock = lock_of(name);
     if (lock.ok() && *lock) return TemporaryFolder(name, **std::move(lock));
@@ -145,19 +174,16 @@ Result<TemporaryFolder> TemporaryFolder::in_system_folder() {
 }
 
 TemporaryFolder::TemporaryFolder(const fs::path& path, FileDescriptor lock)
-    : path_(std::make_unique<const fs::path>(path)), lock_(std::move(lock)), place_(0) {
-  for (const char* free = nullptr; place_ < living.size(); ++place_, free = nullptr)
-    if (living[place_].compare_exchange_strong(free, path_->c_str())) break;
+    : path_(std::make_unique<const fs::path>(path)), lock_(std::move(lock)) {
+  const auto free = std::ranges::find(living, nullptr);
+  if (free != living.end()) *free = path_->c_str();
 }
 
 TemporaryFolder::~TemporaryFolder() {
   if (!path_) return;
-  const char* mine = path_->c_str();
-  if (place_ == living.size() || living[place_].compare_exchange_strong(mine, nullptr))
-    remove_folder(AT_FDCWD, path_->c_str());
-  else
-    // A signal handler has the path now, until it ends the process.
-    static_cast<void>(path_.release());
+  const Hold hold;
+  std::ranges::replace(living, path_->c_str(), nullptr);
+  remove_folder(AT_FDCWD, path_->c_str());
 }
 
 std::vector<fs::path> TemporaryFolder::content() const {
@@ -170,8 +196,9 @@ std::vector<fs::path> TemporaryFolder::content() const {
 }
 
 void remove_temporary_folders() {
-  for (std::atomic<const char*>& place : living)
-    if (const char* const path = place.exchange(nullptr)) remove_folder(AT_FDCWD, path);
+  take_lock();
+  for (const char*& path : living)
+    if (const char* const mine = std::exchange(path, nullptr)) remove_folder(AT_FDCWD, mine);
 }
 
 }  // namespace isomer

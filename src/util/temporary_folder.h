@@ -32,10 +32,10 @@ class TemporaryFolder {
   TemporaryFolder(const std::filesystem::path& path, FileDescriptor lock);
   std::unique_ptr<const std::filesystem::path> path_;  ///< nothing once moved from
   FileDescriptor lock_;
-  size_t place_;  ///< among those of this process
 };
 
-/// Removes those of this process, whatever its threads do with them: for a signal handler that ends it.
+/// Removes those of this process, whatever its threads do with them: for a signal handler or another that ends it. No
+/// thread makes or removes one afterwards: who tries waits for the end, as a second signal's handler does.
 void remove_temporary_folders();
 
 }  // namespace isomer

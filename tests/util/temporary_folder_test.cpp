@@ -11,6 +11,7 @@
 #include <csignal>
 #include <list>
 #include <optional>
+#include <thread>
 
 #include "support/files.h"
 #include "support/long_run.h"
@@ -169,6 +170,43 @@ TEST_F(Temporary, OfAProcessThatASignalEndsGoAllAtOnce) {
   waitpid(process, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
   EXPECT_THAT(names(), IsEmpty());
+}
+
+/// Makes and removes folders on two threads until a signal ends it, as it ends the program.
+pid_t start_maker(const fs::path& place) {
+  const pid_t process = fork();
+  if (process != 0) return process;
+  for (const int signal : {SIGINT, SIGTERM})
+    std::signal(signal, [](int) {
+      remove_temporary_folders();
+      _exit(7);
+    });
+  const auto make = [&] {
+    for (;;) {
+      const auto folder = TemporaryFolder::in(place);
+      if (folder.ok()) write_file(folder->path() / "file", "x");
+    }
+  };
+  std::thread other(make);
+  make();
+  return process;
+}
+
+TEST_F(Temporary, OfAProcessThatTwoSignalsEndAtAnyMomentGoAll) {
+  Random random(0);
+  for (int round = 0; round < (test::is_long_run() ? 10'000 : 300); ++round) {
+    const pid_t process = start_maker(place());
+    // Before its handlers are there it ends otherwise.
+    while (names().empty()) usleep(100);
+    usleep(static_cast<useconds_t>(random.below(1'000)));
+    kill(process, SIGINT);
+    if (random.chance(0.5)) usleep(static_cast<useconds_t>(random.below(200)));
+    kill(process, SIGTERM);
+    int status = 0;
+    waitpid(process, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+    ASSERT_THAT(names(), IsEmpty()) << "round " << round;
+  }
 }
 
 /// Writes the same file again and again until it is killed.
