@@ -12,6 +12,10 @@ namespace isomer::test {
 /// `isomer ARGUMENTS…`, killed after a time that no command needs, with bounded memory.
 Outcome run_isomer(const std::vector<std::string>& arguments);
 
+/// Starting the program takes longer than what it does with most of the files: one gets some of `count` ways to be
+/// looked at, all of them in a long run.
+bool is_turn(std::string_view file, size_t way, size_t count);
+
 /// What a hostile file may cost at most: four times the second that it may take on an idle machine, as tests run on
 /// slow and busy ones too; more in a build with sanitizers.
 double allowed_seconds();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 
 #include "hostile/case.h"
 #include "hostile/command.h"
@@ -41,15 +42,16 @@ TEST_P(MemoryHungry, StaysWithinMemoryInEveryCommand) {
   const std::string file = (scratch.path() / "model.onnx").string(), out = (scratch.path() / "out").string();
   write_file(file, GetParam().bytes());
   const Words common = {"--quiet", "--memory", "1GB", "--threads", "2"};
-  const Words commands[] = {{"inspect", file},
-                            {"run", file},
-                            {"run", "--interpret", file},
-                            {"compare", file, file},
-                            {"optimize", "--level", "2", file, "-o", out + ".onnx"},
-                            {"optimize", "--time", "1s", file, "-o", out + ".onnx"},
-                            {"compile", "--no-check", file, "-o", out + ".iso"},
-                            {"compile", file, "-o", out + ".iso"},
-                            {"bench", "--duration", "0.01", file}};
+  const Words first[] = {{"inspect", file}, {"run", file}, {"compile", file, "-o", out + ".iso"}};
+  const Words others[] = {{"run", "--interpret", file},
+                          {"compare", file, file},
+                          {"optimize", "--level", "2", file, "-o", out + ".onnx"},
+                          {"optimize", "--time", "1s", file, "-o", out + ".onnx"},
+                          {"compile", "--no-check", file, "-o", out + ".iso"},
+                          {"bench", "--duration", "0.01", file}};
+  std::vector<Words> commands(std::begin(first), std::end(first));
+  for (size_t k = 0; k < std::size(others); ++k)
+    if (is_turn(GetParam().name, k % 3, 3)) commands.push_back(others[k]);
   for (const Words& command : commands) {
     SCOPED_TRACE(testing::PrintToString(command));
     expect_within(run_isomer(command + common));

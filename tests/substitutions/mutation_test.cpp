@@ -157,7 +157,7 @@ TEST_F(Mutations, OfSidesAreRejectedOrTrue) {
       for (Term& left : mutants(whole.left)) changed.push_back({std::move(left), whole.right});
       for (Term& right : mutants(whole.right)) changed.push_back({whole.left, std::move(right)});
       for (const Output& mutant : changed) {
-        if (mutant == whole) continue;
+        if (mutant == whole || (!isomer::test::is_long_run() && random_.chance(0.5))) continue;
         ++counts_.mutants;
         if (!is_equation(mutant, rule.example.types)) {
           ++counts_.ill_typed;
