@@ -29,6 +29,18 @@ bool is_finite(const Kernel& kernel, const Expr& value, std::set<int>& asked) {
   return all;
 }
 
+/// The axes of an index that is each of them once, [i0, i2, i1]; none of any other.
+std::vector<int> axes_of(const std::vector<Expr>& index) {
+  std::vector<int> axes;
+  for (const Expr& dim : index) {
+    const auto* variable = te::as<te::Var>(dim);
+    if (!variable || variable->kind != te::VarKind::kSpatial || std::ranges::count(axes, variable->index) > 0)
+      return {};
+    axes.push_back(variable->index);
+  }
+  return axes;
+}
+
 }  // namespace
 
 Expr at_least_zero(const Expr& comparison) {
@@ -73,6 +85,22 @@ std::vector<te::Interval> bounded_axes(const Expr& condition, size_t rank) {
     if (const auto rest = te::as_constant(te::simplify_index(gap + axis))) result[k].high = rest;
   }
   return result;
+}
+
+std::optional<PaddedCopy> padded_copy(const Kernel& kernel, int buffer) {
+  const std::vector<std::string> makers = writers(kernel, buffer);
+  if (makers.size() != 1) return std::nullopt;
+  const Block& copier = *place_of_block(kernel, makers[0]).block;
+  const auto* select = copier.bodies.size() == 1 ? te::as<te::Select>(copier.bodies[0]) : nullptr;
+  const size_t rank = copier.axes.size();
+  const std::vector<int> axes = axes_of(copier.writes[0].index);
+  if (copier.is_reduction() || !select || axes.size() != rank ||
+      !over_index(select->condition, te::axes(static_cast<int>(rank))))
+    return std::nullopt;
+  const std::vector<te::Interval> bounded = bounded_axes(select->condition, rank);
+  PaddedCopy copy{select->otherwise, {}};
+  for (const int axis : axes) copy.interior.push_back(bounded[static_cast<size_t>(axis)]);
+  return copy;
 }
 
 bool is_finite(const Kernel& kernel, const Expr& value) {

@@ -14,6 +14,13 @@ Expr at_least_zero(const Expr& comparison);
 /// By axis: where such a condition holds.
 std::vector<te::Interval> bounded_axes(const Expr& condition, size_t rank);
 
+/// A buffer that one block fills: a copy of others, and `padding` around it.
+struct PaddedCopy {
+  Expr padding;
+  std::vector<te::Interval> interior;  ///< by dim of the buffer, where it is no padding
+};
+std::optional<PaddedCopy> padded_copy(const Kernel& kernel, int buffer);
+
 /// Whether a value is no infinity and no NaN, whatever the inputs: then its product with zero is zero. So are zero,
 /// constants, copies of them, and integers.
 bool is_finite(const Kernel& kernel, const Expr& value);

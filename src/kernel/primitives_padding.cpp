@@ -30,18 +30,6 @@ void part(const Expr& condition, const std::vector<Expr>& index, const Integers&
   side = both(side, condition);
 }
 
-/// The axes of an index that is each of them once, [i0, i2, i1]; none of any other.
-std::vector<int> axes_of(const std::vector<Expr>& index) {
-  std::vector<int> axes;
-  for (const Expr& dim : index) {
-    const auto* variable = te::as<te::Var>(dim);
-    if (!variable || variable->kind != te::VarKind::kSpatial || std::ranges::count(axes, variable->index) > 0)
-      return {};
-    axes.push_back(variable->index);
-  }
-  return axes;
-}
-
 /// A reduction of which steps may be left out.
 Result<void> check_skippable(const Block& block) {
   if (!block.is_reduction() || block.bodies.size() != 1)
@@ -127,28 +115,19 @@ Result<void> skip_border(Kernel& kernel, const std::string& name, const std::str
   const Expr wanted = is_product ? te::literal(0, read.dtype()) : block.combine.identity[0];
   if (is_product && !(block.combine.identity[0] == wanted)) return invalid(name, "a sum of products expected");
 
-  const std::vector<std::string> makers = writers(kernel, buffer);
-  if (makers.size() != 1)
-    return invalid(name, "one block that pads '{}' expected, {} found", buffer_name, makers.size());
-  TRY(const Place at, find_block(kernel, makers[0]));
-  const Block& copier = at.block();
-  const auto* select = copier.bodies.size() == 1 ? te::as<te::Select>(copier.bodies[0]) : nullptr;
-  const size_t rank = copier.axes.size();
-  const std::vector<int> axes = axes_of(copier.writes[0].index);
-  if (copier.is_reduction() || !select || !(select->otherwise == wanted) || axes.size() != rank ||
-      !over_index(select->condition, te::axes(static_cast<int>(rank))))
-    return invalid(name, "a copy with a padding of '{}' expected", te::print(wanted));
+  const auto copy = padded_copy(kernel, buffer);
+  if (!copy || !(copy->padding == wanted))
+    return invalid(name, "'{}' as a copy with a padding of '{}' expected", buffer_name, te::print(wanted));
 
   std::vector<const Loop*> inner;  // of the tile, which is skipped as a whole
   const std::vector<Loop*> loops = place.loops();
   for (auto loop = loops.rbegin(); loop != loops.rend() && is_written_out((*loop)->kind); ++loop)
     inner.push_back(*loop);
-  const std::vector<te::Interval> interior = bounded_axes(select->condition, rank);
   Expr reaches;
-  for (size_t k = 0; k < rank; ++k) {
+  for (size_t k = 0; k < copy->interior.size(); ++k) {
     const auto span = span_of(bind_iterators(block, te::as<te::Load>(read)->index[k]), inner);
     if (!span) continue;
-    const te::Interval& inside = interior[static_cast<size_t>(axes[k])];
+    const te::Interval& inside = copy->interior[k];
     if (inside.low) reaches = both(reaches, te::index(*inside.low) <= span->minimum + (span->extent - te::index(1)));
     if (inside.high) reaches = both(reaches, span->minimum <= te::index(*inside.high));
   }

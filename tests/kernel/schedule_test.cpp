@@ -182,6 +182,33 @@ TEST(DefaultSchedule, FewStepsJoinThoseAround) {
   }
 }
 
+/// Where a window's pixels lie further apart than most rows are away from the border, most of them are padding: tiles
+/// of few rows lie in it and are skipped, one as wide as the image never does.
+TEST(DefaultSchedule, TilesOfFewRowsLieInThePadding) {
+  const CpuTarget target = *parse_cpu_target("cpu=skylake-avx512");
+  const Machine machine{.vectors = target.vectors(), .caches = caches_of(target.cpu)};
+  const auto rows_at = [&](int64_t dilation) -> int64_t {
+    const Example convolution = {
+        "convolution",
+        fmt::format(
+            "s0 = reduce [14, 14, 64] over [3, 3, 8] with sum:float32 {{ select(0 <= i0 + {0}*r0 - {0} && "
+            "i0 + {0}*r0 - {0} < 14 && 0 <= i1 + {0}*r1 - {0} && i1 + {0}*r1 - {0} < 14, in0[i0 + {0}*r0 - {0}, "
+            "i1 + {0}*r1 - {0}, r2]:float32, 0:float32)*in1[r0, r1, r2, i2]:float32 }}\noutput s0\n",
+            dilation),
+        {{14, 14, 8}, {3, 3, 8, 64}}};
+    const Kernel kernel = lowered(convolution, {1});
+    const Schedule schedule = default_schedule(Schedule(kernel), machine);
+    expect_replays(schedule, kernel);
+    expect_same_meaning(convolution, schedule, kernel);
+    for (const Decision& decision : schedule.trace().decisions)
+      if (decision.name == "s0.rows") return decision.value;
+    ADD_FAILURE() << "no rows were decided for";
+    return 0;
+  };
+  EXPECT_EQ(rows_at(1), 14);
+  EXPECT_LE(rows_at(12), 5);
+}
+
 /// A copy by what a convolution iterates over has the windows side by side, padding and all.
 TEST(Primitives, ReindexedReadsAreThoseOfTheIterators) {
   const Example& example = examples()[1];

@@ -5,6 +5,10 @@
 #include <numeric>
 #include <set>
 
+#include "graph/te/integer.h"
+#include "graph/te/simplify.h"
+#include "kernel/padding.h"
+
 namespace isomer::kernel {
 namespace {
 
@@ -29,6 +33,56 @@ constexpr double kWorthNarrower = 1.2;
 /// Vectors side by side that lanes are shuffled out of, at most.
 constexpr int64_t kMostShuffled = 4;
 
+/// An index of an operand, from row to row and by step of the reduction, as far as steps differ: offset + stride * row.
+struct Steps {
+  int64_t stride = 0;
+  Integers offsets;
+};
+
+/// Windows of more steps are not looked at one by one.
+constexpr int64_t kMostSteps = 64;
+
+/// Nothing where the index is not affine in rows, or other axes move it too.
+std::optional<Steps> steps_of(const Expr& index, const Block& block, int row_axis) {
+  std::vector<int> moving;  // iterators of the reduction
+  bool has_row = false, has_others = false;
+  te::for_each_node(index, [&](const Expr& e) {
+    const auto* variable = te::as<te::Var>(e);
+    if (!variable) return;
+    if (variable->kind == te::VarKind::kReduce) {
+      if (std::ranges::count(moving, variable->index) == 0) moving.push_back(variable->index);
+    } else {
+      (variable->index == row_axis ? has_row : has_others) = true;
+    }
+  });
+  int64_t count = 1;
+  for (const int r : moving)
+    count *= std::min(te::as_constant(block.reduce[r].extent).value_or(kMostSteps), kMostSteps);
+  if (!has_row || has_others || count > kMostSteps) return std::nullopt;
+  const auto value = [&](int64_t step, int64_t row) {
+    const te::Interval at = te::bounds(index, [&](const Expr& leaf) -> te::Interval {
+      const auto* variable = te::as<te::Var>(leaf);
+      if (!variable || variable->kind != te::VarKind::kReduce) return {row, row};
+      int64_t left = step;
+      for (const int r : moving) {
+        const int64_t extent = *te::as_constant(block.reduce[r].extent);
+        if (r == variable->index) return {left % extent, left % extent};
+        left /= extent;
+      }
+      return {};
+    });
+    return at.low && at.low == at.high ? at.low : std::nullopt;
+  };
+  Steps steps;
+  for (int64_t step = 0; step < count; ++step) {
+    const auto first = value(step, 0), second = value(step, 1), third = value(step, 2);
+    if (!first || !second || !third || *third - *second != *second - *first || *second <= *first) return std::nullopt;
+    steps.stride = *second - *first;
+    steps.offsets.push_back(*first);
+  }
+  return steps;
+}
+
 /// Tiles that a reduction may have, and how good they are.
 class Tiler {
  public:
@@ -51,6 +105,9 @@ class Tiler {
   double score(Tile tile) const;
   /// Reduction loops, outermost first: those that move an operand farthest.
   std::vector<int> window(const Tile& tile) const;
+  /// Where the window lies in a padded copy: by step, as far as steps differ along the rows, the first and the last row
+  /// that reach more than padding (first > last: none). Empty: no step is skipped.
+  std::vector<std::pair<int64_t, int64_t>> rows_inside(const Tile& tile) const;
   int most_lanes() const { return view_.lanes(block_); }
   const Block& block() const { return block_; }
 
@@ -147,6 +204,36 @@ void Tiler::set_row_axis(Tile& tile, int axis) const {
   tile.row_period = axis < 0 ? 1 : *row_period(tile, axis);
 }
 
+std::vector<std::pair<int64_t, int64_t>> Tiler::rows_inside(const Tile& tile) const {
+  std::vector<std::pair<int64_t, int64_t>> result;
+  if (tile.row_axis < 0 || tile.row_period != 1) return result;
+  for (const LoadAccess& access : tile.accesses) {
+    const auto copy = access.axes[tile.vector_axis] == 0 ? padded_copy(view_.kernel(), access.buffer) : std::nullopt;
+    const auto& index = te::as<te::Load>(access.load)->index;
+    for (size_t k = 0; copy && k < index.size(); ++k) {
+      const auto& [low, high] = copy->interior[k];
+      const auto steps = low && high ? steps_of(index[k], block_, tile.row_axis) : std::nullopt;
+      if (!steps) continue;
+      // low <= offset + stride * row <= high
+      for (const int64_t offset : steps->offsets)
+        result.emplace_back(
+            std::max<int64_t>(te::ceil_div(*low - offset, steps->stride), 0),
+            std::min(te::floor_div(*high - offset, steps->stride), reduction_.extents[tile.row_axis] - 1));
+      return result;
+    }
+  }
+  return result;
+}
+
+/// Of all tiles of so many rows and all steps, the share that is not skipped.
+double share_inside(const std::vector<std::pair<int64_t, int64_t>>& rows_inside, int64_t rows, int64_t tiles) {
+  if (rows_inside.empty()) return 1;
+  int64_t inside = 0;
+  for (const auto& [first, last] : rows_inside) inside += first <= last ? last / rows - first / rows + 1 : 0;
+  return static_cast<double>(std::max<int64_t>(inside, 1)) /
+         static_cast<double>(tiles * static_cast<int64_t>(rows_inside.size()));
+}
+
 std::vector<std::pair<int64_t, double>> Tiler::rows(const Tile& tile) const {
   const int64_t rows_there =
       tile.row_axis < 0 ? 1 : (reduction_.extents[tile.row_axis] + tile.row_period - 1) / tile.row_period;
@@ -154,6 +241,8 @@ std::vector<std::pair<int64_t, double>> Tiler::rows(const Tile& tile) const {
   int64_t window = 1;
   for (const Iterator& r : block_.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindow + 1);
   const bool is_small = window <= kSmallWindow && block_.reduce.size() > 1;
+  // Tiles of a padded copy that lie in the padding are skipped.
+  const auto inside = is_small ? std::vector<std::pair<int64_t, int64_t>>() : rows_inside(tile);
   const int64_t held = is_small ? std::min<int64_t>(te::as_constant(block_.reduce.back().extent).value_or(1), 3) : 1;
   std::vector<std::pair<int64_t, double>> result;
   for (int64_t rows = 1; rows <= std::min<int64_t>(kMostRows, rows_there); ++rows) {
@@ -166,8 +255,9 @@ std::vector<std::pair<int64_t, double>> Tiler::rows(const Tile& tile) const {
     const int64_t left = rows_there % rows;
     const double cycles = static_cast<double>(rows_there / rows) * cycles_of_step(rows, tile.vectors, view_.machine()) +
                           (left > 0 ? cycles_of_step(left, tile.vectors, view_.machine()) : 0);
+    const double skipping = 1 / share_inside(inside, rows, tiles);
     result.emplace_back(rows, static_cast<double>(rows_there * tile.vectors) / 2 / cycles * (1 + 0.01 * reuse) *
-                                  in_blocks * (left > 0 ? kPeeled : 1));
+                                  in_blocks * (left > 0 ? kPeeled : 1) * skipping);
   }
   return result;
 }
