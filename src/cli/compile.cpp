@@ -59,6 +59,7 @@ std::vector<std::string> each_target(const std::string& targets) {
 struct Report {
   std::vector<OptimizedModel> made;                ///< by variant
   std::vector<std::optional<ChosenTasks>> chosen;  ///< the same
+  std::vector<std::optional<TunedTasks>> tunings;  ///< the same
   std::optional<Equivalence> check;                ///< of the last one that was checked
   Coverage coverage;                               ///< of all that were checked
   bool is_of_plain_loops = false;                  ///< the check
@@ -110,6 +111,7 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
   report.coverage += coverage;
   report.made.push_back(std::move(compiled.made));
   report.chosen.push_back(std::move(compiled.chosen));
+  report.tunings.push_back(std::move(compiled.tuned));
   return std::move(compiled.code);
 }
 
@@ -118,6 +120,13 @@ json report_json(const CompileCommand& options, const runtime::Artifact& artifac
   for (const OptimizedModel& made : report.made) searches.push_back(search_json(made));
   json chosen = json::array();
   for (const auto& tasks : report.chosen) chosen.push_back(tasks ? tasks_json(*tasks) : json());
+  json tunings = json::array();
+  for (const auto& tuned : report.tunings)
+    tunings.push_back(tuned ? json({{"trials", tuned->state.trials},
+                                    {"start_us", tuned->state.first_us(tuned->model)},
+                                    {"best_us", tuned->state.now_us(tuned->model)},
+                                    {"seconds", tuned->state.seconds}})
+                            : json());
   json check = nullptr;
   if (report.check) {
     check = equivalence_json(*report.check);
@@ -137,6 +146,7 @@ json report_json(const CompileCommand& options, const runtime::Artifact& artifac
           {"code_kb", static_cast<double>(code) / 1e3},
           {"search", searches},
           {"tasks_chosen", chosen},
+          {"tuning", tunings},
           {"check", check},
           {"seconds", report.seconds},
           {"peak_memory_mb", static_cast<double>(peak_resident_bytes()) / 1e6},
@@ -150,8 +160,9 @@ void print_report(const CompileCommand& options, const json& facts, const Report
              facts["kernels"].get<size_t>(), tuned, facts["arena_mb"].get<double>(), facts["code_kb"].get<double>());
   for (size_t k = 0; k < report.made.size(); ++k) {
     for (const std::string& line : search_lines(report.made[k])) fmt::print("{}\n", line);
-    if (!report.chosen[k]) continue;
-    for (const std::string& line : task_lines(*report.chosen[k])) fmt::print("{}\n", line);
+    if (report.chosen[k])
+      for (const std::string& line : task_lines(*report.chosen[k])) fmt::print("{}\n", line);
+    if (report.tunings[k]) fmt::print("{}\n", report.tunings[k]->text());
   }
   if (report.check) {
     fmt::print("check: {}\n", report.check->text());
@@ -197,8 +208,10 @@ Result<ExitCode> run(const CompileCommand& options) {
     return made.found && made.found->stop == StopReason::kInterrupted;
   };
   const auto is_left = [](const std::optional<ChosenTasks>& chosen) { return chosen && chosen->is_interrupted; };
+  const auto is_cut_off = [](const std::optional<TunedTasks>& tuned) { return tuned && tuned->is_interrupted; };
   if (std::none_of(report.made.begin(), report.made.end(), is_interrupted) &&
-      std::none_of(report.chosen.begin(), report.chosen.end(), is_left))
+      std::none_of(report.chosen.begin(), report.chosen.end(), is_left) &&
+      std::none_of(report.tunings.begin(), report.tunings.end(), is_cut_off))
     return kDone;
   note(options, "isomer: interrupted: what had been found until then is written");
   return kStopped;
@@ -214,6 +227,11 @@ void add_compile(CLI::App& app, int& exit) {
   command->add_option("-o,--output", options->output, "The artifact to write")->required();
   command->add_flag("--no-check", options->no_check, "Write the artifact unchecked");
   options->choices.add_to(*command);
+  command
+      ->add_flag("--tune", options->choices.tunes,
+                 "Tune its kernels: in half of --time, or a minute more where none is given; what is found is in the "
+                 "records too")
+      ->excludes("--untuned");
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);

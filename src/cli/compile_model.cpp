@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "cli/open_records.h"
 #include "cli/version.h"
@@ -11,27 +12,33 @@
 #include "search/prepare.h"
 #include "search/targets.h"
 #include "substitutions/derivation.h"
+#include "util/clock.h"
 #include "util/file.h"
+#include "util/stop.h"
 
 namespace isomer::cli {
 namespace {
 
 /// "3=mine.trace", read.
-Result<GivenSchedule> read_schedule(const std::string& text) {
+Result<GivenSchedule> schedule_of_task(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
     return Error{ErrorKind::kUsage, "--schedule", "TASK=FILE expected, '" + text + "' found"};
-  GivenSchedule given{text.substr(0, equals), {}, text.substr(equals + 1)};
-  const auto file = MappedFile::open(given.source);
-  if (!file.ok()) return Error(file.error()).within(given.source);
-  const auto bytes = (*file)->bytes();
-  auto trace = kernel::parse_trace({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (!trace.ok()) return std::move(trace).error().within(given.source);
-  given.trace = std::move(*trace);
+  TRY(GivenSchedule given, read_schedule(text.substr(equals + 1)));
+  given.task = text.substr(0, equals);
   return given;
 }
 
 }  // namespace
+
+Result<GivenSchedule> read_schedule(const std::string& name) {
+  const auto file = MappedFile::open(name);
+  if (!file.ok()) return Error(file.error()).within(name);
+  const auto bytes = (*file)->bytes();
+  auto trace = kernel::parse_trace({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!trace.ok()) return std::move(trace).error().within(name);
+  return GivenSchedule{"", std::move(*trace), name};
+}
 
 void CompileChoices::add_to(CLI::App& app) {
   app.add_option(
@@ -80,8 +87,8 @@ void CompileChoices::add_schedules_to(CLI::App& app) {
 
 namespace {
 
-/// Of a command's time: other ways to cut a graph into tasks.
-constexpr double kOfAlternatives = 0.2;
+/// Of a command's time: other ways to cut a graph into tasks; tuning; seconds of that where no time is given.
+constexpr double kOfAlternatives = 0.2, kOfTuning = 0.5, kTuningSeconds = 60;
 
 /// "conv1=together": of the graph's value of that name.
 Result<std::pair<TaskChoice, bool>> choice_of(const std::string& text, const Graph& graph) {
@@ -110,6 +117,12 @@ Result<TaskPlan> plan_of(const std::vector<std::string>& texts, const Graph& gra
   return plan;
 }
 
+/// How kernels are tuned before they are made.
+struct Tuning {
+  double seconds = kTuningSeconds;
+  std::function<void(const TunedTasks&)> tell;  ///< after each round
+};
+
 /// From a graph to code.
 class CodeMaker {
  public:
@@ -119,9 +132,13 @@ class CodeMaker {
     const bool is_gpu = std::holds_alternative<kernel::CudaTarget>(target);
     if (is_gpu && maker.level_ >= kSearchLevel)
       return Error{ErrorKind::kUsage, "--level", "at most 2 expected for a GPU, whose kernels are not measured yet"};
+    const auto* cpu = std::get_if<kernel::CpuTarget>(&target);
+    if (choices.tunes && !(cpu && kernel::runs_here(*cpu)))
+      return Error{ErrorKind::kUsage, "--tune",
+                   "a CPU that this machine has expected as the target: kernels are measured here"};
     CompileOptions& compile = maker.options_;
     for (const std::string& text : choices.schedules) {
-      TRY(GivenSchedule given, read_schedule(text));
+      TRY(GivenSchedule given, schedule_of_task(text));
       compile.schedules.push_back(std::move(given));
     }
     compile.target = std::move(target);
@@ -148,12 +165,13 @@ class CodeMaker {
   /// Whether alternatives of tasks are measured.
   bool measures() const { return measures_; }
 
-  Result<Compilation> code_of(Graph graph, const std::vector<std::string>& without) const {
+  Result<CompiledCode> code_of(Graph graph, const std::vector<std::string>& without,
+                               const std::optional<Tuning>& tuning = {}) const {
     TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads}));
     CompileOptions compile = options_;
     TRY(compile.plan, plan_of(plan_, graph));
-    TRY(const kernel::Records records, open_records(records_));
-    return code_of_prepared(graph, compile, records);
+    TRY(kernel::Records records, open_records(records_));
+    return code_of_prepared(graph, compile, records, tuning);
   }
 
   Result<CompileOptions> add_problems(TuningProblems& all, Graph graph) const {
@@ -165,27 +183,55 @@ class CodeMaker {
   }
 
   /// With the tasks that are fastest here, as far as they are found in so many seconds.
-  Result<std::pair<Compilation, ChosenTasks>> chosen_code_of(Graph graph, const std::vector<std::string>& without,
-                                                             const ChooseTasksOptions& options) const {
+  Result<CompiledCode> chosen_code_of(Graph graph, const std::vector<std::string>& without,
+                                      const ChooseTasksOptions& options, const std::optional<Tuning>& tuning) const {
     TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads}));
     TRY(kernel::Records records, open_records(records_));
     TaskTimer timer(options_, records, weights_in_model(count_bytes(graph)));
     TRY(ChosenTasks chosen, choose_tasks(graph, options_, timer, options));
     CompileOptions compile = options_;
     compile.plan = chosen.plan;
-    TRY(Compilation code, code_of_prepared(graph, compile, records));
-    return std::pair(std::move(code), std::move(chosen));
+    TRY(CompiledCode result, code_of_prepared(graph, compile, records, tuning));
+    result.chosen = std::move(chosen);
+    return result;
   }
 
  private:
   explicit CodeMaker(int level) : level_(level) {}
 
-  Result<Compilation> code_of_prepared(const Graph& graph, CompileOptions& options,
-                                       const kernel::Records& records) const {
+  Result<CompiledCode> code_of_prepared(const Graph& graph, CompileOptions& options, kernel::Records& records,
+                                        const std::optional<Tuning>& tuning) const {
+    CompiledCode result;
+    if (tuning) {
+      TRY(result.tuned, tuned(graph, options, records, *tuning));
+    }
     if (!is_untuned_) take_tuned(options, records, weights_in_model(count_bytes(graph)));
-    TRY(Compilation compiled, compile(graph, options));
-    compiled.artifact.provenance.producer = version_text();
-    return compiled;
+    TRY(result.code, compile(graph, options));
+    result.code.artifact.provenance.producer = version_text();
+    return result;
+  }
+
+  /// Nothing where there is nothing to tune.
+  Result<std::optional<TunedTasks>> tuned(const Graph& graph, const CompileOptions& options, kernel::Records& records,
+                                          const Tuning& tuning) const {
+    const auto begin = Clock::now();
+    TuningProblems all;
+    TRY_VOID(isomer::add_problems(all, graph, options));
+    if (all.problems.empty()) return std::optional<TunedTasks>();
+    add_rooflines(all, options.threads);
+    tune::TuneOptions tune = tuning_options(options);
+    tune.trials = std::numeric_limits<int64_t>::max();
+    tune.seconds = std::max(tuning.seconds - seconds_since(begin), 0.0);
+    tune.continues = true;
+    TunedTasks result{{}, all.models[0]};
+    tune.tell = [&](const tune::TuneState& state) {
+      result.state = state;
+      if (tuning.tell) tuning.tell(result);
+    };
+    TRY(result.state, tune::tune(all.problems, all.models, records, tune));
+    result.is_interrupted = !check_stop().ok();
+    if (result.is_interrupted) forget_stop();
+    return std::optional(std::move(result));
   }
 
   int level_;
@@ -222,13 +268,27 @@ auto of_simplified(const LoadedModel& model, const std::string& file, const Comm
 
 }  // namespace
 
+std::string TunedTasks::text() const {
+  return fmt::format("tuning: {} trials, {:.3f} -> {:.3f} ms by its tasks", state.trials, state.first_us(model) / 1e3,
+                     state.now_us(model) / 1e3);
+}
+
 Result<CompiledModel> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,
                                     const CompileChoices& choices, SearchSetting setting, const CheckCode& check) {
   TRY(const CodeMaker maker, CodeMaker::create(options, choices));
   if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
-  std::optional<Compilation> code;
-  std::optional<ChosenTasks> chosen;
+  std::optional<CompiledCode> code;
+  const bool has_time = !choices.search.time.empty();
   const auto make_code = [&](const OptimizedModel& made) -> Result<void> {
+    std::optional<Tuning> tuning;
+    if (choices.tunes) {
+      tuning.emplace();
+      if (has_time) {
+        TRY(const double all, parse_duration("--time", choices.search.time));
+        tuning->seconds = kOfTuning * all;
+      }
+      if (setting.progress) tuning->tell = [&](const TunedTasks& tuned) { setting.progress->tell(tuned.text()); };
+    }
     if (maker.measures() && made.why_not_raced.empty()) {
       if (setting.progress) setting.progress->tell("measuring other ways to cut it into tasks");
       ChooseTasksOptions choose;
@@ -237,28 +297,27 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
         choose.log = [&](std::string_view line) {
           setting.progress ? setting.progress->note(line) : note(options, "{}", printable(line));
         };
-      TRY(auto made_code, maker.chosen_code_of(made.derived.graph, made.derivation.without, choose));
-      code = std::move(made_code.first);
-      chosen = std::move(made_code.second);
+      TRY(code, maker.chosen_code_of(made.derived.graph, made.derivation.without, choose, tuning));
       return {};
     }
     if (setting.progress) setting.progress->tell("compiling the result");
-    TRY(code, maker.code_of(made.derived.graph, made.derivation.without));
+    TRY(code, maker.code_of(made.derived.graph, made.derivation.without, tuning));
     return {};
   };
   if (maker.measures()) setting.kept = kOfAlternatives;
+  if (choices.tunes && has_time) setting.kept += kOfTuning;
   if (check)
     setting.check = [&](const OptimizedModel& made) -> Result<std::optional<std::string>> {
       TRY_VOID(make_code(made));
       if (setting.progress) setting.progress->tell("checking the code against the model");
-      return check(*code);
+      return check(code->code);
     };
   substitutions::Derivation derivation;
   derivation.level = choices.chosen_level();
   TRY(OptimizedModel made, choices.search.optimize(model, file, std::move(derivation), options, setting));
   if (!check)
     if (auto done = make_code(made); !done.ok()) return std::move(done).error().within(file);
-  return CompiledModel{std::move(made), *std::move(code), std::move(chosen)};
+  return CompiledModel{*std::move(code), std::move(made)};
 }
 
 Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,
@@ -267,8 +326,10 @@ Result<Compilation> compile_model(const LoadedModel& model, const std::string& f
     TRY(CompiledModel compiled, compile_model(model, file, options, choices, {}, nullptr));
     return std::move(compiled.code);
   }
-  return of_simplified(model, file, options, choices,
-                       [](const CodeMaker& maker, Graph graph) { return maker.code_of(std::move(graph), {}); });
+  return of_simplified(model, file, options, choices, [](const CodeMaker& maker, Graph graph) -> Result<Compilation> {
+    TRY(CompiledCode made, maker.code_of(std::move(graph), {}));
+    return std::move(made.code);
+  });
 }
 
 Result<CompileOptions> add_problems(TuningProblems& all, const LoadedModel& model, const std::string& file,

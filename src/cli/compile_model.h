@@ -19,6 +19,7 @@ struct CompileChoices {
   /// Of the command; 2 where schedules are given, which name tasks of that level, and for a GPU.
   int usual_level = 2;
   bool untuned = false;  ///< schedules as they are by default, whatever records have
+  bool tunes = false;    ///< the kernels, before code is made
 
   void add_to(CLI::App& app);
   /// --schedule alone.
@@ -28,10 +29,27 @@ struct CompileChoices {
   int chosen_level() const;
 };
 
-struct CompiledModel {
-  OptimizedModel made;
+/// A file of a trace, or of some decisions; for no task yet. Errors carry the file's name.
+Result<GivenSchedule> read_schedule(const std::string& name);
+
+/// What tuning gave a model.
+struct TunedTasks {
+  tune::TuneState state;
+  tune::ModelTasks model;
+  bool is_interrupted = false;  ///< which has been dealt with
+
+  /// "tuning: 320 trials, 87.300 -> 81.600 ms by its tasks"
+  std::string text() const;
+};
+
+struct CompiledCode {
   Compilation code;
   std::optional<ChosenTasks> chosen;  ///< where that was measured
+  std::optional<TunedTasks> tuned;    ///< where that was asked for
+};
+
+struct CompiledModel : CompiledCode {
+  OptimizedModel made;
 };
 
 /// What is wrong with code that was made, for people; nothing: it computes what the model does.

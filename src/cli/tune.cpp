@@ -10,7 +10,7 @@
 #include "cli/open_records.h"
 #include "cli/tune_table.h"
 #include "graph/bind.h"
-#include "tune/roofline.h"
+#include "search/given_schedule.h"
 #include "util/clock.h"
 #include "util/stop.h"
 
@@ -27,6 +27,7 @@ struct TuneCommand : CommonOptions {
   std::string scheduler = "gradient";
   std::string strategy = "evolution", cost_model = "trees";
   std::optional<size_t> task;
+  std::string schedule;  ///< file
   bool continues = false;
 };
 
@@ -77,12 +78,6 @@ class LiveTable {
   std::optional<Clock::time_point> told_;  ///< the last line
 };
 
-void add_rooflines(TuningProblems& all, int threads) {
-  const tune::Peaks peaks = tune::measure_peaks(threads);
-  for (tune::Problem& problem : all.problems)
-    problem.roofline_us = tune::roofline_us(problem.start.kernel(), problem.flops, peaks, problem.weights);
-}
-
 /// Of several models each takes the bound dims that it has; one that none of them has is refused by the first.
 Result<std::vector<CommonOptions>> options_by_model(const TuneCommand& options) {
   std::vector<CommonOptions> result(options.files.size(), options);
@@ -124,6 +119,21 @@ Result<TuningProblems> problems_of(const TuneCommand& options, CompileOptions& c
   return one;
 }
 
+/// The decisions of a half-open schedule, for the one task that is left.
+Result<void> fix_schedule(TuningProblems& all, const std::string& file, const CompileOptions& compile) {
+  if (all.problems.size() != 1)
+    return Error{ErrorKind::kUsage, "--schedule",
+                 fmt::format("one task expected, {} found: choose one with --task", all.problems.size())};
+  TRY(GivenSchedule given, read_schedule(file));
+  if (given.trace.decisions.empty() || !given.trace.instructions.empty())
+    return invalid(file, "a schedule of decisions alone expected: with instructions nothing is left to tune");
+  tune::Problem& problem = all.problems[0];
+  const auto made = make_given(given, problem.start.kernel(), problem.start, compile.space, machine_of(compile));
+  if (!made.ok()) return Error(made.error());
+  problem.fixed = tune::decisions_of(given.trace);
+  return {};
+}
+
 Result<tune::SchedulerOptions> scheduler_of(const TuneCommand& options, TuningProblems& all) {
   tune::SchedulerOptions result;
   result.objective = *tune::objective_of(options.objective);
@@ -150,6 +160,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   }
   CompileOptions compile;
   TRY(TuningProblems all, problems_of(options, compile));
+  if (!options.schedule.empty()) TRY_VOID(fix_schedule(all, options.schedule, compile));
   TRY(kernel::Records records, open_records(options.choices.search.records));
   // It is made now, where it can be, and not after hours.
   TRY_VOID(records.add(std::span<const kernel::Record>()));
@@ -210,6 +221,8 @@ void add_tune(CLI::App& app, int& exit) {
   command->add_flag("--continue", options->continues,
                     "Go on from the records: what was found before is tried first, what failed is not");
   command->add_option("--task", options->task, "This one alone, by its number in the table");
+  command->add_option("--schedule", options->schedule,
+                      "FILE of decisions that are kept, a line each (s0.rows := 6), while the task's others are tuned");
   command->add_option("--target", options->choices.target, "cpu, or cpu=NAME as LLVM calls it, which this machine runs")
       ->capture_default_str();
   command->add_option("--level", options->choices.level, "Of optimization before tasks are made, without a search")

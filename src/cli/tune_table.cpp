@@ -16,20 +16,6 @@ using tune::Fault;
 
 constexpr Fault kFaults[] = {Fault::kCode, Fault::kCrash, Fault::kLate, Fault::kValue};
 
-/// Of a model, by its tasks'.
-template <class Time>
-double sum_of(const tune::ModelTasks& model, const tune::TuneState& state, const Time& time) {
-  double sum = 0;
-  for (size_t k = 0; k < state.tasks.size(); ++k) sum += model.times[k] * time(state.tasks[k].progress);
-  return sum;
-}
-double first_us(const tune::ModelTasks& model, const tune::TuneState& state) {
-  return sum_of(model, state, [](const tune::TaskProgress& task) { return task.first_us; });
-}
-double now_us(const tune::ModelTasks& model, const tune::TuneState& state) {
-  return sum_of(model, state, [](const tune::TaskProgress& task) { return task.now_us(); });
-}
-
 /// In how many places of all models.
 double places(const TuneScene& scene, size_t task) {
   double sum = 0;
@@ -40,7 +26,7 @@ double places(const TuneScene& scene, size_t task) {
 /// Of the time of all models, what a task may still gain at the machine's peaks.
 double to_gain(const TuneScene& scene, const tune::TuneState& state, size_t task) {
   double all = 0;
-  for (const tune::ModelTasks& model : scene.tasks) all += now_us(model, state);
+  for (const tune::ModelTasks& model : scene.tasks) all += state.now_us(model);
   const double now = state.tasks[task].progress.now_us();
   return all > 0 ? places(scene, task) * std::max(now - state.tasks[task].progress.least_us, 0.0) / all : 0;
 }
@@ -77,8 +63,8 @@ std::string cut(std::string text, size_t columns) {
 std::string headline(const TuneScene& scene, const tune::TuneState& state) {
   double first = 0, now = 0;
   for (const tune::ModelTasks& model : scene.tasks) {
-    first += first_us(model, state);
-    now += now_us(model, state);
+    first += state.first_us(model);
+    now += state.now_us(model);
   }
   return fmt::format("x{}  {}  {}/{} trials  {}{}  {:.3f} -> {:.3f} ms{}", scene.threads, scene.cpu, state.trials,
                      scene.trials, minutes(state.seconds), scene.seconds ? " of " + minutes(*scene.seconds) : "",
@@ -89,7 +75,7 @@ std::vector<std::string> table(const TuneScene& scene, const tune::TuneState& st
   std::vector<std::string> lines = {cut(headline(scene, state), columns)};
   for (size_t m = 0; scene.models.size() > 1 && m < scene.models.size(); ++m)
     lines.push_back(cut(fmt::format("{}  {:.3f} -> {:.3f} ms", printable(scene.models[m]),
-                                    first_us(scene.tasks[m], state) / 1e3, now_us(scene.tasks[m], state) / 1e3),
+                                    state.first_us(scene.tasks[m]) / 1e3, state.now_us(scene.tasks[m]) / 1e3),
                         columns));
   constexpr size_t kFigures = 66;
   const size_t width = std::max(columns, kFigures + 12) - kFigures;
@@ -137,8 +123,8 @@ json to_json(const TuneScene& scene, const tune::TuneState& state) {
   json models = json::array();
   for (size_t m = 0; m < scene.models.size(); ++m)
     models.push_back({{"model", scene.models[m]},
-                      {"start_ms", first_us(scene.tasks[m], state) / 1e3},
-                      {"best_ms", now_us(scene.tasks[m], state) / 1e3}});
+                      {"start_ms", state.first_us(scene.tasks[m]) / 1e3},
+                      {"best_ms", state.now_us(scene.tasks[m]) / 1e3}});
   return {{"models", models},       {"threads", scene.threads}, {"cpu", scene.cpu},
           {"trials", state.trials}, {"seconds", state.seconds}, {"task", state.task ? json(*state.task) : json()},
           {"tasks", tasks}};

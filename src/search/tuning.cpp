@@ -5,6 +5,7 @@
 #include "graph/edit.h"
 #include "graph/passes/specialize_bodies.h"
 #include "kernel/fingerprint.h"
+#include "tune/roofline.h"
 #include "tune/tuned.h"
 
 namespace isomer {
@@ -42,6 +43,12 @@ Result<void> add_problems(TuningProblems& all, const Graph& graph, const Compile
   all.models.push_back(std::move(model));
   for (tune::ModelTasks& each : all.models) each.times.resize(all.problems.size());
   return {};
+}
+
+void add_rooflines(TuningProblems& all, int threads) {
+  const tune::Peaks peaks = tune::measure_peaks(threads);
+  for (tune::Problem& problem : all.problems)
+    problem.roofline_us = tune::roofline_us(problem.start.kernel(), problem.flops, peaks, problem.weights);
 }
 
 tune::TuneOptions tuning_options(const CompileOptions& options) {

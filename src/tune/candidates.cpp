@@ -67,10 +67,29 @@ Candidate Candidates::made(kernel::Decider& decider) const {
   return {std::move(scheduled.schedule), std::move(made), hash};
 }
 
+Candidate Candidates::made_of_open(kernel::Decider& decider) const {
+  kernel::Given given(fixed_, decider);
+  Candidate candidate = made(given);
+  if (given.taken() < std::ssize(fixed_)) {
+    kernel::Preferring preferring;
+    kernel::Given alone(fixed_, preferring);
+    candidate = made(alone);
+  }
+  for (Builder::Made& each : candidate.made.choices)
+    if (const auto fixed = fixed_.find(each.choice.name); fixed != fixed_.end() && each.value == fixed->second)
+      each.choice = {fixed->first, {fixed->second}, fixed->second};
+  return candidate;
+}
+
+Candidate Candidates::preferred() const {
+  kernel::Preferring preferring;
+  return made(preferring);
+}
+
 Candidate Candidates::with(const Decisions& decisions) const {
   kernel::Preferring preferring;
   kernel::Given given(decisions, preferring);
-  return made(given);
+  return made_of_open(given);
 }
 
 std::vector<Candidate> Candidates::with_each(const std::vector<Decisions>& all) const {
@@ -85,7 +104,7 @@ std::vector<Candidate> Candidates::with_each(const std::vector<Decisions>& all) 
 
 Candidate Candidates::sampled(Random& random, double chance) const {
   kernel::Sampling sampling(random, chance);
-  return made(sampling);
+  return made_of_open(sampling);
 }
 
 Decisions Candidates::mutated(const Candidate& parent, Random& random) {

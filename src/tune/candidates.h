@@ -31,14 +31,17 @@ struct Candidate {
 class Candidates {
  public:
   /// Of the schedule that a task was lowered to. The space outlives it.
-  Candidates(kernel::Schedule start, const kernel::Space& space, const kernel::Machine& machine, int64_t flops)
-      : start_(std::move(start)), space_(space), machine_(machine), flops_(flops) {}
+  /// All but the preferred one have what is fixed; where that can't go with what is decided, it stands alone.
+  Candidates(kernel::Schedule start, const kernel::Space& space, const kernel::Machine& machine, int64_t flops,
+             Decisions fixed = {})
+      : start_(std::move(start)), space_(space), machine_(machine), flops_(flops), fixed_(std::move(fixed)) {}
 
   /// What is not given, or not among the candidates any more, is as it is preferred.
   Candidate with(const Decisions& decisions) const;
   /// The same of each, on all cores.
   std::vector<Candidate> with_each(const std::vector<Decisions>& all) const;
-  Candidate preferred() const { return with({}); }
+  /// By default, whatever is fixed.
+  Candidate preferred() const;
   /// Each choice at random with a chance, else as it is preferred.
   Candidate sampled(Random& random, double chance) const;
   /// A few of its decisions changed, the others kept where they apply: tiles grow or shrink by a step, or anything else
@@ -51,11 +54,14 @@ class Candidates {
 
  private:
   Candidate made(kernel::Decider& decider) const;
+  /// With what is fixed, which is no choice then.
+  Candidate made_of_open(kernel::Decider& decider) const;
 
   kernel::Schedule start_;
   const kernel::Space& space_;
   kernel::Machine machine_;
   int64_t flops_;
+  Decisions fixed_;
 };
 
 }  // namespace isomer::tune

@@ -46,7 +46,7 @@ struct Champion {
 struct TaskRun {
   TaskRun(const Problem& problem, const TuneOptions& options, uint64_t seed, Score score)
       : problem(problem),
-        candidates(problem.start, options.space, options.machine, problem.flops),
+        candidates(problem.start, options.space, options.machine, problem.flops, problem.fixed),
         strategy(strategy_of(options.strategy, candidates, seed, std::move(score))) {}
 
   const Problem& problem;
@@ -422,7 +422,22 @@ class Tuner {
   TuneState state_;
 };
 
+template <class Time>
+double sum_of(const ModelTasks& model, const std::vector<TaskState>& tasks, const Time& time) {
+  double sum = 0;
+  for (size_t k = 0; k < tasks.size(); ++k) sum += model.times[k] * time(tasks[k].progress);
+  return sum;
+}
+
 }  // namespace
+
+double TuneState::first_us(const ModelTasks& model) const {
+  return sum_of(model, tasks, [](const TaskProgress& task) { return task.first_us; });
+}
+
+double TuneState::now_us(const ModelTasks& model) const {
+  return sum_of(model, tasks, [](const TaskProgress& task) { return task.now_us(); });
+}
 
 Result<TuneState> tune(const std::vector<Problem>& problems, const std::vector<ModelTasks>& models,
                        kernel::Records& records, const TuneOptions& options) {

@@ -27,6 +27,7 @@ struct Problem {
   double roofline_us = 0;   ///< what the machine's peaks allow
   std::string name, types;  ///< for people
   Weights weights = Weights::kInMemory;
+  Decisions fixed = {};  ///< what is not tuned
 };
 
 struct TaskState {
@@ -46,6 +47,10 @@ struct TuneState {
   double seconds = 0;
   std::optional<size_t> task;  ///< whose round it was
   std::string no_model;        ///< why there is no cost model
+
+  /// The sum of a model's tasks by their default schedules, microseconds; as they are now.
+  double first_us(const ModelTasks& model) const;
+  double now_us(const ModelTasks& model) const;
 };
 
 struct TuneOptions {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "kernel/default_schedule.h"
 #include "tune/examples.h"
 
@@ -25,6 +27,25 @@ TEST(Candidates, PreferredAreTheDefaultSchedule) {
               kernel::hash(kernel::default_schedule(kernel::Schedule(lowered(name)), machine()).trace()));
     EXPECT_TRUE(preferred.unpreferred().empty());
   }
+}
+
+TEST(Candidates, KeepWhatIsFixed) {
+  const int64_t rows = 3;
+  const Candidates candidates = candidates_of("product", {{"s0.rows", rows}});
+  Random random(5);
+  EXPECT_NE(candidates.preferred().decisions().at("s0.rows"), rows);
+  const Candidate parent = candidates.with({{"s0.rows", rows + 1}});
+  EXPECT_EQ(parent.decisions().at("s0.rows"), rows);
+  std::set<Hash128> different;
+  for (int k = 0; k < 50; ++k)
+    for (const Candidate& each :
+         {candidates.sampled(random, 0.3), candidates.with(Candidates::mutated(parent, random))}) {
+      EXPECT_EQ(each.decisions().at("s0.rows"), rows);
+      different.insert(each.hash);
+    }
+  EXPECT_GT(different.size(), 25);
+  for (const Decisions& each : Candidates::neighbours(parent))
+    EXPECT_FALSE(each.contains("s0.rows")) << "what is fixed is no choice";
 }
 
 TEST(Candidates, AreMadeAgainOfTheirDecisions) {

@@ -26,8 +26,8 @@ inline kernel::Machine machine() {
   return machine;
 }
 
-inline Candidates candidates_of(std::string_view name) {
-  return {kernel::Schedule(lowered(name)), kernel::default_space(), machine(), 0};
+inline Candidates candidates_of(std::string_view name, Decisions fixed = {}) {
+  return {kernel::Schedule(lowered(name)), kernel::default_space(), machine(), 0, std::move(fixed)};
 }
 
 }  // namespace isomer::tune::test
