@@ -2,6 +2,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -10,7 +11,9 @@
 #include "cli/open_records.h"
 #include "cli/tune_table.h"
 #include "graph/bind.h"
+#include "kernel/fingerprint.h"
 #include "search/given_schedule.h"
+#include "tune/evaluate.h"
 #include "util/clock.h"
 #include "util/stop.h"
 
@@ -29,6 +32,7 @@ struct TuneCommand : CommonOptions {
   std::optional<size_t> task;
   std::string schedule;  ///< file
   bool continues = false;
+  bool evaluates = false;
 };
 
 /// Of a terminal; where the output is none, those of a line that is read well.
@@ -148,6 +152,34 @@ Result<tune::SchedulerOptions> scheduler_of(const TuneCommand& options, TuningPr
   return result;
 }
 
+/// How well the cost model chooses among the trials that the records have of the models' tasks.
+Result<ExitCode> evaluate(const TuneCommand& options, const TuningProblems& all, const tune::TuneOptions& tuning) {
+  TRY(const kernel::Records records, open_records(options.choices.search.records));
+  TRY(const auto trials, records.trials({.target = kernel::fingerprint(tuning.target, tuning.threads)},
+                                        std::numeric_limits<int64_t>::max()));
+  std::set<Hash128> tasks;
+  for (const tune::Problem& problem : all.problems) tasks.insert(problem.hash);
+  TRY(const tune::ModelQuality quality, tune::evaluate_trees(trials, tasks, options.seed));
+  if (options.json) {
+    fmt::print("{}\n", json_text({{"model", "trees"},
+                                  {"tasks", quality.tasks},
+                                  {"trials", quality.trials},
+                                  {"learned_besides", quality.learned},
+                                  {"top_1", quality.first},
+                                  {"top_5", quality.five},
+                                  {"random_1", quality.any},
+                                  {"random_5", quality.any_five},
+                                  {"seconds", quality.seconds}}));
+    return kDone;
+  }
+  fmt::print("trees, {} tasks held out in turns, {} trials of theirs, {} of other tasks:\n", quality.tasks,
+             quality.trials, quality.learned);
+  fmt::print("  first choice   {:.3f} of the fastest trial (at random {:.3f})\n", quality.first, quality.any);
+  fmt::print("  best of five   {:.3f} (at random {:.3f})\n", quality.five, quality.any_five);
+  fmt::print("  trained and asked in {:.1f} s\n", quality.seconds);
+  return kDone;
+}
+
 Result<ExitCode> run(const TuneCommand& options) {
   const StopsInOrder stops;
   TRY(const kernel::Target target, options.choices.parsed_target());
@@ -160,6 +192,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   }
   CompileOptions compile;
   TRY(TuningProblems all, problems_of(options, compile));
+  if (options.evaluates) return evaluate(options, all, tuning_options(compile));
   if (!options.schedule.empty()) TRY_VOID(fix_schedule(all, options.schedule, compile));
   TRY(kernel::Records records, open_records(options.choices.search.records));
   // It is made now, where it can be, and not after hours.
@@ -220,6 +253,9 @@ void add_tune(CLI::App& app, int& exit) {
       ->capture_default_str();
   command->add_flag("--continue", options->continues,
                     "Go on from the records: what was found before is tried first, what failed is not");
+  command->add_flag("--evaluate-cost-model", options->evaluates,
+                    "Measure nothing: how well the model chooses among the trials that the records have of these "
+                    "models, each task judged by what it learned of the others");
   command->add_option("--task", options->task, "This one alone, by its number in the table");
   command->add_option("--schedule", options->schedule,
                       "FILE of decisions that are kept, a line each (s0.rows := 6), while the task's others are tuned");

@@ -11,7 +11,7 @@ namespace isomer::kernel {
 namespace {
 
 constexpr int64_t kApplication = 0x49736f6d;  // "Isom"
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2, kVersionWithoutTrials = 1;
 
 constexpr const char* kTables = R"(
   CREATE TABLE records (
@@ -21,7 +21,18 @@ constexpr const char* kTables = R"(
     PRIMARY KEY (task, target, generator, maker, schedule)) STRICT;
   CREATE TABLE constants (target TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (target, name)) STRICT;
   PRAGMA application_id = 0x49736f6d;
-  PRAGMA user_version = 1;
+)";
+
+/// A trial's task and the names of its decisions are numbers.
+constexpr const char* kTablesOfTrials = R"(
+  CREATE TABLE trial_tasks (
+    number INTEGER PRIMARY KEY, task TEXT NOT NULL, target TEXT NOT NULL, generator TEXT NOT NULL, maker TEXT NOT NULL,
+    name TEXT NOT NULL, UNIQUE (task, target, generator, maker)) STRICT;
+  CREATE TABLE names (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+  CREATE TABLE trials (
+    of INTEGER NOT NULL REFERENCES trial_tasks (number), decisions TEXT NOT NULL, features BLOB NOT NULL,
+    microseconds REAL) STRICT;
+  PRAGMA user_version = 2;
 )";
 
 constexpr std::string_view kColumns =
@@ -29,40 +40,43 @@ constexpr std::string_view kColumns =
 /// Of the records of one key.
 constexpr std::string_view kFastestFirst = "microseconds IS NULL, microseconds, time, maker, schedule";
 
-/// Whether the tables are there; an error where the database is one of something else. Asked within a transaction: of
-/// two moments it would say that a file which others were making between them is no file of records.
-Result<bool> holds_tables(Database& database) {
+/// The version of the tables, 0 where there are none; an error where the database is one of something else. Asked
+/// within a transaction: of two moments it would say that a file which others were making between them is no file of
+/// records.
+Result<int64_t> version_of(Database& database) {
   TRY(const int64_t application, database.number("PRAGMA application_id"));
   TRY(const int64_t version, database.number("PRAGMA user_version"));
   TRY(const int64_t tables, database.number("SELECT count(*) FROM sqlite_master"));
-  if (application == 0 && version == 0 && tables == 0) return false;
+  if (application == 0 && version == 0 && tables == 0) return 0;
   if (application != kApplication) return invalid("", "a database of records expected, one of something else found");
-  if (version != kVersion)
+  if (version != kVersion && version != kVersionWithoutTrials)
     return unsupported("", "records of version {} expected, version {} found", kVersion, version);
-  return true;
+  return version;
 }
 
-/// Whether there is something to read.
-Result<bool> set_up_for_reading(Database& database) {
+/// The version of what there is to read; 0: nothing.
+Result<int64_t> set_up_for_reading(Database& database) {
   TRY(Transaction transaction, Transaction::begin_reading(database));
-  TRY(const bool is_there, holds_tables(database));
+  TRY(const int64_t version, version_of(database));
   TRY_VOID(transaction.commit());
-  return is_there;
+  return version;
 }
 
-/// Makes the tables of an empty database: true. One of something else is not touched.
-Result<bool> set_up_for_writing(Database& database) {
-  TRY(const bool is_there, set_up_for_reading(database));
-  if (!is_there) {
+/// Makes the tables of an empty database, or those that an older one lacks: kVersion. One of something else is not
+/// touched.
+Result<int64_t> set_up_for_writing(Database& database) {
+  TRY(const int64_t version, set_up_for_reading(database));
+  if (version < kVersion) {
     TRY(Transaction transaction, Transaction::begin(database));
     // Somebody else may have been faster.
-    TRY(const bool is_there_now, holds_tables(database));
-    if (!is_there_now) TRY_VOID(database.execute(kTables));
+    TRY(const int64_t version_now, version_of(database));
+    if (version_now == 0) TRY_VOID(database.execute(kTables));
+    if (version_now < kVersion) TRY_VOID(database.execute(kTablesOfTrials));
     TRY_VOID(transaction.commit());
   }
   TRY(const Journal journal, database.use_wal());
   if (journal == Journal::kWal) TRY_VOID(database.execute("PRAGMA synchronous = NORMAL"));
-  return true;
+  return kVersion;
 }
 
 Database empty_in_memory() {
@@ -71,6 +85,27 @@ Database empty_in_memory() {
   CHECK(made.ok()) << made.error().message();
   return database;
 }
+
+/// Conditions on columns of these names, which `bind` then gives their values.
+std::string conditions_of(const RecordFilter& filter) {
+  std::string conditions = "1";
+  const auto require = [&](const char* column, bool is_set) {
+    if (is_set) conditions += fmt::format(" AND {} = ?", column);
+  };
+  require("task", filter.task.has_value());
+  require("target", filter.target.has_value());
+  require("generator", filter.generator.has_value());
+  require("maker", filter.maker.has_value());
+  return conditions;
+}
+
+void bind(const RecordFilter& filter, SqlStatement& rows) {
+  if (filter.task) rows.bind(filter.task->hex());
+  for (const auto* text : {&filter.target, &filter.generator, &filter.maker})
+    if (*text) rows.bind(**text);
+}
+
+bool is_time(double microseconds) { return microseconds > 0 && std::isfinite(microseconds); }
 
 /// Nothing where the row makes no sense: others may have written the file.
 std::optional<Record> read(SqlStatement& row) {
@@ -86,8 +121,7 @@ std::optional<Record> read(SqlStatement& row) {
   record.failure = row.text();
   record.runs = row.integer();
   record.when = row.integer();
-  if (!task || (record.microseconds && !(*record.microseconds > 0 && std::isfinite(*record.microseconds))))
-    return std::nullopt;
+  if (!task || (record.microseconds && !is_time(*record.microseconds))) return std::nullopt;
   record.key.task = *task;
   return record;
 }
@@ -114,25 +148,123 @@ Result<void> write(Database& database, std::span<const Record> records) {
 }
 
 Result<std::vector<Record>> select(Database& database, const RecordFilter& filter, std::string_view limit = "") {
-  std::string conditions = "1";
-  const auto require = [&](const char* column, bool is_set) {
-    if (is_set) conditions += fmt::format(" AND {} = ?", column);
-  };
-  require("task", filter.task.has_value());
-  require("target", filter.target.has_value());
-  require("generator", filter.generator.has_value());
-  require("maker", filter.maker.has_value());
   TRY(SqlStatement rows,
       database.prepare(fmt::format("SELECT {} FROM records WHERE {} ORDER BY task, target, generator, {} {}", kColumns,
-                                   conditions, kFastestFirst, limit)));
-  if (filter.task) rows.bind(filter.task->hex());
-  for (const auto* text : {&filter.target, &filter.generator, &filter.maker})
-    if (*text) rows.bind(**text);
+                                   conditions_of(filter), kFastestFirst, limit)));
+  bind(filter, rows);
   std::vector<Record> records;
   for (;;) {
     TRY(const bool found, rows.step());
     if (!found) return records;
     if (auto record = read(rows)) records.push_back(*std::move(record));
+  }
+}
+
+/// The number of a name, which gets one where it has none.
+Result<int64_t> number_of(Database& database, const std::string& name) {
+  TRY(SqlStatement insert, database.prepare("INSERT INTO names (name) VALUES (?) ON CONFLICT DO NOTHING"));
+  TRY_VOID(insert.bind(name).step());
+  TRY(SqlStatement select, database.prepare("SELECT number FROM names WHERE name = ?"));
+  TRY(const bool found, select.bind(name).step());
+  CHECK(found);
+  return select.integer();
+}
+
+Result<int64_t> number_of(Database& database, const Trials& of) {
+  const RecordKey& key = of.key;
+  TRY(SqlStatement insert,
+      database.prepare("INSERT INTO trial_tasks (task, target, generator, maker, name) VALUES (?, ?, ?, ?, ?) "
+                       "ON CONFLICT DO UPDATE SET name = excluded.name"));
+  insert.bind(key.task.hex()).bind(key.target).bind(key.generator).bind(of.maker).bind(of.name);
+  TRY_VOID(insert.step());
+  const RecordFilter filter{key.task, key.target, key.generator, of.maker};
+  TRY(SqlStatement select,
+      database.prepare(fmt::format("SELECT number FROM trial_tasks WHERE {}", conditions_of(filter))));
+  bind(filter, select);
+  TRY(const bool found, select.step());
+  CHECK(found);
+  return select.integer();
+}
+
+Result<void> write(Database& database, const Trials& trials) {
+  TRY(Transaction transaction, Transaction::begin(database));
+  TRY(const int64_t task, number_of(database, trials));
+  std::map<std::string, int64_t> numbers;  // of names
+  for (const Trial& trial : trials.trials) {
+    std::string decisions;  // "12=6 7=1"
+    for (const auto& [name, value] : trial.decisions) {
+      const auto [known, is_new] = numbers.try_emplace(name, 0);
+      if (is_new) {
+        TRY(known->second, number_of(database, name));
+      }
+      decisions += fmt::format("{}{}={}", decisions.empty() ? "" : " ", known->second, value);
+    }
+    TRY(SqlStatement insert,
+        database.prepare("INSERT INTO trials (of, decisions, features, microseconds) VALUES (?, ?, ?, ?)"));
+    insert.bind(task).bind(decisions).bind_bytes(trial.features);
+    trial.microseconds ? insert.bind(*trial.microseconds) : insert.bind_null();
+    TRY_VOID(insert.step());
+  }
+  return transaction.commit();
+}
+
+Result<std::map<int64_t, std::string>> names_of(Database& database) {
+  std::map<int64_t, std::string> names;
+  TRY(SqlStatement rows, database.prepare("SELECT number, name FROM names"));
+  for (;;) {
+    TRY(const bool found, rows.step());
+    if (!found) return names;
+    const int64_t number = rows.integer();
+    names[number] = rows.text();
+  }
+}
+
+/// Nothing where it makes no sense.
+std::optional<std::map<std::string, int64_t>> parse_decisions(std::string_view text,
+                                                              const std::map<int64_t, std::string>& names) {
+  std::map<std::string, int64_t> result;
+  const auto read = [&](int64_t& number, char before) {
+    if (before != 0 && (text.empty() || text[0] != before)) return false;
+    if (before != 0) text.remove_prefix(1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    return error == std::errc();
+  };
+  for (char before = 0; !text.empty(); before = ' ') {
+    int64_t number = 0, value = 0;
+    if (!read(number, before) || !read(value, '=') || !names.contains(number)) return std::nullopt;
+    result[names.at(number)] = value;
+  }
+  return result;
+}
+
+/// Of a file that an older version wrote: none.
+Result<std::vector<Trials>> select_trials(Database& database, const RecordFilter& filter, int64_t most) {
+  std::vector<Trials> result;
+  TRY(const int64_t version, database.number("PRAGMA user_version"));
+  if (version < kVersion) return result;
+  TRY(const auto names, names_of(database));
+  TRY(SqlStatement rows, database.prepare(fmt::format(R"(
+    SELECT task, target, generator, maker, name, decisions, features, microseconds FROM (
+      SELECT trials.rowid AS place, * FROM trials JOIN trial_tasks ON of = number WHERE {} ORDER BY place DESC LIMIT ?)
+    ORDER BY of, place)",
+                                                      conditions_of(filter))));
+  bind(filter, rows);
+  rows.bind(most);
+  for (;;) {
+    TRY(const bool found, rows.step());
+    if (!found) return result;
+    Trials of;
+    const auto task = parse_hash(rows.text());
+    for (std::string* text : {&of.key.target, &of.key.generator, &of.maker, &of.name}) *text = rows.text();
+    auto decisions = parse_decisions(rows.text(), names);
+    std::string features = rows.text();
+    const auto microseconds = rows.real();
+    if (!task || !decisions || (microseconds && !is_time(*microseconds))) continue;
+    of.key.task = *task;
+    if (result.empty() || result.back().key != of.key || result.back().maker != of.maker)
+      result.push_back(std::move(of));
+    result.back().trials.push_back({*std::move(decisions), std::move(features), microseconds});
   }
 }
 
@@ -147,6 +279,11 @@ Result<int64_t> remove_slow(Database& database, int64_t keep, const std::string&
                                                       kFastestFirst)));
   TRY_VOID(slow.bind(keep).step());
   removed += database.changes();
+  TRY(SqlStatement trials,
+      database.prepare("DELETE FROM trials WHERE of IN (SELECT number FROM trial_tasks WHERE generator <> ?)"));
+  TRY_VOID(trials.bind(generator).step());
+  TRY(SqlStatement tasks, database.prepare("DELETE FROM trial_tasks WHERE generator <> ?"));
+  TRY_VOID(tasks.bind(generator).step());
   TRY_VOID(transaction.commit());
   return removed;
 }
@@ -194,10 +331,10 @@ class Records::State {
     std::error_code error;
     if (access == Access::kRead && !std::filesystem::exists(file_, error)) return {};
     if (!database_) TRY_VOID(open(access));
-    auto is_there = access == Access::kWrite ? set_up_for_writing(*database_) : set_up_for_reading(*database_);
-    if (is_there.ok() && *is_there) set_up_for_ = access;
+    auto version = access == Access::kWrite ? set_up_for_writing(*database_) : set_up_for_reading(*database_);
+    if (version.ok() && *version > 0) set_up_for_ = access;
     if (!set_up_for_) database_.reset();
-    return is_there.ok() ? Result<void>() : std::move(is_there).error();
+    return version.ok() ? Result<void>() : std::move(version).error();
   }
 
   Result<void> open(Access access) {
@@ -239,6 +376,14 @@ Records Records::open_if_possible(const std::filesystem::path& file) {
 
 Result<void> Records::add(std::span<const Record> records) {
   return state_->use(State::Access::kWrite, [&](Database& database) { return write(database, records); });
+}
+
+Result<void> Records::add(const Trials& trials) {
+  return state_->use(State::Access::kWrite, [&](Database& database) { return write(database, trials); });
+}
+
+Result<std::vector<Trials>> Records::trials(const RecordFilter& filter, int64_t most) const {
+  return state_->use(State::Access::kRead, [&](Database& database) { return select_trials(database, filter, most); });
 }
 
 Result<std::vector<Record>> Records::list(const RecordFilter& filter) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,8 +46,25 @@ struct Record {
 
 /// Which records; what is not set is any.
 struct RecordFilter {
-  std::optional<Hash128> task;
-  std::optional<std::string> target, generator, maker;
+  std::optional<Hash128> task = {};
+  std::optional<std::string> target = {}, generator = {}, maker = {};
+};
+
+/// A candidate that a tuner measured: what cost models learn from. As short as may be: there are millions.
+struct Trial {
+  std::map<std::string, int64_t> decisions;  ///< those that are not preferred, by name
+  std::string features;                      ///< bytes, packed by whoever learns from them
+  std::optional<double> microseconds;        ///< nothing: it failed
+  bool operator==(const Trial&) const = default;
+};
+
+/// Those of one task and maker, from old to new.
+struct Trials {
+  RecordKey key;
+  std::string maker;
+  std::string name;  ///< of the task, for people
+  std::vector<Trial> trials;
+  bool operator==(const Trials&) const = default;
 };
 
 /// May be used by several threads.
@@ -68,6 +86,11 @@ class Records {
   Result<void> add(std::span<const Record> records);
   Result<void> add(const Record& record) { return add({&record, 1}); }
 
+  /// All or none, behind those that are there.
+  Result<void> add(const Trials& trials);
+  /// The newest `most`, by task.
+  Result<std::vector<Trials>> trials(const RecordFilter& filter, int64_t most) const;
+
   /// The fastest; one that failed where all did.
   Result<std::optional<Record>> best(const RecordKey& key, const std::string& maker) const;
   /// By task, target, generator, then time; failures last.
@@ -75,7 +98,8 @@ class Records {
   /// The first of `list` for each key.
   Result<std::vector<Record>> list_best(const RecordFilter& filter) const;
 
-  /// Removes all but the fastest `keep` of each key, and all of other generators than this one; how many.
+  /// Removes all but the fastest `keep` of each key, and all of other generators than this one, their trials too; how
+  /// many records.
   Result<int64_t> prune(int64_t keep, const std::string& generator);
 
   /// A property of a target that was measured once: "fma_gflops".

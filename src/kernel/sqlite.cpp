@@ -55,6 +55,10 @@ SqlStatement& SqlStatement::bind(double number) {
   sqlite3_bind_double(statement_.get(), ++bound_, number);
   return *this;
 }
+SqlStatement& SqlStatement::bind_bytes(const std::string& bytes) {
+  sqlite3_bind_blob64(statement_.get(), ++bound_, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  return *this;
+}
 SqlStatement& SqlStatement::bind_null() {
   sqlite3_bind_null(statement_.get(), ++bound_);
   return *this;
@@ -68,7 +72,7 @@ Result<bool> SqlStatement::step() {
 }
 
 std::string SqlStatement::text() {
-  const auto* const first = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), read_));
+  const auto* const first = static_cast<const char*>(sqlite3_column_blob(statement_.get(), read_));
   const int size = sqlite3_column_bytes(statement_.get(), read_++);
   return first ? std::string(first, static_cast<size_t>(size)) : std::string();
 }

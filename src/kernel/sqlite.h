@@ -22,10 +22,12 @@ class SqlStatement {
   SqlStatement& bind(const std::string& text);
   SqlStatement& bind(int64_t number);
   SqlStatement& bind(double number);
+  SqlStatement& bind_bytes(const std::string& bytes);
   SqlStatement& bind_null();
 
   /// Whether there is another row; then its columns are read in order.
   Result<bool> step();
+  /// Of a text or of bytes.
   std::string text();
   int64_t integer();
   /// Nothing where the column holds no number.

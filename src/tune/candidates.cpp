@@ -77,7 +77,7 @@ Candidate Candidates::made_of_open(kernel::Decider& decider) const {
   }
   for (Builder::Made& each : candidate.made.choices)
     if (const auto fixed = fixed_.find(each.choice.name); fixed != fixed_.end() && each.value == fixed->second)
-      each.choice = {fixed->first, {fixed->second}, fixed->second};
+      each.choice.candidates = {fixed->second};
   return candidate;
 }
 

@@ -54,7 +54,7 @@ class Candidates {
 
  private:
   Candidate made(kernel::Decider& decider) const;
-  /// With what is fixed, which is no choice then.
+  /// With what is fixed, where nothing can be changed then.
   Candidate made_of_open(kernel::Decider& decider) const;
 
   kernel::Schedule start_;

@@ -7,8 +7,9 @@ namespace isomer::tune {
 namespace {
 
 constexpr size_t kLeastSamples = 48;
-/// It is trained again when it has seen so much more.
+/// It is trained again when it has seen so much more, or so many.
 constexpr double kMore = 1.2;
+constexpr size_t kMany = 64;
 /// Slow ones matter less, but are not forgotten.
 constexpr float kLeastWeight = 0.05F;
 
@@ -39,7 +40,9 @@ Result<void> CostModel::train() {
 Result<std::optional<std::vector<double>>> CostModel::score(const std::vector<Features>& candidates) {
   std::optional<std::vector<double>> result;
   if (seen_.size() < kLeastSamples || candidates.empty()) return result;
-  if (static_cast<double>(seen_.size()) >= kMore * static_cast<double>(trained_on_)) TRY_VOID(train());
+  if (seen_.size() >= trained_on_ + kMany ||
+      static_cast<double>(seen_.size()) >= kMore * static_cast<double>(trained_on_))
+    TRY_VOID(train());
   TRY(result, trees_.predict(candidates));
   return result;
 }

@@ -13,6 +13,9 @@
 namespace isomer::tune {
 namespace {
 
+/// Of one in a number that is kept: 0 to 42, in sixths.
+constexpr float kSteps = 6;
+
 using kernel::Block;
 using kernel::Buffer;
 using kernel::Expr;
@@ -296,7 +299,23 @@ Features features_of(const Kernel& kernel, const kernel::Machine& machine) {
   kernel::for_each_block(kernel.body, [&](const Block& block, const std::vector<const Loop*>& loops) {
     result.push_back(BlockReader(kernel, block, loops).row(machine));
   });
-  return result;
+  return *unpack(pack(result));
+}
+
+std::string pack(const Features& features) {
+  std::string bytes;
+  for (const FeatureRow& row : features)
+    for (const float number : row)
+      bytes.push_back(static_cast<char>(std::clamp(std::lround(number * kSteps), 0L, 255L)));
+  return bytes;
+}
+
+std::optional<Features> unpack(std::string_view bytes) {
+  if (bytes.size() % kColumns != 0) return std::nullopt;
+  Features features(bytes.size() / kColumns);
+  for (size_t k = 0; k < bytes.size(); ++k)
+    features[k / kColumns][k % kColumns] = static_cast<float>(static_cast<unsigned char>(bytes[k])) / kSteps;
+  return features;
 }
 
 }  // namespace isomer::tune

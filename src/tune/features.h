@@ -4,6 +4,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +20,12 @@ using FeatureRow = std::array<float, kColumns>;
 /// By block, in order.
 using Features = std::vector<FeatureRow>;
 
-/// Counts and bytes are binary logarithms of 1 + them. What data decide counts as 1.
+/// Counts and bytes are binary logarithms of 1 + them, in steps of which a byte holds enough. What data decide counts
+/// as 1.
 Features features_of(const kernel::Kernel& kernel, const kernel::Machine& machine);
+
+/// A byte a number, for the records; nothing where they are none of these.
+std::string pack(const Features& features);
+std::optional<Features> unpack(std::string_view bytes);
 
 }  // namespace isomer::tune

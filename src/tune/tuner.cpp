@@ -1,9 +1,11 @@
 #include "tune/tuner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "kernel/fingerprint.h"
 #include "tune/cost_model.h"
@@ -13,6 +15,7 @@
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/parallel.h"
+#include "util/stable_sort.h"
 #include "util/stop.h"
 #include "util/threads.h"
 
@@ -32,6 +35,8 @@ constexpr int kContestRounds = 5, kFinalRounds = 7;
 constexpr double kLeastSpeedup = 1.01;
 /// Decisions of other tasks that are tried first.
 constexpr size_t kTransferred = 4;
+/// Trials of earlier runs that a model learns from; those of the task itself that a run goes on from.
+constexpr int64_t kLearned = 3000, kGoneOnFrom = 512;
 
 /// What became of a schedule that is right, but no longer, or never was, the best.
 constexpr const char* kNotFaster = "not faster than another schedule";
@@ -54,6 +59,7 @@ struct TaskRun {
   std::unique_ptr<Strategy> strategy;
   std::optional<Champion> first, best;    ///< by default, and so far
   double recorded_us = 0;                 ///< of the default schedule, in the records
+  std::vector<kernel::Trial> trials;      ///< that are not in the records yet
   std::optional<kernel::Record> earlier;  ///< the best that another run left
 };
 
@@ -87,6 +93,7 @@ class Tuner {
     auto done = run_to_the_end();
     // What was found until then is in the records.
     if (!done.ok() && done.error().kind != ErrorKind::kStopped) return std::move(done).error();
+    TRY_VOID(keep_all_trials());
     tell({});
     return std::move(state_);
   }
@@ -94,6 +101,8 @@ class Tuner {
  private:
   Result<void> run_to_the_end() {
     TRY_VOID(measure_defaults());
+    TRY_VOID(read_records());
+    TRY_VOID(keep_all_trials());
     double slowest = 0;
     const auto is_unmeasured = [](const TaskState& task) { return !task.why_not.empty(); };
     if (std::all_of(state_.tasks.begin(), state_.tasks.end(), is_unmeasured))
@@ -131,10 +140,58 @@ class Tuner {
     return std::nullopt;
   }
 
-  /// What became of a candidate, for all who learn from it.
+  /// What became of a candidate; the last word counts.
   void tell_result(size_t number, const Candidate& candidate, double microseconds) {
-    runs_[number]->strategy->tell(candidate, microseconds);
-    if (model_) model_->add(number, features_of(candidate.made.kernel, options_.machine), microseconds);
+    TaskRun& run = *runs_[number];
+    run.strategy->tell(candidate, microseconds);
+    kernel::Trial trial{candidate.unpreferred(), pack(features_of(candidate.made.kernel, options_.machine)), {}};
+    if (std::isfinite(microseconds)) trial.microseconds = microseconds;
+    std::erase_if(run.trials, [&](const kernel::Trial& each) { return each.decisions == trial.decisions; });
+    run.trials.push_back(std::move(trial));
+  }
+
+  /// Of times in the records, told by that of the default schedule then, to those of this run.
+  double scale(size_t number) const { return state_.tasks[number].progress.first_us / runs_[number]->recorded_us; }
+
+  /// For all who learn from them.
+  Result<void> keep_trials(size_t number) {
+    TaskRun& run = *runs_[number];
+    kernel::Trials trials{key_of(number), maker_of("tuned", run.problem.weights), run.problem.name,
+                          std::exchange(run.trials, {})};
+    if (trials.trials.empty()) return {};
+    for (kernel::Trial& trial : trials.trials) {
+      if (model_) model_->add(number, *unpack(trial.features), trial.microseconds.value_or(kInfinite));
+      if (trial.microseconds) *trial.microseconds /= scale(number);
+    }
+    return records_.add(trials);
+  }
+
+  /// What earlier runs have measured, for the cost model; and found, of tasks that are alike.
+  Result<void> read_records() {
+    TRY(found_, records_.list({.target = target_, .generator = generator_}));
+    std::erase_if(found_, [](const kernel::Record& record) { return !record.microseconds; });
+    stable_sort(found_, [](const kernel::Record& a, const kernel::Record& b) { return a.when > b.when; });
+    if (!model_) return {};
+    TRY(const std::vector<kernel::Trials> all, records_.trials({.target = target_, .generator = generator_}, kLearned));
+    size_t others = runs_.size();
+    for (const kernel::Trials& of : all) {
+      const auto mine = std::find_if(runs_.begin(), runs_.end(), [&](const auto& run) {
+        return run->problem.hash == of.key.task && maker_of("tuned", run->problem.weights) == of.maker;
+      });
+      const auto number = static_cast<size_t>(mine - runs_.begin());
+      const bool is_mine = number < runs_.size() && runs_[number]->first;
+      const size_t task = is_mine ? number : others++;
+      for (const kernel::Trial& trial : of.trials)
+        if (auto features = unpack(trial.features); features && !features->empty())
+          model_->add(task, *std::move(features),
+                      trial.microseconds ? *trial.microseconds * (is_mine ? scale(number) : 1) : kInfinite);
+    }
+    return {};
+  }
+
+  Result<void> keep_all_trials() {
+    for (size_t number = 0; number < runs_.size(); ++number) TRY_VOID(keep_trials(number));
+    return {};
   }
 
   Measurer& measurer(const TaskRun& run) {
@@ -227,7 +284,7 @@ class Tuner {
       if (!timed.ok()) {
         if (timed.error().kind != ErrorKind::kUnsupported) return Error(timed.error());
         // It takes more memory than there is: that is no fault to be remembered.
-        tell_result(number, candidates[k], kInfinite);
+        run.strategy->tell(candidates[k], kInfinite);
         continue;
       }
       const Measured& measured = *timed;
@@ -248,7 +305,7 @@ class Tuner {
       TRY(best, challenged(number, candidates[k], *jobs[k], best));
     }
     progress.best_us.push_back(best);
-    return {};
+    return keep_trials(number);
   }
 
   /// The time of the better one, where `best_us` is that of the best so far.
@@ -278,6 +335,7 @@ class Tuner {
     std::vector<Decisions> result;
     TaskRun& run = *runs_[number];
     if (!options_.continues) return result;
+    TRY_VOID(tell_earlier(number));
     TRY(const auto records,
         records_.list({run.problem.hash, target_, std::nullopt, maker_of("tuned", run.problem.weights)}));
     for (const kernel::Record& record : records) {
@@ -295,8 +353,27 @@ class Tuner {
     return result;
   }
 
+  /// What earlier runs measured of this task is not measured again.
+  Result<void> tell_earlier(size_t number) {
+    TaskRun& run = *runs_[number];
+    const kernel::RecordKey key = key_of(number);
+    TRY(const std::vector<kernel::Trials> all,
+        records_.trials({key.task, key.target, key.generator, maker_of("tuned", run.problem.weights)}, kGoneOnFrom));
+    for (const kernel::Trials& of : all) {
+      std::vector<Decisions> decisions;
+      for (const kernel::Trial& trial : of.trials) decisions.push_back(trial.decisions);
+      const std::vector<Candidate> candidates = run.candidates.with_each(decisions);
+      for (size_t k = 0; k < candidates.size(); ++k) {
+        if (candidates[k].unpreferred() != decisions[k]) continue;  // of another space
+        const auto& us = of.trials[k].microseconds;
+        run.strategy->tell(candidates[k], us ? *us * scale(number) : kInfinite);
+      }
+    }
+    return {};
+  }
+
   /// What is tried before the strategy is asked: what the records have of this task, and what others that are alike
-  /// found.
+  /// found, in this run and before.
   Result<std::vector<Candidate>> seeds(size_t number, int count) {
     std::vector<Candidate> result;
     TaskRun& run = *runs_[number];
@@ -309,6 +386,16 @@ class Tuner {
         decisions.push_back(runs_[other]->best->candidate.unpreferred());
         ++transferred;
       }
+    for (const kernel::Record& record : found_) {
+      if (transferred == kTransferred) break;
+      if (record.name != run.problem.name || record.key.task == run.problem.hash ||
+          record.maker != maker_of("tuned", run.problem.weights))
+        continue;
+      const auto trace = kernel::parse_trace(record.trace);
+      if (!trace.ok()) continue;
+      decisions.push_back(decisions_of(*trace));
+      ++transferred;
+    }
     std::vector<Hash128> seen = {run.first->candidate.hash};
     for (const Decisions& each : decisions) {
       if (static_cast<int>(result.size()) >= count) break;
@@ -419,6 +506,7 @@ class Tuner {
   std::vector<std::unique_ptr<TaskRun>> runs_;
   double seconds_of_a_kernel_ = kMostSeconds;
   std::map<Weights, std::unique_ptr<Measurer>> measurers_;
+  std::vector<kernel::Record> found_;  ///< by earlier runs, the newest first
   TuneState state_;
 };
 

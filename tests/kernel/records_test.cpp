@@ -2,6 +2,7 @@
 #include "kernel/records.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -43,6 +44,17 @@ Record failed(uint64_t task, const std::string& trace) {
   return made;
 }
 
+Trials trials(uint64_t task, std::vector<double> microseconds) {
+  Trials made{record(task, 1).key, "tuned", "Conv", {}};
+  for (const double us : microseconds) {
+    const auto value = static_cast<int64_t>(us);
+    const std::string features("a\0b", 3);
+    made.trials.push_back({{{"s0.rows", value}, {"s1.lanes", -value}}, features, us});
+  }
+  made.trials.push_back({{}, "", std::nullopt});
+  return made;
+}
+
 class RecordsFile : public testing::Test {
  protected:
   std::filesystem::path path(const std::string& name = "records.sqlite") const { return folder_.path() / name; }
@@ -61,6 +73,52 @@ TEST_F(RecordsFile, WhatIsWrittenIsThereWhenItIsOpenedAgain) {
   ASSERT_TRUE(open().set_constant("cpu x1", "fma_gflops", 60).ok());
   EXPECT_EQ(*open().constant("cpu x1", "fma_gflops"), 60);
   EXPECT_EQ(*open().constant("cpu x2", "fma_gflops"), std::nullopt);
+}
+
+TEST_F(RecordsFile, TrialsAreKeptByTaskInOrder) {
+  Trials one = trials(1, {4, 2}), other = trials(2, {3});
+  ASSERT_TRUE(open().add(one).ok());
+  ASSERT_TRUE(open().add(other).ok());
+  ASSERT_TRUE(open().add(trials(1, {5})).ok());
+  for (const Trial& more : trials(1, {5}).trials) one.trials.push_back(more);
+  EXPECT_THAT(*open().trials({}, 100), testing::UnorderedElementsAre(one, other));
+  EXPECT_THAT(*open().trials({other.key.task}, 100), testing::ElementsAre(other));
+  EXPECT_THAT(*open().trials({.maker = "default"}, 100), testing::IsEmpty());
+  // The newest ones.
+  EXPECT_THAT(*open().trials({}, 2), testing::ElementsAre(trials(1, {5})));
+  EXPECT_TRUE(all(open()).empty()) << "they are no records";
+}
+
+TEST_F(RecordsFile, OfAVersionWithoutTrialsIsReadAndWritten) {
+  ASSERT_TRUE(open().add(record(1, 1)).ok());
+  ASSERT_TRUE(Database::open(path(), true)
+                  ->execute("DROP TABLE trials; DROP TABLE names; DROP TABLE trial_tasks; PRAGMA user_version = 1")
+                  .ok());
+  EXPECT_THAT(all(open()), testing::ElementsAre(record(1, 1)));
+  EXPECT_THAT(*open().trials({}, 100), testing::IsEmpty());
+  ASSERT_TRUE(open().add(trials(1, {4})).ok());
+  EXPECT_THAT(*open().trials({}, 100), testing::ElementsAre(trials(1, {4})));
+  EXPECT_THAT(all(open()), testing::ElementsAre(record(1, 1)));
+}
+
+TEST_F(RecordsFile, AMillionTrialsTakeAtMost300MB) {
+  Records records = open();
+  constexpr int kTrials = 2'000;
+  Random random(0);
+  for (int task = 0; task < 20; ++task) {
+    Trials made{record(static_cast<uint64_t>(task), 1).key, "tuned", "Conv", {}};
+    for (int k = 0; k < kTrials / 20; ++k) {
+      Trial& trial = made.trials.emplace_back();
+      // As many decisions and blocks as a convolution's candidates have.
+      for (int decision = 0; decision < 12; ++decision)
+        trial.decisions[fmt::format("in{}.cache.choice{}", decision % 3, decision)] = random.between(0, 64);
+      trial.features.resize(3 * 57);
+      trial.microseconds = random.uniform();
+    }
+    ASSERT_TRUE(records.add(made).ok());
+  }
+  ASSERT_TRUE(Database::open(path(), true)->execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());
+  EXPECT_LE(std::filesystem::file_size(path()), kTrials * 300);
 }
 
 TEST_F(RecordsFile, NothingIsMadeByReading) {
@@ -99,7 +157,12 @@ TEST_F(RecordsFile, PruningLeavesTheFastestOfThisVersion) {
                   .add(std::vector{record(1, 3, "a"), record(1, 1, "b"), record(1, 2, "c"), failed(1, "d"), old,
                                    failed(2, "a")})
                   .ok());
+  Trials of_old = trials(1, {1});
+  of_old.key = old.key;
+  ASSERT_TRUE(records.add(of_old).ok());
+  ASSERT_TRUE(records.add(trials(1, {1})).ok());
   EXPECT_EQ(*records.prune(2, "1"), 3);
+  EXPECT_THAT(*records.trials({}, 100), testing::ElementsAre(trials(1, {1})));
   EXPECT_THAT(all(records), testing::UnorderedElementsAre(record(1, 1, "b"), record(1, 2, "c"), failed(2, "a")));
 }
 
@@ -337,14 +400,14 @@ TEST_F(RecordsFile, FilesOfOthersAndBrokenOnesAreRefusedInASentence) {
   const std::string good = read_file(path());
   ASSERT_TRUE(Database::open(path("foreign"), true)->execute("CREATE TABLE t (a)").ok());
   ASSERT_TRUE(
-      Database::open(path("newer"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 2").ok());
+      Database::open(path("newer"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 3").ok());
   ASSERT_TRUE(
       Database::open(path("bare"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 1").ok());
   write_file(path("text"), "these are no records\n" + std::string(2000, 'x'));
   write_file(path("torn"), good.substr(0, good.size() / 2));
   std::filesystem::create_directory(path("folder"));
   for (const auto& [name, what] : {std::pair{"foreign", "something else"},
-                                   {"newer", "version 2"},
+                                   {"newer", "version 3"},
                                    {"bare", "broken"},
                                    {"text", "another kind"},
                                    {"torn", "broken"},

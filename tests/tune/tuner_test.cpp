@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "kernel/fingerprint.h"
 #include "tune/examples.h"
+#include "tune/features.h"
 #include "tune/tuned.h"
 #include "util/stop.h"
 
@@ -110,6 +113,36 @@ TEST(Tuner, GoesOnFromTheRecords) {
   EXPECT_TRUE(again->tasks[0].is_found);
 }
 
+/// Of all that it measured, the default schedule among them; what was measured before is told again, not measured.
+TEST(Tuner, KeepsItsTrials) {
+  const std::vector<Problem> problems = {slow_problem()};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(16);
+  options.space = slow_space();
+  const auto state = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok());
+  const kernel::RecordKey key = key_of(problems[0]);
+  const auto trials = records.trials({key.task, key.target, key.generator}, 100);
+  ASSERT_TRUE(trials.ok() && trials->size() == 1);
+  const kernel::Trials& of = trials->front();
+  EXPECT_EQ(of.name, "elements");
+  EXPECT_EQ(static_cast<int64_t>(of.trials.size()), state->trials + 1);
+  EXPECT_TRUE(of.trials[0].decisions.empty());
+  std::set<Decisions> different;
+  for (const kernel::Trial& trial : of.trials) {
+    different.insert(trial.decisions);
+    EXPECT_GT(trial.microseconds.value_or(0), 0);
+    EXPECT_EQ(unpack(trial.features)->size(), 1U);
+  }
+  EXPECT_EQ(different.size(), of.trials.size());
+
+  options.continues = true;
+  const auto again = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(again.ok());
+  EXPECT_LE(again->trials, 4) << "what is among the records is measured once more";
+  EXPECT_TRUE(again->tasks[0].progress.is_done);
+}
+
 TEST(Tuner, TriesFirstWhatATaskThatIsAlikeFound) {
   const std::vector<Problem> problems = {slow_problem(),
                                          slow_problem("in0[i0, i1]:float32*in0[i0, i1]:float32 + in1[i0, i1]:float32")};
@@ -132,15 +165,16 @@ TEST(Tuner, TriesNothingAgainThatFailed) {
   options.space = slow_space();
   const auto first = tune(problems, {{{1}, 0}}, records, options);
   ASSERT_TRUE(first.ok());
-  // As if all had failed but one.
+  // As if all had failed but one, in a file without trials.
   const auto list = records.list({});
+  kernel::Records failures = kernel::Records::in_memory();
   for (kernel::Record record : *list) {
     record.microseconds.reset();
     record.failure = "crash: planted";
-    ASSERT_TRUE(records.add(record).ok());
+    ASSERT_TRUE(failures.add(record).ok());
   }
   options.continues = true;
-  const auto again = tune(problems, {{{1}, 0}}, records, options);
+  const auto again = tune(problems, {{{1}, 0}}, failures, options);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->trials, first->trials - static_cast<int64_t>(list->size()) + 1);  // the default schedule's is one
 }
