@@ -136,9 +136,11 @@ class Trees::State {
       TRY(const std::vector<float> of_rows, predictions(rows));
       for (size_t k = 0; k < samples.size(); ++k) {
         const double off = matrix.sum(k, of_rows.data()) - samples[k].target;
+        // All rows of a pack move at once: each goes its share of the way, or packs of many overshoot ever further.
+        const auto curvature = 2 * samples[k].weight * static_cast<float>(matrix.begins[k + 1] - matrix.begins[k]);
         for (size_t row = matrix.begins[k]; row < matrix.begins[k + 1]; ++row) {
           gradients[row] = static_cast<float>(2 * off * samples[k].weight);
-          hessians[row] = 2 * samples[k].weight;
+          hessians[row] = curvature;
         }
       }
       TRY_VOID(check(library_.boost(booster_, rows, gradients.data(), hessians.data(), matrix.rows())));

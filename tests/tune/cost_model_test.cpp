@@ -71,6 +71,31 @@ TEST_F(Models, TreesLearnSumsOfRows) {
   EXPECT_EQ(*again.predict(packs), *found);
 }
 
+/// Rows that move together must not overshoot: a pack's rows are its loops cut apart, up to dozens that look alike.
+TEST_F(Models, TreesLearnPacksOfManyRows) {
+  Random random(4);
+  const auto draw = [&] {
+    Sample sample = made_up(random);
+    sample.rows.resize(1);
+    sample.target = sample.rows[0][3] > 2 ? 1 : 0.25F;
+    sample.rows.resize(static_cast<size_t>(random.between(1, 40)), FeatureRow{});
+    return sample;
+  };
+  std::vector<Sample> samples;
+  for (int k = 0; k < 600; ++k) samples.push_back(draw());
+  Trees model = trees();
+  ASSERT_TRUE(model.train(samples).ok());
+  double off = 0;
+  constexpr int kAsked = 200;
+  for (int k = 0; k < kAsked; ++k) {
+    const Sample sample = draw();
+    const auto found = model.predict(std::vector<Features>{sample.rows});
+    ASSERT_TRUE(found.ok());
+    off += std::fabs((*found)[0] - sample.target);
+  }
+  EXPECT_LE(off / kAsked, 0.3);  // 0.375 by any constant
+}
+
 TEST_F(Models, KnowNothingAtFirstAndFailuresAreSlow) {
   CostModel model(trees());
   const Candidates candidates = candidates_of("product");
