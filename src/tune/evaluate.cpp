@@ -80,7 +80,7 @@ Result<ModelQuality> evaluate_trees(const std::vector<kernel::Trials>& trials, c
   const size_t folds = std::min(kFolds, judged.size());
   for (size_t fold = 0; fold < folds; ++fold) {
     TRY_VOID(check_stop());
-    TRY(Trees trees, Trees::open(available_threads(), seed));
+    TRY(Trees trees, Trees::open(seed));
     CostModel model(std::move(trees));
     const auto learn = [&](size_t task, const Seen& seen) {
       for (size_t k = 0; k < seen.features.size(); ++k) model.add(task, seen.features[k], seen.microseconds[k]);

@@ -18,7 +18,8 @@ struct Library {
   int (*booster_create)(const Handle*, uint64_t count, Handle*) = nullptr;
   int (*booster_free)(Handle) = nullptr;
   int (*set_parameter)(Handle, const char* name, const char* value) = nullptr;
-  int (*boost)(Handle, Handle matrix, float* gradients, float* hessians, uint64_t count) = nullptr;
+  int (*set_numbers)(Handle matrix, const char* what, const float*, uint64_t count) = nullptr;
+  int (*update)(Handle, int round, Handle matrix) = nullptr;
   int (*predict)(Handle, Handle matrix, int mask, unsigned trees, int training, uint64_t* count,
                  const float**) = nullptr;
 };
@@ -34,47 +35,34 @@ Result<Library> open_library() {
   functions(library.booster_create, "XGBoosterCreate");
   functions(library.booster_free, "XGBoosterFree");
   functions(library.set_parameter, "XGBoosterSetParam");
-  functions(library.boost, "XGBoosterBoostOneIter");
+  functions(library.set_numbers, "XGDMatrixSetFloatInfo");
+  functions(library.update, "XGBoosterUpdateOneIter");
   functions(library.predict, "XGBoosterPredict");
   TRY_VOID(functions.are_all_there());
   return library;
 }
 
-/// Rows of packs one after the other, and where each begins.
-struct Matrix {
-  std::vector<float> numbers;
-  std::vector<size_t> begins = {0};
-
-  void add(const Features& rows) {
-    for (const FeatureRow& row : rows) numbers.insert(numbers.end(), row.begin(), row.end());
-    begins.push_back(begins.back() + rows.size());
-  }
-  size_t rows() const { return begins.back(); }
-  double sum(size_t pack, const float* of_rows) const {
-    double sum = 0;
-    for (size_t row = begins[pack]; row < begins[pack + 1]; ++row) sum += of_rows[row];
-    return sum;
-  }
-};
+/// Rows as the library has them.
+using Matrix = std::unique_ptr<void, int (*)(Handle)>;
 
 constexpr int kRounds = 80;
-constexpr int kMargin = 1;  ///< predictions as they are summed
 
 }  // namespace
 
 class Trees::State {
  public:
-  State(Library library, int threads, uint64_t seed)
+  State(Library library, uint64_t seed)
       : library_(library),
         parameters_{{"verbosity", "0"},
                     {"max_depth", "7"},
                     {"eta", "0.2"},
                     {"min_child_weight", "0"},
                     {"gamma", "0.001"},
-                    {"lambda", "1"},
-                    {"base_score", "0"},
+                    {"lambda", "0.5"},
+                    {"objective", "reg:squarederror"},
+                    {"base_score", "0.5"},
                     {"tree_method", "hist"},
-                    {"nthread", std::to_string(threads)},
+                    {"nthread", "1"},
                     {"seed", std::to_string(seed % 1'000'000)}} {}
   ~State() { forget(); }
   State(const State&) = delete;
@@ -82,26 +70,32 @@ class Trees::State {
 
   Result<void> train(std::span<const Sample> samples) {
     forget();
-    Matrix matrix;
-    for (const Sample& sample : samples) matrix.add(sample.rows);
-    Handle rows = nullptr;
-    TRY_VOID(create(matrix, rows));
-    auto done = boost(samples, matrix, rows);
-    library_.matrix_free(rows);
-    return done;
+    std::vector<const Row*> rows;
+    std::vector<float> targets, weights;
+    for (const Sample& sample : samples) {
+      rows.push_back(&sample.row);
+      targets.push_back(sample.target);
+      weights.push_back(sample.weight);
+    }
+    TRY(const Matrix matrix, matrix_of(rows));
+    TRY_VOID(check(library_.set_numbers(matrix.get(), "label", targets.data(), targets.size())));
+    TRY_VOID(check(library_.set_numbers(matrix.get(), "weight", weights.data(), weights.size())));
+    Handle handle = matrix.get();
+    TRY_VOID(check(library_.booster_create(&handle, 1, &booster_)));
+    for (const auto& [name, value] : parameters_)
+      TRY_VOID(check(library_.set_parameter(booster_, name, value.c_str())));
+    for (int round = 0; round < kRounds; ++round) TRY_VOID(check(library_.update(booster_, round, handle)));
+    return {};
   }
 
-  Result<std::vector<double>> predict(std::span<const Features> packs) const {
-    Matrix matrix;
-    for (const Features& rows : packs) matrix.add(rows);
-    Handle rows = nullptr;
-    TRY_VOID(create(matrix, rows));
-    std::vector<double> sums;
-    auto of_rows = predictions(rows);
-    for (size_t k = 0; of_rows.ok() && k < packs.size(); ++k) sums.push_back(matrix.sum(k, of_rows->data()));
-    library_.matrix_free(rows);
-    if (!of_rows.ok()) return std::move(of_rows).error();
-    return sums;
+  Result<std::vector<double>> predict(std::span<const Row> rows) const {
+    std::vector<const Row*> all;
+    for (const Row& row : rows) all.push_back(&row);
+    TRY(const Matrix matrix, matrix_of(all));
+    uint64_t count = 0;
+    const float* numbers = nullptr;
+    TRY_VOID(check(library_.predict(booster_, matrix.get(), 0, 0, 0, &count, &numbers)));
+    return std::vector<double>(numbers, numbers + count);
   }
 
  private:
@@ -110,42 +104,18 @@ class Trees::State {
     return unsupported("XGBoost", "a call that succeeds expected, '{}' found", library_.last_error());
   }
 
-  Result<void> create(const Matrix& matrix, Handle& rows) const {
-    return check(library_.matrix_create(matrix.numbers.data(), matrix.rows(), kColumns,
-                                        std::numeric_limits<float>::quiet_NaN(), &rows));
+  Result<Matrix> matrix_of(const std::vector<const Row*>& rows) const {
+    std::vector<float> numbers;
+    for (const Row* row : rows) numbers.insert(numbers.end(), row->begin(), row->end());
+    Handle made = nullptr;
+    TRY_VOID(check(library_.matrix_create(numbers.data(), rows.size(), rows.empty() ? 0 : rows[0]->size(),
+                                          std::numeric_limits<float>::quiet_NaN(), &made)));
+    return Matrix(made, library_.matrix_free);
   }
 
   void forget() {
     if (booster_) library_.booster_free(booster_);
     booster_ = nullptr;
-  }
-
-  Result<std::vector<float>> predictions(Handle rows) const {
-    uint64_t count = 0;
-    const float* numbers = nullptr;
-    TRY_VOID(check(library_.predict(booster_, rows, kMargin, 0, 0, &count, &numbers)));
-    return std::vector<float>(numbers, numbers + count);
-  }
-
-  Result<void> boost(std::span<const Sample> samples, const Matrix& matrix, Handle rows) {
-    TRY_VOID(check(library_.booster_create(&rows, 1, &booster_)));
-    for (const auto& [name, value] : parameters_)
-      TRY_VOID(check(library_.set_parameter(booster_, name, value.c_str())));
-    std::vector<float> gradients(matrix.rows()), hessians(matrix.rows());
-    for (int round = 0; round < kRounds; ++round) {
-      TRY(const std::vector<float> of_rows, predictions(rows));
-      for (size_t k = 0; k < samples.size(); ++k) {
-        const double off = matrix.sum(k, of_rows.data()) - samples[k].target;
-        // All rows of a pack move at once: each goes its share of the way, or packs of many overshoot ever further.
-        const auto curvature = 2 * samples[k].weight * static_cast<float>(matrix.begins[k + 1] - matrix.begins[k]);
-        for (size_t row = matrix.begins[k]; row < matrix.begins[k + 1]; ++row) {
-          gradients[row] = static_cast<float>(2 * off * samples[k].weight);
-          hessians[row] = curvature;
-        }
-      }
-      TRY_VOID(check(library_.boost(booster_, rows, gradients.data(), hessians.data(), matrix.rows())));
-    }
-    return {};
   }
 
   const Library library_;
@@ -158,12 +128,12 @@ Trees::Trees(Trees&&) noexcept = default;
 Trees& Trees::operator=(Trees&&) noexcept = default;
 Trees::~Trees() = default;
 
-Result<Trees> Trees::open(int threads, uint64_t seed) {
+Result<Trees> Trees::open(uint64_t seed) {
   TRY(const Library library, open_library());
-  return Trees(std::make_unique<State>(library, threads, seed));
+  return Trees(std::make_unique<State>(library, seed));
 }
 
 Result<void> Trees::train(std::span<const Sample> samples) { return state_->train(samples); }
-Result<std::vector<double>> Trees::predict(std::span<const Features> packs) const { return state_->predict(packs); }
+Result<std::vector<double>> Trees::predict(std::span<const Row> rows) const { return state_->predict(rows); }
 
 }  // namespace isomer::tune

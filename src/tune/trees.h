@@ -7,30 +7,32 @@
 #include <string>
 #include <vector>
 
-#include "tune/features.h"
 #include "util/result.h"
 
 namespace isomer::tune {
 
-/// Packs of rows, each with a number that is the sum of what its rows give (Ansor: Zheng et al. 2020, section 5.2).
+using Row = std::vector<float>;
+
 struct Sample {
-  Features rows;
+  Row row;  ///< as long as all others
   float target = 0;
   float weight = 1;
 };
 
+/// On one thread: the library's wait for each other many times a tree, on a busy machine twenty times as long as they
+/// work.
 class Trees {
  public:
   /// Errors (kUnsupported): there is no library, or one without a function that is needed.
-  static Result<Trees> open(int threads, uint64_t seed);
+  static Result<Trees> open(uint64_t seed);
   Trees(Trees&&) noexcept;
   Trees& operator=(Trees&&) noexcept;
   ~Trees();
 
   /// Anew: squares of differences are made small.
   Result<void> train(std::span<const Sample> samples);
-  /// Of packs; after training.
-  Result<std::vector<double>> predict(std::span<const Features> packs) const;
+  /// After training.
+  Result<std::vector<double>> predict(std::span<const Row> rows) const;
 
  private:
   class State;

@@ -122,7 +122,7 @@ class Tuner {
 
   void open_model() {
     if (!options_.learns || options_.strategy != "evolution") return;
-    auto trees = Trees::open(available_threads(), options_.seed);
+    auto trees = Trees::open(options_.seed);
     if (trees.ok())
       model_.emplace(*std::move(trees));
     else
@@ -182,8 +182,8 @@ class Tuner {
       const bool is_mine = number < runs_.size() && runs_[number]->first;
       const size_t task = is_mine ? number : others++;
       for (const kernel::Trial& trial : of.trials)
-        if (auto features = unpack(trial.features); features && !features->empty())
-          model_->add(task, *std::move(features),
+        if (const auto features = unpack(trial.features); features && !features->empty())
+          model_->add(task, *features,
                       trial.microseconds ? *trial.microseconds * (is_mine ? scale(number) : 1) : kInfinite);
     }
     return {};
