@@ -428,6 +428,7 @@ TEST_F(RecordsFile, ChangedBytesGiveRecordsOrAnError) {
   std::vector<Record> many;
   for (uint64_t k = 0; k < 200; ++k) many.push_back(record(k, static_cast<double>(k + 1), std::string(k, 't')));
   ASSERT_TRUE(open().add(many).ok());
+  for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(open().add(trials(k, {1, 2, 3})).ok());
   const std::string good = read_file(path());
   Random random(0);
   for (int round = 0; round < (isomer::test::is_long_run() ? 5'000 : 200); ++round) {
@@ -438,9 +439,11 @@ TEST_F(RecordsFile, ChangedBytesGiveRecordsOrAnError) {
     write_file(path("bad"), bad);
     auto records = Records::open(path("bad"));
     if (!records.ok()) continue;
-    const auto found = records->list({});
-    if (!found.ok()) continue;
-    for (const Record& one : *found) EXPECT_TRUE(!one.microseconds || *one.microseconds > 0);
+    if (const auto found = records->list({}); found.ok())
+      for (const Record& one : *found) EXPECT_TRUE(!one.microseconds || *one.microseconds > 0);
+    if (const auto found = records->trials({}, 1'000); found.ok())
+      for (const Trials& of : *found)
+        for (const Trial& one : of.trials) EXPECT_TRUE(!one.microseconds || *one.microseconds > 0);
   }
 }
 
@@ -452,6 +455,17 @@ TEST_F(RecordsFile, TimesThatNobodyMeasuredAreNotTaken) {
   EXPECT_TRUE(all(open()).empty());
   ASSERT_TRUE(Database::open(path(), false)->execute("UPDATE records SET microseconds = 1, task = 'zz'").ok());
   EXPECT_TRUE(all(open()).empty());
+  for (const char* change : {"microseconds = -1", "microseconds = 9e999", "decisions = '99=1'", "decisions = '1'",
+                             "decisions = '1=2,3'", "decisions = '1=99999999999999999999'", "of = 77"}) {
+    ASSERT_TRUE(open().add(trials(1, {1})).ok());
+    EXPECT_FALSE(open().trials({}, 100)->empty());
+    ASSERT_TRUE(Database::open(path(), false)
+                    ->execute(fmt::format("UPDATE trials SET {} WHERE microseconds > 0", change).c_str())
+                    .ok());
+    for (const Trials& of : *open().trials({}, 100))
+      for (const Trial& trial : of.trials) EXPECT_FALSE(trial.microseconds) << change;
+    ASSERT_TRUE(Database::open(path(), false)->execute("DELETE FROM trials").ok());
+  }
 }
 
 TEST_F(RecordsFile, WhereNobodyAskedForAFileMemoryDoesToo) {
