@@ -17,7 +17,7 @@ class Barriers {
   Barriers(const Kernel& kernel, const Statement& root) : launch_(launch_of(root)) {
     // Arguments that are only read need no order.
     std::set<int> written;
-    for_each_block({root}, [&](const Block& block, const auto&) { written.merge(stores(block)); });
+    for_each_block(root, [&](const Block& block, const auto&) { written.merge(stores(block)); });
     for (Use& use : kernel::uses_of(kernel, root))
       if (written.contains(use.buffer)) uses_[use.block].push_back(std::move(use));
   }
@@ -106,7 +106,7 @@ class Barriers {
 
   Uses uses_of(const Statement& statement) const {
     Uses uses;
-    for_each_block({statement}, [&](const Block& block, const auto&) {
+    for_each_block(statement, [&](const Block& block, const auto&) {
       if (const auto found = uses_.find(block.name); found != uses_.end())
         for (const Use& use : found->second) uses.insert(&use);
     });

@@ -17,10 +17,9 @@ ConstantParts take_constant_parts(Kernel& kernel) {
   for (const int input : kernel.inputs)
     if (input >= 0 && !kernel.buffers[static_cast<size_t>(input)].is_constant) varying.insert(input);
   for (const Statement& statement : kernel.body) {
-    const Statements alone = {statement};
     Access& access = accesses.emplace_back();
-    for_each_block(alone, [&](const Block& block, const auto&) { access.written.merge(stores(block)); });
-    for_each_expression(alone, [&](const Expr& e) { access.read.merge(loads(e)); });
+    for_each_block(statement, [&](const Block& block, const auto&) { access.written.merge(stores(block)); });
+    for_each_expression(statement, [&](const Expr& e) { access.read.merge(loads(e)); });
     for (const int buffer : access.written)
       if (is_output(kernel, buffer)) varying.insert(buffer);
   }

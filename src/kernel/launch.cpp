@@ -37,12 +37,12 @@ std::vector<int> variables_of_threads(const std::vector<const Loop*>& loops) {
 /// that all threads have the same there.
 Result<void> check_private(const Kernel& kernel, const Statement& root) {
   std::set<int> written_by_some;
-  for_each_block({root}, [&](const Block& block, const std::vector<const Loop*>& loops) {
+  for_each_block(root, [&](const Block& block, const std::vector<const Loop*>& loops) {
     if (!variables_of_threads(loops).empty()) written_by_some.merge(stores(block));
   });
   std::map<int, std::pair<std::string, std::vector<int>>> users;
   Result<void> result;
-  for_each_block({root}, [&](const Block& block, const std::vector<const Loop*>& loops) {
+  for_each_block(root, [&](const Block& block, const std::vector<const Loop*>& loops) {
     std::set<int> used = loads(block);
     used.merge(stores(block));
     for (const int buffer : used) {
@@ -95,7 +95,7 @@ Result<void> check_launch(const Kernel& kernel, const Statement& root) {
   if (launch.threads_of_block() > kMostThreads)
     return invalid("", "at most {} threads a block expected, {} found", kMostThreads, launch.threads_of_block());
   Result<void> nested;
-  for_each_block({root}, [&](const Block& block, const std::vector<const Loop*>& loops) {
+  for_each_block(root, [&](const Block& block, const std::vector<const Loop*>& loops) {
     if (nested.ok()) nested = check_nested(block, loops);
   });
   TRY_VOID(std::move(nested));

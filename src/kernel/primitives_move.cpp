@@ -267,7 +267,7 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
   if (!follows) return invalid(name, "a reader of what {} writes expected, it reads none of that", text(id));
   TRY(const Place first, find_loop(kernel, target.loops().empty() ? id.variable : target.loops().front()->variable));
   std::optional<std::string> anchor;
-  for_each_block({first.statement()}, [&](const Block& inner, const auto&) {
+  for_each_block(first.statement(), [&](const Block& inner, const auto&) {
     if (!anchor) anchor = inner.name;
   });
   for (const int source : loads(block))

@@ -57,7 +57,7 @@ class Splitter {
     if (!iterators_[block].insert(iterator).second) return {};
     Statement* root = nullptr;
     for (Statement& each : kernel_.body)
-      for_each_block({each}, [&](const Block& inner, const auto&) {
+      for_each_block(each, [&](const Block& inner, const auto&) {
         if (inner.name == block) root = &each;
       });
     const auto nest = root ? nest_of(*root) : std::nullopt;

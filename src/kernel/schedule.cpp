@@ -115,14 +115,15 @@ Result<void> nothing(Result<Arguments> results) {
 
 /// What one thread sees alone must not be written in one nest and read in another.
 Result<void> check_scopes(const Kernel& kernel, const std::string& primitive) {
+  std::vector<int> nests(kernel.buffers.size());  // that use the buffer
+  for (const Statement& root : kernel.body)
+    for (const int buffer : touched(root)) ++nests[static_cast<size_t>(buffer)];
   for (size_t b = 0; b < kernel.buffers.size(); ++b) {
     // What is shared is so before its writer moves into the nest: `compute_at` makes it compute for all threads then.
     if (kernel.buffers[b].scope == Scope::kArgument || kernel.buffers[b].scope == Scope::kShared) continue;
-    const auto nests = std::count_if(kernel.body.begin(), kernel.body.end(),
-                                     [&](const Statement& root) { return touches(root, static_cast<int>(b)); });
-    if (nests > 1)
+    if (nests[b] > 1)
       return invalid(primitive, "uses of a thread's own '{}' in one nest expected, {} nests would have some",
-                     kernel.buffers[b].name, nests);
+                     kernel.buffers[b].name, nests[b]);
   }
   return {};
 }
@@ -152,8 +153,8 @@ Kernel Schedule::finish() const {
 }
 
 Result<LoopIds> Schedule::loops(const std::string& block) const {
-  Kernel copy = kernel_;
-  TRY(const Place place, find_block(copy, block));
+  const BlockPlace place = place_of_block(kernel_, block);
+  if (!place.block) return invalid(block, "a block of the kernel expected, there is none of this name");
   LoopIds result;
   for (const Loop* loop : place.loops()) result.push_back({loop->variable});
   return result;

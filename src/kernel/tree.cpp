@@ -48,7 +48,7 @@ std::vector<Node*> nodes_in(const List& ancestors) {
   return result;
 }
 
-void walk(const Statements& statements, std::vector<const Loop*>& loops, const BlockVisitor& look) {
+void walk(std::span<const Statement> statements, std::vector<const Loop*>& loops, const BlockVisitor& look) {
   for (const Statement& statement : statements)
     std::visit(
         te::Overloaded{[&](const Loop& s) {
@@ -71,7 +71,7 @@ void add_loads(const Expr& expr, std::set<int>& buffers) {
   });
 }
 
-/// look(expression) for each of them; `List` is Statements or const Statements.
+/// look(expression) for each of them; `List` is one of Statements, or a span of const ones.
 template <class List, class Look>
 void visit_expressions(List& statements, const Look& look) {
   const auto all = [&](auto& list) {
@@ -169,7 +169,7 @@ Result<Place> find_block(Kernel& kernel, std::string_view name) {
   return place;
 }
 
-void for_each_block(const Statements& statements, const BlockVisitor& look) {
+void for_each_block(std::span<const Statement> statements, const BlockVisitor& look) {
   std::vector<const Loop*> loops;
   walk(statements, loops, look);
 }
@@ -189,7 +189,7 @@ void rewrite_expressions(Statements& statements, const std::function<Expr(const 
   visit_expressions(statements, [&](Expr& e) { e = rewrite(e); });
 }
 
-void for_each_expression(const Statements& statements, const std::function<void(const Expr&)>& look) {
+void for_each_expression(std::span<const Statement> statements, const std::function<void(const Expr&)>& look) {
   visit_expressions(statements, look);
 }
 
@@ -246,13 +246,16 @@ std::set<int> stores(const Block& block) {
   return result;
 }
 
-bool touches(const Statement& statement, int buffer) {
-  const Statements alone = {statement};
-  bool found = false;
-  for_each_expression(alone, [&](const Expr& e) { found |= loads(e).contains(buffer); });
-  for_each_block(alone, [&](const Block& block, const auto&) { found |= stores(block).contains(buffer); });
-  return found;
+std::set<int> touched(const Statement& statement) {
+  std::set<int> result;
+  for_each_expression(statement, [&](const Expr& e) { add_loads(e, result); });
+  for_each_block(statement, [&](const Block& block, const auto&) {
+    for (const Write& write : block.writes) result.insert(write.buffer);
+  });
+  return result;
 }
+
+bool touches(const Statement& statement, int buffer) { return touched(statement).contains(buffer); }
 
 std::vector<std::string> writers(const Kernel& kernel, int buffer) {
   std::vector<std::string> names;
@@ -291,10 +294,9 @@ bool is_argument(const Kernel& kernel, int buffer) {
 bool has_dynamic_sizes(const Kernel& kernel) {
   for (const Buffer& buffer : kernel.buffers)
     if (!constants(buffer.shape)) return true;
-  Kernel copy = kernel;
-  Place place;
-  return find(
-      copy.body, [](const Statement& statement) { return std::holds_alternative<Resize>(statement.node); }, place);
+  std::vector<const Statement*> ancestors;
+  const auto is_resize = [](const Statement& statement) { return std::holds_alternative<Resize>(statement.node); };
+  return find(kernel.body, is_resize, ancestors, [](const Statements&, size_t) {});
 }
 
 void remove(Kernel& kernel, const Place& place) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,12 +44,18 @@ Result<int> find_buffer(const Kernel& kernel, const std::string& name);
 
 /// Calls `look` on every block below, in order, with the loops around it (those of `statements` only).
 using BlockVisitor = std::function<void(const Block&, const std::vector<const Loop*>&)>;
-void for_each_block(const Statements& statements, const BlockVisitor& look);
+void for_each_block(std::span<const Statement> statements, const BlockVisitor& look);
+inline void for_each_block(const Statement& alone, const BlockVisitor& look) {
+  for_each_block(std::span(&alone, 1), look);
+}
 void edit_blocks(Statements& statements, const std::function<void(Block&)>& edit);
 /// Every expression of the statements is replaced by what `rewrite` makes of it.
 void rewrite_expressions(Statements& statements, const std::function<Expr(const Expr&)>& rewrite);
 /// Calls `look` on every expression of the statements.
-void for_each_expression(const Statements& statements, const std::function<void(const Expr&)>& look);
+void for_each_expression(std::span<const Statement> statements, const std::function<void(const Expr&)>& look);
+inline void for_each_expression(const Statement& alone, const std::function<void(const Expr&)>& look) {
+  for_each_expression(std::span(&alone, 1), look);
+}
 
 /// Loop variables that an expression reads.
 std::set<int> variables(const Expr& expr);
@@ -61,7 +68,8 @@ std::set<int> stores(const Block& block);
 /// Where the loop runs over the rows of a square tile that a map computes: the vectorized loop over its lanes, the only
 /// one below.
 const Loop* lanes_of_tile(const Loop& rows);
-/// Whether anything below reads or writes the buffer.
+/// Buffers that anything below reads or writes; whether this one is among them.
+std::set<int> touched(const Statement& statement);
 bool touches(const Statement& statement, int buffer);
 
 /// Names of the blocks that write (read) the buffer, in order.

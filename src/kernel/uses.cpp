@@ -33,7 +33,7 @@ bool move_apart(const Use& a, const Use& b, int variable, const auto& is_inside)
 
 std::vector<Use> uses_of(const Kernel& kernel, const Statement& statement) {
   std::vector<Use> uses;
-  for_each_block({statement}, [&](const Block& block, const std::vector<const Loop*>&) {
+  for_each_block(statement, [&](const Block& block, const std::vector<const Loop*>&) {
     const std::vector<const Loop*> loops = place_of_block(kernel, block.name).loops();
     const auto add = [&](int buffer, std::vector<Expr> index, bool is_write) {
       const Scope scope = kernel.buffers[static_cast<size_t>(buffer)].scope;

@@ -33,13 +33,8 @@ class FunctionPrinter {
         expressions_(
             kernel, ranges_, plans_, [this](int buffer) { return name_of(buffer); },
             [this](std::string text) { line(text); }) {
-    std::set<int> read, written;
-    const Statements alone = {statement};
-    for_each_expression(alone, [&](const Expr& e) { read.merge(loads(e)); });
-    for_each_block(alone, [&](const Block& block, const auto&) { written.merge(stores(block)); });
-    written_ = written;
-    used_ = std::move(read);
-    used_.merge(written);
+    for_each_block(statement, [&](const Block& block, const auto&) { written_.merge(stores(block)); });
+    used_ = touched(statement);
   }
 
   Function run(const Statement& statement, const Loop* turns, const std::string& name) {
