@@ -278,16 +278,18 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
   TRY(const CodeMaker maker, CodeMaker::create(options, choices));
   if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
   std::optional<CompiledCode> code;
+  std::optional<TunedTasks> tuned;
   const bool has_time = !choices.search.time.empty();
   const auto make_code = [&](const OptimizedModel& made) -> Result<void> {
     std::optional<Tuning> tuning;
-    if (choices.tunes) {
+    // What is made again, without a step, takes what was found the first time from the records.
+    if (choices.tunes && !tuned) {
       tuning.emplace();
       if (has_time) {
         TRY(const double all, parse_duration("--time", choices.search.time));
-        tuning->seconds = kOfTuning * all;
+        tuning->seconds = std::min(kOfTuning * all, all - seconds_since(setting.begin));
       }
-      if (setting.progress) tuning->tell = [&](const TunedTasks& tuned) { setting.progress->tell(tuned.text()); };
+      if (setting.progress) tuning->tell = [&](const TunedTasks& now) { setting.progress->tell(now.text()); };
     }
     if (maker.measures() && made.why_not_raced.empty()) {
       if (setting.progress) setting.progress->tell("measuring other ways to cut it into tasks");
@@ -298,10 +300,11 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
           setting.progress ? setting.progress->note(line) : note(options, "{}", printable(line));
         };
       TRY(code, maker.chosen_code_of(made.derived.graph, made.derivation.without, choose, tuning));
-      return {};
+    } else {
+      if (setting.progress) setting.progress->tell("compiling the result");
+      TRY(code, maker.code_of(made.derived.graph, made.derivation.without, tuning));
     }
-    if (setting.progress) setting.progress->tell("compiling the result");
-    TRY(code, maker.code_of(made.derived.graph, made.derivation.without, tuning));
+    if (tuning) tuned = std::move(code->tuned);
     return {};
   };
   if (maker.measures()) setting.kept = kOfAlternatives;
@@ -317,6 +320,7 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
   TRY(OptimizedModel made, choices.search.optimize(model, file, std::move(derivation), options, setting));
   if (!check)
     if (auto done = make_code(made); !done.ok()) return std::move(done).error().within(file);
+  code->tuned = std::move(tuned);
   return CompiledModel{*std::move(code), std::move(made)};
 }
 

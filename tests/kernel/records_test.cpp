@@ -439,11 +439,13 @@ TEST_F(RecordsFile, ChangedBytesGiveRecordsOrAnError) {
     write_file(path("bad"), bad);
     auto records = Records::open(path("bad"));
     if (!records.ok()) continue;
-    if (const auto found = records->list({}); found.ok())
+    if (const auto found = records->list({}); found.ok()) {
       for (const Record& one : *found) EXPECT_TRUE(!one.microseconds || *one.microseconds > 0);
-    if (const auto found = records->trials({}, 1'000); found.ok())
+    }
+    if (const auto found = records->trials({}, 1'000); found.ok()) {
       for (const Trials& of : *found)
         for (const Trial& one : of.trials) EXPECT_TRUE(!one.microseconds || *one.microseconds > 0);
+    }
   }
 }
 
