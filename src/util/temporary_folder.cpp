@@ -83,8 +83,8 @@ bool has_pattern(std::string_view name) {
          std::ranges::all_of(name.substr(kPrefix.size()), [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
-/// The lock under which folders are made and removed, by a signal handler too. Whoever holds it gets no signal: a handler
-/// waits for other threads only.
+/// The lock under which folders are made and removed, by a signal handler too. Whoever holds it gets no signal: a
+/// handler waits for other threads only.
 std::atomic_flag is_held;
 
 /// Takes the lock; the signals that were blocked before.
