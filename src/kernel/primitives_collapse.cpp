@@ -79,8 +79,7 @@ class Pairs {
   void look_at(const Statement& root) {
     const auto nest = plain_nest(root);
     if (!nest) {
-      for (size_t b = 0; b < kernel_.buffers.size(); ++b)
-        if (touches(root, static_cast<int>(b))) forbid(static_cast<int>(b));
+      for (const int buffer : touched(root)) forbid(buffer);
       return;
     }
     std::vector<const Loop*> loops;
