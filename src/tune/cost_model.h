@@ -13,7 +13,7 @@ namespace isomer::tune {
 
 /// Times of a task are compared with the task's best: what is learned of one holds of others (Ansor: Zheng et al. 2020,
 /// section 5.2). Ansor's trees give a number for each block, which are summed; of a task that none was learned of the
-/// first choice then had 0.79 of the fastest trial's speed (114 tasks, 8,117 trials), and has 0.92 where trees see a
+/// first choice then had 0.78 of the fastest trial's speed (bench/README.md, Tuning), and has 0.95 where trees see a
 /// candidate whole: its largest block, and of all blocks the largest and the sum of each column.
 class CostModel {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "tune/cost_model.h"
@@ -10,7 +11,6 @@
 #include "util/random.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
-#include "util/threads.h"
 
 namespace isomer::tune {
 namespace {
@@ -66,31 +66,35 @@ double nearness_at_random(const Seen& seen, size_t count, Random& random) {
 
 Result<ModelQuality> evaluate_trees(const std::vector<kernel::Trials>& trials, const std::set<Hash128>& held_out,
                                     uint64_t seed) {
-  std::vector<Seen> judged, others;
-  for (Seen& seen : seen_of(trials)) {
-    const bool is_judged = held_out.contains(seen.task) && seen.finished() >= kLeastTrials;
-    (is_judged ? judged : others).push_back(std::move(seen));
-  }
-  if (judged.size() < 2)
+  const std::vector<Seen> all = seen_of(trials);
+  const auto is_judged = [&](const Seen& seen) {
+    return held_out.contains(seen.task) && seen.finished() >= kLeastTrials;
+  };
+  // All trials of a task are in its fold, of whatever version and place of weights they are.
+  std::map<Hash128, size_t> numbers;
+  for (const Seen& seen : all)
+    if (is_judged(seen)) numbers.try_emplace(seen.task, numbers.size());
+  if (numbers.size() < 2)
     return unsupported("records", "trials of at least two tasks expected, {} each that came to an end, found: of {}",
-                       kLeastTrials, judged.size());
+                       kLeastTrials, numbers.size());
   ModelQuality quality;
-  for (const Seen& seen : others) quality.learned += seen.features.size();
+  for (const Seen& seen : all) quality.learned += numbers.contains(seen.task) ? 0 : seen.features.size();
   Random random(seed);
-  const size_t folds = std::min(kFolds, judged.size());
+  const size_t folds = std::min(kFolds, numbers.size());
   for (size_t fold = 0; fold < folds; ++fold) {
     TRY_VOID(check_stop());
     TRY(Trees trees, Trees::open(seed));
     CostModel model(std::move(trees));
-    const auto learn = [&](size_t task, const Seen& seen) {
-      for (size_t k = 0; k < seen.features.size(); ++k) model.add(task, seen.features[k], seen.microseconds[k]);
+    const auto is_in_fold = [&](const Seen& seen) {
+      const auto number = numbers.find(seen.task);
+      return number != numbers.end() && number->second % folds == fold;
     };
-    for (size_t k = 0; k < judged.size(); ++k)
-      if (k % folds != fold) learn(k, judged[k]);
-    for (size_t k = 0; k < others.size(); ++k) learn(judged.size() + k, others[k]);
+    for (size_t task = 0; task < all.size(); ++task)
+      for (size_t k = 0; !is_in_fold(all[task]) && k < all[task].features.size(); ++k)
+        model.add(task, all[task].features[k], all[task].microseconds[k]);
     const auto begin = Clock::now();
-    for (size_t k = fold; k < judged.size(); k += folds) {
-      const Seen& seen = judged[k];
+    for (const Seen& seen : all) {
+      if (!is_in_fold(seen) || !is_judged(seen)) continue;
       TRY(const auto scores, model.score(seen.features));
       if (!scores) return unsupported("records", "more trials expected than {}, to learn from", quality.learned);
       std::vector<size_t> order(seen.features.size());

@@ -72,5 +72,21 @@ TEST_F(Evaluation, JudgesNamedTasksAloneAndLearnsOfTheOthers) {
   EXPECT_FALSE(evaluate_trees({}, {}, 0).ok());
 }
 
+/// What another version measured of a task says nothing of tasks that were not seen: it is held out with it.
+TEST_F(Evaluation, HoldsATaskOutWhole) {
+  auto all = made_up(true);
+  const auto alone = evaluate_trees(all, first_tasks(all, kTasks), 0);
+  const size_t count = all.size();
+  for (size_t k = 0; k < count; ++k) {
+    all.push_back(all[k]);
+    all.back().key.generator = "0";
+    all.back().trials.resize(kLeastTrials - 2);
+  }
+  const auto twice = evaluate_trees(all, first_tasks(all, kTasks), 0);
+  ASSERT_TRUE(alone.ok() && twice.ok());
+  EXPECT_EQ(twice->tasks, alone->tasks);
+  EXPECT_EQ(twice->learned, 0);
+}
+
 }  // namespace
 }  // namespace isomer::tune::test
