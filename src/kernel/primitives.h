@@ -106,7 +106,8 @@ Result<void> split_dims(Kernel& kernel, const std::string& block, int64_t axis, 
 Result<void> collapse(Kernel& kernel);
 /// The same, where `copy`, a map that writes its own point, may find what it reads by quotients and remainders: the
 /// places of a window become one dim of what `reindex` made, its steps another (implicit GEMM: Chetlur et al. 2014).
-Result<void> flatten(Kernel& kernel, const std::string& copy);
+/// Iterator `apart` of a reduction that reads the copy stays one of its own (channels, say); -1: none.
+Result<void> flatten(Kernel& kernel, const std::string& copy, int64_t apart);
 
 // Paddings (primitives_padding.cpp)
 

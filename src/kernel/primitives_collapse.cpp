@@ -22,11 +22,19 @@ std::optional<std::pair<Pair::Of, int>> as_iterator(const Expr& index) {
   return std::nullopt;
 }
 
+/// What a block that copies may have: it finds what it reads by quotients and remainders, and in the reductions that
+/// read what it writes an iterator stays as it is.
+struct Copy {
+  std::string_view name;
+  int written = -1;
+  int apart = -1;  ///< the iterator of reductions; -1: none
+};
+
 /// Which pairs are always used together: those of an iterator pair and of the buffer dims that it runs over stand or
-/// fall as one. What the block `copy` reads it may find by quotients and remainders.
+/// fall as one.
 class Pairs {
  public:
-  Pairs(const Kernel& kernel, std::string_view copy) : kernel_(kernel), copy_(copy) {
+  Pairs(const Kernel& kernel, const Copy& copy) : kernel_(kernel), copy_(copy) {
     for (size_t b = 0; b < kernel.buffers.size(); ++b) {
       const Buffer& buffer = kernel.buffers[b];
       for (size_t k = 0; k + 1 < buffer.shape.size(); ++k)
@@ -102,6 +110,8 @@ class Pairs {
         if (!good) bad_.insert(pair);
       }
     }
+    if (copy_.apart >= 0 && loads(block).contains(copy_.written))
+      for (const int first : {copy_.apart - 1, copy_.apart}) bad_.insert({Pair::Of::kReduce, blocks_, first});
     const auto shape_of = [&](int buffer) -> const Shape& { return kernel_.buffers[buffer].shape; };
     const auto use = [&](int buffer, const std::vector<Expr>& index) {
       for (size_t k = 0; k + 1 < index.size(); ++k) {
@@ -135,7 +145,7 @@ class Pairs {
     };
     for (const Write& write : block.writes) use(write.buffer, write.index);
     for (const Expr& body : block.bodies) {
-      if (block.name != copy_) {
+      if (block.name != copy_.name) {
         look_into(body, use);
         continue;
       }
@@ -176,7 +186,7 @@ class Pairs {
   }
 
   const Kernel& kernel_;
-  const std::string_view copy_;
+  const Copy copy_;
   int blocks_ = 0;
   std::map<Pair, std::set<Pair>> links_;
   std::set<Pair> bad_;
@@ -310,15 +320,16 @@ void drop_unit_reductions(Statement& root) {
 
 namespace {
 
-Result<void> collapse_with(Kernel& kernel, std::string_view copy) {
-  for (Statement& root : kernel.body) drop_unit_reductions(root);
+Result<void> collapse_with(Kernel& kernel, const Copy& copy) {
+  if (copy.apart < 0)
+    for (Statement& root : kernel.body) drop_unit_reductions(root);
   while (true) {
     const std::set<Pair> pairs = Pairs(kernel, copy).component();
     if (pairs.empty()) return {};
     std::set<std::pair<Pair::Of, int>> seen;
     for (const Pair& pair : pairs)
       if (!seen.insert({pair.of == Pair::Of::kBuffer ? pair.of : Pair::Of::kAxes, pair.number}).second) return {};
-    Merger(kernel, copy, pairs).run();
+    Merger(kernel, copy.name, pairs).run();
   }
 }
 
@@ -326,13 +337,16 @@ Result<void> collapse_with(Kernel& kernel, std::string_view copy) {
 
 Result<void> collapse(Kernel& kernel) { return collapse_with(kernel, {}); }
 
-Result<void> flatten(Kernel& kernel, const std::string& name) {
+Result<void> flatten(Kernel& kernel, const std::string& name, int64_t apart) {
   TRY(const Place place, find_block(kernel, name));
   const Block& block = place.block();
   if (block.is_reduction() || block.predicate || block.writes.size() != 1 ||
       block.writes[0].index != te::axes(static_cast<int>(block.axes.size())))
     return invalid(name, "a map that writes element axis(0), axis(1)… expected");
-  return collapse_with(kernel, name);
+  constexpr int64_t kMostIterators = 64;
+  if (apart < -1 || apart >= kMostIterators)
+    return invalid(name, "-1 or an iterator of a reduction expected, {} found", apart);
+  return collapse_with(kernel, {name, block.writes[0].buffer, static_cast<int>(apart)});
 }
 
 }  // namespace isomer::kernel::primitives

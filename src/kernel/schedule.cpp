@@ -244,7 +244,9 @@ Result<void> Schedule::split_dims(const std::string& block, int64_t axis, int64_
   return nothing(apply("split_dims", {block, axis, factor}));
 }
 Result<void> Schedule::collapse() { return nothing(apply("collapse", {})); }
-Result<void> Schedule::flatten(const std::string& copy) { return nothing(apply("flatten", {copy})); }
+Result<void> Schedule::flatten(const std::string& copy, int64_t apart) {
+  return nothing(apply("flatten", {copy, apart}));
+}
 Result<std::string> Schedule::decompose_reduction(const std::string& block, LoopId loop) {
   return single<std::string>(apply("decompose_reduction", {block, loop}));
 }

@@ -61,7 +61,7 @@ class Schedule {
   Result<void> pad(const std::string& block, int64_t axis);
   Result<void> split_dims(const std::string& block, int64_t axis, int64_t factor);
   Result<void> collapse();
-  Result<void> flatten(const std::string& copy);
+  Result<void> flatten(const std::string& copy, int64_t apart = -1);
   Result<std::string> decompose_reduction(const std::string& block, LoopId loop);
   Result<std::string> rfactor(const std::string& block, LoopId loop);
   Result<std::string> split_k(const std::string& block, LoopId loop, int64_t parts);

@@ -104,10 +104,14 @@ TEST(TensorCores, SwappedLanesAndRegistersAreFound) {
   EXPECT_TRUE(is_found(mutant("h0, h1", "h1, h0")));
   EXPECT_TRUE(is_found(mutant("h2, h3", "h3, h2")));
   EXPECT_TRUE(is_found(mutant("h1, h2", "h2, h1")));
-  std::string lanes = subject.code.text;
-  const size_t half = lanes.find("% 2))", lanes.find("const u32 h4"));
-  ASSERT_NE(half, std::string::npos);
-  EXPECT_TRUE(is_found(lanes.replace(half, 3, "/ 1")));
+  // The row that a lane gives of a matrix, and which matrix it gives one of.
+  for (const char* bits : {"% 2)", "/ 2) % 2)", "/ 4) % 2)"}) {
+    std::string lanes = subject.code.text;
+    const size_t at = lanes.find(bits, lanes.find("op::load_matrices("));
+    ASSERT_NE(at, std::string::npos) << lanes;
+    lanes[at + std::string_view(bits).size() - 2] = '1';
+    EXPECT_TRUE(is_found(lanes)) << lanes;
+  }
 }
 
 }  // namespace

@@ -71,6 +71,18 @@ static inline void emulated_mma(float& c0, float& c1, float& c2, float& c3, Emul
   }
 }
 
+// ldmatrix.x4 as the PTX ISA describes it.
+static inline void emulated_matrices(unsigned& r0, unsigned& r1, unsigned& r2, unsigned& r3, const unsigned short* row) {
+  unsigned short own[8], all[32][8];
+  for (int k = 0; k < 8; ++k) own[k] = row[k];
+  const int lane = isomer_emulated_exchange(own, all, sizeof own);
+  unsigned* const registers[4] = {&r0, &r1, &r2, &r3};
+  for (int matrix = 0; matrix < 4; ++matrix) {
+    const unsigned short* const halves = all[8 * matrix + lane / 4] + lane % 4 * 2;
+    *registers[matrix] = unsigned(halves[0]) | unsigned(halves[1]) << 16;
+  }
+}
+
 // A function's arguments as cudaLaunchKernel takes them: addresses of their values.
 template <class... Arguments, size_t... I>
 static void emulated_call(void (*function)(Arguments...), void** arguments, std::index_sequence<I...>) {

@@ -216,15 +216,16 @@ class FunctionPrinter {
     const auto extent = te::as_constant(loop.extent);
     if (loop.kind != LoopKind::kUnrolled || !extent || loop.body.size() != 1) return std::nullopt;
     const auto* block = std::get_if<Block>(&loop.body.front().node);
-    if (!block || block->is_reduction() || block->predicate || block->writes.size() != 1 ||
-        !of_one_thread(*block).empty())
+    if (!block || block->is_reduction() || block->writes.size() != 1 || !of_one_thread(*block).empty())
       return std::nullopt;
-    const auto* load = te::as<te::Load>(block->bodies[0]);
     const int to = block->writes[0].buffer;
     const DataType type = buffer_at(to).dtype;
     const int64_t bytes = *extent * bit_width(type) / 8;
-    if (!load || block->bodies[0].dtype() != type || (bytes != 4 && bytes != 8 && bytes != kAlignment))
-      return std::nullopt;
+    if (block->bodies[0].dtype() != type || (bytes != 4 && bytes != 8 && bytes != kAlignment)) return std::nullopt;
+    ranges_.enter(loop);
+    const Expr predicate = bind(kernel_, *block, ranges_, plans_).predicate;
+    ranges_.leave(loop);
+    if (predicate && variables(predicate).contains(loop.variable)) return std::nullopt;
     const auto first = [&](int buffer, const std::vector<Expr>& index) -> std::optional<std::string> {
       std::vector<Expr> at;
       for (const Expr& e : index) at.push_back(bind_iterators(*block, e));
@@ -242,11 +243,15 @@ class FunctionPrinter {
       expressions_.begin(at);
       return fmt::format("&{}[{}]", name_of(buffer), expressions_.position(plan));
     };
-    const auto from = first(load->buffer.index, load->index), target = first(to, block->writes[0].index);
-    if (!from || !target) return std::nullopt;
+    // What is fetched ahead lies in an array in between: from there on it is a vector, however it came there.
+    const auto* load = te::as<te::Load>(block->bodies[0]);
     const std::string between = fetched_ ? "&" + place_ahead(loop.variable) : "";
-    return fmt::format("op::move<{}>({}, {});", bytes, fetch_ == Fetch::kLoad ? between : *target,
-                       fetch_ == Fetch::kStore ? between : *from);
+    const auto from = fetch_ == Fetch::kStore ? between : load ? first(load->buffer.index, load->index) : std::nullopt;
+    const auto target = fetch_ == Fetch::kLoad ? between : first(to, block->writes[0].index);
+    if (!from || !target) return std::nullopt;
+    const bool is_always = !predicate || predicate == te::truth(true);
+    return fmt::format("{}op::move<{}>({}, {});", is_always ? "" : fmt::format("if ({}) ", condition(predicate)), bytes,
+                       *target, *from);
   }
 
   // mma.h
@@ -276,6 +281,37 @@ class FunctionPrinter {
                        both);
   }
 
+  /// Where eight elements begin that lie side by side in shared memory, at a multiple of 16 bytes: those at eight steps
+  /// from `first` on. Where `inside` does not hold it is somewhere else there. Nothing: they don't lie so.
+  std::optional<std::string> row_of_matrix(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps,
+                                           const Expr& first) {
+    constexpr int64_t kElements = 8;
+    const int number = te::as<te::Load>(load)->buffer.index;
+    const Buffer& buffer = buffer_at(number);
+    if (buffer.scope != Scope::kShared) return std::nullopt;
+    std::vector<Expr> at;
+    for (const Expr& e : te::as<te::Load>(load)->index) {
+      values[steps] = first;
+      at.push_back(te::simplify_index(substitute(e, values), ranges_.ranges()));
+      const bool is_last = at.size() == buffer.shape.size();
+      for (int64_t k = 1; k < kElements; ++k) {
+        values[steps] = first + k;
+        const Expr next = te::simplify_index(substitute(e, values), ranges_.ranges());
+        if (te::as_constant(te::simplify_index(next - at.back(), ranges_.ranges())) != (is_last ? k : 0))
+          return std::nullopt;
+      }
+    }
+    const AccessPlan plan = plans_.plan(number, at);
+    const Expr rest = te::floor_mod(te::to_expr(plan.offset), te::index(kElements));
+    if (!plan.axes.empty() || te::as_constant(te::simplify_index(rest, ranges_.ranges())) != 0) return std::nullopt;
+    expressions_.begin(at);
+    const std::string place = fmt::format("&{}[{}]", name_of(number), expressions_.position(plan));
+    if (!inside) return place;
+    values.erase(steps);
+    return fmt::format("{} ? {} : {}", condition(te::simplify_index(substitute(inside, values), ranges_.ranges())),
+                       place, name_of(number));
+  }
+
   void print_mma(const Loop& loop) {
     const auto made = mma_call(kernel_, loop, {around_.begin(), around_.end()});
     if (!made.ok()) fail_unsupported("{}", made.error().message());
@@ -283,35 +319,53 @@ class FunctionPrinter {
     if (branches_ > 0 || launch_.threads[0] != kMmaWide || launch_.threads[2] != 1 ||
         te::as_constant(call.thread_y->extent) != launch_.threads[1])
       fail_unsupported("whole warps expected where {} stands", kMmaName);
-    const Expr x = loop_variable(call.thread_x->variable);
-    const Expr high = te::floor_mod(loop_variable(call.thread_y->variable), te::index(kMmaHigh));
+    const Expr x = loop_variable(call.thread_x->variable), y = loop_variable(call.thread_y->variable);
+    const Expr high = te::floor_mod(y, te::index(kMmaHigh));
     std::map<int, Expr> fixed;
     for (const Loop* single : call.single) fixed[single->variable] = te::index(0);
     const int64_t rows = *te::as_constant(call.rows->extent), columns = *te::as_constant(call.columns->extent);
-    const auto assign = [&](const std::string& pair) {
-      const std::string name = expressions_.fresh("h");
-      line(fmt::format("const u32 {} = {};", name, pair));
-      return name;
-    };
     // Lane 4 * g + t has rows g and g + 8 of one operand, column g of the other, steps 2 * t, 2 * t + 1 and 8 more of
     // both, and of the sums rows g and g + 8, columns 2 * t and 2 * t + 1.
-    std::vector<std::string> of_rows;
-    for (int64_t row = 0; row < rows; row += 2)
-      for (int64_t k = 0; k < 4; ++k) {
-        std::map<int, Expr> values = fixed;
-        values[call.rows->variable] = te::index(row + k % 2);
-        of_rows.push_back(
-            assign(pair(call.rows_element, call.rows_inside, values, loop.variable, 2 * x + 8 * (k / 2))));
-      }
+    const auto of_row = [&](int64_t row) {
+      std::map<int, Expr> values = fixed;
+      values[call.rows->variable] = te::index(row);
+      return values;
+    };
+    const auto of_column = [&](int64_t column) {
+      std::map<int, Expr> values = fixed;
+      values[call.thread_x->variable] = te::floor_div(high, te::index(2));
+      values[call.columns->variable] = te::floor_mod(high, te::index(2)) + column;
+      return values;
+    };
+    // A lane's number in eights says for which matrix it gives a row, what is left for which row.
+    const auto bit = [&](int k) { return te::floor_mod(te::floor_div(y, te::index(k)), te::index(2)); };
+    const Expr row_of_lane = 4 * bit(1) + x;
+    const auto fetched_rows = [&](int64_t row) {
+      std::map<int, Expr> values = of_row(row);
+      values[call.rows->variable] = bit(2) + row;
+      values[call.thread_y->variable] = te::index(kMmaHigh) * te::floor_div(y, te::index(kMmaHigh)) + row_of_lane;
+      const auto place = row_of_matrix(call.rows_element, call.rows_inside, values, loop.variable, 8 * bit(4));
+      std::vector<std::map<int, Expr>> mine;
+      for (int64_t k = 0; k < 4; ++k) mine.push_back(of_row(row + k % 2));
+      return registers(place, call.rows_element, call.rows_inside, mine, {0, 0, 8, 8}, loop.variable, 2 * x);
+    };
+    const auto fetched_columns = [&](int64_t column, bool are_two) {
+      std::map<int, Expr> values = fixed;
+      values[call.thread_x->variable] = te::floor_div(row_of_lane, te::index(2));
+      values[call.columns->variable] = te::floor_mod(x, te::index(2)) + column + 2 * bit(4);
+      const auto place =
+          are_two ? row_of_matrix(call.columns_element, call.columns_inside, values, loop.variable, 8 * bit(2))
+                  : std::nullopt;
+      std::vector<std::map<int, Expr>> mine;
+      for (int64_t k = 0; k < (are_two ? 4 : 2); ++k) mine.push_back(of_column(column + k / 2 * 2));
+      return registers(place, call.columns_element, call.columns_inside, mine, {0, 8, 0, 8}, loop.variable, 2 * x);
+    };
+    std::vector<std::vector<std::string>> of_rows;
+    for (int64_t row = 0; row < rows; row += 2) of_rows.push_back(fetched_rows(row));
+    std::vector<std::string> of_columns;
     for (int64_t column = 0; column < columns; column += 2) {
-      std::vector<std::string> of_columns;
-      for (int64_t k = 0; k < 2; ++k) {
-        std::map<int, Expr> values = fixed;
-        values[call.thread_x->variable] = te::floor_div(high, te::index(2));
-        values[call.columns->variable] = te::floor_mod(high, te::index(2)) + column;
-        of_columns.push_back(
-            assign(pair(call.columns_element, call.columns_inside, values, loop.variable, 2 * x + 8 * k)));
-      }
+      if (column % 4 == 0) of_columns = fetched_columns(column, column + 2 < columns);
+      const auto second = of_columns.begin() + column % 4;
       for (int64_t row = 0; row < rows; row += 2) {
         std::vector<std::string> sums;
         for (int64_t k = 0; k < 4; ++k) {
@@ -325,11 +379,30 @@ class FunctionPrinter {
           const int buffer = call.block->writes[0].buffer;
           sums.push_back(fmt::format("{}[{}]", name_of(buffer), expressions_.position(plans_.plan(buffer, index))));
         }
-        const auto first = of_rows.begin() + 2 * row;
         line(fmt::format("op::mma_{}({}, {}, {});", call.is_bfloat ? "bf16" : "f16", fmt::join(sums, ", "),
-                         fmt::join(first, first + 4, ", "), fmt::join(of_columns, ", ")));
+                         fmt::join(of_rows[static_cast<size_t>(row / 2)], ", "), fmt::join(second, second + 2, ", ")));
       }
     }
+  }
+
+  /// Names of the registers that hold this lane's halves: of `mine` each a pair of steps, from `first` plus one of
+  /// `steps` on. At once as rows of four matrices, of which `place` is one, or else pair by pair.
+  std::vector<std::string> registers(const std::optional<std::string>& place, const Expr& load, const Expr& inside,
+                                     const std::vector<std::map<int, Expr>>& mine, const std::array<int64_t, 4>& steps,
+                                     int variable, const Expr& first) {
+    std::vector<std::string> names;
+    for (size_t k = 0; k < mine.size(); ++k) names.push_back(expressions_.fresh("h"));
+    if (!place) {
+      for (size_t k = 0; k < mine.size(); ++k)
+        line(fmt::format("const u32 {} = {};", names[k], pair(load, inside, mine[k], variable, first + steps[k])));
+      return names;
+    }
+    line(fmt::format("u32 {};", fmt::join(names, ", ")));
+    line(fmt::format("op::load_matrices({}, {});", fmt::join(names, ", "), *place));
+    for (size_t k = 0; inside && k < mine.size(); ++k)
+      line(fmt::format("if (!({})) {} = 0u;",
+                       condition(te::simplify_index(substitute(inside, mine[k]), ranges_.ranges())), names[k]));
+    return names;
   }
 
   void print(const Branch& branch) {

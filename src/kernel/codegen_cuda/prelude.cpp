@@ -193,6 +193,16 @@ ISOMER_DEVICE float from_bf16(u16 stored) { return float_of(u32(stored) << 16); 
 ISOMER_DEVICE u32 pair(u16 first, u16 second) { return u32(first) | u32(second) << 16; }
 #ifdef __CUDA_ARCH__
 ISOMER_DEVICE u32 pair(const u16* both) { return *reinterpret_cast<const u32*>(both); }
+// Of four matrices of 8 by 8 halves each lane gives a row, lanes 0 to 7 those of the first, and gets two halves of each:
+// lane 4 * g + t columns 2 * t and 2 * t + 1 of row g (ldmatrix of the PTX ISA).
+ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* row) {
+  asm volatile(
+      "{ .reg .u64 place; cvta.to.shared.u64 place, %4;"
+      " ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [place]; }"
+      : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3)
+      : "l"(row)
+      : "memory");
+}
 // Adds to sums of the warp the product of what its lanes have.
 #define ISOMER_MMA(type)                                                                                      \
   ISOMER_DEVICE void mma_##type(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3,   \
@@ -205,6 +215,9 @@ ISOMER_DEVICE u32 pair(const u16* both) { return *reinterpret_cast<const u32*>(b
   }
 #else
 ISOMER_DEVICE u32 pair(const u16* both) { return pair(both[0], both[1]); }
+ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* row) {
+  emulated_matrices(r0, r1, r2, r3, row);
+}
 #define ISOMER_MMA(type)                                                                                      \
   ISOMER_DEVICE void mma_##type(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3,   \
                                 u32 b0, u32 b1) {                                                             \

@@ -18,8 +18,7 @@ constexpr double kCyclesOfFetch = 900;    ///< from a barrier to the next, at le
 constexpr double kCyclesOfLaunch = 4000;  ///< for another launch
 constexpr double kBytesOfCycle = 1600;    ///< that all of them read or write in one
 
-/// Of the multiply-adds that a multiprocessor does without them: fragments come from shared memory, a register at a
-/// time.
+/// Of the multiply-adds that a multiprocessor does without them: fragments come from shared memory.
 double efficiency_of_tensor_cores(const ProductPlan& plan) {
   const auto rows = static_cast<double>(plan.rows), columns = static_cast<double>(plan.columns);
   const double products = 2 * rows * columns, fragments = 4 * (2 * rows + columns);  // cycles a warp
@@ -27,10 +26,10 @@ double efficiency_of_tensor_cores(const ProductPlan& plan) {
 }
 
 double cycles_of(const ProductPlan& plan, const ProductSize& size) {
-  const auto [others, rows, columns, length, operations_of_fetch] = size;
+  const auto [others, rows, columns, length, places, operations_of_row, operations_of_column] = size;
   const auto ceil_of = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   const int64_t tile_rows = plan.rows * plan.threads_y, tile_columns = plan.columns * plan.threads_x,
-                threads = plan.threads_x * plan.threads_y, part = ceil_of(length, plan.parts);
+                threads = plan.threads_x * plan.threads_y, part = places * ceil_of(length, plan.parts);
   const int64_t blocks = others * ceil_of(rows, tile_rows) * ceil_of(columns, tile_columns) * plan.parts;
   const auto resident = static_cast<int64_t>(std::min(
       1536.0 / static_cast<double>(threads), 65536.0 / static_cast<double>(threads * (plan.rows * plan.columns + 40))));
@@ -42,8 +41,8 @@ double cycles_of(const ProductPlan& plan, const ProductSize& size) {
   const double busy = std::min(1.0, beside * static_cast<double>(threads) / kThreadsToFill);
   const double work =
       static_cast<double>(part) *
-      (static_cast<double>(tile_rows * tile_columns) / efficiency +
-       static_cast<double>(tile_rows) * kOperationsOfFetch + static_cast<double>(tile_columns) * operations_of_fetch) /
+      (static_cast<double>(tile_rows * tile_columns) / efficiency + static_cast<double>(tile_rows) * operations_of_row +
+       static_cast<double>(tile_columns) * operations_of_column) /
       (kMultiplyAdds * busy);
   const double fetches = static_cast<double>(ceil_of(part, plan.steps)) * kCyclesOfFetch / beside;
   const double partial =
@@ -69,14 +68,18 @@ ProductPlan cheapest(const ProductPlan& axes, const ProductSize& size) {
   };
   constexpr std::array<Tile, 7> kTiles = {
       {{8, 8, 16, 16}, {8, 4, 16, 16}, {8, 4, 8, 16}, {8, 4, 4, 16}, {4, 4, 8, 16}, {4, 4, 8, 8}, {8, 8, 8, 8}}};
-  constexpr std::array<Tile, 8> kTilesOfTensorCores = {{{4, 32, 32, 4},
-                                                        {8, 16, 32, 4},
-                                                        {8, 16, 16, 4},
-                                                        {4, 16, 32, 4},
-                                                        {2, 16, 32, 4},
-                                                        {2, 8, 32, 4},
-                                                        {2, 8, 16, 4},
-                                                        {4, 8, 16, 4}}};
+  constexpr std::array<Tile, 12> kTilesOfTensorCores = {{{4, 32, 32, 4},
+                                                         {4, 16, 64, 4},
+                                                         {2, 32, 32, 4},
+                                                         {4, 32, 16, 4},
+                                                         {2, 16, 64, 4},
+                                                         {8, 16, 32, 4},
+                                                         {8, 16, 16, 4},
+                                                         {4, 16, 32, 4},
+                                                         {2, 16, 32, 4},
+                                                         {2, 8, 32, 4},
+                                                         {2, 8, 16, 4},
+                                                         {4, 8, 16, 4}}};
   ProductPlan best = axes;
   double least = INFINITY;
   if (axes.by_tensor_cores) {

@@ -15,14 +15,16 @@ struct ProductPlan {
   int64_t threads() const { return threads_x * threads_y; }
 };
 
-/// Operations that finding an element of an operand takes: in a loop, of a window, as part of a vector.
-inline constexpr double kOperationsOfFetch = 8, kOperationsOfWindow = 40, kOperationsOfVector = 2;
+/// Operations that fetching an element of an operand takes: in a loop, of a window, of a window whose place is found
+/// for several channels, as part of what is stored at once, as part of a vector.
+inline constexpr double kOperationsOfFetch = 8, kOperationsOfWindow = 40, kOperationsOfChannel = 6,
+                        kOperationsOfStore = 4, kOperationsOfVector = 2;
 
-/// A product, `others` times: its results and steps, and what finding an element of the columns' operand takes, in
-/// operations.
+/// A product, `others` times: its results and steps, each of which is taken at so many places, and what fetching an
+/// element of an operand takes, in operations.
 struct ProductSize {
-  int64_t others = 1, rows = 1, columns = 1, length = 1;
-  double operations_of_fetch = kOperationsOfFetch;
+  int64_t others = 1, rows = 1, columns = 1, length = 1, places = 1;
+  double operations_of_row = kOperationsOfFetch, operations_of_column = kOperationsOfFetch;
 };
 
 /// Multiply-adds of a thread between two barriers that are written out.

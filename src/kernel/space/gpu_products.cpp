@@ -1,6 +1,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
+#include <functional>
+#include <numeric>
 
 #include "kernel/mma.h"
 #include "kernel/space/gpu_modules.h"
@@ -13,8 +16,10 @@ namespace {
 
 /// Elements that a thread fetches at once, each with a load of its own on the way.
 constexpr int64_t kMostFetched = 16;
-/// Halves between rows of an operand: the eight rows that a warp reads at once lie in banks of their own then.
+/// Halves between rows of an operand: eight rows that follow each other lie in banks of their own then.
 constexpr int64_t kGapOfTensorCores = 8;
+/// Steps of a row that a thread stores at once, where it has fetched them one by one.
+constexpr int64_t kStepsOfVector = 8;
 
 bool moves(const std::optional<int64_t>& stride) { return stride != 0; }
 
@@ -92,6 +97,38 @@ bool lay_last(Builder& builder, const std::string& sums, const std::string& copy
   return true;
 }
 
+/// The rows of an operand that a warp reads at once (mma.h) follow each other in the copy: of `of_thread` rows the
+/// first ones of all threads, then the second ones. Of columns it reads two of each thread.
+bool lay_for_warps(Builder& builder, const std::string& sums, const std::string& copy, const Expr& iterator,
+                   int64_t of_thread, bool is_across) {
+  constexpr int64_t kColumns = 2;
+  const int memory = builder.view.block(copy).writes[0].buffer;
+  if (is_across && of_thread == kColumns) return true;
+  for (const LoadAccess& access : load_accesses(builder.kernel(), builder.view.block(sums))) {
+    if (access.buffer != memory) continue;
+    const auto& index = te::as<te::Load>(access.load)->index;
+    const auto found = std::find(index.begin(), index.end(), iterator);
+    if (found == index.end()) return false;
+    const auto dim = found - index.begin();
+    // Instead of `count` dims from there on.
+    const auto lay = [&](std::ptrdiff_t count, const std::vector<std::string>& parts) {
+      std::vector<std::string> terms;
+      const auto rank = static_cast<std::ptrdiff_t>(builder.view.buffer(memory).shape.size());
+      for (std::ptrdiff_t k = 0; k < rank; ++k) {
+        if (k == dim) terms.insert(terms.end(), parts.begin(), parts.end());
+        if (k < dim || k >= dim + count) terms.push_back(fmt::format("{}", k));
+      }
+      return tried(builder.schedule.transform_layout(builder.view.buffer(memory).name,
+                                                     fmt::format("{}", fmt::join(terms, ":"))));
+    };
+    if (!is_across) return lay(1, {fmt::format("{}%{}", dim, of_thread), fmt::format("{}/{}", dim, of_thread)});
+    return lay(1, {fmt::format("{}/{}", dim, of_thread), fmt::format("{}%{}", dim, of_thread)}) &&
+           lay(2, {fmt::format("{}/{}", dim + 1, kColumns), fmt::format("{}", dim),
+                   fmt::format("{}%{}", dim + 1, kColumns)});
+  }
+  return false;
+}
+
 /// The axis that a loop of the block runs over; their number: none.
 size_t axis_over(const Block& block, LoopId loop) {
   return static_cast<size_t>(
@@ -119,33 +156,85 @@ int64_t elements_of_vector(const View& view, const std::string& copy, LoopId inn
   return std::max<int64_t>(vector, 1);
 }
 
+/// Splits the loop over what lies side by side in the copy, but not in the source, so that a thread has elements that
+/// it can store at once, and makes the others powers of two long: the inner loop; nothing: there is none.
+std::optional<LoopId> split_for_stores(Builder& builder, const std::string& copy, LoopIds& loops, int64_t threads) {
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
+  const auto lies_along = [&](LoopId loop) {
+    const Block& block = view.block(copy);
+    const size_t axis = axis_over(block, loop);
+    return axis < block.axes.size() && block.writes[0].index.back() == te::axis(static_cast<int>(axis));
+  };
+  const auto along = std::find_if(loops.begin(), loops.end(), lies_along);
+  if (along == loops.end()) return std::nullopt;
+  const Schedule before = schedule;
+  const LoopIds old = loops;
+  int64_t places = 1;
+  LoopIds single;  // iterations
+  for (LoopId& loop : loops) {
+    const auto length = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(view.extent(loop))));
+    if (loop == *along) continue;
+    places *= length;
+    if (length == view.extent(loop)) continue;
+    const auto parts = schedule.split(loop, Integers{-1, length});
+    if (!parts.ok()) {
+      schedule = before;
+      loops = old;
+      return std::nullopt;
+    }
+    single.push_back((*parts)[0]);
+    loop = (*parts)[1];
+  }
+  const int64_t steps = view.extent(*along);
+  const auto elements_of_thread = [&](int64_t length) {
+    return (places * (steps / length) + threads - 1) / threads * length;
+  };
+  int64_t best = 1;
+  for (int64_t length = 2; length <= kStepsOfVector && steps % length == 0; length *= 2)
+    if (elements_of_thread(length) <= elements_of_thread(best)) best = length;
+  const auto parts = schedule.split(*along, Integers{-1, best});
+  if (!parts.ok()) {
+    schedule = before;
+    loops = old;
+    return std::nullopt;
+  }
+  *along = (*parts)[0];
+  loops.insert(loops.begin(), single.begin(), single.end());
+  return (*parts)[1];
+}
+
 /// Threads fetch together what the block copies at the loop. Neighbours take what lies side by side in the source or,
 /// where that is unknown (windows), places rather than steps.
 bool fetch_together(Builder& builder, const std::string& copy, LoopId at, const ProductPlan& plan) {
   Schedule& schedule = builder.schedule;
   const View& view = builder.view;
-  LoopIds loops = view.inner_loops(copy, at);
+  const LoopIds nested = view.inner_loops(copy, at);
+  LoopIds loops = nested;
+  const int64_t each = view.iterations(loops) / plan.threads();
   const Block block = view.block(copy);
   const std::vector<LoadAccess> accesses = load_accesses(builder.kernel(), block);
-  if (accesses.size() == 1) {
-    // Where it stays goes outermost, then from the longest to the shortest stride.
-    const auto rank_of = [&](LoopId loop) {
-      const size_t axis = axis_over(block, loop);
-      const auto stride = axis == block.axes.size() ? std::optional<int64_t>(0) : accesses[0].axes[axis];
-      if (stride == 0) return INT64_MIN;
-      return stride ? -std::abs(*stride) : -2 - static_cast<int64_t>(axis);
-    };
-    LoopIds ordered = loops;
-    stable_sort(ordered, [&](LoopId a, LoopId b) { return rank_of(a) < rank_of(b); });
-    if (schedule.reorder(ordered).ok()) loops = ordered;
-  }
-  const int64_t vector = elements_of_vector(view, copy, loops.back(), view.iterations(loops) / plan.threads());
+  // Where it stays goes outermost, then from the longest to the shortest stride.
+  const auto rank_of = [&](LoopId loop) {
+    const size_t axis = axis_over(block, loop);
+    const auto stride = axis == block.axes.size() ? std::optional<int64_t>(0) : accesses[0].axes[axis];
+    if (stride == 0) return INT64_MIN;
+    return stride ? -std::abs(*stride) : -2 - static_cast<int64_t>(axis);
+  };
+  if (accesses.size() == 1) stable_sort(loops, [&](LoopId a, LoopId b) { return rank_of(a) < rank_of(b); });
+  int64_t vector = elements_of_vector(view, copy, loops.back(), each);
+  std::optional<LoopId> inner;
+  if (vector == 1 && plan.by_tensor_cores) inner = split_for_stores(builder, copy, loops, plan.threads());
+  LoopIds order = loops;
+  if (inner) order.push_back(*inner);
+  if ((inner || loops != nested) && !schedule.reorder(order).ok()) return false;
   const auto fused = loops.size() == 1 ? Result<LoopId>(loops[0]) : schedule.fuse(loops);
   if (!fused.ok()) return false;
   const auto parts = schedule.split(*fused, Integers{-1, plan.threads_y, plan.threads_x, vector});
   if (!parts.ok() || !tried(schedule.bind((*parts)[1], "thread.y")) || !tried(schedule.bind((*parts)[2], "thread.x")))
     return false;
   (void)tried(schedule.unroll((*parts)[3]));
+  if (inner) (void)tried(schedule.unroll(*inner));
   if (view.extent((*parts)[0]) <= kMostFetched) (void)tried(schedule.unroll((*parts)[0]));
   return true;
 }
@@ -194,12 +283,17 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
       schedule.split(reduction[plan.reduce_axis],
                      plan.by_tensor_cores ? Integers{-1, plan.steps / kMmaSteps, kMmaSteps} : Integers{-1, plan.steps});
   if (!steps.ok()) return false;
-  LoopIds inner = *steps;
+  // A turn takes some steps at one place of a window, say.
+  LoopIds turns = {(*steps)[0]}, inner(steps->begin() + 1, steps->end());
   for (size_t k = 0; k < reduces; ++k)
-    if (k != plan.reduce_axis) inner.push_back(reduction[k]);
+    if (k != plan.reduce_axis) turns.push_back(reduction[k]);
   inner.insert(inner.end(), tile.begin(), tile.end());
-  if (!schedule.reorder(inner).ok()) return false;
-  const auto zeros = schedule.decompose_reduction(*sums, (*steps)[0]);
+  LoopIds ordered = turns;
+  ordered.insert(ordered.end(), inner.begin(), inner.end());
+  if (!schedule.reorder(ordered).ok()) return false;
+  const auto turn = turns.size() == 1 ? Result<LoopId>(turns[0]) : schedule.fuse(turns);
+  if (!turn.ok()) return false;
+  const auto zeros = schedule.decompose_reduction(*sums, *turn);
   if (!zeros.ok()) return false;
   if (plan.by_tensor_cores || plan.rows * plan.columns * plan.steps <= kMostWrittenOut)
     (void)tried(schedule.unroll((*steps)[1]));
@@ -231,13 +325,34 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
     if ((is_across || plan.by_tensor_cores) && !lay_last(builder, *sums, *copy, last)) return false;
     if (!tried(schedule.set_scope(memory, "shared")) ||
         (plan.by_tensor_cores && !tried(schedule.storage_align(memory, kGapOfTensorCores))) ||
-        !tried(schedule.compute_at(*copy, (*steps)[0])) || !fetch_together(builder, *copy, (*steps)[0], plan))
+        !tried(schedule.compute_at(*copy, *turn)) || !fetch_together(builder, *copy, *turn, plan))
       return false;
+    if (plan.by_tensor_cores)
+      (void)lay_for_warps(builder, *sums, *copy,
+                          te::axis(static_cast<int>(is_across ? plan.column_axis : plan.row_axis)),
+                          is_across ? plan.columns : plan.rows, is_across);
   }
-  (void)tried(schedule.annotate((*steps)[0], kAhead, 1));
-  if (plan.by_tensor_cores && !tried(schedule.tensorize(steps->back(), std::string(kMmaName)))) return false;
+  (void)tried(schedule.annotate(*turn, kAhead, 1));
+  if (plan.by_tensor_cores) {
+    auto t = schedule.tensorize(steps->back(), std::string(kMmaName));
+    if (!t.ok()) {
+      fprintf(stderr, "TENS %s\n", t.error().message().c_str());
+      return false;
+    }
+  }
   return bytes_of(schedule, Scope::kShared) <= kSharedBytes && bytes_of(schedule, Scope::kRegister) <= kSumBytes &&
          check_launches(schedule.finish()).ok();
+}
+
+/// What fetching an element of the operand takes.
+double operations_of_fetch(const View& view, const Block& block, const LoadAccess& access, const ProductPlan& plan) {
+  const auto makers = writers(view.kernel(), access.buffer);
+  const bool is_window = makers.size() == 1 && view.is_alone(makers[0]) && is_copy(view.block(makers[0]));
+  const bool is_apart = block.reduce.size() > 1;
+  if (!plan.by_tensor_cores) return is_window && !is_apart ? kOperationsOfWindow : kOperationsOfFetch;
+  if (is_window) return is_apart ? kOperationsOfChannel : kOperationsOfWindow;
+  return view.buffer(access.buffer).is_constant || access.reduce[plan.reduce_axis] == 1 ? kOperationsOfVector
+                                                                                        : kOperationsOfStore;
 }
 
 void schedule_product(Builder& builder, const std::string& name) {
@@ -253,17 +368,14 @@ void schedule_product(Builder& builder, const std::string& name) {
   plan->reduce_axis = static_cast<size_t>(std::max_element(lengths.begin(), lengths.end()) - lengths.begin());
   const int64_t length = lengths[plan->reduce_axis];
   if (!builder.decide(name, "shared_tiles", length >= 4 && rows >= 4 && columns >= 4)) return;
-  ProductSize size{*work / (rows * columns * length), rows, columns, length};
-  for (const LoadAccess& access : load_accesses(builder.kernel(), block)) {
-    const auto makers = writers(builder.kernel(), access.buffer);
-    if (moves(access.axes[plan->column_axis]) && makers.size() == 1 && view.is_alone(makers[0]) &&
-        is_copy(view.block(makers[0])))
-      size.operations_of_fetch = kOperationsOfWindow;
-  }
   plan->by_tensor_cores = is_product_of_halves(block.bodies[0]) &&
                           builder.decide(name, "tensor_cores", length % kMmaSteps == 0 && columns >= 16 && rows >= 16);
-  if (plan->by_tensor_cores && size.operations_of_fetch == kOperationsOfFetch)
-    size.operations_of_fetch = kOperationsOfVector;
+  const int64_t steps = std::accumulate(lengths.begin(), lengths.end(), int64_t{1}, std::multiplies<>());
+  ProductSize size{*work / (rows * columns * steps), rows, columns, length, steps / length};
+  for (const LoadAccess& access : load_accesses(builder.kernel(), block)) {
+    const bool is_across = moves(access.axes[plan->column_axis]);
+    (is_across ? size.operations_of_column : size.operations_of_row) = operations_of_fetch(view, block, access, *plan);
+  }
   const ProductPlan wanted = cheapest(*plan, size);
   const auto decide = [&](const std::string& of, const char* what, std::vector<int64_t> candidates, int64_t preferred) {
     if (std::find(candidates.begin(), candidates.end(), preferred) == candidates.end()) candidates.push_back(preferred);
@@ -315,9 +427,17 @@ void take_windows(Builder& builder, const std::string& name) {
   for (const LoadAccess& access : load_accesses(builder.kernel(), view.block(name))) {
     if (is_plain(access)) continue;
     if (!builder.decide(name, "windows", true)) return;
+    // Channels of a place lie at one distance from each other: finding the place is done once for all of them.
+    const Block block = view.block(name);
+    const int64_t channels = block.reduce.empty() ? 0 : te::as_constant(block.reduce[0].extent).value_or(0);
+    const bool are_halves =
+        std::ranges::all_of(loads(block), [&](int b) { return bit_width(view.buffer(b).dtype) == 16; });
+    const bool are_apart =
+        block.reduce.size() > 1 &&
+        builder.decide(name, "channels_apart", are_halves && channels % kMmaSteps == 0 && channels > 0);
     const Schedule before = builder.schedule;
     const auto copy = builder.schedule.reindex(name, view.buffer(access.buffer).name, view.ordinal(name, access));
-    if (!copy.ok() || !tried(builder.schedule.flatten(*copy))) builder.schedule = before;
+    if (!copy.ok() || !tried(builder.schedule.flatten(*copy, are_apart ? 0 : -1))) builder.schedule = before;
     return;
   }
 }
