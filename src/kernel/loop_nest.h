@@ -109,6 +109,9 @@ inline constexpr const char* kPrefetch = "prefetch";
 /// Annotation of a serial loop: while an iteration is computed, what the next one reads of the kernel's arguments is
 /// asked for (ahead.h).
 inline constexpr const char* kAhead = "ahead";
+/// Annotation of such a loop on a GPU: what iterations copy to shared memory has so many places, which they take in
+/// turn, so that the copies of some iterations are under way (software pipelining).
+inline constexpr const char* kStages = "stages";
 /// Annotation of a vectorized loop: what it stores goes past the caches, which it is too large for.
 inline constexpr const char* kStream = "stream";
 /// Annotation: the loop is computed by this one of the kernel's micro-kernels.

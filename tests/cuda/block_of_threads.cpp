@@ -4,8 +4,11 @@
 
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
+#include <cstring>
+#include <deque>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "util/check.h"
@@ -36,6 +39,16 @@ struct BlockOfThreads::State {
     std::array<std::vector<std::byte>, 2> own;  ///< of even and odd times: who is slow still finds the last one
   };
   std::map<int, Brought> brought;  ///< by thread
+  struct Copy {
+    void* to;
+    const void* from;
+    int bytes;
+  };
+  struct Copies {
+    std::vector<Copy> open;
+    std::deque<std::vector<Copy>> groups;
+  };
+  std::map<int, Copies> copies;  ///< by thread
 };
 
 BlockOfThreads::BlockOfThreads() : state_(std::make_unique<State>()) {}
@@ -70,6 +83,24 @@ int BlockOfThreads::exchange(const void* place, int number, const void* own, voi
   return number - from;
 }
 
+void BlockOfThreads::copy_later(int number, void* to, const void* from, int bytes) {
+  state_->copies[number].open.push_back({to, from, bytes});
+}
+
+void BlockOfThreads::commit(int number) {
+  State::Copies& mine = state_->copies[number];
+  mine.groups.push_back(std::exchange(mine.open, {}));
+}
+
+void BlockOfThreads::complete(int number, int left, const std::function<void(void* to, int bytes)>& before) {
+  State::Copies& mine = state_->copies[number];
+  for (; static_cast<int>(mine.groups.size()) > left; mine.groups.pop_front())
+    for (const State::Copy& copy : mine.groups.front()) {
+      before(copy.to, copy.bytes);
+      std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.bytes));
+    }
+}
+
 std::string BlockOfThreads::run(const std::array<int64_t, 3>& counts, ThreadOrder order,
                                 const std::function<void()>& body,
                                 const std::function<void(int number, EmulatedIndex index)>& enter,
@@ -87,6 +118,7 @@ std::string BlockOfThreads::run(const std::array<int64_t, 3>& counts, ThreadOrde
       }
   state_->interval = 0;
   state_->brought.clear();
+  state_->copies.clear();
   for (size_t left = threads.size(); left > 0; state_->interval += state_->is_exchange ? 0 : 1) {
     size_t waiting = 0;
     std::set<const void*> barriers;

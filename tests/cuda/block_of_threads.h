@@ -32,6 +32,11 @@ class BlockOfThreads {
   /// Called by the thread that runs, of number `number`: gives what each thread of its warp (32 that follow each other)
   /// has brought, when all threads have, and the thread's place among them. That orders nothing else.
   int exchange(const void* place, int number, const void* own, void* all, int bytes);
+  /// Copies that thread `number` has begun are done when it waits for them: `commit` makes a group of those begun
+  /// since, `complete` does all groups but the last `left`, and tells of each copy before.
+  void copy_later(int number, void* to, const void* from, int bytes);
+  void commit(int number);
+  void complete(int number, int left, const std::function<void(void* to, int bytes)>& before);
   /// Barriers that all threads have passed.
   int interval() const;
   bool is_running() const;

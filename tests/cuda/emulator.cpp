@@ -69,6 +69,16 @@ class Machine {
   int exchange(const void* place, const void* own, void* all, int bytes) {
     return threads_.exchange(place, thread_, own, all, bytes);
   }
+  /// Written from now on until it is waited for: nobody else may use it.
+  void copy_later(void* to, const void* from, int bytes) {
+    access(from, bytes, false, false);
+    access(to, bytes, true, false);
+    threads_.copy_later(thread_, to, from, bytes);
+  }
+  void commit() { threads_.commit(thread_); }
+  void complete(int left) {
+    threads_.complete(thread_, left, [&](void* to, int bytes) { access(to, bytes, true, false); });
+  }
 
   void leave_array() { find("array", "index out of bounds", "an array of a thread or of a block is left"); }
 
@@ -108,6 +118,9 @@ void isomer_emulated_barrier() { machine->wait(__builtin_return_address(0)); }
 int isomer_emulated_exchange(const void* own, void* all, int bytes) {
   return machine->exchange(__builtin_return_address(0), own, all, bytes);
 }
+void isomer_emulated_copy(void* to, const void* from, int bytes) { machine->copy_later(to, from, bytes); }
+void isomer_emulated_commit() { machine->commit(); }
+void isomer_emulated_complete(int left) { machine->complete(left); }
 void isomer_emulated_atomic(const void* address, int bytes) { machine->access(address, bytes, true, true); }
 
 #define ISOMER_ACCESS(bytes)                                                                          \

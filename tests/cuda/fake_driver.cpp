@@ -288,6 +288,13 @@ ISOMER_EXPORT int isomer_emulated_exchange(const void* own, void* all, int bytes
   has_exchanged = true;
   return block_of_threads->exchange(__builtin_return_address(0), running_thread, own, all, bytes);
 }
+ISOMER_EXPORT void isomer_emulated_copy(void* to, const void* from, int bytes) {
+  block_of_threads->copy_later(running_thread, to, from, bytes);
+}
+ISOMER_EXPORT void isomer_emulated_commit() { block_of_threads->commit(running_thread); }
+ISOMER_EXPORT void isomer_emulated_complete(int left) {
+  block_of_threads->complete(running_thread, left, [](void*, int) {});
+}
 
 namespace {
 

@@ -1,6 +1,7 @@
 #include "kernel/codegen_cuda/copies_ahead.h"
 
 #include <algorithm>
+#include <map>
 
 #include "kernel/tree.h"
 
@@ -49,6 +50,7 @@ std::optional<CopyAhead> copy_ahead(const Kernel& kernel, const Launch& launch, 
       return std::nullopt;
   if (std::ranges::any_of(loads(*block), [&](int read) { return written.contains(read); })) return std::nullopt;
   copy.dtype = target.dtype;
+  copy.target = block->writes[0].buffer;
   copy.count = 1;
   for (size_t k = extents.size(); k-- > 0;) {
     copy.strides.emplace_back(extents[k].first, copy.count);
@@ -74,6 +76,21 @@ CopiesAhead copies_ahead(const Kernel& kernel, const Launch& launch, const std::
   }
   if (ahead.end == body.size() || !is_barrier(body[ahead.end])) return {};
   return ahead;
+}
+
+int64_t stages_of(const Statement& launched, const Loop& loop, const CopiesAhead& ahead) {
+  const auto wanted = loop.annotations.find(kStages);
+  if (wanted == loop.annotations.end() || ahead.copies.empty()) return 1;
+  std::map<int, int> uses, writes;  // of buffers, by blocks: those inside the loop count as -1
+  const auto count = [&](const Block& block, int sign) {
+    for (const int buffer : touched(Statement{block})) uses[buffer] += sign;
+    for (const int buffer : stores(block)) writes[buffer] += sign > 0 ? 1 : 0;
+  };
+  for_each_block(launched, [&](const Block& block, const auto&) { count(block, 1); });
+  for_each_block(loop.body, [&](const Block& block, const auto&) { count(block, -1); });
+  const bool are_own = std::ranges::all_of(
+      ahead.copies, [&](const CopyAhead& copy) { return uses[copy.target] == 0 && writes[copy.target] == 1; });
+  return are_own ? std::max<int64_t>(wanted->second, 1) : 1;
 }
 
 }  // namespace isomer::kernel::cuda

@@ -12,6 +12,7 @@ namespace isomer::kernel::cuda {
 
 struct CopyAhead {
   const Statement* statement = nullptr;
+  int target = -1;  ///< buffer
   DataType dtype = DataType::kUndefined;
   int64_t count = 0;                             ///< elements of a thread
   std::vector<std::pair<int, int64_t>> strides;  ///< between them, by variable of a loop
@@ -25,5 +26,8 @@ struct CopiesAhead {
 /// The copies that a loop begins with, before the barrier behind which they are used; none: it has no such form.
 /// `written`: what the launch writes.
 CopiesAhead copies_ahead(const Kernel& kernel, const Launch& launch, const std::set<int>& written, const Loop& loop);
+
+/// How many places what the loop copies has, by kStages; 1: others than the loop use it, or write it.
+int64_t stages_of(const Statement& launched, const Loop& loop, const CopiesAhead& ahead);
 
 }  // namespace isomer::kernel::cuda

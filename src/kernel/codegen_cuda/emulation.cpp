@@ -49,6 +49,11 @@ static inline float __int_as_float(int bits) { return emulated_bits<float>(bits)
 static inline float __uint_as_float(unsigned bits) { return emulated_bits<float>(bits); }
 static inline unsigned __float_as_uint(float value) { return emulated_bits<unsigned>(value); }
 
+// Copies that are done only when they are waited for: all groups but the last ones.
+extern "C" void isomer_emulated_copy(void* to, const void* from, int bytes);
+extern "C" void isomer_emulated_commit();
+extern "C" void isomer_emulated_complete(int left);
+
 // Gives what each of the 32 threads of the warp has, when all are there; the thread's own number among them.
 extern "C" int isomer_emulated_exchange(const void* own, void* all, int bytes);
 struct EmulatedFragments {

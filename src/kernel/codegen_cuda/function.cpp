@@ -35,6 +35,7 @@ class FunctionPrinter {
             [this](std::string text) { line(text); }) {
     for_each_block(statement, [&](const Block& block, const auto&) { written_.merge(stores(block)); });
     used_ = touched(statement);
+    find_stages(statement, statement);
   }
 
   Function run(const Statement& statement, const Loop* turns, const std::string& name) {
@@ -56,9 +57,12 @@ class FunctionPrinter {
       }
       const int64_t count = element_count(buffer.shape).value(), bytes = count * bit_width(buffer.dtype) / 8;
       const bool is_shared = buffer.scope == Scope::kShared;
-      (is_shared ? function.shared_bytes : private_bytes_) += bytes;
+      const auto places = places_.find(b);
+      const int64_t times = places == places_.end() ? 1 : places->second;
+      (is_shared ? function.shared_bytes : private_bytes_) += times * bytes;
       private_lines += fmt::format("  {}__align__({}) ", is_shared ? "__shared__ " : "", kAlignment);
-      private_lines += fmt::format("{} {}[{}];\n", type, name_of(b), std::max<int64_t>(count, 1));
+      private_lines += fmt::format("{} {}[{}];\n", type, times == 1 ? name_of(b) : name_of_places(b),
+                                   std::max<int64_t>(times * count, 1));
     }
     if (private_bytes_ > kMostPrivateBytes)
       fail_unsupported("a thread would need {} bytes of memory of its own", private_bytes_);
@@ -112,8 +116,11 @@ class FunctionPrinter {
   void print(const Loop& loop) {
     if (loop.annotations.contains(kMma)) return print_mma(loop);
     if (const auto moved = moved_vector(loop)) return line(*moved);
-    if (const auto ahead = copies_ahead(kernel_, launch_, written_, loop); !ahead.copies.empty())
-      return print_ahead(loop, ahead);
+    if (const auto stored = stored_vectors(loop)) return print_stored(loop, *stored);
+    if (const auto ahead = copies_ahead(kernel_, launch_, written_, loop); !ahead.copies.empty()) {
+      const auto places = places_.find(ahead.copies.front().target);
+      return places == places_.end() ? print_ahead(loop, ahead) : print_stages(loop, ahead, places->second);
+    }
     print_whole(loop);
   }
 
@@ -149,25 +156,31 @@ class FunctionPrinter {
   // What an iteration reads into shared memory, loaded into registers while the one before is computed
   // (copies_ahead.h).
 
-  enum class Fetch : uint8_t { kWhole, kLoad, kStore };
+  enum class Fetch : uint8_t { kWhole, kLoad, kStore, kAsync };
+
+  /// One copy, or that part of it. `array`: of registers.
+  void print_copy(const CopyAhead& copy, Fetch fetch, const std::string& array) {
+    fetch_ = fetch;
+    fetched_ = &copy;
+    array_ = array;
+    print(*copy.statement);
+    fetch_ = Fetch::kWhole;
+    fetched_ = nullptr;
+  }
+
+  std::string print_registers(const CopyAhead& copy) {
+    const std::string array = expressions_.fresh("ahead");
+    line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(copy.dtype), array, copy.count));
+    return array;
+  }
 
   void print_ahead(const Loop& loop, const CopiesAhead& ahead) {
     const std::string variable = fmt::format("k{}", loop.variable), next = expressions_.fresh("next");
-    std::vector<std::string> arrays;  // of registers
+    std::vector<std::string> arrays;
     const auto print_copies = [&](Fetch fetch) {
-      for (size_t k = 0; k < ahead.copies.size(); ++k) {
-        fetch_ = fetch;
-        fetched_ = &ahead.copies[k];
-        array_ = arrays[k];
-        print(*fetched_->statement);
-      }
-      fetch_ = Fetch::kWhole;
-      fetched_ = nullptr;
+      for (size_t k = 0; k < ahead.copies.size(); ++k) print_copy(ahead.copies[k], fetch, arrays[k]);
     };
-    for (const CopyAhead& copy : ahead.copies) {
-      arrays.push_back(expressions_.fresh("ahead"));
-      line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(copy.dtype), arrays.back(), copy.count));
-    }
+    for (const CopyAhead& copy : ahead.copies) arrays.push_back(print_registers(copy));
     ranges_.enter(loop);
     around_.push_back(&loop);
     open("");
@@ -187,6 +200,111 @@ class FunctionPrinter {
     close();
     close();
     for (size_t k = ahead.end + 1; k < loop.body.size(); ++k) print(loop.body[k]);
+    close();
+    around_.pop_back();
+    ranges_.leave(loop);
+  }
+
+  // The same with several places for it, so that the copies of some iterations are under way (software pipelining):
+  // while one is computed, what comes some iterations later is copied to the place that the one before has left. Then
+  // one barrier an iteration does. Vectors go past the registers.
+
+  void find_stages(const Statement& launched, const Statement& statement) {
+    if (const auto* loop = std::get_if<Loop>(&statement.node)) {
+      const CopiesAhead ahead = copies_ahead(kernel_, launch_, written_, *loop);
+      if (const int64_t stages = stages_of(launched, *loop, ahead); stages > 1)
+        for (const CopyAhead& copy : ahead.copies) places_[copy.target] = stages;
+      for (const Statement& inner : loop->body) find_stages(launched, inner);
+    }
+    if (const auto* branch = std::get_if<Branch>(&statement.node))
+      for (const Statements* body : {&branch->then, &branch->otherwise})
+        for (const Statement& inner : *body) find_stages(launched, inner);
+  }
+
+  std::string name_of_places(int buffer) { return name_of(buffer) + "_places"; }
+
+  /// The places of iteration `number`, under the buffers' names.
+  void print_places(const CopiesAhead& ahead, int64_t stages, const std::string& number) {
+    for (const CopyAhead& copy : ahead.copies)
+      line(fmt::format("{}* const {} = &{}[{} * ({} % {})];", memory_type(copy.dtype), name_of(copy.target),
+                       name_of_places(copy.target), *element_count(buffer_at(copy.target).shape).constant(), number,
+                       stages));
+  }
+
+  /// Whether all that the copy does can be left to itself.
+  bool is_async(const CopyAhead& copy) {
+    const std::string before = text_;
+    is_async_ = true;
+    print_copy(copy, Fetch::kAsync, "");
+    text_ = before;
+    return is_async_;
+  }
+
+  void print_stages(const Loop& loop, const CopiesAhead& ahead, int64_t stages) {
+    const std::string variable = fmt::format("k{}", loop.variable);
+    const int64_t extent = *te::as_constant(loop.extent), early = stages - 1;
+    const std::string later = fmt::format("{} + {} < {}", variable, early, extent);
+    ranges_.enter(loop);
+    around_.push_back(&loop);
+    std::vector<const CopyAhead*> alone, by_registers;
+    std::vector<std::string> arrays;
+    for (const CopyAhead& copy : ahead.copies) (is_async(copy) ? alone : by_registers).push_back(&copy);
+    for (const CopyAhead* copy : by_registers) arrays.push_back(print_registers(*copy));
+    const auto print_alone = [&] {
+      for (const CopyAhead* copy : alone) print_copy(*copy, Fetch::kAsync, "");
+    };
+    const auto print_by_registers = [&](Fetch fetch) {
+      for (size_t k = 0; k < by_registers.size(); ++k) print_copy(*by_registers[k], fetch, arrays[k]);
+    };
+    const auto commit = [&] {
+      if (!alone.empty()) line("op::commit();");
+    };
+    // An iteration that is to come, under the name of this one.
+    const auto open_later = [&](const std::string& next) {
+      open(fmt::format("if ({})", later));
+      line(fmt::format("const int {} = {} + {};", next, variable, early));
+      open("");
+      line(fmt::format("const int {} = {};", variable, next));
+      print_places(ahead, stages, variable);
+    };
+    for (size_t k = 0; k < ahead.begin; ++k) print(loop.body[k]);
+    for (int64_t first = 0; first < early; ++first) {
+      if (first < extent) {
+        open("");
+        line(fmt::format("const int {} = {};", variable, first));
+        print_places(ahead, stages, variable);
+        print_alone();
+        for (const Fetch fetch : {Fetch::kLoad, Fetch::kStore}) {
+          open("");
+          print_by_registers(fetch);
+          close();
+        }
+        close();
+      }
+      commit();
+    }
+    line("#pragma unroll 1");
+    open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", variable, extent));
+    if (!alone.empty()) line(fmt::format("op::complete<{}>();", early - 1));
+    print(loop.body[ahead.end]);
+    if (early < extent) {
+      open_later(expressions_.fresh("next"));
+      print_alone();
+      print_by_registers(Fetch::kLoad);
+      close();
+      close();
+    }
+    commit();
+    open("");
+    print_places(ahead, stages, variable);
+    for (size_t k = ahead.end + 1; k < loop.body.size(); ++k) print(loop.body[k]);
+    close();
+    if (!by_registers.empty() && early < extent) {
+      open_later(expressions_.fresh("next"));
+      print_by_registers(Fetch::kStore);
+      close();
+      close();
+    }
     close();
     around_.pop_back();
     ranges_.leave(loop);
@@ -227,31 +345,75 @@ class FunctionPrinter {
     ranges_.leave(loop);
     if (predicate && variables(predicate).contains(loop.variable)) return std::nullopt;
     const auto first = [&](int buffer, const std::vector<Expr>& index) -> std::optional<std::string> {
-      std::vector<Expr> at;
-      for (const Expr& e : index) at.push_back(bind_iterators(*block, e));
-      if (at.empty()) return std::nullopt;
-      for (Expr& e : at) {
-        const Expr begin = te::simplify_index(substitute(e, {{loop.variable, te::index(0)}}), ranges_.ranges());
-        const auto step = te::as_constant(te::simplify_index(e - begin - loop_variable(loop.variable)));
-        const bool stays = !variables(e).contains(loop.variable);
-        if (!loads(e).empty() || (&e == &at.back() ? step != 0 : !stays)) return std::nullopt;
-        e = begin;
-      }
-      const AccessPlan plan = plans_.plan(buffer, at);
-      const Expr rest = te::floor_mod(te::to_expr(plan.offset), te::index(*extent));
-      if (!plan.axes.empty() || te::as_constant(te::simplify_index(rest, ranges_.ranges())) != 0) return std::nullopt;
-      expressions_.begin(at);
-      return fmt::format("&{}[{}]", name_of(buffer), expressions_.position(plan));
+      const auto place = first_of(loop, *block, buffer, index, *extent);
+      return place ? std::optional("&" + *place + "]") : std::nullopt;
     };
     // What is fetched ahead lies in an array in between: from there on it is a vector, however it came there.
     const auto* load = te::as<te::Load>(block->bodies[0]);
-    const std::string between = fetched_ ? "&" + place_ahead(loop.variable) : "";
+    const bool is_between = fetch_ == Fetch::kLoad || fetch_ == Fetch::kStore;
+    const std::string between = is_between ? "&" + place_ahead(loop.variable) : "";
     const auto from = fetch_ == Fetch::kStore ? between : load ? first(load->buffer.index, load->index) : std::nullopt;
-    const auto target = fetch_ == Fetch::kLoad ? between : first(to, block->writes[0].index);
+    const auto target = fetch_ == Fetch::kLoad ? std::optional(between) : first(to, block->writes[0].index);
     if (!from || !target) return std::nullopt;
+    if (fetch_ == Fetch::kAsync && (bytes != kAlignment || buffer_at(load->buffer.index).scope != Scope::kArgument))
+      return std::nullopt;
     const bool is_always = !predicate || predicate == te::truth(true);
-    return fmt::format("{}op::move<{}>({}, {});", is_always ? "" : fmt::format("if ({}) ", condition(predicate)), bytes,
-                       *target, *from);
+    return fmt::format("{}op::{}<{}>({}, {});", is_always ? "" : fmt::format("if ({}) ", condition(predicate)),
+                       fetch_ == Fetch::kAsync ? "copy" : "move", bytes, *target, *from);
+  }
+
+  /// "buffer[position" of the first of the elements that lie side by side along the loop, at a multiple of `elements`;
+  /// nothing: they don't.
+  std::optional<std::string> first_of(const Loop& loop, const Block& block, int buffer, const std::vector<Expr>& index,
+                                      int64_t elements) {
+    std::vector<Expr> at;
+    for (const Expr& e : index) at.push_back(bind_iterators(block, e));
+    if (at.empty()) return std::nullopt;
+    for (Expr& e : at) {
+      const Expr begin = te::simplify_index(substitute(e, {{loop.variable, te::index(0)}}), ranges_.ranges());
+      const auto step = te::as_constant(te::simplify_index(e - begin - loop_variable(loop.variable)));
+      const bool stays = !variables(e).contains(loop.variable);
+      if (!loads(e).empty() || (&e == &at.back() ? step != 0 : !stays)) return std::nullopt;
+      e = begin;
+    }
+    const AccessPlan plan = plans_.plan(buffer, at);
+    const Expr rest = te::floor_mod(te::to_expr(plan.offset), te::index(elements));
+    if (!plan.axes.empty() || te::as_constant(te::simplify_index(rest, ranges_.ranges())) != 0) return std::nullopt;
+    expressions_.begin(at);
+    return fmt::format("{}[{}", name_of(buffer), expressions_.position(plan));
+  }
+
+  /// Where what the loop computes is stored, side by side, if in vectors.
+  std::optional<std::string> stored_vectors(const Loop& loop) {
+    const auto extent = te::as_constant(loop.extent);
+    if (fetch_ != Fetch::kWhole || loop.kind != LoopKind::kUnrolled || !extent || loop.body.size() != 1)
+      return std::nullopt;
+    const auto* block = std::get_if<Block>(&loop.body.front().node);
+    if (!block || block->is_reduction() || block->writes.size() != 1 || !of_one_thread(*block).empty())
+      return std::nullopt;
+    const Buffer& target = buffer_at(block->writes[0].buffer);
+    const int64_t elements = 8 * kAlignment / bit_width(target.dtype);
+    if (target.scope != Scope::kArgument || elements == 0 || *extent < elements || *extent % elements != 0)
+      return std::nullopt;
+    ranges_.enter(loop);
+    const Expr predicate = bind(kernel_, *block, ranges_, plans_).predicate;
+    ranges_.leave(loop);
+    if (predicate && predicate != te::truth(true)) return std::nullopt;
+    return first_of(loop, *block, block->writes[0].buffer, block->writes[0].index, elements);
+  }
+
+  /// `first`: as `stored_vectors` gives it.
+  void print_stored(const Loop& loop, const std::string& first) {
+    const auto& block = std::get<Block>(loop.body.front().node);
+    const DataType type = buffer_at(block.writes[0].buffer).dtype;
+    const int64_t extent = *te::as_constant(loop.extent), elements = 8 * kAlignment / bit_width(type);
+    const std::string array = expressions_.fresh("values");
+    line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(type), array, extent));
+    stored_ = fmt::format("{}[k{}]", array, loop.variable);
+    print_whole(loop);
+    stored_.clear();
+    for (int64_t k = 0; k < extent; k += elements)
+      line(fmt::format("op::move<{}>(&{} + {}], &{}[{}]);", kAlignment, first, k, array, k));
   }
 
   // mma.h
@@ -474,6 +636,8 @@ class FunctionPrinter {
       places.push_back(fmt::format("{}[{}]", name_of(write.buffer), expressions_.position(write)));
     if (fetch_ == Fetch::kStore) return line(fmt::format("{} = {};", places[0], place_ahead()));
     if (fetch_ == Fetch::kLoad) places[0] = place_ahead();
+    if (!stored_.empty()) places[0] = stored_;
+    is_async_ &= fetch_ != Fetch::kAsync;
     if (const auto moved = moved_half(block, plan)) return line(fmt::format("{} = {};", places[0], *moved));
     for (const Expr& body : plan.bodies) values.push_back(expressions_.value(body));
     if (block.is_reduction()) values = combined(block, plan, values, places);
@@ -569,7 +733,10 @@ class FunctionPrinter {
   int branches_ = 0;  ///< around
   Fetch fetch_ = Fetch::kWhole;
   const CopyAhead* fetched_ = nullptr;
-  std::string array_;  ///< of what is fetched
+  std::string array_;              ///< of what is fetched
+  std::string stored_;             ///< where a value goes that is stored as part of a vector
+  bool is_async_ = true;           ///< nothing but vectors has been printed of a copy
+  std::map<int, int64_t> places_;  ///< of buffers that have several
   int64_t private_bytes_ = 0;
 };
 

@@ -40,6 +40,27 @@ ISOMER_DEVICE void move(void* to, const void* from) {
   *static_cast<Vector<bytes>*>(to) = *static_cast<const Vector<bytes>*>(from);
 }
 
+// The same from an argument to shared memory, while the thread goes on (cp.async of the PTX ISA): `complete` waits until
+// of the groups that `commit` has made no more than the last ones are under way.
+#ifdef __CUDA_ARCH__
+template <int bytes>
+ISOMER_DEVICE void copy(void* to, const void* from) {
+  asm volatile("{ .reg .u64 place; cvta.to.shared.u64 place, %0; cp.async.ca.shared.global [place], [%1], %2; }"
+               :
+               : "l"(to), "l"(from), "n"(bytes)
+               : "memory");
+}
+ISOMER_DEVICE void commit() { asm volatile("cp.async.commit_group;" : : : "memory"); }
+template <int left>
+ISOMER_DEVICE void complete() { asm volatile("cp.async.wait_group %0;" : : "n"(left) : "memory"); }
+#else
+template <int bytes>
+ISOMER_DEVICE void copy(void* to, const void* from) { isomer_emulated_copy(to, from, bytes); }
+ISOMER_DEVICE void commit() { isomer_emulated_commit(); }
+template <int left>
+ISOMER_DEVICE void complete() { isomer_emulated_complete(left); }
+#endif
+
 // Integers, which wrap around; arithmetic on bools is that of bytes, true what is not 0.
 template <class T>
 struct is_signed {

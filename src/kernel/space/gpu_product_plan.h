@@ -12,6 +12,7 @@ struct ProductPlan {
   int64_t rows = 1, columns = 1, threads_y = 1, threads_x = 1, steps = 1;
   int64_t parts = 1;  ///< of the reduction, by blocks of threads of their own
   bool by_tensor_cores = false;
+  int64_t stages = 1;  ///< places in shared memory
   int64_t threads() const { return threads_x * threads_y; }
 };
 

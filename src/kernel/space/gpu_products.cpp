@@ -333,6 +333,7 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
                           is_across ? plan.columns : plan.rows, is_across);
   }
   (void)tried(schedule.annotate(*turn, kAhead, 1));
+  if (plan.stages > 1) (void)tried(schedule.annotate(*turn, kStages, plan.stages));
   if (plan.by_tensor_cores) {
     auto t = schedule.tensorize(steps->back(), std::string(kMmaName));
     if (!t.ok()) {
@@ -340,8 +341,8 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
       return false;
     }
   }
-  return bytes_of(schedule, Scope::kShared) <= kSharedBytes && bytes_of(schedule, Scope::kRegister) <= kSumBytes &&
-         check_launches(schedule.finish()).ok();
+  return plan.stages * bytes_of(schedule, Scope::kShared) <= kSharedBytes &&
+         bytes_of(schedule, Scope::kRegister) <= kSumBytes && check_launches(schedule.finish()).ok();
 }
 
 /// What fetching an element of the operand takes.
@@ -353,6 +354,12 @@ double operations_of_fetch(const View& view, const Block& block, const LoadAcces
   if (is_window) return is_apart ? kOperationsOfChannel : kOperationsOfWindow;
   return view.buffer(access.buffer).is_constant || access.reduce[plan.reduce_axis] == 1 ? kOperationsOfVector
                                                                                         : kOperationsOfStore;
+}
+
+/// As many as shared memory holds, up to three.
+int64_t most_stages(const ProductPlan& plan) {
+  const int64_t rows = plan.threads_y * plan.rows + plan.threads_x * plan.columns;
+  return std::clamp<int64_t>(kSharedBytes / (2 * rows * (plan.steps + kGapOfTensorCores)), 1, 3);
 }
 
 void schedule_product(Builder& builder, const std::string& name) {
@@ -390,6 +397,7 @@ void schedule_product(Builder& builder, const std::string& name) {
     plan->parts = decide(name, "parts", divisors(length / kMmaSteps, 32), wanted.parts);
     const int64_t most = length / plan->parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
     plan->steps = builder.decide(name, "steps", divisors(most / kMmaSteps, 2), most / kMmaSteps) * kMmaSteps;
+    plan->stages = builder.decide(name, "stages", {1, 2, 3, 4, 5}, most_stages(*plan));
   } else {
     plan->threads_x = decide(name, "threads_x", {4, 8, 16, 32}, wanted.threads_x);
     plan->threads_y = decide(name, "threads_y", {4, 8, 16}, wanted.threads_y);
