@@ -148,8 +148,7 @@ class Runner {
   Result<void> ask(cuda::Module module, const runtime::Launch& launch, const std::vector<runtime::DeviceMemory>& memory,
                    cuda::Address word) {
     const cuda::Driver& driver = gpu_->driver();
-    cuda::Function function = nullptr;
-    TRY_VOID(driver.check(driver.module_function(&function, module, launch.function.c_str()), launch.function));
+    TRY(const cuda::Function function, driver.function(module, launch.function, launch.shared_bytes));
     std::vector<void*> pointers, arguments = {&word};
     for (const int32_t buffer : launch.buffers) pointers.push_back(memory[static_cast<size_t>(buffer)].data());
     for (void*& pointer : pointers) arguments.push_back(&pointer);
@@ -158,8 +157,8 @@ class Runner {
     const auto size = [](int64_t count) { return static_cast<unsigned>(count); };
     device_->ask(launch.function, [&] {
       return driver.launch(function, size(launch.blocks[0]), size(launch.blocks[1]), size(launch.blocks[2]),
-                           size(launch.threads[0]), size(launch.threads[1]), size(launch.threads[2]), 0,
-                           device_->stream(), arguments.data(), nullptr);
+                           size(launch.threads[0]), size(launch.threads[1]), size(launch.threads[2]),
+                           size(launch.shared_bytes), device_->stream(), arguments.data(), nullptr);
     });
     return {};
   }

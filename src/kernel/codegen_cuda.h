@@ -23,6 +23,8 @@ struct CudaLaunch {
   int64_t turns = 1;         ///< how often it is launched, and with it, after it, in each turn
   int64_t followers = 0;     ///< the next launches of the kernel, whose own turns don't count
   int64_t shared_bytes = 0;  ///< of a block of threads
+  /// Those that a launch has to ask for: 0 where every block has so many.
+  int64_t asked_bytes() const { return shared_bytes > kSharedBytes ? shared_bytes : 0; }
 };
 
 struct CudaKernel {

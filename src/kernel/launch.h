@@ -16,8 +16,8 @@
 
 namespace isomer::kernel {
 
-/// Bytes of shared memory that a block of threads has on every target without asking.
-inline constexpr int64_t kSharedBytes = 48 << 10;
+/// Bytes of shared memory that a block of threads has on every target without asking, and if it is asked for.
+inline constexpr int64_t kSharedBytes = 48 << 10, kMostSharedBytes = 99 << 10;
 
 /// CUDA's grid: how many there are along x, y and z.
 struct Launch {

@@ -37,8 +37,9 @@ struct Launch {
   std::array<int64_t, 3> threads = {1, 1, 1};  ///< of a block
   std::vector<int32_t> buffers;                ///< by number of the kernel's buffer
   bool takes_turn = false;
-  int64_t turns = 1;      ///< how often it is launched, and with it, after it, in each turn
-  int64_t followers = 0;  ///< the next launches of the kernel, whose own turns don't count
+  int64_t turns = 1;         ///< how often it is launched, and with it, after it, in each turn
+  int64_t followers = 0;     ///< the next launches of the kernel, whose own turns don't count
+  int64_t shared_bytes = 0;  ///< of a block of threads, more than every one has
   bool operator==(const Launch&) const = default;
 };
 

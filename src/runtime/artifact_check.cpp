@@ -56,6 +56,9 @@ Result<void> check_launches(const Artifact& artifact, const Kernel& kernel) {
         launch.threads[0] * launch.threads[1] * launch.threads[2] > kMostThreads[0])
       return invalid("", "a grid that GPUs have expected, {}x{}x{} blocks of {}x{}x{} threads found", launch.blocks[0],
                      launch.blocks[1], launch.blocks[2], launch.threads[0], launch.threads[1], launch.threads[2]);
+    constexpr int64_t kMostSharedBytes = 1 << 20;
+    if (launch.shared_bytes < 0 || launch.shared_bytes > kMostSharedBytes)
+      return invalid("", "up to {} bytes of shared memory expected, {} found", kMostSharedBytes, launch.shared_bytes);
     if (launch.turns > std::numeric_limits<int32_t>::max())
       return invalid("", "turns of an int32 expected, {} found", launch.turns);
     TRY_VOID(check_turns(launch, kernel.launches.size() - k));

@@ -19,7 +19,7 @@
 namespace isomer::runtime {
 
 inline constexpr std::array<char, 8> kMagic = {'\x7f', 'I', 'S', 'O', 'M', 'E', 'R', '\n'};
-inline constexpr uint32_t kFormatVersion = 5;
+inline constexpr uint32_t kFormatVersion = 6;
 inline constexpr int64_t kWeightChunk = int64_t{1} << 20;
 
 /// Every byte of it is fixed by these fields; `hash` is that of the bytes before it.

@@ -17,7 +17,7 @@ void fields(A& a, Module& module) {
 template <class A>
 void fields(A& a, Launch& launch) {
   a(launch.function, launch.blocks[0], launch.blocks[1], launch.blocks[2], launch.threads[0], launch.threads[1],
-    launch.threads[2], launch.buffers, launch.takes_turn, launch.turns, launch.followers);
+    launch.threads[2], launch.buffers, launch.takes_turn, launch.turns, launch.followers, launch.shared_bytes);
 }
 template <class A>
 void fields(A& a, Kernel& kernel) {

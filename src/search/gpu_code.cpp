@@ -22,6 +22,7 @@ runtime::Launch launch_of(const kernel::CudaLaunch& made) {
   launch.takes_turn = made.takes_turn;
   launch.turns = made.turns;
   launch.followers = made.followers;
+  launch.shared_bytes = made.asked_bytes();
   return launch;
 }
 

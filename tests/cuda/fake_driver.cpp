@@ -90,7 +90,8 @@ struct Module {
 };
 struct Function {
   void (*entry)(void**) = nullptr;
-  const int* sizes = nullptr;  ///< of its parameters; ends with 0
+  const int* sizes = nullptr;      ///< of its parameters; ends with 0
+  unsigned most_shared_bytes = 0;  ///< that launches may ask for
 };
 
 BlockOfThreads* block_of_threads = nullptr;
@@ -563,11 +564,20 @@ ISOMER_EXPORT int cuModuleGetFunction(Function** function, Module* module, const
     return known->entry && known->sizes ? kDone : kNotFound;
   });
 }
+ISOMER_EXPORT int cuFuncSetAttribute(Function* function, int attribute, int value) {
+  constexpr int kMostAskedSharedBytes = 8, kMost = 227 << 10;
+  return in_context([&](Machine&) {
+    if (attribute != kMostAskedSharedBytes || value < 0 || value > kMost) return kInvalidValue;
+    function->most_shared_bytes = static_cast<unsigned>(value);
+    return kDone;
+  });
+}
 ISOMER_EXPORT int cuLaunchKernel(Function* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                                  Stream* stream, void** parameters, void** extra) {
   return in_context([&](Machine& machine) {
-    if (shared_bytes != 0 || extra || block_x * block_y * block_z > 1024 || grid_x * grid_y * grid_z == 0)
+    if (shared_bytes > function->most_shared_bytes || extra || block_x * block_y * block_z > 1024 ||
+        grid_x * grid_y * grid_z == 0)
       return kInvalidValue;
     auto arguments = std::make_shared<LaunchArguments>();
     for (size_t k = 0; function->sizes[k] != 0; ++k) {

@@ -65,8 +65,8 @@ void launch(const CudaLaunch& launch, runtime::cuda::Function function, void** a
   const auto& [blocks, threads] = launch.launch;
   here().device->ask(launch.function, [&] {
     return here().gpu->driver().launch(function, size(blocks[0]), size(blocks[1]), size(blocks[2]), size(threads[0]),
-                                       size(threads[1]), size(threads[2]), 0, here().device->stream(), arguments,
-                                       nullptr);
+                                       size(threads[1]), size(threads[2]), size(launch.asked_bytes()),
+                                       here().device->stream(), arguments, nullptr);
   });
 }
 
@@ -82,10 +82,8 @@ NativeModule::NativeModule(const std::string& text, const std::vector<std::strin
 
 NativeModule::~NativeModule() { here().gpu->driver().module_unload(module_); }
 
-runtime::cuda::Function NativeModule::function(const std::string& name) const {
-  runtime::cuda::Function function = nullptr;
-  need(here().gpu->driver().check(here().gpu->driver().module_function(&function, module_, name.c_str()), name));
-  return function;
+runtime::cuda::Function NativeModule::function(const CudaLaunch& launch) const {
+  return needed(here().gpu->driver().function(module_, launch.function, launch.asked_bytes()));
 }
 
 EmulatedRun run_natively(const NativeModule& module, const Kernel& kernel, const CudaKernel& code,
@@ -109,7 +107,7 @@ EmulatedRun run_natively(const NativeModule& module, const Kernel& kernel, const
     std::vector<void*> addresses = {&error};
     for (Address& pointer : pointers) addresses.push_back(&pointer);
     if (each.takes_turn) addresses.push_back(&turn);
-    launch(each, module.function(each.function), addresses.data());
+    launch(each, module.function(each), addresses.data());
   });
   EmulatedRun run;
   int32_t outcome = 0;

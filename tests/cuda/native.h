@@ -22,7 +22,7 @@ class NativeModule {
   NativeModule(const NativeModule&) = delete;
   NativeModule& operator=(const NativeModule&) = delete;
 
-  runtime::cuda::Function function(const std::string& name) const;
+  runtime::cuda::Function function(const CudaLaunch& launch) const;
 
  private:
   runtime::cuda::Module module_ = nullptr;

@@ -62,6 +62,7 @@ Artifact launches() {
   artifact.kernels[1].launches.push_back(artifact.kernels[1].launches[0]);
   artifact.kernels[1].launches[0].turns = 5;
   artifact.kernels[1].launches[0].followers = 1;
+  artifact.kernels[1].launches[0].shared_bytes = 65536;
   artifact.kernels[1].launches[0].takes_turn = true;
   return artifact;
 }
@@ -370,6 +371,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"no_blocks", "a grid that GPUs have", [](Artifact& a) { launch(a).blocks[1] = 0; }, launches},
         Broken{"many_blocks", "a grid that GPUs have", [](Artifact& a) { launch(a).blocks[2] = 65536; }, launches},
         Broken{"many_threads", "a grid that GPUs have", [](Artifact& a) { launch(a).threads = {512, 4, 1}; }, launches},
+        Broken{"shared_memory", "bytes of shared memory", [](Artifact& a) { launch(a).shared_bytes = -1; }, launches},
         Broken{"launched_turns", "turns of an int32", [](Artifact& a) { launch(a).turns = int64_t{1} << 31; },
                launches},
         Broken{"launched_followers", "turns of parts that are there", [](Artifact& a) { launch(a).followers = 1; },

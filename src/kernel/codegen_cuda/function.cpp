@@ -41,7 +41,7 @@ class FunctionPrinter {
   Function run(const Statement& statement, const Loop* turns, const std::string& name) {
     Function function;
     std::string parameters = "int* __restrict__ outcome";
-    std::string private_lines;
+    std::string private_lines, declared, asked;  // of shared memory: in the function, or by the launch
     for (const int b : used_) {
       const Buffer& buffer = buffer_at(b);
       if (!has_static_shape(buffer)) fail_unsupported("'{}' has a size that data decide", buffer.name);
@@ -59,15 +59,27 @@ class FunctionPrinter {
       const bool is_shared = buffer.scope == Scope::kShared;
       const auto places = places_.find(b);
       const int64_t times = places == places_.end() ? 1 : places->second;
-      (is_shared ? function.shared_bytes : private_bytes_) += times * bytes;
-      private_lines += fmt::format("  {}__align__({}) ", is_shared ? "__shared__ " : "", kAlignment);
-      private_lines += fmt::format("{} {}[{}];\n", type, times == 1 ? name_of(b) : name_of_places(b),
-                                   std::max<int64_t>(times * count, 1));
+      const std::string name_here = times == 1 ? name_of(b) : name_of_places(b);
+      const std::string array = fmt::format("{} {}[{}];\n", type, name_here, std::max<int64_t>(times * count, 1));
+      if (!is_shared) {
+        private_lines += fmt::format("  __align__({}) {}", kAlignment, array);
+        private_bytes_ += bytes;
+        continue;
+      }
+      declared += fmt::format("  __shared__ __align__({}) {}", kAlignment, array);
+      asked += fmt::format("  {0}* const {1} = ({0}*)(asked + {2});\n", type, name_here, function.shared_bytes);
+      function.shared_bytes += (times * bytes + kAlignment - 1) / kAlignment * kAlignment;
     }
     if (private_bytes_ > kMostPrivateBytes)
       fail_unsupported("a thread would need {} bytes of memory of its own", private_bytes_);
-    if (function.shared_bytes > kSharedBytes)
+    if (function.shared_bytes > kMostSharedBytes)
       fail_unsupported("a block of threads would need {} bytes of shared memory", function.shared_bytes);
+    if (function.shared_bytes > kSharedBytes) {
+      private_lines += fmt::format("  ISOMER_ASKED_MEMORY(asked, {}, {});\n", kAlignment, function.shared_bytes);
+      private_lines += asked;
+    } else {
+      private_lines += declared;
+    }
     if (turns) {
       parameters += fmt::format(", int k{}", turns->variable);
       ranges_.enter(*turns);

@@ -15,6 +15,13 @@ typedef unsigned long long u64;
 
 #define ISOMER_DEVICE static __device__ __forceinline__
 
+// Shared memory of a block of threads that its launch asks for.
+#ifdef __CUDA_ARCH__
+#define ISOMER_ASKED_MEMORY(name, alignment, size) extern __shared__ __align__(alignment) u8 name[]
+#else
+#define ISOMER_ASKED_MEMORY(name, alignment, size) __shared__ __align__(alignment) u8 name[size]
+#endif
+
 namespace op {
 
 // What goes wrong is reported, and the thread goes on.

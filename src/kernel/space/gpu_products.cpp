@@ -341,7 +341,7 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
       return false;
     }
   }
-  return plan.stages * bytes_of(schedule, Scope::kShared) <= kSharedBytes &&
+  return plan.stages * bytes_of(schedule, Scope::kShared) <= kMostSharedBytes &&
          bytes_of(schedule, Scope::kRegister) <= kSumBytes && check_launches(schedule.finish()).ok();
 }
 
@@ -359,7 +359,7 @@ double operations_of_fetch(const View& view, const Block& block, const LoadAcces
 /// As many as shared memory holds, up to three.
 int64_t most_stages(const ProductPlan& plan) {
   const int64_t rows = plan.threads_y * plan.rows + plan.threads_x * plan.columns;
-  return std::clamp<int64_t>(kSharedBytes / (2 * rows * (plan.steps + kGapOfTensorCores)), 1, 3);
+  return std::clamp<int64_t>(kMostSharedBytes / (2 * rows * (plan.steps + kGapOfTensorCores)), 1, 3);
 }
 
 void schedule_product(Builder& builder, const std::string& name) {

@@ -47,6 +47,7 @@ Result<std::shared_ptr<const Driver>> open_library(const std::string& library) {
   find(driver->module_load, "cuModuleLoadData");
   find(driver->module_unload, "cuModuleUnload");
   find(driver->module_function, "cuModuleGetFunction");
+  find(driver->function_attribute, "cuFuncSetAttribute");
   find(driver->launch, "cuLaunchKernel");
   find(driver->event_create, "cuEventCreate");
   find(driver->event_destroy, "cuEventDestroy_v2");
@@ -69,6 +70,16 @@ Result<std::shared_ptr<const Driver>> Driver::open() {
   if (const auto known = opened.find(library); known != opened.end()) return known->second;
   TRY(std::shared_ptr<const Driver> driver, open_library(library));
   return opened[library] = std::move(driver);
+}
+
+Result<Function> Driver::function(Module module, const std::string& name, int64_t shared_bytes) const {
+  constexpr int kMostAskedSharedBytes = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+  Function found = nullptr;
+  TRY_VOID(check(module_function(&found, module, name.c_str()), fmt::format("function '{}'", name)));
+  if (shared_bytes > 0)
+    TRY_VOID(check(function_attribute(found, kMostAskedSharedBytes, static_cast<int>(shared_bytes)),
+                   fmt::format("{} bytes of shared memory for '{}'", shared_bytes, name)));
+  return found;
 }
 
 std::string Driver::describe(Status status) const {

@@ -77,6 +77,7 @@ struct Driver {
   Status (*module_load)(Module*, const void*) = nullptr;
   Status (*module_unload)(Module) = nullptr;
   Status (*module_function)(Function*, Module, const char*) = nullptr;
+  Status (*function_attribute)(Function, int, int) = nullptr;
   Status (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**,
                    void**) = nullptr;
   Status (*event_create)(Event*, unsigned) = nullptr;
@@ -85,6 +86,8 @@ struct Driver {
   Status (*event_synchronize)(Event) = nullptr;
   Status (*event_elapsed)(float*, Event, Event) = nullptr;  ///< milliseconds
 
+  /// A function of a module whose launches ask for so much shared memory. Errors name it and what it lacks.
+  Result<Function> function(Module module, const std::string& name, int64_t shared_bytes) const;
   /// "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)".
   std::string describe(Status status) const;
   /// The error of `what` that failed ("a launch of conv_0"); nothing where it did not.

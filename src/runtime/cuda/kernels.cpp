@@ -110,7 +110,8 @@ class GpuKernels : public KernelRunner {
     device_.ask(launch.function, [&] {
       return device_.gpu().driver().launch(function, size(launch.blocks[0]), size(launch.blocks[1]),
                                            size(launch.blocks[2]), size(launch.threads[0]), size(launch.threads[1]),
-                                           size(launch.threads[2]), 0, device_.stream(), arguments.data(), nullptr);
+                                           size(launch.threads[2]), size(launch.shared_bytes), device_.stream(),
+                                           arguments.data(), nullptr);
     });
   }
 

@@ -29,11 +29,11 @@ Result<void> Resident::load(const Artifact& artifact) {
     std::vector<Function>& functions = functions_.emplace_back();
     Module module = kernel.module < 0 ? nullptr : modules_[static_cast<size_t>(kernel.module)];
     for (const Launch& launch : kernel.launches) {
-      Function function = nullptr;
-      if (module)
-        TRY_VOID(driver.check(driver.module_function(&function, module, launch.function.c_str()),
-                              fmt::format("function '{}' in module {}", launch.function, kernel.module)));
-      functions.push_back(function);
+      functions.push_back(nullptr);
+      if (!module) continue;
+      auto function = driver.function(module, launch.function, launch.shared_bytes);
+      if (!function.ok()) return std::move(function).error().within(fmt::format("module {}", kernel.module));
+      functions.back() = *function;
     }
   }
   return {};
