@@ -60,12 +60,13 @@ struct Candidate {
   double microseconds = INFINITY;
 };
 
-/// Samples sizes alone: of tiles, blocks of threads, parts.
+/// Samples sizes: of tiles, blocks of threads, parts; and whether operands are laid out anew.
 class SamplingSizes : public kernel::Decider {
  public:
   SamplingSizes(Random& random, double chance) : sampling_(random, chance) {}
   int64_t decide(const kernel::Choice& choice) override {
-    return choice.candidates.size() > 2 ? sampling_.decide(choice) : choice.preferred;
+    const bool is_size = choice.candidates.size() > 2 || choice.name.ends_with("_last");
+    return is_size ? sampling_.decide(choice) : choice.preferred;
   }
 
  private:
@@ -79,7 +80,7 @@ std::vector<Candidate> candidates(const std::string& model, const kernel::Schedu
   Random random(options.seed);
   for (int k = 0; k < 4 * options.count && static_cast<int>(all.size()) < options.count; ++k) {
     kernel::Preferring preferring;
-    SamplingSizes sampling(random, k % 2 == 0 ? 0.35 : 0.7);
+    SamplingSizes sampling(random, k % 2 == 0 ? 0.2 : 0.5);
     kernel::Scheduled made = kernel::scheduled(start, kernel::gpu_space(), kernel::Machine(),
                                                k == 0 ? static_cast<kernel::Decider&>(preferring) : sampling);
     kernel::Kernel kernel = made.schedule.finish();

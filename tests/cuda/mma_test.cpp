@@ -8,10 +8,11 @@
 #include "cuda/native.h"
 #include "graph/te/array.h"
 #include "graph/te/program_text.h"
-#include "kernel/default_schedule.h"
 #include "kernel/launch_examples.h"
 #include "kernel/lower.h"
 #include "kernel/run_kernel.h"
+#include "kernel/scheduled_kernel.h"
+#include "kernel/space/gpu_modules.h"
 #include "support/long_run.h"
 #include "util/random.h"
 
@@ -32,7 +33,8 @@ Tensor small_integers(DataType type, const Dims& dims, Random& random) {
 }
 
 /// Sums stay below 256, which bfloat16 still has.
-Subject product_of(DataType type, int64_t m, int64_t n, int64_t k, Random& random, const std::string& name) {
+Subject product_of(DataType type, int64_t m, int64_t n, int64_t k, Random& random, const std::string& name,
+                   const std::map<std::string, int64_t>& decisions = {}) {
   const std::string text = fmt::format(
       "s0 = reduce [{0}, {1}] over [{2}] with sum:{3} {{ in0[i0, r0]:{3}*in1[r0, i1]:{3} }}\n"
       "s1 = map [{0}, {1}] {{ s0[i0, i1]:{3} + in2[i1]:{3} }}\noutput s1\n",
@@ -44,7 +46,35 @@ Subject product_of(DataType type, int64_t m, int64_t n, int64_t k, Random& rando
     inputs.push_back(small_integers(type, dims, random));
   }
   Kernel lowered = *lower(*te::parse_program(text), types);
-  Kernel scheduled = default_gpu_schedule(Schedule(lowered)).finish();
+  Preferring preferring;
+  Given given(decisions, preferring);
+  Kernel scheduled = kernel::scheduled(Schedule(lowered), gpu_space(), Machine(), given).schedule.finish();
+  CudaKernel code = ok(emit_cuda(scheduled, name));
+  return {std::move(lowered), std::move(scheduled), std::move(code), std::move(inputs)};
+}
+
+/// A padded convolution of a batch, summed up by channels and places: of [batch, channels, size, size] with `filters`
+/// windows of 3 by 3. Sums stay below 256 where inputs are 0 or 1 here and there.
+Subject convolution_of(DataType type, int64_t batch, int64_t channels, int64_t size, int64_t filters, int64_t stride,
+                       const std::map<std::string, int64_t>& decisions, Random& random, const std::string& name) {
+  const int64_t out = (size - 1) / stride + 1;
+  const std::string text = fmt::format(
+      "s0 = reduce [{0}, {1}, {2}, {2}] over [{3}, 3, 3] with sum:{4} {{ select(1 <= {6}*i2 + r1 && {6}*i2 + r1 < {5} "
+      "+ 1 "
+      "&& 1 <= {6}*i3 + r2 && {6}*i3 + r2 < {5} + 1, in0[i0, r0, {6}*i2 + r1 - 1, {6}*i3 + r2 - 1]:{4}, "
+      "0:{4})*in1[i1, r0, r1, r2]:{4} }}\n"
+      "s1 = map [{0}, {1}, {2}, {2}] {{ s0[i0, i1, i2, i3]:{4} + in2[i1]:{4} }}\noutput s1\n",
+      batch, filters, out, channels, isomer::name(type), size, stride);
+  std::vector<TaskType> types;
+  std::vector<Tensor> inputs;
+  for (const Dims& dims : {Dims{batch, channels, size, size}, Dims{filters, channels, 3, 3}, Dims{filters}}) {
+    types.push_back({type, Shape(dims.begin(), dims.end())});
+    inputs.push_back(small_integers(type, dims, random));
+  }
+  Kernel lowered = *lower(*te::parse_program(text), types);
+  Preferring preferring;
+  Given given(decisions, preferring);
+  Kernel scheduled = kernel::scheduled(Schedule(lowered), gpu_space(), Machine(), given).schedule.finish();
   CudaKernel code = ok(emit_cuda(scheduled, name));
   return {std::move(lowered), std::move(scheduled), std::move(code), std::move(inputs)};
 }
@@ -55,20 +85,14 @@ std::vector<std::string> functions_of(const Subject& subject) {
   return names;
 }
 
-TEST(TensorCores, ProductsOfHalvesAreExact) {
-  Random random(51);
-  std::vector<Subject> subjects;
+void expect_exact(const std::vector<Subject>& subjects) {
   std::string text;
   std::vector<std::string> functions;
-  for (const DataType type : {DataType::kFloat16, DataType::kBFloat16})
-    for (const auto& [m, n, k] :
-         std::vector<std::array<int64_t, 3>>{{128, 64, 64}, {40, 72, 48}, {16, 49, 32}, {97, 131, 16}, {256, 24, 48}}) {
-      Subject& subject = subjects.emplace_back(product_of(type, m, n, k, random, fmt::format("f{}_", subjects.size())));
-      EXPECT_THAT(subject.code.text, testing::HasSubstr(type == DataType::kFloat16 ? "op::mma_f16" : "op::mma_bf16"));
-      text += subject.code.text;
-      const auto names = functions_of(subject);
-      functions.insert(functions.end(), names.begin(), names.end());
-    }
+  for (const Subject& subject : subjects) {
+    text += subject.code.text;
+    const auto names = functions_of(subject);
+    functions.insert(functions.end(), names.begin(), names.end());
+  }
   if (!is_native_run()) {
     for (const char* arch : {"sm_80", "sm_90a"}) ASSERT_EQ(clang_to_ptx(text, arch), "") << text;
   }
@@ -85,10 +109,49 @@ TEST(TensorCores, ProductsOfHalvesAreExact) {
   }
 }
 
+TEST(TensorCores, ProductsOfHalvesAreExact) {
+  Random random(51);
+  std::vector<Subject> subjects;
+  for (const DataType type : {DataType::kFloat16, DataType::kBFloat16})
+    for (const auto& [m, n, k] :
+         std::vector<std::array<int64_t, 3>>{{128, 64, 64}, {40, 72, 48}, {16, 49, 32}, {97, 131, 16}, {256, 24, 48}}) {
+      Subject& subject = subjects.emplace_back(product_of(type, m, n, k, random, fmt::format("f{}_", subjects.size())));
+      EXPECT_THAT(subject.code.text, testing::HasSubstr(type == DataType::kFloat16 ? "op::mma_f16" : "op::mma_bf16"));
+    }
+  expect_exact(subjects);
+}
+
+/// Channels apart, last or not, images of a batch together, with and without stages, in shared memory that is asked
+/// for.
+TEST(TensorCores, ConvolutionsOfHalvesAreExact) {
+  Random random(53);
+  std::vector<Subject> subjects;
+  for (const auto& [batch, channels, size, filters, stride, decisions] :
+       std::vector<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, std::map<std::string, int64_t>>>{
+           {1, 16, 8, 32, 1, {}},
+           {2, 32, 7, 32, 1, {{"s0.channels_last", 0}, {"s0.images", 2}, {"s0.columns", 4}, {"s0.stages", 3}}},
+           {4, 32, 7, 16, 1, {{"s0.channels_last", 1}, {"s0.images", 4}, {"s0.columns", 8}, {"s0.stages", 4}}},
+           {2, 16, 9, 32, 2, {{"s0.channels_last", 1}, {"s0.images", 1}, {"s0.columns", 16}, {"s0.stages", 2}}},
+           {2, 48, 6, 24, 1, {{"s0.channels_last", 0}, {"s0.images", 2}, {"s0.columns", 2}, {"s0.stages", 1}}},
+           {1, 32, 12, 256, 1, {{"s0.threads_y", 64}, {"s0.rows", 4}, {"s0.columns", 32}, {"s0.stages", 3}}},
+           {1, 64, 6, 32, 1, {{"s0.channels_apart", 0}, {"s0.stages", 2}}},
+           {1, 64, 6, 32, 1, {{"s0.channels_last", 1}, {"s0.parts", 2}, {"s0.stages", 5}}}}) {
+    Subject& subject = subjects.emplace_back(convolution_of(DataType::kFloat16, batch, channels, size, filters, stride,
+                                                            decisions, random, fmt::format("f{}_", subjects.size())));
+    EXPECT_THAT(subject.code.text, testing::HasSubstr("op::mma_f16")) << subject.code.text;
+    const auto stages = decisions.find("s0.stages");
+    if (stages != decisions.end() && stages->second > 1) {
+      EXPECT_THAT(print(subject.scheduled), testing::HasSubstr(fmt::format("stages={}", stages->second)));
+    }
+  }
+  EXPECT_THAT(subjects[5].code.text, testing::HasSubstr("ISOMER_ASKED_MEMORY(asked"));
+  expect_exact(subjects);
+}
+
 /// The emulator's own map of lanes (PTX ISA 9.7.14.5) against the code generator's: swapped registers are found.
 TEST(TensorCores, SwappedLanesAndRegistersAreFound) {
   Random random(52);
-  const Subject subject = product_of(DataType::kFloat16, 64, 64, 32, random, "f");
+  const Subject subject = product_of(DataType::kFloat16, 64, 64, 32, random, "f", {{"s0.threads_y", 16}});
   const auto expected = ok(run(subject.lowered, subject.inputs, host_target()));
   const auto is_found = [&](const std::string& text) {
     const EmulatedLibrary library(text, functions_of(subject));

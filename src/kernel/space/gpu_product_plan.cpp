@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "kernel/launch.h"
 #include "kernel/mma.h"
 
 namespace isomer::kernel {
@@ -11,48 +12,80 @@ namespace {
 
 /// Estimates of a GPU of today, in its cycles.
 constexpr int64_t kMultiprocessors = 132;
-constexpr double kMultiplyAddsOfTensorCores = 1024, kPartOfTensorCores = 0.5;
 constexpr double kMultiplyAdds = 128;     ///< that a multiprocessor starts in one
 constexpr double kThreadsToFill = 512;    ///< of a multiprocessor, that keep it busy
 constexpr double kCyclesOfFetch = 900;    ///< from a barrier to the next, at least
 constexpr double kCyclesOfLaunch = 4000;  ///< for another launch
 constexpr double kBytesOfCycle = 1600;    ///< that all of them read or write in one
 
-/// Of the multiply-adds that a multiprocessor does without them: fragments come from shared memory.
-double efficiency_of_tensor_cores(const ProductPlan& plan) {
-  const auto rows = static_cast<double>(plan.rows), columns = static_cast<double>(plan.columns);
-  const double products = 2 * rows * columns, fragments = 4 * (2 * rows + columns);  // cycles a warp
-  return kPartOfTensorCores * kMultiplyAddsOfTensorCores / kMultiplyAdds * std::min(1.0, products / fragments);
+double real(int64_t value) { return static_cast<double>(value); }
+int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Of partial sums, which another launch reads and adds.
+double cycles_of_parts(const ProductPlan& plan, const ProductSize& size) {
+  return plan.parts == 1 ? 0 : cycles_of_launch(8 * size.others * size.rows * size.columns * plan.parts);
 }
 
 double cycles_of(const ProductPlan& plan, const ProductSize& size) {
-  const auto [others, rows, columns, length, places, operations_of_row, operations_of_column] = size;
-  const auto ceil_of = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   const int64_t tile_rows = plan.rows * plan.threads_y, tile_columns = plan.columns * plan.threads_x,
-                threads = plan.threads_x * plan.threads_y, part = places * ceil_of(length, plan.parts);
-  const int64_t blocks = others * ceil_of(rows, tile_rows) * ceil_of(columns, tile_columns) * plan.parts;
-  const auto resident = static_cast<int64_t>(std::min(
-      1536.0 / static_cast<double>(threads), 65536.0 / static_cast<double>(threads * (plan.rows * plan.columns + 40))));
-  const auto of_multiprocessor = static_cast<double>(ceil_of(blocks, kMultiprocessors));
-  const double beside = std::clamp(of_multiprocessor, 1.0, std::max(1.0, static_cast<double>(resident)));
+                threads = plan.threads(), part = size.places * ceil_of(size.length, plan.parts);
+  const int64_t blocks = size.others * ceil_of(size.rows, tile_rows) * ceil_of(size.columns, tile_columns) * plan.parts;
+  const double resident =
+      std::floor(std::min(1536 / real(threads), 65536 / real(threads * (plan.rows * plan.columns + 40))));
+  const double of_multiprocessor = real(ceil_of(blocks, kMultiprocessors));
+  const double beside = std::clamp(of_multiprocessor, 1.0, std::max(1.0, resident));
   // Operands come from shared memory: a vector of four serves so many multiply-adds.
-  const double reuse = static_cast<double>(plan.rows * plan.columns) / static_cast<double>(plan.rows + plan.columns);
-  const double efficiency = plan.by_tensor_cores ? efficiency_of_tensor_cores(plan) : std::min(0.75, reuse / 5);
-  const double busy = std::min(1.0, beside * static_cast<double>(threads) / kThreadsToFill);
-  const double work =
-      static_cast<double>(part) *
-      (static_cast<double>(tile_rows * tile_columns) / efficiency + static_cast<double>(tile_rows) * operations_of_row +
-       static_cast<double>(tile_columns) * operations_of_column) /
-      (kMultiplyAdds * busy);
-  const double fetches = static_cast<double>(ceil_of(part, plan.steps)) * kCyclesOfFetch / beside;
-  const double partial =
-      plan.parts == 1
-          ? 0
-          : kCyclesOfLaunch + 8.0 * static_cast<double>(others * rows * columns * plan.parts) / kBytesOfCycle;
-  return of_multiprocessor * std::max(work, fetches) + partial;
+  const double reuse = real(plan.rows * plan.columns) / real(plan.rows + plan.columns);
+  const double efficiency = std::min(0.75, reuse / 5);
+  const double busy = std::min(1.0, beside * real(threads) / kThreadsToFill);
+  const double work = real(part) *
+                      (real(tile_rows * tile_columns) / efficiency + real(tile_rows) * size.operations_of_row +
+                       real(tile_columns) * size.operations_of_column) /
+                      (kMultiplyAdds * busy);
+  const double fetches = real(ceil_of(part, plan.steps)) * kCyclesOfFetch / beside;
+  return of_multiprocessor * std::max(work, fetches) + cycles_of_parts(plan, size);
+}
+
+/// Turn by turn: tensor cores, shared memory and what comes from the second-level cache are busy at the same time, if
+/// enough stages or other blocks hide how long that takes.
+double cycles_by_tensor_cores(const ProductPlan& plan, const ProductSize& size) {
+  constexpr double kMultiplyAddsOfTensorCores = 640, kBytesOfShared = 128, kBytesOfCache = 24;
+  constexpr double kConflicts = 2, kBarrier = 100, kStart = 2500, kRegistersBeside = 60, kSharedOfAll = 227 << 10;
+  constexpr int64_t kWarp = 32, kWarpsToFill = 4;
+  const int64_t columns = plan.columns * plan.images, tile_rows = plan.rows * plan.threads_y,
+                tile_columns = columns * plan.threads_x, threads = plan.threads(), warps = threads / kWarp;
+  const int64_t blocks = ceil_of(size.others, plan.images) * ceil_of(size.rows, tile_rows) *
+                         ceil_of(size.columns, plan.columns * plan.threads_x) * plan.parts;
+  const int64_t turns = size.places * ceil_of(ceil_of(size.length, plan.parts), plan.steps);
+  const double bytes = 2 * real((tile_rows + tile_columns) * plan.steps);
+  const double shared = real(plan.shared_bytes()) + 1024;
+  const double resident = std::floor(
+      std::min({2048 / real(threads), 65536 / (real(threads) * (real(plan.rows * columns) + kRegistersBeside)),
+                kSharedOfAll / shared}));
+  if (resident < 1) return INFINITY;
+  const double of_multiprocessor = real(blocks) / kMultiprocessors;
+  const double beside = std::clamp(std::ceil(of_multiprocessor), 1.0, resident);
+  const double products = real(tile_rows * tile_columns * plan.steps) / kMultiplyAddsOfTensorCores;
+  const double fragments =
+      real(warps * (2 * plan.rows + columns)) * real(plan.steps) / kMmaSteps;  // four cycles of each
+  const double stores = bytes * kConflicts / kBytesOfShared;
+  const double fetched = (real(tile_rows) * size.operations_of_row + real(tile_columns) * size.operations_of_column) *
+                         real(plan.steps) / kMultiplyAdds;
+  const double busy = std::min(1.0, beside * real(warps) / kWarpsToFill);
+  const double work = std::max({products / busy, fragments + stores, bytes / kBytesOfCache}) + fetched;
+  const bool by_registers = size.operations_of_column > kOperationsOfVector || plan.stages == 1;
+  const double wait = kCyclesOfFetch / real(by_registers ? 1 : plan.stages - 1);
+  const double turn = std::max(beside * work, std::max(wait, work / 2) + work / 2 + kBarrier);
+  // Blocks end at times of their own, unless all of them run at once.
+  const double waves = of_multiprocessor / beside;
+  const double rounds = waves <= 1 ? 1 : (waves + std::ceil(waves)) / 2;
+  const double results = rounds * beside * real(tile_rows * tile_columns) * (plan.parts > 1 ? 4 : 2) / kBytesOfCache;
+  return kStart + rounds * real(turns) * turn + results + cycles_of_parts(plan, size);
 }
 
 }  // namespace
+
+double cycles_of_launch(int64_t bytes) { return kCyclesOfLaunch + real(bytes) / kBytesOfCycle; }
 
 std::vector<int64_t> divisors(int64_t length, int64_t most) {
   std::vector<int64_t> all;
@@ -61,44 +94,52 @@ std::vector<int64_t> divisors(int64_t length, int64_t most) {
   return all;
 }
 
+namespace {
+
+ProductPlan cheapest_by_tensor_cores(const ProductPlan& axes, const ProductSize& size) {
+  constexpr int64_t kMostSums = 128;  // of a thread
+  ProductPlan best = axes;
+  best.cycles = INFINITY;
+  ProductPlan plan = axes;
+  plan.threads_x = kMmaWide;
+  for (plan.threads_y = kMmaHigh; plan.threads_y <= 8 * kMmaHigh; plan.threads_y *= 2)
+    for (plan.rows = 2; plan.rows <= 4; plan.rows *= 2)
+      for (plan.columns = 4; plan.columns <= 32; plan.columns *= 2)
+        for (plan.images = 1; plan.images <= size.most_images && size.others % plan.images == 0; plan.images *= 2)
+          for (const int64_t parts : divisors(size.length / kMmaSteps, 32)) {
+            if (plan.rows * plan.columns * plan.images > kMostSums) continue;
+            plan.parts = parts;
+            plan.steps = size.length / parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
+            plan.stages = most_stages(plan);
+            if (plan.shared_bytes() > kMostSharedBytes) continue;
+            plan.cycles = cycles_by_tensor_cores(plan, size);
+            if (plan.cycles < best.cycles) best = plan;
+          }
+  return best;
+}
+
+}  // namespace
+
+int64_t ProductPlan::shared_bytes() const {
+  return 2 * stages * (threads_y * rows + threads_x * columns * images) * (steps + kGapOfTensorCores);
+}
+
+int64_t most_stages(ProductPlan plan) {
+  constexpr int64_t kMostStages = 4;
+  plan.stages = 1;
+  return std::clamp<int64_t>(kMostSharedBytes / plan.shared_bytes(), 1, kMostStages);
+}
+
 ProductPlan cheapest(const ProductPlan& axes, const ProductSize& size) {
+  if (axes.by_tensor_cores) return cheapest_by_tensor_cores(axes, size);
   const int64_t rows = size.rows, columns = size.columns, length = size.length;
   struct Tile {
     int64_t rows, columns, threads_y, threads_x;
   };
   constexpr std::array<Tile, 7> kTiles = {
       {{8, 8, 16, 16}, {8, 4, 16, 16}, {8, 4, 8, 16}, {8, 4, 4, 16}, {4, 4, 8, 16}, {4, 4, 8, 8}, {8, 8, 8, 8}}};
-  constexpr std::array<Tile, 12> kTilesOfTensorCores = {{{4, 32, 32, 4},
-                                                         {4, 16, 64, 4},
-                                                         {2, 32, 32, 4},
-                                                         {4, 32, 16, 4},
-                                                         {2, 16, 64, 4},
-                                                         {8, 16, 32, 4},
-                                                         {8, 16, 16, 4},
-                                                         {4, 16, 32, 4},
-                                                         {2, 16, 32, 4},
-                                                         {2, 8, 32, 4},
-                                                         {2, 8, 16, 4},
-                                                         {4, 8, 16, 4}}};
   ProductPlan best = axes;
   double least = INFINITY;
-  if (axes.by_tensor_cores) {
-    for (const Tile& tile : kTilesOfTensorCores)
-      for (const int64_t parts : divisors(length / kMmaSteps, 32)) {
-        ProductPlan plan = axes;
-        plan.rows = tile.rows;
-        plan.columns = tile.columns;
-        plan.threads_y = tile.threads_y;
-        plan.threads_x = tile.threads_x;
-        plan.parts = parts;
-        plan.steps = length / parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
-        const double cycles = cycles_of(plan, size);
-        if (cycles >= least) continue;
-        least = cycles;
-        best = plan;
-      }
-    return best;
-  }
   for (const Tile& tile : kTiles) {
     ProductPlan plan = axes;
     plan.rows = tile.rows;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace isomer::kernel {
@@ -10,11 +11,25 @@ namespace isomer::kernel {
 struct ProductPlan {
   size_t row_axis = 0, column_axis = 0, reduce_axis = 0;
   int64_t rows = 1, columns = 1, threads_y = 1, threads_x = 1, steps = 1;
+  /// Of an axis along which the rows' operand stays where it is, so many together: images of a batch, say. A thread has
+  /// as many times its columns then.
+  std::optional<size_t> image_axis = std::nullopt;
+  int64_t images = 1;
   int64_t parts = 1;  ///< of the reduction, by blocks of threads of their own
   bool by_tensor_cores = false;
   int64_t stages = 1;  ///< places in shared memory
+  double cycles = 0;   ///< by the estimate
   int64_t threads() const { return threads_x * threads_y; }
+  /// By tensor cores.
+  int64_t shared_bytes() const;
 };
+
+/// Halves between rows of an operand: eight rows that follow each other lie in banks of their own then.
+inline constexpr int64_t kGapOfTensorCores = 8;
+/// Of another launch that moves so many bytes.
+double cycles_of_launch(int64_t bytes);
+/// As many as shared memory holds, up to four.
+int64_t most_stages(ProductPlan plan);
 
 /// Operations that fetching an element of an operand takes: in a loop, of a window, of a window whose place is found
 /// for several channels, as part of what is stored at once, as part of a vector.
@@ -26,6 +41,7 @@ inline constexpr double kOperationsOfFetch = 8, kOperationsOfWindow = 40, kOpera
 struct ProductSize {
   int64_t others = 1, rows = 1, columns = 1, length = 1, places = 1;
   double operations_of_row = kOperationsOfFetch, operations_of_column = kOperationsOfFetch;
+  int64_t most_images = 1;
 };
 
 /// Multiply-adds of a thread between two barriers that are written out.

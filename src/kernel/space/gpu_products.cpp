@@ -16,8 +16,8 @@ namespace {
 
 /// Elements that a thread fetches at once, each with a load of its own on the way.
 constexpr int64_t kMostFetched = 16;
-/// Halves between rows of an operand: eight rows that follow each other lie in banks of their own then.
-constexpr int64_t kGapOfTensorCores = 8;
+/// Along an axis that only one operand has.
+constexpr int64_t kMostImages = 8;
 /// Steps of a row that a thread stores at once, where it has fetched them one by one.
 constexpr int64_t kStepsOfVector = 8;
 
@@ -43,6 +43,10 @@ std::optional<ProductPlan> axes_of(const View& view, const Block& block) {
       const int64_t stride = std::abs(*out[column]);
       if (best && std::pair(stride, -extents[row]) >= std::pair(best_stride, -best_rows)) continue;
       best = ProductPlan{row, column};
+      const LoadAccess& of_rows = moves(operands[0].axes[row]) ? operands[0] : operands[1];
+      for (size_t other = 0; other < extents.size(); ++other)
+        if (other != row && other != column && extents[other] > 1 && !moves(of_rows.axes[other]))
+          best->image_axis = other;
       best_stride = stride;
       best_rows = extents[row];
     }
@@ -68,11 +72,12 @@ bool is_copy(const Block& block) {
 
 /// The block that copies the operand into the memory of a block of threads: the one that makes it, where it only moves
 /// elements and nobody else reads them, or a new one.
-Result<std::string> copy_of(Builder& builder, const std::string& sums, int operand) {
+Result<std::string> copy_of(Builder& builder, const std::string& sums, int operand, const std::string& packed) {
   const View& view = builder.view;
   const std::vector<std::string> makers = writers(builder.kernel(), operand);
-  if (makers.size() == 1 && view.is_alone(makers[0]) && !view.is_known(makers[0]) && is_copy(view.block(makers[0])) &&
-      readers(builder.kernel(), operand).size() == 1 && !is_output(builder.kernel(), operand))
+  if (makers.size() == 1 && makers[0] != packed && view.is_alone(makers[0]) && !view.is_known(makers[0]) &&
+      is_copy(view.block(makers[0])) && readers(builder.kernel(), operand).size() == 1 &&
+      !is_output(builder.kernel(), operand))
     return makers[0];
   return builder.schedule.cache_read(sums, view.buffer(operand).name);
 }
@@ -146,8 +151,13 @@ int64_t elements_of_vector(const View& view, const std::string& copy, LoopId inn
   if (axis == block.axes.size() || accesses.size() != 1 || accesses[0].axes[axis] != 1 ||
       block.writes[0].index.back() != te::axis(static_cast<int>(axis)))
     return 1;
-  int64_t vector = 16 * 8 / bit_width(view.buffer(accesses[0].buffer).dtype);
+  const Buffer& source = view.buffer(accesses[0].buffer);
+  int64_t vector = 16 * 8 / bit_width(source.dtype);
   const auto fits = [&](int64_t stride) { return stride % vector == 0; };
+  // Whatever decides other dims, they begin at multiples of the last one.
+  if (te::as<te::Load>(accesses[0].load)->index.back() == te::axis(static_cast<int>(axis)) &&
+      fits(source.shape.back().constant().value_or(1)) && fits(view.extent(innermost)) && each >= vector)
+    return vector;
   while (vector > 1 &&
          (!fits(view.extent(innermost)) || each < vector ||
           !std::ranges::all_of(
@@ -239,7 +249,8 @@ bool fetch_together(Builder& builder, const std::string& copy, LoopId at, const 
   return true;
 }
 
-bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan) {
+/// `packed`: a copy of an operand that is made beforehand.
+bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan, const std::string& packed) {
   Schedule& schedule = builder.schedule;
   const View& view = builder.view;
   const size_t rank = view.block(name).axes.size();
@@ -252,12 +263,20 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
   const auto down = schedule.split(loops[plan.row_axis], Integers{-1, plan.threads_y, plan.rows});
   const auto across = schedule.split(loops[plan.column_axis], Integers{-1, plan.threads_x, plan.columns});
   if (!down.ok() || !across.ok()) return false;
-  LoopIds others;
-  for (size_t k = 0; k < rank; ++k)
-    if (k != plan.row_axis && k != plan.column_axis) others.push_back(loops[k]);
+  LoopIds others, images;
+  for (size_t k = 0; k < rank; ++k) {
+    if (k == plan.row_axis || k == plan.column_axis) continue;
+    others.push_back(loops[k]);
+    if (plan.images == 1 || k != plan.image_axis) continue;
+    const auto parts = schedule.split(loops[k], Integers{-1, plan.images});
+    if (!parts.ok()) return false;
+    others.back() = (*parts)[0];
+    images = {(*parts)[1]};
+  }
   LoopIds order = others;
-  for (const LoopId loop : {(*down)[0], (*across)[0], (*down)[1], (*across)[1], (*down)[2], (*across)[2]})
-    order.push_back(loop);
+  for (const LoopId loop : {(*down)[0], (*across)[0], (*down)[1], (*across)[1], (*down)[2]}) order.push_back(loop);
+  order.insert(order.end(), images.begin(), images.end());
+  order.push_back((*across)[2]);
   if (!schedule.reorder(order).ok()) return false;
   if (!others.empty()) {
     const auto fused = others.size() == 1 ? Result<LoopId>(others[0]) : schedule.fuse(others);
@@ -268,6 +287,7 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
       !tried(schedule.bind((*down)[1], "thread.y")) || !tried(schedule.bind(thread, "thread.x")))
     return false;
   for (const LoopId loop : {(*down)[2], (*across)[2]}) (void)tried(schedule.unroll(loop));
+  for (const LoopId loop : images) (void)tried(schedule.unroll(loop));
 
   if (!tried(schedule.compute_at(*sums, thread)) ||
       !tried(schedule.set_scope(view.buffer(view.block(*sums).writes[0].buffer).name, "registers")))
@@ -275,10 +295,15 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
   const LoopIds own = view.inner_loops(*sums, thread);
   const size_t reduces = view.block(*sums).reduce.size();
   if (own.size() != rank + reduces) return false;
-  const LoopIds tile(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(rank)),
+  LoopIds tile(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(rank)),
       reduction(own.begin() + static_cast<std::ptrdiff_t>(rank), own.end());
   // Where the copy reads by what is no sum of its loops, more than the thread's own results are computed.
-  if (view.iterations(tile) > plan.rows * plan.columns) return false;
+  if (view.iterations(tile) > plan.rows * plan.columns * plan.images) return false;
+  if (plan.images > 1) {
+    const LoopId of_columns = tile[plan.column_axis], of_images = tile[*plan.image_axis];
+    std::erase_if(tile, [&](LoopId loop) { return loop == of_columns || loop == of_images; });
+    tile.insert(tile.end(), {of_images, of_columns});
+  }
   const auto steps =
       schedule.split(reduction[plan.reduce_axis],
                      plan.by_tensor_cores ? Integers{-1, plan.steps / kMmaSteps, kMmaSteps} : Integers{-1, plan.steps});
@@ -293,6 +318,12 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
   if (!schedule.reorder(ordered).ok()) return false;
   const auto turn = turns.size() == 1 ? Result<LoopId>(turns[0]) : schedule.fuse(turns);
   if (!turn.ok()) return false;
+  if (plan.images > 1) {
+    const auto columns = schedule.fuse({tile.end()[-2], tile.end()[-1]});
+    if (!columns.ok()) return false;
+    tile.pop_back();
+    tile.back() = *columns;
+  }
   const auto zeros = schedule.decompose_reduction(*sums, *turn);
   if (!zeros.ok()) return false;
   if (plan.by_tensor_cores || plan.rows * plan.columns * plan.steps <= kMostWrittenOut)
@@ -316,7 +347,7 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan)
       else
         schedule = before;
     }
-    const auto copy = copy_of(builder, *sums, source);
+    const auto copy = copy_of(builder, *sums, source, packed);
     if (!copy.ok()) return false;
     const std::string memory = view.buffer(view.block(*copy).writes[0].buffer).name;
     // Side by side: columns of a thread, or steps of a register of tensor cores.
@@ -351,15 +382,38 @@ double operations_of_fetch(const View& view, const Block& block, const LoadAcces
   const bool is_window = makers.size() == 1 && view.is_alone(makers[0]) && is_copy(view.block(makers[0]));
   const bool is_apart = block.reduce.size() > 1;
   if (!plan.by_tensor_cores) return is_window && !is_apart ? kOperationsOfWindow : kOperationsOfFetch;
-  if (is_window) return is_apart ? kOperationsOfChannel : kOperationsOfWindow;
-  return view.buffer(access.buffer).is_constant || access.reduce[plan.reduce_axis] == 1 ? kOperationsOfVector
-                                                                                        : kOperationsOfStore;
+  if (!is_window)
+    return view.buffer(access.buffer).is_constant || access.reduce[plan.reduce_axis] == 1 ? kOperationsOfVector
+                                                                                          : kOperationsOfStore;
+  // Where steps lie side by side, they do so in what the windows are taken of, too.
+  const auto& index = te::as<te::Load>(access.load)->index;
+  const auto dim = std::find(index.begin(), index.end(), te::reduce_axis(static_cast<int>(plan.reduce_axis)));
+  const std::vector<LoadAccess> read = load_accesses(view.kernel(), view.block(makers[0]));
+  if (dim != index.end() && read.size() == 1 && read[0].axes[static_cast<size_t>(dim - index.begin())] == 1)
+    return kOperationsOfVector;
+  return is_apart ? kOperationsOfChannel : kOperationsOfWindow;
 }
 
-/// As many as shared memory holds, up to three.
-int64_t most_stages(const ProductPlan& plan) {
-  const int64_t rows = plan.threads_y * plan.rows + plan.threads_x * plan.columns;
-  return std::clamp<int64_t>(kMostSharedBytes / (2 * rows * (plan.steps + kGapOfTensorCores)), 1, 3);
+/// Lets the columns' operand be read of a copy in which the steps of a column lie side by side: its name; empty: it
+/// can't be.
+std::string lay_steps_last(Builder& builder, const std::string& name, const ProductPlan& plan) {
+  const View& view = builder.view;
+  for (const LoadAccess& access : load_accesses(builder.kernel(), view.block(name))) {
+    if (!moves(access.axes[plan.column_axis])) continue;
+    const Schedule before = builder.schedule;
+    const auto copy = builder.schedule.cache_read(name, view.buffer(access.buffer).name, view.ordinal(name, access));
+    if (copy.ok() && lay_last(builder, name, *copy, te::reduce_axis(static_cast<int>(plan.reduce_axis)))) return *copy;
+    builder.schedule = before;
+  }
+  return {};
+}
+
+/// How many of them a thread may have together.
+std::vector<int64_t> images_of(const ProductPlan& plan, const Integers& extents) {
+  std::vector<int64_t> all = {1};
+  for (int64_t each = 2; plan.image_axis && each <= kMostImages && extents[*plan.image_axis] % each == 0; each *= 2)
+    all.push_back(each);
+  return all;
 }
 
 void schedule_product(Builder& builder, const std::string& name) {
@@ -383,7 +437,20 @@ void schedule_product(Builder& builder, const std::string& name) {
     const bool is_across = moves(access.axes[plan->column_axis]);
     (is_across ? size.operations_of_column : size.operations_of_row) = operations_of_fetch(view, block, access, *plan);
   }
-  const ProductPlan wanted = cheapest(*plan, size);
+  if (plan->image_axis) size.most_images = std::min<int64_t>(extents[*plan->image_axis], kMostImages);
+  const Schedule before = builder.schedule;
+  ProductPlan wanted = cheapest(*plan, size);
+  std::string packed;  // a copy of an operand in which steps lie side by side
+  if (plan->by_tensor_cores && size.operations_of_column == kOperationsOfStore) {
+    ProductSize beside = size;
+    beside.operations_of_column = kOperationsOfVector;
+    const ProductPlan other = cheapest(*plan, beside);
+    const int64_t bytes = 2 * 2 * size.others * columns * steps;  // read and written
+    if (builder.decide(name, "steps_last", other.cycles + cycles_of_launch(bytes) < wanted.cycles)) {
+      packed = lay_steps_last(builder, name, *plan);
+      if (!packed.empty()) wanted = other;
+    }
+  }
   const auto decide = [&](const std::string& of, const char* what, std::vector<int64_t> candidates, int64_t preferred) {
     if (std::find(candidates.begin(), candidates.end(), preferred) == candidates.end()) candidates.push_back(preferred);
     std::sort(candidates.begin(), candidates.end());
@@ -394,6 +461,7 @@ void schedule_product(Builder& builder, const std::string& name) {
     plan->threads_y = decide(name, "threads_y", {8, 16, 32, 64}, wanted.threads_y);
     plan->columns = decide(name, "columns", {2, 4, 8, 16, 32}, wanted.columns);
     plan->rows = decide(name, "rows", {2, 4, 8}, wanted.rows);
+    plan->images = decide(name, "images", images_of(*plan, extents), wanted.images);
     plan->parts = decide(name, "parts", divisors(length / kMmaSteps, 32), wanted.parts);
     const int64_t most = length / plan->parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
     plan->steps = builder.decide(name, "steps", divisors(most / kMmaSteps, 2), most / kMmaSteps) * kMmaSteps;
@@ -406,7 +474,7 @@ void schedule_product(Builder& builder, const std::string& name) {
     plan->parts = decide(name, "parts", divisors(length, 32), wanted.parts);
     plan->steps = decide(name, "steps", divisors(length / plan->parts, 32), wanted.steps);
   }
-  const Schedule before = builder.schedule;
+  const Schedule whole = builder.schedule;
   std::string product = name;
   if (plan->parts > 1) {
     const LoopIds loops = view.loops(name);
@@ -416,38 +484,80 @@ void schedule_product(Builder& builder, const std::string& name) {
       product = *partial;
       plan->row_axis = axes->row_axis;
       plan->column_axis = axes->column_axis;
+      plan->image_axis = axes->image_axis;
     } else {
-      builder.schedule = before;
+      builder.schedule = whole;
     }
   }
   const Schedule parted = builder.schedule;
   for (; plan->steps >= 1; plan->steps /= 2) {
-    if (lay_out(builder, product, *plan)) return;
+    if (lay_out(builder, product, *plan, packed)) return;
     builder.schedule = parted;
     plan->by_tensor_cores = false;
+    plan->stages = plan->images = 1;
   }
   builder.schedule = before;
 }
 
+/// What a block reads by more than its iterators.
+std::optional<LoadAccess> window_of(const View& view, const std::string& name) {
+  for (LoadAccess& access : load_accesses(view.kernel(), view.block(name)))
+    if (!is_plain(access)) return std::move(access);
+  return std::nullopt;
+}
+
+/// Whether the first reduction is over channels that tensor cores may take step by step, at each place of a window.
+bool has_channels(const View& view, const Block& block) {
+  const auto loaded = loads(block);
+  return block.reduce.size() > 1 && te::as_constant(block.reduce[0].extent).value_or(1) % kMmaSteps == 0 &&
+         std::ranges::all_of(loaded, [&](int b) { return bit_width(view.buffer(b).dtype) == 16; });
+}
+
+/// Whether taking the windows of a copy in which the channels of a place lie side by side saves more than it costs.
+bool is_channels_last_worth_it(const View& view, const Block& block, const LoadAccess& window) {
+  ProductSize size;
+  const Integers extents = extents_of(block);
+  const auto& index = te::as<te::Load>(window.load)->index;
+  for (size_t k = 0; k < extents.size(); ++k) {
+    const Expr axis = te::axis(static_cast<int>(k));
+    const bool is_image = std::find(index.begin(), index.end(), axis) != index.end();
+    (is_image ? size.others : moves(window.axes[k]) ? size.columns : size.rows) *= extents[k];
+  }
+  for (size_t k = 0; k < block.reduce.size(); ++k)
+    (k == 0 ? size.length : size.places) *= te::as_constant(block.reduce[k].extent).value_or(1);
+  size.most_images = std::min(size.others, kMostImages);
+  size.operations_of_row = kOperationsOfVector;
+  ProductPlan plan;
+  plan.by_tensor_cores = true;
+  size.operations_of_column = kOperationsOfChannel;
+  const double apart = cheapest(plan, size).cycles;
+  size.operations_of_column = kOperationsOfVector;
+  const int64_t bytes = 2 * 2 * element_count(view.buffer(window.buffer).shape).constant().value_or(0);
+  return cheapest(plan, size).cycles + cycles_of_launch(bytes) < apart;
+}
+
+/// Lets the windows be taken of such a copy.
+void lay_channels_last(Builder& builder, const std::string& name, const LoadAccess& window) {
+  const View& view = builder.view;
+  const Schedule before = builder.schedule;
+  const auto copy = builder.schedule.cache_read(name, view.buffer(window.buffer).name, view.ordinal(name, window));
+  if (!copy.ok() || !lay_last(builder, name, *copy, te::reduce_axis(0))) builder.schedule = before;
+}
+
 void take_windows(Builder& builder, const std::string& name) {
   const View& view = builder.view;
-  if (!axes_of(view, view.block(name))) return;
-  for (const LoadAccess& access : load_accesses(builder.kernel(), view.block(name))) {
-    if (is_plain(access)) continue;
-    if (!builder.decide(name, "windows", true)) return;
-    // Channels of a place lie at one distance from each other: finding the place is done once for all of them.
-    const Block block = view.block(name);
-    const int64_t channels = block.reduce.empty() ? 0 : te::as_constant(block.reduce[0].extent).value_or(0);
-    const bool are_halves =
-        std::ranges::all_of(loads(block), [&](int b) { return bit_width(view.buffer(b).dtype) == 16; });
-    const bool are_apart =
-        block.reduce.size() > 1 &&
-        builder.decide(name, "channels_apart", are_halves && channels % kMmaSteps == 0 && channels > 0);
-    const Schedule before = builder.schedule;
-    const auto copy = builder.schedule.reindex(name, view.buffer(access.buffer).name, view.ordinal(name, access));
-    if (!copy.ok() || !tried(builder.schedule.flatten(*copy, are_apart ? 0 : -1))) builder.schedule = before;
-    return;
-  }
+  auto window = window_of(view, name);
+  if (!window || !axes_of(view, view.block(name)) || !builder.decide(name, "windows", true)) return;
+  const Schedule before = builder.schedule;
+  const Block& block = view.block(name);
+  // Finding a place is done once for all its channels.
+  const bool are_apart = has_channels(view, block) && builder.decide(name, "channels_apart", true);
+  if (are_apart && builder.decide(name, "channels_last", is_channels_last_worth_it(view, block, *window)))
+    lay_channels_last(builder, name, *window);
+  window = window_of(view, name);
+  if (!window) return;
+  const auto copy = builder.schedule.reindex(name, view.buffer(window->buffer).name, view.ordinal(name, *window));
+  if (!copy.ok() || !tried(builder.schedule.flatten(*copy, are_apart ? 0 : -1))) builder.schedule = before;
 }
 
 }  // namespace
