@@ -395,8 +395,12 @@ class FunctionPrinter {
     return fmt::format("{}[{}", name_of(buffer), expressions_.position(plan));
   }
 
-  /// Where what the loop computes is stored, side by side, if in vectors.
-  std::optional<std::string> stored_vectors(const Loop& loop) {
+  /// What a loop computes and stores side by side.
+  struct Stored {
+    std::string first;     ///< as `first_of` gives it
+    int64_t elements = 0;  ///< of a vector
+  };
+  std::optional<Stored> stored_vectors(const Loop& loop) {
     const auto extent = te::as_constant(loop.extent);
     if (fetch_ != Fetch::kWhole || loop.kind != LoopKind::kUnrolled || !extent || loop.body.size() != 1)
       return std::nullopt;
@@ -404,28 +408,31 @@ class FunctionPrinter {
     if (!block || block->is_reduction() || block->writes.size() != 1 || !of_one_thread(*block).empty())
       return std::nullopt;
     const Buffer& target = buffer_at(block->writes[0].buffer);
-    const int64_t elements = 8 * kAlignment / bit_width(target.dtype);
-    if (target.scope != Scope::kArgument || elements == 0 || *extent < elements || *extent % elements != 0)
-      return std::nullopt;
+    const int64_t bits = bit_width(target.dtype);
+    int64_t bytes = kAlignment;
+    while (bytes >= 4 && (*extent * bits) % (8 * bytes) != 0) bytes /= 2;
+    if (target.scope != Scope::kArgument || bytes < 4 || 8 * bytes < 2 * bits) return std::nullopt;
     ranges_.enter(loop);
     const Expr predicate = bind(kernel_, *block, ranges_, plans_).predicate;
     ranges_.leave(loop);
     if (predicate && predicate != te::truth(true)) return std::nullopt;
-    return first_of(loop, *block, block->writes[0].buffer, block->writes[0].index, elements);
+    const int64_t elements = 8 * bytes / bits;
+    auto first = first_of(loop, *block, block->writes[0].buffer, block->writes[0].index, elements);
+    return first ? std::optional(Stored{*std::move(first), elements}) : std::nullopt;
   }
 
-  /// `first`: as `stored_vectors` gives it.
-  void print_stored(const Loop& loop, const std::string& first) {
+  void print_stored(const Loop& loop, const Stored& stored) {
     const auto& block = std::get<Block>(loop.body.front().node);
     const DataType type = buffer_at(block.writes[0].buffer).dtype;
-    const int64_t extent = *te::as_constant(loop.extent), elements = 8 * kAlignment / bit_width(type);
+    const int64_t extent = *te::as_constant(loop.extent);
     const std::string array = expressions_.fresh("values");
     line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(type), array, extent));
     stored_ = fmt::format("{}[k{}]", array, loop.variable);
     print_whole(loop);
     stored_.clear();
-    for (int64_t k = 0; k < extent; k += elements)
-      line(fmt::format("op::move<{}>(&{} + {}], &{}[{}]);", kAlignment, first, k, array, k));
+    for (int64_t k = 0; k < extent; k += stored.elements)
+      line(fmt::format("op::move<{}>(&{} + {}], &{}[{}]);", stored.elements * bit_width(type) / 8, stored.first, k,
+                       array, k));
   }
 
   // mma.h

@@ -52,7 +52,8 @@ ISOMER_DEVICE void move(void* to, const void* from) {
 #ifdef __CUDA_ARCH__
 template <int bytes>
 ISOMER_DEVICE void copy(void* to, const void* from) {
-  asm volatile("{ .reg .u64 place; cvta.to.shared.u64 place, %0; cp.async.ca.shared.global [place], [%1], %2; }"
+  static_assert(bytes == 16, "what goes past the first-level cache");
+  asm volatile("{ .reg .u64 place; cvta.to.shared.u64 place, %0; cp.async.cg.shared.global [place], [%1], %2; }"
                :
                : "l"(to), "l"(from), "n"(bytes)
                : "memory");

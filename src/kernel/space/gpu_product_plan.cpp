@@ -49,8 +49,9 @@ double cycles_of(const ProductPlan& plan, const ProductSize& size) {
 /// Turn by turn: tensor cores, shared memory and what comes from the second-level cache are busy at the same time, if
 /// enough stages or other blocks hide how long that takes.
 double cycles_by_tensor_cores(const ProductPlan& plan, const ProductSize& size) {
-  constexpr double kMultiplyAddsOfTensorCores = 640, kBytesOfShared = 128, kBytesOfCache = 24;
-  constexpr double kConflicts = 2, kBarrier = 100, kStart = 2500, kRegistersBeside = 60, kSharedOfAll = 227 << 10;
+  constexpr double kMultiplyAddsOfTensorCores = 540, kBytesOfShared = 128, kBytesOfCache = 21;
+  constexpr double kConflicts = 1.7, kWait = 1500, kStart = 5000, kRegistersBeside = 60, kSharedOfAll = 227 << 10;
+  constexpr double kOfResults = 2;  ///< times what they would take as whole lines of the cache
   constexpr int64_t kWarp = 32, kWarpsToFill = 4;
   const int64_t columns = plan.columns * plan.images, tile_rows = plan.rows * plan.threads_y,
                 tile_columns = columns * plan.threads_x, threads = plan.threads(), warps = threads / kWarp;
@@ -74,12 +75,13 @@ double cycles_by_tensor_cores(const ProductPlan& plan, const ProductSize& size) 
   const double busy = std::min(1.0, beside * real(warps) / kWarpsToFill);
   const double work = std::max({products / busy, fragments + stores, bytes / kBytesOfCache}) + fetched;
   const bool by_registers = size.operations_of_column > kOperationsOfVector || plan.stages == 1;
-  const double wait = kCyclesOfFetch / real(by_registers ? 1 : plan.stages - 1);
-  const double turn = std::max(beside * work, std::max(wait, work / 2) + work / 2 + kBarrier);
+  const double wait = kWait / real(by_registers ? 1 : plan.stages - 1);
+  const double turn = std::max(beside * work, wait + work);
   // Blocks end at times of their own, unless all of them run at once.
   const double waves = of_multiprocessor / beside;
   const double rounds = waves <= 1 ? 1 : (waves + std::ceil(waves)) / 2;
-  const double results = rounds * beside * real(tile_rows * tile_columns) * (plan.parts > 1 ? 4 : 2) / kBytesOfCache;
+  const double results =
+      rounds * beside * real(tile_rows * tile_columns) * (plan.parts > 1 ? 4 : 2) * kOfResults / kBytesOfCache;
   return kStart + rounds * real(turns) * turn + results + cycles_of_parts(plan, size);
 }
 
@@ -104,9 +106,10 @@ ProductPlan cheapest_by_tensor_cores(const ProductPlan& axes, const ProductSize&
   plan.threads_x = kMmaWide;
   for (plan.threads_y = kMmaHigh; plan.threads_y <= 8 * kMmaHigh; plan.threads_y *= 2)
     for (plan.rows = 2; plan.rows <= 4; plan.rows *= 2)
-      for (plan.columns = 4; plan.columns <= 32; plan.columns *= 2)
+      for (const int64_t columns : {4, 8, 12, 16, 24, 32})
         for (plan.images = 1; plan.images <= size.most_images && size.others % plan.images == 0; plan.images *= 2)
           for (const int64_t parts : divisors(size.length / kMmaSteps, 32)) {
+            plan.columns = columns;
             if (plan.rows * plan.columns * plan.images > kMostSums) continue;
             plan.parts = parts;
             plan.steps = size.length / parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
