@@ -18,16 +18,6 @@ DataType half_of(const Expr& factor) {
 
 bool reads(const Expr& expr, const Loop* loop) { return loop && expr && variables(expr).contains(loop->variable); }
 
-void conjuncts(const Expr& condition, std::vector<Expr>& all) {
-  if (!condition) return;
-  if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) {
-    conjuncts(e->left, all);
-    conjuncts(e->right, all);
-  } else {
-    all.push_back(condition);
-  }
-}
-
 }  // namespace
 
 bool is_product_of_halves(const Expr& product) {
@@ -91,9 +81,7 @@ Result<MmaCall> mma_call(const Kernel& kernel, const Loop& steps, const std::vec
   if (reads(one, call.thread_x) || reads(other, call.thread_y) || !reads(one, &steps) || !reads(other, &steps))
     return none("one operand that threads along y have and one along x");
 
-  std::vector<Expr> parts;
-  conjuncts(block.predicate, parts);
-  for (const Expr& part : parts) {
+  for (const Expr& part : conjuncts(block.predicate)) {
     if (te::has_load(part) || reads(part, &steps)) return none("steps that are all taken");
     const bool is_row = reads(part, call.rows) || reads(part, call.thread_y);
     const bool is_column = reads(part, call.columns) || reads(part, call.thread_x);

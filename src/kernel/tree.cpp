@@ -202,6 +202,15 @@ std::set<int> variables(const Expr& expr) {
   return result;
 }
 
+std::vector<Expr> conjuncts(const Expr& condition) {
+  if (!condition) return {};
+  const auto* both = te::as<te::Binary>(condition);
+  if (!both || both->op != te::BinaryOp::kAnd) return {condition};
+  std::vector<Expr> all = conjuncts(both->left);
+  for (Expr& each : conjuncts(both->right)) all.push_back(std::move(each));
+  return all;
+}
+
 bool reads_any(const std::vector<Iterator>& iterators, int variable) {
   return std::any_of(iterators.begin(), iterators.end(),
                      [&](const Iterator& i) { return variables(i.binding).contains(variable); });

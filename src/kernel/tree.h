@@ -61,6 +61,8 @@ inline void for_each_expression(const Statement& alone, const std::function<void
 std::set<int> variables(const Expr& expr);
 bool reads_any(const std::vector<Iterator>& iterators, int variable);
 Expr substitute(const Expr& expr, const std::map<int, Expr>& variables);
+/// The conditions that all hold where this one does: none where it is empty.
+std::vector<Expr> conjuncts(const Expr& condition);
 /// Buffers that an expression loads from; those that a block loads from (in bodies, indices and its predicate).
 std::set<int> loads(const Expr& expr);
 std::set<int> loads(const Block& block);

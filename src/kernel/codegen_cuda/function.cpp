@@ -128,6 +128,7 @@ class FunctionPrinter {
   void print(const Loop& loop) {
     if (loop.annotations.contains(kMma)) return print_mma(loop);
     if (const auto moved = moved_vector(loop)) return line(*moved);
+    if (const Expr whole = holds_throughout(loop)) return print_whole_or_cut(loop, whole);
     if (const auto stored = stored_vectors(loop)) return print_stored(loop, *stored);
     if (const auto ahead = copies_ahead(kernel_, launch_, written_, loop); !ahead.copies.empty()) {
       const auto places = places_.find(ahead.copies.front().target);
@@ -395,6 +396,47 @@ class FunctionPrinter {
     return fmt::format("{}[{}", name_of(buffer), expressions_.position(plan));
   }
 
+  /// When the predicate of the only block in an unrolled loop holds in all iterations: at both ends, as each part of it
+  /// compares what grows evenly. Empty: it always does, or nothing simpler than itself says so.
+  Expr holds_throughout(const Loop& loop) {
+    const auto extent = te::as_constant(loop.extent);
+    if (is_inside_ || fetch_ != Fetch::kWhole || loop.kind != LoopKind::kUnrolled || extent.value_or(1) < 2 ||
+        loop.body.size() != 1)
+      return {};
+    const auto* block = std::get_if<Block>(&loop.body.front().node);
+    if (!block || block->is_reduction()) return {};
+    ranges_.enter(loop);
+    const Expr predicate = bind(kernel_, *block, ranges_, plans_).predicate;
+    ranges_.leave(loop);
+    if (!predicate || !variables(predicate).contains(loop.variable) || te::has_load(predicate)) return {};
+    const Expr k = loop_variable(loop.variable);
+    Expr whole;
+    for (const Expr& part : conjuncts(predicate)) {
+      const auto* e = te::as<te::Binary>(part);
+      if (!e || (e->op != te::BinaryOp::kLess && e->op != te::BinaryOp::kLessEqual)) return {};
+      const Expr difference = e->right - e->left;
+      const Expr next = substitute(difference, {{loop.variable, k + 1}});
+      if (!te::as_constant(te::simplify_index(next - difference))) return {};
+      for (const int64_t end : {int64_t{0}, *extent - 1}) {
+        const Expr there = te::simplify_index(substitute(part, {{loop.variable, te::index(end)}}), ranges_.ranges());
+        whole = whole ? whole && there : there;
+      }
+    }
+    return whole;
+  }
+
+  void print_whole_or_cut(const Loop& loop, const Expr& whole) {
+    is_inside_ = true;
+    open(fmt::format("if ({})", condition(whole)));
+    print(loop);
+    --depth_;
+    is_inside_ = false;
+    line("} else {");
+    ++depth_;
+    print_whole(loop);
+    close();
+  }
+
   /// What a loop computes and stores side by side.
   struct Stored {
     std::string first;     ///< as `first_of` gives it
@@ -415,7 +457,7 @@ class FunctionPrinter {
     ranges_.enter(loop);
     const Expr predicate = bind(kernel_, *block, ranges_, plans_).predicate;
     ranges_.leave(loop);
-    if (predicate && predicate != te::truth(true)) return std::nullopt;
+    if (!is_inside_ && predicate && predicate != te::truth(true)) return std::nullopt;
     const int64_t elements = 8 * bytes / bits;
     auto first = first_of(loop, *block, block->writes[0].buffer, block->writes[0].index, elements);
     return first ? std::optional(Stored{*std::move(first), elements}) : std::nullopt;
@@ -625,7 +667,8 @@ class FunctionPrinter {
   void print(const Block& block) {
     const BoundBlock plan = bind(kernel_, block, ranges_, plans_);
     std::vector<std::string> conditions = of_one_thread(block);
-    if (plan.predicate && plan.predicate != te::truth(true)) conditions.push_back(condition(plan.predicate));
+    if (!is_inside_ && plan.predicate && plan.predicate != te::truth(true))
+      conditions.push_back(condition(plan.predicate));
     if (!conditions.empty()) open(fmt::format("if ({})", fmt::join(conditions, " && ")));
     compute(block, plan);
     if (!conditions.empty()) close();
@@ -753,6 +796,7 @@ class FunctionPrinter {
   Fetch fetch_ = Fetch::kWhole;
   const CopyAhead* fetched_ = nullptr;
   std::string array_;              ///< of what is fetched
+  bool is_inside_ = false;         ///< the block's predicate is known to hold
   std::string stored_;             ///< where a value goes that is stored as part of a vector
   bool is_async_ = true;           ///< nothing but vectors has been printed of a copy
   std::map<int, int64_t> places_;  ///< of buffers that have several

@@ -33,8 +33,8 @@ int64_t most_stages(ProductPlan plan);
 
 /// Operations that fetching an element of an operand takes: in a loop, of a window, of a window whose place is found
 /// for several channels, as part of what is stored at once, as part of a vector.
-inline constexpr double kOperationsOfFetch = 8, kOperationsOfWindow = 40, kOperationsOfChannel = 14,
-                        kOperationsOfStore = 14, kOperationsOfVector = 2;
+inline constexpr double kOperationsOfFetch = 8, kOperationsOfWindow = 40, kOperationsOfChannel = 17,
+                        kOperationsOfStore = 17, kOperationsOfVector = 2;
 
 /// A product, `others` times: its results and steps, each of which is taken at so many places, and what fetching an
 /// element of an operand takes, in operations.

@@ -459,7 +459,7 @@ void schedule_product(Builder& builder, const std::string& name) {
   if (plan->by_tensor_cores) {
     plan->threads_x = kMmaWide;
     plan->threads_y = decide(name, "threads_y", {8, 16, 32, 64}, wanted.threads_y);
-    plan->columns = decide(name, "columns", {2, 4, 8, 12, 16, 24, 32}, wanted.columns);
+    plan->columns = decide(name, "columns", {2, 4, 8, 16, 32}, wanted.columns);
     plan->rows = decide(name, "rows", {2, 4, 8}, wanted.rows);
     plan->images = decide(name, "images", images_of(*plan, extents), wanted.images);
     plan->parts = decide(name, "parts", divisors(length / kMmaSteps, 32), wanted.parts);
@@ -493,7 +493,11 @@ void schedule_product(Builder& builder, const std::string& name) {
   for (; plan->steps >= 1; plan->steps /= 2) {
     if (lay_out(builder, product, *plan, packed)) return;
     builder.schedule = parted;
-    plan->by_tensor_cores = false;
+    if (plan->by_tensor_cores && plan->stages * plan->images > 1) {
+      plan->steps *= 2;  // the same once more
+    } else {
+      plan->by_tensor_cores = false;
+    }
     plan->stages = plan->images = 1;
   }
   builder.schedule = before;
