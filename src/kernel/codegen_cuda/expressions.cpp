@@ -166,7 +166,10 @@ std::string Expressions::text(const Expr& expr) {
       [&](const te::Select& e) {
         return fmt::format("({} ? {} : {})", value(e.condition), value(e.then), value(e.otherwise));
       },
-      [&](const te::Cast& e) { return converted(e.operand.dtype(), expr.dtype(), value(e.operand)); },
+      [&](const te::Cast& e) {
+        const bool is_rounded = te::as<te::Load>(e.operand) || te::as<te::Cast>(e.operand);
+        return converted(e.operand.dtype(), expr.dtype(), value(e.operand), is_rounded);
+      },
       [&](const te::Load& e) {
         const int buffer = e.buffer.index;
         return from_memory(kernel_.buffers[static_cast<size_t>(buffer)].dtype,

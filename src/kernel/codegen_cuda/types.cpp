@@ -68,9 +68,9 @@ std::string literal_text(const te::Number& number, DataType dtype) {
   return fmt::format("{}({}{})", register_type(dtype), value, bit_width(dtype) >= 32 ? "ll" : "");
 }
 
-std::string converted(DataType from, DataType to, std::string value) {
+std::string converted(DataType from, DataType to, std::string value, bool is_rounded) {
   // Registers hold what a narrower type would have rounded.
-  if (is_narrow(from)) value = fmt::format("op::round_{}({})", short_name(from), value);
+  if (is_narrow(from) && !is_rounded) value = fmt::format("op::round_{}({})", short_name(from), value);
   if (to == DataType::kBool) return fmt::format("({} != 0)", value);
   if (is_narrow(to)) {
     const bool is_exact = from == DataType::kFloat32 || from == DataType::kFloat64 || is_narrow(from);

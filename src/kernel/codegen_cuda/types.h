@@ -15,7 +15,7 @@ std::string_view memory_type(DataType dtype);
 std::string from_memory(DataType dtype, std::string stored);
 std::string to_memory(DataType dtype, std::string value);
 std::string literal_text(const te::Number& number, DataType dtype);
-/// A te::Cast.
-std::string converted(DataType from, DataType to, std::string value);
+/// A te::Cast. `is_rounded`: the value is one of its type, not only computed for it.
+std::string converted(DataType from, DataType to, std::string value, bool is_rounded);
 
 }  // namespace isomer::kernel::cuda

@@ -61,17 +61,23 @@ Result<LoopId> one_loop(Schedule& schedule, const LoopIds& loops) {
   return loops.size() == 1 ? Result<LoopId>(loops[0]) : schedule.fuse(loops);
 }
 
+/// How the threads of a block take a row: so many side by side at once, where that comes out even.
+struct Shares {
+  int64_t threads = 1, vector = 4;
+  int64_t vector_of(int64_t length) const { return length % (vector * threads) == 0 ? vector : 1; }
+};
+
 /// Threads take elements side by side, and those after all of theirs. The loop over threads, and those inside.
-std::optional<LoopIds> share(Builder& builder, LoopId elements, int64_t threads) {
-  const int64_t length = builder.view.extent(elements);
-  const int64_t vector = length % (4 * threads) == 0 ? 4 : 1;
+std::optional<LoopIds> share(Builder& builder, LoopId elements, const Shares& shares) {
+  const int64_t length = builder.view.extent(elements), threads = shares.threads;
+  const int64_t vector = shares.vector_of(length);
   const auto parts = builder.schedule.split(elements, Integers{-1, threads, vector});
   if (!parts.ok() || !tried(builder.schedule.reorder({(*parts)[1], (*parts)[0], (*parts)[2]}))) return std::nullopt;
   return LoopIds{(*parts)[1], (*parts)[0], (*parts)[2]};
 }
 
 /// Threads reduce parts of a row each, and then each thread what all have.
-bool share_reduction(Builder& builder, const std::string& name, LoopId step, LoopId row, int64_t threads) {
+bool share_reduction(Builder& builder, const std::string& name, LoopId step, LoopId row, const Shares& shares) {
   Schedule& schedule = builder.schedule;
   const View& view = builder.view;
   const auto shared_part = [&](const std::string& partial) {
@@ -79,7 +85,7 @@ bool share_reduction(Builder& builder, const std::string& name, LoopId step, Loo
       return tried(schedule.set_scope(view.buffer(write.buffer).name, "shared"));
     });
   };
-  const int64_t vector = view.extent(step) % (4 * threads) == 0 ? 4 : 1;
+  const int64_t threads = shares.threads, vector = shares.vector_of(view.extent(step));
   const auto parts = schedule.split(step, Integers{-1, threads, vector});
   if (!parts.ok()) return false;
   const auto partial = schedule.rfactor(name, (*parts)[1]);
@@ -102,16 +108,25 @@ bool share_reduction(Builder& builder, const std::string& name, LoopId step, Loo
   return true;
 }
 
+/// Elements of 16 bytes: of halves where all that is read of the kernel's arguments is halves, of floats otherwise.
+int64_t vector_for(const View& view, const std::vector<Member>& all) {
+  int bits = 0;
+  for (const Member& member : all)
+    for (const int buffer : loads(view.block(member.name)))
+      if (is_argument(view.kernel(), buffer)) bits = std::max(bits, bit_width(view.buffer(buffer).dtype));
+  return bits == 16 ? 8 : 4;
+}
+
 /// A divisor of the row's length that leaves each thread a few vectors; 1: there is none.
-int64_t threads_for(int64_t length) {
+int64_t threads_for(int64_t length, int64_t vector) {
   int64_t best = 1;
   for (int64_t threads = 2; threads <= std::min<int64_t>(length, 1024); ++threads) {
     if (length % threads != 0) continue;
     const int64_t each = length / threads;
     // Sixteen elements each, but whole warps.
     const auto distance = [&](int64_t count, int64_t left) {
-      return std::abs(left - std::clamp<int64_t>(length / 256, 4, 16)) + (count % 32 == 0 ? 0 : 16) +
-             (left % 4 == 0 ? 0 : 8);
+      return std::abs(left - std::clamp<int64_t>(length * vector / 1024, vector, 16)) + (count % 32 == 0 ? 0 : 16) +
+             (left % vector == 0 ? 0 : 8);
     };
     if (best == 1 || distance(threads, each) < distance(best, length / best)) best = threads;
   }
@@ -119,7 +134,7 @@ int64_t threads_for(int64_t length) {
 }
 
 /// A block of threads for each row does all that the members do. Whether that could be done.
-bool join_rows(Builder& builder, const std::vector<Member>& all, int64_t threads) {
+bool join_rows(Builder& builder, const std::vector<Member>& all, const Shares& shares) {
   Schedule& schedule = builder.schedule;
   const View& view = builder.view;
   std::optional<LoopId> row;
@@ -132,9 +147,9 @@ bool join_rows(Builder& builder, const std::vector<Member>& all, int64_t threads
       const auto rest = one_loop(schedule, {middle, loops.end()});
       if (!rest.ok()) return false;
       if (view.block(member.name).is_reduction()) {
-        if (!share_reduction(builder, member.name, *rest, *own, threads)) return false;
+        if (!share_reduction(builder, member.name, *rest, *own, shares)) return false;
       } else {
-        const auto parts = share(builder, *rest, threads);
+        const auto parts = share(builder, *rest, shares);
         if (!parts || !tried(schedule.bind((*parts)[0], "thread.x"))) return false;
         (void)tried(schedule.unroll((*parts)[2]));
       }
@@ -174,13 +189,14 @@ void share_row(Builder& builder, const std::string& name) {
   const int64_t results = view.iterations(rows), length = *work / results;
   if (!builder.decide(name, "share_row", length >= kLongReductionOfBlock && results <= kManyThreads)) return;
   const Schedule before = builder.schedule;
-  if (const int64_t preferred = threads_for(length); preferred > 1 && row_axes(view, block, results)) {
+  if (length > 1 && row_axes(view, block, results)) {
     const std::vector<Member> all = members(view, name, results);
-    if (all.size() > 1 && builder.decide(name, "join_rows", true)) {
+    const int64_t vector = vector_for(view, all), preferred = threads_for(length, vector);
+    if (preferred > 1 && all.size() > 1 && builder.decide(name, "join_rows", true)) {
       std::vector<int64_t> candidates;
       for (int64_t each = 2; each <= std::min<int64_t>(length, 1024); ++each)
         if (length % each == 0) candidates.push_back(each);
-      if (join_rows(builder, all, builder.decide(name, "row_threads", candidates, preferred))) return;
+      if (join_rows(builder, all, {builder.decide(name, "row_threads", candidates, preferred), vector})) return;
       builder.schedule = before;
     }
   }
