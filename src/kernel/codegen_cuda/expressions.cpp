@@ -172,8 +172,11 @@ std::string Expressions::text(const Expr& expr) {
       },
       [&](const te::Load& e) {
         const int buffer = e.buffer.index;
+        const auto known = std::ranges::find_if(loaded_, [&](const auto& each) { return each.first == expr; });
         return from_memory(kernel_.buffers[static_cast<size_t>(buffer)].dtype,
-                           fmt::format("{}[{}]", name_of_buffer_(buffer), position(plans_.of_load(expr))));
+                           known != loaded_.end()
+                               ? known->second
+                               : fmt::format("{}[{}]", name_of_buffer_(buffer), position(plans_.of_load(expr))));
       });
 }
 

@@ -25,6 +25,8 @@ class Expressions {
   /// made. Loads that are `inside` of their buffers need no condition around them.
   void begin(const std::vector<Expr>& together, const std::vector<Expr>& inside = {});
   std::string value(const Expr& expr);
+  /// From now on loads that are equal to one of these are where the text says; none: from memory, all of them.
+  void use_loaded(std::vector<std::pair<Expr, std::string>> loaded) { loaded_ = std::move(loaded); }
   /// An int64 expression without loads: in 32 bits where it and all parts of it fit into them.
   std::string index(const Expr& expr);
   /// The number of an element in its buffer.
@@ -45,6 +47,7 @@ class Expressions {
   const Kernel& kernel_;
   const LoopRanges& ranges_;
   AccessPlans& plans_;
+  std::vector<std::pair<Expr, std::string>> loaded_;
   std::function<std::string(int)> name_of_buffer_;
   std::function<void(std::string)> write_;
   // By structure: what is bound and simplified shares no nodes.

@@ -129,7 +129,16 @@ class FunctionPrinter {
     if (loop.annotations.contains(kMma)) return print_mma(loop);
     if (const auto moved = moved_vector(loop)) return line(*moved);
     if (const Expr whole = holds_throughout(loop)) return print_whole_or_cut(loop, whole);
-    if (const auto stored = stored_vectors(loop)) return print_stored(loop, *stored);
+    expressions_.use_loaded(load_vectors(loop));
+    if (const auto stored = stored_vectors(loop)) {
+      print_stored(loop, *stored);
+    } else {
+      print_other(loop);
+    }
+    expressions_.use_loaded({});
+  }
+
+  void print_other(const Loop& loop) {
     if (const auto ahead = copies_ahead(kernel_, launch_, written_, loop); !ahead.copies.empty()) {
       const auto places = places_.find(ahead.copies.front().target);
       return places == places_.end() ? print_ahead(loop, ahead) : print_stages(loop, ahead, places->second);
@@ -437,6 +446,50 @@ class FunctionPrinter {
     close();
   }
 
+  /// Of which a whole number makes `count` elements: up to 16 bytes; 1: there is no vector.
+  static int64_t elements_of_vector(DataType dtype, int64_t count) {
+    const int64_t bits = bit_width(dtype);
+    for (int64_t bytes = kAlignment; bytes >= 4 && 8 * bytes > bits; bytes /= 2)
+      if (count * bits % (8 * bytes) == 0) return 8 * bytes / bits;
+    return 1;
+  }
+
+  /// Prints loads of what the only block in an unrolled loop reads side by side of the kernel's arguments, and says
+  /// where it lies then, by the bound loads.
+  std::vector<std::pair<Expr, std::string>> load_vectors(const Loop& loop) {
+    std::vector<std::pair<Expr, std::string>> loaded;
+    const auto extent = te::as_constant(loop.extent);
+    if (fetch_ != Fetch::kWhole || loop.kind != LoopKind::kUnrolled || !extent || loop.body.size() != 1) return loaded;
+    const auto* block = std::get_if<Block>(&loop.body.front().node);
+    if (!block) return loaded;
+    ranges_.enter(loop);
+    const BoundBlock bound = bind(kernel_, *block, ranges_, plans_);
+    std::vector<Expr> proved;
+    for (const Expr& body : bound.bodies)
+      te::for_each_node(body, [&](const Expr& e) {
+        if (te::as<te::Load>(e) && plans_.of_load(e).is_proved) proved.push_back(e);
+      });
+    ranges_.leave(loop);
+    if (!is_inside_ && bound.predicate && bound.predicate != te::truth(true)) return loaded;
+    for (const Expr& e : proved) {
+      const auto* load = te::as<te::Load>(e);
+      const Buffer& buffer = buffer_at(load->buffer.index);
+      const int64_t elements = elements_of_vector(buffer.dtype, *extent);
+      const bool is_known = std::ranges::any_of(loaded, [&](const auto& each) { return each.first == e; });
+      if (is_known || buffer.scope != Scope::kArgument || written_.contains(load->buffer.index) || elements == 1)
+        continue;
+      const auto first = first_of(loop, *block, load->buffer.index, load->index, elements);
+      if (!first) continue;
+      const std::string array = expressions_.fresh("loaded");
+      line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(buffer.dtype), array, *extent));
+      for (int64_t k = 0; k < *extent; k += elements)
+        line(fmt::format("op::move<{}>(&{}[{}], &{} + {}]);", elements * bit_width(buffer.dtype) / 8, array, k, *first,
+                         k));
+      loaded.emplace_back(e, fmt::format("{}[k{}]", array, loop.variable));
+    }
+    return loaded;
+  }
+
   /// What a loop computes and stores side by side.
   struct Stored {
     std::string first;     ///< as `first_of` gives it
@@ -450,15 +503,12 @@ class FunctionPrinter {
     if (!block || block->is_reduction() || block->writes.size() != 1 || !of_one_thread(*block).empty())
       return std::nullopt;
     const Buffer& target = buffer_at(block->writes[0].buffer);
-    const int64_t bits = bit_width(target.dtype);
-    int64_t bytes = kAlignment;
-    while (bytes >= 4 && (*extent * bits) % (8 * bytes) != 0) bytes /= 2;
-    if (target.scope != Scope::kArgument || bytes < 4 || 8 * bytes < 2 * bits) return std::nullopt;
+    const int64_t elements = elements_of_vector(target.dtype, *extent);
+    if (target.scope != Scope::kArgument || elements == 1) return std::nullopt;
     ranges_.enter(loop);
     const Expr predicate = bind(kernel_, *block, ranges_, plans_).predicate;
     ranges_.leave(loop);
     if (!is_inside_ && predicate && predicate != te::truth(true)) return std::nullopt;
-    const int64_t elements = 8 * bytes / bits;
     auto first = first_of(loop, *block, block->writes[0].buffer, block->writes[0].index, elements);
     return first ? std::optional(Stored{*std::move(first), elements}) : std::nullopt;
   }
