@@ -245,12 +245,12 @@ class FunctionPrinter {
 
   std::string name_of_places(int buffer) { return name_of(buffer) + "_places"; }
 
-  /// The places of iteration `number`, under the buffers' names.
-  void print_places(const CopiesAhead& ahead, int64_t stages, const std::string& number) {
-    for (const CopyAhead& copy : ahead.copies)
-      line(fmt::format("{}* const {} = &{}[{} * ({} % {})];", memory_type(copy.dtype), name_of(copy.target),
-                       name_of_places(copy.target), *element_count(buffer_at(copy.target).shape).constant(), number,
-                       stages));
+  /// The places that an iteration has, under the buffers' names.
+  void print_places(const std::vector<const CopyAhead*>& copies, const Loop& loop) {
+    for (const CopyAhead* copy : copies)
+      line(fmt::format("{}* const {} = &{}[{} * (k{} % {})];", memory_type(copy->dtype), name_of(copy->target),
+                       name_of_places(copy->target), *element_count(buffer_at(copy->target).shape).constant(),
+                       loop.variable, places_.at(copy->target)));
   }
 
   /// Whether all that the copy does can be left to itself.
@@ -265,12 +265,14 @@ class FunctionPrinter {
   void print_stages(const Loop& loop, const CopiesAhead& ahead, int64_t stages) {
     const std::string variable = fmt::format("k{}", loop.variable);
     const int64_t extent = *te::as_constant(loop.extent), early = stages - 1;
-    const std::string later = fmt::format("{} + {} < {}", variable, early, extent);
     ranges_.enter(loop);
     around_.push_back(&loop);
-    std::vector<const CopyAhead*> alone, by_registers;
+    std::vector<const CopyAhead*> all, alone, by_registers;
     std::vector<std::string> arrays;
-    for (const CopyAhead& copy : ahead.copies) (is_async(copy) ? alone : by_registers).push_back(&copy);
+    for (const CopyAhead& copy : ahead.copies) {
+      all.push_back(&copy);
+      (is_async(copy) ? alone : by_registers).push_back(&copy);
+    }
     for (const CopyAhead* copy : by_registers) arrays.push_back(print_registers(*copy));
     const auto print_alone = [&] {
       for (const CopyAhead* copy : alone) print_copy(*copy, Fetch::kAsync, "");
@@ -282,19 +284,28 @@ class FunctionPrinter {
       if (!alone.empty()) line("op::commit();");
     };
     // An iteration that is to come, under the name of this one.
-    const auto open_later = [&](const std::string& next) {
-      open(fmt::format("if ({})", later));
+    const auto print_later = [&](const std::vector<const CopyAhead*>& placed, const auto& print_it) {
+      if (early >= extent) return;
+      const std::string next = expressions_.fresh("next");
+      open(fmt::format("if ({} + {} < {})", variable, early, extent));
       line(fmt::format("const int {} = {} + {};", next, variable, early));
       open("");
       line(fmt::format("const int {} = {};", variable, next));
-      print_places(ahead, stages, variable);
+      print_places(placed, loop);
+      print_it();
+      close();
+      close();
     };
-    for (size_t k = 0; k < ahead.begin; ++k) print(loop.body[k]);
+    // What the loop has copied last time is in use until all threads are done with it.
+    const bool is_repeated = std::ranges::any_of(around_, [&](const Loop* each) {
+      return each != &loop && !is_bound(each->kind) && te::as_constant(each->extent) != 1;
+    });
+    for (size_t k = 0; is_repeated && k < ahead.begin; ++k) print(loop.body[k]);
     for (int64_t first = 0; first < early; ++first) {
       if (first < extent) {
         open("");
         line(fmt::format("const int {} = {};", variable, first));
-        print_places(ahead, stages, variable);
+        print_places(all, loop);
         print_alone();
         for (const Fetch fetch : {Fetch::kLoad, Fetch::kStore}) {
           open("");
@@ -309,24 +320,16 @@ class FunctionPrinter {
     open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", variable, extent));
     if (!alone.empty()) line(fmt::format("op::complete<{}>();", early - 1));
     print(loop.body[ahead.end]);
-    if (early < extent) {
-      open_later(expressions_.fresh("next"));
+    print_later(alone, [&] {
       print_alone();
       print_by_registers(Fetch::kLoad);
-      close();
-      close();
-    }
+    });
     commit();
     open("");
-    print_places(ahead, stages, variable);
+    print_places(all, loop);
     for (size_t k = ahead.end + 1; k < loop.body.size(); ++k) print(loop.body[k]);
     close();
-    if (!by_registers.empty() && early < extent) {
-      open_later(expressions_.fresh("next"));
-      print_by_registers(Fetch::kStore);
-      close();
-      close();
-    }
+    if (!by_registers.empty()) print_later(by_registers, [&] { print_by_registers(Fetch::kStore); });
     close();
     around_.pop_back();
     ranges_.leave(loop);
