@@ -1,0 +1,151 @@
+#include "kernel/codegen_cuda/function_printer.h"
+
+namespace isomer::kernel::cuda {
+
+std::string FunctionPrinter::pair(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps,
+                                  const Expr& first) {
+  const int buffer = te::as<te::Load>(load)->buffer.index;
+  std::array<std::string, 2> places;
+  std::array<std::vector<Expr>, 2> indices;
+  for (int k = 0; k < 2; ++k) {
+    values[steps] = first + k;
+    for (const Expr& e : te::as<te::Load>(load)->index)
+      indices[k].push_back(te::simplify_index(substitute(e, values), ranges_.ranges()));
+    expressions_.begin(indices[k]);
+    places[k] = fmt::format("{}[{}]", name_of(buffer), expressions_.position(plans_.plan(buffer, indices[k])));
+  }
+  bool are_together =
+      buffer_at(buffer).shape.back().value() % 2 == 0 &&
+      te::as_constant(te::simplify_index(indices[1].back() - indices[0].back())) == 1 &&
+      te::as_constant(te::simplify_index(te::floor_mod(indices[0].back(), te::index(2)), ranges_.ranges())) == 0;
+  for (size_t k = 0; k + 1 < indices[0].size(); ++k) are_together &= indices[0][k] == indices[1][k];
+  const std::string both =
+      are_together ? fmt::format("op::pair(&{})", places[0]) : fmt::format("op::pair({}, {})", places[0], places[1]);
+  if (!inside) return both;
+  values.erase(steps);
+  return fmt::format("({} ? {} : 0u)", condition(te::simplify_index(substitute(inside, values), ranges_.ranges())),
+                     both);
+}
+
+std::optional<std::string> FunctionPrinter::row_of_matrix(const Expr& load, const Expr& inside,
+                                                          std::map<int, Expr> values, int steps, const Expr& first) {
+  constexpr int64_t kElements = 8;
+  const int number = te::as<te::Load>(load)->buffer.index;
+  const Buffer& buffer = buffer_at(number);
+  if (buffer.scope != Scope::kShared) return std::nullopt;
+  std::vector<Expr> at;
+  for (const Expr& e : te::as<te::Load>(load)->index) {
+    values[steps] = first;
+    at.push_back(te::simplify_index(substitute(e, values), ranges_.ranges()));
+    const bool is_last = at.size() == buffer.shape.size();
+    for (int64_t k = 1; k < kElements; ++k) {
+      values[steps] = first + k;
+      const Expr next = te::simplify_index(substitute(e, values), ranges_.ranges());
+      if (te::as_constant(te::simplify_index(next - at.back(), ranges_.ranges())) != (is_last ? k : 0))
+        return std::nullopt;
+    }
+  }
+  const AccessPlan plan = plans_.plan(number, at);
+  const Expr rest = te::floor_mod(te::to_expr(plan.offset), te::index(kElements));
+  if (!plan.axes.empty() || te::as_constant(te::simplify_index(rest, ranges_.ranges())) != 0) return std::nullopt;
+  expressions_.begin(at);
+  const std::string place = fmt::format("&{}[{}]", name_of(number), expressions_.position(plan));
+  if (!inside) return place;
+  values.erase(steps);
+  return fmt::format("{} ? {} : {}", condition(te::simplify_index(substitute(inside, values), ranges_.ranges())), place,
+                     name_of(number));
+}
+
+void FunctionPrinter::print_mma(const Loop& loop) {
+  const auto made = mma_call(kernel_, loop, {around_.begin(), around_.end()});
+  if (!made.ok()) fail_unsupported("{}", made.error().message());
+  const MmaCall& call = *made;
+  if (branches_ > 0 || launch_.threads[0] != kMmaWide || launch_.threads[2] != 1 ||
+      te::as_constant(call.thread_y->extent) != launch_.threads[1])
+    fail_unsupported("whole warps expected where {} stands", kMmaName);
+  const Expr x = loop_variable(call.thread_x->variable), y = loop_variable(call.thread_y->variable);
+  const Expr high = te::floor_mod(y, te::index(kMmaHigh));
+  std::map<int, Expr> fixed;
+  for (const Loop* single : call.single) fixed[single->variable] = te::index(0);
+  const int64_t rows = *te::as_constant(call.rows->extent), columns = *te::as_constant(call.columns->extent);
+  // Lane 4 * g + t has rows g and g + 8 of one operand, column g of the other, steps 2 * t, 2 * t + 1 and 8 more of
+  // both, and of the sums rows g and g + 8, columns 2 * t and 2 * t + 1.
+  const auto of_row = [&](int64_t row) {
+    std::map<int, Expr> values = fixed;
+    values[call.rows->variable] = te::index(row);
+    return values;
+  };
+  const auto of_column = [&](int64_t column) {
+    std::map<int, Expr> values = fixed;
+    values[call.thread_x->variable] = te::floor_div(high, te::index(2));
+    values[call.columns->variable] = te::floor_mod(high, te::index(2)) + column;
+    return values;
+  };
+  // A lane's number in eights says for which matrix it gives a row, what is left for which row.
+  const auto bit = [&](int k) { return te::floor_mod(te::floor_div(y, te::index(k)), te::index(2)); };
+  const Expr row_of_lane = 4 * bit(1) + x;
+  const auto fetched_rows = [&](int64_t row) {
+    std::map<int, Expr> values = of_row(row);
+    values[call.rows->variable] = bit(2) + row;
+    values[call.thread_y->variable] = te::index(kMmaHigh) * te::floor_div(y, te::index(kMmaHigh)) + row_of_lane;
+    const auto place = row_of_matrix(call.rows_element, call.rows_inside, values, loop.variable, 8 * bit(4));
+    std::vector<std::map<int, Expr>> mine;
+    for (int64_t k = 0; k < 4; ++k) mine.push_back(of_row(row + k % 2));
+    return registers(place, call.rows_element, call.rows_inside, mine, {0, 0, 8, 8}, loop.variable, 2 * x);
+  };
+  const auto fetched_columns = [&](int64_t column, bool are_two) {
+    std::map<int, Expr> values = fixed;
+    values[call.thread_x->variable] = te::floor_div(row_of_lane, te::index(2));
+    values[call.columns->variable] = te::floor_mod(x, te::index(2)) + column + 2 * bit(4);
+    const auto place = are_two
+                           ? row_of_matrix(call.columns_element, call.columns_inside, values, loop.variable, 8 * bit(2))
+                           : std::nullopt;
+    std::vector<std::map<int, Expr>> mine;
+    for (int64_t k = 0; k < (are_two ? 4 : 2); ++k) mine.push_back(of_column(column + k / 2 * 2));
+    return registers(place, call.columns_element, call.columns_inside, mine, {0, 8, 0, 8}, loop.variable, 2 * x);
+  };
+  std::vector<std::vector<std::string>> of_rows;
+  for (int64_t row = 0; row < rows; row += 2) of_rows.push_back(fetched_rows(row));
+  std::vector<std::string> of_columns;
+  for (int64_t column = 0; column < columns; column += 2) {
+    if (column % 4 == 0) of_columns = fetched_columns(column, column + 2 < columns);
+    const auto second = of_columns.begin() + column % 4;
+    for (int64_t row = 0; row < rows; row += 2) {
+      std::vector<std::string> sums;
+      for (int64_t k = 0; k < 4; ++k) {
+        std::map<int, Expr> values = fixed;
+        values[call.rows->variable] = te::index(row + k / 2);
+        values[call.columns->variable] = te::index(column + k % 2);
+        std::vector<Expr> index;
+        for (const Expr& e : call.block->writes[0].index)
+          index.push_back(te::simplify_index(substitute(bind_iterators(*call.block, e), values), ranges_.ranges()));
+        expressions_.begin(index);
+        const int buffer = call.block->writes[0].buffer;
+        sums.push_back(fmt::format("{}[{}]", name_of(buffer), expressions_.position(plans_.plan(buffer, index))));
+      }
+      line(fmt::format("op::mma_{}({}, {}, {});", call.is_bfloat ? "bf16" : "f16", fmt::join(sums, ", "),
+                       fmt::join(of_rows[static_cast<size_t>(row / 2)], ", "), fmt::join(second, second + 2, ", ")));
+    }
+  }
+}
+
+std::vector<std::string> FunctionPrinter::registers(const std::optional<std::string>& place, const Expr& load,
+                                                    const Expr& inside, const std::vector<std::map<int, Expr>>& mine,
+                                                    const std::array<int64_t, 4>& steps, int variable,
+                                                    const Expr& first) {
+  std::vector<std::string> names;
+  for (size_t k = 0; k < mine.size(); ++k) names.push_back(expressions_.fresh("h"));
+  if (!place) {
+    for (size_t k = 0; k < mine.size(); ++k)
+      line(fmt::format("const u32 {} = {};", names[k], pair(load, inside, mine[k], variable, first + steps[k])));
+    return names;
+  }
+  line(fmt::format("u32 {};", fmt::join(names, ", ")));
+  line(fmt::format("op::load_matrices({}, {});", fmt::join(names, ", "), *place));
+  for (size_t k = 0; inside && k < mine.size(); ++k)
+    line(fmt::format("if (!({})) {} = 0u;",
+                     condition(te::simplify_index(substitute(inside, mine[k]), ranges_.ranges())), names[k]));
+  return names;
+}
+
+}  // namespace isomer::kernel::cuda
