@@ -67,14 +67,15 @@ def test(run, name, shards, pattern="*"):
         where = {} if run.emulated else {"ISOMER_TEST_GPU": "1"}  # these tests bring their own emulator
         code, output = run.call([run.place / "bin/tests" / name, f"--gtest_filter={pattern}"], 150, GTEST_TOTAL_SHARDS=str(shards),
                                 GTEST_SHARD_INDEX=str(number), **where)
-        (run.out / f"{name}.{number}.log").write_text(output)
         if code != 0:
             wrong = [line for line in output.splitlines() if line.startswith("[  FAILED  ]")]
             run.fail(f"{name} {number}", output if not wrong else output[-2500:] + "\n" + " ".join(wrong)[:400])
-        return output.count("[       OK ]"), len({line.split()[3] for line in output.splitlines() if line.startswith("[  SKIPPED ] All/")}), len(set(l.split()[3] for l in output.splitlines() if l.startswith("[  FAILED  ] ") and len(l.split()) > 3))
+        return output
     with concurrent.futures.ThreadPoolExecutor(shards) as pool:
-        counts = list(pool.map(shard, range(shards)))
-    passed, skipped, failed = (sum(each) for each in zip(*counts))
+        output = "\n".join(pool.map(shard, range(shards)))
+    (run.out / f"{name}.log").write_text(output)
+    named = lambda start: {line.split()[3] for line in output.splitlines() if line.startswith(start) and len(line.split()) > 3}
+    passed, skipped, failed = output.count("[       OK ]"), len(named("[  SKIPPED ] All/")), len(named("[  FAILED  ] "))
     run.result[name] = {"passed": passed, "skipped": skipped, "failed": failed}
     log(f"{name}: {passed} passed, {skipped} skipped, {failed} failed")
 
