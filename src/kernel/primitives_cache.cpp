@@ -299,4 +299,12 @@ Result<void> storage_align(Kernel& kernel, const std::string& name, int64_t gap)
   return {};
 }
 
+Result<void> swizzle(Kernel& kernel, const std::string& name) {
+  TRY(const int buffer, find_buffer(kernel, name));
+  if (kernel.buffers[buffer].scope != Scope::kShared || bit_width(kernel.buffers[buffer].dtype) != 16)
+    return invalid(name, "halves in shared memory expected");
+  kernel.buffers[buffer].is_swizzled = true;
+  return {};
+}
+
 }  // namespace isomer::kernel::primitives

@@ -27,8 +27,9 @@ class Printer {
       std::vector<Expr> dims;
       for (const Dim& dim : buffer.shape) dims.push_back(dim.expr());
       const std::string gap = buffer.row_gap > 0 ? fmt::format(" with gaps of {}", buffer.row_gap) : "";
-      text_ += fmt::format("buffer {}: {}[{}]{}{}{}\n", buffer.name, isomer::name(buffer.dtype), list(dims),
-                           place(buffer.scope), gap, buffer.is_constant ? " constant" : "");
+      text_ += fmt::format("buffer {}: {}[{}]{}{}{}{}\n", buffer.name, isomer::name(buffer.dtype), list(dims),
+                           place(buffer.scope), gap, buffer.is_swizzled ? " swizzled" : "",
+                           buffer.is_constant ? " constant" : "");
     }
     text_ += fmt::format("inputs {}\noutputs {}\n", names(kernel_.inputs), names(kernel_.outputs));
     print(kernel_.body);

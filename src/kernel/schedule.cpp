@@ -87,6 +87,7 @@ const std::vector<Primitive>& all_primitives() {
       {"cache_write", adapted(primitives::cache_write)},
       {"set_scope", adapted(primitives::set_scope)},
       {"storage_align", adapted(primitives::storage_align)},
+      {"swizzle", adapted(primitives::swizzle)},
       {"transform_layout", adapted(primitives::transform_layout)},
       {"set_layout", adapted(primitives::set_layout)},
       {"pad", adapted(primitives::pad)},
@@ -233,6 +234,7 @@ Result<void> Schedule::set_scope(const std::string& buffer, const std::string& s
 Result<void> Schedule::storage_align(const std::string& buffer, int64_t gap) {
   return nothing(apply("storage_align", {buffer, gap}));
 }
+Result<void> Schedule::swizzle(const std::string& buffer) { return nothing(apply("swizzle", {buffer})); }
 Result<void> Schedule::transform_layout(const std::string& buffer, const std::string& layout) {
   return nothing(apply("transform_layout", {buffer, layout}));
 }

@@ -56,6 +56,7 @@ class Schedule {
   Result<std::string> cache_write(const std::string& block);
   Result<void> set_scope(const std::string& buffer, const std::string& scope);
   Result<void> storage_align(const std::string& buffer, int64_t gap);
+  Result<void> swizzle(const std::string& buffer);
   Result<void> transform_layout(const std::string& buffer, const std::string& layout);
   Result<void> set_layout(const std::string& buffer, const std::string& layout);
   Result<void> pad(const std::string& block, int64_t axis);

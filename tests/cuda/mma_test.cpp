@@ -204,7 +204,7 @@ TEST(TensorCores, SwappedLanesAndRegistersAreFound) {
   // The row that a lane gives of a matrix, and which matrix it gives one of.
   for (const char* bits : {"% 2)", "/ 2) % 2)", "/ 4) % 2)"}) {
     std::string lanes = subject.code.text;
-    const size_t at = lanes.find(bits, lanes.find("op::load_matrices("));
+    const size_t at = lanes.find(bits, lanes.find("op::load_matrices<"));
     ASSERT_NE(at, std::string::npos) << lanes;
     lanes[at + std::string_view(bits).size() - 2] = '1';
     EXPECT_TRUE(is_found(lanes)) << lanes;

@@ -174,9 +174,7 @@ std::string Expressions::text(const Expr& expr) {
         const int buffer = e.buffer.index;
         const auto known = std::ranges::find_if(loaded_, [&](const auto& each) { return each.first == expr; });
         return from_memory(kernel_.buffers[static_cast<size_t>(buffer)].dtype,
-                           known != loaded_.end()
-                               ? known->second
-                               : fmt::format("{}[{}]", name_of_buffer_(buffer), position(plans_.of_load(expr))));
+                           known != loaded_.end() ? known->second : element(plans_.of_load(expr)));
       });
 }
 
@@ -282,6 +280,28 @@ std::string Expressions::integer(const Expr& expr, bool is_wide) {
         CHECK(false) << "an index of loop variables alone";
         return {};
       });
+}
+
+int64_t Expressions::turn_of(int buffer) const {
+  constexpr int64_t kLine = 64;  // halves
+  const Buffer& b = kernel_.buffers[static_cast<size_t>(buffer)];
+  const int64_t row = b.is_swizzled && !b.shape.empty() ? b.shape.back().constant().value_or(0) : 0;
+  return row < 2 * kPiece || row > kLine || kLine % row != 0 ? 1 : kLine * (row / kPiece);
+}
+
+std::string Expressions::element(const AccessPlan& access) {
+  const std::string name = name_of_buffer_(access.buffer);
+  const int64_t turn = turn_of(access.buffer);
+  if (turn == 1) return fmt::format("{}[{}]", name, position(access));
+  const int64_t row = kernel_.buffers[static_cast<size_t>(access.buffer)].shape.back().value();
+  AccessPlan inside = access;
+  te::Polynomial whole(access.offset.constant - (access.offset.constant % turn + turn) % turn);
+  inside.offset = te::Polynomial(access.offset.constant - whole.constant);
+  for (const te::Term& term : access.offset.terms)
+    (term.coefficient % turn == 0 ? whole : inside.offset).terms.push_back(term);
+  const std::string place = fmt::format("op::swizzled<{}>({})", row / kPiece - 1, position(inside));
+  return whole.is(0) ? fmt::format("{}[{}]", name, place)
+                     : fmt::format("{}[{} + {}]", name, place, index(te::to_expr(whole)));
 }
 
 std::string Expressions::position(const AccessPlan& access) {

@@ -29,6 +29,11 @@ class Expressions {
   void use_loaded(std::vector<std::pair<Expr, std::string>> loaded) { loaded_ = std::move(loaded); }
   /// An int64 expression without loads: in 32 bits where it and all parts of it fit into them.
   std::string index(const Expr& expr);
+  /// Where a multiple of so many elements is added, they lie as far from each other in memory: 1, but where the buffer
+  /// is swizzled.
+  int64_t turn_of(int buffer) const;
+  /// "buffer[place]".
+  std::string element(const AccessPlan& access);
   /// The number of an element in its buffer.
   std::string position(const AccessPlan& access);
   /// The components of a monoid's operands, by name.
@@ -37,6 +42,8 @@ class Expressions {
   std::string fresh(std::string_view hint) { return std::string(hint) + std::to_string(count_++); }
 
  private:
+  static constexpr int64_t kPiece = 8;  ///< halves of 16 bytes
+
   std::string text(const Expr& expr);
   std::string binary(const te::Binary& e);
   std::string integer(const Expr& expr, bool is_wide);

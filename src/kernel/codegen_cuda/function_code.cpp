@@ -145,8 +145,7 @@ void FunctionPrinter::compute(const Block& block, const BoundBlock& plan) {
     for (const AccessPlan::Axis& axis : write.axes) together.push_back(te::to_expr(axis.index));
   expressions_.begin(together, loads_inside(block));
   std::vector<std::string> values, places;
-  for (const AccessPlan& write : plan.writes)
-    places.push_back(fmt::format("{}[{}]", name_of(write.buffer), expressions_.position(write)));
+  for (const AccessPlan& write : plan.writes) places.push_back(expressions_.element(write));
   if (fetch_ == Fetch::kStore) return line(fmt::format("{} = {};", places[0], place_ahead()));
   if (fetch_ == Fetch::kLoad) places[0] = place_ahead();
   if (!stored_.empty()) places[0] = stored_;
@@ -162,14 +161,14 @@ std::optional<std::string> FunctionPrinter::moved_half(const Block& block, const
   if (block.is_reduction() || plan.bodies.size() != 1) return std::nullopt;
   const Expr& body = plan.bodies[0];
   const auto* select = te::as<te::Select>(body);
-  const Expr element = select ? select->then : body;
-  if (!te::as<te::Load>(element) || bit_width(element.dtype()) != 16 || !is_float(element.dtype()) ||
-      buffer_at(plan.writes[0].buffer).dtype != element.dtype())
+  const Expr moved = select ? select->then : body;
+  if (!te::as<te::Load>(moved) || bit_width(moved.dtype()) != 16 || !is_float(moved.dtype()) ||
+      buffer_at(plan.writes[0].buffer).dtype != moved.dtype())
     return std::nullopt;
-  const AccessPlan& from = plans_.of_load(element);
+  const AccessPlan& from = plans_.of_load(moved);
   const auto* otherwise = select ? te::as<te::Literal>(select->otherwise) : nullptr;
   if (!from.axes.empty() || (select && (!otherwise || otherwise->value.to_double() != 0))) return std::nullopt;
-  std::string value = fmt::format("{}[{}]", name_of(from.buffer), expressions_.position(from));
+  std::string value = expressions_.element(from);
   if (select) value = fmt::format("{} ? {} : u16(0)", expressions_.value(select->condition), value);
   return value;
 }

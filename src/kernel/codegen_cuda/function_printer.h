@@ -129,10 +129,9 @@ class FunctionPrinter {
   /// they are not known to begin at a multiple of the vector.
   std::optional<std::string> moved_vector(const Loop& loop);
 
-  /// "buffer[position" of the first of the elements that lie side by side along the loop, at a multiple of `elements`;
-  /// nothing: they don't.
-  std::optional<std::string> first_of(const Loop& loop, const Block& block, int buffer, const std::vector<Expr>& index,
-                                      int64_t elements);
+  /// The first of the elements that lie side by side along the loop, at a multiple of `elements`; nothing: they don't.
+  std::optional<AccessPlan> first_of(const Loop& loop, const Block& block, int buffer, const std::vector<Expr>& index,
+                                     int64_t elements);
 
   /// When the predicate of the only block in an unrolled loop holds in all iterations: at both ends, as each part of it
   /// compares what grows evenly. Empty: it always does, or nothing simpler than itself says so.
@@ -149,7 +148,7 @@ class FunctionPrinter {
 
   /// What a loop computes and stores side by side.
   struct Stored {
-    std::string first;     ///< as `first_of` gives it
+    std::string first;     ///< its position
     int64_t elements = 0;  ///< of a vector
   };
   std::optional<Stored> stored_vectors(const Loop& loop);
@@ -161,16 +160,21 @@ class FunctionPrinter {
   /// The element at two steps from an even one on, as the halves of a register; 0 where `inside` does not hold.
   std::string pair(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps, const Expr& first);
 
-  /// Where eight elements begin that lie side by side in shared memory, at a multiple of 16 bytes: those at eight steps
-  /// from `first` on. Where `inside` does not hold it is somewhere else there. Nothing: they don't lie so.
-  std::optional<std::string> row_of_matrix(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps,
-                                           const Expr& first);
+  /// Where eight elements begin that lie side by side in shared memory, at a multiple of 16 bytes.
+  struct MatrixRow {
+    std::string place;   ///< a pointer
+    int64_t offset = 0;  ///< from there on, in elements
+  };
+  /// Of those at eight steps from `first` on. Where `inside` does not hold it is somewhere else there. Nothing: they
+  /// don't lie so.
+  std::optional<MatrixRow> row_of_matrix(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps,
+                                         const Expr& first);
 
   void print_mma(const Loop& loop);
 
   /// Names of the registers that hold this lane's halves: of `mine` each a pair of steps, from `first` plus one of
-  /// `steps` on. At once as rows of four matrices, of which `place` is one, or else pair by pair.
-  std::vector<std::string> registers(const std::optional<std::string>& place, const Expr& load, const Expr& inside,
+  /// `steps` on. At once as rows of four matrices, of which `row` is one, or else pair by pair.
+  std::vector<std::string> registers(const std::optional<MatrixRow>& row, const Expr& load, const Expr& inside,
                                      const std::vector<std::map<int, Expr>>& mine, const std::array<int64_t, 4>& steps,
                                      int variable, const Expr& first);
 

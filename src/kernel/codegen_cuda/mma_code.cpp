@@ -12,7 +12,7 @@ std::string FunctionPrinter::pair(const Expr& load, const Expr& inside, std::map
     for (const Expr& e : te::as<te::Load>(load)->index)
       indices[k].push_back(te::simplify_index(substitute(e, values), ranges_.ranges()));
     expressions_.begin(indices[k]);
-    places[k] = fmt::format("{}[{}]", name_of(buffer), expressions_.position(plans_.plan(buffer, indices[k])));
+    places[k] = expressions_.element(plans_.plan(buffer, indices[k]));
   }
   bool are_together =
       buffer_at(buffer).shape.back().value() % 2 == 0 &&
@@ -27,8 +27,9 @@ std::string FunctionPrinter::pair(const Expr& load, const Expr& inside, std::map
                      both);
 }
 
-std::optional<std::string> FunctionPrinter::row_of_matrix(const Expr& load, const Expr& inside,
-                                                          std::map<int, Expr> values, int steps, const Expr& first) {
+std::optional<FunctionPrinter::MatrixRow> FunctionPrinter::row_of_matrix(const Expr& load, const Expr& inside,
+                                                                         std::map<int, Expr> values, int steps,
+                                                                         const Expr& first) {
   constexpr int64_t kElements = 8;
   const int number = te::as<te::Load>(load)->buffer.index;
   const Buffer& buffer = buffer_at(number);
@@ -45,15 +46,20 @@ std::optional<std::string> FunctionPrinter::row_of_matrix(const Expr& load, cons
         return std::nullopt;
     }
   }
-  const AccessPlan plan = plans_.plan(number, at);
+  AccessPlan plan = plans_.plan(number, at);
   const Expr rest = te::floor_mod(te::to_expr(plan.offset), te::index(kElements));
   if (!plan.axes.empty() || te::as_constant(te::simplify_index(rest, ranges_.ranges())) != 0) return std::nullopt;
+  MatrixRow row;
+  const int64_t turn = expressions_.turn_of(number);
+  row.offset = plan.offset.constant - (plan.offset.constant % turn + turn) % turn;
+  plan.offset.constant -= row.offset;
   expressions_.begin(at);
-  const std::string place = fmt::format("&{}[{}]", name_of(number), expressions_.position(plan));
-  if (!inside) return place;
+  row.place = "&" + expressions_.element(plan);
+  if (!inside) return row;
   values.erase(steps);
-  return fmt::format("{} ? {} : {}", condition(te::simplify_index(substitute(inside, values), ranges_.ranges())), place,
-                     name_of(number));
+  row.place = fmt::format("{} ? {} : {}", condition(te::simplify_index(substitute(inside, values), ranges_.ranges())),
+                          row.place, name_of(number));
+  return row;
 }
 
 void FunctionPrinter::print_mma(const Loop& loop) {
@@ -88,21 +94,21 @@ void FunctionPrinter::print_mma(const Loop& loop) {
     std::map<int, Expr> values = of_row(row);
     values[call.rows->variable] = bit(2) + row;
     values[call.thread_y->variable] = te::index(kMmaHigh) * te::floor_div(y, te::index(kMmaHigh)) + row_of_lane;
-    const auto place = row_of_matrix(call.rows_element, call.rows_inside, values, loop.variable, 8 * bit(4));
+    const auto at = row_of_matrix(call.rows_element, call.rows_inside, values, loop.variable, 8 * bit(4));
     std::vector<std::map<int, Expr>> mine;
     for (int64_t k = 0; k < 4; ++k) mine.push_back(of_row(row + k % 2));
-    return registers(place, call.rows_element, call.rows_inside, mine, {0, 0, 8, 8}, loop.variable, 2 * x);
+    return registers(at, call.rows_element, call.rows_inside, mine, {0, 0, 8, 8}, loop.variable, 2 * x);
   };
   const auto fetched_columns = [&](int64_t column, bool are_two) {
     std::map<int, Expr> values = fixed;
     values[call.thread_x->variable] = te::floor_div(row_of_lane, te::index(2));
     values[call.columns->variable] = te::floor_mod(x, te::index(2)) + column + 2 * bit(4);
-    const auto place = are_two
-                           ? row_of_matrix(call.columns_element, call.columns_inside, values, loop.variable, 8 * bit(2))
-                           : std::nullopt;
+    const auto at = are_two
+                        ? row_of_matrix(call.columns_element, call.columns_inside, values, loop.variable, 8 * bit(2))
+                        : std::nullopt;
     std::vector<std::map<int, Expr>> mine;
     for (int64_t k = 0; k < (are_two ? 4 : 2); ++k) mine.push_back(of_column(column + k / 2 * 2));
-    return registers(place, call.columns_element, call.columns_inside, mine, {0, 8, 0, 8}, loop.variable, 2 * x);
+    return registers(at, call.columns_element, call.columns_inside, mine, {0, 8, 0, 8}, loop.variable, 2 * x);
   };
   std::vector<std::vector<std::string>> of_rows;
   for (int64_t row = 0; row < rows; row += 2) of_rows.push_back(fetched_rows(row));
@@ -121,7 +127,7 @@ void FunctionPrinter::print_mma(const Loop& loop) {
           index.push_back(te::simplify_index(substitute(bind_iterators(*call.block, e), values), ranges_.ranges()));
         expressions_.begin(index);
         const int buffer = call.block->writes[0].buffer;
-        sums.push_back(fmt::format("{}[{}]", name_of(buffer), expressions_.position(plans_.plan(buffer, index))));
+        sums.push_back(expressions_.element(plans_.plan(buffer, index)));
       }
       line(fmt::format("op::mma_{}({}, {}, {});", call.is_bfloat ? "bf16" : "f16", fmt::join(sums, ", "),
                        fmt::join(of_rows[static_cast<size_t>(row / 2)], ", "), fmt::join(second, second + 2, ", ")));
@@ -129,19 +135,19 @@ void FunctionPrinter::print_mma(const Loop& loop) {
   }
 }
 
-std::vector<std::string> FunctionPrinter::registers(const std::optional<std::string>& place, const Expr& load,
+std::vector<std::string> FunctionPrinter::registers(const std::optional<MatrixRow>& row, const Expr& load,
                                                     const Expr& inside, const std::vector<std::map<int, Expr>>& mine,
                                                     const std::array<int64_t, 4>& steps, int variable,
                                                     const Expr& first) {
   std::vector<std::string> names;
   for (size_t k = 0; k < mine.size(); ++k) names.push_back(expressions_.fresh("h"));
-  if (!place) {
+  if (!row) {
     for (size_t k = 0; k < mine.size(); ++k)
       line(fmt::format("const u32 {} = {};", names[k], pair(load, inside, mine[k], variable, first + steps[k])));
     return names;
   }
   line(fmt::format("u32 {};", fmt::join(names, ", ")));
-  line(fmt::format("op::load_matrices({}, {});", fmt::join(names, ", "), *place));
+  line(fmt::format("op::load_matrices<{}>({}, {});", row->offset, fmt::join(names, ", "), row->place));
   for (size_t k = 0; inside && k < mine.size(); ++k)
     line(fmt::format("if (!({})) {} = 0u;",
                      condition(te::simplify_index(substitute(inside, mine[k]), ranges_.ranges())), names[k]));

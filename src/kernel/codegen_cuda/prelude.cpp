@@ -49,13 +49,22 @@ ISOMER_DEVICE void move(void* to, const void* from) {
 
 // The same from an argument to shared memory, while the thread goes on (cp.async of the PTX ISA): `complete` waits until
 // of the groups that `commit` has made no more than the last ones are under way.
+#ifdef __CUDACC_RTC__
+ISOMER_DEVICE u32 shared_address(const void* place) { return u32(__cvta_generic_to_shared(place)); }
+#elif defined(__CUDA_ARCH__)
+ISOMER_DEVICE u32 shared_address(const void* place) {
+  u32 address;
+  asm("{ .reg .u64 place; cvta.to.shared.u64 place, %1; cvt.u32.u64 %0, place; }" : "=r"(address) : "l"(place));
+  return address;
+}
+#endif
 #ifdef __CUDA_ARCH__
 template <int bytes>
 ISOMER_DEVICE void copy(void* to, const void* from) {
   static_assert(bytes == 16, "what goes past the first-level cache");
-  asm volatile("{ .reg .u64 place; cvta.to.shared.u64 place, %0; cp.async.cg.shared.global [place], [%1], %2; }"
+  asm volatile("cp.async.cg.shared.global [%0], [%1], %2;"
                :
-               : "l"(to), "l"(from), "n"(bytes)
+               : "r"(shared_address(to)), "l"(from), "n"(bytes)
                : "memory");
 }
 ISOMER_DEVICE void commit() { asm volatile("cp.async.commit_group;" : : : "memory"); }
@@ -227,19 +236,22 @@ ISOMER_DEVICE u16 to_bf16(float value) {
 #endif
 ISOMER_DEVICE float from_bf16(u16 stored) { return float_of(u32(stored) << 16); }
 
+// The place of a half in memory of which the pieces of 8 lie in other places of their row from line of 64 to line.
+template <int mask, class T>
+ISOMER_DEVICE T swizzled(T place) { return place ^ (((place >> 6) & T(mask)) << 3); }
+
 // Halves of a register, of two steps of a product.
 ISOMER_DEVICE u32 pair(u16 first, u16 second) { return u32(first) | u32(second) << 16; }
 #ifdef __CUDA_ARCH__
 ISOMER_DEVICE u32 pair(const u16* both) { return *reinterpret_cast<const u32*>(both); }
-// Of four matrices of 8 by 8 halves each lane gives a row, lanes 0 to 7 those of the first, and gets two halves of each:
+// Of four matrices of 8 by 8 halves each lane gives a row, which begins so far behind a place, lanes 0 to 7 those of the first, and gets two halves of each:
 // lane 4 * g + t columns 2 * t and 2 * t + 1 of row g (ldmatrix of the PTX ISA).
+template <int offset>
 ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* row) {
-  asm volatile(
-      "{ .reg .u64 place; cvta.to.shared.u64 place, %4;"
-      " ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [place]; }"
-      : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3)
-      : "l"(row)
-      : "memory");
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4 + %5];"
+               : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3)
+               : "r"(shared_address(row)), "n"(2 * offset)
+               : "memory");
 }
 // Adds to sums of the warp the product of what its lanes have.
 #define ISOMER_MMA(type)                                                                                      \
@@ -253,8 +265,9 @@ ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* 
   }
 #else
 ISOMER_DEVICE u32 pair(const u16* both) { return pair(both[0], both[1]); }
+template <int offset>
 ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* row) {
-  emulated_matrices(r0, r1, r2, r3, row);
+  emulated_matrices(r0, r1, r2, r3, row + offset);
 }
 #define ISOMER_MMA(type)                                                                                      \
   ISOMER_DEVICE void mma_##type(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3,   \

@@ -23,7 +23,7 @@ std::optional<std::string> FunctionPrinter::moved_vector(const Loop& loop) {
   if (predicate && variables(predicate).contains(loop.variable)) return std::nullopt;
   const auto first = [&](int buffer, const std::vector<Expr>& index) -> std::optional<std::string> {
     const auto place = first_of(loop, *block, buffer, index, *extent);
-    return place ? std::optional("&" + *place + "]") : std::nullopt;
+    return place ? std::optional("&" + expressions_.element(*place)) : std::nullopt;
   };
   // What is fetched ahead lies in an array in between: from there on it is a vector, however it came there.
   const auto* load = te::as<te::Load>(block->bodies[0]);
@@ -39,8 +39,8 @@ std::optional<std::string> FunctionPrinter::moved_vector(const Loop& loop) {
                      fetch_ == Fetch::kAsync ? "copy" : "move", bytes, *target, *from);
 }
 
-std::optional<std::string> FunctionPrinter::first_of(const Loop& loop, const Block& block, int buffer,
-                                                     const std::vector<Expr>& index, int64_t elements) {
+std::optional<AccessPlan> FunctionPrinter::first_of(const Loop& loop, const Block& block, int buffer,
+                                                    const std::vector<Expr>& index, int64_t elements) {
   std::vector<Expr> at;
   for (const Expr& e : index) at.push_back(bind_iterators(block, e));
   if (at.empty()) return std::nullopt;
@@ -51,11 +51,11 @@ std::optional<std::string> FunctionPrinter::first_of(const Loop& loop, const Blo
     if (!loads(e).empty() || (&e == &at.back() ? step != 0 : !stays)) return std::nullopt;
     e = begin;
   }
-  const AccessPlan plan = plans_.plan(buffer, at);
+  AccessPlan plan = plans_.plan(buffer, at);
   const Expr rest = te::floor_mod(te::to_expr(plan.offset), te::index(elements));
   if (!plan.axes.empty() || te::as_constant(te::simplify_index(rest, ranges_.ranges())) != 0) return std::nullopt;
   expressions_.begin(at);
-  return fmt::format("{}[{}", name_of(buffer), expressions_.position(plan));
+  return plan;
 }
 
 Expr FunctionPrinter::holds_throughout(const Loop& loop) {
@@ -128,11 +128,12 @@ std::vector<std::pair<Expr, std::string>> FunctionPrinter::load_vectors(const Lo
       continue;
     const auto first = first_of(loop, *block, load->buffer.index, load->index, elements);
     if (!first) continue;
+    const std::string position = expressions_.position(*first);
     const std::string array = expressions_.fresh("loaded");
     line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(buffer.dtype), array, *extent));
     for (int64_t k = 0; k < *extent; k += elements)
-      line(fmt::format("op::move<{}>(&{}[{}], &{} + {}]);", elements * bit_width(buffer.dtype) / 8, array, k, *first,
-                       k));
+      line(fmt::format("op::move<{}>(&{}[{}], &{});", elements * bit_width(buffer.dtype) / 8, array, k,
+                       fmt::format("{}[{} + {}]", name_of(load->buffer.index), position, k)));
     loaded.emplace_back(e, fmt::format("{}[k{}]", array, loop.variable));
   }
   return loaded;
@@ -152,8 +153,8 @@ std::optional<FunctionPrinter::Stored> FunctionPrinter::stored_vectors(const Loo
   const Expr predicate = bind(kernel_, *block, ranges_, plans_).predicate;
   ranges_.leave(loop);
   if (!is_inside_ && predicate && predicate != te::truth(true)) return std::nullopt;
-  auto first = first_of(loop, *block, block->writes[0].buffer, block->writes[0].index, elements);
-  return first ? std::optional(Stored{*std::move(first), elements}) : std::nullopt;
+  const auto first = first_of(loop, *block, block->writes[0].buffer, block->writes[0].index, elements);
+  return first ? std::optional(Stored{expressions_.position(*first), elements}) : std::nullopt;
 }
 
 void FunctionPrinter::print_stored(const Loop& loop, const Stored& stored) {
@@ -166,8 +167,8 @@ void FunctionPrinter::print_stored(const Loop& loop, const Stored& stored) {
   print_whole(loop);
   stored_.clear();
   for (int64_t k = 0; k < extent; k += stored.elements)
-    line(fmt::format("op::move<{}>(&{} + {}], &{}[{}]);", stored.elements * bit_width(type) / 8, stored.first, k, array,
-                     k));
+    line(fmt::format("op::move<{}>(&{}, &{}[{}]);", stored.elements * bit_width(type) / 8,
+                     fmt::format("{}[{} + {}]", name_of(block.writes[0].buffer), stored.first, k), array, k));
 }
 
 }  // namespace isomer::kernel::cuda

@@ -130,7 +130,7 @@ ProductPlan cheapest_by_tensor_cores(const ProductPlan& axes, const ProductSize&
 }  // namespace
 
 int64_t ProductPlan::shared_bytes() const {
-  return 2 * stages * (threads_y * rows + threads_x * columns * images) * (steps + kGapOfTensorCores);
+  return 2 * stages * (threads_y * rows + threads_x * columns * images) * steps;
 }
 
 int64_t most_stages(ProductPlan plan) {

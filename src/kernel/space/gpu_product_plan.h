@@ -24,8 +24,6 @@ struct ProductPlan {
   int64_t shared_bytes() const;
 };
 
-/// Halves between rows of an operand: eight rows that follow each other lie in banks of their own then.
-inline constexpr int64_t kGapOfTensorCores = 8;
 /// Of another launch that moves so many bytes.
 double cycles_of_launch(int64_t bytes);
 /// As many as shared memory holds, up to four.

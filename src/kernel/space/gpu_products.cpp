@@ -115,8 +115,7 @@ bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan,
     const Expr last = plan.by_tensor_cores ? te::reduce_axis(static_cast<int>(plan.reduce_axis))
                                            : te::axis(static_cast<int>(plan.column_axis));
     if ((is_across || plan.by_tensor_cores) && !lay_last(builder, *sums, *copy, last)) return false;
-    if (!tried(schedule.set_scope(memory, "shared")) ||
-        (plan.by_tensor_cores && !tried(schedule.storage_align(memory, kGapOfTensorCores))) ||
+    if (!tried(schedule.set_scope(memory, "shared")) || (plan.by_tensor_cores && !tried(schedule.swizzle(memory))) ||
         !tried(schedule.compute_at(*copy, *turn)) || !fetch_together(builder, *copy, *turn, plan))
       return false;
     if (plan.by_tensor_cores)
