@@ -226,6 +226,15 @@ TEST(Primitives, ReindexedReadsAreThoseOfTheIterators) {
   expect_replays(schedule, kernel);
   expect_same_meaning(example, schedule, kernel);
 
+  // One of its steps stays as it is where it is to.
+  Schedule apart = schedule;
+  ASSERT_TRUE(apart.flatten(*copy, 0).ok());
+  EXPECT_EQ(place_of_block(apart.kernel(), "s0").block->reduce.size(), 2u);
+  EXPECT_EQ(place_of_block(apart.kernel(), "s0").block->reduce[0].extent, convolution.reduce[0].extent);
+  expect_replays(apart, kernel);
+  expect_same_meaning(example, apart, kernel);
+  EXPECT_FALSE(apart.flatten(*copy, -2).ok());
+
   // Its places become one dim, its steps another: a product of matrices.
   ASSERT_TRUE(schedule.flatten(*copy).ok());
   const Block& product = *place_of_block(schedule.kernel(), "s0").block;
