@@ -194,8 +194,12 @@ void schedule_product(Builder& builder, const std::string& name) {
   const int64_t steps = std::accumulate(lengths.begin(), lengths.end(), int64_t{1}, std::multiplies<>());
   ProductSize size{*work / (rows * columns * steps), rows, columns, length, steps / length};
   for (const LoadAccess& access : load_accesses(builder.kernel(), block)) {
-    const bool is_across = moves(access.axes[plan->column_axis]);
-    (is_across ? size.operations_of_column : size.operations_of_row) = operations_of_fetch(view, block, access, *plan);
+    const double operations = operations_of_fetch(view, block, access, *plan);
+    if (moves(access.axes[plan->column_axis])) {
+      size.operations_of_column = operations;
+    } else if (plan->by_tensor_cores) {
+      size.operations_of_row = operations;
+    }
   }
   if (plan->image_axis) size.most_images = std::min<int64_t>(extents[*plan->image_axis], kMostImages);
   const Schedule before = builder.schedule;
@@ -250,15 +254,16 @@ void schedule_product(Builder& builder, const std::string& name) {
     }
   }
   const Schedule parted = builder.schedule;
-  for (; plan->steps >= 1; plan->steps /= 2) {
+  // What does not fit is tried with one stage, without tensor cores, with fewer steps.
+  while (plan->steps >= 1) {
     if (lay_out(builder, product, *plan, packed)) return;
     builder.schedule = parted;
-    if (plan->by_tensor_cores && plan->stages * plan->images > 1) {
-      plan->steps *= 2;  // the same once more
+    if (plan->stages * plan->images > 1) {
+      plan->stages = plan->images = 1;
     } else {
       plan->by_tensor_cores = false;
+      plan->steps /= 2;
     }
-    plan->stages = plan->images = 1;
   }
   builder.schedule = before;
 }
