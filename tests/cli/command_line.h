@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,17 @@ class CommandLine : public testing::Test {
   static Outcome isomer(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), tool_path("isomer").string());
     return run_program(arguments);
+  }
+
+  /// Gives a command that stops after some time ("2s") more of it until it has come far enough: machines are busy.
+  static Outcome with_time_enough(const std::function<Outcome(const std::string& time)>& run,
+                                  const std::function<bool(const Outcome&)>& is_enough) {
+    Outcome outcome;
+    for (const char* time : {"2s", "8s", "32s", "2min", "8min"}) {
+      outcome = run(time);
+      if (outcome.exit_code != 0 || is_enough(outcome)) break;
+    }
+    return outcome;
   }
 
   /// One line on standard error that begins as all errors do.
