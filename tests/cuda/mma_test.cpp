@@ -32,16 +32,12 @@ Tensor small_integers(DataType type, const Dims& dims, Random& random) {
   return Tensor::from_doubles(type, dims, values);
 }
 
-/// Sums stay below 256, which bfloat16 still has.
-Subject product_of(DataType type, int64_t m, int64_t n, int64_t k, Random& random, const std::string& name,
-                   const std::map<std::string, int64_t>& decisions = {}) {
-  const std::string text = fmt::format(
-      "s0 = reduce [{0}, {1}] over [{2}] with sum:{3} {{ in0[i0, r0]:{3}*in1[r0, i1]:{3} }}\n"
-      "s1 = map [{0}, {1}] {{ s0[i0, i1]:{3} + in2[i1]:{3} }}\noutput s1\n",
-      m, n, k, isomer::name(type));
+/// The program with inputs of these dims, scheduled for a GPU; other decisions than the given ones are preferred.
+Subject subject_of(const std::string& text, DataType type, const std::vector<Dims>& inputs_dims,
+                   const std::map<std::string, int64_t>& decisions, Random& random, const std::string& name) {
   std::vector<TaskType> types;
   std::vector<Tensor> inputs;
-  for (const Dims& dims : {Dims{m, k}, Dims{k, n}, Dims{n}}) {
+  for (const Dims& dims : inputs_dims) {
     types.push_back({type, Shape(dims.begin(), dims.end())});
     inputs.push_back(small_integers(type, dims, random));
   }
@@ -53,6 +49,16 @@ Subject product_of(DataType type, int64_t m, int64_t n, int64_t k, Random& rando
   return {std::move(lowered), std::move(scheduled), std::move(code), std::move(inputs)};
 }
 
+/// Sums stay below 256, which bfloat16 still has.
+Subject product_of(DataType type, int64_t m, int64_t n, int64_t k, Random& random, const std::string& name,
+                   const std::map<std::string, int64_t>& decisions = {}) {
+  const std::string text = fmt::format(
+      "s0 = reduce [{0}, {1}] over [{2}] with sum:{3} {{ in0[i0, r0]:{3}*in1[r0, i1]:{3} }}\n"
+      "s1 = map [{0}, {1}] {{ s0[i0, i1]:{3} + in2[i1]:{3} }}\noutput s1\n",
+      m, n, k, isomer::name(type));
+  return subject_of(text, type, {Dims{m, k}, Dims{k, n}, Dims{n}}, decisions, random, name);
+}
+
 /// A padded convolution of a batch, summed up by channels and places: of [batch, channels, size, size] with `filters`
 /// windows of 3 by 3. Sums stay below 256 where inputs are 0 or 1 here and there.
 Subject convolution_of(DataType type, int64_t batch, int64_t channels, int64_t size, int64_t filters, int64_t stride,
@@ -60,23 +66,12 @@ Subject convolution_of(DataType type, int64_t batch, int64_t channels, int64_t s
   const int64_t out = (size - 1) / stride + 1;
   const std::string text = fmt::format(
       "s0 = reduce [{0}, {1}, {2}, {2}] over [{3}, 3, 3] with sum:{4} {{ select(1 <= {6}*i2 + r1 && {6}*i2 + r1 < {5} "
-      "+ 1 "
-      "&& 1 <= {6}*i3 + r2 && {6}*i3 + r2 < {5} + 1, in0[i0, r0, {6}*i2 + r1 - 1, {6}*i3 + r2 - 1]:{4}, "
+      "+ 1 && 1 <= {6}*i3 + r2 && {6}*i3 + r2 < {5} + 1, in0[i0, r0, {6}*i2 + r1 - 1, {6}*i3 + r2 - 1]:{4}, "
       "0:{4})*in1[i1, r0, r1, r2]:{4} }}\n"
       "s1 = map [{0}, {1}, {2}, {2}] {{ s0[i0, i1, i2, i3]:{4} + in2[i1]:{4} }}\noutput s1\n",
       batch, filters, out, channels, isomer::name(type), size, stride);
-  std::vector<TaskType> types;
-  std::vector<Tensor> inputs;
-  for (const Dims& dims : {Dims{batch, channels, size, size}, Dims{filters, channels, 3, 3}, Dims{filters}}) {
-    types.push_back({type, Shape(dims.begin(), dims.end())});
-    inputs.push_back(small_integers(type, dims, random));
-  }
-  Kernel lowered = *lower(*te::parse_program(text), types);
-  Preferring preferring;
-  Given given(decisions, preferring);
-  Kernel scheduled = kernel::scheduled(Schedule(lowered), gpu_space(), Machine(), given).schedule.finish();
-  CudaKernel code = ok(emit_cuda(scheduled, name));
-  return {std::move(lowered), std::move(scheduled), std::move(code), std::move(inputs)};
+  return subject_of(text, type, {Dims{batch, channels, size, size}, Dims{filters, channels, 3, 3}, Dims{filters}},
+                    decisions, random, name);
 }
 
 std::vector<std::string> functions_of(const Subject& subject) {

@@ -1,7 +1,7 @@
 #include "kernel/codegen_cuda/copies_ahead.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "kernel/tree.h"
 
@@ -81,15 +81,18 @@ CopiesAhead copies_ahead(const Kernel& kernel, const Launch& launch, const std::
 int64_t stages_of(const Statement& launched, const Loop& loop, const CopiesAhead& ahead) {
   const auto wanted = loop.annotations.find(kStages);
   if (wanted == loop.annotations.end() || ahead.copies.empty()) return 1;
-  std::map<int, int> uses, writes;  // of buffers, by blocks: those inside the loop count as -1
-  const auto count = [&](const Block& block, int sign) {
-    for (const int buffer : touched(Statement{block})) uses[buffer] += sign;
-    for (const int buffer : stores(block)) writes[buffer] += sign > 0 ? 1 : 0;
-  };
-  for_each_block(launched, [&](const Block& block, const auto&) { count(block, 1); });
-  for_each_block(loop.body, [&](const Block& block, const auto&) { count(block, -1); });
-  const bool are_own = std::ranges::all_of(
-      ahead.copies, [&](const CopyAhead& copy) { return uses[copy.target] == 0 && writes[copy.target] == 1; });
+  std::set<int> used_elsewhere;
+  std::multiset<int> written;
+  for_each_block(launched, [&](const Block& block, const std::vector<const Loop*>& around) {
+    const std::set<int> stored = stores(block);
+    written.insert(stored.begin(), stored.end());
+    if (std::ranges::find(around, &loop) != around.end()) return;
+    used_elsewhere.insert(stored.begin(), stored.end());
+    used_elsewhere.merge(loads(block));
+  });
+  const bool are_own = std::ranges::all_of(ahead.copies, [&](const CopyAhead& copy) {
+    return !used_elsewhere.contains(copy.target) && written.count(copy.target) == 1;
+  });
   return are_own ? std::max<int64_t>(wanted->second, 1) : 1;
 }
 

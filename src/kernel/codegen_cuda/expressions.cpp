@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/te/integer.h"
 #include "kernel/codegen_cuda/types.h"
 #include "kernel/unsupported.h"
 #include "util/check.h"
@@ -283,7 +284,6 @@ std::string Expressions::integer(const Expr& expr, bool is_wide) {
 }
 
 int64_t Expressions::turn_of(int buffer) const {
-  constexpr int64_t kLine = 64;  // halves
   const Buffer& b = kernel_.buffers[static_cast<size_t>(buffer)];
   const int64_t row = b.is_swizzled && !b.shape.empty() ? b.shape.back().constant().value_or(0) : 0;
   return row < 2 * kPiece || row > kLine || kLine % row != 0 ? 1 : kLine * (row / kPiece);
@@ -293,13 +293,12 @@ std::string Expressions::element(const AccessPlan& access) {
   const std::string name = name_of_buffer_(access.buffer);
   const int64_t turn = turn_of(access.buffer);
   if (turn == 1) return fmt::format("{}[{}]", name, position(access));
-  const int64_t row = kernel_.buffers[static_cast<size_t>(access.buffer)].shape.back().value();
   AccessPlan inside = access;
-  te::Polynomial whole(access.offset.constant - (access.offset.constant % turn + turn) % turn);
+  te::Polynomial whole(access.offset.constant - te::floor_mod(access.offset.constant, turn));
   inside.offset = te::Polynomial(access.offset.constant - whole.constant);
   for (const te::Term& term : access.offset.terms)
     (term.coefficient % turn == 0 ? whole : inside.offset).terms.push_back(term);
-  const std::string place = fmt::format("op::swizzled<{}>({})", row / kPiece - 1, position(inside));
+  const std::string place = fmt::format("op::swizzled<{}>({})", turn / kLine - 1, position(inside));
   return whole.is(0) ? fmt::format("{}[{}]", name, place)
                      : fmt::format("{}[{} + {}]", name, place, index(te::to_expr(whole)));
 }

@@ -42,7 +42,7 @@ class Expressions {
   std::string fresh(std::string_view hint) { return std::string(hint) + std::to_string(count_++); }
 
  private:
-  static constexpr int64_t kPiece = 8;  ///< halves of 16 bytes
+  static constexpr int64_t kPiece = 8, kLine = 64;  ///< halves of 16 and of 128 bytes
 
   std::string text(const Expr& expr);
   std::string binary(const te::Binary& e);

@@ -125,6 +125,10 @@ class FunctionPrinter {
 
   // What lies side by side along an unrolled loop, as vectors (vectors_code.cpp)
 
+  /// The only block in an unrolled loop of constant extent; nullptr: the loop is none.
+  static const Block* unrolled_block(const Loop& loop);
+  BoundBlock bound_in(const Loop& loop, const Block& block);
+
   /// The line that moves elements side by side as one vector, where that is what the loop does; nothing: it isn't, or
   /// they are not known to begin at a multiple of the vector.
   std::optional<std::string> moved_vector(const Loop& loop);

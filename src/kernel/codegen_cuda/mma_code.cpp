@@ -1,3 +1,4 @@
+#include "graph/te/integer.h"
 #include "kernel/codegen_cuda/function_printer.h"
 
 namespace isomer::kernel::cuda {
@@ -51,7 +52,7 @@ std::optional<FunctionPrinter::MatrixRow> FunctionPrinter::row_of_matrix(const E
   if (!plan.axes.empty() || te::as_constant(te::simplify_index(rest, ranges_.ranges())) != 0) return std::nullopt;
   MatrixRow row;
   const int64_t turn = expressions_.turn_of(number);
-  row.offset = plan.offset.constant - (plan.offset.constant % turn + turn) % turn;
+  row.offset = plan.offset.constant - te::floor_mod(plan.offset.constant, turn);
   plan.offset.constant -= row.offset;
   expressions_.begin(at);
   row.place = "&" + expressions_.element(plan);

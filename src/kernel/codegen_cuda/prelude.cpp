@@ -47,8 +47,8 @@ ISOMER_DEVICE void move(void* to, const void* from) {
   *static_cast<Vector<bytes>*>(to) = *static_cast<const Vector<bytes>*>(from);
 }
 
-// The same from an argument to shared memory, while the thread goes on (cp.async of the PTX ISA): `complete` waits until
-// of the groups that `commit` has made no more than the last ones are under way.
+// `copy` does the same from an argument to shared memory while the thread goes on (cp.async of the PTX ISA). `commit`
+// makes a group of the copies begun since; `complete` waits for all groups but the last `left`.
 #ifdef __CUDACC_RTC__
 ISOMER_DEVICE u32 shared_address(const void* place) { return u32(__cvta_generic_to_shared(place)); }
 #elif defined(__CUDA_ARCH__)
@@ -244,8 +244,8 @@ ISOMER_DEVICE T swizzled(T place) { return place ^ (((place >> 6) & T(mask)) << 
 ISOMER_DEVICE u32 pair(u16 first, u16 second) { return u32(first) | u32(second) << 16; }
 #ifdef __CUDA_ARCH__
 ISOMER_DEVICE u32 pair(const u16* both) { return *reinterpret_cast<const u32*>(both); }
-// Of four matrices of 8 by 8 halves each lane gives a row, which begins so far behind a place, lanes 0 to 7 those of the first, and gets two halves of each:
-// lane 4 * g + t columns 2 * t and 2 * t + 1 of row g (ldmatrix of the PTX ISA).
+// Four matrices of 8 by 8 halves (ldmatrix of the PTX ISA): each lane gives a row, lanes 0 to 7 those of the first
+// matrix, which begins `offset` halves behind `row`. Lane 4 * g + t gets columns 2 * t and 2 * t + 1 of row g of each.
 template <int offset>
 ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4 + %5];"

@@ -7,19 +7,28 @@
 
 namespace isomer::kernel::cuda {
 
+const Block* FunctionPrinter::unrolled_block(const Loop& loop) {
+  const bool is_alone = loop.kind == LoopKind::kUnrolled && te::as_constant(loop.extent) && loop.body.size() == 1;
+  return is_alone ? std::get_if<Block>(&loop.body.front().node) : nullptr;
+}
+
+BoundBlock FunctionPrinter::bound_in(const Loop& loop, const Block& block) {
+  ranges_.enter(loop);
+  BoundBlock bound = bind(kernel_, block, ranges_, plans_);
+  ranges_.leave(loop);
+  return bound;
+}
+
 std::optional<std::string> FunctionPrinter::moved_vector(const Loop& loop) {
   const auto extent = te::as_constant(loop.extent);
-  if (loop.kind != LoopKind::kUnrolled || !extent || loop.body.size() != 1) return std::nullopt;
-  const auto* block = std::get_if<Block>(&loop.body.front().node);
+  const Block* const block = unrolled_block(loop);
   if (!block || block->is_reduction() || block->writes.size() != 1 || !of_one_thread(*block).empty())
     return std::nullopt;
   const int to = block->writes[0].buffer;
   const DataType type = buffer_at(to).dtype;
   const int64_t bytes = *extent * bit_width(type) / 8;
   if (block->bodies[0].dtype() != type || (bytes != 4 && bytes != 8 && bytes != kAlignment)) return std::nullopt;
-  ranges_.enter(loop);
-  const Expr predicate = bind(kernel_, *block, ranges_, plans_).predicate;
-  ranges_.leave(loop);
+  const Expr predicate = bound_in(loop, *block).predicate;
   if (predicate && variables(predicate).contains(loop.variable)) return std::nullopt;
   const auto first = [&](int buffer, const std::vector<Expr>& index) -> std::optional<std::string> {
     const auto place = first_of(loop, *block, buffer, index, *extent);
@@ -60,14 +69,9 @@ std::optional<AccessPlan> FunctionPrinter::first_of(const Loop& loop, const Bloc
 
 Expr FunctionPrinter::holds_throughout(const Loop& loop) {
   const auto extent = te::as_constant(loop.extent);
-  if (is_inside_ || fetch_ != Fetch::kWhole || loop.kind != LoopKind::kUnrolled || extent.value_or(1) < 2 ||
-      loop.body.size() != 1)
-    return {};
-  const auto* block = std::get_if<Block>(&loop.body.front().node);
-  if (!block || block->is_reduction()) return {};
-  ranges_.enter(loop);
-  const Expr predicate = bind(kernel_, *block, ranges_, plans_).predicate;
-  ranges_.leave(loop);
+  const Block* const block = unrolled_block(loop);
+  if (is_inside_ || fetch_ != Fetch::kWhole || !block || block->is_reduction() || *extent < 2) return {};
+  const Expr predicate = bound_in(loop, *block).predicate;
   if (!predicate || !variables(predicate).contains(loop.variable) || te::has_load(predicate)) return {};
   const Expr k = loop_variable(loop.variable);
   Expr whole;
@@ -107,9 +111,8 @@ int64_t FunctionPrinter::elements_of_vector(DataType dtype, int64_t count) {
 std::vector<std::pair<Expr, std::string>> FunctionPrinter::load_vectors(const Loop& loop) {
   std::vector<std::pair<Expr, std::string>> loaded;
   const auto extent = te::as_constant(loop.extent);
-  if (fetch_ != Fetch::kWhole || loop.kind != LoopKind::kUnrolled || !extent || loop.body.size() != 1) return loaded;
-  const auto* block = std::get_if<Block>(&loop.body.front().node);
-  if (!block) return loaded;
+  const Block* const block = unrolled_block(loop);
+  if (fetch_ != Fetch::kWhole || !block) return loaded;
   ranges_.enter(loop);
   const BoundBlock bound = bind(kernel_, *block, ranges_, plans_);
   std::vector<Expr> proved;
@@ -141,17 +144,14 @@ std::vector<std::pair<Expr, std::string>> FunctionPrinter::load_vectors(const Lo
 
 std::optional<FunctionPrinter::Stored> FunctionPrinter::stored_vectors(const Loop& loop) {
   const auto extent = te::as_constant(loop.extent);
-  if (fetch_ != Fetch::kWhole || loop.kind != LoopKind::kUnrolled || !extent || loop.body.size() != 1)
-    return std::nullopt;
-  const auto* block = std::get_if<Block>(&loop.body.front().node);
-  if (!block || block->is_reduction() || block->writes.size() != 1 || !of_one_thread(*block).empty())
+  const Block* const block = unrolled_block(loop);
+  if (fetch_ != Fetch::kWhole || !block || block->is_reduction() || block->writes.size() != 1 ||
+      !of_one_thread(*block).empty())
     return std::nullopt;
   const Buffer& target = buffer_at(block->writes[0].buffer);
   const int64_t elements = elements_of_vector(target.dtype, *extent);
   if (target.scope != Scope::kArgument || elements == 1) return std::nullopt;
-  ranges_.enter(loop);
-  const Expr predicate = bind(kernel_, *block, ranges_, plans_).predicate;
-  ranges_.leave(loop);
+  const Expr predicate = bound_in(loop, *block).predicate;
   if (!is_inside_ && predicate && predicate != te::truth(true)) return std::nullopt;
   const auto first = first_of(loop, *block, block->writes[0].buffer, block->writes[0].index, elements);
   return first ? std::optional(Stored{expressions_.position(*first), elements}) : std::nullopt;

@@ -164,6 +164,15 @@ bool lay_last(Builder& builder, const std::string& sums, const std::string& copy
   return true;
 }
 
+std::string read_laid_last(Builder& builder, const std::string& name, const LoadAccess& access, const Expr& iterator) {
+  const View& view = builder.view;
+  const Schedule before = builder.schedule;
+  const auto copy = builder.schedule.cache_read(name, view.buffer(access.buffer).name, view.ordinal(name, access));
+  if (copy.ok() && lay_last(builder, name, *copy, iterator)) return *copy;
+  builder.schedule = before;
+  return {};
+}
+
 bool lay_for_warps(Builder& builder, const std::string& sums, const std::string& copy, const Expr& iterator,
                    int64_t of_thread, bool is_across) {
   constexpr int64_t kColumns = 2;

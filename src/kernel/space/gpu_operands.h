@@ -25,6 +25,10 @@ Result<std::string> copy_of(Builder& builder, const std::string& sums, int opera
 /// What a sum reads of the copy along an iterator lies side by side.
 bool lay_last(Builder& builder, const std::string& sums, const std::string& copy, const Expr& iterator);
 
+/// Lets the block read of a copy, made beforehand, in which what an iterator runs over lies side by side: the copy's
+/// name; empty: it can't be.
+std::string read_laid_last(Builder& builder, const std::string& name, const LoadAccess& access, const Expr& iterator);
+
 /// The rows of an operand that a warp reads at once (mma.h) follow each other in the copy: of `of_thread` rows the
 /// first ones of all threads, then the second ones. Of columns it reads two of each thread.
 bool lay_for_warps(Builder& builder, const std::string& sums, const std::string& copy, const Expr& iterator,

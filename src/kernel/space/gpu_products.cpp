@@ -154,20 +154,6 @@ double operations_of_fetch(const View& view, const Block& block, const LoadAcces
   return is_apart ? kOperationsOfChannel : kOperationsOfWindow;
 }
 
-/// Lets the columns' operand be read of a copy in which the steps of a column lie side by side: its name; empty: it
-/// can't be.
-std::string lay_steps_last(Builder& builder, const std::string& name, const ProductPlan& plan) {
-  const View& view = builder.view;
-  for (const LoadAccess& access : load_accesses(builder.kernel(), view.block(name))) {
-    if (!moves(access.axes[plan.column_axis])) continue;
-    const Schedule before = builder.schedule;
-    const auto copy = builder.schedule.cache_read(name, view.buffer(access.buffer).name, view.ordinal(name, access));
-    if (copy.ok() && lay_last(builder, name, *copy, te::reduce_axis(static_cast<int>(plan.reduce_axis)))) return *copy;
-    builder.schedule = before;
-  }
-  return {};
-}
-
 /// How many of them a thread may have together.
 std::vector<int64_t> images_of(const ProductPlan& plan, const Integers& extents) {
   std::vector<int64_t> all = {1};
@@ -211,7 +197,9 @@ void schedule_product(Builder& builder, const std::string& name) {
     const ProductPlan other = cheapest(*plan, beside);
     const int64_t bytes = 2 * 2 * size.others * columns * steps;  // read and written
     if (builder.decide(name, "steps_last", other.cycles + cycles_of_launch(bytes) < wanted.cycles)) {
-      packed = lay_steps_last(builder, name, *plan);
+      for (const LoadAccess& access : load_accesses(builder.kernel(), block))
+        if (packed.empty() && moves(access.axes[plan->column_axis]))
+          packed = read_laid_last(builder, name, access, te::reduce_axis(static_cast<int>(plan->reduce_axis)));
       if (!packed.empty()) wanted = other;
     }
   }

@@ -54,14 +54,6 @@ bool is_channels_last_worth_it(const View& view, const Block& block, const LoadA
   return cheapest(plan, size).cycles + cycles_of_launch(bytes) < apart;
 }
 
-/// Lets the windows be taken of such a copy.
-void lay_channels_last(Builder& builder, const std::string& name, const LoadAccess& window) {
-  const View& view = builder.view;
-  const Schedule before = builder.schedule;
-  const auto copy = builder.schedule.cache_read(name, view.buffer(window.buffer).name, view.ordinal(name, window));
-  if (!copy.ok() || !lay_last(builder, name, *copy, te::reduce_axis(0))) builder.schedule = before;
-}
-
 void take_windows(Builder& builder, const std::string& name) {
   const View& view = builder.view;
   auto window = window_of(view, name);
@@ -71,7 +63,7 @@ void take_windows(Builder& builder, const std::string& name) {
   // Finding a place is done once for all its channels.
   const bool are_apart = has_channels(view, block) && builder.decide(name, "channels_apart", true);
   if (are_apart && builder.decide(name, "channels_last", is_channels_last_worth_it(view, block, *window)))
-    lay_channels_last(builder, name, *window);
+    (void)read_laid_last(builder, name, *window, te::reduce_axis(0));
   window = window_of(view, name);
   if (!window) return;
   const auto copy = builder.schedule.reindex(name, view.buffer(window->buffer).name, view.ordinal(name, *window));
