@@ -47,7 +47,7 @@ double cycles_of(const ProductPlan& plan, const ProductSize& size) {
 }
 
 /// Turn by turn: tensor cores, shared memory and what comes from the second-level cache are busy at the same time, if
-/// enough stages or other blocks hide how long that takes. Constants are fitted to 1,100 kernels of 12 layers on an
+/// enough stages or other blocks hide how long that takes. Constants are fitted to 946 kernels of 11 layers on an
 /// H100 (bench/gpu_sweep.cpp).
 double cycles_by_tensor_cores(const ProductPlan& plan, const ProductSize& size) {
   constexpr double kMultiplyAddsOfTensorCores = 667, kBytesOfShared = 128, kBytesOfCache = 36.7;
