@@ -38,10 +38,20 @@ class OffsetStrides {
   }
   OffsetStrides(const OffsetStrides&) = delete;
 
-  Expr simplified(const Expr& offset) const { return te::simplify_index(offset, ranges_); }
-  std::optional<int64_t> along(const Expr& offset, const Expr& iterator) const {
-    const Expr next = te::transform(offset, [&](const Expr& e) { return e == iterator ? iterator + 1 : Expr(); });
-    return te::as_constant(simplified(next - offset));
+  /// An offset in normal form.
+  struct Normal {
+    te::Polynomial sum;
+    Expr text;
+  };
+  Normal normal(const Expr& offset) const {
+    te::Polynomial sum = te::Simplifier(ranges_).polynomial(offset);
+    Expr text = te::to_expr(sum);
+    return {std::move(sum), std::move(text)};
+  }
+  std::optional<int64_t> along(const Normal& offset, const Expr& iterator) const {
+    if (const auto factor = linear_factor(offset.sum, iterator)) return factor;
+    const Expr next = te::transform(offset.text, [&](const Expr& e) { return e == iterator ? iterator + 1 : Expr(); });
+    return te::as_constant(te::simplify_index(next - offset.text, ranges_));
   }
   /// Between neighbours in a block of `width`.
   std::optional<int64_t> within(const Expr& offset, const Expr& iterator, int64_t width) const {
@@ -55,13 +65,27 @@ class OffsetStrides {
   std::optional<int64_t> at_period(const Expr& offset, const Expr& iterator, int64_t period) const {
     return difference(offset, iterator, outer_ * period + inner_, (outer_ + 1) * period + inner_, period);
   }
-  std::vector<std::optional<int64_t>> along_axes(const Expr& offset) const {
+  std::vector<std::optional<int64_t>> along_axes(const Normal& offset) const {
     std::vector<std::optional<int64_t>> result;
     for (size_t k = 0; k < block_.axes.size(); ++k) result.push_back(along(offset, te::axis(static_cast<int>(k))));
     return result;
   }
 
  private:
+  /// The factor of the iterator in a sum where it stands in no other term; 0 where it does not stand in it.
+  static std::optional<int64_t> linear_factor(const te::Polynomial& sum, const Expr& iterator) {
+    int64_t result = 0;
+    for (const te::Term& term : sum.terms) {
+      if (term.factors.size() == 1 && term.factors[0] == iterator) {
+        result = term.coefficient;
+        continue;
+      }
+      for (const Expr& factor : term.factors)
+        if (te::any_node(factor, [&](const Expr& e) { return e == iterator; })) return std::nullopt;
+    }
+    return result;
+  }
+
   /// offset(to) - offset(from), with `inner_` in [0, inner) and any `outer_`.
   std::optional<int64_t> difference(const Expr& offset, const Expr& iterator, const Expr& from, const Expr& to,
                                     int64_t inner) const {
@@ -124,10 +148,10 @@ std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, 
       if (!load ||
           std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& known) { return known.load == e; }))
         return;
-      const Expr offset = strides.simplified(offset_of(kernel.buffers[load->buffer.index], load->index));
+      const auto offset = strides.normal(offset_of(kernel.buffers[load->buffer.index], load->index));
       LoadAccess access{e, load->buffer.index, strides.along_axes(offset), {}};
       if (axis >= 0 && width > 1 && !access.axes[axis])
-        access.axes[axis] = strides.within(offset, te::axis(axis), width);
+        access.axes[axis] = strides.within(offset.text, te::axis(axis), width);
       for (size_t k = 0; k < block.reduce.size(); ++k)
         access.reduce.push_back(strides.along(offset, te::reduce_axis(static_cast<int>(k))));
       accesses.push_back(std::move(access));
@@ -165,8 +189,7 @@ std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, 
 
 std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Block& block) {
   const OffsetStrides strides(block);
-  return strides.along_axes(
-      strides.simplified(offset_of(kernel.buffers[block.writes[0].buffer], block.writes[0].index)));
+  return strides.along_axes(strides.normal(offset_of(kernel.buffers[block.writes[0].buffer], block.writes[0].index)));
 }
 
 int64_t period(const Block& block, const Expr& iterator) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -116,11 +117,13 @@ class Tiler {
   bool can_shuffle(const LoadAccess& access, const Tile& tile) const;
   /// From one row to the next along the axis; nothing where operands move irregularly, or none of them is shared.
   std::optional<int64_t> row_period(const Tile& tile, int axis) const;
+  const std::optional<PaddedCopy>& padded(int buffer) const;
 
   const View& view_;
   const Tiled& reduction_;
   Block block_;
   std::vector<LoadAccess> plain_;
+  mutable std::map<int, std::optional<PaddedCopy>> padded_;  ///< by buffer; what was asked for
 };
 
 /// Whether lanes find their elements in a few vectors side by side, the same ones in each tile: channels of narrow
@@ -204,11 +207,18 @@ void Tiler::set_row_axis(Tile& tile, int axis) const {
   tile.row_period = axis < 0 ? 1 : *row_period(tile, axis);
 }
 
+const std::optional<PaddedCopy>& Tiler::padded(int buffer) const {
+  const auto [place, is_new] = padded_.try_emplace(buffer);
+  if (is_new) place->second = padded_copy(view_.kernel(), buffer);
+  return place->second;
+}
+
 std::vector<std::pair<int64_t, int64_t>> Tiler::rows_inside(const Tile& tile) const {
   std::vector<std::pair<int64_t, int64_t>> result;
   if (tile.row_axis < 0 || tile.row_period != 1) return result;
   for (const LoadAccess& access : tile.accesses) {
-    const auto copy = access.axes[tile.vector_axis] == 0 ? padded_copy(view_.kernel(), access.buffer) : std::nullopt;
+    if (access.axes[tile.vector_axis] != 0) continue;
+    const std::optional<PaddedCopy>& copy = padded(access.buffer);
     const auto& index = te::as<te::Load>(access.load)->index;
     for (size_t k = 0; copy && k < index.size(); ++k) {
       const auto& [low, high] = copy->interior[k];
