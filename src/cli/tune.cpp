@@ -206,6 +206,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.strategy = options.strategy;
   tuning.continues = options.continues;
   tuning.learns = options.cost_model == "trees";
+  tuning.drafts = options.cost_model != "none";
   tuning.seed = options.seed;
   add_rooflines(all, tuning.threads);
   const TuneScene scene{options.files, all.models, tuning.threads, cpu->cpu, options.trials, seconds};
@@ -213,7 +214,8 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.tell = [&](const tune::TuneState& state) { live.show(state); };
   TRY(const tune::TuneState state, tune::tune(all.problems, all.models, records, tuning));
   live.clear();
-  if (!state.no_model.empty()) note(options, "isomer: tuned without a cost model: {}", state.no_model);
+  if (!state.no_model.empty())
+    note(options, "isomer: no cost model, candidates were chosen by the draft alone: {}", state.no_model);
   if (!options.json && !options.quiet)
     for (const std::string& line : table(scene, state, state.tasks.size(), columns_of(STDOUT_FILENO)))
       fmt::print("{}\n", line);
@@ -248,8 +250,9 @@ void add_tune(CLI::App& app, int& exit) {
       ->capture_default_str();
   command
       ->add_option("--cost-model", options->cost_model,
-                   "What evolution asks before it measures: trees (XGBoost's, where its library is found), or none")
-      ->check(CLI::IsMember({"trees", "none"}))
+                   "What evolution asks before it measures: trees (XGBoost's, where its library is found; the draft "
+                   "until enough was measured), draft (counts of what a schedule does), or none")
+      ->check(CLI::IsMember({"trees", "draft", "none"}))
       ->capture_default_str();
   command->add_flag("--continue", options->continues,
                     "Go on from the records: what was found before is tried first, what failed is not");

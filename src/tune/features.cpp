@@ -129,38 +129,34 @@ class BlockReader {
 
   FeatureRow row(const kernel::Machine& machine) const {
     FeatureRow row = {};
-    size_t column = 0;
-    const auto put = [&](float number) { row[column++] = number; };
     const double points = nest_.iterations(0, nest_.loops.size());
     const size_t tile = nest_.tile();
     const double lanes = nest_.product(LoopKind::kVectorized), unrolled = nest_.product(LoopKind::kUnrolled);
-    put(logarithm(points));
-    put_operations(put);
-    put(block_.is_reduction());
-    put(static_cast<bool>(block_.predicate));
-    put(logarithm(lanes));
-    put(logarithm(unrolled));
-    put(logarithm(tile > 0 ? nest_.extents[tile - 1] : 1));
-    put(logarithm(nest_.product(LoopKind::kParallel)));
-    put(static_cast<float>(nest_.loops.size()));
-    put(has_annotation(kernel::kMicroKernel));
-    put(has_annotation(kernel::kAhead) + has_annotation(kernel::kPrefetch));
+    row[kPoints] = logarithm(points);
+    put_operations(row);
+    row[kIsReduction] = block_.is_reduction();
+    row[kCondition] = condition_depth();
+    row[kLanes] = logarithm(lanes);
+    row[kUnrolled] = logarithm(unrolled);
+    row[kInnermost] = logarithm(tile > 0 ? nest_.extents[tile - 1] : 1);
+    row[kParallel] = logarithm(nest_.product(LoopKind::kParallel));
+    row[kLoops] = static_cast<float>(nest_.loops.size());
+    row[kMicroKernels] = has_annotation(kernel::kMicroKernel);
+    row[kAskedAhead] = has_annotation(kernel::kAhead) + has_annotation(kernel::kPrefetch);
     const Buffer& written = kernel_.buffers[static_cast<size_t>(block_.writes.empty() ? 0 : block_.writes[0].buffer)];
-    put(static_cast<float>(written.scope));
-    put(static_cast<float>(bit_width(written.dtype)));
-    // Registers that hold results, operations of a tile, bytes that one round of the loop around it touches.
-    put(logarithm(accesses_.empty() ? 0 : accesses_[0].touched(nest_, tile) / 64));
-    put(logarithm(unrolled * std::max(1.0, lanes / 16)));
-    put(logarithm(touched(tile > 0 ? tile - 1 : 0)));
+    row[kScope] = static_cast<float>(written.scope);
+    row[kBits] = static_cast<float>(bit_width(written.dtype));
+    row[kResults] = logarithm(accesses_.empty() ? 0 : accesses_[0].touched(nest_, tile) / kLine);
+    row[kVectors] = logarithm(unrolled * std::max(1.0, lanes / 16));
+    row[kRoundBytes] = logarithm(touched(tile > 0 ? tile - 1 : 0));
     const auto first = static_cast<double>(machine.caches.first), second = static_cast<double>(machine.caches.second);
     const double past_first = traffic(first), past_second = traffic(second);
-    put(logarithm(past_first));
-    put(logarithm(past_second));
-    put(logarithm(touched(0)));
-    put(logarithm(points / std::max(past_first, 1.0) * 64));
-    put(logarithm(points / std::max(past_second, 1.0) * 64));
-    CHECK(column == kOtherColumns) << column;
-    put_accesses(tile, first, second, row, column);
+    row[kPastFirst] = logarithm(past_first);
+    row[kPastSecond] = logarithm(past_second);
+    row[kTouched] = logarithm(touched(0));
+    row[kPointsPerFirst] = logarithm(points / std::max(past_first, 1.0) * kLine);
+    row[kPointsPerSecond] = logarithm(points / std::max(past_second, 1.0) * kLine);
+    put_accesses(tile, first, second, row);
     return row;
   }
 
@@ -201,25 +197,34 @@ class BlockReader {
   }
 
   /// Of a point, by kind.
-  template <class Put>
-  void put_operations(const Put& put) const {
+  void put_operations(FeatureRow& row) const {
     using te::BinaryOp;
-    double sums = 0, divisions = 0, functions = 0, comparisons = 0, integers = 0;
+    row[kSums] = block_.is_reduction();
     for (const Expr& body : block_.bodies)
       te::for_each_node(body, [&](const Expr& e) {
         const auto* binary = te::as<te::Binary>(e);
         if (e.dtype() == DataType::kInt64)
-          integers += binary != nullptr;
+          row[kIntegers] += binary != nullptr;
         else if (te::as<te::Unary>(e))
-          ++functions;
+          ++row[kFunctions];
         else if (te::as<te::Select>(e) || (binary && (binary->op == BinaryOp::kMin || binary->op == BinaryOp::kMax ||
                                                       e.dtype() == DataType::kBool)))
-          ++comparisons;
+          ++row[kComparisons];
         else if (binary)
-          ++(binary->op == BinaryOp::kDiv || binary->op == BinaryOp::kPow ? divisions : sums);
+          ++row[binary->op == BinaryOp::kDiv || binary->op == BinaryOp::kPow ? kDivisions : kSums];
       });
-    for (const double count : {sums + (block_.is_reduction() ? 1 : 0), divisions, functions, comparisons, integers})
-      put(static_cast<float>(count));
+  }
+
+  float condition_depth() const {
+    if (!block_.predicate) return 0;
+    float depth = 1;
+    const std::set<int> read = kernel::variables(block_.predicate);
+    for (const Loop* loop : nest_.loops)
+      if (read.contains(loop->variable))
+        depth = std::max(depth, loop->kind == LoopKind::kVectorized ? 3.F
+                                : loop->kind == LoopKind::kUnrolled ? 2.F
+                                                                    : 1.F);
+    return depth;
   }
 
   float has_annotation(const char* key) const {
@@ -252,7 +257,7 @@ class BlockReader {
     return touched(first) * nest_.iterations(0, first);
   }
 
-  void put_accesses(size_t tile, double first_cache, double second_cache, FeatureRow& row, size_t column) const {
+  void put_accesses(size_t tile, double first_cache, double second_cache, FeatureRow& row) const {
     const size_t in_first = held_from(first_cache), in_second = held_from(second_cache);
     std::vector<const AccessPattern*> order;
     for (const AccessPattern& access : accesses_) order.push_back(&access);
@@ -270,18 +275,16 @@ class BlockReader {
       double lane_stride = 0;
       for (size_t loop = 0; loop < nest_.loops.size(); ++loop)
         if (nest_.loops[loop]->kind == LoopKind::kVectorized) lane_stride = std::fabs(access.strides[loop]);
-      const float columns[kColumnsOfAnAccess] = {
-          1 + static_cast<float>(buffer.scope),
-          buffer.is_constant ? 1.0F : 0.0F,
-          logarithm(access.touched(nest_, 0)),
-          logarithm(in_tile),
-          static_cast<float>(std::min(lane_stride, 2.0)),
-          logarithm(nest_.iterations(tile, nest_.loops.size()) * access.element_bytes / std::max(in_tile, 1.0)),
-          logarithm(access.touched(nest_, in_first) * nest_.iterations(0, in_first)),
-          logarithm(access.touched(nest_, in_second) * nest_.iterations(0, in_second)),
-      };
-      std::copy(std::begin(columns), std::end(columns), row.begin() + static_cast<std::ptrdiff_t>(column));
-      column += kColumnsOfAnAccess;
+      float* const columns = row.data() + column_of(k, kAccessScope);
+      columns[kAccessScope] = 1 + static_cast<float>(buffer.scope);
+      columns[kAccessIsConstant] = buffer.is_constant;
+      columns[kAccessTouched] = logarithm(access.touched(nest_, 0));
+      columns[kAccessTile] = logarithm(in_tile);
+      columns[kAccessStride] = static_cast<float>(std::min(lane_stride, 2.0));
+      columns[kAccessReuse] =
+          logarithm(nest_.iterations(tile, nest_.loops.size()) * access.element_bytes / std::max(in_tile, 1.0));
+      columns[kAccessPastFirst] = logarithm(access.touched(nest_, in_first) * nest_.iterations(0, in_first));
+      columns[kAccessPastSecond] = logarithm(access.touched(nest_, in_second) * nest_.iterations(0, in_second));
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include "kernel/fingerprint.h"
 #include "tune/cost_model.h"
+#include "tune/draft.h"
 #include "tune/features.h"
 #include "tune/strategy.h"
 #include "tune/tuned.h"
@@ -76,7 +77,7 @@ class Tuner {
     std::map<std::string, int> groups;
     for (const Problem& problem : problems) {
       Score score;
-      if (model_) score = [this](const std::vector<Candidate>& some) { return scores(some); };
+      if (model_ || options_.drafts) score = [this](const std::vector<Candidate>& some) { return scores(some); };
       runs_.push_back(
           std::make_unique<TaskRun>(problem, options, options.seed + mix64(runs_.size()), std::move(score)));
       TaskState& task = state_.tasks.emplace_back();
@@ -134,10 +135,15 @@ class Tuner {
     pool_.run(std::ssize(candidates), [&](int64_t k, int) {
       features[static_cast<size_t>(k)] = features_of(candidates[static_cast<size_t>(k)].made.kernel, options_.machine);
     });
-    auto scores = model_->score(features);
-    if (scores.ok()) return *std::move(scores);
-    state_.no_model = scores.error().message();
-    return std::nullopt;
+    if (model_) {
+      auto scores = model_->score(features);
+      if (!scores.ok()) state_.no_model = scores.error().message();
+      if (scores.ok() && *scores) return *std::move(scores);
+    }
+    if (!options_.drafts) return std::nullopt;
+    std::vector<double> drafted;
+    for (const Features& each : features) drafted.push_back(-drafted_cycles(each, options_.machine));
+    return drafted;
   }
 
   /// What became of a candidate; the last word counts.

@@ -65,6 +65,7 @@ struct TuneOptions {
   std::string strategy = "evolution";
   bool continues = false;  ///< from what the records have
   bool learns = true;      ///< what is tried next by a cost model, where XGBoost is found
+  bool drafts = true;      ///< the same by the draft, where and as long as there is no model
   SchedulerOptions scheduler;
   uint64_t seed = 0;
   std::function<void(const TuneState&)> tell = {};  ///< after each round
