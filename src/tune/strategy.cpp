@@ -5,6 +5,7 @@
 #include <deque>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "util/stable_sort.h"
 
@@ -123,8 +124,12 @@ class Evolution : public Once {
     stale_ = found_nothing ? stale_ + 1 : 0;
     best_before_ = parents_.empty() ? Hash128{} : parents_[0].hash;
     std::vector<Candidate> result = beside_best(stale_ >= kStale ? count / 2 : 0);
+    if (std::exchange(is_first_, false) && score_)
+      for (Candidate& each : best_scored(drawn_at_random(kFirstPool), count / 2)) result.push_back(std::move(each));
     const auto at_random = static_cast<int>(kAtRandom * count);
-    for (Candidate& each : scored(count - at_random - static_cast<int>(result.size())))
+    const int wanted = count - at_random - static_cast<int>(result.size());
+    for (Candidate& each :
+         best_scored(children(static_cast<size_t>(std::max(wanted, 0)) * (score_ ? kScored : 1)), wanted))
       result.push_back(std::move(each));
     for (Candidate& each : Once::next(count - static_cast<int>(result.size()))) result.push_back(std::move(each));
     return result;
@@ -150,9 +155,10 @@ class Evolution : public Once {
  private:
   static constexpr size_t kParents = 24;
   static constexpr double kAtRandom = 0.1, kCrossed = 0.15;
-  static constexpr int kStale = 2;      ///< rounds without a faster one
-  static constexpr size_t kScored = 6;  ///< candidates that are looked at for one that is measured
-  static constexpr int kTries = 8;      ///< to come by new ones
+  static constexpr int kStale = 2;           ///< rounds without a faster one
+  static constexpr size_t kScored = 6;       ///< candidates that are looked at for one that is measured
+  static constexpr size_t kFirstPool = 128;  ///< drawn at random once, of which the best are half of the first round
+  static constexpr int kTries = 8;           ///< to come by new ones
 
   std::optional<Candidate> draw(int) override {
     return candidates_.sampled(random_, random_.chance(0.5) ? random_.uniform(0.05, 0.3) : random_.uniform(0.3, 1));
@@ -169,28 +175,36 @@ class Evolution : public Once {
     return Candidates::crossed(parent(), parent(), random_);
   }
 
-  /// New ones, of parents where there are any.
-  std::vector<Candidate> children(size_t count) {
+  /// So many that are new, of what `some` makes where it is asked for a number; fewer where it makes hardly any.
+  template <class Some>
+  std::vector<Candidate> fresh(size_t count, const Some& some) {
     std::vector<Candidate> result;
     std::set<Hash128> among;
-    for (int tries = 0; result.size() < count && tries < kTries; ++tries) {
-      std::vector<Candidate> some;
-      if (parents_.empty()) {
-        for (size_t k = result.size(); k < count; ++k) some.push_back(*draw(0));
-      } else {
-        std::set<Decisions> different;
-        for (size_t k = 0; k < 2 * (count - result.size()) && different.size() < count - result.size(); ++k)
-          different.insert(child());
-        some = candidates_.with_each({different.begin(), different.end()});
-      }
-      for (Candidate& each : some)
+    for (int tries = 0; result.size() < count && tries < kTries; ++tries)
+      for (Candidate& each : some(count - result.size()))
         if (!seen_.contains(each.hash) && among.insert(each.hash).second) result.push_back(std::move(each));
-    }
     return result;
   }
 
-  std::vector<Candidate> scored(int count) {
-    std::vector<Candidate> drawn = children(static_cast<size_t>(std::max(count, 0)) * (score_ ? kScored : 1));
+  std::vector<Candidate> drawn_at_random(size_t count) {
+    return fresh(count, [&](size_t missing) {
+      std::vector<Candidate> some;
+      for (size_t k = 0; k < missing; ++k) some.push_back(*draw(0));
+      return some;
+    });
+  }
+
+  /// Of parents, where there are any.
+  std::vector<Candidate> children(size_t count) {
+    if (parents_.empty()) return drawn_at_random(count);
+    return fresh(count, [&](size_t missing) {
+      std::set<Decisions> different;
+      for (size_t k = 0; k < 2 * missing && different.size() < missing; ++k) different.insert(child());
+      return candidates_.with_each({different.begin(), different.end()});
+    });
+  }
+
+  std::vector<Candidate> best_scored(std::vector<Candidate> drawn, int count) {
     if (const auto scores = score_ ? score_(drawn) : std::nullopt) {
       std::vector<size_t> order(drawn.size());
       for (size_t k = 0; k < order.size(); ++k) order[k] = k;
@@ -227,6 +241,7 @@ class Evolution : public Once {
   std::vector<double> times_;
   Hash128 best_before_ = {}, beside_ = {};
   int stale_ = 0;
+  bool is_first_ = true;
   std::deque<Decisions> neighbours_;
 };
 

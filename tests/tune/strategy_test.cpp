@@ -120,6 +120,21 @@ TEST(Strategies, ThatAreToldWhatIsGoodNeedFewerTrials) {
     EXPECT_LE(best_of(*evolution(candidates, seed, knows), 32), best_of(*evolution(candidates, seed), 32));
 }
 
+/// Not only beside what is there already: children of the default schedule differ from it in a few decisions.
+TEST(Strategies, BeginWithTheBestOfManyDraws) {
+  const Candidates candidates = candidates_of("product");
+  const Score far_is_good = [](const std::vector<Candidate>& all) {
+    std::vector<double> scores;
+    for (const Candidate& each : all) scores.push_back(static_cast<double>(each.unpreferred().size()));
+    return std::optional(scores);
+  };
+  const auto strategy = evolution(candidates, 5, far_is_good);
+  strategy->tell(candidates.preferred(), 100);
+  size_t farthest = 0;
+  for (const Candidate& each : strategy->next(16)) farthest = std::max(farthest, each.unpreferred().size());
+  EXPECT_GE(farthest, 8U);
+}
+
 TEST(Strategies, ExhaustiveEndsWithTheSpace) {
   kernel::Module module;
   module.name = "tiles";
