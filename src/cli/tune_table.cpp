@@ -61,14 +61,17 @@ std::string cut(std::string text, size_t columns) {
 }  // namespace
 
 std::string headline(const TuneScene& scene, const tune::TuneState& state) {
-  double first = 0, now = 0;
+  double first = 0, now = 0, predicted = 0;
   for (const tune::ModelTasks& model : scene.tasks) {
     first += state.first_us(model);
     now += state.now_us(model);
   }
-  return fmt::format("x{}  {}  {}/{} trials  {}{}  {:.3f} -> {:.3f} ms{}", scene.threads, scene.cpu, state.trials,
+  for (const double us : state.predicted_us) predicted += us;
+  const bool goes_on = state.trials > 0 && predicted < now;
+  return fmt::format("x{}  {}  {}/{} trials  {}{}  {:.3f} -> {:.3f} ms{}{}", scene.threads, scene.cpu, state.trials,
                      scene.trials, minutes(state.seconds), scene.seconds ? " of " + minutes(*scene.seconds) : "",
-                     first / 1e3, now / 1e3, failures(state));
+                     first / 1e3, now / 1e3, goes_on ? fmt::format(" (predicted {:.3f})", predicted / 1e3) : "",
+                     failures(state));
 }
 
 std::vector<std::string> table(const TuneScene& scene, const tune::TuneState& state, size_t tasks, size_t columns) {
@@ -124,7 +127,8 @@ json to_json(const TuneScene& scene, const tune::TuneState& state) {
   for (size_t m = 0; m < scene.models.size(); ++m)
     models.push_back({{"model", scene.models[m]},
                       {"start_ms", state.first_us(scene.tasks[m]) / 1e3},
-                      {"best_ms", state.now_us(scene.tasks[m]) / 1e3}});
+                      {"best_ms", state.now_us(scene.tasks[m]) / 1e3},
+                      {"predicted_ms", m < state.predicted_us.size() ? json(state.predicted_us[m] / 1e3) : json()}});
   return {{"models", models},       {"threads", scene.threads}, {"cpu", scene.cpu},
           {"trials", state.trials}, {"seconds", state.seconds}, {"task", state.task ? json(*state.task) : json()},
           {"tasks", tasks}};

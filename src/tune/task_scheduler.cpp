@@ -40,6 +40,14 @@ double rounds_without_gain(const TaskProgress& task) {
   return count;
 }
 
+/// Microseconds, in the rounds that are looked back.
+double gained_of_late(const TaskProgress& task, const SchedulerOptions& options) {
+  const auto rounds = static_cast<int>(task.best_us.size());
+  const double before =
+      rounds > options.window ? task.best_us[static_cast<size_t>(rounds - 1 - options.window)] : task.first_us;
+  return before - task.now_us();
+}
+
 bool is_left_alone(const TaskProgress& task, const SchedulerOptions& options) {
   if (task.is_done) return true;
   const auto rounds = static_cast<int>(task.best_us.size());
@@ -69,16 +77,45 @@ double expected_gain(size_t task, const std::vector<TaskProgress>& tasks, const 
   const double now = progress.now_us();
   const auto rounds = static_cast<double>(progress.best_us.size());
   if (rounds == 0) return std::numeric_limits<double>::infinity();
-  const auto window = std::min(static_cast<size_t>(options.window), progress.best_us.size());
-  const double before =
-      progress.best_us.size() > window ? progress.best_us[progress.best_us.size() - 1 - window] : progress.first_us;
-  const double backward = (before - now) / static_cast<double>(window);
+  const double backward = gained_of_late(progress, options) / std::min<double>(options.window, rounds);
   // What may still be gained: less with each round, but one far behind those that are alike may come nearer to them.
   double forward = std::max(now - progress.least_us, 0.0) / rounds;
   if (const double rate = best_rate(task, tasks); progress.flops > 0 && rate > 0)
     forward = std::max(forward, now - options.beta * static_cast<double>(progress.flops) / rate);
   forward /= 1 + rounds_without_gain(progress);
   return slope(task, tasks, models, options.objective) * (options.alpha * backward + (1 - options.alpha) * forward);
+}
+
+double predicted_us(const ModelTasks& model, const std::vector<TaskProgress>& tasks, const SchedulerOptions& options,
+                    double rounds) {
+  double first = 0, after_first = 0;
+  for (const TaskProgress& task : tasks)
+    if (!task.best_us.empty()) {
+      first += task.first_us;
+      after_first += task.best_us.front();
+    }
+  struct Gain {
+    double rate = 0, rounds = 0;  ///< microseconds a round
+  };
+  std::vector<Gain> gains;
+  for (size_t k = 0; k < tasks.size(); ++k) {
+    const TaskProgress& task = tasks[k];
+    if (task.is_done || model.times[k] == 0) continue;
+    const double now = task.now_us();
+    const double past = static_cast<double>(std::min<size_t>(task.best_us.size(), static_cast<size_t>(options.window)));
+    const double again = std::max(past, 1.0);
+    const double gained =
+        past == 0 ? (first > 0 ? now * (first - after_first) / first : 0) : gained_of_late(task, options);
+    gains.push_back({model.times[k] * std::min(gained, std::max(now - task.least_us, 0.0)) / again, again});
+  }
+  std::sort(gains.begin(), gains.end(), [](const Gain& a, const Gain& b) { return a.rate > b.rate; });
+  double predicted = time_of(model, tasks);
+  for (const Gain& gain : gains) {
+    const double taken = std::min(gain.rounds, rounds);
+    predicted -= gain.rate * taken;
+    rounds -= taken;
+  }
+  return predicted;
 }
 
 std::optional<size_t> next_task(const std::vector<TaskProgress>& tasks, const std::vector<ModelTasks>& models,

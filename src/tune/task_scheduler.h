@@ -56,6 +56,12 @@ double time_of(const ModelTasks& model, const std::vector<TaskProgress>& tasks);
 double expected_gain(size_t task, const std::vector<TaskProgress>& tasks, const std::vector<ModelTasks>& models,
                      const SchedulerOptions& options);
 
+/// What a model may take after so many more rounds, at a guess: a task gains once more what it gained in the rounds
+/// that are looked back, one that had no round the share that others gained in their first, none what lies below the
+/// peaks; where rounds don't suffice they go where they gain most.
+double predicted_us(const ModelTasks& model, const std::vector<TaskProgress>& tasks, const SchedulerOptions& options,
+                    double rounds);
+
 /// The task whose round is next; nothing where all are done. Each gets one round first.
 std::optional<size_t> next_task(const std::vector<TaskProgress>& tasks, const std::vector<ModelTasks>& models,
                                 const SchedulerOptions& options);

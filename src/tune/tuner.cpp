@@ -497,7 +497,22 @@ class Tuner {
   void tell(std::optional<size_t> task) {
     state_.seconds = seconds_since(begin_);
     state_.task = task;
+    std::vector<TaskProgress> all;
+    for (const TaskState& each : state_.tasks) all.push_back(each.progress);
+    state_.predicted_us.clear();
+    for (const ModelTasks& model : models_)
+      state_.predicted_us.push_back(predicted_us(model, all, options_.scheduler, rounds_left()));
     if (options_.tell) options_.tell(state_);
+  }
+
+  /// At the pace so far.
+  double rounds_left() const {
+    double rounds = static_cast<double>(options_.trials - state_.trials) / options_.round;
+    if (options_.seconds && state_.trials > 0) {
+      const double a_round = state_.seconds / static_cast<double>(state_.trials) * options_.round;
+      rounds = std::min(rounds, (*options_.seconds - state_.seconds) / a_round);
+    }
+    return std::max(rounds, 0.0);
   }
 
   static constexpr size_t kModules = 32;  ///< that are compiled at a time

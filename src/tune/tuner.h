@@ -45,8 +45,9 @@ struct TuneState {
   std::vector<TaskState> tasks;  ///< by problem
   int64_t trials = 0;
   double seconds = 0;
-  std::optional<size_t> task;  ///< whose round it was
-  std::string no_model;        ///< why there is no cost model
+  std::optional<size_t> task;             ///< whose round it was
+  std::string no_model;                   ///< why there is no cost model
+  std::vector<double> predicted_us = {};  ///< by model: in the end, at a guess (task_scheduler.h)
 
   /// The sum of a model's tasks by their default schedules, microseconds; as they are now.
   double first_us(const ModelTasks& model) const;

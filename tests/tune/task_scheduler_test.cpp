@@ -45,6 +45,26 @@ TEST(TaskScheduler, GivesEachTaskARoundFirstTheLongestAtOnce) {
   }
 }
 
+TEST(TaskScheduler, PredictsThatGainsGoOnForAWhile) {
+  const ModelTasks model = {{2, 1}, 0};
+  std::vector<TaskProgress> tasks = {task(100), task(50)};
+  const SchedulerOptions options;
+  const auto predicted = [&](double rounds) { return predicted_us(model, tasks, options, rounds); };
+  EXPECT_DOUBLE_EQ(predicted(10), 250);  // nobody knows anything
+  tasks[0].best_us = {80};
+  // Another 20 of the first, twice; a fifth of the second, in the first round of it.
+  EXPECT_DOUBLE_EQ(predicted(0), 210);
+  EXPECT_DOUBLE_EQ(predicted(1), 170);
+  EXPECT_DOUBLE_EQ(predicted(1.5), 165);
+  EXPECT_DOUBLE_EQ(predicted(10), 160);
+  tasks[0].least_us = 75;
+  EXPECT_DOUBLE_EQ(predicted(10), 190);
+  tasks[0].best_us = {80, 80, 80, 80};  // nothing of late
+  EXPECT_DOUBLE_EQ(predicted(10), 200);
+  tasks[1].is_done = true;
+  EXPECT_DOUBLE_EQ(predicted(10), 210);
+}
+
 TEST(TaskScheduler, LeavesOutWhatIsDone) {
   std::vector<TaskProgress> tasks = {task(5), task(50)};
   tasks[1].is_done = true;
