@@ -73,9 +73,13 @@ void remove_content(int folder) {
 void remove_folder(int parent, const char* name) {
   const FileDescriptor folder = open_folder(parent, name);
   if (!folder.valid()) return;
-  remove_content(folder.get());
-  unlinkat(folder.get(), kLock, 0);
-  unlinkat(parent, name, AT_REMOVEDIR);
+  // Another thread may write there once more before it waits, or the process is gone.
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    remove_content(folder.get());
+    unlinkat(folder.get(), kLock, 0);
+    if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
+  }
 }
 
 bool has_pattern(std::string_view name) {
@@ -125,6 +129,8 @@ bool is_mine(const FileDescriptor& file, mode_t mode) {
 void remove_stale(int parent) {
   for (const std::string& name : names_in(parent)) {
     if (!has_pattern(name)) continue;
+    // One that another thread is making has no lock yet; and what is begun to be removed is removed.
+    const Hold hold;
     const FileDescriptor folder = open_folder(parent, name.c_str());
     if (!is_mine(folder, S_IFDIR | S_IRWXU)) continue;
     const FileDescriptor lock(openat(folder.get(), kLock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <list>
 #include <optional>
 #include <thread>
@@ -184,7 +185,8 @@ pid_t start_maker(const fs::path& place) {
   const auto make = [&] {
     for (;;) {
       const auto folder = TemporaryFolder::in(place);
-      if (folder.ok()) write_file(folder->path() / "file", "x");
+      // Where the other thread ends the process the folder may be gone by now.
+      if (folder.ok()) std::ofstream(folder->path() / "file") << "x";
     }
   };
   std::thread other(make);
