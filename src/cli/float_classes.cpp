@@ -10,7 +10,6 @@ namespace isomer::cli {
 namespace {
 
 using nlohmann::json;
-using substitutions::name;
 
 std::vector<verify::FloatClassCheck> checked(const std::vector<verify::CheckedAxiom>& all, int trials, uint64_t seed,
                                              int threads) {

@@ -39,7 +39,7 @@ json to_json(const VerifyCommand& options, const Verified& result, double second
           {"taken", taken},
           {"rules", result.proof.rules.size()},
           {"fp", name(result.proof.fp)},
-          {"fp_class", substitutions::name(result.float_class)},
+          {"fp_class", name(result.float_class)},
           {"dims", result.proof.dims},
           {"input_shapes", result.proof.shapes},
           {"check", result.check ? check_json(*result.check) : json(nullptr)},

@@ -16,6 +16,11 @@ namespace isomer {
 /// zeros it is hangs on the vector that it is computed in).
 enum class FloatClass : uint8_t { kExact, kSignOfZero, kFinite, kReassociated, kUnsafe };
 
+constexpr std::string_view name(FloatClass float_class) {
+  constexpr std::string_view kNames[] = {"exact", "sign-of-zero", "finite", "reassociated", "unsafe"};
+  return kNames[static_cast<size_t>(float_class)];
+}
+
 /// From the strictest to the weakest.
 enum class FloatMode : uint8_t {
   kStrict,       ///< bit-identical results

@@ -3,6 +3,11 @@
 
 namespace isomer::verify {
 
+std::optional<int> Ledger::find_constant(const Tensor& tensor) const {
+  const auto exact = find(tensor, true);
+  return exact ? exact : find(tensor, false);
+}
+
 std::optional<std::vector<int>> Ledger::find(const isomer::Node& node, std::span<const int> arguments) const {
   if (!node.op) return std::nullopt;
   const auto symbol = find_symbol(node);

@@ -1,7 +1,6 @@
 #include "substitutions/proof/rule.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "verify/proof/law_family.h"
@@ -89,11 +88,6 @@ FloatClass float_class_of(const verify::Certificate& proof, std::span<const veri
   for (const verify::LawUse& use : proof.uses)
     result = std::max(result, axioms[static_cast<size_t>(use.law)].axiom->float_class);
   return result;
-}
-
-std::string_view name(FloatClass float_class) {
-  constexpr std::array<std::string_view, 5> kNames = {"exact", "sign-of-zero", "finite", "reassociated", "unsafe"};
-  return kNames[static_cast<size_t>(float_class)];
 }
 
 }  // namespace isomer::substitutions

@@ -50,6 +50,5 @@ Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<
 
 /// The weakest of the laws that a proof uses.
 FloatClass float_class_of(const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms);
-std::string_view name(FloatClass float_class);
 
 }  // namespace isomer::substitutions

@@ -86,6 +86,11 @@ class ElementMaker {
   te::Expr simplified(const te::Expr& expr) const;
   /// Whether it is an index or a bound, not a size.
   bool is_bounded(const std::string& name) const { return extents_.contains(name); }
+  /// Of an index or a bound.
+  const te::Expr& extent(const std::string& name) const { return extents_.find(name)->second; }
+  /// By how much it grows with the name; nothing where it does not have the name, or is no line.
+  std::optional<int64_t> slope(const te::Expr& expr, const std::string& name) const;
+  bool is_at_least_one(const te::Expr& expr) const { return te::bounds(expr, ranges()).low.value_or(0) >= 1; }
 
   /// In normal form, one for each part of a conjunction; false where they can't all hold then.
   bool add_condition(std::vector<te::Expr>& conditions, const te::Expr& condition) const;
@@ -138,6 +143,8 @@ bool mentions(const std::vector<te::Expr>& exprs, const std::vector<Bound>& boun
 bool mentions(const FactorRef& factor, const std::vector<Bound>& bounds);
 bool mentions(const Element& element, const std::vector<Bound>& bounds);
 
+/// Of one kind and name, with as many indices and arguments.
+bool are_alike(const FactorRef& a, const FactorRef& b);
 /// Whether there is a factor, and it is a call of this function.
 bool is_call(const FactorRef& factor, std::string_view name);
 /// A condition of a product that does not depend on what the product is summed over.

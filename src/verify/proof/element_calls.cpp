@@ -129,9 +129,8 @@ Element ElementMaker::reciprocal(const Element& argument) {
 }
 
 bool ElementMaker::is_always_there(const Piece& piece) const {
-  return piece.conditions.empty() && std::all_of(piece.bounds.begin(), piece.bounds.end(), [&](const Bound& bound) {
-           return te::bounds(bound.extent, ranges()).low.value_or(0) >= 1;
-         });
+  return piece.conditions.empty() && std::all_of(piece.bounds.begin(), piece.bounds.end(),
+                                                 [&](const Bound& bound) { return is_at_least_one(bound.extent); });
 }
 
 Element ElementMaker::greatest(std::vector<Piece> pieces) {
@@ -185,7 +184,7 @@ bool ElementMaker::flatten(std::vector<Piece>& pieces) {
       std::vector<Piece> others = inner->pieces;
       for (Piece& other : others) {
         other.bounds.insert(other.bounds.begin(), piece.bounds.begin(), piece.bounds.end());
-        for (const te::Expr& condition : piece.conditions) add_condition(other.conditions, condition);
+        for (const te::Expr& condition : piece.conditions) exhausted_ |= !add_condition(other.conditions, condition);
       }
       return replace_by(std::move(others));
     }
@@ -193,7 +192,7 @@ bool ElementMaker::flatten(std::vector<Piece>& pieces) {
       const Bound bound = piece.bounds[b];
       const auto extent = te::as_constant(bound.extent);
       const bool is_used = mentions(piece.value, {bound}) || mentions(piece.conditions, {bound});
-      const bool goes = extent == 1 || (!is_used && te::bounds(bound.extent, ranges()).low.value_or(0) >= 1);
+      const bool goes = extent == 1 || (!is_used && is_at_least_one(bound.extent));
       if (!goes &&
           (!extent || !piece.conditions.empty() || !has_few_values(piece.bounds) || pieces.size() >= kMostProducts / 2))
         continue;

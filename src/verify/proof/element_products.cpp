@@ -28,8 +28,7 @@ void ElementMaker::cancel(std::vector<FactorRef>& factors, Element& exponents) c
                                       factor->arguments[0].products[0].factors.size() == 1
                                   ? factor->arguments[0].products[0].factors[0]
                                   : factor;
-      const bool is_size =
-          inner->kind == Factor::Kind::kInteger && te::bounds(inner->index[0], ranges()).low.value_or(0) >= 1;
+      const bool is_size = inner->kind == Factor::Kind::kInteger && is_at_least_one(inner->index[0]);
       const auto other =
           is_size ? sorted.find(is_reciprocal ? text(inner) : fmt::format("reciprocal(+1*{};)", name)) : sorted.end();
       if (other != sorted.end()) {
@@ -56,6 +55,13 @@ Element ElementMaker::settled(Product product) {
   return {{std::move(product)}};
 }
 
+std::optional<int64_t> ElementMaker::slope(const te::Expr& expr, const std::string& name) const {
+  const te::Expr first = simplified(with_names(expr, {{name, te::index(0)}}));
+  const auto rise = te::as_constant(simplified(with_names(expr, {{name, te::index(1)}}) - first));
+  const bool is_line = rise && simplified(expr) == simplified(first + te::index(*rise) * te::symbol(name));
+  return is_line && *rise != 0 ? rise : std::nullopt;
+}
+
 /// The product without a bound that takes one value, or that nothing mentions.
 std::optional<Element> ElementMaker::without_bound(const Product& product, size_t at) {
   const Bound& bound = product.bounds[at];
@@ -72,15 +78,10 @@ std::optional<Element> ElementMaker::without_bound(const Product& product, size_
     if (!equal || equal->op != te::BinaryOp::kEqual || equal->left.dtype() != DataType::kInt64 ||
         !mentions(condition, {bound}))
       continue;
-    const te::Expr zero = te::index(0), one = te::index(1);
     const te::Expr difference = equal->left - equal->right;
-    const te::Expr offset = simplified(with_names(difference, {{bound.name, zero}}));
-    const te::Expr slope = simplified(with_names(difference, {{bound.name, one}}) - offset);
-    const auto by = te::as_constant(slope);
-    if (!by || (*by != 1 && *by != -1) ||
-        !(simplified(difference) == simplified(te::index(*by) * te::symbol(bound.name) + offset)))
-      continue;
-    const te::Expr value = simplified(te::index(-*by) * offset);
+    const auto by = slope(difference, bound.name);
+    if (by != 1 && by != -1) continue;
+    const te::Expr value = simplified(te::index(-*by) * with_names(difference, {{bound.name, te::index(0)}}));
     std::erase(rest.conditions, condition);
     return restricted(replaced(rest, {{bound.name, value}}), te::index(0) <= value && value < bound.extent);
   }

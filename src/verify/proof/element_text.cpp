@@ -108,6 +108,11 @@ bool mentions(const Element& element, const std::vector<Bound>& bounds) {
   });
 }
 
+bool are_alike(const FactorRef& a, const FactorRef& b) {
+  return a->kind == b->kind && a->name == b->name && a->index.size() == b->index.size() &&
+         a->arguments.size() == b->arguments.size();
+}
+
 bool is_call(const FactorRef& factor, std::string_view name) {
   return factor && factor->kind == Factor::Kind::kCall && factor->name == name;
 }

@@ -1,48 +1,15 @@
 #include "verify/proof/equal_elements.h"
 
 #include <algorithm>
-#include <functional>
+#include <ranges>
+
+#include "verify/proof/element_cases.h"
+#include "verify/proof/guess/pairing.h"
 
 namespace isomer::verify {
 namespace {
 
 constexpr int kDeepest = 16;  ///< conditions and functions of functions
-constexpr int kMostPairings = 24;
-
-bool can_be_same(const FactorRef& a, const FactorRef& b) {
-  return a->kind == b->kind && a->name == b->name && a->index.size() == b->index.size() &&
-         a->arguments.size() == b->arguments.size();
-}
-
-bool can_be_same(const Product& a, const Product& b) {
-  if (a.bounds.size() != b.bounds.size() || a.factors.size() != b.factors.size()) return false;
-  return std::all_of(a.factors.begin(), a.factors.end(), [&](const FactorRef& one) {
-    const auto like = [&](const FactorRef& other) { return can_be_same(one, other); };
-    return std::count_if(a.factors.begin(), a.factors.end(), like) ==
-           std::count_if(b.factors.begin(), b.factors.end(), like);
-  });
-}
-
-template <class Pairs>
-void add_pairs(const Element& a, const Element& b, Pairs& pairs);
-
-/// The indices of loads that stand in the same places.
-template <class Pairs>
-void add_pairs(const FactorRef& a, const FactorRef& b, Pairs& pairs) {
-  if (!can_be_same(a, b)) return;
-  for (size_t k = 0; k < a->index.size(); ++k) pairs.emplace_back(a->index[k], b->index[k]);
-  for (size_t k = 0; k < a->arguments.size(); ++k) add_pairs(a->arguments[k], b->arguments[k], pairs);
-  for (size_t k = 0; k < std::min(a->pieces.size(), b->pieces.size()); ++k)
-    add_pairs(a->pieces[k].value, b->pieces[k].value, pairs);
-}
-
-template <class Pairs>
-void add_pairs(const Element& a, const Element& b, Pairs& pairs) {
-  for (size_t k = 0; k < std::min(a.products.size(), b.products.size()); ++k) {
-    const auto &left = a.products[k].factors, &right = b.products[k].factors;
-    for (size_t f = 0; f < std::min(left.size(), right.size()); ++f) add_pairs(left[f], right[f], pairs);
-  }
-}
 
 Facts within(const std::vector<Bound>& bounds, const std::vector<te::Expr>& conditions) {
   Facts result;
@@ -55,6 +22,12 @@ Facts with_names(const Facts& facts, const Replacement& names) {
   Facts result;
   for (const te::Expr& fact : facts) result.push_back(verify::with_names(fact, names));
   return result;
+}
+
+/// Whether it says what each of the bounds is, and of nothing else.
+bool are_of(const Replacement& names, const std::vector<Bound>& bounds) {
+  return names.size() == bounds.size() &&
+         std::all_of(bounds.begin(), bounds.end(), [&](const Bound& bound) { return names.contains(bound.name); });
 }
 
 Facts joined(Facts facts, const Facts& more) {
@@ -91,14 +64,35 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
   }
   const Element rest = without_same(element, facts);
   if (rest.products.empty()) return true;
-  if (depth_ < kDeepest)
-    if (const auto simpler = narrowed(rest, facts)) {
-      ++depth_;
-      const bool result = is_zero(*simpler, facts);
-      --depth_;
-      if (result) return true;
-    }
+  if (depth_ < kDeepest) {
+    ++depth_;
+    const auto simpler = narrowed(rest, facts);
+    const bool result = (simpler && is_zero(*simpler, facts)) || is_zero_by_cases(rest, facts);
+    --depth_;
+    if (result) return true;
+  }
   return oracle && oracle->is_zero(rest, facts, make_, *this);
+}
+
+/// Two bounds joined, an index or a bound cut in two, sums of few summands written out.
+bool ElementComparison::is_zero_by_cases(const Element& element, const Facts& facts) {
+  if (const auto other = with_other_bounds(element, make_)) return is_zero(*other, facts);
+  if (const auto index = index_to_cut(element, make_)) {
+    const Cut cut = cut_of(*index, make_);
+    const auto is_zero_at = [&](int64_t remainder) {
+      const Replacement names = {
+          {index->name, verify::with_names(cut.value, {{cut.remainder.name, te::index(remainder)}})}};
+      Facts there = with_names(facts, names);
+      add_range(cut.quotient, there);
+      return is_zero(make_.replaced(element, names), there);
+    };
+    const int64_t remainders = te::as_constant(cut.remainder.extent).value_or(0);
+    int64_t done = 0;
+    while (done < remainders && is_zero_at(done)) ++done;
+    return done > 0 && done == remainders;
+  }
+  const auto written = with_sums_written_out(element, make_);
+  return written && is_zero(*written, facts);
 }
 
 /// Products that are the same as one, those that are 0 together as none.
@@ -133,11 +127,12 @@ std::optional<Element> ElementComparison::narrowed(const Product& product, const
   if (facts_.follows(inside, te::truth(false))) return Element();
   for (size_t k = 0; k < product.bounds.size(); ++k) {
     const Bound& bound = product.bounds[k];
-    const te::Expr value = first_of({bound}, product.conditions).at(bound.name);
+    const te::Expr value = least_of({bound}, product.conditions, make_).at(bound.name);
     if (mentions(value, product.bounds) || !facts_.follows(inside, te::equal(te::symbol(bound.name), value))) continue;
     Product rest = product;
     rest.bounds.erase(rest.bounds.begin() + static_cast<std::ptrdiff_t>(k));
-    return make_.replaced(rest, {{bound.name, value}});
+    // Where the value is beyond the extent there is no summand.
+    return make_.restricted(make_.replaced(rest, {{bound.name, value}}), te::index(0) <= value && value < bound.extent);
   }
   const Facts within_bounds = joined(facts, within(product.bounds, {}));
   for (size_t k = 0; k < product.conditions.size(); ++k) {
@@ -156,36 +151,21 @@ std::optional<Element> ElementComparison::narrowed(const Product& product, const
   return std::nullopt;
 }
 
-/// Factors are paired in every way, until one shows how the bounds of b are those of a.
 bool ElementComparison::are_same(const Product& a, const Product& written, const Facts& facts) {
-  if (!can_be_same(a, written)) return false;
   if (text_without_coefficient(a) == text_without_coefficient(written)) return true;
   const Product b = make_.renamed(written);
-  std::vector<size_t> partners;
-  int tries = 0;
-  const std::function<bool()> search = [&] {
-    if (partners.size() == a.factors.size())
-      return ++tries <= kMostPairings && are_same_when_paired(a, b, partners, facts);
-    for (size_t k = 0; k < b.factors.size() && tries < kMostPairings; ++k) {
-      if (std::find(partners.begin(), partners.end(), k) != partners.end() ||
-          !can_be_same(a.factors[partners.size()], b.factors[k]))
-        continue;
-      partners.push_back(k);
-      const bool found = search();
-      partners.pop_back();
-      if (found) return true;
-    }
-    return false;
-  };
-  return search();
+  return any_pairing(a, b, [&](const Pairing& partners) { return are_same_when_paired(a, b, partners, facts); });
 }
 
-bool ElementComparison::are_same_when_paired(const Product& a, const Product& b, const std::vector<size_t>& partners,
+bool ElementComparison::are_same_when_paired(const Product& a, const Product& b, const Pairing& partners,
                                              const Facts& facts) {
-  Pairs pairs;
+  if (a.factors.size() != b.factors.size() ||
+      !std::ranges::is_permutation(partners, std::views::iota(size_t{0}, b.factors.size())))
+    return false;
+  IndexPairs pairs;
   for (size_t k = 0; k < partners.size(); ++k) add_pairs(a.factors[k], b.factors[partners[k]], pairs);
-  const auto names = solution(pairs, b.bounds, a.bounds);
-  if (!names || !is_one_to_one(*names, a.bounds)) return false;
+  const auto names = paired_bounds(pairs, b.bounds, a.bounds, make_);
+  if (!names || !are_of(*names, b.bounds) || !is_one_to_one(*names, a.bounds)) return false;
   // Both sum over the same: what is in the one's bounds is in the other's.
   const Facts here = within(a.bounds, a.conditions), there = with_names(within(b.bounds, b.conditions), *names);
   const Facts inside = joined(facts, here);
@@ -203,7 +183,7 @@ bool ElementComparison::are_same_when_paired(const Product& a, const Product& b,
 }
 
 bool ElementComparison::are_same(const FactorRef& a, const FactorRef& b, const Facts& facts) {
-  if (!can_be_same(a, b)) return false;
+  if (!are_alike(a, b)) return false;
   if (text(a) == text(b)) return true;
   for (size_t k = 0; k < a->index.size(); ++k)
     if (!facts_.are_equal(facts, a->index[k], b->index[k])) return false;
@@ -229,89 +209,16 @@ bool ElementComparison::is_among(const Piece& piece, const std::vector<Piece>& p
     }
     const Element value = make_.replaced(written.value, fresh);
     const Facts conditions = with_names(written.conditions, fresh);
-    Pairs pairs;
+    IndexPairs pairs;
     add_pairs(piece.value, value, pairs);
     const auto fits = [&](const std::optional<Replacement>& names) {
-      return names && hold(inside, with_names(within(bounds, conditions), *names)) &&
+      return names && are_of(*names, bounds) && hold(inside, with_names(within(bounds, conditions), *names)) &&
              are_equal(piece.value, make_.replaced(value, *names), inside);
     };
-    if (fits(solution(pairs, bounds, piece.bounds))) return true;
-    return !mentions(value, bounds) && !bounds.empty() && (fits(first_of(bounds, conditions)) || fits(last_of(bounds)));
+    if (fits(paired_bounds(pairs, bounds, piece.bounds, make_))) return true;
+    return !mentions(value, bounds) && !bounds.empty() &&
+           (fits(least_of(bounds, conditions, make_)) || fits(greatest_of(bounds, make_)));
   });
-}
-
-/// The least that conditions allow of each, or what may be.
-Replacement ElementComparison::first_of(const std::vector<Bound>& bounds, const Facts& conditions) const {
-  Replacement names;
-  for (const Bound& bound : bounds) {
-    te::Expr least = te::index(0);
-    for (const te::Expr& condition : conditions) {
-      const auto* order = te::as<te::Binary>(condition);
-      if (!order || order->op != te::BinaryOp::kLessEqual || !mentions(order->right, {bound})) continue;
-      const te::Expr room = order->right - order->left;
-      const auto rise = slope(room, bound.name);
-      if (rise && te::as_constant(*rise).value_or(0) > 0) {
-        const te::Expr missing = te::index(0) - verify::with_names(room, {{bound.name, te::index(0)}});
-        least = te::max(least, te::floor_div(missing + *rise - 1, *rise));
-      }
-    }
-    names.emplace(bound.name, make_.simplified(least));
-  }
-  return names;
-}
-
-Replacement ElementComparison::last_of(const std::vector<Bound>& bounds) const {
-  Replacement names;
-  for (const Bound& bound : bounds) names.emplace(bound.name, make_.simplified(bound.extent - 1));
-  return names;
-}
-
-/// By how much it grows with the name, where that is a number; nothing where it does not have the name, or is no line.
-std::optional<te::Expr> ElementComparison::slope(const te::Expr& expr, const std::string& name) const {
-  const auto at = [&](int64_t value) { return make_.simplified(verify::with_names(expr, {{name, te::index(value)}})); };
-  const te::Expr rise = make_.simplified(at(1) - at(0));
-  const auto constant = te::as_constant(rise);
-  if (!constant || *constant == 0 || !(make_.simplified(expr) == make_.simplified(at(0) + rise * te::symbol(name))))
-    return std::nullopt;
-  return rise;
-}
-
-/// A name that makes the difference zero, where it is the only one of the bounds there.
-bool ElementComparison::solve(const te::Expr& difference, const std::vector<Bound>& bounds, Replacement& names) const {
-  const te::Expr here = make_.simplified(verify::with_names(difference, names));
-  const Bound* only = nullptr;
-  for (const Bound& bound : bounds) {
-    if (names.contains(bound.name) || !mentions(here, {bound})) continue;
-    if (only) return false;
-    only = &bound;
-  }
-  const auto rise = only ? slope(here, only->name) : std::nullopt;
-  if (!rise) return false;
-  const te::Expr rest = verify::with_names(here, {{only->name, te::index(0)}});
-  names.emplace(only->name, make_.simplified(te::floor_div(te::index(0) - rest, *rise)));
-  return true;
-}
-
-/// What the bounds are, over the others, so that the pairs are equal. A guess, for the caller to check.
-std::optional<Replacement> ElementComparison::solution(const Pairs& pairs, const std::vector<Bound>& bounds,
-                                                       const std::vector<Bound>& others) const {
-  Replacement names;
-  for (bool found = true; found && names.size() < bounds.size();) {
-    found = false;
-    for (const auto& [left, right] : pairs) found |= solve(right - left, bounds, names);
-  }
-  for (const Bound& bound : bounds) {
-    if (names.contains(bound.name)) continue;
-    const auto is_free = [&](const Bound& other) {
-      return other.extent == bound.extent && std::none_of(names.begin(), names.end(), [&](const auto& named) {
-               return mentions(named.second, {other});
-             });
-    };
-    const auto other = std::find_if(others.begin(), others.end(), is_free);
-    if (other == others.end()) return std::nullopt;
-    names.emplace(bound.name, te::symbol(other->name));
-  }
-  return names;
 }
 
 /// Whether it is a bijection of integers: each is one of the others, or its negative, and something that does not
@@ -322,9 +229,8 @@ bool ElementComparison::is_one_to_one(const Replacement& names, const std::vecto
     int count = 0;
     for (const Bound& other : others) {
       if (!mentions(value, {other})) continue;
-      const auto rise = slope(value, other.name);
-      const auto by = rise ? te::as_constant(*rise) : std::nullopt;
-      if (by != 1 && by != -1) return false;
+      const auto rise = make_.slope(value, other.name);
+      if (rise != 1 && rise != -1) return false;
       ++count;
       used.push_back(other.name);
     }

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <optional>
-#include <utility>
 #include <vector>
 
+#include "verify/proof/guess/pairing.h"
 #include "verify/proof/index_facts.h"
 
 namespace isomer::verify {
@@ -22,22 +22,13 @@ class ElementComparison {
   bool are_same(const FactorRef& a, const FactorRef& b, const Facts& facts);
 
  private:
-  /// Indices that are to be equal.
-  using Pairs = std::vector<std::pair<te::Expr, te::Expr>>;
-
   bool is_zero(const Element& element, const Facts& facts);
+  bool is_zero_by_cases(const Element& element, const Facts& facts);
   Element without_same(const Element& element, const Facts& facts);
   std::optional<Element> narrowed(const Element& element, const Facts& facts);
   std::optional<Element> narrowed(const Product& product, const Facts& inside, const Facts& facts);
   bool is_among(const Piece& piece, const std::vector<Piece>& pieces, const Facts& facts);
-  bool are_same_when_paired(const Product& a, const Product& b, const std::vector<size_t>& partners,
-                            const Facts& facts);
-  std::optional<Replacement> solution(const Pairs& pairs, const std::vector<Bound>& bounds,
-                                      const std::vector<Bound>& others) const;
-  bool solve(const te::Expr& difference, const std::vector<Bound>& bounds, Replacement& names) const;
-  std::optional<te::Expr> slope(const te::Expr& expr, const std::string& name) const;
-  Replacement first_of(const std::vector<Bound>& bounds, const Facts& conditions) const;
-  Replacement last_of(const std::vector<Bound>& bounds) const;
+  bool are_same_when_paired(const Product& a, const Product& b, const Pairing& partners, const Facts& facts);
   bool is_one_to_one(const Replacement& names, const std::vector<Bound>& others) const;
   bool hold(const Facts& facts, const Facts& conditions);
 

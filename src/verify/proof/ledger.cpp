@@ -382,11 +382,6 @@ std::optional<int> Ledger::find(const Tensor& tensor, bool exact) const {
   return std::nullopt;
 }
 
-std::optional<int> Ledger::find_constant(const Tensor& tensor) const {
-  const auto exact = find(tensor, true);
-  return exact ? exact : find(tensor, false);
-}
-
 bool Ledger::is_rounded_to(int value, const Tensor& tensor) const {
   return std::ranges::any_of(members(value), [&](int member) {
     const auto own = own_.find(member);
