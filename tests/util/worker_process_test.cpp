@@ -2,6 +2,7 @@
 #include "util/worker_process.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -61,6 +62,31 @@ TEST(WorkerProcess, MayAnswerNonsense) {
   const auto begin = Clock::now();
   EXPECT_FALSE(reply_of(worker, "how many?").answer);
   EXPECT_LT(seconds_since(begin), 30);
+}
+
+TEST(WorkerProcess, MayAnswerMoreThanItSays) {
+  WorkerProcess worker = shell("printf '\\1\\0\\0\\0\\0\\0\\0\\0more' >&0; sleep 1000");
+  const auto begin = Clock::now();
+  const auto reply = reply_of(worker, "how many?");
+  EXPECT_FALSE(reply.answer);
+  EXPECT_FALSE(reply.is_late);
+  EXPECT_LT(seconds_since(begin), 30);
+}
+
+TEST(WorkerProcess, MayBeACopyOfThisOne) {
+  int known = 1;
+  auto copy = WorkerProcess::fork([&] {
+    while (const auto question = next_question()) {
+      if (*question == "end") _exit(7);
+      ++known;
+      answer(*question + std::to_string(known));
+    }
+  });
+  ASSERT_TRUE(copy.ok()) << copy.error().message();
+  EXPECT_EQ(reply_of(*copy, "a").answer, "a2");
+  EXPECT_EQ(reply_of(*copy, "b").answer, "b3");
+  EXPECT_EQ(known, 1);
+  EXPECT_EQ(reply_of(*copy, "end").exits, 7);
 }
 
 TEST(WorkerProcess, StopsWhereItIsAskedTo) {
