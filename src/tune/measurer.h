@@ -7,28 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "kernel/codegen_llvm.h"
 #include "measure/worker.h"
 #include "tune/candidates.h"
+#include "tune/compiler.h"
 
 namespace isomer::tune {
 
-/// What was wrong with a candidate.
-enum class Fault : uint8_t {
-  kNone,
-  kCode,   ///< no code is generated for it
-  kCrash,  ///< it does not come to its end
-  kLate,   ///< it takes too long
-  kValue,  ///< it computes something else
-};
-std::string_view name(Fault fault);
-
-struct Measured {
-  Fault fault = Fault::kNone;
-  std::string why;          ///< of a fault
-  double microseconds = 0;  ///< where there is none
-  int64_t runs = 0;
-};
+using isomer::Fault;
+using isomer::Measured;
 
 /// Two kernels, in turns.
 struct Contest {
@@ -45,7 +31,8 @@ struct Contest {
 /// Not for several threads at once.
 class Measurer {
  public:
-  Measurer(kernel::CpuTarget target, const MeasuringOptions& options) : target_(std::move(target)), worker_(options) {}
+  Measurer(kernel::CpuTarget target, const MeasuringOptions& options, CompilerOptions compiler = {})
+      : compiler_(std::move(target), std::move(compiler)), worker_(options) {}
 
   /// Code for each of them, on all cores; an error where there is none.
   std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const;
@@ -54,16 +41,13 @@ class Measurer {
   Result<Measured> time(const Result<ClockJob>& job, double hopeless_us = kAnyTime);
   /// At most so many rounds; fewer where the first ones say that the second is not faster.
   Result<Contest> contest(const ClockJob& first, const ClockJob& second, int rounds);
-  /// Whether a candidate computes what another one does, its packed weights made of the same: equal on small integers,
-  /// whose sums are exact in any order, and within rounding on floats. Nothing where they can't be compared. Errors: as
-  /// time.
-  Result<std::optional<Measured>> check(const Candidate& candidate, const Candidate& reference);
+  /// Whether a candidate, measured as this job, stays within its memory and gives the same twice, and computes what
+  /// another one does, its packed weights made of the same: equal on small integers, whose sums are exact in any order,
+  /// and within rounding on floats. Nothing where they can't be compared. Errors: as time.
+  Result<std::optional<Measured>> check(const Candidate& candidate, const ClockJob& job, const Candidate& reference);
 
  private:
-  /// With what depends on constants alone, which is computed beforehand elsewhere.
-  Result<ClockJob> whole(const Candidate& candidate) const;
-
-  kernel::CpuTarget target_;
+  Compiler compiler_;
   MeasuringWorker worker_;
 };
 

@@ -197,8 +197,10 @@ class Tuner {
   Measurer& measurer(const TaskRun& run) {
     auto& measurer = measurers_[run.problem.weights];
     if (!measurer)
-      measurer = std::make_unique<Measurer>(options_.target, MeasuringOptions{options_.threads, run.problem.weights,
-                                                                              options_.memory, seconds_of_a_kernel_});
+      measurer = std::make_unique<Measurer>(
+          options_.target,
+          MeasuringOptions{options_.threads, run.problem.weights, options_.memory, seconds_of_a_kernel_},
+          options_.compiler);
     return *measurer;
   }
 
@@ -317,7 +319,7 @@ class Tuner {
       return best_us;
     }
     if (!contest.is_won()) return best_us;
-    TRY(const auto checked, measurer(run).check(candidate, run.first->candidate));
+    TRY(const auto checked, measurer(run).check(candidate, job, run.first->candidate));
     if (!checked) return best_us;
     if (checked->fault != Fault::kNone) {
       TRY_VOID(failed(number, candidate, *checked));

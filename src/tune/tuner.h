@@ -33,10 +33,10 @@ struct Problem {
 struct TaskState {
   std::string name, types;
   Hash128 hash = {};
-  TaskProgress progress;               ///< its times are those of the default schedule / how many times as fast
-  std::array<int64_t, 5> faults = {};  ///< by Fault
-  bool is_found = false;               ///< something faster than the default schedule
-  std::string why_not;                 ///< it can't be measured
+  TaskProgress progress;                     ///< its times are those of the default schedule / how many times as fast
+  std::array<int64_t, kFaults> faults = {};  ///< by Fault
+  bool is_found = false;                     ///< something faster than the default schedule
+  std::string why_not;                       ///< it can't be measured
 
   double speedup() const { return progress.now_us() > 0 ? progress.first_us / progress.now_us() : 1; }
 };
@@ -66,6 +66,7 @@ struct TuneOptions {
   bool continues = false;  ///< from what the records have
   bool learns = true;      ///< what is tried next by a cost model, where XGBoost is found
   SchedulerOptions scheduler;
+  CompilerOptions compiler = {};
   uint64_t seed = 0;
   std::function<void(const TuneState&)> tell = {};  ///< after each round
 };

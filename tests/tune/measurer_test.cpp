@@ -25,8 +25,9 @@ TEST_F(Measuring, CandidatesOfAllExamplesComputeTheSame) {
     const Candidates candidates(kernel::Schedule(kernel_of(example)), kernel::default_space(), machine(), 0);
     Random random(1);
     const Candidate other = candidates.sampled(random, 0.5);
-    if (!measurer_.compile({&other, 1})[0].ok()) continue;
-    const auto checked = measurer_.check(other, candidates.preferred());
+    const auto job = measurer_.compile({&other, 1})[0];
+    if (!job.ok()) continue;
+    const auto checked = measurer_.check(other, *job, candidates.preferred());
     ASSERT_TRUE(checked.ok()) << checked.error().message();
     ASSERT_TRUE(checked->has_value());
     EXPECT_EQ((*checked)->fault, Fault::kNone) << example.name << ": " << (*checked)->why;
@@ -42,7 +43,10 @@ TEST_F(Measuring, WrongValuesAreFound) {
   };
   const std::string right = "in0[i0, i1]:float32*in1[i0, i1]:float32";
   const auto fault = [&](const std::string& element) {
-    const auto checked = measurer_.check(candidate(element), candidate(right));
+    const Candidate ours = candidate(element);
+    const auto job = measurer_.compile({&ours, 1})[0];
+    CHECK(job.ok());
+    const auto checked = measurer_.check(ours, *job, candidate(right));
     CHECK(checked.ok() && *checked);
     return (*checked)->fault;
   };
