@@ -28,6 +28,8 @@ constexpr double kMostSeconds = 0.15;
 /// More than this is given back after use.
 constexpr int64_t kKeptBytes = int64_t{64} << 20;
 constexpr int64_t kLine = 64;
+/// A page, so that buffers lie to each other as without: by that caches and stores choose their places.
+constexpr int64_t kBetween = 4096;
 /// Of a shared cache: virtual machines state the whole of one that others use too.
 constexpr int64_t kMostShared = int64_t{16} << 20;
 
@@ -124,9 +126,9 @@ KernelClock::KernelClock(int threads, Weights weights)
 }
 
 Result<KernelClock::Arguments> KernelClock::place(const ClockJob& job) {
-  // A line of poison between two buffers: what is written there is found at little cost.
-  int64_t total = kLine;
-  for (const ClockJob::Buffer& buffer : job.buffers) total += rounded_up(buffer.bytes) + kLine;
+  // Poison between two buffers: what is written there is found at little cost.
+  int64_t total = kBetween;
+  for (const ClockJob::Buffer& buffer : job.buffers) total += rounded_up(buffer.bytes) + kBetween;
   if (values_.data() == nullptr || values_.bytes() < total) {
     values_ = runtime::Memory();
     auto memory = runtime::Memory::allocate(total);
@@ -139,16 +141,16 @@ Result<KernelClock::Arguments> KernelClock::place(const ClockJob& job) {
                       {},
                       {},
                       {},
-                      {{values_.data(), kLine}}};
+                      {{values_.data(), kBetween}}};
   for (const runtime::Memory& each : scratch_) arguments.scratch.push_back(each.data());
-  std::byte* at = values_.data() + kLine;
+  std::byte* at = values_.data() + kBetween;
   for (size_t b = 0; b < job.buffers.size(); ++b) {
     const ClockJob::Buffer& buffer = job.buffers[b];
     std::byte* const end = at + buffer.bytes;
     if (buffer.use != ClockJob::Use::kNone) arguments.buffers[b] = at;
     if (buffer.use == ClockJob::Use::kValue) arguments.values.emplace_back(at, end);
     if (buffer.use == ClockJob::Use::kWeight) arguments.weights.emplace_back(at, end);
-    at += rounded_up(buffer.bytes) + kLine;
+    at += rounded_up(buffer.bytes) + kBetween;
     arguments.between.emplace_back(end, at);
   }
   for (const std::span<std::byte> bytes : arguments.between) std::ranges::fill(bytes, kPoison);

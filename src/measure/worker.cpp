@@ -15,6 +15,7 @@
 #include "measure/system_calls.h"
 #include "runtime/plan_bytes.h"
 #include "runtime/plan_fields.h"
+#include "util/process_limits.h"
 #include "util/subprocess.h"
 
 namespace isomer {
@@ -25,7 +26,7 @@ struct Question {
   int64_t number = 0;
   bool is_time = true;  ///< else outputs
   Numbers numbers = Numbers::kReals;
-  uint64_t hopeless_us = 0;  ///< the bits of a double
+  uint64_t hopeless_us = 0, seconds = 0;  ///< the bits of doubles
   ClockJob job;
 };
 
@@ -61,7 +62,7 @@ namespace {
 
 template <class Archive>
 void fields(Archive& archive, Question& question) {
-  archive(question.number, question.is_time, question.numbers, question.hopeless_us, question.job);
+  archive(question.number, question.is_time, question.numbers, question.hopeless_us, question.seconds, question.job);
 }
 
 template <class Archive>
@@ -132,6 +133,7 @@ std::string answer_of(KernelClock& clock, int threads, const std::optional<Quest
   number_at_hand = question->number;
   job_at_hand = &question->job;
   limit_growth(memory_for(question->job, threads));
+  limit_cpu(threads * std::bit_cast<double>(question->seconds));
   Finding finding;
   try {
     auto found = found_by(clock, *question);
@@ -145,6 +147,9 @@ std::string answer_of(KernelClock& clock, int threads, const std::optional<Quest
   finding.number = question->number;
   return bytes_of(finding);
 }
+
+/// On a busy machine what takes so many seconds of a core takes longer.
+constexpr double kPatience = 10;
 
 Finding nonsense() {
   return faulty(Fault::kCrash, "an answer of the process that measures expected, other bytes found");
@@ -161,7 +166,7 @@ Result<Finding> finding_of(std::string_view answer, const Question& question) {
 
 /// Of a process that gave no answer: what the kernel did, or an error where it was ended from outside.
 Result<Finding> silence_of(const WorkerProcess::Reply& reply, double seconds) {
-  if (reply.is_late)
+  if (reply.is_late || reply.signal == SIGXCPU)
     return faulty(Fault::kLate,
                   fmt::format("a kernel that takes at most {} s in all its runs expected, it took longer", seconds));
   if (reply.signal == SIGKILL) return unsupported("", "a process that measures expected, it was ended from outside");
@@ -192,7 +197,8 @@ Result<Finding> MeasuringWorker::ask(Question question) {
   TRY_VOID(start());
   TRY_VOID(options_.memory.check(question.job.bytes(), "measuring a kernel"));
   question.number = ++asked_;
-  auto reply = process_->ask(bytes_of(question), options_.seconds);
+  question.seconds = std::bit_cast<uint64_t>(options_.seconds);
+  auto reply = process_->ask(bytes_of(question), kPatience * options_.seconds);
   auto finding = !reply.ok()     ? Result<Finding>(std::move(reply).error())
                  : reply->answer ? finding_of(*reply->answer, question)
                                  : silence_of(*reply, options_.seconds);
@@ -202,7 +208,7 @@ Result<Finding> MeasuringWorker::ask(Question question) {
 
 Result<Measured> MeasuringWorker::time(const ClockJob& job, double hopeless_us) {
   TRY(const Finding finding,
-      ask<Finding>(Question{0, true, Numbers::kReals, std::bit_cast<uint64_t>(hopeless_us), job}));
+      ask<Finding>(Question{0, true, Numbers::kReals, std::bit_cast<uint64_t>(hopeless_us), 0, job}));
   if (finding.fault != Fault::kNone) return Measured{finding.fault, finding.why, 0, 0};
   const double microseconds = std::bit_cast<double>(finding.microseconds);
   if (!std::isfinite(microseconds) || microseconds <= 0 || finding.runs < 1) {
@@ -216,7 +222,7 @@ Result<Measured> MeasuringWorker::time(const ClockJob& job, double hopeless_us) 
 }
 
 Result<KernelOutputs> MeasuringWorker::outputs(const ClockJob& job, Numbers numbers) {
-  TRY(Finding finding, ask<Finding>(Question{0, false, numbers, 0, job}));
+  TRY(Finding finding, ask<Finding>(Question{0, false, numbers, 0, 0, job}));
   if (finding.fault != Fault::kNone) return KernelOutputs{finding.fault, std::move(finding.why), {}};
   const auto fits = [&](size_t k) {
     return std::ssize(finding.outputs[k]) == job.buffers[static_cast<size_t>(job.outputs[k])].bytes;

@@ -14,7 +14,7 @@ struct MeasuringOptions {
   int threads = 1;
   Weights weights = Weights::kInMemory;
   MemoryLimit memory = {};
-  double seconds = 60;  ///< of one kernel, all its runs together
+  double seconds = 60;  ///< of a core, or of so many as there are threads: of one kernel, all its runs together
 };
 
 /// Starts the program `isomer-measure` when it is first asked, and again after a kernel with a fault, which may have

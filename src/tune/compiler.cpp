@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -9,8 +10,8 @@
 
 #include "runtime/plan_bytes.h"
 #include "runtime/plan_fields.h"
-#include "util/memory_limit.h"
 #include "util/parallel.h"
+#include "util/process_limits.h"
 #include "util/threads.h"
 #include "util/worker_process.h"
 
@@ -47,8 +48,12 @@ Result<MachineCode> code_of(std::string_view answer) {
   return MachineCode{std::move(made.image), {std::move(made.parts)}};
 }
 
+/// On a busy machine what takes so many seconds of a core takes longer.
+constexpr double kPatience = 10;
+
 Error silence_of(const WorkerProcess::Reply& reply, double seconds) {
-  if (reply.is_late) return unsupported("", "code in {} s expected, the code generator took longer", seconds);
+  if (reply.is_late || reply.signal == SIGXCPU)
+    return unsupported("", "code in {} s expected, the code generator took longer", seconds);
   if (reply.signal != 0)
     return unsupported("", "code expected, the code generator ended with signal {} ({})", reply.signal,
                        strsignal(reply.signal));
@@ -73,6 +78,7 @@ std::vector<Result<ClockJob>> Compiler::compile(std::span<const Kernel* const> k
     while (const auto question = next_question()) {
       size_t number = 0;
       std::from_chars(question->data(), question->data() + question->size(), number);
+      limit_cpu(options_.seconds);
       answer(bytes_of(made(*kernels[number])));
     }
   };
@@ -84,7 +90,7 @@ std::vector<Result<ClockJob>> Compiler::compile(std::span<const Kernel* const> k
       if (!made_copy.ok()) return made(*kernels[number]);
       copy = *std::move(made_copy);
     }
-    auto reply = copy->ask(std::to_string(number), options_.seconds);
+    auto reply = copy->ask(std::to_string(number), kPatience * options_.seconds);
     if (reply.ok() && reply->answer) return code_of(*reply->answer);
     copy.reset();
     return reply.ok() ? silence_of(*reply, options_.seconds) : std::move(reply).error();

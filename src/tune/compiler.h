@@ -15,7 +15,7 @@ struct CompilerOptions {
   /// A code generator; tests plant others.
   std::function<Result<kernel::MachineCode>(const kernel::Kernel&, const kernel::CpuTarget&)> make =
       [](const kernel::Kernel& kernel, const kernel::CpuTarget& target) { return kernel::compile(kernel, target); };
-  double seconds = 30;                          ///< for one kernel
+  double seconds = 30;                          ///< of a core, for one kernel
   int64_t memory_bytes = int64_t{4} << 30;      ///< that a copy may take beside what this process has
   int64_t most_code_bytes = int64_t{16} << 20;  ///< of one kernel
 };

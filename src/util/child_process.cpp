@@ -28,7 +28,7 @@ Result<ChildProcess> ChildProcess::fork(const std::function<void()>& work) {
   if (process < 0) return unsupported("", "a copy of this process expected, none made: {}", std::strerror(errno));
   if (process > 0) return ChildProcess(process);
   std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for whoever waits
-  for (const int crash : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(crash, SIG_DFL);
+  for (const int end : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGHUP}) std::signal(end, SIG_DFL);
   // Nothing unwinds into what the parent goes on with.
   try {
     work();

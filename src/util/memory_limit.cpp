@@ -87,13 +87,6 @@ void limit_process(MemoryLimit limit, int threads) {
   setrlimit(RLIMIT_DATA, &now);
 }
 
-void limit_growth(int64_t more) {
-  rlimit now{};
-  if (kSanitized || getrlimit(RLIMIT_AS, &now) != 0) return;
-  now.rlim_cur = std::min(now.rlim_max, static_cast<rlim_t>(added(mapped_bytes(), more)));
-  setrlimit(RLIMIT_AS, &now);
-}
-
 std::optional<int64_t> parse_size(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

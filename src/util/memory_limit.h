@@ -41,10 +41,6 @@ MemoryLimit default_memory_limit();
 /// map more than they use.
 void limit_process(MemoryLimit limit, int threads);
 
-/// From now on the process may have so many bytes of addresses more than it has now. Does nothing in builds with
-/// sanitizers, as above.
-void limit_growth(int64_t more);
-
 /// "1GB", "512MB", "2GiB", "1.5G", "4096": bytes. Nothing where it is no size, or none above 0.
 std::optional<int64_t> parse_size(std::string_view text);
 /// "6.44 GB", "512 MB", "195 bytes"

@@ -11,6 +11,7 @@
 #include "measure/machine_code.h"
 #include "util/clock.h"
 #include "util/subprocess.h"
+#include "util/temporary_folder.h"
 
 namespace isomer {
 namespace {
@@ -105,6 +106,30 @@ TEST_F(Worker, ThatAnswersNonsenseIsNotBelieved) {
       {0xB8, 1, 0, 0, 0, 0x31, 0xFF, 0x48, 0x8D, 0x35, 0x05, 0, 0, 0, 0xBA, 16, 0, 0, 0, 0x0F, 0x05, 0xEB, 0xFE});
   for (int k = 0; k < 16; ++k) job.code.push_back(std::byte{0x7F});
   expect_fault(job, Fault::kCrash, "");
+}
+
+/// Where the program is not beside the one that asks: as this test is when it runs itself from another folder.
+TEST(WorkerOfACopy, SurvivesTheSame) {
+  if (!own_program("isomer-measure").empty()) {
+    const TemporaryFolder folder = *TemporaryFolder::in_system_folder();
+    const std::filesystem::path copy = folder.path() / "test";
+    std::filesystem::copy_file("/proc/self/exe", copy);
+    const auto run = run_program({copy.string(), "--gtest_filter=WorkerOfACopy.*"}, 300);
+    ASSERT_TRUE(run.ok()) << run.error().message();
+    EXPECT_EQ(run->exit_code, 0) << run->output;
+    return;
+  }
+  MeasuringWorker worker(MeasuringOptions{.threads = 2, .seconds = 2});
+  for (const auto& [job, fault] : {std::pair(returns(0), Fault::kNone),
+                                   {job_with({0x0F, 0x0B}), Fault::kCrash},
+                                   {job_with({0xEB, 0xFE}), Fault::kLate},
+                                   {test::copies(64), Fault::kNone},
+                                   {test::copies(64, test::store_at_output(0)), Fault::kBounds}}) {
+    const auto time = worker.time(job);
+    ASSERT_TRUE(time.ok()) << time.error().message();
+    EXPECT_EQ(time->fault, fault) << time->why;
+  }
+  EXPECT_EQ(worker.outputs(test::copies(64, test::load_from_input(0)), Numbers::kReals)->fault, Fault::kBounds);
 }
 
 TEST_F(Worker, RefusesWhatDoesNotFitItsMemory) {

@@ -8,6 +8,8 @@
 
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/process_limits.h"
+#include "util/sanitized.h"
 #include "util/stop.h"
 
 namespace isomer {
@@ -87,6 +89,30 @@ TEST(WorkerProcess, MayBeACopyOfThisOne) {
   EXPECT_EQ(reply_of(*copy, "b").answer, "b3");
   EXPECT_EQ(known, 1);
   EXPECT_EQ(reply_of(*copy, "end").exits, 7);
+}
+
+TEST(WorkerProcess, MayHaveLimits) {
+  const auto copy_that = [](const std::function<void()>& work) {
+    auto copy = WorkerProcess::fork([&] {
+      while (next_question()) {
+        limit_growth(int64_t{64} << 20);
+        limit_cpu(0.5);
+        work();
+        answer("done");
+      }
+    });
+    CHECK(copy.ok());
+    return std::move(*copy);
+  };
+  WorkerProcess endless = copy_that([] {
+    for (;;) asm volatile("");
+  });
+  EXPECT_EQ(reply_of(endless, "go").signal, SIGXCPU);
+  WorkerProcess modest = copy_that([] { std::vector<char>(1 << 20, '\1'); });
+  EXPECT_EQ(reply_of(modest, "go").answer, "done");
+  if (kSanitized) GTEST_SKIP() << "nothing limits what sanitizers map";
+  WorkerProcess greedy = copy_that([] { std::vector<char>(1 << 30, '\1'); });
+  EXPECT_EQ(reply_of(greedy, "go").signal, SIGABRT);
 }
 
 TEST(WorkerProcess, StopsWhereItIsAskedTo) {
