@@ -16,16 +16,21 @@ namespace isomer::tune {
 using isomer::Fault;
 using isomer::Measured;
 
-/// Two kernels, in turns.
+/// Two kernels, in turns, until the rounds say which is the faster (Wald's sequential test, 1945): either of them wins
+/// a round by chance, or the second wins most. By chance it wins one contest of a hundred at most; one that wins nine
+/// rounds of ten wins 98.
 struct Contest {
   double ratio = 1;  ///< of the first's time to the second's, the median of the rounds
   int rounds = 0;
   int won = 0;          ///< rounds in which the second was faster
   double control = 1;   ///< of the first's times to each other, one round to the next: the nearest to 1
   Measured fault = {};  ///< of the second
-  int may_lose = 0;     ///< rounds: something else had the machine then
-  /// Beyond what the same kernel against itself shows, in nearly every round.
-  bool is_won() const { return rounds >= 3 && won >= rounds - may_lose && ratio > control; }
+  /// How much likelier the rounds are if the second wins most of them than by chance; a logarithm.
+  double evidence() const;
+  /// Lost where the rounds come to no end.
+  bool is_decided() const;
+  /// And beyond what the same kernel against itself shows.
+  bool is_won() const;
 };
 
 /// Not for several threads at once.
@@ -37,10 +42,10 @@ class Measurer {
   /// Code for each of them, on all cores; an error where there is none.
   std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const;
 
-  /// Errors: kUnsupported: nothing can be measured here (memory, processes); kStopped.
-  Result<Measured> time(const Result<ClockJob>& job, double hopeless_us = kAnyTime);
-  /// At most so many rounds; fewer where the first ones say that the second is not faster.
-  Result<Contest> contest(const ClockJob& first, const ClockJob& second, int rounds);
+  /// A time below what is possible is taken once more, and is a fault then. Errors: kUnsupported: nothing can be
+  /// measured here (memory, processes); kStopped.
+  Result<Measured> time(const Result<ClockJob>& job, double hopeless_us = kAnyTime, double possible_us = 0);
+  Result<Contest> contest(const ClockJob& first, const ClockJob& second);
   /// Whether a candidate, measured as this job, stays within its memory and gives the same twice, and computes what
   /// another one does, its packed weights made of the same: equal on small integers, whose sums are exact in any order,
   /// and within rounding on floats. Nothing where they can't be compared. Errors: as time.

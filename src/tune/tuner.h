@@ -15,6 +15,7 @@
 #include "kernel/space/module.h"
 #include "measure/kernel_clock.h"
 #include "tune/measurer.h"
+#include "tune/roofline.h"
 #include "tune/task_scheduler.h"
 
 namespace isomer::tune {
@@ -67,6 +68,7 @@ struct TuneOptions {
   bool learns = true;      ///< what is tried next by a cost model, where XGBoost is found
   SchedulerOptions scheduler;
   CompilerOptions compiler = {};
+  std::optional<Peaks> peaks = {};  ///< what is faster than they allow is refused; the greatest of all runs count
   uint64_t seed = 0;
   std::function<void(const TuneState&)> tell = {};  ///< after each round
 };
