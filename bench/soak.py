@@ -51,9 +51,8 @@ class Progress:
 
 
 def sample(process):
-    workers = children(process)
     held = []
-    for worker in workers:
+    for worker in children(process):
         try:
             held.append(resident_mb(worker))
         except (FileNotFoundError, ProcessLookupError, IndexError):
@@ -75,6 +74,7 @@ def main():
                    options.threads, "--time", f"{seconds(options.time):.0f}s", "--records", str(records)]
         tuner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         progress, begin = Progress(tuner.stdout), time.monotonic()
+        time.sleep(1)
         print("  seconds   trials   failed   MB  descriptors  workers  their MB  records MB")
         samples = []
         while tuner.poll() is None:
@@ -82,6 +82,8 @@ def main():
                 megabytes, files, workers, theirs = sample(tuner.pid)
             except (FileNotFoundError, ProcessLookupError, IndexError):
                 break
+            if megabytes == 0:
+                break  # it is about to end
             now = time.monotonic() - begin
             tasks = progress.last.get("tasks", [])
             failed = sum(sum(task["failed"].values()) for task in tasks)

@@ -17,8 +17,6 @@ using kernel::Expr;
 using kernel::Iterator;
 using kernel::Kernel;
 
-constexpr double kMargin = 4;
-
 /// A spatial or a reduce iterator of a block.
 using IteratorId = std::pair<te::VarKind, int>;
 
@@ -172,7 +170,7 @@ double possible_us(const Kernel& kernel, const Peaks& peaks, Weights where) {
   }
   const double moved = values / (values < Peaks::kLast ? peaks.second : peaks.last) +
                        weights / (where == Weights::kInCache ? peaks.second : peaks.memory);
-  return std::max(flops / peaks.fma, moved) / 1e3 / kMargin;
+  return std::max(flops / peaks.fma, moved) / 1e3 / kImpossiblyFast;
 }
 
 }  // namespace isomer::tune

@@ -14,6 +14,9 @@ namespace isomer::tune {
 /// machine makes them too low, and nothing makes them too high. Errors: those of the records.
 Result<Peaks> greatest_peaks(kernel::Records& records, const std::string& target, const Peaks& now);
 
+/// Times as fast as peaks allow.
+inline constexpr double kImpossiblyFast = 4;
+
 /// Microseconds that a kernel, as it was lowered, can't take less than: a fourth of what the peaks allow the work that
 /// no schedule leaves out. That is: results are written; elements are read, and terms summed up, that some result needs
 /// whatever the data are. What is read or summed under a condition does not count, nor do sums of types that have

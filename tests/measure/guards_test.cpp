@@ -85,6 +85,18 @@ TEST_F(Guards, StandAroundScratchMemory) {
   EXPECT_THAT(writes_scratch(-4).why, HasSubstr("in front of the scratch memory of thread 0"));
 }
 
+/// All of which do it at once: one is told.
+TEST_F(Guards, MeetSeveralThreads) {
+  MeasuringWorker worker(MeasuringOptions{.threads = 2, .seconds = 1});
+  for (const bool is_right : {true, false, true}) {
+    ClockJob job = copies(4096, is_right ? Bytes() : test::load_from_input(0));
+    job.parts[0].iterations = 2;
+    const auto found = worker.outputs(job, Numbers::kReals);
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    EXPECT_EQ(found->fault, is_right ? Fault::kNone : Fault::kBounds) << found->why;
+  }
+}
+
 TEST_F(Guards, FindElementsThatAreNotWritten) {
   EXPECT_THAT(outputs(copies(4000, {}, 4)).why, HasSubstr("element 999 of output 0 is not written"));
   EXPECT_THAT(outputs(copies(4000, Bytes{0x0F, 0x31} + test::store_loaded(-8))).why,
