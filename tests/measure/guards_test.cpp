@@ -39,7 +39,9 @@ TEST_F(Guards, LetThroughWhatIsRight) {
 
 TEST_F(Guards, FindWhatIsPlanted) {
   constexpr int64_t kBytes = 4096;
+  const bool are_all_found = test::system_forbids();
   for (const Plant& plant : test::plants(kBytes)) {
+    if (plant.needs_forbidding && !are_all_found) continue;
     const KernelOutputs found = outputs(copies(kBytes, plant.code, plant.left));
     if (plant.name == "one wrong element") {
       EXPECT_EQ(found.fault, Fault::kNone);  // which nobody knows here

@@ -100,23 +100,27 @@ class BadDays : public testing::Test {
 TEST_F(BadDays, KilledATunerHasKeptWhatItTold) {
   const int times = isomer::test::is_long_run() ? 200 : 4;
   Random random(1);
-  int64_t before = 0, told = 0;
+  int64_t before = 0, all_acknowledged = 0;
   for (int k = 0; k < times; ++k) {
     const Pipe pipe;
     auto process = ChildProcess::fork([&] { static_cast<void>(tuned(1'000'000, static_cast<uint64_t>(k), pipe)); });
     ASSERT_TRUE(process.ok());
     constexpr int kPatience = 60'000;
     int64_t acknowledged = 0;
-    for (int64_t rounds = random.between(0, 4); rounds > 0; --rounds) acknowledged = *next_told(pipe, kPatience);
+    for (int64_t rounds = random.between(0, 4); rounds > 0; --rounds) {
+      const auto told = next_told(pipe, kPatience);
+      ASSERT_TRUE(told) << "the tuner has ended, or says nothing";
+      acknowledged = *told;
+    }
     poll(nullptr, 0, static_cast<int>(random.between(0, 100)));
     process->end();
     acknowledged = std::max(acknowledged, last_told(pipe));
     const int64_t now = std::filesystem::exists(file_) ? recorded() : 0;
     EXPECT_GE(now, before + acknowledged) << "killed " << k + 1 << " times";
     before = now;
-    told += acknowledged;
+    all_acknowledged += acknowledged;
   }
-  EXPECT_GT(told, 0);
+  EXPECT_GT(all_acknowledged, 0);
   const Pipe pipe;
   const auto last = tuned(6, 0, pipe);
   ASSERT_TRUE(last.ok()) << last.error().message();
