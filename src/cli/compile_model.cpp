@@ -218,8 +218,8 @@ class CodeMaker {
     TuningProblems all;
     TRY_VOID(isomer::add_problems(all, graph, options));
     if (all.problems.empty()) return std::optional<TunedTasks>();
-    add_rooflines(all, options.threads);
     tune::TuneOptions tune = tuning_options(options);
+    tune.peaks = add_rooflines(all, options.threads);
     tune.trials = std::numeric_limits<int64_t>::max();
     tune.seconds = std::max(tuning.seconds - seconds_since(begin), 0.0);
     tune.continues = true;

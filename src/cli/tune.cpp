@@ -208,7 +208,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.learns = options.cost_model == "trees";
   tuning.drafts = options.cost_model != "none";
   tuning.seed = options.seed;
-  add_rooflines(all, tuning.threads);
+  tuning.peaks = add_rooflines(all, tuning.threads);
   const TuneScene scene{options.files, all.models, tuning.threads, cpu->cpu, options.trials, seconds};
   LiveTable live(options, scene);
   tuning.tell = [&](const tune::TuneState& state) { live.show(state); };

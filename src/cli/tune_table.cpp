@@ -12,9 +12,8 @@ namespace isomer::cli {
 namespace {
 
 using nlohmann::json;
-using tune::Fault;
-
-constexpr Fault kFaults[] = {Fault::kCode, Fault::kCrash, Fault::kLate, Fault::kValue};
+constexpr Fault kTold[] = {Fault::kCode,  Fault::kCrash,  Fault::kLate,
+                           Fault::kValue, Fault::kBounds, Fault::kImpossible};
 
 /// In how many places of all models.
 double places(const TuneScene& scene, size_t task) {
@@ -45,7 +44,7 @@ int64_t failed(const tune::TuneState& state, Fault fault) {
 std::string failures(const tune::TuneState& state) {
   int64_t all = 0;
   std::vector<std::string> kinds;
-  for (const Fault fault : kFaults)
+  for (const Fault fault : kTold)
     if (const int64_t count = failed(state, fault); count > 0) {
       all += count;
       kinds.push_back(fmt::format("{} {}", count, name(fault)));
@@ -107,7 +106,7 @@ json to_json(const TuneScene& scene, const tune::TuneState& state) {
   for (size_t k = 0; k < state.tasks.size(); ++k) {
     const tune::TaskState& task = state.tasks[k];
     json faults = json::object();
-    for (const Fault fault : kFaults)
+    for (const Fault fault : kTold)
       if (task.faults[static_cast<size_t>(fault)] > 0) faults[name(fault)] = task.faults[static_cast<size_t>(fault)];
     tasks.push_back({{"task", k},
                      {"hash", task.hash.hex()},

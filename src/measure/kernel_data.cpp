@@ -14,6 +14,23 @@ namespace {
 /// Values repeat after so many.
 constexpr int64_t kPeriod = 4096;
 
+/// What so many bytes begin with, and repeat.
+std::vector<std::byte> period_of(size_t bytes, DataType dtype, IntegerRange range, uint64_t seed, Numbers numbers) {
+  if (!is_computable(dtype)) return std::vector<std::byte>(std::min<size_t>(bytes, kPeriod));
+  const size_t width = static_cast<size_t>(bit_width(dtype)) / 8;
+  if (dtype == DataType::kBool) range = {std::clamp<int64_t>(range.low, 0, 1), std::clamp<int64_t>(range.high, 0, 1)};
+  Random random(seed);
+  std::vector<std::byte> period(std::min(bytes, kPeriod * width));
+  for (size_t at = 0; at < period.size(); at += width)
+    if (!is_float(dtype))
+      encode_integer(dtype, random.between(range.low, range.high), &period[at]);
+    else if (numbers == Numbers::kIntegers)
+      encode_real(dtype, static_cast<double>(random.between(-2, 2)), &period[at]);
+    else
+      encode_real(dtype, random.uniform(0.1, 0.9), &period[at]);
+  return period;
+}
+
 }  // namespace
 
 std::set<int> used_arguments(const kernel::Kernel& kernel) {
@@ -46,23 +63,16 @@ std::map<int, int64_t> index_bounds(const kernel::Kernel& kernel) {
 }
 
 void fill(std::span<std::byte> bytes, DataType dtype, IntegerRange range, uint64_t seed, Numbers numbers) {
-  if (!is_computable(dtype)) {
-    std::fill(bytes.begin(), bytes.end(), std::byte{0});
-    return;
-  }
-  const size_t width = static_cast<size_t>(bit_width(dtype)) / 8;
-  if (dtype == DataType::kBool) range = {std::clamp<int64_t>(range.low, 0, 1), std::clamp<int64_t>(range.high, 0, 1)};
-  Random random(seed);
-  std::vector<std::byte> period(std::min(bytes.size(), kPeriod * width));
-  for (size_t at = 0; at < period.size(); at += width)
-    if (!is_float(dtype))
-      encode_integer(dtype, random.between(range.low, range.high), &period[at]);
-    else if (numbers == Numbers::kIntegers)
-      encode_real(dtype, static_cast<double>(random.between(-2, 2)), &period[at]);
-    else
-      encode_real(dtype, random.uniform(0.1, 0.9), &period[at]);
+  const std::vector<std::byte> period = period_of(bytes.size(), dtype, range, seed, numbers);
   for (size_t at = 0; at < bytes.size(); at += period.size())
     std::memcpy(&bytes[at], period.data(), std::min(period.size(), bytes.size() - at));
+}
+
+bool is_filled(std::span<const std::byte> bytes, DataType dtype, IntegerRange range, uint64_t seed, Numbers numbers) {
+  const std::vector<std::byte> period = period_of(bytes.size(), dtype, range, seed, numbers);
+  for (size_t at = 0; at < bytes.size(); at += period.size())
+    if (std::memcmp(&bytes[at], period.data(), std::min(period.size(), bytes.size() - at)) != 0) return false;
+  return true;
 }
 
 }  // namespace isomer

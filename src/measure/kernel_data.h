@@ -27,5 +27,7 @@ enum class Numbers : uint8_t {
 /// Seeded values: floats, integers of the range, bools where it holds 0 and 1. Types without arithmetic get zeros.
 void fill(std::span<std::byte> bytes, DataType dtype, IntegerRange range, uint64_t seed,
           Numbers numbers = Numbers::kReals);
+/// Whether they are what `fill` makes them.
+bool is_filled(std::span<const std::byte> bytes, DataType dtype, IntegerRange range, uint64_t seed, Numbers numbers);
 
 }  // namespace isomer

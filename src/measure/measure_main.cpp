@@ -1,6 +1,5 @@
 // isomer-measure THREADS WEIGHTS: measures the kernels that the process that started it sends (worker.h).
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <charconv>
 #include <csignal>
@@ -26,8 +25,6 @@ int main(int count, char** arguments) {
     fmt::print(stderr, "isomer-measure: THREADS (1 or more) and WEIGHTS (0: in memory, 1: in cache) expected\n");
     return 2;
   }
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
   std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for whoever asks
   // Crashes are told by their signals, under sanitizers too.
   for (const int crash : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(crash, SIG_DFL);

@@ -1,15 +1,21 @@
 #include "measure/worker.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <string>
 
+#include "measure/system_calls.h"
 #include "runtime/plan_bytes.h"
 #include "runtime/plan_fields.h"
+#include "util/process_limits.h"
 #include "util/subprocess.h"
 
 namespace isomer {
@@ -17,20 +23,22 @@ namespace {
 
 /// What the worker is asked.
 struct Question {
+  int64_t number = 0;
   bool is_time = true;  ///< else outputs
   Numbers numbers = Numbers::kReals;
-  uint64_t hopeless_us = 0;  ///< the bits of a double
+  uint64_t hopeless_us = 0, seconds = 0;  ///< the bits of doubles
   ClockJob job;
 };
 
 /// What the worker found.
 struct Finding {
-  bool is_done = false;
+  int64_t number = 0;   ///< the question's
+  std::string missing;  ///< something of the machine; the kernel has no fault then
+  Fault fault = Fault::kNone;
+  std::string why;
   uint64_t microseconds = 0;  ///< the bits of a double
   int64_t runs = 0;
   std::vector<std::vector<std::byte>> outputs;
-  bool is_kernels_fault = false;  ///< else something of the machine was missing
-  std::string where, what;
 };
 
 }  // namespace
@@ -54,13 +62,13 @@ namespace {
 
 template <class Archive>
 void fields(Archive& archive, Question& question) {
-  archive(question.is_time, question.numbers, question.hopeless_us, question.job);
+  archive(question.number, question.is_time, question.numbers, question.hopeless_us, question.seconds, question.job);
 }
 
 template <class Archive>
 void fields(Archive& archive, Finding& finding) {
-  archive(finding.is_done, finding.microseconds, finding.runs, finding.outputs, finding.is_kernels_fault, finding.where,
-          finding.what);
+  archive(finding.number, finding.missing, finding.fault, finding.why, finding.microseconds, finding.runs,
+          finding.outputs);
 }
 
 template <class T>
@@ -78,94 +86,162 @@ std::optional<T> read(std::string_view bytes) {
   return reader.is_complete() ? std::optional(std::move(item)) : std::nullopt;
 }
 
+Finding faulty(Fault fault, std::string why) {
+  Finding finding;
+  finding.fault = fault;
+  finding.why = std::move(why);
+  return finding;
+}
+
+/// Of the process that measures, for whoever finds in a signal handler what a kernel touched.
+int64_t number_at_hand = 0;
+const ClockJob* job_at_hand = nullptr;
+
+/// The kernel has called nothing: no lock is held by its thread, and there is memory.
+[[noreturn]] void tell_and_end(const Trespass& trespass) {
+  Finding finding = faulty(Fault::kBounds, sentence(*job_at_hand, trespass));
+  finding.number = number_at_hand;
+  answer(bytes_of(finding));
+  _exit(1);
+}
+
+Result<Finding> found_by(KernelClock& clock, const Question& question) {
+  Finding finding;
+  if (question.is_time) {
+    TRY(Measured measured, clock.time(question.job, std::bit_cast<double>(question.hopeless_us)));
+    finding = faulty(measured.fault, std::move(measured.why));
+    finding.microseconds = std::bit_cast<uint64_t>(measured.microseconds);
+    finding.runs = measured.runs;
+  } else {
+    TRY(KernelOutputs outputs, clock.outputs(question.job, question.numbers, tell_and_end));
+    finding = faulty(outputs.fault, std::move(outputs.why));
+    finding.outputs = std::move(outputs.values);
+  }
+  return finding;
+}
+
+/// Measuring a kernel takes at most so much memory beside what the process has.
+int64_t memory_for(const ClockJob& job, int threads) {
+  constexpr int64_t kCopies = 6, kMore = int64_t{1} << 30;
+  int64_t scratch = 0;
+  for (const runtime::Part& part : job.parts) scratch = std::max(scratch, part.scratch_bytes);
+  return kCopies * (job.bytes() + threads * scratch) + kMore;
+}
+
+std::string answer_of(KernelClock& clock, int threads, const std::optional<Question>& question) {
+  if (!question) return bytes_of(faulty(Fault::kCrash, "a job to measure expected, other bytes found"));
+  number_at_hand = question->number;
+  job_at_hand = &question->job;
+  limit_growth(memory_for(question->job, threads));
+  limit_cpu(threads * std::bit_cast<double>(question->seconds));
+  Finding finding;
+  try {
+    auto found = found_by(clock, *question);
+    if (found.ok())
+      finding = *std::move(found);
+    else
+      finding.missing = found.error().message();
+  } catch (const std::bad_alloc&) {
+    finding.missing = "memory to measure a kernel in expected, less found";
+  }
+  finding.number = question->number;
+  return bytes_of(finding);
+}
+
+/// On a busy machine what takes so many seconds of a core takes longer.
+constexpr double kPatience = 10;
+
+Finding nonsense() {
+  return faulty(Fault::kCrash, "an answer of the process that measures expected, other bytes found");
+}
+
 /// The worker ran code that may write anywhere: what it says may be anything.
-Result<Finding> finding_of(std::string_view answer) {
+Result<Finding> finding_of(std::string_view answer, const Question& question) {
   std::optional<Finding> finding = read<Finding>(answer);
-  if (!finding) return invalid("", "an answer of the process that measures expected, other bytes found");
-  if (!finding->is_done)
-    return Error{finding->is_kernels_fault ? ErrorKind::kInvalid : ErrorKind::kUnsupported, finding->where,
-                 finding->what};
+  if (!finding || finding->number != question.number || static_cast<size_t>(finding->fault) >= kFaults)
+    return nonsense();
+  if (!finding->missing.empty()) return unsupported("", "{}", finding->missing);
   return *std::move(finding);
 }
 
-Finding found_by(KernelClock& clock, const std::optional<Question>& question) {
-  Finding finding;
-  const auto failed = [&](Error error) {
-    finding.is_kernels_fault = error.kind == ErrorKind::kInvalid;
-    finding.where = std::move(error.where);
-    finding.what = std::move(error.what);
-  };
-  if (!question) {
-    failed(invalid("", "a job to measure expected, other bytes found"));
-  } else if (question->is_time) {
-    if (auto time = clock.time(question->job, std::bit_cast<double>(question->hopeless_us)); time.ok())
-      finding = {true, std::bit_cast<uint64_t>(time->microseconds), time->runs, {}, false, {}, {}};
-    else
-      failed(std::move(time).error());
-  } else if (auto outputs = clock.outputs(question->job, question->numbers); outputs.ok()) {
-    finding = {true, 0, 0, *std::move(outputs), false, {}, {}};
-  } else {
-    failed(std::move(outputs).error());
-  }
-  return finding;
+/// Of a process that gave no answer: what the kernel did, or an error where it was ended from outside.
+Result<Finding> silence_of(const WorkerProcess::Reply& reply, double seconds) {
+  if (reply.is_late || reply.signal == SIGXCPU)
+    return faulty(Fault::kLate,
+                  fmt::format("a kernel that takes at most {} s in all its runs expected, it took longer", seconds));
+  if (reply.signal == SIGKILL) return unsupported("", "a process that measures expected, it was ended from outside");
+  if (reply.signal != 0)
+    return faulty(Fault::kCrash, fmt::format("a kernel that runs to its end expected, signal {} ({}) found",
+                                             reply.signal, strsignal(reply.signal)));
+  if (reply.exits)
+    return faulty(Fault::kCrash,
+                  fmt::format("a kernel that returns expected, the process ended with code {}", *reply.exits));
+  return nonsense();
 }
 
 }  // namespace
 
 Result<void> MeasuringWorker::start() {
-  if (process_ || here_) return {};
+  if (process_) return {};
   if (const auto program = own_program("isomer-measure"); !program.empty()) {
     TRY(process_, WorkerProcess::start({program.string(), std::to_string(options_.threads),
                                         std::to_string(static_cast<int>(options_.weights))}));
   } else {
-    here_.emplace(options_.threads, options_.weights, options_.memory);
+    TRY(process_, WorkerProcess::fork([this] { answer_jobs(options_.threads, options_.weights); }));
   }
   return {};
 }
 
-Result<std::string> MeasuringWorker::ask(const ClockJob& job, std::string_view question) {
-  TRY_VOID(options_.memory.check(job.bytes(), "measuring a kernel"));
-  auto reply = process_->ask(question, options_.seconds);
-  if (reply.ok() && reply->answer) return *std::move(reply->answer);
-  process_.reset();
-  if (!reply.ok()) return std::move(reply).error();
-  if (reply->is_late)
-    return invalid("", "a kernel that takes at most {} s in all its runs expected, it took longer", options_.seconds);
-  if (reply->signal == SIGKILL || reply->signal == 0)
-    return unsupported("", "a process that measures expected, it was ended from outside");
-  return invalid("", "a kernel that runs to its end expected, signal {} ({}) found", reply->signal,
-                 strsignal(reply->signal));
+template <class Finding, class Question>
+Result<Finding> MeasuringWorker::ask(Question question) {
+  TRY_VOID(start());
+  TRY_VOID(options_.memory.check(question.job.bytes(), "measuring a kernel"));
+  question.number = ++asked_;
+  question.seconds = std::bit_cast<uint64_t>(options_.seconds);
+  auto reply = process_->ask(bytes_of(question), kPatience * options_.seconds);
+  auto finding = !reply.ok()     ? Result<Finding>(std::move(reply).error())
+                 : reply->answer ? finding_of(*reply->answer, question)
+                                 : silence_of(*reply, options_.seconds);
+  if (!finding.ok() || finding->fault != Fault::kNone) process_.reset();
+  return finding;
 }
 
-Result<KernelTime> MeasuringWorker::time(const ClockJob& job, double hopeless_us) {
-  TRY_VOID(start());
-  if (here_) return here_->time(job, hopeless_us);
-  const Question question{true, Numbers::kReals, std::bit_cast<uint64_t>(hopeless_us), job};
-  TRY(const std::string answer, ask(job, bytes_of(question)));
-  TRY(const Finding finding, finding_of(answer));
-  const KernelTime time{std::bit_cast<double>(finding.microseconds), finding.runs};
-  if (!std::isfinite(time.microseconds) || time.microseconds <= 0 || time.runs < 1)
-    return invalid("", "a time that a kernel can take expected, {} us in {} runs found", time.microseconds, time.runs);
-  return time;
+Result<Measured> MeasuringWorker::time(const ClockJob& job, double hopeless_us) {
+  TRY(const Finding finding,
+      ask<Finding>(Question{0, true, Numbers::kReals, std::bit_cast<uint64_t>(hopeless_us), 0, job}));
+  if (finding.fault != Fault::kNone) return Measured{finding.fault, finding.why, 0, 0};
+  const double microseconds = std::bit_cast<double>(finding.microseconds);
+  if (!std::isfinite(microseconds) || microseconds <= 0 || finding.runs < 1) {
+    process_.reset();
+    return Measured{
+        Fault::kImpossible,
+        fmt::format("a time that a kernel can take expected, {} us in {} runs found", microseconds, finding.runs), 0,
+        0};
+  }
+  return Measured{Fault::kNone, {}, microseconds, finding.runs};
 }
 
-Result<std::vector<std::vector<std::byte>>> MeasuringWorker::outputs(const ClockJob& job, Numbers numbers) {
-  TRY_VOID(start());
-  if (here_) return here_->outputs(job, numbers);
-  TRY(const std::string answer, ask(job, bytes_of(Question{false, numbers, 0, job})));
-  TRY(Finding finding, finding_of(answer));
+Result<KernelOutputs> MeasuringWorker::outputs(const ClockJob& job, Numbers numbers) {
+  TRY(Finding finding, ask<Finding>(Question{0, false, numbers, 0, 0, job}));
+  if (finding.fault != Fault::kNone) return KernelOutputs{finding.fault, std::move(finding.why), {}};
   const auto fits = [&](size_t k) {
     return std::ssize(finding.outputs[k]) == job.buffers[static_cast<size_t>(job.outputs[k])].bytes;
   };
   bool all_fit = finding.outputs.size() == job.outputs.size();
   for (size_t k = 0; all_fit && k < finding.outputs.size(); ++k) all_fit = fits(k);
-  if (!all_fit) return invalid("", "outputs of the kernel's sizes expected, others found");
-  return std::move(finding.outputs);
+  if (!all_fit) {
+    process_.reset();
+    return KernelOutputs{Fault::kCrash, "outputs of the kernel's sizes expected, others found", {}};
+  }
+  return KernelOutputs{Fault::kNone, {}, std::move(finding.outputs)};
 }
 
 void answer_jobs(int threads, Weights weights) {
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
   KernelClock clock(threads, weights);
-  while (const auto question = next_question()) answer(bytes_of(found_by(clock, read<Question>(*question))));
+  forbid_system_calls_of_new_code();
+  while (const auto question = next_question()) answer(answer_of(clock, threads, read<Question>(*question)));
 }
 
 }  // namespace isomer

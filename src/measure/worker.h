@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "measure/kernel_clock.h"
+#include "util/memory_limit.h"
 #include "util/worker_process.h"
 
 namespace isomer {
@@ -13,33 +14,36 @@ struct MeasuringOptions {
   int threads = 1;
   Weights weights = Weights::kInMemory;
   MemoryLimit memory = {};
-  double seconds = 60;  ///< of one kernel, all its runs together
+  double seconds = 60;  ///< of a core, or of so many as there are threads: of one kernel, all its runs together
 };
 
-/// Starts the program `isomer-measure` when it is first asked, and again after a kernel that ended it; where that
-/// program is not beside the running one, this process measures. Not for several threads at once.
+/// Starts the program `isomer-measure` when it is first asked, and again after a kernel with a fault, which may have
+/// left anything behind; where that program is not beside the running one, a copy of this process. Not for several
+/// threads at once.
 class MeasuringWorker {
  public:
   explicit MeasuringWorker(const MeasuringOptions& options) : options_(options) {}
 
-  /// Errors: those of KernelClock; kInvalid for a kernel that crashes or takes too long; kUnsupported where the process
-  /// was ended from outside or can't be started; kStopped.
-  Result<KernelTime> time(const ClockJob& job, double hopeless_us = kAnyTime);
-  /// What the kernel makes of such numbers, by output. Errors: the same.
-  Result<std::vector<std::vector<std::byte>>> outputs(const ClockJob& job, Numbers numbers);
+  /// Errors: kUnsupported where there is not enough memory, or the process was ended from outside or can't be started;
+  /// kStopped.
+  Result<Measured> time(const ClockJob& job, double hopeless_us = kAnyTime);
+  /// What the kernel makes of such numbers, as KernelClock has it. Errors: the same.
+  Result<KernelOutputs> outputs(const ClockJob& job, Numbers numbers);
 
  private:
   /// Where kernels run is there from now on.
   Result<void> start();
-  /// What the process says to a question; the kernel ended it where it says nothing.
-  Result<std::string> ask(const ClockJob& job, std::string_view question);
+  /// What is found, in the source file's terms.
+  template <class Finding, class Question>
+  Result<Finding> ask(Question question);
 
   const MeasuringOptions options_;
   std::optional<WorkerProcess> process_;
-  std::optional<KernelClock> here_;
+  int64_t asked_ = 0;  ///< questions
 };
 
-/// What `isomer-measure` does: answers jobs until nobody asks.
+/// What `isomer-measure` does: answers jobs until nobody asks. The machine code of kernels can't ask the system for
+/// anything from then on, where the system can forbid it.
 void answer_jobs(int threads, Weights weights);
 
 }  // namespace isomer

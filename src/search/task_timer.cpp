@@ -234,9 +234,12 @@ class TaskTimer::State {
     return stopped;
   }
 
-  Result<KernelTime> run(const Candidate& candidate) {
+  Result<Measured> run(const Candidate& candidate) {
     if (!candidate.code.ok()) return Error(candidate.code.error());
-    return worker_.time(job_of(candidate.scheduled.kernel, candidate.code->kernels[0], candidate.code->image));
+    TRY(Measured measured,
+        worker_.time(job_of(candidate.scheduled.kernel, candidate.code->kernels[0], candidate.code->image)));
+    if (measured.fault != Fault::kNone) return invalid("", "{}", measured.why);
+    return measured;
   }
 
   const CompileOptions& options_;

@@ -45,10 +45,11 @@ Result<void> add_problems(TuningProblems& all, const Graph& graph, const Compile
   return {};
 }
 
-void add_rooflines(TuningProblems& all, int threads) {
+tune::Peaks add_rooflines(TuningProblems& all, int threads) {
   const tune::Peaks peaks = tune::measure_peaks(threads);
   for (tune::Problem& problem : all.problems)
     problem.roofline_us = tune::roofline_us(problem.start.kernel(), problem.flops, peaks, problem.weights);
+  return peaks;
 }
 
 tune::TuneOptions tuning_options(const CompileOptions& options) {

@@ -20,7 +20,7 @@ struct TuningProblems {
 Result<void> add_problems(TuningProblems& all, const Graph& graph, const CompileOptions& options);
 
 /// Measures the machine's peaks, and says what they allow each task.
-void add_rooflines(TuningProblems& all, int threads);
+tune::Peaks add_rooflines(TuningProblems& all, int threads);
 
 /// The tuner's options for code as these make it.
 tune::TuneOptions tuning_options(const CompileOptions& options);

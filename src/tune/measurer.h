@@ -7,63 +7,52 @@
 #include <string>
 #include <vector>
 
-#include "kernel/codegen_llvm.h"
 #include "measure/worker.h"
 #include "tune/candidates.h"
+#include "tune/compiler.h"
 
 namespace isomer::tune {
 
-/// What was wrong with a candidate.
-enum class Fault : uint8_t {
-  kNone,
-  kCode,   ///< no code is generated for it
-  kCrash,  ///< it does not come to its end
-  kLate,   ///< it takes too long
-  kValue,  ///< it computes something else
-};
-std::string_view name(Fault fault);
+using isomer::Fault;
+using isomer::Measured;
 
-struct Measured {
-  Fault fault = Fault::kNone;
-  std::string why;          ///< of a fault
-  double microseconds = 0;  ///< where there is none
-  int64_t runs = 0;
-};
-
-/// Two kernels, in turns.
+/// Two kernels, in turns, until the rounds say which is the faster (Wald's sequential test, 1945): either of them wins
+/// a round by chance, or the second wins most. By chance it wins one contest of a hundred at most; one that wins nine
+/// rounds of ten wins 98.
 struct Contest {
   double ratio = 1;  ///< of the first's time to the second's, the median of the rounds
   int rounds = 0;
   int won = 0;          ///< rounds in which the second was faster
   double control = 1;   ///< of the first's times to each other, one round to the next: the nearest to 1
   Measured fault = {};  ///< of the second
-  int may_lose = 0;     ///< rounds: something else had the machine then
-  /// Beyond what the same kernel against itself shows, in nearly every round.
-  bool is_won() const { return rounds >= 3 && won >= rounds - may_lose && ratio > control; }
+  /// How much likelier the rounds are if the second wins most of them than by chance; a logarithm.
+  double evidence() const;
+  /// Lost where the rounds come to no end.
+  bool is_decided() const;
+  /// And beyond what the same kernel against itself shows.
+  bool is_won() const;
 };
 
 /// Not for several threads at once.
 class Measurer {
  public:
-  Measurer(kernel::CpuTarget target, const MeasuringOptions& options) : target_(std::move(target)), worker_(options) {}
+  Measurer(kernel::CpuTarget target, const MeasuringOptions& options, CompilerOptions compiler = {})
+      : compiler_(std::move(target), std::move(compiler)), worker_(options) {}
 
   /// Code for each of them, on all cores; an error where there is none.
   std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const;
 
-  /// Errors: kUnsupported: nothing can be measured here (memory, processes); kStopped.
-  Result<Measured> time(const Result<ClockJob>& job, double hopeless_us = kAnyTime);
-  /// At most so many rounds; fewer where the first ones say that the second is not faster.
-  Result<Contest> contest(const ClockJob& first, const ClockJob& second, int rounds);
-  /// Whether a candidate computes what another one does, its packed weights made of the same: equal on small integers,
-  /// whose sums are exact in any order, and within rounding on floats. Nothing where they can't be compared. Errors: as
-  /// time.
-  Result<std::optional<Measured>> check(const Candidate& candidate, const Candidate& reference);
+  /// A time below what is possible is taken once more, and is a fault then. Errors: kUnsupported: nothing can be
+  /// measured here (memory, processes); kStopped.
+  Result<Measured> time(const Result<ClockJob>& job, double hopeless_us = kAnyTime, double possible_us = 0);
+  Result<Contest> contest(const ClockJob& first, const ClockJob& second);
+  /// Whether a candidate, measured as this job, stays within its memory and gives the same twice, and computes what
+  /// another one does, its packed weights made of the same: equal on small integers, whose sums are exact in any order,
+  /// and within rounding on floats. Nothing where they can't be compared. Errors: as time.
+  Result<std::optional<Measured>> check(const Candidate& candidate, const ClockJob& job, const Candidate& reference);
 
  private:
-  /// With what depends on constants alone, which is computed beforehand elsewhere.
-  Result<ClockJob> whole(const Candidate& candidate) const;
-
-  kernel::CpuTarget target_;
+  Compiler compiler_;
   MeasuringWorker worker_;
 };
 

@@ -11,6 +11,7 @@
 #include "tune/cost_model.h"
 #include "tune/draft.h"
 #include "tune/features.h"
+#include "tune/possible.h"
 #include "tune/strategy.h"
 #include "tune/tuned.h"
 #include "util/clock.h"
@@ -31,7 +32,6 @@ constexpr size_t kContests = 3;
 /// Times as long as the best takes are not measured closely; a kernel is given up after so many of the slowest default
 /// schedule's, and these seconds at least.
 constexpr double kHopeless = 4, kGivenUp = 50, kLeastSeconds = 2, kMostSeconds = 60;
-constexpr int kContestRounds = 5, kFinalRounds = 7;
 /// Of a model's gains, less is not worth a record.
 constexpr double kLeastSpeedup = 1.01;
 /// Decisions of other tasks that are tried first.
@@ -60,6 +60,7 @@ struct TaskRun {
   std::unique_ptr<Strategy> strategy;
   std::optional<Champion> first, best;    ///< by default, and so far
   double recorded_us = 0;                 ///< of the default schedule, in the records
+  double possible_us = 0;                 ///< what takes less is refused
   std::vector<kernel::Trial> trials;      ///< that are not in the records yet
   std::optional<kernel::Record> earlier;  ///< the best that another run left
 };
@@ -101,6 +102,9 @@ class Tuner {
 
  private:
   Result<void> run_to_the_end() {
+    if (options_.peaks) {
+      TRY(peaks_, greatest_peaks(records_, target_, *options_.peaks));
+    }
     TRY_VOID(measure_defaults());
     TRY_VOID(read_records());
     TRY_VOID(keep_all_trials());
@@ -203,8 +207,10 @@ class Tuner {
   Measurer& measurer(const TaskRun& run) {
     auto& measurer = measurers_[run.problem.weights];
     if (!measurer)
-      measurer = std::make_unique<Measurer>(options_.target, MeasuringOptions{options_.threads, run.problem.weights,
-                                                                              options_.memory, seconds_of_a_kernel_});
+      measurer = std::make_unique<Measurer>(
+          options_.target,
+          MeasuringOptions{options_.threads, run.problem.weights, options_.memory, seconds_of_a_kernel_},
+          options_.compiler);
     return *measurer;
   }
 
@@ -220,8 +226,20 @@ class Tuner {
         TRY_VOID(take_default(begin + k, std::move(some[k]), std::move(jobs[k])));
       }
     }
+    trust_defaults();
     tell({});
     return {};
+  }
+
+  /// Peaks that a default schedule passes were measured on a busy machine: they are at least what it has reached. Where
+  /// one passes what would be refused, nothing is.
+  void trust_defaults() {
+    double passed = 1;
+    for (size_t number = 0; number < runs_.size(); ++number)
+      if (runs_[number]->first)
+        passed =
+            std::max(passed, kImpossiblyFast * runs_[number]->possible_us / state_.tasks[number].progress.first_us);
+    for (const auto& run : runs_) run->possible_us = passed < kImpossiblyFast ? run->possible_us / passed : 0;
   }
 
   Result<void> take_default(size_t number, Candidate candidate, Result<ClockJob> job) {
@@ -238,6 +256,7 @@ class Tuner {
     tell_result(number, candidate, measured.microseconds);
     task.progress.first_us = measured.microseconds;
     run.best = run.first = Champion{std::move(candidate), *std::move(job)};
+    if (peaks_) run.possible_us = possible_us(run.problem.start.kernel(), *peaks_, run.problem.weights);
     // Times in the records are told by that of the default schedule that is there already: they may be of another hour.
     const std::string maker = maker_of("default", run.problem.weights);
     TRY(const auto known, records_.best(key_of(number), maker));
@@ -284,7 +303,7 @@ class Tuner {
     }
     std::vector<std::pair<double, size_t>> faster;
     for (size_t k = 0; k < candidates.size(); ++k) {
-      const auto timed = measurer(run).time(jobs[k], kHopeless * now.microseconds);
+      const auto timed = measurer(run).time(jobs[k], kHopeless * now.microseconds, run.possible_us);
       ++state_.trials;
       ++progress.trials;
       if (!timed.ok()) {
@@ -317,13 +336,13 @@ class Tuner {
   /// The time of the better one, where `best_us` is that of the best so far.
   Result<double> challenged(size_t number, const Candidate& candidate, const ClockJob& job, double best_us) {
     TaskRun& run = *runs_[number];
-    TRY(const Contest contest, measurer(run).contest(run.best->job, job, kContestRounds));
+    TRY(const Contest contest, measurer(run).contest(run.best->job, job));
     if (contest.fault.fault != Fault::kNone) {
       TRY_VOID(failed(number, candidate, contest.fault));
       return best_us;
     }
     if (!contest.is_won()) return best_us;
-    TRY(const auto checked, measurer(run).check(candidate, run.first->candidate));
+    TRY(const auto checked, measurer(run).check(candidate, job, run.first->candidate));
     if (!checked) return best_us;
     if (checked->fault != Fault::kNone) {
       TRY_VOID(failed(number, candidate, *checked));
@@ -449,7 +468,7 @@ class Tuner {
       TaskState& task = state_.tasks[number];
       if (!task.is_found) continue;
       TRY(auto earlier, meet_earlier(number));
-      TRY(const Contest contest, measurer(run).contest(run.first->job, run.best->job, kFinalRounds));
+      TRY(const Contest contest, measurer(run).contest(run.first->job, run.best->job));
       task.is_found = contest.is_won() && contest.ratio >= kLeastSpeedup;
       task.progress.best_us.push_back(task.progress.first_us / (task.is_found ? contest.ratio : 1));
       TRY(std::vector<kernel::Record> records, retired(number));
@@ -475,7 +494,7 @@ class Tuner {
     if (earlier.hash != kernel::hash(*trace) || earlier.hash == run.best->candidate.hash) return record;
     auto job = std::move(measurer(run).compile({&earlier, 1})[0]);
     if (!job.ok()) return record;
-    TRY(const Contest contest, measurer(run).contest(run.best->job, *job, kContestRounds));
+    TRY(const Contest contest, measurer(run).contest(run.best->job, *job));
     if (contest.is_won()) run.best = Champion{earlier, *std::move(job)};
     return record;
   }
@@ -522,6 +541,7 @@ class Tuner {
   kernel::Records& records_;
   const TuneOptions& options_;
   const std::string target_, generator_;
+  std::optional<Peaks> peaks_;
   std::optional<CostModel> model_;
   ThreadPool pool_{available_threads()};
   std::vector<std::unique_ptr<TaskRun>> runs_;

@@ -15,6 +15,7 @@
 #include "kernel/space/module.h"
 #include "measure/kernel_clock.h"
 #include "tune/measurer.h"
+#include "tune/roofline.h"
 #include "tune/task_scheduler.h"
 
 namespace isomer::tune {
@@ -33,10 +34,10 @@ struct Problem {
 struct TaskState {
   std::string name, types;
   Hash128 hash = {};
-  TaskProgress progress;               ///< its times are those of the default schedule / how many times as fast
-  std::array<int64_t, 5> faults = {};  ///< by Fault
-  bool is_found = false;               ///< something faster than the default schedule
-  std::string why_not;                 ///< it can't be measured
+  TaskProgress progress;                     ///< its times are those of the default schedule / how many times as fast
+  std::array<int64_t, kFaults> faults = {};  ///< by Fault
+  bool is_found = false;                     ///< something faster than the default schedule
+  std::string why_not;                       ///< it can't be measured
 
   double speedup() const { return progress.now_us() > 0 ? progress.first_us / progress.now_us() : 1; }
 };
@@ -68,6 +69,8 @@ struct TuneOptions {
   bool learns = true;      ///< what is tried next by a cost model, where XGBoost is found
   bool drafts = true;      ///< the same by the draft, where and as long as there is no model
   SchedulerOptions scheduler;
+  CompilerOptions compiler = {};
+  std::optional<Peaks> peaks = {};  ///< what is faster than they allow is refused; the greatest of all runs count
   uint64_t seed = 0;
   std::function<void(const TuneState&)> tell = {};  ///< after each round
 };

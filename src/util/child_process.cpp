@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 namespace isomer {
@@ -20,6 +21,21 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& argumen
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return unsupported(arguments[0], "a program that starts expected, found: {}", std::strerror(failed));
   return ChildProcess(process);
+}
+
+Result<ChildProcess> ChildProcess::fork(const std::function<void()>& work) {
+  const pid_t process = ::fork();
+  if (process < 0) return unsupported("", "a copy of this process expected, none made: {}", std::strerror(errno));
+  if (process > 0) return ChildProcess(process);
+  std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for whoever waits
+  for (const int end : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGHUP}) std::signal(end, SIG_DFL);
+  // Nothing unwinds into what the parent goes on with.
+  try {
+    work();
+  } catch (...) {
+    std::abort();
+  }
+  _exit(0);
 }
 
 std::optional<int> ChildProcess::status() {

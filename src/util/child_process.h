@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,6 +21,8 @@ class ChildProcess {
   /// `arguments[0]` is looked for on $PATH where it is no path; `actions` are destroyed. Errors (kUnsupported): it
   /// can't be started.
   static Result<ChildProcess> start(const std::vector<std::string>& arguments, posix_spawn_file_actions_t& actions);
+  /// A copy of this process, with the calling thread alone, that does this and ends. Errors: there can't be one.
+  static Result<ChildProcess> fork(const std::function<void()>& work);
   ChildProcess(ChildProcess&& other) noexcept : process_(std::exchange(other.process_, -1)) {}
   ChildProcess& operator=(ChildProcess&& other) noexcept {
     std::swap(process_, other.process_);

@@ -13,6 +13,12 @@ int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
+int64_t mapped_bytes() {
+  int64_t total = 0;
+  std::ifstream("/proc/self/statm") >> total;
+  return total * sysconf(_SC_PAGESIZE);
+}
+
 int64_t peak_resident_bytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);

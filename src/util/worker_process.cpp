@@ -35,6 +35,13 @@ std::optional<size_t> length_of(std::string_view message) {
   return size <= kMostBytes ? std::optional(static_cast<size_t>(size)) : std::nullopt;
 }
 
+/// No message begins like this, or it is longer than it says.
+bool is_nonsense(std::string_view received) {
+  if (received.size() < kHeader) return false;
+  const auto length = length_of(received);
+  return !length || received.size() - kHeader > *length;
+}
+
 /// Exactly so many bytes; false: the other side has gone.
 bool read_all(int file, char* bytes, size_t count) {
   while (count > 0) {
@@ -61,6 +68,23 @@ Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& argum
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   TRY(ChildProcess process, ChildProcess::start(arguments, actions));
+  return WorkerProcess(std::move(process), std::move(ours));
+}
+
+Result<WorkerProcess> WorkerProcess::fork(const std::function<void()>& serve) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return unsupported("", "a pair of sockets expected, none given: {}", std::strerror(errno));
+  FileDescriptor ours(ends[0]);
+  const FileDescriptor theirs(ends[1]);
+  TRY(ChildProcess process, ChildProcess::fork([&] {
+        dup2(theirs.get(), STDIN_FILENO);
+        for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) dup2(open("/dev/null", O_WRONLY), stream);
+        // Whoever else waits for the end of something that is open here must not wait for us.
+        close_range(STDERR_FILENO + 1, ~0U, 0);
+        end_with_asker();
+        serve();
+      }));
   return WorkerProcess(std::move(process), std::move(ours));
 }
 
@@ -93,7 +117,7 @@ Result<WorkerProcess::Reply> WorkerProcess::ask(std::string_view question, doubl
       if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
       if (count <= 0) break;
       received.append(block, static_cast<size_t>(count));
-      if (received.size() >= kHeader && !length_of(received)) break;
+      if (is_nonsense(received)) break;
     }
   }
   if (is_whole()) {
@@ -102,9 +126,10 @@ Result<WorkerProcess::Reply> WorkerProcess::ask(std::string_view question, doubl
   }
   // One that closed its end is about to end by itself: how, is what is to be told.
   const auto closed = Clock::now();
-  while (!reply.is_late && process_.is_there() && seconds_since(closed) < kSecondsToEnd) {
+  while (!reply.is_late && !is_nonsense(received) && process_.is_there() && seconds_since(closed) < kSecondsToEnd) {
     if (const auto status = process_.status()) {
       if (WIFSIGNALED(*status)) reply.signal = WTERMSIG(*status);
+      if (WIFEXITED(*status)) reply.exits = WEXITSTATUS(*status);
     } else {
       poll(nullptr, 0, 1);
     }

@@ -2,6 +2,7 @@
 // bytes) and its bytes. Tests: tests/util/worker_process_test.cpp
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,12 +20,18 @@ class WorkerProcess {
  public:
   /// `arguments[0]` is a path; what the program prints is lost. Errors (kUnsupported): it can't be started.
   static Result<WorkerProcess> start(const std::vector<std::string>& arguments);
+  /// A copy of this process, with the calling thread alone, that does this: `serve` answers until nobody asks. For what
+  /// is known here and is not easily told; it takes no lock that another thread may hold now. Errors (kUnsupported):
+  /// there can't be one.
+  static Result<WorkerProcess> fork(const std::function<void()>& serve);
 
   /// What became of a question.
   struct Reply {
-    /// Nothing: there was no answer. The process has ended, or was killed after it had all the seconds.
+    /// Nothing: there was no answer. The process has ended, or was killed: it had all the seconds, or said what is no
+    /// message.
     std::optional<std::string> answer;
-    int signal = 0;  ///< that ended it, where one did
+    int signal = 0;            ///< that ended it, where one did
+    std::optional<int> exits;  ///< with this code, where it ended by itself
     bool is_late = false;
   };
   /// After a reply without an answer there is nobody to ask. Errors (kStopped): stop.h; nobody is left then either.

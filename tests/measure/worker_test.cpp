@@ -11,6 +11,7 @@
 #include "measure/machine_code.h"
 #include "util/clock.h"
 #include "util/subprocess.h"
+#include "util/temporary_folder.h"
 
 namespace isomer {
 namespace {
@@ -25,25 +26,26 @@ class Worker : public testing::Test {
  protected:
   static void SetUpTestSuite() { ASSERT_FALSE(own_program("isomer-measure").empty()); }
 
-  void expect_invalid(const ClockJob& job, const std::string& part) {
+  void expect_fault(const ClockJob& job, Fault fault, const std::string& part) {
     const auto time = worker_.time(job);
-    ASSERT_FALSE(time.ok());
-    EXPECT_EQ(time.error().kind, ErrorKind::kInvalid);
-    EXPECT_THAT(time.error().message(), HasSubstr(part));
-    // The next one finds a new process.
-    EXPECT_TRUE(worker_.time(returns(0)).ok());
+    ASSERT_TRUE(time.ok()) << time.error().message();
+    EXPECT_EQ(time->fault, fault) << time->why;
+    EXPECT_THAT(time->why, HasSubstr(part));
+    expect_time(returns(0));  // the next one finds a new process
+  }
+  void expect_time(const ClockJob& job) {
+    const auto time = worker_.time(job);
+    ASSERT_TRUE(time.ok()) << time.error().message();
+    EXPECT_EQ(time->fault, Fault::kNone) << time->why;
+    EXPECT_GT(time->microseconds, 0);
+    EXPECT_GE(time->runs, 1);
   }
 
   MeasuringWorker worker_{MeasuringOptions{.seconds = 2}};
 };
 
 TEST_F(Worker, MeasuresWhatRuns) {
-  for (int k = 0; k < 3; ++k) {
-    const auto time = worker_.time(returns(0));
-    ASSERT_TRUE(time.ok()) << time.error().message();
-    EXPECT_GT(time->microseconds, 0);
-    EXPECT_GE(time->runs, 1);
-  }
+  for (int k = 0; k < 3; ++k) expect_time(returns(0));
 }
 
 TEST_F(Worker, RunsWhatIsHopelessTwice) {
@@ -56,49 +58,46 @@ TEST_F(Worker, RunsWhatIsHopelessTwice) {
   EXPECT_GT(hopeless->microseconds, 1);
 }
 
-/// What kernels write is theirs, of inputs that depend on seeds alone; what they don't write is no number.
+/// What kernels write is theirs, of inputs that depend on seeds alone.
 TEST_F(Worker, GivesOutputs) {
-  ClockJob job = returns(0);
-  const auto buffer = [](ClockJob::Use use) { return ClockJob::Buffer{use, DataType::kFloat32, 64, {}, 1}; };
-  job.buffers = {buffer(ClockJob::Use::kValue), buffer(ClockJob::Use::kWritten)};
+  ClockJob job = test::copies(64);
   job.outputs = {1, 0};
   const auto reals = worker_.outputs(job, Numbers::kReals), integers = worker_.outputs(job, Numbers::kIntegers);
   ASSERT_TRUE(reals.ok() && integers.ok());
-  ASSERT_EQ(reals->size(), 2U);
-  for (const std::byte byte : (*reals)[0]) EXPECT_EQ(byte, std::byte{0xff});
+  for (const auto* found : {&*reals, &*integers}) {
+    ASSERT_EQ(found->fault, Fault::kNone) << found->why;
+    ASSERT_EQ(found->values.size(), 2U);
+    EXPECT_EQ(found->values[0], found->values[1]);
+  }
   for (int k = 0; k < 16; ++k) {
-    const double real = decode_real(DataType::kFloat32, &(*reals)[1][static_cast<size_t>(4 * k)]);
-    const double integer = decode_real(DataType::kFloat32, &(*integers)[1][static_cast<size_t>(4 * k)]);
+    const double real = decode_real(DataType::kFloat32, &reals->values[1][static_cast<size_t>(4 * k)]);
+    const double integer = decode_real(DataType::kFloat32, &integers->values[1][static_cast<size_t>(4 * k)]);
     EXPECT_TRUE(real >= 0.1 && real < 0.9) << real;
     EXPECT_TRUE(integer >= -2 && integer <= 2 && integer == std::floor(integer)) << integer;
   }
-  job.outputs = {1};
-  EXPECT_THAT(worker_.outputs(job_with({0x0F, 0x0B}), Numbers::kReals).error().message(), HasSubstr("signal 4"));
 }
 
 TEST_F(Worker, TellsWhatAKernelReports) {
-  expect_invalid(returns(static_cast<int>(runtime::Outcome::kIndexOutOfRange)), "outcome 1");
+  expect_fault(returns(static_cast<int>(runtime::Outcome::kIndexOutOfRange)), Fault::kCrash, "outcome 1");
 }
 
 TEST_F(Worker, SurvivesCrashes) {
-  expect_invalid(job_with({0x0F, 0x0B}), "signal 4");                                // ud2
-  expect_invalid(job_with({0x31, 0xC0, 0x48, 0x8B, 0x00, 0xC3}), "signal 11");       // xor eax, eax; mov rax, [rax]
-  expect_invalid(job_with({0x50, 0xEB, 0xFD}), "signal 11");                         // push rax, again and again
-  expect_invalid(job_with({0x31, 0xC9, 0x31, 0xC0, 0x99, 0xF7, 0xF1}), "signal 8");  // a division by 0
+  expect_fault(job_with({0x0F, 0x0B}), Fault::kCrash, "signal 4");  // ud2
+  expect_fault(job_with({0x31, 0xC0, 0x48, 0x8B, 0x00, 0xC3}), Fault::kCrash,
+               "signal 11");                                               // xor eax, eax; mov rax, [rax]
+  expect_fault(job_with({0x50, 0xEB, 0xFD}), Fault::kCrash, "signal 11");  // push rax, again and again
+  expect_fault(job_with({0x31, 0xC9, 0x31, 0xC0, 0x99, 0xF7, 0xF1}), Fault::kCrash, "signal 8");  // a division by 0
 }
 
 TEST_F(Worker, KillsWhatNeverEnds) {
   const auto begin = Clock::now();
-  expect_invalid(job_with({0xEB, 0xFE}), "at most 2 s");  // jmp $
+  expect_fault(job_with({0xEB, 0xFE}), Fault::kLate, "at most 2 s");  // jmp $
   EXPECT_LT(seconds_since(begin), 60);
 }
 
 /// exit_group, kill and the like from within: it may end in any way, but gives no time.
 TEST_F(Worker, ThatIsEndedByItsKernelHasNotMeasured) {
-  const auto ended = worker_.time(job_with({0xB8, 0xE7, 0, 0, 0, 0x31, 0xFF, 0x0F, 0x05}));  // exit_group(0)
-  ASSERT_FALSE(ended.ok());
-  EXPECT_EQ(ended.error().kind, ErrorKind::kUnsupported);
-  EXPECT_TRUE(worker_.time(returns(0)).ok());
+  expect_fault(job_with(test::system_call(231, 0)), Fault::kCrash, "");  // exit_group(0)
 }
 
 /// Bytes on the socket in place of an answer: write(0, code, 16), which claims a length that no message has.
@@ -106,8 +105,31 @@ TEST_F(Worker, ThatAnswersNonsenseIsNotBelieved) {
   ClockJob job = job_with(
       {0xB8, 1, 0, 0, 0, 0x31, 0xFF, 0x48, 0x8D, 0x35, 0x05, 0, 0, 0, 0xBA, 16, 0, 0, 0, 0x0F, 0x05, 0xEB, 0xFE});
   for (int k = 0; k < 16; ++k) job.code.push_back(std::byte{0x7F});
-  EXPECT_FALSE(worker_.time(job).ok());
-  EXPECT_TRUE(worker_.time(returns(0)).ok());
+  expect_fault(job, Fault::kCrash, "");
+}
+
+/// Where the program is not beside the one that asks: as this test is when it runs itself from another folder.
+TEST(WorkerOfACopy, SurvivesTheSame) {
+  if (!own_program("isomer-measure").empty()) {
+    const TemporaryFolder folder = *TemporaryFolder::in_system_folder();
+    const std::filesystem::path copy = folder.path() / "test";
+    std::filesystem::copy_file("/proc/self/exe", copy);
+    const auto run = run_program({copy.string(), "--gtest_filter=WorkerOfACopy.*"}, 300);
+    ASSERT_TRUE(run.ok()) << run.error().message();
+    EXPECT_EQ(run->exit_code, 0) << run->output;
+    return;
+  }
+  MeasuringWorker worker(MeasuringOptions{.threads = 2, .seconds = 2});
+  for (const auto& [job, fault] : {std::pair(returns(0), Fault::kNone),
+                                   {job_with({0x0F, 0x0B}), Fault::kCrash},
+                                   {job_with({0xEB, 0xFE}), Fault::kLate},
+                                   {test::copies(64), Fault::kNone},
+                                   {test::copies(64, test::store_at_output(0)), Fault::kBounds}}) {
+    const auto time = worker.time(job);
+    ASSERT_TRUE(time.ok()) << time.error().message();
+    EXPECT_EQ(time->fault, fault) << time->why;
+  }
+  EXPECT_EQ(worker.outputs(test::copies(64, test::load_from_input(0)), Numbers::kReals)->fault, Fault::kBounds);
 }
 
 TEST_F(Worker, RefusesWhatDoesNotFitItsMemory) {

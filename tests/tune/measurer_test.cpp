@@ -25,8 +25,9 @@ TEST_F(Measuring, CandidatesOfAllExamplesComputeTheSame) {
     const Candidates candidates(kernel::Schedule(kernel_of(example)), kernel::default_space(), machine(), 0);
     Random random(1);
     const Candidate other = candidates.sampled(random, 0.5);
-    if (!measurer_.compile({&other, 1})[0].ok()) continue;
-    const auto checked = measurer_.check(other, candidates.preferred());
+    const auto job = measurer_.compile({&other, 1})[0];
+    if (!job.ok()) continue;
+    const auto checked = measurer_.check(other, *job, candidates.preferred());
     ASSERT_TRUE(checked.ok()) << checked.error().message();
     ASSERT_TRUE(checked->has_value());
     EXPECT_EQ((*checked)->fault, Fault::kNone) << example.name << ": " << (*checked)->why;
@@ -42,7 +43,10 @@ TEST_F(Measuring, WrongValuesAreFound) {
   };
   const std::string right = "in0[i0, i1]:float32*in1[i0, i1]:float32";
   const auto fault = [&](const std::string& element) {
-    const auto checked = measurer_.check(candidate(element), candidate(right));
+    const Candidate ours = candidate(element);
+    const auto job = measurer_.compile({&ours, 1})[0];
+    CHECK(job.ok());
+    const auto checked = measurer_.check(ours, *job, candidate(right));
     CHECK(checked.ok() && *checked);
     return (*checked)->fault;
   };
@@ -70,21 +74,48 @@ TEST_F(Measuring, FaultsAreToldByKind) {
   EXPECT_GT(fine->microseconds, 0);
 }
 
+/// By chance, as it is promised; what wins nine rounds of ten wins the contest.
+TEST(Contests, AreWonByChanceOnceInAHundred) {
+  Random random(1);
+  constexpr int kContests = 20'000;
+  const auto won = [&](double chance, double& rounds) {
+    int count = 0;
+    for (int k = 0; k < kContests; ++k) {
+      Contest contest;
+      contest.ratio = 1.05;
+      while (!contest.is_decided()) {
+        ++contest.rounds;
+        contest.won += random.chance(chance);
+      }
+      count += contest.is_won();
+      rounds += static_cast<double>(contest.rounds) / kContests;
+    }
+    return static_cast<double>(count) / kContests;
+  };
+  double equal = 0, faster = 0, slower = 0;
+  EXPECT_LE(won(0.5, equal), 0.01);
+  EXPECT_GE(won(0.9, faster), 0.97);
+  EXPECT_EQ(won(0.02, slower), 0);
+  EXPECT_LE(equal, 10);
+  EXPECT_LE(faster, 14);
+  EXPECT_LE(slower, 4);
+}
+
 TEST_F(Measuring, ContestsAreWonByWhatIsFaster) {
-  const auto faster = measurer_.contest(counts_down(400'000), counts_down(200'000), 5);
+  const auto faster = measurer_.contest(counts_down(400'000), counts_down(200'000));
   ASSERT_TRUE(faster.ok());
   EXPECT_TRUE(faster->is_won()) << faster->ratio << " against " << faster->control;
   EXPECT_NEAR(faster->ratio, 2, 0.5);
-  const auto slower = measurer_.contest(counts_down(200'000), counts_down(400'000), 5);
+  const auto slower = measurer_.contest(counts_down(200'000), counts_down(400'000));
   ASSERT_TRUE(slower.ok());
   EXPECT_FALSE(slower->is_won());
   EXPECT_EQ(slower->rounds, 1);  // it need not be looked at any longer
-  const auto faulty = measurer_.contest(counts_down(200'000), job_with({0x0F, 0x0B}), 5);
+  const auto faulty = measurer_.contest(counts_down(200'000), job_with({0x0F, 0x0B}));
   ASSERT_TRUE(faulty.ok());
   EXPECT_FALSE(faulty->is_won());
   EXPECT_EQ(faulty->fault.fault, Fault::kCrash);
   // A fault of the first is not the second's, and wins it nothing.
-  const auto unknown = measurer_.contest(job_with({0x0F, 0x0B}), counts_down(200'000), 5);
+  const auto unknown = measurer_.contest(job_with({0x0F, 0x0B}), counts_down(200'000));
   ASSERT_TRUE(unknown.ok());
   EXPECT_FALSE(unknown->is_won());
   EXPECT_EQ(unknown->fault.fault, Fault::kNone);

@@ -2,11 +2,14 @@
 #include "util/worker_process.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/process_limits.h"
+#include "util/sanitized.h"
 #include "util/stop.h"
 
 namespace isomer {
@@ -61,6 +64,55 @@ TEST(WorkerProcess, MayAnswerNonsense) {
   const auto begin = Clock::now();
   EXPECT_FALSE(reply_of(worker, "how many?").answer);
   EXPECT_LT(seconds_since(begin), 30);
+}
+
+TEST(WorkerProcess, MayAnswerMoreThanItSays) {
+  WorkerProcess worker = shell("printf '\\1\\0\\0\\0\\0\\0\\0\\0more' >&0; sleep 1000");
+  const auto begin = Clock::now();
+  const auto reply = reply_of(worker, "how many?");
+  EXPECT_FALSE(reply.answer);
+  EXPECT_FALSE(reply.is_late);
+  EXPECT_LT(seconds_since(begin), 30);
+}
+
+TEST(WorkerProcess, MayBeACopyOfThisOne) {
+  int known = 1;
+  auto copy = WorkerProcess::fork([&] {
+    while (const auto question = next_question()) {
+      if (*question == "end") _exit(7);
+      ++known;
+      answer(*question + std::to_string(known));
+    }
+  });
+  ASSERT_TRUE(copy.ok()) << copy.error().message();
+  EXPECT_EQ(reply_of(*copy, "a").answer, "a2");
+  EXPECT_EQ(reply_of(*copy, "b").answer, "b3");
+  EXPECT_EQ(known, 1);
+  EXPECT_EQ(reply_of(*copy, "end").exits, 7);
+}
+
+TEST(WorkerProcess, MayHaveLimits) {
+  const auto copy_that = [](const std::function<void()>& work) {
+    auto copy = WorkerProcess::fork([&] {
+      while (next_question()) {
+        limit_growth(int64_t{64} << 20);
+        limit_cpu(0.5);
+        work();
+        answer("done");
+      }
+    });
+    CHECK(copy.ok());
+    return std::move(*copy);
+  };
+  WorkerProcess endless = copy_that([] {
+    for (;;) asm volatile("");
+  });
+  EXPECT_EQ(reply_of(endless, "go").signal, SIGXCPU);
+  WorkerProcess modest = copy_that([] { std::vector<char>(1 << 20, '\1'); });
+  EXPECT_EQ(reply_of(modest, "go").answer, "done");
+  if (kSanitized) GTEST_SKIP() << "nothing limits what sanitizers map";
+  WorkerProcess greedy = copy_that([] { std::vector<char>(1 << 30, '\1'); });
+  EXPECT_EQ(reply_of(greedy, "go").signal, SIGABRT);
 }
 
 TEST(WorkerProcess, StopsWhereItIsAskedTo) {
