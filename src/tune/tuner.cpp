@@ -11,7 +11,6 @@
 #include "tune/cost_model.h"
 #include "tune/features.h"
 #include "tune/strategy.h"
-#include "tune/tuned.h"
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/parallel.h"
@@ -51,8 +50,14 @@ struct Champion {
 struct TaskRun {
   TaskRun(const Problem& problem, const TuneOptions& options, uint64_t seed, Score score)
       : problem(problem),
-        candidates(problem.start, options.space, options.machine, problem.flops, problem.fixed),
+        candidates(problem.start, problem.own ? problem.own->space : options.space, options.machine, problem.flops,
+                   problem.fixed),
         strategy(strategy_of(options.strategy, candidates, seed, std::move(score))) {}
+
+  /// What records call its schedules by who chose them.
+  std::string maker(std::string_view who) const {
+    return maker_of(who, problem.weights, problem.own ? std::string_view(problem.own->name) : std::string_view());
+  }
 
   const Problem& problem;
   Candidates candidates;
@@ -156,8 +161,7 @@ class Tuner {
   /// For all who learn from them.
   Result<void> keep_trials(size_t number) {
     TaskRun& run = *runs_[number];
-    kernel::Trials trials{key_of(number), maker_of("tuned", run.problem.weights), run.problem.name,
-                          std::exchange(run.trials, {})};
+    kernel::Trials trials{key_of(number), run.maker("tuned"), run.problem.name, std::exchange(run.trials, {})};
     if (trials.trials.empty()) return {};
     for (kernel::Trial& trial : trials.trials) {
       if (model_) model_->add(number, *unpack(trial.features), trial.microseconds.value_or(kInfinite));
@@ -176,7 +180,7 @@ class Tuner {
     size_t others = runs_.size();
     for (const kernel::Trials& of : all) {
       const auto mine = std::find_if(runs_.begin(), runs_.end(), [&](const auto& run) {
-        return run->problem.hash == of.key.task && maker_of("tuned", run->problem.weights) == of.maker;
+        return run->problem.hash == of.key.task && run->maker("tuned") == of.maker;
       });
       const auto number = static_cast<size_t>(mine - runs_.begin());
       const bool is_mine = number < runs_.size() && runs_[number]->first;
@@ -204,7 +208,8 @@ class Tuner {
 
   Result<void> measure_defaults() {
     std::vector<Candidate> candidates;
-    for (const auto& run : runs_) candidates.push_back(run->candidates.preferred());
+    for (const auto& run : runs_)
+      candidates.push_back(run->problem.own ? run->candidates.with({}) : run->candidates.preferred());
     for (size_t begin = 0; begin < candidates.size(); begin += kModules) {
       const size_t count = std::min(kModules, candidates.size() - begin);
       const auto some = std::span(candidates).subspan(begin, count);
@@ -233,9 +238,9 @@ class Tuner {
     task.progress.first_us = measured.microseconds;
     run.best = run.first = Champion{std::move(candidate), *std::move(job)};
     // Times in the records are told by that of the default schedule that is there already: they may be of another hour.
-    const std::string maker = maker_of("default", run.problem.weights);
+    const std::string maker = run.maker("default");
     TRY(const auto known, records_.best(key_of(number), maker));
-    TRY(run.earlier, records_.best(key_of(number), maker_of("tuned", run.problem.weights)));
+    TRY(run.earlier, records_.best(key_of(number), run.maker("tuned")));
     if (run.earlier && !run.earlier->microseconds) run.earlier.reset();
     run.recorded_us = known && known->microseconds ? *known->microseconds : measured.microseconds;
     if (known) return {};
@@ -336,8 +341,7 @@ class Tuner {
     TaskRun& run = *runs_[number];
     if (!options_.continues) return result;
     TRY_VOID(tell_earlier(number));
-    TRY(const auto records,
-        records_.list({run.problem.hash, target_, std::nullopt, maker_of("tuned", run.problem.weights)}));
+    TRY(const auto records, records_.list({run.problem.hash, target_, std::nullopt, run.maker("tuned")}));
     for (const kernel::Record& record : records) {
       const auto trace = kernel::parse_trace(record.trace);
       if (!trace.ok()) continue;
@@ -358,7 +362,7 @@ class Tuner {
     TaskRun& run = *runs_[number];
     const kernel::RecordKey key = key_of(number);
     TRY(const std::vector<kernel::Trials> all,
-        records_.trials({key.task, key.target, key.generator, maker_of("tuned", run.problem.weights)}, kGoneOnFrom));
+        records_.trials({key.task, key.target, key.generator, run.maker("tuned")}, kGoneOnFrom));
     for (const kernel::Trials& of : all) {
       std::vector<Decisions> decisions;
       for (const kernel::Trial& trial : of.trials) decisions.push_back(trial.decisions);
@@ -388,8 +392,7 @@ class Tuner {
       }
     for (const kernel::Record& record : found_) {
       if (transferred == kTransferred) break;
-      if (record.name != run.problem.name || record.key.task == run.problem.hash ||
-          record.maker != maker_of("tuned", run.problem.weights))
+      if (record.name != run.problem.name || record.key.task == run.problem.hash || record.maker != run.maker("tuned"))
         continue;
       const auto trace = kernel::parse_trace(record.trace);
       if (!trace.ok()) continue;
@@ -425,7 +428,7 @@ class Tuner {
     if (us) us = *us * run.recorded_us / state_.tasks[number].progress.first_us;
     kernel::Record record;
     record.key = key_of(number);
-    record.maker = maker_of("tuned", problem.weights);
+    record.maker = run.maker("tuned");
     record.trace = print(candidate.made.trace);
     record.name = problem.name;
     record.types = problem.types;
@@ -478,7 +481,7 @@ class Tuner {
   Result<std::vector<kernel::Record>> retired(size_t number) const {
     const kernel::RecordKey key = key_of(number);
     TRY(std::vector<kernel::Record> records,
-        records_.list({key.task, key.target, key.generator, maker_of("tuned", runs_[number]->problem.weights)}));
+        records_.list({key.task, key.target, key.generator, runs_[number]->maker("tuned")}));
     std::erase_if(records, [](const kernel::Record& record) { return !record.microseconds; });
     for (kernel::Record& record : records) {
       record.microseconds.reset();

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "measure/kernel_clock.h"
 #include "tune/measurer.h"
 #include "tune/task_scheduler.h"
+#include "tune/tuned.h"
 
 namespace isomer::tune {
 
@@ -28,6 +30,8 @@ struct Problem {
   std::string name, types;  ///< for people
   Weights weights = Weights::kInMemory;
   Decisions fixed = {};  ///< what is not tuned
+  /// The user's, instead of the options'; what is preferred there takes the place of the default schedule.
+  std::shared_ptr<const OwnSpace> own = nullptr;
 };
 
 struct TaskState {
