@@ -10,6 +10,7 @@
 #include "cli/compile_model.h"
 #include "cli/open_records.h"
 #include "cli/tune_table.h"
+#include "cli/tuning_ranks.h"
 #include "graph/bind.h"
 #include "kernel/fingerprint.h"
 #include "search/given_schedule.h"
@@ -184,10 +185,13 @@ Result<ExitCode> run(const TuneCommand& options) {
   if (!options.time.empty()) {
     TRY(seconds, parse_duration("--time", options.time));
   }
+  TRY(TuningRanks ranks, TuningRanks::join(options, *cpu));
   CompileOptions compile;
   TRY(TuningProblems all, problems_of(options, compile));
+  if (options.evaluates && !ranks.is_first()) return kDone;
   if (options.evaluates) return evaluate(options, all, tuning_options(compile));
   if (!options.schedule.empty()) TRY_VOID(fix_schedule(all, options.schedule, compile));
+  if (!ranks.is_first()) return ranks.serve(all.problems, tuning_options(compile));
   TRY(kernel::Records records, open_records(options.choices.search.records));
   // It is made now, where it can be, and not after hours.
   TRY_VOID(records.add(std::span<const kernel::Record>()));
@@ -201,6 +205,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.continues = options.continues;
   tuning.learns = options.cost_model == "trees";
   tuning.seed = options.seed;
+  tuning.crew = ranks.crew();
   add_rooflines(all, tuning.threads);
   const TuneScene scene{options.files, all.models, tuning.threads, cpu->cpu, options.trials, seconds};
   LiveTable live(options, scene);

@@ -46,18 +46,19 @@ struct Contest {
 class Measurer {
  public:
   Measurer(kernel::CpuTarget target, const MeasuringOptions& options) : target_(std::move(target)), worker_(options) {}
+  virtual ~Measurer() = default;
 
   /// Code for each of them, on all cores; an error where there is none.
-  std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const;
+  virtual std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const;
 
   /// Errors: kUnsupported: nothing can be measured here (memory, processes); kStopped.
-  Result<Measured> time(const Result<ClockJob>& job, double hopeless_us = kAnyTime);
+  virtual Result<Measured> time(const Result<ClockJob>& job, double hopeless_us = kAnyTime);
   /// At most so many rounds; fewer where the first ones say that the second is not faster.
   Result<Contest> contest(const ClockJob& first, const ClockJob& second, int rounds);
   /// Whether a candidate computes what another one does, its packed weights made of the same: equal on small integers,
   /// whose sums are exact in any order, and within rounding on floats. Nothing where they can't be compared. Errors: as
   /// time.
-  Result<std::optional<Measured>> check(const Candidate& candidate, const Candidate& reference);
+  virtual Result<std::optional<Measured>> check(const Candidate& candidate, const Candidate& reference);
 
  private:
   /// With what depends on constants alone, which is computed beforehand elsewhere.

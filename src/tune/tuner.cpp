@@ -9,6 +9,7 @@
 
 #include "kernel/fingerprint.h"
 #include "tune/cost_model.h"
+#include "tune/crew.h"
 #include "tune/features.h"
 #include "tune/strategy.h"
 #include "util/clock.h"
@@ -50,8 +51,7 @@ struct Champion {
 struct TaskRun {
   TaskRun(const Problem& problem, const TuneOptions& options, uint64_t seed, Score score)
       : problem(problem),
-        candidates(problem.start, problem.own ? problem.own->space : options.space, options.machine, problem.flops,
-                   problem.fixed),
+        candidates(candidates_of(problem, options)),
         strategy(strategy_of(options.strategy, candidates, seed, std::move(score))) {}
 
   /// What records call its schedules by who chose them.
@@ -200,9 +200,7 @@ class Tuner {
 
   Measurer& measurer(const TaskRun& run) {
     auto& measurer = measurers_[run.problem.weights];
-    if (!measurer)
-      measurer = std::make_unique<Measurer>(options_.target, MeasuringOptions{options_.threads, run.problem.weights,
-                                                                              options_.memory, seconds_of_a_kernel_});
+    if (!measurer) measurer = new_measurer(options_, run.problem.weights, seconds_of_a_kernel_);
     return *measurer;
   }
 
@@ -274,43 +272,88 @@ class Tuner {
       progress.is_done = true;
       return {};
     }
-    std::vector<Result<ClockJob>> jobs = measurer(run).compile(candidates);
-    TRY(const Measured now, measurer(run).time(run.best->job));
-    if (now.fault != Fault::kNone) {
-      task.why_not = now.why;
-      progress.is_done = true;
-      return {};
-    }
+    std::vector<Timed> all(candidates.size());
+    const auto done = time_all(number, candidates, all);
+    if (progress.is_done) return {};
     std::vector<std::pair<double, size_t>> faster;
     for (size_t k = 0; k < candidates.size(); ++k) {
-      const auto timed = measurer(run).time(jobs[k], kHopeless * now.microseconds);
+      if (!all[k].result) continue;
       ++state_.trials;
       ++progress.trials;
-      if (!timed.ok()) {
-        if (timed.error().kind != ErrorKind::kUnsupported) return Error(timed.error());
+      if (!all[k].result->ok()) {
         // It takes more memory than there is: that is no fault to be remembered.
         run.strategy->tell(candidates[k], kInfinite);
         continue;
       }
-      const Measured& measured = *timed;
+      const Measured& measured = **all[k].result;
       if (measured.fault != Fault::kNone) {
         TRY_VOID(failed(number, candidates[k], measured));
         continue;
       }
       // As if the machine had been as fast all the time.
-      const double relative = measured.microseconds / now.microseconds;
+      const double relative = measured.microseconds / all[k].now_us;
       tell_result(number, candidates[k], relative * progress.now_us());
       if (relative < kWorthAContest) faster.emplace_back(relative, k);
-      TRY_VOID(check_stop());
     }
+    if (!done.ok()) return Error(done.error());
     std::sort(faster.begin(), faster.end());
     if (faster.size() > kContests) faster.resize(kContests);
     double best = progress.now_us();
     for (const auto& [relative, k] : faster) {
-      TRY(best, challenged(number, candidates[k], *jobs[k], best));
+      if (!all[k].job) all[k].job = compiled(run, candidates[k]);
+      if (!all[k].job->ok()) continue;
+      TRY(best, challenged(number, candidates[k], **all[k].job, best));
     }
     progress.best_us.push_back(best);
     return keep_trials(number);
+  }
+
+  /// What became of a candidate of a round.
+  struct Timed {
+    std::optional<Result<ClockJob>> job;     ///< where it was made here
+    std::optional<Result<Measured>> result;  ///< nothing: the round was stopped before
+    double now_us = 0;                       ///< of the best one, beside it
+  };
+
+  Result<ClockJob> compiled(const TaskRun& run, const Candidate& candidate) {
+    return std::move(measurer(run).compile({&candidate, 1})[0]);
+  }
+
+  /// By whoever measures. The task is done where the best one can't be measured any more. Errors: those of the machine.
+  Result<void> time_all(size_t number, const std::vector<Candidate>& candidates, std::vector<Timed>& all) {
+    TaskRun& run = *runs_[number];
+    size_t own = candidates.size();
+    if (options_.crew) {
+      TRY(own, options_.crew->give({run.problem, run.best->candidate, candidates, kHopeless, seconds_of_a_kernel_}));
+    }
+    std::vector<Result<ClockJob>> jobs = measurer(run).compile(std::span(candidates).first(own));
+    for (size_t k = 0; k < own; ++k) all[k].job = std::move(jobs[k]);
+    TRY(const Measured now, measurer(run).time(run.best->job));
+    if (now.fault != Fault::kNone) {
+      state_.tasks[number].why_not = now.why;
+      state_.tasks[number].progress.is_done = true;
+      return {};
+    }
+    const auto time_here = [&](size_t k) -> Result<void> {
+      if (!all[k].job) all[k].job = compiled(run, candidates[k]);
+      auto result = measurer(run).time(*all[k].job, kHopeless * now.microseconds);
+      if (!result.ok() && result.error().kind != ErrorKind::kUnsupported) return Error(result.error());
+      all[k].result = std::move(result);
+      all[k].now_us = now.microseconds;
+      return check_stop();
+    };
+    for (size_t k = 0; k < own; ++k) TRY_VOID(time_here(k));
+    if (own == candidates.size()) return {};
+    TRY(auto others, options_.crew->take());
+    for (size_t k = own; k < candidates.size(); ++k) {
+      if (auto& finding = others[k - own]) {
+        all[k].result = std::move(finding->measured);
+        all[k].now_us = finding->now_us;
+      } else {
+        TRY_VOID(time_here(k));
+      }
+    }
+    return {};
   }
 
   /// The time of the better one, where `best_us` is that of the best so far.
@@ -528,6 +571,16 @@ double TuneState::first_us(const ModelTasks& model) const {
 
 double TuneState::now_us(const ModelTasks& model) const {
   return sum_of(model, tasks, [](const TaskProgress& task) { return task.now_us(); });
+}
+
+Candidates candidates_of(const Problem& problem, const TuneOptions& options) {
+  return {problem.start, problem.own ? problem.own->space : options.space, options.machine, problem.flops,
+          problem.fixed};
+}
+
+std::unique_ptr<Measurer> new_measurer(const TuneOptions& options, Weights weights, double seconds) {
+  const MeasuringOptions measuring{options.threads, weights, options.memory, seconds};
+  return options.measurer ? options.measurer(measuring) : std::make_unique<Measurer>(options.target, measuring);
 }
 
 Result<TuneState> tune(const std::vector<Problem>& problems, const std::vector<ModelTasks>& models,

@@ -57,6 +57,8 @@ struct TuneState {
   double now_us(const ModelTasks& model) const;
 };
 
+class Crew;
+
 struct TuneOptions {
   kernel::CpuTarget target;
   int threads = 1;
@@ -72,7 +74,14 @@ struct TuneOptions {
   SchedulerOptions scheduler;
   uint64_t seed = 0;
   std::function<void(const TuneState&)> tell = {};  ///< after each round
+  Crew* crew = nullptr;                             ///< who measures beside this process (crew.h)
+  /// What measures; none: this machine. Tests have times that are recorded.
+  std::function<std::unique_ptr<Measurer>(const MeasuringOptions&)> measurer = nullptr;
 };
+
+/// All schedules of the problem, and what measures them.
+Candidates candidates_of(const Problem& problem, const TuneOptions& options);
+std::unique_ptr<Measurer> new_measurer(const TuneOptions& options, Weights weights, double seconds);
 
 /// Errors: those of the records; kUnsupported where nothing can be measured here. Where it is stopped (util/stop.h) it
 /// ends with what was found. `models` have as many times as there are problems.
