@@ -163,11 +163,12 @@ class Server {
     for (size_t k = 0; k < question.candidates.size(); ++k) take(question.candidates[k], k);
     Measurer& measurer = measurer_of(question);
     const std::vector<Result<ClockJob>> jobs = measurer.compile(candidates);
-    TRY(const Measured now, measurer.time(jobs[0]));
-    if (now.fault != Fault::kNone) return result;
-    result.now_us = std::bit_cast<uint64_t>(now.microseconds);
+    const auto now = measurer.time(jobs[0]);
+    if (!now.ok() && now.error().kind == ErrorKind::kStopped) return Error(now.error());
+    if (!now.ok() || now->fault != Fault::kNone) return result;
+    result.now_us = std::bit_cast<uint64_t>(now->microseconds);
     for (size_t k = 1; k < candidates.size(); ++k) {
-      const auto timed = measurer.time(jobs[k], std::bit_cast<double>(question.hopeless) * now.microseconds);
+      const auto timed = measurer.time(jobs[k], std::bit_cast<double>(question.hopeless) * now->microseconds);
       if (!timed.ok() && timed.error().kind == ErrorKind::kStopped) return Error(timed.error());
       if (!timed.ok()) continue;
       result.answers[places[k]] = {true, timed->fault, timed->why, std::bit_cast<uint64_t>(timed->microseconds),

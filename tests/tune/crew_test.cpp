@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "kernel/fingerprint.h"
@@ -84,9 +85,11 @@ std::vector<std::string> run_with(Crew* crew) {
         for (const auto& [name, value] : trial.decisions) text += fmt::format(" {}={}", name, value);
       }
   }
+  std::set<std::string> found;  // of one time they come by the second in which they were found
   const auto list = records.list({});
   for (const kernel::Record& record : *list)
-    told.push_back(fmt::format("{} {} {}", record.trace, record.microseconds.value_or(-1), record.failure));
+    found.insert(fmt::format("{} {} {}", record.trace, record.microseconds.value_or(-1), record.failure));
+  told.insert(told.end(), found.begin(), found.end());
   return told;
 }
 
