@@ -28,7 +28,7 @@ int main(int count, char** arguments) {
   }
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for whoever asks
+  for (const int request : {SIGINT, SIGTERM}) std::signal(request, SIG_IGN);  // they are for whoever asks
   // Crashes are told by their signals, under sanitizers too.
   for (const int crash : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(crash, SIG_DFL);
   isomer::end_with_asker();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <csignal>
@@ -131,7 +132,8 @@ Result<std::string> MeasuringWorker::ask(const ClockJob& job, std::string_view q
   if (!reply.ok()) return std::move(reply).error();
   if (reply->is_late)
     return invalid("", "a kernel that takes at most {} s in all its runs expected, it took longer", options_.seconds);
-  if (reply->signal == SIGKILL || reply->signal == 0)
+  constexpr int kFromOutside[] = {0, SIGKILL, SIGTERM, SIGHUP};
+  if (std::ranges::find(kFromOutside, reply->signal) != std::end(kFromOutside))
     return unsupported("", "a process that measures expected, it was ended from outside");
   return invalid("", "a kernel that runs to its end expected, signal {} ({}) found", reply->signal,
                  strsignal(reply->signal));

@@ -28,7 +28,7 @@ class TuningRanks : public CommandLine {
                                           "mpirun", "--oversubscribe"};
     arguments.insert(arguments.end(), more_of_mpirun.begin(), more_of_mpirun.end());
     arguments.insert(arguments.end(), {"-n", "1", "sh", "-c", tune + " > '" + path("log") + "'"});
-    arguments.insert(arguments.end(), {":", "-n", "1", "sh", "-c", before_other + "; " + tune});
+    arguments.insert(arguments.end(), {":", "-n", "1", "sh", "-c", before_other + "\n" + tune});
     return run_program(arguments);
   }
   /// Kills the other process when the first one has told of so many rounds.
@@ -78,6 +78,8 @@ TEST_F(TuningRanks, WhereOneIsKilledTheRunEndsWithWhatIsRecorded) {
   EXPECT_NE(outcome.exit_code, 0) << "mpirun ends what is left";
   ASSERT_GE(told().size(), 3U);
   EXPECT_LT(told().back()["trials"], 1'000'000);
+  for (const json& task : told().back()["tasks"])
+    EXPECT_FALSE(task["failed"].contains("crash")) << "what is ended with the run is no candidate's fault: " << task;
   const Outcome records = isomer({"records", "list", "--records", path("records")});
   EXPECT_EQ(records.exit_code, 0) << records.err;
   EXPECT_THAT(records.out, HasSubstr("MatMul"));
