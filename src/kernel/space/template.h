@@ -1,11 +1,11 @@
 // Templates: schedules with named knobs (AutoTVM: Chen et al. 2018), of which a Decider is asked like of any other
 // choice. One without knobs is a schedule by hand (Halide: Ragan-Kelley et al. 2013).
 //
-//     rows := 6 in [2, 4, 6, 8]            # a knob: what is preferred, and the candidates
+//     rows := 6 in [2, 4, 6, 8]          # a knob: what is preferred, and the candidates
 //     unrolled := 1 in [0, 1]
-//     k4, k5 = split(k0, [-1, ?rows])      # its value; anywhere in a line: transform_layout(in1.cache,
-//     1/?rows:0:1%?rows) unroll(k5) if ?unrolled = 1          # a line of some values only defaults() # the rest is
-//     made by the default modules; else it stays as it is
+//     k4, k5 = split(k0, [-1, ?rows])    # its value, anywhere in a line
+//     unroll(k5) if ?unrolled = 1        # a line of some values alone
+//     defaults()                         # the default modules do the rest; without it that stays as it is
 //
 // Tests: tests/kernel/template_test.cpp
 #pragma once
