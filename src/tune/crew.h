@@ -28,7 +28,7 @@ Member this_member(std::string token, const kernel::CpuTarget& target, int threa
 class Crew {
  public:
   /// For the process that tunes, which is the first member.
-  explicit Crew(Member first) : members_(1, std::move(first)) {}
+  explicit Crew(Member first) { members_.push_back(std::move(first)); }
 
   /// Who is not of the run, or not like this machine, or one too many on its machine is sent home: why, or nothing.
   Result<std::optional<std::string>> add(Connection connection);

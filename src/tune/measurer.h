@@ -2,9 +2,12 @@
 // Test: tests/tune/measurer_test.cpp
 #pragma once
 
+#include <atomic>
+#include <future>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernel/codegen_llvm.h"
@@ -66,6 +69,24 @@ class Measurer {
 
   kernel::CpuTarget target_;
   MeasuringWorker worker_;
+};
+
+/// Makes code for candidates, one after the other, on a thread beside that which takes it. Both outlive it.
+class CodeAhead {
+ public:
+  CodeAhead(const Measurer& measurer, std::span<const Candidate> candidates);
+  /// Those that are not made yet are not.
+  ~CodeAhead();
+  CodeAhead(const CodeAhead&) = delete;
+  CodeAhead& operator=(const CodeAhead&) = delete;
+
+  /// Waits for it; each is taken once.
+  Result<ClockJob> take(size_t number) { return made_[number].get_future().get(); }
+
+ private:
+  std::vector<std::promise<Result<ClockJob>>> made_;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
 };
 
 }  // namespace isomer::tune

@@ -326,8 +326,13 @@ class Tuner {
     if (options_.crew) {
       TRY(own, options_.crew->give({run.problem, run.best->candidate, candidates, kHopeless, seconds_of_a_kernel_}));
     }
-    std::vector<Result<ClockJob>> jobs = measurer(run).compile(std::span(candidates).first(own));
-    for (size_t k = 0; k < own; ++k) all[k].job = std::move(jobs[k]);
+    std::optional<CodeAhead> ahead;
+    if (options_.compiles_beside.value_or(options_.threads + 1 < available_threads())) {
+      ahead.emplace(measurer(run), std::span(candidates).first(own));
+    } else {
+      std::vector<Result<ClockJob>> jobs = measurer(run).compile(std::span(candidates).first(own));
+      for (size_t k = 0; k < own; ++k) all[k].job = std::move(jobs[k]);
+    }
     TRY(const Measured now, measurer(run).time(run.best->job));
     if (now.fault != Fault::kNone) {
       state_.tasks[number].why_not = now.why;
@@ -335,7 +340,7 @@ class Tuner {
       return {};
     }
     const auto time_here = [&](size_t k) -> Result<void> {
-      if (!all[k].job) all[k].job = compiled(run, candidates[k]);
+      if (!all[k].job) all[k].job = ahead && k < own ? ahead->take(k) : compiled(run, candidates[k]);
       auto result = measurer(run).time(*all[k].job, kHopeless * now.microseconds);
       if (!result.ok() && result.error().kind != ErrorKind::kUnsupported) return Error(result.error());
       all[k].result = std::move(result);

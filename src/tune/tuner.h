@@ -75,6 +75,8 @@ struct TuneOptions {
   uint64_t seed = 0;
   std::function<void(const TuneState&)> tell = {};  ///< after each round
   Crew* crew = nullptr;                             ///< who measures beside this process (crew.h)
+  /// Code is made while other code is timed; nothing: where that leaves both their cores, and one more.
+  std::optional<bool> compiles_beside = {};
   /// What measures; none: this machine. Tests have times that are recorded.
   std::function<std::unique_ptr<Measurer>(const MeasuringOptions&)> measurer = nullptr;
 };

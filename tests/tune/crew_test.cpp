@@ -69,10 +69,11 @@ TuneOptions recorded_options() {
 }
 
 /// What was decided, in order, and what came of it.
-std::vector<std::string> run_with(Crew* crew) {
+std::vector<std::string> run_with(Crew* crew, bool compiles_beside = false) {
   const std::vector<Problem> all = problems();
   TuneOptions options = recorded_options();
   options.crew = crew;
+  options.compiles_beside = compiles_beside;
   kernel::Records records = kernel::Records::in_memory();
   const auto state = tune(all, {{{1, 1}, 0}}, records, options);
   EXPECT_TRUE(state.ok()) << state.error().message();
@@ -148,6 +149,15 @@ TEST(Crew, DecisionsAreThoseOfOneProcess) {
     EXPECT_EQ(run_with(&all.crew()), alone) << others;
     EXPECT_EQ(all.crew().size(), static_cast<size_t>(others)) << "nobody was lost";
   }
+}
+
+/// Nor does it matter when code is made.
+TEST(Crew, DecisionsAreTheSameWhereCodeIsMadeBeside) {
+  const std::vector<std::string> alone = run_with(nullptr);
+  EXPECT_EQ(run_with(nullptr, true), alone);
+  Others all;
+  all.add(serve_all);
+  EXPECT_EQ(run_with(&all.crew(), true), alone);
 }
 
 TEST(Crew, WhoIsAskedMeasures) {
