@@ -1,5 +1,6 @@
 // schedule_rule FOLDER [TARGET]: the examples of docs/adding-a-schedule-rule.md on pairs.onnx, product.onnx and
-// rows.onnx in the folder, each beside the default schedule. Exit code 1: one was not used, or gives another result.
+// rows.onnx in the folder, each beside the default schedule, and that of docs/templates.md, tuned. Exit code 1: one was
+// not used, or gives another result.
 #include <cstdio>
 #include <stdexcept>
 
@@ -27,6 +28,19 @@ bool show(const std::string& folder, const std::string& name, const isomer::Comp
   return is_used && times.are_equal;
 }
 
+/// What the tuner makes of the choices that `options` have, for `compile_model` with the same options.
+bool show_tuned(const std::string& model, isomer::CompileModelOptions options, const std::string& folder) {
+  options.records = folder + "/records";
+  const auto tuned = isomer::tune_model(model, options, {.trials = 16, .seconds = {}, .continues = false}).value();
+  const auto made = isomer::compile_model(model, folder + "/tuned.iso", options).value();
+  for (const isomer::MadeChoice& choice : made.tasks[0].choices)
+    std::printf("%s := %lld%s\n", choice.name.c_str(), static_cast<long long>(choice.value),
+                choice.value == choice.preferred ? "" : ", tuned");
+  std::printf("%s: %.1f us as it is preferred, %.1f us tuned, after %lld trials\n", tuned[0].name.c_str(),
+              tuned[0].first_us, tuned[0].best_us, static_cast<long long>(tuned[0].trials));
+  return tuned[0].trials > 0 && tuned[0].best_us <= tuned[0].first_us;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -38,6 +52,7 @@ int main(int argc, char** argv) {
     isomer::CompileModelOptions pairs = plain;
     pairs.modules = {lanes_of_pairs()};
     bool is_good = show(folder, "pairs", pairs, "s0.lanes_of_pairs := 1");
+    if (plain.target == "cpu") is_good &= show_tuned(folder + "/pairs.onnx", pairs, folder);
 
     isomer::CompileModelOptions product = plain;
     product.micro_kernels = {product_tile(14, 32, {"avx512f"}), product_tile(6, 16, {})};

@@ -1,9 +1,10 @@
 // Isomer's C++ interface to schedules: a module that makes schedules of loop nests, a micro-kernel that computes a
-// tile, decisions that are fixed for a task, and the compilation of a model with them. C++20 and its library alone.
+// tile, a template or decisions for a task, and the compilation and tuning of a model with them. C++20 and its library
+// alone.
 //
-// docs/adding-a-schedule-rule.md goes through an example of each. Nothing here is global: what is given to
-// compile_model is used by that call, on the thread that calls. Several may run at once. What functions of users throw
-// beside NoValue passes through.
+// docs/adding-a-schedule-rule.md and docs/templates.md go through an example of each. Nothing here is global: what is
+// given to a call is used by that call, compile_model's on the thread that calls, tune_model's on several threads at
+// once. Several calls may run at once. What functions of users throw beside NoValue passes through.
 #ifndef ISOMER_SCHEDULE_H
 #define ISOMER_SCHEDULE_H
 
@@ -228,6 +229,12 @@ struct TaskDecisions {
   std::map<std::string, int64_t> decisions;
 };
 
+/// A task's schedule as docs/schedule.md and docs/templates.md write it: a trace, a template, or decisions alone.
+struct TaskSchedule {
+  std::string task;  ///< as in TaskDecisions
+  std::string text;
+};
+
 struct CompileModelOptions {
   std::string target = "cpu";           ///< or "cpu=NAME", as LLVM calls it
   int threads = 0;                      ///< that run it; 0: as many as this process may use
@@ -236,6 +243,10 @@ struct CompileModelOptions {
   std::vector<ScheduleModule> modules;  ///< the first that applies comes first
   std::vector<MicroKernel> micro_kernels;
   std::vector<TaskDecisions> decisions;
+  std::vector<TaskSchedule> schedules;
+  /// A file that tune_model left its schedules in: those of the same modules, micro-kernels and templates are taken.
+  /// Empty: none.
+  std::string records;
   /// Runs the artifact beside the model's own meaning in double precision; what differs is an error. Left out where
   /// this machine can't run the target's code.
   bool check = true;
@@ -262,6 +273,26 @@ struct CompileModelReport {
 /// (.iso), which isomer.h runs. Nothing is written where there is an error.
 Expected<CompileModelReport> compile_model(const std::string& model, const std::string& artifact,
                                            const CompileModelOptions& options = {});
+
+struct TuneModelOptions {
+  int64_t trials = 1000;          ///< schedules that are measured, of all tasks
+  std::optional<double> seconds;  ///< no round begins after them
+  bool continues = false;         ///< from what the records have
+};
+
+struct TunedTaskReport {
+  std::string name;
+  double first_us = 0;  ///< with every choice as it is preferred
+  double best_us = 0;   ///< of what is in the records now
+  int64_t trials = 0;
+};
+
+/// Measures schedules of the model's tasks on this machine, which `how` says: its modules' choices and its templates'
+/// knobs are tuned like all others, and what is faster than what is preferred is left in the file `how.records`, for
+/// compile_model. A task whose schedule leaves nothing open is none. Of modules that fail with what is chosen the
+/// blocks are left as they were.
+Expected<std::vector<TunedTaskReport>> tune_model(const std::string& model, const CompileModelOptions& how,
+                                                  const TuneModelOptions& options = {});
 
 }  // namespace isomer
 

@@ -35,9 +35,9 @@ Result<GivenSchedule> read_schedule(const std::string& name) {
   const auto file = MappedFile::open(name);
   if (!file.ok()) return Error(file.error()).within(name);
   const auto bytes = (*file)->bytes();
-  auto trace = kernel::parse_trace({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (!trace.ok()) return std::move(trace).error().within(name);
-  return GivenSchedule{"", std::move(*trace), name};
+  auto schedule = kernel::parse_template({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!schedule.ok()) return std::move(schedule).error().within(name);
+  return GivenSchedule{"", std::move(*schedule), name};
 }
 
 void CompileChoices::add_to(CLI::App& app) {
@@ -81,7 +81,7 @@ int CompileChoices::chosen_level() const {
 void CompileChoices::add_schedules_to(CLI::App& app) {
   app.add_option("--schedule", schedules,
                  "TASK=FILE: the schedule of a task, by its number or name, is this trace ('inspect --trace' prints "
-                 "them); repeatable")
+                 "them) or template, as it prefers or was tuned; repeatable")
       ->allow_extra_args(false);
 }
 

@@ -29,7 +29,7 @@ struct CompileChoices {
   int chosen_level() const;
 };
 
-/// A file of a trace, or of some decisions; for no task yet. Errors carry the file's name.
+/// A file of a trace, a template or some decisions; for no task yet. Errors carry the file's name.
 Result<GivenSchedule> read_schedule(const std::string& name);
 
 /// What tuning gave a model.

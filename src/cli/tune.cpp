@@ -10,6 +10,7 @@
 #include "cli/compile_model.h"
 #include "cli/open_records.h"
 #include "cli/tune_table.h"
+#include "cli/tuning_ranks.h"
 #include "graph/bind.h"
 #include "kernel/fingerprint.h"
 #include "search/given_schedule.h"
@@ -123,19 +124,13 @@ Result<TuningProblems> problems_of(const TuneCommand& options, CompileOptions& c
   return one;
 }
 
-/// The decisions of a half-open schedule, for the one task that is left.
+/// The decisions of a half-open schedule, or a template, for the one task that is left.
 Result<void> fix_schedule(TuningProblems& all, const std::string& file, const CompileOptions& compile) {
   if (all.problems.size() != 1)
     return Error{ErrorKind::kUsage, "--schedule",
                  fmt::format("one task expected, {} found: choose one with --task", all.problems.size())};
-  TRY(GivenSchedule given, read_schedule(file));
-  if (given.trace.decisions.empty() || !given.trace.instructions.empty())
-    return invalid(file, "a schedule of decisions alone expected: with instructions nothing is left to tune");
-  tune::Problem& problem = all.problems[0];
-  const auto made = make_given(given, problem.start.kernel(), problem.start, compile.space, machine_of(compile));
-  if (!made.ok()) return Error(made.error());
-  problem.fixed = tune::decisions_of(given.trace);
-  return {};
+  TRY(const GivenSchedule given, read_schedule(file));
+  return leave_open(all.problems[0], given, compile);
 }
 
 Result<tune::SchedulerOptions> scheduler_of(const TuneCommand& options, TuningProblems& all) {
@@ -190,10 +185,13 @@ Result<ExitCode> run(const TuneCommand& options) {
   if (!options.time.empty()) {
     TRY(seconds, parse_duration("--time", options.time));
   }
+  TRY(TuningRanks ranks, TuningRanks::join(options, *cpu));
   CompileOptions compile;
   TRY(TuningProblems all, problems_of(options, compile));
+  if (options.evaluates && !ranks.is_first()) return kDone;
   if (options.evaluates) return evaluate(options, all, tuning_options(compile));
   if (!options.schedule.empty()) TRY_VOID(fix_schedule(all, options.schedule, compile));
+  if (!ranks.is_first()) return ranks.serve(all.problems, tuning_options(compile));
   TRY(kernel::Records records, open_records(options.choices.search.records));
   // It is made now, where it can be, and not after hours.
   TRY_VOID(records.add(std::span<const kernel::Record>()));
@@ -208,6 +206,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.learns = options.cost_model == "trees";
   tuning.drafts = options.cost_model != "none";
   tuning.seed = options.seed;
+  tuning.crew = ranks.crew();
   tuning.peaks = add_rooflines(all, tuning.threads);
   const TuneScene scene{options.files, all.models, tuning.threads, cpu->cpu, options.trials, seconds};
   LiveTable live(options, scene);
@@ -261,7 +260,8 @@ void add_tune(CLI::App& app, int& exit) {
                     "models, each task judged by what it learned of the others");
   command->add_option("--task", options->task, "This one alone, by its number in the table");
   command->add_option("--schedule", options->schedule,
-                      "FILE of decisions that are kept, a line each (s0.rows := 6), while the task's others are tuned");
+                      "FILE of decisions that are kept, a line each (s0.rows := 6), while the task's others are tuned; "
+                      "or a template, whose knobs are tuned");
   command->add_option("--target", options->choices.target, "cpu, or cpu=NAME as LLVM calls it, which this machine runs")
       ->capture_default_str();
   command->add_option("--level", options->choices.level, "Of optimization before tasks are made, without a search")

@@ -3,12 +3,15 @@
 #include "driver/check_code.h"
 #include "driver/user_space.h"
 #include "graph/bind.h"
+#include "graph/edit.h"
 #include "graph/onnx/import.h"
 #include "isomer/schedule.h"
 #include "kernel/micro_kernel.h"
+#include "kernel/records.h"
 #include "runtime/artifact_file.h"
 #include "search/prepare.h"
 #include "search/targets.h"
+#include "search/tuning.h"
 #include "substitutions/derivation.h"
 #include "util/threads.h"
 
@@ -18,8 +21,14 @@ namespace {
 /// The schedule of a task of which some choices are made.
 GivenSchedule half_open(const TaskDecisions& given) {
   GivenSchedule schedule{given.task, {}, given.task};
-  for (const auto& [name, value] : given.decisions) schedule.trace.decisions.push_back({name, value});
+  for (const auto& [name, value] : given.decisions) schedule.schedule.decisions.push_back({name, value});
   return schedule;
+}
+
+Result<GivenSchedule> read_schedule(const TaskSchedule& given) {
+  auto schedule = kernel::parse_template(given.text);
+  if (!schedule.ok()) return std::move(schedule).error().within(given.task);
+  return GivenSchedule{given.task, *std::move(schedule), given.task};
 }
 
 class ModelCompiler {
@@ -30,9 +39,13 @@ class ModelCompiler {
     const auto begin = Clock::now();
     TRY_VOID(read_options());
     TRY(const Graph graph, read(model));
-    auto made = code_of(graph);
+    TRY(const Graph prepared, prepared_for_code(graph));
+    const auto records = records_of(options_.records);
+    if (!records.ok()) return Error(records.error());
+    if (*records) take_tuned(compile_, **records, weights_in_model(count_bytes(prepared)));
+    auto made = compile(prepared, compile_);
     // What a module could not do comes first: the rest may follow from it.
-    if (failure_) return Error{ErrorKind::kUsage, "", failure_->sentence};
+    TRY_VOID(check_modules());
     if (!made.ok()) return std::move(made).error().within(model);
     CompileModelReport report = report_of(*made);
     if (options_.check && can_check(compile_.target)) {
@@ -41,6 +54,38 @@ class ModelCompiler {
     made->artifact.provenance.producer = "isomer " ISOMER_VERSION;
     made->artifact.variants[0].bindings = options_.dims;
     TRY_VOID(runtime::write_artifact(made->artifact, artifact));
+    return report;
+  }
+
+  Result<std::vector<TunedTaskReport>> tune(const std::string& model, const TuneModelOptions& options) {
+    TRY_VOID(read_options());
+    const auto* cpu = std::get_if<kernel::CpuTarget>(&compile_.target);
+    if (!cpu || !kernel::runs_here(*cpu))
+      return Error{ErrorKind::kUsage, "target",
+                   "a CPU that this machine has expected, '" + options_.target + "' found: kernels are measured here"};
+    TRY(std::optional<kernel::Records> records, records_of(options_.records));
+    if (!records) return Error{ErrorKind::kUsage, "records", "a file for what is found expected, none named"};
+    TRY(const Graph graph, read(model));
+    TRY(const Graph prepared, prepared_for_code(graph));
+    TuningProblems all;
+    auto added = add_problems(all, prepared, compile_);
+    for (const tune::Problem& problem : all.problems) {
+      kernel::Preferring preferring;
+      static_cast<void>(kernel::scheduled(problem.start, compile_.space, machine_of(compile_), preferring));
+    }
+    TRY_VOID(check_modules());
+    if (!added.ok()) return std::move(added).error().within(model);
+    if (all.problems.empty()) return unsupported(model, "a task to tune expected, none found");
+    failure_.end_nothing();
+    add_rooflines(all, compile_.threads);
+    tune::TuneOptions tuning = tuning_options(compile_);
+    tuning.trials = options.trials;
+    tuning.seconds = options.seconds;
+    tuning.continues = options.continues;
+    TRY(const tune::TuneState state, tune::tune(all.problems, all.models, *records, tuning));
+    std::vector<TunedTaskReport> report;
+    for (const tune::TaskState& task : state.tasks)
+      report.push_back({task.name, task.progress.first_us, task.progress.now_us(), task.progress.trials});
     return report;
   }
 
@@ -55,6 +100,11 @@ class ModelCompiler {
     TRY_VOID(kernel::check_names(compile_.micro_kernels));
     for (const TaskDecisions& each : options_.decisions)
       if (!each.decisions.empty()) compile_.schedules.push_back(half_open(each));
+    for (const TaskSchedule& each : options_.schedules) {
+      TRY(GivenSchedule given, read_schedule(each));
+      compile_.schedules.push_back(std::move(given));
+    }
+    compile_.space_name = name_of_space(options_.modules, options_.micro_kernels);
     if (const auto* cpu = std::get_if<kernel::CpuTarget>(&compile_.target)) {
       machine_ = machine_for_users(*cpu, machine_of(compile_));
       TRY(compile_.space, space_with(options_.modules, machine_, failure_));
@@ -77,12 +127,24 @@ class ModelCompiler {
     return std::move(*graph);
   }
 
-  Result<Compilation> code_of(const Graph& model) const {
+  Result<Graph> prepared_for_code(const Graph& model) const {
     substitutions::Derivation derivation;
     substitutions::Theory theory;
     TRY(substitutions::Derived made, derived(model, derivation, theory, {.threads = compile_.threads}));
     TRY_VOID(prepare_for_code(made.graph, {derivation.level, {}, compile_.threads}));
-    return compile(made.graph, compile_);
+    return std::move(made.graph);
+  }
+
+  /// Nothing where no file is named.
+  static Result<std::optional<kernel::Records>> records_of(const std::string& file) {
+    if (file.empty()) return std::optional<kernel::Records>();
+    TRY(kernel::Records records, kernel::Records::open(file));
+    return std::optional(std::move(records));
+  }
+
+  Result<void> check_modules() const {
+    if (!failure_.has_any()) return {};
+    return Error{ErrorKind::kUsage, "", failure_.sentence()};
   }
 
   Result<std::string> checked(const Graph& model, const Compilation& code, Clock::time_point begin) const {
@@ -111,20 +173,31 @@ class ModelCompiler {
   const CompileModelOptions& options_;
   CompileOptions compile_;
   Machine machine_;
-  std::optional<Failure> failure_;
+  ModuleFailure failure_;
 };
+
+/// A bug is a sentence, too.
+template <class T>
+Expected<T> told(const std::function<Result<T>()>& steps) {
+  try {
+    auto made = steps();
+    if (!made.ok()) return Failure{made.error().message()};
+    return *std::move(made);
+  } catch (const Bug& bug) {
+    return Failure{fmt::format("a bug in Isomer: {}", bug.what())};
+  }
+}
 
 }  // namespace
 
 Expected<CompileModelReport> compile_model(const std::string& model, const std::string& artifact,
                                            const CompileModelOptions& options) {
-  try {
-    auto made = ModelCompiler(options).run(model, artifact);
-    if (!made.ok()) return Failure{made.error().message()};
-    return std::move(*made);
-  } catch (const Bug& bug) {
-    return Failure{fmt::format("a bug in Isomer: {}", bug.what())};
-  }
+  return told<CompileModelReport>([&] { return ModelCompiler(options).run(model, artifact); });
+}
+
+Expected<std::vector<TunedTaskReport>> tune_model(const std::string& model, const CompileModelOptions& how,
+                                                  const TuneModelOptions& options) {
+  return told<std::vector<TunedTaskReport>>([&] { return ModelCompiler(how).tune(model, options); });
 }
 
 }  // namespace isomer

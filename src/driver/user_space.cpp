@@ -7,6 +7,7 @@
 #include <set>
 
 #include "driver/nest_state.h"
+#include "util/hash.h"
 
 namespace isomer {
 namespace {
@@ -17,7 +18,7 @@ bool is_word(const std::string& name) {
 }
 
 bool applies(const ScheduleModule& module, const kernel::View& view, const std::string& name, const Machine& machine,
-             std::optional<Failure>& failure) {
+             ModuleFailure& failure) {
   detail::NestState state{view, machine, nullptr, nullptr};
   const Nest nest = detail::ScheduleAccess::nest(state);
   bool does = false;
@@ -25,14 +26,14 @@ bool applies(const ScheduleModule& module, const kernel::View& view, const std::
     does = module.applies(nest, nest.block(name));
     return {};
   });
-  if (!asked && !failure) failure = Failure{fmt::format("{}: {}: {}", module.name, name, asked.error().sentence)};
+  if (!asked) failure.tell(fmt::format("{}: {}: {}", module.name, name, asked.error().sentence));
   return does;
 }
 
 /// Runs the module on one block.
 void run(const ScheduleModule& module, kernel::Builder& builder, const std::string& name, const Machine& machine,
-         std::optional<Failure>& failure) {
-  if (failure || !builder.decide(name, module.name, true)) return;
+         ModuleFailure& failure) {
+  if (failure.has_any() || !builder.decide(name, module.name, true)) return;
   const kernel::Schedule before = builder.schedule;
   std::optional<Failure> misuse;
   detail::NestState state{builder.view, machine, &builder, &misuse};
@@ -40,10 +41,10 @@ void run(const ScheduleModule& module, kernel::Builder& builder, const std::stri
   const auto done = succeeded([&] { return module.apply(schedule, schedule.nest().block(name)); });
   if (done && !misuse) return;
   builder.schedule = before;
-  failure = Failure{fmt::format("{}: {}: {}", module.name, name, misuse ? misuse->sentence : done.error().sentence)};
+  failure.tell(fmt::format("{}: {}: {}", module.name, name, misuse ? misuse->sentence : done.error().sentence));
 }
 
-kernel::Module adapted(const ScheduleModule& module, const Machine& machine, std::optional<Failure>& failure) {
+kernel::Module adapted(const ScheduleModule& module, const Machine& machine, ModuleFailure& failure) {
   return {
       module.name,
       [&](const kernel::View& view, const std::string& name) { return applies(module, view, name, machine, failure); },
@@ -59,7 +60,7 @@ Machine machine_for_users(const kernel::CpuTarget& target, const kernel::Machine
 }
 
 Result<kernel::Space> space_with(const std::vector<ScheduleModule>& modules, const Machine& machine,
-                                 std::optional<Failure>& failure) {
+                                 ModuleFailure& failure) {
   kernel::Space space = kernel::default_space();
   std::set<std::string> names;
   for (const kernel::Pass& pass : space)
@@ -83,6 +84,16 @@ Result<kernel::Space> space_with(const std::vector<ScheduleModule>& modules, con
     space.insert(pass, {false, {adapted(module, machine, failure)}});
   }
   return space;
+}
+
+std::string name_of_space(const std::vector<ScheduleModule>& modules, const std::vector<MicroKernel>& micro_kernels) {
+  std::vector<std::string> names;
+  for (const ScheduleModule& module : modules) names.push_back(module.name);
+  for (const MicroKernel& each : micro_kernels) {
+    const Hash128 hash = Hasher().add(std::string_view(each.text)).finish();
+    names.push_back(fmt::format("{} {}", each.name, hash.hex()));
+  }
+  return names.empty() ? "" : fmt::format("with {}", fmt::join(names, " "));
 }
 
 kernel::MicroKernel micro_kernel_of(const MicroKernel& given) {

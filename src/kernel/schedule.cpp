@@ -103,6 +103,12 @@ const std::vector<Primitive>& all_primitives() {
   return all;
 }
 
+const Primitive* primitive_of(std::string_view name) {
+  const auto& all = all_primitives();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Primitive& p) { return p.name == name; });
+  return found != all.end() ? &*found : nullptr;
+}
+
 template <class T>
 Result<T> single(Result<Arguments> results) {
   if (!results.ok()) return std::move(results).error();
@@ -168,9 +174,8 @@ std::vector<std::string> Schedule::blocks() const {
 }
 
 Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) {
-  const auto& all = all_primitives();
-  const auto primitive = std::find_if(all.begin(), all.end(), [&](const Primitive& p) { return p.name == name; });
-  if (primitive == all.end()) return invalid(name, "the name of a primitive expected");
+  const Primitive* const primitive = primitive_of(name);
+  if (!primitive) return invalid(name, "the name of a primitive expected");
   Kernel changed = kernel_;
   auto results = primitive->run(changed, arguments);
   if (!results.ok()) return std::move(results).error().within(name);
@@ -265,9 +270,9 @@ Result<void> Schedule::tensorize(LoopId loop, const std::string& tile) {
   return nothing(apply("tensorize", {loop, tile}));
 }
 
-Result<Schedule> replay(const Trace& trace, Kernel kernel) {
-  Schedule schedule(std::move(kernel));
-  schedule.decide(trace.decisions);
+bool is_primitive(std::string_view name) { return primitive_of(name) != nullptr; }
+
+Result<void> replay(std::span<const Instruction> instructions, Schedule& schedule) {
   std::map<int, LoopId> loops;
   std::map<std::string, std::string> names;
   const auto renamed = [&](Argument argument) {
@@ -298,8 +303,8 @@ Result<Schedule> replay(const Trace& trace, Kernel kernel) {
     }
     return {};
   };
-  for (size_t i = 0; i < trace.instructions.size(); ++i) {
-    const Instruction& instruction = trace.instructions[i];
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    const Instruction& instruction = instructions[i];
     const std::string place = instruction.line.number > 0 ? fmt::format("line {}", instruction.line.number)
                                                           : fmt::format("instruction {}", i + 1);
     Arguments arguments;
@@ -308,6 +313,13 @@ Result<Schedule> replay(const Trace& trace, Kernel kernel) {
     if (!results.ok()) return std::move(results).error().within(place);
     if (auto named = name_results(instruction, *results); !named.ok()) return std::move(named).error().within(place);
   }
+  return {};
+}
+
+Result<Schedule> replay(const Trace& trace, Kernel kernel) {
+  Schedule schedule(std::move(kernel));
+  schedule.decide(trace.decisions);
+  TRY_VOID(replay(trace.instructions, schedule));
   return schedule;
 }
 

@@ -7,7 +7,9 @@
 //     Kernel ready = schedule.finish();
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernel/loop_nest.h"
@@ -77,9 +79,13 @@ class Schedule {
   Trace trace_;
 };
 
+bool is_primitive(std::string_view name);
+
 /// Applies a trace to a kernel: loops and blocks that its instructions gave are called as they call them there; an
 /// instruction names all that it gives or nothing. The error names the first instruction that does not apply, by its
 /// line where the trace was read from a text.
 Result<Schedule> replay(const Trace& trace, Kernel kernel);
+/// The same of instructions on top of what was done; those before one that does not apply stay done.
+Result<void> replay(std::span<const Instruction> instructions, Schedule& schedule);
 
 }  // namespace isomer::kernel

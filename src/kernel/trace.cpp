@@ -174,22 +174,28 @@ std::string print(const Trace& trace) {
   return result;
 }
 
+Result<Instruction> parse_instruction(std::string_view line) { return LineParser(line).instruction(); }
+
+std::string_view code_of_line(std::string_view line) {
+  const std::string_view code = line.substr(0, line.find('#'));
+  const size_t first = std::min(code.find_first_not_of(kBlanks), code.size());
+  return code.substr(first, code.find_last_not_of(kBlanks) + 1 - first);
+}
+
 Result<Trace> parse_trace(std::string_view text) {
   Trace trace;
   for (int number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    const std::string_view code = line.substr(0, line.find('#'));
-    const size_t first = code.find_first_not_of(kBlanks);
-    if (first == std::string_view::npos) continue;
-    const std::string_view all = code.substr(first, code.find_last_not_of(kBlanks) + 1 - first);
-    if (auto decision = LineParser(all).decision()) {
+    const std::string_view code = code_of_line(line);
+    if (code.empty()) continue;
+    if (auto decision = LineParser(code).decision()) {
       if (!decision->ok()) return std::move(*decision).error().within(fmt::format("line {}", number));
       trace.decisions.push_back(**std::move(decision));
       continue;
     }
-    auto instruction = LineParser(all).instruction();
+    auto instruction = parse_instruction(code);
     if (!instruction.ok()) return std::move(instruction).error().within(fmt::format("line {}", number));
     instruction->line.number = number;
     trace.instructions.push_back(std::move(*instruction));

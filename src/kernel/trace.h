@@ -60,6 +60,10 @@ std::string print(const Argument& argument);
 /// The inverse of `print`, for traces written by hand as well: what follows a '#' is a comment. The error names the
 /// line.
 Result<Trace> parse_trace(std::string_view text);
+/// Of one line, as parse_trace reads it.
+Result<Instruction> parse_instruction(std::string_view line);
+/// A line without its comment and the blanks around it.
+std::string_view code_of_line(std::string_view line);
 /// Of the instructions alone.
 Hash128 hash(const Trace& trace);
 

@@ -25,7 +25,7 @@ int main(int count, char** arguments) {
     fmt::print(stderr, "isomer-measure: THREADS (1 or more) and WEIGHTS (0: in memory, 1: in cache) expected\n");
     return 2;
   }
-  std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for whoever asks
+  for (const int request : {SIGINT, SIGTERM}) std::signal(request, SIG_IGN);  // they are for whoever asks
   // Crashes are told by their signals, under sanitizers too.
   for (const int crash : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(crash, SIG_DFL);
   isomer::end_with_asker();

@@ -169,7 +169,8 @@ Result<Finding> silence_of(const WorkerProcess::Reply& reply, double seconds) {
   if (reply.is_late || reply.signal == SIGXCPU)
     return faulty(Fault::kLate,
                   fmt::format("a kernel that takes at most {} s in all its runs expected, it took longer", seconds));
-  if (reply.signal == SIGKILL) return unsupported("", "a process that measures expected, it was ended from outside");
+  if (reply.signal == SIGKILL || reply.signal == SIGTERM || reply.signal == SIGHUP)
+    return unsupported("", "a process that measures expected, it was ended from outside");
   if (reply.signal != 0)
     return faulty(Fault::kCrash, fmt::format("a kernel that runs to its end expected, signal {} ({}) found",
                                              reply.signal, strsignal(reply.signal)));

@@ -106,9 +106,12 @@ class Compiler {
     if (!lowered || lowered->view_of >= 0)
       return Error{ErrorKind::kUsage, given.source,
                    fmt::format("a task with a kernel expected, {} ({}) has none", *number, names[*number])};
-    TRY(const LoweredTask* const row_major, table_.lowered(graph, task.row_major()));
-    TRY(kernel::Scheduled made,
-        make_given(given, row_major->start.kernel(), lowered->start, options_.space, machine_of(options_)));
+    TRY(kernel::Scheduled made, make_given(given, lowered->start, options_.space, machine_of(options_)));
+    const bool may_be_tuned = given.schedule.is_open() && !is_half_open(given.schedule, lowered->start);
+    if (auto tuned = options_.tuned && may_be_tuned ? options_.tuned(*lowered, &given.schedule) : std::nullopt) {
+      ++result_.tuned;
+      made = *std::move(tuned);
+    }
     if (!given_.try_emplace(lowered, std::move(made)).second)
       return Error{ErrorKind::kUsage, given.source,
                    fmt::format("one schedule for equal tasks expected, task {} has one already", *number)};
@@ -146,7 +149,7 @@ class Compiler {
 
   kernel::Scheduled schedule_of(const LoweredTask& task) {
     if (const auto given = given_.find(&task); given != given_.end()) return given->second;
-    if (auto tuned = options_.tuned ? options_.tuned(task) : std::nullopt) {
+    if (auto tuned = options_.tuned ? options_.tuned(task, nullptr) : std::nullopt) {
       ++result_.tuned;
       return *std::move(tuned);
     }

@@ -31,9 +31,10 @@ struct CompileOptions {
   TaskPlan plan = {};                             ///< of the graph itself; its bodies are cut as preferred
   std::vector<GivenSchedule> schedules;           ///< instead of those that the space makes
   kernel::Space space = kernel::default_space();  ///< what makes schedules, every choice as it is preferred
+  std::string space_name = {};                    ///< that records tell a space by which is not the default one
   kernel::MicroKernels micro_kernels = {};        ///< that schedules may use; check_names holds of them
-  /// A schedule that was tuned for a task, where there is one.
-  std::function<std::optional<kernel::Scheduled>(const LoweredTask&)> tuned = nullptr;
+  /// A schedule that was tuned for a task, as the given one leaves it open where there is one; where there is any.
+  std::function<std::optional<kernel::Scheduled>(const LoweredTask&, const kernel::Template* given)> tuned = nullptr;
   // False, to measure what they give:
   bool assign_layouts = true;  ///< else everything is row-major
   bool packing = true;         ///< as in kernel::Machine

@@ -26,11 +26,6 @@ Result<void> check_layouts(const kernel::Trace& given, const kernel::Trace& laid
   return {};
 }
 
-/// Whether nothing but decisions is given.
-bool is_half_open(const kernel::Trace& given, const kernel::Trace& laid_out) {
-  return !given.decisions.empty() && (given.instructions.empty() || given.instructions == laid_out.instructions);
-}
-
 /// Whether the schedule came to each of these choices, and could be made so.
 Result<void> check_decisions(const std::vector<kernel::Decision>& given,
                              const std::vector<kernel::Builder::Made>& choices) {
@@ -49,16 +44,16 @@ Result<void> check_decisions(const std::vector<kernel::Decision>& given,
   return {};
 }
 
-Result<kernel::Scheduled> fill_in(const kernel::Trace& given, const kernel::Schedule& laid_out,
+Result<kernel::Scheduled> fill_in(const std::vector<kernel::Decision>& given, const kernel::Schedule& laid_out,
                                   const kernel::Space& space, const kernel::Machine& machine) {
   std::map<std::string, int64_t> values;
-  for (const kernel::Decision& decision : given.decisions)
+  for (const kernel::Decision& decision : given)
     if (!values.emplace(decision.name, decision.value).second)
       return invalid(decision.name, "one decision expected, two found");
   kernel::Preferring preferring;
   kernel::Given decider(std::move(values), preferring);
   kernel::Scheduled made = scheduled(laid_out, space, machine, decider);
-  TRY_VOID(check_decisions(given.decisions, made.choices));
+  TRY_VOID(check_decisions(given, made.choices));
   return made;
 }
 
@@ -76,14 +71,30 @@ Result<size_t> find_task(const std::string& text, const std::vector<std::string>
                fmt::format("a task's name or a number below {} expected, '{}' found", names.size(), text)};
 }
 
-Result<kernel::Scheduled> make_given(const GivenSchedule& given, kernel::Kernel lowered,
-                                     const kernel::Schedule& laid_out, const kernel::Space& space,
-                                     const kernel::Machine& machine) {
+bool is_half_open(const kernel::Template& schedule, const kernel::Schedule& laid_out) {
+  if (!schedule.knobs.empty() || (schedule.decisions.empty() && !schedule.has_defaults)) return false;
+  const auto trace = instance(schedule, {});
+  return trace.ok() && (trace->instructions.empty() || trace->instructions == laid_out.trace().instructions);
+}
+
+tune::OwnSpace space_of(const kernel::Template& schedule, const kernel::Space& space, std::string_view name) {
+  const bool is_plain = name.empty() || !schedule.has_defaults;
+  return {fmt::format("template {}{}{}", hash(schedule).hex(), is_plain ? "" : " of ", is_plain ? "" : name),
+          kernel::space_of(schedule, space)};
+}
+
+Result<kernel::Scheduled> make_given(const GivenSchedule& given, const kernel::Schedule& laid_out,
+                                     const kernel::Space& space, const kernel::Machine& machine) {
   const auto make = [&]() -> Result<kernel::Scheduled> {
-    if (is_half_open(given.trace, laid_out.trace())) return fill_in(given.trace, laid_out, space, machine);
-    TRY_VOID(check_layouts(given.trace, laid_out.trace()));
-    TRY(kernel::Schedule schedule, kernel::replay(given.trace, std::move(lowered)));
-    return kernel::Scheduled{std::move(schedule), {}};
+    const kernel::Template& wanted = given.schedule;
+    if (is_half_open(wanted, laid_out)) return fill_in(wanted.decisions, laid_out, space, machine);
+    TRY(const kernel::Trace trace, instance(wanted, preferred_values(wanted)));
+    TRY_VOID(check_layouts(trace, laid_out.trace()));
+    kernel::Schedule schedule = laid_out;
+    TRY_VOID(kernel::replay(std::span(trace.instructions).subspan(laid_out.trace().instructions.size()), schedule));
+    schedule.decide(trace.decisions);
+    if (!wanted.is_open()) return kernel::Scheduled{std::move(schedule), {}};
+    return fill_in(wanted.decisions, laid_out, kernel::space_of(wanted, space), machine);
   };
   auto made = make();
   if (!made.ok()) return std::move(made).error().within(given.source);

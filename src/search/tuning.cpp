@@ -1,6 +1,8 @@
 #include "search/tuning.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 
 #include "graph/edit.h"
 #include "graph/passes/specialize_bodies.h"
@@ -23,7 +25,40 @@ size_t number_of(TuningProblems& all, const LoweredTask& lowered, const std::str
   return number;
 }
 
+bool is_open(const GivenSchedule& given, const kernel::Schedule& start) {
+  return given.schedule.is_open() || is_half_open(given.schedule, start);
+}
+
+/// Schedules that are given, by the kernels that they are for.
+Result<std::map<const LoweredTask*, const GivenSchedule*>> given_schedules(const CompileOptions& options,
+                                                                           const Region& whole, TaskTable& table) {
+  std::map<const LoweredTask*, const GivenSchedule*> result;
+  const std::vector<PlacedTask> all = all_tasks(whole);
+  std::vector<std::string> names;
+  for (const PlacedTask& placed : all) names.push_back(placed.task->name);
+  for (const GivenSchedule& given : options.schedules) {
+    auto number = find_task(given.task, names);
+    if (!number.ok()) return std::move(number).error().within(given.source);
+    const PlacedTask& placed = all[*number];
+    if (placed.task->task.runs_bodies) continue;
+    TRY(const LoweredTask* const lowered, table.lowered(*placed.graph, placed.task->task));
+    result[lowered] = &given;
+  }
+  return result;
+}
+
 }  // namespace
+
+Result<void> leave_open(tune::Problem& problem, const GivenSchedule& given, const CompileOptions& options) {
+  if (!is_open(given, problem.start))
+    return invalid(given.source,
+                   "a schedule of decisions alone expected, or one with knobs or defaults(): nothing is left to tune");
+  TRY_VOID(make_given(given, problem.start, options.space, machine_of(options)));
+  problem.fixed = tune::decisions_of(given.schedule.decisions);
+  if (!is_half_open(given.schedule, problem.start))
+    problem.own = std::make_shared<const tune::OwnSpace>(space_of(given.schedule, options.space, options.space_name));
+  return {};
+}
 
 Result<void> add_problems(TuningProblems& all, const Graph& graph, const CompileOptions& options) {
   Graph specialized = graph;
@@ -31,12 +66,18 @@ Result<void> add_problems(TuningProblems& all, const Graph& graph, const Compile
   TaskTable table(options.micro_kernels);
   TRY(const Region whole, cut_into_tasks(specialized, options, table));
   const Weights weights = weights_in_model(count_bytes(graph));
+  TRY(const auto given, given_schedules(options, whole, table));
   tune::ModelTasks model;
   for (const PlacedTask& placed : all_tasks(whole)) {
     if (placed.task->task.runs_bodies) continue;
     TRY(const LoweredTask* const lowered, table.lowered(*placed.graph, placed.task->task));
     if (lowered->view_of >= 0) continue;
+    const auto mine = given.find(lowered);
+    if (mine != given.end() && !is_open(*mine->second, lowered->start)) continue;
     const size_t number = number_of(all, *lowered, placed.task->name, weights);
+    if (!options.space_name.empty())
+      all.problems[number].own = std::make_shared<const tune::OwnSpace>(options.space_name, options.space);
+    if (mine != given.end()) TRY_VOID(leave_open(all.problems[number], *mine->second, options));
     if (model.times.size() <= number) model.times.resize(number + 1);
     ++model.times[number];
   }
@@ -66,10 +107,12 @@ tune::TuneOptions tuning_options(const CompileOptions& options) {
 void take_tuned(CompileOptions& options, const kernel::Records& records, Weights weights) {
   const auto* cpu = std::get_if<kernel::CpuTarget>(&options.target);
   if (!cpu) return;
-  options.tuned = [schedules = tune::TunedSchedules(records, kernel::fingerprint(*cpu, options.threads), weights),
-                   space = options.space,
-                   machine = machine_of(options)](const LoweredTask& task) -> std::optional<kernel::Scheduled> {
-    auto found = schedules.find(task.hash, task.start, space, machine);
+  options.tuned = [&records, weights, target = kernel::fingerprint(*cpu, options.threads),
+                   usual = tune::OwnSpace{options.space_name, options.space}, machine = machine_of(options)](
+                      const LoweredTask& task, const kernel::Template* given) -> std::optional<kernel::Scheduled> {
+    const tune::OwnSpace own = given ? space_of(*given, usual.space, usual.name) : usual;
+    const tune::TunedSchedules schedules(records, target, weights, own.name);
+    auto found = schedules.find(task.hash, task.start, own.space, machine);
     return found.ok() ? *std::move(found) : std::nullopt;
   };
 }

@@ -15,8 +15,11 @@ struct TuningProblems {
   std::vector<tune::ModelTasks> models;
 };
 
+/// What a given schedule leaves open of a task is what is tuned. Errors: those of make_given; nothing is open.
+Result<void> leave_open(tune::Problem& problem, const GivenSchedule& given, const CompileOptions& options);
+
 /// Adds the tasks that `compile` makes of a graph as `prepare_for_code` leaves it, those of its bodies too, which count
-/// as if each ran once. Errors: those of `compile`.
+/// as if each ran once. Of those that the options give schedules, what these leave open. Errors: those of `compile`.
 Result<void> add_problems(TuningProblems& all, const Graph& graph, const CompileOptions& options);
 
 /// Measures the machine's peaks, and says what they allow each task.

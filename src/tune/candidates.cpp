@@ -40,9 +40,9 @@ int64_t other_value(const Builder::Made& made, Random& random) {
 
 }  // namespace
 
-Decisions decisions_of(const kernel::Trace& trace) {
+Decisions decisions_of(const std::vector<kernel::Decision>& all) {
   Decisions result;
-  for (const kernel::Decision& decision : trace.decisions) result[decision.name] = decision.value;
+  for (const kernel::Decision& decision : all) result[decision.name] = decision.value;
   return result;
 }
 

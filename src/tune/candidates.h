@@ -17,7 +17,8 @@ namespace isomer::tune {
 /// Values by the names of choices.
 using Decisions = std::map<std::string, int64_t>;
 
-Decisions decisions_of(const kernel::Trace& trace);
+Decisions decisions_of(const std::vector<kernel::Decision>& all);
+inline Decisions decisions_of(const kernel::Trace& trace) { return decisions_of(trace.decisions); }
 
 struct Candidate {
   kernel::Schedule schedule;

@@ -154,4 +154,21 @@ Result<std::optional<Measured>> Measurer::check(const Candidate& candidate, cons
   return result;
 }
 
+CodeAhead::CodeAhead(const Measurer& measurer, std::span<const Candidate> candidates) : made_(candidates.size()) {
+  thread_ = std::thread([this, &measurer, candidates] {
+    for (size_t k = 0; k < candidates.size() && !ends_; ++k) {
+      try {
+        made_[k].set_value(std::move(measurer.compile(candidates.subspan(k, 1))[0]));
+      } catch (...) {
+        made_[k].set_exception(std::current_exception());
+      }
+    }
+  });
+}
+
+CodeAhead::~CodeAhead() {
+  ends_ = true;
+  thread_.join();
+}
+
 }  // namespace isomer::tune

@@ -2,9 +2,12 @@
 // Test: tests/tune/measurer_test.cpp
 #pragma once
 
+#include <atomic>
+#include <future>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "measure/worker.h"
@@ -38,22 +41,42 @@ class Measurer {
  public:
   Measurer(kernel::CpuTarget target, const MeasuringOptions& options, CompilerOptions compiler = {})
       : compiler_(std::move(target), std::move(compiler)), worker_(options) {}
+  virtual ~Measurer() = default;
 
   /// Code for each of them, on all cores; an error where there is none.
-  std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const;
+  virtual std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const;
 
   /// A time below what is possible is taken once more, and is a fault then. Errors: kUnsupported: nothing can be
   /// measured here (memory, processes); kStopped.
-  Result<Measured> time(const Result<ClockJob>& job, double hopeless_us = kAnyTime, double possible_us = 0);
+  virtual Result<Measured> time(const Result<ClockJob>& job, double hopeless_us = kAnyTime, double possible_us = 0);
   Result<Contest> contest(const ClockJob& first, const ClockJob& second);
   /// Whether a candidate, measured as this job, stays within its memory and gives the same twice, and computes what
   /// another one does, its packed weights made of the same: equal on small integers, whose sums are exact in any order,
   /// and within rounding on floats. Nothing where they can't be compared. Errors: as time.
-  Result<std::optional<Measured>> check(const Candidate& candidate, const ClockJob& job, const Candidate& reference);
+  virtual Result<std::optional<Measured>> check(const Candidate& candidate, const ClockJob& job,
+                                                const Candidate& reference);
 
  private:
   Compiler compiler_;
   MeasuringWorker worker_;
+};
+
+/// Makes code for candidates, one after the other, on a thread beside that which takes it. Both outlive it.
+class CodeAhead {
+ public:
+  CodeAhead(const Measurer& measurer, std::span<const Candidate> candidates);
+  /// Those that are not made yet are not.
+  ~CodeAhead();
+  CodeAhead(const CodeAhead&) = delete;
+  CodeAhead& operator=(const CodeAhead&) = delete;
+
+  /// Waits for it; each is taken once.
+  Result<ClockJob> take(size_t number) { return made_[number].get_future().get(); }
+
+ private:
+  std::vector<std::promise<Result<ClockJob>>> made_;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
 };
 
 }  // namespace isomer::tune

@@ -7,8 +7,9 @@
 
 namespace isomer::tune {
 
-std::string maker_of(std::string_view who, Weights weights) {
-  return std::string(who) + (weights == Weights::kInCache ? ", weights in cache" : "");
+std::string maker_of(std::string_view who, Weights weights, std::string_view own) {
+  return fmt::format("{}{}{}{}", who, own.empty() ? "" : ", ", own,
+                     weights == Weights::kInCache ? ", weights in cache" : "");
 }
 
 std::string types_of(const kernel::Kernel& kernel) {
@@ -27,11 +28,12 @@ std::string types_of(const kernel::Kernel& kernel) {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-TunedSchedules::TunedSchedules(const kernel::Records& records, std::string target, Weights weights)
+TunedSchedules::TunedSchedules(const kernel::Records& records, std::string target, Weights weights,
+                               std::string_view own)
     : records_(records),
       target_(std::move(target)),
       generator_(kernel::generator_version()),
-      maker_(maker_of("tuned", weights)) {}
+      maker_(maker_of("tuned", weights, own)) {}
 
 Result<std::optional<kernel::Scheduled>> TunedSchedules::find(const Hash128& task, const kernel::Schedule& start,
                                                               const kernel::Space& space,

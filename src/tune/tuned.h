@@ -10,8 +10,15 @@
 
 namespace isomer::tune {
 
-/// What records call who chose a schedule ("default", "tuned") for kernels that find their weights so.
-std::string maker_of(std::string_view who, Weights weights);
+/// What a user has schedules of a task made by.
+struct OwnSpace {
+  std::string name;  ///< that records tell its schedules by: of what it is made of
+  kernel::Space space;
+};
+
+/// What records call who chose a schedule ("default", "tuned") for kernels that find their weights so; of a space that
+/// is not the default one.
+std::string maker_of(std::string_view who, Weights weights, std::string_view own = {});
 
 /// "float32[1,56,56,64] const float32[64,64,3,3] -> float32[1,56,56,64]", for people.
 std::string types_of(const kernel::Kernel& kernel);
@@ -20,7 +27,8 @@ std::string types_of(const kernel::Kernel& kernel);
 /// outlive it.
 class TunedSchedules {
  public:
-  TunedSchedules(const kernel::Records& records, std::string target, Weights weights);
+  /// Of the space of that name, where it is not the default one.
+  TunedSchedules(const kernel::Records& records, std::string target, Weights weights, std::string_view own = {});
 
   /// Nothing where there is none, or where its decisions come to another schedule by now. Errors: those of the records.
   Result<std::optional<kernel::Scheduled>> find(const Hash128& task, const kernel::Schedule& start,

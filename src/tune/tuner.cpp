@@ -9,11 +9,11 @@
 
 #include "kernel/fingerprint.h"
 #include "tune/cost_model.h"
+#include "tune/crew.h"
 #include "tune/draft.h"
 #include "tune/features.h"
 #include "tune/possible.h"
 #include "tune/strategy.h"
-#include "tune/tuned.h"
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/parallel.h"
@@ -52,8 +52,13 @@ struct Champion {
 struct TaskRun {
   TaskRun(const Problem& problem, const TuneOptions& options, uint64_t seed, Score score)
       : problem(problem),
-        candidates(problem.start, options.space, options.machine, problem.flops, problem.fixed),
+        candidates(candidates_of(problem, options)),
         strategy(strategy_of(options.strategy, candidates, seed, std::move(score))) {}
+
+  /// What records call its schedules by who chose them.
+  std::string maker(std::string_view who) const {
+    return maker_of(who, problem.weights, problem.own ? std::string_view(problem.own->name) : std::string_view());
+  }
 
   const Problem& problem;
   Candidates candidates;
@@ -166,8 +171,7 @@ class Tuner {
   /// For all who learn from them.
   Result<void> keep_trials(size_t number) {
     TaskRun& run = *runs_[number];
-    kernel::Trials trials{key_of(number), maker_of("tuned", run.problem.weights), run.problem.name,
-                          std::exchange(run.trials, {})};
+    kernel::Trials trials{key_of(number), run.maker("tuned"), run.problem.name, std::exchange(run.trials, {})};
     if (trials.trials.empty()) return {};
     for (kernel::Trial& trial : trials.trials) {
       if (model_) model_->add(number, *unpack(trial.features), trial.microseconds.value_or(kInfinite));
@@ -186,7 +190,7 @@ class Tuner {
     size_t others = runs_.size();
     for (const kernel::Trials& of : all) {
       const auto mine = std::find_if(runs_.begin(), runs_.end(), [&](const auto& run) {
-        return run->problem.hash == of.key.task && maker_of("tuned", run->problem.weights) == of.maker;
+        return run->problem.hash == of.key.task && run->maker("tuned") == of.maker;
       });
       const auto number = static_cast<size_t>(mine - runs_.begin());
       const bool is_mine = number < runs_.size() && runs_[number]->first;
@@ -206,17 +210,14 @@ class Tuner {
 
   Measurer& measurer(const TaskRun& run) {
     auto& measurer = measurers_[run.problem.weights];
-    if (!measurer)
-      measurer = std::make_unique<Measurer>(
-          options_.target,
-          MeasuringOptions{options_.threads, run.problem.weights, options_.memory, seconds_of_a_kernel_},
-          options_.compiler);
+    if (!measurer) measurer = new_measurer(options_, run.problem.weights, seconds_of_a_kernel_);
     return *measurer;
   }
 
   Result<void> measure_defaults() {
     std::vector<Candidate> candidates;
-    for (const auto& run : runs_) candidates.push_back(run->candidates.preferred());
+    for (const auto& run : runs_)
+      candidates.push_back(run->problem.own ? run->candidates.with({}) : run->candidates.preferred());
     for (size_t begin = 0; begin < candidates.size(); begin += kModules) {
       const size_t count = std::min(kModules, candidates.size() - begin);
       const auto some = std::span(candidates).subspan(begin, count);
@@ -258,9 +259,9 @@ class Tuner {
     run.best = run.first = Champion{std::move(candidate), *std::move(job)};
     if (peaks_) run.possible_us = possible_us(run.problem.start.kernel(), *peaks_, run.problem.weights);
     // Times in the records are told by that of the default schedule that is there already: they may be of another hour.
-    const std::string maker = maker_of("default", run.problem.weights);
+    const std::string maker = run.maker("default");
     TRY(const auto known, records_.best(key_of(number), maker));
-    TRY(run.earlier, records_.best(key_of(number), maker_of("tuned", run.problem.weights)));
+    TRY(run.earlier, records_.best(key_of(number), run.maker("tuned")));
     if (run.earlier && !run.earlier->microseconds) run.earlier.reset();
     run.recorded_us = known && known->microseconds ? *known->microseconds : measured.microseconds;
     if (known) return {};
@@ -294,43 +295,94 @@ class Tuner {
       progress.is_done = true;
       return {};
     }
-    std::vector<Result<ClockJob>> jobs = measurer(run).compile(candidates);
-    TRY(const Measured now, measurer(run).time(run.best->job));
-    if (now.fault != Fault::kNone) {
-      task.why_not = now.why;
-      progress.is_done = true;
-      return {};
-    }
+    std::vector<Timed> all(candidates.size());
+    const auto done = time_all(number, candidates, all);
+    if (progress.is_done) return {};
     std::vector<std::pair<double, size_t>> faster;
     for (size_t k = 0; k < candidates.size(); ++k) {
-      const auto timed = measurer(run).time(jobs[k], kHopeless * now.microseconds, run.possible_us);
+      if (!all[k].result) continue;
       ++state_.trials;
       ++progress.trials;
-      if (!timed.ok()) {
-        if (timed.error().kind != ErrorKind::kUnsupported) return Error(timed.error());
+      if (!all[k].result->ok()) {
         // It takes more memory than there is: that is no fault to be remembered.
         run.strategy->tell(candidates[k], kInfinite);
         continue;
       }
-      const Measured& measured = *timed;
+      const Measured& measured = **all[k].result;
       if (measured.fault != Fault::kNone) {
         TRY_VOID(failed(number, candidates[k], measured));
         continue;
       }
       // As if the machine had been as fast all the time.
-      const double relative = measured.microseconds / now.microseconds;
+      const double relative = measured.microseconds / all[k].now_us;
       tell_result(number, candidates[k], relative * progress.now_us());
       if (relative < kWorthAContest) faster.emplace_back(relative, k);
-      TRY_VOID(check_stop());
     }
+    if (!done.ok()) return Error(done.error());
     std::sort(faster.begin(), faster.end());
     if (faster.size() > kContests) faster.resize(kContests);
     double best = progress.now_us();
     for (const auto& [relative, k] : faster) {
-      TRY(best, challenged(number, candidates[k], *jobs[k], best));
+      if (!all[k].job) all[k].job = compiled(run, candidates[k]);
+      if (!all[k].job->ok()) continue;
+      TRY(best, challenged(number, candidates[k], **all[k].job, best));
     }
     progress.best_us.push_back(best);
     return keep_trials(number);
+  }
+
+  /// What became of a candidate of a round.
+  struct Timed {
+    std::optional<Result<ClockJob>> job;     ///< where it was made here
+    std::optional<Result<Measured>> result;  ///< nothing: the round was stopped before
+    double now_us = 0;                       ///< of the best one, beside it
+  };
+
+  Result<ClockJob> compiled(const TaskRun& run, const Candidate& candidate) {
+    return std::move(measurer(run).compile({&candidate, 1})[0]);
+  }
+
+  /// By whoever measures. The task is done where the best one can't be measured any more. Errors: those of the machine.
+  Result<void> time_all(size_t number, const std::vector<Candidate>& candidates, std::vector<Timed>& all) {
+    TaskRun& run = *runs_[number];
+    size_t own = candidates.size();
+    if (options_.crew) {
+      TRY(own, options_.crew->give({run.problem, run.best->candidate, candidates, kHopeless, seconds_of_a_kernel_}));
+    }
+    std::optional<CodeAhead> ahead;
+    if (options_.compiles_beside.value_or(options_.threads + 1 < available_threads())) {
+      ahead.emplace(measurer(run), std::span(candidates).first(own));
+    } else {
+      std::vector<Result<ClockJob>> jobs = measurer(run).compile(std::span(candidates).first(own));
+      for (size_t k = 0; k < own; ++k) all[k].job = std::move(jobs[k]);
+    }
+    TRY(const Measured now, measurer(run).time(run.best->job));
+    if (now.fault != Fault::kNone) {
+      state_.tasks[number].why_not = now.why;
+      state_.tasks[number].progress.is_done = true;
+      return {};
+    }
+    const auto time_here = [&](size_t k) -> Result<void> {
+      if (!all[k].job) all[k].job = ahead && k < own ? ahead->take(k) : compiled(run, candidates[k]);
+      auto result = measurer(run).time(*all[k].job, kHopeless * now.microseconds, run.possible_us);
+      if (!result.ok() && result.error().kind != ErrorKind::kUnsupported) return Error(result.error());
+      all[k].result = std::move(result);
+      all[k].now_us = now.microseconds;
+      return check_stop();
+    };
+    for (size_t k = 0; k < own; ++k) TRY_VOID(time_here(k));
+    if (own == candidates.size()) return {};
+    TRY(auto others, options_.crew->take());
+    for (size_t k = own; k < candidates.size(); ++k) {
+      auto& finding = others[k - own];
+      if (finding && (finding->measured.fault != Fault::kNone || finding->measured.microseconds >= run.possible_us)) {
+        all[k].result = std::move(finding->measured);
+        all[k].now_us = finding->now_us;
+      } else {
+        TRY_VOID(time_here(k));
+      }
+    }
+    return {};
   }
 
   /// The time of the better one, where `best_us` is that of the best so far.
@@ -361,8 +413,7 @@ class Tuner {
     TaskRun& run = *runs_[number];
     if (!options_.continues) return result;
     TRY_VOID(tell_earlier(number));
-    TRY(const auto records,
-        records_.list({run.problem.hash, target_, std::nullopt, maker_of("tuned", run.problem.weights)}));
+    TRY(const auto records, records_.list({run.problem.hash, target_, std::nullopt, run.maker("tuned")}));
     for (const kernel::Record& record : records) {
       const auto trace = kernel::parse_trace(record.trace);
       if (!trace.ok()) continue;
@@ -383,7 +434,7 @@ class Tuner {
     TaskRun& run = *runs_[number];
     const kernel::RecordKey key = key_of(number);
     TRY(const std::vector<kernel::Trials> all,
-        records_.trials({key.task, key.target, key.generator, maker_of("tuned", run.problem.weights)}, kGoneOnFrom));
+        records_.trials({key.task, key.target, key.generator, run.maker("tuned")}, kGoneOnFrom));
     for (const kernel::Trials& of : all) {
       std::vector<Decisions> decisions;
       for (const kernel::Trial& trial : of.trials) decisions.push_back(trial.decisions);
@@ -413,8 +464,7 @@ class Tuner {
       }
     for (const kernel::Record& record : found_) {
       if (transferred == kTransferred) break;
-      if (record.name != run.problem.name || record.key.task == run.problem.hash ||
-          record.maker != maker_of("tuned", run.problem.weights))
+      if (record.name != run.problem.name || record.key.task == run.problem.hash || record.maker != run.maker("tuned"))
         continue;
       const auto trace = kernel::parse_trace(record.trace);
       if (!trace.ok()) continue;
@@ -450,7 +500,7 @@ class Tuner {
     if (us) us = *us * run.recorded_us / state_.tasks[number].progress.first_us;
     kernel::Record record;
     record.key = key_of(number);
-    record.maker = maker_of("tuned", problem.weights);
+    record.maker = run.maker("tuned");
     record.trace = print(candidate.made.trace);
     record.name = problem.name;
     record.types = problem.types;
@@ -503,7 +553,7 @@ class Tuner {
   Result<std::vector<kernel::Record>> retired(size_t number) const {
     const kernel::RecordKey key = key_of(number);
     TRY(std::vector<kernel::Record> records,
-        records_.list({key.task, key.target, key.generator, maker_of("tuned", runs_[number]->problem.weights)}));
+        records_.list({key.task, key.target, key.generator, runs_[number]->maker("tuned")}));
     std::erase_if(records, [](const kernel::Record& record) { return !record.microseconds; });
     for (kernel::Record& record : records) {
       record.microseconds.reset();
@@ -566,6 +616,17 @@ double TuneState::first_us(const ModelTasks& model) const {
 
 double TuneState::now_us(const ModelTasks& model) const {
   return sum_of(model, tasks, [](const TaskProgress& task) { return task.now_us(); });
+}
+
+Candidates candidates_of(const Problem& problem, const TuneOptions& options) {
+  return {problem.start, problem.own ? problem.own->space : options.space, options.machine, problem.flops,
+          problem.fixed};
+}
+
+std::unique_ptr<Measurer> new_measurer(const TuneOptions& options, Weights weights, double seconds) {
+  const MeasuringOptions measuring{options.threads, weights, options.memory, seconds};
+  return options.measurer ? options.measurer(measuring)
+                          : std::make_unique<Measurer>(options.target, measuring, options.compiler);
 }
 
 Result<TuneState> tune(const std::vector<Problem>& problems, const std::vector<ModelTasks>& models,

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "tune/measurer.h"
 #include "tune/roofline.h"
 #include "tune/task_scheduler.h"
+#include "tune/tuned.h"
 
 namespace isomer::tune {
 
@@ -29,6 +31,8 @@ struct Problem {
   std::string name, types;  ///< for people
   Weights weights = Weights::kInMemory;
   Decisions fixed = {};  ///< what is not tuned
+  /// The user's, instead of the options'; what is preferred there takes the place of the default schedule.
+  std::shared_ptr<const OwnSpace> own = nullptr;
 };
 
 struct TaskState {
@@ -55,6 +59,8 @@ struct TuneState {
   double now_us(const ModelTasks& model) const;
 };
 
+class Crew;
+
 struct TuneOptions {
   kernel::CpuTarget target;
   int threads = 1;
@@ -73,7 +79,16 @@ struct TuneOptions {
   std::optional<Peaks> peaks = {};  ///< what is faster than they allow is refused; the greatest of all runs count
   uint64_t seed = 0;
   std::function<void(const TuneState&)> tell = {};  ///< after each round
+  Crew* crew = nullptr;                             ///< who measures beside this process (crew.h)
+  /// Code is made while other code is timed; nothing: where that leaves both their cores, and one more.
+  std::optional<bool> compiles_beside = {};
+  /// What measures; none: this machine. Tests have times that are recorded.
+  std::function<std::unique_ptr<Measurer>(const MeasuringOptions&)> measurer = nullptr;
 };
+
+/// All schedules of the problem, and what measures them.
+Candidates candidates_of(const Problem& problem, const TuneOptions& options);
+std::unique_ptr<Measurer> new_measurer(const TuneOptions& options, Weights weights, double seconds);
 
 /// Errors: those of the records; kUnsupported where nothing can be measured here. Where it is stopped (util/stop.h) it
 /// ends with what was found. `models` have as many times as there are problems.

@@ -1,5 +1,5 @@
 // The processes that `mpirun -n R` starts: who we are among them, what all must know, what one collects. The one door
-// to MPI (Open MPI, opened at run time). Test: tests/cli/library_cluster_test.sh
+// to MPI (Open MPI, opened at run time). Test: tests/cli/tuning_ranks_test.cpp
 #pragma once
 
 #include <memory>

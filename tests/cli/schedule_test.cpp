@@ -239,6 +239,122 @@ TEST_F(Schedules, TracesSayWhatWasDecided) {
   EXPECT_THAT(made[0]["trace"].get<std::string>(), testing::EndsWith("s0.rows := 6\n"));
 }
 
+/// Examples of docs/templates.md.
+class Templates : public Schedules {
+ protected:
+  static std::string example(const std::string& kind) {
+    return block_of(read_file(source_path("docs/templates.md")), kind);
+  }
+  static std::string replaced(std::string text, const std::string& what, const std::string& by) {
+    EXPECT_THAT(text, HasSubstr(what));
+    return text.replace(text.find(what), what.size(), by);
+  }
+
+  Outcome tune(const std::string& model, const std::string& schedule, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {"tune",      model,           "--task",    "0", "--schedule", schedule,
+                                          "--records", path("records"), "--threads", "1", "--json",     "-q"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return isomer(arguments);
+  }
+  /// Its last line.
+  static json result_of(const Outcome& outcome) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    if (outcome.exit_code != 0) return {};
+    return json::parse(outcome.out.substr(outcome.out.rfind('\n', outcome.out.size() - 2) + 1));
+  }
+  /// How many kernels are as they were tuned; what is compiled computes what the model does.
+  int tuned_kernels(const std::string& model, const std::string& schedule, std::vector<std::string> more = {}) const {
+    const Outcome outcome = compile(model, schedule, std::move(more));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(isomer({"compare", model, path("made.iso")}).exit_code, 0);
+    return outcome.exit_code == 0 ? kernels_tuned(outcome) : -1;
+  }
+  Outcome compile(const std::string& model, const std::string& schedule, std::vector<std::string> more) const {
+    std::vector<std::string> arguments = {"compile",   model, "-o",        path("made.iso"),
+                                          "--level",   "2",   "--records", path("records"),
+                                          "--threads", "1",   "--json",    "-q"};
+    if (!schedule.empty()) arguments.insert(arguments.end(), {"--schedule", "0=" + schedule});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return isomer(arguments);
+  }
+  static int kernels_tuned(const Outcome& compiled) { return json::parse(compiled.out)["kernels_tuned"]; }
+
+  const std::string layer_ = model(kLayer, "layer.onnx");
+  const std::string sums_ = model(R"(opset 17
+graph sums(x: float32[512,96]) -> (y: float32[96]) {
+  axes: int64[1] = {0}
+  y = ReduceSum(x, axes) {keepdims = 0}
+}
+)",
+                                  "sums.onnx");
+  /// From what nobody would prefer: few sums are in registers.
+  const std::string product_ = file(
+      "product", replaced(replaced(example("template"), "rows := 6", "rows := 2"), "columns := 16", "columns := 8"));
+};
+
+TEST_F(Templates, OfTheDocsCompileAndTune) {
+  const std::string as_it_is = file("as_it_is", example("template")), by_hand = file("by_hand", example("by-hand"));
+  EXPECT_EQ(tuned_kernels(layer_, as_it_is), 0);
+  for (const auto& [model, schedule, trials] : {std::tuple(layer_, product_, 35), std::tuple(sums_, by_hand, 4)}) {
+    SCOPED_TRACE(schedule);
+    EXPECT_EQ(tuned_kernels(model, schedule), 0);
+    const json tuned = result_of(tune(model, schedule));
+    EXPECT_EQ(tuned["trials"], trials) << "all but what is preferred";
+    EXPECT_EQ(tuned["tasks"][0]["failed"], json::object());
+    ASSERT_TRUE(tuned["tasks"][0]["found"]) << tuned;
+    EXPECT_GT(tuned["tasks"][0]["speedup"], 1.3);
+    EXPECT_EQ(tuned_kernels(model, schedule), 1);
+    EXPECT_EQ(tuned_kernels(model, schedule, {"--untuned"}), 0);
+  }
+}
+
+/// What was found is the template's: it is gone on from, and taken where this text is given, and nowhere else.
+TEST_F(Templates, KeepWhatIsFoundForThemselves) {
+  const std::string other = file("other", read_file(product_) + "written_out := 1\n");
+  const json tuned = result_of(tune(layer_, product_));
+  ASSERT_TRUE(tuned["tasks"][0]["found"]) << tuned;
+  EXPECT_EQ(tuned_kernels(layer_, product_), 1);
+  EXPECT_EQ(tuned_kernels(layer_, other), 0);
+  EXPECT_EQ(tuned_kernels(layer_, ""), 0);
+
+  const Outcome best = isomer({"records", "best", "--records", path("records"), "--task", tuned["tasks"][0]["hash"]});
+  EXPECT_THAT(best.out, HasSubstr("rows := "));
+  EXPECT_THAT(best.out, HasSubstr("tuned, template "));
+  const Outcome inspected = isomer({"inspect", layer_, "--task", "0", "--choices", "--json", "-q", "--threads", "1",
+                                    "--schedule", "0=" + product_, "--records", path("records")});
+  const json choices = json::parse(inspected.out)["tasks"][0]["choices"];
+  EXPECT_EQ(choices["columns"]["candidates"], json({8, 16, 32}));
+  EXPECT_TRUE(choices["rows"]["value"] != 2 || choices["columns"]["value"] != 8) << choices;
+
+  EXPECT_LE(result_of(tune(layer_, product_, {"--continue"}))["trials"], 1) << "all but the best were measured before";
+  EXPECT_EQ(tuned_kernels(layer_, product_), 1);
+  EXPECT_EQ(result_of(tune(layer_, other))["trials"], 17);
+}
+
+TEST_F(Templates, AreRefusedInOneSentenceWithTheLine) {
+  const auto refused = [&](const std::string& text, const std::string& part) {
+    SCOPED_TRACE(text);
+    const std::string schedule = file("bad", text);
+    expect_error(tune(layer_, schedule), 3, part);
+    expect_error(isomer({"compile", layer_, "-o", path("no.iso"), "-q", "--schedule", "0=" + schedule}), 3, part);
+  };
+  refused("rows := 4 in [4, 8]\nk7, k8 = split(k0, [-1, ?row])\n", "bad: line 2: a knob expected behind '?', of rows");
+  refused("rows := 4 in [4, 8]\nk7, k8 = split(k99, [-1, ?rows])\n", "bad: line 2: split: k99");
+  refused("rows := 4 in [4, 8]\nk7, k8 = split(k0, [-1, ?rows])\ns2.row := 2\ndefaults()\n",
+          "bad: s2.row: a choice that this schedule comes to expected, it comes to rows, ");
+  expect_error(tune(layer_, file("closed", "parallel(k0)\n")), 3, "closed: a schedule of decisions alone expected");
+}
+
+/// `compile --tune` tunes what given schedules leave open, and no more.
+TEST_F(Templates, AreTunedBeforeTheyAreCompiled) {
+  const Outcome tuned =
+      with_time_enough([&](const std::string& time) { return compile(layer_, product_, {"--tune", "--time", time}); },
+                       [](const Outcome& outcome) { return kernels_tuned(outcome) == 1; });
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_EQ(kernels_tuned(tuned), 1);
+  EXPECT_EQ(tuned_kernels(layer_, product_), 1);
+}
+
 TEST_F(Schedules, AreMadeForAGpuToo) {
   const Outcome outcome = isomer({"inspect", model(kLayer, "layer.onnx"), "--cuda", "-q"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -112,6 +113,61 @@ TEST_F(UserSchedules, AModuleMayLeaveTheRestToTheDefaults) {
   EXPECT_THAT(both, HasSubstr("s0.tiles := 1"));
   options_.modules[0].instead = true;
   EXPECT_THAT(trace(), Not(HasSubstr("s0.tiles")));
+}
+
+/// Choices of modules are tuned, on several threads, and what is found is taken where the same modules are given.
+TEST_F(UserSchedules, AModulesChoicesAreTuned) {
+  std::atomic<int> refused = 0;
+  options_.threads = 1;
+  options_.modules = {module_of_sums([&](Schedule& schedule, const Block& block) -> Expected<void> {
+    const int64_t lanes = schedule.decide(block.name, "lanes", {1, 3, 8, 16}, 1);
+    if (lanes == 3) return ++refused, Failure{"eight lanes expected, three found"};
+    const auto columns = schedule.apply("split", {block.loops[1], Integers{-1, lanes}}).value();
+    schedule.apply("reorder", {Loops{columns.loop(0), block.loops[2], columns.loop(1)}}).value();
+    if (lanes > 1) schedule.apply("vectorize", {columns.loop(1)}).value();
+    return {};
+  })};
+  options_.records = path("records");
+  const auto tuned = tune_model(model(), options_, {.trials = 24, .seconds = {}, .continues = false});
+  ASSERT_TRUE(tuned.has_value()) << tuned.error().sentence;
+  ASSERT_EQ(tuned.value().size(), 1U);
+  const TunedTaskReport& task = tuned.value()[0];
+  EXPECT_GT(refused, 0) << "which ends nothing";
+  EXPECT_LT(task.best_us, task.first_us / 1.3) << "of one lane";
+  EXPECT_GT(task.trials, 0);
+
+  const std::string found = trace();
+  EXPECT_THAT(found, Not(HasSubstr("s0.lanes := 1\n")));
+  options_.records.clear();
+  EXPECT_THAT(trace(), HasSubstr("s0.lanes := 1\n"));
+  options_.records = path("records");
+  options_.modules[0].name = "others";
+  EXPECT_THAT(trace(), HasSubstr("s0.lanes := 1\n")) << "another module's";
+}
+
+TEST_F(UserSchedules, ATemplateIsCompiledAndTuned) {
+  options_.threads = 1;
+  options_.records = path("records");
+  options_.schedules = {{"0",
+                         "lanes := 1 in [1, 8, 16]\nk90, k91 = split(k1, [-1, ?lanes])\nreorder({k90, k2, k91})\n"
+                         "vectorize(k91) if ?lanes = 8\nvectorize(k91) if ?lanes = 16\n"}};
+  EXPECT_THAT(trace(), HasSubstr("lanes := 1\n"));
+  const auto tuned = tune_model(model(), options_, {.trials = 8, .seconds = {}, .continues = false});
+  ASSERT_TRUE(tuned.has_value()) << tuned.error().sentence;
+  EXPECT_EQ(tuned.value()[0].trials, 2);
+  EXPECT_THAT(trace(), Not(HasSubstr("lanes := 1\n")));
+  EXPECT_THAT(trace(), HasSubstr("vectorize("));
+
+  options_.schedules[0].text = "parallel(k0)\n";
+  const auto closed = tune_model(model(), options_, {});
+  ASSERT_FALSE(closed.has_value());
+  EXPECT_THAT(closed.error().sentence, HasSubstr("a task to tune expected, none found"));
+  options_.schedules[0].text = "lanes := 8 in [8]\nvectorise(k1) if ?lanes = 8\n";
+  expect_refused("0: line 2: vectorise: the name of a primitive expected");
+  options_.schedules.clear();
+  options_.records.clear();
+  EXPECT_THAT(tune_model(model(), options_, {}).error().sentence,
+              HasSubstr("records: a file for what is found expected"));
 }
 
 TEST_F(UserSchedules, ModulesComeInTheOrderInWhichTheyAreGiven) {
@@ -349,12 +405,13 @@ TEST_F(UserSchedules, WhatIsWrongWithAMicroKernelIsOneSentence) {
   refused([](MicroKernel& m) { m.needs = {"avx512f"}; }, "row_of_8: a CPU with avx512f expected, haswell has none");
 }
 
-/// What docs/adding-a-schedule-rule.md shows is compiled and run by tests/consumer.
+/// What these pages show is compiled and run by tests/consumer.
 TEST(AddingAScheduleRule, ShowsSourcesThatAreCompiled) {
   std::string sources;
   for (const auto& file : std::filesystem::directory_iterator(source_path("docs/schedule_rule")))
     sources += read_file(file.path());
-  const std::string page = read_file(source_path("docs/adding-a-schedule-rule.md"));
+  const std::string page =
+      read_file(source_path("docs/adding-a-schedule-rule.md")) + read_file(source_path("docs/templates.md"));
   int blocks = 0;
   for (size_t at = page.find("```c"); at != std::string::npos; at = page.find("```c", at), ++blocks) {
     const size_t start = page.find('\n', at) + 1, end = page.find("```", start);
@@ -363,7 +420,7 @@ TEST(AddingAScheduleRule, ShowsSourcesThatAreCompiled) {
     EXPECT_THAT(sources, HasSubstr(block));
     at = end + 3;
   }
-  EXPECT_GE(blocks, 4);
+  EXPECT_GE(blocks, 5);
 }
 
 TEST_F(UserSchedules, AreOfOneCall) {

@@ -100,6 +100,19 @@ TEST(Tuner, FindsWhatIsFasterAndLeavesItInTheRecords) {
   EXPECT_FALSE(*tuned.find(problems[0].hash, problems[0].start, kernel::default_space(), options.machine));
 }
 
+TEST(Tuner, MayCompileWhileItMeasures) {
+  const std::vector<Problem> problems = {slow_problem()};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(16);
+  options.space = slow_space();
+  options.compiles_beside = true;
+  const auto state = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_TRUE(state->tasks[0].is_found);
+  EXPECT_EQ(state->tasks[0].progress.trials, state->trials);
+  EXPECT_EQ(state->tasks[0].faults, (std::array<int64_t, kFaults>{}));
+}
+
 TEST(Tuner, GoesOnFromTheRecords) {
   const std::vector<Problem> problems = {slow_problem()};
   kernel::Records records = kernel::Records::in_memory();

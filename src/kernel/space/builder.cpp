@@ -10,7 +10,11 @@ namespace isomer::kernel {
 
 int64_t Builder::decide(std::string_view of, std::string_view what, std::vector<int64_t> candidates,
                         int64_t preferred) {
-  Choice choice{fmt::format("{}.{}", of, what), std::move(candidates), preferred};
+  return decide(Choice{fmt::format("{}.{}", of, what), std::move(candidates), preferred});
+}
+
+int64_t Builder::decide(Choice choice) {
+  const int64_t preferred = choice.preferred;
   CHECK(choice.has(preferred)) << choice.name << " = " << preferred;
   const auto known =
       std::find_if(made_.begin(), made_.end(), [&](const Made& each) { return each.choice.name == choice.name; });
@@ -23,6 +27,11 @@ int64_t Builder::decide(std::string_view of, std::string_view what, std::vector<
   else
     made_.push_back({std::move(choice), value});
   return value;
+}
+
+void Builder::prefer(std::string_view name) {
+  for (Made& each : made_)
+    if (each.choice.name == name) each.value = each.choice.preferred;
 }
 
 }  // namespace isomer::kernel

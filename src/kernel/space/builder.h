@@ -32,9 +32,12 @@ class Builder {
   /// What was decided of `of` (a block, mostly): one of the candidates, of which `preferred` is one. Whoever asks twice
   /// gets the same answer, if it is a candidate still; the preference, as it is then.
   int64_t decide(std::string_view of, std::string_view what, std::vector<int64_t> candidates, int64_t preferred);
+  int64_t decide(Choice choice);
   bool decide(std::string_view of, std::string_view what, bool preferred) {
     return decide(of, what, {0, 1}, preferred ? 1 : 0) != 0;
   }
+  /// What was decided of a choice can't be: it is as it is preferred.
+  void prefer(std::string_view name);
   struct Made {
     Choice choice;
     int64_t value = 0;

@@ -18,6 +18,7 @@ struct Choice {
   std::vector<int64_t> candidates;  ///< at least one, each once
   int64_t preferred = 0;            ///< one of them
   bool has(int64_t value) const;
+  bool operator==(const Choice&) const = default;
 };
 
 class Decider {

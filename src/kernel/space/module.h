@@ -24,6 +24,9 @@ struct Module {
 struct Pass {
   bool backwards = false;
   std::vector<Module> modules;
+  /// Before them, where there is one: makes schedule of all blocks at once. What it put into other loops, and the
+  /// blocks that it made, are no concern of what comes later.
+  std::function<void(Builder& builder)> whole = nullptr;
 };
 using Space = std::vector<Pass>;
 

@@ -1,10 +1,37 @@
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "kernel/space/loops.h"
 #include "kernel/space/modules.h"
+#include "kernel/tree.h"
 
 namespace isomer::kernel {
+namespace {
+
+/// The loops around each block, as far as primitives changed them.
+using LoopsOfBlocks = std::map<std::string, std::vector<std::tuple<int, LoopKind, std::map<std::string, int64_t>>>>;
+
+LoopsOfBlocks loops_of_blocks(const Kernel& kernel) {
+  LoopsOfBlocks result;
+  for_each_block(kernel.body, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    for (const Loop* loop : loops) result[block.name].emplace_back(loop->variable, loop->kind, loop->annotations);
+  });
+  return result;
+}
+
+/// The blocks that it made or put into other loops.
+std::set<std::string> scheduled_by(const std::function<void(Builder&)>& whole, Builder& builder) {
+  const LoopsOfBlocks before = loops_of_blocks(builder.kernel());
+  whole(builder);
+  std::set<std::string> changed;
+  for (const auto& [name, loops] : loops_of_blocks(builder.kernel()))
+    if (const auto known = before.find(name); known == before.end() || known->second != loops) changed.insert(name);
+  return changed;
+}
+
+}  // namespace
 
 const Space& default_space() {
   static const Space space = {
@@ -35,6 +62,7 @@ Scheduled scheduled(Schedule start, const Space& space, const Machine& machine, 
     for (const std::string& made : made_since(builder, before)) settled.insert(made);
   };
   for (const Pass& pass : space) {
+    if (pass.whole) settled.merge(scheduled_by(pass.whole, builder));
     std::vector<std::string> blocks = builder.schedule.blocks();
     if (pass.backwards) std::reverse(blocks.begin(), blocks.end());
     for (const std::string& name : blocks) {
