@@ -14,6 +14,7 @@
 #include "kernel/records.h"
 #include "kernel/space/module.h"
 #include "measure/kernel_clock.h"
+#include "tune/cost_model.h"
 #include "tune/measurer.h"
 #include "tune/task_scheduler.h"
 
@@ -27,7 +28,8 @@ struct Problem {
   double roofline_us = 0;   ///< what the machine's peaks allow
   std::string name, types;  ///< for people
   Weights weights = Weights::kInMemory;
-  Decisions fixed = {};  ///< what is not tuned
+  Decisions fixed = {};      ///< what is not tuned
+  std::string meaning = {};  ///< as text (kernel/task_text.h); without it nobody learns of its trials later
 };
 
 struct TaskState {
@@ -64,7 +66,8 @@ struct TuneOptions {
   int round = 16;                 ///< trials in it
   std::string strategy = "evolution";
   bool continues = false;  ///< from what the records have
-  bool learns = true;      ///< what is tried next by a cost model, where XGBoost is found
+  bool learns = true;      ///< what is tried next by a cost model, where its library is found
+  CostModelOptions cost_model = {};
   SchedulerOptions scheduler;
   uint64_t seed = 0;
   std::function<void(const TuneState&)> tell = {};  ///< after each round
