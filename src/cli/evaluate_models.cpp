@@ -1,5 +1,6 @@
 #include "cli/evaluate_models.h"
 
+#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -55,16 +56,19 @@ nlohmann::json to_json(const Judged& judged) {
           {"seconds", quality.seconds}};
 }
 
-void print_table(const std::vector<Judged>& all) {
-  const tune::ModelQuality& any = all.front().quality;
-  fmt::print(
-      "{} tasks held out in turns, {} trials of theirs; learned from {} at a time, {} of them of other targets\n",
-      any.tasks, any.trials, any.learned, any.learned_elsewhere);
-  fmt::print("{:18} {:>12} {:>13} {:>14} {:>10}\n", "", "first choice", "best of five", "to see one, us", "seconds");
-  fmt::print("{:18} {:12.3f} {:13.3f}\n", "at random", any.any, any.any_five);
-  for (const auto& [name, quality] : all)
-    fmt::print("{:18} {:12.3f} {:13.3f} {:14.1f} {:10.1f}\n", name, quality.first, quality.five, quality.look_us,
-               quality.seconds);
+/// As each is judged: some take minutes.
+void print_line(const Judged& judged, bool is_first) {
+  const auto& [name, quality] = judged;
+  if (is_first) {
+    fmt::print(
+        "{} tasks held out in turns, {} trials of theirs; learned from {} at a time, {} of them of other targets\n",
+        quality.tasks, quality.trials, quality.learned, quality.learned_elsewhere);
+    fmt::print("{:18} {:>12} {:>13} {:>15} {:>9}\n", "", "first choice", "best of five", "to see one, us", "seconds");
+    fmt::print("{:18} {:12.3f} {:13.3f}\n", "at random", quality.any, quality.any_five);
+  }
+  fmt::print("{:18} {:12.3f} {:13.3f} {:15.1f} {:9.1f}\n", name, quality.first, quality.five, quality.look_us,
+             quality.seconds);
+  std::fflush(stdout);
 }
 
 }  // namespace
@@ -81,26 +85,27 @@ Result<ExitCode> evaluate_models(const ModelEvaluation& evaluation, const Tuning
   if (!evaluation.other_targets) filter.target = folds.target;
   TRY(const auto trials, records.trials(filter, std::numeric_limits<int64_t>::max()));
   std::vector<Judged> judged;
-  std::optional<Error> last;
+  std::vector<std::string> left_out;
+  Error last;
   for (const tune::CostModelOptions& model : models_of(evaluation, options.seed)) {
     auto quality = tune::evaluate(model, trials, tuning.space, folds);
-    if (quality.ok()) {
-      judged.push_back({name_of(model), *quality});
+    if (!quality.ok()) {
+      last = quality.error();
+      if (last.kind != ErrorKind::kUnsupported) return last;
+      left_out.push_back(fmt::format("{}: not judged: {}", name_of(model), last.message()));
       continue;
     }
-    last = quality.error();
-    if (last->kind != ErrorKind::kUnsupported) break;
-    note(options, "isomer: {}: not judged: {}", name_of(model), last->message());
+    judged.push_back({name_of(model), *quality});
+    if (!options.json) print_line(judged.back(), judged.size() == 1);
   }
-  if (last && (judged.empty() || last->kind != ErrorKind::kUnsupported)) return *std::move(last);
+  if (judged.empty()) return last;
+  for (const std::string& why : left_out) note(options, "isomer: {}", why);
   if (options.json) {
     nlohmann::json models = nlohmann::json::array();
     for (const Judged& each : judged) models.push_back(to_json(each));
     fmt::print("{}\n", json_text({{"target", folds.target},
                                   {"held_out", evaluation.models_held_out ? "models" : "tasks"},
                                   {"models", models}}));
-  } else {
-    print_table(judged);
   }
   return kDone;
 }

@@ -10,6 +10,8 @@ namespace {
 
 /// Slow ones matter less, but are not forgotten.
 constexpr float kLeastWeight = 0.05F;
+/// Samples after which trees are trained anew.
+constexpr size_t kMany = 64;
 
 class TreesModel : public CostModel {
  public:
@@ -43,7 +45,7 @@ class TreesModel : public CostModel {
 
   Trees trees_;
   const FeatureKind kind_;
-  Samples samples_;
+  Samples samples_{kMany};
 };
 
 }  // namespace

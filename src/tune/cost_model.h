@@ -31,7 +31,7 @@ class CostModel {
   /// Microseconds of a candidate; infinite: it failed.
   virtual void add(const Origin& origin, Row seen, double microseconds) = 0;
   /// Of candidates of one task on a target: larger is faster; nothing before enough was measured. Errors: those of the
-  /// library that it learns by.
+  /// library that it learns by, and where it is stopped (util/stop.h).
   virtual Result<std::optional<std::vector<double>>> score(std::span<const Row> candidates, size_t target) = 0;
 };
 

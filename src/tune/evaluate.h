@@ -22,7 +22,7 @@ struct ModelQuality {
   double five = 0;               ///< the best of the five that it puts first
   double any = 0;                ///< one at random
   double any_five = 0;           ///< the best of five at random
-  double look_us = 0;            ///< to see a candidate, the mean
+  double look_us = 0;            ///< that a thread works to see a candidate, the mean
   double seconds = 0;            ///< of training and scoring, all folds together
 };
 

@@ -8,7 +8,6 @@ namespace {
 
 constexpr size_t kLeastSamples = 48;
 constexpr double kMore = 1.2;
-constexpr size_t kMany = 64;
 
 }  // namespace
 
@@ -29,7 +28,7 @@ float Samples::speed(const Seen& seen) const {
 bool Samples::are_enough() const { return seen_.size() >= kLeastSamples; }
 
 bool Samples::are_to_be_learned() const {
-  return seen_.size() >= learned_ + kMany || static_cast<double>(seen_.size()) >= kMore * static_cast<double>(learned_);
+  return seen_.size() >= learned_ + many_ || static_cast<double>(seen_.size()) >= kMore * static_cast<double>(learned_);
 }
 
 }  // namespace isomer::tune

@@ -8,19 +8,22 @@
 #include "tune/samples.h"
 #include "util/parallel.h"
 #include "util/stable_sort.h"
+#include "util/stop.h"
 #include "util/threads.h"
 
 namespace isomer::tune {
 namespace {
 
-/// Candidates of one task that are put in order together, such groups in a step, and times that all are seen: at first,
-/// and when more have come.
-constexpr size_t kGroup = 32, kBatch = 16, kEpochs = 40, kMoreEpochs = 8;
+/// Candidates of one task that are put in order together, at most; such groups in a step; steps at first, and when more
+/// have come. However many samples there are, training takes as long: half a minute on one core.
+constexpr size_t kGroup = 32, kBatch = 8, kSteps = 500, kMoreSteps = 100;
 /// Of Adam (Kingma, Ba 2015); it falls to nothing along half a cosine.
-constexpr double kRate = 1e-3;
+constexpr double kRate = 1.5e-3, kMoreRate = 0.3;
 constexpr float kFirstMoment = 0.9F, kSecondMoment = 0.99F, kEpsilon = 1e-8F, kDecay = 1e-6F;
 /// Longer gradients are shortened to it.
 constexpr float kMostLength = 0.5F;
+/// Samples after which it is trained on.
+constexpr size_t kMany = 512;
 /// Sequences that a thread scores at a time.
 constexpr size_t kAtATime = 16;
 
@@ -92,7 +95,7 @@ class TraceModel : public CostModel {
   Result<std::optional<std::vector<double>>> score(std::span<const Row> candidates, size_t target) override {
     std::optional<std::vector<double>> result;
     if (!samples_.are_enough() || candidates.empty() || target >= targets_) return result;
-    if (samples_.are_to_be_learned()) train();
+    if (samples_.are_to_be_learned()) TRY_VOID(train());
     result.emplace(candidates.size());
     const size_t parts = (candidates.size() + kAtATime - 1) / kAtATime;
     pool_.run(static_cast<int64_t>(parts), [&](int64_t part, int) {
@@ -106,7 +109,8 @@ class TraceModel : public CostModel {
   }
 
  private:
-  void train() {
+  /// Errors: it was stopped.
+  Result<void> train() {
     // Another target brings another head.
     const bool is_new = !net_ || heads_ != targets_;
     if (is_new) {
@@ -116,15 +120,20 @@ class TraceModel : public CostModel {
     }
     std::map<Origin, std::vector<size_t>> tasks;
     for (size_t k = 0; k < samples_.all().size(); ++k) tasks[samples_.all()[k].origin].push_back(k);
-    const size_t epochs = is_new ? kEpochs : kMoreEpochs;
-    for (size_t epoch = 0; epoch < epochs; ++epoch) {
-      const double along = static_cast<double>(epoch) / static_cast<double>(epochs);
-      const std::vector<std::vector<size_t>> groups = groups_of(tasks);
-      for (size_t begin = 0; begin < groups.size(); begin += kBatch)
-        step(std::span(groups).subspan(begin, std::min(kBatch, groups.size() - begin)),
-             kRate * (is_new ? 1 : 0.3) * 0.5 * (1 + std::cos(along * std::acos(-1))));
+    const size_t steps = is_new ? kSteps : kMoreSteps;
+    std::vector<std::vector<size_t>> groups;
+    for (size_t taken = 0; taken < steps; ++taken) {
+      if (groups.empty()) groups = groups_of(tasks);
+      if (groups.empty()) break;
+      TRY_VOID(check_stop());
+      const size_t left = groups.size() - std::min(kBatch, groups.size());
+      const double along = static_cast<double>(taken) / static_cast<double>(steps);
+      step(std::span(groups).subspan(left),
+           kRate * (is_new ? 1 : kMoreRate) * 0.5 * (1 + std::cos(along * std::acos(-1))));
+      groups.resize(left);
     }
     samples_.learned();
+    return {};
   }
 
   /// Each sample once, in groups of one task, at random.
@@ -178,7 +187,7 @@ class TraceModel : public CostModel {
 
   const uint64_t seed_;
   Random random_;
-  Samples samples_;
+  Samples samples_{kMany};
   size_t targets_ = 1, heads_ = 0;
   std::optional<AttentionNet> net_;
   Adam adam_;

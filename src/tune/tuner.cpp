@@ -144,7 +144,7 @@ class Tuner {
     });
     auto scores = model_->score(rows, kThisTarget);
     if (scores.ok()) return *std::move(scores);
-    state_.no_model = scores.error().message();
+    if (scores.error().kind != ErrorKind::kStopped) state_.no_model = scores.error().message();
     return std::nullopt;
   }
 

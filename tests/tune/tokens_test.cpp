@@ -35,8 +35,8 @@ TEST(Tokens, TellNearlyAllSchedulesApart) {
   Random random(2);
   std::set<Hash128> schedules;
   std::vector<std::vector<Token>> different;
-  for (int k = 0; k < 80; ++k) {
-    const Candidate candidate = candidates.sampled(random, 0.5);
+  for (int k = 0; k < 200; ++k) {
+    const Candidate candidate = candidates.sampled(random, 0.7);
     if (!schedules.insert(candidate.hash).second) continue;
     if (auto tokens = tokens_of(candidate); std::find(different.begin(), different.end(), tokens) == different.end())
       different.push_back(std::move(tokens));
