@@ -11,7 +11,7 @@ namespace {
 /// Slow ones matter less, but are not forgotten.
 constexpr float kLeastWeight = 0.05F;
 /// Samples after which trees are trained anew.
-constexpr size_t kMany = 64;
+constexpr size_t kManyForTrees = 64;
 
 class TreesModel : public CostModel {
  public:
@@ -45,7 +45,7 @@ class TreesModel : public CostModel {
 
   Trees trees_;
   const FeatureKind kind_;
-  Samples samples_{kMany};
+  Samples samples_{kManyForTrees};
 };
 
 }  // namespace

@@ -15,15 +15,15 @@ namespace isomer::tune {
 namespace {
 
 /// Candidates of one task that are put in order together, at most; such groups in a step; steps at first, and when more
-/// have come. However many samples there are, training takes as long: half a minute on one core.
-constexpr size_t kGroup = 32, kBatch = 8, kSteps = 500, kMoreSteps = 100;
+/// have come. However many samples there are, training takes as long: some 20 s on one core.
+constexpr size_t kGroup = 32, kBatch = 8, kSteps = 300, kMoreSteps = 60;
 /// Of Adam (Kingma, Ba 2015); it falls to nothing along half a cosine.
 constexpr double kRate = 1.5e-3, kMoreRate = 0.3;
 constexpr float kFirstMoment = 0.9F, kSecondMoment = 0.99F, kEpsilon = 1e-8F, kDecay = 1e-6F;
 /// Longer gradients are shortened to it.
 constexpr float kMostLength = 0.5F;
 /// Samples after which it is trained on.
-constexpr size_t kMany = 512;
+constexpr size_t kManyForTraces = 512;
 /// Sequences that a thread scores at a time.
 constexpr size_t kAtATime = 16;
 
@@ -187,7 +187,7 @@ class TraceModel : public CostModel {
 
   const uint64_t seed_;
   Random random_;
-  Samples samples_{kMany};
+  Samples samples_{kManyForTraces};
   size_t targets_ = 1, heads_ = 0;
   std::optional<AttentionNet> net_;
   Adam adam_;
