@@ -186,6 +186,8 @@ Result<ExitCode> run(const TuneCommand& options) {
   }
   CompileOptions compile;
   TRY(TuningProblems all, problems_of(options, compile));
+  if (options.evaluates && options.cost_model == "none")
+    return Error{ErrorKind::kUsage, "--cost-model", "a model to evaluate expected, none found"};
   if (options.evaluates) return evaluate_models(evaluation_of(options), all, tuning_options(compile), options);
   if (!options.schedule.empty()) TRY_VOID(fix_schedule(all, options.schedule, compile));
   TRY(kernel::Records records, open_records(options.choices.search.records));
