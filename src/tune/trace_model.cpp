@@ -15,8 +15,8 @@ namespace isomer::tune {
 namespace {
 
 /// Candidates of one task that are put in order together, at most; such groups in a step; steps at first, and when more
-/// have come. However many samples there are, training takes as long: some 20 s on one core.
-constexpr size_t kGroup = 32, kBatch = 8, kSteps = 300, kMoreSteps = 60;
+/// have come, so that however many samples there are training takes some 20 s on one core; passes over few of them.
+constexpr size_t kGroup = 32, kBatch = 8, kSteps = 300, kMoreSteps = 60, kPasses = 40;
 /// Of Adam (Kingma, Ba 2015); it falls to nothing along half a cosine.
 constexpr double kRate = 1.5e-3, kMoreRate = 0.3;
 constexpr float kFirstMoment = 0.9F, kSecondMoment = 0.99F, kEpsilon = 1e-8F, kDecay = 1e-6F;
@@ -120,11 +120,11 @@ class TraceModel : public CostModel {
     }
     std::map<Origin, std::vector<size_t>> tasks;
     for (size_t k = 0; k < samples_.all().size(); ++k) tasks[samples_.all()[k].origin].push_back(k);
-    const size_t steps = is_new ? kSteps : kMoreSteps;
-    std::vector<std::vector<size_t>> groups;
+    std::vector<std::vector<size_t>> groups = groups_of(tasks);
+    const size_t of_a_pass = (groups.size() + kBatch - 1) / kBatch;
+    const size_t steps = std::min(is_new ? kSteps : kMoreSteps, kPasses * of_a_pass);
     for (size_t taken = 0; taken < steps; ++taken) {
       if (groups.empty()) groups = groups_of(tasks);
-      if (groups.empty()) break;
       TRY_VOID(check_stop());
       const size_t left = groups.size() - std::min(kBatch, groups.size());
       const double along = static_cast<double>(taken) / static_cast<double>(steps);
