@@ -2,19 +2,18 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/commands.h"
 #include "cli/compile_model.h"
+#include "cli/evaluate_models.h"
 #include "cli/open_records.h"
 #include "cli/tune_table.h"
 #include "cli/tuning_ranks.h"
 #include "graph/bind.h"
 #include "kernel/fingerprint.h"
 #include "search/given_schedule.h"
-#include "tune/evaluate.h"
 #include "util/clock.h"
 #include "util/stop.h"
 
@@ -29,11 +28,15 @@ struct TuneCommand : CommonOptions {
   std::string objective = "f1";
   std::vector<double> wanted;  ///< milliseconds, by model
   std::string scheduler = "gradient";
-  std::string strategy = "evolution", cost_model = "trees";
+  std::string strategy = "evolution";
+  std::optional<std::string> cost_model, features;
   std::optional<size_t> task;
   std::string schedule;  ///< file
   bool continues = false;
   bool evaluates = false;
+  std::string held_out = "tasks";
+  double labels = 1;
+  bool other_targets = false;
 };
 
 /// Of a terminal; where the output is none, those of a line that is read well.
@@ -147,32 +150,24 @@ Result<tune::SchedulerOptions> scheduler_of(const TuneCommand& options, TuningPr
   return result;
 }
 
-/// How well the cost model chooses among the trials that the records have of the models' tasks.
-Result<ExitCode> evaluate(const TuneCommand& options, const TuningProblems& all, const tune::TuneOptions& tuning) {
-  TRY(const kernel::Records records, open_records(options.choices.search.records));
-  TRY(const auto trials, records.trials({.target = kernel::fingerprint(tuning.target, tuning.threads)},
-                                        std::numeric_limits<int64_t>::max()));
-  std::set<Hash128> tasks;
-  for (const tune::Problem& problem : all.problems) tasks.insert(problem.hash);
-  TRY(const tune::ModelQuality quality, tune::evaluate_trees(trials, tasks, options.seed));
-  if (options.json) {
-    fmt::print("{}\n", json_text({{"model", "trees"},
-                                  {"tasks", quality.tasks},
-                                  {"trials", quality.trials},
-                                  {"learned_besides", quality.learned},
-                                  {"top_1", quality.first},
-                                  {"top_5", quality.five},
-                                  {"random_1", quality.any},
-                                  {"random_5", quality.any_five},
-                                  {"seconds", quality.seconds}}));
-    return kDone;
-  }
-  fmt::print("trees, {} tasks held out in turns, {} trials of theirs, {} of other tasks:\n", quality.tasks,
-             quality.trials, quality.learned);
-  fmt::print("  first choice   {:.3f} of the fastest trial (at random {:.3f})\n", quality.first, quality.any);
-  fmt::print("  best of five   {:.3f} (at random {:.3f})\n", quality.five, quality.any_five);
-  fmt::print("  trained and asked in {:.1f} s\n", quality.seconds);
-  return kDone;
+tune::CostModelOptions cost_model_of(const TuneCommand& options) {
+  tune::CostModelOptions model;
+  if (options.cost_model == "tlp") model.kind = tune::CostModelKind::kTraces;
+  if (options.cost_model == "draft") model.kind = tune::CostModelKind::kDraft;
+  if (options.features) model.features = *tune::feature_kind_of(*options.features);
+  model.seed = options.seed;
+  return model;
+}
+
+ModelEvaluation evaluation_of(const TuneCommand& options) {
+  ModelEvaluation evaluation;
+  evaluation.files = options.files;
+  evaluation.records = options.choices.search.records;
+  evaluation.models_held_out = options.held_out == "models";
+  evaluation.labels = options.labels;
+  evaluation.other_targets = options.other_targets;
+  if (options.cost_model || options.features) evaluation.only = cost_model_of(options);
+  return evaluation;
 }
 
 Result<ExitCode> run(const TuneCommand& options) {
@@ -189,7 +184,9 @@ Result<ExitCode> run(const TuneCommand& options) {
   CompileOptions compile;
   TRY(TuningProblems all, problems_of(options, compile));
   if (options.evaluates && !ranks.is_first()) return kDone;
-  if (options.evaluates) return evaluate(options, all, tuning_options(compile));
+  if (options.evaluates && options.cost_model == "none")
+    return Error{ErrorKind::kUsage, "--cost-model", "a model to evaluate expected, none found"};
+  if (options.evaluates) return evaluate_models(evaluation_of(options), all, tuning_options(compile), options);
   if (!options.schedule.empty()) TRY_VOID(fix_schedule(all, options.schedule, compile));
   if (!ranks.is_first()) return ranks.serve(all.problems, tuning_options(compile));
   TRY(kernel::Records records, open_records(options.choices.search.records));
@@ -203,8 +200,9 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.seconds = seconds;
   tuning.strategy = options.strategy;
   tuning.continues = options.continues;
-  tuning.learns = options.cost_model == "trees";
+  tuning.learns = options.cost_model != "none" && options.cost_model != "draft";
   tuning.drafts = options.cost_model != "none";
+  tuning.cost_model = cost_model_of(options);
   tuning.seed = options.seed;
   tuning.crew = ranks.crew();
   tuning.peaks = add_rooflines(all, tuning.threads);
@@ -248,16 +246,36 @@ void add_tune(CLI::App& app, int& exit) {
       ->check(CLI::IsMember({"evolution", "random", "annealing", "exhaustive"}))
       ->capture_default_str();
   command
-      ->add_option("--cost-model", options->cost_model,
-                   "What evolution asks before it measures: trees (XGBoost's, where its library is found; the draft "
-                   "until enough was measured), draft (counts of what a schedule does), or none")
-      ->check(CLI::IsMember({"trees", "draft", "none"}))
-      ->capture_default_str();
+      ->add_option(
+          "--cost-model", options->cost_model,
+          "What evolution asks before it measures: trees (XGBoost's, where its library is found), tlp (a network "
+          "that reads schedules' traces), either once enough was measured; draft (counts of what a schedule does); or "
+          "none (default: trees)")
+      ->check(CLI::IsMember({"trees", "tlp", "draft", "none"}));
+  std::vector<std::string> kinds;
+  for (const tune::FeatureKind kind : tune::kFeatureKinds) kinds.emplace_back(name(kind));
+  command
+      ->add_option("--features", options->features,
+                   "What trees see of a schedule: nest (caches, tiles, vectors), or AutoTVM's knob, itervar, curve, "
+                   "curve-all (default: nest)")
+      ->check(CLI::IsMember(kinds));
   command->add_flag("--continue", options->continues,
                     "Go on from the records: what was found before is tried first, what failed is not");
   command->add_flag("--evaluate-cost-model", options->evaluates,
-                    "Measure nothing: how well the model chooses among the trials that the records have of these "
-                    "models, each task judged by what it learned of the others");
+                    "Measure nothing: how well cost models choose among the trials that the records have of these "
+                    "models, each task judged by what was learned of others; all of them, or the one that is named");
+  command
+      ->add_option("--hold-out", options->held_out,
+                   "With --evaluate-cost-model: tasks (a fifth at a time), or models (one at a time)")
+      ->check(CLI::IsMember({"tasks", "models"}))
+      ->capture_default_str();
+  command
+      ->add_option("--labels", options->labels,
+                   "With --evaluate-cost-model: the share of this target's trials that is learned from")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command->add_flag("--other-targets", options->other_targets,
+                    "With --evaluate-cost-model: learn from the trials of all targets that the records have");
   command->add_option("--task", options->task, "This one alone, by its number in the table");
   command->add_option("--schedule", options->schedule,
                       "FILE of decisions that are kept, a line each (s0.rows := 6), while the task's others are tuned; "

@@ -11,7 +11,8 @@ namespace isomer::kernel {
 namespace {
 
 constexpr int64_t kApplication = 0x49736f6d;  // "Isom"
-constexpr int64_t kVersion = 2, kVersionWithoutTrials = 1;
+/// Trials of the second version can't be learned from: they don't say of what.
+constexpr int64_t kVersion = 3, kFirstVersion = 1;
 
 constexpr const char* kTables = R"(
   CREATE TABLE records (
@@ -25,14 +26,16 @@ constexpr const char* kTables = R"(
 
 /// A trial's task and the names of its decisions are numbers.
 constexpr const char* kTablesOfTrials = R"(
+  DROP TABLE IF EXISTS trials;
+  DROP TABLE IF EXISTS names;
+  DROP TABLE IF EXISTS trial_tasks;
   CREATE TABLE trial_tasks (
     number INTEGER PRIMARY KEY, task TEXT NOT NULL, target TEXT NOT NULL, generator TEXT NOT NULL, maker TEXT NOT NULL,
-    name TEXT NOT NULL, UNIQUE (task, target, generator, maker)) STRICT;
+    name TEXT NOT NULL, text TEXT NOT NULL, UNIQUE (task, target, generator, maker)) STRICT;
   CREATE TABLE names (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
   CREATE TABLE trials (
-    of INTEGER NOT NULL REFERENCES trial_tasks (number), decisions TEXT NOT NULL, features BLOB NOT NULL,
-    microseconds REAL) STRICT;
-  PRAGMA user_version = 2;
+    of INTEGER NOT NULL REFERENCES trial_tasks (number), decisions TEXT NOT NULL, microseconds REAL) STRICT;
+  PRAGMA user_version = 3;
 )";
 
 constexpr std::string_view kColumns =
@@ -49,7 +52,7 @@ Result<int64_t> version_of(Database& database) {
   TRY(const int64_t tables, database.number("SELECT count(*) FROM sqlite_master"));
   if (application == 0 && version == 0 && tables == 0) return 0;
   if (application != kApplication) return invalid("", "a database of records expected, one of something else found");
-  if (version != kVersion && version != kVersionWithoutTrials)
+  if (version < kFirstVersion || version > kVersion)
     return unsupported("", "records of version {} expected, version {} found", kVersion, version);
   return version;
 }
@@ -173,9 +176,9 @@ Result<int64_t> number_of(Database& database, const std::string& name) {
 Result<int64_t> number_of(Database& database, const Trials& of) {
   const RecordKey& key = of.key;
   TRY(SqlStatement insert,
-      database.prepare("INSERT INTO trial_tasks (task, target, generator, maker, name) VALUES (?, ?, ?, ?, ?) "
-                       "ON CONFLICT DO UPDATE SET name = excluded.name"));
-  insert.bind(key.task.hex()).bind(key.target).bind(key.generator).bind(of.maker).bind(of.name);
+      database.prepare("INSERT INTO trial_tasks (task, target, generator, maker, name, text) VALUES (?, ?, ?, ?, ?, ?) "
+                       "ON CONFLICT DO UPDATE SET name = excluded.name, text = excluded.text"));
+  insert.bind(key.task.hex()).bind(key.target).bind(key.generator).bind(of.maker).bind(of.name).bind(of.text);
   TRY_VOID(insert.step());
   const RecordFilter filter{key.task, key.target, key.generator, of.maker};
   TRY(SqlStatement select,
@@ -199,9 +202,8 @@ Result<void> write(Database& database, const Trials& trials) {
       }
       decisions += fmt::format("{}{}={}", decisions.empty() ? "" : " ", known->second, value);
     }
-    TRY(SqlStatement insert,
-        database.prepare("INSERT INTO trials (of, decisions, features, microseconds) VALUES (?, ?, ?, ?)"));
-    insert.bind(task).bind(decisions).bind_bytes(trial.features);
+    TRY(SqlStatement insert, database.prepare("INSERT INTO trials (of, decisions, microseconds) VALUES (?, ?, ?)"));
+    insert.bind(task).bind(decisions);
     trial.microseconds ? insert.bind(*trial.microseconds) : insert.bind_null();
     TRY_VOID(insert.step());
   }
@@ -245,7 +247,7 @@ Result<std::vector<Trials>> select_trials(Database& database, const RecordFilter
   if (version < kVersion) return result;
   TRY(const auto names, names_of(database));
   TRY(SqlStatement rows, database.prepare(fmt::format(R"(
-    SELECT task, target, generator, maker, name, decisions, features, microseconds FROM (
+    SELECT task, target, generator, maker, name, text, decisions, microseconds FROM (
       SELECT trials.rowid AS place, * FROM trials JOIN trial_tasks ON of = number WHERE {} ORDER BY place DESC LIMIT ?)
     ORDER BY of, place)",
                                                       conditions_of(filter))));
@@ -256,15 +258,14 @@ Result<std::vector<Trials>> select_trials(Database& database, const RecordFilter
     if (!found) return result;
     Trials of;
     const auto task = parse_hash(rows.text());
-    for (std::string* text : {&of.key.target, &of.key.generator, &of.maker, &of.name}) *text = rows.text();
+    for (std::string* text : {&of.key.target, &of.key.generator, &of.maker, &of.name, &of.text}) *text = rows.text();
     auto decisions = parse_decisions(rows.text(), names);
-    std::string features = rows.text();
     const auto microseconds = rows.real();
     if (!task || !decisions || (microseconds && !is_time(*microseconds))) continue;
     of.key.task = *task;
     if (result.empty() || result.back().key != of.key || result.back().maker != of.maker)
       result.push_back(std::move(of));
-    result.back().trials.push_back({*std::move(decisions), std::move(features), microseconds});
+    result.back().trials.push_back({*std::move(decisions), microseconds});
   }
 }
 

@@ -53,7 +53,6 @@ struct RecordFilter {
 /// A candidate that a tuner measured: what cost models learn from. As short as may be: there are millions.
 struct Trial {
   std::map<std::string, int64_t> decisions;  ///< those that are not preferred, by name
-  std::string features;                      ///< bytes, packed by whoever learns from them
   std::optional<double> microseconds;        ///< nothing: it failed
   bool operator==(const Trial&) const = default;
 };
@@ -63,6 +62,7 @@ struct Trials {
   RecordKey key;
   std::string maker;
   std::string name;  ///< of the task, for people
+  std::string text;  ///< of the task and the machine, by which candidates are made again (task_text.h)
   std::vector<Trial> trials;
   bool operator==(const Trials&) const = default;
 };

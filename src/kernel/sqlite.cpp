@@ -55,10 +55,6 @@ SqlStatement& SqlStatement::bind(double number) {
   sqlite3_bind_double(statement_.get(), ++bound_, number);
   return *this;
 }
-SqlStatement& SqlStatement::bind_bytes(const std::string& bytes) {
-  sqlite3_bind_blob64(statement_.get(), ++bound_, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
-  return *this;
-}
 SqlStatement& SqlStatement::bind_null() {
   sqlite3_bind_null(statement_.get(), ++bound_);
   return *this;

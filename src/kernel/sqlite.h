@@ -22,7 +22,6 @@ class SqlStatement {
   SqlStatement& bind(const std::string& text);
   SqlStatement& bind(int64_t number);
   SqlStatement& bind(double number);
-  SqlStatement& bind_bytes(const std::string& bytes);
   SqlStatement& bind_null();
 
   /// Whether there is another row; then its columns are read in order.

@@ -8,6 +8,7 @@
 
 #include "graph/te/program_text.h"
 #include "kernel/access.h"
+#include "kernel/task_text.h"
 #include "kernel/tree.h"
 #include "search/fuse.h"
 
@@ -87,7 +88,8 @@ Result<const LoweredTask*> TaskTable::lower(const Graph& graph, const Task& task
     if (const int buffer = kernel->inputs[static_cast<size_t>(input)]; buffer >= 0)
       kernel->buffers[static_cast<size_t>(buffer)].is_constant = true;
   kernel->micro_kernels = micro_kernels_;
-  return add({viewed_input(task.program, types), kernel::Schedule(std::move(*kernel))});
+  return add({viewed_input(task.program, types), kernel::Schedule(std::move(*kernel)),
+              kernel::meaning_text(task.program, types, constants)});
 }
 
 Result<const LoweredTask*> TaskTable::lay_out(const LoweredTask& row_major, const Task& task) {
@@ -99,7 +101,7 @@ Result<const LoweredTask*> TaskTable::lay_out(const LoweredTask& row_major, cons
   for (size_t k = 0; k < task.inputs.size(); ++k) TRY_VOID(set(start.kernel().inputs[k], task.input_layout(k)));
   for (size_t k = 0; k < task.outputs.size(); ++k) TRY_VOID(set(start.kernel().outputs[k], task.output_layout(k)));
   const int view_of = viewed_input(start.kernel());
-  return add({view_of, std::move(start)});
+  return add({view_of, std::move(start), row_major.meaning});
 }
 
 const LoweredTask* TaskTable::add(LoweredTask task) {

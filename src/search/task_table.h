@@ -17,6 +17,7 @@ namespace isomer {
 struct LoweredTask {
   int view_of = -1;        ///< the input whose elements it only renames: then there is nothing to run
   kernel::Schedule start;  ///< with the layouts of inputs and outputs; nothing else is decided
+  std::string meaning;     ///< what it computes, as text (kernel/task_text.h)
   Hash128 hash = {};       ///< of the kernel as text: what records know it by
   int64_t flops = 0;       ///< twice the products of sums, once everything else
   double bytes = 0;        ///< that it must read of inputs and write of outputs at least once

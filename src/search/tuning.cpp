@@ -20,8 +20,15 @@ size_t number_of(TuningProblems& all, const LoweredTask& lowered, const std::str
   });
   const auto number = static_cast<size_t>(known - all.problems.begin());
   if (number == all.problems.size())
-    all.problems.push_back(
-        {lowered.start, lowered.hash, lowered.flops, 0, name, tune::types_of(lowered.start.kernel()), weights});
+    all.problems.push_back({lowered.start,
+                            lowered.hash,
+                            lowered.flops,
+                            0,
+                            name,
+                            tune::types_of(lowered.start.kernel()),
+                            weights,
+                            {},
+                            lowered.meaning});
   return number;
 }
 

@@ -3,65 +3,79 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tune/draft.h"
+#include "tune/samples.h"
+#include "tune/trace_model.h"
+
 namespace isomer::tune {
 namespace {
 
-constexpr size_t kLeastSamples = 48;
-/// It is trained again when it has seen so much more, or so many.
-constexpr double kMore = 1.2;
-constexpr size_t kMany = 64;
 /// Slow ones matter less, but are not forgotten.
 constexpr float kLeastWeight = 0.05F;
+/// Samples after which trees are trained anew.
+constexpr size_t kManyForTrees = 64;
 
-Row row_of(const Features& features) {
-  FeatureRow largest = {}, most = {}, sum = {};
-  for (const FeatureRow& block : features) {
-    if (block[0] > largest[0]) largest = block;  // of more points
-    for (size_t k = 0; k < kColumns; ++k) {
-      most[k] = std::max(most[k], block[k]);
-      sum[k] += block[k];
-    }
+class TreesModel : public CostModel {
+ public:
+  TreesModel(Trees trees, FeatureKind kind) : trees_(std::move(trees)), kind_(kind) {}
+
+  Row look(const Candidate& candidate, const kernel::Machine& machine) const override {
+    return row_of(kind_, candidate, machine);
   }
-  Row row;
-  for (const FeatureRow* each : {&largest, &most, &sum}) row.insert(row.end(), each->begin(), each->end());
-  row.push_back(static_cast<float>(features.size()));
-  return row;
-}
+  void add(const Origin& origin, Row seen, double microseconds) override {
+    samples_.add(origin, std::move(seen), microseconds);
+  }
+  Result<std::optional<std::vector<double>>> score(std::span<const Row> candidates, size_t) override {
+    std::optional<std::vector<double>> result;
+    if (!samples_.are_enough() || candidates.empty()) return result;
+    if (samples_.are_to_be_learned()) TRY_VOID(train());
+    TRY(result, trees_.predict(candidates));
+    return result;
+  }
+
+ private:
+  Result<void> train() {
+    std::vector<Sample> samples;
+    for (const Samples::Seen& seen : samples_.all()) {
+      const float speed = samples_.speed(seen);
+      samples.push_back({seen.row, speed, std::max(speed, kLeastWeight)});
+    }
+    TRY_VOID(trees_.train(samples));
+    samples_.learned();
+    return {};
+  }
+
+  Trees trees_;
+  const FeatureKind kind_;
+  Samples samples_{kManyForTrees};
+};
+
+class DraftModel : public CostModel {
+ public:
+  Row look(const Candidate& candidate, const kernel::Machine& machine) const override {
+    return {static_cast<float>(std::log(drafted_cycles(features_of(candidate.made.kernel, machine), machine)))};
+  }
+  void add(const Origin&, Row, double) override {}
+  Result<std::optional<std::vector<double>>> score(std::span<const Row> candidates, size_t) override {
+    std::vector<double> scores;
+    for (const Row& each : candidates) scores.push_back(-each[0]);
+    return std::optional(std::move(scores));
+  }
+};
 
 }  // namespace
 
-void CostModel::add(size_t task, const Features& features, double microseconds) {
-  if (std::isfinite(microseconds)) {
-    const auto [best, is_first] = best_.try_emplace(task, microseconds);
-    best->second = std::min(best->second, microseconds);
-  }
-  seen_.push_back({task, row_of(features), microseconds});
+std::unique_ptr<CostModel> draft_model() { return std::make_unique<DraftModel>(); }
+
+std::unique_ptr<CostModel> trees_model(Trees trees, FeatureKind kind) {
+  return std::make_unique<TreesModel>(std::move(trees), kind);
 }
 
-Result<void> CostModel::train() {
-  std::vector<Sample> samples;
-  for (const Seen& seen : seen_) {
-    const auto best = best_.find(seen.task);
-    const auto speed = best != best_.end() && std::isfinite(seen.microseconds)
-                           ? static_cast<float>(best->second / seen.microseconds)
-                           : 0;
-    samples.push_back({seen.row, speed, std::max(speed, kLeastWeight)});
-  }
-  TRY_VOID(trees_.train(samples));
-  trained_on_ = seen_.size();
-  return {};
-}
-
-Result<std::optional<std::vector<double>>> CostModel::score(const std::vector<Features>& candidates) {
-  std::optional<std::vector<double>> result;
-  if (seen_.size() < kLeastSamples || candidates.empty()) return result;
-  if (seen_.size() >= trained_on_ + kMany ||
-      static_cast<double>(seen_.size()) >= kMore * static_cast<double>(trained_on_))
-    TRY_VOID(train());
-  std::vector<Row> rows;
-  for (const Features& each : candidates) rows.push_back(row_of(each));
-  TRY(result, trees_.predict(rows));
-  return result;
+Result<std::unique_ptr<CostModel>> open_model(const CostModelOptions& options) {
+  if (options.kind == CostModelKind::kTraces) return trace_model(options.seed);
+  if (options.kind == CostModelKind::kDraft) return draft_model();
+  TRY(Trees trees, Trees::open(options.seed));
+  return trees_model(std::move(trees), options.features);
 }
 
 }  // namespace isomer::tune

@@ -1,41 +1,59 @@
-// How fast candidates are thought to be, learned from those that were measured, of all tasks together.
-// Test: tests/tune/cost_model_test.cpp
+// How fast candidates are thought to be, learned from those that were measured, of all tasks together: several models
+// behind one interface. Test: tests/tune/cost_model_test.cpp
 #pragma once
 
-#include <map>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
-#include "tune/features.h"
+#include "kernel/machine.h"
+#include "tune/candidates.h"
+#include "tune/feature_kinds.h"
 #include "tune/trees.h"
 
 namespace isomer::tune {
 
-/// Times of a task are compared with the task's best: what is learned of one holds of others (Ansor: Zheng et al. 2020,
-/// section 5.2). Ansor's trees give a number for each block, which are summed; of a task that none was learned of the
-/// first choice then had 0.78 of the fastest trial's speed (bench/README.md, Tuning), and has 0.95 where trees see a
-/// candidate whole: its largest block, and of all blocks the largest and the sum of each column.
+/// Times of one task on one target are compared with its best there.
+struct Origin {
+  size_t task = 0;
+  size_t target = 0;
+  auto operator<=>(const Origin&) const = default;
+};
+
+/// Same seed, same order of additions: same scores.
 class CostModel {
  public:
-  explicit CostModel(Trees trees) : trees_(std::move(trees)) {}
-
-  /// Microseconds of a candidate of a task; infinite: it failed.
-  void add(size_t task, const Features& features, double microseconds);
-  /// Larger is faster; nothing before enough was measured. Errors: the library's.
-  Result<std::optional<std::vector<double>>> score(const std::vector<Features>& candidates);
-
- private:
-  struct Seen {
-    size_t task;
-    Row row;
-    double microseconds;
-  };
-  Result<void> train();
-
-  Trees trees_;
-  std::vector<Seen> seen_;
-  std::map<size_t, double> best_;  ///< by task
-  size_t trained_on_ = 0;
+  virtual ~CostModel() = default;
+  /// What it sees of a candidate. For several threads at once.
+  virtual Row look(const Candidate& candidate, const kernel::Machine& machine) const = 0;
+  /// Microseconds of a candidate; infinite: it failed.
+  virtual void add(const Origin& origin, Row seen, double microseconds) = 0;
+  /// Of candidates of one task on a target: larger is faster; nothing before enough was measured. Errors: those of the
+  /// library that it learns by, and where it is stopped (util/stop.h).
+  virtual Result<std::optional<std::vector<double>>> score(std::span<const Row> candidates, size_t target) = 0;
 };
+
+/// Times of a task are compared with the task's best: what is learned of one holds of others (Ansor: Zheng et al. 2020,
+/// section 5.2). All targets are as one.
+std::unique_ptr<CostModel> trees_model(Trees trees, FeatureKind kind);
+
+/// What counts say (draft.h): it learns nothing.
+std::unique_ptr<CostModel> draft_model();
+
+enum class CostModelKind : uint8_t {
+  kTrees,   ///< XGBoost's
+  kTraces,  ///< TLP (trace_model.h)
+  kDraft,
+};
+
+struct CostModelOptions {
+  CostModelKind kind = CostModelKind::kTrees;
+  FeatureKind features = FeatureKind::kNest;  ///< what trees see
+  uint64_t seed = 0;
+};
+/// Errors (kUnsupported): its library is not here.
+Result<std::unique_ptr<CostModel>> open_model(const CostModelOptions& options);
 
 }  // namespace isomer::tune

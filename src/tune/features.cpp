@@ -2,19 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <optional>
-#include <set>
-#include <tuple>
 
-#include "kernel/tree.h"
+#include "tune/nest.h"
 #include "util/check.h"
 
 namespace isomer::tune {
 namespace {
-
-/// Of one in a number that is kept: 0 to 42, in sixths.
-constexpr float kSteps = 6;
 
 using kernel::Block;
 using kernel::Buffer;
@@ -24,116 +17,21 @@ using kernel::Loop;
 using kernel::LoopKind;
 using kernel::Scope;
 
+/// Bytes.
 constexpr double kLine = 64;
-
-float logarithm(double count) { return static_cast<float>(std::log2(1 + std::max(count, 0.0))); }
-
-/// Where loops stand and what a block's iterators are there.
-struct Point {
-  std::map<int, int64_t> loops;
-  std::vector<int64_t> axes, reduce;
-};
-
-/// Nothing where data decide.
-std::optional<int64_t> value(const Expr& expr, const Point& point) {
-  using te::BinaryOp;
-  if (const auto constant = te::as_constant(expr)) return constant;
-  if (const auto* var = te::as<te::Var>(expr)) {
-    const auto at = static_cast<size_t>(var->index);
-    if (var->kind == te::VarKind::kSpatial && at < point.axes.size()) return point.axes[at];
-    if (var->kind == te::VarKind::kReduce && at < point.reduce.size()) return point.reduce[at];
-    const auto loop = point.loops.find(var->index);
-    return var->kind == te::VarKind::kLoop && loop != point.loops.end() ? std::optional(loop->second) : std::nullopt;
-  }
-  const auto* binary = te::as<te::Binary>(expr);
-  if (!binary) return std::nullopt;
-  const auto left = value(binary->left, point), right = value(binary->right, point);
-  if (!left || !right) return std::nullopt;
-  switch (binary->op) {
-    case BinaryOp::kAdd: return *left + *right;
-    case BinaryOp::kSub: return *left - *right;
-    case BinaryOp::kMul: return *left * *right;
-    case BinaryOp::kMin: return std::min(*left, *right);
-    case BinaryOp::kMax: return std::max(*left, *right);
-    case BinaryOp::kFloorDiv:
-    case BinaryOp::kFloorMod: {
-      if (*right <= 0) return std::nullopt;
-      const int64_t rest = (*left % *right + *right) % *right;
-      return binary->op == BinaryOp::kFloorMod ? rest : (*left - rest) / *right;
-    }
-    default: return std::nullopt;
-  }
-}
-
-/// Loops around a block, the outermost first, with their extents.
-struct Nest {
-  std::vector<const Loop*> loops;
-  std::vector<double> extents;
-
-  explicit Nest(const std::vector<const Loop*>& around) : loops(around) {
-    for (const Loop* loop : loops) extents.push_back(static_cast<double>(te::as_constant(loop->extent).value_or(1)));
-  }
-  double iterations(size_t from, size_t to) const {
-    double product = 1;
-    for (size_t k = from; k < to; ++k) product *= extents[k];
-    return product;
-  }
-  double product(LoopKind kind) const {
-    double product = 1;
-    for (size_t k = 0; k < loops.size(); ++k)
-      if (loops[k]->kind == kind) product *= extents[k];
-    return product;
-  }
-  /// The loops from here on are written out: a tile in registers.
-  size_t tile() const {
-    size_t first = loops.size();
-    while (first > 0 && is_written_out(loops[first - 1]->kind)) --first;
-    return first;
-  }
-};
-
-/// How an access moves as the loops around it do.
-struct AccessPattern {
-  int buffer = -1;
-  double element_bytes = 0, buffer_bytes = 0;
-  bool is_write = false;
-  std::vector<double> strides;  ///< of elements, by loop
-
-  /// Bytes of the lines that the loops from `first` on touch.
-  double touched(const Nest& nest, size_t first) const {
-    double count = 1, span = 1, least = 0;
-    for (size_t k = first; k < strides.size(); ++k) {
-      const double stride = std::fabs(strides[k]);
-      if (stride == 0 || nest.extents[k] <= 1) continue;
-      count *= nest.extents[k];
-      span += stride * (nest.extents[k] - 1);
-      least = least == 0 ? stride : std::min(least, stride);
-    }
-    // Neighbours share lines.
-    const double apart = std::min(std::max(least, 1.0) * element_bytes, kLine);
-    return std::min({std::max(std::min(count, span) * apart, element_bytes), span * element_bytes, buffer_bytes});
-  }
-};
 
 class BlockReader {
  public:
   BlockReader(const Kernel& kernel, const Block& block, const std::vector<const Loop*>& loops)
-      : kernel_(kernel), block_(block), nest_(loops) {
-    for (const kernel::Write& write : block.writes) add(write.buffer, write.index, true);
-    for (const Expr& body : block.bodies)
-      te::for_each_node(body, [&](const Expr& e) {
-        if (const auto* load = te::as<te::Load>(e); load && seen_.insert(e->hash).second)
-          add(load->buffer.index, load->index, false);
-      });
-  }
+      : kernel_(kernel), block_(block), nest_(loops), accesses_(accesses_of(kernel, block, nest_)) {}
 
   FeatureRow row(const kernel::Machine& machine) const {
     FeatureRow row = {};
-    const double points = nest_.iterations(0, nest_.loops.size());
+    const double points = nest_.points();
     const size_t tile = nest_.tile();
     const double lanes = nest_.product(LoopKind::kVectorized), unrolled = nest_.product(LoopKind::kUnrolled);
     row[kPoints] = logarithm(points);
-    put_operations(row);
+    std::ranges::copy(operations_of(block_), row.begin() + kSums);
     row[kIsReduction] = block_.is_reduction();
     row[kCondition] = condition_depth();
     row[kLanes] = logarithm(lanes);
@@ -161,60 +59,6 @@ class BlockReader {
   }
 
  private:
-  template <class Index>
-  void add(int buffer, const Index& index, bool is_write) {
-    const Buffer& there = kernel_.buffers[static_cast<size_t>(buffer)];
-    AccessPattern access;
-    access.buffer = buffer;
-    access.is_write = is_write;
-    access.element_bytes = std::max(bit_width(there.dtype) / 8.0, 1.0);
-    access.buffer_bytes = access.element_bytes * static_cast<double>(element_count(there.shape).constant().value_or(1));
-    Point point;
-    for (const Loop* loop : nest_.loops) point.loops[loop->variable] = 0;
-    const auto here = offset(there, index, point);
-    for (const Loop* loop : nest_.loops) {
-      point.loops[loop->variable] = 1;
-      const auto next = offset(there, index, point);
-      access.strides.push_back(here && next ? static_cast<double>(*next - *here) : 0);
-      point.loops[loop->variable] = 0;
-    }
-    accesses_.push_back(std::move(access));
-  }
-
-  template <class Index>
-  std::optional<int64_t> offset(const Buffer& buffer, const Index& index, Point& point) const {
-    point.axes.clear();
-    point.reduce.clear();
-    for (const kernel::Iterator& each : block_.axes) point.axes.push_back(value(each.binding, point).value_or(0));
-    for (const kernel::Iterator& each : block_.reduce) point.reduce.push_back(value(each.binding, point).value_or(0));
-    int64_t sum = 0;
-    for (size_t k = 0; k < index.size(); ++k) {
-      const auto at = value(index[k], point);
-      if (!at) return std::nullopt;
-      sum = sum * buffer.shape[k].constant().value_or(1) + *at;
-    }
-    return sum;
-  }
-
-  /// Of a point, by kind.
-  void put_operations(FeatureRow& row) const {
-    using te::BinaryOp;
-    row[kSums] = block_.is_reduction();
-    for (const Expr& body : block_.bodies)
-      te::for_each_node(body, [&](const Expr& e) {
-        const auto* binary = te::as<te::Binary>(e);
-        if (e.dtype() == DataType::kInt64)
-          row[kIntegers] += binary != nullptr;
-        else if (te::as<te::Unary>(e))
-          ++row[kFunctions];
-        else if (te::as<te::Select>(e) || (binary && (binary->op == BinaryOp::kMin || binary->op == BinaryOp::kMax ||
-                                                      e.dtype() == DataType::kBool)))
-          ++row[kComparisons];
-        else if (binary)
-          ++row[binary->op == BinaryOp::kDiv || binary->op == BinaryOp::kPow ? kDivisions : kSums];
-      });
-  }
-
   float condition_depth() const {
     if (!block_.predicate) return 0;
     float depth = 1;
@@ -259,17 +103,10 @@ class BlockReader {
 
   void put_accesses(size_t tile, double first_cache, double second_cache, FeatureRow& row) const {
     const size_t in_first = held_from(first_cache), in_second = held_from(second_cache);
-    std::vector<const AccessPattern*> order;
-    for (const AccessPattern& access : accesses_) order.push_back(&access);
-    // What is written first, then what touches most.
-    std::sort(order.begin(), order.end(), [&](const AccessPattern* a, const AccessPattern* b) {
-      const auto key = [&](const AccessPattern* each) {
-        return std::tuple(!each->is_write, -each->touched(nest_, 0), each->buffer, each->strides);
-      };
-      return key(a) < key(b);
-    });
+    std::vector<AccessPattern> order = accesses_;
+    put_in_order(order, nest_);
     for (size_t k = 0; k < std::min(order.size(), kAccessesOfARow); ++k) {
-      const AccessPattern& access = *order[k];
+      const AccessPattern& access = order[k];
       const Buffer& buffer = kernel_.buffers[static_cast<size_t>(access.buffer)];
       const double in_tile = access.touched(nest_, tile);
       double lane_stride = 0;
@@ -291,8 +128,7 @@ class BlockReader {
   const Kernel& kernel_;
   const Block& block_;
   const Nest nest_;
-  std::vector<AccessPattern> accesses_;
-  std::set<Hash128> seen_;
+  const std::vector<AccessPattern> accesses_;
 };
 
 }  // namespace
@@ -302,23 +138,22 @@ Features features_of(const Kernel& kernel, const kernel::Machine& machine) {
   kernel::for_each_block(kernel.body, [&](const Block& block, const std::vector<const Loop*>& loops) {
     result.push_back(BlockReader(kernel, block, loops).row(machine));
   });
-  return *unpack(pack(result));
+  return result;
 }
 
-std::string pack(const Features& features) {
-  std::string bytes;
-  for (const FeatureRow& row : features)
-    for (const float number : row)
-      bytes.push_back(static_cast<char>(std::clamp(std::lround(number * kSteps), 0L, 255L)));
-  return bytes;
-}
-
-std::optional<Features> unpack(std::string_view bytes) {
-  if (bytes.size() % kColumns != 0) return std::nullopt;
-  Features features(bytes.size() / kColumns);
-  for (size_t k = 0; k < bytes.size(); ++k)
-    features[k / kColumns][k % kColumns] = static_cast<float>(static_cast<unsigned char>(bytes[k])) / kSteps;
-  return features;
+Row row_of(const Features& features) {
+  FeatureRow largest = {}, most = {}, sum = {};
+  for (const FeatureRow& block : features) {
+    if (block[0] > largest[0]) largest = block;  // of more points
+    for (size_t k = 0; k < kColumns; ++k) {
+      most[k] = std::max(most[k], block[k]);
+      sum[k] += block[k];
+    }
+  }
+  Row row;
+  for (const FeatureRow* each : {&largest, &most, &sum}) row.insert(row.end(), each->begin(), each->end());
+  row.push_back(static_cast<float>(features.size()));
+  return row;
 }
 
 }  // namespace isomer::tune

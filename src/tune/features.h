@@ -4,13 +4,11 @@
 #pragma once
 
 #include <array>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "kernel/loop_nest.h"
 #include "kernel/machine.h"
+#include "tune/trees.h"
 
 namespace isomer::tune {
 
@@ -66,11 +64,12 @@ using FeatureRow = std::array<float, kColumns>;
 /// By block, in order.
 using Features = std::vector<FeatureRow>;
 
-/// In steps of which a byte holds enough. What data decide counts as 1.
+/// What data decide counts as 1.
 Features features_of(const kernel::Kernel& kernel, const kernel::Machine& machine);
 
-/// A byte a number, for the records; nothing where they are none of these.
-std::string pack(const Features& features);
-std::optional<Features> unpack(std::string_view bytes);
+/// A candidate whole: its largest block, and of all blocks the largest and the sum of each column. Ansor's trees give a
+/// number for each block, which are summed; of a task that none was learned of the first choice then had 0.78 of the
+/// fastest trial's speed (bench/README.md, Tuning), and has 0.95 so.
+Row row_of(const Features& features);
 
 }  // namespace isomer::tune

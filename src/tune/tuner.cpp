@@ -8,12 +8,10 @@
 #include <utility>
 
 #include "kernel/fingerprint.h"
-#include "tune/cost_model.h"
 #include "tune/crew.h"
-#include "tune/draft.h"
-#include "tune/features.h"
 #include "tune/possible.h"
 #include "tune/strategy.h"
+#include "tune/trials.h"
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/parallel.h"
@@ -37,7 +35,9 @@ constexpr double kLeastSpeedup = 1.01;
 /// Decisions of other tasks that are tried first.
 constexpr size_t kTransferred = 4;
 /// Trials of earlier runs that a model learns from; those of the task itself that a run goes on from.
-constexpr int64_t kLearned = 3000, kGoneOnFrom = 512;
+constexpr int64_t kLearned = 3000, kLearnedOfTraces = 12000, kGoneOnFrom = 512;
+/// As models number targets.
+constexpr size_t kThisTarget = 0;
 
 /// What became of a schedule that is right, but no longer, or never was, the best.
 constexpr const char* kNotFaster = "not faster than another schedule";
@@ -63,10 +63,14 @@ struct TaskRun {
   const Problem& problem;
   Candidates candidates;
   std::unique_ptr<Strategy> strategy;
-  std::optional<Champion> first, best;    ///< by default, and so far
-  double recorded_us = 0;                 ///< of the default schedule, in the records
-  double possible_us = 0;                 ///< what takes less is refused
-  std::vector<kernel::Trial> trials;      ///< that are not in the records yet
+  std::optional<Champion> first, best;  ///< by default, and so far
+  double recorded_us = 0;               ///< of the default schedule, in the records
+  double possible_us = 0;               ///< what takes less is refused
+  struct Told {
+    kernel::Trial trial;
+    Row seen;  ///< by the cost model, if there is one
+  };
+  std::vector<Told> trials;               ///< that are not in the records yet
   std::optional<kernel::Record> earlier;  ///< the best that another run left
 };
 
@@ -83,7 +87,7 @@ class Tuner {
     std::map<std::string, int> groups;
     for (const Problem& problem : problems) {
       Score score;
-      if (model_ || options_.drafts) score = [this](const std::vector<Candidate>& some) { return scores(some); };
+      if (model_ || draft_) score = [this](const std::vector<Candidate>& some) { return scores(some); };
       runs_.push_back(
           std::make_unique<TaskRun>(problem, options, options.seed + mix64(runs_.size()), std::move(score)));
       TaskState& task = state_.tasks.emplace_back();
@@ -131,38 +135,39 @@ class Tuner {
   }
 
   void open_model() {
+    if (options_.drafts) draft_ = draft_model();
     if (!options_.learns || options_.strategy != "evolution") return;
-    auto trees = Trees::open(options_.seed);
-    if (trees.ok())
-      model_.emplace(*std::move(trees));
+    CostModelOptions options = options_.cost_model;
+    options.seed = options_.seed;
+    auto model = tune::open_model(options);
+    if (model.ok())
+      model_ = *std::move(model);
     else
-      state_.no_model = trees.error().message();
+      state_.no_model = model.error().message();
   }
 
   std::optional<std::vector<double>> scores(const std::vector<Candidate>& candidates) {
-    std::vector<Features> features(candidates.size());
-    pool_.run(std::ssize(candidates), [&](int64_t k, int) {
-      features[static_cast<size_t>(k)] = features_of(candidates[static_cast<size_t>(k)].made.kernel, options_.machine);
-    });
-    if (model_) {
-      auto scores = model_->score(features);
-      if (!scores.ok()) state_.no_model = scores.error().message();
+    for (CostModel* model : {model_.get(), draft_.get()}) {
+      if (!model) continue;
+      std::vector<Row> rows(candidates.size());
+      pool_.run(std::ssize(candidates), [&](int64_t k, int) {
+        rows[static_cast<size_t>(k)] = model->look(candidates[static_cast<size_t>(k)], options_.machine);
+      });
+      auto scores = model->score(rows, kThisTarget);
       if (scores.ok() && *scores) return *std::move(scores);
+      if (!scores.ok() && scores.error().kind != ErrorKind::kStopped) state_.no_model = scores.error().message();
     }
-    if (!options_.drafts) return std::nullopt;
-    std::vector<double> drafted;
-    for (const Features& each : features) drafted.push_back(-drafted_cycles(each, options_.machine));
-    return drafted;
+    return std::nullopt;
   }
 
   /// What became of a candidate; the last word counts.
   void tell_result(size_t number, const Candidate& candidate, double microseconds) {
     TaskRun& run = *runs_[number];
     run.strategy->tell(candidate, microseconds);
-    kernel::Trial trial{candidate.unpreferred(), pack(features_of(candidate.made.kernel, options_.machine)), {}};
+    kernel::Trial trial{candidate.unpreferred(), {}};
     if (std::isfinite(microseconds)) trial.microseconds = microseconds;
-    std::erase_if(run.trials, [&](const kernel::Trial& each) { return each.decisions == trial.decisions; });
-    run.trials.push_back(std::move(trial));
+    std::erase_if(run.trials, [&](const auto& each) { return each.trial.decisions == trial.decisions; });
+    run.trials.push_back({std::move(trial), model_ ? model_->look(candidate, options_.machine) : Row()});
   }
 
   /// Of times in the records, told by that of the default schedule then, to those of this run.
@@ -171,11 +176,17 @@ class Tuner {
   /// For all who learn from them.
   Result<void> keep_trials(size_t number) {
     TaskRun& run = *runs_[number];
-    kernel::Trials trials{key_of(number), run.maker("tuned"), run.problem.name, std::exchange(run.trials, {})};
-    if (trials.trials.empty()) return {};
-    for (kernel::Trial& trial : trials.trials) {
-      if (model_) model_->add(number, *unpack(trial.features), trial.microseconds.value_or(kInfinite));
+    if (run.trials.empty()) return {};
+    const Problem& problem = run.problem;
+    kernel::Trials trials{key_of(number),
+                          run.maker("tuned"),
+                          problem.name,
+                          kernel::task_text(options_.machine, problem.start, problem.meaning),
+                          {}};
+    for (auto& [trial, seen] : std::exchange(run.trials, {})) {
+      if (model_) model_->add({number, kThisTarget}, std::move(seen), trial.microseconds.value_or(kInfinite));
       if (trial.microseconds) *trial.microseconds /= scale(number);
+      trials.trials.push_back(std::move(trial));
     }
     return records_.add(trials);
   }
@@ -186,19 +197,35 @@ class Tuner {
     std::erase_if(found_, [](const kernel::Record& record) { return !record.microseconds; });
     stable_sort(found_, [](const kernel::Record& a, const kernel::Record& b) { return a.when > b.when; });
     if (!model_) return {};
-    TRY(const std::vector<kernel::Trials> all, records_.trials({.target = target_, .generator = generator_}, kLearned));
+    return learn_from_records();
+  }
+
+  Result<void> learn_from_records() {
+    // Others have heads of their own in a model that reads traces; to trees all targets are one.
+    const kernel::RecordFilter filter = options_.cost_model.kind == CostModelKind::kTraces
+                                            ? kernel::RecordFilter{.generator = generator_}
+                                            : kernel::RecordFilter{.target = target_, .generator = generator_};
+    TRY(const std::vector<kernel::Trials> all,
+        records_.trials(filter, options_.cost_model.kind == CostModelKind::kTraces ? kLearnedOfTraces : kLearned));
     size_t others = runs_.size();
+    std::map<std::string, size_t> targets = {{target_, kThisTarget}};
     for (const kernel::Trials& of : all) {
+      TRY_VOID(check_stop());
+      std::vector<Row> rows(of.trials.size());
+      const auto see = [&](size_t k, const Candidate& candidate, const kernel::Machine& machine) {
+        rows[k] = model_->look(candidate, machine);
+      };
+      if (!replay(of, options_.space, see).ok()) continue;
       const auto mine = std::find_if(runs_.begin(), runs_.end(), [&](const auto& run) {
-        return run->problem.hash == of.key.task && run->maker("tuned") == of.maker;
+        return run->problem.hash == of.key.task && of.key.target == target_ && run->maker("tuned") == of.maker;
       });
       const auto number = static_cast<size_t>(mine - runs_.begin());
       const bool is_mine = number < runs_.size() && runs_[number]->first;
-      const size_t task = is_mine ? number : others++;
-      for (const kernel::Trial& trial : of.trials)
-        if (const auto features = unpack(trial.features); features && !features->empty())
-          model_->add(task, *features,
-                      trial.microseconds ? *trial.microseconds * (is_mine ? scale(number) : 1) : kInfinite);
+      const Origin origin = {is_mine ? number : others++,
+                             targets.try_emplace(of.key.target, targets.size()).first->second};
+      for (size_t k = 0; k < rows.size(); ++k)
+        if (const auto& us = of.trials[k].microseconds; !rows[k].empty())
+          model_->add(origin, std::move(rows[k]), us ? *us * (is_mine ? scale(number) : 1) : kInfinite);
     }
     return {};
   }
@@ -592,7 +619,8 @@ class Tuner {
   const TuneOptions& options_;
   const std::string target_, generator_;
   std::optional<Peaks> peaks_;
-  std::optional<CostModel> model_;
+  std::unique_ptr<CostModel> model_;  ///< that learns
+  std::unique_ptr<CostModel> draft_;  ///< where and as long as that says nothing
   ThreadPool pool_{available_threads()};
   std::vector<std::unique_ptr<TaskRun>> runs_;
   double seconds_of_a_kernel_ = kMostSeconds;

@@ -15,6 +15,7 @@
 #include "kernel/records.h"
 #include "kernel/space/module.h"
 #include "measure/kernel_clock.h"
+#include "tune/cost_model.h"
 #include "tune/measurer.h"
 #include "tune/roofline.h"
 #include "tune/task_scheduler.h"
@@ -30,7 +31,8 @@ struct Problem {
   double roofline_us = 0;   ///< what the machine's peaks allow
   std::string name, types;  ///< for people
   Weights weights = Weights::kInMemory;
-  Decisions fixed = {};  ///< what is not tuned
+  Decisions fixed = {};      ///< what is not tuned
+  std::string meaning = {};  ///< as text (kernel/task_text.h); without it nobody learns of its trials later
   /// The user's, instead of the options'; what is preferred there takes the place of the default schedule.
   std::shared_ptr<const OwnSpace> own = nullptr;
 };
@@ -72,8 +74,9 @@ struct TuneOptions {
   int round = 16;                 ///< trials in it
   std::string strategy = "evolution";
   bool continues = false;  ///< from what the records have
-  bool learns = true;      ///< what is tried next by a cost model, where XGBoost is found
+  bool learns = true;      ///< what is tried next by a cost model, where its library is found
   bool drafts = true;      ///< the same by the draft, where and as long as there is no model
+  CostModelOptions cost_model = {};
   SchedulerOptions scheduler;
   CompilerOptions compiler = {};
   std::optional<Peaks> peaks = {};  ///< what is faster than they allow is refused; the greatest of all runs count

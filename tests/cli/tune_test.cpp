@@ -154,6 +154,42 @@ TEST_F(Tune, TakesSeveralModelsAndOneTask) {
   EXPECT_THAT(one.out, testing::Not(HasSubstr("MatMul")));
 }
 
+TEST_F(Tune, JudgesCostModelsByWhatTheRecordsHave) {
+  const std::string other = model(R"(opset 17
+graph other(x: float32[48,64]) -> (y: float32[48,96]) {
+  w: float32[64,96] = random 1
+  a = MatMul(x, w)
+  y = Softmax(a)
+}
+)",
+                                  "other.onnx");
+  ASSERT_EQ(tune({layers_, other, "--trials", "160", "--strategy", "random", "--scheduler", "round-robin"}).exit_code,
+            0);
+  for (const char* held_out : {"tasks", "models"}) {
+    const Outcome judged = tune({layers_, other, "--evaluate-cost-model", "--cost-model", "tlp", "--json", "--hold-out",
+                                 held_out, "--other-targets"});
+    ASSERT_EQ(judged.exit_code, 0) << judged.err;
+    const json report = json::parse(judged.out);
+    EXPECT_EQ(report["held_out"], held_out);
+    ASSERT_EQ(report["models"].size(), 1U);
+    const json& tlp = report["models"][0];
+    EXPECT_EQ(tlp["model"], "tlp");
+    EXPECT_EQ(tlp["tasks"], 4);
+    EXPECT_GE(tlp["trials"], 100);
+    EXPECT_GT(tlp["top_1"], 0);
+    EXPECT_LE(tlp["top_1"], tlp["top_5"]);
+    EXPECT_LE(tlp["top_5"], 1);
+  }
+  const Outcome text = tune({layers_, other, "--evaluate-cost-model", "--cost-model", "tlp"});
+  EXPECT_THAT(text.out, HasSubstr("4 tasks held out in turns"));
+  EXPECT_THAT(text.out, HasSubstr("at random"));
+  EXPECT_THAT(text.out, HasSubstr("tlp"));
+  expect_error(tune({layers_, "--evaluate-cost-model", "--hold-out", "models"}), 2, "several models expected");
+  expect_error(tune({layers_, "--evaluate-cost-model", "--cost-model", "none"}), 2, "a model to evaluate expected");
+  expect_error(isomer({"tune", layers_, "--records", path("empty"), "--evaluate-cost-model", "--cost-model", "tlp"}), 3,
+               "trials of tasks of at least two folds expected");
+}
+
 TEST_F(Tune, RefusesWhatItCanNotDoInOneSentence) {
   expect_error(tune({layers_, "--task", "7"}), 2, "a number below 2 expected, 7 found");
   expect_error(tune({layers_, "--objective", "f2"}), 2, "--wanted");

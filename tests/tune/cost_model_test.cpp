@@ -1,4 +1,4 @@
-// Models that learn from times: XGBoost's trees on sums of rows, and what a tuner asks.
+// Models that learn from times: XGBoost's trees, and what a tuner asks.
 #include "tune/cost_model.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "backends/find_library.h"
+#include "kernel/tree.h"
+#include "tune/draft.h"
 #include "tune/examples.h"
 
 namespace isomer::tune::test {
@@ -84,33 +86,67 @@ TEST_F(Models, TreesLearnByWeight) {
   EXPECT_GT((*found)[0], 0.8);
 }
 
-TEST_F(Models, KnowNothingAtFirstAndFailuresAreSlow) {
-  CostModel model(trees());
+/// As if what has many loops were fast, and what has few failed; of two targets what is fast on one fails on the other.
+double speed_of(const Candidate& candidate) {
+  size_t most = 0;
+  kernel::for_each_block(candidate.made.kernel.body,
+                         [&](const kernel::Block&, const auto& loops) { most = std::max(most, loops.size()); });
+  return most < 5 ? 0 : static_cast<double>(most);
+}
+
+void expect_to_learn(CostModel& model) {
   const Candidates candidates = candidates_of("product");
   Random random(2);
-  const auto draw = [&] { return features_of(candidates.sampled(random, 0.7).made.kernel, machine()); };
-  EXPECT_FALSE(*model.score({draw()}));
-  // As if what has many loops were fast, and what has few failed.
-  const auto speed = [](const Features& features) {
-    double loops = 0;
-    for (const FeatureRow& row : features) loops = std::max<double>(loops, row[12]);
-    return loops;
-  };
-  std::vector<Features> all;
+  const auto draw = [&] { return candidates.sampled(random, 0.7); };
+  EXPECT_FALSE(*model.score(std::vector<Row>{model.look(draw(), machine())}, 0));
+  std::vector<Row> rows;
   std::vector<double> speeds;
   for (int k = 0; k < 200; ++k) {
-    Features features = draw();
-    const double fast = speed(features);
+    const Candidate candidate = draw();
+    const double fast = speed_of(candidate);
+    Row row = model.look(candidate, machine());
     if (k < 120) {
-      model.add(0, features, fast < 5 ? std::numeric_limits<double>::infinity() : 100 / fast);
+      model.add({0, 0}, std::move(row), fast > 0 ? 100 / fast : std::numeric_limits<double>::infinity());
     } else {
-      all.push_back(features);
-      speeds.push_back(fast < 5 ? 0 : fast);
+      rows.push_back(std::move(row));
+      speeds.push_back(fast);
     }
   }
-  const auto scores = model.score(all);
+  const auto scores = model.score(rows, 0);
   ASSERT_TRUE(scores.ok() && *scores);
   EXPECT_GE(share_in_order(**scores, speeds), 0.8);
+}
+
+TEST_F(Models, KnowNothingAtFirstAndFailuresAreSlow) { expect_to_learn(*trees_model(trees(), FeatureKind::kNest)); }
+
+TEST_F(Models, OfLoopsAreLearnedByTheOtherKindsThatSeeThem) {
+  expect_to_learn(*trees_model(trees(), FeatureKind::kItervar));
+}
+
+TEST_F(Models, AreOpenedByWhatIsAskedFor) {
+  for (const auto kind : {CostModelKind::kTrees, CostModelKind::kTraces}) {
+    const auto model = open_model({.kind = kind});
+    ASSERT_TRUE(model.ok()) << model.error().message();
+    expect_to_learn(**model);
+  }
+}
+
+TEST(DraftModel, SaysAtOnceWhatItSays) {
+  const Candidates candidates = candidates_of("product");
+  Random random(3);
+  const auto model = open_model({.kind = CostModelKind::kDraft});
+  ASSERT_TRUE(model.ok()) << model.error().message();
+  std::vector<Row> rows;
+  std::vector<double> cycles;
+  for (int k = 0; k < 10; ++k) {
+    const Candidate candidate = candidates.sampled(random, 0.5);
+    rows.push_back((*model)->look(candidate, machine()));
+    cycles.push_back(drafted_cycles(features_of(candidate.made.kernel, machine()), machine()));
+  }
+  const auto scores = (*model)->score(rows, 0);
+  ASSERT_TRUE(scores.ok() && *scores);
+  for (size_t k = 1; k < rows.size(); ++k)
+    EXPECT_EQ((**scores)[k] > (**scores)[0], cycles[k] < cycles[0]) << cycles[k] << " and " << cycles[0];
 }
 
 }  // namespace

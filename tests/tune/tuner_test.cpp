@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <set>
 
 #include "kernel/fingerprint.h"
 #include "tune/examples.h"
-#include "tune/features.h"
+#include "tune/trial_examples.h"
+#include "tune/trials.h"
 #include "tune/tuned.h"
 #include "util/stop.h"
 
@@ -28,7 +30,10 @@ Problem problem(const std::string& name) { return problem_of(name, lowered(name)
 Problem slow_problem(const std::string& element = "in0[i0, i1]:float32*in1[i0, i1]:float32 + in0[i0, i1]:float32") {
   const kernel::test::Example example = {
       "elements", "s0 = map [64, 1024] { " + element + " }\noutput s0\n", {{64, 1024}, {64, 1024}}};
-  return problem_of(example.name, kernel::test::lowered(example));
+  Problem problem = problem_of(example.name, kernel::test::lowered(example));
+  problem.meaning =
+      kernel::meaning_text(*te::parse_program(example.program), {2, {DataType::kFloat32, {Dim(64), Dim(1024)}}}, {});
+  return problem;
 }
 /// Where vectors are a choice that is not preferred.
 kernel::Space slow_space() {
@@ -145,15 +150,35 @@ TEST(Tuner, KeepsItsTrials) {
   for (const kernel::Trial& trial : of.trials) {
     different.insert(trial.decisions);
     EXPECT_GT(trial.microseconds.value_or(0), 0);
-    EXPECT_EQ(unpack(trial.features)->size(), 1U);
   }
   EXPECT_EQ(different.size(), of.trials.size());
+  std::atomic<size_t> replayed = 0;
+  ASSERT_TRUE(replay(of, options.space, [&](size_t, const auto&, const auto&) { ++replayed; }).ok());
+  EXPECT_EQ(replayed, of.trials.size());
 
   options.continues = true;
   const auto again = tune(problems, {{{1}, 0}}, records, options);
   ASSERT_TRUE(again.ok());
   EXPECT_LE(again->trials, 4) << "what is among the records is measured once more";
   EXPECT_TRUE(again->tasks[0].progress.is_done);
+}
+
+/// What an earlier run left of another task, and of another target, is learned before anything is measured.
+TEST(Tuner, LearnsTracesFromTheRecords) {
+  kernel::Records records = kernel::Records::in_memory();
+  const auto times = [](const Candidate&, size_t k) { return std::optional(1.0 + static_cast<double>(k)); };
+  for (const char* target : {"some cpu", "another cpu"}) {
+    kernel::Trials trials = trials_of(kernel::test::examples()[1], 40, 1, times);
+    trials.key.target = target;
+    trials.key.generator = kernel::generator_version();
+    ASSERT_TRUE(records.add(trials).ok());
+  }
+  TuneOptions options = options_of(24);
+  options.cost_model.kind = CostModelKind::kTraces;
+  const auto state = tune({problem("product")}, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_EQ(state->no_model, "");
+  EXPECT_EQ(state->trials, 24);
 }
 
 TEST(Tuner, TriesFirstWhatATaskThatIsAlikeFound) {
