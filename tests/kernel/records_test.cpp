@@ -412,15 +412,16 @@ TEST_F(RecordsFile, FilesOfOthersAndBrokenOnesAreRefusedInASentence) {
   ASSERT_TRUE(open().add(record(1, 1)).ok());
   const std::string good = read_file(path());
   ASSERT_TRUE(Database::open(path("foreign"), true)->execute("CREATE TABLE t (a)").ok());
-  ASSERT_TRUE(
-      Database::open(path("newer"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 3").ok());
+  ASSERT_TRUE(Database::open(path("newer"), true)
+                  ->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 99")
+                  .ok());
   ASSERT_TRUE(
       Database::open(path("bare"), true)->execute("PRAGMA application_id = 0x49736f6d; PRAGMA user_version = 1").ok());
   write_file(path("text"), "these are no records\n" + std::string(2000, 'x'));
   write_file(path("torn"), good.substr(0, good.size() / 2));
   std::filesystem::create_directory(path("folder"));
   for (const auto& [name, what] : {std::pair{"foreign", "something else"},
-                                   {"newer", "version 3"},
+                                   {"newer", "version 99"},
                                    {"bare", "broken"},
                                    {"text", "another kind"},
                                    {"torn", "broken"},

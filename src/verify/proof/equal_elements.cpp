@@ -67,7 +67,7 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
   if (depth_ < kDeepest) {
     ++depth_;
     const auto simpler = narrowed(rest, facts);
-    const bool result = (simpler && is_zero(*simpler, facts)) || is_zero_by_cases(rest, facts);
+    const bool result = simpler ? is_zero(*simpler, facts) : is_zero_by_cases(rest, facts);
     --depth_;
     if (result) return true;
   }
