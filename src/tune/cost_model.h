@@ -36,7 +36,7 @@ class CostModel {
 };
 
 /// Times of a task are compared with the task's best: what is learned of one holds of others (Ansor: Zheng et al. 2020,
-/// section 5.2). All targets are as one.
+/// section 5.2). All targets are as one. Of `nest` the draft has its say besides.
 std::unique_ptr<CostModel> trees_model(Trees trees, FeatureKind kind);
 
 /// What counts say (draft.h): it learns nothing.

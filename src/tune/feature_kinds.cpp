@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tune/draft.h"
 #include "tune/features.h"
 #include "tune/nest.h"
 #include "util/check.h"
@@ -112,6 +113,14 @@ Row curves(const MainBlock& main, size_t samples) {
   return row;
 }
 
+/// With cycles of a point of the largest block, as the draft has them.
+Row nests(const Features& features, const kernel::Machine& machine) {
+  constexpr double kMostCycles = 1e15;
+  Row row = row_of(features);
+  row.push_back(static_cast<float>(std::log2(std::min(drafted_cycles(features, machine), kMostCycles))) - row[kPoints]);
+  return row;
+}
+
 constexpr std::array<std::string_view, kFeatureKinds.size()> kNames = {"nest", "knob", "itervar", "curve", "curve-all"};
 
 }  // namespace
@@ -127,7 +136,7 @@ std::optional<FeatureKind> feature_kind_of(std::string_view name) {
 Row row_of(FeatureKind kind, const Candidate& candidate, const kernel::Machine& machine) {
   const Kernel& kernel = candidate.made.kernel;
   switch (kind) {
-    case FeatureKind::kNest: return row_of(features_of(kernel, machine));
+    case FeatureKind::kNest: return nests(features_of(kernel, machine), machine);
     case FeatureKind::kKnob: return knobs(candidate);
     case FeatureKind::kItervar: return itervars(MainBlock(kernel));
     case FeatureKind::kCurve: return curves(MainBlock(kernel), 1);
