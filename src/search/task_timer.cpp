@@ -45,7 +45,6 @@ class TaskTimer::State {
       : table(options.micro_kernels),
         options_(options),
         records_(records),
-        weights_(weights),
         target_(kernel::fingerprint(cpu_of(options), options.threads)),
         generator_(kernel::generator_version()),
         maker_(maker_of(options, weights)),
@@ -244,7 +243,6 @@ class TaskTimer::State {
 
   const CompileOptions& options_;
   kernel::Records& records_;
-  const Weights weights_;
   const std::string target_, generator_, maker_;
   std::map<Hash128, Result<double>> known_;  ///< by TaskKey
   std::map<Hash128, int> times_again_;

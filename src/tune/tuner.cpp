@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernel/fingerprint.h"
+#include "kernel/task_text.h"
 #include "tune/crew.h"
 #include "tune/possible.h"
 #include "tune/strategy.h"
