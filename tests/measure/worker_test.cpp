@@ -112,7 +112,9 @@ TEST_F(Worker, ThatAnswersNonsenseIsNotBelieved) {
 TEST(WorkerOfACopy, SurvivesTheSame) {
   if (!own_program("isomer-measure").empty()) {
     const TemporaryFolder folder = *TemporaryFolder::in_system_folder();
-    const std::filesystem::path copy = folder.path() / "test";
+    // Programs are looked for beside it and one folder up: both are its own.
+    const std::filesystem::path copy = folder.path() / "apart" / "test";
+    std::filesystem::create_directory(copy.parent_path());
     std::filesystem::copy_file("/proc/self/exe", copy);
     const auto run = run_program({copy.string(), "--gtest_filter=WorkerOfACopy.*"}, 300);
     ASSERT_TRUE(run.ok()) << run.error().message();
