@@ -131,7 +131,7 @@ class Joiner {
   }
 
   static bool has_unbound(const Term& from, const Term& to) {
-    const std::vector<std::string> bound = verify::variables(from), used = verify::variables(to);
+    const std::vector<std::string> bound = verify::variables({from}), used = verify::variables({to});
     return std::any_of(used.begin(), used.end(), [&](const std::string& name) {
       return std::find(bound.begin(), bound.end(), name) == bound.end();
     });

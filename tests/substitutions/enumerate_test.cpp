@@ -81,8 +81,8 @@ std::string canonical(const verify::Term& left, const verify::Term& right) {
   for (const auto& [first, second] : {std::pair(left, right), std::pair(right, left)}) {
     std::map<std::string, std::string> names;
     std::map<char, int> next;
-    std::vector<std::string> variables = verify::variables(first);
-    for (const std::string& name : verify::variables(second)) variables.push_back(name);
+    std::vector<std::string> variables = verify::variables({first});
+    for (const std::string& name : verify::variables({second})) variables.push_back(name);
     for (const std::string& name : variables)
       if (!names.contains(name)) names.emplace(name, name[0] + std::to_string(++next[name[0]]));
     const std::string text = renamed(first, names).text() + " = " + renamed(second, names).text();
@@ -153,7 +153,7 @@ TEST_P(Truth, IsNeverRefuted) {
     const std::string text = equation.left.text() + " = " + equation.right.text();
     verify::VariableTypes types;
     for (const auto& term : {equation.left, equation.right})
-      for (const std::string& name : verify::variables(term)) types.emplace(name, all.at(name));
+      for (const std::string& name : verify::variables({term})) types.emplace(name, all.at(name));
     const auto graph = verify::graph_of({equation.left, equation.right}, types);
     ASSERT_TRUE(graph.ok()) << text << ": " << graph.error().message();
     const auto exactly = holds(*graph, te::RationalAlgebra(), random);

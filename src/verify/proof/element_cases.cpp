@@ -5,11 +5,9 @@
 namespace isomer::verify {
 namespace {
 
-Element written_out(const Product& product, const std::vector<Bound>& bounds, ElementMaker& make) {
-  const auto chosen = std::find_if(product.bounds.begin(), product.bounds.end(), [&](const Bound& own) {
-    return te::as_constant(own.extent) &&
-           std::any_of(bounds.begin(), bounds.end(), [&](const Bound& bound) { return bound.name == own.name; });
-  });
+Element written_out(const Product& product, const std::set<std::string>& bounds, ElementMaker& make) {
+  const auto chosen = std::ranges::find_if(
+      product.bounds, [&](const Bound& own) { return bounds.contains(own.name) && te::as_constant(own.extent); });
   if (chosen == product.bounds.end()) return {{product}};
   Product rest = product;
   rest.bounds.erase(rest.bounds.begin() + (chosen - product.bounds.begin()));
@@ -20,34 +18,39 @@ Element written_out(const Product& product, const std::vector<Bound>& bounds, El
   return result;
 }
 
+/// The end where it is none of the product's.
+auto place_of(const std::string& name, const Product& product) {
+  return std::ranges::find(product.bounds, name, &Bound::name);
+}
+
 Element cut(Product product, const Division& division, ElementMaker& make) {
-  const auto bound = std::find_if(product.bounds.begin(), product.bounds.end(),
-                                  [&](const Bound& each) { return each.name == division.name; });
-  if (bound == product.bounds.end() || !make.is_at_least_one(division.by)) return {{std::move(product)}};
-  const Cut cut = cut_of(division, make);
+  const auto bound = place_of(division.name, product);
+  if (bound == product.bounds.end() || mentions(division.by, {*bound}) || !make.is_at_least_one(division.by))
+    return {{std::move(product)}};
+  const Cut cut = cut_of(bound->extent, division.by, make);
   product.bounds.insert(product.bounds.erase(bound), {cut.quotient, cut.remainder});
   if (cut.condition) product.conditions.push_back(cut.condition);
   return make.replaced(product, {{division.name, cut.value}});
 }
 
 Element joined(Product product, const BoundPair& pair, ElementMaker& make) {
-  const auto& [quotient, remainder] = pair;
-  const auto is_one = [&](const Bound& each) { return each.name == quotient.name || each.name == remainder.name; };
-  const bool is_apart = mentions(quotient.extent, product.bounds) || mentions(remainder.extent, product.bounds);
-  if (is_apart || std::count_if(product.bounds.begin(), product.bounds.end(), is_one) != 2)
+  const auto quotient = place_of(pair.quotient, product), remainder = place_of(pair.remainder, product),
+             end = product.bounds.cend();
+  if (quotient == end || remainder == end || quotient == remainder || mentions(quotient->extent, product.bounds) ||
+      mentions(remainder->extent, product.bounds))
     return {{std::move(product)}};
-  std::erase_if(product.bounds, is_one);
-  const Bound both = make.fresh("j", quotient.extent * remainder.extent);
+  const te::Expr by = remainder->extent;
+  const Bound both = make.fresh("j", quotient->extent * by);
+  const te::Expr value = te::symbol(both.name);
+  std::erase_if(product.bounds, [&](const Bound& b) { return b.name == pair.quotient || b.name == pair.remainder; });
   product.bounds.insert(product.bounds.begin(), both);
-  const te::Expr value = te::symbol(both.name), by = remainder.extent;
   return make.replaced(product,
-                       {{quotient.name, te::floor_div(value, by)}, {remainder.name, te::floor_mod(value, by)}});
+                       {{pair.quotient, te::floor_div(value, by)}, {pair.remainder, te::floor_mod(value, by)}});
 }
 
 }  // namespace
 
-Cut cut_of(const Division& division, ElementMaker& make) {
-  const te::Expr extent = make.extent(division.name), by = division.by;
+Cut cut_of(const te::Expr& extent, const te::Expr& by, ElementMaker& make) {
   const te::Expr whole = make.simplified(te::floor_div(extent, by));
   const bool is_exact = te::as_constant(make.simplified(te::floor_mod(extent, by))) == 0;
   Cut cut{{}, make.fresh("q", is_exact ? whole : whole + 1), make.fresh("r", by), {}};
@@ -71,7 +74,7 @@ std::optional<Element> with_other_bounds(const Element& element, ElementMaker& m
 }
 
 std::optional<Element> with_sums_written_out(const Element& element, ElementMaker& make) {
-  const std::vector<Bound> bounds = sums_to_write_out(element);
+  const std::set<std::string> bounds = sums_to_write_out(element);
   Element result;
   for (const Product& product : element.products) result = make.sum(result, written_out(product, bounds, make));
   return bounds.empty() ? std::nullopt : std::optional(std::move(result));

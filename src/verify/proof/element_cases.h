@@ -6,13 +6,13 @@
 
 namespace isomer::verify {
 
-/// A name as quotient * by + remainder, `by` being at least 1.
+/// A name below an extent as quotient * by + remainder, `by` being at least 1.
 struct Cut {
   te::Expr value;
   Bound quotient, remainder;
-  te::Expr condition;  ///< that the value is below the name's extent; empty where it always is
+  te::Expr condition;  ///< that the value is below the extent; empty where it always is
 };
-Cut cut_of(const Division& division, ElementMaker& make);
+Cut cut_of(const te::Expr& extent, const te::Expr& by, ElementMaker& make);
 
 /// The same sums, a bound cut or two joined where that was guessed; nothing where it never was.
 std::optional<Element> with_other_bounds(const Element& element, ElementMaker& make);

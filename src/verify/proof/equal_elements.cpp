@@ -77,19 +77,20 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
 /// Two bounds joined, an index or a bound cut in two, sums of few summands written out.
 bool ElementComparison::is_zero_by_cases(const Element& element, const Facts& facts) {
   if (const auto other = with_other_bounds(element, make_)) return is_zero(*other, facts);
-  if (const auto index = index_to_cut(element, make_)) {
-    const Cut cut = cut_of(*index, make_);
-    const auto is_zero_at = [&](int64_t remainder) {
-      const Replacement names = {
-          {index->name, verify::with_names(cut.value, {{cut.remainder.name, te::index(remainder)}})}};
+  const auto index = index_to_cut(element, make_);
+  // What facts speak of is bound nowhere in the element.
+  if (index && make_.is_bounded(index->name) && mentions(facts, {Bound{index->name, {}}}) &&
+      te::as_constant(index->by).value_or(0) > 0) {
+    const Cut cut = cut_of(make_.extent(index->name), index->by, make_);
+    const auto is_zero_at = [&](int64_t value) {
+      const Replacement names = {{index->name, te::symbol(cut.quotient.name) * index->by + te::index(value)}};
       Facts there = with_names(facts, names);
       add_range(cut.quotient, there);
       return is_zero(make_.replaced(element, names), there);
     };
-    const int64_t remainders = te::as_constant(cut.remainder.extent).value_or(0);
-    int64_t done = 0;
-    while (done < remainders && is_zero_at(done)) ++done;
-    return done > 0 && done == remainders;
+    bool result = true;
+    for (int64_t value = 0; result && value < *te::as_constant(index->by); ++value) result = is_zero_at(value);
+    return result;
   }
   const auto written = with_sums_written_out(element, make_);
   return written && is_zero(*written, facts);

@@ -92,8 +92,6 @@ std::string Law::text() const {
   return condition ? fmt::format("{} if {}", equation, te::print(condition)) : equation;
 }
 
-std::vector<std::string> variables(const Term& term) { return variables(std::vector<Term>{term}); }
-
 std::vector<std::string> variables(const std::vector<Term>& terms) {
   std::vector<std::string> result;
   std::unordered_set<Term, TermHash> seen;

@@ -86,7 +86,6 @@ Result<OpenParameters> parse_parameters(std::string_view text, const OpDef* op);
 std::string text(const Parameter& parameter);
 
 /// The variables of tensors, in the order in which they first stand.
-std::vector<std::string> variables(const Term& term);
 std::vector<std::string> variables(const std::vector<Term>& terms);
 
 /// The names that arithmetic is over: "group", "x.1".

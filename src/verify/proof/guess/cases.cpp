@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 
 #include "graph/te/simplifier.h"
 
 namespace isomer::verify {
 namespace {
 
-/// Values of one bound, and of all those of a product, that are written out; products that may come of it.
-constexpr int64_t kMostValues = 7, kMostOfAProduct = 49, kMostWritten = 160;
+/// Values of one bound, and of all those of a product, that are written out.
+constexpr int64_t kMostValues = 7, kMostOfAProduct = 49;
 
 /// That anything in it is summed over, or a maximum is taken over.
 void add_bounds(const Element& element, std::set<std::string>& bounds) {
@@ -118,22 +117,23 @@ std::optional<BoundPair> bounds_to_join(const Product& product, const ElementMak
   };
   for (const Bound& quotient : product.bounds)
     for (const Bound& remainder : product.bounds)
-      if (quotient.name != remainder.name && are_one(quotient, remainder)) return BoundPair{quotient, remainder};
+      if (quotient.name != remainder.name && are_one(quotient, remainder))
+        return BoundPair{quotient.name, remainder.name};
   return std::nullopt;
 }
 
-std::vector<Bound> sums_to_write_out(const Element& element) {
-  std::vector<Bound> result;
-  int64_t written = 0;
+std::set<std::string> sums_to_write_out(const Element& element) {
+  std::set<std::string> result;
+  size_t written = 0;
   for (const Product& product : element.products) {
     int64_t values = 1;
     for (const Bound& bound : product.bounds)
       if (is_small(bound)) {
         values *= *te::as_constant(bound.extent);
-        result.push_back(bound);
+        result.insert(bound.name);
       }
-    written += values;
-    if (values > kMostOfAProduct || written > kMostWritten) return {};
+    written += static_cast<size_t>(values);
+    if (values > kMostOfAProduct || written > ElementMaker::kMostProducts) return {};
   }
   return result;
 }

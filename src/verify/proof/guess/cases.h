@@ -3,8 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
-#include <vector>
 
 #include "verify/proof/element.h"
 
@@ -21,12 +21,12 @@ std::optional<Division> bound_to_cut(const Product& product, const ElementMaker&
 std::optional<Division> index_to_cut(const Element& element, const ElementMaker& make);
 
 struct BoundPair {
-  Bound quotient, remainder;
+  std::string quotient, remainder;  ///< names
 };
 /// Two bounds that indices know as one alone: x and y in 4*x + y, where y goes to 4.
 std::optional<BoundPair> bounds_to_join(const Product& product, const ElementMaker& make);
 
-/// Bounds of few values each; none where there are none, or too many products would be made.
-std::vector<Bound> sums_to_write_out(const Element& element);
+/// Names of bounds of few values each; none where there are none, or too many products would be made.
+std::set<std::string> sums_to_write_out(const Element& element);
 
 }  // namespace isomer::verify
