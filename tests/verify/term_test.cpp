@@ -74,7 +74,7 @@ TEST(Terms, MistakesAreNamed) {
 TEST(Terms, CountOperatorsAndVariables) {
   const Term shared = term("Add(MatMul(x,y),Relu(MatMul(x,y)))");
   EXPECT_EQ(operator_count({shared}), 3);
-  EXPECT_THAT(variables(shared), ElementsAre("x", "y"));
+  EXPECT_THAT(variables({shared}), ElementsAre("x", "y"));
   EXPECT_EQ(operator_count({term("Split(x){axis=0,split=[1,2]}"), term("Split(x){axis=0,split=[1,2]}.1")}), 1);
 }
 
