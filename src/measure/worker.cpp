@@ -71,21 +71,6 @@ void fields(Archive& archive, Finding& finding) {
           finding.outputs);
 }
 
-template <class T>
-std::string bytes_of(const T& item) {
-  runtime::PlanWriter writer;
-  writer(item);
-  return std::move(writer.bytes);
-}
-
-template <class T>
-std::optional<T> read(std::string_view bytes) {
-  T item;
-  runtime::PlanReader reader(bytes);
-  reader(item);
-  return reader.is_complete() ? std::optional(std::move(item)) : std::nullopt;
-}
-
 Finding faulty(Fault fault, std::string why) {
   Finding finding;
   finding.fault = fault;
@@ -101,7 +86,7 @@ const ClockJob* job_at_hand = nullptr;
 [[noreturn]] void tell_and_end(const Trespass& trespass) {
   Finding finding = faulty(Fault::kBounds, sentence(*job_at_hand, trespass));
   finding.number = number_at_hand;
-  answer(bytes_of(finding));
+  answer(runtime::to_bytes(finding));
   _exit(1);
 }
 
@@ -129,7 +114,7 @@ int64_t memory_for(const ClockJob& job, int threads) {
 }
 
 std::string answer_of(KernelClock& clock, int threads, const std::optional<Question>& question) {
-  if (!question) return bytes_of(faulty(Fault::kCrash, "a job to measure expected, other bytes found"));
+  if (!question) return runtime::to_bytes(faulty(Fault::kCrash, "a job to measure expected, other bytes found"));
   number_at_hand = question->number;
   job_at_hand = &question->job;
   limit_growth(memory_for(question->job, threads));
@@ -145,7 +130,7 @@ std::string answer_of(KernelClock& clock, int threads, const std::optional<Quest
     finding.missing = "memory to measure a kernel in expected, less found";
   }
   finding.number = question->number;
-  return bytes_of(finding);
+  return runtime::to_bytes(finding);
 }
 
 /// On a busy machine what takes so many seconds of a core takes longer.
@@ -157,7 +142,7 @@ Finding nonsense() {
 
 /// The worker ran code that may write anywhere: what it says may be anything.
 Result<Finding> finding_of(std::string_view answer, const Question& question) {
-  std::optional<Finding> finding = read<Finding>(answer);
+  std::optional<Finding> finding = runtime::from_bytes<Finding>(answer);
   if (!finding || finding->number != question.number || static_cast<size_t>(finding->fault) >= kFaults)
     return nonsense();
   if (!finding->missing.empty()) return unsupported("", "{}", finding->missing);
@@ -199,7 +184,7 @@ Result<Finding> MeasuringWorker::ask(Question question) {
   TRY_VOID(options_.memory.check(question.job.bytes(), "measuring a kernel"));
   question.number = ++asked_;
   question.seconds = std::bit_cast<uint64_t>(options_.seconds);
-  auto reply = process_->ask(bytes_of(question), kPatience * options_.seconds);
+  auto reply = process_->ask(runtime::to_bytes(question), kPatience * options_.seconds);
   auto finding = !reply.ok()     ? Result<Finding>(std::move(reply).error())
                  : reply->answer ? finding_of(*reply->answer, question)
                                  : silence_of(*reply, options_.seconds);
@@ -242,7 +227,8 @@ void answer_jobs(int threads, Weights weights) {
   setrlimit(RLIMIT_CORE, &no_core);
   KernelClock clock(threads, weights);
   forbid_system_calls_of_new_code();
-  while (const auto question = next_question()) answer(answer_of(clock, threads, read<Question>(*question)));
+  while (const auto question = next_question())
+    answer(answer_of(clock, threads, runtime::from_bytes<Question>(*question)));
 }
 
 }  // namespace isomer

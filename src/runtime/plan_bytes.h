@@ -4,9 +4,11 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -153,5 +155,21 @@ class PlanReader {
   bool failed_ = false;
   int depth_ = 0;
 };
+
+template <class T>
+std::string to_bytes(const T& item) {
+  PlanWriter writer;
+  writer(item);
+  return std::move(writer.bytes);
+}
+
+/// Nothing where the bytes are no such item, or more.
+template <class T>
+std::optional<T> from_bytes(std::string_view bytes) {
+  T item;
+  PlanReader reader(bytes);
+  reader(item);
+  return reader.is_complete() ? std::optional(std::move(item)) : std::nullopt;
+}
 
 }  // namespace isomer::runtime

@@ -34,18 +34,14 @@ void fields(Archive& archive, Made& made) {
 }
 
 std::string bytes_of(const Result<MachineCode>& code) {
-  runtime::PlanWriter writer;
-  writer(code.ok() ? Made{{}, code->image, code->kernels[0]} : Made{code.error().message(), {}, {}});
-  return std::move(writer.bytes);
+  return runtime::to_bytes(code.ok() ? Made{{}, code->image, code->kernels[0]} : Made{code.error().message(), {}, {}});
 }
 
 Result<MachineCode> code_of(std::string_view answer) {
-  Made made;
-  runtime::PlanReader reader(answer);
-  reader(made);
-  if (!reader.is_complete()) return unsupported("", "code expected of the code generator, other bytes found");
-  if (!made.why_not.empty()) return unsupported("", "{}", made.why_not);
-  return MachineCode{std::move(made.image), {std::move(made.parts)}};
+  auto made = runtime::from_bytes<Made>(answer);
+  if (!made) return unsupported("", "code expected of the code generator, other bytes found");
+  if (!made->why_not.empty()) return unsupported("", "{}", made->why_not);
+  return MachineCode{std::move(made->image), {std::move(made->parts)}};
 }
 
 /// On a busy machine what takes so many seconds of a core takes longer.

@@ -78,21 +78,6 @@ void fields(Archive& archive, Answers& answers) {
   archive(answers.round, answers.now_us, answers.answers);
 }
 
-template <class T>
-std::string message_of(const T& item) {
-  runtime::PlanWriter writer;
-  writer(item);
-  return std::move(writer.bytes);
-}
-
-template <class T>
-std::optional<T> read_message(std::string_view bytes) {
-  T item;
-  runtime::PlanReader reader(bytes);
-  reader(item);
-  return reader.is_complete() ? std::optional(std::move(item)) : std::nullopt;
-}
-
 Sent sent(const Candidate& candidate) { return {candidate.decisions(), candidate.hash.low, candidate.hash.high}; }
 
 /// As a kernel's time.
@@ -119,7 +104,7 @@ std::string why_not(const Member& other, const std::vector<Member>& members) {
 Result<std::optional<Answers>> answers_of(Connection& connection, int64_t round, size_t share, double seconds) {
   for (;;) {
     TRY(const auto message, connection.receive(seconds));
-    auto answers = message ? read_message<Answers>(*message) : std::nullopt;
+    auto answers = message ? runtime::from_bytes<Answers>(*message) : std::nullopt;
     if (answers && answers->round < round) continue;  // of a round that was given up
     if (answers && answers->round == round && answers->answers.size() == share) return answers;
     connection.close();
@@ -215,7 +200,7 @@ Member this_member(std::string token, const kernel::CpuTarget& target, int threa
 
 Result<std::optional<std::string>> Crew::add(Connection connection) {
   TRY(const auto hello, connection.receive(kSecondsToSend));
-  const auto member = hello ? read_message<Member>(*hello) : std::nullopt;
+  const auto member = hello ? runtime::from_bytes<Member>(*hello) : std::nullopt;
   if (!member || member->token != members_.front().token) return std::optional<std::string>("it is not of this run");
   const std::string why = why_not(*member, members_);
   TRY_VOID(connection.send(why.empty() ? kWelcome : std::string_view(why), kSecondsToSend));
@@ -250,7 +235,7 @@ Result<size_t> Crew::give(const Work& work) {
                       std::bit_cast<uint64_t>(work.seconds)};
     for (const Candidate& each : work.candidates.subspan(given, hired.share)) question.candidates.push_back(sent(each));
     given += hired.share;
-    TRY_VOID(hired.connection.send(message_of(question), kSecondsToSend));
+    TRY_VOID(hired.connection.send(runtime::to_bytes(question), kSecondsToSend));
   }
   return own;
 }
@@ -269,7 +254,7 @@ Result<std::vector<std::optional<Crew::Finding>>> Crew::take() {
 }
 
 Result<void> apply(Connection& connection, const Member& self) {
-  TRY_VOID(connection.send(message_of(self), kSecondsToSend));
+  TRY_VOID(connection.send(runtime::to_bytes(self), kSecondsToSend));
   TRY(const auto reply, connection.receive(kSecondsToSend));
   if (!reply) return unsupported(self.host, "a first process that tunes expected, it has gone");
   if (*reply != kWelcome) return unsupported(self.host, "a process that measures expected: {}", *reply);
@@ -281,10 +266,10 @@ Result<void> serve(Connection& connection, const std::vector<Problem>& problems,
   for (;;) {
     TRY(const auto message, connection.receive(kSecondsOfARound));
     if (!message) return {};
-    const auto question = read_message<Question>(*message);
+    const auto question = runtime::from_bytes<Question>(*message);
     if (!question) return unsupported("", "candidates to measure expected, other bytes found");
     TRY(const Answers answers, server.answers(*question));
-    TRY_VOID(connection.send(message_of(answers), kSecondsToSend));
+    TRY_VOID(connection.send(runtime::to_bytes(answers), kSecondsToSend));
   }
 }
 
