@@ -40,9 +40,6 @@ constexpr int64_t kLearned = 3000, kLearnedOfTraces = 12000, kGoneOnFrom = 512;
 /// As models number targets.
 constexpr size_t kThisTarget = 0;
 
-/// What became of a schedule that is right, but no longer, or never was, the best.
-constexpr const char* kNotFaster = "not faster than another schedule";
-
 /// Code that is known to be right.
 struct Champion {
   Candidate candidate;
@@ -435,7 +432,8 @@ class Tuner {
     return us;
   }
 
-  /// What the records have of a task, where it is gone on from; what failed is not tried again.
+  /// What the records have of a task, where it is gone on from: what is the best, and all that was ever the best before
+  /// the generator changed. What failed, or was passed by another, is not tried again.
   Result<std::vector<Decisions>> known_of(size_t number) {
     std::vector<Decisions> result;
     TaskRun& run = *runs_[number];
@@ -445,10 +443,12 @@ class Tuner {
     for (const kernel::Record& record : records) {
       const auto trace = kernel::parse_trace(record.trace);
       if (!trace.ok()) continue;
-      if (record.microseconds || record.failure == kNotFaster) {
+      const bool was_best = record.microseconds || record.failure == kNotFaster;
+      if (record.microseconds || (was_best && record.key.generator != generator_)) {
         result.push_back(decisions_of(*trace));
         continue;
       }
+      if (was_best) continue;
       // What decisions of another version come to may be another schedule by now.
       const Candidate candidate = run.candidates.with(decisions_of(*trace));
       if (record.key.generator == generator_ && candidate.hash == kernel::hash(*trace))

@@ -93,6 +93,9 @@ struct TuneOptions {
 Candidates candidates_of(const Problem& problem, const TuneOptions& options);
 std::unique_ptr<Measurer> new_measurer(const TuneOptions& options, Weights weights, double seconds);
 
+/// In records, where a time would be: a schedule that is right, and was the best for a while.
+inline constexpr const char* kNotFaster = "not faster than another schedule";
+
 /// Errors: those of the records; kUnsupported where nothing can be measured here. Where it is stopped (util/stop.h) it
 /// ends with what was found. `models` have as many times as there are problems.
 Result<TuneState> tune(const std::vector<Problem>& problems, const std::vector<ModelTasks>& models,
