@@ -38,10 +38,15 @@ class Builder {
     return *this;
   }
   Builder& scaling(const std::string& text) { return binary(text, Accepts::kTensor, Accepts::kNumber); }
-  Builder& only_of(const std::string& family, const std::string& text) {
-    const auto found =
-        std::find_if(set_.families.begin(), set_.families.end(), [&](const Family& f) { return f.name == family; });
-    return instance(text, {{Accepts::kFamily, static_cast<int>(found - set_.families.begin())}});
+  /// Each operand of a family of its own.
+  Builder& only_of(const std::vector<std::string>& families, const std::string& text) {
+    std::vector<Operand> operands;
+    for (const std::string& family : families) {
+      const auto found =
+          std::find_if(set_.families.begin(), set_.families.end(), [&](const Family& f) { return f.name == family; });
+      operands.push_back({Accepts::kFamily, static_cast<int>(found - set_.families.begin())});
+    }
+    return instance(text, std::move(operands));
   }
   Builder& concats(int axes) {
     for (int axis = 0; axis < axes; ++axis) binary(fmt::format("Concat(a,b){{axis={}}}", axis));
@@ -146,8 +151,8 @@ OperatorSet taso() {
       .constant(identity_kernel(4, 3))
       .constant(identity_matrix(4))
       .constant(ones({2, 4, 5, 5}))
-      .only_of("h", "Pad(a){pads=[0,0,1,0,0,0,1,0]}")
-      .only_of("v", "Pad(a){pads=[0,0,0,1,0,0,0,1]}")
+      .only_of({"h"}, "Pad(a){pads=[0,0,1,0,0,0,1,0]}")
+      .only_of({"v"}, "Pad(a){pads=[0,0,0,1,0,0,0,1]}")
       .concats(2)
       .splits(0, {{2, 2}, {4, 4}, {2, 4}, {4, 2}, {4, 8}, {8, 4}})
       .splits(1, {{4, 4}, {4, 8}, {8, 4}, {1, 1}, {1, 4}, {4, 1}})
@@ -253,8 +258,8 @@ OperatorSet image() {
       .pointwise("Max(a,b)")
       .scaling("Mul(a,b)")
       .unary("Relu(a)")
-      .only_of("p", "Pad(a){pads=[0,0,1,1,0,0,1,1]}")
-      .only_of("m", "Pad(a){pads=[0,0,0,0,0,0,1,1]}")
+      .only_of({"p"}, "Pad(a){pads=[0,0,1,1,0,0,1,1]}")
+      .only_of({"m"}, "Pad(a){pads=[0,0,0,0,0,0,1,1]}")
       .unary("Pad(a){pads=[0,0,1,1,0,0,1,1]}", Accepts::kData)
       .unary("Slice(a){axes=[2,3],ends=[5,4],starts=[0,0],steps=[2,2]}", Accepts::kData)
       .unary("Transpose(a){perm=[0,1,3,2]}")
@@ -332,7 +337,7 @@ OperatorSet vision() {
       .unary("Sigmoid(a)", Accepts::kData)
       .unary("MaxPool(a){kernel_shape=[3,3],pads=[1,1,1,1]}", Accepts::kData)
       .unary("AveragePool(a){count_include_pad=1,kernel_shape=[3,3],pads=[1,1,1,1]}", Accepts::kData)
-      .only_of("p", "Pad(a){pads=[0,0,1,1,0,0,1,1]}")
+      .only_of({"p"}, "Pad(a){pads=[0,0,1,1,0,0,1,1]}")
       .concats(2)
       .splits(1, {{4, 4}, {4, 8}, {8, 4}})
       .done();
@@ -363,18 +368,37 @@ OperatorSet sequence() {
 }
 
 OperatorSet winograd() {
+  struct Images {
+    std::string data, kernel;
+    Dims x, w;  ///< results have the images' sizes: taps are 1 or 3
+  };
+  const std::vector<Images> all = {
+      {"i", "k", {2, 2, 5, 3}, {3, 2, 3, 3}},       {"r", "s", {2, 2, 5, 3}, {3, 2, 1, 3}},
+      {"c", "d", {2, 2, 5, 3}, {3, 2, 3, 1}},       {"l", "m", {2, 2, 5}, {3, 2, 3}},
+      {"v", "w", {1, 2, 3, 2, 3}, {3, 2, 3, 3, 3}}, {"f", "g", {1, 2, 2, 5, 3}, {3, 2, 1, 3, 3}},
+      {"t", "u", {1, 2, 5, 2, 3}, {3, 2, 3, 1, 1}}};
   Builder builder("winograd");
-  builder.family("i", {2, 2, 5, 3}, 1)
-      .family("k", {3, 2, 3, 3}, 1, true)
-      .convolutions({1}, "kernel_shape=[3,3],pads=[1,1,1,1]", false)
-      .binary("MatMul(a,b)")
-      .of_rank(3);
-  for (const int tile : {2, 4})
-    builder.unary(fmt::format("WinogradInput(a){{pads=[1,1,1,1],taps=3,tile={}}}", tile), Accepts::kData)
-        .of_rank(4)
-        .only_of("k", fmt::format("WinogradKernel(a){{tile={}}}", tile))
-        .unary(fmt::format("WinogradOutput(a){{sizes=[5,3],tile={}}}", tile), Accepts::kData)
-        .of_rank(3);
+  builder.binary("MatMul(a,b)").of_rank(3);
+  for (const Images& images : all) {
+    builder.family(images.data, images.x, 1).family(images.kernel, images.w, 1, true);
+    const std::vector<int64_t> taps(images.w.begin() + 2, images.w.end()), sizes(images.x.begin() + 2, images.x.end());
+    std::vector<int64_t> pads;
+    for (size_t k = 0; k < 2 * taps.size(); ++k) pads.push_back(taps[k % taps.size()] / 2);
+    const std::string geometry = fmt::format("pads=[{}],taps=[{}]", fmt::join(pads, ","), fmt::join(taps, ","));
+    builder.only_of({images.data, images.kernel}, fmt::format("Conv(a,b){{kernel_shape=[{}],pads=[{}]}}",
+                                                              fmt::join(taps, ","), fmt::join(pads, ",")));
+    for (const int64_t results : {2, 4}) {
+      std::vector<int64_t> tile;
+      for (const int64_t r : taps) tile.push_back(r == 1 ? 1 : results);
+      const std::string tiles = fmt::format("tile=[{}]", fmt::join(tile, ","));
+      builder.only_of({images.data}, fmt::format("WinogradInput(a){{{},{}}}", geometry, tiles))
+          .only_of({images.kernel}, fmt::format("WinogradKernel(a){{{}}}", tiles))
+          .unary(fmt::format("WinogradOutput(a){{sizes=[{}],taps=[{}],{}}}", fmt::join(sizes, ","),
+                             fmt::join(taps, ","), tiles),
+                 Accepts::kData)
+          .of_rank(3);
+    }
+  }
   return builder.done();
 }
 

@@ -264,46 +264,62 @@ void affine_grid(Maker& m) {
   m.decide(size);
 }
 
-// Winograd's transforms: m results and r taps of a tile, m + r - 1 in [2, 6].
+// Winograd's transforms: m results and r taps of a tile along an axis, m + r - 1 in [1, 8].
 
 struct WinogradTile {
-  int64_t results, taps;
-  int64_t inputs() const { return results + taps - 1; }
+  std::vector<int64_t> results, taps;
+  int64_t inputs() const {
+    int64_t all = 1;
+    for (size_t k = 0; k < results.size(); ++k) all *= results[k] + taps[k] - 1;
+    return all;
+  }
 };
 
 WinogradTile winograd_tile(Maker& m) {
-  const int64_t results = m.pick(1, 4), taps = m.pick(results == 1 ? 2 : 1, 3);
-  m.set("tile", results);
-  return {results, taps};
+  WinogradTile tile;
+  const int64_t rank = m.pick(1, 3);
+  for (int64_t k = 0; k < rank; ++k) {
+    tile.results.push_back(m.pick(1, rank == 3 ? 2 : 4));
+    tile.taps.push_back(m.pick(1, rank == 1 ? 5 : 3));
+  }
+  m.set("tile", tile.results);
+  return tile;
 }
 
 void winograd_input(Maker& m) {
   const WinogradTile tile = winograd_tile(m);
-  if (tile.taps != 3 || m.flip()) m.set("taps", tile.taps);
-  std::vector<int64_t> pads(4, 0);
-  if (m.flip(0.7)) {
+  const size_t rank = tile.taps.size();
+  m.set("taps", tile.taps);
+  std::vector<int64_t> pads(2 * rank, 0);
+  if (m.flip(0.7))
     for (int64_t& pad : pads) pad = m.pick(0, 2);
-    m.set("pads", pads);
-  }
+  m.set("pads", pads);
   Dims x = {m.pick(0, 2), m.pick(1, 3)};
-  for (const size_t k : {size_t{0}, size_t{1}})
-    x.push_back(std::max<int64_t>(1, tile.taps - pads[k] - pads[k + 2]) + m.pick(0, 6));
+  for (size_t k = 0; k < rank; ++k)
+    x.push_back(std::max<int64_t>(1, tile.taps[k] - pads[k] - pads[k + rank]) + m.pick(0, rank == 3 ? 3 : 6));
   m.add(x);
-  if (m.instance.op->name == "WinogradProduct") m.add({tile.inputs() * tile.inputs(), x[1], m.pick(1, 3)});
+  if (m.instance.op->name == "WinogradProduct") m.add({tile.inputs(), x[1], m.pick(1, 3)});
 }
 
 void winograd_kernel(Maker& m) {
   const WinogradTile tile = winograd_tile(m);
-  m.add({m.pick(1, 3), m.pick(1, 3), tile.taps, tile.taps});
+  Dims w = {m.pick(1, 3), m.pick(1, 3)};
+  w.insert(w.end(), tile.taps.begin(), tile.taps.end());
+  m.add(w);
   m.instance.inputs.back().fixed = true;
 }
 
 void winograd_output(Maker& m) {
   const WinogradTile tile = winograd_tile(m);
-  const int64_t height = m.pick(1, 7), width = m.pick(1, 7);
-  const auto tiles = [&](int64_t size) { return (size + tile.results - 1) / tile.results; };
-  m.set("sizes", std::vector<int64_t>{height, width});
-  m.add({tile.inputs() * tile.inputs(), m.pick(0, 2) * tiles(height) * tiles(width), m.pick(1, 3)});
+  std::vector<int64_t> sizes;
+  int64_t tiles = m.pick(0, 2);
+  for (const int64_t results : tile.results) {
+    sizes.push_back(m.pick(1, tile.results.size() == 3 ? 4 : 7));
+    tiles *= (sizes.back() + results - 1) / results;
+  }
+  m.set("sizes", sizes);
+  m.set("taps", tile.taps);
+  m.add({tile.inputs(), tiles, m.pick(1, 3)});
   m.instance.inputs.back().fixed = true;
 }
 

@@ -1,5 +1,5 @@
 // Convolutions by Winograd's algorithm, from the operators through a file to code, against direct summation.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,25 +19,33 @@ namespace {
 constexpr double kLoss = 15;
 
 struct Shapes {
-  int64_t batch, channels, filters, height, width, taps, tile, pad;
-  int64_t out(int64_t size) const { return size + 2 * pad - taps + 1; }
-  int64_t inputs() const { return taps + tile - 1; }
+  int64_t batch, channels, filters;
+  std::vector<int64_t> sizes, taps, tile, pads;  ///< by axis; pads on either side
 };
+
+std::string list(const std::vector<int64_t>& values) { return fmt::format("[{}]", fmt::join(values, ",")); }
+std::string dims(int64_t first, int64_t second, const std::vector<int64_t>& more) {
+  return fmt::format("float32[{},{},{}]", first, second, fmt::join(more, ","));
+}
 
 /// A convolution, or its transforms, then a residual and an activation.
 Graph graph_of(const Shapes& s, bool direct) {
-  const std::string pads = fmt::format("[{0},{0},{0},{0}]", s.pad);
-  const std::string body = direct ? fmt::format("a = Conv(x, w) {{pads = {}}}", pads)
-                                  : fmt::format(
-                                        "u = isomer::WinogradKernel(w) {{tile = {1}}}\n  v = isomer::WinogradInput(x) "
-                                        "{{pads = {0}, taps = {2}, tile = {1}}}\n  m = MatMul(v, u)\n"
-                                        "  a = isomer::WinogradOutput(m) {{sizes = [{3},{4}], tile = {1}}}",
-                                        pads, s.tile, s.taps, s.out(s.height), s.out(s.width));
+  std::vector<int64_t> both = s.pads, out;
+  both.insert(both.end(), s.pads.begin(), s.pads.end());
+  for (size_t k = 0; k < s.sizes.size(); ++k) out.push_back(s.sizes[k] + 2 * s.pads[k] - s.taps[k] + 1);
+  const std::string pads = list(both), taps = list(s.taps), tile = list(s.tile);
+  const std::string body =
+      direct ? fmt::format("a = Conv(x, w) {{pads = {}}}", pads)
+             : fmt::format(
+                   "u = isomer::WinogradKernel(w) {{tile = {1}}}\n  v = isomer::WinogradInput(x) {{pads = {0}, taps = "
+                   "{2}, tile = {1}}}\n  m = MatMul(v, u)\n  a = isomer::WinogradOutput(m) {{sizes = {3}, taps = {2}, "
+                   "tile = {1}}}",
+                   pads, tile, taps, list(out));
+  const std::string y = dims(s.batch, s.filters, out);
   return parsed(
-      fmt::format("opset 17\nopset \"isomer\" 1\ngraph g(x: float32[{0},{1},{2},{3}], r: float32[{0},{4},{5},{6}]) -> "
-                  "(y: float32[{0},{4},{5},{6}]) {{\n"
-                  "  w: float32[{4},{1},{7},{7}] = random 3\n  {8}\n  b = Add(a, r)\n  y = Relu(b)\n}}\n",
-                  s.batch, s.channels, s.height, s.width, s.filters, s.out(s.height), s.out(s.width), s.taps, body));
+      fmt::format("opset 17\nopset \"isomer\" 1\ngraph g(x: {}, r: {}) -> (y: {}) {{\n  w: {} = random 3\n  {}\n  b = "
+                  "Add(a, r)\n  y = Relu(b)\n}}\n",
+                  dims(s.batch, s.channels, s.sizes), y, y, dims(s.filters, s.channels, s.taps), body));
 }
 
 /// As a file holds it, on its way to code.
@@ -54,16 +62,23 @@ std::vector<std::string> operators(const Graph& graph) {
   return names;
 }
 
+/// Squares and cubes as rules make them, axes that are left alone, and anything else.
 Shapes random_shapes(Random& random) {
   Shapes s{};
   s.batch = random.between(1, 2);
   s.channels = random.between(1, 40);
   s.filters = random.chance(0.5) ? 16 * random.between(1, 3) : random.between(1, 20);
-  s.taps = random.chance(0.7) ? 3 : random.between(2, 5);
-  s.tile = random.between(2, 7 - s.taps);
-  s.pad = random.between(0, s.taps / 2);
-  s.height = s.taps + random.between(0, 12);
-  s.width = s.taps + random.between(0, 12);
+  const int64_t rank = random.chance(0.5) ? 2 : random.between(1, 3);
+  const bool is_regular = random.chance(0.5);
+  for (int64_t k = 0; k < rank; ++k) {
+    const bool is_like_first = k > 0 && is_regular, is_alone = random.chance(0.2);
+    const int64_t taps = is_alone ? 1 : random.chance(0.7) ? 3 : random.between(1, 5);
+    const int64_t most = rank == 3 ? 4 : 6;  // inputs of a tile
+    s.taps.push_back(is_like_first ? s.taps[0] : std::min(taps, most));
+    s.tile.push_back(is_like_first ? s.tile[0] : is_alone ? 1 : random.between(1, most + 1 - s.taps.back()));
+    s.pads.push_back(random.between(0, s.taps.back() / 2));
+    s.sizes.push_back(s.taps.back() + random.between(0, rank == 3 ? 5 : 12));
+  }
   return s;
 }
 
@@ -71,8 +86,8 @@ TEST(Winograd, WhatAFileHoldsRunsAsTheConvolution) {
   Random random(5);
   for (int turn = 0; turn < 40; ++turn) {
     const Shapes s = random_shapes(random);
-    SCOPED_TRACE(fmt::format("[{},{},{},{}] -> {}, {} taps, tiles of {}, pad {}", s.batch, s.channels, s.height,
-                             s.width, s.filters, s.taps, s.tile, s.pad));
+    SCOPED_TRACE(fmt::format("{} -> {}, taps {}, tiles of {}, pads {}", dims(s.batch, s.channels, s.sizes), s.filters,
+                             list(s.taps), list(s.tile), list(s.pads)));
     const Graph direct = graph_of(s, true), read = through_a_file(graph_of(s, false));
     EXPECT_THAT(operators(read), testing::IsSupersetOf({"WinogradInput", "WinogradOutput"}));
     const auto result = compiled(read);
@@ -93,7 +108,7 @@ TEST(Winograd, WhatAFileHoldsRunsAsTheConvolution) {
 
 /// What is computed for a tile stands in one nest, its loops written out: nothing of it goes through memory.
 TEST(Winograd, TransformsStayInRegisters) {
-  const auto result = compiled(through_a_file(graph_of({1, 32, 32, 16, 16, 3, 4, 1}, false)), 1);
+  const auto result = compiled(through_a_file(graph_of({1, 32, 32, {16, 16}, {3, 3}, {4, 4}, {1, 1}}, false)), 1);
   ASSERT_TRUE(result.ok()) << result.error().message();
   int transforms = 0;
   for (const RegionTask& task : result->whole.tasks) {
@@ -121,12 +136,12 @@ graph g(x: float32[1,16,12,12]) -> (y: float32[1,16,12,12]) {
   v: float32[36,16,16] = random 3
   q: float32[16,16,1,1] = random 4
   a = Conv(x, p)
-  b = isomer::WinogradInput(a) {pads = [1,1,1,1], tile = 4}
+  b = isomer::WinogradInput(a) {pads = [1,1,1,1], taps = [3,3], tile = [4,4]}
   c = MatMul(b, u)
-  d = isomer::WinogradOutput(c) {sizes = [12,12], tile = 4}
-  e = isomer::WinogradInput(d) {pads = [1,1,1,1], tile = 4}
+  d = isomer::WinogradOutput(c) {sizes = [12,12], taps = [3,3], tile = [4,4]}
+  e = isomer::WinogradInput(d) {pads = [1,1,1,1], taps = [3,3], tile = [4,4]}
   f = MatMul(e, v)
-  g = isomer::WinogradOutput(f) {sizes = [12,12], tile = 4}
+  g = isomer::WinogradOutput(f) {sizes = [12,12], taps = [3,3], tile = [4,4]}
   y = Conv(g, q)
 }
 )"),

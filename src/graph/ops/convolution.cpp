@@ -397,9 +397,12 @@ std::vector<OpDef> convolution() {
              "Slice(Conv(x,w){dilations=[1,1],pads=[a,b,c + e,d + f],strides=[1,1],..p}){axes=[2,3],ends=[x_2 + a + c "
              "- w_2 + 1,x_3 + b + d - w_3 + 1],starts=[0,0]}",
              "images", FloatClass::kReassociated},
+            // Winograd's algorithm: squares and cubes of taps, or taps along one axis.
             {"Conv(x,w){dilations=[1,1],group=1,pads=[a,b,c,d],strides=[1,1]} = "
-             "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=m}){pads=[a,b,c,d],taps=w_2,tile=m}){sizes=[x_2 "
-             "+ a + c - w_2 + 1,x_3 + b + d - w_2 + 1],tile=m} if x_rank == 4 && w_3 == w_2",
+             "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=[m,m]}){pads=[a,b,c,d],taps=[w_2,w_3],tile=[m,m]}"
+             "){sizes=[x_2 + a + c - w_2 + 1,x_3 + b + d - w_3 + 1],taps=[w_2,w_3],tile=[m,m]} if x_rank == 4 && w_3 "
+             "== "
+             "w_2",
              "images", FloatClass::kReassociated},
             {"Conv(Pad(x){pads=[0,0,a,0,0,b]},w){pads=[c,d],..p} = Conv(x,w){pads=[a + c,b + d],..p}", "images",
              FloatClass::kReassociated},
@@ -418,6 +421,37 @@ std::vector<OpDef> convolution() {
             {"Conv(Add(x,t),w){dilations=[1,1],pads=[0,0,0,0],..p} = "
              "Add(Conv(x,w){dilations=[1,1],pads=[0,0,0,0],..p},Conv(Expand(t){shape=[1,x_1,w_2,w_3]},w){dilations=[1,"
              "1],pads=[0,0,0,0],..p}) if x_rank == 4 && t_rank == 3 && t_0 == x_1 && t_1 == 1 && t_2 == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w){dilations=[1,1],group=1,pads=[a,b,c,d],strides=[1,1]} = "
+             "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=[1,m]}){pads=[a,b,c,d],taps=[1,w_3],tile=[1,m]})"
+             "{sizes=[x_2 + a + c,x_3 + b + d - w_3 + 1],taps=[1,w_3],tile=[1,m]} if x_rank == 4 && w_2 == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w){dilations=[1,1],group=1,pads=[a,b,c,d],strides=[1,1]} = "
+             "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=[m,1]}){pads=[a,b,c,d],taps=[w_2,1],tile=[m,1]})"
+             "{sizes=[x_2 + a + c - w_2 + 1,x_3 + b + d],taps=[w_2,1],tile=[m,1]} if x_rank == 4 && w_3 == 1",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w){dilations=[1],group=1,pads=[a,b],strides=[1]} = "
+             "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=[m]}){pads=[a,b],taps=[w_2],tile=[m]}){sizes=[x_"
+             "2 "
+             "+ a + b - w_2 + 1],taps=[w_2],tile=[m]} if x_rank == 3",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w){dilations=[1,1,1],group=1,pads=[a,b,c,d,e,f],strides=[1,1,1]} = "
+             "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=[m,m,m]}){pads=[a,b,c,d,e,f],taps=[w_2,w_3,w_4],"
+             "tile=[m,m,m]}){sizes=[x_2 + a + d - w_2 + 1,x_3 + b + e - w_3 + 1,x_4 + c + f - w_4 + "
+             "1],taps=[w_2,w_3,w_4"
+             "],tile=[m,m,m]} if x_rank == 5 && w_3 == w_2 && w_4 == w_2",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w){dilations=[1,1,1],group=1,pads=[a,b,c,d,e,f],strides=[1,1,1]} = "
+             "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=[1,m,m]}){pads=[a,b,c,d,e,f],taps=[1,w_3,w_4],"
+             "tile=[1,m,m]}){sizes=[x_2 + a + d,x_3 + b + e - w_3 + 1,x_4 + c + f - w_4 + "
+             "1],taps=[1,w_3,w_4],tile=[1,m,"
+             "m]} if x_rank == 5 && w_2 == 1 && w_4 == w_3",
+             "images", FloatClass::kReassociated},
+            {"Conv(x,w){dilations=[1,1,1],group=1,pads=[a,b,c,d,e,f],strides=[1,1,1]} = "
+             "WinogradOutput(WinogradProduct(x,WinogradKernel(w){tile=[m,1,1]}){pads=[a,b,c,d,e,f],taps=[w_2,1,1],tile="
+             "[m,1,1]}){sizes=[x_2 + a + d - w_2 + 1,x_3 + b + e,x_4 + c + f],taps=[w_2,1,1],tile=[m,1,1]} if x_rank "
+             "== "
+             "5 && w_3 == 1 && w_4 == 1",
              "images", FloatClass::kReassociated}}},
 
       {.name = "ConvTranspose",

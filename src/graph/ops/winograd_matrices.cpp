@@ -9,18 +9,25 @@ using te::Number;
 
 namespace {
 
-/// Where polynomials are evaluated, but for infinity.
-constexpr std::array<int64_t, kLargestTile - 1> kPoints = {0, 1, -1, 2, -2};
+/// A number where polynomials are evaluated, as a fraction, so that what is made of it are integers.
+struct Point {
+  int64_t above, below;
+};
+/// Besides infinity.
+constexpr std::array<Point, kLargestTile - 1> kPoints = {{{0, 1}, {1, 1}, {-1, 1}, {2, 1}, {-2, 1}, {1, 2}, {-1, 2}}};
 
-/// The coefficients of the product of (x - p) over the first `count` points but `left_out`, the constant one first.
+Point point(int64_t number) { return kPoints[static_cast<size_t>(number)]; }
+
+/// The coefficients of the product of (below * x - above) over the first `count` points but `left_out`, the constant
+/// one first.
 std::vector<int64_t> product_of_points(int64_t count, int64_t left_out) {
   std::vector<int64_t> result = {1};
   for (int64_t k = 0; k < count; ++k) {
     if (k == left_out) continue;
     std::vector<int64_t> next(result.size() + 1, 0);
     for (size_t i = 0; i < result.size(); ++i) {
-      next[i + 1] += result[i];
-      next[i] -= kPoints[static_cast<size_t>(k)] * result[i];
+      next[i + 1] += point(k).below * result[i];
+      next[i] -= point(k).above * result[i];
     }
     result = std::move(next);
   }
@@ -31,6 +38,11 @@ int64_t power(int64_t base, int64_t exponent) {
   int64_t result = 1;
   for (; exponent > 0; --exponent) result *= base;
   return result;
+}
+
+/// x^exponent at the point, times what makes it an integer for all exponents up to the degree.
+int64_t power(Point x, int64_t exponent, int64_t degree) {
+  return power(x.above, exponent) * power(x.below, degree - exponent);
 }
 
 }  // namespace
@@ -50,13 +62,15 @@ Matrix kernel_transform(int64_t a, int64_t r) {
   Matrix rows;
   for (int64_t j = 0; j < a; ++j) {
     const bool is_infinity = j == a - 1;
-    int64_t norm = 1;
-    for (int64_t k = 0; k < a - 1 && !is_infinity; ++k)
-      norm *= k == j ? 1 : kPoints[static_cast<size_t>(j)] - kPoints[static_cast<size_t>(k)];
+    int64_t norm = is_infinity ? 1 : point(j).below;
+    for (int64_t k = 0; k < a - 1; ++k)
+      if (is_infinity)
+        norm *= point(k).below;
+      else if (k != j)
+        norm *= point(j).above * point(k).below - point(k).above * point(j).below;
     std::vector<Number> row;
     for (int64_t k = 0; k < r; ++k)
-      row.push_back(is_infinity ? Number(k == r - 1 ? 1 : 0)
-                                : Number::fraction(power(kPoints[static_cast<size_t>(j)], k), norm));
+      row.push_back(Number::fraction(is_infinity ? int64_t{k == r - 1} : power(point(j), k, r - 1), norm));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -66,8 +80,7 @@ Matrix output_transform(int64_t m, int64_t a) {
   Matrix rows;
   for (int64_t i = 0; i < m; ++i) {
     std::vector<Number> row;
-    for (int64_t j = 0; j < a; ++j)
-      row.emplace_back(j == a - 1 ? int64_t{i == m - 1} : power(kPoints[static_cast<size_t>(j)], i));
+    for (int64_t j = 0; j < a; ++j) row.emplace_back(j == a - 1 ? int64_t{i == m - 1} : power(point(j), i, m - 1));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -94,14 +107,25 @@ Expr transformed(const Matrix& matrix, const Expr& which, const std::function<Ex
   return result;
 }
 
-Tensor kronecker_square(const Matrix& matrix, DataType dtype, Dims shape, bool transposed) {
-  const size_t rows = matrix.size(), columns = matrix[0].size();
-  std::vector<double> values(rows * rows * columns * columns);
-  for (size_t i = 0; i < rows * rows; ++i)
-    for (size_t k = 0; k < columns * columns; ++k)
-      values[transposed ? k * rows * rows + i : i * columns * columns + k] =
-          matrix[i / rows][k / columns].to_double() * matrix[i % rows][k % columns].to_double();
-  return Tensor::from_doubles(dtype, std::move(shape), values);
+Tensor kronecker_product(const std::vector<Matrix>& matrices, DataType dtype, Dims shape, bool transposed) {
+  size_t rows = 1, columns = 1;
+  std::vector<double> values = {1};
+  for (const Matrix& matrix : matrices) {
+    const size_t more_rows = matrix.size(), more_columns = matrix[0].size();
+    std::vector<double> next(values.size() * more_rows * more_columns);
+    for (size_t i = 0; i < rows * more_rows; ++i)
+      for (size_t k = 0; k < columns * more_columns; ++k)
+        next[i * columns * more_columns + k] =
+            values[i / more_rows * columns + k / more_columns] * matrix[i % more_rows][k % more_columns].to_double();
+    values = std::move(next);
+    rows *= more_rows;
+    columns *= more_columns;
+  }
+  if (!transposed) return Tensor::from_doubles(dtype, std::move(shape), values);
+  std::vector<double> turned(values.size());
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t k = 0; k < columns; ++k) turned[k * rows + i] = values[i * columns + k];
+  return Tensor::from_doubles(dtype, std::move(shape), turned);
 }
 
 }  // namespace isomer::ops

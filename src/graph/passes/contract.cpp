@@ -21,31 +21,29 @@ namespace isomer {
 namespace {
 
 constexpr size_t kLargestRegion = 128;
-/// Constants above this many bytes are compared as the inputs that they are, not by their elements.
+/// Inputs that are constants of more bytes are compared as inputs, not by their elements.
 constexpr int64_t kSmallConstant = 8192;
+/// Of a constant that a composite is written out with (a Winograd transform of tiles of 8x8x8).
+constexpr int64_t kLargestOwnConstant = int64_t{1} << 20;
 
 /// Rows look around freely when they recognize.
 constexpr int kMaxNodes = 50'000;
 
-bool is_small(const Tensor& tensor) { return static_cast<int64_t>(tensor.bytes().size()) <= kSmallConstant; }
-
 /// Copies values of a graph into a scratch graph.
 class Copier {
  public:
-  Copier(const Graph& graph, int64_t largest_constant) : graph_(graph), largest_constant_(largest_constant) {
-    scratch.share_info(graph);
-  }
+  explicit Copier(const Graph& graph) : graph_(graph) { scratch.share_info(graph); }
 
   Graph scratch;
 
-  /// As a constant of the scratch graph if it is a small one, else as an input.
-  ValueId leaf(ValueId id) {
+  /// As a constant of the scratch graph if it is one of at most so many bytes, else as an input.
+  ValueId leaf(ValueId id, int64_t largest_constant) {
     if (!id.valid()) return {};
     if (const auto known = copies_.find(id); known != copies_.end()) return known->second;
     Value value = graph_.value(id);
     value.declared.reset();
     const bool small = constant_of(graph_, id) && value.constant->dtype() != DataType::kString &&
-                       static_cast<int64_t>(value.constant->bytes().size()) <= largest_constant_;
+                       static_cast<int64_t>(value.constant->bytes().size()) <= largest_constant;
     if (!small) value.constant.reset();
     const ValueId copy = scratch.add_value(std::move(value));
     if (!small) {
@@ -71,7 +69,6 @@ class Copier {
 
  private:
   const Graph& graph_;
-  int64_t largest_constant_;
   std::map<ValueId, ValueId> copies_;
 };
 
@@ -93,7 +90,7 @@ std::optional<std::set<NodeId>> region_of(const Graph& graph, NodeId root, const
     for (const ValueId input : node.inputs) {
       if (!input.valid() || inputs.contains(input)) continue;
       const Tensor* constant = constant_of(graph, input);
-      if (constant && is_small(*constant)) continue;
+      if (constant && static_cast<int64_t>(constant->bytes().size()) <= kLargestOwnConstant) continue;
       const NodeId made = graph.value(input).producer;
       if (!made.valid()) return std::nullopt;
       for (const ValueId output : graph.node(made).outputs)
@@ -116,8 +113,8 @@ Result<Graph> simplified(Graph graph) {
 /// The region as a graph of its own, its inputs in the order of the proposal's. `position` of each node: its producers
 /// first.
 Graph region_graph(const Graph& graph, const Proposal& proposal, const std::vector<int>& position) {
-  Copier copier(graph, kSmallConstant);
-  for (const ValueId input : proposal.node.inputs) copier.leaf(input);
+  Copier copier(graph);
+  for (const ValueId input : proposal.node.inputs) copier.leaf(input, kSmallConstant);
   std::vector<NodeId> members(proposal.interior.begin(), proposal.interior.end());
   members.push_back(proposal.root);
   std::sort(members.begin(), members.end(), [&](NodeId a, NodeId b) { return position[a.index] < position[b.index]; });
@@ -125,7 +122,7 @@ Graph region_graph(const Graph& graph, const Proposal& proposal, const std::vect
     Node node = graph.node(id);
     for (ValueId& input : node.inputs) {
       const bool outside = input.valid() && !copier.has(input);
-      input = outside ? copier.leaf(input) : input.valid() ? copier.made(input) : input;
+      input = outside ? copier.leaf(input, kLargestOwnConstant) : input.valid() ? copier.made(input) : input;
     }
     for (ValueId& output : node.outputs) output = copier.made(output);
     copier.scratch.add_node(std::move(node));
@@ -256,9 +253,9 @@ Result<std::set<NodeId>> kept_nodes(const Graph& graph, const PassContext& conte
 }
 
 Graph alone(const Graph& graph, const Node& node, int64_t largest_constant) {
-  Copier copier(graph, largest_constant);
+  Copier copier(graph);
   Node copy = node;
-  for (ValueId& input : copy.inputs) input = copier.leaf(input);
+  for (ValueId& input : copy.inputs) input = copier.leaf(input, largest_constant);
   std::vector<ValueId> outputs;
   for (ValueId& output : copy.outputs) {
     output = copier.made(output);
