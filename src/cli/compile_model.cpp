@@ -88,7 +88,7 @@ void CompileChoices::add_schedules_to(CLI::App& app) {
 namespace {
 
 /// Of a command's time: other ways to cut a graph into tasks; tuning; seconds of that where no time is given.
-constexpr double kOfAlternatives = 0.2, kOfTuning = 0.5, kTuningSeconds = 60;
+constexpr double kOfAlternatives = 0.1, kOfTuning = 0.5, kTuningSeconds = 60;
 
 /// "conv1=together": of the graph's value of that name.
 Result<std::pair<TaskChoice, bool>> choice_of(const std::string& text, const Graph& graph) {

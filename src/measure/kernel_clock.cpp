@@ -19,7 +19,7 @@ namespace {
 using runtime::Outcome;
 
 constexpr int kLeastRuns = 7, kRunsOfSlow = 3;
-constexpr double kSlowSeconds = 0.05, kVerySlowSeconds = 1;
+constexpr double kSlowSeconds = 0.02, kVerySlowSeconds = 1;
 /// All runs of a kernel with what is between them.
 constexpr double kSeconds = 0.01;
 constexpr double kQuantile = 0.25;

@@ -16,6 +16,9 @@ namespace {
 constexpr int64_t kSizes[] = {32, 8, 2, 1};
 constexpr double kMostOperations = 1e10;
 
+/// Rounds of a race at least, where runs are long for the time there is.
+constexpr int kOfLongRuns = 5;
+
 }  // namespace
 
 Baseline::Baseline(const Graph& model, Backend& backend, Options options)
@@ -94,10 +97,16 @@ Result<Raced> Baseline::race(Runner& other, double times_as_long, Runner* first)
   return isomer::race(first ? *first : *runner_, other, options);
 }
 
+void Baseline::set_race_seconds(double seconds) {
+  options_.race.seconds = seconds;
+  const double rounds = seconds / (2 * std::max(turn_seconds(), 1e-6));
+  if (rounds < options_.race.least_rounds)
+    options_.race.least_rounds = std::min(options_.race.least_rounds, std::max(kOfLongRuns, static_cast<int>(rounds)));
+}
+
 double Baseline::race_seconds() const {
-  if (!is_open()) return 0;
-  const double turn = options_.race.settle_seconds + 1e-6 * run_microseconds_;
-  return std::max(options_.race.seconds, 2 * options_.race.least_rounds * turn);
+  // Where nobody wins plainly, those of long runs take longer.
+  return is_open() ? std::max(options_.race.seconds, 2 * kFewestRounds * turn_seconds()) : 0;
 }
 
 }  // namespace isomer

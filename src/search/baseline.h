@@ -45,11 +45,13 @@ class Baseline {
   Result<std::unique_ptr<Runner>> runner(const Graph& graph) { return backend_.runner(graph, inputs_); }
   /// Whoever is given against the runner: the model as it was, unless it is told.
   Result<Raced> race(Runner& other, double times_as_long = 1, Runner* first = nullptr) const;
-  /// Races take so long, where their rounds are not longer.
-  void set_race_seconds(double seconds) { options_.race.seconds = seconds; }
+  /// Races take so long, where a few rounds are not longer.
+  void set_race_seconds(double seconds);
   double race_seconds() const;
 
  private:
+  /// Of one of the runners in a race.
+  double turn_seconds() const { return options_.race.settle_seconds + 1e-6 * run_microseconds_; }
   Result<void> open_at_sizes(const Graph& simplified);
   bool is_modest(const Graph& graph) const;
 

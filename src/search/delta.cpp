@@ -114,6 +114,23 @@ bool Deltas::can_be_folded(const Rewritten& after) {
   });
 }
 
+bool Deltas::only_adds(const Program& before, const Rewritten& after) {
+  int applications = 0;
+  Estimates::Effort more;
+  const auto add = [&](const Program& program, int id, int sign) {
+    if (!can_be_costed(program, id)) return;
+    applications += sign;
+    const Estimates::Effort effort = estimates_.effort(program, id);
+    more.operations += sign * effort.operations;
+    more.bytes += sign * effort.bytes;
+  };
+  for (const int id : after.changed) {
+    add(after.program, id, 1);
+    add(before, id, -1);
+  }
+  return applications > 0 && more.operations >= 0 && more.bytes >= 0;
+}
+
 double Deltas::estimate(const Program& before, const Rewritten& after) {
   double sum = 0;
   for (const int id : after.changed) {

@@ -29,6 +29,9 @@ class Deltas {
   Result<Cost> delta(const substitutions::Program& before, const substitutions::Rewritten& after, Effort effort);
   /// The same by Estimates, in no time.
   double estimate(const substitutions::Program& before, const substitutions::Rewritten& after);
+  /// Whether what the rewrite makes is more applications that do no less, and read and write no less, than what it
+  /// replaces: x + y as ((x + x) + y) - x.
+  bool only_adds(const substitutions::Program& before, const substitutions::Rewritten& after);
   /// Whether all that became computable beforehand is computed then: what is too large or takes too long is not.
   bool can_be_folded(const substitutions::Rewritten& after);
 

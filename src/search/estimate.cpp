@@ -25,6 +25,7 @@ constexpr double kUnknown = 1;
 struct OfNode {
   double microseconds;
   bool reduces;
+  Estimates::Effort effort = {};
 };
 
 OfNode estimate(const Graph& graph, NodeId id) {
@@ -34,7 +35,8 @@ OfNode estimate(const Graph& graph, NodeId id) {
   const double moved = work->bytes / kBytesPerMicrosecond;
   return {work->reduces ? kStart + std::max(work->operations / kOperationsPerMicrosecond, moved)
                         : kUnfused * (kStart + moved),
-          work->reduces};
+          work->reduces,
+          {work->operations, work->bytes}};
 }
 
 }  // namespace
@@ -98,16 +100,27 @@ Estimates::Estimate Estimates::look(const Program& program, int application) {
       substitutions::graph_of(substitutions::part_of(program, std::span(&application, 1), program.uses()).program);
   if (graph.ok() && graph->node_count() == 1) {
     const OfNode found = estimate(*graph, graph->nodes().front());
-    known->second = {found.microseconds, found.reduces, isomer::can_be_folded(*graph, graph->nodes().front())};
+    known->second = {found.microseconds, found.reduces, isomer::can_be_folded(*graph, graph->nodes().front()),
+                     found.effort};
   }
   return known->second;
 }
 
-double Estimates::application(const Program& program, int application) {
+bool Estimates::is_gone(const Program& program, int application) {
   const Program::Application& there = program.application(application);
-  if (there.operation == Program::kRemoved || (there.value_count > 0 && program.value(there.first_value).is_constant))
-    return 0;
-  return there.operation == Program::kOpaque ? kUnknown : look(program, application).microseconds;
+  return there.operation == Program::kRemoved ||
+         (there.value_count > 0 && program.value(there.first_value).is_constant);
+}
+
+double Estimates::application(const Program& program, int application) {
+  if (is_gone(program, application)) return 0;
+  return program.application(application).operation == Program::kOpaque ? kUnknown
+                                                                        : look(program, application).microseconds;
+}
+
+Estimates::Effort Estimates::effort(const Program& program, int application) {
+  if (is_gone(program, application) || program.application(application).operation == Program::kOpaque) return {};
+  return look(program, application).effort;
 }
 
 bool Estimates::reduces(const Program& program, int application) {

@@ -25,6 +25,9 @@ using substitutions::Part;
 using substitutions::Program;
 using substitutions::Substitutions;
 
+/// A search of a region is given at least.
+constexpr double kLeastSeconds = 1;
+
 /// Random elements, the same few thousand again and again: a whole convolution's would take longer to draw than to run.
 Tensor random_weights(DataType dtype, const Dims& dims, Random& random) {
   constexpr int64_t kDrawn = 4093;
@@ -123,10 +126,22 @@ class Improver {
 
   bool is_allowed(int substitution) const { return allows(options_.fp, rules_[substitution].rule->float_class); }
 
+  /// Each kind gets the share of the time that it takes of what is left to search, and those that this was too little
+  /// for share what others leave.
   void search(const std::vector<Kind>& kinds, bool is_first_round) {
-    for (size_t k = 0; k < kinds.size() && seconds_left() > 0; ++k) {
-      tell(k, kinds.size());
-      search(kinds[k], is_first_round, static_cast<int>(kinds.size() - k));
+    std::vector<const Kind*> all;
+    for (const Kind& kind : kinds) all.push_back(&kind);
+    for (int turn = 0; turn < options_.turns && !all.empty(); ++turn) {
+      double rest = 0;
+      for (const Kind* kind : all) rest += kind->estimate;
+      std::vector<const Kind*> again;
+      for (size_t k = 0; k < all.size() && seconds_left() > 0; ++k) {
+        tell(k, all.size());
+        const double share = rest > 0 ? all[k]->estimate / rest : 1;
+        rest -= all[k]->estimate;
+        if (search(*all[k], is_first_round && turn == 0, share) == Ended::kByTime) again.push_back(all[k]);
+      }
+      all = std::move(again);
     }
   }
 
@@ -157,33 +172,49 @@ class Improver {
     return beam_search(program, expander);
   }
 
-  void search(const Kind& kind, bool is_first_round, int kinds_left) {
+  enum class Ended : uint8_t { kDone, kByTime };
+
+  /// Done in what is a share of the time that is left, or it has to be looked at again.
+  Ended search(const Kind& kind, bool is_first_time, double share) {
     // An earlier gain may have taken what stood here.
-    if (!is_whole(result_.program, kind.places.front())) return;
+    if (!is_whole(result_.program, kind.places.front())) return Ended::kDone;
     const Part part = part_of(result_.program, kind.places.front(), result_.program.uses());
-    if (part_key(part.program) != kind.key || !searched_.insert(kind.key).second) return;
+    if (part_key(part.program) != kind.key || searched_.contains(kind.key)) return Ended::kDone;
     SearchLimits limits = options_.limits;
-    // Those that cost most come first: they may take most of the time.
-    limits.seconds = std::max(1.0, seconds_left() / std::min(kinds_left, 3));
+    limits.seconds = std::max(kLeastSeconds, seconds_left() * share);
     ++result_.regions_searched;
     log(fmt::format("region of {} applications, {} times:", kind.places.front().size(), kind.places.size()));
-    // What a search finds first is what measurements were too short or too long by; once that is measured again it sees
-    // what there is.
+    const Ended ended = search(kind, part, limits, is_first_time);
+    if (ended == Ended::kDone) searched_.insert(kind.key);
+    return ended;
+  }
+
+  /// What a search finds first is what measurements were too short or too long by; once that is measured again it sees
+  /// what there is.
+  Ended search(const Kind& kind, const Part& part, const SearchLimits& limits, bool is_first_time) {
     for (int time = 0; time < options_.searches; ++time) {
       Expander expander(
           rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); },
-          [&](const Program& program) { return is_welcome(part.program, program); });
+          [&](const Program& program) { return is_welcome(part.program, program); },
+          [&](int substitution) { return paid_.contains(substitution); });
       const auto found = searched(part.program, expander);
-      if (!found.ok()) return log("  " + found.error().message());
+      if (!found.ok()) {
+        log("  " + found.error().message());
+        return Ended::kDone;
+      }
       add(found->statistics);
       if (time == 0) keep_singles(kind, part, found->singles);
-      if (time == 0 && is_first_round) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
+      if (time == 0 && is_first_time) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
       log(fmt::format("  {:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost,
                       found->steps.size(), found->saved, found->statistics.costed, found->statistics.measured,
                       isomer::name(found->stop)));
-      if (found->steps.empty()) return;
+      const Ended otherwise = found->stop == StopReason::kTime ? Ended::kByTime : Ended::kDone;
+      if (found->steps.empty()) return otherwise;
       const auto kept = pruned(part.program, found->steps, rules_, deltas_, options_.least_gain_of_step);
-      if (!kept.ok()) return log("  " + kept.error().message());
+      if (!kept.ok()) {
+        log("  " + kept.error().message());
+        return Ended::kDone;
+      }
       const double predicted = kept->cost_before - kept->cost;
       log(fmt::format("  measured again: {} of them save {:.1f} us", kept->steps.size(), predicted));
       const double least =
@@ -192,10 +223,12 @@ class Improver {
       if (predicted >= least && is_welcome(part.program, kept->program)) {
         for (const Match& match : kept->steps) log("    " + name(match));
         const double saved = backend_.can_run() ? confirmed(part.program, kept->program) : predicted;
-        return saved > 0 ? transfer(kind, kept->steps, saved) : void();
+        if (saved > 0) transfer(kind, kept->steps, saved);
+        return otherwise;
       }
-      if (found->saved < least || seconds_left() < limits.seconds) return;
+      if (found->saved < least || seconds_left() < limits.seconds) return otherwise;
     }
+    return Ended::kDone;
   }
 
   std::string name(const Match& match) const {
@@ -271,6 +304,7 @@ class Improver {
     if (gain.steps.empty()) return log("  the whole takes them nowhere");
     if (weight_bytes(program) > most_weight_bytes_) return log("  weights would grow too much");
     result_.program = std::move(program);
+    for (const Match& match : steps) paid_.insert(match.substitution);
     result_.steps.insert(result_.steps.end(), std::make_move_iterator(taken.begin()),
                          std::make_move_iterator(taken.end()));
     result_.gains.push_back(std::move(gain));
@@ -299,6 +333,7 @@ class Improver {
   const ImproveOptions& options_;
   Improved result_;
   std::set<Hash128> searched_;
+  std::set<int> paid_;  ///< substitutions of gains
   int64_t most_weight_bytes_;
   std::chrono::steady_clock::time_point end_;
 };

@@ -27,6 +27,7 @@ struct ImproveOptions {
   SearchLimits limits;  ///< of one region; its seconds are those of everything together
   RegionOptions regions;
   int rounds = 2;  ///< of cutting: each leaves the seams of those before whole
+  int turns = 2;   ///< of a round's regions: those that had too little time are searched again
   int searches =
       3;  ///< of one region, while what differs turns out to take as long as before when it is measured again
   int64_t most_work =

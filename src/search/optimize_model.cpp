@@ -9,8 +9,11 @@
 #include <set>
 
 #include "graph/bind.h"
+#include "graph/interpret.h"
+#include "graph/text.h"
 #include "search/baseline.h"
 #include "search/rounding_loss.h"
+#include "util/check.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
 
@@ -19,18 +22,46 @@ namespace {
 
 using namespace substitutions;
 
-/// Of the time of a command: for the check, and for each race.
-constexpr double kAfterwards = 0.15, kRacing = 0.04;
+/// Of the time of a command: for the check, for each race, and at most for looks at what rounding loses: beyond that
+/// the check alone judges.
+constexpr double kAfterwards = 0.15, kRacing = 0.04, kLooking = 0.25;
 constexpr double kShortestRace = 0.2;
-/// Sets of gains that there is time to race and to look at, however long the search takes.
+/// Sets of gains that there is time to race and to look at, however long the search takes; one, where it would have
+/// less time than they.
 constexpr int kChoices = 2;
 /// Small gains are raced so many times as long.
 constexpr double kLonger = 3;
 
-/// Runs of the interpreter that a check takes at least, and that looks at what rounding loses take; and what it does in
-/// a second, roughly.
+/// Runs of the interpreter that a check takes at least, and that looks at what rounding loses take.
 constexpr int kLeastCheck = 3, kFirstLook = 8, kNextLook = 2;
-constexpr double kInterpretedPerSecond = 1.2e10, kInterpretedBytesPerSecond = 4e9;
+/// What it does in a second of one thread, roughly. It is measured where a run would take so much of the time.
+constexpr double kInterpretedPerSecond = 1.2e10, kInterpretedBytesPerSecond = 4e9, kWorthMeasuring = 0.02;
+
+/// Operations that the interpreter does in a second here and now, in a convolution of some milliseconds; 0: it can't be
+/// told.
+double interpreted_per_second(int threads) {
+  constexpr double kOperations = 2.0 * 64 * 64 * 9 * 56 * 56;
+  const auto graph = parse_graph(
+      "opset 17\ngraph g(x: float32[1,64,56,56], w: float32[64,64,3,3]) -> (y: float32[1,64,56,56]) {\n  y = Conv(x, "
+      "w) "
+      "{pads = [1,1,1,1]}\n}\n");
+  CHECK(graph.ok()) << graph.error().message();
+  std::vector<te::Array> inputs;
+  for (const ValueId input : graph->inputs()) {
+    const ValueType& type = graph->value(input).type;
+    const Dims dims = *constants(*type.shape);
+    inputs.push_back(
+        te::Array::reals(type.dtype, dims, std::vector<double>(static_cast<size_t>(element_count(dims)), 1)));
+  }
+  double seconds = 0;
+  // Code is made in the first run.
+  for (int time = 0; time < 2; ++time) {
+    const auto begin = Clock::now();
+    if (!interpret(*graph, inputs, {.threads = threads}).ok()) return 0;
+    seconds = seconds_since(begin);
+  }
+  return kOperations / seconds;
+}
 
 /// Of what the check allows: other inputs may lose more. The few movements that are made stand for those of a check:
 /// its largest of 48 is some 1.7 times the largest of 4, as numbers around zero are.
@@ -139,13 +170,18 @@ class Optimizer {
 
   void plan_time() {
     run_microseconds_ = baseline_.run_microseconds();
+    double operations = 0;
     const auto bound = baseline_.bound(plain_.derived.graph);
     if (const auto work = work_of(bound.ok() ? *bound : plain_.derived.graph); work.ok()) {
       if (!baseline_.is_open()) run_microseconds_ = work->microseconds;
       interpreting_seconds_ = work->operations / kInterpretedPerSecond + work->bytes / kInterpretedBytesPerSecond;
+      operations = work->operations;
     }
     plain_.run_microseconds = run_microseconds_;
     plain_.seconds = options_.seconds.value_or(default_seconds(run_microseconds_));
+    if (base_of_steps_ && interpreting_seconds_ > kWorthMeasuring * plain_.seconds)
+      if (const double rate = interpreted_per_second(options_.threads); rate > 0)
+        interpreting_seconds_ += operations / rate - operations / kInterpretedPerSecond;
     const bool is_last = options_.least_afterwards == 0;
     const double least_afterwards =
         is_last ? 0 : std::max(options_.least_afterwards, kLeastCheck * interpreting_seconds_);
@@ -159,11 +195,21 @@ class Optimizer {
   double seconds_left() const { return -seconds_since(end_); }
   bool has_time_for_longer() const { return seconds_left() > kLonger * baseline_.race_seconds(); }
   /// Of making a runner of what was found, racing it, and looking at what it loses.
-  double seconds_of_a_choice() const {
+  double seconds_of_a_choice() const { return seconds_of_a_race() + seconds_of_a_look(); }
+  double seconds_of_a_race() const {
     const int others = backend_.simplifies() ? 0 : 1;  // the passes alone
-    return (1 + others) * baseline_.open_seconds() + (2 + others) * baseline_.race_seconds() + seconds_of_a_look();
+    return (1 + others) * baseline_.open_seconds() + (2 + others) * baseline_.race_seconds();
   }
-  double seconds_of_a_look() const { return (loss_->is_new() ? kFirstLook : kNextLook) * interpreting_seconds_; }
+  double seconds_of_a_look() const {
+    return looks() ? (loss_->is_new() ? kFirstLook : kNextLook) * interpreting_seconds_ : 0;
+  }
+  double seconds_of_choices() const {
+    const double another = seconds_of_a_race() + (looks() ? kNextLook * interpreting_seconds_ : 0);
+    const double all = seconds_of_a_choice() + (kChoices - 1) * another;
+    return all < seconds_left() / 2 ? all : seconds_of_a_choice();
+  }
+  /// Whether there is time to look at what rounding loses.
+  bool looks() const { return kFirstLook * interpreting_seconds_ <= kLooking * plain_.seconds; }
 
   std::string why_not_searched() const {
     if (base_.level < kSearchLevel) return fmt::format("--level {} only simplifies", base_.level);
@@ -187,7 +233,10 @@ class Optimizer {
     ImproveOptions search = options_.search;
     search.fp = base_.fp;
     // What is refused as a whole is tried once more with the half of it: nothing would be a pity.
-    search.limits.seconds = std::max(0.0, seconds_left() - kChoices * seconds_of_a_choice());
+    search.limits.seconds = std::max(0.0, seconds_left() - seconds_of_choices());
+    log(fmt::format("{:.1f} of {:.1f} s to search, {:.1f} to race and look at what is found{}", search.limits.seconds,
+                    plain_.seconds, seconds_of_choices(),
+                    looks() ? "" : ", of which what rounding loses is left to the check"));
     search.log = options_.log;
     search.race.threads = options_.threads;
     search.progress = [&](const SearchProgress& at) {
@@ -261,6 +310,7 @@ class Optimizer {
     // What is refused costs no more than the first look.
     const bool compares_first = seconds_of_a_look() < 2 * baseline_.race_seconds();
     for (const bool compares : {compares_first, !compares_first}) {
+      if (compares && !looks()) continue;
       TRY(const bool holds, compares ? loses_little(graph) : wins(made));
       if (!holds) return std::optional<OptimizedModel>();
     }

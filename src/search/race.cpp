@@ -109,7 +109,11 @@ Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options) {
   }
   std::vector<double> times[2], ratios;
   const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
-  for (int round = 0; round < options.least_rounds || Clock::now() < end; ++round) {
+  const auto leave_doubt = [&] {
+    const auto [least, greatest] = std::minmax_element(ratios.begin(), ratios.end());
+    return std::ssize(ratios) < kFewestRounds || (*least < kNoDoubt && *greatest > 1 / kNoDoubt);
+  };
+  for (int round = 0; (round < options.least_rounds && leave_doubt()) || Clock::now() < end; ++round) {
     TRY_VOID(check_stop());
     double turn[2];
     // Who begins changes, so that what one leaves behind meets both.

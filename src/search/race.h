@@ -29,8 +29,8 @@ Result<std::unique_ptr<Runner>> runner_of(Compilation compiled, std::span<const 
 
 struct RaceOptions {
   double seconds = 2;
-  int least_rounds = 9;
-  int threads = 1;  ///< of the runners
+  int least_rounds = 9;  ///< fewer where they leave no doubt (kFewestRounds)
+  int threads = 1;       ///< of the runners
   int64_t sweep_bytes =
       0;  ///< that are read before each run: parts of a model find their weights where the rest of it left them
   double settle_seconds = 0.002;       ///< between turns: threads of the one before may still be busy waiting
@@ -48,6 +48,10 @@ struct Raced {
   /// The two differ by more than chance: by two standard errors.
   bool is_told_apart() const { return std::fabs(ratio - 1) > 2 * error(); }
 };
+
+/// Rounds after which a race that has taken its time may end: where each of them says the same by so much.
+inline constexpr int kFewestRounds = 3;
+inline constexpr double kNoDoubt = 1.05;
 
 /// What parts of models sweep: twice what the caches next to a core hold.
 int64_t part_sweep_bytes();

@@ -19,12 +19,14 @@ std::string_view name(StopReason reason) {
 }
 
 Expander::Expander(substitutions::Substitutions& rules, Deltas& deltas, const SearchLimits& limits,
-                   std::function<bool(int)> allowed, std::function<bool(const Program&)> welcome)
+                   std::function<bool(int)> allowed, std::function<bool(const Program&)> welcome,
+                   std::function<bool(int)> has_paid)
     : rules_(rules),
       deltas_(deltas),
       limits_(limits),
       allowed_(std::move(allowed)),
       welcome_(std::move(welcome)),
+      has_paid_(std::move(has_paid)),
       end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                   std::chrono::duration<double>(limits.seconds))) {}
 
@@ -77,22 +79,26 @@ bool Expander::is_late() {
   return stop_.has_value();
 }
 
-std::vector<Child> Expander::children(const StatePtr& state) {
+std::optional<substitutions::Rewritten> Expander::rewritten(const Program& program, const Match& match, int most) {
+  auto done = apply(program, match, rules_);
+  auto* made = std::get_if<substitutions::Rewritten>(&done);
+  ++(made ? statistics_.applied : statistics_.refused);
+  if (!made || computing(made->program) > most || !deltas_.can_be_folded(*made)) return std::nullopt;
+  if (seen_.insert(made->program.hash()).second) return std::move(*made);
+  ++statistics_.seen;
+  return std::nullopt;
+}
+
+std::vector<Child> Expander::children(const StatePtr& state, Moves moves) {
   std::vector<Child> result;
   ++statistics_.expanded;
   const int most = std::min(most_, computing(state->program) + limits_.added);
   for (const Match& match : state->matches) {
     if (is_late()) break;
-    auto done = apply(state->program, match, rules_);
-    auto* rewritten = std::get_if<substitutions::Rewritten>(&done);
-    ++(rewritten ? statistics_.applied : statistics_.refused);
-    if (!rewritten || computing(rewritten->program) > most || !deltas_.can_be_folded(*rewritten)) continue;
-    if (!seen_.insert(rewritten->program.hash()).second) {
-      ++statistics_.seen;
-      continue;
-    }
-    const double estimate = state->cost + price_ + deltas_.estimate(state->program, *rewritten);
-    result.push_back({state, match, std::move(*rewritten), estimate, {estimate, false}});
+    auto made = rewritten(state->program, match, most);
+    if (!made || (moves == Moves::kThatMaySave && deltas_.only_adds(state->program, *made))) continue;
+    const double estimate = state->cost + price_ + deltas_.estimate(state->program, *made);
+    result.push_back({state, match, *std::move(made), estimate, {estimate, false}});
   }
   return result;
 }
@@ -134,6 +140,35 @@ StatePtr Expander::state_of(Child child) {
   return state;
 }
 
+StatePtr Expander::together(std::span<const Child> children) {
+  std::vector<const Child*> saving;
+  std::set<int> substitutions;
+  const auto saves = [](const Child& child) { return child.cost.microseconds < child.parent->cost; };
+  for (const Child& child : children)
+    if (child.cost.is_measured && saves(child) && (saving.empty() || child.parent == saving.front()->parent)) {
+      saving.push_back(&child);
+      substitutions.insert(child.match.substitution);
+    }
+  if (saving.empty()) return nullptr;
+  for (const Child& child : children)
+    if (!child.cost.is_measured && saves(child) && child.parent == saving.front()->parent &&
+        substitutions.contains(child.match.substitution))
+      saving.push_back(&child);
+  StatePtr state = state_of(*saving.front());
+  const int first_depth = state->depth;
+  for (size_t k = 1; k < saving.size() && !is_late(); ++k) {
+    const Match& match = saving[k]->match;
+    if (!rules_.is_still_there(state->program, match)) continue;
+    auto made = rewritten(state->program, match, computing(state->program) + limits_.added);
+    if (!made) continue;
+    Child child{state, match, *std::move(made), 0, {}};
+    if (cost(child, Effort::kMeasure) && saves(child)) state = state_of(std::move(child));
+  }
+  if (state->depth == first_depth) return nullptr;
+  most_ = std::max(most_, computing(state->program) + limits_.growth);
+  return state;
+}
+
 void Expander::keep_singles(std::vector<Child>& children) {
   for (Child& child : children) {
     if (static_cast<int>(singles_.size()) >= limits_.singles) break;
@@ -161,7 +196,9 @@ bool is_cheaper(const Child& a, const Child& b) { return a.cost.microseconds < b
 }  // namespace
 
 void look_at(std::vector<Child>& children, Expander& expander) {
-  stable_sort(children, [](const Child& a, const Child& b) { return a.estimate < b.estimate; });
+  stable_sort(children, [&](const Child& a, const Child& b) {
+    return std::pair(!expander.has_paid(a), a.estimate) < std::pair(!expander.has_paid(b), b.estimate);
+  });
   if (children.size() > static_cast<size_t>(expander.limits().looked_at))
     children.erase(children.begin() + expander.limits().looked_at, children.end());
   std::erase_if(children, [&](Child& child) { return !expander.cost(child, Effort::kLookUp); });
@@ -170,17 +207,20 @@ void look_at(std::vector<Child>& children, Expander& expander) {
 
 namespace {
 
-/// The cheapest ones, at most `count`, that cost no more than `most` when they are measured. Estimates decide which are
-/// measured first.
-std::vector<Child> measured(std::vector<Child> children, size_t count, double most, Expander& expander) {
-  std::vector<Child> result;
+/// Measures the cheapest ones, at most `count`, that cost no more than `most` then. Estimates decide which are measured
+/// first. Those come first, the cheapest of them first.
+size_t measure(std::vector<Child>& children, size_t count, double most, Expander& expander) {
+  std::vector<Child> result, others;
   for (Child& child : children) {
-    if (result.size() >= count || child.cost.microseconds > most) break;
-    if (!child.cost.is_measured && !expander.cost(child, Effort::kMeasure)) continue;
-    if (child.cost.microseconds <= most) result.push_back(std::move(child));
+    const bool is_wanted = result.size() < count && child.cost.microseconds <= most;
+    if (is_wanted && !child.cost.is_measured && !expander.cost(child, Effort::kMeasure)) continue;
+    (is_wanted && child.cost.microseconds <= most ? result : others).push_back(std::move(child));
   }
   stable_sort(result, is_cheaper);
-  return result;
+  const size_t measured = result.size();
+  std::move(others.begin(), others.end(), std::back_inserter(result));
+  children = std::move(result);
+  return measured;
 }
 
 }  // namespace
@@ -199,9 +239,10 @@ Result<Searched> beam_search(Program program, Expander& expander) {
     look_at(children, expander);
     if (step == 1) expander.keep_singles(children);
     beam.clear();
-    for (Child& child :
-         measured(std::move(children), static_cast<size_t>(limits.width), limits.alpha * best->cost, expander))
-      beam.push_back(expander.state_of(std::move(child)));
+    const size_t kept = measure(children, static_cast<size_t>(limits.width), limits.alpha * best->cost, expander);
+    if (StatePtr joint = expander.together(children)) beam.push_back(std::move(joint));
+    for (size_t k = 0; k < kept; ++k) beam.push_back(expander.state_of(std::move(children[k])));
+    stable_sort(beam, [](const StatePtr& a, const StatePtr& b) { return a->cost < b->cost; });
     if (!beam.empty()) expander.statistics().deepest = step;
     ++since_better;
     for (const StatePtr& state : beam) {
@@ -230,9 +271,9 @@ Result<Searched> best_first_search(Program program, Expander& expander) {
     std::vector<Child> children = expander.children(state);
     look_at(children, expander);
     if (state == first) expander.keep_singles(children);
-    for (Child& child :
-         measured(std::move(children), static_cast<size_t>(limits.looked_at), limits.alpha * best->cost, expander)) {
-      const StatePtr made = expander.state_of(std::move(child));
+    const size_t kept = measure(children, static_cast<size_t>(limits.looked_at), limits.alpha * best->cost, expander);
+    for (size_t k = 0; k < kept; ++k) {
+      const StatePtr made = expander.state_of(std::move(children[k]));
       expander.statistics().deepest = std::max(expander.statistics().deepest, made->depth);
       if (made->cost < best->cost && expander.is_welcome(*made)) best = made;
       open.push_back(made);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct SearchLimits {
                               ///< pay for rewrites
   int added = 2;           ///< applications that a rewrite may add, those of constants aside (a convolution becomes two
                            ///< transforms and a product): what does the same by more is what it came from
-  int growth = 8;          ///< applications that a state may have more than the first one, those of constants aside
+  int growth = 8;          ///< applications that a state may have more than the first one, or than one that rewrites
+                           ///< together led to, those of constants aside
   int patience = 5;        ///< steps without a better state
   int looked_at = 48;      ///< rewrites of a step that are costed, the most promising ones by their estimates
   int states = 4000;       ///< that are costed, in all
@@ -85,20 +87,28 @@ struct Child {
   Cost cost;            ///< of all of it
 };
 
+/// Which rewrites are looked at: those that only add work save nothing by themselves, but what they make may be needed.
+enum class Moves : uint8_t { kAll, kThatMaySave };
+
 class Expander {
  public:
   /// All of them outlive it. `allowed`: whether a substitution may be used; `welcome`: whether a program may be the
-  /// end.
+  /// end; `has_paid`: whether a substitution saved time elsewhere, so that it is tried first.
   Expander(substitutions::Substitutions& rules, Deltas& deltas, const SearchLimits& limits,
            std::function<bool(int substitution)> allowed = {},
-           std::function<bool(const substitutions::Program&)> welcome = {});
+           std::function<bool(const substitutions::Program&)> welcome = {},
+           std::function<bool(int substitution)> has_paid = {});
 
   Result<StatePtr> first(substitutions::Program program);
   /// All that one rewrite leads to and that was not seen before; costs are estimates.
-  std::vector<Child> children(const StatePtr& state);
+  std::vector<Child> children(const StatePtr& state, Moves moves = Moves::kThatMaySave);
   /// With a cost; false where it can't be had, or a limit was reached (`stop`).
   bool cost(Child& child, Effort effort);
   StatePtr state_of(Child child);
+  /// What the children that save time lead to one after the other, those of one parent: as far as each is still there
+  /// and saves time beside the others. First those that were measured, then others of the same substitutions. nullptr
+  /// where that is not more than one of them.
+  StatePtr together(std::span<const Child> children);
   /// The cost of all of it, not by what changed alone; false as above.
   bool cost(State& state, Effort effort);
   /// States that were seen may be seen again.
@@ -110,6 +120,7 @@ class Expander {
   bool allows(const substitutions::Program& program, const substitutions::Match& match) const;
   /// Whether the state may be what a search ends with.
   bool is_welcome(const State& state) const { return !welcome_ || welcome_(state.program); }
+  bool has_paid(const Child& child) const { return has_paid_ && has_paid_(child.match.substitution); }
   bool is_late();
   substitutions::Substitutions& rules() { return rules_; }
 
@@ -121,6 +132,9 @@ class Expander {
 
  private:
   void find_matches(State& state);
+  /// Nothing where the rewrite can't be done, or leads to what was seen.
+  std::optional<substitutions::Rewritten> rewritten(const substitutions::Program& program,
+                                                    const substitutions::Match& match, int most);
   /// False where a limit was reached.
   bool count(Effort effort);
 
@@ -129,6 +143,7 @@ class Expander {
   SearchLimits limits_;
   std::function<bool(int)> allowed_;
   std::function<bool(const substitutions::Program&)> welcome_;
+  std::function<bool(int)> has_paid_;
   std::set<Hash128> seen_;
   std::vector<Single> singles_;
   double price_ = 0;  ///< of a step

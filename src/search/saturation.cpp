@@ -63,7 +63,7 @@ class Replay {
       const StatePtr state = open.top().state;
       open.pop();
       if (state->depth >= expander.limits().steps) continue;
-      for (Child& child : expander.children(state)) {
+      for (Child& child : expander.children(state, Moves::kAll)) {
         const std::optional<int> there = left(child.rewritten.program);
         if (!there) continue;
         const Open made{*there, ++number, expander.state_of(std::move(child))};
@@ -167,7 +167,7 @@ class Climb {
 
 Result<Searched> saturation_search(Program program, Expander& expander) {
   TRY(const StatePtr first, expander.first(program));
-  std::vector<Child> singles = expander.children(first);
+  std::vector<Child> singles = expander.children(first, Moves::kAll);
   look_at(singles, expander);
   expander.keep_singles(singles);
   const auto is_late = [&] { return expander.is_late(); };

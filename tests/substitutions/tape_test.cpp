@@ -102,7 +102,7 @@ std::vector<std::vector<Dims>> choices_of(const std::vector<Dims>& shapes, size_
 std::vector<Dims> shapes_of(const OperatorSet& set) {
   std::vector<Dims> shapes;
   const auto add = [&](const Dims& dims) {
-    if (element_count(dims) <= 400 && std::find(shapes.begin(), shapes.end(), dims) == shapes.end())
+    if (element_count(dims) <= 600 && std::find(shapes.begin(), shapes.end(), dims) == shapes.end())
       shapes.push_back(dims);
   };
   for (const Family& family : set.families) add(family.dims);
