@@ -114,21 +114,32 @@ bool Deltas::can_be_folded(const Rewritten& after) {
   });
 }
 
-bool Deltas::only_adds(const Program& before, const Rewritten& after) {
-  int applications = 0;
-  Estimates::Effort more;
-  const auto add = [&](const Program& program, int id, int sign) {
-    if (!can_be_costed(program, id)) return;
-    applications += sign;
-    const Estimates::Effort effort = estimates_.effort(program, id);
-    more.operations += sign * effort.operations;
-    more.bytes += sign * effort.bytes;
+Deltas::Work Deltas::work(const Program& before, const Rewritten& after) {
+  /// Times as many products are about as many: images are folded in whole pieces.
+  constexpr double kAbout = 1.25;
+  struct Sum {
+    int applications = 0, reducing = 0;
+    Estimates::Effort effort;
   };
-  for (const int id : after.changed) {
-    add(after.program, id, 1);
-    add(before, id, -1);
-  }
-  return applications > 0 && more.operations >= 0 && more.bytes >= 0;
+  const auto sum_of = [&](const Program& program) {
+    Sum sum;
+    for (const int id : after.changed) {
+      if (!can_be_costed(program, id)) continue;
+      const Estimates::Effort effort = estimates_.effort(program, id);
+      ++sum.applications;
+      sum.reducing += estimates_.reduces(program, id) ? 1 : 0;
+      sum.effort.operations += effort.operations;
+      sum.effort.bytes += effort.bytes;
+    }
+    return sum;
+  };
+  const Sum old_one = sum_of(before), made = sum_of(after.program);
+  if (made.applications <= old_one.applications || made.effort.operations < old_one.effort.operations ||
+      made.effort.bytes < old_one.effort.bytes)
+    return Work::kMaySave;
+  return old_one.reducing > 0 && made.reducing > 0 && made.effort.operations <= kAbout * old_one.effort.operations
+             ? Work::kOtherSum
+             : Work::kAdds;
 }
 
 double Deltas::estimate(const Program& before, const Rewritten& after) {

@@ -96,9 +96,11 @@ std::vector<Child> Expander::children(const StatePtr& state, Moves moves) {
   for (const Match& match : state->matches) {
     if (is_late()) break;
     auto made = rewritten(state->program, match, most);
-    if (!made || (moves == Moves::kThatMaySave && deltas_.only_adds(state->program, *made))) continue;
+    if (!made) continue;
+    const Deltas::Work work = deltas_.work(state->program, *made);
+    if (moves == Moves::kThatMaySave && work == Deltas::Work::kAdds) continue;
     const double estimate = state->cost + price_ + deltas_.estimate(state->program, *made);
-    result.push_back({state, match, *std::move(made), estimate, {estimate, false}});
+    result.push_back({state, match, *std::move(made), work, estimate, {estimate, false}});
   }
   return result;
 }
@@ -161,7 +163,7 @@ StatePtr Expander::together(std::span<const Child> children) {
     if (!rules_.is_still_there(state->program, match)) continue;
     auto made = rewritten(state->program, match, computing(state->program) + limits_.added);
     if (!made) continue;
-    Child child{state, match, *std::move(made), 0, {}};
+    Child child{state, match, *std::move(made), {}, 0, {}};
     if (cost(child, Effort::kMeasure) && saves(child)) state = state_of(std::move(child));
   }
   if (state->depth == first_depth) return nullptr;
@@ -207,11 +209,13 @@ void look_at(std::vector<Child>& children, Expander& expander) {
 
 namespace {
 
-/// Measures the cheapest ones, at most `count`, that cost no more than `most` then. Estimates decide which are measured
-/// first. Those come first, the cheapest of them first.
-size_t measure(std::vector<Child>& children, size_t count, double most, Expander& expander) {
+/// Measures the cheapest ones, at most `count`, that cost no more than alpha times `best` then. Estimates decide which
+/// are measured first. Those come first, the cheapest of them first.
+size_t measure(std::vector<Child>& children, size_t count, double best, Expander& expander) {
+  const SearchLimits& limits = expander.limits();
   std::vector<Child> result, others;
   for (Child& child : children) {
+    const double most = best * (child.work == Deltas::Work::kOtherSum ? limits.alpha_of_other_sums : limits.alpha);
     const bool is_wanted = result.size() < count && child.cost.microseconds <= most;
     if (is_wanted && !child.cost.is_measured && !expander.cost(child, Effort::kMeasure)) continue;
     (is_wanted && child.cost.microseconds <= most ? result : others).push_back(std::move(child));
@@ -239,7 +243,7 @@ Result<Searched> beam_search(Program program, Expander& expander) {
     look_at(children, expander);
     if (step == 1) expander.keep_singles(children);
     beam.clear();
-    const size_t kept = measure(children, static_cast<size_t>(limits.width), limits.alpha * best->cost, expander);
+    const size_t kept = measure(children, static_cast<size_t>(limits.width), best->cost, expander);
     if (StatePtr joint = expander.together(children)) beam.push_back(std::move(joint));
     for (size_t k = 0; k < kept; ++k) beam.push_back(expander.state_of(std::move(children[k])));
     stable_sort(beam, [](const StatePtr& a, const StatePtr& b) { return a->cost < b->cost; });
@@ -271,7 +275,7 @@ Result<Searched> best_first_search(Program program, Expander& expander) {
     std::vector<Child> children = expander.children(state);
     look_at(children, expander);
     if (state == first) expander.keep_singles(children);
-    const size_t kept = measure(children, static_cast<size_t>(limits.looked_at), limits.alpha * best->cost, expander);
+    const size_t kept = measure(children, static_cast<size_t>(limits.looked_at), best->cost, expander);
     for (size_t k = 0; k < kept; ++k) {
       const StatePtr made = expander.state_of(std::move(children[k]));
       expander.statistics().deepest = std::max(expander.statistics().deepest, made->depth);

@@ -30,11 +30,12 @@ std::string_view name(StopReason reason);
 struct SearchLimits {
   int width = 6;        ///< states that a beam keeps of each step
   double alpha = 1.05;  ///< those that cost up to so many times the best are worth going on from (TASO, section 5)
-  int steps = 24;       ///< on the way to a state
+  double alpha_of_other_sums = 1.5;  ///< the same where a sum became another one (Deltas::Work)
+  int steps = 24;                    ///< on the way to a state
   double step_price = 0.002;  ///< of the first state's cost, that each step has to save: what measuring is off must not
                               ///< pay for rewrites
-  int added = 2;           ///< applications that a rewrite may add, those of constants aside (a convolution becomes two
-                           ///< transforms and a product): what does the same by more is what it came from
+  int added = 3;           ///< applications that a rewrite may add, those of constants aside (a convolution becomes a
+                           ///< fold, two transforms and a product): what does the same by more is what it came from
   int growth = 8;          ///< applications that a state may have more than the first one, or than one that rewrites
                            ///< together led to, those of constants aside
   int patience = 5;        ///< steps without a better state
@@ -83,6 +84,7 @@ struct Child {
   StatePtr parent;
   substitutions::Match match;
   substitutions::Rewritten rewritten;
+  Deltas::Work work = Deltas::Work::kMaySave;
   double estimate = 0;  ///< of its cost, before a window was looked at
   Cost cost;            ///< of all of it
 };

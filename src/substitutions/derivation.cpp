@@ -16,7 +16,7 @@ namespace isomer::substitutions {
 namespace {
 
 /// How many times as large as what they are made of all constants together may become.
-constexpr int64_t kMostGrown = 4;
+constexpr int64_t kMostGrown = 8;
 
 /// As passes are allowed to (graph/passes/pass.h).
 bool allows(const Derivation& derivation, FloatClass float_class) {

@@ -34,6 +34,7 @@ struct Registry {
                                 ops::product,
                                 ops::convolution,
                                 ops::winograd,
+                                ops::residues,
                                 ops::folding,
                                 ops::pooling,
                                 ops::normalization,

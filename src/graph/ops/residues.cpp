@@ -1,0 +1,290 @@
+// Fold Unfold: parts of axes moved into another axis by residues, so that what reads every second element, or every
+// third, reads neighbours. A dilated convolution is a dense one of folded images (PET: Wang et al. 2021, section 3; in
+// TensorFlow's words SpaceToBatch and BatchToSpace). Of our own domain: files hold what they expand to.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "graph/ops/common.h"
+#include "graph/ops/registry.h"
+
+namespace isomer::ops {
+namespace {
+
+using te::Expr;
+
+/// `by[k]` residues of axis `axes[k]`, all of them one after the other in front of what axis `whole` has: its index is
+/// residue * size + own, residues in row-major order of the axes.
+struct Residues {
+  std::vector<int64_t> axes, by;
+  int64_t whole = 0;
+  int64_t count() const { return std::accumulate(by.begin(), by.end(), int64_t{1}, std::multiplies<>()); }
+  /// Of axis k, of a residue among all.
+  Expr residue(const Expr& all, size_t k) const {
+    const int64_t below =
+        std::accumulate(by.begin() + static_cast<std::ptrdiff_t>(k) + 1, by.end(), int64_t{1}, std::multiplies<>());
+    const Expr here = below == 1 ? all : te::floor_div(all, te::index(below));
+    return k == 0 ? here : te::floor_mod(here, te::index(by[k]));
+  }
+};
+
+Result<Residues> residues_of(const OpContext& context, const char* whole) {
+  Residues result{context.get_ints("axes"), context.get_ints("by"), context.get_int(whole)};
+  const auto rank = static_cast<int64_t>(context.shape(0).size());
+  std::vector<int64_t> all = result.axes;
+  all.push_back(result.whole);
+  std::sort(all.begin(), all.end());
+  if (result.axes.empty() || all.front() < 0 || all.back() >= rank ||
+      std::adjacent_find(all.begin(), all.end()) != all.end())
+    return context.invalid("axes and {} of a tensor of rank {} expected, each another, {} and {} found", whole, rank,
+                           result.axes, result.whole);
+  TRY_VOID(check_values(context, "by", result.by, result.axes.size(), 1));
+  return result;
+}
+
+// Fold: the images with `pads` zeros in front, and as many behind as make `sizes` times `by`; or without what is
+// beyond.
+
+struct Folding {
+  Residues residues;
+  std::vector<int64_t> pads, sizes;
+};
+
+Result<Folding> folding_of(const OpContext& context) {
+  TRY(Residues residues, residues_of(context, "into"));
+  Folding result{std::move(residues), context.get_ints("pads"), context.get_ints("sizes")};
+  TRY_VOID(check_values(context, "pads", result.pads, result.residues.axes.size(), 0));
+  TRY_VOID(check_values(context, "sizes", result.sizes, result.residues.axes.size(), 1));
+  return result;
+}
+
+Shape folded_shape(const OpContext& context, const Folding& folding) {
+  Shape shape = context.shape(0);
+  Dim& whole = shape[static_cast<size_t>(folding.residues.whole)];
+  whole = whole * folding.residues.count();
+  for (size_t k = 0; k < folding.sizes.size(); ++k)
+    shape[static_cast<size_t>(folding.residues.axes[k])] = folding.sizes[k];
+  return shape;
+}
+
+Result<std::vector<ValueType>> infer_fold(const OpContext& context) {
+  TRY(const Folding folding, folding_of(context));
+  return one(context.dtype(0), folded_shape(context, folding));
+}
+
+Result<te::Program> compute_fold(const OpContext& context) {
+  TRY(const Folding folding, folding_of(context));
+  const Residues& residues = folding.residues;
+  const Shape &x = context.shape(0), shape = folded_shape(context, folding);
+  std::vector<Expr> index = te::axes(static_cast<int>(shape.size()));
+  Expr& whole = index[static_cast<size_t>(residues.whole)];
+  const Expr size = x[static_cast<size_t>(residues.whole)].expr(), all = te::floor_div(whole, size);
+  whole = te::floor_mod(whole, size);
+  Expr inside;
+  for (size_t k = 0; k < residues.axes.size(); ++k) {
+    Expr& at = index[static_cast<size_t>(residues.axes[k])];
+    at = at * residues.by[k] + residues.residue(all, k) - folding.pads[k];
+    const Expr is_in = te::Number(0) <= at && at < x[static_cast<size_t>(residues.axes[k])].expr();
+    inside = inside ? inside && is_in : is_in;
+  }
+  const Expr element = context.load(0, index);
+  return single_map(shape, te::select(inside, element, te::literal(0, element.dtype())));
+}
+
+/// Known sizes of an input, where they all are.
+Result<Dims> known_sizes(const NodeForm& form) {
+  const auto dims = form.has_rank(0) ? constants(*form.type(0).shape) : std::nullopt;
+  if (!dims) return form.unsupported("an input of known sizes expected");
+  return *dims;
+}
+
+Result<void> expand_fold(NodeForm& form) {
+  TRY(const Dims x, known_sizes(form));
+  TRY(const auto axes, form.take_ints("axes"));
+  TRY(const auto by, form.take_ints("by"));
+  TRY(const auto into, form.take_int("into"));
+  TRY(const auto pads, form.take_ints("pads"));
+  TRY(const auto sizes, form.take_ints("sizes"));
+  if (!axes || !by || !into || !pads || !sizes) return form.unsupported("all attributes expected");
+  ValueId value = form.input(0);
+  std::vector<int64_t> before(x.size(), 0), behind(x.size(), 0), ends = x, starts(x.size(), 0), all_axes(x.size());
+  std::iota(all_axes.begin(), all_axes.end(), 0);
+  Dims apart, folded = x, perm;
+  for (size_t k = 0; k < axes->size(); ++k) {
+    const auto axis = static_cast<size_t>((*axes)[k]);
+    const int64_t more = (*by)[k] * (*sizes)[k] - x[axis] - (*pads)[k];
+    before[axis] = (*pads)[k];
+    behind[axis] = std::max<int64_t>(more, 0);
+    ends[axis] = x[axis] + std::min<int64_t>(more, 0);
+    folded[axis] = (*sizes)[k];
+    folded[static_cast<size_t>(*into)] *= (*by)[k];
+  }
+  if (std::any_of(ends.begin(), ends.end(), [](int64_t end) { return end < 1; }))
+    return form.unsupported("sizes that something of the input is in expected");
+  if (ends != x) {
+    TRY(value,
+        form.emit("Slice", {value, form.ints(starts, "starts"), form.ints(ends, "ends"), form.ints(all_axes, "axes")}));
+  }
+  std::vector<int64_t> padding = before;
+  padding.insert(padding.end(), behind.begin(), behind.end());
+  if (std::any_of(padding.begin(), padding.end(), [](int64_t pad) { return pad != 0; })) {
+    TRY(value, form.emit("Pad", {value, form.ints(padding, "pads")}));
+  }
+  // Each folded axis apart: its size, then its residues; residues in front of the axis that takes them.
+  std::vector<int64_t> places(x.size());
+  std::vector<int64_t> residues(axes->size());
+  for (size_t axis = 0; axis < x.size(); ++axis) {
+    places[axis] = static_cast<int64_t>(apart.size());
+    const auto found = std::find(axes->begin(), axes->end(), static_cast<int64_t>(axis));
+    apart.push_back(folded[axis]);
+    if (found == axes->end()) {
+      apart.back() = x[axis];
+      continue;
+    }
+    residues[static_cast<size_t>(found - axes->begin())] = static_cast<int64_t>(apart.size());
+    apart.push_back((*by)[static_cast<size_t>(found - axes->begin())]);
+  }
+  for (size_t axis = 0; axis < x.size(); ++axis) {
+    if (static_cast<int64_t>(axis) == *into) perm.insert(perm.end(), residues.begin(), residues.end());
+    perm.push_back(places[axis]);
+  }
+  TRY(const ValueId parts, form.emit("Reshape", {value, form.ints(apart, "apart")}));
+  TRY(const ValueId moved, form.emit("Transpose", {parts}, {{"perm", perm}}));
+  return form.emit_as(0, "Reshape", {moved, form.ints(folded, "folded")});
+}
+
+// Unfold: the other way round, `sizes` elements from `starts` on.
+
+struct Unfolding {
+  Residues residues;
+  std::vector<int64_t> starts, sizes;
+};
+
+Result<Unfolding> unfolding_of(const OpContext& context) {
+  TRY(Residues residues, residues_of(context, "from"));
+  Unfolding result{std::move(residues), context.get_ints("starts"), context.get_ints("sizes")};
+  const Shape& x = context.shape(0);
+  TRY_VOID(check_values(context, "starts", result.starts, result.residues.axes.size(), 0));
+  TRY_VOID(check_values(context, "sizes", result.sizes, result.residues.axes.size(), 1));
+  for (size_t k = 0; k < result.sizes.size(); ++k) {
+    const Dim& size = x[static_cast<size_t>(result.residues.axes[k])];
+    if (size.is_constant() && result.starts[k] + result.sizes[k] > size.value() * result.residues.by[k])
+      return context.invalid("at most {} elements expected, {} from {} on found", size.value() * result.residues.by[k],
+                             result.sizes[k], result.starts[k]);
+  }
+  const Dim& whole = x[static_cast<size_t>(result.residues.whole)];
+  if (whole.is_constant() && whole.value() % result.residues.count() != 0)
+    return context.invalid("a multiple of {} along axis {} expected, {} found", result.residues.count(),
+                           result.residues.whole, whole.value());
+  return result;
+}
+
+Shape unfolded_shape(const OpContext& context, const Unfolding& unfolding) {
+  Shape shape = context.shape(0);
+  Dim& whole = shape[static_cast<size_t>(unfolding.residues.whole)];
+  whole = floor_div(whole, unfolding.residues.count());
+  for (size_t k = 0; k < unfolding.sizes.size(); ++k)
+    shape[static_cast<size_t>(unfolding.residues.axes[k])] = unfolding.sizes[k];
+  return shape;
+}
+
+Result<std::vector<ValueType>> infer_unfold(const OpContext& context) {
+  TRY(const Unfolding unfolding, unfolding_of(context));
+  return one(context.dtype(0), unfolded_shape(context, unfolding));
+}
+
+Result<te::Program> compute_unfold(const OpContext& context) {
+  TRY(const Unfolding unfolding, unfolding_of(context));
+  const Residues& residues = unfolding.residues;
+  const Shape shape = unfolded_shape(context, unfolding);
+  std::vector<Expr> index = te::axes(static_cast<int>(shape.size()));
+  Expr residue = te::index(0);
+  for (size_t k = 0; k < residues.axes.size(); ++k) {
+    Expr& at = index[static_cast<size_t>(residues.axes[k])];
+    const Expr from = at + unfolding.starts[k];
+    residue = residue * residues.by[k] + te::floor_mod(from, te::index(residues.by[k]));
+    at = te::floor_div(from, te::index(residues.by[k]));
+  }
+  Expr& whole = index[static_cast<size_t>(residues.whole)];
+  whole = residue * shape[static_cast<size_t>(residues.whole)].expr() + whole;
+  return single_map(shape, context.load(0, index));
+}
+
+Result<void> expand_unfold(NodeForm& form) {
+  TRY(const Dims x, known_sizes(form));
+  TRY(const auto axes, form.take_ints("axes"));
+  TRY(const auto by, form.take_ints("by"));
+  TRY(const auto from, form.take_int("from"));
+  TRY(const auto starts, form.take_ints("starts"));
+  TRY(const auto sizes, form.take_ints("sizes"));
+  if (!axes || !by || !from || !starts || !sizes) return form.unsupported("all attributes expected");
+  // The residues apart, in front of the axis that had them; then each behind its own axis.
+  Dims apart, whole = x, perm;
+  std::vector<int64_t> places(x.size());
+  int64_t first_residue = 0;
+  for (size_t axis = 0; axis < x.size(); ++axis) {
+    if (static_cast<int64_t>(axis) == *from) {
+      first_residue = static_cast<int64_t>(apart.size());
+      apart.insert(apart.end(), by->begin(), by->end());
+      for (const int64_t count : *by) whole[axis] /= count;
+    }
+    places[axis] = static_cast<int64_t>(apart.size());
+    apart.push_back(static_cast<int64_t>(axis) == *from ? whole[axis] : x[axis]);
+  }
+  std::vector<int64_t> ends;
+  for (size_t axis = 0; axis < x.size(); ++axis) {
+    perm.push_back(places[axis]);
+    const auto found = std::find(axes->begin(), axes->end(), static_cast<int64_t>(axis));
+    if (found == axes->end()) continue;
+    perm.push_back(first_residue + (found - axes->begin()));
+    whole[axis] *= (*by)[static_cast<size_t>(found - axes->begin())];
+  }
+  bool is_cut = false;
+  for (size_t k = 0; k < axes->size(); ++k) {
+    ends.push_back((*starts)[k] + (*sizes)[k]);
+    is_cut = is_cut || (*starts)[k] > 0 || ends[k] < whole[static_cast<size_t>((*axes)[k])];
+  }
+  TRY(const ValueId parts, form.emit("Reshape", {form.input(0), form.ints(apart, "apart")}));
+  TRY(const ValueId moved, form.emit("Transpose", {parts}, {{"perm", perm}}));
+  if (!is_cut) return form.emit_as(0, "Reshape", {moved, form.ints(whole, "whole")});
+  TRY(const ValueId all, form.emit("Reshape", {moved, form.ints(whole, "whole")}));
+  return form.emit_as(0, "Slice",
+                      {all, form.ints(*starts, "starts"), form.ints(ends, "ends"), form.ints(*axes, "axes")});
+}
+
+}  // namespace
+
+std::vector<OpDef> residues() {
+  const std::vector<AttributeDef> both = {required("axes", AttributeKind::kInts), required("by", AttributeKind::kInts)};
+  const auto attributes = [&](std::vector<AttributeDef> more) {
+    more.insert(more.begin(), both.begin(), both.end());
+    return more;
+  };
+  return {
+      {.domain = kOwnDomain,
+       .name = "Fold",
+       .since = 1,
+       .inputs = {"X"},
+       .outputs = {"Y"},
+       .types = {{"T", kFloats}},
+       .attributes = attributes({required("into", AttributeKind::kInt), required("pads", AttributeKind::kInts),
+                                 required("sizes", AttributeKind::kInts)}),
+       .infer = infer_fold,
+       .compute = compute_fold,
+       .expand = expand_fold},
+      {.domain = kOwnDomain,
+       .name = "Unfold",
+       .since = 1,
+       .inputs = {"X"},
+       .outputs = {"Y"},
+       .types = {{"T", kFloats}},
+       .attributes = attributes({required("from", AttributeKind::kInt), required("sizes", AttributeKind::kInts),
+                                 required("starts", AttributeKind::kInts)}),
+       .infer = infer_unfold,
+       .compute = compute_unfold,
+       .expand = expand_unfold},
+  };
+}
+
+}  // namespace isomer::ops
