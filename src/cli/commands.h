@@ -11,6 +11,7 @@ void add_tune(CLI::App& app, int& exit);
 void add_run(CLI::App& app, int& exit);
 void add_bench(CLI::App& app, int& exit);
 void add_compare(CLI::App& app, int& exit);
+void add_diff(CLI::App& app, int& exit);
 void add_inspect(CLI::App& app, int& exit);
 void add_library(CLI::App& app, int& exit);
 /// The commands under `library` that are about rules.

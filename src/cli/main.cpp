@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
     add_run(app, exit);
     add_bench(app, exit);
     add_compare(app, exit);
+    add_diff(app, exit);
     add_inspect(app, exit);
     add_library(app, exit);
     add_verify(app, exit);

@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
+#include "graph/diff.h"
 #include "graph/op_def.h"
 
 namespace isomer {
@@ -22,27 +24,6 @@ std::string escaped(std::string_view text) {
       result += fmt::format("\\\\x{:02x}", static_cast<unsigned char>(c));
   }
   return text.size() > kLongest ? result + "…" : result;
-}
-
-std::string short_text(const Attribute& attribute) {
-  constexpr size_t kFew = 8;
-  const auto item = te::Overloaded{
-      [](int64_t value) { return fmt::format("{}", value); },
-      [](float value) { return fmt::format("{}", value); },
-      [](const std::string& value) { return escaped(value); },
-      [](const Tensor& value) { return fmt::format("{}[{}]", name(value.dtype()), fmt::join(value.dims(), ",")); },
-      [](const GraphPtr& value) { return fmt::format("{} nodes", value->node_count()); },
-      [](const RawAttribute&) { return std::string("…"); },
-  };
-  return std::visit(te::Overloaded{item,
-                                   [&]<class T>(const std::vector<T>& list) {
-                                     std::vector<std::string> items;
-                                     for (size_t i = 0; i < std::min(list.size(), kFew); ++i)
-                                       items.push_back(item(list[i]));
-                                     if (list.size() > kFew) items.push_back("…");
-                                     return fmt::format("[{}]", fmt::join(items, ","));
-                                   }},
-                    attribute);
 }
 
 class DotWriter {
@@ -112,10 +93,98 @@ class DotWriter {
 
 }  // namespace
 
+std::string short_text(const Attribute& attribute) {
+  constexpr size_t kFew = 8;
+  const auto item = te::Overloaded{
+      [](int64_t value) { return fmt::format("{}", value); },
+      [](float value) { return fmt::format("{}", value); },
+      [](const std::string& value) { return escaped(value); },
+      [](const Tensor& value) { return fmt::format("{}[{}]", name(value.dtype()), fmt::join(value.dims(), ",")); },
+      [](const GraphPtr& value) { return fmt::format("{} nodes", value->node_count()); },
+      [](const RawAttribute&) { return std::string("…"); },
+  };
+  return std::visit(te::Overloaded{item,
+                                   [&]<class T>(const std::vector<T>& list) {
+                                     std::vector<std::string> items;
+                                     for (size_t i = 0; i < std::min(list.size(), kFew); ++i)
+                                       items.push_back(item(list[i]));
+                                     if (list.size() > kFew) items.push_back("…");
+                                     return fmt::format("[{}]", fmt::join(items, ","));
+                                   }},
+                    attribute);
+}
+
 std::string to_dot(const Graph& graph) {
   DotWriter writer;
   writer.write(graph, "");
   return writer.text + "}\n";
+}
+
+namespace {
+
+/// Of both graphs: nodes by which they are of, and values that none of them makes, once a pair.
+class DiffWriter {
+ public:
+  DiffWriter(const Graph& before, const Graph& after, const GraphDiff& diff)
+      : before_(before), after_(after), diff_(diff) {}
+
+  std::string run() {
+    for (const GraphDiff::Pair& pair : diff_.changed) {
+      add(after_, pair.after, "orange");
+      // What it gave before is what it gives now.
+      names_[{&before_, pair.before.index}] = names_[{&after_, pair.after.index}];
+    }
+    for (const NodeId id : diff_.removed) add(before_, id, "lightcoral");
+    for (const NodeId id : diff_.added) add(after_, id, "palegreen");
+    for (const GraphDiff::Pair& pair : diff_.changed) read(after_, pair.after);
+    for (const NodeId id : diff_.removed) read(before_, id);
+    for (const NodeId id : diff_.added) read(after_, id);
+    return text_ + "}\n";
+  }
+
+ private:
+  void add(const Graph& graph, NodeId id, std::string_view color) {
+    const Node& node = graph.node(id);
+    const std::string self = fmt::format("n{}", names_.size());
+    names_[{&graph, id.index}] = self;
+    std::string label = escaped(node.op_type);
+    if (!node.name.empty()) label += "\\n" + escaped(node.name);
+    for (const auto& [name, value] : node.attributes)
+      label += fmt::format("\\n{} = {}", escaped(name), short_text(value));
+    text_ += fmt::format("  {} [label=\"{}\", fillcolor={}, style=filled];\n", self, label, color);
+  }
+
+  void read(const Graph& graph, NodeId id) {
+    for (const ValueId input : graph.node(id).inputs)
+      if (input.valid() && !graph.is_constant(input))
+        text_ += fmt::format("  {} -> {} [label=\"{}\"];\n", source(graph, input), names_.at({&graph, id.index}),
+                             escaped(graph.value(input).type.text()));
+  }
+
+  std::string source(const Graph& graph, ValueId id) {
+    const NodeId maker = graph.value(id).producer;
+    const auto made = maker.valid() ? names_.find({&graph, maker.index}) : names_.end();
+    if (made != names_.end()) return made->second;
+    const ValueId other = &graph == &after_ ? diff_.paired[static_cast<size_t>(id.index)] : ValueId();
+    const auto key = other.valid() ? std::pair(&before_, other.index) : std::pair(&graph, id.index);
+    const auto [known, is_new] = borders_.try_emplace(key, fmt::format("v{}", borders_.size()));
+    if (is_new)
+      text_ += fmt::format("  {} [label=\"{}\", fillcolor=lightgrey, style=filled];\n", known->second,
+                           escaped(graph.value(id).name));
+    return known->second;
+  }
+
+  const Graph &before_, &after_;
+  const GraphDiff& diff_;
+  std::map<std::pair<const Graph*, int>, std::string> names_, borders_;
+  std::string text_ =
+      "digraph {\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n";
+};
+
+}  // namespace
+
+std::string to_dot(const Graph& before, const Graph& after, const GraphDiff& diff) {
+  return DiffWriter(before, after, diff).run();
 }
 
 }  // namespace isomer

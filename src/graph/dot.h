@@ -11,4 +11,11 @@ namespace isomer {
 /// bodies as clusters of their own. Model text is escaped.
 std::string to_dot(const Graph& graph);
 
+struct GraphDiff;
+/// What changed, with the values around it: nodes that are gone are red, new ones green, others orange.
+std::string to_dot(const Graph& before, const Graph& after, const GraphDiff& diff);
+
+/// An attribute in a few characters of printable ASCII.
+std::string short_text(const Attribute& attribute);
+
 }  // namespace isomer

@@ -34,7 +34,7 @@ class Deltas {
     kMaySave,
     kOtherSum,  ///< more applications, and no less work, but another sum, of about as many products: others may know
                 ///< how to do that with fewer
-    kAdds,  ///< the same, and nothing else: x + y as ((x + x) + y) - x
+    kAdds,      ///< the same, and nothing else: x + y as ((x + x) + y) - x
   };
   Work work(const substitutions::Program& before, const substitutions::Rewritten& after);
   /// Whether all that became computable beforehand is computed then: what is too large or takes too long is not.

@@ -66,12 +66,15 @@ class Improver {
         backend_(backend),
         deltas_(backend.costs()),
         options_(options),
-        result_{std::move(program), {}, {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
-        most_weight_bytes_(
-            options.small_growth +
-            static_cast<int64_t>((1 + options.most_growth) * static_cast<double>(weight_bytes(result_.program)))),
+        result_{std::move(program), {}, {}, 0, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
         end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                    std::chrono::duration<double>(options.limits.seconds))) {}
+                                                    std::chrono::duration<double>(options.limits.seconds))) {
+    weight_bytes_ = weight_bytes(result_.program);
+    result_.most_growth =
+        options.small_growth + static_cast<int64_t>(options.most_growth * static_cast<double>(weight_bytes_));
+    most_weight_bytes_ =
+        weight_bytes_ + static_cast<int64_t>(options.most_searched * static_cast<double>(result_.most_growth));
+  }
 
   Result<Improved> run() {
     // A weight that is read once for several values saves the most, and what is done to one of its readers alone stands
@@ -302,7 +305,9 @@ class Improver {
       program = transfer.take_whole();
     }
     if (gain.steps.empty()) return log("  the whole takes them nowhere");
-    if (weight_bytes(program) > most_weight_bytes_) return log("  weights would grow too much");
+    const int64_t bytes = weight_bytes(program);
+    if (bytes > most_weight_bytes_) return log("  weights would grow too much");
+    gain.growth = bytes - std::exchange(weight_bytes_, bytes);
     result_.program = std::move(program);
     for (const Match& match : steps) paid_.insert(match.substitution);
     result_.steps.insert(result_.steps.end(), std::make_move_iterator(taken.begin()),
@@ -333,12 +338,28 @@ class Improver {
   const ImproveOptions& options_;
   Improved result_;
   std::set<Hash128> searched_;
-  std::set<int> paid_;  ///< substitutions of gains
-  int64_t most_weight_bytes_;
+  std::set<int> paid_;                                ///< substitutions of gains
+  int64_t weight_bytes_ = 0, most_weight_bytes_ = 0;  ///< of the program, and at most
   std::chrono::steady_clock::time_point end_;
 };
 
 }  // namespace
+
+std::vector<size_t> within_growth(const Improved& improved, std::vector<size_t> gains) {
+  const auto growth = [&](size_t gain) { return std::max<int64_t>(improved.gains[gain].growth, 0); };
+  const auto of_a_byte = [&](size_t gain) {
+    return improved.gains[gain].saved / (static_cast<double>(growth(gain)) + 1);
+  };
+  stable_sort(gains, [&](size_t a, size_t b) { return of_a_byte(a) > of_a_byte(b); });
+  int64_t left = improved.most_growth;
+  std::erase_if(gains, [&](size_t gain) {
+    if (growth(gain) > left) return true;
+    left -= growth(gain);
+    return false;
+  });
+  std::sort(gains.begin(), gains.end());
+  return gains;
+}
 
 Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const Program& before,
                 Substitutions& rules) {

@@ -33,7 +33,8 @@ struct ImproveOptions {
   int64_t most_work =
       2'000'000;  ///< steps taken times applications of the program: some seconds to take them, and again to check them
   double most_growth = 1;             ///< of the bytes of constants, and
-  int64_t small_growth = 16 << 20;    ///< bytes beyond it
+  int64_t small_growth = 16 << 20;    ///< bytes beyond it, may what is taken in the end grow by;
+  double most_searched = 4;           ///< and so many times as much what is found
   size_t singles = 10;                ///< that are told
   double least_gain = 0.01;           ///< of a region's cost: less is not worth a race
   double least_gain_of_step = 0.004;  ///< the same, of a step with those that need it, by itself
@@ -55,6 +56,7 @@ struct ImprovedStep {
 struct Gain {
   double saved = 0;  ///< microseconds, in all of them together, as a race between the region and what it became says
   std::vector<size_t> steps;  ///< numbers in Improved::steps, in order
+  int64_t growth = 0;         ///< bytes of constants
 };
 
 /// A rewrite by itself, in all equal regions.
@@ -68,12 +70,16 @@ struct Improved {
   substitutions::Program program;
   std::vector<ImprovedStep> steps;
   std::vector<Gain> gains;
+  int64_t most_growth = 0;           ///< bytes that gains which are taken may grow by
   std::vector<SingleStep> singles;   ///< the best ones, whether they were taken or not
   double cost = 0, cost_before = 0;  ///< microseconds; of what could be costed
   int regions = 0, regions_searched = 0;
   SearchStatistics statistics;
   StopReason stop = StopReason::kExhausted;
 };
+
+/// Of these gains those that together grow no more than they may: those that save the most a byte.
+std::vector<size_t> within_growth(const Improved& improved, std::vector<size_t> gains);
 
 struct Chosen {
   std::vector<substitutions::Step> steps;

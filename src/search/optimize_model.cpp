@@ -275,11 +275,14 @@ class Optimizer {
     return no_slower(std::move(made));
   }
 
-  /// All gains, then the larger half of them, and again, down to the largest: what pays alone may not beside others.
+  /// All gains that weights may grow for, then the larger half of them, and again, down to the largest: what pays alone
+  /// may not beside others.
   std::vector<std::vector<size_t>> choices() const {
+    if (!found_) return {};
     std::vector<size_t> ranked;
-    for (size_t k = 0; found_ && k < found_->gains.size(); ++k)
+    for (size_t k = 0; k < found_->gains.size(); ++k)
       if (!gains_left_out_.contains(k)) ranked.push_back(k);
+    ranked = within_growth(*found_, std::move(ranked));
     stable_sort(ranked, [&](size_t a, size_t b) { return found_->gains[a].saved > found_->gains[b].saved; });
     std::vector<std::vector<size_t>> result;
     for (size_t count = ranked.size(); count > 0; count /= 2) {

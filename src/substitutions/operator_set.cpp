@@ -429,15 +429,11 @@ OperatorSet residues() {
   builder.only_of({"y", "s"}, "Conv(a,b){kernel_shape=[3,3],pads=[1,1,1,1],strides=[2,2]}")
       .only_of({"y"}, fmt::format("Fold(a){{{},into=1,pads=[1,1],sizes=[4,4]}}", by))
       .of_images_and("s", fmt::format("Conv(a,{}){{kernel_shape=[2,2],pads=[0,0,0,0]}}", folded));
-  for (const int tile : {2, 4}) {
-    const std::string tiles = fmt::format("tile=[{0},{0}]", tile);
-    builder
-        .of_images_and("s", fmt::format("MatMul(WinogradInput(a){{pads=[0,0,0,0],taps=[2,2],{0}}},WinogradKernel({1}){{"
-                                        "{0}}})",
-                                        tiles, folded))
-        .unary(fmt::format("WinogradOutput(a){{sizes=[3,3],taps=[2,2],{}}}", tiles), Accepts::kData)
-        .of_rank(3);
-  }
+  for (const int tile : {2, 4})
+    builder.of_images_and(
+        "s", fmt::format("WinogradOutput(MatMul(WinogradInput(a){{pads=[0,0,0,0],taps=[2,2],tile=[{0},{0}]}},"
+                         "WinogradKernel({1}){{tile=[{0},{0}]}})){{sizes=[3,3],taps=[2,2],tile=[{0},{0}]}}",
+                         tile, folded));
 
   builder.family("z", {1, 2, 3, 2}, 1).family("t", {2, 3, 4, 4}, 1, true);
   builder

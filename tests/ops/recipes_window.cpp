@@ -1,5 +1,6 @@
 // Convolutions, pools, resampling: operators over spatial axes.
 #include <algorithm>
+#include <numeric>
 
 #include "ops/recipes.h"
 
@@ -323,6 +324,68 @@ void winograd_output(Maker& m) {
   m.instance.inputs.back().fixed = true;
 }
 
+// Residues of one or two axes into another.
+
+struct ResidueAxes {
+  std::vector<int64_t> axes, by;
+  int64_t whole = 0, rank = 0;
+};
+
+ResidueAxes residue_axes(Maker& m, const char* whole) {
+  ResidueAxes result;
+  result.rank = m.pick(2, 4);
+  std::vector<int64_t> all(static_cast<size_t>(result.rank));
+  std::iota(all.begin(), all.end(), 0);
+  const auto take = [&] {
+    const int64_t at = m.pick(0, static_cast<int64_t>(all.size()) - 1);
+    const int64_t axis = all[static_cast<size_t>(at)];
+    all.erase(all.begin() + at);
+    return axis;
+  };
+  result.whole = take();
+  const int64_t count = m.pick(1, std::min<int64_t>(2, result.rank - 1));
+  for (int64_t k = 0; k < count; ++k) {
+    result.axes.push_back(take());
+    result.by.push_back(m.pick(1, 3));
+  }
+  m.set("axes", result.axes);
+  m.set("by", result.by);
+  m.set(whole, result.whole);
+  return result;
+}
+
+void fold(Maker& m) {
+  const ResidueAxes axes = residue_axes(m, "into");
+  Dims x;
+  for (int64_t k = 0; k < axes.rank; ++k) x.push_back(m.pick(1, 5));
+  std::vector<int64_t> pads, sizes;
+  for (size_t k = 0; k < axes.axes.size(); ++k) {
+    pads.push_back(m.pick(0, 2));
+    // Something of it is left, and something may be cut.
+    sizes.push_back(pads.back() / axes.by[k] + 1 + m.pick(0, 3));
+  }
+  m.set("pads", pads);
+  m.set("sizes", sizes);
+  m.add(x);
+}
+
+void unfold(Maker& m) {
+  const ResidueAxes axes = residue_axes(m, "from");
+  Dims x;
+  for (int64_t k = 0; k < axes.rank; ++k) x.push_back(m.pick(1, 4));
+  std::vector<int64_t> starts, sizes;
+  for (size_t k = 0; k < axes.axes.size(); ++k) {
+    const int64_t all = x[static_cast<size_t>(axes.axes[k])] * axes.by[k];
+    starts.push_back(m.pick(0, all - 1));
+    sizes.push_back(m.pick(1, all - starts.back()));
+    x[static_cast<size_t>(axes.whole)] *= axes.by[k];
+  }
+  m.set("sizes", sizes);
+  m.set("starts", starts);
+  m.add(x);
+  m.instance.inputs.back().fixed = true;
+}
+
 }  // namespace
 
 void add_window_recipes(Recipes& recipes) {
@@ -344,6 +407,8 @@ void add_window_recipes(Recipes& recipes) {
   recipes["WinogradInput"] = recipes["WinogradProduct"] = winograd_input;
   recipes["WinogradKernel"] = winograd_kernel;
   recipes["WinogradOutput"] = winograd_output;
+  recipes["Fold"] = fold;
+  recipes["Unfold"] = unfold;
 }
 
 }  // namespace isomer::test

@@ -69,6 +69,31 @@ TEST_F(Saturating, FindsWhatLiesBehindRewritesThatCostMore) {
   EXPECT_TRUE(same->passed());
 }
 
+/// Each of two sums of products is one less by itself; one step of a beam takes both, and what they add becomes one.
+TEST_F(Saturating, BeamsTakeStepsTogetherThatSaveTimeByThemselves) {
+  constexpr const char* kTwo =
+      R"(graph main(x: float32[8], y: float32[8], v: float32[8], w: float32[8]) -> (z: float32[8]) {
+  a: float32[8] = Mul(x, y)
+  b: float32[8] = Mul(x, w)
+  c: float32[8] = Add(a, b)
+  d: float32[8] = Mul(v, y)
+  e: float32[8] = Mul(v, w)
+  f: float32[8] = Add(d, e)
+  z: float32[8] = Sub(c, f)
+})";
+  const std::set<std::string> laws = {"Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))"};
+  const Searched found = searched(beam_search, kTwo, laws, {.steps = 1});
+  EXPECT_EQ(found.steps.size(), 2u);
+  EXPECT_NEAR(found.saved, 300, 1);
+}
+
+/// x y as (x y + x y) - x y saves nothing, whatever is made of it.
+TEST_F(Saturating, BeamsDoNotAddWorkAlone) {
+  const std::set<std::string> laws = {"Sub(a,b) = Add(a,Neg(b))"};
+  EXPECT_EQ(searched(beam_search, kDifference, laws).statistics.costed, 0);
+  EXPECT_GT(searched(saturation_search, kDifference, laws).statistics.applied, 0);
+}
+
 TEST_F(Saturating, EndsAtItsLimitsWithWhatThereIsByThen) {
   const std::pair<SearchLimits, StopReason> cases[] = {{{.rounds = 1}, StopReason::kRounds},
                                                        {{.applications = 4}, StopReason::kApplications},

@@ -3,13 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/interpret.h"
-#include "graph/node_form.h"
 #include "search/compiled.h"
-#include "search/prepare.h"
-#include "search/run_artifact.h"
-#include "util/random.h"
-#include "verify/check/equivalence.h"
+#include "search/through_a_file.h"
 
 namespace isomer::test {
 namespace {
@@ -48,14 +43,6 @@ Graph graph_of(const Shapes& s, bool direct) {
                   dims(s.batch, s.channels, s.sizes), y, y, dims(s.filters, s.channels, s.taps), body));
 }
 
-/// As a file holds it, on its way to code.
-Graph through_a_file(Graph graph) {
-  CHECK(lower_to_opset(graph, 17).ok());
-  for (const NodeId id : graph.nodes()) CHECK(graph.node(id).domain.empty());
-  CHECK(prepare_for_code(graph, {.level = 2, .threads = 1}).ok());
-  return graph;
-}
-
 std::vector<std::string> operators(const Graph& graph) {
   std::vector<std::string> names;
   for (const NodeId id : graph.nodes()) names.push_back(graph.node(id).op_type);
@@ -88,21 +75,9 @@ TEST(Winograd, WhatAFileHoldsRunsAsTheConvolution) {
     const Shapes s = random_shapes(random);
     SCOPED_TRACE(fmt::format("{} -> {}, taps {}, tiles of {}, pads {}", dims(s.batch, s.channels, s.sizes), s.filters,
                              list(s.taps), list(s.tile), list(s.pads)));
-    const Graph direct = graph_of(s, true), read = through_a_file(graph_of(s, false));
+    const Graph read = through_a_file(graph_of(s, false));
     EXPECT_THAT(operators(read), testing::IsSupersetOf({"WinogradInput", "WinogradOutput"}));
-    const auto result = compiled(read);
-    ASSERT_TRUE(result.ok()) << result.error().message();
-    const auto session = opened(result->artifact);
-    std::vector<std::vector<te::Array>> inputs(1);
-    for (const ValueId input : direct.inputs()) {
-      std::vector<double> values(static_cast<size_t>(element_count(*direct.value(input).type.shape).value()));
-      for (double& value : values) value = round_to(DataType::kFloat32, random.normal());
-      inputs[0].push_back(te::Array::reals(DataType::kFloat32, *constants(*direct.value(input).type.shape), values));
-    }
-    const auto same = compare_with(
-        direct, [&](std::span<const te::Array> given) { return run_artifact(*session, given); }, inputs, 1);
-    ASSERT_TRUE(same.ok()) << same.error().message();
-    EXPECT_LE(same->max_error_over_bound, kLoss) << same->difference->text();
+    expect_same_function(graph_of(s, true), read, random, kLoss);
   }
 }
 

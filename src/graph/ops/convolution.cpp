@@ -457,13 +457,13 @@ std::vector<OpDef> convolution() {
             {"Conv(x,w){dilations=[d,e],group=g,pads=[a,b,c,f],strides=[1,1]} = "
              "Unfold(Conv(Fold(x){axes=[2,3],by=[d,e],into=0,pads=[a,b],sizes=[(x_2 + a + c + d - 1) floordiv d,(x_3 + "
              "b + f + e - 1) floordiv e]},w){dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}){axes=[2,3],by=[d,e]"
-             ",from=0,sizes=[x_2 + a + c - d*w_2 + d,x_3 + b + f - e*w_3 + e],starts=[0,0]} if x_rank == 4",
+             ",from=0,sizes=[x_2 + a + c - d*w_2 + d,x_3 + b + f - e*w_3 + e],starts=[0,0]} if x_rank == 4 && 1 < d*e",
              "images", FloatClass::kReassociated},
             {"Conv(x,w){dilations=[1,1],group=1,pads=[a,b,c,f],strides=[s,t]} = "
              "Conv(Fold(x){axes=[2,3],by=[s,t],into=1,pads=[a,b],sizes=[(x_2 + a + c - w_2) floordiv s + (w_2 + s - 1) "
              "floordiv s,(x_3 + b + f - w_3) floordiv t + (w_3 + t - 1) floordiv t]},Fold(w){axes=[2,3],by=[s,t],into="
              "1,pads=[0,0],sizes=[(w_2 + s - 1) floordiv s,(w_3 + t - 1) floordiv t]}){dilations=[1,1],group=1,pads=[0,"
-             "0,0,0],strides=[1,1]} if x_rank == 4",
+             "0,0,0],strides=[1,1]} if x_rank == 4 && 1 < s*t",
              "images", FloatClass::kReassociated}}},
 
       {.name = "ConvTranspose",
@@ -508,7 +508,7 @@ std::vector<OpDef> convolution() {
              "1],steps=[-1,-1]}){dilations=[1,1],group=1,pads=[(w_2 + s - 1) floordiv s - 1,(w_3 + t - 1) floordiv t - "
              "1,(w_2 + s - 1) floordiv s - 1,(w_3 + t - 1) floordiv t - "
              "1],strides=[1,1]}){axes=[2,3],by=[s,t],from=1,sizes=[s*x_2 - s + w_2 - a - c,t*x_3 - t + w_3 - b - "
-             "f],starts=[a,b]} if x_rank == 4",
+             "f],starts=[a,b]} if x_rank == 4 && 1 < s*t",
              "images", FloatClass::kReassociated}}},
 
       {.name = "ConvInteger",

@@ -1,0 +1,164 @@
+// isomer diff: what changed between two models.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/load_model.h"
+#include "graph/diff.h"
+#include "graph/dot.h"
+#include "graph/edit.h"
+#include "graph/hash.h"
+
+namespace isomer::cli {
+namespace {
+
+using nlohmann::json;
+
+struct DiffOptions : CommonOptions {
+  std::string before, after;
+  bool dot = false;
+};
+
+std::string operator_of(const Node& node) {
+  return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+}
+
+std::string operand(const Graph& graph, ValueId id) {
+  if (!id.valid()) return "_";
+  const Value& value = graph.value(id);
+  return graph.is_constant(id) ? value.type.text() : value.name;
+}
+
+std::vector<std::string> operands(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<std::string> result;
+  for (const ValueId id : values) result.push_back(operand(graph, id));
+  return result;
+}
+
+std::string attributes_of(const Node& node) {
+  std::vector<std::string> list;
+  for (const auto& [name, value] : node.attributes) list.push_back(fmt::format("{}={}", name, short_text(value)));
+  return list.empty() ? "" : fmt::format(" {{{}}}", fmt::join(list, ", "));
+}
+
+/// "Conv(x, float32[8,3,3,3]) {pads=[1,1,1,1]} -> y float32[1,8,32,32]"
+std::string text_of(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  std::vector<std::string> results;
+  for (const ValueId output : node.outputs)
+    results.push_back(output.valid() ? fmt::format("{} {}", graph.value(output).name, graph.value(output).type.text())
+                                     : "_");
+  return fmt::format("{}({}){} -> {}", operator_of(node), fmt::join(operands(graph, node.inputs), ", "),
+                     attributes_of(node), fmt::join(results, ", "));
+}
+
+/// "pads: [0,0] -> [1,1]", "input 1: float32[8,3,3,3] -> float32[8,3,5,5]"
+std::vector<std::string> changes(const Graph& before, const Graph& after, const GraphDiff& diff,
+                                 const GraphDiff::Pair& pair) {
+  std::vector<std::string> result;
+  const Node &a = before.node(pair.before), &b = after.node(pair.after);
+  const auto text = [](const Attributes& all, const std::string& name) {
+    const auto found = all.find(name);
+    return found == all.end() ? std::string("not set") : short_text(found->second);
+  };
+  Attributes both = a.attributes;
+  both.insert(b.attributes.begin(), b.attributes.end());
+  for (const auto& [name, ignored] : both) {
+    const auto x = a.attributes.find(name), y = b.attributes.find(name);
+    if (x == a.attributes.end() || y == b.attributes.end() || attribute_hash(x->second) != attribute_hash(y->second))
+      result.push_back(fmt::format("{}: {} -> {}", name, text(a.attributes, name), text(b.attributes, name)));
+  }
+  for (size_t k = 0; k < a.inputs.size(); ++k) {
+    const ValueId x = a.inputs[k], y = b.inputs[k];
+    if (y.valid() ? diff.paired[static_cast<size_t>(y.index)] == x && x.valid() : !x.valid()) continue;
+    const std::string from = operand(before, x), to = operand(after, y);
+    result.push_back(from == to ? fmt::format("input {}: other elements of {}", k, to)
+                                : fmt::format("input {}: {} -> {}", k, from, to));
+  }
+  return result;
+}
+
+double megabytes(const Graph& graph) { return static_cast<double>(count_bytes(graph)) / 1e6; }
+
+std::string lines_of(const Graph& before, const Graph& after, const GraphDiff& diff, const DiffOptions& options) {
+  std::string text = fmt::format("{}: {} nodes, {:.2f} MB of weights\n{}: {} nodes, {:.2f} MB of weights\n",
+                                 printable(options.before), before.node_count(), megabytes(before),
+                                 printable(options.after), after.node_count(), megabytes(after));
+  const auto line = [&](char sign, const std::string& what) { text += fmt::format("{} {}\n", sign, printable(what)); };
+  for (size_t k = 0; k < diff.places.size(); ++k) {
+    const GraphDiff::Place& place = diff.places[k];
+    text += fmt::format("@@ place {} of {}\n", k + 1, diff.places.size());
+    for (const GraphDiff::Pair& pair : place.changed) {
+      line('~', text_of(after, pair.after));
+      for (const std::string& change : changes(before, after, diff, pair)) line(' ', "    " + change);
+    }
+    for (const NodeId id : place.removed) line('-', text_of(before, id));
+    for (const NodeId id : place.added) line('+', text_of(after, id));
+  }
+  return text + fmt::format("{} nodes are the same, {} changed, {} removed, {} added\n", diff.same.size(),
+                            diff.changed.size(), diff.removed.size(), diff.added.size());
+}
+
+json node_json(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  return {{"op", operator_of(node)},
+          {"name", node.name},
+          {"inputs", operands(graph, node.inputs)},
+          {"outputs", operands(graph, node.outputs)}};
+}
+
+json json_of(const Graph& before, const Graph& after, const GraphDiff& diff) {
+  json places = json::array();
+  for (const GraphDiff::Place& place : diff.places) {
+    json changed = json::array(), removed = json::array(), added = json::array();
+    for (const GraphDiff::Pair& pair : place.changed) {
+      json node = node_json(after, pair.after);
+      node["changes"] = changes(before, after, diff, pair);
+      changed.push_back(std::move(node));
+    }
+    for (const NodeId id : place.removed) removed.push_back(node_json(before, id));
+    for (const NodeId id : place.added) added.push_back(node_json(after, id));
+    places.push_back({{"changed", changed}, {"removed", removed}, {"added", added}});
+  }
+  return {{"nodes_before", before.node_count()},
+          {"nodes_after", after.node_count()},
+          {"weights_mb_before", megabytes(before)},
+          {"weights_mb_after", megabytes(after)},
+          {"same", diff.same.size()},
+          {"changed", diff.changed.size()},
+          {"removed", diff.removed.size()},
+          {"added", diff.added.size()},
+          {"places", places}};
+}
+
+Result<void> run(const DiffOptions& options) {
+  TRY(const LoadedModel before, load_model(options.before, options));
+  TRY(const LoadedModel after, load_model(options.after, options));
+  const GraphDiff found = diff(before.graph, after.graph);
+  if (options.json)
+    fmt::print("{}\n", json_text(json_of(before.graph, after.graph, found)));
+  else if (options.dot)
+    fmt::print("{}", to_dot(before.graph, after.graph, found));
+  else
+    fmt::print("{}", lines_of(before.graph, after.graph, found, options));
+  return {};
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app, int& exit) {
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App* command = app.add_subcommand("diff", "What changed between two models, place by place");
+  command->add_option("A", options->before, "The one before")->required();
+  command->add_option("B", options->after, "The one after")->required();
+  command->add_flag("--dot", options->dot, "The changes for Graphviz: red nodes are gone, green ones new");
+  options->add_to(*command);
+  command->callback([options, &exit] {
+    const auto done = run(*options);
+    exit = done.ok() ? kDone : report(done.error());
+  });
+}
+
+}  // namespace isomer::cli

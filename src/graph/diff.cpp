@@ -1,0 +1,271 @@
+#include "graph/diff.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "graph/algorithms.h"
+#include "graph/hash.h"
+#include "graph/infer.h"
+#include "graph/op_def.h"
+#include "graph/te/program_text.h"
+
+namespace isomer {
+namespace {
+
+bool are_alike(const Node& a, const Node& b) {
+  return a.op_type == b.op_type && a.domain == b.domain && a.inputs.size() == b.inputs.size() &&
+         a.outputs.size() == b.outputs.size();
+}
+
+bool have_equal_attributes(const Node& a, const Node& b) {
+  return std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(),
+                    [](const auto& x, const auto& y) {
+                      return x.first == y.first && attribute_hash(x.second) == attribute_hash(y.second);
+                    });
+}
+
+/// By ValueId::index, of the expression that makes each value, down to inputs by name and the elements of constants.
+std::vector<Hash128> expression_hashes(const Graph& graph, size_t count) {
+  std::vector<Hash128> result(count);
+  const auto at = [&](ValueId id) -> Hash128& { return result[static_cast<size_t>(id.index)]; };
+  for (const ValueId id : graph.values()) {
+    const Value& value = graph.value(id);
+    if (value.producer.valid()) continue;
+    Hasher hasher;
+    at(id) = value.constant ? hasher.add(value.constant->content_hash()).finish() : hasher.add(value.name).finish();
+  }
+  const auto order = topological_order(graph);
+  if (!order.ok()) return result;
+  for (const NodeId id : *order) {
+    const Node& node = graph.node(id);
+    Hasher hasher;
+    hasher.add(node.domain).add(node.op_type);
+    for (const auto& [name, attribute] : node.attributes) hasher.add(name).add(attribute_hash(attribute));
+    for (const auto* list : {&node.inputs, &node.captures}) {
+      hasher.add(list->size());
+      for (const ValueId input : *list) hasher.add(input.valid() ? at(input) : Hash128());
+    }
+    for (size_t k = 0; k < node.outputs.size(); ++k)
+      if (node.outputs[k].valid()) at(node.outputs[k]) = Hasher(hasher).add(k).finish();
+  }
+  return result;
+}
+
+/// Whether they are one operation, however its attributes are spelled: a kernel's shape may be said or read off it.
+bool are_one_operation(const Graph& before, NodeId a, const Graph& after, NodeId b) {
+  const Node &x = before.node(a), &y = after.node(b);
+  if (have_equal_attributes(x, y)) return true;
+  if (x.op != y.op || !x.op || !x.op->compute || x.is_opaque() || y.is_opaque()) return false;
+  const auto program = x.op->compute(context_of(before, a)), other = y.op->compute(context_of(after, b));
+  return program.ok() && other.ok() && te::print(*program) == te::print(*other);
+}
+
+class Differ {
+ public:
+  Differ(const Graph& before, const Graph& after)
+      : before_(before),
+        after_(after),
+        readers_(after.consumers()),
+        to_after_(count(before)),
+        to_before_(count(after)) {}
+
+  GraphDiff run() {
+    pair_equal();
+    pair_names();
+    while (pair_around()) {
+    }
+    sort_nodes();
+    find_places();
+    result_.paired = std::move(to_before_);
+    return std::move(result_);
+  }
+
+ private:
+  static size_t count(const Graph& graph) {
+    size_t result = 0;
+    for (const ValueId id : graph.values()) result = std::max(result, static_cast<size_t>(id.index) + 1);
+    return result;
+  }
+  ValueId& after_of(ValueId before) { return to_after_[static_cast<size_t>(before.index)]; }
+  ValueId& before_of(ValueId after) { return to_before_[static_cast<size_t>(after.index)]; }
+
+  /// Constants are one where their elements are: pair_equal has paired those.
+  bool pair(ValueId before, ValueId after) {
+    return before.valid() && after.valid() && !before_.is_constant(before) && !after_.is_constant(after) &&
+           pair_any(before, after);
+  }
+  bool pair_any(ValueId before, ValueId after) {
+    if (after_of(before).valid() || before_of(after).valid()) return false;
+    after_of(before) = after;
+    before_of(after) = before;
+    return true;
+  }
+
+  /// What is the same expression in both; those that stand in a graph several times one after the other.
+  void pair_equal() {
+    const std::vector<Hash128> hashes_before = expression_hashes(before_, to_after_.size()),
+                               hashes_after = expression_hashes(after_, to_before_.size());
+    std::map<Hash128, std::vector<ValueId>> known;
+    for (const ValueId id : before_.values()) known[hashes_before[static_cast<size_t>(id.index)]].push_back(id);
+    for (auto& [hash, ids] : known) std::reverse(ids.begin(), ids.end());
+    for (const ValueId id : after_.values()) {
+      const auto found = known.find(hashes_after[static_cast<size_t>(id.index)]);
+      if (found == known.end() || found->second.empty()) continue;
+      pair_any(found->second.back(), id);
+      found->second.pop_back();
+    }
+  }
+
+  void pair_names() {
+    std::map<std::string, ValueId> known;
+    for (const ValueId id : before_.values())
+      if (!before_.value(id).name.empty()) known.emplace(before_.value(id).name, id);
+    for (const ValueId id : after_.values()) {
+      const auto found = known.find(after_.value(id).name);
+      if (found == known.end()) continue;
+      if (before_.value(found->second).type == after_.value(id).type) pair(found->second, id);
+    }
+  }
+
+  /// What alike nodes read whose results are paired, and what alike nodes give that read the same.
+  bool pair_around() {
+    bool has_paired = false;
+    for (const NodeId id : before_.nodes()) {
+      const Node& node = before_.node(id);
+      for (const ValueId output : node.outputs) {
+        const ValueId there = output.valid() ? after_of(output) : ValueId();
+        const NodeId maker = there.valid() ? after_.value(there).producer : NodeId();
+        if (maker.valid()) has_paired = pair_operands(node, after_.node(maker)) || has_paired;
+      }
+      has_paired = pair_results(id) || has_paired;
+    }
+    return has_paired;
+  }
+
+  bool pair_operands(const Node& a, const Node& b) {
+    if (!are_alike(a, b)) return false;
+    bool has_paired = false;
+    for (size_t k = 0; k < a.inputs.size(); ++k)
+      if (a.inputs[k].valid() && b.inputs[k].valid() &&
+          before_.value(a.inputs[k]).type == after_.value(b.inputs[k]).type)
+        has_paired = pair(a.inputs[k], b.inputs[k]) || has_paired;
+    return has_paired;
+  }
+
+  bool pair_results(NodeId id) {
+    const Node& node = before_.node(id);
+    const auto first = std::find_if(node.inputs.begin(), node.inputs.end(), [](ValueId v) { return v.valid(); });
+    const ValueId there = first == node.inputs.end() ? ValueId() : after_of(*first);
+    if (!there.valid()) return false;
+    for (const NodeId reader : readers_[static_cast<size_t>(there.index)]) {
+      const Node& other = after_.node(reader);
+      if (!are_alike(node, other) || !read_the_same(node, other) || !are_one_operation(before_, id, after_, reader))
+        continue;
+      bool has_paired = false;
+      for (size_t k = 0; k < node.outputs.size(); ++k)
+        has_paired = pair(node.outputs[k], other.outputs[k]) || has_paired;
+      if (has_paired) return true;
+    }
+    return false;
+  }
+
+  bool read_the_same(const Node& a, const Node& b) {
+    return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
+                      [&](ValueId x, ValueId y) { return x.valid() ? after_of(x) == y && y.valid() : !y.valid(); });
+  }
+
+  void sort_nodes() {
+    std::vector<bool> is_met;
+    for (const NodeId id : before_.nodes()) {
+      const NodeId there = counterpart(before_.node(id));
+      const bool is_new = there.valid() && (static_cast<size_t>(there.index) >= is_met.size() ||
+                                            !is_met[static_cast<size_t>(there.index)]);
+      if (!is_new) {
+        result_.removed.push_back(id);
+        continue;
+      }
+      if (static_cast<size_t>(there.index) >= is_met.size()) is_met.resize(static_cast<size_t>(there.index) + 1);
+      is_met[static_cast<size_t>(there.index)] = true;
+      const Node &a = before_.node(id), &b = after_.node(there);
+      const bool is_same = read_the_same(a, b) && are_one_operation(before_, id, after_, there);
+      (is_same ? result_.same : result_.changed).push_back({id, there});
+    }
+    for (const NodeId id : after_.nodes())
+      if (static_cast<size_t>(id.index) >= is_met.size() || !is_met[static_cast<size_t>(id.index)])
+        result_.added.push_back(id);
+  }
+
+  /// The node of the same operator that gives what this one gives.
+  NodeId counterpart(const Node& node) {
+    for (const ValueId output : node.outputs) {
+      const ValueId there = output.valid() ? after_of(output) : ValueId();
+      const NodeId maker = there.valid() ? after_.value(there).producer : NodeId();
+      if (maker.valid() && are_alike(node, after_.node(maker))) return maker;
+    }
+    return {};
+  }
+
+  /// Nodes of both graphs that give one value, or of which one reads what another gives.
+  void find_places() {
+    struct Member {
+      const Graph* graph;
+      NodeId node;
+      int number;
+    };
+    std::vector<Member> members;
+    int number = 0;
+    for (const GraphDiff::Pair& pair : result_.changed) {
+      members.push_back({&before_, pair.before, number});
+      members.push_back({&after_, pair.after, number++});
+    }
+    for (const NodeId id : result_.removed) members.push_back({&before_, id, number++});
+    for (const NodeId id : result_.added) members.push_back({&after_, id, number++});
+
+    std::vector<int> parent(static_cast<size_t>(number));
+    std::iota(parent.begin(), parent.end(), 0);
+    const auto root = [&](int k) {
+      while (parent[static_cast<size_t>(k)] != k) k = parent[static_cast<size_t>(k)];
+      return k;
+    };
+    // A pair of values is one: what was removed and what stands there instead meet in it.
+    const auto key = [&](const Graph* graph, ValueId value) {
+      const ValueId other = graph == &after_ ? before_of(value) : ValueId();
+      return other.valid() ? std::pair(&before_, other.index) : std::pair(graph, value.index);
+    };
+    std::map<std::pair<const Graph*, int>, int> makers;
+    for (const Member& member : members)
+      for (const ValueId output : member.graph->node(member.node).outputs) {
+        if (!output.valid()) continue;
+        const auto [known, is_new] = makers.try_emplace(key(member.graph, output), member.number);
+        if (!is_new) parent[static_cast<size_t>(root(member.number))] = root(known->second);
+      }
+    for (const Member& member : members)
+      for (const ValueId input : member.graph->node(member.node).inputs) {
+        const auto made = input.valid() ? makers.find(key(member.graph, input)) : makers.end();
+        if (made != makers.end()) parent[static_cast<size_t>(root(member.number))] = root(made->second);
+      }
+    std::map<int, size_t> places;
+    number = 0;
+    const auto place = [&]() -> GraphDiff::Place& {
+      const auto [known, is_new] = places.try_emplace(root(number++), result_.places.size());
+      if (is_new) result_.places.emplace_back();
+      return result_.places[known->second];
+    };
+    for (const GraphDiff::Pair& pair : result_.changed) place().changed.push_back(pair);
+    for (const NodeId id : result_.removed) place().removed.push_back(id);
+    for (const NodeId id : result_.added) place().added.push_back(id);
+  }
+
+  const Graph &before_, &after_;
+  std::vector<std::vector<NodeId>> readers_;
+  std::vector<ValueId> to_after_, to_before_;
+  GraphDiff result_;
+};
+
+}  // namespace
+
+GraphDiff diff(const Graph& before, const Graph& after) { return Differ(before, after).run(); }
+
+}  // namespace isomer
