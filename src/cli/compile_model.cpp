@@ -294,7 +294,7 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
     if (maker.measures() && made.why_not_raced.empty()) {
       if (setting.progress) setting.progress->tell("measuring other ways to cut it into tasks");
       ChooseTasksOptions choose;
-      choose.seconds = kOfAlternatives * made.seconds;
+      choose.seconds = std::clamp(made.seconds - seconds_since(setting.begin), 0.0, kOfAlternatives * made.seconds);
       if (options.verbosity > 0)
         choose.log = [&](std::string_view line) {
           setting.progress ? setting.progress->note(line) : note(options, "{}", printable(line));

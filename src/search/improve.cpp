@@ -345,20 +345,17 @@ class Improver {
 
 }  // namespace
 
-std::vector<size_t> within_growth(const Improved& improved, std::vector<size_t> gains) {
-  const auto growth = [&](size_t gain) { return std::max<int64_t>(improved.gains[gain].growth, 0); };
-  const auto of_a_byte = [&](size_t gain) {
-    return improved.gains[gain].saved / (static_cast<double>(growth(gain)) + 1);
-  };
-  stable_sort(gains, [&](size_t a, size_t b) { return of_a_byte(a) > of_a_byte(b); });
-  int64_t left = improved.most_growth;
-  std::erase_if(gains, [&](size_t gain) {
-    if (growth(gain) > left) return true;
-    left -= growth(gain);
+std::vector<size_t> within_growth(std::span<const Gain> gains, std::vector<size_t> numbers, int64_t most) {
+  const auto growth = [&](size_t number) { return std::max<int64_t>(gains[number].growth, 0); };
+  const auto of_a_byte = [&](size_t number) { return gains[number].saved / (static_cast<double>(growth(number)) + 1); };
+  stable_sort(numbers, [&](size_t a, size_t b) { return of_a_byte(a) > of_a_byte(b); });
+  std::erase_if(numbers, [&](size_t number) {
+    if (growth(number) > most) return true;
+    most -= growth(number);
     return false;
   });
-  std::sort(gains.begin(), gains.end());
-  return gains;
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
 }
 
 Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const Program& before,

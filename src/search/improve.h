@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,8 +79,8 @@ struct Improved {
   StopReason stop = StopReason::kExhausted;
 };
 
-/// Of these gains those that together grow no more than they may: those that save the most a byte.
-std::vector<size_t> within_growth(const Improved& improved, std::vector<size_t> gains);
+/// Of the gains of these numbers those that together grow by at most so many bytes: those that save the most a byte.
+std::vector<size_t> within_growth(std::span<const Gain> gains, std::vector<size_t> numbers, int64_t most);
 
 struct Chosen {
   std::vector<substitutions::Step> steps;

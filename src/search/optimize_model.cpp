@@ -193,7 +193,8 @@ class Optimizer {
   }
 
   double seconds_left() const { return -seconds_since(end_); }
-  bool has_time_for_longer() const { return seconds_left() > kLonger * baseline_.race_seconds(); }
+  /// What wins then is raced once more.
+  bool has_time_for_longer() const { return seconds_left() > (kLonger + 1) * baseline_.race_seconds(); }
   /// Of making a runner of what was found, racing it, and looking at what it loses.
   double seconds_of_a_choice() const { return seconds_of_a_race() + seconds_of_a_look(); }
   double seconds_of_a_race() const {
@@ -282,7 +283,7 @@ class Optimizer {
     std::vector<size_t> ranked;
     for (size_t k = 0; k < found_->gains.size(); ++k)
       if (!gains_left_out_.contains(k)) ranked.push_back(k);
-    ranked = within_growth(*found_, std::move(ranked));
+    ranked = within_growth(found_->gains, std::move(ranked), found_->most_growth);
     stable_sort(ranked, [&](size_t a, size_t b) { return found_->gains[a].saved > found_->gains[b].saved; });
     std::vector<std::vector<size_t>> result;
     for (size_t count = ranked.size(); count > 0; count /= 2) {

@@ -142,33 +142,55 @@ StatePtr Expander::state_of(Child child) {
   return state;
 }
 
+namespace {
+
+bool saves(const Child& child) { return child.cost.microseconds < child.parent->cost; }
+
+}  // namespace
+
+StatePtr Expander::one_after_the_other(std::span<const Child* const> children, bool must_save) {
+  if (children.size() < 2) return nullptr;
+  StatePtr state = state_of(*children.front());
+  const int first_depth = state->depth;
+  for (const Child* each : children.subspan(1)) {
+    if (is_late()) break;
+    if (!rules_.is_still_there(state->program, each->match)) continue;
+    auto made = rewritten(state->program, each->match, computing(state->program) + limits_.added);
+    if (!made) continue;
+    Child child{state, each->match, *std::move(made), {}, 0, {}};
+    if (cost(child, Effort::kMeasure) && (!must_save || saves(child))) state = state_of(std::move(child));
+  }
+  if (state->depth == first_depth) return nullptr;
+  most_ = std::max(most_, computing(state->program) + limits_.growth);
+  return state;
+}
+
 StatePtr Expander::together(std::span<const Child> children) {
   std::vector<const Child*> saving;
   std::set<int> substitutions;
-  const auto saves = [](const Child& child) { return child.cost.microseconds < child.parent->cost; };
   for (const Child& child : children)
     if (child.cost.is_measured && saves(child) && (saving.empty() || child.parent == saving.front()->parent)) {
       saving.push_back(&child);
       substitutions.insert(child.match.substitution);
     }
-  if (saving.empty()) return nullptr;
   for (const Child& child : children)
-    if (!child.cost.is_measured && saves(child) && child.parent == saving.front()->parent &&
+    if (!saving.empty() && !child.cost.is_measured && saves(child) && child.parent == saving.front()->parent &&
         substitutions.contains(child.match.substitution))
       saving.push_back(&child);
-  StatePtr state = state_of(*saving.front());
-  const int first_depth = state->depth;
-  for (size_t k = 1; k < saving.size() && !is_late(); ++k) {
-    const Match& match = saving[k]->match;
-    if (!rules_.is_still_there(state->program, match)) continue;
-    auto made = rewritten(state->program, match, computing(state->program) + limits_.added);
-    if (!made) continue;
-    Child child{state, match, *std::move(made), {}, 0, {}};
-    if (cost(child, Effort::kMeasure) && saves(child)) state = state_of(std::move(child));
-  }
-  if (state->depth == first_depth) return nullptr;
-  most_ = std::max(most_, computing(state->program) + limits_.growth);
-  return state;
+  return one_after_the_other(saving, true);
+}
+
+StatePtr Expander::other_sums(std::span<const Child> children, size_t kept) {
+  const auto is_other = [](const Child& child) { return child.work == Deltas::Work::kOtherSum; };
+  const auto end = children.begin() + static_cast<std::ptrdiff_t>(kept);
+  const auto first = std::find_if(children.begin(), end, is_other);
+  if (first == end) return nullptr;
+  std::vector<const Child*> all = {&*first};
+  for (const Child& child : children)
+    if (&child != &*first && is_other(child) && child.parent == first->parent &&
+        child.match.substitution == first->match.substitution)
+      all.push_back(&child);
+  return one_after_the_other(all, false);
 }
 
 void Expander::keep_singles(std::vector<Child>& children) {
@@ -245,6 +267,9 @@ Result<Searched> beam_search(Program program, Expander& expander) {
     beam.clear();
     const size_t kept = measure(children, static_cast<size_t>(limits.width), best->cost, expander);
     if (StatePtr joint = expander.together(children)) beam.push_back(std::move(joint));
+    if (StatePtr joint = expander.other_sums(children, kept);
+        joint && joint->cost <= limits.alpha_of_other_sums * best->cost)
+      beam.push_back(std::move(joint));
     for (size_t k = 0; k < kept; ++k) beam.push_back(expander.state_of(std::move(children[k])));
     stable_sort(beam, [](const StatePtr& a, const StatePtr& b) { return a->cost < b->cost; });
     if (!beam.empty()) expander.statistics().deepest = step;

@@ -111,6 +111,9 @@ class Expander {
   /// and saves time beside the others. First those that were measured, then others of the same substitutions. nullptr
   /// where that is not more than one of them.
   StatePtr together(std::span<const Child> children);
+  /// The same of other sums, of one substitution wherever it stands, that of the first among the `kept` children:
+  /// others go on from all of them.
+  StatePtr other_sums(std::span<const Child> children, size_t kept);
   /// The cost of all of it, not by what changed alone; false as above.
   bool cost(State& state, Effort effort);
   /// States that were seen may be seen again.
@@ -134,6 +137,8 @@ class Expander {
 
  private:
   void find_matches(State& state);
+  /// nullptr where that is not more than the first.
+  StatePtr one_after_the_other(std::span<const Child* const> children, bool must_save);
   /// Nothing where the rewrite can't be done, or leads to what was seen.
   std::optional<substitutions::Rewritten> rewritten(const substitutions::Program& program,
                                                     const substitutions::Match& match, int most);

@@ -101,6 +101,17 @@ TEST_F(Optimizing, MergesProductsOfOneOperandByAnyStrategy) {
   }
 }
 
+/// What weights may grow by goes to those that save the most a byte; what needs none is always taken.
+TEST(Improving, TakesTheGainsThatWeightsMayGrowFor) {
+  const std::vector<Gain> gains = {{10, {}, 100}, {30, {}, 200}, {5, {}, 0}, {1, {}, -50}};
+  const auto taken = [&](int64_t most) { return within_growth(gains, {0, 1, 2, 3}, most); };
+  using testing::ElementsAre;
+  EXPECT_THAT(taken(300), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(taken(299), ElementsAre(1, 2, 3));
+  EXPECT_THAT(taken(150), ElementsAre(0, 2, 3));
+  EXPECT_THAT(taken(0), ElementsAre(2, 3));
+}
+
 TEST_F(Optimizing, SearchesEqualBlocksOnceAndRewritesAll) {
   TableBackend one = dear_products(), six = dear_products();
   const OptimizedModel small = optimized(three_products(1), one), large = optimized(three_products(6), six);
