@@ -113,18 +113,20 @@ std::optional<Node> recognize_winograd_input(const Graph& graph, NodeId root) {
   const Node* convolved =
       tiles ? pattern.producer(before_movement(pattern, graph.node(root).outputs[0]), "Conv") : nullptr;
   const Tensor* transform = convolved ? pattern.constant(convolved->inputs[1]) : nullptr;
-  if (!transform || !graph.value(convolved->inputs[0]).type.has_shape()) return std::nullopt;
+  if (!transform || transform->dims().size() < 3 || !graph.value(convolved->inputs[0]).type.has_shape())
+    return std::nullopt;
   const ValueId x = image_before(pattern, graph, convolved->inputs[0], (*tiles)[2]);
   const size_t rank = transform->dims().size() - 2;
-  const auto given = [&](const char* name, std::vector<int64_t> otherwise) {
+  const auto given = [&](const char* name, const std::vector<int64_t>& otherwise) {
     const auto found = convolved->attributes.find(name);
     const auto* ints =
         found == convolved->attributes.end() ? nullptr : std::get_if<std::vector<int64_t>>(&found->second);
-    return ints && !ints->empty() ? *ints : std::move(otherwise);
+    return ints && !ints->empty() ? *ints : otherwise;
   };
   const std::vector<int64_t> tile = given("strides", std::vector<int64_t>(rank, 1));
+  if (tile.size() != rank) return std::nullopt;
   std::vector<int64_t> taps;
-  for (size_t k = 0; k < tile.size(); ++k) taps.push_back(transform->dims()[k + 2] - tile[k] + 1);
+  for (size_t k = 0; k < rank; ++k) taps.push_back(transform->dims()[k + 2] - tile[k] + 1);
   if (!x.valid() || std::any_of(taps.begin(), taps.end(), [](int64_t r) { return r < 1; })) return std::nullopt;
   return pattern.make("WinogradInput", {x},
                       {{"pads", given("pads", std::vector<int64_t>(2 * rank, 0))}, {"taps", taps}, {"tile", tile}});
