@@ -99,9 +99,9 @@ Result<Raced> Baseline::race(Runner& other, double times_as_long, Runner* first)
 
 void Baseline::set_race_seconds(double seconds) {
   options_.race.seconds = seconds;
-  const double rounds = seconds / (2 * std::max(turn_seconds(), 1e-6));
-  if (rounds < options_.race.least_rounds)
-    options_.race.least_rounds = std::min(options_.race.least_rounds, std::max(kOfLongRuns, static_cast<int>(rounds)));
+  int& least = options_.race.least_rounds;
+  const double rounds = std::min<double>(least, seconds / (2 * std::max(turn_seconds(), 1e-6)));
+  least = std::clamp(static_cast<int>(rounds), std::min(kOfLongRuns, least), least);
 }
 
 double Baseline::race_seconds() const {

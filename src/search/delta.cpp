@@ -114,32 +114,32 @@ bool Deltas::can_be_folded(const Rewritten& after) {
   });
 }
 
-Deltas::Work Deltas::work(const Program& before, const Rewritten& after) {
+Deltas::Effect Deltas::effect(const Program& before, const Rewritten& after) {
   /// Times as many products are about as many: images are folded in whole pieces.
   constexpr double kAbout = 1.25;
   struct Sum {
     int applications = 0, reducing = 0;
-    Estimates::Effort effort;
+    NodeWork work;
   };
   const auto sum_of = [&](const Program& program) {
     Sum sum;
     for (const int id : after.changed) {
       if (!can_be_costed(program, id)) continue;
-      const Estimates::Effort effort = estimates_.effort(program, id);
+      const NodeWork work = estimates_.work(program, id);
       ++sum.applications;
       sum.reducing += estimates_.reduces(program, id) ? 1 : 0;
-      sum.effort.operations += effort.operations;
-      sum.effort.bytes += effort.bytes;
+      sum.work.operations += work.operations;
+      sum.work.bytes += work.bytes;
     }
     return sum;
   };
   const Sum old_one = sum_of(before), made = sum_of(after.program);
-  if (made.applications <= old_one.applications || made.effort.operations < old_one.effort.operations ||
-      made.effort.bytes < old_one.effort.bytes)
-    return Work::kMaySave;
-  return old_one.reducing > 0 && made.reducing > 0 && made.effort.operations <= kAbout * old_one.effort.operations
-             ? Work::kOtherSum
-             : Work::kAdds;
+  if (made.applications <= old_one.applications || made.work.operations < old_one.work.operations ||
+      made.work.bytes < old_one.work.bytes)
+    return Effect::kMaySave;
+  return old_one.reducing > 0 && made.reducing > 0 && made.work.operations <= kAbout * old_one.work.operations
+             ? Effect::kOtherSum
+             : Effect::kAdds;
 }
 
 double Deltas::estimate(const Program& before, const Rewritten& after) {

@@ -30,13 +30,13 @@ class Deltas {
   /// The same by Estimates, in no time.
   double estimate(const substitutions::Program& before, const substitutions::Rewritten& after);
   /// What a rewrite does to the work that there is.
-  enum class Work : uint8_t {
+  enum class Effect : uint8_t {
     kMaySave,
     kOtherSum,  ///< more applications, and no less work, but another sum, of about as many products: others may know
                 ///< how to do that with fewer
     kAdds,      ///< the same, and nothing else: x + y as ((x + x) + y) - x
   };
-  Work work(const substitutions::Program& before, const substitutions::Rewritten& after);
+  Effect effect(const substitutions::Program& before, const substitutions::Rewritten& after);
   /// Whether all that became computable beforehand is computed then: what is too large or takes too long is not.
   bool can_be_folded(const substitutions::Rewritten& after);
 

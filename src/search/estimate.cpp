@@ -25,7 +25,7 @@ constexpr double kUnknown = 1;
 struct OfNode {
   double microseconds;
   bool reduces;
-  Estimates::Effort effort = {};
+  NodeWork work = {};
 };
 
 OfNode estimate(const Graph& graph, NodeId id) {
@@ -35,8 +35,7 @@ OfNode estimate(const Graph& graph, NodeId id) {
   const double moved = work->bytes / kBytesPerMicrosecond;
   return {work->reduces ? kStart + std::max(work->operations / kOperationsPerMicrosecond, moved)
                         : kUnfused * (kStart + moved),
-          work->reduces,
-          {work->operations, work->bytes}};
+          work->reduces, *work};
 }
 
 }  // namespace
@@ -101,7 +100,7 @@ Estimates::Estimate Estimates::look(const Program& program, int application) {
   if (graph.ok() && graph->node_count() == 1) {
     const OfNode found = estimate(*graph, graph->nodes().front());
     known->second = {found.microseconds, found.reduces, isomer::can_be_folded(*graph, graph->nodes().front()),
-                     found.effort};
+                     found.work};
   }
   return known->second;
 }
@@ -118,9 +117,9 @@ double Estimates::application(const Program& program, int application) {
                                                                         : look(program, application).microseconds;
 }
 
-Estimates::Effort Estimates::effort(const Program& program, int application) {
+NodeWork Estimates::work(const Program& program, int application) {
   if (is_gone(program, application) || program.application(application).operation == Program::kOpaque) return {};
-  return look(program, application).effort;
+  return look(program, application).work;
 }
 
 bool Estimates::reduces(const Program& program, int application) {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "search/work.h"
 #include "substitutions/program.h"
 
 namespace isomer {
@@ -20,11 +21,8 @@ class Estimates {
   /// In microseconds of a core with vectors; what is computed of constants alone takes nothing. Remembered by operation
   /// and types.
   double application(const substitutions::Program& program, int application);
-  /// Operations on floats, and bytes read and written; of constants alone none.
-  struct Effort {
-    double operations = 0, bytes = 0;
-  };
-  Effort effort(const substitutions::Program& program, int application);
+  /// Of views and of what is computed of constants alone there is none.
+  NodeWork work(const substitutions::Program& program, int application);
   /// Whether it is more than a map or a movement of elements.
   bool reduces(const substitutions::Program& program, int application);
   /// Whether it can be computed beforehand, if its operands can.
@@ -35,7 +33,7 @@ class Estimates {
     double microseconds = 0;
     bool reduces = false;
     bool can_be_folded = false;
-    Effort effort = {};
+    NodeWork work = {};
   };
   /// Whether nothing of it is left when what depends on constants alone has been computed.
   static bool is_gone(const substitutions::Program& program, int application);

@@ -34,7 +34,7 @@ constexpr double kLonger = 3;
 
 /// Runs of the interpreter that a check takes at least, and that looks at what rounding loses take.
 constexpr int kLeastCheck = 3, kFirstLook = 8, kNextLook = 2;
-/// What it does in a second of one thread, roughly. It is measured where a run would take so much of the time.
+/// What it does in a second, roughly. It is measured where a run would take so much of the time.
 constexpr double kInterpretedPerSecond = 1.2e10, kInterpretedBytesPerSecond = 4e9, kWorthMeasuring = 0.02;
 
 /// Operations that the interpreter does in a second here and now, in a convolution of some milliseconds; 0: it can't be
@@ -170,18 +170,18 @@ class Optimizer {
 
   void plan_time() {
     run_microseconds_ = baseline_.run_microseconds();
-    double operations = 0;
     const auto bound = baseline_.bound(plain_.derived.graph);
-    if (const auto work = work_of(bound.ok() ? *bound : plain_.derived.graph); work.ok()) {
-      if (!baseline_.is_open()) run_microseconds_ = work->microseconds;
-      interpreting_seconds_ = work->operations / kInterpretedPerSecond + work->bytes / kInterpretedBytesPerSecond;
-      operations = work->operations;
-    }
+    const auto work = work_of(bound.ok() ? *bound : plain_.derived.graph);
+    const auto interpreting_seconds = [&](double per_second) {
+      return work.ok() ? work->operations / per_second + work->bytes / kInterpretedBytesPerSecond : 0;
+    };
+    if (work.ok() && !baseline_.is_open()) run_microseconds_ = work->microseconds;
+    interpreting_seconds_ = interpreting_seconds(kInterpretedPerSecond);
     plain_.run_microseconds = run_microseconds_;
     plain_.seconds = options_.seconds.value_or(default_seconds(run_microseconds_));
     if (base_of_steps_ && interpreting_seconds_ > kWorthMeasuring * plain_.seconds)
       if (const double rate = interpreted_per_second(options_.threads); rate > 0)
-        interpreting_seconds_ += operations / rate - operations / kInterpretedPerSecond;
+        interpreting_seconds_ = interpreting_seconds(rate);
     const bool is_last = options_.least_afterwards == 0;
     const double least_afterwards =
         is_last ? 0 : std::max(options_.least_afterwards, kLeastCheck * interpreting_seconds_);

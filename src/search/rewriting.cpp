@@ -97,10 +97,10 @@ std::vector<Child> Expander::children(const StatePtr& state, Moves moves) {
     if (is_late()) break;
     auto made = rewritten(state->program, match, most);
     if (!made) continue;
-    const Deltas::Work work = deltas_.work(state->program, *made);
-    if (moves == Moves::kThatMaySave && work == Deltas::Work::kAdds) continue;
+    const Deltas::Effect effect = deltas_.effect(state->program, *made);
+    if (moves == Moves::kThatMaySave && effect == Deltas::Effect::kAdds) continue;
     const double estimate = state->cost + price_ + deltas_.estimate(state->program, *made);
-    result.push_back({state, match, *std::move(made), work, estimate, {estimate, false}});
+    result.push_back({state, match, *std::move(made), effect, estimate, {estimate, false}});
   }
   return result;
 }
@@ -181,7 +181,7 @@ StatePtr Expander::together(std::span<const Child> children) {
 }
 
 StatePtr Expander::other_sums(std::span<const Child> children, size_t kept) {
-  const auto is_other = [](const Child& child) { return child.work == Deltas::Work::kOtherSum; };
+  const auto is_other = [](const Child& child) { return child.effect == Deltas::Effect::kOtherSum; };
   const auto end = children.begin() + static_cast<std::ptrdiff_t>(kept);
   const auto first = std::find_if(children.begin(), end, is_other);
   if (first == end) return nullptr;
@@ -237,7 +237,7 @@ size_t measure(std::vector<Child>& children, size_t count, double best, Expander
   const SearchLimits& limits = expander.limits();
   std::vector<Child> result, others;
   for (Child& child : children) {
-    const double most = best * (child.work == Deltas::Work::kOtherSum ? limits.alpha_of_other_sums : limits.alpha);
+    const double most = best * (child.effect == Deltas::Effect::kOtherSum ? limits.alpha_of_other_sums : limits.alpha);
     const bool is_wanted = result.size() < count && child.cost.microseconds <= most;
     if (is_wanted && !child.cost.is_measured && !expander.cost(child, Effort::kMeasure)) continue;
     (is_wanted && child.cost.microseconds <= most ? result : others).push_back(std::move(child));

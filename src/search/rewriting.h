@@ -30,7 +30,7 @@ std::string_view name(StopReason reason);
 struct SearchLimits {
   int width = 6;        ///< states that a beam keeps of each step
   double alpha = 1.05;  ///< those that cost up to so many times the best are worth going on from (TASO, section 5)
-  double alpha_of_other_sums = 1.5;  ///< the same where a sum became another one (Deltas::Work)
+  double alpha_of_other_sums = 1.5;  ///< the same where a sum became another one (Deltas::Effect)
   int steps = 24;                    ///< on the way to a state
   double step_price = 0.002;  ///< of the first state's cost, that each step has to save: what measuring is off must not
                               ///< pay for rewrites
@@ -84,7 +84,7 @@ struct Child {
   StatePtr parent;
   substitutions::Match match;
   substitutions::Rewritten rewritten;
-  Deltas::Work work = Deltas::Work::kMaySave;
+  Deltas::Effect effect = Deltas::Effect::kMaySave;
   double estimate = 0;  ///< of its cost, before a window was looked at
   Cost cost;            ///< of all of it
 };

@@ -19,11 +19,10 @@ using te::Expr;
 struct Residues {
   std::vector<int64_t> axes, by;
   int64_t whole = 0;
-  int64_t count() const { return std::accumulate(by.begin(), by.end(), int64_t{1}, std::multiplies<>()); }
+  int64_t count() const { return element_count(by); }
   /// Of axis k, of a residue among all.
   Expr residue(const Expr& all, size_t k) const {
-    const int64_t below =
-        std::accumulate(by.begin() + static_cast<std::ptrdiff_t>(k) + 1, by.end(), int64_t{1}, std::multiplies<>());
+    const int64_t below = element_count(Dims(by.begin() + static_cast<std::ptrdiff_t>(k) + 1, by.end()));
     const Expr here = below == 1 ? all : te::floor_div(all, te::index(below));
     return k == 0 ? here : te::floor_mod(here, te::index(by[k]));
   }

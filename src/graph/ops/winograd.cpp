@@ -31,9 +31,10 @@ struct Tiling {
 
   size_t rank() const { return axes.size(); }
   /// Of a tile.
-  int64_t inputs() const {
-    int64_t result = 1;
-    for (const Axis& axis : axes) result *= axis.a();
+  int64_t inputs() const { return element_count(inputs_along()); }
+  Dims inputs_along() const {
+    Dims result;
+    for (const Axis& axis : axes) result.push_back(axis.a());
     return result;
   }
   Dim tiles() const { return tiles_from(0); }
@@ -120,15 +121,6 @@ ElementAt transforms(te::Program& program, const std::vector<Matrix>& matrices, 
   return element;
 }
 
-std::vector<int64_t> of_axes(const Tiling& tiling, int64_t (*what)(const Tiling::Axis&)) {
-  std::vector<int64_t> result;
-  for (const Tiling::Axis& axis : tiling.axes) result.push_back(what(axis));
-  return result;
-}
-std::vector<int64_t> inputs_along(const Tiling& tiling) {
-  return of_axes(tiling, [](const Tiling::Axis& axis) { return axis.a(); });
-}
-
 Place joined(Place first, const Place& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -162,7 +154,7 @@ Result<te::Program> compute_input(const OpContext& context) {
   TRY(const Tiling tiling, input_tiling(context));
   const Shape& x = context.shape(0);
   const auto& pads = context.get_ints("pads");
-  const std::vector<int64_t> inputs = inputs_along(tiling);
+  const Dims inputs = tiling.inputs_along();
   const std::vector<Dim> outer = {x[0] * tiling.tiles(), x[1]};
   const Expr t = te::axis(static_cast<int>(tiling.rank())), c = te::axis(static_cast<int>(tiling.rank()) + 1);
   std::vector<Dim> shape(inputs.begin(), inputs.end());
@@ -216,7 +208,7 @@ Result<te::Program> compute_kernel(const OpContext& context) {
   };
   const ElementAt made = transforms(program, matrices, tap, {w[1], w[0]});
   program.outputs = {program.map({tiling.inputs(), w[1], w[0]},
-                                 made(joined(apart(te::axis(0), inputs_along(tiling)), {te::axis(1), te::axis(2)})))};
+                                 made(joined(apart(te::axis(0), tiling.inputs_along()), {te::axis(1), te::axis(2)})))};
   return program;
 }
 
@@ -252,7 +244,7 @@ Result<std::vector<ValueType>> infer_output(const OpContext& context) {
 Result<te::Program> compute_output(const OpContext& context) {
   TRY(const Tiling tiling, output_tiling(context));
   const Shape& y = context.shape(0);
-  const std::vector<int64_t> inputs = inputs_along(tiling);
+  const Dims inputs = tiling.inputs_along();
   std::vector<Matrix> matrices;
   std::vector<Dim> results;
   for (const Tiling::Axis& axis : tiling.axes) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <numeric>
 
 #include "graph/ops/pattern.h"
 #include "graph/ops/winograd_matrices.h"
@@ -46,10 +44,6 @@ ValueId image_before(const Pattern& pattern, const Graph& graph, ValueId apart, 
   return has_channels(apart) ? apart : ValueId();
 }
 
-int64_t product_of(const std::vector<int64_t>& values) {
-  return std::accumulate(values.begin(), values.end(), int64_t{1}, std::multiplies<>());
-}
-
 std::vector<int64_t> inputs_of(const std::vector<int64_t>& tile, const std::vector<int64_t>& taps) {
   std::vector<int64_t> result;
   for (size_t k = 0; k < tile.size(); ++k) result.push_back(tile[k] + taps[k] - 1);
@@ -84,7 +78,7 @@ Result<void> expand_winograd_input(NodeForm& form) {
   if (!sizes || !tile || !taps || !pads) return form.unsupported("X of known sizes expected, {} found", text(x));
   const std::vector<int64_t> inputs = inputs_of(*tile, *taps);
   const int64_t channels = sizes->front();
-  std::vector<int64_t> ends, apart_dims = {-1, 1}, weight_dims = {product_of(inputs), 1};
+  std::vector<int64_t> ends, apart_dims = {-1, 1}, weight_dims = {element_count(inputs), 1};
   int64_t tiles = 1;
   for (size_t k = 0; k < rank; ++k) {
     const int64_t size = (*sizes)[k + 1], begin = (*pads)[k];
@@ -101,9 +95,9 @@ Result<void> expand_winograd_input(NodeForm& form) {
   TRY(const ValueId apart, form.emit("Reshape", {form.input(0), form.ints(apart_dims, "channels")}));
   TRY(const ValueId convolved, form.emit("Conv", {apart, weight}, {{"pads", all_pads}, {"strides", *tile}}));
   TRY(const ValueId split,
-      form.emit("Reshape", {convolved, form.ints({-1, channels, product_of(inputs), tiles}, "images")}));
+      form.emit("Reshape", {convolved, form.ints({-1, channels, element_count(inputs), tiles}, "images")}));
   TRY(const ValueId turned, form.emit("Transpose", {split}, {{"perm", std::vector<int64_t>{2, 0, 3, 1}}}));
-  return form.emit_as(0, "Reshape", {turned, form.ints({product_of(inputs), -1, channels}, "tiles")});
+  return form.emit_as(0, "Reshape", {turned, form.ints({element_count(inputs), -1, channels}, "tiles")});
 }
 
 // Sizes of 1 may have left out some of what was written. Pads are what makes whole tiles.
@@ -138,7 +132,7 @@ Result<void> expand_winograd_kernel(NodeForm& form) {
   TRY(const auto tile, form.take_ints("tile"));
   if (!w || !tile) return form.unsupported("W of known sizes expected");
   const std::vector<int64_t> taps(w->begin() + 2, w->end()), inputs = inputs_of(*tile, taps);
-  const int64_t all_taps = product_of(taps), all_inputs = product_of(inputs);
+  const int64_t all_taps = element_count(taps), all_inputs = element_count(inputs);
   const ValueId transform = form.constant(
       kronecker_product(matrices_of(inputs, taps, kernel_transform), type.dtype, {all_taps, all_inputs}, true),
       "transform");
@@ -157,7 +151,7 @@ Result<void> expand_winograd_output(NodeForm& form) {
   if (!y || !tile || !taps || !sizes) return form.unsupported("Y of known sizes expected");
   const auto rank = static_cast<int64_t>(sizes->size());
   const std::vector<int64_t> inputs = inputs_of(*tile, *taps);
-  const int64_t channels = (*y)[2], results = product_of(*tile), all_inputs = product_of(inputs);
+  const int64_t channels = (*y)[2], results = element_count(*tile), all_inputs = element_count(inputs);
   std::vector<int64_t> tiles = *tile, perm = {rank, 2 * rank + 1}, images = {-1, channels}, starts, axes;
   tiles.push_back(-1);
   bool is_whole = true;
@@ -202,7 +196,7 @@ class OutputTilings {
   void extend(std::vector<int64_t> tile, std::vector<int64_t> inputs, size_t rank) {
     const Dims& dims = transform_.dims();
     if (rank == 0) {
-      if (product_of(tile) == dims[0] && product_of(inputs) == dims[1] &&
+      if (element_count(tile) == dims[0] && element_count(inputs) == dims[1] &&
           kronecker_product(matrices_of(tile, inputs, output_transform), transform_.dtype(), dims, false)
               .same_contents(transform_))
         found_.push_back({std::move(tile), std::move(inputs)});
@@ -212,7 +206,7 @@ class OutputTilings {
     inputs.push_back(1);
     for (int64_t& a = inputs.back(); a <= kLargestTile; ++a)
       for (tile.back() = 1; tile.back() <= a; ++tile.back())
-        if (dims[0] % product_of(tile) == 0 && dims[1] % product_of(inputs) == 0) extend(tile, inputs, rank - 1);
+        if (dims[0] % element_count(tile) == 0 && dims[1] % element_count(inputs) == 0) extend(tile, inputs, rank - 1);
   }
 
   const Tensor& transform_;
@@ -260,7 +254,7 @@ bool lies_as_tiled(const Pattern& pattern, const Graph& graph, ValueId images, c
   int64_t tiles = 1;
   for (size_t k = 0; k < rank; ++k) tiles *= (sizes[k + 2] + tiling.tile[k] - 1) / tiling.tile[k];
   const int64_t columns = sizes[0] * tiles * sizes[1];
-  int64_t rows_below = product_of(tiling.tile), tiles_below = tiles;
+  int64_t rows_below = element_count(tiling.tile), tiles_below = tiles;
   for (size_t k = 0; k < rank; ++k) {
     const int64_t m = tiling.tile[k];
     rows_below /= m;
