@@ -21,10 +21,6 @@ struct DiffOptions : CommonOptions {
   bool dot = false;
 };
 
-std::string operator_of(const Node& node) {
-  return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
-}
-
 std::string operand(const Graph& graph, ValueId id) {
   if (!id.valid()) return "_";
   const Value& value = graph.value(id);
@@ -50,7 +46,7 @@ std::string text_of(const Graph& graph, NodeId id) {
   for (const ValueId output : node.outputs)
     results.push_back(output.valid() ? fmt::format("{} {}", graph.value(output).name, graph.value(output).type.text())
                                      : "_");
-  return fmt::format("{}({}){} -> {}", operator_of(node), fmt::join(operands(graph, node.inputs), ", "),
+  return fmt::format("{}({}){} -> {}", operator_name(node), fmt::join(operands(graph, node.inputs), ", "),
                      attributes_of(node), fmt::join(results, ", "));
 }
 
@@ -59,16 +55,17 @@ std::vector<std::string> changes(const Graph& before, const Graph& after, const 
                                  const GraphDiff::Pair& pair) {
   std::vector<std::string> result;
   const Node &a = before.node(pair.before), &b = after.node(pair.after);
-  const auto text = [](const Attributes& all, const std::string& name) {
-    const auto found = all.find(name);
-    return found == all.end() ? std::string("not set") : short_text(found->second);
+  const auto text = [](const Attribute* attribute) {
+    return attribute ? short_text(*attribute) : std::string("not set");
   };
   Attributes both = a.attributes;
   both.insert(b.attributes.begin(), b.attributes.end());
   for (const auto& [name, ignored] : both) {
     const auto x = a.attributes.find(name), y = b.attributes.find(name);
-    if (x == a.attributes.end() || y == b.attributes.end() || attribute_hash(x->second) != attribute_hash(y->second))
-      result.push_back(fmt::format("{}: {} -> {}", name, text(a.attributes, name), text(b.attributes, name)));
+    const Attribute *first = x == a.attributes.end() ? nullptr : &x->second,
+                    *second = y == b.attributes.end() ? nullptr : &y->second;
+    if (!first || !second || attribute_hash(*first) != attribute_hash(*second))
+      result.push_back(fmt::format("{}: {} -> {}", name, text(first), text(second)));
   }
   for (size_t k = 0; k < a.inputs.size(); ++k) {
     const ValueId x = a.inputs[k], y = b.inputs[k];
@@ -79,6 +76,18 @@ std::vector<std::string> changes(const Graph& before, const Graph& after, const 
   }
   return result;
 }
+
+/// Of all places.
+struct Counts {
+  explicit Counts(const GraphDiff& diff) {
+    for (const GraphDiff::Place& place : diff.places) {
+      changed += place.changed.size();
+      removed += place.removed.size();
+      added += place.added.size();
+    }
+  }
+  size_t changed = 0, removed = 0, added = 0;
+};
 
 double megabytes(const Graph& graph) { return static_cast<double>(count_bytes(graph)) / 1e6; }
 
@@ -97,13 +106,14 @@ std::string lines_of(const Graph& before, const Graph& after, const GraphDiff& d
     for (const NodeId id : place.removed) line('-', text_of(before, id));
     for (const NodeId id : place.added) line('+', text_of(after, id));
   }
+  const Counts counts(diff);
   return text + fmt::format("{} nodes are the same, {} changed, {} removed, {} added\n", diff.same.size(),
-                            diff.changed.size(), diff.removed.size(), diff.added.size());
+                            counts.changed, counts.removed, counts.added);
 }
 
 json node_json(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  return {{"op", operator_of(node)},
+  return {{"op", operator_name(node)},
           {"name", node.name},
           {"inputs", operands(graph, node.inputs)},
           {"outputs", operands(graph, node.outputs)}};
@@ -122,14 +132,15 @@ json json_of(const Graph& before, const Graph& after, const GraphDiff& diff) {
     for (const NodeId id : place.added) added.push_back(node_json(after, id));
     places.push_back({{"changed", changed}, {"removed", removed}, {"added", added}});
   }
+  const Counts counts(diff);
   return {{"nodes_before", before.node_count()},
           {"nodes_after", after.node_count()},
           {"weights_mb_before", megabytes(before)},
           {"weights_mb_after", megabytes(after)},
           {"same", diff.same.size()},
-          {"changed", diff.changed.size()},
-          {"removed", diff.removed.size()},
-          {"added", diff.added.size()},
+          {"changed", counts.changed},
+          {"removed", counts.removed},
+          {"added", counts.added},
           {"places", places}};
 }
 

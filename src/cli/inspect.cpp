@@ -63,7 +63,7 @@ using CapabilityKey = std::tuple<std::string, std::string, std::string>;  // ope
 void collect(const Graph& graph, std::map<CapabilityKey, Capability>& table) {
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
-    const std::string name = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+    const std::string name = operator_name(node);
     Capability& row = table[{name, node.is_opaque() ? "unsupported" : "interpreted", node.opaque_reason}];
     if (row.count++ == 0) row.example = label(graph, id);
     for (const auto& [key, attribute] : node.attributes)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "graph/algorithms.h"
@@ -68,8 +69,8 @@ class Differ {
       : before_(before),
         after_(after),
         readers_(after.consumers()),
-        to_after_(count(before)),
-        to_before_(count(after)) {}
+        to_after_(before.use_counts().size()),
+        to_before_(readers_.size()) {}
 
   GraphDiff run() {
     pair_equal();
@@ -83,11 +84,6 @@ class Differ {
   }
 
  private:
-  static size_t count(const Graph& graph) {
-    size_t result = 0;
-    for (const ValueId id : graph.values()) result = std::max(result, static_cast<size_t>(id.index) + 1);
-    return result;
-  }
   ValueId& after_of(ValueId before) { return to_after_[static_cast<size_t>(before.index)]; }
   ValueId& before_of(ValueId after) { return to_before_[static_cast<size_t>(after.index)]; }
 
@@ -177,24 +173,19 @@ class Differ {
   }
 
   void sort_nodes() {
-    std::vector<bool> is_met;
+    std::set<NodeId> met;
     for (const NodeId id : before_.nodes()) {
       const NodeId there = counterpart(before_.node(id));
-      const bool is_new = there.valid() && (static_cast<size_t>(there.index) >= is_met.size() ||
-                                            !is_met[static_cast<size_t>(there.index)]);
-      if (!is_new) {
-        result_.removed.push_back(id);
+      if (!there.valid() || !met.insert(there).second) {
+        removed_.push_back(id);
         continue;
       }
-      if (static_cast<size_t>(there.index) >= is_met.size()) is_met.resize(static_cast<size_t>(there.index) + 1);
-      is_met[static_cast<size_t>(there.index)] = true;
-      const Node &a = before_.node(id), &b = after_.node(there);
-      const bool is_same = read_the_same(a, b) && are_one_operation(before_, id, after_, there);
-      (is_same ? result_.same : result_.changed).push_back({id, there});
+      const bool is_same =
+          read_the_same(before_.node(id), after_.node(there)) && are_one_operation(before_, id, after_, there);
+      (is_same ? result_.same : changed_).push_back({id, there});
     }
     for (const NodeId id : after_.nodes())
-      if (static_cast<size_t>(id.index) >= is_met.size() || !is_met[static_cast<size_t>(id.index)])
-        result_.added.push_back(id);
+      if (!met.contains(id)) added_.push_back(id);
   }
 
   /// The node of the same operator that gives what this one gives.
@@ -216,12 +207,12 @@ class Differ {
     };
     std::vector<Member> members;
     int number = 0;
-    for (const GraphDiff::Pair& pair : result_.changed) {
+    for (const GraphDiff::Pair& pair : changed_) {
       members.push_back({&before_, pair.before, number});
       members.push_back({&after_, pair.after, number++});
     }
-    for (const NodeId id : result_.removed) members.push_back({&before_, id, number++});
-    for (const NodeId id : result_.added) members.push_back({&after_, id, number++});
+    for (const NodeId id : removed_) members.push_back({&before_, id, number++});
+    for (const NodeId id : added_) members.push_back({&after_, id, number++});
 
     std::vector<int> parent(static_cast<size_t>(number));
     std::iota(parent.begin(), parent.end(), 0);
@@ -253,14 +244,16 @@ class Differ {
       if (is_new) result_.places.emplace_back();
       return result_.places[known->second];
     };
-    for (const GraphDiff::Pair& pair : result_.changed) place().changed.push_back(pair);
-    for (const NodeId id : result_.removed) place().removed.push_back(id);
-    for (const NodeId id : result_.added) place().added.push_back(id);
+    for (const GraphDiff::Pair& pair : changed_) place().changed.push_back(pair);
+    for (const NodeId id : removed_) place().removed.push_back(id);
+    for (const NodeId id : added_) place().added.push_back(id);
   }
 
   const Graph &before_, &after_;
   std::vector<std::vector<NodeId>> readers_;
   std::vector<ValueId> to_after_, to_before_;
+  std::vector<GraphDiff::Pair> changed_;
+  std::vector<NodeId> removed_, added_;
   GraphDiff result_;
 };
 

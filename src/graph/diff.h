@@ -14,15 +14,14 @@ struct GraphDiff {
   struct Pair {
     NodeId before, after;
   };
-  std::vector<Pair> same, changed;     ///< changed: one operator, whose attributes or operands differ
-  std::vector<NodeId> removed, added;  ///< of the first graph, of the second
+  std::vector<Pair> same;
   /// By ValueId::index of the second graph: the value of the first one that it stands for.
   std::vector<ValueId> paired;
 
   /// Nodes that changed, were removed or added, those that hang together: what was rewritten in one place.
   struct Place {
-    std::vector<Pair> changed;
-    std::vector<NodeId> removed, added;
+    std::vector<Pair> changed;           ///< one operator, whose attributes or operands differ
+    std::vector<NodeId> removed, added;  ///< of the first graph, of the second
   };
   std::vector<Place> places;
 

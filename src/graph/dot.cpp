@@ -26,6 +26,14 @@ std::string escaped(std::string_view text) {
   return text.size() > kLongest ? result + "…" : result;
 }
 
+std::string label_of(const Node& node) {
+  std::string label = escaped(node.op_type);
+  if (!node.name.empty()) label += "\\n" + escaped(node.name);
+  for (const auto& [name, value] : node.attributes)
+    label += fmt::format("\\n{} = {}", escaped(name), short_text(value));
+  return label;
+}
+
 class DotWriter {
  public:
   std::string text =
@@ -63,10 +71,7 @@ class DotWriter {
   void write_node(const Graph& graph, NodeId id, const std::string& scope) {
     const Node& node = graph.node(id);
     const std::string self = fmt::format("{}n{}", scope, id.index);
-    std::string label = escaped(node.op_type);
-    if (!node.name.empty()) label += "\\n" + escaped(node.name);
-    for (const auto& [name, value] : node.attributes)
-      label += fmt::format("\\n{} = {}", escaped(name), short_text(value));
+    std::string label = label_of(node);
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (node.inputs[i].valid() && graph.is_constant(node.inputs[i]))
         label += fmt::format("\\n{}: {}", i, escaped(graph.value(node.inputs[i]).type.text()));
@@ -129,16 +134,20 @@ class DiffWriter {
       : before_(before), after_(after), diff_(diff) {}
 
   std::string run() {
-    for (const GraphDiff::Pair& pair : diff_.changed) {
-      add(after_, pair.after, "orange");
-      // What it gave before is what it gives now.
-      names_[{&before_, pair.before.index}] = names_[{&after_, pair.after.index}];
+    for (const GraphDiff::Place& place : diff_.places) {
+      for (const GraphDiff::Pair& pair : place.changed) {
+        add(after_, pair.after, "orange");
+        // What it gave before is what it gives now.
+        names_[{&before_, pair.before.index}] = names_[{&after_, pair.after.index}];
+      }
+      for (const NodeId id : place.removed) add(before_, id, "lightcoral");
+      for (const NodeId id : place.added) add(after_, id, "palegreen");
     }
-    for (const NodeId id : diff_.removed) add(before_, id, "lightcoral");
-    for (const NodeId id : diff_.added) add(after_, id, "palegreen");
-    for (const GraphDiff::Pair& pair : diff_.changed) read(after_, pair.after);
-    for (const NodeId id : diff_.removed) read(before_, id);
-    for (const NodeId id : diff_.added) read(after_, id);
+    for (const GraphDiff::Place& place : diff_.places) {
+      for (const GraphDiff::Pair& pair : place.changed) read(after_, pair.after);
+      for (const NodeId id : place.removed) read(before_, id);
+      for (const NodeId id : place.added) read(after_, id);
+    }
     return text_ + "}\n";
   }
 
@@ -147,11 +156,7 @@ class DiffWriter {
     const Node& node = graph.node(id);
     const std::string self = fmt::format("n{}", names_.size());
     names_[{&graph, id.index}] = self;
-    std::string label = escaped(node.op_type);
-    if (!node.name.empty()) label += "\\n" + escaped(node.name);
-    for (const auto& [name, value] : node.attributes)
-      label += fmt::format("\\n{} = {}", escaped(name), short_text(value));
-    text_ += fmt::format("  {} [label=\"{}\", fillcolor={}, style=filled];\n", self, label, color);
+    text_ += fmt::format("  {} [label=\"{}\", fillcolor={}, style=filled];\n", self, label_of(node), color);
   }
 
   void read(const Graph& graph, NodeId id) {

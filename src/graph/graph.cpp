@@ -220,4 +220,8 @@ std::string label(const Graph& graph, NodeId id) {
                            : fmt::format("{} ({})", node.name, node.op_type);
 }
 
+std::string operator_name(const Node& node) {
+  return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+}
+
 }  // namespace isomer

@@ -192,5 +192,7 @@ class Graph {
 
 /// "conv1 (Conv)", or "node 7 (Conv)" for a node without name: how errors and reports call a node.
 std::string label(const Graph& graph, NodeId id);
+/// "Conv", "com.example.Scale": with its domain where that is not ONNX's.
+std::string operator_name(const Node& node);
 
 }  // namespace isomer
