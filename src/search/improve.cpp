@@ -182,19 +182,19 @@ class Improver {
     // An earlier gain may have taken what stood here.
     if (!is_whole(result_.program, kind.places.front())) return Ended::kDone;
     const Part part = part_of(result_.program, kind.places.front(), result_.program.uses());
-    if (part_key(part.program) != kind.key || searched_.contains(kind.key)) return Ended::kDone;
+    if (part_key(part.program) != kind.key) return Ended::kDone;
+    const auto [known, is_new] = searched_.try_emplace(kind.key, Ended::kByTime);
+    if (known->second == Ended::kDone) return Ended::kDone;
     SearchLimits limits = options_.limits;
     limits.seconds = std::max(kLeastSeconds, seconds_left() * share);
-    ++result_.regions_searched;
+    result_.regions_searched += is_new ? 1 : 0;
     log(fmt::format("region of {} applications, {} times:", kind.places.front().size(), kind.places.size()));
-    const Ended ended = search(kind, part, limits, is_first_time);
-    if (ended == Ended::kDone) searched_.insert(kind.key);
-    return ended;
+    return known->second = search(kind, part, limits, is_new, is_first_time);
   }
 
   /// What a search finds first is what measurements were too short or too long by; once that is measured again it sees
   /// what there is.
-  Ended search(const Kind& kind, const Part& part, const SearchLimits& limits, bool is_first_time) {
+  Ended search(const Kind& kind, const Part& part, const SearchLimits& limits, bool is_new, bool is_first_time) {
     for (int time = 0; time < options_.searches; ++time) {
       Expander expander(
           rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); },
@@ -206,7 +206,7 @@ class Improver {
         return Ended::kDone;
       }
       add(found->statistics);
-      if (time == 0) keep_singles(kind, part, found->singles);
+      if (time == 0 && is_new) keep_singles(kind, part, found->singles);
       if (time == 0 && is_first_time) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
       log(fmt::format("  {:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost,
                       found->steps.size(), found->saved, found->statistics.costed, found->statistics.measured,
@@ -337,7 +337,7 @@ class Improver {
   Estimates estimates_;
   const ImproveOptions& options_;
   Improved result_;
-  std::set<Hash128> searched_;
+  std::map<Hash128, Ended> searched_;
   std::set<int> paid_;                                ///< substitutions of gains
   int64_t weight_bytes_ = 0, most_weight_bytes_ = 0;  ///< of the program, and at most
   std::chrono::steady_clock::time_point end_;
