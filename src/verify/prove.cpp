@@ -1,14 +1,21 @@
 #include "verify/prove.h"
 
+#include <numeric>
+
 namespace isomer::verify {
-Certificate minimized(const Certificate& certificate, std::span<const Law> laws, const Law& claim) {
-  Certificate result = certificate;
-  for (size_t k = result.uses.size(); k-- > 0;) {
-    Certificate less = result;
-    less.uses.erase(less.uses.begin() + static_cast<std::ptrdiff_t>(k));
-    if (replay(less, laws, claim).ok()) result = std::move(less);
+
+std::vector<size_t> needed_of(const Equations& equations, const Term& left, const Term& right) {
+  std::vector<size_t> places(equations.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  Equations rest = equations;
+  for (size_t k = equations.size(); k-- > 0;) {
+    Equations less = rest;
+    less.erase(less.begin() + static_cast<std::ptrdiff_t>(k));
+    if (!follows(less, left, right)) continue;
+    rest = std::move(less);
+    places.erase(places.begin() + static_cast<std::ptrdiff_t>(k));
   }
-  return result;
+  return places;
 }
 
 Result<Prover> Prover::start(const SolverOptions& options) {
@@ -42,17 +49,14 @@ Result<Proof> prove(const Law& claim, const VariableTypes& types, Prover& prover
   Certificate all;
   for (const int instance : graph.explain(left, right)) all.uses.push_back(saturation.use(instance));
   proof.explained = static_cast<int>(all.uses.size());
-  const auto uses = ground(all, laws.axioms(), types, laws.signatures());
+  const auto equations = equations_of(all, laws.axioms(), types, laws.signatures());
   // A law may hold at other numbers than those that it would be used at.
-  if (!uses.ok()) return proof;
-  std::vector<std::pair<Term, Term>> equations;
-  for (const Law& law : uses->laws) equations.emplace_back(law.left, law.right);
-  TRY(const auto core, prover.solver.unsat_core(equations, spelled.left, spelled.right));
+  if (!equations.ok()) return proof;
+  TRY(const auto core, prover.solver.unsat_core(*equations, spelled.left, spelled.right));
   if (!core) return proof;
-  const Certificate needed = minimized(uses->certificate, uses->laws, spelled);
-  TRY_VOID(replay(needed, uses->laws, spelled));
   proof.certificate.emplace();
-  for (const LawUse& use : needed.uses) proof.certificate->uses.push_back(all.uses[static_cast<size_t>(use.law)]);
+  for (const size_t place : needed_of(*equations, spelled.left, spelled.right))
+    proof.certificate->uses.push_back(all.uses[place]);
   return proof;
 }
 

@@ -32,8 +32,8 @@ struct Prover {
 };
 Result<std::vector<Prover>> start_provers(int count);
 
-/// Leaves out every use without which the claim still follows.
-Certificate minimized(const Certificate& certificate, std::span<const Law> laws, const Law& claim);
+/// Places of the equations that are left when each without which left = right still follows is left out.
+std::vector<size_t> needed_of(const Equations& equations, const Term& left, const Term& right);
 
 /// Looks for a proof of left = right, which must be without condition and open names, for variables of these types.
 /// Deterministic, and the certificate does not depend on Z3's version: Z3 only has to agree. Errors: a side is not well

@@ -127,8 +127,8 @@ TEST_F(RulesFiles, BrokenLinesOfProofsGetASentence) {
   says("# laws ", "# laws 0", "line 2", "rules proved from the laws of this version expected");
   says("rule0\n", "rule7\n", "line 3", "the name of a rule expected, 'rule7' found");
   says("rule0\n", "", "line 3", "the name of a rule expected, a use of a law found");
-  says("\tConcat.", "\tConcat.9999", "line 4", "a law such as Conv.1 expected");
-  says("\tConcat.", "\t", "line 4", "a law such as Conv.1 expected");
+  says("\tConcat.", "\tConcat.9999", "line 4", "a law such as Conv.1, or 'elements', expected");
+  says("\tConcat.", "\t", "line 4", "a law such as Conv.1, or 'elements', expected");
   says(" ; x=x", " ; x", "line 4", "name=… expected, 'x' found");
   says(" ; x=x", " ; x=Relu(", "line 4", "expected");
   says("..p={..p1}", "..q={..p1}", "line 4", "a rest of the terms expected, 'q' found");

@@ -362,7 +362,7 @@ TEST_F(WrittenProofs, SayWhichLineIsWrongAndWhatWasExpected) {
       {"rules", "dim \"batch\"=99999999999999999999", "line 6: line 1, column 9: expected a number"},
       {"rules", "shape \"x\"=[1,2", "line 6: line 1, column 9: expected \"]\", found the end"},
       {"rules", "rule", "line 6: 'rules' expected, 'rule' found"},
-      {"steps", "\tConv.999", "a law such as Conv.1 expected, 'Conv.999' found"},
+      {"steps", "\tConv.999", "a law such as Conv.1, or 'elements', expected, 'Conv.999' found"},
       {"end", "stop", "a step: make, rule, fold, infer, same, expand, output, each with its fields, expected"},
       {"end", "fold", "a step: make, rule, fold, infer, same, expand, output, each with its fields, expected"},
       {"end", "fold\t%x", "a number from 0 to 2147483647 expected, 'x' found"},

@@ -86,7 +86,8 @@ Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<
 FloatClass float_class_of(const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms) {
   FloatClass result = FloatClass::kExact;
   for (const verify::LawUse& use : proof.uses)
-    result = std::max(result, axioms[static_cast<size_t>(use.law)].axiom->float_class);
+    result = std::max(result, use.law == verify::kByElements ? FloatClass::kReassociated
+                                                             : axioms[static_cast<size_t>(use.law)].axiom->float_class);
   return result;
 }
 

@@ -48,7 +48,7 @@ std::vector<Output> equations_at(const Rule& rule, const RuleInstance& instance)
 Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<const verify::StatedAxiom> axioms,
                       verify::Signatures& signatures);
 
-/// The weakest of the laws that a proof uses.
+/// The weakest of the laws that a proof uses; elements are equal over the reals.
 FloatClass float_class_of(const verify::Certificate& proof, std::span<const verify::StatedAxiom> axioms);
 
 }  // namespace isomer::substitutions

@@ -1,11 +1,7 @@
 #include "verify/proof/certificate.h"
 
-#include <algorithm>
 #include <map>
-#include <numeric>
 #include <unordered_map>
-
-#include "graph/te/simplify.h"
 
 namespace isomer::verify {
 namespace {
@@ -63,27 +59,9 @@ class Congruence {
   std::unordered_map<Term, int, TermHash> nodes_;
 };
 
-std::vector<te::Expr> conjuncts(const te::Expr& condition) {
-  if (!condition) return {};
-  const auto* both = te::as<te::Binary>(condition);
-  if (!both || both->op != te::BinaryOp::kAnd) return {condition};
-  std::vector<te::Expr> result = conjuncts(both->left), right = conjuncts(both->right);
-  result.insert(result.end(), right.begin(), right.end());
-  return result;
-}
-
-/// Each part of the condition is true, or one of the claim's.
-bool holds(const te::Expr& condition, const Law& claim) {
-  const std::vector<te::Expr> given = conjuncts(claim.condition ? te::simplify_index(claim.condition) : te::Expr());
-  const std::vector<te::Expr> asked = conjuncts(condition);
-  return std::all_of(asked.begin(), asked.end(), [&](const te::Expr& part) {
-    return part == te::truth(true) || std::find(given.begin(), given.end(), part) != given.end();
-  });
-}
-
 }  // namespace
 
-bool follows(std::span<const std::pair<Term, Term>> equations, const Term& left, const Term& right) {
+bool follows(const Equations& equations, const Term& left, const Term& right) {
   Congruence congruence;
   const int from = congruence.node(left), to = congruence.node(right);
   for (const auto& [a, b] : equations) {
@@ -92,25 +70,6 @@ bool follows(std::span<const std::pair<Term, Term>> equations, const Term& left,
   }
   congruence.close();
   return congruence.leader(from) == congruence.leader(to);
-}
-
-Result<void> replay(const Certificate& certificate, std::span<const Law> laws, const Law& claim) {
-  std::vector<std::pair<Term, Term>> equations;
-  for (size_t k = 0; k < certificate.uses.size(); ++k) {
-    const LawUse& use = certificate.uses[k];
-    const std::string place = fmt::format("use {}", k + 1);
-    if (use.law < 0 || use.law >= static_cast<int>(laws.size()))
-      return invalid(place, "one of {} laws expected, number {} found", laws.size(), use.law);
-    const Law& law = laws[static_cast<size_t>(use.law)];
-    if (law.condition)
-      if (const te::Expr condition = substitute(law.condition, use.bindings); !holds(condition, claim))
-        return invalid(place, "the condition of '{}' expected to hold", law.text());
-    equations.emplace_back(substitute(law.left, use.bindings), substitute(law.right, use.bindings));
-  }
-  if (!follows(equations, claim.left, claim.right))
-    return invalid("", "an equation that follows from the {} uses expected, '{}' does not", certificate.uses.size(),
-                   claim.text());
-  return {};
 }
 
 }  // namespace isomer::verify

@@ -39,29 +39,48 @@ bool holds_at_numbers(const StatedAxiom& axiom, const Bindings& numbers, const V
          std::all_of(open.rests.begin(), open.rests.end(), is_drawn_rest) && !fails_at_numbers(axiom, open);
 }
 
+std::string text_of(const VariableTypes& types) {
+  std::string result;
+  for (const auto& [name, type] : types) result += fmt::format(";{}:{}", name, type.text());
+  return result;
+}
+
 std::string question(const StatedAxiom& axiom, const Bindings& numbers, const VariableTypes& types) {
   std::string result(axiom.axiom->law);
   for (const auto& [name, integer] : numbers.integers) result += fmt::format(";{}={}", name, integer.text());
   for (const auto& [name, parameters] : numbers.rests)
     for (const auto& [parameter, value] : parameters) result += fmt::format(";{}.{}={}", name, parameter, text(value));
-  for (const auto& [name, type] : types) result += fmt::format(";{}:{}", name, type.text());
-  return result;
+  return result + text_of(types);
+}
+
+/// What a use without a law says.
+Result<Law> equal_by_elements(const Bindings& bindings, const VariableTypes& types, Signatures& signatures) {
+  const auto left = bindings.tensors.find("left"), right = bindings.tensors.find("right");
+  if (left == bindings.tensors.end() || right == bindings.tensors.end())
+    return invalid("", "a left and a right side expected");
+  TRY(Law sides, spelled_claim({left->second, right->second, {}}, types, signatures));
+  std::vector<ValueType> all_types;
+  for (const auto& [name, type] : types) all_types.push_back(type);
+  const bool holds = is_drawn("any of floats", all_types) && signatures.remembered(sides.text() + text_of(types), [&] {
+    return !why_not_proved({sides, types}, nullptr);
+  });
+  if (!holds) return invalid(sides.text(), "floats, and the same elements on both sides expected");
+  return sides;
 }
 
 }  // namespace
 
-Result<GroundUses> ground(const Certificate& certificate, std::span<const StatedAxiom> axioms,
-                          const VariableTypes& types, Signatures& signatures) {
-  GroundUses result;
-  for (size_t k = 0; k < certificate.uses.size(); ++k) {
-    const LawUse& use = certificate.uses[k];
-    const std::string place = fmt::format("use {}", k + 1);
-    if (use.law < 0 || use.law >= static_cast<int>(axioms.size()))
-      return invalid(place, "one of {} laws expected, number {} found", axioms.size(), use.law);
-    auto instance = instance_of(axioms[static_cast<size_t>(use.law)], use.bindings, types, signatures);
-    if (!instance.ok()) return std::move(instance).error().within(place);
-    result.laws.push_back(*std::move(instance));
-    result.certificate.uses.push_back({static_cast<int>(k), {}});
+Result<Equations> equations_of(const Certificate& certificate, std::span<const StatedAxiom> axioms,
+                               const VariableTypes& types, Signatures& signatures) {
+  Equations result;
+  for (const auto& [number, bindings] : certificate.uses) {
+    const std::string place = fmt::format("use {}", result.size() + 1);
+    if (number != kByElements && (number < 0 || number >= static_cast<int>(axioms.size())))
+      return invalid(place, "one of {} laws expected, number {} found", axioms.size(), number);
+    auto sides = number == kByElements ? equal_by_elements(bindings, types, signatures)
+                                       : instance_of(axioms[static_cast<size_t>(number)], bindings, types, signatures);
+    if (!sides.ok()) return std::move(sides).error().within(place);
+    result.emplace_back(std::move(sides->left), std::move(sides->right));
   }
   return result;
 }
@@ -117,9 +136,12 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
 
 Result<void> replay(const Certificate& certificate, std::span<const StatedAxiom> axioms, const Law& claim,
                     const VariableTypes& types, Signatures& signatures) {
-  TRY(const GroundUses uses, ground(certificate, axioms, types, signatures));
+  TRY(const Equations equations, equations_of(certificate, axioms, types, signatures));
   TRY(const Law spelled, spelled_claim(claim, types, signatures));
-  return replay(uses.certificate, uses.laws, spelled);
+  if (!follows(equations, spelled.left, spelled.right))
+    return invalid("", "an equation that follows from the {} uses expected, '{}' does not", equations.size(),
+                   spelled.text());
+  return {};
 }
 
 }  // namespace isomer::verify

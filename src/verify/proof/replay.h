@@ -17,19 +17,14 @@ namespace isomer::verify {
 Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, const VariableTypes& types,
                         Signatures& signatures);
 
-/// The uses as laws of their own, without names, so that certificate.h can check them.
-struct GroundUses {
-  std::vector<Law> laws;
-  Certificate certificate;
-};
-
-/// An error where a use is no instance of its law.
-Result<GroundUses> ground(const Certificate& certificate, std::span<const StatedAxiom> axioms,
-                          const VariableTypes& types, Signatures& signatures);
+/// What the uses say, spelled out. An error where one is no instance of its law, or its sides' elements are not seen to
+/// be equal, or variables are not floats of one type: integers have limits, which elements have not.
+Result<Equations> equations_of(const Certificate& certificate, std::span<const StatedAxiom> axioms,
+                               const VariableTypes& types, Signatures& signatures);
 /// Both sides spelled out. An error where it has a condition, or its sides are not of one type.
 Result<Law> spelled_claim(const Law& claim, const VariableTypes& types, Signatures& signatures);
 
-/// certificate.h's check on typed variables: every use is an instance of its law, all terms are spelled out.
+/// Whether the claim, spelled out, follows from what the uses say.
 Result<void> replay(const Certificate& certificate, std::span<const StatedAxiom> axioms, const Law& claim,
                     const VariableTypes& types, Signatures& signatures);
 

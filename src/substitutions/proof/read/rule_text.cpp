@@ -82,6 +82,7 @@ std::string laws_hash(std::span<const verify::StatedAxiom> axioms) {
 }
 
 std::string law_name(int law, std::span<const verify::StatedAxiom> axioms) {
+  if (law == verify::kByElements) return std::string(kElements);
   const auto at = static_cast<size_t>(law);
   size_t first = at;
   while (first > 0 && axioms[first - 1].op == axioms[at].op) --first;
@@ -108,11 +109,16 @@ Result<bool> take_binding(std::string_view part, const std::map<std::string, con
 Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws,
                                  std::span<const verify::StatedAxiom> axioms) {
   const std::vector<std::string_view> parts = split(text, kBetween);
-  const auto known = laws.find(parts[0]);
-  if (known == laws.end()) return invalid("", "a law such as Conv.1 expected, '{}' found", parts[0]);
-  const verify::Law& law = axioms[static_cast<size_t>(known->second)].law;
-  const auto ops = verify::rest_names({law.left, law.right});
-  verify::LawUse result{known->second, {}};
+  verify::LawUse result{verify::kByElements, {}};
+  std::map<std::string, const OpDef*> ops;
+  if (parts[0] != kElements) {
+    const auto known = laws.find(parts[0]);
+    if (known == laws.end())
+      return invalid("", "a law such as Conv.1, or '{}', expected, '{}' found", kElements, parts[0]);
+    const verify::Law& law = axioms[static_cast<size_t>(known->second)].law;
+    result.law = known->second;
+    ops = verify::rest_names({law.left, law.right});
+  }
   for (size_t k = 1; k < parts.size(); ++k) {
     TRY(const bool is_taken, take_binding(parts[k], ops, result.bindings));
     if (is_taken) continue;

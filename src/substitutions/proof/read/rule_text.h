@@ -14,10 +14,12 @@ namespace isomer::substitutions {
 
 /// Between the parts of a line.
 inline constexpr std::string_view kBetween = " ; ";
+/// In place of a law's name, where a use is of none.
+inline constexpr std::string_view kElements = "elements";
 
 /// Differs where proofs may.
 std::string laws_hash(std::span<const verify::StatedAxiom> axioms);
-/// "Conv.3": the third law in the row of Conv.
+/// "Conv.3": the third law in the row of Conv; "elements".
 std::string law_name(int law, std::span<const verify::StatedAxiom> axioms);
 
 using LawNumbers = std::map<std::string, int, std::less<>>;
@@ -31,7 +33,7 @@ Result<bool> take_binding(std::string_view part, const std::map<std::string, con
 
 /// A rule without its proof: name TAB class TAB outputs TAB example.
 Result<Rule> parse_rule(std::string_view line);
-/// The law's name and what its names stand for, between " ; ".
+/// The law's name and what its names stand for, between " ; "; of the elements of a left and a right side.
 Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws,
                                  std::span<const verify::StatedAxiom> axioms);
 /// "left ; left = right ; right" without example or proof: what a user writes. Errors name the column.
