@@ -137,6 +137,16 @@ std::string text(const LawSizes& sizes) {
 
 bool is_typed(const LawInstance& instance) { return have_one_type(instance.law, instance.types); }
 
+bool has_elements(const LawInstance& instance) {
+  const auto graph = graph_of({instance.law.left, instance.law.right}, instance.types);
+  if (!graph.ok()) return false;
+  const std::vector<ValueId> values = graph->values();
+  return std::none_of(values.begin(), values.end(), [&](ValueId id) {
+    const auto dims = constants(*graph->value(id).type.shape);
+    return !graph->is_constant(id) && element_count(*dims) == 0;
+  });
+}
+
 bool covers(const LawSizes& sizes, const LawInstance& instance) {
   Bindings bindings;
   for (const auto& [name, type] : sizes.types) {

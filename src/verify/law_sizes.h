@@ -15,6 +15,8 @@ LawSizes with_sizes(const Law& law, std::string_view family, const LawInstance& 
 std::string text(const LawSizes& sizes);
 /// Whether both sides have one type, numbers having that of what stands beside them.
 bool is_typed(const LawInstance& instance);
+/// Whether all tensors on the way have elements, as a proof for all sizes says.
+bool has_elements(const LawInstance& instance);
 /// Whether the instance is what numbers of at least 1 for the names make, for which the facts hold.
 bool covers(const LawSizes& sizes, const LawInstance& instance);
 

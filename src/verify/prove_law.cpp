@@ -14,7 +14,7 @@ Result<LawProof> prove_law(const Law& law, std::string_view family, int trials, 
   for (int trial = 0; trial < trials; ++trial) {
     const auto instance = draw_instance(law, family, random);
     if (!instance) break;
-    if (!is_typed(*instance)) continue;
+    if (!is_typed(*instance) || !has_elements(*instance)) continue;
     if (std::any_of(result.proved.begin(), result.proved.end(),
                     [&](const LawSizes& known) { return covers(known, *instance); }))
       continue;

@@ -25,7 +25,18 @@ te::Ranges ElementMaker::ranges() const {
   };
 }
 
-te::Expr ElementMaker::simplified(const te::Expr& expr) const { return te::simplify_index(expr, ranges()); }
+te::Expr ElementMaker::simplified(const te::Expr& expr) const {
+  const te::Expr simple = te::simplify_index(expr, ranges());
+  // An index is below its extent, which the simplifier knows of numbers alone.
+  const auto below = [&](const te::Expr& e) -> te::Expr {
+    const auto* by = te::as<te::Binary>(e);
+    const bool divides = by && (by->op == te::BinaryOp::kFloorDiv || by->op == te::BinaryOp::kFloorMod);
+    const auto* symbol = divides ? te::as<te::Symbol>(by->left) : nullptr;
+    if (!symbol || !is_bounded(symbol->name) || !(extent(symbol->name) == by->right)) return {};
+    return by->op == te::BinaryOp::kFloorDiv ? te::index(0) : by->left;
+  };
+  return te::any_node(simple, below) ? simplified(te::transform(simple, below)) : simple;
+}
 
 Element ElementMaker::number(te::Rational value) const {
   if (value.sign() == 0) return {};

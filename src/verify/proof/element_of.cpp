@@ -208,6 +208,10 @@ class ElementReader::Stages {
   const Read& read_;
 };
 
+bool has_no_elements(const ValueType& type) {
+  return type.has_shape() && std::ranges::any_of(*type.shape, [](const Dim& dim) { return dim.is(0); });
+}
+
 Result<ValueType> ElementReader::type_of(const Term& term) {
   if (const auto* variable = term.as_variable()) {
     const auto found = variables_.find(variable->name);
@@ -231,6 +235,7 @@ Result<const ElementReader::Read*> ElementReader::read(const Term& term) {
   std::vector<ValueType> types;
   for (const Term& argument : application.arguments) {
     TRY(ValueType type, type_of(argument));
+    if (has_no_elements(type)) return invalid(argument.text(), "a tensor that has elements expected");
     types.push_back(std::move(type));
   }
   TRY(std::vector<ValueType> outputs, infer_application(application, types));

@@ -11,6 +11,9 @@
 
 namespace isomer::verify {
 
+/// What elements are read of has some, or nothing is said.
+bool has_no_elements(const ValueType& type);
+
 class ElementReader {
  public:
   ElementReader(const VariableTypes& variables, ElementMaker& make) : variables_(variables), make_(make) {}

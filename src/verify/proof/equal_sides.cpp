@@ -23,6 +23,7 @@ std::optional<std::string> why_not_proved(const LawSizes& sizes, Oracle* oracle)
     const bool is_equal = index.are_equal(facts, extent, other);
     if (!is_equal) return fmt::format("dim {} is {} and {}", k, (*left->shape)[k].text(), (*right->shape)[k].text());
   }
+  if (has_no_elements(*left)) return std::nullopt;
   for (const Dim& dim : *left->shape) {
     const Bound bound = make.fresh("i", dim.expr());
     // A dim of 1 has one index.

@@ -46,13 +46,19 @@ void for_each_index(const Element& element, const Look& look) {
 
 using Wanted = std::function<bool(const std::string& name, const te::Expr& by)>;
 
-/// A name that a quotient or remainder in the expression divides.
-std::optional<Division> division_in(const te::Expr& expr, const Wanted& is_wanted) {
-  std::optional<Division> found;
+/// How large a size is where all names are 2.
+int64_t size_of(const te::Expr& by) {
+  const te::Expr of_twos =
+      te::transform(by, [](const te::Expr& e) { return te::as<te::Symbol>(e) ? te::index(2) : te::Expr(); });
+  return te::as_constant(te::simplify_index(of_twos)).value_or(0);
+}
+
+/// A name that a quotient or remainder in the expression divides, by the most: what divides a part of it then is a
+/// quotient of that part.
+std::optional<Division> division_in(const te::Expr& expr, const Wanted& is_wanted, std::optional<Division> found) {
   te::for_each_node(expr, [&](const te::Expr& e) {
     const auto* division = te::as<te::Binary>(e);
-    if (found || !division || (division->op != te::BinaryOp::kFloorDiv && division->op != te::BinaryOp::kFloorMod))
-      return;
+    if (!division || (division->op != te::BinaryOp::kFloorDiv && division->op != te::BinaryOp::kFloorMod)) return;
     const auto divisor = te::as_constant(division->right);
     const te::Polynomial sum = te::Simplifier({}).polynomial(division->left);
     for (const te::Term& term : sum.terms) {
@@ -61,10 +67,9 @@ std::optional<Division> division_in(const te::Expr& expr, const Wanted& is_wante
       const bool is_whole =
           divisor ? *divisor > term.coefficient && *divisor % term.coefficient == 0 : term.coefficient == 1;
       const te::Expr by = divisor ? te::index(*divisor / term.coefficient) : division->right;
-      if (is_whole && !mentions(by, {Bound{name->name, {}}}) && is_wanted(name->name, by)) {
+      if (is_whole && !mentions(by, {Bound{name->name, {}}}) && is_wanted(name->name, by) &&
+          (!found || size_of(found->by) < size_of(by)))
         found = Division{name->name, by};
-        return;
-      }
     }
   });
   return found;
@@ -72,9 +77,7 @@ std::optional<Division> division_in(const te::Expr& expr, const Wanted& is_wante
 
 std::optional<Division> division_in(const Element& element, const Wanted& is_wanted) {
   std::optional<Division> found;
-  for_each_index(element, [&](const te::Expr& index) {
-    if (!found) found = division_in(index, is_wanted);
-  });
+  for_each_index(element, [&](const te::Expr& index) { found = division_in(index, is_wanted, std::move(found)); });
   return found;
 }
 
