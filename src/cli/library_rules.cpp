@@ -10,6 +10,7 @@
 #include "graph/dot.h"
 #include "search/refute_floats.h"
 #include "substitutions/library.h"
+#include "substitutions/mutate/mutants.h"
 #include "substitutions/refute.h"
 #include "substitutions/shipped.h"
 #include "util/clock.h"
@@ -52,20 +53,61 @@ Result<std::vector<RulesFile>> read_all(const FilesOptions& options, std::span<c
   return result;
 }
 
+/// The set that is no list of operators.
+constexpr std::string_view kMutants = "mutants";
+
+RulesFile file_of(const GenerateOptions& options, std::vector<Rule> rules) {
+  return {fmt::format("--ops {} --max-ops {} --seed {}", options.set, options.max_operators, options.seed),
+          std::move(rules)};
+}
+
+int generate_mutants(const GenerateOptions& options) {
+  MutantOptions how;
+  how.max_operators = options.max_operators;
+  how.threads = options.thread_count();
+  how.seed = options.seed;
+  if (options.verbosity > 0) how.log = [&](const std::string& line) { note(options, "{}", line); };
+  auto found = mutants(how);
+  if (!found.ok()) return report(found.error());
+  const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
+  const RulesFile file = file_of(options, std::move(found->rules));
+  if (auto done = write_rules(stem, file, verify::all_axioms()); !done.ok()) return report(done.error());
+  const MutantStatistics& facts = found->statistics;
+  if (options.json) {
+    fmt::print("{}\n", json_text({{"rules", file.rules.size()},
+                                  {"ops", options.set},
+                                  {"max_ops", options.max_operators},
+                                  {"graphs", facts.tried},
+                                  {"typed", facts.typed},
+                                  {"equal", facts.equal},
+                                  {"partly", facts.partly},
+                                  {"corrected", facts.corrected},
+                                  {"seconds", facts.seconds}}));
+  } else {
+    fmt::print(
+        "{} programs, {} of the original's shape: {} equal, {} but at borders, {} of these corrected\n"
+        "{} rules in {}.rules; {:.1f} s\n",
+        facts.tried, facts.typed, facts.equal, facts.partly, facts.corrected, file.rules.size(), stem.string(),
+        facts.seconds);
+  }
+  return kDone;
+}
+
 int generate_rules(const GenerateOptions& options) {
   const StopsInOrder stops;
-  auto set = operator_set(options.set);
-  if (!set.ok()) return report(set.error());
   LibraryOptions how;
   std::error_code no_folder;
   std::filesystem::create_directories(options.folder, no_folder);
   if (no_folder)
     return report(unsupported("--output", "a folder, or a place for one, expected at {}: {}", options.folder,
                               no_folder.message()));
+  if (options.set == kMutants) return generate_mutants(options);
   how.enumeration.memory = static_cast<uint64_t>(parse_size(options.memory).value_or(kRecordBytes));
   how.enumeration.max_operators = options.max_operators;
   how.enumeration.threads = options.thread_count();
   how.enumeration.seed = options.seed;
+  auto set = operator_set(options.set);
+  if (!set.ok()) return report(set.error());
   auto cluster = Cluster::join();
   if (!cluster.ok()) return report(cluster.error());
   if (!options.parts.empty() || cluster->size() > 1)
@@ -95,8 +137,7 @@ int generate_rules(const GenerateOptions& options) {
   if (std::error_code ignored; options.parts.empty() && !how.enumeration.folder.empty())
     std::filesystem::remove(how.enumeration.folder, ignored);
   const LibraryStatistics& facts = library->statistics;
-  const RulesFile file{fmt::format("--ops {} --max-ops {} --seed {}", options.set, options.max_operators, options.seed),
-                       library->rules};
+  const RulesFile file = file_of(options, library->rules);
   const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
   if (auto done = write_rules(stem, file, verify::all_axioms()); !done.ok()) return report(done.error());
   if (options.verbosity > 0)
@@ -280,8 +321,12 @@ int show_rule(const FilesOptions& options) {
       for (const Output& output : rule.outputs) fmt::print("  {}\n= {}\n", output.left.text(), output.right.text());
       fmt::print("floating point: {}\nwhere these laws hold:\n", name(rule.float_class));
       for (const verify::LawUse& use : rule.proof.uses) {
-        const verify::StatedAxiom& axiom = axioms[static_cast<size_t>(use.law)];
-        fmt::print("  {} ({}): {}\n", law_name(use.law, axioms), axiom.axiom->shapes, axiom.law.text());
+        if (use.law == verify::kByElements) {
+          fmt::print("  these have the same elements:\n");
+        } else {
+          const verify::StatedAxiom& axiom = axioms[static_cast<size_t>(use.law)];
+          fmt::print("  {} ({}): {}\n", law_name(use.law, axioms), axiom.axiom->shapes, axiom.law.text());
+        }
         for (const auto& [variable, term] : use.bindings.tensors) fmt::print("      {} = {}\n", variable, term.text());
       }
       return kDone;
@@ -335,13 +380,15 @@ void add_files(CLI::App& command, FilesOptions& options) {
 
 void add_rule_commands(CLI::App& library, int& exit) {
   auto generation = std::make_shared<GenerateOptions>();
+  std::vector<std::string> sets = operator_set_names();
+  sets.emplace_back(kMutants);
   CLI::App* command = library.add_subcommand("generate", "Enumerate terms, prove which are equal, write the rules");
   generation->add_to(*command);
   command->add_option("--ops", generation->set, "The set of operators")
-      ->check(CLI::IsMember(operator_set_names()))
+      ->check(CLI::IsMember(sets))
       ->capture_default_str();
   command->add_option("--max-ops", generation->max_operators, "Operators on one side")
-      ->check(CLI::Range(1, 5))
+      ->check(CLI::Range(1, 9))
       ->capture_default_str();
   command
       ->add_option("-o,--output", generation->folder, "Folder for SET.rules and SET.proofs, made where there is none")

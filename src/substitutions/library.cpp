@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "substitutions/generalise.h"
+#include "substitutions/rule_names.h"
 #include "util/clock.h"
-#include "util/hash.h"
 #include "util/parallel.h"
 #include "verify/bind.h"
 #include "verify/operator_count.h"
@@ -23,7 +22,6 @@ namespace {
 
 using verify::Term;
 
-constexpr size_t kNameDigits = 6;
 constexpr std::array<bool, 2> kBothWays = {false, true};
 
 /// What is to be proved together.
@@ -57,27 +55,6 @@ std::vector<Term> terms_of(const std::vector<Output>& outputs, Term Output::* si
 
 int operators(const std::vector<Output>& outputs, Term Output::* side) {
   return verify::operator_count(terms_of(outputs, side));
-}
-
-/// "matmul_add-concat_matmul": the operators of both sides.
-std::string stem_of(const Rule& rule) {
-  const auto side = [&](Term Output::* which) {
-    std::vector<std::string> names;
-    const std::function<void(const Term&)> walk = [&](const Term& term) {
-      const auto* application = term.as_application();
-      if (!application) return;
-      for (const Term& argument : application->arguments) walk(argument);
-      std::string name(application->op->name);
-      std::transform(name.begin(), name.end(), name.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-      names.push_back(std::move(name));
-    };
-    for (const Output& output : rule.outputs) walk(output.*which);
-    constexpr size_t kMostNamed = 4;
-    if (names.size() > kMostNamed) names.resize(kMostNamed);
-    return names.empty() ? std::string("same") : fmt::format("{}", fmt::join(names, "_"));
-  };
-  return side(&Output::left) + "-" + side(&Output::right);
 }
 
 /// Equations whose sides share operators: rules of several outputs. They are worth a rule where one alone would have a
@@ -249,18 +226,6 @@ std::vector<Rule> without_instances(std::vector<Rule> rules, std::span<const ver
   for (size_t k = 0; k < rules.size(); ++k)
     if (!dropped[k]) result.push_back(std::move(rules[k]));
   return result;
-}
-
-/// Rules may say the same by other proofs, which hold elsewhere.
-void name_rules(std::vector<Rule>& rules) {
-  std::map<std::string, uint64_t> texts;
-  for (Rule& rule : rules) {
-    const std::string text = rule.text();
-    Hasher hasher;
-    hasher.add(text);
-    if (const uint64_t before = texts[text]++; before > 0) hasher.add(before);
-    rule.name = fmt::format("{}-{}", stem_of(rule), hasher.finish().hex().substr(0, kNameDigits));
-  }
 }
 
 }  // namespace

@@ -1,0 +1,632 @@
+#include "substitutions/mutate/mutants.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "substitutions/fingerprint.h"
+#include "substitutions/mutate/boxes.h"
+#include "substitutions/rule_names.h"
+#include "util/clock.h"
+#include "util/parallel.h"
+#include "util/stable_sort.h"
+#include "verify/bind.h"
+#include "verify/operator_count.h"
+#include "verify/prove_law.h"
+
+namespace isomer::substitutions {
+namespace {
+
+using verify::Term;
+
+constexpr uint64_t kUniverse = 0x6d7574616e74;
+constexpr std::string_view kImages = "images of floats";
+constexpr int kMostCorrecting = 12;  ///< operators of a correction
+
+Dim name(char letter) { return Dim::symbol(std::string(1, letter)); }
+
+/// Names one after the other, with the values of the example.
+std::vector<Dim> named(char& letter, const std::vector<int64_t>& values, Original& of) {
+  std::vector<Dim> result;
+  for (const int64_t value : values) {
+    of.numbers.emplace(std::string(1, letter), value);
+    result.push_back(name(letter++));
+  }
+  return result;
+}
+
+/// Zeros around the image of a mutant's convolution, along one axis.
+enum class Around : uint8_t {
+  kNone,
+  kOriginal,  ///< as the original has them
+  kBehind,    ///< as far as a kernel reaches, behind: the last rows all have a window
+  kFull,      ///< as far as a kernel reaches
+};
+
+/// x and w moved, a convolution of them, and moves undone.
+struct Mutant {
+  std::string kind;  ///< which of the moves
+  std::vector<Move> data, weights;
+  std::vector<Around> around;   ///< by spatial axis
+  bool is_tight = false;        ///< folds of data into channels are as large as the result asks for
+  bool has_steps = false;       ///< strides and dilations of the original, else ones
+  std::optional<Move> undone;   ///< of the weights' moves; those of data that can be are
+  std::optional<Move> zeros{};  ///< put around x beforehand
+};
+
+std::vector<uint32_t> all_positions(const Dims& dims) {
+  std::vector<uint32_t> result(static_cast<size_t>(element_count(dims)));
+  std::iota(result.begin(), result.end(), uint32_t{0});
+  return result;
+}
+
+/// Where no border is near: in the middle third of each axis.
+std::vector<uint32_t> positions_inside(const Dims& dims) {
+  std::vector<uint32_t> result;
+  for (const uint32_t position : all_positions(dims)) {
+    bool is_inside = true;
+    int64_t rest = position;
+    for (size_t axis = dims.size(); axis-- > 0; rest /= dims[axis]) {
+      const int64_t k = rest % dims[axis];
+      is_inside = is_inside && 3 * (k + 1) > dims[axis] && 3 * k < 2 * dims[axis];
+    }
+    if (is_inside) result.push_back(position);
+  }
+  return result;
+}
+
+/// Exact elements of terms over an image x and a kernel w, on seeded values.
+class Values {
+ public:
+  Values(Dims x, Dims w, uint64_t seed)
+      : universe_(seed ^ kUniverse, false),
+        dims_{std::move(x), std::move(w)},
+        x_(universe_.variable("x", element_count(dims_[0]))),
+        w_(universe_.variable("w", element_count(dims_[1]))) {}
+
+  /// At these positions; nothing where it is no term of these dims.
+  std::optional<Elements> of(const Term& term, const Dims& dims, std::span<const uint32_t> positions) const {
+    verify::Bindings operands;
+    operands.tensors = {{"x", Term::variable("a")}, {"w", Term::variable("b")}};
+    const Term renamed = substitute(term, operands);
+    auto recorder = TermRecorder::make({&renamed, 1}, dims_);
+    if (!recorder.ok() || recorder->dims(0) != dims) return std::nullopt;
+    const auto tape = Tape::record(*recorder, 0, positions, false);
+    if (!tape.ok()) return std::nullopt;
+    Elements registers(tape->registers(), false), result(positions.size(), false);
+    tape->copy_output(0, tape->run(x_.data(), w_.data(), registers.data(), universe_.arithmetic()), result.data());
+    return result;
+  }
+
+ private:
+  Universe universe_;
+  std::array<Dims, 2> dims_;
+  Elements x_, w_;
+};
+
+/// A program that is right everywhere in the example.
+struct Right {
+  std::string kind;  ///< which moves, and which correction: of these, one is enough
+  ShapedTerm program;
+  int operators = 0;
+  int64_t products = 0;  ///< of its convolution, in the example
+};
+
+class Generation {
+ public:
+  Generation(const Original& original, const MutantOptions& options)
+      : original_(original),
+        options_(options),
+        whole_(original.built()),
+        numbers_(original.example()),
+        values_(original.image, original.kernel, options.seed),
+        inside_(positions_inside(dims())),
+        expected_(*values_.of(substitute(whole_.term, numbers_), dims(), all_positions(dims()))) {}
+
+  Result<void> run(Mutants& result, verify::ArithmeticSolver& solver);
+
+ private:
+  using Moves = std::vector<Move>;
+
+  size_t spatial() const { return original_.convolution.strides.size(); }
+  std::vector<std::vector<int64_t>> axis_sets() const;
+  std::vector<std::vector<Dim>> factors(const std::vector<int64_t>& axes) const;
+  std::vector<Move> turns() const;
+  std::vector<Moves> data_moves() const;
+  std::vector<Moves> weight_moves() const;
+  int operators(const Mutant& mutant) const;
+  ShapedTerm built(const Mutant& mutant) const;
+  /// Which positions are right; nothing where it is no program of the original's shape, or is wrong inside.
+  std::optional<std::vector<bool>> compared(const ShapedTerm& program);
+  void take(const Mutant& mutant, MutantStatistics& statistics);
+  void correct(const Mutant& mutant, const ShapedTerm& wrong, const std::vector<size_t>& axes,
+               MutantStatistics& statistics);
+  void add(std::string kind, const ShapedTerm& program);
+  ShapedTerm with_borders_of_original(const ShapedTerm& operand, size_t axis) const;
+  bool is_right(const ShapedTerm& operand);
+  Result<std::optional<Rule>> proved(const ShapedTerm& program, verify::ArithmeticSolver& solver) const;
+  Dims dims() const { return *constants(numbers_of(whole_.shape)); }
+  Shape numbers_of(Shape shape) const {
+    for (Dim& dim : shape) dim = substitute(dim, numbers_);
+    return shape;
+  }
+  void log(std::string line) const {
+    if (options_.log) options_.log(line);
+  }
+
+  const Original& original_;
+  const MutantOptions& options_;
+  const std::vector<verify::StatedAxiom> axioms_ = verify::all_axioms();
+  ShapedTerm whole_;
+  verify::Bindings numbers_;
+  Values values_;
+  std::vector<uint32_t> inside_;
+  Elements expected_;  ///< the original's, all of them
+  int64_t typed_ = 0;
+  std::vector<Right> right_;
+};
+
+std::vector<std::vector<int64_t>> Generation::axis_sets() const {
+  std::vector<std::vector<int64_t>> result(1);
+  for (size_t k = 0; k < spatial(); ++k) result[0].push_back(static_cast<int64_t>(2 + k));
+  for (size_t k = 0; k < spatial() && spatial() > 1; ++k) result.push_back({static_cast<int64_t>(2 + k)});
+  return result;
+}
+
+/// Two parts an axis, or as many as a stride or a dilation that has a name.
+std::vector<std::vector<Dim>> Generation::factors(const std::vector<int64_t>& axes) const {
+  std::vector<std::vector<Dim>> result = {std::vector<Dim>(axes.size(), Dim(2))};
+  for (const std::vector<Dim>* steps : {&original_.convolution.strides, &original_.convolution.dilations}) {
+    std::vector<Dim> by;
+    for (const int64_t axis : axes) by.push_back((*steps)[static_cast<size_t>(axis - 2)]);
+    if (std::ranges::none_of(by, &Dim::is_constant)) result.push_back(std::move(by));
+  }
+  return result;
+}
+
+std::vector<Generation::Moves> Generation::data_moves() const {
+  std::vector<Moves> result = {{}};
+  for (const std::vector<int64_t>& axes : axis_sets())
+    for (const std::vector<Dim>& by : factors(axes))
+      for (const int64_t into : {0, 1})
+        for (const bool has_pads : {false, true}) {
+          Move fold{Move::Kind::kFold, axes, by, into};
+          for (const int64_t axis : axes) {
+            const auto k = static_cast<size_t>(axis - 2);
+            fold.before.push_back(has_pads ? original_.convolution.before[k] : Dim(0));
+            fold.behind.push_back(has_pads ? original_.convolution.behind[k] : Dim(0));
+          }
+          result.push_back({std::move(fold)});
+        }
+  const auto batch_into = [](size_t axis) {
+    return Move{Move::Kind::kFold, {0}, {Dim(2)}, static_cast<int64_t>(axis), {Dim(0)}, {Dim(0)}};
+  };
+  for (size_t a = 0; a < spatial(); ++a) {
+    result.push_back({batch_into(2 + a)});
+    for (size_t b = a + 1; b < spatial(); ++b) result.push_back({batch_into(2 + a), batch_into(2 + b)});
+  }
+  for (const Move& turn : turns()) result.push_back({turn});
+  return result;
+}
+
+/// Two spatial axes exchanged.
+std::vector<Move> Generation::turns() const {
+  std::vector<Move> result;
+  for (size_t a = 2; a < 2 + spatial(); ++a)
+    for (size_t b = a + 1; b < 2 + spatial(); ++b) {
+      Move turn{Move::Kind::kTranspose, std::vector<int64_t>(2 + spatial())};
+      std::iota(turn.axes.begin(), turn.axes.end(), 0);
+      std::swap(turn.axes[a], turn.axes[b]);
+      result.push_back(std::move(turn));
+    }
+  return result;
+}
+
+std::vector<Generation::Moves> Generation::weight_moves() const {
+  std::vector<Moves> folded = {{}};
+  for (const std::vector<int64_t>& axes : axis_sets())
+    for (const std::vector<Dim>& by : factors(axes))
+      for (const int64_t into : {0, 1}) {
+        const std::vector<Dim> none(axes.size(), Dim(0));
+        folded.push_back({Move{Move::Kind::kFold, axes, by, into, none, none}});
+      }
+  Move channels{Move::Kind::kTranspose, std::vector<int64_t>(2 + spatial())};
+  std::iota(channels.axes.begin(), channels.axes.end(), 0);
+  std::swap(channels.axes[0], channels.axes[1]);
+  const Move reverse{Move::Kind::kReverse, axis_sets()[0]};
+  std::vector<Moves> result;
+  for (const Moves& moves : folded)
+    for (const bool is_turned : {false, true})
+      for (const bool is_reversed : {false, true}) {
+        result.push_back(moves);
+        if (is_turned) result.back().push_back(channels);
+        if (is_reversed) result.back().push_back(reverse);
+      }
+  for (const Move& turn : turns()) result.push_back({turn});
+  return result;
+}
+
+ShapedTerm Generation::built(const Mutant& mutant) const {
+  const auto rank = static_cast<int>(2 + spatial());
+  ShapedTerm x = variable("x", rank), w = variable("w", rank);
+  for (const Move& move : mutant.weights) w = moved(move, w);
+  if (mutant.zeros) x = moved(*mutant.zeros, x);
+  std::vector<size_t> axes(spatial());
+  std::iota(axes.begin(), axes.end(), size_t{0});
+  std::vector<Shape> before;
+  for (Move move : mutant.data) {
+    before.push_back(x.shape);
+    for (size_t k = 0; k < move.axes.size() && mutant.is_tight; ++k) {
+      const auto axis = static_cast<size_t>(move.axes[k]);
+      move.sizes.push_back(whole_.shape[axis] + w.shape[axis] - Dim(1));
+    }
+    x = moved(move, x);
+    for (size_t k = 0; k < axes.size() && move.kind == Move::Kind::kTranspose; ++k)
+      axes[k] = static_cast<size_t>(move.axes[2 + k] - 2);
+  }
+  const Convolution& original = original_.convolution;
+  Convolution convolution;
+  for (size_t k = 0; k < spatial(); ++k) {
+    convolution.dilations.push_back(mutant.has_steps ? original.dilations[axes[k]] : Dim(1));
+    convolution.strides.push_back(mutant.has_steps ? original.strides[axes[k]] : Dim(1));
+    const Dim reach = convolution.dilations[k] * (w.shape[2 + k] - Dim(1));
+    const Around around = mutant.around[axes[k]];
+    convolution.before.push_back(around == Around::kOriginal ? original.before[axes[k]]
+                                 : around == Around::kFull   ? reach
+                                                             : Dim(0));
+    convolution.behind.push_back(around == Around::kOriginal ? original.behind[axes[k]]
+                                 : around == Around::kNone   ? Dim(0)
+                                                             : reach);
+  }
+  ShapedTerm y = convolved(convolution, x, w);
+  const auto wanted = [&](const Move& fold) {
+    std::vector<Dim> sizes;
+    for (const int64_t axis : fold.axes) sizes.push_back(whole_.shape[static_cast<size_t>(axis)]);
+    return sizes;
+  };
+  if (mutant.undone) {
+    std::vector<Dim> starts;
+    for (const int64_t axis : mutant.undone->axes) starts.push_back(original.before[static_cast<size_t>(axis - 2)]);
+    Move channels = *mutant.undone;
+    channels.whole = 1;
+    y = unfolded(channels, y, wanted(channels), starts, whole_.shape[1]);
+  }
+  for (size_t k = mutant.data.size(); k-- > 0;) {
+    const Move& move = mutant.data[k];
+    if (move.kind == Move::Kind::kTranspose)
+      y = moved(move, y);
+    else if (move.whole == 0)
+      y = unfolded(move, y, wanted(move), std::vector<Dim>(move.axes.size(), Dim(0)), before[k][0]);
+    else if (move.axes[0] == 0)
+      y = unfolded(move, y, {before[k][0]}, {Dim(0)}, floor_div(y.shape[static_cast<size_t>(move.whole)], move.by[0]));
+  }
+  return cut(y, whole_.shape, std::vector<Dim>(whole_.shape.size(), Dim(0)));
+}
+
+std::optional<std::vector<bool>> Generation::compared(const ShapedTerm& program) {
+  const Term term = substitute(program.term, numbers_);
+  const auto middle = values_.of(term, dims(), inside_);
+  if (!middle) return std::nullopt;
+  ++typed_;
+  for (size_t k = 0; k < inside_.size(); ++k)
+    if (!same_elements(middle->data() + k * kSeeds, expected_.data() + inside_[k] * size_t{kSeeds}, 1, false))
+      return std::nullopt;
+  const auto all = values_.of(term, dims(), all_positions(dims()));
+  if (!all) return std::nullopt;
+  std::vector<bool> result;
+  for (size_t k = 0; k < static_cast<size_t>(element_count(dims())); ++k)
+    result.push_back(same_elements(all->data() + k * kSeeds, expected_.data() + k * kSeeds, 1, false));
+  return result;
+}
+
+/// Whether numbers refute it at places that are drawn: soon, which the solver is not.
+bool is_refuted(const verify::Law& law, uint64_t seed) {
+  constexpr int kPlaces = 40;
+  Random random(seed);
+  for (int place = 0; place < kPlaces; ++place) {
+    const auto instance = verify::draw_instance(law, kImages, random);
+    if (!instance) return true;
+    const Values values(*constants(*instance->types.find("x")->second.shape),
+                        *constants(*instance->types.find("w")->second.shape), seed);
+    verify::Signatures signatures;
+    const auto typed = verify::spelled_out(instance->law.left, instance->types, signatures);
+    const Dims dims = typed.ok() ? *constants(*typed->type.shape) : Dims();
+    const std::vector<uint32_t> positions = all_positions(dims);
+    const auto left = values.of(instance->law.left, dims, positions),
+               right = values.of(instance->law.right, dims, positions);
+    if (left && right && !same_elements(left->data(), right->data(), static_cast<int64_t>(positions.size()), false))
+      return true;
+  }
+  return false;
+}
+
+void Generation::take(const Mutant& mutant, MutantStatistics& statistics) {
+  ++statistics.tried;
+  const ShapedTerm program = built(mutant);
+  if (verify::operator_count({program.term}) > options_.max_operators) return;
+  const auto is_right = compared(program);
+  if (!is_right) return;
+  if (std::ranges::all_of(*is_right, std::identity())) {
+    ++statistics.equal;
+    add(mutant.kind, program);
+    log(fmt::format("equal: {}", program.term.text()));
+  } else {
+    ++statistics.partly;
+    std::vector<bool> is_wrong = *is_right;
+    is_wrong.flip();
+    std::set<size_t> axes;
+    std::vector<std::string> texts;
+    for (const Box& box : boxes_of(is_wrong, dims())) {
+      texts.push_back(text(box, dims()));
+      for (size_t k = 0; k < spatial(); ++k)
+        if (box.end[2 + k] - box.begin[2 + k] < dims()[2 + k]) axes.insert(k);
+    }
+    log(fmt::format("partly: {}\n  wrong at {} of {}", program.term.text(), fmt::join(texts, " "),
+                    fmt::join(dims(), "x")));
+    correct(mutant, program, {axes.begin(), axes.end()}, statistics);
+  }
+}
+
+/// Along axes where it is wrong: zeros between what the moves bring together, so that more is computed than needed, and
+/// cut; else the original at both ends.
+void Generation::correct(const Mutant& mutant, const ShapedTerm& wrong, const std::vector<size_t>& axes,
+                         MutantStatistics& statistics) {
+  bool is_corrected = false;
+  const auto try_it = [&](std::string_view how, const ShapedTerm& program) {
+    if (verify::operator_count({program.term}) > options_.max_operators + kMostCorrecting || !is_right(program))
+      return false;
+    log(fmt::format("  corrected by {}: {}", how, program.term.text()));
+    add(fmt::format("{} {}", mutant.kind, how), program);
+    return is_corrected = true;
+  };
+  for (const Around around : {Around::kNone, Around::kBehind, Around::kFull}) {
+    Mutant padded = mutant;
+    padded.zeros = Move{Move::Kind::kPad, {}};
+    for (const size_t k : axes) {
+      padded.zeros->axes.push_back(static_cast<int64_t>(2 + k));
+      padded.zeros->before.push_back(original_.convolution.before[k]);
+      padded.zeros->behind.push_back(original_.convolution.behind[k]);
+      padded.around[k] = around;
+    }
+    if (try_it("zeros", built(padded))) break;
+  }
+  if (!original_.convolution.is_transposed) {
+    ShapedTerm bordered = wrong;
+    for (const size_t k : axes) bordered = with_borders_of_original(bordered, k);
+    try_it("the original", bordered);
+  }
+  statistics.corrected += is_corrected ? 1 : 0;
+}
+
+void Generation::add(std::string kind, const ShapedTerm& program) {
+  right_.push_back({std::move(kind), program, verify::operator_count({program.term}),
+                    substitute(program.products, numbers_).value()});
+}
+
+/// Along an axis: what reads zeros in front, and behind, by the original on the parts of the image that it reads; the
+/// operand between.
+ShapedTerm Generation::with_borders_of_original(const ShapedTerm& operand, size_t axis) const {
+  const Convolution& original = original_.convolution;
+  const ShapedTerm x = variable("x", static_cast<int>(2 + spatial())),
+                   w = variable("w", static_cast<int>(2 + spatial()));
+  const size_t at = 2 + axis;
+  const Dim &stride = original.strides[axis], &before = original.before[axis],
+            reach = original.dilations[axis] * (w.shape[at] - Dim(1)), size = x.shape[at], zero = Dim(0);
+  const Dim low = ceil_div(before, stride), high = floor_div(size + before - reach - Dim(1), stride) + Dim(1);
+  const auto part = [&](const ShapedTerm& of, const Dim& begin, const Dim& end) {
+    Shape shape = of.shape;
+    shape[at] = end - begin;
+    std::vector<Dim> starts(shape.size(), zero);
+    starts[at] = begin;
+    return cut(of, shape, starts);
+  };
+  Convolution first = original, last = original;
+  first.behind[axis] = last.before[axis] = zero;
+  const ShapedTerm top = convolved(first, part(x, zero, (low - Dim(1)) * stride - before + reach + Dim(1)), w),
+                   bottom = convolved(last, part(x, high * stride - before, size), w);
+  return joined(joined(top, part(operand, low, high), at), bottom, at);
+}
+
+bool Generation::is_right(const ShapedTerm& operand) {
+  const auto is_right = compared(operand);
+  return is_right && std::ranges::all_of(*is_right, std::identity());
+}
+
+/// Nothing where it is not proved for all sizes.
+Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify::ArithmeticSolver& solver) const {
+  const size_t rank = 2 + spatial();
+  TRY(const verify::Law law, verify::parse_law(fmt::format("{} = {} if x_rank == {} && w_rank == {}",
+                                                           whole_.term.text(), program.term.text(), rank, rank)));
+  if (is_refuted(law, options_.seed)) {
+    log(fmt::format("refuted: {}", program.term.text()));
+    return std::optional<Rule>();
+  }
+  TRY(const verify::LawProof proof, verify::prove_law(law, kImages, options_.trials, options_.seed, solver));
+  if (!proof.holds()) {
+    log(fmt::format("open: {}\n  {}", program.term.text(), proof.open));
+    return std::optional<Rule>();
+  }
+  Rule rule;
+  rule.outputs = {{whole_.term, program.term}};
+  rule.float_class = FloatClass::kReassociated;
+  rule.proof = proof_by_elements(rule.outputs);
+  for (const auto& [name, dims] : {std::pair("x", &original_.image), std::pair("w", &original_.kernel)})
+    rule.example.types.emplace(name, ValueType::tensor(DataType::kFloat32, Shape(dims->begin(), dims->end())));
+  for (const auto& [name, number] : original_.numbers) rule.example.names.integers.emplace(name, Dim(number));
+  verify::Signatures signatures;
+  if (const auto held = holds_at(rule, rule.example, axioms_, signatures); !held.ok()) {
+    log(fmt::format("open without a solver: {}", program.term.text()));
+    return std::optional<Rule>();
+  }
+  return std::optional(std::move(rule));
+}
+
+Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) {
+  const Convolution& original = original_.convolution;
+  const bool may_have_steps = std::ranges::any_of(original.strides, [](const Dim& d) { return !d.is(1); }) ||
+                              std::ranges::any_of(original.dilations, [](const Dim& d) { return !d.is(1); });
+  const std::vector<Moves> of_data = data_moves(), of_weights = weight_moves();
+  const auto dims_after = [&](const std::vector<Moves>& all, const char* name) {
+    std::vector<Dims> result;
+    for (const Moves& moves : all) {
+      ShapedTerm term = variable(name, static_cast<int>(2 + spatial()));
+      for (const Move& move : moves) term = moved(move, term);
+      result.push_back(*constants(numbers_of(term.shape)));
+    }
+    return result;
+  };
+  const std::vector<Dims> image_dims = dims_after(of_data, "x"), kernel_dims = dims_after(of_weights, "w");
+  /// What the result has, before moves of weights are undone.
+  const auto channels = [&](const std::optional<Move>& undone) {
+    int64_t result = dims()[1];
+    for (size_t k = 0; undone && k < undone->by.size(); ++k) result *= substitute(undone->by[k], numbers_).value();
+    return result;
+  };
+  for (size_t d = 0; d < of_data.size(); ++d)
+    for (size_t w = 0; w < of_weights.size(); ++w) {
+      const Moves &data = of_data[d], &weights = of_weights[w];
+      if (data.empty() && weights.empty()) continue;
+      const Dims image = image_dims[d], kernel = kernel_dims[w];
+      std::vector<std::optional<Move>> undone = {std::nullopt};
+      if (!weights.empty() && weights[0].kind == Move::Kind::kFold) undone.emplace_back(weights[0]);
+      if (image[1] != kernel[1]) continue;
+      const bool may_be_tight = !data.empty() && data[0].kind == Move::Kind::kFold && data[0].whole == 1;
+      for (const Around around : {Around::kNone, Around::kOriginal, Around::kFull})
+        for (const bool has_steps : {false, true})
+          for (const std::optional<Move>& move : undone)
+            for (const bool is_tight : {false, true})
+              if (has_steps <= may_have_steps && is_tight <= may_be_tight && kernel[0] == channels(move))
+                take({fmt::format("{} {} {} {}", d, w, has_steps, move.has_value()), data, weights,
+                      std::vector<Around>(spatial(), around), is_tight, has_steps, move},
+                     result.statistics);
+    }
+  result.statistics.typed = typed_;
+  stable_sort(right_, [](const Right& a, const Right& b) {
+    return std::pair(a.operators, a.products) < std::pair(b.operators, b.products);
+  });
+  std::set<std::string> known;
+  for (const Right& right : right_) {
+    if (known.contains(right.kind)) continue;
+    TRY(std::optional<Rule> rule, proved(right.program, solver));
+    if (!rule) continue;
+    known.insert(right.kind);
+    result.rules.push_back(*std::move(rule));
+  }
+  return {};
+}
+
+}  // namespace
+
+ShapedTerm Original::built() const {
+  const auto rank = static_cast<int>(image.size());
+  return convolved(convolution, variable("x", rank), variable("w", rank));
+}
+
+namespace {
+
+/// Whether a rule says of the other's example what that says.
+bool covers(const Rule& rule, const Rule& other) {
+  const Output there = equations_at(other, other.example)[0];
+  RuleInstance instance{other.example.types, {}};
+  if (!verify::bind(rule.outputs[0].left, there.left, instance.names)) return false;
+  instance.names.tensors.clear();
+  return equations_at(rule, instance)[0] == there;
+}
+
+}  // namespace
+
+verify::Certificate proof_by_elements(const std::vector<Output>& outputs) {
+  verify::Certificate result;
+  for (const auto& [left, right] : outputs) {
+    verify::Bindings sides;
+    sides.tensors = {{"left", left}, {"right", right}};
+    result.uses.push_back({verify::kByElements, std::move(sides)});
+  }
+  return result;
+}
+
+verify::Bindings Original::example() const {
+  verify::Bindings result;
+  for (const auto& [name, number] : numbers) result.integers.emplace(name, Dim(number));
+  for (const auto& [variable, dims] : {std::pair("x", &image), std::pair("w", &kernel)})
+    for (size_t k = 0; k < dims->size(); ++k)
+      result.integers.emplace(fmt::format("{}_{}", variable, k), Dim((*dims)[k]));
+  return result;
+}
+
+std::vector<Original> originals() {
+  struct Kind {
+    bool is_transposed;
+    int64_t stride, dilation;
+    bool is_same;  ///< the result is as large as the image
+  };
+  std::vector<Original> result;
+  for (const size_t axes : {2, 1, 3})
+    for (const Kind& kind : {Kind{false, 1, 1, false}, Kind{false, 1, 1, true}, Kind{false, 1, 3, false},
+                             Kind{false, 3, 1, false}, Kind{true, 3, 1, false}}) {
+      Original original;
+      original.image = {kind.stride * kind.dilation == 1 ? 4 : 2, 2};
+      original.kernel = kind.is_transposed ? Dims{2, 3} : Dims{3, 2};
+      std::vector<int64_t> before, behind;
+      for (size_t k = 0; k < axes; ++k) {
+        const int64_t taps = k == 0 ? 4 : k == 1 ? 3 : 2, reach = kind.dilation * (taps - 1);
+        original.image.push_back(axes == 3 ? 5 : 7 - static_cast<int64_t>(k));
+        original.kernel.push_back(taps);
+        before.push_back(reach / 2);
+        behind.push_back(reach - reach / 2);
+      }
+      char letter = 'a';
+      Convolution& convolution = original.convolution;
+      convolution.is_transposed = kind.is_transposed;
+      convolution.before = named(letter, before, original);
+      if (!kind.is_same) convolution.behind = named(letter, behind, original);
+      for (size_t k = 0; k < axes && kind.is_same; ++k)
+        convolution.behind.push_back(Dim::symbol(fmt::format("w_{}", 2 + k)) - Dim(1) - convolution.before[k]);
+      const std::vector<Dim> ones(axes, Dim(1));
+      convolution.strides = kind.stride > 1 ? named(letter, Dims(axes, kind.stride), original) : ones;
+      convolution.dilations = kind.dilation > 1 ? named(letter, Dims(axes, kind.dilation), original) : ones;
+      result.push_back(std::move(original));
+    }
+  return result;
+}
+
+Result<Mutants> mutants(const MutantOptions& options) {
+  const auto start = Clock::now();
+  std::vector<Original> all = originals();
+  std::erase_if(all, [&](const Original& original) {
+    return static_cast<int>(original.convolution.strides.size()) > options.max_axes;
+  });
+  std::vector<Mutants> parts(all.size());
+  std::vector<std::optional<Error>> errors(all.size());
+  ThreadPool pool(options.threads);
+  pool.run(static_cast<int64_t>(all.size()), [&](int64_t k, int) {
+    const auto at = static_cast<size_t>(k);
+    auto solver = verify::ArithmeticSolver::start();
+    auto done = solver.ok() ? Generation(all[at], options).run(parts[at], *solver) : solver.error();
+    if (!done.ok()) errors[at] = std::move(done).error();
+  });
+  Mutants result;
+  for (size_t k = 0; k < all.size(); ++k) {
+    if (errors[k]) return *std::move(errors[k]);
+    std::ranges::move(parts[k].rules, std::back_inserter(result.rules));
+    const MutantStatistics& part = parts[k].statistics;
+    MutantStatistics& sum = result.statistics;
+    sum.tried += part.tried;
+    sum.typed += part.typed;
+    sum.equal += part.equal;
+    sum.partly += part.partly;
+    sum.corrected += part.corrected;
+  }
+  for (size_t k = result.rules.size(); k-- > 0;)
+    if (std::ranges::any_of(
+            result.rules, [&](const Rule& rule) { return &rule != &result.rules[k] && covers(rule, result.rules[k]); }))
+      result.rules.erase(result.rules.begin() + static_cast<std::ptrdiff_t>(k));
+  name_rules(result.rules);
+  result.statistics.seconds = seconds_since(start);
+  return result;
+}
+
+}  // namespace isomer::substitutions

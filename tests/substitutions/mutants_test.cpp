@@ -1,0 +1,166 @@
+// Mutants: what the enumeration reaches, where partly right ones are wrong, and that what is kept is true.
+#include "substitutions/mutate/mutants.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "substitutions/mutate/boxes.h"
+#include "substitutions/refute.h"
+#include "substitutions/rules_file.h"
+
+namespace isomer::substitutions::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Boxes, AreThePositions) {
+  const Dims dims = {3, 4};
+  // . . . .
+  // # # . #
+  // # # . #
+  std::vector<bool> positions(12);
+  for (const size_t row : {1, 2})
+    for (const size_t column : {0, 1, 3}) positions[4 * row + column] = true;
+  const std::vector<Box> boxes = boxes_of(positions, dims);
+  EXPECT_THAT(boxes, ElementsAre(Box{{1, 0}, {3, 2}}, Box{{1, 3}, {3, 4}}));
+  EXPECT_EQ(text(boxes[0], dims), "[1:3, 0:2]");
+  EXPECT_EQ(text(boxes[1], dims), "[1:3, 3]");
+  EXPECT_THAT(boxes_of(std::vector<bool>(12), dims), IsEmpty());
+  EXPECT_EQ(text(boxes_of(std::vector<bool>(12, true), dims)[0], dims), "[:, :]");
+}
+
+TEST(Boxes, OfRandomPositionsCoverThemOnce) {
+  Random random(3);
+  for (int trial = 0; trial < 200; ++trial) {
+    const Dims dims = {random.between(1, 4), random.between(1, 4), random.between(1, 4)};
+    std::vector<bool> positions(static_cast<size_t>(element_count(dims)));
+    // Some of blocks, some of dust.
+    for (size_t k = 0; k < positions.size(); ++k) positions[k] = random.chance(trial % 2 == 0 ? 0.9 : 0.3);
+    std::vector<int> covered(positions.size());
+    for (const Box& box : boxes_of(positions, dims))
+      for (int64_t i = box.begin[0]; i < box.end[0]; ++i)
+        for (int64_t j = box.begin[1]; j < box.end[1]; ++j)
+          for (int64_t k = box.begin[2]; k < box.end[2]; ++k)
+            ++covered[static_cast<size_t>((i * dims[1] + j) * dims[2] + k)];
+    for (size_t k = 0; k < positions.size(); ++k) ASSERT_EQ(covered[k], positions[k] ? 1 : 0);
+  }
+}
+
+class Mutating : public testing::Test {
+ protected:
+  /// Few draws of structures: proofs for all sizes take most of the time.
+  static MutantOptions quick() {
+    MutantOptions options;
+    options.max_operators = 7;
+    options.max_axes = 2;
+    options.trials = 5;
+    return options;
+  }
+
+  static void SetUpTestSuite() {
+    MutantOptions options = quick();
+    options.threads = 2;
+    std::mutex mutex;
+    options.log = [&](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      log_.push_back(line);
+    };
+    auto made = mutants(options);
+    CHECK(made.ok()) << made.error().message();
+    mutants_ = *std::move(made);
+  }
+
+  static std::vector<std::string> texts() {
+    std::vector<std::string> result;
+    for (const Rule& rule : mutants_.rules) result.push_back(rule.text());
+    return result;
+  }
+
+  static Mutants mutants_;
+  static std::vector<std::string> log_;
+  std::vector<verify::StatedAxiom> axioms_ = verify::all_axioms();
+  verify::Signatures signatures_;
+};
+Mutants Mutating::mutants_;
+std::vector<std::string> Mutating::log_;
+
+TEST_F(Mutating, FindsPhases) {
+  // Dilated: the images of residues, one below the other.
+  EXPECT_THAT(texts(),
+              Contains(testing::AllOf(HasSubstr("dilations=[e,f],group=1,pads=[a,b,c,d],strides=[1,1]} = Unfold("),
+                                      HasSubstr("axes=[2,3],by=[e,f],into=0"))));
+  // With strides: residues are channels of both.
+  EXPECT_THAT(texts(), Contains(testing::AllOf(HasSubstr("strides=[e,f]} = Conv(Fold(x){axes=[2,3],by=[e,f],into=1"),
+                                               HasSubstr("Fold(w){axes=[2,3],by=[e,f],into=1"))));
+  // Transposed: residues of the kernel are channels of the result.
+  EXPECT_THAT(texts(), Contains(testing::AllOf(HasSubstr("ConvTranspose("), HasSubstr("= Unfold(Conv(x,"))));
+  // Axes exchanged.
+  EXPECT_THAT(texts(), Contains(HasSubstr("= Transpose(Conv(Transpose(x)")));
+}
+
+TEST_F(Mutating, CorrectsImagesBelowEachOther) {
+  // The last rows of one image meet the first ones of the next.
+  EXPECT_THAT(log_,
+              Contains(testing::AllOf(HasSubstr("partly: Unfold(Conv(Fold(x){axes=[0],by=[2],into=2"),
+                                      HasSubstr("wrong at [0, :, 5:7, :] [1, :, 0, :] [2, :, 5:7, :] [3, :, 0, :]"))));
+  EXPECT_THAT(texts(), Contains(HasSubstr("= Slice(Unfold(Conv(Fold(Pad(x)")));
+  EXPECT_THAT(texts(), Contains(testing::AllOf(HasSubstr("= Concat(Concat(Conv(Slice(x){axes=[2]"),
+                                               HasSubstr("Fold(x){axes=[0],by=[2],into=2"))));
+  EXPECT_GT(mutants_.statistics.corrected, 3);
+}
+
+TEST_F(Mutating, KeepsWhatIsTrue) {
+  EXPECT_GT(mutants_.rules.size(), 12U);
+  for (const Rule& rule : mutants_.rules) {
+    SCOPED_TRACE(rule.text());
+    const auto done = replayed(rule, axioms_, signatures_);
+    EXPECT_TRUE(done.ok()) << done.error().message();
+    const Refutation tried = refute(rule, 20, 5, axioms_, signatures_);
+    EXPECT_FALSE(tried.counterexample) << tried.counterexample->text();
+    EXPECT_GE(tried.trials, 20);
+    EXPECT_GT(tried.places, 0);
+  }
+}
+
+/// Each number of a mutant's side one more or less: no rule, or a true one.
+TEST_F(Mutating, RefusesChangedMutants) {
+  Random random(11);
+  int tried = 0, held = 0;
+  for (const Rule& rule : mutants_.rules) {
+    const std::string text = rule.outputs[0].right.text();
+    for (size_t at = 1; at < text.size(); ++at) {
+      if (text[at] < '0' || text[at] > '9' || text[at - 1] == '_') continue;
+      for (const int by : {-1, 1}) {
+        std::string other = text;
+        other.replace(at, 1, fmt::format("({})", text[at] - '0' + by));
+        auto right = verify::parse_term(other);
+        if (!right.ok()) continue;
+        Rule changed = rule;
+        changed.outputs[0].right = *std::move(right);
+        changed.proof = proof_by_elements(changed.outputs);
+        ++tried;
+        if (!holds_at(changed, changed.example, axioms_, signatures_).ok()) continue;
+        ++held;
+        const Refutation check = refute(changed, 6, 7, axioms_, signatures_);
+        EXPECT_FALSE(check.counterexample) << other << "\n" << check.counterexample->text();
+      }
+    }
+  }
+  EXPECT_GT(tried, 300);
+  EXPECT_LT(held, tried / 5);
+}
+
+TEST_F(Mutating, FindsTheSameOnOneThread) {
+  const auto again = mutants(quick());
+  ASSERT_TRUE(again.ok());
+  const RulesFile one{"", mutants_.rules}, other{"", again->rules};
+  EXPECT_EQ(print_rules(one, axioms_), print_rules(other, axioms_));
+}
+
+}  // namespace
+}  // namespace isomer::substitutions::test
