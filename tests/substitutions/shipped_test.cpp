@@ -46,8 +46,9 @@ void regenerate(const RulesFile& file) {
 
 TEST(Shipped, AreWhatGenerateMakes) {
   const std::vector<RulesFile> files = shipped_rules(verify::all_axioms());
+  constexpr size_t kFewRules = 400;
   for (const RulesFile& file : files)
-    if (isomer::test::is_long_run() || &file != &files.back()) regenerate(file);
+    if (isomer::test::is_long_run() || file.rules.size() < kFewRules) regenerate(file);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 TEST(FloatClasses, AreWhatRowsDeclare) {
   const std::vector<StatedAxiom> stated = all_axioms();
   const std::vector<FloatClassCheck> checks =
-      check_float_classes(stated, isomer::test::is_long_run() ? 2000 : 40, 1, 1);
+      check_float_classes(stated, isomer::test::is_long_run() ? 2000 : 16, 1, 1);
   for (size_t k = 0; k < stated.size(); ++k) {
     SCOPED_TRACE(stated[k].axiom->law);
     EXPECT_TRUE(checks[k].holds()) << (checks[k].counterexample ? checks[k].counterexample->text() : "no value");

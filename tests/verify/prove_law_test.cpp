@@ -277,7 +277,7 @@ TEST_F(LawProofs, CoverNothingThatNumbersRefute) {
   Random choice(5), random(11);
   int covered = 0, partly = 0;
   for (const StatedAxiom& axiom : all_axioms()) {
-    if (!isomer::test::is_long_run() && choice.chance(0.5)) continue;
+    if (!isomer::test::is_long_run() && choice.chance(0.7)) continue;
     std::vector<Law> laws = mutants(axiom.axiom->law);
     if (!isomer::test::is_long_run() && laws.size() > 1) laws = {laws[choice.below(laws.size())]};
     laws.push_back(axiom.law);
