@@ -10,6 +10,7 @@
 #include "graph/dot.h"
 #include "search/refute_floats.h"
 #include "substitutions/library.h"
+#include "substitutions/mutate/by_elements.h"
 #include "substitutions/mutate/mutants.h"
 #include "substitutions/refute.h"
 #include "substitutions/shipped.h"
@@ -224,22 +225,44 @@ int replay_rules(const FilesOptions& options) {
       });
 }
 
+/// Draws of sizes and parameters that a proof by elements must cover.
+constexpr int kProofDraws = 40;
+
+/// What of a rule is not proved, if anything: from the laws at its example, what speaks of elements for all sizes.
+Result<std::string> unproved(const Rule& rule, uint64_t seed, std::span<const verify::StatedAxiom> axioms,
+                             verify::Prover& prover, verify::ArithmeticSolver& solver) {
+  const auto is_of_elements = [](const verify::LawUse& use) { return use.law == verify::kByElements; };
+  if (std::ranges::any_of(rule.proof.uses, is_of_elements)) {
+    if (const auto done = replayed(rule, axioms, prover.laws.signatures()); !done.ok()) return done.error().message();
+    return open_elements(rule, kProofDraws, seed, solver);
+  }
+  for (const Output& output : equations_at(rule, rule.example)) {
+    TRY(const verify::Proof proof, verify::prove({output.left, output.right, {}}, rule.example.types, prover));
+    if (!proof.certificate) return std::string("a proof expected, none found");
+  }
+  return std::string();
+}
+
 int verify_rules(const FilesOptions& options) {
-  return ask_all(
-      options, "proved again", [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
-        auto provers = verify::start_provers(pool.threads());
-        if (!provers.ok()) return provers.error();
-        pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
-          const Rule& rule = *rules[static_cast<size_t>(k)];
-          for (const Output& output : equations_at(rule, rule.example)) {
-            const auto proof = verify::prove({output.left, output.right, {}}, rule.example.types,
-                                             (*provers)[static_cast<size_t>(thread)]);
-            if (!proof.ok() || !proof->certificate)
-              problems[static_cast<size_t>(k)] = proof.ok() ? "a proof expected, none found" : proof.error().message();
-          }
-        });
-        return std::nullopt;
-      });
+  return ask_all(options, "proved again",
+                 [&](ThreadPool& pool, const Rules& rules, Problems& problems) -> std::optional<Error> {
+                   auto provers = verify::start_provers(pool.threads());
+                   if (!provers.ok()) return provers.error();
+                   const auto axioms = verify::all_axioms();
+                   std::vector<verify::ArithmeticSolver> solvers;
+                   for (int k = 0; k < pool.threads(); ++k) {
+                     auto solver = verify::ArithmeticSolver::start();
+                     if (!solver.ok()) return solver.error();
+                     solvers.push_back(*std::move(solver));
+                   }
+                   pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
+                     const auto at = static_cast<size_t>(thread);
+                     const auto problem =
+                         unproved(*rules[static_cast<size_t>(k)], options.seed, axioms, (*provers)[at], solvers[at]);
+                     problems[static_cast<size_t>(k)] = problem.ok() ? *problem : problem.error().message();
+                   });
+                   return std::nullopt;
+                 });
 }
 
 /// Inputs that compiled code ran on; rules for which there were none (code is not made of every operator).

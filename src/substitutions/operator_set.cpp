@@ -44,12 +44,6 @@ class Builder {
     for (const std::string& family : families) operands.push_back({Accepts::kFamily, number_of(family)});
     return instance(text, std::move(operands));
   }
-  /// Of images that are no weights, and a weight of a family.
-  Builder& of_images_and(const std::string& family, const std::string& text) {
-    Operand images{Accepts::kData};
-    images.rank = 4;
-    return instance(text, {images, {Accepts::kFamily, number_of(family)}});
-  }
   Builder& concats(int axes) {
     for (int axis = 0; axis < axes; ++axis) binary(fmt::format("Concat(a,b){{axis={}}}", axis));
     return *this;
@@ -410,50 +404,14 @@ OperatorSet winograd() {
   return builder.done();
 }
 
-/// Convolutions that read or write every second element, as dense ones of folded images. Of those of stride 2 these are
-/// more products, by Winograd's algorithm they are fewer; of the others the rules of `winograd` go on.
-OperatorSet residues() {
-  const std::string by = "axes=[2,3],by=[2,2]";
-  const std::string folded = fmt::format("Fold(b){{{},into=1,pads=[0,0],sizes=[2,2]}}", by);
-  const std::string turned = fmt::format(
-      "Slice(Transpose({}){{perm=[1,0,2,3]}}){{axes=[2,3],ends=[-3,-3],starts=[1,1],steps=[-1,-1]}}", folded);
-  Builder builder("residues");
-  builder.family("x", {1, 2, 6, 5}, 1).family("k", {3, 2, 3, 3}, 1, true);
-  builder.only_of({"x", "k"}, "Conv(a,b){dilations=[2,2],kernel_shape=[3,3],pads=[2,2,2,2]}")
-      .only_of({"x"}, fmt::format("Fold(a){{{},into=0,pads=[2,2],sizes=[5,5]}}", by))
-      .of_images_and("k", "Conv(a,b){kernel_shape=[3,3],pads=[0,0,0,0]}")
-      .unary(fmt::format("Unfold(a){{{},from=0,sizes=[6,5],starts=[0,0]}}", by), Accepts::kData)
-      .of_rank(4);
-
-  builder.family("y", {1, 3, 6, 5}, 1).family("s", {5, 3, 3, 3}, 1, true);
-  builder.only_of({"y", "s"}, "Conv(a,b){kernel_shape=[3,3],pads=[1,1,1,1],strides=[2,2]}")
-      .only_of({"y"}, fmt::format("Fold(a){{{},into=1,pads=[1,1],sizes=[4,4]}}", by))
-      .of_images_and("s", fmt::format("Conv(a,{}){{kernel_shape=[2,2],pads=[0,0,0,0]}}", folded));
-  for (const int tile : {2, 4})
-    builder.of_images_and(
-        "s", fmt::format("WinogradOutput(MatMul(WinogradInput(a){{pads=[0,0,0,0],taps=[2,2],tile=[{0},{0}]}},"
-                         "WinogradKernel({1}){{tile=[{0},{0}]}})){{sizes=[3,3],taps=[2,2],tile=[{0},{0}]}}",
-                         tile, folded));
-
-  builder.family("z", {1, 2, 3, 2}, 1).family("t", {2, 3, 4, 4}, 1, true);
-  builder
-      .only_of({"z", "t"}, "ConvTranspose(a,b){kernel_shape=[4,4],output_padding=[0,0],pads=[1,1,1,1],strides=[2,2]}")
-      .of_images_and("t", fmt::format("Conv(a,{}){{kernel_shape=[2,2],pads=[1,1,1,1]}}", turned))
-      .unary(fmt::format("Unfold(a){{{},from=1,sizes=[6,4],starts=[1,1]}}", by), Accepts::kData)
-      .of_rank(4);
-  return builder.done();
-}
-
 struct Named {
   const char* name;
   OperatorSet (*make)();
 };
 OperatorSet all();
-constexpr Named kSets[] = {{"taso", taso},         {"elementwise", elementwise},
-                           {"matrix", matrix},     {"image", image},
-                           {"movement", movement}, {"vision", vision},
-                           {"sequence", sequence}, {"winograd", winograd},
-                           {"residues", residues}, {"all", all}};
+constexpr Named kSets[] = {{"taso", taso},         {"elementwise", elementwise}, {"matrix", matrix},
+                           {"image", image},       {"movement", movement},       {"vision", vision},
+                           {"sequence", sequence}, {"winograd", winograd},       {"all", all}};
 
 /// Families are renamed where two sets have one of the same name.
 OperatorSet all() {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "substitutions/mutate/mutants.h"
+#include "substitutions/mutate/by_elements.h"
 #include "substitutions/rules_file.h"
 #include "verify/claim_support.h"
 #include "verify/proof/refute/check_instance.h"

@@ -144,7 +144,7 @@ TEST_P(EverySet, ComputesWhatTheRowsMean) {
 }
 INSTANTIATE_TEST_SUITE_P(Tape, EverySet,
                          testing::Values("taso", "elementwise", "matrix", "image", "movement", "vision", "sequence",
-                                         "winograd", "residues"));
+                                         "winograd"));
 
 Elements run(const Tape& tape, const Elements& a, const Elements& b, const Universe& universe,
              const TapeKernels& kernels) {

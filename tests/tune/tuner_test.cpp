@@ -159,7 +159,8 @@ TEST(Tuner, KeepsItsTrials) {
   // As if each had been the best for a while.
   const Candidates candidates(problems[0].start, options.space, options.machine, 0);
   const auto list = records.list({.maker = of.maker});
-  ASSERT_EQ(list->size(), 1U);
+  // One, or what was the best before it too.
+  ASSERT_FALSE(list->empty());
   for (const kernel::Trial& trial : of.trials) {
     kernel::Record record = list->front();
     record.trace = print(candidates.with(trial.decisions).made.trace);

@@ -452,18 +452,6 @@ std::vector<OpDef> convolution() {
              "[m,1,1]}){sizes=[x_2 + a + d - w_2 + 1,x_3 + b + e,x_4 + c + f],taps=[w_2,1,1],tile=[m,1,1]} if x_rank "
              "== "
              "5 && w_3 == 1 && w_4 == 1",
-             "images", FloatClass::kReassociated},
-            // Dilated and strided ones as dense ones of folded images.
-            {"Conv(x,w){dilations=[d,e],group=g,pads=[a,b,c,f],strides=[1,1]} = "
-             "Unfold(Conv(Fold(x){axes=[2,3],by=[d,e],into=0,pads=[a,b],sizes=[(x_2 + a + c + d - 1) floordiv d,(x_3 + "
-             "b + f + e - 1) floordiv e]},w){dilations=[1,1],group=g,pads=[0,0,0,0],strides=[1,1]}){axes=[2,3],by=[d,e]"
-             ",from=0,sizes=[x_2 + a + c - d*w_2 + d,x_3 + b + f - e*w_3 + e],starts=[0,0]} if x_rank == 4 && 1 < d*e",
-             "images", FloatClass::kReassociated},
-            {"Conv(x,w){dilations=[1,1],group=1,pads=[a,b,c,f],strides=[s,t]} = "
-             "Conv(Fold(x){axes=[2,3],by=[s,t],into=1,pads=[a,b],sizes=[(x_2 + a + c - w_2) floordiv s + (w_2 + s - 1) "
-             "floordiv s,(x_3 + b + f - w_3) floordiv t + (w_3 + t - 1) floordiv t]},Fold(w){axes=[2,3],by=[s,t],into="
-             "1,pads=[0,0],sizes=[(w_2 + s - 1) floordiv s,(w_3 + t - 1) floordiv t]}){dilations=[1,1],group=1,pads=[0,"
-             "0,0,0],strides=[1,1]} if x_rank == 4 && 1 < s*t",
              "images", FloatClass::kReassociated}}},
 
       {.name = "ConvTranspose",
@@ -499,16 +487,6 @@ std::vector<OpDef> convolution() {
              "images", FloatClass::kReassociated},
             {"ConvTranspose(x,w,c){output_padding=[a],..p} = "
              "Add(ConvTranspose(x,w){output_padding=[a],..p},Unsqueeze(c){axes=[1]}) if c_rank == 1",
-             "images", FloatClass::kReassociated},
-            // Residues of the results, each by the taps that meet it.
-            {"ConvTranspose(x,w){dilations=[1,1],group=1,output_padding=[0,0],pads=[a,b,c,f],strides=[s,t]} = "
-             "Unfold(Conv(x,Slice(Transpose(Fold(w){axes=[2,3],by=[s,t],into=1,pads=[0,0],sizes=[(w_2 + s - 1) "
-             "floordiv s,(w_3 + t - 1) floordiv t]}){perm=[1,0,2,3]}){axes=[2,3],ends=[0 - 1 - (w_2 + s - 1) floordiv "
-             "s,0 - 1 - (w_3 + t - 1) floordiv t],starts=[(w_2 + s - 1) floordiv s - 1,(w_3 + t - 1) floordiv t - "
-             "1],steps=[-1,-1]}){dilations=[1,1],group=1,pads=[(w_2 + s - 1) floordiv s - 1,(w_3 + t - 1) floordiv t - "
-             "1,(w_2 + s - 1) floordiv s - 1,(w_3 + t - 1) floordiv t - "
-             "1],strides=[1,1]}){axes=[2,3],by=[s,t],from=1,sizes=[s*x_2 - s + w_2 - a - c,t*x_3 - t + w_3 - b - "
-             "f],starts=[a,b]} if x_rank == 4 && 1 < s*t",
              "images", FloatClass::kReassociated}}},
 
       {.name = "ConvInteger",

@@ -39,6 +39,8 @@ Result<Residues> residues_of(const OpContext& context, const char* whole) {
     return context.invalid("axes and {} of a tensor of rank {} expected, each another, {} and {} found", whole, rank,
                            result.axes, result.whole);
   TRY_VOID(check_values(context, "by", result.by, result.axes.size(), 1));
+  // Else nothing is folded, and every convolution would be one of folded images.
+  if (result.count() == 1) return context.invalid("two residues or more expected, by {} found", result.by);
   return result;
 }
 

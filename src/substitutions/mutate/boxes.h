@@ -1,4 +1,4 @@
-// Boxes of a tensor's positions: products of intervals. Test: tests/substitutions/boxes_test.cpp
+// Boxes of a tensor's positions: products of intervals. Test: tests/substitutions/mutants_test.cpp
 #pragma once
 
 #include <cstdint>

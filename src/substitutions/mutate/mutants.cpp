@@ -4,18 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
 
 #include "substitutions/fingerprint.h"
 #include "substitutions/mutate/boxes.h"
+#include "substitutions/mutate/by_elements.h"
 #include "substitutions/rule_names.h"
 #include "util/clock.h"
 #include "util/parallel.h"
 #include "util/stable_sort.h"
 #include "verify/bind.h"
 #include "verify/operator_count.h"
-#include "verify/prove_law.h"
+#include "verify/proof/refute/law_instances.h"
 
 namespace isomer::substitutions {
 namespace {
@@ -23,7 +25,6 @@ namespace {
 using verify::Term;
 
 constexpr uint64_t kUniverse = 0x6d7574616e74;
-constexpr std::string_view kImages = "images of floats";
 constexpr int kMostCorrecting = 12;  ///< operators of a correction
 
 Dim name(char letter) { return Dim::symbol(std::string(1, letter)); }
@@ -137,7 +138,6 @@ class Generation {
   std::vector<Move> turns() const;
   std::vector<Moves> data_moves() const;
   std::vector<Moves> weight_moves() const;
-  int operators(const Mutant& mutant) const;
   ShapedTerm built(const Mutant& mutant) const;
   /// Which positions are right; nothing where it is no program of the original's shape, or is wrong inside.
   std::optional<std::vector<bool>> compared(const ShapedTerm& program);
@@ -269,6 +269,7 @@ ShapedTerm Generation::built(const Mutant& mutant) const {
   }
   const Convolution& original = original_.convolution;
   Convolution convolution;
+  convolution.group = original.group;
   for (size_t k = 0; k < spatial(); ++k) {
     convolution.dilations.push_back(mutant.has_steps ? original.dilations[axes[k]] : Dim(1));
     convolution.strides.push_back(mutant.has_steps ? original.strides[axes[k]] : Dim(1));
@@ -322,12 +323,12 @@ std::optional<std::vector<bool>> Generation::compared(const ShapedTerm& program)
   return result;
 }
 
-/// Whether numbers refute it at places that are drawn: soon, which the solver is not.
+/// Whether numbers refute it at places that are drawn, or there are none: soon, which the solver is not.
 bool is_refuted(const verify::Law& law, uint64_t seed) {
   constexpr int kPlaces = 40;
   Random random(seed);
   for (int place = 0; place < kPlaces; ++place) {
-    const auto instance = verify::draw_instance(law, kImages, random);
+    const auto instance = verify::draw_instance(law, kImagesOfFloats, random);
     if (!instance) return true;
     const Values values(*constants(*instance->types.find("x")->second.shape),
                         *constants(*instance->types.find("w")->second.shape), seed);
@@ -435,20 +436,8 @@ bool Generation::is_right(const ShapedTerm& operand) {
   return is_right && std::ranges::all_of(*is_right, std::identity());
 }
 
-/// Nothing where it is not proved for all sizes.
+/// Nothing where it is refuted, or not proved.
 Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify::ArithmeticSolver& solver) const {
-  const size_t rank = 2 + spatial();
-  TRY(const verify::Law law, verify::parse_law(fmt::format("{} = {} if x_rank == {} && w_rank == {}",
-                                                           whole_.term.text(), program.term.text(), rank, rank)));
-  if (is_refuted(law, options_.seed)) {
-    log(fmt::format("refuted: {}", program.term.text()));
-    return std::optional<Rule>();
-  }
-  TRY(const verify::LawProof proof, verify::prove_law(law, kImages, options_.trials, options_.seed, solver));
-  if (!proof.holds()) {
-    log(fmt::format("open: {}\n  {}", program.term.text(), proof.open));
-    return std::optional<Rule>();
-  }
   Rule rule;
   rule.outputs = {{whole_.term, program.term}};
   rule.float_class = FloatClass::kReassociated;
@@ -457,11 +446,18 @@ Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify
     rule.example.types.emplace(name, ValueType::tensor(DataType::kFloat32, Shape(dims->begin(), dims->end())));
   for (const auto& [name, number] : original_.numbers) rule.example.names.integers.emplace(name, Dim(number));
   verify::Signatures signatures;
+  if (is_refuted(law_by_elements(rule.proof.uses[0], rule.example.types), options_.seed)) {
+    log(fmt::format("refuted: {}", program.term.text()));
+    return std::optional<Rule>();
+  }
   if (const auto held = holds_at(rule, rule.example, axioms_, signatures); !held.ok()) {
     log(fmt::format("open without a solver: {}", program.term.text()));
     return std::optional<Rule>();
   }
-  return std::optional(std::move(rule));
+  TRY(const std::string open, open_elements(rule, options_.trials, options_.seed, solver));
+  if (open.empty()) return std::optional(std::move(rule));
+  log(fmt::format("open: {}\n  {}", program.term.text(), open));
+  return std::optional<Rule>();
 }
 
 Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) {
@@ -492,7 +488,7 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) 
       const Dims image = image_dims[d], kernel = kernel_dims[w];
       std::vector<std::optional<Move>> undone = {std::nullopt};
       if (!weights.empty() && weights[0].kind == Move::Kind::kFold) undone.emplace_back(weights[0]);
-      if (image[1] != kernel[1]) continue;
+      if (image[1] != kernel[1] * substitute(original.group, numbers_).value()) continue;
       const bool may_be_tight = !data.empty() && data[0].kind == Move::Kind::kFold && data[0].whole == 1;
       for (const Around around : {Around::kNone, Around::kOriginal, Around::kFull})
         for (const bool has_steps : {false, true})
@@ -538,16 +534,6 @@ bool covers(const Rule& rule, const Rule& other) {
 
 }  // namespace
 
-verify::Certificate proof_by_elements(const std::vector<Output>& outputs) {
-  verify::Certificate result;
-  for (const auto& [left, right] : outputs) {
-    verify::Bindings sides;
-    sides.tensors = {{"left", left}, {"right", right}};
-    result.uses.push_back({verify::kByElements, std::move(sides)});
-  }
-  return result;
-}
-
 verify::Bindings Original::example() const {
   verify::Bindings result;
   for (const auto& [name, number] : numbers) result.integers.emplace(name, Dim(number));
@@ -568,8 +554,10 @@ std::vector<Original> originals() {
     for (const Kind& kind : {Kind{false, 1, 1, false}, Kind{false, 1, 1, true}, Kind{false, 1, 3, false},
                              Kind{false, 3, 1, false}, Kind{true, 3, 1, false}}) {
       Original original;
-      original.image = {kind.stride * kind.dilation == 1 ? 4 : 2, 2};
-      original.kernel = kind.is_transposed ? Dims{2, 3} : Dims{3, 2};
+      // With strides, channels of all groups meet.
+      const bool has_groups = kind.stride == 1;
+      original.image = {kind.stride * kind.dilation == 1 ? 4 : 2, has_groups ? 4 : 2};
+      original.kernel = kind.is_transposed ? Dims{2, 3} : has_groups ? Dims{4, 2} : Dims{3, 2};
       std::vector<int64_t> before, behind;
       for (size_t k = 0; k < axes; ++k) {
         const int64_t taps = k == 0 ? 4 : k == 1 ? 3 : 2, reach = kind.dilation * (taps - 1);
@@ -588,6 +576,7 @@ std::vector<Original> originals() {
       const std::vector<Dim> ones(axes, Dim(1));
       convolution.strides = kind.stride > 1 ? named(letter, Dims(axes, kind.stride), original) : ones;
       convolution.dilations = kind.dilation > 1 ? named(letter, Dims(axes, kind.dilation), original) : ones;
+      if (has_groups) convolution.group = named(letter, {2}, original)[0];
       result.push_back(std::move(original));
     }
   return result;

@@ -26,9 +26,6 @@ struct Original {
 /// Of one, two and three axes; dense, with strides or dilations, transposed.
 std::vector<Original> originals();
 
-/// That both sides of each output have the same elements.
-verify::Certificate proof_by_elements(const std::vector<Output>& outputs);
-
 struct MutantOptions {
   int max_operators = 4;
   int max_axes = 3;  ///< of images

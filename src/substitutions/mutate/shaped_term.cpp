@@ -131,7 +131,7 @@ ShapedTerm joined(const ShapedTerm& a, const ShapedTerm& b, size_t axis) {
 
 ShapedTerm convolved(const Convolution& convolution, const ShapedTerm& images, const ShapedTerm& weights) {
   const bool is_transposed = convolution.is_transposed;
-  Shape shape = {images.shape[0], is_transposed ? weights.shape[1] * Dim(convolution.group) : weights.shape[0]};
+  Shape shape = {images.shape[0], is_transposed ? weights.shape[1] * convolution.group : weights.shape[0]};
   std::vector<Dim> pads = convolution.before;
   pads.insert(pads.end(), convolution.behind.begin(), convolution.behind.end());
   for (size_t k = 0; k < convolution.strides.size(); ++k) {
@@ -143,7 +143,7 @@ ShapedTerm convolved(const Convolution& convolution, const ShapedTerm& images, c
   }
   Parameters parameters = {{"auto_pad", "NOTSET"},
                            {"dilations", convolution.dilations},
-                           {"group", Dim(convolution.group)},
+                           {"group", convolution.group},
                            {"pads", std::move(pads)},
                            {"strides", convolution.strides}};
   if (is_transposed) parameters.emplace("output_padding", std::vector<Dim>(convolution.strides.size(), Dim(0)));

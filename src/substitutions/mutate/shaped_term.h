@@ -52,7 +52,7 @@ ShapedTerm joined(const ShapedTerm& a, const ShapedTerm& b, size_t axis);
 struct Convolution {
   bool is_transposed = false;
   std::vector<Dim> before, behind, dilations, strides;  ///< by spatial axis
-  int64_t group = 1;
+  Dim group = 1;
 };
 ShapedTerm convolved(const Convolution& convolution, const ShapedTerm& images, const ShapedTerm& weights);
 
