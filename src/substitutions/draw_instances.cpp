@@ -8,19 +8,21 @@
 
 namespace isomer::substitutions {
 
+std::string_view family_by_elements(const verify::VariableTypes& example) {
+  std::vector<ValueType> types;
+  for (const auto& [name, type] : example) types.push_back(type);
+  return verify::is_of_family("images", types) ? "images of floats" : "broadcast of floats";
+}
+
 std::vector<RuleInstance> draw_instances(const Rule& rule, int draws, int attempts,
                                          std::span<const verify::StatedAxiom> axioms, verify::Signatures& signatures,
                                          Random& random) {
-  // The families of the laws that the proof stands on: others give types that it does not hold for. What speaks of
-  // elements holds for such as the example's.
-  std::vector<ValueType> types;
-  for (const auto& [name, type] : rule.example.types) types.push_back(type);
-  const std::string_view of_example =
-      verify::is_of_family("images", types) ? "images of floats" : "broadcast of floats";
+  // The families of the laws that the proof stands on: others give types that it does not hold for.
   std::vector<std::string_view> families;
   for (const verify::LawUse& use : rule.proof.uses)
-    if (const std::string_view family =
-            use.law == verify::kByElements ? of_example : axioms[static_cast<size_t>(use.law)].axiom->shapes;
+    if (const std::string_view family = use.law == verify::kByElements
+                                            ? family_by_elements(rule.example.types)
+                                            : axioms[static_cast<size_t>(use.law)].axiom->shapes;
         std::find(families.begin(), families.end(), family) == families.end())
       families.push_back(family);
   std::vector<RuleInstance> result;

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "substitutions/draw_instances.h"
 #include "verify/prove_law.h"
 
 namespace isomer::substitutions {
@@ -28,8 +29,8 @@ verify::Law law_by_elements(const verify::LawUse& use, const verify::VariableTyp
 Result<std::string> open_elements(const Rule& rule, int trials, uint64_t seed, verify::ArithmeticSolver& solver) {
   for (const verify::LawUse& use : rule.proof.uses) {
     if (use.law != verify::kByElements) continue;
-    TRY(const verify::LawProof proof,
-        verify::prove_law(law_by_elements(use, rule.example.types), kImagesOfFloats, trials, seed, solver));
+    TRY(const verify::LawProof proof, verify::prove_law(law_by_elements(use, rule.example.types),
+                                                        family_by_elements(rule.example.types), trials, seed, solver));
     if (!proof.holds()) return proof.structures == 0 ? "an instance expected, none found" : proof.open;
   }
   return std::string();

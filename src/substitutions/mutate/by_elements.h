@@ -20,7 +20,4 @@ verify::Law law_by_elements(const verify::LawUse& use, const verify::VariableTyp
 /// find: what was not proved, if any. Errors: Z3 fails.
 Result<std::string> open_elements(const Rule& rule, int trials, uint64_t seed, verify::ArithmeticSolver& solver);
 
-/// What images and kernels are drawn as.
-inline constexpr std::string_view kImagesOfFloats = "images of floats";
-
 }  // namespace isomer::substitutions

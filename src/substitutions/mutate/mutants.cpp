@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "substitutions/draw_instances.h"
 #include "substitutions/fingerprint.h"
 #include "substitutions/mutate/boxes.h"
 #include "substitutions/mutate/by_elements.h"
@@ -15,6 +16,7 @@
 #include "util/clock.h"
 #include "util/parallel.h"
 #include "util/stable_sort.h"
+#include "util/stop.h"
 #include "verify/bind.h"
 #include "verify/operator_count.h"
 #include "verify/proof/refute/law_instances.h"
@@ -324,11 +326,11 @@ std::optional<std::vector<bool>> Generation::compared(const ShapedTerm& program)
 }
 
 /// Whether numbers refute it at places that are drawn, or there are none: soon, which the solver is not.
-bool is_refuted(const verify::Law& law, uint64_t seed) {
+bool is_refuted(const verify::Law& law, std::string_view family, uint64_t seed) {
   constexpr int kPlaces = 40;
   Random random(seed);
   for (int place = 0; place < kPlaces; ++place) {
-    const auto instance = verify::draw_instance(law, kImagesOfFloats, random);
+    const auto instance = verify::draw_instance(law, family, random);
     if (!instance) return true;
     const Values values(*constants(*instance->types.find("x")->second.shape),
                         *constants(*instance->types.find("w")->second.shape), seed);
@@ -446,7 +448,8 @@ Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify
     rule.example.types.emplace(name, ValueType::tensor(DataType::kFloat32, Shape(dims->begin(), dims->end())));
   for (const auto& [name, number] : original_.numbers) rule.example.names.integers.emplace(name, Dim(number));
   verify::Signatures signatures;
-  if (is_refuted(law_by_elements(rule.proof.uses[0], rule.example.types), options_.seed)) {
+  if (is_refuted(law_by_elements(rule.proof.uses[0], rule.example.types), family_by_elements(rule.example.types),
+                 options_.seed)) {
     log(fmt::format("refuted: {}", program.term.text()));
     return std::optional<Rule>();
   }
@@ -481,7 +484,8 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) 
     for (size_t k = 0; undone && k < undone->by.size(); ++k) result *= substitute(undone->by[k], numbers_).value();
     return result;
   };
-  for (size_t d = 0; d < of_data.size(); ++d)
+  for (size_t d = 0; d < of_data.size(); ++d) {
+    TRY_VOID(check_stop());
     for (size_t w = 0; w < of_weights.size(); ++w) {
       const Moves &data = of_data[d], &weights = of_weights[w];
       if (data.empty() && weights.empty()) continue;
@@ -499,6 +503,7 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) 
                       std::vector<Around>(spatial(), around), is_tight, has_steps, move},
                      result.statistics);
     }
+  }
   result.statistics.typed = typed_;
   stable_sort(right_, [](const Right& a, const Right& b) {
     return std::pair(a.operators, a.products) < std::pair(b.operators, b.products);
@@ -506,6 +511,7 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) 
   std::set<std::string> known;
   for (const Right& right : right_) {
     if (known.contains(right.kind)) continue;
+    TRY_VOID(check_stop());
     TRY(std::optional<Rule> rule, proved(right.program, solver));
     if (!rule) continue;
     known.insert(right.kind);

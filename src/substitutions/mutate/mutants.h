@@ -48,7 +48,7 @@ struct Mutants {
   MutantStatistics statistics;
 };
 
-/// The same for any number of threads. Errors: Z3 fails.
+/// The same for any number of threads. Errors: Z3 fails, kStopped.
 Result<Mutants> mutants(const MutantOptions& options);
 
 }  // namespace isomer::substitutions
