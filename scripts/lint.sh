@@ -5,6 +5,7 @@
 #                            Groups of sources are read as one, as they are compiled: headers once a group.
 #   scripts/lint.sh analyze  by clang's analyzer, as tidy
 # FOLDER=src: tidy and analyze read what lies there alone.
+# COMMITS=20: of that, the groups with a source that one of the last commits changed, or with one beside a header.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 jobs=${JOBS:-$(nproc)}
@@ -16,6 +17,25 @@ format() {
   }
 }
 
+# Of sources and groups of them, one a line, those that COMMITS asks for.
+changed_lately() {
+  [ -n "${COMMITS:-}" ] || {
+    cat
+    return
+  }
+  local names source
+  names=$(mktemp)
+  # Sources, and the folders of headers.
+  git log "-$COMMITS" --format= --name-only -- '*.cpp' '*.h' | sed -E 's|^|/|; s|[^/]+\.h$||' | sort -u >"$names"
+  while read -r source; do
+    case $source in
+      */Unity/*) grep '^#include' "$source" ;;
+      *) echo "$source" ;;
+    esac | grep -Ff "$names" >/dev/null && echo "$source"
+  done
+  rm -f "$names"
+}
+
 read_sources() {
   local commands=build/compile_commands.json
   [ -e $commands ] || {
@@ -24,7 +44,8 @@ read_sources() {
   }
   # Not what protoc wrote.
   grep -oP '"file": "\K[^"]+' $commands | grep -v '\.pb\.cc$' | grep -E "^$PWD/(build/)?${FOLDER:-}" | sort -u |
-    xargs -P "$jobs" -n 1 clang-tidy-19 "$@" -p build --quiet --extra-arg=-Wno-unknown-warning-option 2>/dev/null || {
+    changed_lately |
+    xargs -r -P "$jobs" -n 1 clang-tidy-19 "$@" -p build --quiet --extra-arg=-Wno-unknown-warning-option 2>/dev/null || {
     echo "lint: findings of clang-tidy, see above; .clang-tidy says what is asked for" >&2
     return 1
   }

@@ -180,10 +180,10 @@ graph other(x: float32[48,64]) -> (y: float32[48,96]) {
     EXPECT_LE(tlp["top_1"], tlp["top_5"]);
     EXPECT_LE(tlp["top_5"], 1);
   }
-  const Outcome text = tune({layers_, other, "--evaluate-cost-model", "--cost-model", "tlp"});
+  const Outcome text = tune({layers_, other, "--evaluate-cost-model", "--cost-model", "trees"});
   EXPECT_THAT(text.out, HasSubstr("4 tasks held out in turns"));
   EXPECT_THAT(text.out, HasSubstr("at random"));
-  EXPECT_THAT(text.out, HasSubstr("tlp"));
+  EXPECT_THAT(text.out, HasSubstr("trees"));
   expect_error(tune({layers_, "--evaluate-cost-model", "--hold-out", "models"}), 2, "several models expected");
   expect_error(tune({layers_, "--evaluate-cost-model", "--cost-model", "none"}), 2, "a model to evaluate expected");
   expect_error(isomer({"tune", layers_, "--records", path("empty"), "--evaluate-cost-model", "--cost-model", "tlp"}), 3,

@@ -271,7 +271,6 @@ void expect_same_meaning(const Example& example, const Schedule& schedule, const
   const auto expected = run(finished_like_lowered(kernel), inputs, host_target());
   const auto found = run(schedule.finish(), inputs, host_target());
   ASSERT_TRUE(expected.ok()) << expected.error().message();
-  if (!found.ok() && found.error().message().find("too many loops are written out") != std::string::npos) return;
   ASSERT_TRUE(found.ok()) << found.error().message();
   for (size_t k = 0; k < expected->outputs.size(); ++k)
     EXPECT_TRUE(expected->outputs[k].same_contents(found->outputs[k].reshaped(expected->outputs[k].dims())))

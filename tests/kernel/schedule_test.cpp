@@ -330,6 +330,29 @@ TEST(Bounds, AreLeftOutWhereATileIsWhole) {
   expect_same_meaning(example, schedule, kernel);
 }
 
+/// Loops that would stand in the code too often count instead: the sum around a tile, and all of a map.
+TEST(WrittenOut, AreLoopsOfSomeLength) {
+  const Example product = {
+      "product",
+      "s0 = reduce [12, 16] over [4096] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n",
+      {{12, 4096}, {4096, 16}}};
+  const Kernel sums = lowered(product);
+  Schedule tiles(sums);
+  const LoopIds loops = *tiles.loops("s0");
+  const LoopIds down = *tiles.split(loops[0], {-1, 6}), across = *tiles.split(loops[1], {-1, 8});
+  ASSERT_TRUE(tiles.reorder({down[0], across[0], loops[2], down[1], across[1]}).ok());
+  ASSERT_TRUE(tiles.decompose_reduction("s0", loops[2]).ok());
+  ASSERT_TRUE(tiles.unroll(loops[2]).ok() && tiles.unroll(down[1]).ok() && tiles.vectorize(across[1]).ok());
+  expect_same_meaning(product, tiles, sums);
+
+  const Example map = {"map", "s0 = map [64, 1024] { in0[i0, i1]:float32*2 }\noutput s0\n", {{64, 1024}}};
+  const Kernel kernel = lowered(map);
+  Schedule endless(kernel);
+  const LoopIds all = *endless.loops("s0");
+  for (const LoopId loop : all) ASSERT_TRUE(endless.unroll(loop).ok());
+  expect_same_meaning(map, endless, kernel);
+}
+
 /// 8 rows from the 24th on, of which every second one is in a tile of 6: 4 of them are there, whatever the phase.
 TEST(Bounds, ForgetPhases) {
   const Example example = {"phases", "s0 = map [32, 16] { in0[i0, i1]:float32*2 }\noutput s0\n", {{32, 16}}};

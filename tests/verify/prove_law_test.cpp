@@ -302,7 +302,10 @@ TEST_F(LawProofs, CoverNothingThatNumbersRefute) {
 }
 
 TEST(AxiomProofs, AreTheSameOnAnyNumberOfThreads) {
-  const std::vector<StatedAxiom> axioms = all_axioms();
+  std::vector<StatedAxiom> axioms;
+  Random choice(5);
+  for (StatedAxiom& each : all_axioms())
+    if (isomer::test::is_long_run() || choice.chance(0.3)) axioms.push_back(std::move(each));
   const auto one = prove_axioms(axioms, 2, 5, 1), two = prove_axioms(axioms, 2, 5, 2);
   int proved = 0;
   for (size_t k = 0; k < axioms.size(); ++k) {
@@ -312,7 +315,7 @@ TEST(AxiomProofs, AreTheSameOnAnyNumberOfThreads) {
     EXPECT_EQ(one[k].open, two[k].open);
     proved += one[k].holds() ? 1 : 0;
   }
-  EXPECT_GE(proved, 225);
+  EXPECT_GE(proved, axioms.size() * 3 / 4);
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ using runtime::Outcome;
 
 /// Of a part, before optimization; more take more than some seconds.
 constexpr unsigned kMaxInstructions = 50000;
+/// Thrown where there would be more.
+struct TooManyInstructions {};
 constexpr int64_t kMaxLanes = 256;
 /// Iterations that a vectorized loop is written out for where they can't be made at once.
 constexpr int64_t kMaxLanesInTurn = 64;
@@ -28,11 +30,32 @@ bool holds_vectorized(const Statements& statements) {
   });
 }
 
+/// How often blocks stand in the code, lanes being one.
+int64_t copies(const Statements& statements) {
+  int64_t sum = 0;
+  for (const Statement& statement : statements)
+    sum += std::visit(
+        te::Overloaded{[](const Loop& loop) {
+                         const auto extent = te::as_constant(loop.extent);
+                         const bool repeats = loop.kind == LoopKind::kUnrolled && extent;
+                         return copies(loop.body) * (repeats ? *extent : 1);
+                       },
+                       [](const Branch& s) { return copies(s.then) + copies(s.otherwise); },
+                       [](const While& s) { return copies(s.body); }, [](const auto&) { return int64_t{1}; }},
+        statement.node);
+  return sum;
+}
+
+/// Of blocks, in a loop that is written out: a register tile, not the sum of channels around it.
+constexpr int64_t kCopiesOfATile = 512, kAnyCopies = std::numeric_limits<int64_t>::max();
+
 class PartEmitter {
  public:
+  /// Loops with more copies than `most_copies` are not written out but count; what lies in registers may be indexed.
   PartEmitter(llvm::Function* function, const CpuTarget& target, LinkedMicroKernels& micro_kernels,
-              const Kernel& kernel)
+              const Kernel& kernel, int64_t most_copies)
       : kernel_(kernel),
+        most_copies_(most_copies),
         function_(function),
         micro_kernels_(micro_kernels),
         build_(function->getContext()),
@@ -108,15 +131,16 @@ class PartEmitter {
     switch (loop.kind) {
       case LoopKind::kUnrolled:
         CHECK(extent) << "k" << loop.variable << " is unrolled but has no constant extent";
-        return written_out(loop, *extent);
+        if (is_short(loop)) return written_out(loop, *extent);
+        break;
       case LoopKind::kVectorized:
         CHECK(extent) << "k" << loop.variable << " is vectorized but has no constant extent";
         if (const Loop* const lanes = lanes_of_tile(loop); lanes && environment_.lanes == 1 && is_vectorizable(loop))
           return as_tile(loop, *lanes);
-        if (holds_vectorized(loop.body)) return written_out(loop, *extent);
-        if (environment_.lanes == 1 && *extent <= kMaxLanes && is_vectorizable(loop))
+        if (environment_.lanes == 1 && *extent <= kMaxLanes && !holds_vectorized(loop.body) && is_vectorizable(loop))
           return at_once(loop, static_cast<int>(*extent));
-        if (*extent <= kMaxLanesInTurn) return written_out(loop, *extent);
+        if (is_short(loop) && (holds_vectorized(loop.body) || *extent <= kMaxLanesInTurn))
+          return written_out(loop, *extent);
         break;
       case LoopKind::kSerial:
       case LoopKind::kParallel:
@@ -189,6 +213,10 @@ class PartEmitter {
     ahead_->inside.pop_back();
   }
 
+  /// Whether it is written out where it is to be.
+  bool is_short(const Loop& loop) const {
+    return most_copies_ == kAnyCopies || copies(loop.body) * te::as_constant(loop.extent).value_or(1) <= most_copies_;
+  }
   void written_out(const Loop& loop, int64_t extent) {
     for (int64_t i = 0; i < extent; ++i) with_variable(loop, build_.getInt64(i));
   }
@@ -400,8 +428,7 @@ class PartEmitter {
 
   void emit(const Block& block) {
     // Counting walks the function: now and then is enough.
-    if (++copies_ % 64 == 0 && function_->getInstructionCount() > kMaxInstructions)
-      fail_unsupported("more than {} instructions: too many loops are written out", kMaxInstructions);
+    if (++copies_ % 64 == 0 && function_->getInstructionCount() > kMaxInstructions) throw TooManyInstructions();
     const BoundBlock& plan = bound(block);
     expressions_.forget();
     if (!plan.predicate) return compute(block, plan);
@@ -489,6 +516,7 @@ class PartEmitter {
   }
 
   const Kernel& kernel_;
+  const int64_t most_copies_;
   llvm::Function* const function_;
   LinkedMicroKernels& micro_kernels_;
   Builder build_;
@@ -531,7 +559,14 @@ PartCode emit_part(llvm::Module& module, const CpuTarget& target, LinkedMicroKer
   llvm::Function* const function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
   set_attributes(*function, target);
   function->getArg(0)->addAttr(llvm::Attribute::NoAlias);
-  return PartEmitter(function, target, micro_kernels, kernel).run(statement, turns);
+  for (const int64_t most_copies : {kAnyCopies, kCopiesOfATile, int64_t{0}}) {
+    try {
+      return PartEmitter(function, target, micro_kernels, kernel, most_copies).run(statement, turns);
+    } catch (const TooManyInstructions&) {
+      function->deleteBody();
+    }
+  }
+  fail_unsupported("more than {} instructions", kMaxInstructions);
 }
 
 }  // namespace isomer::kernel::codegen
