@@ -30,7 +30,8 @@ bool applies(const ScheduleModule& module, const kernel::View& view, const std::
   return does;
 }
 
-/// Runs the module on one block.
+/// Runs the module on one block. One that fails is a choice against it: what is tuned must come to the same where a
+/// failure ends all.
 void run(const ScheduleModule& module, kernel::Builder& builder, const std::string& name, const Machine& machine,
          ModuleFailure& failure) {
   if (failure.has_any() || !builder.decide(name, module.name, true)) return;
@@ -41,6 +42,7 @@ void run(const ScheduleModule& module, kernel::Builder& builder, const std::stri
   const auto done = succeeded([&] { return module.apply(schedule, schedule.nest().block(name)); });
   if (done && !misuse) return;
   builder.schedule = before;
+  builder.take_back(name, module.name);
   failure.tell(fmt::format("{}: {}: {}", module.name, name, misuse ? misuse->sentence : done.error().sentence));
 }
 

@@ -31,7 +31,7 @@ class ModuleFailure {
   }
   /// Where there is any, and no module runs any more.
   const std::string& sentence() const { return first_->sentence; }
-  /// From now on a failure is no more than a choice that changes nothing. Before modules run on several threads.
+  /// From now on a failure is no more than a choice against the module. Before modules run on several threads.
   void end_nothing() { ends_ = false; }
 
  private:

@@ -145,6 +145,23 @@ TEST_F(UserSchedules, AModulesChoicesAreTuned) {
   EXPECT_THAT(trace(), HasSubstr("s0.lanes := 1\n")) << "another module's";
 }
 
+/// Schedules that win where a module failed are those without it.
+TEST_F(UserSchedules, AModuleThatFailsLosesToTheDefaults) {
+  options_.threads = 1;
+  options_.modules = {module_of_sums([&](Schedule& schedule, const Block& block) -> Expected<void> {
+    if (schedule.decide(block.name, "lanes", {1, 3}, 1) == 3) return Failure{"one lane expected, three found"};
+    schedule.apply("reorder", {Loops{block.loops[1], block.loops[2]}}).value();
+    return {};
+  })};
+  options_.records = path("records");
+  const auto tuned = tune_model(model(), options_, {.trials = 24, .seconds = {}, .continues = false});
+  ASSERT_TRUE(tuned.has_value()) << tuned.error().sentence;
+  EXPECT_LT(tuned.value()[0].best_us, tuned.value()[0].first_us / 1.3);
+  const std::string found = trace();
+  EXPECT_THAT(found, HasSubstr("s0.sums := 0\n"));
+  EXPECT_THAT(found, Not(HasSubstr("s0.lanes := 3\n")));
+}
+
 TEST_F(UserSchedules, ATemplateIsCompiledAndTuned) {
   options_.threads = 1;
   options_.records = path("records");

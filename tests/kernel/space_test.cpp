@@ -157,7 +157,8 @@ TEST(Builder, GivesTheSameAnswerTwice) {
   EXPECT_EQ(builder.decide("s0", "rows", {1, 2, 4}, 1), 4);
   EXPECT_EQ(builder.decide("s0", "rows", {1, 2}, 1), 1);
   EXPECT_EQ(builder.decide("s1", "rows", {1, 2}, 2), 2);
-  EXPECT_EQ(builder.choices().size(), 2);
+  EXPECT_EQ(builder.choices().size(), 3);
+  EXPECT_EQ(builder.choices()[1].choice.name, "s0.rows.again");
 }
 
 }  // namespace

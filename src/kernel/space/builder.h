@@ -30,12 +30,15 @@ class Builder {
   const Machine& machine() const { return view.machine(); }
 
   /// What was decided of `of` (a block, mostly): one of the candidates, of which `preferred` is one. Whoever asks twice
-  /// gets the same answer, if it is a candidate still; the preference, as it is then.
+  /// gets the same answer, or the preference as it is then if that is what it was; where this is another value, or no
+  /// candidate, it is another choice, "….again".
   int64_t decide(std::string_view of, std::string_view what, std::vector<int64_t> candidates, int64_t preferred);
   int64_t decide(Choice choice);
   bool decide(std::string_view of, std::string_view what, bool preferred) {
     return decide(of, what, {0, 1}, preferred ? 1 : 0) != 0;
   }
+  /// What was decided to be done can't be: it was decided against, and what was decided since is forgotten.
+  void take_back(std::string_view of, std::string_view what);
   /// What was decided of a choice can't be: it is as it is preferred.
   void prefer(std::string_view name);
   struct Made {
