@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "graph/te/program_text.h"
@@ -124,12 +125,39 @@ std::set<int> TaskTable::finite_constants(const Graph& graph, const Task& task) 
   return constants;
 }
 
+namespace {
+
+/// Whether no element has all bits of the exponent; weights are large, and many.
+template <class Bits>
+bool are_finite(std::span<const std::byte> bytes, Bits exponent) {
+  bool result = true;
+  for (size_t at = 0; at + sizeof(Bits) <= bytes.size(); at += sizeof(Bits)) {
+    Bits bits = 0;
+    std::memcpy(&bits, bytes.data() + at, sizeof(Bits));
+    result &= (bits & exponent) != exponent;
+  }
+  return result;
+}
+
+bool are_finite(const Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DataType::kFloat32: return are_finite<uint32_t>(tensor.bytes(), 0x7f80'0000);
+    case DataType::kFloat16: return are_finite<uint16_t>(tensor.bytes(), 0x7c00);
+    case DataType::kBFloat16: return are_finite<uint16_t>(tensor.bytes(), 0x7f80);
+    default: break;
+  }
+  for (int64_t i = 0; i < tensor.count(); ++i)
+    if (!std::isfinite(tensor.real(i))) return false;
+  return true;
+}
+
+}  // namespace
+
 bool TaskTable::is_finite(const Tensor& tensor) {
   if (!is_float(tensor.dtype())) return true;
   const auto [known, is_new] = are_finite_.try_emplace({tensor.bytes().data(), tensor.bytes().size()}, tensor, true);
-  bool& is_so = known->second.second;
-  for (int64_t i = 0; is_new && i < tensor.count() && is_so; ++i) is_so = std::isfinite(tensor.real(i));
-  return is_so;
+  if (is_new) known->second.second = are_finite(tensor);
+  return known->second.second;
 }
 
 }  // namespace isomer
