@@ -69,6 +69,8 @@ class Improver {
         result_{std::move(program), {}, {}, 0, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
         end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                     std::chrono::duration<double>(options.limits.seconds))) {
+    // An e-graph takes all that matches.
+    if (options_.strategy != Strategy::kEGraph) rules_.put_off_elements();
     weight_bytes_ = weight_bytes(result_.program);
     result_.most_growth =
         options.small_growth + static_cast<int64_t>(options.most_growth * static_cast<double>(weight_bytes_));

@@ -116,6 +116,8 @@ bool Expander::count(Effort effort) {
 
 bool Expander::cost(Child& child, Effort effort) {
   if (!count(effort)) return false;
+  // What is taken was measured.
+  if (effort == Effort::kMeasure && !rules_.is_proved(child.parent->program, child.match)) return false;
   const auto delta = deltas_.delta(child.parent->program, child.rewritten, effort);
   if (!delta.ok()) return false;
   child.cost = {child.parent->cost + price_ + delta->microseconds, delta->is_measured};

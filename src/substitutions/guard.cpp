@@ -48,6 +48,10 @@ class Typing {
   const SlotValues& values_;
 };
 
+bool is_by_elements(const Rule& rule) {
+  return std::ranges::any_of(rule.proof.uses, [](const verify::LawUse& use) { return use.law == verify::kByElements; });
+}
+
 }  // namespace
 
 Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory, Directions directions) : theory_(theory) {
@@ -81,41 +85,44 @@ int64_t Substitutions::number_of(const Dim& integer) {
       .first->second;
 }
 
-const Substitutions::Guard& Substitutions::guard(int substitution, const Program& program, const SlotValues& values) {
+Substitutions::Guard& Substitutions::guard(int substitution, const Program& program, const SlotValues& values) {
   std::vector<int64_t> key = {substitution};
   key.reserve(1 + values.tensors.size() + values.integers.size() + values.rests.size());
   for (const int tensor : values.tensors) key.push_back(program.value(tensor).type);
   for (const auto& integer : values.integers) key.push_back(number_of(*integer));
   for (const int rest : values.rests) key.push_back(rest);
   if (const auto known = guards_.find(key); known != guards_.end()) return known->second;
-  ++statistics_.guards;
-  const Guard& made =
-      guards_.emplace(std::move(key), replay(*list_[static_cast<size_t>(substitution)], program, values)).first->second;
-  statistics_.held += made.holds ? 1 : 0;
-  return made;
+  return guards_.emplace(std::move(key), typed(*list_[static_cast<size_t>(substitution)], program, values))
+      .first->second;
 }
 
-Substitutions::Guard Substitutions::replay(const Substitution& substitution, const Program& program,
-                                           const SlotValues& values) {
+Substitutions::Guard Substitutions::typed(const Substitution& substitution, const Program& program,
+                                          const SlotValues& values) {
   Guard result;
-  RuleInstance instance;
-  for (size_t k = 0; k < values.tensors.size(); ++k) {
-    const ValueType& type = theory_.signatures().type(program.value(values.tensors[k]).type);
-    if (!type.has_shape()) return result;
-    instance.types.emplace(substitution.tensors[k], type);
-  }
-  for (size_t k = 0; k < values.integers.size(); ++k)
-    if (!substitution.is_dim[k]) instance.names.integers.emplace(substitution.integers[k], *values.integers[k]);
-  for (size_t k = 0; k < values.rests.size(); ++k)
-    instance.names.rests.emplace(substitution.rests[k], theory_.signatures().operation(values.rests[k]).parameters);
+  for (const int tensor : values.tensors)
+    if (!theory_.signatures().type(program.value(tensor).type).has_shape()) return result;
   Typing typing(substitution, program, values);
   result.operations.resize(static_cast<size_t>(substitution.applications), -1);
   for (size_t k = 0; k < substitution.sources.size(); ++k) {
     const int source = typing.type_of(substitution.sources[k], &result.operations);
     if (source < 0 || source != typing.type_of(substitution.targets[k], nullptr)) return result;
   }
-  result.holds = holds_at(*substitution.rule, instance, theory_.axioms(), theory_.signatures()).ok();
+  result.fits = true;
   return result;
+}
+
+bool Substitutions::replay(const Substitution& substitution, const Program& program, const SlotValues& values) {
+  RuleInstance instance;
+  for (size_t k = 0; k < values.tensors.size(); ++k)
+    instance.types.emplace(substitution.tensors[k], theory_.signatures().type(program.value(values.tensors[k]).type));
+  for (size_t k = 0; k < values.integers.size(); ++k)
+    if (!substitution.is_dim[k]) instance.names.integers.emplace(substitution.integers[k], *values.integers[k]);
+  for (size_t k = 0; k < values.rests.size(); ++k)
+    instance.names.rests.emplace(substitution.rests[k], theory_.signatures().operation(values.rests[k]).parameters);
+  const bool holds = holds_at(*substitution.rule, instance, theory_.axioms(), theory_.signatures()).ok();
+  ++statistics_.guards;
+  statistics_.held += holds ? 1 : 0;
+  return holds;
 }
 
 bool Substitutions::is_still_there(const Program& program, const Match& match) const {
@@ -144,15 +151,26 @@ bool Substitutions::is_still_there(const Program& program, const Match& match) c
 }
 
 bool Substitutions::is_match(const Program& program, const Match& match) {
-  return is_still_there(program, match) && guard_holds(program, match);
+  return is_still_there(program, match) && guard_holds(program, match) && is_proved(program, match);
 }
 
 bool Substitutions::guard_holds(const Program& program, const Match& match) {
-  const Guard& there = guard(match.substitution, program, match.values);
-  bool holds = there.holds;
+  const Substitution& substitution = *list_[static_cast<size_t>(match.substitution)];
+  Guard& there = guard(match.substitution, program, match.values);
+  if (!there.fits) return false;
+  if (!there.holds && !(puts_off_elements_ && is_by_elements(*substitution.rule)))
+    there.holds = replay(substitution, program, match.values);
+  bool holds = there.holds.value_or(true);
   for (size_t k = 0; holds && k < match.applications.size(); ++k)
     holds = program.application(match.applications[k]).operation == there.operations[k];
   return holds;
+}
+
+bool Substitutions::is_proved(const Program& program, const Match& match) {
+  Guard& there = guard(match.substitution, program, match.values);
+  if (there.fits && !there.holds)
+    there.holds = replay(*list_[static_cast<size_t>(match.substitution)], program, match.values);
+  return there.fits && *there.holds;
 }
 
 }  // namespace isomer::substitutions

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -69,10 +70,16 @@ class Substitutions {
   /// The same of a match of another program, where its values may have other types.
   bool is_match(const Program& program, const Match& match);
 
+  /// From now on matches are given of which a proof by elements is not replayed yet, for whoever looks at many and
+  /// takes few: it takes a tenth of a second and more. What is taken must be `is_proved`.
+  void put_off_elements() { puts_off_elements_ = true; }
+  bool is_proved(const Program& program, const Match& match);
+
  private:
   friend class MatchSearch;
   struct Guard {
-    bool holds = false;
+    bool fits = false;            ///< both sides have types, the same
+    std::optional<bool> holds;    ///< the proof does, where it was replayed
     std::vector<int> operations;  ///< that the applications of the sources must be
   };
 
@@ -81,8 +88,10 @@ class Substitutions {
   }
   /// For a match but for its guard.
   bool guard_holds(const Program& program, const Match& match);
-  const Guard& guard(int substitution, const Program& program, const verify::SlotValues& values);
-  Guard replay(const Substitution& substitution, const Program& program, const verify::SlotValues& values);
+  Guard& guard(int substitution, const Program& program, const verify::SlotValues& values);
+  Guard typed(const Substitution& substitution, const Program& program, const verify::SlotValues& values);
+  /// Whether the rule's proof does at the values' types and numbers.
+  bool replay(const Substitution& substitution, const Program& program, const verify::SlotValues& values);
   int64_t number_of(const Dim& integer);
 
   struct Start {
@@ -100,6 +109,7 @@ class Substitutions {
   std::map<std::string, int64_t> symbolic_;
   MatchStatistics statistics_;
   int depth_ = 0;
+  bool puts_off_elements_ = false;
 };
 
 }  // namespace isomer::substitutions
