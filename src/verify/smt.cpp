@@ -206,20 +206,21 @@ Result<std::optional<std::vector<int>>> Solver::ask(std::span<const std::pair<Te
   return result;
 }
 
-ArithmeticSolver::ArithmeticSolver(std::unique_ptr<SolverProcess> child, int64_t resources)
-    : child_(std::move(child)), resources_(resources) {}
+ArithmeticSolver::ArithmeticSolver(std::unique_ptr<SolverProcess> child, SolverOptions options)
+    : child_(std::move(child)), options_(std::move(options)) {}
 ArithmeticSolver::ArithmeticSolver(ArithmeticSolver&&) noexcept = default;
 ArithmeticSolver::~ArithmeticSolver() = default;
 
 Result<ArithmeticSolver> ArithmeticSolver::start(const SolverOptions& options) {
   TRY(auto child, SolverProcess::spawn(options));
-  ArithmeticSolver result(std::move(child), options.resources);
+  ArithmeticSolver result(std::move(child), options);
   TRY_VOID(result.start_over());
   return result;
 }
 
 Result<void> ArithmeticSolver::start_over() {
-  return child_->write(fmt::format("(reset)\n(set-option :rlimit {})\n", resources_));
+  return child_->write(fmt::format("(reset)\n(set-option :rlimit {})\n(set-option :timeout {})\n", options_.resources,
+                                   1000 * options_.seconds));
 }
 
 Result<ArithmeticSolver::Answer> ArithmeticSolver::ask(std::string_view assertions) {

@@ -18,6 +18,7 @@ struct SolverOptions {
   int64_t resources =
       2'000'000;  ///< of a query, as Z3 counts them ("rlimit"; some hundreds for a proof): the same on every machine
   int64_t memory_mb = 1024;
+  int64_t seconds = 60;  ///< of a query of arithmetic: products of names may take long that the count does not see
 };
 
 class SolverProcess;
@@ -60,10 +61,10 @@ class ArithmeticSolver {
   Result<void> start_over();
 
  private:
-  ArithmeticSolver(std::unique_ptr<SolverProcess> child, int64_t resources);
+  ArithmeticSolver(std::unique_ptr<SolverProcess> child, SolverOptions options);
   Result<Answer> answer();
   std::unique_ptr<SolverProcess> child_;
-  int64_t resources_;
+  SolverOptions options_;
 };
 
 }  // namespace isomer::verify

@@ -324,15 +324,15 @@ void winograd_output(Maker& m) {
   m.instance.inputs.back().fixed = true;
 }
 
-// Residues of one or two axes into another.
+// Parts of one or two axes into another.
 
-struct ResidueAxes {
-  std::vector<int64_t> axes, by;
+struct PartAxes {
+  std::vector<int64_t> axes, counts;
   int64_t whole = 0, rank = 0;
 };
 
-ResidueAxes residue_axes(Maker& m, const char* whole) {
-  ResidueAxes result;
+PartAxes part_axes(Maker& m, const char* whole, const char* counts = "by") {
+  PartAxes result;
   result.rank = m.pick(2, 4);
   std::vector<int64_t> all(static_cast<size_t>(result.rank));
   std::iota(all.begin(), all.end(), 0);
@@ -346,23 +346,23 @@ ResidueAxes residue_axes(Maker& m, const char* whole) {
   const int64_t count = m.pick(1, std::min<int64_t>(2, result.rank - 1));
   for (int64_t k = 0; k < count; ++k) {
     result.axes.push_back(take());
-    result.by.push_back(m.pick(1, 3));
+    result.counts.push_back(m.pick(1, 3));
   }
   m.set("axes", result.axes);
-  m.set("by", result.by);
+  m.set(counts, result.counts);
   m.set(whole, result.whole);
   return result;
 }
 
 void fold(Maker& m) {
-  const ResidueAxes axes = residue_axes(m, "into");
+  const PartAxes axes = part_axes(m, "into");
   Dims x;
   for (int64_t k = 0; k < axes.rank; ++k) x.push_back(m.pick(1, 5));
   std::vector<int64_t> pads, sizes;
   for (size_t k = 0; k < axes.axes.size(); ++k) {
     pads.push_back(m.pick(0, 2));
     // Something of it is left, and something may be cut.
-    sizes.push_back(pads.back() / axes.by[k] + 1 + m.pick(0, 3));
+    sizes.push_back(pads.back() / axes.counts[k] + 1 + m.pick(0, 3));
   }
   m.set("pads", pads);
   m.set("sizes", sizes);
@@ -370,18 +370,52 @@ void fold(Maker& m) {
 }
 
 void unfold(Maker& m) {
-  const ResidueAxes axes = residue_axes(m, "from");
+  const PartAxes axes = part_axes(m, "from");
   Dims x;
   for (int64_t k = 0; k < axes.rank; ++k) x.push_back(m.pick(1, 4));
   std::vector<int64_t> starts, sizes;
   for (size_t k = 0; k < axes.axes.size(); ++k) {
-    const int64_t all = x[static_cast<size_t>(axes.axes[k])] * axes.by[k];
+    const int64_t all = x[static_cast<size_t>(axes.axes[k])] * axes.counts[k];
     starts.push_back(m.pick(0, all - 1));
     sizes.push_back(m.pick(1, all - starts.back()));
-    x[static_cast<size_t>(axes.whole)] *= axes.by[k];
+    x[static_cast<size_t>(axes.whole)] *= axes.counts[k];
   }
   m.set("sizes", sizes);
   m.set("starts", starts);
+  m.add(x);
+  m.instance.inputs.back().fixed = true;
+}
+
+void windows(Maker& m) {
+  const PartAxes axes = part_axes(m, "into", "counts");
+  Dims x;
+  for (int64_t k = 0; k < axes.rank; ++k) x.push_back(m.pick(1, 6));
+  std::vector<int64_t> pads, sizes, apart, steps;
+  for (size_t k = 0; k < axes.axes.size(); ++k) {
+    pads.push_back(m.pick(0, 2));
+    sizes.push_back(m.pick(1, 4));
+    apart.push_back(m.pick(1, 4));
+    steps.push_back(m.pick(1, 3));
+  }
+  m.set("apart", apart);
+  m.set("pads", pads);
+  m.set("sizes", sizes);
+  m.set("steps", steps);
+  m.add(x);
+}
+
+void unwindow(Maker& m) {
+  const PartAxes axes = part_axes(m, "from", "counts");
+  Dims x;
+  for (int64_t k = 0; k < axes.rank; ++k) x.push_back(m.pick(1, 4));
+  std::vector<int64_t> sizes, tile;
+  for (size_t k = 0; k < axes.axes.size(); ++k) {
+    tile.push_back(m.pick(1, x[static_cast<size_t>(axes.axes[k])]));
+    sizes.push_back(m.pick(1, tile.back() * axes.counts[k]));
+    x[static_cast<size_t>(axes.whole)] *= axes.counts[k];
+  }
+  m.set("sizes", sizes);
+  m.set("tile", tile);
   m.add(x);
   m.instance.inputs.back().fixed = true;
 }
@@ -409,6 +443,8 @@ void add_window_recipes(Recipes& recipes) {
   recipes["WinogradOutput"] = winograd_output;
   recipes["Fold"] = fold;
   recipes["Unfold"] = unfold;
+  recipes["Windows"] = windows;
+  recipes["Unwindow"] = unwindow;
 }
 
 }  // namespace isomer::test

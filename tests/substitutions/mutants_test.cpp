@@ -57,7 +57,7 @@ class Mutating : public testing::Test {
   /// Few draws of structures: proofs for all sizes take most of the time.
   static MutantOptions quick() {
     MutantOptions options;
-    options.max_operators = 7;
+    options.max_operators = 8;
     options.max_axes = 2;
     options.trials = 5;
     return options;
@@ -102,6 +102,20 @@ TEST_F(Mutating, FindsPhases) {
   EXPECT_THAT(texts(), Contains(testing::AllOf(HasSubstr("ConvTranspose("), HasSubstr("= Unfold(Conv(x,"))));
   // Axes exchanged.
   EXPECT_THAT(texts(), Contains(HasSubstr("= Transpose(Conv(Transpose(x)")));
+}
+
+TEST_F(Mutating, FindsPieces) {
+  // Halves and quarters of the result, each of what it reads.
+  EXPECT_THAT(texts(), Contains(testing::AllOf(HasSubstr("= Unwindow(Conv(Windows(x){"),
+                                               HasSubstr("axes=[2],counts=[2],into=0"))));
+  EXPECT_THAT(texts(),
+              Contains(testing::AllOf(HasSubstr("= Unwindow(Conv(Windows(x){"), HasSubstr("counts=[4,4],into=0"))));
+  // Taps as channels: of an axis, of both, which leaves a product; and the axis among the images.
+  EXPECT_THAT(texts(), Contains(HasSubstr("= Conv(Windows(x){apart=[1],axes=[2],counts=[w_2],into=1")));
+  EXPECT_THAT(texts(), Contains(HasSubstr("= Conv(Windows(x){apart=[1,1],axes=[2,3],counts=[w_2,w_3],into=1")));
+  EXPECT_THAT(texts(), Contains(HasSubstr("= Unfold(Unsqueeze(Conv(Squeeze(Fold(Windows(x)")));
+  // Right by chance in the example: tiles of one result, with strides that the tiles' convolution has not.
+  EXPECT_THAT(log_, Contains(testing::StartsWith("refuted: Unwindow(")));
 }
 
 TEST_F(Mutating, CorrectsImagesBelowEachOther) {

@@ -35,6 +35,7 @@ struct Registry {
                                 ops::convolution,
                                 ops::winograd,
                                 ops::residues,
+                                ops::windows,
                                 ops::folding,
                                 ops::pooling,
                                 ops::normalization,

@@ -29,6 +29,7 @@ std::vector<OpDef> product();              ///< MatMul Gemm Einsum MatMulInteger
 std::vector<OpDef> convolution();          ///< Conv ConvTranspose ConvInteger
 std::vector<OpDef> winograd();             ///< isomer's WinogradInput WinogradKernel WinogradProduct WinogradOutput
 std::vector<OpDef> residues();             ///< isomer's Fold Unfold
+std::vector<OpDef> windows();              ///< isomer's Windows Unwindow
 std::vector<OpDef> folding();              ///< Col2Im DeformConv
 std::vector<OpDef> pooling();              ///< MaxPool AveragePool LpPool Global*
 std::vector<OpDef> normalization();        ///< BatchNormalization InstanceNormalization GroupNormalization

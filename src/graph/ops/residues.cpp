@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "graph/ops/common.h"
+#include "graph/ops/parts.h"
 #include "graph/ops/registry.h"
 
 namespace isomer::ops {
@@ -14,46 +15,16 @@ namespace {
 
 using te::Expr;
 
-/// `by[k]` residues of axis `axes[k]`, all of them one after the other in front of what axis `whole` has: its index is
-/// residue * size + own, residues in row-major order of the axes.
-struct Residues {
-  std::vector<int64_t> axes, by;
-  int64_t whole = 0;
-  int64_t count() const { return element_count(by); }
-  /// Of axis k, of a residue among all.
-  Expr residue(const Expr& all, size_t k) const {
-    const int64_t below = element_count(Dims(by.begin() + static_cast<std::ptrdiff_t>(k) + 1, by.end()));
-    const Expr here = below == 1 ? all : te::floor_div(all, te::index(below));
-    return k == 0 ? here : te::floor_mod(here, te::index(by[k]));
-  }
-};
-
-Result<Residues> residues_of(const OpContext& context, const char* whole) {
-  Residues result{context.get_ints("axes"), context.get_ints("by"), context.get_int(whole)};
-  const auto rank = static_cast<int64_t>(context.shape(0).size());
-  std::vector<int64_t> all = result.axes;
-  all.push_back(result.whole);
-  std::sort(all.begin(), all.end());
-  if (result.axes.empty() || all.front() < 0 || all.back() >= rank ||
-      std::adjacent_find(all.begin(), all.end()) != all.end())
-    return context.invalid("axes and {} of a tensor of rank {} expected, each another, {} and {} found", whole, rank,
-                           result.axes, result.whole);
-  TRY_VOID(check_values(context, "by", result.by, result.axes.size(), 1));
-  // Else nothing is folded, and every convolution would be one of folded images.
-  if (result.count() == 1) return context.invalid("two residues or more expected, by {} found", result.by);
-  return result;
-}
-
 // Fold: the images with `pads` zeros in front, and as many behind as make `sizes` times `by`; or without what is
 // beyond.
 
 struct Folding {
-  Residues residues;
+  Parts residues;
   std::vector<int64_t> pads, sizes;
 };
 
 Result<Folding> folding_of(const OpContext& context) {
-  TRY(Residues residues, residues_of(context, "into"));
+  TRY(Parts residues, parts_of(context, "by", "into"));
   Folding result{std::move(residues), context.get_ints("pads"), context.get_ints("sizes")};
   TRY_VOID(check_values(context, "pads", result.pads, result.residues.axes.size(), 0));
   TRY_VOID(check_values(context, "sizes", result.sizes, result.residues.axes.size(), 1));
@@ -76,7 +47,7 @@ Result<std::vector<ValueType>> infer_fold(const OpContext& context) {
 
 Result<te::Program> compute_fold(const OpContext& context) {
   TRY(const Folding folding, folding_of(context));
-  const Residues& residues = folding.residues;
+  const Parts& residues = folding.residues;
   const Shape &x = context.shape(0), shape = folded_shape(context, folding);
   std::vector<Expr> index = te::axes(static_cast<int>(shape.size()));
   Expr& whole = index[static_cast<size_t>(residues.whole)];
@@ -85,19 +56,12 @@ Result<te::Program> compute_fold(const OpContext& context) {
   Expr inside;
   for (size_t k = 0; k < residues.axes.size(); ++k) {
     Expr& at = index[static_cast<size_t>(residues.axes[k])];
-    at = at * residues.by[k] + residues.residue(all, k) - folding.pads[k];
+    at = at * residues.counts[k] + residues.part(all, k) - folding.pads[k];
     const Expr is_in = te::Number(0) <= at && at < x[static_cast<size_t>(residues.axes[k])].expr();
     inside = inside ? inside && is_in : is_in;
   }
   const Expr element = context.load(0, index);
   return single_map(shape, te::select(inside, element, te::literal(0, element.dtype())));
-}
-
-/// Known sizes of an input, where they all are.
-Result<Dims> known_sizes(const NodeForm& form) {
-  const auto dims = form.has_rank(0) ? constants(*form.type(0).shape) : std::nullopt;
-  if (!dims) return form.unsupported("an input of known sizes expected");
-  return *dims;
 }
 
 Result<void> expand_fold(NodeForm& form) {
@@ -158,21 +122,21 @@ Result<void> expand_fold(NodeForm& form) {
 // Unfold: the other way round, `sizes` elements from `starts` on.
 
 struct Unfolding {
-  Residues residues;
+  Parts residues;
   std::vector<int64_t> starts, sizes;
 };
 
 Result<Unfolding> unfolding_of(const OpContext& context) {
-  TRY(Residues residues, residues_of(context, "from"));
+  TRY(Parts residues, parts_of(context, "by", "from"));
   Unfolding result{std::move(residues), context.get_ints("starts"), context.get_ints("sizes")};
   const Shape& x = context.shape(0);
   TRY_VOID(check_values(context, "starts", result.starts, result.residues.axes.size(), 0));
   TRY_VOID(check_values(context, "sizes", result.sizes, result.residues.axes.size(), 1));
   for (size_t k = 0; k < result.sizes.size(); ++k) {
     const Dim& size = x[static_cast<size_t>(result.residues.axes[k])];
-    if (size.is_constant() && result.starts[k] + result.sizes[k] > size.value() * result.residues.by[k])
-      return context.invalid("at most {} elements expected, {} from {} on found", size.value() * result.residues.by[k],
-                             result.sizes[k], result.starts[k]);
+    if (size.is_constant() && result.starts[k] + result.sizes[k] > size.value() * result.residues.counts[k])
+      return context.invalid("at most {} elements expected, {} from {} on found",
+                             size.value() * result.residues.counts[k], result.sizes[k], result.starts[k]);
   }
   const Dim& whole = x[static_cast<size_t>(result.residues.whole)];
   if (whole.is_constant() && whole.value() % result.residues.count() != 0)
@@ -197,15 +161,15 @@ Result<std::vector<ValueType>> infer_unfold(const OpContext& context) {
 
 Result<te::Program> compute_unfold(const OpContext& context) {
   TRY(const Unfolding unfolding, unfolding_of(context));
-  const Residues& residues = unfolding.residues;
+  const Parts& residues = unfolding.residues;
   const Shape shape = unfolded_shape(context, unfolding);
   std::vector<Expr> index = te::axes(static_cast<int>(shape.size()));
   Expr residue = te::index(0);
   for (size_t k = 0; k < residues.axes.size(); ++k) {
     Expr& at = index[static_cast<size_t>(residues.axes[k])];
     const Expr from = at + unfolding.starts[k];
-    residue = residue * residues.by[k] + te::floor_mod(from, te::index(residues.by[k]));
-    at = te::floor_div(from, te::index(residues.by[k]));
+    residue = residue * residues.counts[k] + te::floor_mod(from, te::index(residues.counts[k]));
+    at = te::floor_div(from, te::index(residues.counts[k]));
   }
   Expr& whole = index[static_cast<size_t>(residues.whole)];
   whole = residue * shape[static_cast<size_t>(residues.whole)].expr() + whole;

@@ -138,8 +138,11 @@ class Generation {
   std::vector<std::vector<int64_t>> axis_sets() const;
   std::vector<std::vector<Dim>> factors(const std::vector<int64_t>& axes) const;
   std::vector<Move> turns() const;
+  std::vector<Moves> window_moves() const;
   std::vector<Moves> data_moves() const;
   std::vector<Moves> weight_moves() const;
+  /// Of a result that is cut into so many along an axis.
+  Dim tile_of(int64_t axis, const Dim& count) const { return ceil_div(whole_.shape[static_cast<size_t>(axis)], count); }
   ShapedTerm built(const Mutant& mutant) const;
   /// Which positions are right; nothing where it is no program of the original's shape, or is wrong inside.
   std::optional<std::vector<bool>> compared(const ShapedTerm& program);
@@ -168,6 +171,7 @@ class Generation {
   std::vector<uint32_t> inside_;
   Elements expected_;  ///< the original's, all of them
   int64_t typed_ = 0;
+  std::set<std::string> built_;  ///< what different moves come to is looked at once
   std::vector<Right> right_;
 };
 
@@ -211,6 +215,49 @@ std::vector<Generation::Moves> Generation::data_moves() const {
     for (size_t b = a + 1; b < spatial(); ++b) result.push_back({batch_into(2 + a), batch_into(2 + b)});
   }
   for (const Move& turn : turns()) result.push_back({turn});
+  if (original_.convolution.is_transposed) return result;
+  for (Moves& windows : window_moves()) result.push_back(std::move(windows));
+  return result;
+}
+
+/// Pieces of the image: what a tile of the result reads, beside other images; what a tap reads, as channels, and then
+/// the axis among the images, of which none is left.
+std::vector<Generation::Moves> Generation::window_moves() const {
+  const Convolution& original = original_.convolution;
+  const ShapedTerm w = variable("w", static_cast<int>(2 + spatial()));
+  std::vector<Moves> result;
+  for (const std::vector<int64_t>& axes : axis_sets()) {
+    if (axes.size() > 2) continue;
+    // Of one axis halves are enough: whoever wants quarters halves again. Tiles of volumes are left to others.
+    for (const int64_t count : {2, 4}) {
+      if (spatial() > 2 || (count > 2 && axes.size() < spatial())) continue;
+      Move tiles{Move::Kind::kWindows, axes, std::vector<Dim>(axes.size(), Dim(count)), 0};
+      for (const int64_t axis : axes) {
+        const auto at = static_cast<size_t>(axis), k = at - 2;
+        const Dim tile = tile_of(axis, Dim(count));
+        tiles.before.push_back(original.before[k]);
+        tiles.apart.push_back(tile * original.strides[k]);
+        tiles.steps.emplace_back(1);
+        tiles.sizes.push_back((tile - Dim(1)) * original.strides[k] + original.dilations[k] * (w.shape[at] - Dim(1)) +
+                              Dim(1));
+      }
+      result.push_back({std::move(tiles)});
+    }
+    Move taps{Move::Kind::kWindows, axes, {}, 1};
+    for (const int64_t axis : axes) {
+      const auto at = static_cast<size_t>(axis), k = at - 2;
+      taps.by.push_back(w.shape[at]);
+      taps.before.push_back(original.before[k]);
+      taps.apart.push_back(original.dilations[k]);
+      taps.steps.push_back(original.strides[k]);
+      taps.sizes.push_back(whole_.shape[at]);
+    }
+    result.push_back({taps});
+    if (axes.size() == spatial()) continue;
+    const Move among{Move::Kind::kFold, axes,    {whole_.shape[static_cast<size_t>(axes[0])]}, 0, {Dim(0)},
+                     {Dim(0)},          {Dim(1)}};
+    result.push_back({std::move(taps), among, Move{Move::Kind::kSqueeze, axes}});
+  }
   return result;
 }
 
@@ -248,6 +295,16 @@ std::vector<Generation::Moves> Generation::weight_moves() const {
         if (is_reversed) result.back().push_back(reverse);
       }
   for (const Move& turn : turns()) result.push_back({turn});
+  // All taps of an axis, or of two, as channels.
+  const ShapedTerm w = variable("w", static_cast<int>(2 + spatial()));
+  for (const std::vector<int64_t>& axes : axis_sets()) {
+    if (axes.size() > 2) continue;
+    const std::vector<Dim> none(axes.size(), Dim(0)), one(axes.size(), Dim(1));
+    Move taps{Move::Kind::kFold, axes, {}, 1, none, none, one};
+    for (const int64_t axis : axes) taps.by.push_back(w.shape[static_cast<size_t>(axis)]);
+    result.push_back({taps});
+    if (axes.size() < spatial()) result.push_back({std::move(taps), Move{Move::Kind::kSqueeze, axes}});
+  }
   return result;
 }
 
@@ -256,8 +313,10 @@ ShapedTerm Generation::built(const Mutant& mutant) const {
   ShapedTerm x = variable("x", rank), w = variable("w", rank);
   for (const Move& move : mutant.weights) w = moved(move, w);
   if (mutant.zeros) x = moved(*mutant.zeros, x);
+  // Of the convolution, those of the original; along some, pieces hold what it reads, of taps what each reads.
   std::vector<size_t> axes(spatial());
   std::iota(axes.begin(), axes.end(), size_t{0});
+  std::set<size_t> of_pieces, of_taps;
   std::vector<Shape> before;
   for (Move move : mutant.data) {
     before.push_back(x.shape);
@@ -268,15 +327,22 @@ ShapedTerm Generation::built(const Mutant& mutant) const {
     x = moved(move, x);
     for (size_t k = 0; k < axes.size() && move.kind == Move::Kind::kTranspose; ++k)
       axes[k] = static_cast<size_t>(move.axes[2 + k] - 2);
+    for (size_t k = move.axes.size(); k-- > 0 && move.kind == Move::Kind::kSqueeze;)
+      axes.erase(axes.begin() + (move.axes[k] - 2));
+    for (size_t k = 0; k < move.axes.size() && move.kind == Move::Kind::kWindows; ++k) {
+      of_pieces.insert(static_cast<size_t>(move.axes[k] - 2));
+      if (move.whole == 1) of_taps.insert(static_cast<size_t>(move.axes[k] - 2));
+    }
   }
   const Convolution& original = original_.convolution;
   Convolution convolution;
   convolution.group = original.group;
-  for (size_t k = 0; k < spatial(); ++k) {
-    convolution.dilations.push_back(mutant.has_steps ? original.dilations[axes[k]] : Dim(1));
-    convolution.strides.push_back(mutant.has_steps ? original.strides[axes[k]] : Dim(1));
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const bool has_steps = mutant.has_steps && !of_taps.contains(axes[k]);
+    convolution.dilations.push_back(has_steps ? original.dilations[axes[k]] : Dim(1));
+    convolution.strides.push_back(has_steps ? original.strides[axes[k]] : Dim(1));
     const Dim reach = convolution.dilations[k] * (w.shape[2 + k] - Dim(1));
-    const Around around = mutant.around[axes[k]];
+    const Around around = of_pieces.contains(axes[k]) ? Around::kNone : mutant.around[axes[k]];
     convolution.before.push_back(around == Around::kOriginal ? original.before[axes[k]]
                                  : around == Around::kFull   ? reach
                                                              : Dim(0));
@@ -299,8 +365,15 @@ ShapedTerm Generation::built(const Mutant& mutant) const {
   }
   for (size_t k = mutant.data.size(); k-- > 0;) {
     const Move& move = mutant.data[k];
+    std::vector<Dim> tiles;
+    for (size_t a = 0; a < move.axes.size() && move.kind == Move::Kind::kWindows; ++a)
+      tiles.push_back(tile_of(move.axes[a], move.by[a]));
     if (move.kind == Move::Kind::kTranspose)
       y = moved(move, y);
+    else if (move.kind == Move::Kind::kSqueeze)
+      y = unsqueezed(move, y);
+    else if (move.kind == Move::Kind::kWindows)
+      y = move.whole == 0 ? unwindowed(move, y, wanted(move), tiles, before[k][0]) : y;
     else if (move.whole == 0)
       y = unfolded(move, y, wanted(move), std::vector<Dim>(move.axes.size(), Dim(0)), before[k][0]);
     else if (move.axes[0] == 0)
@@ -349,7 +422,8 @@ bool is_refuted(const verify::Law& law, std::string_view family, uint64_t seed) 
 void Generation::take(const Mutant& mutant, MutantStatistics& statistics) {
   ++statistics.tried;
   const ShapedTerm program = built(mutant);
-  if (verify::operator_count({program.term}) > options_.max_operators) return;
+  if (verify::operator_count({program.term}) > options_.max_operators || !built_.insert(program.term.text()).second)
+    return;
   const auto is_right = compared(program);
   if (!is_right) return;
   if (std::ranges::all_of(*is_right, std::identity())) {
@@ -457,8 +531,12 @@ Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify
     log(fmt::format("open without a solver: {}", program.term.text()));
     return std::optional<Rule>();
   }
+  const auto start = Clock::now();
   TRY(const std::string open, open_elements(rule, options_.trials, options_.seed, solver));
-  if (open.empty()) return std::optional(std::move(rule));
+  if (open.empty()) {
+    log(fmt::format("proved in {:.1f} s: {}", seconds_since(start), program.term.text()));
+    return std::optional(std::move(rule));
+  }
   log(fmt::format("open: {}\n  {}", program.term.text(), open));
   return std::optional<Rule>();
 }
@@ -492,7 +570,8 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) 
       const Dims image = image_dims[d], kernel = kernel_dims[w];
       std::vector<std::optional<Move>> undone = {std::nullopt};
       if (!weights.empty() && weights[0].kind == Move::Kind::kFold) undone.emplace_back(weights[0]);
-      if (image[1] != kernel[1] * substitute(original.group, numbers_).value()) continue;
+      if (image.size() != kernel.size() || image[1] != kernel[1] * substitute(original.group, numbers_).value())
+        continue;
       const bool may_be_tight = !data.empty() && data[0].kind == Move::Kind::kFold && data[0].whole == 1;
       for (const Around around : {Around::kNone, Around::kOriginal, Around::kFull})
         for (const bool has_steps : {false, true})

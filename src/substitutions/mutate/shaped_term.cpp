@@ -45,6 +45,24 @@ ShapedTerm folded(const Move& move, const ShapedTerm& operand) {
                  std::move(shape));
 }
 
+ShapedTerm windowed(const Move& move, const ShapedTerm& operand) {
+  Shape shape = operand.shape;
+  for (size_t k = 0; k < move.axes.size(); ++k) {
+    shape[static_cast<size_t>(move.axes[k])] = move.sizes[k];
+    Dim& whole = shape[static_cast<size_t>(move.whole)];
+    whole = whole * move.by[k];
+  }
+  return applied(kOwnDomain, "Windows", {operand},
+                 {{"apart", move.apart},
+                  {"axes", dims_of(move.axes)},
+                  {"counts", move.by},
+                  {"into", Dim(move.whole)},
+                  {"pads", move.before},
+                  {"sizes", move.sizes},
+                  {"steps", move.steps}},
+                 std::move(shape));
+}
+
 ShapedTerm padded(const Move& move, const ShapedTerm& operand) {
   const size_t rank = operand.shape.size();
   std::vector<Dim> pads(2 * rank, Dim(0));
@@ -72,6 +90,7 @@ ShapedTerm variable(const std::string& name, int rank) {
 ShapedTerm moved(const Move& move, const ShapedTerm& operand) {
   switch (move.kind) {
     case Move::Kind::kFold: return folded(move, operand);
+    case Move::Kind::kWindows: return windowed(move, operand);
     case Move::Kind::kTranspose: {
       Shape shape;
       for (const int64_t axis : move.axes) shape.push_back(operand.shape[static_cast<size_t>(axis)]);
@@ -92,6 +111,11 @@ ShapedTerm moved(const Move& move, const ShapedTerm& operand) {
                      operand.shape);
     }
     case Move::Kind::kPad: return padded(move, operand);
+    case Move::Kind::kSqueeze: {
+      Shape shape = operand.shape;
+      for (size_t k = move.axes.size(); k-- > 0;) shape.erase(shape.begin() + move.axes[k]);
+      return applied("", "Squeeze", {operand}, {{"axes", dims_of(move.axes)}}, std::move(shape));
+    }
   }
   return operand;
 }
@@ -105,6 +129,26 @@ ShapedTerm unfolded(const Move& fold, const ShapedTerm& operand, const std::vect
       kOwnDomain, "Unfold", {operand},
       {{"axes", dims_of(fold.axes)}, {"by", fold.by}, {"from", Dim(fold.whole)}, {"sizes", sizes}, {"starts", starts}},
       std::move(shape));
+}
+
+ShapedTerm unwindowed(const Move& windows, const ShapedTerm& operand, const std::vector<Dim>& sizes,
+                      const std::vector<Dim>& tile, const Dim& whole) {
+  Shape shape = operand.shape;
+  for (size_t k = 0; k < windows.axes.size(); ++k) shape[static_cast<size_t>(windows.axes[k])] = sizes[k];
+  shape[static_cast<size_t>(windows.whole)] = whole;
+  return applied(kOwnDomain, "Unwindow", {operand},
+                 {{"axes", dims_of(windows.axes)},
+                  {"counts", windows.by},
+                  {"from", Dim(windows.whole)},
+                  {"sizes", sizes},
+                  {"tile", tile}},
+                 std::move(shape));
+}
+
+ShapedTerm unsqueezed(const Move& squeeze, const ShapedTerm& operand) {
+  Shape shape = operand.shape;
+  for (const int64_t axis : squeeze.axes) shape.insert(shape.begin() + axis, Dim(1));
+  return applied("", "Unsqueeze", {operand}, {{"axes", dims_of(squeeze.axes)}}, std::move(shape));
 }
 
 ShapedTerm cut(const ShapedTerm& operand, const Shape& shape, const std::vector<Dim>& starts) {

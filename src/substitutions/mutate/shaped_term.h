@@ -24,9 +24,12 @@ ShapedTerm variable(const std::string& name, int rank);
 struct Move {
   enum class Kind : uint8_t {
     kFold,       ///< parts of `axes` into axis `whole`, by residues; `before` and `behind` zeros around each
+    kWindows,    ///< `by` pieces of each of `axes` into axis `whole`, of `sizes` elements `steps` from each other, the
+                 ///< pieces `apart`, the first with `before` zeros in front
     kTranspose,  ///< of the axes in the order `axes`
     kReverse,    ///< along `axes`
     kPad,        ///< `before` and `behind` zeros around each of `axes`
+    kSqueeze,    ///< without `axes`, which have one element
   };
   Kind kind = Kind::kFold;
   std::vector<int64_t> axes;
@@ -34,6 +37,7 @@ struct Move {
   int64_t whole = 0;
   std::vector<Dim> before = {}, behind = {};
   std::vector<Dim> sizes = {};  ///< of a fold: of its axes, where not all is folded
+  std::vector<Dim> apart = {}, steps = {};
   bool operator==(const Move&) const = default;
 };
 
@@ -42,6 +46,12 @@ ShapedTerm moved(const Move& move, const ShapedTerm& operand);
 /// them.
 ShapedTerm unfolded(const Move& fold, const ShapedTerm& operand, const std::vector<Dim>& sizes,
                     const std::vector<Dim>& starts, const Dim& whole);
+/// What undoes windows: `tile` elements of each piece, `sizes` along each of their axes, `whole` along the one that had
+/// the pieces.
+ShapedTerm unwindowed(const Move& windows, const ShapedTerm& operand, const std::vector<Dim>& sizes,
+                      const std::vector<Dim>& tile, const Dim& whole);
+/// What undoes a squeeze.
+ShapedTerm unsqueezed(const Move& squeeze, const ShapedTerm& operand);
 /// The elements from `starts` on that make the shape; the operand where that is all there is.
 ShapedTerm cut(const ShapedTerm& operand, const Shape& shape, const std::vector<Dim>& starts);
 
