@@ -1,6 +1,7 @@
 // Matching and rewriting: every trap that makes a rewrite wrong on its own graph, and then chance.
 #include "substitutions/match.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +11,9 @@
 #include "graph/infer.h"
 #include "properties/same_function.h"
 #include "substitutions/generated.h"
+#include "substitutions/mutate/by_elements.h"
 #include "substitutions/rewriting.h"
+#include "substitutions/rules_file.h"
 #include "support/long_run.h"
 
 namespace isomer::substitutions::test {
@@ -76,6 +79,34 @@ TEST_F(Matches, StandInEitherOrderOfOperandsThatCommute) {
   })"),
                  false);
   EXPECT_EQ(found.size(), 1U) << "b and c may change places";
+}
+
+/// A row as a column is no matter of order; of a matrix it is.
+TEST_F(Matches, ByElementsArePutOffAndProvedLater) {
+  Rule rule;
+  rule.outputs = *parse_outputs("Transpose(x){perm=[1,0]} = Reshape(x){shape=[x_1,x_0]}");
+  rule.float_class = FloatClass::kReassociated;
+  rule.proof = proof_by_elements(rule.outputs);
+  rule.example.types.emplace("x", ValueType::tensor(DataType::kFloat32, {Dim(1), Dim(4)}));
+  const auto of = [&](std::string_view rows) {
+    return program(graph(fmt::format("graph main(x: float32[{0},4]) -> (y: float32[4,{0}]) {{ y: float32[4,{0}] = "
+                                     "Transpose(x) {{perm = [1,0]}} }}",
+                                     rows)),
+                   theory_);
+  };
+  use({rule});
+  EXPECT_EQ(find(of("1"), true).size(), 1U);
+  EXPECT_EQ(find(of("3"), true).size(), 0U);
+  use({rule});
+  rules_->put_off_elements();
+  for (const bool is_row : {true, false}) {
+    const Program there = of(is_row ? "1" : "3");
+    const auto found = find(there, true);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(rules_->is_proved(there, found[0]), is_row);
+    EXPECT_EQ(rules_->is_match(there, found[0]), is_row);
+    EXPECT_EQ(find(there, true).size(), is_row ? 1U : 0U) << "what is known is not put off";
+  }
 }
 
 TEST_F(Matches, TryBothOrdersWhereTheyDiffer) {
