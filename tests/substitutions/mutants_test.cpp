@@ -10,6 +10,7 @@
 #include "substitutions/mutate/by_elements.h"
 #include "substitutions/refute.h"
 #include "substitutions/rules_file.h"
+#include "support/long_run.h"
 
 namespace isomer::substitutions::test {
 namespace {
@@ -152,6 +153,7 @@ TEST_F(Mutating, RefusesChangedMutants) {
     const std::string text = rule.outputs[0].right.text();
     for (size_t at = 1; at < text.size(); ++at) {
       if (text[at] < '0' || text[at] > '9' || text[at - 1] == '_') continue;
+      if (!isomer::test::is_long_run() && random.chance(0.6)) continue;
       for (const int by : {-1, 1}) {
         std::string other = text;
         other.replace(at, 1, fmt::format("({})", text[at] - '0' + by));

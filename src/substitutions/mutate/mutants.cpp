@@ -12,6 +12,7 @@
 #include "substitutions/fingerprint.h"
 #include "substitutions/mutate/boxes.h"
 #include "substitutions/mutate/by_elements.h"
+#include "substitutions/mutate/moves.h"
 #include "substitutions/rule_names.h"
 #include "util/clock.h"
 #include "util/parallel.h"
@@ -132,17 +133,7 @@ class Generation {
   Result<void> run(Mutants& result, verify::ArithmeticSolver& solver);
 
  private:
-  using Moves = std::vector<Move>;
-
   size_t spatial() const { return original_.convolution.strides.size(); }
-  std::vector<std::vector<int64_t>> axis_sets() const;
-  std::vector<std::vector<Dim>> factors(const std::vector<int64_t>& axes) const;
-  std::vector<Move> turns() const;
-  std::vector<Moves> window_moves() const;
-  std::vector<Moves> data_moves() const;
-  std::vector<Moves> weight_moves() const;
-  /// Of a result that is cut into so many along an axis.
-  Dim tile_of(int64_t axis, const Dim& count) const { return ceil_div(whole_.shape[static_cast<size_t>(axis)], count); }
   ShapedTerm built(const Mutant& mutant) const;
   /// Which positions are right; nothing where it is no program of the original's shape, or is wrong inside.
   std::optional<std::vector<bool>> compared(const ShapedTerm& program);
@@ -174,139 +165,6 @@ class Generation {
   std::set<std::string> built_;  ///< what different moves come to is looked at once
   std::vector<Right> right_;
 };
-
-std::vector<std::vector<int64_t>> Generation::axis_sets() const {
-  std::vector<std::vector<int64_t>> result(1);
-  for (size_t k = 0; k < spatial(); ++k) result[0].push_back(static_cast<int64_t>(2 + k));
-  for (size_t k = 0; k < spatial() && spatial() > 1; ++k) result.push_back({static_cast<int64_t>(2 + k)});
-  return result;
-}
-
-/// Two parts an axis, or as many as a stride or a dilation that has a name.
-std::vector<std::vector<Dim>> Generation::factors(const std::vector<int64_t>& axes) const {
-  std::vector<std::vector<Dim>> result = {std::vector<Dim>(axes.size(), Dim(2))};
-  for (const std::vector<Dim>* steps : {&original_.convolution.strides, &original_.convolution.dilations}) {
-    std::vector<Dim> by;
-    for (const int64_t axis : axes) by.push_back((*steps)[static_cast<size_t>(axis - 2)]);
-    if (std::ranges::none_of(by, &Dim::is_constant)) result.push_back(std::move(by));
-  }
-  return result;
-}
-
-std::vector<Generation::Moves> Generation::data_moves() const {
-  std::vector<Moves> result = {{}};
-  for (const std::vector<int64_t>& axes : axis_sets())
-    for (const std::vector<Dim>& by : factors(axes))
-      for (const int64_t into : {0, 1})
-        for (const bool has_pads : {false, true}) {
-          Move fold{Move::Kind::kFold, axes, by, into};
-          for (const int64_t axis : axes) {
-            const auto k = static_cast<size_t>(axis - 2);
-            fold.before.push_back(has_pads ? original_.convolution.before[k] : Dim(0));
-            fold.behind.push_back(has_pads ? original_.convolution.behind[k] : Dim(0));
-          }
-          result.push_back({std::move(fold)});
-        }
-  const auto batch_into = [](size_t axis) {
-    return Move{Move::Kind::kFold, {0}, {Dim(2)}, static_cast<int64_t>(axis), {Dim(0)}, {Dim(0)}};
-  };
-  for (size_t a = 0; a < spatial(); ++a) {
-    result.push_back({batch_into(2 + a)});
-    for (size_t b = a + 1; b < spatial(); ++b) result.push_back({batch_into(2 + a), batch_into(2 + b)});
-  }
-  for (const Move& turn : turns()) result.push_back({turn});
-  if (original_.convolution.is_transposed) return result;
-  for (Moves& windows : window_moves()) result.push_back(std::move(windows));
-  return result;
-}
-
-/// Pieces of the image: what a tile of the result reads, beside other images; what a tap reads, as channels, and then
-/// the axis among the images, of which none is left.
-std::vector<Generation::Moves> Generation::window_moves() const {
-  const Convolution& original = original_.convolution;
-  const ShapedTerm w = variable("w", static_cast<int>(2 + spatial()));
-  std::vector<Moves> result;
-  for (const std::vector<int64_t>& axes : axis_sets()) {
-    if (axes.size() > 2) continue;
-    // Of one axis halves are enough: whoever wants quarters halves again. Tiles of volumes are left to others.
-    for (const int64_t count : {2, 4}) {
-      if (spatial() > 2 || (count > 2 && axes.size() < spatial())) continue;
-      Move tiles{Move::Kind::kWindows, axes, std::vector<Dim>(axes.size(), Dim(count)), 0};
-      for (const int64_t axis : axes) {
-        const auto at = static_cast<size_t>(axis), k = at - 2;
-        const Dim tile = tile_of(axis, Dim(count));
-        tiles.before.push_back(original.before[k]);
-        tiles.apart.push_back(tile * original.strides[k]);
-        tiles.steps.emplace_back(1);
-        tiles.sizes.push_back((tile - Dim(1)) * original.strides[k] + original.dilations[k] * (w.shape[at] - Dim(1)) +
-                              Dim(1));
-      }
-      result.push_back({std::move(tiles)});
-    }
-    Move taps{Move::Kind::kWindows, axes, {}, 1};
-    for (const int64_t axis : axes) {
-      const auto at = static_cast<size_t>(axis), k = at - 2;
-      taps.by.push_back(w.shape[at]);
-      taps.before.push_back(original.before[k]);
-      taps.apart.push_back(original.dilations[k]);
-      taps.steps.push_back(original.strides[k]);
-      taps.sizes.push_back(whole_.shape[at]);
-    }
-    result.push_back({taps});
-    if (axes.size() == spatial()) continue;
-    const Move among{Move::Kind::kFold, axes,    {whole_.shape[static_cast<size_t>(axes[0])]}, 0, {Dim(0)},
-                     {Dim(0)},          {Dim(1)}};
-    result.push_back({std::move(taps), among, Move{Move::Kind::kSqueeze, axes}});
-  }
-  return result;
-}
-
-/// Two spatial axes exchanged.
-std::vector<Move> Generation::turns() const {
-  std::vector<Move> result;
-  for (size_t a = 2; a < 2 + spatial(); ++a)
-    for (size_t b = a + 1; b < 2 + spatial(); ++b) {
-      Move turn{Move::Kind::kTranspose, std::vector<int64_t>(2 + spatial())};
-      std::iota(turn.axes.begin(), turn.axes.end(), 0);
-      std::swap(turn.axes[a], turn.axes[b]);
-      result.push_back(std::move(turn));
-    }
-  return result;
-}
-
-std::vector<Generation::Moves> Generation::weight_moves() const {
-  std::vector<Moves> folded = {{}};
-  for (const std::vector<int64_t>& axes : axis_sets())
-    for (const std::vector<Dim>& by : factors(axes))
-      for (const int64_t into : {0, 1}) {
-        const std::vector<Dim> none(axes.size(), Dim(0));
-        folded.push_back({Move{Move::Kind::kFold, axes, by, into, none, none}});
-      }
-  Move channels{Move::Kind::kTranspose, std::vector<int64_t>(2 + spatial())};
-  std::iota(channels.axes.begin(), channels.axes.end(), 0);
-  std::swap(channels.axes[0], channels.axes[1]);
-  const Move reverse{Move::Kind::kReverse, axis_sets()[0]};
-  std::vector<Moves> result;
-  for (const Moves& moves : folded)
-    for (const bool is_turned : {false, true})
-      for (const bool is_reversed : {false, true}) {
-        result.push_back(moves);
-        if (is_turned) result.back().push_back(channels);
-        if (is_reversed) result.back().push_back(reverse);
-      }
-  for (const Move& turn : turns()) result.push_back({turn});
-  // All taps of an axis, or of two, as channels.
-  const ShapedTerm w = variable("w", static_cast<int>(2 + spatial()));
-  for (const std::vector<int64_t>& axes : axis_sets()) {
-    if (axes.size() > 2) continue;
-    const std::vector<Dim> none(axes.size(), Dim(0)), one(axes.size(), Dim(1));
-    Move taps{Move::Kind::kFold, axes, {}, 1, none, none, one};
-    for (const int64_t axis : axes) taps.by.push_back(w.shape[static_cast<size_t>(axis)]);
-    result.push_back({taps});
-    if (axes.size() < spatial()) result.push_back({std::move(taps), Move{Move::Kind::kSqueeze, axes}});
-  }
-  return result;
-}
 
 ShapedTerm Generation::built(const Mutant& mutant) const {
   const auto rank = static_cast<int>(2 + spatial());
@@ -367,7 +225,7 @@ ShapedTerm Generation::built(const Mutant& mutant) const {
     const Move& move = mutant.data[k];
     std::vector<Dim> tiles;
     for (size_t a = 0; a < move.axes.size() && move.kind == Move::Kind::kWindows; ++a)
-      tiles.push_back(tile_of(move.axes[a], move.by[a]));
+      tiles.push_back(tile_of(whole_.shape[static_cast<size_t>(move.axes[a])], move.by[a]));
     if (move.kind == Move::Kind::kTranspose)
       y = moved(move, y);
     else if (move.kind == Move::Kind::kSqueeze)
@@ -545,7 +403,7 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) 
   const Convolution& original = original_.convolution;
   const bool may_have_steps = std::ranges::any_of(original.strides, [](const Dim& d) { return !d.is(1); }) ||
                               std::ranges::any_of(original.dilations, [](const Dim& d) { return !d.is(1); });
-  const std::vector<Moves> of_data = data_moves(), of_weights = weight_moves();
+  const std::vector<Moves> of_data = data_moves(original, whole_.shape), of_weights = weight_moves(original);
   const auto dims_after = [&](const std::vector<Moves>& all, const char* name) {
     std::vector<Dims> result;
     for (const Moves& moves : all) {
