@@ -23,6 +23,19 @@ struct Parts {
 /// part: nothing moves then, and every convolution would be one of parts.
 Result<Parts> parts_of(const OpContext& context, const char* counts, const char* whole);
 
+/// Parts of an image: `sizes[k]` elements along axes[k], `steps[k]` from each other, the parts `apart[k]`, zeros where
+/// that is outside, `pads[k]` of them in front of the first.
+struct TakenParts {
+  Parts parts;
+  std::vector<int64_t> apart, pads, sizes, steps;
+
+  Shape shape(const Shape& x) const;
+  te::Program program(const OpContext& context) const;
+};
+
+/// What parts that are laid back into their axes make: `sizes` along these.
+Shape joined_shape(const Parts& parts, const std::vector<int64_t>& sizes, const Shape& x);
+
 /// The sizes of input 0. Errors: they are not known.
 Result<Dims> known_sizes(const NodeForm& form);
 

@@ -18,50 +18,25 @@ using te::Expr;
 // Fold: the images with `pads` zeros in front, and as many behind as make `sizes` times `by`; or without what is
 // beyond.
 
-struct Folding {
-  Parts residues;
-  std::vector<int64_t> pads, sizes;
-};
-
-Result<Folding> folding_of(const OpContext& context) {
-  TRY(Parts residues, parts_of(context, "by", "into"));
-  Folding result{std::move(residues), context.get_ints("pads"), context.get_ints("sizes")};
-  TRY_VOID(check_values(context, "pads", result.pads, result.residues.axes.size(), 0));
-  TRY_VOID(check_values(context, "sizes", result.sizes, result.residues.axes.size(), 1));
+Result<TakenParts> folding_of(const OpContext& context) {
+  TRY(Parts parts, parts_of(context, "by", "into"));
+  const size_t count = parts.axes.size();
+  const std::vector<int64_t> by = parts.counts;
+  TakenParts result{std::move(parts), std::vector<int64_t>(count, 1), context.get_ints("pads"),
+                    context.get_ints("sizes"), by};
+  TRY_VOID(check_values(context, "pads", result.pads, count, 0));
+  TRY_VOID(check_values(context, "sizes", result.sizes, count, 1));
   return result;
 }
 
-Shape folded_shape(const OpContext& context, const Folding& folding) {
-  Shape shape = context.shape(0);
-  Dim& whole = shape[static_cast<size_t>(folding.residues.whole)];
-  whole = whole * folding.residues.count();
-  for (size_t k = 0; k < folding.sizes.size(); ++k)
-    shape[static_cast<size_t>(folding.residues.axes[k])] = folding.sizes[k];
-  return shape;
-}
-
 Result<std::vector<ValueType>> infer_fold(const OpContext& context) {
-  TRY(const Folding folding, folding_of(context));
-  return one(context.dtype(0), folded_shape(context, folding));
+  TRY(const TakenParts folding, folding_of(context));
+  return one(context.dtype(0), folding.shape(context.shape(0)));
 }
 
 Result<te::Program> compute_fold(const OpContext& context) {
-  TRY(const Folding folding, folding_of(context));
-  const Parts& residues = folding.residues;
-  const Shape &x = context.shape(0), shape = folded_shape(context, folding);
-  std::vector<Expr> index = te::axes(static_cast<int>(shape.size()));
-  Expr& whole = index[static_cast<size_t>(residues.whole)];
-  const Expr size = x[static_cast<size_t>(residues.whole)].expr(), all = te::floor_div(whole, size);
-  whole = te::floor_mod(whole, size);
-  Expr inside;
-  for (size_t k = 0; k < residues.axes.size(); ++k) {
-    Expr& at = index[static_cast<size_t>(residues.axes[k])];
-    at = at * residues.counts[k] + residues.part(all, k) - folding.pads[k];
-    const Expr is_in = te::Number(0) <= at && at < x[static_cast<size_t>(residues.axes[k])].expr();
-    inside = inside ? inside && is_in : is_in;
-  }
-  const Expr element = context.load(0, index);
-  return single_map(shape, te::select(inside, element, te::literal(0, element.dtype())));
+  TRY(const TakenParts folding, folding_of(context));
+  return folding.program(context);
 }
 
 Result<void> expand_fold(NodeForm& form) {
@@ -145,24 +120,15 @@ Result<Unfolding> unfolding_of(const OpContext& context) {
   return result;
 }
 
-Shape unfolded_shape(const OpContext& context, const Unfolding& unfolding) {
-  Shape shape = context.shape(0);
-  Dim& whole = shape[static_cast<size_t>(unfolding.residues.whole)];
-  whole = floor_div(whole, unfolding.residues.count());
-  for (size_t k = 0; k < unfolding.sizes.size(); ++k)
-    shape[static_cast<size_t>(unfolding.residues.axes[k])] = unfolding.sizes[k];
-  return shape;
-}
-
 Result<std::vector<ValueType>> infer_unfold(const OpContext& context) {
   TRY(const Unfolding unfolding, unfolding_of(context));
-  return one(context.dtype(0), unfolded_shape(context, unfolding));
+  return one(context.dtype(0), joined_shape(unfolding.residues, unfolding.sizes, context.shape(0)));
 }
 
 Result<te::Program> compute_unfold(const OpContext& context) {
   TRY(const Unfolding unfolding, unfolding_of(context));
   const Parts& residues = unfolding.residues;
-  const Shape shape = unfolded_shape(context, unfolding);
+  const Shape shape = joined_shape(unfolding.residues, unfolding.sizes, context.shape(0));
   std::vector<Expr> index = te::axes(static_cast<int>(shape.size()));
   Expr residue = te::index(0);
   for (size_t k = 0; k < residues.axes.size(); ++k) {

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "graph/ops/common.h"
 #include "graph/ops/parts.h"
@@ -17,16 +16,11 @@ using te::Expr;
 
 // Windows: element j of piece p is what lies at j * steps + p * apart - pads.
 
-struct Windowing {
-  Parts pieces;
-  std::vector<int64_t> apart, pads, sizes, steps;
-};
-
-Result<Windowing> windowing_of(const OpContext& context) {
-  TRY(Parts pieces, parts_of(context, "counts", "into"));
-  const size_t count = pieces.axes.size();
-  Windowing result{std::move(pieces), context.get_ints("apart"), context.get_ints("pads"), context.get_ints("sizes"),
-                   context.get_ints("steps")};
+Result<TakenParts> windowing_of(const OpContext& context) {
+  TRY(Parts parts, parts_of(context, "counts", "into"));
+  const size_t count = parts.axes.size();
+  TakenParts result{std::move(parts), context.get_ints("apart"), context.get_ints("pads"), context.get_ints("sizes"),
+                    context.get_ints("steps")};
   TRY_VOID(check_values(context, "apart", result.apart, count, 1));
   TRY_VOID(check_values(context, "pads", result.pads, count, 0));
   TRY_VOID(check_values(context, "sizes", result.sizes, count, 1));
@@ -34,37 +28,14 @@ Result<Windowing> windowing_of(const OpContext& context) {
   return result;
 }
 
-Shape windowed_shape(const OpContext& context, const Windowing& windowing) {
-  Shape shape = context.shape(0);
-  Dim& whole = shape[static_cast<size_t>(windowing.pieces.whole)];
-  whole = whole * windowing.pieces.count();
-  for (size_t k = 0; k < windowing.sizes.size(); ++k)
-    shape[static_cast<size_t>(windowing.pieces.axes[k])] = windowing.sizes[k];
-  return shape;
-}
-
 Result<std::vector<ValueType>> infer_windows(const OpContext& context) {
-  TRY(const Windowing windowing, windowing_of(context));
-  return one(context.dtype(0), windowed_shape(context, windowing));
+  TRY(const TakenParts windows, windowing_of(context));
+  return one(context.dtype(0), windows.shape(context.shape(0)));
 }
 
 Result<te::Program> compute_windows(const OpContext& context) {
-  TRY(const Windowing windowing, windowing_of(context));
-  const Parts& pieces = windowing.pieces;
-  const Shape &x = context.shape(0), shape = windowed_shape(context, windowing);
-  std::vector<Expr> index = te::axes(static_cast<int>(shape.size()));
-  Expr& whole = index[static_cast<size_t>(pieces.whole)];
-  const Expr size = x[static_cast<size_t>(pieces.whole)].expr(), all = te::floor_div(whole, size);
-  whole = te::floor_mod(whole, size);
-  Expr inside;
-  for (size_t k = 0; k < pieces.axes.size(); ++k) {
-    Expr& at = index[static_cast<size_t>(pieces.axes[k])];
-    at = at * windowing.steps[k] + pieces.part(all, k) * windowing.apart[k] - windowing.pads[k];
-    const Expr is_in = te::Number(0) <= at && at < x[static_cast<size_t>(pieces.axes[k])].expr();
-    inside = inside ? inside && is_in : is_in;
-  }
-  const Expr element = context.load(0, index);
-  return single_map(shape, te::select(inside, element, te::literal(0, element.dtype())));
+  TRY(const TakenParts windows, windowing_of(context));
+  return windows.program(context);
 }
 
 Result<void> expand_windows(NodeForm& form) {
@@ -148,24 +119,15 @@ Result<Unwindowing> unwindowing_of(const OpContext& context) {
   return result;
 }
 
-Shape unwindowed_shape(const OpContext& context, const Unwindowing& unwindowing) {
-  Shape shape = context.shape(0);
-  Dim& whole = shape[static_cast<size_t>(unwindowing.pieces.whole)];
-  whole = floor_div(whole, unwindowing.pieces.count());
-  for (size_t k = 0; k < unwindowing.sizes.size(); ++k)
-    shape[static_cast<size_t>(unwindowing.pieces.axes[k])] = unwindowing.sizes[k];
-  return shape;
-}
-
 Result<std::vector<ValueType>> infer_unwindow(const OpContext& context) {
   TRY(const Unwindowing unwindowing, unwindowing_of(context));
-  return one(context.dtype(0), unwindowed_shape(context, unwindowing));
+  return one(context.dtype(0), joined_shape(unwindowing.pieces, unwindowing.sizes, context.shape(0)));
 }
 
 Result<te::Program> compute_unwindow(const OpContext& context) {
   TRY(const Unwindowing unwindowing, unwindowing_of(context));
   const Parts& pieces = unwindowing.pieces;
-  const Shape shape = unwindowed_shape(context, unwindowing);
+  const Shape shape = joined_shape(unwindowing.pieces, unwindowing.sizes, context.shape(0));
   std::vector<Expr> index = te::axes(static_cast<int>(shape.size()));
   Expr all = te::index(0);
   for (size_t k = 0; k < pieces.axes.size(); ++k) {

@@ -1,5 +1,7 @@
 #include "kernel/codegen_llvm/part.h"
 
+#include <limits>
+
 #include "kernel/ahead.h"
 #include "kernel/bound_block.h"
 #include "kernel/codegen_llvm/expressions.h"
