@@ -184,8 +184,10 @@ std::optional<Spelling> spell_reshape(const ElementMap& map) {
   auto target = reshape_target(from, to);
   if (!target) return std::nullopt;
   // Quotients and remainders by symbols have no normal form: they are compared one by one.
+  // A Reshape gives its -1 what makes up the elements; without one, all that it is given must be read.
   const bool is_symbolic = !constants(from) || !constants(to);
-  const bool keeps = keeps_order(map) || (is_symbolic && is_same_index(map, reshaped_index(from, to)));
+  const bool has_all = element_count(from) == element_count(to) || std::ranges::find(*target, -1) != target->end();
+  const bool keeps = keeps_order(map) || (is_symbolic && has_all && is_same_index(map, reshaped_index(from, to)));
   return keeps ? std::optional(Spelling{.lists = {std::move(*target)}}) : std::nullopt;
 }
 
