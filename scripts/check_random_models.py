@@ -893,6 +893,7 @@ def bits_differ(a, b):
     """A sentence, or nothing; one NaN is as good as another."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return f"{a.dtype}{list(a.shape)} expected, {b.dtype}{list(b.shape)} found"
+    a, b = a.reshape(-1), b.reshape(-1)  # of a scalar too
     if a.dtype.kind == "f":
         bits = f"u{a.itemsize}"
         differ = (np.ascontiguousarray(a).view(bits) != np.ascontiguousarray(b).view(bits)) & ~(np.isnan(a) & np.isnan(b))
