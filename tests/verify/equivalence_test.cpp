@@ -367,6 +367,20 @@ graph g(x: float32[n,64,64]) -> (y: float32[n,64,64]) {
   y = MatMul(a, a)
 })";
 
+// As many elements as n = 2 has, where n is anything.
+TEST(Check, WhatRefusesInputsOfTheModelDiffers) {
+  const Graph model = *parse_graph(
+      "opset 17\ngraph g(x: float32[1,n,3]) -> (y) {\n  i: int64[2,1,3] = all 0\n"
+      "  a = Transpose(x) {perm = [1,0,2]}\n  y = GatherElements(a, i) {axis = 1}\n}\n");
+  const Graph reshaped = *parse_graph(
+      "opset 17\ngraph g(x: float32[1,n,3]) -> (y) {\n  s: int64[3] = {2, 1, 3}\n"
+      "  y = Reshape(x, s)\n}\n");
+  const auto report = check_same(model, reshaped, {});
+  ASSERT_TRUE(report.ok()) << report.error().message();
+  ASSERT_FALSE(report->equivalence.passed());
+  EXPECT_TRUE(report->equivalence.difference->text().starts_with("outputs expected, none found"));
+}
+
 TEST(Check, RunsOnceHoweverLittleTimeThereIs) {
   const Graph graph = *parse_graph(kLong);
   const auto report = check_same(graph, graph, {.runs = 100, .seconds = 0});

@@ -49,6 +49,7 @@ double distance(double a, double b) {
 }  // namespace
 
 std::string Difference::text() const {
+  if (!refusal.empty()) return fmt::format("outputs expected, none found: {}", refusal);
   return fmt::format("{}[{}]: {:.9g} expected, {:.9g} found (allowed difference {:.3g})", output, fmt::join(index, ","),
                      expected, found, bound);
 }

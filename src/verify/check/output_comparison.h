@@ -14,12 +14,14 @@ namespace isomer {
 
 /// Where two outputs differ most, relative to what they may.
 struct Difference {
-  std::string output;
-  Dims index;
+  std::string output = {};
+  Dims index = {};
   double expected = 0;
   double found = 0;
   double bound = 0;
-  std::string text() const;  ///< "y[0,3]: 1.5 expected, 1.25 found (allowed difference 1e-06)"
+  std::string refusal = {};  ///< why the other model does not run on inputs that the reference runs on; then that is all
+  /// "y[0,3]: 1.5 expected, 1.25 found (allowed difference 1e-06)", "outputs expected, none found: …"
+  std::string text() const;
 };
 
 /// How far rounding may have moved a value beyond the reference's own rounding error (P4: max-norm ratio).
