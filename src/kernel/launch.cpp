@@ -1,7 +1,10 @@
 #include "kernel/launch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "kernel/own_memory.h"
 #include "kernel/tree.h"
 #include "kernel/uses.h"
 
@@ -26,39 +29,6 @@ void add_loops(const Statements& statements, Launch& launch) {
   }
 }
 
-std::vector<int> variables_of_threads(const std::vector<const Loop*>& loops) {
-  std::vector<int> result;
-  for (const Loop* loop : loops)
-    if (is_thread(loop->kind)) result.push_back(loop->variable);
-  return result;
-}
-
-/// Memory of a thread: all that uses it stands in the same loops over threads, or what writes it stands in none, so
-/// that all threads have the same there.
-Result<void> check_private(const Kernel& kernel, const Statement& root) {
-  std::set<int> written_by_some;
-  for_each_block(root, [&](const Block& block, const std::vector<const Loop*>& loops) {
-    if (!variables_of_threads(loops).empty()) written_by_some.merge(stores(block));
-  });
-  std::map<int, std::pair<std::string, std::vector<int>>> users;
-  Result<void> result;
-  for_each_block(root, [&](const Block& block, const std::vector<const Loop*>& loops) {
-    std::set<int> used = loads(block);
-    used.merge(stores(block));
-    for (const int buffer : used) {
-      if (!written_by_some.contains(buffer)) continue;
-      const Scope scope = kernel.buffers[static_cast<size_t>(buffer)].scope;
-      if (scope != Scope::kCache && scope != Scope::kRegister) continue;
-      const std::vector<int> threads = variables_of_threads(loops);
-      const auto& [first, same] = users.emplace(buffer, std::pair(block.name, threads)).first->second;
-      if (threads != same && result.ok())
-        result = invalid(block.name, "'{}', memory of a thread, in the loops over threads expected that {} uses it in",
-                         kernel.buffers[static_cast<size_t>(buffer)].name, first);
-    }
-  });
-  return result;
-}
-
 /// Of loops of one axis around a block only the innermost decides what it computes.
 Result<void> check_nested(const Block& block, const std::vector<const Loop*>& loops) {
   const auto effective = threads_around(loops);
@@ -72,6 +42,69 @@ Result<void> check_nested(const Block& block, const std::vector<const Loop*>& lo
   }
   return {};
 }
+
+/// Whole warps come to reductions between lanes: no thread of one is elsewhere.
+class LanesCheck {
+ public:
+  explicit LanesCheck(const Launch& launch) : launch_(launch) {}
+
+  Result<void> check(const Statements& statements) {
+    for (const Statement& statement : statements) TRY_VOID(check(statement));
+    return {};
+  }
+
+ private:
+  Result<void> check(const Statement& statement) {
+    if (const auto* block = std::get_if<Block>(&statement.node)) return check(*block);
+    if (const auto* loop = std::get_if<Loop>(&statement.node)) {
+      const bool diverges = diverges_;
+      diverges_ |= depends_on_lane(loop->extent);
+      loops_.push_back(loop);
+      TRY_VOID(check(loop->body));
+      loops_.pop_back();
+      diverges_ = diverges;
+      return {};
+    }
+    const auto check_inside = [&](const Expr& condition, const Statements& inside) -> Result<void> {
+      const bool diverges = diverges_;
+      diverges_ |= depends_on_lane(condition);
+      TRY_VOID(check(inside));
+      diverges_ = diverges;
+      return {};
+    };
+    if (const auto* branch = std::get_if<Branch>(&statement.node)) {
+      TRY_VOID(check_inside(branch->condition, branch->then));
+      return check_inside(branch->condition, branch->otherwise);
+    }
+    if (const auto* loop = std::get_if<While>(&statement.node)) return check_inside(loop->condition, loop->body);
+    return {};
+  }
+
+  Result<void> check(const Block& block) {
+    const Loop* lanes = lanes_of_reduction(block, loops_);
+    if (!lanes) return {};
+    if (const auto why = why_not_between_lanes(block, *lanes)) return invalid(block.name, "{}", *why);
+    if (launch_.threads[0] != kLanes || threads_around(loops_)[0] != lanes)
+      return invalid(block.name, "{} threads along x expected where it reduces over them, {} found", kLanes,
+                     launch_.threads[0]);
+    if (diverges_ || depends_on_lane(block.predicate))
+      return invalid(block.name,
+                     "no condition that depends on the thread or on data expected, where it reduces over threads");
+    return {};
+  }
+
+  bool depends_on_lane(const Expr& expr) const {
+    if (!expr) return false;
+    const std::set<int> read = variables(expr);
+    return te::has_load(expr) || std::ranges::any_of(loops_, [&](const Loop* loop) {
+             return loop->kind == LoopKind::kThreadX && read.contains(loop->variable);
+           });
+  }
+
+  const Launch launch_;
+  std::vector<const Loop*> loops_;
+  bool diverges_ = false;
+};
 
 /// Blocks of threads run in any order.
 Result<void> check_arguments(const Kernel& kernel, const Statement& root) {
@@ -99,7 +132,8 @@ Result<void> check_launch(const Kernel& kernel, const Statement& root) {
     if (nested.ok()) nested = check_nested(block, loops);
   });
   TRY_VOID(std::move(nested));
-  TRY_VOID(check_private(kernel, root));
+  TRY_VOID(LanesCheck(launch).check(Statements{root}));
+  TRY_VOID(check_own_memory(kernel, root));
   return check_arguments(kernel, root);
 }
 
@@ -141,6 +175,21 @@ std::array<const Loop*, 3> threads_around(const std::vector<const Loop*>& loops)
   for (const Loop* loop : loops)
     if (is_thread(loop->kind)) result[axis_of(loop->kind)] = loop;
   return result;
+}
+
+const Loop* lanes_of_reduction(const Block& block, const std::vector<const Loop*>& loops) {
+  const auto lanes = std::ranges::find_if(
+      loops, [&](const Loop* loop) { return is_thread(loop->kind) && reads_any(block.reduce, loop->variable); });
+  return lanes == loops.end() ? nullptr : *lanes;
+}
+
+std::optional<std::string> why_not_between_lanes(const Block& block, const Loop& loop) {
+  if (loop.kind != LoopKind::kThreadX || te::as_constant(loop.extent) != kLanes)
+    return fmt::format("{} threads along x expected to reduce over", kLanes);
+  if (!block.is_reduction() || !block.initialize || !block.combine.commutative || block.reduce.size() != 1 ||
+      !(block.reduce[0].binding == loop_variable(loop.variable)) || reads_any(block.axes, loop.variable))
+    return "a commutative reduction, with its initialization, over threads alone expected";
+  return std::nullopt;
 }
 
 Result<void> check_launches(const Kernel& kernel) {

@@ -49,10 +49,19 @@ size_t axis_of(LoopKind kind);
 /// The loops among those around a block that say which threads compute it, by axis; nullptr: none does.
 std::array<const Loop*, 3> threads_around(const std::vector<const Loop*>& loops);
 
+/// Threads of a warp.
+inline constexpr int64_t kLanes = 32;
+/// The loop over threads that a block reduces over: what the lanes of a warp have is brought together by exchanges
+/// between them, and all lanes have the result. nullptr: it reduces over none.
+const Loop* lanes_of_reduction(const Block& block, const std::vector<const Loop*>& loops);
+/// Why a block that reduces over this loop can't do so between lanes; nothing: it can. The loop is one of 32 threads
+/// along x, all that there are along it, and the reduction's only one.
+std::optional<std::string> why_not_between_lanes(const Block& block, const Loop& loop);
+
 /// Whether all launches compute what the nests mean, whatever runs first, as long as barriers stand where
 /// `with_barriers` puts them: a block has at most 1024 threads; nobody uses what another thread has in memory of its
-/// own; blocks use nothing of arguments that others write; loops of one axis inside of each other do not both decide
-/// what is computed.
+/// own (own_memory.h); blocks use nothing of arguments that others write; loops of one axis inside of each other do not
+/// both decide what is computed; whole warps come to a reduction between their lanes.
 Result<void> check_launches(const Kernel& kernel);
 
 }  // namespace isomer::kernel

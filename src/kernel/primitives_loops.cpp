@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel/launch.h"
 #include "kernel/primitives.h"
 #include "kernel/tree.h"
 
@@ -82,6 +83,18 @@ Result<void> check_spatial(const Loop& loop, std::string_view use) {
     return invalid(text(LoopId{loop.variable}), "a loop over axes expected to be {}, {} reduces over it", use,
                    *reducing);
   return {};
+}
+
+/// An error where a block below reduces over the loop, but for one that does so between the lanes of a warp.
+Result<void> check_bound(const Loop& loop) {
+  Result<void> result;
+  for_each_block(loop.body, [&](const Block& block, const auto&) {
+    if (!reads_any(block.reduce, loop.variable)) return;
+    if (const auto why = why_not_between_lanes(block, loop))
+      result = invalid(text(LoopId{loop.variable}), "a loop over axes expected to be bound, {} reduces over it: {}",
+                       block.name, *why);
+  });
+  return result;
 }
 
 Result<void> check_no_kind_below(const Loop& loop, LoopKind kind, std::string_view what) {
@@ -399,7 +412,9 @@ Result<void> bind(Kernel& kernel, LoopId id, const std::string& axis) {
   TRY(const int64_t extent, constant_extent(place.loop()));
   if (const int64_t most = most_of(*kind); extent < 1 || extent > most)
     return invalid(text(id), "1 to {} iterations expected to be {}, {} found", most, axis, extent);
-  TRY_VOID(check_spatial(place.loop(), "bound"));
+  Loop bound = place.loop();
+  bound.kind = *kind;
+  TRY_VOID(check_bound(bound));
   for (const Loop* outer : place.loops())
     if (is_written_out(outer->kind))
       return invalid(text(id), "no {} loop around expected, {} is one", name(outer->kind),

@@ -1,6 +1,7 @@
 #include "kernel/uses.h"
 
 #include <algorithm>
+#include <array>
 
 #include "kernel/regions.h"
 #include "kernel/tree.h"
@@ -29,16 +30,14 @@ bool move_apart(const Use& a, const Use& b, int variable, const auto& is_inside)
   return false;
 }
 
-}  // namespace
-
-std::vector<Use> uses_of(const Kernel& kernel, const Statement& statement) {
+std::vector<Use> uses_in(const Kernel& kernel, const Statement& statement, const std::array<Scope, 2>& scopes) {
   std::vector<Use> uses;
   for_each_block(statement, [&](const Block& block, const std::vector<const Loop*>&) {
     const std::vector<const Loop*> loops = place_of_block(kernel, block.name).loops();
+    const bool is_of_lanes = lanes_of_reduction(block, loops) != nullptr;
     const auto add = [&](int buffer, std::vector<Expr> index, bool is_write) {
-      const Scope scope = kernel.buffers[static_cast<size_t>(buffer)].scope;
-      if (scope == Scope::kArgument || scope == Scope::kShared)
-        uses.push_back({block.name, buffer, std::move(index), loops, is_write});
+      if (std::ranges::find(scopes, kernel.buffers[static_cast<size_t>(buffer)].scope) != scopes.end())
+        uses.push_back({block.name, buffer, std::move(index), loops, is_write, is_write && is_of_lanes});
     };
     const auto add_loads = [&](const Expr& expr) {
       te::for_each_node(bind_iterators(block, expr), [&](const Expr& e) {
@@ -57,6 +56,15 @@ std::vector<Use> uses_of(const Kernel& kernel, const Statement& statement) {
     }
   });
   return uses;
+}
+
+}  // namespace
+
+std::vector<Use> uses_of(const Kernel& kernel, const Statement& statement) {
+  return uses_in(kernel, statement, {Scope::kArgument, Scope::kShared});
+}
+std::vector<Use> private_uses_of(const Kernel& kernel, const Statement& statement) {
+  return uses_in(kernel, statement, {Scope::kCache, Scope::kRegister});
 }
 
 bool is_of_one_block(const Use& a, const Use& b, const Loop& grid) {

@@ -8,17 +8,20 @@
 
 namespace isomer::kernel {
 
-/// An access of a block to an argument of the kernel or to a shared buffer.
+/// An access of a block to a buffer.
 struct Use {
   std::string block;
   int buffer = -1;
   std::vector<Expr> index;  ///< over loop variables
   std::vector<const Loop*> loops;
   bool is_write = false;
+  bool is_of_lanes = false;  ///< what is written the lanes of a warp bring together (launch.h)
 };
 
-/// Of all blocks below; the statement outlives it.
+/// Of all blocks below to arguments of the kernel and shared buffers; the statement outlives it.
 std::vector<Use> uses_of(const Kernel& kernel, const Statement& statement);
+/// To buffers that are a thread's own.
+std::vector<Use> private_uses_of(const Kernel& kernel, const Statement& statement);
 
 /// Whether an element of both uses, of one buffer, is used in one block of threads along the loop's axis, not in one by
 /// the first and in another by the second.

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,11 +21,44 @@ namespace {
 namespace context = boost::context;
 
 constexpr size_t kStackBytes = 256 << 10;
+constexpr size_t kWarp = 32;
 
 struct Thread {
   EmulatedIndex index;
-  context::fiber fiber;
+  context::fiber fiber;  ///< empty when it has ended
+  /// What it waits for: a barrier, or an exchange of its warp.
+  const void* place = nullptr;
+  bool is_exchange = false;
+  bool goes_on = true;
 };
+
+/// Which threads go on, all of which wait or have ended: warps that exchange something, or else all at their barrier.
+/// What is wrong where some would wait for ever.
+std::string release(std::vector<Thread>& threads) {
+  bool has_exchange = false;
+  for (size_t first = 0; first < threads.size(); first += kWarp) {
+    const std::span<Thread> warp(threads.begin() + static_cast<std::ptrdiff_t>(first),
+                                 std::min(kWarp, threads.size() - first));
+    const auto waiting = std::ranges::count_if(warp, [](const Thread& t) { return t.fiber && t.is_exchange; });
+    if (waiting == 0) continue;
+    has_exchange = true;
+    if (static_cast<size_t>(waiting) < warp.size())
+      return fmt::format("{} of {} lanes wait for the others of their warp", waiting, warp.size());
+    if (std::ranges::any_of(warp, [&](const Thread& t) { return t.place != warp[0].place; }))
+      return "lanes wait at different exchanges";
+    for (Thread& thread : warp) thread.goes_on = true;
+  }
+  if (has_exchange) return "";
+  std::set<const void*> barriers;
+  for (const Thread& thread : threads)
+    if (thread.fiber) barriers.insert(thread.place);
+  const auto waiting = std::ranges::count_if(threads, [](const Thread& t) { return static_cast<bool>(t.fiber); });
+  if (waiting > 0 && static_cast<size_t>(waiting) < threads.size())
+    return fmt::format("{} of {} threads wait, the others have ended", waiting, threads.size());
+  if (barriers.size() > 1) return "threads wait at different ones";
+  for (Thread& thread : threads) thread.goes_on = true;
+  return "";
+}
 
 }  // namespace
 
@@ -65,7 +100,6 @@ void BlockOfThreads::wait(const void* barrier) {
 }
 
 int BlockOfThreads::exchange(const void* place, int number, const void* own, void* all, int bytes) {
-  constexpr int kWarp = 32;
   CHECK(state_->scheduler) << "an exchange outside of a thread";
   State::Brought& mine = state_->brought[number];
   const int turn = mine.times++ % 2;
@@ -74,8 +108,9 @@ int BlockOfThreads::exchange(const void* place, int number, const void* own, voi
   state_->barrier = place;
   state_->is_exchange = true;
   state_->scheduler = std::move(state_->scheduler).resume();
-  const int from = number / kWarp * kWarp;
-  for (int k = 0; k < kWarp; ++k) {
+  constexpr int kLanes = kWarp;
+  const int from = number / kLanes * kLanes;
+  for (int k = 0; k < kLanes; ++k) {
     const auto other = state_->brought.find(from + k);
     CHECK(other != state_->brought.end()) << "a warp of 32 threads";
     std::copy_n(other->second.own[turn].begin(), bytes, static_cast<std::byte*>(all) + k * bytes);
@@ -114,33 +149,29 @@ std::string BlockOfThreads::run(const std::array<int64_t, 3>& counts, ThreadOrde
           body();
           return std::move(state_->scheduler);
         });
-        threads.push_back({{unsigned(x), unsigned(y), unsigned(z)}, std::move(fiber)});
+        threads.push_back({.index = {unsigned(x), unsigned(y), unsigned(z)}, .fiber = std::move(fiber)});
       }
   state_->interval = 0;
   state_->brought.clear();
   state_->copies.clear();
-  for (size_t left = threads.size(); left > 0; state_->interval += state_->is_exchange ? 0 : 1) {
-    size_t waiting = 0;
-    std::set<const void*> barriers;
+  const auto is_left = [](const Thread& thread) { return static_cast<bool>(thread.fiber); };
+  while (std::ranges::any_of(threads, is_left)) {
     for (size_t k = 0; k < threads.size(); ++k) {
       const size_t number = order == ThreadOrder::kForward ? k : threads.size() - 1 - k;
       Thread& thread = threads[number];
-      if (!thread.fiber) continue;
+      if (!thread.fiber || !thread.goes_on) continue;
       enter(static_cast<int>(number), thread.index);
       state_->is_running = true;
       thread.fiber = std::move(thread.fiber).resume();
       state_->is_running = false;
       leave();
-      if (!thread.fiber) {
-        --left;
-        continue;
-      }
-      ++waiting;
-      barriers.insert(state_->barrier);
+      thread.goes_on = false;
+      thread.place = state_->barrier;
+      thread.is_exchange = state_->is_exchange;
     }
-    if (waiting > 0 && waiting < threads.size())
-      return fmt::format("{} of {} threads wait, the others have ended", waiting, threads.size());
-    if (barriers.size() > 1) return "threads wait at different ones";
+    if (std::string wrong = release(threads); !wrong.empty()) return wrong;
+    const bool is_exchange = std::ranges::any_of(threads, [](const Thread& t) { return t.fiber && t.is_exchange; });
+    if (!is_exchange) ++state_->interval;
   }
   return "";
 }

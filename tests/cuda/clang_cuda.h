@@ -27,6 +27,8 @@ static __device__ inline int atomicMax(int* address, int value) { return __nvvm_
 static __device__ inline float __int_as_float(int bits) { return __builtin_bit_cast(float, bits); }
 static __device__ inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
 static __device__ inline unsigned __float_as_uint(float value) { return __builtin_bit_cast(unsigned, value); }
+static __device__ inline double __longlong_as_double(long long bits) { return __builtin_bit_cast(double, bits); }
+static __device__ inline long long __double_as_longlong(double value) { return __builtin_bit_cast(long long, value); }
 
 #define CLANG_UNARY(name)                              \
   extern "C" __device__ float name##f(float) noexcept; \

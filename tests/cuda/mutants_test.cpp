@@ -1,6 +1,6 @@
 // What the emulator is worth on the code of random schedules: each of its barriers removed, an index off by one,
-// all threads or blocks of an axis taken for the first. Such a mutant is found, by a finding or a wrong result, unless
-// it means the same.
+// all threads or blocks of an axis taken for the first, lanes of a warp that are left out. Such a mutant is found, by a
+// finding or a wrong result, unless it means the same.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -53,18 +53,20 @@ struct Subject {
   }
 };
 
-std::optional<Subject> subject_of(Random& random, size_t number) {
-  const Example example = number % 3 == 0 ? product() : number % 3 == 1 ? rows() : random_example(random);
-  const Kernel kernel = lowered(example);
-  Sampling sampling(random, 0.3);
-  const Schedule schedule = scheduled(Schedule(kernel), gpu_space(), Machine(), sampling).schedule;
+/// Nothing where it has no barriers, or its sums depend on their order.
+std::optional<Subject> subject_of(const Example& example, const Schedule& schedule, Random& random) {
   Subject subject{example, schedule.finish(), {}, integers(example, random), {}};
   subject.code = ok(emit_cuda(subject.kernel, "f"));
   if (subject.code.text.find("__syncthreads();") == std::string::npos) return std::nullopt;
-  subject.expected = ok(run(kernel, subject.inputs, host_target())).outputs;
-  // Sums of other than small integers depend on their order.
+  subject.expected = ok(run(lowered(example), subject.inputs, host_target())).outputs;
   if (subject.shows(subject.code.text)) return std::nullopt;
   return subject;
+}
+
+std::optional<Subject> random_subject(Random& random, size_t number) {
+  const Example example = number % 3 == 0 ? product() : number % 3 == 1 ? rows() : random_example(random);
+  Sampling sampling(random, 0.3);
+  return subject_of(example, scheduled(Schedule(lowered(example)), gpu_space(), Machine(), sampling).schedule, random);
 }
 
 /// `text` with the occurrence `number` of `from` replaced; nothing where there are not so many.
@@ -91,7 +93,7 @@ TEST(Mutants, AreFound) {
   int count = 0;
   for (size_t number = 0; count < subjects; ++number) {
     ASSERT_LT(number, 20u * static_cast<size_t>(subjects)) << "too few schedules have barriers";
-    const std::optional<Subject> subject = subject_of(random, number);
+    const std::optional<Subject> subject = random_subject(random, number);
     if (!subject) continue;
     ++count;
     for (const Mutation& mutation : mutations)
@@ -112,6 +114,19 @@ TEST(Mutants, AreFound) {
       << tallies["barrier"].survivors.front();
   for (const char* name : {"index", "thread", "block"})
     EXPECT_LE(tallies[name].all - tallies[name].found, tallies[name].all / 50) << tallies[name].survivors.front();
+}
+
+TEST(Mutants, OfWarpsAreFound) {
+  Random random(78);
+  const auto subject = subject_of(long_rows(), rows_of_warps(lowered(long_rows())), random);
+  ASSERT_TRUE(subject);
+  // Halves of the warp, pairs of lanes and the other warp are left out.
+  for (const auto& [from, to] : {std::pair("= 16; apart", "= 8; apart"), std::pair("> 0; apart", "> 1; apart"),
+                                 std::pair("__syncthreads();", "")}) {
+    const auto text = mutant(subject->code.text, from, to, 0);
+    ASSERT_TRUE(text) << from;
+    EXPECT_TRUE(subject->shows(*text)) << *text;
+  }
 }
 
 }  // namespace

@@ -132,6 +132,34 @@ TEST(GpuSpace, ThreadsWithoutAStepOfTheRowChangeNothing) {
   expect_same(cases, random);
 }
 
+/// Rows less what is found of them twice, by one warp, by several, and where rows of a block are left over.
+TEST(GpuSpace, WarpsShareRows) {
+  Random random(44);
+  std::vector<Case> cases;
+  for (const char* type : {"float32", "float64", "int64", "int32", "uint8", "bfloat16"}) {
+    const Example example = {type,
+                             fmt::format("s0 = reduce [6] over [128] with max:{0} {{ {0}(in0[i0, r0]:float32) }}\n"
+                                         "s1 = map [6, 128] {{ in0[i0, i1]:float32 - float32(s0[i0]:{0}) }}\n"
+                                         "s2 = reduce [6] over [128] with sum:float32 {{ s1[i0, r0]:float32 }}\n"
+                                         "s3 = map [6, 128] {{ s1[i0, i1]:float32 + s2[i0]:float32 }}\noutput s3\n",
+                                         type),
+                             {{6, 128}}};
+    const Kernel kernel = lowered(example);
+    for (const auto& [threads, rows] : {std::pair(32, 1), std::pair(32, 4), std::pair(64, 1), std::pair(128, 1)}) {
+      Preferring preferring;
+      Given given({{"s0.share_row", 1}, {"s0.join_rows", 1}, {"s0.row_threads", threads}, {"s0.block_rows", rows}},
+                  preferring);
+      const Schedule schedule = scheduled(Schedule(kernel), gpu_space(), Machine(), given).schedule;
+      EXPECT_EQ(launch_of(schedule.finish().body.front()).threads,
+                (std::array<int64_t, 3>{32, std::max(threads / 32, rows), 1}));
+      cases.push_back(made(example, schedule, kernel, cases.size()));
+      EXPECT_THAT(cases.back().code.text, testing::HasSubstr("op::across"));
+      EXPECT_EQ(cases.back().code.text.find("__shared__") != std::string::npos, threads > 32);
+    }
+  }
+  expect_same(cases, random);
+}
+
 TEST(GpuSpace, RandomDecisionsKeepTheMeaning) {
   Random random(42);
   int others = 0, all = 0;

@@ -1,19 +1,27 @@
 #include "kernel/launch_examples.h"
 
+#include <fmt/format.h>
+
 namespace isomer::kernel::test {
+namespace {
+
+Example rows_of(int64_t length, std::string_view monoid) {
+  return {"rows",
+          fmt::format("s0 = reduce [6] over [{0}] with {1}:float32 {{ in0[i0, r0]:float32 }}\n"
+                      "s1 = map [6, {0}] {{ in0[i0, i1]:float32 - s0[i0]:float32 }}\noutput s1\n",
+                      length, monoid),
+          {{6, length}}};
+}
+
+}  // namespace
 
 Example product() {
   return {"product",
           "s0 = reduce [40, 36] over [24] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n",
           {{40, 24}, {24, 36}}};
 }
-Example rows() {
-  return {
-      "rows",
-      "s0 = reduce [6] over [40] with max:float32 { in0[i0, r0]:float32 }\ns1 = map [6, 40] { in0[i0, i1]:float32 - "
-      "s0[i0]:float32 }\noutput s1\n",
-      {{6, 40}}};
-}
+Example rows() { return rows_of(40, "max"); }
+Example long_rows() { return rows_of(128, "sum"); }
 
 Schedule tiled(const Kernel& kernel, int64_t fetchers) {
   Schedule schedule(kernel);
@@ -52,6 +60,27 @@ Schedule rows_in_blocks(const Kernel& kernel) {
   ok(schedule.set_scope("s0", "shared"));
   ok(schedule.compute_at("s0", map[0]));
   ok(schedule.bind(ok(schedule.loops("s1")).back(), "thread.x"));
+  return schedule;
+}
+
+Schedule rows_of_warps(const Kernel& kernel) {
+  Schedule schedule(kernel);
+  const LoopIds sums = ok(schedule.loops("s0")), map = ok(schedule.loops("s1"));
+  const LoopIds steps = ok(schedule.split(sums[1], {-1, 2, 32}));
+  ok(schedule.reorder({steps[1], steps[2], steps[0]}));
+  const std::string of_warp = ok(schedule.rfactor("s0", steps[1]));
+  const std::string of_lane = ok(schedule.rfactor(of_warp, steps[2]));
+  ok(schedule.set_scope(of_warp, "shared"));
+  ok(schedule.set_scope(of_lane, "registers"));
+  ok(schedule.join(steps[2], ok(schedule.loops(of_warp)).back()));
+  ok(schedule.bind(steps[1], "thread.y"));
+  ok(schedule.bind(steps[2], "thread.x"));
+  const LoopIds elements = ok(schedule.split(map[1], {-1, 2, 32}));
+  ok(schedule.bind(elements[1], "thread.y"));
+  ok(schedule.bind(elements[2], "thread.x"));
+  ok(schedule.join(sums[0], map[0]));
+  ok(schedule.set_scope("s0", "registers"));
+  ok(schedule.bind(sums[0], "block.x"));
   return schedule;
 }
 

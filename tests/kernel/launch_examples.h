@@ -20,11 +20,15 @@ inline void ok(Result<void> result) {
 Example product();
 /// Rows less their maximum.
 Example rows();
+/// Rows, as long as four warps, less their sum.
+Example long_rows();
 
 /// The product in tiles of 16x16 results by 8x8 threads, both operands through shared memory, 8 steps at a time. What
 /// threads fetch together is as long as `fetchers`.
 Schedule tiled(const Kernel& kernel, int64_t fetchers = 64);
 /// A row a block of threads, its maximum in shared memory.
 Schedule rows_in_blocks(const Kernel& kernel);
+/// A long row a block of two warps; lanes bring together what they have.
+Schedule rows_of_warps(const Kernel& kernel);
 
 }  // namespace isomer::kernel::test

@@ -8,6 +8,7 @@
 #include "kernel/hand_made.h"
 #include "kernel/launch.h"
 #include "kernel/launch_examples.h"
+#include "kernel/own_memory.h"
 #include "kernel/tree.h"
 
 namespace isomer::kernel::test {
@@ -116,6 +117,72 @@ TEST(Launch, WhatAllThreadsComputeEachHas) {
   ok(schedule.bind(ok(schedule.loops("s1")).back(), "thread.x"));
   EXPECT_EQ(barriers_of(schedule), 0);
   expect_same_meaning(rows(), schedule, kernel);
+}
+
+TEST(Launch, LanesBringTogetherWhatTheyHave) {
+  const Kernel kernel = lowered(long_rows());
+  const Schedule schedule = rows_of_warps(kernel);
+  expect_same_meaning(long_rows(), schedule, kernel);
+  expect_replays(schedule, kernel);
+  EXPECT_EQ(launch_of(schedule.finish().body.back()), (Launch{{6, 1, 1}, {32, 2, 1}}));
+  // For what the other warp has; all lanes have their own warp's.
+  EXPECT_EQ(barriers_of(schedule), 1);
+}
+
+TEST(Launch, WhatLanesCantBringTogetherIsRefused) {
+  const auto bound = [](const Integers& factors, const std::string& axis, bool is_factored) {
+    Schedule schedule(lowered(long_rows()));
+    const LoopIds steps = ok(schedule.split(ok(schedule.loops("s0"))[1], factors));
+    std::string block = "s0";
+    if (is_factored) (void)ok(schedule.rfactor(block, steps.back()));
+    const auto done = schedule.bind(ok(schedule.loops(block)).back(), axis);
+    return done.ok() ? refusal(schedule) : done.error().message();
+  };
+  EXPECT_EQ(bound({-1, 32}, "thread.x", true), "");
+  EXPECT_THAT(bound({-1, 16}, "thread.x", true), HasSubstr("32 threads along x expected to reduce over"));
+  EXPECT_THAT(bound({-1, 32}, "thread.y", true), HasSubstr("32 threads along x expected to reduce over"));
+  EXPECT_THAT(bound({-1, 32}, "thread.x", false),
+              HasSubstr("a commutative reduction, with its initialization, over threads alone expected"));
+
+  // More threads along x than a warp has lanes.
+  Schedule wider(lowered({"wider",
+                          "s0 = reduce [6] over [32] with max:float32 { in0[i0, r0]:float32 }\n"
+                          "s1 = map [6, 64] { in1[i0, i1]:float32 - s0[i0]:float32 }\noutput s1\n",
+                          {{6, 32}, {6, 64}}}));
+  const LoopIds maxima = ok(wider.loops("s0")), map = ok(wider.loops("s1"));
+  ok(wider.bind(maxima[1], "thread.x"));
+  ok(wider.bind(map[1], "thread.x"));
+  ok(wider.join(maxima[0], map[0]));
+  ok(wider.set_scope("s0", "registers"));
+  EXPECT_THAT(refusal(wider), HasSubstr("32 threads along x expected where it reduces over them, 64 found"));
+}
+
+TEST(Launch, ThreadsKeepTheirElements) {
+  const Example twice = {
+      "twice",
+      "s0 = map [4, 64] { in0[i0, i1]:float32*2 }\ns1 = map [4, 64] { s0[i0, i1]:float32 + 1 }\noutput s1\n",
+      {{4, 64}}};
+  const Kernel kernel = lowered(twice);
+  const auto shared_out = [&](const Integers& factors, size_t thread) {
+    Schedule schedule(kernel);
+    const LoopIds first = ok(schedule.loops("s0")), second = ok(schedule.loops("s1"));
+    ok(schedule.bind(ok(schedule.split(first[1], {-1, 16}))[1], "thread.x"));
+    ok(schedule.bind(ok(schedule.split(second[1], factors))[thread], "thread.x"));
+    ok(schedule.join(first[0], second[0]));
+    ok(schedule.bind(first[0], "block.x"));
+    ok(schedule.set_scope("s0", "cache"));
+    return schedule;
+  };
+  // Element 16 * k of thread t lies 16 * k + t behind the row's first; as plain loops one copy has them all.
+  const Schedule alike = shared_out({-1, 16}, 1);
+  expect_same_meaning(twice, alike, kernel);
+  EXPECT_EQ(refusal(alike), "");
+  const Kernel ready = alike.finish();
+  const auto buffer = static_cast<size_t>(ready.find_buffer("s0"));
+  EXPECT_EQ(element_count(ready.buffers[buffer].shape), Dim(64));
+  EXPECT_EQ(with_own_memory(ready).buffers[buffer].shape, Shape{Dim(4)});
+  // Element k of thread t is 4 * t + k there.
+  EXPECT_THAT(refusal(shared_out({16, -1}, 0)), HasSubstr("'s0', memory of a thread"));
 }
 
 TEST(Launch, BarriersStandInLoopsThatAllThreadsRun) {

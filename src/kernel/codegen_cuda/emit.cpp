@@ -4,6 +4,7 @@
 
 #include "kernel/barriers.h"
 #include "kernel/codegen_cuda/function.h"
+#include "kernel/own_memory.h"
 #include "kernel/tree.h"
 #include "kernel/unsupported.h"
 
@@ -26,7 +27,8 @@ Result<void> check_owners(const Kernel& kernel, const std::vector<LaunchPlace>& 
 }  // namespace
 
 Result<CudaKernel> emit_cuda(const Kernel& scheduled, const std::string& prefix) {
-  TRY(const Kernel kernel, with_barriers(scheduled));
+  TRY(Kernel kernel, with_barriers(scheduled));
+  kernel = with_own_memory(kernel);
   const std::vector<LaunchPlace> places = launches_of(kernel);
   TRY_VOID(check_owners(kernel, places));
   CudaKernel result;

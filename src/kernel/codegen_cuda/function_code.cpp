@@ -12,6 +12,15 @@ constexpr std::array kAxes = {"x", "y", "z"};
 /// Of a thread.
 constexpr int64_t kMostPrivateBytes = 64 << 10;
 
+/// The least or greatest of elements of this type, which needs no rounding.
+bool is_choice_of_elements(const Block& block, DataType dtype) {
+  if (block.combine.arity() != 1) return false;
+  const auto* choice = te::as<te::Binary>(block.combine.combine[0]);
+  const auto* element = te::as<te::Load>(block.bodies[0]);
+  return choice && (choice->op == te::BinaryOp::kMax || choice->op == te::BinaryOp::kMin) && element &&
+         block.bodies[0].dtype() == dtype;
+}
+
 }  // namespace
 
 Function FunctionPrinter::run(const Statement& statement, const Loop* turns, const std::string& name) {
@@ -152,9 +161,18 @@ void FunctionPrinter::compute(const Block& block, const BoundBlock& plan) {
   is_async_ &= fetch_ != Fetch::kAsync;
   if (const auto moved = moved_half(block, plan)) return line(fmt::format("{} = {};", places[0], *moved));
   for (const Expr& body : plan.bodies) values.push_back(expressions_.value(body));
-  if (block.is_reduction()) values = combined(block, plan, values, places);
-  for (size_t c = 0; c < values.size(); ++c)
-    line(fmt::format("{} = {};", places[c], to_memory(buffer_at(plan.writes[c].buffer).dtype, values[c])));
+  const bool is_of_lanes = lanes_of_reduction(block, around_) != nullptr;
+  if (block.is_reduction())
+    values = is_of_lanes ? combined_lanes(block, plan, values) : combined(block, plan, values, places);
+  const std::vector<std::string> conditions = is_of_lanes ? of_one_thread(block) : std::vector<std::string>();
+  if (!conditions.empty()) open(fmt::format("if ({})", fmt::join(conditions, " && ")));
+  for (size_t c = 0; c < values.size(); ++c) {
+    const DataType dtype = buffer_at(plan.writes[c].buffer).dtype;
+    line(fmt::format(
+        "{} = {};", places[c],
+        is_choice_of_elements(block, dtype) ? chosen_to_memory(dtype, values[c]) : to_memory(dtype, values[c])));
+  }
+  if (!conditions.empty()) close();
 }
 
 std::optional<std::string> FunctionPrinter::moved_half(const Block& block, const BoundBlock& plan) {
@@ -216,16 +234,51 @@ std::vector<std::string> FunctionPrinter::combined(const Block& block, const Bou
                      : is_never ? old
                                 : fmt::format("{} ? {} : {}", is_first, initial, old)));
   }
+  return combined_values(block, plan, left, right);
+}
+
+std::vector<std::string> FunctionPrinter::combined_values(const Block& block, const BoundBlock& plan,
+                                                          const std::vector<std::string>& left,
+                                                          const std::vector<std::string>& right) {
   expressions_.operands(left, right);
   expressions_.begin(block.combine.combine);
   std::vector<std::string> result;
-  for (size_t c = 0; c < values.size(); ++c) {
+  for (size_t c = 0; c < left.size(); ++c) {
     // All components are known before the first is written.
     result.push_back(expressions_.fresh("c"));
     line(fmt::format("const {} {} = {};", register_type(plan.bodies[c].dtype()), result.back(),
                      expressions_.value(block.combine.combine[c])));
   }
   return result;
+}
+
+std::vector<std::string> FunctionPrinter::combined_lanes(const Block& block, const BoundBlock& plan,
+                                                         const std::vector<std::string>& values) {
+  std::vector<std::string> all, initial;
+  const auto type = [&](size_t c) { return register_type(plan.bodies[c].dtype()); };
+  for (size_t c = 0; c < values.size(); ++c) {
+    initial.push_back(expressions_.fresh("a"));
+    line(fmt::format("const {} {} = {};", type(c), initial.back(), expressions_.value(block.combine.identity[c])));
+    all.push_back(expressions_.fresh("b"));
+    line(fmt::format("{} {} = {};", type(c), all.back(), values[c]));
+  }
+  // Halves of the warp, of these halves, …: both lanes combine the same two values in the same order.
+  const std::string apart = expressions_.fresh("apart");
+  line("#pragma unroll");
+  open(fmt::format("for (int {0} = {1}; {0} > 0; {0} /= 2)", apart, kLanes / 2));
+  std::vector<std::string> left, right;
+  for (size_t c = 0; c < values.size(); ++c) {
+    const std::string other = expressions_.fresh("b");
+    left.push_back(expressions_.fresh("a"));
+    right.push_back(expressions_.fresh("b"));
+    line(fmt::format("const {} {} = op::across({}, {});", type(c), other, all[c], apart));
+    line(fmt::format("const {} {} = (threadIdx.x & {}) ? {} : {};", type(c), left.back(), apart, other, all[c]));
+    line(fmt::format("const {} {} = (threadIdx.x & {}) ? {} : {};", type(c), right.back(), apart, all[c], other));
+  }
+  const std::vector<std::string> both = combined_values(block, plan, left, right);
+  for (size_t c = 0; c < values.size(); ++c) line(fmt::format("{} = {};", all[c], both[c]));
+  close();
+  return combined_values(block, plan, initial, all);
 }
 
 Function print_function(const Kernel& kernel, const Statement& statement, const Loop* turns, const std::string& name) {

@@ -210,7 +210,8 @@ class FunctionPrinter {
 
   void print(const Block& block) {
     const BoundBlock plan = bind(kernel_, block, ranges_, plans_);
-    std::vector<std::string> conditions = of_one_thread(block);
+    std::vector<std::string> conditions;
+    if (!lanes_of_reduction(block, around_)) conditions = of_one_thread(block);
     if (!is_inside_ && plan.predicate && plan.predicate != te::truth(true))
       conditions.push_back(condition(plan.predicate));
     if (!conditions.empty()) open(fmt::format("if ({})", fmt::join(conditions, " && ")));
@@ -233,6 +234,13 @@ class FunctionPrinter {
 
   std::vector<std::string> combined(const Block& block, const BoundBlock& plan, const std::vector<std::string>& values,
                                     const std::vector<std::string>& places);
+
+  /// Of the whole warp, what its lanes' values are together.
+  std::vector<std::string> combined_lanes(const Block& block, const BoundBlock& plan,
+                                          const std::vector<std::string>& values);
+  /// Of names of operands.
+  std::vector<std::string> combined_values(const Block& block, const BoundBlock& plan,
+                                           const std::vector<std::string>& left, const std::vector<std::string>& right);
 
   const Kernel& kernel_;
   const Launch launch_;

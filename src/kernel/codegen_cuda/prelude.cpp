@@ -189,6 +189,33 @@ ISOMER_REAL(double, , 64)
 // float16 and bfloat16 are floats in registers.
 ISOMER_DEVICE u32 bits_of(float a) { return __float_as_uint(a); }
 ISOMER_DEVICE float float_of(u32 bits) { return __uint_as_float(bits); }
+
+// What the lane of the warp has whose number differs in these bits (shfl.sync.bfly of the PTX ISA).
+#ifdef __CUDA_ARCH__
+ISOMER_DEVICE u32 across(u32 value, int apart) {
+  u32 other;
+  asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, -1;" : "=r"(other) : "r"(value), "r"(apart));
+  return other;
+}
+ISOMER_DEVICE u64 across(u64 value, int apart) {
+  return u64(across(u32(value >> 32), apart)) << 32 | across(u32(value), apart);
+}
+ISOMER_DEVICE float across(float value, int apart) { return float_of(across(bits_of(value), apart)); }
+ISOMER_DEVICE double across(double value, int apart) {
+  return __longlong_as_double(i64(across(u64(__double_as_longlong(value)), apart)));
+}
+ISOMER_DEVICE bool across(bool value, int apart) { return across(u32(value), apart) != 0; }
+ISOMER_DEVICE i64 across(i64 value, int apart) { return i64(across(u64(value), apart)); }
+template <class T>
+ISOMER_DEVICE T across(T value, int apart) { return T(across(u32(value), apart)); }
+#else
+template <class T>
+ISOMER_DEVICE T across(T value, int apart) {
+  T all[32];
+  const int lane = isomer_emulated_exchange(&value, all, sizeof value);
+  return all[lane ^ apart];
+}
+#endif
 #ifdef __CUDACC_RTC__
 // Functions of libdevice, which NVRTC brings: it sees through them, and loads and stores become vectors.
 extern "C" __device__ float __nv_half2float(short);
@@ -235,6 +262,8 @@ ISOMER_DEVICE u16 to_bf16(float value) {
 }
 #endif
 ISOMER_DEVICE float from_bf16(u16 stored) { return float_of(u32(stored) << 16); }
+// Of a float that is a bfloat16.
+ISOMER_DEVICE u16 upper_half(float value) { return u16(bits_of(value) >> 16); }
 
 // The place of a half in memory of which the pieces of 8 lie in other places of their row from line of 64 to line.
 template <int mask, class T>

@@ -54,6 +54,10 @@ std::string from_memory(DataType dtype, std::string stored) {
   return is_narrow(dtype) ? fmt::format("op::from_{}({})", short_name(dtype), stored) : stored;
 }
 
+std::string chosen_to_memory(DataType dtype, std::string value) {
+  return dtype == DataType::kBFloat16 ? fmt::format("op::upper_half({})", value) : to_memory(dtype, std::move(value));
+}
+
 std::string to_memory(DataType dtype, std::string value) {
   return is_narrow(dtype) ? fmt::format("op::to_{}({})", short_name(dtype), value) : value;
 }

@@ -11,6 +11,8 @@ namespace {
 constexpr int64_t kLongReductionOfBlock = 64, kManyThreads = 1 << 16;
 /// Threads whose partial results are added up in two turns.
 constexpr int64_t kManyPartial = 64;
+/// Elements of a row that a thread keeps.
+constexpr int64_t kFewElements = 32;
 
 /// What blocks do for the same rows: reductions along them, and maps over rows or over their elements.
 struct Member {
@@ -61,38 +63,87 @@ Result<LoopId> one_loop(Schedule& schedule, const LoopIds& loops) {
   return loops.size() == 1 ? Result<LoopId>(loops[0]) : schedule.fuse(loops);
 }
 
-/// How the threads of a block take a row: so many side by side at once, where that comes out even.
+/// How the threads of a block take a row: so many side by side at once, where that comes out even. Warps are rows of
+/// threads of their own, where there are several.
 struct Shares {
   int64_t threads = 1, vector = 4;
+  int64_t rows = 1;  ///< of a block, a warp each
+  bool has_lanes() const { return threads % kLanes == 0; }
+  bool has_warps() const { return has_lanes() && threads > kLanes; }
   int64_t vector_of(int64_t length) const { return length % (vector * threads) == 0 ? vector : 1; }
+  /// Elements of a thread.
+  int64_t each_of(int64_t length) const { return (length + threads - 1) / threads; }
 };
 
-/// Threads take elements side by side, and those after all of theirs. The loop over threads, and those inside.
-std::optional<LoopIds> share(Builder& builder, LoopId elements, const Shares& shares) {
-  const int64_t length = builder.view.extent(elements), threads = shares.threads;
-  const int64_t vector = shares.vector_of(length);
-  const auto parts = builder.schedule.split(elements, Integers{-1, threads, vector});
-  if (!parts.ok() || !tried(builder.schedule.reorder({(*parts)[1], (*parts)[0], (*parts)[2]}))) return std::nullopt;
-  return LoopIds{(*parts)[1], (*parts)[0], (*parts)[2]};
+/// Loops over what threads take of a row: over them, or over warps and their lanes; over the vectors of a thread; and
+/// over the elements of these.
+struct Parts {
+  LoopIds threads;
+  LoopId vectors, elements;
+};
+
+/// Threads take elements side by side, and those after all of theirs.
+std::optional<Parts> share(Builder& builder, LoopId elements, const Shares& shares) {
+  const int64_t vector = shares.vector_of(builder.view.extent(elements));
+  const Integers factors =
+      shares.has_warps() ? Integers{-1, shares.threads / kLanes, kLanes, vector} : Integers{-1, shares.threads, vector};
+  const auto parts = builder.schedule.split(elements, factors);
+  if (!parts.ok()) return std::nullopt;
+  const Parts result{{parts->begin() + 1, parts->end() - 1}, parts->front(), parts->back()};
+  LoopIds order = result.threads;
+  order.insert(order.end(), {result.vectors, result.elements});
+  if (!tried(builder.schedule.reorder(order))) return std::nullopt;
+  return result;
+}
+
+bool bind_threads(Schedule& schedule, const Parts& parts) {
+  return tried(schedule.bind(parts.threads.back(), "thread.x")) &&
+         (parts.threads.size() == 1 || tried(schedule.bind(parts.threads.front(), "thread.y")));
+}
+
+void write_out(Builder& builder, const Parts& parts, bool is_few) {
+  if (is_few) (void)tried(builder.schedule.unroll(parts.vectors));
+  (void)tried(builder.schedule.unroll(parts.elements));
+}
+
+bool set_scopes(Builder& builder, const std::string& block, const char* scope) {
+  return std::ranges::all_of(builder.view.block(block).writes, [&](const Write& write) {
+    return tried(builder.schedule.set_scope(builder.view.buffer(write.buffer).name, scope));
+  });
+}
+
+/// Threads reduce parts of a row each; the lanes of a warp bring theirs together; and then each thread what all warps
+/// have.
+bool share_among_lanes(Builder& builder, const std::string& name, const Parts& parts, LoopId row) {
+  Schedule& schedule = builder.schedule;
+  const View& view = builder.view;
+  const bool has_warps = parts.threads.size() > 1;
+  std::string of_warp = name;
+  if (has_warps) {
+    const auto partial = schedule.rfactor(name, parts.threads.front());
+    if (!partial.ok() || !set_scopes(builder, *partial, "shared")) return false;
+    of_warp = *partial;
+  }
+  const LoopId lane = parts.threads.back();
+  const auto of_lane = schedule.rfactor(of_warp, lane);
+  if (!of_lane.ok() || !set_scopes(builder, *of_lane, "registers")) return false;
+  if (!tried(schedule.join(lane, view.loops(of_warp).back())) || !bind_threads(schedule, parts)) return false;
+  for (const LoopId loop : has_warps ? view.inner_loops(name, row) : LoopIds()) (void)tried(schedule.unroll(loop));
+  return true;
 }
 
 /// Threads reduce parts of a row each, and then each thread what all have.
 bool share_reduction(Builder& builder, const std::string& name, LoopId step, LoopId row, const Shares& shares) {
   Schedule& schedule = builder.schedule;
   const View& view = builder.view;
-  const auto shared_part = [&](const std::string& partial) {
-    return std::ranges::all_of(view.block(partial).writes, [&](const Write& write) {
-      return tried(schedule.set_scope(view.buffer(write.buffer).name, "shared"));
-    });
-  };
-  const int64_t threads = shares.threads, vector = shares.vector_of(view.extent(step));
-  const auto parts = schedule.split(step, Integers{-1, threads, vector});
-  if (!parts.ok()) return false;
-  const auto partial = schedule.rfactor(name, (*parts)[1]);
-  if (!partial.ok() || !shared_part(*partial) || !tried(schedule.reorder({(*parts)[1], (*parts)[0], (*parts)[2]})) ||
-      !tried(schedule.bind((*parts)[1], "thread.x")))
-    return false;
-  (void)tried(schedule.unroll((*parts)[2]));
+  const bool is_few = shares.each_of(view.extent(step)) <= kFewElements;
+  const auto parts = share(builder, step, shares);
+  if (!parts) return false;
+  write_out(builder, *parts, is_few);
+  if (shares.has_lanes()) return share_among_lanes(builder, name, *parts, row);
+  const auto partial = schedule.rfactor(name, parts->threads[0]);
+  if (!partial.ok() || !set_scopes(builder, *partial, "shared") || !bind_threads(schedule, *parts)) return false;
+  const int64_t threads = shares.threads;
   if (threads >= kManyPartial) {
     int64_t groups = 1;
     for (int64_t each = 2; each * each <= threads; ++each)
@@ -101,7 +152,8 @@ bool share_reduction(Builder& builder, const std::string& name, LoopId step, Loo
     if (groups == 1 || rest.size() != 1) return true;
     const auto pieces = schedule.split(rest[0], Integers{groups, threads / groups});
     const auto second = pieces.ok() ? schedule.rfactor(name, (*pieces)[0]) : Result<std::string>(pieces.error());
-    if (!second.ok() || !shared_part(*second) || !tried(schedule.bind((*pieces)[0], "thread.x"))) return false;
+    if (!second.ok() || !set_scopes(builder, *second, "shared") || !tried(schedule.bind((*pieces)[0], "thread.x")))
+      return false;
     (void)tried(schedule.unroll((*pieces)[1]));
   }
   for (const LoopId loop : view.inner_loops(name, row)) (void)tried(schedule.unroll(loop));
@@ -133,7 +185,7 @@ int64_t threads_for(int64_t length, int64_t vector) {
   return best;
 }
 
-/// A block of threads for each row does all that the members do. Whether that could be done.
+/// A block of threads for each row, or a warp of one, does all that the members do. Whether that could be done.
 bool join_rows(Builder& builder, const std::vector<Member>& all, const Shares& shares) {
   Schedule& schedule = builder.schedule;
   const View& view = builder.view;
@@ -149,15 +201,22 @@ bool join_rows(Builder& builder, const std::vector<Member>& all, const Shares& s
       if (view.block(member.name).is_reduction()) {
         if (!share_reduction(builder, member.name, *rest, *own, shares)) return false;
       } else {
+        const bool is_few = shares.each_of(view.extent(*rest)) <= kFewElements;
         const auto parts = share(builder, *rest, shares);
-        if (!parts || !tried(schedule.bind((*parts)[0], "thread.x"))) return false;
-        (void)tried(schedule.unroll((*parts)[2]));
+        if (!parts || !bind_threads(schedule, *parts)) return false;
+        write_out(builder, *parts, is_few);
       }
     }
     if (row && !tried(schedule.join(*row, *own))) return false;
     if (!row) row = own.ok() ? std::optional(*own) : std::nullopt;
   }
-  if (!tried(schedule.bind(*row, "block.x"))) return false;
+  if (shares.rows > 1) {
+    const auto parts = schedule.split(*row, Integers{-1, shares.rows});
+    if (!parts.ok() || !tried(schedule.bind(parts->front(), "block.x"))) return false;
+    row = parts->back();
+  }
+  if (!tried(schedule.bind(*row, shares.rows > 1 ? "thread.y" : "block.x"))) return false;
+  std::vector<std::string> kept;  // by threads, of which each has a few elements
   for (const Member& member : all) {
     const Block& block = view.block(member.name);
     const int made = block.writes[0].buffer;
@@ -167,10 +226,16 @@ bool join_rows(Builder& builder, const std::vector<Member>& all, const Shares& s
       return std::ranges::any_of(
           all, [&](const Member& each) { return user == each.name || user.starts_with(each.name + ".partial"); });
     });
-    const bool has_elements = !block.is_reduction() && member.row_axes < block.axes.size() &&
-                              view.iterations(view.inner_loops(member.name, *row)) > 1;
-    if (is_inside && !tried(schedule.set_scope(view.buffer(made).name, has_elements ? "shared" : "registers")))
-      return false;
+    const int64_t elements = view.iterations(view.inner_loops(member.name, *row));
+    const bool has_elements = !block.is_reduction() && member.row_axes < block.axes.size() && elements > 1;
+    if (!is_inside) continue;
+    const std::string& name = view.buffer(made).name;
+    if (!tried(schedule.set_scope(name, has_elements ? "shared" : "registers"))) return false;
+    if (has_elements && shares.each_of(elements) <= kFewElements) kept.push_back(name);
+  }
+  for (const std::string& name : kept) {
+    const Schedule before = schedule;
+    if (!tried(schedule.set_scope(name, "cache")) || !check_launches(schedule.finish()).ok()) schedule = before;
   }
   return bytes_of(schedule, Scope::kShared) <= kSharedBytes && bytes_of(schedule, Scope::kRegister) <= kSumBytes &&
          check_launches(schedule.finish()).ok();
@@ -192,11 +257,15 @@ void share_row(Builder& builder, const std::string& name) {
   if (length > 1 && row_axes(view, block, results)) {
     const std::vector<Member> all = members(view, name, results);
     const int64_t vector = vector_for(view, all), preferred = threads_for(length, vector);
-    if (preferred > 1 && all.size() > 1 && builder.decide(name, "join_rows", true)) {
+    const bool pays = all.size() > 1 || preferred % kLanes == 0;
+    if (preferred > 1 && builder.decide(name, "join_rows", pays)) {
       std::vector<int64_t> candidates;
       for (int64_t each = 2; each <= std::min<int64_t>(length, 1024); ++each)
         if (length % each == 0) candidates.push_back(each);
-      if (join_rows(builder, all, {builder.decide(name, "row_threads", candidates, preferred), vector})) return;
+      Shares shares{builder.decide(name, "row_threads", candidates, preferred), vector};
+      if (shares.threads == kLanes)
+        shares.rows = builder.decide(name, "block_rows", {1, 2, 4, 8}, results % 4 == 0 ? 4 : 1);
+      if (join_rows(builder, all, shares)) return;
       builder.schedule = before;
     }
   }
