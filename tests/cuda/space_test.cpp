@@ -160,6 +160,22 @@ TEST(GpuSpace, WarpsShareRows) {
   expect_same(cases, random);
 }
 
+/// The first and the last of the greatest and least elements, of which there are several: both lanes choose alike.
+TEST(GpuSpace, LanesChooseWithTheirPlaces) {
+  Random random(45);
+  std::vector<Case> cases;
+  for (const char* monoid : {"argmax", "argmax_last", "argmin", "argmin_last"}) {
+    const Example example = {monoid,
+                             fmt::format("s0 = reduce [6] over [128] with {}:float32 {{ in0[i0, r0]:float32, r0 }}\n"
+                                         "s1 = map [6, 128] {{ in0[i0, i1]:float32 + float32(s0.1[i0]) }}\noutput s1\n",
+                                         monoid),
+                             {{6, 128}}};
+    const Kernel kernel = lowered(example);
+    cases.push_back(made(example, rows_of_warps(kernel), kernel, cases.size()));
+  }
+  expect_same(cases, random);
+}
+
 TEST(GpuSpace, RandomDecisionsKeepTheMeaning) {
   Random random(42);
   int others = 0, all = 0;

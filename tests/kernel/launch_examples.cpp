@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "kernel/tree.h"
+
 namespace isomer::kernel::test {
 namespace {
 
@@ -70,8 +72,16 @@ Schedule rows_of_warps(const Kernel& kernel) {
   ok(schedule.reorder({steps[1], steps[2], steps[0]}));
   const std::string of_warp = ok(schedule.rfactor("s0", steps[1]));
   const std::string of_lane = ok(schedule.rfactor(of_warp, steps[2]));
-  ok(schedule.set_scope(of_warp, "shared"));
-  ok(schedule.set_scope(of_lane, "registers"));
+  const auto set_scopes = [&](const std::string& name, const char* scope) {
+    std::set<int> written;
+    for_each_block(schedule.kernel().body, [&](const Block& block, const auto&) {
+      if (block.name == name) written = stores(block);
+    });
+    for (const int buffer : written)
+      ok(schedule.set_scope(schedule.kernel().buffers[static_cast<size_t>(buffer)].name, scope));
+  };
+  set_scopes(of_warp, "shared");
+  set_scopes(of_lane, "registers");
   ok(schedule.join(steps[2], ok(schedule.loops(of_warp)).back()));
   ok(schedule.bind(steps[1], "thread.y"));
   ok(schedule.bind(steps[2], "thread.x"));
@@ -79,7 +89,7 @@ Schedule rows_of_warps(const Kernel& kernel) {
   ok(schedule.bind(elements[1], "thread.y"));
   ok(schedule.bind(elements[2], "thread.x"));
   ok(schedule.join(sums[0], map[0]));
-  ok(schedule.set_scope("s0", "registers"));
+  set_scopes("s0", "registers");
   ok(schedule.bind(sums[0], "block.x"));
   return schedule;
 }

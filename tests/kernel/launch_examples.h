@@ -28,7 +28,7 @@ Example long_rows();
 Schedule tiled(const Kernel& kernel, int64_t fetchers = 64);
 /// A row a block of threads, its maximum in shared memory.
 Schedule rows_in_blocks(const Kernel& kernel);
-/// A long row a block of two warps; lanes bring together what they have.
+/// A long row a block of two warps; lanes bring together what they have. Of a kernel as that of `long_rows`.
 Schedule rows_of_warps(const Kernel& kernel);
 
 }  // namespace isomer::kernel::test
