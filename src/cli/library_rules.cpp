@@ -68,7 +68,7 @@ int generate_mutants(const GenerateOptions& options) {
   how.threads = options.thread_count();
   how.seed = options.seed;
   if (options.verbosity > 0) how.log = [&](const std::string& line) { note(options, "{}", line); };
-  auto found = mutants(how);
+  auto found = mutants(originals(), how);
   if (!found.ok()) return report(found.error());
   const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
   const RulesFile file = file_of(options, std::move(found->rules));

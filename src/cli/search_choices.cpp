@@ -1,5 +1,8 @@
 #include "cli/search_choices.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -9,6 +12,7 @@
 #include "cli/open_records.h"
 #include "graph/edit.h"
 #include "measure/kernel_clock.h"
+#include "substitutions/mutate/mutants.h"
 #include "substitutions/shipped.h"
 
 namespace isomer::cli {
@@ -32,6 +36,24 @@ Result<std::vector<Rule>> all_rules(const std::vector<std::string>& files,
     for (RulesFile& file : shipped_rules(axioms)) take(std::move(file));
   for (Rule& law : rules_of_laws(axioms)) rules.push_back(std::move(law));
   return rules;
+}
+
+/// Mutants of the model's own convolutions.
+Result<void> add_mutants(const Graph& model, const CommonOptions& options, const OptimizeModelOptions& search,
+                         std::vector<Rule>& rules) {
+  constexpr int kOperators = 8;
+  constexpr double kMostSeconds = 30, kShare = 0.2;
+  if (search.progress) search.progress("looking for mutants", std::nullopt);
+  const double seconds = search.seconds ? std::min(kMostSeconds, kShare * *search.seconds) : kMostSeconds;
+  MutantOptions how{.max_operators = kOperators, .threads = options.thread_count(), .seed = options.seed, .trials = 0};
+  how.known = rules;
+  how.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  TRY(Mutants found, mutants(originals_of(model), how));
+  if (search.log)
+    search.log(
+        fmt::format("{} mutants that no rule says, of {} programs tried", found.rules.size(), found.statistics.tried));
+  std::ranges::move(found.rules, std::back_inserter(rules));
+  return {};
 }
 
 }  // namespace
@@ -58,6 +80,9 @@ void SearchChoices::add_to(CLI::App& app) {
          "--rules", rules,
          "Rules to search over (STEM.rules, STEM.proofs) instead of those that come with the program; repeatable")
       ->allow_extra_args(false);
+  app.add_flag("--mutate", mutate,
+               "Look for mutants of the model's own convolutions, too, that no rule says; their proofs are part of the "
+               "model's");
   app.add_option("--width", width, "States that a beam keeps")->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--alpha", alpha, "What costs up to so many times the best is worth going on from")
       ->check(CLI::Range(1.0, 100.0))
@@ -143,6 +168,7 @@ Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const s
   std::unique_ptr<Backend> opened = std::make_unique<AnyBackend>(nullptr);
   if (derivation.level >= kSearchLevel) {
     TRY(all, all_rules(rules, theory.axioms()));
+    if (mutate) TRY_VOID(add_mutants(model.graph, options, search, all));
     // Work that is counted needs no records.
     if (backend != "any" || !records.empty()) {
       TRY(known, open_records(records));

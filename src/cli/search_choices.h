@@ -24,6 +24,7 @@ struct SearchChoices {
   std::string time;                ///< of the whole command; empty: as what the model takes to run suggests
   std::string records;             ///< file; empty: the user's
   std::vector<std::string> rules;  ///< files; none: those that come with the program
+  bool mutate = false;             ///< what the rules don't reach of the model's own convolutions
   std::string backend = "isomer";  ///< what the model is for
   std::string onnxruntime;         ///< its shared library
   int width = SearchLimits().width;

@@ -33,8 +33,8 @@ Result<void> vectorize(Kernel& kernel, LoopId loop);
 Result<void> unroll(Kernel& kernel, LoopId loop);
 /// The iterations become blocks of threads ("block.x", "block.y", "block.z": outermost loops, one for each axis) or
 /// threads ("thread.x", …). Several loops may be bound to one axis of threads: also one inside of another, where the
-/// threads share what each of them would compute for itself otherwise. What a launch must be beyond that, launch.h
-/// says.
+/// threads share what each of them would compute for itself otherwise. No reduction runs over it, but one between the
+/// lanes of a warp. What a launch must be beyond that, launch.h says.
 Result<void> bind(Kernel& kernel, LoopId loop, const std::string& axis);
 /// The "first" or "last" iteration stands apart, before or behind the loop, with blocks (and buffers of its own, where
 /// only the loop uses them): predicates that only it needs are gone from the others.

@@ -70,6 +70,21 @@ TEST_F(SearchCommand, WritesWhatVerifiesWhateverItFound) {
   }
 }
 
+/// Whatever is taken: a convolution of strides and dilations, which no rule mutates.
+TEST_F(SearchCommand, WritesProofsOfMutantsOfTheModelsOwn) {
+  std::string text = "opset 17\ngraph g(x: float32[1,8,20,20]) -> (y: float32[1,8,8,8]) {\n  w: float32[8,8,3,3] = {";
+  for (int k = 0; k < 8 * 8 * 9; ++k) text += fmt::format("{}{}", k ? ", " : "", ((k * 37) % 101 - 50) / 128.0);
+  const std::string strided =
+      model(text + "}\n  y = Conv(x, w) {strides = [2,2], dilations = [2,2]}\n}\n", "strided.onnx");
+  const std::string out = path("out.onnx"), proof = path("proof");
+  const Outcome outcome = isomer({"optimize", strided, "-o", out, "--for", "isomer", "--mutate", "--min-speedup", "0",
+                                  "--time", "6s", "--records", path("records.sqlite"), "--proof", proof, "-v"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr(" mutants that no rule says, of "));
+  EXPECT_THAT(outcome.err, testing::Not(HasSubstr(" 0 mutants")));
+  EXPECT_EQ(isomer({"verify", strided, out, proof}).exit_code, 0);
+}
+
 TEST_F(SearchCommand, TellsNoGainWhereItDoesNotSearch) {
   ASSERT_EQ(optimize({"--level", "2", "--report", path("report"), "-q"}).exit_code, 0);
   const json report = json::parse(read_file(path("report")));

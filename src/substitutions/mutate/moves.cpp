@@ -14,13 +14,14 @@ std::vector<std::vector<int64_t>> axis_sets(size_t spatial) {
   return result;
 }
 
-/// Two parts an axis, or as many as a stride or a dilation that has a name.
+/// Two parts an axis, or as many as a stride or a dilation.
 std::vector<std::vector<Dim>> factors(const Convolution& original, const std::vector<int64_t>& axes) {
   std::vector<std::vector<Dim>> result = {std::vector<Dim>(axes.size(), Dim(2))};
   for (const std::vector<Dim>* steps : {&original.strides, &original.dilations}) {
     std::vector<Dim> by;
     for (const int64_t axis : axes) by.push_back((*steps)[static_cast<size_t>(axis - 2)]);
-    if (std::ranges::none_of(by, &Dim::is_constant)) result.push_back(std::move(by));
+    const bool is_other = by != result[0] && std::ranges::none_of(by, [](const Dim& count) { return count.is(1); });
+    if (is_other) result.push_back(std::move(by));
   }
   return result;
 }

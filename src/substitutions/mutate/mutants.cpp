@@ -8,13 +8,13 @@
 #include <numeric>
 #include <set>
 
+#include "graph/infer.h"
 #include "substitutions/draw_instances.h"
 #include "substitutions/fingerprint.h"
 #include "substitutions/mutate/boxes.h"
 #include "substitutions/mutate/by_elements.h"
 #include "substitutions/mutate/moves.h"
 #include "substitutions/rule_names.h"
-#include "util/clock.h"
 #include "util/parallel.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
@@ -130,7 +130,8 @@ class Generation {
         inside_(positions_inside(dims())),
         expected_(*values_.of(substitute(whole_.term, numbers_), dims(), all_positions(dims()))) {}
 
-  Result<void> run(Mutants& result, verify::ArithmeticSolver& solver);
+  /// Without a solver nothing is proved for all sizes.
+  Result<void> run(Mutants& result, verify::ArithmeticSolver* solver);
 
  private:
   size_t spatial() const { return original_.convolution.strides.size(); }
@@ -143,7 +144,8 @@ class Generation {
   void add(std::string kind, const ShapedTerm& program);
   ShapedTerm with_borders_of_original(const ShapedTerm& operand, size_t axis) const;
   bool is_right(const ShapedTerm& operand);
-  Result<std::optional<Rule>> proved(const ShapedTerm& program, verify::ArithmeticSolver& solver) const;
+  Result<std::optional<Rule>> proved(const ShapedTerm& program, verify::ArithmeticSolver* solver) const;
+  bool is_late() const { return options_.until && Clock::now() >= *options_.until; }
   Dims dims() const { return *constants(numbers_of(whole_.shape)); }
   Shape numbers_of(Shape shape) const {
     for (Dim& dim : shape) dim = substitute(dim, numbers_);
@@ -371,7 +373,7 @@ bool Generation::is_right(const ShapedTerm& operand) {
 }
 
 /// Nothing where it is refuted, or not proved.
-Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify::ArithmeticSolver& solver) const {
+Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify::ArithmeticSolver* solver) const {
   Rule rule;
   rule.outputs = {{whole_.term, program.term}};
   rule.float_class = FloatClass::kReassociated;
@@ -380,8 +382,8 @@ Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify
     rule.example.types.emplace(name, ValueType::tensor(DataType::kFloat32, Shape(dims->begin(), dims->end())));
   for (const auto& [name, number] : original_.numbers) rule.example.names.integers.emplace(name, Dim(number));
   verify::Signatures signatures;
-  if (is_refuted(law_by_elements(rule.proof.uses[0], rule.example.types), family_by_elements(rule.example.types),
-                 options_.seed)) {
+  if (solver && is_refuted(law_by_elements(rule.proof.uses[0], rule.example.types),
+                           family_by_elements(rule.example.types), options_.seed)) {
     log(fmt::format("refuted: {}", program.term.text()));
     return std::optional<Rule>();
   }
@@ -389,8 +391,9 @@ Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify
     log(fmt::format("open without a solver: {}", program.term.text()));
     return std::optional<Rule>();
   }
+  if (!solver) return std::optional(std::move(rule));
   const auto start = Clock::now();
-  TRY(const std::string open, open_elements(rule, options_.trials, options_.seed, solver));
+  TRY(const std::string open, open_elements(rule, options_.trials, options_.seed, *solver));
   if (open.empty()) {
     log(fmt::format("proved in {:.1f} s: {}", seconds_since(start), program.term.text()));
     return std::optional(std::move(rule));
@@ -399,11 +402,17 @@ Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify
   return std::optional<Rule>();
 }
 
-Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) {
+Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver* solver) {
   const Convolution& original = original_.convolution;
   const bool may_have_steps = std::ranges::any_of(original.strides, [](const Dim& d) { return !d.is(1); }) ||
                               std::ranges::any_of(original.dilations, [](const Dim& d) { return !d.is(1); });
-  const std::vector<Moves> of_data = data_moves(original, whole_.shape), of_weights = weight_moves(original);
+  std::vector<Moves> of_data = data_moves(original, whole_.shape);
+  const std::vector<Moves> of_weights = weight_moves(original);
+  // Half of one image is none.
+  if (original_.image[0] == 1)
+    std::erase_if(of_data, [](const Moves& moves) {
+      return !moves.empty() && moves[0].kind == Move::Kind::kFold && moves[0].axes[0] == 0;
+    });
   const auto dims_after = [&](const std::vector<Moves>& all, const char* name) {
     std::vector<Dims> result;
     for (const Moves& moves : all) {
@@ -420,7 +429,7 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) 
     for (size_t k = 0; undone && k < undone->by.size(); ++k) result *= substitute(undone->by[k], numbers_).value();
     return result;
   };
-  for (size_t d = 0; d < of_data.size(); ++d) {
+  for (size_t d = 0; d < of_data.size() && !is_late(); ++d) {
     TRY_VOID(check_stop());
     for (size_t w = 0; w < of_weights.size(); ++w) {
       const Moves &data = of_data[d], &weights = of_weights[w];
@@ -448,6 +457,7 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver& solver) 
   std::set<std::string> known;
   for (const Right& right : right_) {
     if (known.contains(right.kind)) continue;
+    if (is_late()) break;
     TRY_VOID(check_stop());
     TRY(std::optional<Rule> rule, proved(right.program, solver));
     if (!rule) continue;
@@ -525,23 +535,106 @@ std::vector<Original> originals() {
   return result;
 }
 
-Result<Mutants> mutants(const MutantOptions& options) {
+namespace {
+
+/// A size that leaves the same remainders by the step, from `least` on, or the size itself where that is as small.
+int64_t small_size(int64_t size, int64_t least, int64_t step) {
+  return size <= least ? size : least + (size - least) % step;
+}
+
+/// What a convolution is told; nothing where that is not known, or where zeros are put behind what it transposes.
+std::optional<Original> original_of(const Graph& model, NodeId id) {
+  const OpContext context = context_of(model, id);
+  const bool is_transposed = context.op().name == "ConvTranspose";
+  const auto dims_of_input = [&](size_t k) {
+    const ValueType& type = model.value(model.node(id).inputs[k]).type;
+    return type.has_shape() ? constants(*type.shape) : std::nullopt;
+  };
+  const std::optional<Dims> image = dims_of_input(0), kernel = dims_of_input(1);
+  if (!image || !kernel || context.get_string("auto_pad") != "NOTSET" || image->size() != kernel->size() ||
+      context.has_attribute("output_shape"))
+    return std::nullopt;
+  const size_t axes = image->size() - 2;
+  const auto told = [&](const char* name, int64_t otherwise, size_t count) {
+    return context.has_attribute(name) && !context.get_ints(name).empty() ? Dims(context.get_ints(name))
+                                                                          : Dims(count, otherwise);
+  };
+  const Dims strides = told("strides", 1, axes), dilations = told("dilations", 1, axes),
+             pads = told("pads", 0, 2 * axes);
+  if (is_transposed && told("output_padding", 0, axes) != Dims(axes, 0)) return std::nullopt;
+  constexpr int64_t kMostTaps = 128;
+  const int64_t all_taps = element_count(Dims(kernel->begin() + 2, kernel->end()));
+  if (axes < 1 || axes > 3 || all_taps > kMostTaps || element_count(*image) == 0 || element_count(*kernel) == 0 ||
+      std::ranges::any_of(pads, [](int64_t pad) { return pad < 0; }))
+    return std::nullopt;
+  Original result;
+  Convolution& convolution = result.convolution;
+  convolution.is_transposed = is_transposed;
+  char letter = 'a';
+  const int64_t groups = context.get_int("group"), group = std::min<int64_t>(groups, 2);
+  convolution.group = groups == 1 ? Dim(1) : named(letter, {group}, result)[0];
+  // Two channels of a group stand for more.
+  const int64_t first = std::min<int64_t>((*kernel)[0] / groups, 2), second = std::min<int64_t>((*kernel)[1], 2);
+  result.kernel = {group * first, second};
+  result.image = {small_size((*image)[0], 2, 2), group * (is_transposed ? first : second)};
+  for (size_t k = 0; k < axes; ++k) {
+    const int64_t taps = (*kernel)[2 + k], reach = dilations[k] * (taps - 1) + 1;
+    result.kernel.push_back(taps);
+    result.image.push_back(
+        small_size((*image)[2 + k], std::max<int64_t>(reach, 6), std::lcm(4, std::lcm(strides[k], dilations[k]))));
+    convolution.before.emplace_back(pads[k]);
+    convolution.behind.emplace_back(pads[axes + k]);
+    convolution.strides.emplace_back(strides[k]);
+    convolution.dilations.emplace_back(dilations[k]);
+  }
+  return result;
+}
+
+/// Small sizes may be none.
+bool has_values(const Original& original) {
+  const ShapedTerm whole = original.built();
+  const verify::Bindings numbers = original.example();
+  Dims dims;
+  for (const Dim& dim : whole.shape) dims.push_back(substitute(dim, numbers).value());
+  if (std::ranges::any_of(dims, [](int64_t dim) { return dim < 1; })) return false;
+  constexpr std::array<uint32_t, 1> kFirst = {0};
+  return Values(original.image, original.kernel, 0).of(substitute(whole.term, numbers), dims, kFirst).has_value();
+}
+
+}  // namespace
+
+std::vector<Original> originals_of(const Graph& model) {
+  std::vector<Original> result;
+  std::set<std::pair<std::string, std::pair<Dims, Dims>>> known;
+  for (const NodeId id : model.nodes()) {
+    const Node& node = model.node(id);
+    if (node.is_opaque() || !node.op->domain.empty() || (node.op->name != "Conv" && node.op->name != "ConvTranspose"))
+      continue;
+    auto original = original_of(model, id);
+    if (original && has_values(*original) &&
+        known.emplace(original->built().term.text(), std::pair(original->image, original->kernel)).second)
+      result.push_back(*std::move(original));
+  }
+  return result;
+}
+
+Result<Mutants> mutants(const std::vector<Original>& originals, const MutantOptions& options) {
   const auto start = Clock::now();
-  std::vector<Original> all = originals();
-  std::erase_if(all, [&](const Original& original) {
-    return static_cast<int>(original.convolution.strides.size()) > options.max_axes;
-  });
-  std::vector<Mutants> parts(all.size());
-  std::vector<std::optional<Error>> errors(all.size());
+  std::vector<Mutants> parts(originals.size());
+  std::vector<std::optional<Error>> errors(originals.size());
   ThreadPool pool(options.threads);
-  pool.run(static_cast<int64_t>(all.size()), [&](int64_t k, int) {
+  pool.run(static_cast<int64_t>(originals.size()), [&](int64_t k, int) {
     const auto at = static_cast<size_t>(k);
-    auto solver = verify::ArithmeticSolver::start();
-    auto done = solver.ok() ? Generation(all[at], options).run(parts[at], *solver) : solver.error();
-    if (!done.ok()) errors[at] = std::move(done).error();
+    const auto generate = [&]() -> Result<void> {
+      Generation generation(originals[at], options);
+      if (options.trials == 0) return generation.run(parts[at], nullptr);
+      TRY(auto solver, verify::ArithmeticSolver::start());
+      return generation.run(parts[at], &solver);
+    };
+    if (auto done = generate(); !done.ok()) errors[at] = std::move(done).error();
   });
   Mutants result;
-  for (size_t k = 0; k < all.size(); ++k) {
+  for (size_t k = 0; k < originals.size(); ++k) {
     if (errors[k]) return *std::move(errors[k]);
     std::ranges::move(parts[k].rules, std::back_inserter(result.rules));
     const MutantStatistics& part = parts[k].statistics;
@@ -552,10 +645,11 @@ Result<Mutants> mutants(const MutantOptions& options) {
     sum.partly += part.partly;
     sum.corrected += part.corrected;
   }
-  for (size_t k = result.rules.size(); k-- > 0;)
-    if (std::ranges::any_of(
-            result.rules, [&](const Rule& rule) { return &rule != &result.rules[k] && covers(rule, result.rules[k]); }))
+  for (size_t k = result.rules.size(); k-- > 0;) {
+    const auto says_it = [&](const Rule& rule) { return &rule != &result.rules[k] && covers(rule, result.rules[k]); };
+    if (std::ranges::any_of(result.rules, says_it) || std::ranges::any_of(options.known, says_it))
       result.rules.erase(result.rules.begin() + static_cast<std::ptrdiff_t>(k));
+  }
   name_rules(result.rules);
   result.statistics.seconds = seconds_since(start);
   return result;

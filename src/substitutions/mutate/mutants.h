@@ -4,11 +4,15 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "graph/graph.h"
 #include "substitutions/mutate/shaped_term.h"
 #include "substitutions/proof/rule.h"
+#include "util/clock.h"
 
 namespace isomer::substitutions {
 
@@ -25,14 +29,20 @@ struct Original {
 };
 /// Of one, two and three axes; dense, with strides or dilations, transposed.
 std::vector<Original> originals();
+/// What the model's convolutions of known sizes are told, each once, at sizes of their own kind: small ones that leave
+/// the same remainders.
+std::vector<Original> originals_of(const Graph& model);
 
 struct MutantOptions {
   int max_operators = 4;
-  int max_axes = 3;  ///< of images
   int threads = 1;
   uint64_t seed = 0;
-  int trials = 60;  ///< draws of sizes and structures that a proof for all sizes must cover
-  std::function<void(const std::string& line)> log;
+  /// Draws of sizes and structures that a proof for all sizes must cover; 0: there is none, a rule is proved by
+  /// elements, without a solver, wherever it is used.
+  int trials = 60;
+  std::span<const Rule> known = {};                       ///< what they say already is left out
+  std::optional<Clock::time_point> until = std::nullopt;  ///< what is found by then is enough
+  std::function<void(const std::string& line)> log = nullptr;
 };
 
 struct MutantStatistics {
@@ -48,7 +58,7 @@ struct Mutants {
   MutantStatistics statistics;
 };
 
-/// The same for any number of threads. Errors: Z3 fails, kStopped.
-Result<Mutants> mutants(const MutantOptions& options);
+/// The same for any number of threads, where time does not end it. Errors: Z3 fails, kStopped.
+Result<Mutants> mutants(const std::vector<Original>& originals, const MutantOptions& options);
 
 }  // namespace isomer::substitutions
