@@ -252,13 +252,13 @@ class Attack:
         before = node.input[k]
         there = [each.name for each in (*graph.input, *graph.initializer)]
         there += [name for each in graph.node[:node_at] for name in each.output if name]
-        same = {each.SerializeToString() for each in graph.initializer if each.name == before}
         node.input[k] = self.one_of(each for each in dict.fromkeys(there)
                                     if each != before and types.get(each) == types[before])
-        if same:
-            contents = [Bytes(each, self.folder) for name in (before, node.input[k]) for each in graph.initializer
-                        if each.name == name]
-            if len(contents) == 2 and len({each.read(0, each.size) for each in contents}) == 1:
+        tensors = {each.name: each for each in graph.initializer} | {
+            each.output[0]: value.t for each in graph.node if each.op_type == "Constant" for value in each.attribute if value.name == "value"}
+        if before in tensors and node.input[k] in tensors:
+            contents = [Bytes(tensors[name], self.folder) for name in (before, node.input[k])]
+            if len({each.read(0, each.size) for each in contents}) == 1:
                 raise Unfit  # constants with the same elements
         return f"{node.op_type} {node.name or node.output[0]}, input {k}: {before} to {node.input[k]}"
 
