@@ -454,10 +454,6 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver* solver) 
   return {};
 }
 
-}  // namespace
-
-namespace {
-
 /// Small sizes may be none.
 bool has_values(const Original& original) {
   const ShapedTerm whole = original.built();
