@@ -1,6 +1,7 @@
 #include "graph/passes/merge_equal.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "graph/algorithms.h"
@@ -79,10 +80,15 @@ Result<int> merge_equal(Graph& graph, PassContext& context) {
   Leaders leaders(graph, !context.allows(FloatClass::kFinite));
   Redirects redirects(graph);
   const auto merge = [&](ValueId id, ValueId leader) { return id != leader && redirects.redirect(id, leader); };
-  // Constants that nobody reads any more are still there.
+  // Constants that nobody reads any more are still there. Those that are outputs stay, and others are merged into them:
+  // of another constant they would be copies, which are folded to constants again.
   const std::vector<int> uses = graph.use_counts();
+  const std::set<ValueId> outputs(graph.outputs().begin(), graph.outputs().end());
+  for (const ValueId id : outputs)
+    if (graph.is_constant(id)) (void)leaders.leader_of(id);
   for (const ValueId id : graph.values())
-    if (graph.is_constant(id) && uses[id.index] > 0) changes += merge(id, leaders.leader_of(id));
+    if (graph.is_constant(id) && uses[id.index] > 0 && !outputs.contains(id))
+      changes += merge(id, leaders.leader_of(id));
   TRY(const std::vector<NodeId> order, topological_order(graph));
   for (const NodeId id : order) {
     if (graph.node(id).is_opaque()) continue;
