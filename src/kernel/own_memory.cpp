@@ -1,7 +1,12 @@
 #include "kernel/own_memory.h"
 
 #include <algorithm>
-#include <numeric>
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
 
 #include "kernel/launch.h"
 #include "kernel/tree.h"

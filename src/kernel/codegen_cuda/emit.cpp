@@ -27,8 +27,8 @@ Result<void> check_owners(const Kernel& kernel, const std::vector<LaunchPlace>& 
 }  // namespace
 
 Result<CudaKernel> emit_cuda(const Kernel& scheduled, const std::string& prefix) {
-  TRY(Kernel kernel, with_barriers(scheduled));
-  kernel = with_own_memory(kernel);
+  TRY(const Kernel waiting, with_barriers(scheduled));
+  const Kernel kernel = with_own_memory(waiting);
   const std::vector<LaunchPlace> places = launches_of(kernel);
   TRY_VOID(check_owners(kernel, places));
   CudaKernel result;

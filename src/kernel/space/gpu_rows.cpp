@@ -75,35 +75,26 @@ struct Shares {
   int64_t each_of(int64_t length) const { return (length + threads - 1) / threads; }
 };
 
-/// Loops over what threads take of a row: over them, or over warps and their lanes; over the vectors of a thread; and
-/// over the elements of these.
-struct Parts {
-  LoopIds threads;
-  LoopId vectors, elements;
-};
-
-/// Threads take elements side by side, and those after all of theirs.
-std::optional<Parts> share(Builder& builder, LoopId elements, const Shares& shares) {
-  const int64_t vector = shares.vector_of(builder.view.extent(elements));
+/// Threads take elements side by side, and those after all of theirs: vectors, written out where they are few. The
+/// loops over threads, or over warps and their lanes; inside are those over a thread's vectors and their elements.
+std::optional<LoopIds> share(Builder& builder, LoopId elements, const Shares& shares) {
+  const int64_t length = builder.view.extent(elements), vector = shares.vector_of(length);
   const Integers factors =
       shares.has_warps() ? Integers{-1, shares.threads / kLanes, kLanes, vector} : Integers{-1, shares.threads, vector};
   const auto parts = builder.schedule.split(elements, factors);
   if (!parts.ok()) return std::nullopt;
-  const Parts result{{parts->begin() + 1, parts->end() - 1}, parts->front(), parts->back()};
-  LoopIds order = result.threads;
-  order.insert(order.end(), {result.vectors, result.elements});
+  const LoopIds threads(parts->begin() + 1, parts->end() - 1);
+  LoopIds order = threads;
+  order.insert(order.end(), {parts->front(), parts->back()});
   if (!tried(builder.schedule.reorder(order))) return std::nullopt;
-  return result;
+  if (shares.each_of(length) <= kFewElements) (void)tried(builder.schedule.unroll(parts->front()));
+  (void)tried(builder.schedule.unroll(parts->back()));
+  return threads;
 }
 
-bool bind_threads(Schedule& schedule, const Parts& parts) {
-  return tried(schedule.bind(parts.threads.back(), "thread.x")) &&
-         (parts.threads.size() == 1 || tried(schedule.bind(parts.threads.front(), "thread.y")));
-}
-
-void write_out(Builder& builder, const Parts& parts, bool is_few) {
-  if (is_few) (void)tried(builder.schedule.unroll(parts.vectors));
-  (void)tried(builder.schedule.unroll(parts.elements));
+bool bind_threads(Schedule& schedule, const LoopIds& threads) {
+  return tried(schedule.bind(threads.back(), "thread.x")) &&
+         (threads.size() == 1 || tried(schedule.bind(threads.front(), "thread.y")));
 }
 
 bool set_scopes(Builder& builder, const std::string& block, const char* scope) {
@@ -114,20 +105,20 @@ bool set_scopes(Builder& builder, const std::string& block, const char* scope) {
 
 /// Threads reduce parts of a row each; the lanes of a warp bring theirs together; and then each thread what all warps
 /// have.
-bool share_among_lanes(Builder& builder, const std::string& name, const Parts& parts, LoopId row) {
+bool share_among_lanes(Builder& builder, const std::string& name, const LoopIds& threads, LoopId row) {
   Schedule& schedule = builder.schedule;
   const View& view = builder.view;
-  const bool has_warps = parts.threads.size() > 1;
+  const bool has_warps = threads.size() > 1;
   std::string of_warp = name;
   if (has_warps) {
-    const auto partial = schedule.rfactor(name, parts.threads.front());
+    const auto partial = schedule.rfactor(name, threads.front());
     if (!partial.ok() || !set_scopes(builder, *partial, "shared")) return false;
     of_warp = *partial;
   }
-  const LoopId lane = parts.threads.back();
+  const LoopId lane = threads.back();
   const auto of_lane = schedule.rfactor(of_warp, lane);
   if (!of_lane.ok() || !set_scopes(builder, *of_lane, "registers")) return false;
-  if (!tried(schedule.join(lane, view.loops(of_warp).back())) || !bind_threads(schedule, parts)) return false;
+  if (!tried(schedule.join(lane, view.loops(of_warp).back())) || !bind_threads(schedule, threads)) return false;
   for (const LoopId loop : has_warps ? view.inner_loops(name, row) : LoopIds()) (void)tried(schedule.unroll(loop));
   return true;
 }
@@ -136,13 +127,11 @@ bool share_among_lanes(Builder& builder, const std::string& name, const Parts& p
 bool share_reduction(Builder& builder, const std::string& name, LoopId step, LoopId row, const Shares& shares) {
   Schedule& schedule = builder.schedule;
   const View& view = builder.view;
-  const bool is_few = shares.each_of(view.extent(step)) <= kFewElements;
-  const auto parts = share(builder, step, shares);
-  if (!parts) return false;
-  write_out(builder, *parts, is_few);
-  if (shares.has_lanes()) return share_among_lanes(builder, name, *parts, row);
-  const auto partial = schedule.rfactor(name, parts->threads[0]);
-  if (!partial.ok() || !set_scopes(builder, *partial, "shared") || !bind_threads(schedule, *parts)) return false;
+  const auto loops = share(builder, step, shares);
+  if (!loops) return false;
+  if (shares.has_lanes()) return share_among_lanes(builder, name, *loops, row);
+  const auto partial = schedule.rfactor(name, loops->front());
+  if (!partial.ok() || !set_scopes(builder, *partial, "shared") || !bind_threads(schedule, *loops)) return false;
   const int64_t threads = shares.threads;
   if (threads >= kManyPartial) {
     int64_t groups = 1;
@@ -201,10 +190,8 @@ bool join_rows(Builder& builder, const std::vector<Member>& all, const Shares& s
       if (view.block(member.name).is_reduction()) {
         if (!share_reduction(builder, member.name, *rest, *own, shares)) return false;
       } else {
-        const bool is_few = shares.each_of(view.extent(*rest)) <= kFewElements;
-        const auto parts = share(builder, *rest, shares);
-        if (!parts || !bind_threads(schedule, *parts)) return false;
-        write_out(builder, *parts, is_few);
+        const auto threads = share(builder, *rest, shares);
+        if (!threads || !bind_threads(schedule, *threads)) return false;
       }
     }
     if (row && !tried(schedule.join(*row, *own))) return false;

@@ -19,8 +19,8 @@ struct Difference {
   double expected = 0;
   double found = 0;
   double bound = 0;
-  std::string refusal =
-      {};  ///< why the other model does not run on inputs that the reference runs on; then that is all
+  /// Why the other model does not run on inputs that the reference runs on; then that is all.
+  std::string refusal = {};
   /// "y[0,3]: 1.5 expected, 1.25 found (allowed difference 1e-06)", "outputs expected, none found: …"
   std::string text() const;
 };
