@@ -80,12 +80,10 @@ Result<int> merge_equal(Graph& graph, PassContext& context) {
   Leaders leaders(graph, !context.allows(FloatClass::kFinite));
   Redirects redirects(graph);
   const auto merge = [&](ValueId id, ValueId leader) { return id != leader && redirects.redirect(id, leader); };
-  // Constants that nobody reads any more are still there. Those that are outputs stay, and others are merged into them:
-  // of another constant they would be copies, which are folded to constants again.
+  // Constants that nobody reads any more are still there. Those that are outputs stay as they are: of another constant
+  // they would be copies, which are folded to constants again.
   const std::vector<int> uses = graph.use_counts();
   const std::set<ValueId> outputs(graph.outputs().begin(), graph.outputs().end());
-  for (const ValueId id : outputs)
-    if (graph.is_constant(id)) (void)leaders.leader_of(id);
   for (const ValueId id : graph.values())
     if (graph.is_constant(id) && uses[id.index] > 0 && !outputs.contains(id))
       changes += merge(id, leaders.leader_of(id));
