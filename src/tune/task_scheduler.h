@@ -34,10 +34,19 @@ struct TaskProgress {
   double now_us() const { return best_us.empty() ? first_us : best_us.back(); }
 };
 
+/// A part of a model that several programs compute (graph substitutions leave more than one): the measured times of
+/// their tasks decide which of them the model gets. Parts are chosen by themselves, so that k programs each in r parts
+/// stand for k^r models.
+struct Alternatives {
+  /// Of each program beside the one that ModelTasks::times have: how much oftener, or less often, each task runs.
+  std::vector<std::vector<double>> changes;
+};
+
 /// A model as a sum of tasks.
 struct ModelTasks {
   std::vector<double> times;  ///< how often each task runs in it, by the task's number
   double wanted_us = 0;       ///< for kWanted
+  std::vector<Alternatives> parts = {};
 };
 
 struct SchedulerOptions {
@@ -49,8 +58,26 @@ struct SchedulerOptions {
   int patience = 5;          ///< rounds without a gain, for kStopEarly
 };
 
-/// The sum of tasks, microseconds.
+/// The sum of tasks, microseconds, with the fastest program of each part.
 double time_of(const ModelTasks& model, const std::vector<TaskProgress>& tasks);
+
+/// The fastest program of each part: 0 is that of the model's `times`, others are numbers of `changes` and one more.
+std::vector<size_t> fastest_programs(const ModelTasks& model, const std::vector<TaskProgress>& tasks);
+
+/// Microseconds that a program takes less than the first one of its part.
+double saved_us(const Alternatives& part, size_t program, const std::vector<TaskProgress>& tasks);
+
+/// How often each task runs with the fastest program of each part.
+std::vector<double> fastest_times(const ModelTasks& model, const std::vector<TaskProgress>& tasks);
+
+/// How likely each program of a part, the first one too, is the fastest in the end: each may take any time between what
+/// it takes now and what its tasks may still gain, at a guess. Next to nothing is 0: such a program is dropped.
+std::vector<double> chances(const Alternatives& part, const std::vector<TaskProgress>& tasks,
+                            const SchedulerOptions& options);
+
+/// How often each task runs, as likely as that is.
+std::vector<double> likely_times(const ModelTasks& model, const std::vector<TaskProgress>& tasks,
+                                 const SchedulerOptions& options);
 
 /// How much the objective gains by the task's next round, at a guess.
 double expected_gain(size_t task, const std::vector<TaskProgress>& tasks, const std::vector<ModelTasks>& models,
@@ -62,7 +89,8 @@ double expected_gain(size_t task, const std::vector<TaskProgress>& tasks, const 
 double predicted_us(const ModelTasks& model, const std::vector<TaskProgress>& tasks, const SchedulerOptions& options,
                     double rounds);
 
-/// The task whose round is next; nothing where all are done. Each gets one round first.
+/// The task whose round is next; nothing where all are done, or only in programs that were dropped. Each of the
+/// likeliest programs' gets one round first.
 std::optional<size_t> next_task(const std::vector<TaskProgress>& tasks, const std::vector<ModelTasks>& models,
                                 const SchedulerOptions& options);
 

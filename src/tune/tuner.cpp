@@ -299,9 +299,7 @@ class Tuner {
   /// False where nothing is left.
   Result<bool> one_round() {
     if (is_over()) return false;
-    std::vector<TaskProgress> all;
-    for (const TaskState& task : state_.tasks) all.push_back(task.progress);
-    const auto next = next_task(all, models_, options_.scheduler);
+    const auto next = next_task(state_.progress(), models_, options_.scheduler);
     if (!next) return false;
     TRY_VOID(round(*next));
     tell(next);
@@ -594,8 +592,7 @@ class Tuner {
   void tell(std::optional<size_t> task) {
     state_.seconds = seconds_since(begin_);
     state_.task = task;
-    std::vector<TaskProgress> all;
-    for (const TaskState& each : state_.tasks) all.push_back(each.progress);
+    const std::vector<TaskProgress> all = state_.progress();
     state_.predicted_us.clear();
     for (const ModelTasks& model : models_)
       state_.predicted_us.push_back(predicted_us(model, all, options_.scheduler, rounds_left()));
@@ -630,21 +627,20 @@ class Tuner {
   TuneState state_;
 };
 
-template <class Time>
-double sum_of(const ModelTasks& model, const std::vector<TaskState>& tasks, const Time& time) {
-  double sum = 0;
-  for (size_t k = 0; k < tasks.size(); ++k) sum += model.times[k] * time(tasks[k].progress);
-  return sum;
-}
-
 }  // namespace
 
 double TuneState::first_us(const ModelTasks& model) const {
-  return sum_of(model, tasks, [](const TaskProgress& task) { return task.first_us; });
+  double sum = 0;
+  for (size_t k = 0; k < tasks.size(); ++k) sum += model.times[k] * tasks[k].progress.first_us;
+  return sum;
 }
 
-double TuneState::now_us(const ModelTasks& model) const {
-  return sum_of(model, tasks, [](const TaskProgress& task) { return task.now_us(); });
+double TuneState::now_us(const ModelTasks& model) const { return time_of(model, progress()); }
+
+std::vector<TaskProgress> TuneState::progress() const {
+  std::vector<TaskProgress> result;
+  for (const TaskState& task : tasks) result.push_back(task.progress);
+  return result;
 }
 
 Candidates candidates_of(const Problem& problem, const TuneOptions& options) {

@@ -56,9 +56,12 @@ struct TuneState {
   std::string no_model;                   ///< why there is no cost model
   std::vector<double> predicted_us = {};  ///< by model: in the end, at a guess (task_scheduler.h)
 
-  /// The sum of a model's tasks by their default schedules, microseconds; as they are now.
+  /// The sum of a model's tasks by their default schedules, microseconds; as they are now, with the fastest program of
+  /// each part.
   double first_us(const ModelTasks& model) const;
   double now_us(const ModelTasks& model) const;
+  /// By task.
+  std::vector<TaskProgress> progress() const;
 };
 
 class Crew;

@@ -65,6 +65,72 @@ TEST(TaskScheduler, PredictsThatGainsGoOnForAWhile) {
   EXPECT_DOUBLE_EQ(predicted(10), 210);
 }
 
+/// Two programs of one part, twice: one task of 100 us, or two of 60.
+ModelTasks with_programs() { return {{2, 0, 0}, 0, {{{{-2, 2, 2}}}}}; }
+
+TEST(Programs, AreChosenByTheTimesOfTheirTasks) {
+  const ModelTasks model = with_programs();
+  std::vector<TaskProgress> tasks = {task(100), task(60), task(60)};
+  EXPECT_EQ(fastest_programs(model, tasks), std::vector<size_t>{0});
+  EXPECT_DOUBLE_EQ(time_of(model, tasks), 200);
+  tasks[1].best_us = {30};
+  EXPECT_EQ(fastest_programs(model, tasks), std::vector<size_t>{1});
+  EXPECT_DOUBLE_EQ(time_of(model, tasks), 180);
+}
+
+TEST(Programs, OfPartsAreChosenByThemselves) {
+  // The second part runs the first task three times, or the last one.
+  const ModelTasks model = {{2, 0, 3, 0}, 0, {{{{-2, 2, 0, 0}}}, {{{0, 0, -3, 1}, {0, 0, -3, 0}}}}};
+  const std::vector<TaskProgress> tasks = {task(10), task(20), task(1), task(2)};
+  EXPECT_EQ(fastest_programs(model, tasks), (std::vector<size_t>{0, 2}));
+  EXPECT_DOUBLE_EQ(time_of(model, tasks), 20);
+}
+
+TEST(Programs, AreAsLikelyAsTheirTasksMayStillGain) {
+  const ModelTasks model = with_programs();
+  const SchedulerOptions options;
+  std::vector<TaskProgress> tasks = {task(100), task(60), task(60)};
+  const auto chance = [&] { return chances(model.parts[0], tasks, options)[1]; };
+  const double before = chance();
+  EXPECT_GT(before, 0.1);
+  EXPECT_LT(before, 0.5);
+  tasks[0].best_us = {60, 60, 60, 60};
+  tasks[0].least_us = 58;
+  EXPECT_LT(chance(), before);
+  // Both can't be as fast as that even at the machine's peaks.
+  tasks[1].least_us = tasks[2].least_us = 31;
+  EXPECT_EQ(chance(), 0);
+  EXPECT_EQ(likely_times(model, tasks, options), (std::vector<double>{2, 0, 0}));
+  // What the first takes is known to be too much.
+  tasks[1].least_us = tasks[2].least_us = 5;
+  tasks[1].best_us = tasks[2].best_us = {20};
+  EXPECT_EQ(chance(), 1);
+  EXPECT_EQ(likely_times(model, tasks, options), (std::vector<double>{0, 2, 2}));
+}
+
+TEST(Programs, ThatAreDroppedGetNoRounds) {
+  const ModelTasks model = with_programs();
+  std::vector<TaskProgress> tasks = {task(100), task(60), task(60)};
+  for (TaskProgress& each : tasks) each.least_us = 0.9 * each.first_us;
+  for (int round = 0; round < 4; ++round) {
+    EXPECT_EQ(next_task(tasks, {model}, {}), 0U);
+    tasks[0].best_us.push_back(95);
+  }
+  tasks[0].is_done = true;
+  EXPECT_EQ(next_task(tasks, {model}, {}), std::nullopt);
+}
+
+TEST(Programs, ThatAreSlowerAtFirstMayWin) {
+  const ModelTasks model = with_programs();
+  const std::vector<Simulated> simulated = {{90, 0.5}, {20, 0.5}, {25, 0.5}};
+  std::vector<TaskProgress> all = {task(100, 0, 0), task(60, 0, 1), task(60, 0, 1)};
+  all[0].least_us = 85;
+  EXPECT_LT(after(all, {model}, simulated, {}, 12), 110);
+  // They are worth less than what is likelier as long as nothing says that they gain more.
+  std::vector<TaskProgress> tasks = {task(100), task(80), task(80)};
+  EXPECT_EQ(next_task(tasks, {model}, {}), 0U);
+}
+
 TEST(TaskScheduler, LeavesOutWhatIsDone) {
   std::vector<TaskProgress> tasks = {task(5), task(50)};
   tasks[1].is_done = true;
