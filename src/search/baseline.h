@@ -43,6 +43,7 @@ class Baseline {
   Result<void> check_room() const;
 
   Result<std::unique_ptr<Runner>> runner(const Graph& graph) { return backend_.runner(graph, inputs_); }
+  const std::vector<Tensor>& inputs_of_races() const { return inputs_; }
   /// Whoever is given against the runner: the model as it was, unless it is told.
   Result<Raced> race(Runner& other, double times_as_long = 1, Runner* first = nullptr) const;
   /// Races take so long, where a few rounds are not longer.

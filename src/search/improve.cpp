@@ -66,7 +66,7 @@ class Improver {
         backend_(backend),
         deltas_(backend.costs()),
         options_(options),
-        result_{std::move(program), {}, {}, 0, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
+        result_{std::move(program), {}, {}, {}, 0, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
         end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                     std::chrono::duration<double>(options.limits.seconds))) {
     // An e-graph takes all that matches.
@@ -191,7 +191,33 @@ class Improver {
     limits.seconds = std::max(kLeastSeconds, seconds_left() * share);
     result_.regions_searched += is_new ? 1 : 0;
     log(fmt::format("region of {} applications, {} times:", kind.places.front().size(), kind.places.size()));
-    return known->second = search(kind, part, limits, is_new, is_first_time);
+    // What else was found is of the program as it is now.
+    const std::optional<Program> before = limits.alternatives > 0 ? std::optional(result_.program) : std::nullopt;
+    const size_t steps = result_.steps.size(), gains = result_.gains.size();
+    others_.clear();
+    known->second = search(kind, part, limits, is_new, is_first_time);
+    if (before)
+      keep_alternatives(kind, *before, steps, gains < result_.gains.size() ? std::optional(gains) : std::nullopt);
+    return known->second;
+  }
+
+  /// Those of `others_`, as far as all equal regions take them.
+  void keep_alternatives(const Kind& kind, const Program& before, size_t begin, std::optional<size_t> gain) {
+    const size_t region = regions_.emplace(kind.key, regions_.size()).first->second;
+    std::erase_if(result_.alternatives, [&](const AlternativeProgram& each) { return each.region == region; });
+    if (others_.size() > static_cast<size_t>(options_.limits.alternatives))
+      others_.resize(static_cast<size_t>(options_.limits.alternatives));
+    for (const SearchedAlternative& other : others_) {
+      Everywhere made = everywhere(kind, before, other.steps, begin);
+      if (made.matches.empty()) continue;
+      if (weight_bytes(made.program) - weight_bytes(before) > result_.most_growth) continue;
+      AlternativeProgram alternative{region, gain, begin, {}, other.saved * made.places};
+      for (Match& match : made.matches)
+        alternative.steps.push_back({std::move(match), other.saved / static_cast<double>(other.steps.size())});
+      log(fmt::format("  an alternative that saves {:.1f} us:", other.saved));
+      for (const Match& match : other.steps) log("    " + name(match));
+      result_.alternatives.push_back(std::move(alternative));
+    }
   }
 
   /// What a search finds first is what measurements were too short or too long by; once that is measured again it sees
@@ -208,6 +234,7 @@ class Improver {
         return Ended::kDone;
       }
       add(found->statistics);
+      others_ = found->alternatives;
       if (time == 0 && is_new) keep_singles(kind, part, found->singles);
       if (time == 0 && is_first_time) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
       log(fmt::format("  {:.1f} us, {} steps may save {:.1f} us; {} states costed, {} measured; {}", found->cost,
@@ -229,8 +256,10 @@ class Improver {
         for (const Match& match : kept->steps) log("    " + name(match));
         const double saved = backend_.can_run() ? confirmed(part.program, kept->program) : predicted;
         if (saved > 0) transfer(kind, kept->steps, saved);
+        if (saved <= 0) others_.insert(others_.begin(), {kept->steps, predicted});
         return otherwise;
       }
+      if (!kept->steps.empty()) others_.insert(others_.begin(), {kept->steps, predicted});
       if (found->saved < least || seconds_left() < limits.seconds) return otherwise;
     }
     return Ended::kDone;
@@ -285,35 +314,46 @@ class Improver {
     return std::all_of(place.begin(), place.end(), [&](int id) { return program.contains(id); });
   }
 
-  void transfer(const Kind& kind, const std::vector<Match>& steps, double saved) {
-    Gain gain;
-    std::vector<ImprovedStep> taken;
-    Program program = result_.program;
+  /// Steps of a region done wherever it stands.
+  struct Everywhere {
+    Program program;
+    std::vector<Match> matches;  ///< in order, of the program before each
+    int places = 0;
+  };
+  /// `taken`: steps that the program has behind it.
+  Everywhere everywhere(const Kind& kind, Program program, const std::vector<Match>& steps, size_t taken) {
+    Everywhere made{std::move(program), {}, 0};
     for (const std::vector<int>& place : kind.places) {
       // Doing a step, and checking it when the model is derived, takes the longer the larger the program is.
       const auto work =
-          static_cast<int64_t>(result_.steps.size() + taken.size() + steps.size()) * program.application_count();
+          static_cast<int64_t>(taken + made.matches.size() + steps.size()) * made.program.application_count();
       if (work > options_.most_work) break;
-      if (!is_whole(program, place)) continue;
-      Part part = part_of(program, place, program.uses());
+      if (!is_whole(made.program, place)) continue;
+      Part part = part_of(made.program, place, made.program.uses());
       if (part_key(part.program) != kind.key) continue;
-      Transfer transfer(program, std::move(part), rules_);
+      Transfer transfer(made.program, std::move(part), rules_);
       if (!std::all_of(steps.begin(), steps.end(), [&](const Match& match) { return transfer.take(match); })) continue;
-      for (const Match& match : transfer.matches()) {
-        gain.steps.push_back(result_.steps.size() + taken.size());
-        taken.push_back({match, saved / static_cast<double>(steps.size())});
-      }
-      gain.saved += saved;
-      program = transfer.take_whole();
+      made.matches.insert(made.matches.end(), transfer.matches().begin(), transfer.matches().end());
+      ++made.places;
+      made.program = transfer.take_whole();
     }
-    if (gain.steps.empty()) return log("  the whole takes them nowhere");
-    const int64_t bytes = weight_bytes(program);
+    return made;
+  }
+
+  void transfer(const Kind& kind, const std::vector<Match>& steps, double saved) {
+    Everywhere made = everywhere(kind, result_.program, steps, result_.steps.size());
+    if (made.matches.empty()) return log("  the whole takes them nowhere");
+    const int64_t bytes = weight_bytes(made.program);
     if (bytes > most_weight_bytes_) return log("  weights would grow too much");
+    Gain gain;
+    gain.saved = saved * made.places;
     gain.growth = bytes - std::exchange(weight_bytes_, bytes);
-    result_.program = std::move(program);
+    result_.program = std::move(made.program);
     for (const Match& match : steps) paid_.insert(match.substitution);
-    result_.steps.insert(result_.steps.end(), std::make_move_iterator(taken.begin()),
-                         std::make_move_iterator(taken.end()));
+    for (Match& match : made.matches) {
+      gain.steps.push_back(result_.steps.size());
+      result_.steps.push_back({std::move(match), saved / static_cast<double>(steps.size())});
+    }
     result_.gains.push_back(std::move(gain));
   }
 
@@ -341,6 +381,8 @@ class Improver {
   Improved result_;
   std::map<Hash128, Ended> searched_;
   std::set<int> paid_;                                ///< substitutions of gains
+  std::vector<SearchedAlternative> others_;           ///< of the region that is searched
+  std::map<Hash128, size_t> regions_;                 ///< numbers of those with alternatives, by key
   int64_t weight_bytes_ = 0, most_weight_bytes_ = 0;  ///< of the program, and at most
   std::chrono::steady_clock::time_point end_;
 };
@@ -360,8 +402,8 @@ std::vector<size_t> within_growth(std::span<const Gain> gains, std::vector<size_
   return numbers;
 }
 
-Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const Program& before,
-                Substitutions& rules) {
+Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const Program& before, Substitutions& rules,
+                std::vector<size_t> alternatives) {
   std::vector<bool> is_chosen(improved.steps.size());
   std::vector<size_t> gain_of(improved.steps.size());
   for (const size_t gain : gains)
@@ -369,16 +411,34 @@ Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, cons
       is_chosen[step] = true;
       gain_of[step] = gain;
     }
+  const auto begin_of = [&](size_t alternative) { return improved.alternatives[alternative].begin; };
+  stable_sort(alternatives, [&](size_t a, size_t b) { return begin_of(a) < begin_of(b); });
   Transfer transfer(before, substitutions::all_of(before), rules);
   Chosen result;
-  for (size_t k = 0; k < is_chosen.size(); ++k) {
+  const auto keep = [&](const ImprovedStep& step, const Match& taken) {
+    result.steps.push_back(step_of(taken, rules));
+    result.saved.push_back(step.saved);
+  };
+  auto next = alternatives.begin();
+  for (size_t k = 0; k <= is_chosen.size(); ++k) {
+    for (; next != alternatives.end() && begin_of(*next) == k; ++next) {
+      const std::vector<ImprovedStep>& steps = improved.alternatives[*next].steps;
+      Transfer branch = transfer;
+      if (!std::all_of(steps.begin(), steps.end(), [&](const ImprovedStep& step) { return branch.take(step.match); }))
+        continue;
+      const size_t taken = transfer.matches().size();
+      transfer.adopt(std::move(branch));
+      for (size_t j = 0; j < steps.size(); ++j) keep(steps[j], transfer.matches()[taken + j]);
+      result.gains.resize(result.steps.size(), kOfAlternative);
+      result.alternatives.push_back(*next);
+    }
+    if (k == is_chosen.size()) break;
     const ImprovedStep& step = improved.steps[k];
     if (!is_chosen[k] || !transfer.take(step.match)) {
       transfer.pass_over(step.match);
       continue;
     }
-    result.steps.push_back(step_of(transfer.matches().back(), rules));
-    result.saved.push_back(step.saved);
+    keep(step, transfer.matches().back());
     result.gains.push_back(gain_of[k]);
   }
   return result;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,6 +62,15 @@ struct Gain {
   int64_t growth = 0;         ///< bytes of constants
 };
 
+/// Another program for equal regions than the one that they got: it may be faster once its kernels are tuned.
+struct AlternativeProgram {
+  size_t region = 0;           ///< those of one region exclude each other,
+  std::optional<size_t> gain;  ///< and what was gained there
+  size_t begin = 0;            ///< of Improved::steps, so many were taken before
+  std::vector<ImprovedStep> steps;
+  double saved = 0;  ///< microseconds, in all of them together, as tasks take by their default schedules
+};
+
 /// A rewrite by itself, in all equal regions.
 struct SingleStep {
   std::string rule, where;
@@ -71,9 +82,10 @@ struct Improved {
   substitutions::Program program;
   std::vector<ImprovedStep> steps;
   std::vector<Gain> gains;
-  int64_t most_growth = 0;           ///< bytes that gains which are taken may grow by
-  std::vector<SingleStep> singles;   ///< the best ones, whether they were taken or not
-  double cost = 0, cost_before = 0;  ///< microseconds; of what could be costed
+  std::vector<AlternativeProgram> alternatives;  ///< SearchLimits::alternatives of a region at most
+  int64_t most_growth = 0;                       ///< bytes that gains which are taken may grow by
+  std::vector<SingleStep> singles;               ///< the best ones, whether they were taken or not
+  double cost = 0, cost_before = 0;              ///< microseconds; of what could be costed
   int regions = 0, regions_searched = 0;
   SearchStatistics statistics;
   StopReason stop = StopReason::kExhausted;
@@ -82,14 +94,18 @@ struct Improved {
 /// Of the gains of these numbers those that together grow by at most so many bytes: those that save the most a byte.
 std::vector<size_t> within_growth(std::span<const Gain> gains, std::vector<size_t> numbers, int64_t most);
 
+inline constexpr size_t kOfAlternative = std::numeric_limits<size_t>::max();
+
 struct Chosen {
   std::vector<substitutions::Step> steps;
-  std::vector<double> saved;  ///< by step
-  std::vector<size_t> gains;  ///< that steps are of, by step
+  std::vector<double> saved;         ///< by step
+  std::vector<size_t> gains;         ///< that steps are of, by step, or kOfAlternative
+  std::vector<size_t> alternatives;  ///< that were taken
 };
-/// The steps of these gains on the program that was improved, without those that need something of others.
+/// The steps of these gains and alternatives, by their numbers, on the program that was improved, without those that
+/// need something of others. No two of them are of one region.
 Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, const substitutions::Program& before,
-                substitutions::Substitutions& rules);
+                substitutions::Substitutions& rules, std::vector<size_t> alternatives = {});
 
 /// Rules and backend outlive it.
 Result<Improved> improve(substitutions::Program program, substitutions::Substitutions& rules, Backend& backend,

@@ -87,6 +87,9 @@ class Optimizer {
 
   Result<OptimizedModel> run() {
     TRY(OptimizedModel made, optimized());
+    if (options_.judge) {
+      TRY(made, judged(std::move(made)));
+    }
     for (int count = 0; options_.check; ++count) {
       TRY(const std::optional<std::string> difference, options_.check(made));
       if (!difference) break;
@@ -123,6 +126,7 @@ class Optimizer {
     base_of_steps_.reset();
     loss_.reset();
     gains_left_out_.clear();
+    gains_taken_.clear();
     const DeriveOptions derive{options_.threads, options_.log};
     plain_.why_not_searched = why_not_searched();
     if (plain_.why_not_searched.empty())
@@ -257,6 +261,7 @@ class Optimizer {
 
   /// The best of what was found, less what was left out; the passes alone where nothing is faster.
   Result<OptimizedModel> chosen() {
+    gains_taken_.clear();
     bool is_first = true;
     for (const std::vector<size_t>& gains : choices()) {
       // All of them at once are raced, whatever that takes; fewer of them in what the check can spare.
@@ -293,10 +298,10 @@ class Optimizer {
     return result;
   }
 
-  /// Nothing where it is no faster, or loses too much; why_not_taken then says it.
-  Result<std::optional<OptimizedModel>> with_steps(const std::vector<size_t>& gains) {
+  /// With the steps of these gains and alternatives.
+  Result<OptimizedModel> made_of(const std::vector<size_t>& gains, const std::vector<size_t>& alternatives) {
     const Base& base = *base_of_steps_;
-    const Chosen chosen = steps_of(*found_, gains, base.program.program, *substitutions_);
+    const Chosen chosen = steps_of(*found_, gains, base.program.program, *substitutions_, alternatives);
     OptimizedModel made = plain_;
     made.outcome = SearchOutcome::kFaster;
     made.derivation.steps = base.program.steps;
@@ -305,6 +310,13 @@ class Optimizer {
     made.gains.insert(made.gains.end(), chosen.saved.begin(), chosen.saved.end());
     made.derivation.rules = rules_of(made.derivation.steps, rules_, theory_.axioms());
     TRY(made.derived, derived(base.start, made.derivation));
+    gains_of_steps_ = chosen.gains;
+    return made;
+  }
+
+  /// Nothing where it is no faster, or loses too much; why_not_taken then says it.
+  Result<std::optional<OptimizedModel>> with_steps(const std::vector<size_t>& gains) {
+    TRY(OptimizedModel made, made_of(gains, {}));
     const Graph& graph = made.derived.graph;
     if (options_.search.least_work) {
       TRY(const Work before, work_of(plain_.derived.graph));
@@ -318,8 +330,164 @@ class Optimizer {
       TRY(const bool holds, compares ? loses_little(graph) : wins(made));
       if (!holds) return std::optional<OptimizedModel>();
     }
-    gains_of_steps_ = chosen.gains;
+    gains_taken_ = gains;
     return std::optional(std::move(made));
+  }
+
+  // Programs that a judge chooses among
+
+  /// Other errors are of the program alone: it can't be run, or has no proof.
+  static bool is_fatal(const Error& error) {
+    return error.kind != ErrorKind::kUnsupported && error.kind != ErrorKind::kMismatch;
+  }
+
+  /// One of a region's: what was gained there, an alternative, or, where it is neither, as it was.
+  struct RegionProgram {
+    std::optional<size_t> gain, alternative;
+  };
+
+  /// By region, the one that it has first. Those that have no other are not there.
+  std::vector<std::vector<RegionProgram>> programs_to_judge() const {
+    std::vector<std::vector<RegionProgram>> result;
+    if (!found_) return result;
+    const auto is_taken = [&](size_t gain) {
+      return std::find(gains_taken_.begin(), gains_taken_.end(), gain) != gains_taken_.end();
+    };
+    std::map<size_t, std::vector<size_t>> alternatives;  // by region
+    for (size_t k = 0; k < found_->alternatives.size(); ++k) alternatives[found_->alternatives[k].region].push_back(k);
+    std::set<size_t> with_alternatives;
+    const auto add = [&](std::optional<size_t> gain, const std::vector<size_t>& others) {
+      if (gain && gains_left_out_.contains(*gain)) gain.reset();
+      std::vector<RegionProgram> programs;
+      if (gain) programs.push_back({gain, {}});
+      for (const size_t other : others) programs.push_back({{}, other});
+      const RegionProgram as_it_was;
+      programs.insert(gain && is_taken(*gain) ? programs.end() : programs.begin(), as_it_was);
+      const size_t most = static_cast<size_t>(options_.search.limits.alternatives) + 1;
+      if (programs.size() > most) programs.resize(most);
+      if (programs.size() > 1) result.push_back(std::move(programs));
+    };
+    for (const auto& [region, others] : alternatives) {
+      const std::optional<size_t> gain = found_->alternatives[others.front()].gain;
+      if (gain) with_alternatives.insert(*gain);
+      add(gain, others);
+    }
+    for (size_t gain = 0; gain < found_->gains.size(); ++gain)
+      if (!with_alternatives.contains(gain)) add(gain, {});
+    return result;
+  }
+
+  /// "winograd-4 x 2, merge"; "as it was".
+  std::string rules_text(const RegionProgram& program) const {
+    std::map<std::string, int> rules;
+    const auto count = [&](const ImprovedStep& step) {
+      ++rules[(*substitutions_)[step.match.substitution].rule->name];
+    };
+    if (program.gain)
+      for (const size_t step : found_->gains[*program.gain].steps) count(found_->steps[step]);
+    if (program.alternative)
+      for (const ImprovedStep& step : found_->alternatives[*program.alternative].steps) count(step);
+    std::string text;
+    for (const auto& [rule, times] : rules)
+      text += fmt::format("{}{}{}", text.empty() ? "" : ", ", rule, times > 1 ? fmt::format(" x {}", times) : "");
+    return text.empty() ? "as it was" : text;
+  }
+
+  /// With these programs, by region, in place of those that it has.
+  Result<OptimizedModel> with_programs(const std::vector<std::vector<RegionProgram>>& regions,
+                                       const std::vector<size_t>& chosen) {
+    std::set<size_t> gains(gains_taken_.begin(), gains_taken_.end());
+    std::vector<size_t> alternatives;
+    for (size_t k = 0; k < regions.size(); ++k) {
+      const RegionProgram &first = regions[k].front(), &taken = regions[k][chosen[k]];
+      if (first.gain) gains.erase(*first.gain);
+      if (taken.gain) gains.insert(*taken.gain);
+      if (taken.alternative) alternatives.push_back(*taken.alternative);
+    }
+    return made_of({gains.begin(), gains.end()}, alternatives);
+  }
+
+  /// What the judge makes of it, where that wins twice.
+  Result<OptimizedModel> judged(OptimizedModel made) {
+    tell("measuring programs that may be faster");
+    TRY_VOID(options_.judge->first(made));
+    const std::vector<size_t> gains_of_made = gains_of_steps_;
+    const auto regions = programs_to_judge();
+    Judged result;
+    std::vector<std::vector<size_t>> told;  // programs, by region as the judge knows it
+    std::vector<size_t> of_judge;           // regions
+    bool goes_on = true;
+    for (size_t region = 0; region < regions.size() && goes_on; ++region) {
+      std::vector<size_t> chosen(regions.size(), 0), others;
+      for (size_t k = 1; k < regions[region].size() && goes_on; ++k) {
+        chosen[region] = k;
+        const auto other = with_programs(regions, chosen);
+        if (!other.ok() && is_fatal(other.error())) return Error(other.error());
+        if (!other.ok()) continue;
+        TRY(goes_on, options_.judge->other(told.size(), other->derived.graph));
+        if (goes_on) others.push_back(k);
+      }
+      if (others.empty()) continue;
+      Judged::Region& programs = result.regions.emplace_back();
+      programs.programs.push_back(rules_text(regions[region].front()));
+      for (const size_t k : others) programs.programs.push_back(rules_text(regions[region][k]));
+      told.push_back(std::move(others));
+      of_judge.push_back(region);
+    }
+    TRY(const std::vector<ProgramJudge::Choice> choices, options_.judge->choices());
+    std::vector<size_t> wanted;  // regions, those that save the most first
+    for (size_t k = 0; k < choices.size(); ++k) {
+      result.regions[k].wanted = choices[k];
+      if (choices[k].program > 0) wanted.push_back(k);
+    }
+    stable_sort(wanted, [&](size_t a, size_t b) { return choices[a].saved > choices[b].saved; });
+    bool is_taken = false;
+    // Of what pays in parts not all may in the whole.
+    for (; !wanted.empty() && !is_taken; wanted.resize(wanted.size() / 2)) {
+      std::vector<size_t> programs(regions.size(), 0);
+      for (const size_t k : wanted) programs[of_judge[k]] = told[k][choices[k].program - 1];
+      auto better = better_with(made, regions, programs, result);
+      if (!better.ok() && is_fatal(better.error())) return std::move(better).error();
+      if (!better.ok()) result.why_not_taken = better.error().message();
+      is_taken = better.ok() && *better;
+      if (!is_taken) continue;
+      made = **std::move(better);
+      for (const size_t k : wanted) result.regions[k].is_taken = true;
+    }
+    if (!is_taken) gains_of_steps_ = gains_of_made;
+    made.judged = std::move(result);
+    return made;
+  }
+
+  /// Nothing where it is not; `result` then says why.
+  Result<std::optional<OptimizedModel>> better_with(const OptimizedModel& made,
+                                                    const std::vector<std::vector<RegionProgram>>& regions,
+                                                    const std::vector<size_t>& programs, Judged& result) {
+    TRY(OptimizedModel other, with_programs(regions, programs));
+    if (looks()) {
+      TRY(const bool holds, loses_little(other.derived.graph));
+      if (!holds) {
+        result.why_not_taken = "it loses too much in rounding";
+        return std::optional<OptimizedModel>();
+      }
+    }
+    if (!baseline_.is_open()) return std::optional(std::move(other));
+    tell("racing what the judge chose");
+    TRY(const auto first, options_.judge->runner(made.derived.graph, baseline_.inputs_of_races()));
+    TRY(const auto second, options_.judge->runner(other.derived.graph, baseline_.inputs_of_races()));
+    for (int time = 0; time < 2; ++time) {
+      TRY(result.raced, baseline_.race(*second, 1, first.get()));
+      log_race("what the judge chose", *result.raced);
+      if (!is_won(*result.raced)) {
+        result.why_not_taken = fmt::format(
+            "it was {:.3f} times as fast in a race (half of its rounds between {:.3f} "
+            "and {:.3f}), which is not surely more than 1",
+            result.raced->ratio, result.raced->low, result.raced->high);
+        return std::optional<OptimizedModel>();
+      }
+    }
+    TRY(other.raced, baseline_.race(*second));
+    return std::optional(std::move(other));
   }
 
   /// Races it, where that can be done.
@@ -437,8 +605,9 @@ class Optimizer {
     // Those in front are there for the others.
     if (*found.step < in_front)
       gains_left_out_.insert(gains_of_steps_.begin(), gains_of_steps_.end());
-    else
-      gains_left_out_.insert(gains_of_steps_[*found.step - in_front]);
+    else if (const size_t gain = gains_of_steps_[*found.step - in_front]; gain != kOfAlternative)
+      gains_left_out_.insert(gain);
+    // Alternatives are left out, all of them.
     return chosen();
   }
 
@@ -498,7 +667,8 @@ class Optimizer {
   std::optional<Base> base_of_steps_;
   std::optional<Substitutions> substitutions_;
   std::optional<Improved> found_;
-  std::vector<size_t> gains_of_steps_;  ///< of the steps that were taken last, those of Base::program aside
+  std::vector<size_t> gains_taken_;     ///< of the model that won its races
+  std::vector<size_t> gains_of_steps_;  ///< of the steps that were made last, those of Base::program aside
   std::set<size_t> gains_left_out_;
   std::string lack_of_memory_;  ///< why nothing is searched, where that is it
   std::vector<std::string> left_out_;

@@ -21,6 +21,37 @@ struct OptimizedModel;
 /// What is wrong with a model that was made, for people; nothing: it is the same function as the one it was made of.
 using CheckModel = std::function<Result<std::optional<std::string>>(const OptimizedModel& made)>;
 
+/// Whoever measures several programs of each region before one of them is taken, such as a tuner.
+class ProgramJudge {
+ public:
+  struct Choice {
+    size_t program = 0;  ///< 0: the one that the region has; else the number of the other, from 1
+    double saved = 0;    ///< microseconds, by the other
+  };
+  virtual ~ProgramJudge() = default;
+  /// The model as races chose it.
+  virtual Result<void> first(const OptimizedModel& made) = 0;
+  /// The same with another program in one region; regions count from 0, and come in order. False: neither this one nor
+  /// any more.
+  virtual Result<bool> other(size_t region, const Graph& graph) = 0;
+  /// By region.
+  virtual Result<std::vector<Choice>> choices() = 0;
+  /// As fast as it is known how to make it.
+  virtual Result<std::unique_ptr<Runner>> runner(const Graph& graph, std::span<const Tensor> inputs) = 0;
+};
+
+/// What became of the programs that a judge was given.
+struct Judged {
+  struct Region {
+    std::vector<std::string> programs;  ///< the rules of each, for people; the first is the one that it had
+    ProgramJudge::Choice wanted;
+    bool is_taken = false;  ///< it is in the model
+  };
+  std::vector<Region> regions;
+  std::optional<Raced> raced;  ///< the model as races chose it against what the judge chose, the last time
+  std::string why_not_taken;   ///< of what the judge chose, the last that was refused
+};
+
 struct OptimizeModelOptions {
   ImproveOptions search;         ///< its `fp` is the derivation's, its time and what it tells are decided here
   RaceOptions race;              ///< its time is at most so much
@@ -33,6 +64,7 @@ struct OptimizeModelOptions {
   std::optional<double> seconds;           ///< of the whole command; nothing: as what the model takes to run suggests
   double least_afterwards = 1;             ///< seconds that the caller needs behind this, for its check and its files
   double kept = 0;                         ///< of all seconds, for what else the caller does behind this
+  ProgramJudge* judge = nullptr;           ///< it has `search.limits.alternatives` and one program of a region to judge
   CheckModel check = nullptr;
   substitutions::Differ differ = nullptr;  ///< by which a step that fails the check is found; needed with `check`
   std::function<void(std::string_view)> log = nullptr;
@@ -60,6 +92,7 @@ struct OptimizedModel {
   std::map<std::string, int64_t> raced_with;  ///< sizes that the model leaves open
   std::string why_not_raced;
   std::string why_not_taken;          ///< of the last that was found and refused
+  std::optional<Judged> judged;       ///< where there was a judge
   double run_microseconds = 0;        ///< of the model as it was given, in a run or as estimated
   std::vector<std::string> left_out;  ///< steps that were found but can't be taken, passes, the search; with a reason
   double seconds = 0;                 ///< that the whole command was given

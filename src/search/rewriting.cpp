@@ -141,7 +141,39 @@ StatePtr Expander::state_of(Child child) {
                                              {},
                                              child.parent->depth + 1});
   find_matches(*state);
+  if (child.cost.is_measured) keep(state);
   return state;
+}
+
+namespace {
+
+std::vector<Match> steps_to(const State& end) {
+  std::vector<Match> result;
+  for (const State* state = &end; state->parent; state = state->parent.get()) result.push_back(state->step);
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+/// Sorted.
+std::vector<int> substitutions_of(std::span<const Match> steps) {
+  std::vector<int> result;
+  for (const Match& step : steps) result.push_back(step.substitution);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+}  // namespace
+
+void Expander::keep(const StatePtr& state) {
+  // The best one is among them.
+  const size_t most = static_cast<size_t>(limits_.alternatives) + 1;
+  if (limits_.alternatives == 0 || !is_welcome(*state)) return;
+  const auto [known, is_new] = kept_.try_emplace(substitutions_of(steps_to(*state)), state);
+  if (!is_new && state->cost < known->second->cost) known->second = state;
+  if (kept_.size() <= most) return;
+  kept_.erase(std::max_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second->cost, a.first) < std::pair(b.second->cost, b.first);
+  }));
 }
 
 namespace {
@@ -203,15 +235,44 @@ void Expander::keep_singles(std::vector<Child>& children) {
   }
 }
 
+void Expander::keep_alternatives(std::span<const Child> children) {
+  // A strategy may come to the same states.
+  const auto seen = seen_;
+  const int most_applications = most_;
+  std::set<int> substitutions;
+  for (const Child& child : children) {
+    if (static_cast<int>(substitutions.size()) >= limits_.alternatives) break;
+    const double most = limits_.alternative * child.parent->cost;
+    if (child.cost.microseconds > most || substitutions.contains(child.match.substitution)) continue;
+    Child measured = child;
+    if (!child.cost.is_measured && !cost(measured, Effort::kMeasure)) continue;
+    if (measured.cost.microseconds > most) continue;
+    substitutions.insert(child.match.substitution);
+    state_of(std::move(measured));
+    std::vector<const Child*> alike;
+    for (const Child& other : children)
+      if (other.match.substitution == child.match.substitution) alike.push_back(&other);
+    one_after_the_other(alike, false);
+  }
+  seen_ = seen;
+  most_ = most_applications;
+}
+
 Searched Expander::result(const StatePtr& first, const StatePtr& best, StopReason otherwise) const {
+  const auto saved = [&](const State& state) { return first->cost - state.cost + price_ * state.depth; };
   Searched result;
-  for (const State* state = best.get(); state->parent; state = state->parent.get()) result.steps.push_back(state->step);
-  std::reverse(result.steps.begin(), result.steps.end());
+  result.steps = steps_to(*best);
   result.cost = first->cost;
-  result.saved = first->cost - best->cost + price_ * best->depth;
+  result.saved = saved(*best);
   result.stop = stop_.value_or(otherwise);
   result.singles = singles_;
   result.statistics = statistics_;
+  for (const auto& [substitutions, state] : kept_)
+    if (state->cost <= limits_.alternative * best->cost && substitutions != substitutions_of(result.steps))
+      result.alternatives.push_back({steps_to(*state), saved(*state)});
+  stable_sort(result.alternatives, [](const auto& a, const auto& b) { return a.saved > b.saved; });
+  if (result.alternatives.size() > static_cast<size_t>(limits_.alternatives))
+    result.alternatives.resize(static_cast<size_t>(limits_.alternatives));
   return result;
 }
 
@@ -268,6 +329,7 @@ Result<Searched> beam_search(Program program, Expander& expander) {
     if (step == 1) expander.keep_singles(children);
     beam.clear();
     const size_t kept = measure(children, static_cast<size_t>(limits.width), best->cost, expander);
+    if (step == 1) expander.keep_alternatives(children);
     if (StatePtr joint = expander.together(children)) beam.push_back(std::move(joint));
     if (StatePtr joint = expander.other_sums(children, kept);
         joint && joint->cost <= limits.alpha_of_other_sums * best->cost)
@@ -303,6 +365,7 @@ Result<Searched> best_first_search(Program program, Expander& expander) {
     look_at(children, expander);
     if (state == first) expander.keep_singles(children);
     const size_t kept = measure(children, static_cast<size_t>(limits.looked_at), best->cost, expander);
+    if (state == first) expander.keep_alternatives(children);
     for (size_t k = 0; k < kept; ++k) {
       const StatePtr made = expander.state_of(std::move(children[k]));
       expander.statistics().deepest = std::max(expander.statistics().deepest, made->depth);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -44,7 +45,9 @@ struct SearchLimits {
   int measurements = 400;  ///< windows that are measured, in all
   int singles = 4;  ///< rewrites of the first state that are measured, whatever they promise: what there was to find
   int rounds = 12;  ///< of saturation
-  int applications = 1200;  ///< of all rewrites side by side, in saturation
+  int applications = 1200;   ///< of all rewrites side by side, in saturation
+  int alternatives = 0;      ///< states beside the best that are told
+  double alternative = 1.5;  ///< that cost up to so many times the best
   double seconds = 60;
 };
 
@@ -59,11 +62,18 @@ struct Single {
   double saved = 0;  ///< microseconds, measured
 };
 
+/// A state beside the best: it may be faster once its kernels are tuned.
+struct SearchedAlternative {
+  std::vector<substitutions::Match> steps;
+  double saved = 0;  ///< microseconds, less than the best saves
+};
+
 /// What a strategy found.
 struct Searched {
-  std::vector<substitutions::Match> steps;  ///< to the best state
-  double cost = 0, saved = 0;               ///< microseconds: of the first state, and less of the best
-  std::vector<Single> singles;              ///< the best of them
+  std::vector<substitutions::Match> steps;        ///< to the best state
+  double cost = 0, saved = 0;                     ///< microseconds: of the first state, and less of the best
+  std::vector<Single> singles;                    ///< the best of them
+  std::vector<SearchedAlternative> alternatives;  ///< the best of them, no two by the same substitutions
   StopReason stop = StopReason::kExhausted;
   SearchStatistics statistics;
 };
@@ -120,6 +130,9 @@ class Expander {
   void forget() { seen_.clear(); }
   /// Measures the most promising of the first state's children, the first ones of these.
   void keep_singles(std::vector<Child>& children);
+  /// Of the first state's children, the cheapest first: what is dearer than a strategy goes on from may be an
+  /// alternative, by itself and with all others of its substitution.
+  void keep_alternatives(std::span<const Child> children);
 
   /// Whether a match may be used: its rule is allowed, and something else than constants would be rewritten.
   bool allows(const substitutions::Program& program, const substitutions::Match& match) const;
@@ -137,6 +150,8 @@ class Expander {
 
  private:
   void find_matches(State& state);
+  /// As an alternative, as far as it is one of the best.
+  void keep(const StatePtr& state);
   /// nullptr where that is not more than the first.
   StatePtr one_after_the_other(std::span<const Child* const> children, bool must_save);
   /// Nothing where the rewrite can't be done, or leads to what was seen.
@@ -153,8 +168,9 @@ class Expander {
   std::function<bool(int)> has_paid_;
   std::set<Hash128> seen_;
   std::vector<Single> singles_;
-  double price_ = 0;  ///< of a step
-  int most_ = 0;      ///< applications of a state
+  std::map<std::vector<int>, StatePtr> kept_;  ///< the cheapest by substitutions, each as often as it was used
+  double price_ = 0;                           ///< of a step
+  int most_ = 0;                               ///< applications of a state
   std::optional<StopReason> stop_;
   SearchStatistics statistics_;
   std::chrono::steady_clock::time_point end_;

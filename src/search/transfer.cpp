@@ -8,8 +8,13 @@ using substitutions::Rewritten;
 
 void Transfer::pass_over(const Match& match) {
   auto done = apply(part_, match, rules_);
-  part_ = std::move(std::get<Rewritten>(done).program);
+  auto& rewritten = std::get<Rewritten>(done);
+  const auto before = static_cast<int>(values_.size());
+  part_ = std::move(rewritten.program);
   values_.resize(static_cast<size_t>(part_.value_count()), -1);
+  for (size_t k = 0; k < match.roots.size(); ++k)
+    if (const int target = rewritten.targets[k]; target >= before)
+      values_[static_cast<size_t>(target)] = values_[static_cast<size_t>(match.roots[k])];
 }
 
 bool Transfer::take(const Match& match) {
@@ -26,9 +31,24 @@ bool Transfer::take(const Match& match) {
                                &to = large->program.application(large->built[k]);
     for (int j = 0; j < from.value_count; ++j) values_[static_cast<size_t>(from.first_value + j)] = to.first_value + j;
   }
+  for (size_t k = 0; k < match.roots.size(); ++k) {
+    replaced_.erase(small->targets[k]);
+    if (match.roots[k] != small->targets[k]) replaced_[match.roots[k]] = small->targets[k];
+  }
   part_ = std::move(small->program);
   whole_ = std::move(large->program);
   return true;
+}
+
+void Transfer::adopt(Transfer branch) {
+  for (size_t value = 0; value < values_.size(); ++value) {
+    auto now = static_cast<int>(value);
+    for (auto next = branch.replaced_.find(now); next != branch.replaced_.end(); next = branch.replaced_.find(now))
+      now = next->second;
+    if (now != static_cast<int>(value)) values_[value] = branch.value_in_whole(now);
+  }
+  whole_ = std::move(branch.whole_);
+  matches_ = std::move(branch.matches_);
 }
 
 int Transfer::value_in_whole(int value) const {

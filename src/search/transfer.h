@@ -2,6 +2,7 @@
 // Test: tests/search/optimize_model_test.cpp
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "substitutions/apply.h"
@@ -16,10 +17,13 @@ class Transfer {
   Transfer(substitutions::Program whole, substitutions::Part part, substitutions::Substitutions& rules)
       : whole_(std::move(whole)), part_(std::move(part.program)), values_(std::move(part.values)), rules_(rules) {}
 
-  /// Done in the part, not in the whole.
+  /// Done in the part, not in the whole: what reads its outputs there reads here what they replaced.
   void pass_over(const substitutions::Match& match);
   /// False where the whole does not take it: it would become a cycle, or what it needs is not there.
   bool take(const substitutions::Match& match);
+  /// A copy of this one that took other steps in the meantime: its whole is the whole from now on, and the part goes on
+  /// from where it is.
+  void adopt(Transfer branch);
 
   const substitutions::Program& whole() const { return whole_; }
   substitutions::Program take_whole() { return std::move(whole_); }
@@ -31,7 +35,8 @@ class Transfer {
   std::optional<substitutions::Match> in_whole(const substitutions::Match& match) const;
 
   substitutions::Program whole_, part_;
-  std::vector<int> values_;  ///< of the whole, by value of the part
+  std::vector<int> values_;      ///< of the whole, by value of the part
+  std::map<int, int> replaced_;  ///< values of the part, by the roots that they stand for since a step that was taken
   substitutions::Substitutions& rules_;
   std::vector<substitutions::Match> matches_;
 };

@@ -67,14 +67,17 @@ Result<void> leave_open(tune::Problem& problem, const GivenSchedule& given, cons
   return {};
 }
 
-Result<void> add_problems(TuningProblems& all, const Graph& graph, const CompileOptions& options) {
+namespace {
+
+/// How often each task runs in the graph, by the task's number; new ones are added.
+Result<std::vector<double>> times_of(TuningProblems& all, const Graph& graph, const CompileOptions& options) {
   Graph specialized = graph;
   TRY_VOID(specialize_bodies(specialized));
   TaskTable table(options.micro_kernels);
   TRY(const Region whole, cut_into_tasks(specialized, options, table));
   const Weights weights = weights_in_model(count_bytes(graph));
   TRY(const auto given, given_schedules(options, whole, table));
-  tune::ModelTasks model;
+  std::vector<double> times;
   for (const PlacedTask& placed : all_tasks(whole)) {
     if (placed.task->task.runs_bodies) continue;
     TRY(const LoweredTask* const lowered, table.lowered(*placed.graph, placed.task->task));
@@ -85,11 +88,39 @@ Result<void> add_problems(TuningProblems& all, const Graph& graph, const Compile
     if (!options.space_name.empty())
       all.problems[number].own = std::make_shared<const tune::OwnSpace>(options.space_name, options.space);
     if (mine != given.end()) TRY_VOID(leave_open(all.problems[number], *mine->second, options));
-    if (model.times.size() <= number) model.times.resize(number + 1);
-    ++model.times[number];
+    if (times.size() <= number) times.resize(number + 1);
+    ++times[number];
   }
+  return times;
+}
+
+/// Models have as many times as there are tasks.
+void resize_all(TuningProblems& all) {
+  for (tune::ModelTasks& each : all.models) {
+    each.times.resize(all.problems.size());
+    for (tune::Alternatives& part : each.parts)
+      for (std::vector<double>& change : part.changes) change.resize(all.problems.size());
+  }
+}
+
+}  // namespace
+
+Result<void> add_problems(TuningProblems& all, const Graph& graph, const CompileOptions& options) {
+  tune::ModelTasks model;
+  TRY(model.times, times_of(all, graph, options));
   all.models.push_back(std::move(model));
-  for (tune::ModelTasks& each : all.models) each.times.resize(all.problems.size());
+  resize_all(all);
+  return {};
+}
+
+Result<void> add_alternative(TuningProblems& all, size_t part, const Graph& graph, const CompileOptions& options) {
+  TRY(std::vector<double> times, times_of(all, graph, options));
+  times.resize(all.problems.size());
+  tune::ModelTasks& model = all.models.back();
+  for (size_t k = 0; k < model.times.size(); ++k) times[k] -= model.times[k];
+  if (model.parts.size() <= part) model.parts.resize(part + 1);
+  model.parts[part].changes.push_back(std::move(times));
+  resize_all(all);
   return {};
 }
 

@@ -22,6 +22,10 @@ Result<void> leave_open(tune::Problem& problem, const GivenSchedule& given, cons
 /// as if each ran once. Of those that the options give schedules, what these leave open. Errors: those of `compile`.
 Result<void> add_problems(TuningProblems& all, const Graph& graph, const CompileOptions& options);
 
+/// The last model's tasks as they are with another program in one of its parts; parts come in order. Errors: those of
+/// `compile`.
+Result<void> add_alternative(TuningProblems& all, size_t part, const Graph& graph, const CompileOptions& options);
+
 /// Measures the machine's peaks, and says what they allow each task.
 tune::Peaks add_rooflines(TuningProblems& all, int threads);
 

@@ -78,6 +78,7 @@ std::variant<Rewritten, Refusal> apply(const Program& program, const Match& matc
   if (targets == match.roots) return Refusal::kNoChange;
   result.built = rewrite.built();
   result.changed = rewrite.replace(match.roots, targets);
+  result.targets = targets;
   if (match.roots.size() > 1 && !made.order()) return Refusal::kCycle;
   return result;
 }

@@ -22,6 +22,7 @@ struct Rewritten {
   Program program;
   std::vector<int> changed;  ///< applications that are new, read something else than before, or are gone
   std::vector<int> built;    ///< by application of the targets: the same for the same match of equal programs
+  std::vector<int> targets = {};  ///< values that stand for the roots of a match now
 };
 
 /// The match is one of this program (Substitutions::is_still_there).

@@ -101,6 +101,106 @@ TEST_F(Optimizing, MergesProductsOfOneOperandByAnyStrategy) {
   }
 }
 
+/// Takes, of each region, the program that is the cheapest by a table of its own.
+class TableJudge final : public ProgramJudge {
+ public:
+  explicit TableJudge(TableBackend::Table table) : backend_(std::move(table)) {}
+
+  Result<void> first(const OptimizedModel& made) override {
+    cost_ = *time_of(made.derived.graph);
+    return {};
+  }
+  Result<bool> other(size_t region, const Graph& graph) override {
+    choices_.resize(region + 1);
+    ++others[region];
+    const double saved = cost_ - *time_of(graph);
+    if (saved > choices_[region].saved) choices_[region] = {others[region], saved};
+    return true;
+  }
+  Result<std::vector<Choice>> choices() override { return choices_; }
+  Result<std::unique_ptr<Runner>> runner(const Graph& graph, std::span<const Tensor> inputs) override {
+    return backend_.runner(graph, inputs);
+  }
+
+  std::map<size_t, size_t> others;  ///< programs, by region
+
+ private:
+  Result<double> time_of(const Graph& graph) {
+    TRY(const auto runner, backend_.runner(graph, {}));
+    const double before = TableBackend::clock();
+    TRY_VOID(runner->run());
+    return 1e6 * (TableBackend::clock() - before);
+  }
+
+  TableBackend backend_;
+  double cost_ = 0;
+  std::vector<Choice> choices_;
+};
+
+/// Costs by default schedules say that products stay apart; tuned they pay to be one.
+TEST_F(Optimizing, TakesTheProgramsThatAJudgeTakes) {
+  for (const Strategy strategy : {Strategy::kBeam, Strategy::kBestFirst}) {
+    options_.search.strategy = strategy;
+    TableBackend backend({{"MatMul", 100}, {"Split", 120}, {"Concat", 100}, {"Relu", 20}});
+    EXPECT_EQ(optimized(three_products(3), backend).outcome, SearchOutcome::kNothingFound);
+    TableJudge judge({{"MatMul", 100}, {"Split", 10}, {"Concat", 10}, {"Relu", 20}});
+    options_.judge = &judge;
+    options_.search.limits.alternatives = 2;
+    const OptimizedModel made = optimized(three_products(3), backend);
+    options_.judge = nullptr;
+    options_.search.limits.alternatives = 0;
+    EXPECT_EQ(count(made.derived.graph, "MatMul"), 6) << "two of each layer's, in one step";
+    ASSERT_TRUE(made.judged);
+    ASSERT_FALSE(made.judged->regions.empty());
+    EXPECT_GT(made.judged->raced->ratio, 1.2);
+    for (const auto& [region, programs] : judge.others) EXPECT_LE(programs, 2U);
+    for (const Judged::Region& region : made.judged->regions) EXPECT_EQ(region.programs.front(), "as it was");
+    Theory other;
+    const auto again = derived(three_products(3), made.derivation, other);
+    ASSERT_TRUE(again.ok()) << again.error().message();
+    EXPECT_EQ(structural_hash(again->graph), structural_hash(made.derived.graph));
+  }
+}
+
+/// What a search gained is given up again where a judge says so, region by region.
+TEST_F(Optimizing, GivesUpWhatAJudgeFindsSlower) {
+  TableBackend backend = dear_products();
+  TableJudge judge({{"MatMul", 10}, {"Split", 100}, {"Concat", 10}, {"Relu", 20}});
+  options_.judge = &judge;
+  options_.search.limits.alternatives = 1;
+  const OptimizedModel made = optimized(three_products(3), backend);
+  EXPECT_EQ(count(made.derived.graph, "MatMul"), 9);
+  ASSERT_TRUE(made.judged);
+  for (const Judged::Region& region : made.judged->regions) EXPECT_TRUE(region.is_taken);
+}
+
+TEST_F(Optimizing, KeepsWhatTheJudgesChoiceDoesNotBeat) {
+  TableBackend backend = dear_products();
+  class Wrong final : public ProgramJudge {
+   public:
+    explicit Wrong(Backend& backend) : backend_(backend) {}
+    Result<void> first(const OptimizedModel&) override { return {}; }
+    Result<bool> other(size_t region, const Graph&) override {
+      choices_.resize(region + 1, {1, 100});
+      return true;
+    }
+    Result<std::vector<Choice>> choices() override { return choices_; }
+    Result<std::unique_ptr<Runner>> runner(const Graph& graph, std::span<const Tensor> inputs) override {
+      return backend_.runner(graph, inputs);
+    }
+
+   private:
+    Backend& backend_;
+    std::vector<Choice> choices_;
+  } judge(backend);
+  options_.judge = &judge;
+  options_.search.limits.alternatives = 1;
+  const OptimizedModel made = optimized(three_products(3), backend);
+  EXPECT_EQ(count(made.derived.graph, "MatMul"), 3);
+  ASSERT_TRUE(made.judged);
+  EXPECT_THAT(made.judged->why_not_taken, testing::HasSubstr("in a race"));
+}
+
 /// What weights may grow by goes to those that save the most a byte; what needs none is always taken.
 TEST(Improving, TakesTheGainsThatWeightsMayGrowFor) {
   const std::vector<Gain> gains = {{10, {}, 100}, {30, {}, 200}, {5, {}, 0}, {1, {}, -50}};

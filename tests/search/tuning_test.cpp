@@ -51,6 +51,30 @@ graph other(x: float32[8,32]) -> (y: float32[8,32]) {
   for (const tune::ModelTasks& model : all.models) EXPECT_EQ(model.times.size(), all.problems.size());
 }
 
+/// A part has other tasks where another program stands in it.
+TEST(TuningProblems, OfOtherProgramsAreChangesOfTheFirst) {
+  TuningProblems all;
+  ASSERT_TRUE(add_problems(all, parsed(kLayers), options_here()).ok());
+  const Graph other = parsed(R"(opset 17
+graph layers(x: float32[8,32]) -> (y: float32[8,32]) {
+  v: float32[32,32] = random 1
+  w: float32[32,32] = random 2
+  a = MatMul(x, v)
+  b = Relu(a)
+  c = MatMul(b, w)
+  d = Tanh(c)
+  y = Softmax(d)
+}
+)");
+  ASSERT_TRUE(add_alternative(all, 1, other, options_here()).ok());
+  ASSERT_EQ(all.problems.size(), 3U);
+  ASSERT_EQ(all.models.size(), 1U);
+  EXPECT_EQ(all.models[0].times, (std::vector<double>{2, 1, 0}));
+  ASSERT_EQ(all.models[0].parts.size(), 2U);
+  EXPECT_TRUE(all.models[0].parts[0].changes.empty());
+  EXPECT_EQ(all.models[0].parts[1].changes, (std::vector<std::vector<double>>{{-1, 0, 1}}));
+}
+
 /// A schedule that records call tuned is compiled, and computes the same.
 TEST(TunedSchedules, AreWhatIsCompiled) {
   const Graph graph = parsed(kLayers);
