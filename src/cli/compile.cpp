@@ -178,6 +178,9 @@ void print_report(const CompileCommand& options, const json& facts, const Report
 
 Result<ExitCode> run(const CompileCommand& options) {
   const StopsInOrder stops;
+  if (options.choices.graphs > 1 && options.choices.chosen_level() < kSearchLevel)
+    return Error{ErrorKind::kUsage, "--graphs",
+                 fmt::format("--level {} expected, whose search finds them", kSearchLevel)};
   const auto begin = Clock::now();
   std::optional<ProgressLine> progress(std::in_place, options);
   runtime::Artifact artifact;
@@ -232,6 +235,8 @@ void add_compile(CLI::App& app, int& exit) {
                  "Tune its kernels: in half of --time, or a minute more where none is given; what is found is in the "
                  "records too")
       ->excludes("--untuned");
+  options->choices.add_graphs_to(*command);
+  command->get_option("--graphs")->needs("--tune");
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);

@@ -20,17 +20,17 @@ struct CompileChoices {
   int usual_level = 2;
   bool untuned = false;  ///< schedules as they are by default, whatever records have
   bool tunes = false;    ///< the kernels, before code is made
+  int graphs = 1;        ///< programs of a region that are tuned, before one of them is taken
 
   void add_to(CLI::App& app);
+  /// --graphs.
+  void add_graphs_to(CLI::App& app);
   /// --schedule alone.
   void add_schedules_to(CLI::App& app);
   /// What `target` says; errors are of kind kUsage.
   Result<kernel::Target> parsed_target() const;
   int chosen_level() const;
 };
-
-/// A file of a trace, a template or some decisions; for no task yet. Errors carry the file's name.
-Result<GivenSchedule> read_schedule(const std::string& name);
 
 /// What tuning gave a model.
 struct TunedTasks {
@@ -64,8 +64,8 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
 Result<Compilation> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,
                                   const CompileChoices& choices);
 
-/// Adds the tasks of a model, as its code is made of them without a search, and says what the code is made with. Errors
-/// carry the file's name; kUsage: the target.
+/// Adds the tasks of a model, as its code is made of them without a search, or, of several programs a region, with one;
+/// and says what the code is made with. Errors carry the file's name; kUsage: the target.
 Result<CompileOptions> add_problems(TuningProblems& all, const LoadedModel& model, const std::string& file,
                                     const CommonOptions& options, const CompileChoices& choices);
 

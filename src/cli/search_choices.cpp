@@ -156,6 +156,8 @@ Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const s
   search.kept = setting.kept;
   search.check = setting.check;
   search.differ = setting.differ;
+  search.judge = setting.judge;
+  search.search.limits.alternatives = setting.alternatives;
   ProgressLine* const progress = setting.progress;
   if (progress) search.progress = [=](std::string_view what, auto seconds_left) { progress->tell(what, seconds_left); };
   if (options.verbosity > 0)

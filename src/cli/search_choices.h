@@ -16,6 +16,8 @@ struct SearchSetting {
   double kept = 0;                         ///< the same, ::kept
   CheckModel check = nullptr;
   substitutions::Differ differ = nullptr;
+  ProgramJudge* judge = nullptr;
+  int alternatives = 0;  ///< of a region, for the judge
   ProgressLine* progress = nullptr;
 };
 

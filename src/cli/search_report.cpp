@@ -68,6 +68,40 @@ std::string search_line(const OptimizedModel& made) {
                      made.found->regions_searched, statistics.costed, statistics.measured, name(made.found->stop));
 }
 
+void add_judged(const Judged& judged, std::vector<std::string>& lines) {
+  size_t others = 0;
+  int wanted = 0, taken = 0;
+  for (const Judged::Region& region : judged.regions) {
+    others += region.programs.size() - 1;
+    wanted += region.wanted.program > 0 ? 1 : 0;
+    taken += region.is_taken ? 1 : 0;
+  }
+  std::string line =
+      fmt::format("graphs: {} other programs of {} regions tuned with the first ones, {} faster, {} taken", others,
+                  judged.regions.size(), wanted, taken);
+  if (taken > 0 && judged.raced) line += fmt::format("; {:.3f} times as fast in turns", judged.raced->ratio);
+  if (wanted > taken && !judged.why_not_taken.empty()) line += "; " + judged.why_not_taken;
+  lines.push_back(line);
+  for (const Judged::Region& region : judged.regions)
+    if (region.is_taken)
+      lines.push_back(fmt::format("  {} in place of {}: {} saved by its tasks",
+                                  printable(region.programs[region.wanted.program]), printable(region.programs[0]),
+                                  time_text(region.wanted.saved)));
+}
+
+json judged_json(const Judged& judged) {
+  json regions = json::array();
+  for (const Judged::Region& region : judged.regions)
+    regions.push_back({{"programs", region.programs},
+                       {"wanted", region.wanted.program},
+                       {"saved_us", region.wanted.saved},
+                       {"taken", region.is_taken}});
+  json result = {{"regions", regions}};
+  if (!judged.why_not_taken.empty()) result["why_not_taken"] = judged.why_not_taken;
+  if (judged.raced) result["race"] = race_json(*judged.raced);
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::string> search_lines(const OptimizedModel& made) {
@@ -78,6 +112,7 @@ std::vector<std::string> search_lines(const OptimizedModel& made) {
                                 time_text(rules[k].saved)));
   if (rules.size() > kMostRules) lines.push_back(fmt::format("  and {} more rules", rules.size() - kMostRules));
   if (made.outcome != SearchOutcome::kFaster && !made.why_not_taken.empty()) lines.push_back("  " + made.why_not_taken);
+  if (made.judged) add_judged(*made.judged, lines);
   for (const std::string& left_out : made.left_out) lines.push_back("left out: " + printable(left_out));
   return lines;
 }
@@ -109,6 +144,7 @@ json search_json(const OptimizedModel& made) {
                    {"expanded", statistics.expanded},
                    {"deepest", statistics.deepest}});
   }
+  if (made.judged) result["graphs"] = judged_json(*made.judged);
   if (made.raced) {
     result["race"] = race_json(*made.raced);
     result["race"].update({{"in", made.raced_in}, {"at", made.raced_with}});

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/code_maker.h"
 #include "cli/commands.h"
-#include "cli/compile_model.h"
 #include "cli/evaluate_models.h"
 #include "cli/open_records.h"
 #include "cli/tune_table.h"
@@ -106,14 +106,23 @@ Result<std::vector<CommonOptions>> options_by_model(const TuneCommand& options) 
   return result;
 }
 
-Result<TuningProblems> problems_of(const TuneCommand& options, CompileOptions& compile) {
+/// Of its time, in which programs of models are searched for.
+constexpr double kOfSearch = 0.2;
+
+Result<TuningProblems> problems_of(const TuneCommand& options, std::optional<double> seconds, CompileOptions& compile) {
   TuningProblems all;
+  CompileChoices choices = options.choices;
+  if (choices.graphs > 1) {
+    choices.level = kSearchLevel;
+    if (seconds)
+      choices.search.time = fmt::format("{}s", kOfSearch * *seconds / static_cast<double>(options.files.size()));
+  }
   TRY(const std::vector<CommonOptions> by_model, options_by_model(options));
   for (size_t k = 0; k < options.files.size(); ++k) {
     const std::string& file = options.files[k];
     TRY(LoadedModel model, load_model(file, by_model[k]));
     TRY_VOID(bind_free_dims(model.graph, file, options));
-    TRY(compile, add_problems(all, model, file, options, options.choices));
+    TRY(compile, add_problems(all, model, file, options, choices));
   }
   if (all.problems.empty())
     return unsupported(options.files.front(), "a task with a kernel to tune expected, none found");
@@ -172,6 +181,9 @@ ModelEvaluation evaluation_of(const TuneCommand& options) {
 
 Result<ExitCode> run(const TuneCommand& options) {
   const StopsInOrder stops;
+  const auto begin = Clock::now();
+  if (options.choices.graphs > 1 && options.choices.level)
+    return Error{ErrorKind::kUsage, "--level", "no level expected with --graphs, which searches"};
   TRY(const kernel::Target target, options.choices.parsed_target());
   const auto* cpu = std::get_if<kernel::CpuTarget>(&target);
   if (!cpu || !kernel::runs_here(*cpu))
@@ -182,7 +194,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   }
   TRY(TuningRanks ranks, TuningRanks::join(options, *cpu));
   CompileOptions compile;
-  TRY(TuningProblems all, problems_of(options, compile));
+  TRY(TuningProblems all, problems_of(options, seconds, compile));
   if (options.evaluates && !ranks.is_first()) return kDone;
   if (options.evaluates && options.cost_model == "none")
     return Error{ErrorKind::kUsage, "--cost-model", "a model to evaluate expected, none found"};
@@ -198,6 +210,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   TRY(tuning.scheduler, scheduler_of(options, all));
   tuning.trials = options.trials;
   tuning.seconds = seconds;
+  if (seconds && options.choices.graphs > 1) tuning.seconds = std::max(0.0, *seconds - seconds_since(begin));
   tuning.strategy = options.strategy;
   tuning.continues = options.continues;
   tuning.learns = options.cost_model != "none" && options.cost_model != "draft";
@@ -282,8 +295,11 @@ void add_tune(CLI::App& app, int& exit) {
                       "or a template, whose knobs are tuned");
   command->add_option("--target", options->choices.target, "cpu, or cpu=NAME as LLVM calls it, which this machine runs")
       ->capture_default_str();
-  command->add_option("--level", options->choices.level, "Of optimization before tasks are made, without a search")
+  command
+      ->add_option("--level", options->choices.level,
+                   "Of optimization before tasks are made, without a search (with --graphs: 3)")
       ->check(CLI::Range(0, 2));
+  options->choices.add_graphs_to(*command);
   add_records_option(*command, options->choices.search.records);
   options->add_to(*command);
   command->callback([options, &exit] {

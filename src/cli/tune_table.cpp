@@ -15,19 +15,35 @@ using nlohmann::json;
 constexpr Fault kTold[] = {Fault::kCode,  Fault::kCrash,  Fault::kLate,
                            Fault::kValue, Fault::kBounds, Fault::kImpossible};
 
-/// In how many places of all models.
-double places(const TuneScene& scene, size_t task) {
-  double sum = 0;
-  for (const tune::ModelTasks& model : scene.tasks) sum += model.times[task];
+/// In how many places of all models, with the fastest program of each part; by task.
+std::vector<double> all_places(const TuneScene& scene, const tune::TuneState& state) {
+  std::vector<double> sum(state.tasks.size());
+  for (const tune::ModelTasks& model : scene.tasks) {
+    const std::vector<double> times = tune::fastest_times(model, state.progress());
+    for (size_t k = 0; k < sum.size(); ++k) sum[k] += times[k];
+  }
   return sum;
 }
 
-/// Of the time of all models, what a task may still gain at the machine's peaks.
-double to_gain(const TuneScene& scene, const tune::TuneState& state, size_t task) {
+/// The programs that are the fastest now, and how likely others still are.
+json programs_json(const tune::ModelTasks& model, const tune::TuneState& state) {
+  const std::vector<size_t> fastest = tune::fastest_programs(model, state.progress());
+  json result = json::array();
+  for (size_t p = 0; p < fastest.size(); ++p)
+    result.push_back({{"fastest", fastest[p]}, {"chances", tune::chances(model.parts[p], state.progress(), {})}});
+  return result;
+}
+
+/// Of the time of all models, what each task may still gain at the machine's peaks.
+std::vector<double> all_to_gain(const TuneScene& scene, const tune::TuneState& state) {
   double all = 0;
   for (const tune::ModelTasks& model : scene.tasks) all += state.now_us(model);
-  const double now = state.tasks[task].progress.now_us();
-  return all > 0 ? places(scene, task) * std::max(now - state.tasks[task].progress.least_us, 0.0) / all : 0;
+  std::vector<double> result = all_places(scene, state);
+  for (size_t k = 0; k < result.size(); ++k) {
+    const tune::TaskProgress& task = state.tasks[k].progress;
+    result[k] = all > 0 ? result[k] * std::max(task.now_us() - task.least_us, 0.0) / all : 0;
+  }
+  return result;
 }
 
 std::string minutes(double seconds) {
@@ -86,23 +102,25 @@ std::vector<std::string> table(const TuneScene& scene, const tune::TuneState& st
                       columns));
   std::vector<size_t> order(state.tasks.size());
   for (size_t k = 0; k < order.size(); ++k) order[k] = k;
-  stable_sort(order, [&](size_t a, size_t b) { return to_gain(scene, state, a) > to_gain(scene, state, b); });
+  const std::vector<double> places = all_places(scene, state), to_gain = all_to_gain(scene, state);
+  stable_sort(order, [&](size_t a, size_t b) { return to_gain[a] > to_gain[b]; });
   for (const size_t k : order) {
     if (lines.size() > tasks + scene.models.size()) break;
     const tune::TaskState& task = state.tasks[k];
     const double now = task.progress.now_us();
-    lines.push_back(cut(
-        fmt::format("{:<{}} {:>3} {:>5} {:>10.1f} {:>10.1f} {:>6.0f} % {:>6.2f} {:>7} {:>6.1f} %",
-                    cut(printable(task.name + " " + task.types), width), width, k, fmt::format("x{}", places(scene, k)),
-                    task.progress.first_us, now, now > 0 ? 100 * task.progress.least_us / now : 0, task.speedup(),
-                    task.progress.trials, 100 * to_gain(scene, state, k)),
-        columns));
+    lines.push_back(
+        cut(fmt::format("{:<{}} {:>3} {:>5} {:>10.1f} {:>10.1f} {:>6.0f} % {:>6.2f} {:>7} {:>6.1f} %",
+                        cut(printable(task.name + " " + task.types), width), width, k, fmt::format("x{}", places[k]),
+                        task.progress.first_us, now, now > 0 ? 100 * task.progress.least_us / now : 0, task.speedup(),
+                        task.progress.trials, 100 * to_gain[k]),
+            columns));
   }
   return lines;
 }
 
 json to_json(const TuneScene& scene, const tune::TuneState& state) {
   json tasks = json::array();
+  const std::vector<double> places = all_places(scene, state);
   for (size_t k = 0; k < state.tasks.size(); ++k) {
     const tune::TaskState& task = state.tasks[k];
     json faults = json::object();
@@ -112,7 +130,7 @@ json to_json(const TuneScene& scene, const tune::TuneState& state) {
                      {"hash", task.hash.hex()},
                      {"name", task.name},
                      {"types", task.types},
-                     {"places", places(scene, k)},
+                     {"places", places[k]},
                      {"start_us", task.progress.first_us},
                      {"best_us", task.progress.now_us()},
                      {"roofline_us", task.progress.least_us},
@@ -127,6 +145,7 @@ json to_json(const TuneScene& scene, const tune::TuneState& state) {
     models.push_back({{"model", scene.models[m]},
                       {"start_ms", state.first_us(scene.tasks[m]) / 1e3},
                       {"best_ms", state.now_us(scene.tasks[m]) / 1e3},
+                      {"programs", programs_json(scene.tasks[m], state)},
                       {"predicted_ms", m < state.predicted_us.size() ? json(state.predicted_us[m] / 1e3) : json()}});
   return {{"models", models},       {"threads", scene.threads}, {"cpu", scene.cpu},
           {"trials", state.trials}, {"seconds", state.seconds}, {"task", state.task ? json(*state.task) : json()},

@@ -30,6 +30,48 @@ graph layers(x: float32[64,128]) -> (y: float32[64,128]) {
   }
 };
 
+/// Convolutions have other programs (Winograd, folds), and which of them is the fastest is known when all are tuned.
+TEST_F(Tune, LetsMeasuredTimesDecideAmongGraphs) {
+  const std::string convs = model(R"(opset 17
+graph convs(x: float32[1,16,20,20]) -> (y: float32[1,16,20,20]) {
+  v: float32[16,16,3,3] = random 1
+  w: float32[16,16,3,3] = random 2
+  a = Conv(x, v) {pads = [1,1,1,1]}
+  b = Relu(a)
+  y = Conv(b, w) {pads = [1,1,1,1]}
+}
+)",
+                                  "convs.onnx");
+  const auto run = [&](std::vector<std::string> arguments) {
+    return with_time_enough(
+        [&](const std::string& time) {
+          std::vector<std::string> all = arguments;
+          all.insert(all.end(),
+                     {"--graphs", "3", "--threads", "1", "--records", path("records"), "--time", time, "--json"});
+          return isomer(all);
+        },
+        [](const Outcome& outcome) {
+          const json last = json::parse(outcome.out.substr(outcome.out.rfind('\n', outcome.out.size() - 2) + 1));
+          return last.contains("models") ? !last["models"][0]["programs"].empty()
+                                         : !last["search"][0]["graphs"]["regions"].empty();
+        });
+  };
+  const json made = json::parse(run({"compile", convs, "-o", path("out.iso"), "--tune"}).out);
+  for (const json& region : made["search"][0]["graphs"]["regions"]) {
+    EXPECT_GE(region["programs"].size(), 2U);
+    EXPECT_LE(region["programs"].size(), 3U);
+    EXPECT_LT(region["wanted"], region["programs"].size());
+  }
+  EXPECT_THAT(made["check"], testing::Not(json()));
+  EXPECT_EQ(isomer({"compare", convs, path("out.iso")}).exit_code, 0);
+  const Outcome tuned = run({"tune", convs, "--trials", "16"});
+  EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
+  expect_error(isomer({"compile", convs, "-o", path("out.iso"), "--graphs", "2"}), 2, "--tune");
+  expect_error(isomer({"compile", convs, "-o", path("out.iso"), "--graphs", "2", "--tune", "--level", "2"}), 2,
+               "--graphs");
+  expect_error(isomer({"tune", convs, "--graphs", "2", "--level", "2"}), 2, "--level");
+}
+
 TEST_F(Tune, PrintsATableInTheEnd) {
   const Outcome outcome = tune({layers_, "--trials", "16"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
