@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What searching over proved rules gives whole models: a line a model, geometric means at the end.
 
-    bench/search.py [--for isomer|any|onnxruntime] [--threads 1] [--time 60s] [--rounds 30] [--strategy beam] [--bind] [--weights FOLDER] [--results FILE] [MODEL…]
+    bench/search.py [--for isomer|any|onnxruntime] [--graphs K] [--threads 1] [--time 60s] [--rounds 30] [--strategy beam] [--bind] [--weights FOLDER] [--results FILE] [MODEL…]
 
 MODEL is a name in models/ without its ending, or one of real_models.json where FOLDER holds it; all of models/ (but loop_decoder) where none is given.
 
 --for isomer (the default): `isomer compile` as it comes against `isomer compile --level 2`; both artifacts run in turns.
+--graphs K: tuned both, each in --time with records of its own: what was found first (`compile --tune`) against K programs of each region that are
+tuned together (`--graphs K`).
 --for any, onnxruntime: what `isomer optimize --for …` writes against the file that it was given, both run by ONNX Runtime in turns, and a third time the
 file that was given (A/A: what noise is). The proof is checked by `isomer verify`. Sizes that a model leaves open stay open, or are bound with --bind.
 
@@ -55,9 +57,13 @@ def filled(name, options, folder):
 def compiled(model, shapes, options, folder):
     """Artifacts without and with the search, and what the search says."""
     common = ["--threads", options.threads, "--no-check", "--json", "-q", *shapes]
-    run([options.bin / "isomer", "compile", model, "-o", folder / "before.iso", "--level", "2", *common])
+    tuned = lambda side: [*options.search, "--tune", "--records", folder / f"{side}.sqlite"] if options.graphs else []
+    run([options.bin / "isomer", "compile", model, "-o", folder / "before.iso", *(tuned("before") or ["--level", "2"]), *common])
     start = time.perf_counter()
-    report = json.loads(run([options.bin / "isomer", "compile", model, "-o", folder / "after.iso", *options.search, *common]))
+    more = [*tuned("after"), "--graphs", options.graphs] if options.graphs else options.search
+    report = json.loads(run([options.bin / "isomer", "compile", model, "-o", folder / "after.iso", *more, *common]))
+    if options.graphs:
+        report["search"][0]["tuning"] = report["tuning"][0]
     seconds = time.perf_counter() - start
     serve = [options.bin / "isomer", "bench", "--serve", "--threads", options.threads]
     return [[*serve, folder / "before.iso"], [*serve, folder / "after.iso"]], report["search"][0], seconds
@@ -103,6 +109,11 @@ def measured(name, inputs, options, folder):
 def line(row):
     search, ratio = row["search"], row["ratio"]
     steps = sum(gain["steps"] for gain in search.get("gains", [])) if search["outcome"] == "faster" else 0
+    if "graphs" in search:
+        regions, tuning = search["graphs"]["regions"], search["tuning"]
+        others, taken = sum(len(region["programs"]) - 1 for region in regions), sum(region["taken"] for region in regions)
+        return (f"| {row['model']} | {row['before']:.3f} | {row['after']:.3f} | {ratio[0]:.3f} | {ratio[1]:.3f} | {ratio[2]:.3f} | {others} | {taken} | {len(tuning['cuts'])} | "
+                f"{tuning['trials']} | {100 * tuning['trials_of_other_programs'] / max(tuning['trials'], 1):.0f} % | {row['seconds']:.0f} |")
     more = f" {row['same'][0]:.3f} | {search['nodes'][0]} | {search['nodes'][1]} |" if row["same"] else ""
     return f"| {row['model']} | {row['before']:.3f} | {row['after']:.3f} | {ratio[0]:.3f} | {ratio[1]:.3f} | {ratio[2]:.3f} | {steps} | {row['seconds']:.0f} | {search['outcome']} |{more}"
 
@@ -115,6 +126,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--strategy")
     parser.add_argument("--for", dest="backend", default="isomer", choices=["isomer", "any", "onnxruntime"])
+    parser.add_argument("--graphs", type=int)
     parser.add_argument("--bind", action="store_true")
     parser.add_argument("--onnxruntime")
     parser.add_argument("--singles", action="store_true")
@@ -125,8 +137,10 @@ def main():
     options.search = [part for flag, value in (("--time", options.time), ("--strategy", options.strategy)) if value for part in (flag, value)]
     inputs = described()
     rows = {row["model"]: row for row in models.kept(options.results)}
-    print("| model | ms before | ms after | ratio | 25 % | 75 % | steps | seconds | outcome |" + (" A/A | nodes before | after |" if options.backend != "isomer" else ""))
-    print("|---|---|---|---|---|---|---|---|---|" + ("---|---|---|" if options.backend != "isomer" else ""))
+    columns = ["model", "ms before", "ms after", "ratio", "25 %", "75 %"]
+    columns += ["other programs", "taken", "cuts taken", "trials", "of them for others", "seconds"] if options.graphs else ["steps", "seconds", "outcome"]
+    columns += ["A/A", "nodes before", "after"] if options.backend != "isomer" else []
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     names = options.models or sorted(name for name in inputs if (models.ROOT / "models" / f"{name}.onnx").exists() and name != "loop_decoder")
     for name in names:
         if name not in rows:

@@ -132,9 +132,15 @@ Result<ChosenTasks> CodeMaker::choose(const Graph& prepared, kernel::Records& re
   return choose_tasks(prepared, options_, timer, options);
 }
 
-Result<Compilation> CodeMaker::compiled(const Graph& prepared, CompileOptions options, kernel::Records& records) const {
+CompileOptions CodeMaker::with_tuned(const Graph& prepared, CompileOptions options,
+                                     const kernel::Records& records) const {
   if (!is_untuned_) take_tuned(options, records, weights_in_model(count_bytes(prepared)));
-  TRY(Compilation code, compile(prepared, options));
+  return options;
+}
+
+Result<Compilation> CodeMaker::compiled(const Graph& prepared, const CompileOptions& options,
+                                        const kernel::Records& records) const {
+  TRY(Compilation code, compile(prepared, with_tuned(prepared, options, records)));
   code.artifact.provenance.producer = version_text();
   return code;
 }

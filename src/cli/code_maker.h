@@ -36,8 +36,10 @@ class CodeMaker {
   Result<CompileOptions> options_for(const Graph& prepared, const std::vector<std::string>& answers = {}) const;
   /// The tasks that are fastest here, as far as they are found in the options' seconds.
   Result<ChosenTasks> choose(const Graph& prepared, kernel::Records& records, const ChooseTasksOptions& options) const;
-  /// With schedules that were tuned, unless they are not wanted.
-  Result<Compilation> compiled(const Graph& prepared, CompileOptions options, kernel::Records& records) const;
+  /// With schedules that were tuned, unless they are not wanted. The records outlive the options.
+  CompileOptions with_tuned(const Graph& prepared, CompileOptions options, const kernel::Records& records) const;
+  Result<Compilation> compiled(const Graph& prepared, const CompileOptions& options,
+                               const kernel::Records& records) const;
   /// Nothing where there is nothing to tune.
   Result<std::optional<TunedTasks>> tuned(TuningProblems all, const CompileOptions& options, kernel::Records& records,
                                           const Tuning& tuning) const;

@@ -115,18 +115,27 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
   return std::move(compiled.code);
 }
 
+json tuning_json(const TunedTasks& tuned) {
+  json cuts = json::array();
+  for (const auto& [what, saved] : tuned.cuts) cuts.push_back({{"what", what}, {"saved_us", saved}});
+  const std::vector<double> times = tune::fastest_times(tuned.model, tuned.state.progress());
+  int64_t elsewhere = 0;
+  for (size_t k = 0; k < times.size(); ++k) elsewhere += times[k] > 0 ? 0 : tuned.state.tasks[k].progress.trials;
+  return {{"trials", tuned.state.trials},
+          {"trials_of_other_programs", elsewhere},
+          {"start_us", tuned.state.first_us(tuned.model)},
+          {"best_us", tuned.state.now_us(tuned.model)},
+          {"cuts", cuts},
+          {"seconds", tuned.state.seconds}};
+}
+
 json report_json(const CompileCommand& options, const runtime::Artifact& artifact, const Report& report) {
   json searches = json::array();
   for (const OptimizedModel& made : report.made) searches.push_back(search_json(made));
   json chosen = json::array();
   for (const auto& tasks : report.chosen) chosen.push_back(tasks ? tasks_json(*tasks) : json());
   json tunings = json::array();
-  for (const auto& tuned : report.tunings)
-    tunings.push_back(tuned ? json({{"trials", tuned->state.trials},
-                                    {"start_us", tuned->state.first_us(tuned->model)},
-                                    {"best_us", tuned->state.now_us(tuned->model)},
-                                    {"seconds", tuned->state.seconds}})
-                            : json());
+  for (const auto& tuned : report.tunings) tunings.push_back(tuned ? tuning_json(*tuned) : json());
   json check = nullptr;
   if (report.check) {
     check = equivalence_json(*report.check);

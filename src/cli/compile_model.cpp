@@ -99,8 +99,10 @@ auto of_simplified(const LoadedModel& model, const std::string& file, const Comm
 }  // namespace
 
 std::string TunedTasks::text() const {
-  return fmt::format("tuning: {} trials, {:.3f} -> {:.3f} ms by its tasks", state.trials, state.first_us(model) / 1e3,
-                     state.now_us(model) / 1e3);
+  std::string result = fmt::format("tuning: {} trials, {:.3f} -> {:.3f} ms by its tasks", state.trials,
+                                   state.first_us(model) / 1e3, state.now_us(model) / 1e3);
+  for (const auto& [what, saved] : cuts) result += fmt::format("; {}: {:.1f} us", what, saved);
+  return result;
 }
 
 Result<CompiledModel> compile_model(const LoadedModel& model, const std::string& file, const CommonOptions& options,

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "util/stable_sort.h"
+
 namespace isomer::cli {
 namespace {
 
@@ -11,6 +13,9 @@ namespace {
 constexpr double kLeastGain = 0.002;
 /// Of the time to tune in, in which other programs are made tasks.
 constexpr double kOfOthers = 0.2;
+/// Times as long as before, by default schedules, is too long for another cut.
+constexpr double kMostOfCut = 1.25;
+constexpr size_t kMostCuts = 12;
 
 }  // namespace
 
@@ -41,12 +46,12 @@ Result<Compilation> ProgramTasks::compiled(const Graph& graph, const std::vector
 }
 
 Result<void> ProgramTuner::first(const OptimizedModel& made) {
+  TRY(first_, maker_.prepared(made.derived.graph, made.derivation.without));
   if (maker_.measures() && made.why_not_raced.empty()) {
-    TRY(const Graph graph, maker_.prepared(made.derived.graph, made.derivation.without));
     TRY(kernel::Records records, maker_.open_records());
-    TRY(chosen_, maker_.choose(graph, records, tuning_options_.choose(made)));
+    TRY(chosen_, maker_.choose(first_, records, tuning_options_.choose(made)));
     for (const auto& [choice, is_so] : chosen_->plan)
-      answers_.push_back(fmt::format("{}={}", graph.value(choice.value).name, answer(choice.kind, is_so)));
+      answers_.push_back(fmt::format("{}={}", first_.value(choice.value).name, answer(choice.kind, is_so)));
   }
   begin_ = Clock::now();
   tuning_ = tuning_options_.tuning();
@@ -58,8 +63,33 @@ Result<bool> ProgramTuner::other(size_t region, const Graph& graph) {
   return ProgramTasks::other(region, graph);
 }
 
+std::vector<ProgramTuner::OtherCut> ProgramTuner::other_cuts() const {
+  std::vector<const TaskAlternative*> near;
+  for (size_t k = 0; chosen_ && k < chosen_->alternatives.size(); ++k)
+    if (const TaskAlternative& each = chosen_->alternatives[k];
+        each.why_not.empty() && !each.is_taken && each.after < kMostOfCut * each.before)
+      near.push_back(&each);
+  stable_sort(near, [](const TaskAlternative* a, const TaskAlternative* b) {
+    return a->after - a->before < b->after - b->before;
+  });
+  if (near.size() > kMostCuts) near.resize(kMostCuts);
+  std::vector<OtherCut> result;
+  for (const TaskAlternative* each : near) result.push_back({each->what, each->answers});
+  return result;
+}
+
 Result<std::vector<ProgramJudge::Choice>> ProgramTuner::choices() {
   TRY(kernel::Records records, maker_.open_records());
+  const size_t regions = problems_.models[0].parts.size();
+  std::vector<OtherCut> cuts;
+  for (OtherCut& cut : other_cuts()) {
+    std::vector<std::string> answers = answers_;
+    answers.insert(answers.end(), cut.answers.begin(), cut.answers.end());
+    TRY(const CompileOptions options, maker_.options_for(first_, answers));
+    cut.part = regions + cuts.size();
+    TRY_VOID(add_alternative(problems_, cut.part, first_, options));
+    cuts.push_back(std::move(cut));
+  }
   Tuning tuning = tuning_;
   tuning.seconds = std::max(tuning.seconds - seconds_since(begin_), 0.0);
   TRY(tuned_, maker_.tuned(problems_, options_, records, tuning));
@@ -67,12 +97,38 @@ Result<std::vector<ProgramJudge::Choice>> ProgramTuner::choices() {
   if (!tuned_) return result;
   const std::vector<tune::TaskProgress> tasks = tuned_->state.progress();
   const std::vector<size_t> fastest = tune::fastest_programs(tuned_->model, tasks);
-  for (size_t part = 0; part < fastest.size(); ++part) {
-    Choice& choice = result.emplace_back();
-    const double saved = tune::saved_us(tuned_->model.parts[part], fastest[part], tasks);
-    if (saved > kLeastGain * tune::time_of(tuned_->model, tasks)) choice = {fastest[part], saved};
-  }
+  const auto saved = [&](size_t part) { return tune::saved_us(tuned_->model.parts[part], fastest[part], tasks); };
+  const double least = kLeastGain * tune::time_of(tuned_->model, tasks);
+  for (size_t part = 0; part < regions; ++part)
+    result.push_back(saved(part) > least ? Choice{fastest[part], saved(part)} : Choice());
+  for (OtherCut& cut : cuts) cut.saved = saved(cut.part);
+  std::erase_if(cuts, [&](const OtherCut& cut) { return cut.saved <= least; });
+  TRY_VOID(take_cuts(std::move(cuts), records));
   return result;
+}
+
+Result<void> ProgramTuner::take_cuts(std::vector<OtherCut> cuts, const kernel::Records& records) {
+  stable_sort(cuts, [](const OtherCut& a, const OtherCut& b) { return a.saved > b.saved; });
+  for (; !cuts.empty(); cuts.resize(cuts.size() / 2)) {
+    std::vector<std::string> answers = answers_;
+    for (const OtherCut& cut : cuts) answers.insert(answers.end(), cut.answers.begin(), cut.answers.end());
+    TRY(const CompileOptions options, maker_.options_for(first_, answers));
+    const auto is_faster = [&]() -> Result<bool> {
+      TRY(const Raced raced, race_code(first_, maker_.with_tuned(first_, options_, records),
+                                       maker_.with_tuned(first_, options, records), {}));
+      return raced.ratio > 1 && raced.is_told_apart();
+    };
+    bool is_won = true;
+    for (int time = 0; time < 2 && is_won; ++time) {
+      TRY(is_won, is_faster());
+    }
+    if (!is_won) continue;
+    answers_ = std::move(answers);
+    options_ = options;
+    for (OtherCut& cut : cuts) tuned_->cuts.emplace_back(std::move(cut.what), cut.saved);
+    break;
+  }
+  return {};
 }
 
 Result<CompiledCode> ProgramTuner::code_of(const OptimizedModel& made) const {

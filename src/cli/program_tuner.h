@@ -34,7 +34,7 @@ class ProgramTasks : public ProgramJudge {
   std::vector<std::string> without_;  ///< passes
 };
 
-/// Tunes them itself, those of one model.
+/// Tunes them itself, those of one model; and other ways to cut its first graph into tasks beside them.
 class ProgramTuner final : public ProgramTasks {
  public:
   struct Options {
@@ -52,7 +52,20 @@ class ProgramTuner final : public ProgramTasks {
   Result<CompiledCode> code_of(const OptimizedModel& made) const;
 
  private:
+  /// Another way to cut the first graph into tasks.
+  struct OtherCut {
+    std::string what;
+    std::vector<std::string> answers;
+    size_t part = 0;  ///< of the tuned model
+    double saved = 0;
+  };
+  /// Those that were measured by default schedules and may be faster with tuned ones.
+  std::vector<OtherCut> other_cuts() const;
+  /// Of those that tuned tasks say are faster: all that win twice, or the larger half of them, and again.
+  Result<void> take_cuts(std::vector<OtherCut> cuts, const kernel::Records& records);
+
   TuningProblems problems_;
+  Graph first_;  ///< prepared
   Options tuning_options_;
   Tuning tuning_;
   Clock::time_point begin_;

@@ -237,18 +237,10 @@ class Chooser {
   }
 
   Result<void> race_whole() {
-    TRY(const std::vector<Tensor> inputs, generate_inputs(graph_, {.seed = compile_.seed, .memory = compile_.memory}));
-    const auto made = [&](const TaskPlan& plan) -> Result<std::unique_ptr<Runner>> {
-      CompileOptions options = compile_;
-      options.plan = plan;
-      TRY(Compilation compiled, compile(graph_, options));
-      return runner_of(std::move(compiled), inputs, options.threads, options.memory);
-    };
-    TRY(const auto preferred, made({}));
-    TRY(const auto chosen, made(plan_));
-    RaceOptions options = options_.race;
-    options.threads = compile_.threads;
-    TRY(result_.raced, race(*preferred, *chosen, options));
+    CompileOptions preferred = compile_, chosen = compile_;
+    preferred.plan = {};
+    chosen.plan = plan_;
+    TRY(result_.raced, race_code(graph_, preferred, chosen, options_.race));
     if (result_.raced->ratio > 1 && result_.raced->is_told_apart()) result_.plan = plan_;
     return {};
   }
@@ -266,6 +258,19 @@ class Chooser {
 };
 
 }  // namespace
+
+Result<Raced> race_code(const Graph& graph, const CompileOptions& first, const CompileOptions& second,
+                        RaceOptions options) {
+  TRY(const std::vector<Tensor> inputs, generate_inputs(graph, {.seed = first.seed, .memory = first.memory}));
+  const auto made = [&](const CompileOptions& with) -> Result<std::unique_ptr<Runner>> {
+    TRY(Compilation compiled, compile(graph, with));
+    return runner_of(std::move(compiled), inputs, with.threads, with.memory);
+  };
+  TRY(const auto one, made(first));
+  TRY(const auto other, made(second));
+  options.threads = first.threads;
+  return race(*one, *other, options);
+}
 
 Result<ChosenTasks> choose_tasks(const Graph& graph, const CompileOptions& compile, TaskTimer& timer,
                                  const ChooseTasksOptions& options) {

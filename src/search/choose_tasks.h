@@ -41,6 +41,10 @@ struct ChosenTasks {
   std::optional<Raced> raced;                 ///< the graph as preferred against that of the plan, where one was found
 };
 
+/// Code that two options make of a graph, in turns on seeded inputs.
+Result<Raced> race_code(const Graph& graph, const CompileOptions& first, const CompileOptions& second,
+                        RaceOptions options);
+
 /// Of a graph as `prepare_for_code` leaves it. The options' own plan is ignored. Errors: those of `compile`.
 Result<ChosenTasks> choose_tasks(const Graph& graph, const CompileOptions& compile, TaskTimer& timer,
                                  const ChooseTasksOptions& options);
