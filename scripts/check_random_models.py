@@ -813,10 +813,12 @@ class Reference:
         noisy.CopyFrom(self.model)
         del noisy.graph.node[:]
 
-        def move(name, read, made):
-            """Adds nodes between two names of the value."""
+        def move(name, read, made, squares=False):
+            """Adds nodes between two names of the value. Squares of what is small are lost: they move by the root of
+            the least number."""
             array, places = arrays[name], {"float16": (-9, -24), "float32": (-22, -149)}
             scale, least = places.get(str(array.dtype), (-50, -1074))
+            least = least // 2 if squares else least
             factor = 1 + rng.uniform(-1, 1, array.shape) * 2.0**scale
             summand = rng.choice([-4, 0, 4], size=array.shape) * 2.0**least
             k = len(noisy.graph.node)
@@ -833,7 +835,7 @@ class Reference:
             for k, name in enumerate(node.input):
                 if name in floats:
                     made.input[k] = f"moved {len(noisy.graph.node)}"
-                    move(name, name, made.input[k])
+                    move(name, name, made.input[k], node.op_type in SQUARING)
             for k, name in enumerate(node.output):
                 if name in floats:
                     made.output[k] = f"exact {name}"
