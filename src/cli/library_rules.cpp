@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/show_rule.h"
 #include "graph/dot.h"
 #include "search/refute_floats.h"
 #include "substitutions/library.h"
@@ -340,17 +341,10 @@ int show_rule(const FilesOptions& options) {
         }
         return kDone;
       }
-      fmt::print("{}\n", rule.name);
-      for (const Output& output : rule.outputs) fmt::print("  {}\n= {}\n", output.left.text(), output.right.text());
-      fmt::print("floating point: {}\nwhere these laws hold:\n", name(rule.float_class));
-      for (const verify::LawUse& use : rule.proof.uses) {
-        if (use.law == verify::kByElements) {
-          fmt::print("  these have the same elements:\n");
-        } else {
-          const verify::StatedAxiom& axiom = axioms[static_cast<size_t>(use.law)];
-          fmt::print("  {} ({}): {}\n", law_name(use.law, axioms), axiom.axiom->shapes, axiom.law.text());
-        }
-        for (const auto& [variable, term] : use.bindings.tensors) fmt::print("      {} = {}\n", variable, term.text());
+      if (options.json) {
+        fmt::print("{}\n", json_text(rule_json(rule, axioms)));
+      } else {
+        for (const std::string& line : rule_lines(rule, axioms)) fmt::print("{}\n", line);
       }
       return kDone;
     }

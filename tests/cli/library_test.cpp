@@ -19,6 +19,31 @@ class CheckEquations : public CommandLine {
   }
 };
 
+class ShowRule : public CommandLine {};
+
+/// Of a mutant and its correction: which of them is right where.
+TEST_F(ShowRule, DrawsAMutantWithItsBoxes) {
+  const json list = json::parse(isomer({"library", "list", "--json"}).out);
+  std::string corrected;
+  for (const json& rule : list["rules"])
+    if (rule["rule"].get<std::string>().find("= Concat(Concat(Conv(Slice(x)") != std::string::npos)
+      corrected = rule["name"];
+  ASSERT_NE(corrected, "");
+  const json shown = json::parse(isomer({"library", "show", corrected, "--json"}).out);
+  EXPECT_EQ(shown["name"], corrected);
+  ASSERT_EQ(shown["cover"]["boxes"].size(), 3U);
+  const json& mutant = shown["cover"]["boxes"][1];
+  EXPECT_TRUE(mutant["cut"]);
+  EXPECT_FALSE(mutant["wrong"].empty());
+  double shares = 0;
+  for (const json& box : shown["cover"]["boxes"]) shares += box["share"].get<double>();
+  EXPECT_NEAR(shares, 1, 0.01);
+  EXPECT_GT(shown["cover"]["operations"], 1);
+  const Outcome text = isomer({"library", "show", corrected});
+  EXPECT_THAT(text.out, HasSubstr("boxes of its output ["));
+  EXPECT_THAT(text.out, HasSubstr("which is wrong at ["));
+}
+
 TEST_F(CheckEquations, SaysWhatEachFollowsFrom) {
   const std::string file = equations(
       "C04 | x[2,4] v[4,3] w[3,5] | MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))\n"

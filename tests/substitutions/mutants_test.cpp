@@ -9,6 +9,7 @@
 #include "graph/text.h"
 #include "substitutions/mutate/boxes.h"
 #include "substitutions/mutate/by_elements.h"
+#include "substitutions/mutate/cover.h"
 #include "substitutions/refute.h"
 #include "substitutions/rules_file.h"
 #include "substitutions/shipped.h"
@@ -99,6 +100,40 @@ TEST(Originals, OfAModelHaveMutantsThatNoRuleSays) {
     EXPECT_THAT(rule.text(), HasSubstr("strides=[2,2]"));
     EXPECT_EQ(refute(rule, 20, 5, axioms, signatures).counterexample, std::nullopt);
   }
+}
+
+/// Each element in one box; what a box is cut out of is right there, and wrong somewhere else.
+TEST(Covers, OfShippedRulesAreTheirOutputs) {
+  int joined = 0, cut = 0;
+  for (const RulesFile& file : shipped_rules(verify::all_axioms())) {
+    if (file.made_by.find("--ops mutants") == std::string::npos) continue;
+    for (const Rule& rule : file.rules) {
+      SCOPED_TRACE(rule.text());
+      const auto cover = cover_of(rule);
+      ASSERT_TRUE(cover);
+      std::vector<int> times(static_cast<size_t>(element_count(cover->dims)));
+      const auto is_inside = [&](const Box& box, size_t position) {
+        for (size_t axis = cover->dims.size(); axis-- > 0;) {
+          const auto k = static_cast<int64_t>(position) % cover->dims[axis];
+          position /= static_cast<size_t>(cover->dims[axis]);
+          if (k < box.begin[axis] || k >= box.end[axis]) return false;
+        }
+        return true;
+      };
+      for (const CoverPart& part : cover->parts)
+        for (size_t k = 0; k < times.size(); ++k) {
+          if (!is_inside(part.box, k)) continue;
+          ++times[k];
+          for (const Box& wrong : part.wrong) ASSERT_FALSE(is_inside(wrong, k));
+        }
+      EXPECT_EQ(times, std::vector<int>(times.size(), 1));
+      joined += cover->parts.size() > 1;
+      cut +=
+          std::ranges::any_of(cover->parts, [](const CoverPart& part) { return part.is_cut && !part.wrong.empty(); });
+    }
+  }
+  EXPECT_GT(joined, 3);
+  EXPECT_GT(cut, 3);
 }
 
 class Mutating : public testing::Test {

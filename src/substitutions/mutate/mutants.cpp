@@ -12,6 +12,7 @@
 #include "substitutions/fingerprint.h"
 #include "substitutions/mutate/boxes.h"
 #include "substitutions/mutate/by_elements.h"
+#include "substitutions/mutate/example_values.h"
 #include "substitutions/mutate/moves.h"
 #include "substitutions/rule_names.h"
 #include "util/parallel.h"
@@ -26,7 +27,6 @@ namespace {
 
 using verify::Term;
 
-constexpr uint64_t kUniverse = 0x6d7574616e74;
 constexpr int kMostCorrecting = 12;  ///< operators of a correction
 
 /// Zeros around the image of a mutant's convolution, along one axis.
@@ -48,12 +48,6 @@ struct Mutant {
   std::optional<Move> zeros{};  ///< put around x beforehand
 };
 
-std::vector<uint32_t> all_positions(const Dims& dims) {
-  std::vector<uint32_t> result(static_cast<size_t>(element_count(dims)));
-  std::iota(result.begin(), result.end(), uint32_t{0});
-  return result;
-}
-
 /// Where no border is near: in the middle third of each axis.
 std::vector<uint32_t> positions_inside(const Dims& dims) {
   std::vector<uint32_t> result;
@@ -68,35 +62,6 @@ std::vector<uint32_t> positions_inside(const Dims& dims) {
   }
   return result;
 }
-
-/// Exact elements of terms over an image x and a kernel w, on seeded values.
-class Values {
- public:
-  Values(Dims x, Dims w, uint64_t seed)
-      : universe_(seed ^ kUniverse, false),
-        dims_{std::move(x), std::move(w)},
-        x_(universe_.variable("x", element_count(dims_[0]))),
-        w_(universe_.variable("w", element_count(dims_[1]))) {}
-
-  /// At these positions; nothing where it is no term of these dims.
-  std::optional<Elements> of(const Term& term, const Dims& dims, std::span<const uint32_t> positions) const {
-    verify::Bindings operands;
-    operands.tensors = {{"x", Term::variable("a")}, {"w", Term::variable("b")}};
-    const Term renamed = substitute(term, operands);
-    auto recorder = TermRecorder::make({&renamed, 1}, dims_);
-    if (!recorder.ok() || recorder->dims(0) != dims) return std::nullopt;
-    const auto tape = Tape::record(*recorder, 0, positions, false);
-    if (!tape.ok()) return std::nullopt;
-    Elements registers(tape->registers(), false), result(positions.size(), false);
-    tape->copy_output(0, tape->run(x_.data(), w_.data(), registers.data(), universe_.arithmetic()), result.data());
-    return result;
-  }
-
- private:
-  Universe universe_;
-  std::array<Dims, 2> dims_;
-  Elements x_, w_;
-};
 
 /// A program that is right everywhere in the example.
 struct Right {
@@ -147,7 +112,7 @@ class Generation {
   const std::vector<verify::StatedAxiom> axioms_ = verify::all_axioms();
   ShapedTerm whole_;
   verify::Bindings numbers_;
-  Values values_;
+  ExampleValues values_;
   std::vector<uint32_t> inside_;
   Elements expected_;  ///< the original's, all of them
   int64_t typed_ = 0;
@@ -252,8 +217,8 @@ bool is_refuted(const verify::Law& law, std::string_view family, uint64_t seed) 
   for (int place = 0; place < kPlaces; ++place) {
     const auto instance = verify::draw_instance(law, family, random);
     if (!instance) return true;
-    const Values values(*constants(*instance->types.find("x")->second.shape),
-                        *constants(*instance->types.find("w")->second.shape), seed);
+    const ExampleValues values(*constants(*instance->types.find("x")->second.shape),
+                               *constants(*instance->types.find("w")->second.shape), seed);
     verify::Signatures signatures;
     const auto typed = verify::spelled_out(instance->law.left, instance->types, signatures);
     const Dims dims = typed.ok() ? *constants(*typed->type.shape) : Dims();
@@ -462,7 +427,9 @@ bool has_values(const Original& original) {
   for (const Dim& dim : whole.shape) dims.push_back(substitute(dim, numbers).value());
   if (std::ranges::any_of(dims, [](int64_t dim) { return dim < 1; })) return false;
   constexpr std::array<uint32_t, 1> kFirst = {0};
-  return Values(original.image, original.kernel, 0).of(substitute(whole.term, numbers), dims, kFirst).has_value();
+  return ExampleValues(original.image, original.kernel, 0)
+      .of(substitute(whole.term, numbers), dims, kFirst)
+      .has_value();
 }
 
 /// Whether a rule says of the other's example what that says.
