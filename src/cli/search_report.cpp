@@ -68,6 +68,22 @@ std::string search_line(const OptimizedModel& made) {
                      made.found->regions_searched, statistics.costed, statistics.measured, name(made.found->stop));
 }
 
+/// Where nothing was taken: the regions whose best rewrites promised most, and why they were refused.
+void add_refused(const Improved& found, std::vector<std::string>& lines) {
+  constexpr size_t kMost = 3;
+  std::vector<const SearchedRegion*> refused;
+  for (const SearchedRegion& region : found.searched)
+    if (!region.why_not.empty() && region.saved > 0) refused.push_back(&region);
+  stable_sort(refused, [](const SearchedRegion* a, const SearchedRegion* b) {
+    return a->saved * a->places > b->saved * b->places;
+  });
+  if (refused.size() > kMost) refused.resize(kMost);
+  for (const SearchedRegion* region : refused)
+    lines.push_back(fmt::format("  at {}{}: {} would save {}: {}", printable(region->where),
+                                region->places > 1 ? fmt::format(" and {} equal places", region->places - 1) : "",
+                                printable(region->rules.front()), time_text(region->saved), region->why_not));
+}
+
 void add_judged(const Judged& judged, std::vector<std::string>& lines) {
   size_t others = 0;
   int wanted = 0, taken = 0;
@@ -112,6 +128,7 @@ std::vector<std::string> search_lines(const OptimizedModel& made) {
                                 time_text(rules[k].saved)));
   if (rules.size() > kMostRules) lines.push_back(fmt::format("  and {} more rules", rules.size() - kMostRules));
   if (made.outcome != SearchOutcome::kFaster && !made.why_not_taken.empty()) lines.push_back("  " + made.why_not_taken);
+  if (made.found && made.outcome != SearchOutcome::kFaster) add_refused(*made.found, lines);
   if (made.judged) add_judged(*made.judged, lines);
   for (const std::string& left_out : made.left_out) lines.push_back("left out: " + printable(left_out));
   return lines;
@@ -129,6 +146,17 @@ json search_json(const OptimizedModel& made) {
     for (const SingleStep& single : made.found->singles)
       singles.push_back(
           {{"rule", single.rule}, {"where", single.where}, {"places", single.places}, {"saved_us", single.saved}});
+    json regions = json::array();
+    for (const SearchedRegion& region : made.found->searched)
+      regions.push_back({{"where", region.where},
+                         {"applications", region.applications},
+                         {"places", region.places},
+                         {"cost_us", region.cost},
+                         {"saved_us", region.saved},
+                         {"rules", region.rules},
+                         {"taken", region.is_taken},
+                         {"why_not", region.why_not.empty() ? json() : json(region.why_not)}});
+    result["by_region"] = std::move(regions);
     result["best_single_steps"] = std::move(singles);
     result.update({{"cost_before_us", made.found->cost_before},
                    {"gains", gains},

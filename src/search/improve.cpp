@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "graph/passes/pipeline.h"
 #include "search/prune.h"
@@ -66,7 +67,7 @@ class Improver {
         backend_(backend),
         deltas_(backend.costs()),
         options_(options),
-        result_{std::move(program), {}, {}, {}, 0, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
+        result_{std::move(program), {}, {}, {}, 0, {}, {}, 0, 0, 0, 0, {}, StopReason::kExhausted},
         end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                     std::chrono::duration<double>(options.limits.seconds))) {
     // An e-graph takes all that matches.
@@ -195,10 +196,24 @@ class Improver {
     const std::optional<Program> before = limits.alternatives > 0 ? std::optional(result_.program) : std::nullopt;
     const size_t steps = result_.steps.size(), gains = result_.gains.size();
     others_.clear();
+    told_.where = substitutions::where(result_.program, outputs_of(part));
+    told_.applications = static_cast<int>(kind.places.front().size());
+    told_.places = static_cast<int>(kind.places.size());
     known->second = search(kind, part, limits, is_new, is_first_time);
+    told_.is_taken = gains < result_.gains.size();
+    const size_t number = searched_regions_.emplace(kind.key, searched_regions_.size()).first->second;
+    if (number == result_.searched.size()) result_.searched.emplace_back();
+    result_.searched[number] = std::exchange(told_, {});
     if (before)
       keep_alternatives(kind, *before, steps, gains < result_.gains.size() ? std::optional(gains) : std::nullopt);
     return known->second;
+  }
+
+  /// Values of the whole.
+  static std::vector<int> outputs_of(const Part& part) {
+    std::vector<int> result;
+    for (const int value : part.program.outputs()) result.push_back(part.values[static_cast<size_t>(value)]);
+    return result;
   }
 
   /// Those of `others_`, as far as all equal regions take them.
@@ -230,10 +245,11 @@ class Improver {
           [&](int substitution) { return paid_.contains(substitution); });
       const auto found = searched(part.program, expander);
       if (!found.ok()) {
-        log("  " + found.error().message());
+        refuse(found.error().message());
         return Ended::kDone;
       }
       add(found->statistics);
+      told_.cost = found->cost;
       others_ = found->alternatives;
       if (time == 0 && is_new) keep_singles(kind, part, found->singles);
       if (time == 0 && is_first_time) result_.cost_before += found->cost * static_cast<double>(kind.places.size());
@@ -244,10 +260,13 @@ class Improver {
       if (found->steps.empty()) return otherwise;
       const auto kept = pruned(part.program, found->steps, rules_, deltas_, options_.least_gain_of_step);
       if (!kept.ok()) {
-        log("  " + kept.error().message());
+        refuse(kept.error().message());
         return Ended::kDone;
       }
       const double predicted = kept->cost_before - kept->cost;
+      told_.saved = predicted;
+      told_.rules.clear();
+      for (const Match& match : kept->steps) told_.rules.push_back(name(match));
       log(fmt::format("  measured again: {} of them save {:.1f} us", kept->steps.size(), predicted));
       const double least =
           std::max(options_.least_gain * kept->cost_before,
@@ -259,7 +278,12 @@ class Improver {
         if (saved <= 0) others_.insert(others_.begin(), {kept->steps, predicted});
         return otherwise;
       }
-      if (!kept->steps.empty()) others_.insert(others_.begin(), {kept->steps, predicted});
+      if (!kept->steps.empty()) {
+        others_.insert(others_.begin(), {kept->steps, predicted});
+        told_.why_not = predicted < least
+                            ? fmt::format("{:.1f} us, measured again, where {:.1f} are worth a race", predicted, least)
+                            : "it is more work in another runtime";
+      }
       if (found->saved < least || seconds_left() < limits.seconds) return otherwise;
     }
     return Ended::kDone;
@@ -287,12 +311,15 @@ class Improver {
   double confirmed(const Program& before, const Program& after) {
     const auto raced = race_between(before, after);
     if (!raced.ok()) {
-      log("  " + raced.error().message());
+      refuse(raced.error().message());
       return 0;
     }
     log(fmt::format("  in turns {:.1f} us before, {:.1f} us after: {:.4f} times as fast ({:.4f} to {:.4f})",
                     raced->first, raced->second, raced->ratio, raced->low, raced->high));
-    return raced->low > 1 ? raced->first * (1 - 1 / raced->ratio) : 0;
+    if (raced->low > 1) return raced->first * (1 - 1 / raced->ratio);
+    told_.why_not = fmt::format("in turns with what it was {:.3f} times as fast ({:.3f} to {:.3f})", raced->ratio,
+                                raced->low, raced->high);
+    return 0;
   }
 
   Result<Raced> race_between(const Program& before, const Program& after) {
@@ -342,9 +369,9 @@ class Improver {
 
   void transfer(const Kind& kind, const std::vector<Match>& steps, double saved) {
     Everywhere made = everywhere(kind, result_.program, steps, result_.steps.size());
-    if (made.matches.empty()) return log("  the whole takes them nowhere");
+    if (made.matches.empty()) return refuse("the whole takes it nowhere");
     const int64_t bytes = weight_bytes(made.program);
-    if (bytes > most_weight_bytes_) return log("  weights would grow too much");
+    if (bytes > most_weight_bytes_) return refuse("weights would grow too much");
     Gain gain;
     gain.saved = saved * made.places;
     gain.growth = bytes - std::exchange(weight_bytes_, bytes);
@@ -369,6 +396,10 @@ class Improver {
     all.deepest = std::max(all.deepest, more.deepest);
   }
 
+  void refuse(const std::string& why) {
+    log("  " + why);
+    told_.why_not = why;
+  }
   void log(const std::string& line) const {
     if (options_.log) options_.log(line);
   }
@@ -381,6 +412,8 @@ class Improver {
   Improved result_;
   std::map<Hash128, Ended> searched_;
   std::set<int> paid_;                                ///< substitutions of gains
+  SearchedRegion told_;                               ///< of the region that is searched
+  std::map<Hash128, size_t> searched_regions_;        ///< numbers of Improved::searched, by key
   std::vector<SearchedAlternative> others_;           ///< of the region that is searched
   std::map<Hash128, size_t> regions_;                 ///< numbers of those with alternatives, by key
   int64_t weight_bytes_ = 0, most_weight_bytes_ = 0;  ///< of the program, and at most

@@ -78,12 +78,23 @@ struct SingleStep {
   double saved = 0;  ///< microseconds, in all of them together, as tasks alone take
 };
 
+/// What became of the search of a kind of region.
+struct SearchedRegion {
+  std::string where;  ///< what it makes, where it first stands
+  int applications = 0, places = 0;
+  double cost = 0, saved = 0;      ///< microseconds of one, and by the best rewrites as tasks take
+  std::vector<std::string> rules;  ///< of the best rewrites, in order
+  bool is_taken = false;
+  std::string why_not;  ///< where there were any
+};
+
 struct Improved {
   substitutions::Program program;
   std::vector<ImprovedStep> steps;
   std::vector<Gain> gains;
   std::vector<AlternativeProgram> alternatives;  ///< SearchLimits::alternatives of a region at most
   int64_t most_growth = 0;                       ///< bytes that gains which are taken may grow by
+  std::vector<SearchedRegion> searched;          ///< each kind of region once, in the order of their first searches
   std::vector<SingleStep> singles;               ///< the best ones, whether they were taken or not
   double cost = 0, cost_before = 0;              ///< microseconds; of what could be costed
   int regions = 0, regions_searched = 0;

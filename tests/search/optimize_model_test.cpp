@@ -251,6 +251,30 @@ TEST_F(Optimizing, FindsTheSameAgain) {
   EXPECT_EQ(first.asked, second.asked);
 }
 
+/// Of each kind of region: what its best rewrites were, and why they were refused.
+TEST_F(Optimizing, TellsWhatBecameOfEachRegion) {
+  TableBackend backend = dear_products();
+  const OptimizedModel made = optimized(three_products(3), backend);
+  ASSERT_FALSE(made.found->searched.empty());
+  int taken = 0;
+  for (const SearchedRegion& region : made.found->searched) {
+    EXPECT_NE(region.where, "");
+    EXPECT_GT(region.applications, 0);
+    taken += region.is_taken;
+    EXPECT_EQ(region.why_not.empty(), region.is_taken || region.rules.empty()) << region.why_not;
+    EXPECT_THAT(region.rules, testing::Each("merge ->"));
+  }
+  EXPECT_EQ(static_cast<size_t>(taken), made.found->gains.size());
+  // Races find no gain where costs do.
+  TableBackend lost({{"MatMul", 300}, {"Split", 10}, {"Concat", 10}},
+                    TableBackend::Table{{"MatMul", 10}, {"Split", 100}, {"Concat", 10}});
+  const OptimizedModel refused = optimized(three_products(3), lost);
+  int told = 0;
+  for (const SearchedRegion& region : refused.found->searched)
+    told += region.why_not.find("in turns with what it was 0.") != std::string::npos;
+  EXPECT_GT(told, 0);
+}
+
 TEST_F(Optimizing, LeavesWhatCostsNoLess) {
   TableBackend backend({{"MatMul", 20}, {"Split", 100}, {"Concat", 100}, {"Relu", 20}});
   const OptimizedModel made = optimized(three_products(2), backend);
