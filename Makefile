@@ -1,7 +1,7 @@
 # The targets a user types; the work is CMake's (CMakePresets.json) and scripts/'s.
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup demo test test-long test-clang test-cuda test-san fuzz format lint analyze clean
+.PHONY: build setup demo test test-long test-clang test-cuda test-report test-san fuzz format lint analyze clean
 
 # Ninja runs CMake again when a list changes; here it runs where the tests are not configured yet, as after `make demo`.
 build: setup
@@ -31,6 +31,11 @@ test-cuda: build
 	test -d build/python || python3 -m venv build/python
 	build/python/bin/pip install --quiet --no-deps nvidia-cuda-nvrtc==13.0.88
 	PATH=$(CURDIR)/build/python/bin:$$PATH ctest --preset long -R '^cuda_' -j $(JOBS)
+
+# Reports in a headless browser.
+test-report: build
+	@scripts/setup.sh browser
+	scripts/test_report.py resnet18 squeezenet1_1
 
 test-san: setup
 	cmake --preset dev

@@ -4,6 +4,7 @@
 #   scripts/setup.sh [GROUP...]     program: to build and run the program; tests: to build and run its tests;
 #                                   lint: to format and check the sources. All of these by default.
 #                                   portable: to link programs for other machines (bench/gpu.sh)
+#                                   browser: to look at reports (make test-report)
 set -euo pipefail
 
 program=(
@@ -18,6 +19,7 @@ tests=(
 )
 lint=(clang-format-19 clang-tidy-19)
 portable=(libzstd-dev xz-utils)  # what LLVM's static libraries refer to
+browser=(chromium fonts-dejavu-core python3)
 
 packages=()
 for group in "${@:-program tests lint}"; do
@@ -27,8 +29,9 @@ for group in "${@:-program tests lint}"; do
       tests) packages+=("${tests[@]}") ;;
       lint) packages+=("${lint[@]}") ;;
       portable) packages+=("${portable[@]}") ;;
+      browser) packages+=("${browser[@]}") ;;
       *)
-        echo "setup: program, tests, lint or portable expected, $name found" >&2
+        echo "setup: program, tests, lint, portable or browser expected, $name found" >&2
         exit 2
         ;;
     esac

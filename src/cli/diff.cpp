@@ -10,6 +10,7 @@
 #include "graph/dot.h"
 #include "graph/edit.h"
 #include "graph/hash.h"
+#include "report/page.h"
 
 namespace isomer::cli {
 namespace {
@@ -19,6 +20,7 @@ using nlohmann::json;
 struct DiffOptions : CommonOptions {
   std::string before, after;
   bool dot = false;
+  bool html = false;
 };
 
 std::string operand(const Graph& graph, ValueId id) {
@@ -150,6 +152,9 @@ Result<void> run(const DiffOptions& options) {
   const GraphDiff found = diff(before.graph, after.graph);
   if (options.json)
     fmt::print("{}\n", json_text(json_of(before.graph, after.graph, found)));
+  else if (options.html)
+    fmt::print("{}", report::page({options.before + " and " + options.after, &before.graph, &after.graph, {}},
+                                  json_of(before.graph, after.graph, found)));
   else if (options.dot)
     fmt::print("{}", to_dot(before.graph, after.graph, found));
   else
@@ -164,6 +169,7 @@ void add_diff(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("diff", "What changed between two models, place by place");
   command->add_option("A", options->before, "The one before")->required();
   command->add_option("B", options->after, "The one after")->required();
+  command->add_flag("--html", options->html, "A page with the changes drawn, before and after");
   command->add_flag("--dot", options->dot, "The changes for Graphviz: red nodes are gone, green ones new");
   options->add_to(*command);
   command->callback([options, &exit] {

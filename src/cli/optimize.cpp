@@ -14,6 +14,7 @@
 #include "graph/hash.h"
 #include "graph/onnx/export.h"
 #include "graph/passes/pipeline.h"
+#include "report/page.h"
 #include "substitutions/print_proof.h"
 #include "substitutions/proof_recorder.h"
 #include "util/output_file.h"
@@ -204,6 +205,15 @@ json report_json(const Options& options, const Outcome& outcome) {
           {"version", version_text()}};
 }
 
+/// As a page where the file's name says so, else as JSON.
+std::string report_text(const Options& options, const Outcome& outcome, const json& facts) {
+  if (!options.report.ends_with(".html")) return json_text(facts, 2) + "\n";
+  report::PageInput input{fs::path(options.input).filename().string(), &outcome.before.graph, &outcome.after.graph, {}};
+  for (const substitutions::Rule& rule : outcome.made.derivation.rules)
+    input.rules.push_back({rule.name, rule.text(), std::string(name(rule.float_class))});
+  return report::page(input, facts);
+}
+
 std::string_view purpose(const std::string& backend) {
   if (backend == "isomer")
     return "for Isomer's own kernels: other runtimes may be slower with it ('--for any' for a file that is not)";
@@ -258,7 +268,7 @@ Result<ExitCode> run(const Options& options) {
   TRY(const Outcome outcome, Run(options, *progress).optimized());
   progress.reset();
   const json report = report_json(options, outcome);
-  TRY_VOID(write(json_text(report, 2) + "\n", report_file));
+  TRY_VOID(write(report_text(options, outcome, report), report_file));
   TRY_VOID(write(outcome.proof, proof_file));
   TRY_VOID(outcome.staging.release_to(options.output));
   if (report_file) TRY_VOID(report_file->commit());
@@ -283,7 +293,7 @@ void add_optimize(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("optimize", "Make a model faster; ONNX in, ONNX out, checked");
   command->add_option("IN", options->input, "The model")->required();
   command->add_option("-o,--output", options->output, "The optimized model")->required();
-  command->add_option("--report", options->report, "Write what was done as JSON");
+  command->add_option("--report", options->report, "Write what was done: as JSON, or, to FILE.html, as a page to look at");
   command->add_option("--proof", options->proof, "Write how it was made, for isomer verify");
   command
       ->add_option(

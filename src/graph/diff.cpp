@@ -198,7 +198,7 @@ class Differ {
     return {};
   }
 
-  /// Nodes of both graphs that give one value, or of which one reads what another gives.
+  /// Nodes of both graphs that give one value, or of which one reads what another gives in one graph alone.
   void find_places() {
     struct Member {
       const Graph* graph;
@@ -232,8 +232,13 @@ class Differ {
         const auto [known, is_new] = makers.try_emplace(key(member.graph, output), member.number);
         if (!is_new) parent[static_cast<size_t>(root(member.number))] = root(known->second);
       }
+    // What reads a pair reads the same in both graphs: it is another place.
+    const auto is_paired = [&](const Graph* graph, ValueId value) {
+      return (graph == &after_ ? before_of(value) : after_of(value)).valid();
+    };
     for (const Member& member : members)
       for (const ValueId input : member.graph->node(member.node).inputs) {
+        if (input.valid() && is_paired(member.graph, input)) continue;
         const auto made = input.valid() ? makers.find(key(member.graph, input)) : makers.end();
         if (made != makers.end()) parent[static_cast<size_t>(root(member.number))] = root(made->second);
       }

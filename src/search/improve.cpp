@@ -200,12 +200,13 @@ class Improver {
     told_.applications = static_cast<int>(kind.places.front().size());
     told_.places = static_cast<int>(kind.places.size());
     known->second = search(kind, part, limits, is_new, is_first_time);
-    told_.is_taken = gains < result_.gains.size();
-    const size_t number = searched_regions_.emplace(kind.key, searched_regions_.size()).first->second;
+    const std::optional<size_t> gain = gains < result_.gains.size() ? std::optional(gains) : std::nullopt;
+    told_.is_taken = gain.has_value();
+    if (gain) told_.why_not.clear();
+    const size_t number = numbers_.emplace(kind.key, numbers_.size()).first->second;
     if (number == result_.searched.size()) result_.searched.emplace_back();
     result_.searched[number] = std::exchange(told_, {});
-    if (before)
-      keep_alternatives(kind, *before, steps, gains < result_.gains.size() ? std::optional(gains) : std::nullopt);
+    if (before) keep_alternatives(kind, number, *before, steps, gain);
     return known->second;
   }
 
@@ -217,8 +218,8 @@ class Improver {
   }
 
   /// Those of `others_`, as far as all equal regions take them.
-  void keep_alternatives(const Kind& kind, const Program& before, size_t begin, std::optional<size_t> gain) {
-    const size_t region = regions_.emplace(kind.key, regions_.size()).first->second;
+  void keep_alternatives(const Kind& kind, size_t region, const Program& before, size_t begin,
+                         std::optional<size_t> gain) {
     std::erase_if(result_.alternatives, [&](const AlternativeProgram& each) { return each.region == region; });
     if (others_.size() > static_cast<size_t>(options_.limits.alternatives))
       others_.resize(static_cast<size_t>(options_.limits.alternatives));
@@ -413,9 +414,8 @@ class Improver {
   std::map<Hash128, Ended> searched_;
   std::set<int> paid_;                                ///< substitutions of gains
   SearchedRegion told_;                               ///< of the region that is searched
-  std::map<Hash128, size_t> searched_regions_;        ///< numbers of Improved::searched, by key
+  std::map<Hash128, size_t> numbers_;                 ///< of Improved::searched, by key
   std::vector<SearchedAlternative> others_;           ///< of the region that is searched
-  std::map<Hash128, size_t> regions_;                 ///< numbers of those with alternatives, by key
   int64_t weight_bytes_ = 0, most_weight_bytes_ = 0;  ///< of the program, and at most
   std::chrono::steady_clock::time_point end_;
 };

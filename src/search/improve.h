@@ -64,7 +64,7 @@ struct Gain {
 
 /// Another program for equal regions than the one that they got: it may be faster once its kernels are tuned.
 struct AlternativeProgram {
-  size_t region = 0;           ///< those of one region exclude each other,
+  size_t region = 0;           ///< of Improved::searched; those of one exclude each other,
   std::optional<size_t> gain;  ///< and what was gained there
   size_t begin = 0;            ///< of Improved::steps, so many were taken before
   std::vector<ImprovedStep> steps;

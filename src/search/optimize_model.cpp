@@ -12,6 +12,7 @@
 #include "graph/interpret.h"
 #include "graph/text.h"
 #include "search/baseline.h"
+#include "search/region_programs.h"
 #include "search/rounding_loss.h"
 #include "util/check.h"
 #include "util/stable_sort.h"
@@ -341,111 +342,27 @@ class Optimizer {
     return error.kind != ErrorKind::kUnsupported && error.kind != ErrorKind::kMismatch;
   }
 
-  /// One of a region's: what was gained there, an alternative, or, where it is neither, as it was.
-  struct RegionProgram {
-    std::optional<size_t> gain, alternative;
-  };
-
-  /// By region, the one that it has first. Those that have no other are not there.
-  std::vector<std::vector<RegionProgram>> programs_to_judge() const {
-    std::vector<std::vector<RegionProgram>> result;
-    if (!found_) return result;
-    const auto is_taken = [&](size_t gain) {
-      return std::find(gains_taken_.begin(), gains_taken_.end(), gain) != gains_taken_.end();
-    };
-    std::map<size_t, std::vector<size_t>> alternatives;  // by region
-    for (size_t k = 0; k < found_->alternatives.size(); ++k) alternatives[found_->alternatives[k].region].push_back(k);
-    std::set<size_t> with_alternatives;
-    const auto add = [&](std::optional<size_t> gain, const std::vector<size_t>& others) {
-      if (gain && gains_left_out_.contains(*gain)) gain.reset();
-      std::vector<RegionProgram> programs;
-      if (gain) programs.push_back({gain, {}});
-      for (const size_t other : others) programs.push_back({{}, other});
-      const RegionProgram as_it_was;
-      programs.insert(gain && is_taken(*gain) ? programs.end() : programs.begin(), as_it_was);
-      const size_t most = static_cast<size_t>(options_.search.limits.alternatives) + 1;
-      if (programs.size() > most) programs.resize(most);
-      if (programs.size() > 1) result.push_back(std::move(programs));
-    };
-    for (const auto& [region, others] : alternatives) {
-      const std::optional<size_t> gain = found_->alternatives[others.front()].gain;
-      if (gain) with_alternatives.insert(*gain);
-      add(gain, others);
-    }
-    for (size_t gain = 0; gain < found_->gains.size(); ++gain)
-      if (!with_alternatives.contains(gain)) add(gain, {});
-    return result;
-  }
-
-  /// "winograd-4 x 2, merge"; "as it was".
-  std::string rules_text(const RegionProgram& program) const {
-    std::map<std::string, int> rules;
-    const auto count = [&](const ImprovedStep& step) {
-      ++rules[(*substitutions_)[step.match.substitution].rule->name];
-    };
-    if (program.gain)
-      for (const size_t step : found_->gains[*program.gain].steps) count(found_->steps[step]);
-    if (program.alternative)
-      for (const ImprovedStep& step : found_->alternatives[*program.alternative].steps) count(step);
-    std::string text;
-    for (const auto& [rule, times] : rules)
-      text += fmt::format("{}{}{}", text.empty() ? "" : ", ", rule, times > 1 ? fmt::format(" x {}", times) : "");
-    return text.empty() ? "as it was" : text;
-  }
-
-  /// With these programs, by region, in place of those that it has.
-  Result<OptimizedModel> with_programs(const std::vector<std::vector<RegionProgram>>& regions,
-                                       const std::vector<size_t>& chosen) {
-    std::set<size_t> gains(gains_taken_.begin(), gains_taken_.end());
-    std::vector<size_t> alternatives;
-    for (size_t k = 0; k < regions.size(); ++k) {
-      const RegionProgram &first = regions[k].front(), &taken = regions[k][chosen[k]];
-      if (first.gain) gains.erase(*first.gain);
-      if (taken.gain) gains.insert(*taken.gain);
-      if (taken.alternative) alternatives.push_back(*taken.alternative);
-    }
-    return made_of({gains.begin(), gains.end()}, alternatives);
-  }
-
   /// What the judge makes of it, where that wins twice.
   Result<OptimizedModel> judged(OptimizedModel made) {
     tell("measuring programs that may be faster");
-    TRY_VOID(options_.judge->first(made));
     const std::vector<size_t> gains_of_made = gains_of_steps_;
-    const auto regions = programs_to_judge();
-    Judged result;
-    std::vector<std::vector<size_t>> told;  // programs, by region as the judge knows it
-    std::vector<size_t> of_judge;           // regions
-    bool goes_on = true;
-    for (size_t region = 0; region < regions.size() && goes_on; ++region) {
-      std::vector<size_t> chosen(regions.size(), 0), others;
-      for (size_t k = 1; k < regions[region].size() && goes_on; ++k) {
-        chosen[region] = k;
-        const auto other = with_programs(regions, chosen);
-        if (!other.ok() && is_fatal(other.error())) return Error(other.error());
-        if (!other.ok()) continue;
-        TRY(goes_on, options_.judge->other(told.size(), other->derived.graph));
-        if (goes_on) others.push_back(k);
-      }
-      if (others.empty()) continue;
-      Judged::Region& programs = result.regions.emplace_back();
-      programs.programs.push_back(rules_text(regions[region].front()));
-      for (const size_t k : others) programs.programs.push_back(rules_text(regions[region][k]));
-      told.push_back(std::move(others));
-      of_judge.push_back(region);
-    }
+    TRY(const std::vector<RegionPrograms> regions, told_to_judge(made));
     TRY(const std::vector<ProgramJudge::Choice> choices, options_.judge->choices());
+    Judged result;
     std::vector<size_t> wanted;  // regions, those that save the most first
-    for (size_t k = 0; k < choices.size(); ++k) {
-      result.regions[k].wanted = choices[k];
-      if (choices[k].program > 0) wanted.push_back(k);
+    for (size_t k = 0; k < regions.size(); ++k) {
+      Judged::Region& region = result.regions.emplace_back();
+      for (const RegionProgram& program : regions[k])
+        region.programs.push_back(rules_text(program, *found_, *substitutions_));
+      if (k < choices.size()) region.wanted = choices[k];
+      if (region.wanted.program > 0) wanted.push_back(k);
     }
     stable_sort(wanted, [&](size_t a, size_t b) { return choices[a].saved > choices[b].saved; });
     bool is_taken = false;
     // Of what pays in parts not all may in the whole.
     for (; !wanted.empty() && !is_taken; wanted.resize(wanted.size() / 2)) {
       std::vector<size_t> programs(regions.size(), 0);
-      for (const size_t k : wanted) programs[of_judge[k]] = told[k][choices[k].program - 1];
+      for (const size_t k : wanted) programs[k] = choices[k].program;
       auto better = better_with(made, regions, programs, result);
       if (!better.ok() && is_fatal(better.error())) return std::move(better).error();
       if (!better.ok()) result.why_not_taken = better.error().message();
@@ -459,9 +376,39 @@ class Optimizer {
     return made;
   }
 
+  /// Regions with the programs that the judge knows of now, by its numbers.
+  Result<std::vector<RegionPrograms>> told_to_judge(const OptimizedModel& made) {
+    TRY_VOID(options_.judge->first(made));
+    std::vector<RegionPrograms> result;
+    if (!found_) return result;
+    bool has_time = true;
+    for (const RegionPrograms& all : programs_of_regions(*found_, gains_taken_, gains_left_out_, most_programs())) {
+      RegionPrograms told = {all.front()};
+      for (size_t k = 1; k < all.size() && has_time; ++k) {
+        const auto is_known = told_to_judge(result.size(), {all.front(), all[k]});
+        if (!is_known.ok() && is_fatal(is_known.error())) return Error(is_known.error());
+        if (!is_known.ok()) continue;
+        has_time = *is_known;
+        if (has_time) told.push_back(all[k]);
+      }
+      if (told.size() > 1) result.push_back(std::move(told));
+    }
+    return result;
+  }
+  Result<bool> told_to_judge(size_t region, const RegionPrograms& first_and_other) {
+    TRY(const OptimizedModel other, with_programs({first_and_other}, {1}));
+    return options_.judge->other(region, other.derived.graph);
+  }
+  size_t most_programs() const { return static_cast<size_t>(options_.search.limits.alternatives) + 1; }
+
+  Result<OptimizedModel> with_programs(const std::vector<RegionPrograms>& regions, const std::vector<size_t>& numbers) {
+    const ChosenPrograms programs = chosen_programs(regions, numbers, gains_taken_);
+    return made_of(programs.gains, programs.alternatives);
+  }
+
   /// Nothing where it is not; `result` then says why.
   Result<std::optional<OptimizedModel>> better_with(const OptimizedModel& made,
-                                                    const std::vector<std::vector<RegionProgram>>& regions,
+                                                    const std::vector<RegionPrograms>& regions,
                                                     const std::vector<size_t>& programs, Judged& result) {
     TRY(OptimizedModel other, with_programs(regions, programs));
     if (looks()) {

@@ -31,8 +31,8 @@ class ProgramJudge {
   virtual ~ProgramJudge() = default;
   /// The model as races chose it.
   virtual Result<void> first(const OptimizedModel& made) = 0;
-  /// The same with another program in one region; regions count from 0, and come in order. False: neither this one nor
-  /// any more.
+  /// The same with another program in one region; regions count from 0, and come in order. False: there is no time for
+  /// it.
   virtual Result<bool> other(size_t region, const Graph& graph) = 0;
   /// By region.
   virtual Result<std::vector<Choice>> choices() = 0;

@@ -201,7 +201,7 @@ std::vector<double> fastest_times(const ModelTasks& model, const std::vector<Tas
   std::vector<double> result = model.times;
   for (size_t p = 0; p < programs.size(); ++p)
     for (size_t k = 0; programs[p] > 0 && k < result.size(); ++k)
-      result[k] += model.parts[p].changes[programs[p] - 1][k];
+      result[k] = std::max(0.0, result[k] + model.parts[p].changes[programs[p] - 1][k]);
   return result;
 }
 

@@ -204,6 +204,21 @@ TEST_F(CommandLine, OptimizeWritesAModelAReportAndATable) {
   EXPECT_EQ(isomer({"compare", file, path("out.onnx"), "--dim", "batch=3"}).exit_code, 0);
 }
 
+/// The page has the JSON that another ending gives.
+TEST_F(CommandLine, ReportsArePagesWhereTheirNamesSaySo) {
+  const std::string file = model(kSmall, "small.onnx");
+  ASSERT_EQ(isomer({"optimize", file, "-o", path("out.onnx"), "--report", path("report.html"), "-q"}).exit_code, 0);
+  const std::string page = read_file(path("report.html"));
+  EXPECT_THAT(page, testing::StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(page, HasSubstr("<h1>small.onnx</h1>"));
+  EXPECT_THAT(page, HasSubstr("class=\"node gone\""));
+  const size_t begin = page.find("id=\"report\">") + 12;
+  EXPECT_EQ(json::parse(page.substr(begin, page.find("</script>", begin) - begin))["nodes_after"], 2);
+  const Outcome outcome = isomer({"diff", file, path("out.onnx"), "--html"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::StartsWith("<!DOCTYPE html>"));
+}
+
 TEST_F(CommandLine, JsonIsAllThatStandardOutputHolds) {
   const std::string file = model(kSmall, "small.onnx");
   EXPECT_EQ(json::parse(isomer({"optimize", file, "-o", path("out.onnx"), "--json"}).out)["nodes_after"], 2);

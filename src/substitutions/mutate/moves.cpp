@@ -100,6 +100,7 @@ std::vector<Moves> data_moves(const Convolution& original, const Shape& result_s
   const auto batch_into = [](size_t axis) {
     return Move{Move::Kind::kFold, {0}, {Dim(2)}, static_cast<int64_t>(axis), {Dim(0)}, {Dim(0)}};
   };
+  result.push_back({batch_into(1)});
   for (size_t a = 0; a < spatial; ++a) {
     result.push_back({batch_into(2 + a)});
     for (size_t b = a + 1; b < spatial; ++b) result.push_back({batch_into(2 + a), batch_into(2 + b)});
@@ -132,6 +133,8 @@ std::vector<Moves> weight_moves(const Convolution& original) {
         if (is_reversed) result.back().push_back(reverse);
       }
   for (const Move& turn : turns(spatial)) result.push_back({turn});
+  // For images side by side, each with groups of its own.
+  result.push_back({Move{Move::Kind::kTile, {0}, {Dim(2)}}});
   // All taps of an axis, or of two, as channels.
   const ShapedTerm w = variable("w", static_cast<int>(2 + spatial));
   for (const std::vector<int64_t>& axes : axis_sets(spatial)) {

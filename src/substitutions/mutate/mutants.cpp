@@ -48,6 +48,11 @@ struct Mutant {
   std::optional<Move> zeros{};  ///< put around x beforehand
 };
 
+/// So many times as many groups: each image has some of its own.
+Dim groups_of(const Moves& weights) {
+  return !weights.empty() && weights[0].kind == Move::Kind::kTile ? weights[0].by[0] : Dim(1);
+}
+
 /// Where no border is near: in the middle third of each axis.
 std::vector<uint32_t> positions_inside(const Dims& dims) {
   std::vector<uint32_t> result;
@@ -148,7 +153,7 @@ ShapedTerm Generation::built(const Mutant& mutant) const {
   }
   const Convolution& original = original_.convolution;
   Convolution convolution;
-  convolution.group = original.group;
+  convolution.group = original.group * groups_of(mutant.weights);
   for (size_t k = 0; k < axes.size(); ++k) {
     const bool has_steps = mutant.has_steps && !of_taps.contains(axes[k]);
     convolution.dilations.push_back(has_steps ? original.dilations[axes[k]] : Dim(1));
@@ -389,14 +394,16 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver* solver) 
       const Dims image = image_dims[d], kernel = kernel_dims[w];
       std::vector<std::optional<Move>> undone = {std::nullopt};
       if (!weights.empty() && weights[0].kind == Move::Kind::kFold) undone.emplace_back(weights[0]);
-      if (image.size() != kernel.size() || image[1] != kernel[1] * substitute(original.group, numbers_).value())
+      const int64_t groups = groups_of(weights).value();
+      if (image.size() != kernel.size() ||
+          image[1] != kernel[1] * groups * substitute(original.group, numbers_).value())
         continue;
       const bool may_be_tight = !data.empty() && data[0].kind == Move::Kind::kFold && data[0].whole == 1;
       for (const Around around : {Around::kNone, Around::kOriginal, Around::kFull})
         for (const bool has_steps : {false, true})
           for (const std::optional<Move>& move : undone)
             for (const bool is_tight : {false, true})
-              if (has_steps <= may_have_steps && is_tight <= may_be_tight && kernel[0] == channels(move))
+              if (has_steps <= may_have_steps && is_tight <= may_be_tight && kernel[0] == groups * channels(move))
                 take({fmt::format("{} {} {} {}", d, w, has_steps, move.has_value()), data, weights,
                       std::vector<Around>(spatial(), around), is_tight, has_steps, move},
                      result.statistics);

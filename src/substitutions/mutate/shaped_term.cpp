@@ -79,6 +79,17 @@ ShapedTerm padded(const Move& move, const ShapedTerm& operand) {
                  std::move(shape));
 }
 
+ShapedTerm tiled(const Move& move, const ShapedTerm& operand) {
+  std::vector<Dim> repeats(operand.shape.size(), Dim(1));
+  Shape shape = operand.shape;
+  for (size_t k = 0; k < move.axes.size(); ++k) {
+    const auto axis = static_cast<size_t>(move.axes[k]);
+    repeats[axis] = move.by[k];
+    shape[axis] = shape[axis] * move.by[k];
+  }
+  return applied("", "Tile", {operand}, {{"repeats", std::move(repeats)}}, std::move(shape));
+}
+
 }  // namespace
 
 ShapedTerm variable(const std::string& name, int rank) {
@@ -111,6 +122,7 @@ ShapedTerm moved(const Move& move, const ShapedTerm& operand) {
                      operand.shape);
     }
     case Move::Kind::kPad: return padded(move, operand);
+    case Move::Kind::kTile: return tiled(move, operand);
     case Move::Kind::kSqueeze: {
       Shape shape = operand.shape;
       for (size_t k = move.axes.size(); k-- > 0;) shape.erase(shape.begin() + move.axes[k]);

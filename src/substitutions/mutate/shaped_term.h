@@ -30,6 +30,7 @@ struct Move {
     kReverse,    ///< along `axes`
     kPad,        ///< `before` and `behind` zeros around each of `axes`
     kSqueeze,    ///< without `axes`, which have one element
+    kTile,       ///< `by` times behind each other along each of `axes`
   };
   Kind kind = Kind::kFold;
   std::vector<int64_t> axes;

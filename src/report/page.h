@@ -1,0 +1,28 @@
+// A report of an optimization, or of what differs between two models, as one HTML file that needs no network: what
+// changed as drawings, the rules with their statements, times, the check, the search; the JSON inside it.
+// Test: tests/report/page_test.cpp
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace isomer::report {
+
+/// A rule that steps of the report name.
+struct RuleText {
+  std::string name, statement, float_class;
+};
+
+struct PageInput {
+  std::string title;
+  const Graph *before = nullptr, *after = nullptr;
+  std::vector<RuleText> rules;
+};
+
+/// `facts`: as `optimize --report` and `diff --json` have them; what is not there is left out.
+std::string page(const PageInput& input, const nlohmann::json& facts);
+
+}  // namespace isomer::report

@@ -1,0 +1,114 @@
+// Pages: what is in them, and that whatever a model holds they are HTML.
+#include "report/page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "graph/text.h"
+
+namespace isomer::report {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+Graph parsed(const std::string& text) {
+  auto graph = parse_graph(text);
+  CHECK(graph.ok()) << graph.error().message();
+  return *std::move(graph);
+}
+
+Graph layers(const char* last, int count) {
+  std::string text = "opset 17\ngraph g(x0: float32[4,4]) -> (y: float32[4,4]) {\n";
+  for (int k = 0; k < count; ++k)
+    text += fmt::format("  a{0} = {1}(x{0})\n  b{0} = Neg(a{0})\n  x{2} = Tanh(b{0})\n", k, last, k + 1);
+  return parsed(text + fmt::format("  y = Identity(x{})\n}}\n", count));
+}
+
+/// The first tag that is not closed, or closed without being open; empty where there is none.
+std::string unbalanced(std::string_view html) {
+  std::vector<std::string> open;
+  for (size_t at = html.find('<'); at != std::string_view::npos; at = html.find('<', at)) {
+    const size_t end = html.find('>', at);
+    if (end == std::string_view::npos) return "<";
+    const std::string_view tag = html.substr(at + 1, end - at - 1);
+    at = end + 1;
+    if (tag.starts_with("!") || tag.ends_with("/")) continue;
+    const std::string name(tag.substr(tag.starts_with("/"), tag.find(' ') - tag.starts_with("/")));
+    if (tag.starts_with("/")) {
+      if (open.empty() || open.back() != name) return "/" + name;
+      open.pop_back();
+      continue;
+    }
+    open.push_back(name);
+    if (name == "script" || name == "style") at = html.find("</" + name, at);
+  }
+  return open.empty() ? "" : open.back();
+}
+
+const json kFacts = json::parse(R"json({
+  "model": "m.onnx", "for": "isomer", "nodes_before": 10, "nodes_after": 7, "weights_mb_before": 1.5,
+  "weights_mb_after": 1.25,
+  "steps": [{"rule": "fuse", "where": "a0 (Relu)", "gain_us": 12.5, "fp_class": "exact"
+},
+            {"rule": "fuse", "where": "a1 (Relu)", "gain_us": 2.5, "fp_class": "exact"},
+            {"rule": "remove dead", "where": "z", "gain_us": null, "fp_class": "exact"}],
+  "search": {"outcome": "faster", "costed": 100, "measured": 5, "stop_reason": "time limit",
+             "by_region": [{"where": "a0", "applications": 8, "places": 2, "cost_us": 80.5, "saved_us": 1.5,
+                            "rules": ["fuse ->"], "taken": false, "why_not": "in turns 0.99 <times> as fast"}],
+             "race": {"before_us": 1200.0, "after_us": 800.0, "ratio": 1.5, "low": 1.4, "high": 1.6, "rounds": 40,
+                      "in": "Isomer's kernels"}},
+  "check": {"runs": 2, "passed": true, "max_abs_error": 1e-6},
+  "seconds": {"optimize": 3.0, "check": 1.0}
+})json");
+
+TEST(Page, HasWhatThereIsToLookAt) {
+  const Graph before = layers("Relu", 3), after = layers("Sigmoid", 3);
+  const std::string html = page({"m.onnx", &before, &after, {{"fuse", "Relu(x) = Sigmoid(x)", "exact"}}}, kFacts);
+  EXPECT_EQ(unbalanced(html), "");
+  for (const char* part :
+       {"10 → 7", "1.5 → 1.25 MB", "1.500 times as fast", "1.20 ms → 800.0 µs", "passed", "class=\"node gone\"",
+        "class=\"node new\"", "Relu(x) = Sigmoid(x)", "15.0 µs", "in turns 0.99 &lt;times&gt; as fast", "3.00 s"})
+    EXPECT_THAT(html, HasSubstr(part));
+  // The JSON inside is the report.
+  const size_t begin = html.find("id=\"report\">") + 12;
+  EXPECT_EQ(json::parse(html.substr(begin, html.find("</script>", begin) - begin)), kFacts);
+}
+
+TEST(Page, DrawsEqualPlacesOnce) {
+  const Graph before = layers("Relu", 6), after = layers("Sigmoid", 6);
+  const std::string html = page({"m.onnx", &before, &after, {}}, kFacts);
+  size_t drawn = 0;
+  for (size_t at = html.find("<details class=\"change\""); at != std::string::npos;
+       at = html.find("<details class=\"change\"", at + 1))
+    ++drawn;
+  EXPECT_EQ(drawn, 1U);
+  EXPECT_THAT(html, HasSubstr("and 3 more"));
+}
+
+TEST(Page, OfTwoModelsThatAreTheSameSaysSo) {
+  const Graph graph = layers("Relu", 2);
+  const std::string html = page({"a and b", &graph, &graph, {}}, json{{"nodes_before", 7}, {"nodes_after", 7}});
+  EXPECT_EQ(unbalanced(html), "");
+  EXPECT_THAT(html, HasSubstr("0 places differ"));
+}
+
+/// Names are the model's: they may be anything.
+TEST(Page, IsHtmlWhateverNamesAre) {
+  Graph before = layers("Relu", 2), after = layers("Sigmoid", 2);
+  for (Graph* graph : {&before, &after})
+    for (const ValueId id : graph->values()) graph->edit(id).name += "</script><img src=x onerror=alert(1)>\xff\"'&";
+  json facts = kFacts;
+  facts["model"] = "</script><b>";
+  facts["steps"][0]["where"] = "</details><script>\xff";
+  const std::string html = page({"<i>&", &before, &after, {}}, facts);
+  EXPECT_EQ(unbalanced(html), "");
+  EXPECT_EQ(html.find("<img"), std::string::npos);
+  const size_t begin = html.find("id=\"report\">") + 12;
+  EXPECT_EQ(json::parse(html.substr(begin, html.find("</script>", begin) - begin))["model"], "</script><b>");
+}
+
+}  // namespace
+}  // namespace isomer::report
