@@ -82,7 +82,7 @@ Result<Equivalence> on_inputs(Graph& graph, const std::string& file, const Compa
 Result<Equivalence> compare_with_artifact(const std::string& model_file, const std::string& artifact_file,
                                           const CompareOptions& options) {
   TRY(LoadedModel model, load_model(model_file, options));
-  TRY(const LoadedArtifact artifact, load_artifact(artifact_file, options));
+  TRY(const LoadedArtifact artifact, load_artifact(artifact_file, options, {}, {}, options.inputs));
   TRY_VOID(bind_like(model.graph, model_file, artifact.interface));
   const auto run = [&](std::span<const te::Array> inputs) { return run_artifact(*artifact.session, inputs); };
   const auto nothing = []() -> Result<void> { return {}; };
@@ -94,8 +94,8 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
 /// Of two artifacts neither is exact: both may be off by what long sums are.
 Result<Equivalence> compare_artifacts(const CompareOptions& options) {
   constexpr double kUnits = 1024;
-  TRY(LoadedArtifact reference, load_artifact(options.reference, options));
-  TRY(const LoadedArtifact candidate, load_artifact(options.candidate, options));
+  TRY(LoadedArtifact reference, load_artifact(options.reference, options, {}, {}, options.inputs));
+  TRY(const LoadedArtifact candidate, load_artifact(options.candidate, options, {}, {}, options.inputs));
   TRY(const InputSets sets, input_sets(reference.interface, options.reference, options, reference.demands));
   Equivalence result;
   for (const auto& inputs : sets) {

@@ -1,5 +1,8 @@
 #include "cli/load_artifact.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -43,6 +46,31 @@ Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file
   return runtime::Model::load(std::move(compiled.artifact));
 }
 
+bool has_shapes(const runtime::Variant& variant, const std::map<std::string, Dims>& shapes) {
+  return std::ranges::all_of(shapes, [&](const auto& shape) {
+    return std::ranges::any_of(variant.inputs, [&](const runtime::Port& port) {
+      return port.name == shape.first && variant.values[port.value].dims == shape.second;
+    });
+  });
+}
+
+/// Of the variant whose inputs have the shapes that flags or files give; none where they give none, or there is one
+/// variant.
+Result<runtime::Bindings> bindings_by_shapes(const runtime::Model& model, const CommonOptions& options,
+                                             const InputOptions& inputs) {
+  TRY(const auto shapes, options.bound_shapes());
+  if (model.variants().size() < 2 || (shapes.empty() && inputs.files.empty())) return runtime::Bindings();
+  std::vector<std::string> known;
+  for (const runtime::Variant* variant : model.variants()) {
+    Graph interface = interface_of(*variant);
+    if (has_shapes(*variant, shapes) && bind_loaded(interface, inputs, options.memory_limit()).ok())
+      return variant->bindings;
+    known.push_back(runtime::describe(variant->bindings));
+  }
+  return Error{ErrorKind::kUsage, shapes.empty() ? "--load-inputs" : "--input-shapes",
+               fmt::format("shapes of one of ({}) expected, others found", fmt::join(known, "; "))};
+}
+
 }  // namespace
 
 bool is_artifact(const std::string& file) {
@@ -68,7 +96,12 @@ Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOption
   TRY(auto model, open_model(file, options, choices, inputs));
   session_options.threads = options.thread_count();
   session_options.memory = options.memory_limit();
-  if (is_artifact(file)) session_options.bindings = dims;
+  if (is_artifact(file)) {
+    session_options.bindings = dims;
+    if (dims.empty()) {
+      TRY(session_options.bindings, bindings_by_shapes(*model, options, inputs));
+    }
+  }
   auto session = runtime::Session::create(model, session_options);
   if (!session.ok()) return std::move(session).error().within(file);
   LoadedArtifact loaded{std::move(model), std::move(*session), {}, {}};

@@ -23,8 +23,9 @@ struct LoadedArtifact {
 /// A session of an artifact in memory that has one variant, with --threads.
 Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, const CommonOptions& options);
 
-/// A session of the variant that --dim names; a model is compiled in memory, as `choices` say, for the shapes of
-/// `inputs` that are given. `session`: what else is asked of it. Errors carry the file's name.
+/// A session of the variant that --dim names, or that takes the shapes of --input-shapes and `inputs`; a model is
+/// compiled in memory, as `choices` say, for the shapes of `inputs` that are given. `session`: what else is asked of
+/// it. Errors carry the file's name.
 Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options,
                                      runtime::SessionOptions session = {}, const CompileChoices& choices = {},
                                      const InputOptions& inputs = {});

@@ -148,7 +148,7 @@ Result<Ran> run_model_file(const RunOptions& options) {
 }
 
 Result<Ran> run_artifact_file(const RunOptions& options) {
-  TRY(LoadedArtifact artifact, load_artifact(options.file, options));
+  TRY(LoadedArtifact artifact, load_artifact(options.file, options, {}, {}, options.inputs));
   TRY_VOID(check_run_fits(*artifact.session, options));
   TRY(const std::vector<te::Array> arrays, inputs_of(artifact.interface, options, artifact.demands));
   TRY(std::vector<te::Array> outputs, in_file(run_artifact(*artifact.session, arrays), options));

@@ -95,6 +95,27 @@ TEST_F(CommandLine, ArtifactsAreComparedAtTheirOwnSizes) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
+/// Whoever has the inputs need not know what their sizes are called.
+TEST_F(CommandLine, VariantsAreFoundByTheShapesOfInputs) {
+  const std::string file =
+      model("opset 17\ngraph g(x: float32[n,4]) -> (y: float32[n,4]) {\n  y = Relu(x)\n}\n", "open.onnx");
+  const std::string artifact = path("open.iso");
+  ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--dim", "n=2,5", "-q"}).exit_code, 0);
+  for (const int n : {2, 5}) {
+    const std::string shape = fmt::format("x:[{},4]", n);
+    const json report = json::parse(isomer({"run", artifact, "--input-shapes", shape, "--json"}).out);
+    EXPECT_EQ(report["outputs"][0]["shape"], json({n, 4}));
+    const std::string folder = path(fmt::format("out{}", n));
+    ASSERT_EQ(isomer({"run", artifact, "--input-shapes", shape, "--save-outputs", folder, "-q"}).exit_code, 0);
+    const Outcome loaded = isomer({"run", artifact, "--load-inputs", "x:" + folder + "/output_0.pb", "--json"});
+    EXPECT_EQ(loaded.exit_code, 0) << loaded.err;
+    EXPECT_EQ(json::parse(loaded.out), report) << "Relu of what Relu gave";
+    EXPECT_EQ(isomer({"compare", file, artifact, "--input-shapes", shape}).exit_code, 0);
+  }
+  expect_error(isomer({"run", artifact, "--input-shapes", "x:[3,4]"}), 2,
+               "--input-shapes: shapes of one of (n=2; n=5) expected");
+}
+
 TEST_F(CommandLine, ABranchThatIsNotTakenMayNotFit) {
   const std::string file = model(R"(opset 17
 graph g(c: bool[], x: float32[n,4]) -> (y) {

@@ -185,6 +185,9 @@ TEST_F(Mutating, FindsPhases) {
   EXPECT_THAT(texts(), Contains(testing::AllOf(HasSubstr("ConvTranspose("), HasSubstr("= Unfold(Conv(x,"))));
   // Axes exchanged.
   EXPECT_THAT(texts(), Contains(HasSubstr("= Transpose(Conv(Transpose(x)")));
+  // Images side by side, each with groups of its own.
+  EXPECT_THAT(texts(), Contains(testing::AllOf(HasSubstr("= Unfold(Conv(Fold(x){axes=[0],by=[2],into=1"),
+                                               HasSubstr("Tile(w){repeats=[2,1,1,1]}"), HasSubstr("group=2*"))));
 }
 
 TEST_F(Mutating, FindsPieces) {
