@@ -22,5 +22,7 @@ void add_match_command(CLI::App& library, int& exit);
 void add_verify(CLI::App& app, int& exit);
 void add_records(CLI::App& app, int& exit);
 void add_env(CLI::App& app, int& exit);
+/// Of all commands that are there.
+void add_completion(CLI::App& app);
 
 }  // namespace isomer::cli

@@ -245,7 +245,6 @@ void add_compile(CLI::App& app, int& exit) {
                  "records too")
       ->excludes("--untuned");
   options->choices.add_graphs_to(*command);
-  command->get_option("--graphs")->needs("--tune");
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);

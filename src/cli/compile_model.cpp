@@ -53,9 +53,8 @@ int CompileChoices::chosen_level() const {
 }
 
 void CompileChoices::add_graphs_to(CLI::App& app) {
-  app.add_option(
-         "--graphs", graphs,
-         "Programs of a region that are tuned together before measured times decide which of them the model gets")
+  app.add_option("--graphs", graphs,
+                 "Programs of a region among which measured times decide, once their tasks are tuned together")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
 }
@@ -132,9 +131,11 @@ Result<CompiledModel> compile_model(const LoadedModel& model, const std::string&
     return choose;
   };
   std::optional<ProgramTuner> programs;
-  if (choices.tunes && choices.graphs > 1 && choices.chosen_level() >= kSearchLevel) {
-    programs.emplace(maker, ProgramTuner::Options{choose_tasks_of, tuning_now});
-    setting.judge = &*programs;
+  ProgramRecords recorded(maker);
+  if (choices.graphs > 1 && choices.chosen_level() >= kSearchLevel) {
+    if (choices.tunes) programs.emplace(maker, ProgramTuner::Options{choose_tasks_of, tuning_now});
+    setting.judge = &recorded;
+    if (programs) setting.judge = &*programs;
     setting.alternatives = choices.graphs - 1;
   }
   const auto make_code = [&](const OptimizedModel& made) -> Result<void> {

@@ -37,6 +37,7 @@ const std::vector<Example>& examples() {
       {"compare",
        {"isomer compare model.onnx faster.onnx", "isomer compare bert.onnx bert.iso --dim batch=8 --runs 5"}},
       {"diff", {"isomer diff model.onnx faster.onnx", "isomer diff model.onnx simpler.onnx --dot"}},
+      {"completion", {"isomer completion bash"}},
       {"inspect",
        {"isomer inspect model.onnx", "isomer inspect model.onnx --capability",
         "isomer inspect bert.onnx --dim batch=8 --task 0 --nest", "isomer inspect model.iso --verify"}},

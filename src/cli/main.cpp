@@ -16,5 +16,6 @@ int main(int argc, char** argv) {
     add_verify(app, exit);
     add_records(app, exit);
     add_env(app, exit);
+    add_completion(app);
   });
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kernel/fingerprint.h"
+#include "tune/tuned.h"
 #include "util/stable_sort.h"
 
 namespace isomer::cli {
@@ -16,6 +18,25 @@ constexpr double kOfOthers = 0.2;
 /// Times as long as before, by default schedules, is too long for another cut.
 constexpr double kMostOfCut = 1.25;
 constexpr size_t kMostCuts = 12;
+
+/// Nothing is known of a task that had no trials.
+Result<tune::TaskProgress> recorded_progress(const tune::Problem& problem, const CompileOptions& options,
+                                             const kernel::Records& records) {
+  const std::string own = problem.own ? problem.own->name : std::string();
+  const std::string tuned = tune::maker_of("tuned", problem.weights, own);
+  const kernel::RecordKey key = {problem.hash,
+                                 kernel::fingerprint(std::get<kernel::CpuTarget>(options.target), options.threads),
+                                 kernel::generator_version()};
+  tune::TaskProgress result;
+  result.is_done = true;
+  TRY(const auto trials, records.trials({key.task, key.target, key.generator, tuned}, 1));
+  TRY(const auto first, records.best(key, tune::maker_of("default", problem.weights, own)));
+  TRY(const auto best, records.best(key, tuned));
+  if (trials.empty() || !first || !first->microseconds) return result;
+  result.first_us = *first->microseconds;
+  if (best && best->microseconds) result.best_us = {std::min(*best->microseconds, result.first_us)};
+  return result;
+}
 
 }  // namespace
 
@@ -33,6 +54,17 @@ Result<bool> ProgramTasks::other(size_t region, const Graph& graph) {
   return true;
 }
 
+std::vector<ProgramJudge::Choice> ProgramTasks::fastest(const tune::ModelTasks& model,
+                                                        const std::vector<tune::TaskProgress>& tasks) const {
+  const std::vector<size_t> programs = tune::fastest_programs(model, tasks);
+  const double least = kLeastGain * tune::time_of(model, tasks);
+  std::vector<Choice> result(programs.size());
+  for (size_t part = 0; part < programs.size(); ++part)
+    if (const double saved = tune::saved_us(model.parts[part], programs[part], tasks); saved > least)
+      result[part] = {programs[part], saved};
+  return result;
+}
+
 Result<std::unique_ptr<Runner>> ProgramTasks::runner(const Graph& graph, std::span<const Tensor> inputs) {
   TRY(Compilation code, compiled(graph, without_));
   return runner_of(std::move(code), inputs, options_.threads, options_.memory);
@@ -43,6 +75,16 @@ Result<Compilation> ProgramTasks::compiled(const Graph& graph, const std::vector
   TRY(const CompileOptions options, maker_.options_for(ready, answers_));
   TRY(kernel::Records records, maker_.open_records());
   return maker_.compiled(ready, options, records);
+}
+
+Result<std::vector<ProgramJudge::Choice>> ProgramRecords::choices() {
+  TRY(const kernel::Records records, maker_.open_records());
+  std::vector<tune::TaskProgress> tasks;
+  for (const tune::Problem& problem : problems_.problems) {
+    TRY(tasks.emplace_back(), recorded_progress(problem, options_, records));
+  }
+  if (problems_.models.empty()) return std::vector<Choice>();
+  return fastest(problems_.models[0], tasks);
 }
 
 Result<void> ProgramTuner::first(const OptimizedModel& made) {
@@ -93,16 +135,11 @@ Result<std::vector<ProgramJudge::Choice>> ProgramTuner::choices() {
   Tuning tuning = tuning_;
   tuning.seconds = std::max(tuning.seconds - seconds_since(begin_), 0.0);
   TRY(tuned_, maker_.tuned(problems_, options_, records, tuning));
-  std::vector<Choice> result;
-  if (!tuned_) return result;
-  const std::vector<tune::TaskProgress> tasks = tuned_->state.progress();
-  const std::vector<size_t> fastest = tune::fastest_programs(tuned_->model, tasks);
-  const auto saved = [&](size_t part) { return tune::saved_us(tuned_->model.parts[part], fastest[part], tasks); };
-  const double least = kLeastGain * tune::time_of(tuned_->model, tasks);
-  for (size_t part = 0; part < regions; ++part)
-    result.push_back(saved(part) > least ? Choice{fastest[part], saved(part)} : Choice());
-  for (OtherCut& cut : cuts) cut.saved = saved(cut.part);
-  std::erase_if(cuts, [&](const OtherCut& cut) { return cut.saved <= least; });
+  if (!tuned_) return std::vector<Choice>();
+  std::vector<Choice> result = fastest(tuned_->model, tuned_->state.progress());
+  for (OtherCut& cut : cuts) cut.saved = result[cut.part].saved;
+  std::erase_if(cuts, [](const OtherCut& cut) { return cut.saved <= 0; });
+  result.resize(regions);
   TRY_VOID(take_cuts(std::move(cuts), records));
   return result;
 }

@@ -22,6 +22,8 @@ class ProgramTasks : public ProgramJudge {
   const CompileOptions& options() const { return options_; }
 
  protected:
+  /// By part of the model, the fastest program, where that saves what is more than noise.
+  std::vector<Choice> fastest(const tune::ModelTasks& model, const std::vector<tune::TaskProgress>& tasks) const;
   /// With schedules that were tuned.
   Result<Compilation> compiled(const Graph& graph, const std::vector<std::string>& without) const;
 
@@ -32,6 +34,16 @@ class ProgramTasks : public ProgramJudge {
 
  private:
   std::vector<std::string> without_;  ///< passes
+};
+
+/// Chooses by the times that records have, and measures none: of programs all of whose tasks had trials.
+class ProgramRecords final : public ProgramTasks {
+ public:
+  explicit ProgramRecords(const CodeMaker& maker) : ProgramTasks(maker, problems_) {}
+  Result<std::vector<Choice>> choices() override;
+
+ private:
+  TuningProblems problems_;
 };
 
 /// Tunes them itself, those of one model; and other ways to cut its first graph into tasks beside them.

@@ -13,6 +13,16 @@ constexpr double kUnknownGain = 0.5;
 /// Less likely programs are dropped.
 constexpr double kLeastChance = 0.02;
 
+/// Nobody could measure the task.
+bool is_unknown(const TaskProgress& task) { return task.is_done && task.first_us <= 0; }
+
+/// Whether what differs between the program and the first one of its part was measured.
+bool is_known(const std::vector<double>& change, const std::vector<TaskProgress>& tasks) {
+  for (size_t k = 0; k < tasks.size(); ++k)
+    if (change[k] != 0 && is_unknown(tasks[k])) return false;
+  return true;
+}
+
 /// How often each task runs in each program of a part, the first one too; tasks that all of them run equally often
 /// aside.
 std::vector<std::vector<double>> programs_of(const Alternatives& part, size_t tasks) {
@@ -182,7 +192,9 @@ std::optional<Objective> objective_of(std::string_view name) {
 }
 
 double saved_us(const Alternatives& part, size_t program, const std::vector<TaskProgress>& tasks) {
-  return program == 0 ? 0 : -dot(part.changes[program - 1], now_us(tasks));
+  if (program == 0) return 0;
+  const std::vector<double>& change = part.changes[program - 1];
+  return is_known(change, tasks) ? -dot(change, now_us(tasks)) : -std::numeric_limits<double>::infinity();
 }
 
 std::vector<size_t> fastest_programs(const ModelTasks& model, const std::vector<TaskProgress>& tasks) {
@@ -214,11 +226,13 @@ std::vector<double> chances(const Alternatives& part, const std::vector<TaskProg
   const std::vector<double> now = now_us(tasks), later = may_become_us(tasks, options);
   std::vector<double> low, high;
   for (const std::vector<double>& times : programs_of(part, tasks.size())) {
-    low.push_back(dot(times, later));
-    high.push_back(dot(times, now));
+    const size_t program = low.size();
+    const bool may_win = program == 0 || is_known(part.changes[program - 1], tasks);
+    low.push_back(may_win ? dot(times, later) : std::numeric_limits<double>::infinity());
+    high.push_back(may_win ? dot(times, now) : std::numeric_limits<double>::infinity());
   }
   std::vector<double> result;
-  for (size_t k = 0; k < low.size(); ++k) result.push_back(chance_to_be_least(k, low, high));
+  for (size_t k = 0; k < low.size(); ++k) result.push_back(std::isinf(low[k]) ? 0 : chance_to_be_least(k, low, high));
   const double most = *std::max_element(result.begin(), result.end());
   for (double& chance : result)
     if (chance < std::min(kLeastChance, most)) chance = 0;

@@ -64,7 +64,8 @@ double time_of(const ModelTasks& model, const std::vector<TaskProgress>& tasks);
 /// The fastest program of each part: 0 is that of the model's `times`, others are numbers of `changes` and one more.
 std::vector<size_t> fastest_programs(const ModelTasks& model, const std::vector<TaskProgress>& tasks);
 
-/// Microseconds that a program takes less than the first one of its part.
+/// Microseconds that a program takes less than the first one of its part; minus infinity where what differs could not
+/// be measured.
 double saved_us(const Alternatives& part, size_t program, const std::vector<TaskProgress>& tasks);
 
 /// How often each task runs with the fastest program of each part.

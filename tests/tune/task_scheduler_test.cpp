@@ -120,6 +120,16 @@ TEST(Programs, ThatAreDroppedGetNoRounds) {
   EXPECT_EQ(next_task(tasks, {model}, {}), std::nullopt);
 }
 
+/// Nothing is as fast as a task that nobody could measure.
+TEST(Programs, WithTasksThatCantBeMeasuredAreNotChosen) {
+  const ModelTasks model = with_programs();
+  std::vector<TaskProgress> tasks = {task(100), task(0), task(60)};
+  tasks[1].is_done = true;
+  EXPECT_EQ(fastest_programs(model, tasks), std::vector<size_t>{0});
+  EXPECT_EQ(chances(model.parts[0], tasks, {}), (std::vector<double>{1, 0}));
+  EXPECT_DOUBLE_EQ(time_of(model, tasks), 200);
+}
+
 TEST(Programs, ThatAreSlowerAtFirstMayWin) {
   const ModelTasks model = with_programs();
   const std::vector<Simulated> simulated = {{90, 0.5}, {20, 0.5}, {25, 0.5}};
