@@ -293,7 +293,8 @@ void add_optimize(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("optimize", "Make a model faster; ONNX in, ONNX out, checked");
   command->add_option("IN", options->input, "The model")->required();
   command->add_option("-o,--output", options->output, "The optimized model")->required();
-  command->add_option("--report", options->report, "Write what was done: as JSON, or, to FILE.html, as a page to look at");
+  command->add_option("--report", options->report,
+                      "Write what was done: as JSON, or, to FILE.html, as a page to look at");
   command->add_option("--proof", options->proof, "Write how it was made, for isomer verify");
   command
       ->add_option(

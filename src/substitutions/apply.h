@@ -20,8 +20,8 @@ std::string_view name(Refusal refusal);
 
 struct Rewritten {
   Program program;
-  std::vector<int> changed;  ///< applications that are new, read something else than before, or are gone
-  std::vector<int> built;    ///< by application of the targets: the same for the same match of equal programs
+  std::vector<int> changed;       ///< applications that are new, read something else than before, or are gone
+  std::vector<int> built;         ///< by application of the targets: the same for the same match of equal programs
   std::vector<int> targets = {};  ///< values that stand for the roots of a match now
 };
 
