@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "util/stable_sort.h"
+
 namespace isomer::tune {
 namespace {
 
@@ -198,12 +200,26 @@ double saved_us(const Alternatives& part, size_t program, const std::vector<Task
 }
 
 std::vector<size_t> fastest_programs(const ModelTasks& model, const std::vector<TaskProgress>& tasks) {
-  std::vector<size_t> result;
-  for (const Alternatives& part : model.parts) {
-    size_t best = 0;
-    for (size_t k = 1; k <= part.changes.size(); ++k)
-      if (saved_us(part, k, tasks) > saved_us(part, best, tasks)) best = k;
-    result.push_back(best);
+  struct Choice {
+    size_t part, program;
+    double saved;
+  };
+  std::vector<Choice> choices;
+  for (size_t part = 0; part < model.parts.size(); ++part)
+    for (size_t program = 1; program <= model.parts[part].changes.size(); ++program)
+      if (const double saved = saved_us(model.parts[part], program, tasks); saved > 0)
+        choices.push_back({part, program, saved});
+  stable_sort(choices, [](const Choice& a, const Choice& b) { return a.saved > b.saved; });
+  std::vector<size_t> result(model.parts.size(), 0);
+  std::vector<double> times = model.times;
+  for (const auto& [part, program, saved] : choices) {
+    const std::vector<double>& change = model.parts[part].changes[program - 1];
+    // Parts may share tasks: what another one has replaced is not there any more.
+    bool is_there = result[part] == 0;
+    for (size_t k = 0; k < times.size(); ++k) is_there = is_there && times[k] + change[k] >= 0;
+    if (!is_there) continue;
+    result[part] = program;
+    for (size_t k = 0; k < times.size(); ++k) times[k] += change[k];
   }
   return result;
 }
@@ -213,7 +229,7 @@ std::vector<double> fastest_times(const ModelTasks& model, const std::vector<Tas
   std::vector<double> result = model.times;
   for (size_t p = 0; p < programs.size(); ++p)
     for (size_t k = 0; programs[p] > 0 && k < result.size(); ++k)
-      result[k] = std::max(0.0, result[k] + model.parts[p].changes[programs[p] - 1][k]);
+      result[k] += model.parts[p].changes[programs[p] - 1][k];
   return result;
 }
 

@@ -62,6 +62,7 @@ struct SchedulerOptions {
 double time_of(const ModelTasks& model, const std::vector<TaskProgress>& tasks);
 
 /// The fastest program of each part: 0 is that of the model's `times`, others are numbers of `changes` and one more.
+/// Where parts share tasks, one that saves more goes first, and what needs a task that it has replaced is not taken.
 std::vector<size_t> fastest_programs(const ModelTasks& model, const std::vector<TaskProgress>& tasks);
 
 /// Microseconds that a program takes less than the first one of its part; minus infinity where what differs could not

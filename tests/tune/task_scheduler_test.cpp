@@ -120,6 +120,18 @@ TEST(Programs, ThatAreDroppedGetNoRounds) {
   EXPECT_EQ(next_task(tasks, {model}, {}), std::nullopt);
 }
 
+/// Other programs of a region, and other ways to cut it, change the same tasks: they exclude each other.
+TEST(Programs, OfPartsThatShareTasksExcludeEachOther) {
+  const ModelTasks model = {{2, 1, 0, 0}, 0, {{{{-2, 0, 2, 0}}}, {{{-1, -1, 0, 1}}}}};
+  std::vector<TaskProgress> tasks = {task(100), task(20), task(60), task(30)};
+  // The first saves 80, the second 90.
+  EXPECT_EQ(fastest_programs(model, tasks), (std::vector<size_t>{0, 1}));
+  EXPECT_DOUBLE_EQ(time_of(model, tasks), 130);
+  tasks[2].best_us = {50};
+  EXPECT_EQ(fastest_programs(model, tasks), (std::vector<size_t>{1, 0}));
+  EXPECT_DOUBLE_EQ(time_of(model, tasks), 120);
+}
+
 /// Nothing is as fast as a task that nobody could measure.
 TEST(Programs, WithTasksThatCantBeMeasuredAreNotChosen) {
   const ModelTasks model = with_programs();
