@@ -83,6 +83,8 @@ Result<CodeMaker> CodeMaker::create(const CommonOptions& options, const CompileC
   if (choices.tunes && !(cpu && kernel::runs_here(*cpu)))
     return Error{ErrorKind::kUsage, "--tune",
                  "a CPU that this machine has expected as the target: kernels are measured here"};
+  if (choices.graphs > 1 && !choices.plan.empty())
+    return Error{ErrorKind::kUsage, "--choose", "--graphs 1 expected: it names tasks of one graph"};
   CompileOptions& compile = maker.options_;
   for (const std::string& text : choices.schedules) {
     TRY(GivenSchedule given, schedule_of_task(text));

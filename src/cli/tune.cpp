@@ -193,6 +193,9 @@ Result<ExitCode> run(const TuneCommand& options) {
     TRY(seconds, parse_duration("--time", options.time));
   }
   TRY(TuningRanks ranks, TuningRanks::join(options, *cpu));
+  // What a search finds in its time is not the same twice.
+  if (options.choices.graphs > 1 && (ranks.crew() || !ranks.is_first()))
+    return Error{ErrorKind::kUsage, "--graphs", "one process expected: several would search for other programs each"};
   CompileOptions compile;
   TRY(TuningProblems all, problems_of(options, seconds, compile));
   if (options.evaluates && !ranks.is_first()) return kDone;

@@ -73,6 +73,8 @@ graph convs(x: float32[1,16,20,20]) -> (y: float32[1,16,20,20]) {
   expect_error(isomer({"compile", convs, "-o", path("out.iso"), "--graphs", "2", "--tune", "--level", "2"}), 2,
                "--graphs");
   expect_error(isomer({"tune", convs, "--graphs", "2", "--level", "2"}), 2, "--level");
+  expect_error(isomer({"compile", convs, "-o", path("out.iso"), "--graphs", "2", "--choose", "a=apart"}), 2,
+               "--choose");
 }
 
 TEST_F(Tune, PrintsATableInTheEnd) {
