@@ -7,6 +7,7 @@
 
 #include "graph/float_class.h"
 #include "util/threads.h"
+#include "util/utf8.h"
 
 namespace isomer::cli {
 namespace {
@@ -18,28 +19,6 @@ std::optional<int64_t> parse_int(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
                                                                                    : std::nullopt;
-}
-
-/// Bytes of the code point of UTF-8 that the text starts with, if a terminal only shows it; 0 for broken ones, control
-/// characters (also those above ASCII), line separators and marks that change the direction of writing.
-size_t shown_length(std::string_view text) {
-  const auto byte = [&](size_t i) {
-    return i < text.size() ? static_cast<uint32_t>(static_cast<unsigned char>(text[i])) : 0;
-  };
-  const uint32_t first = byte(0);
-  const size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (length == 1) return first >= 0x20 && first != 0x7f ? 1 : 0;
-  if (first < 0xc0 || first >= 0xf8) return 0;
-  uint32_t point = first & (0xffu >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    point = point << 6 | (byte(i) & 0x3f);
-  }
-  const auto within = [&](uint32_t low, uint32_t high) { return low <= point && point <= high; };
-  const bool broken = point < kLeast[length] || within(0xd800, 0xdfff) || point > 0x10ffff;
-  const bool control = within(0x80, 0x9f) || within(0x200e, 0x200f) || within(0x2028, 0x202e) || within(0x2066, 0x2069);
-  return broken || control ? 0 : length;
 }
 
 Error usage(std::string_view flag, std::string_view expected, std::string_view found) {

@@ -35,10 +35,11 @@ json programs_json(const tune::ModelTasks& model, const tune::TuneState& state) 
 }
 
 /// Of the time of all models, what each task may still gain at the machine's peaks.
-std::vector<double> all_to_gain(const TuneScene& scene, const tune::TuneState& state) {
+std::vector<double> all_to_gain(const TuneScene& scene, const tune::TuneState& state,
+                                const std::vector<double>& places) {
   double all = 0;
   for (const tune::ModelTasks& model : scene.tasks) all += state.now_us(model);
-  std::vector<double> result = all_places(scene, state);
+  std::vector<double> result = places;
   for (size_t k = 0; k < result.size(); ++k) {
     const tune::TaskProgress& task = state.tasks[k].progress;
     result[k] = all > 0 ? result[k] * std::max(task.now_us() - task.least_us, 0.0) / all : 0;
@@ -102,7 +103,7 @@ std::vector<std::string> table(const TuneScene& scene, const tune::TuneState& st
                       columns));
   std::vector<size_t> order(state.tasks.size());
   for (size_t k = 0; k < order.size(); ++k) order[k] = k;
-  const std::vector<double> places = all_places(scene, state), to_gain = all_to_gain(scene, state);
+  const std::vector<double> places = all_places(scene, state), to_gain = all_to_gain(scene, state, places);
   stable_sort(order, [&](size_t a, size_t b) { return to_gain[a] > to_gain[b]; });
   for (const size_t k : order) {
     if (lines.size() > tasks + scene.models.size()) break;

@@ -7,6 +7,7 @@
 #include "graph/dot.h"
 #include "graph/op_def.h"
 #include "report/layout.h"
+#include "util/utf8.h"
 
 namespace isomer::report {
 namespace {
@@ -17,24 +18,6 @@ constexpr size_t kLongestLine = 34, kMostLines = 7;
 std::string cut(std::string text) {
   if (text.size() > kLongestLine) text = text.substr(0, kLongestLine - 3) + "...";
   return text;
-}
-
-/// Bytes of the UTF-8 character that begins there; 0 where none does.
-size_t character_at(std::string_view text, size_t at) {
-  const auto byte = [&](size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0U; };
-  const unsigned first = byte(at);
-  const size_t length = first < 0x80                    ? 1
-                        : first >= 0xc2 && first < 0xe0 ? 2
-                        : first >= 0xe0 && first < 0xf0 ? 3
-                        : first >= 0xf0 && first < 0xf5 ? 4
-                                                        : 0;
-  for (size_t k = 1; k < length; ++k)
-    if ((byte(at + k) & 0xc0) != 0x80) return 0;
-  const unsigned second = byte(at + 1);
-  const bool is_none = (first == 0xc2 && second < 0xa0) || (first == 0xe0 && second < 0xa0) ||
-                       (first == 0xed && second >= 0xa0) || (first == 0xf0 && second < 0x90) ||
-                       (first == 0xf4 && second >= 0x90);
-  return length > 1 && is_none ? 0 : length;
 }
 
 /// A box or an oval.
@@ -172,7 +155,7 @@ std::string escaped(std::string_view text) {
   constexpr size_t kLongest = 2000;
   std::string result;
   for (size_t at = 0; at < std::min(text.size(), kLongest);) {
-    const size_t length = character_at(text, at);
+    const size_t length = shown_length(text.substr(at));
     switch (const char c = text[at]) {
       case '&': result += "&amp;"; break;
       case '<': result += "&lt;"; break;
@@ -180,7 +163,7 @@ std::string escaped(std::string_view text) {
       case '"': result += "&quot;"; break;
       case '\'': result += "&#39;"; break;
       default:
-        if (length == 0 || (length == 1 && (c < ' ' || c > '~')))
+        if (length == 0)
           result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
         else
           result += text.substr(at, length);

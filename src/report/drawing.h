@@ -10,7 +10,8 @@
 
 namespace isomer::report {
 
-/// For text and attributes of HTML and XML: markup, and bytes that are no printable ASCII, escaped; long text cut.
+/// For text and attributes of HTML and XML: markup, and what shown_length (util/utf8.h) does not show, escaped; long
+/// text cut.
 std::string escaped(std::string_view text);
 
 struct Drawing {

@@ -426,10 +426,7 @@ class Optimizer {
       TRY(result.raced, baseline_.race(*second, 1, first.get()));
       log_race("what the judge chose", *result.raced);
       if (!is_won(*result.raced)) {
-        result.why_not_taken = fmt::format(
-            "it was {:.3f} times as fast in a race (half of its rounds between {:.3f} "
-            "and {:.3f}), which is not surely more than 1",
-            result.raced->ratio, result.raced->low, result.raced->high);
+        result.why_not_taken = "it " + lost_text(*result.raced);
         return std::optional<OptimizedModel>();
       }
     }
@@ -467,10 +464,11 @@ class Optimizer {
     return is_won(raced);
   }
 
-  void tell_why_lost(const Raced& raced) {
-    plain_.why_not_taken = fmt::format(
-        "what was found was {:.3f} times as fast in a race (half of its rounds between {:.3f} and {:.3f}), which is "
-        "not surely more than 1",
+  void tell_why_lost(const Raced& raced) { plain_.why_not_taken = "what was found " + lost_text(raced); }
+  static std::string lost_text(const Raced& raced) {
+    return fmt::format(
+        "was {:.3f} times as fast in a race (half of its rounds between {:.3f} and {:.3f}), which is not surely more "
+        "than 1",
         raced.ratio, raced.low, raced.high);
   }
 

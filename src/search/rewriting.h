@@ -65,7 +65,7 @@ struct Single {
 /// A state beside the best: it may be faster once its kernels are tuned.
 struct SearchedAlternative {
   std::vector<substitutions::Match> steps;
-  double saved = 0;  ///< microseconds, less than the best saves
+  double saved = 0;  ///< microseconds, of the first state's cost; below 0 where it costs more
 };
 
 /// What a strategy found.

@@ -120,16 +120,14 @@ double greatest_share(int group, const std::vector<TaskProgress>& tasks) {
 
 /// What may be left of a task's time in the end: it gains once more what it gained of late, or a share such as others
 /// gained, the less of it the more rounds it had.
-std::vector<double> may_become_us(const std::vector<TaskProgress>& tasks, const SchedulerOptions& options) {
-  std::vector<double> result;
-  for (const TaskProgress& task : tasks) {
-    const double now = task.now_us();
-    const double share = greatest_share(task.group, tasks);
-    const double gain =
-        std::max(gained_of_late(task, options), share * now / static_cast<double>(1 + task.best_us.size()));
-    result.push_back(task.is_done ? now : std::max(now - gain, std::min(task.least_us, now)));
-  }
-  return result;
+double may_become_us(const TaskProgress& task, const std::vector<TaskProgress>& tasks,
+                     const SchedulerOptions& options) {
+  const double now = task.now_us();
+  if (task.is_done) return now;
+  const double share = greatest_share(task.group, tasks);
+  const double gain =
+      std::max(gained_of_late(task, options), share * now / static_cast<double>(1 + task.best_us.size()));
+  return std::max(now - gain, std::min(task.least_us, now));
 }
 
 /// How likely the program's number is the smallest of numbers that are anywhere between `low` and `high`.
@@ -178,7 +176,7 @@ std::vector<bool> is_likely(const std::vector<TaskProgress>& tasks, const std::v
 double expected_gain(size_t task, const std::vector<TaskProgress>& tasks, const SchedulerOptions& options) {
   const TaskProgress& progress = tasks[task];
   const auto rounds = static_cast<double>(progress.best_us.size());
-  if (rounds == 0) return progress.now_us() - may_become_us(tasks, options)[task];
+  if (rounds == 0) return progress.now_us() - may_become_us(progress, tasks, options);
   const double backward = gained_of_late(progress, options) / std::min<double>(options.window, rounds);
   return options.alpha * backward + (1 - options.alpha) * may_gain(task, tasks, options);
 }
@@ -199,7 +197,14 @@ double saved_us(const Alternatives& part, size_t program, const std::vector<Task
   return is_known(change, tasks) ? -dot(change, now_us(tasks)) : -std::numeric_limits<double>::infinity();
 }
 
-std::vector<size_t> fastest_programs(const ModelTasks& model, const std::vector<TaskProgress>& tasks) {
+namespace {
+
+struct Fastest {
+  std::vector<size_t> programs;  ///< by part
+  std::vector<double> times;     ///< how often each task runs with them
+};
+
+Fastest fastest_of(const ModelTasks& model, const std::vector<TaskProgress>& tasks) {
   struct Choice {
     size_t part, program;
     double saved;
@@ -210,27 +215,28 @@ std::vector<size_t> fastest_programs(const ModelTasks& model, const std::vector<
       if (const double saved = saved_us(model.parts[part], program, tasks); saved > 0)
         choices.push_back({part, program, saved});
   stable_sort(choices, [](const Choice& a, const Choice& b) { return a.saved > b.saved; });
-  std::vector<size_t> result(model.parts.size(), 0);
-  std::vector<double> times = model.times;
+  Fastest result{std::vector<size_t>(model.parts.size(), 0), model.times};
   for (const auto& [part, program, saved] : choices) {
+    if (result.programs[part] > 0) continue;
+    std::vector<double> times = result.times;
     const std::vector<double>& change = model.parts[part].changes[program - 1];
-    // Parts may share tasks: what another one has replaced is not there any more.
-    bool is_there = result[part] == 0;
-    for (size_t k = 0; k < times.size(); ++k) is_there = is_there && times[k] + change[k] >= 0;
-    if (!is_there) continue;
-    result[part] = program;
     for (size_t k = 0; k < times.size(); ++k) times[k] += change[k];
+    // Parts may share tasks: what another one has replaced is not there any more.
+    if (std::any_of(times.begin(), times.end(), [](double each) { return each < 0; })) continue;
+    result.programs[part] = program;
+    result.times = std::move(times);
   }
   return result;
 }
 
+}  // namespace
+
+std::vector<size_t> fastest_programs(const ModelTasks& model, const std::vector<TaskProgress>& tasks) {
+  return fastest_of(model, tasks).programs;
+}
+
 std::vector<double> fastest_times(const ModelTasks& model, const std::vector<TaskProgress>& tasks) {
-  const std::vector<size_t> programs = fastest_programs(model, tasks);
-  std::vector<double> result = model.times;
-  for (size_t p = 0; p < programs.size(); ++p)
-    for (size_t k = 0; programs[p] > 0 && k < result.size(); ++k)
-      result[k] += model.parts[p].changes[programs[p] - 1][k];
-  return result;
+  return fastest_of(model, tasks).times;
 }
 
 double time_of(const ModelTasks& model, const std::vector<TaskProgress>& tasks) {
@@ -239,8 +245,9 @@ double time_of(const ModelTasks& model, const std::vector<TaskProgress>& tasks) 
 
 std::vector<double> chances(const Alternatives& part, const std::vector<TaskProgress>& tasks,
                             const SchedulerOptions& options) {
-  const std::vector<double> now = now_us(tasks), later = may_become_us(tasks, options);
-  std::vector<double> low, high;
+  const std::vector<double> now = now_us(tasks);
+  std::vector<double> later, low, high;
+  for (const TaskProgress& task : tasks) later.push_back(may_become_us(task, tasks, options));
   for (const std::vector<double>& times : programs_of(part, tasks.size())) {
     const size_t program = low.size();
     const bool may_win = program == 0 || is_known(part.changes[program - 1], tasks);

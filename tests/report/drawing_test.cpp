@@ -58,6 +58,7 @@ TEST(Escaped, LeavesNoMarkupAndNoOtherBytes) {
   EXPECT_EQ(escaped("a\nb\x01\x7f"), "a\\x0ab\\x01\\x7f");
   EXPECT_EQ(escaped("é漢🙂"), "é漢🙂");
   EXPECT_EQ(escaped("\xff\xc0\xaf\xed\xa0\x80\xe2\x82"), "\\xff\\xc0\\xaf\\xed\\xa0\\x80\\xe2\\x82");
+  EXPECT_EQ(escaped("a\u202eb\u0085"), "a\\xe2\\x80\\xaeb\\xc2\\x85") << "marks that turn text around, controls";
   EXPECT_EQ(escaped(std::string(3000, 'a')).size(), 2003U);
 }
 
