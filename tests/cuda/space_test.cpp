@@ -111,6 +111,46 @@ TEST(GpuSpace, VectorsAreMovedWhereTheyBegin) {
   expect_same(cases, random);
 }
 
+/// Tiles of what is narrower than a word are read and written by words, also where tiles go over both ends; what has an
+/// odd length is not.
+TEST(GpuSpace, TransposesMoveWords) {
+  Random random(46);
+  std::vector<Case> cases;
+  for (const auto& [dtype, dims, is_moved] :
+       std::vector<std::tuple<DataType, Dims, bool>>{{DataType::kFloat16, {66, 130}, true},
+                                                     {DataType::kBFloat16, {130, 66}, true},
+                                                     {DataType::kUInt8, {132, 260}, true},
+                                                     {DataType::kFloat16, {66, 131}, false},
+                                                     {DataType::kFloat16, {66, 34}, false},
+                                                     {DataType::kInt32, {66, 34}, false}}) {
+    const Example example = {
+        fmt::format("{} of {} by {}", name(dtype), dims[0], dims[1]),
+        fmt::format("s0 = map [{}, {}] {{ in0[i1, i0]:{} }}\noutput s0\n", dims[1], dims[0], name(dtype)),
+        {dims},
+        dtype};
+    const Kernel kernel = lowered(example);
+    cases.push_back(made(example, default_gpu_schedule(Schedule(kernel)), kernel, cases.size()));
+    const std::string& text = cases.back().code.text;
+    EXPECT_THAT(text, testing::HasSubstr("__shared__"));
+    EXPECT_EQ(text.find("op::move<4>(&m_s0[") != std::string::npos, is_moved) << text;
+    EXPECT_EQ(text.find("op::move<4>(&loaded") != std::string::npos, is_moved) << text;
+  }
+  expect_same(cases, random);
+}
+
+/// Elements of a row are multiplied by what is the same for all of them, which is computed once.
+TEST(GpuSpace, WhatIsDearAndTheSameIsComputedOnce) {
+  const Example example = {
+      "ratio",
+      "s0 = reduce [6] over [512] with sum:float32 { float32(in0[i0, r0]:bfloat16) }\n"
+      "s1 = map [6, 512] { in0[i0, i1]:bfloat16 * bfloat16(float32(1) / s0[i0]:float32) }\noutput s1\n",
+      {{6, 512}},
+      DataType::kBFloat16};
+  const Kernel kernel = lowered(example);
+  const std::string text = made(example, default_gpu_schedule(Schedule(kernel)), kernel, 0).code.text;
+  EXPECT_THAT(text, testing::ContainsRegex("const float same[0-9]+ = op::round_bf16"));
+}
+
 TEST(GpuSpace, ThreadsWithoutAStepOfTheRowChangeNothing) {
   Random random(43);
   std::vector<Case> cases;

@@ -123,7 +123,7 @@ std::vector<Tensor> integers(const Example& example, Random& random) {
   for (const Dims& dims : example.inputs) {
     std::vector<double> values(static_cast<size_t>(element_count(dims)));
     for (double& value : values) value = static_cast<double>(random.between(-4, 4));
-    tensors.push_back(Tensor::from_doubles(DataType::kFloat32, dims, values));
+    tensors.push_back(Tensor::from_doubles(example.dtype, dims, values));
   }
   return tensors;
 }
@@ -255,7 +255,7 @@ Kernel lowered(const Example& example, const std::set<size_t>& constants) {
   const auto program = te::parse_program(example.program);
   CHECK(program.ok()) << program.error().message();
   std::vector<TaskType> types;
-  for (const Dims& dims : example.inputs) types.push_back({DataType::kFloat32, Shape(dims.begin(), dims.end())});
+  for (const Dims& dims : example.inputs) types.push_back({example.dtype, Shape(dims.begin(), dims.end())});
   auto kernel = lower(*program, types);
   CHECK(kernel.ok()) << kernel.error().message();
   for (const size_t input : constants)

@@ -15,7 +15,8 @@ namespace isomer::kernel::test {
 struct Example {
   std::string name;
   std::string program;       ///< of tensor expressions (graph/te/program_text.h)
-  std::vector<Dims> inputs;  ///< float32
+  std::vector<Dims> inputs;
+  DataType dtype = DataType::kFloat32;  ///< of the inputs
 };
 
 const std::vector<Example>& examples();

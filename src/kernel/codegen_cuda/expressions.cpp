@@ -44,6 +44,8 @@ std::string_view name(UnaryOp op) {
   return "";
 }
 
+std::string_view exp_of_half(DataType dtype) { return dtype == DataType::kFloat16 ? "exp_of_f16" : "exp_of_bf16"; }
+
 /// An operator, or a function of the prelude.
 std::string_view name(BinaryOp op) {
   switch (op) {
@@ -86,6 +88,15 @@ bool decides_alone(const Expr& expr) {
   return is_logical || te::as<te::Select>(expr);
 }
 
+/// Divisions, functions, and roundings to halves.
+bool is_dear(const Expr& expr) {
+  if (const auto* e = te::as<te::Binary>(expr))
+    return is_float(expr.dtype()) && (e->op == BinaryOp::kDiv || e->op == BinaryOp::kPow);
+  if (const auto* e = te::as<te::Unary>(expr))
+    return is_float(expr.dtype()) && e->op != UnaryOp::kNeg && e->op != UnaryOp::kAbs;
+  return te::as<te::Cast>(expr) && is_float(expr.dtype()) && bit_width(expr.dtype()) == 16;
+}
+
 bool is_comparison(BinaryOp op) {
   return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
 }
@@ -108,7 +119,7 @@ void Expressions::begin(const std::vector<Expr>& together, const std::vector<Exp
   always_.clear();
   faults_.clear();
   for (const Expr& load : inside) faults_[load->hash] = false;
-  known_.clear();
+  known_ = hoisted_;
   const std::function<void(const Expr&)> count = [&](const Expr& expr) {
     if (uses_[expr->hash]++ > 0) return;
     for (const Expr& child : te::detail::children(expr)) count(child);
@@ -132,6 +143,22 @@ bool Expressions::may_fault(const Expr& expr) {
   result |= e && divides(e->op) && !is_float(e->left.dtype()) && te::as_constant(e->right).value_or(0) == 0;
   for (const Expr& child : children) result = result || may_fault(child);
   return faults_[expr->hash] = result;
+}
+
+void Expressions::hoist(const std::vector<Expr>& bodies, const std::function<bool(const Expr&)>& is_same) {
+  begin(bodies);
+  const std::function<void(const Expr&)> look = [&](const Expr& expr) {
+    if (hoisted_.contains(expr->hash)) return;
+    if (!te::any_node(expr, is_dear) || !always_.contains(expr->hash)) return;
+    if (!is_same(expr)) {
+      for (const Expr& child : te::detail::children(expr)) look(child);
+      return;
+    }
+    const std::string name = fresh("same");
+    write_(fmt::format("const {} {} = {};", register_type(expr.dtype()), name, text(expr)));
+    hoisted_[expr->hash] = name;
+  };
+  for (const Expr& body : bodies) look(body);
 }
 
 std::string Expressions::value(const Expr& expr) {
@@ -161,7 +188,8 @@ std::string Expressions::text(const Expr& expr) {
         const bool is_rounding = e.op == UnaryOp::kFloor || e.op == UnaryOp::kCeil || e.op == UnaryOp::kRound;
         if (!is_float(dtype) && is_rounding) return value(e.operand);
         if (!is_float(dtype) && e.op == UnaryOp::kIsNan) return std::string("false");
-        return fmt::format("op::{}({})", name(e.op), value(e.operand));
+        const bool is_of_half = e.op == UnaryOp::kExp && bit_width(dtype) == 16;
+        return fmt::format("op::{}({})", is_of_half ? exp_of_half(dtype) : name(e.op), value(e.operand));
       },
       [&](const te::Binary& e) { return binary(e); },
       [&](const te::Select& e) {
@@ -172,10 +200,8 @@ std::string Expressions::text(const Expr& expr) {
         return converted(e.operand.dtype(), expr.dtype(), value(e.operand), is_rounded);
       },
       [&](const te::Load& e) {
-        const int buffer = e.buffer.index;
-        const auto known = std::ranges::find_if(loaded_, [&](const auto& each) { return each.first == expr; });
-        return from_memory(kernel_.buffers[static_cast<size_t>(buffer)].dtype,
-                           known != loaded_.end() ? known->second : element(plans_.of_load(expr)));
+        if (const Loaded* known = loaded(expr)) return known->value;
+        return from_element(kernel_.buffers[static_cast<size_t>(e.buffer.index)], element(plans_.of_load(expr)));
       });
 }
 
@@ -301,6 +327,16 @@ std::string Expressions::element(const AccessPlan& access) {
   const std::string place = fmt::format("op::swizzled<{}>({})", turn / kLine - 1, position(inside));
   return whole.is(0) ? fmt::format("{}[{}]", name, place)
                      : fmt::format("{}[{} + {}]", name, place, index(te::to_expr(whole)));
+}
+
+const Expressions::Loaded* Expressions::loaded(const Expr& load) const {
+  const auto known = std::ranges::find_if(loaded_, [&](const Loaded& each) { return each.load == load; });
+  return known != loaded_.end() ? &*known : nullptr;
+}
+
+std::string Expressions::stored(const Expr& load) {
+  const Loaded* known = loaded(load);
+  return known ? known->stored : element(plans_.of_load(load));
 }
 
 std::string Expressions::position(const AccessPlan& access) {

@@ -25,8 +25,17 @@ class Expressions {
   /// made. Loads that are `inside` of their buffers need no condition around them.
   void begin(const std::vector<Expr>& together, const std::vector<Expr>& inside = {});
   std::string value(const Expr& expr);
-  /// From now on loads that are equal to one of these are where the text says; none: from memory, all of them.
-  void use_loaded(std::vector<std::pair<Expr, std::string>> loaded) { loaded_ = std::move(loaded); }
+  /// What is dear in the expressions and the same in all iterations of a loop gets a name here, for its body: what
+  /// `is_same` says so of. Compilers do that too, but not where a function is written in PTX.
+  void hoist(const std::vector<Expr>& bodies, const std::function<bool(const Expr&)>& is_same);
+  void forget_hoisted() { hoisted_.clear(); }
+  /// What a load has read before.
+  struct Loaded {
+    Expr load;
+    std::string stored, value;  ///< as in memory, and of its register type
+  };
+  /// From now on loads that are equal to one of these are not from memory; none: all are.
+  void use_loaded(std::vector<Loaded> loaded) { loaded_ = std::move(loaded); }
   /// An int64 expression without loads: in 32 bits where it and all parts of it fit into them.
   std::string index(const Expr& expr);
   /// Where a multiple of so many elements is added, they lie as far from each other in memory: 1, but where the buffer
@@ -34,6 +43,8 @@ class Expressions {
   int64_t turn_of(int buffer) const;
   /// "buffer[place]".
   std::string element(const AccessPlan& access);
+  /// What a load reads, as in memory.
+  std::string stored(const Expr& load);
   /// The number of an element in its buffer.
   std::string position(const AccessPlan& access);
   /// The components of a monoid's operands, by name.
@@ -45,6 +56,8 @@ class Expressions {
   static constexpr int64_t kPiece = 8, kLine = 64;  ///< halves of 16 and of 128 bytes
 
   std::string text(const Expr& expr);
+  /// nullptr: it reads memory.
+  const Loaded* loaded(const Expr& load) const;
   std::string binary(const te::Binary& e);
   std::string integer(const Expr& expr, bool is_wide);
   bool may_fault(const Expr& expr);
@@ -54,14 +67,14 @@ class Expressions {
   const Kernel& kernel_;
   const LoopRanges& ranges_;
   AccessPlans& plans_;
-  std::vector<std::pair<Expr, std::string>> loaded_;
+  std::vector<Loaded> loaded_;
   std::function<std::string(int)> name_of_buffer_;
   std::function<void(std::string)> write_;
   // By structure: what is bound and simplified shares no nodes.
   std::unordered_map<Hash128, int> uses_;
   std::unordered_set<Hash128> always_;  ///< evaluated whatever conditions give
   std::unordered_map<Hash128, bool> faults_;
-  std::unordered_map<Hash128, std::string> known_;
+  std::unordered_map<Hash128, std::string> known_, hoisted_;
   std::vector<std::string> left_, right_;
   int count_ = 0;
 };

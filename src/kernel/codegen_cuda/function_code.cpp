@@ -12,6 +12,14 @@ constexpr std::array kAxes = {"x", "y", "z"};
 /// Of a thread.
 constexpr int64_t kMostPrivateBytes = 64 << 10;
 
+/// Whether the combination of two values is the same, bit by bit, whichever comes first.
+bool is_symmetric(const Block& block) {
+  if (block.combine.arity() != 1) return false;
+  const auto* e = te::as<te::Binary>(block.combine.combine[0]);
+  return e && (e->op == te::BinaryOp::kAdd || e->op == te::BinaryOp::kMul) && te::as<te::Var>(e->left) &&
+         te::as<te::Var>(e->right) && e->left != e->right;
+}
+
 /// The least or greatest of elements of this type, which needs no rounding.
 bool is_choice_of_elements(const Block& block, DataType dtype) {
   if (block.combine.arity() != 1) return false;
@@ -30,7 +38,7 @@ Function FunctionPrinter::run(const Statement& statement, const Loop* turns, con
   for (const int b : used_) {
     const Buffer& buffer = buffer_at(b);
     if (!has_static_shape(buffer)) fail_unsupported("'{}' has a size that data decide", buffer.name);
-    const std::string_view type = memory_type(buffer.dtype);
+    const std::string_view type = element_type(buffer);
     if (buffer.scope == Scope::kArgument) {
       const bool is_constant = !written_.contains(b);
       const std::string pointer = fmt::format("{}{}*", is_constant ? "const " : "", type);
@@ -40,7 +48,8 @@ Function FunctionPrinter::run(const Statement& statement, const Loop* turns, con
       function.buffers.push_back(b);
       continue;
     }
-    const int64_t count = element_count(buffer.shape).value(), bytes = count * bit_width(buffer.dtype) / 8;
+    const int64_t count = element_count(buffer.shape).value(),
+                  bytes = count * bit_width(buffer.dtype) * (is_kept_wide(buffer) ? 2 : 1) / 8;
     const bool is_shared = buffer.scope == Scope::kShared;
     const auto places = places_.find(b);
     const int64_t times = places == places_.end() ? 1 : places->second;
@@ -167,10 +176,9 @@ void FunctionPrinter::compute(const Block& block, const BoundBlock& plan) {
   const std::vector<std::string> conditions = is_of_lanes ? of_one_thread(block) : std::vector<std::string>();
   if (!conditions.empty()) open(fmt::format("if ({})", fmt::join(conditions, " && ")));
   for (size_t c = 0; c < values.size(); ++c) {
-    const DataType dtype = buffer_at(plan.writes[c].buffer).dtype;
-    line(fmt::format(
-        "{} = {};", places[c],
-        is_choice_of_elements(block, dtype) ? chosen_to_memory(dtype, values[c]) : to_memory(dtype, values[c])));
+    const Buffer& buffer = buffer_at(plan.writes[c].buffer);
+    const bool is_choice = is_choice_of_elements(block, buffer.dtype);
+    line(fmt::format("{} = {};", places[c], is_stored_wide_ ? values[c] : to_element(buffer, values[c], is_choice)));
   }
   if (!conditions.empty()) close();
 }
@@ -184,9 +192,10 @@ std::optional<std::string> FunctionPrinter::moved_half(const Block& block, const
       buffer_at(plan.writes[0].buffer).dtype != moved.dtype())
     return std::nullopt;
   const AccessPlan& from = plans_.of_load(moved);
+  if (is_kept_wide(buffer_at(from.buffer)) || is_kept_wide(buffer_at(plan.writes[0].buffer))) return std::nullopt;
   const auto* otherwise = select ? te::as<te::Literal>(select->otherwise) : nullptr;
   if (!from.axes.empty() || (select && (!otherwise || otherwise->value.to_double() != 0))) return std::nullopt;
-  std::string value = expressions_.element(from);
+  std::string value = expressions_.stored(moved);
   if (select) value = fmt::format("{} ? {} : u16(0)", expressions_.value(select->condition), value);
   return value;
 }
@@ -225,7 +234,7 @@ std::vector<std::string> FunctionPrinter::combined(const Block& block, const Bou
   for (size_t c = 0; c < values.size(); ++c) {
     const std::string_view type = register_type(plan.bodies[c].dtype());
     const std::string initial = expressions_.value(block.combine.identity[c]);
-    const std::string old = from_memory(buffer_at(plan.writes[c].buffer).dtype, places[c]);
+    const std::string old = from_element(buffer_at(plan.writes[c].buffer), places[c]);
     left.push_back(expressions_.fresh("a"));
     right.push_back(expressions_.fresh("b"));
     line(fmt::format("const {} {} = {};", type, right.back(), values[c]));
@@ -262,16 +271,18 @@ std::vector<std::string> FunctionPrinter::combined_lanes(const Block& block, con
     all.push_back(expressions_.fresh("b"));
     line(fmt::format("{} {} = {};", type(c), all.back(), values[c]));
   }
-  // Halves of the warp, of these halves, …: both lanes combine the same two values in the same order.
+  // Halves of the warp, of these halves, …: both lanes combine the same two values, where it matters in the same order.
+  const bool is_ordered = !is_symmetric(block);
   const std::string apart = expressions_.fresh("apart");
   line("#pragma unroll");
   open(fmt::format("for (int {0} = {1}; {0} > 0; {0} /= 2)", apart, kLanes / 2));
   std::vector<std::string> left, right;
   for (size_t c = 0; c < values.size(); ++c) {
     const std::string other = expressions_.fresh("b");
-    left.push_back(expressions_.fresh("a"));
-    right.push_back(expressions_.fresh("b"));
     line(fmt::format("const {} {} = op::across({}, {});", type(c), other, all[c], apart));
+    left.push_back(is_ordered ? expressions_.fresh("a") : all[c]);
+    right.push_back(is_ordered ? expressions_.fresh("b") : other);
+    if (!is_ordered) continue;
     line(fmt::format("const {} {} = (threadIdx.x & {}) ? {} : {};", type(c), left.back(), apart, other, all[c]));
     line(fmt::format("const {} {} = (threadIdx.x & {}) ? {} : {};", type(c), right.back(), apart, all[c], other));
   }

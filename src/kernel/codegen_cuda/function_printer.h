@@ -71,6 +71,7 @@ class FunctionPrinter {
     if (loop.annotations.contains(kMma)) return print_mma(loop);
     if (const auto moved = moved_vector(loop)) return line(*moved);
     if (const Expr whole = holds_throughout(loop)) return print_whole_or_cut(loop, whole);
+    hoist(loop);
     expressions_.use_loaded(load_vectors(loop));
     if (const auto stored = stored_vectors(loop)) {
       print_stored(loop, *stored);
@@ -78,6 +79,7 @@ class FunctionPrinter {
       print_other(loop);
     }
     expressions_.use_loaded({});
+    if (unrolled_block(loop)) expressions_.forget_hoisted();
   }
 
   void print_other(const Loop& loop) {
@@ -147,8 +149,11 @@ class FunctionPrinter {
   static int64_t elements_of_vector(DataType dtype, int64_t count);
 
   /// Prints loads of what the only block in an unrolled loop reads side by side of the kernel's arguments, and says
-  /// where it lies then, by the bound loads.
-  std::vector<std::pair<Expr, std::string>> load_vectors(const Loop& loop);
+  /// how it is called then, by the bound loads.
+  std::vector<Expressions::Loaded> load_vectors(const Loop& loop);
+
+  /// What the only block in an unrolled loop computes alike in all iterations, before it.
+  void hoist(const Loop& loop);
 
   /// What a loop computes and stores side by side.
   struct Stored {
@@ -259,6 +264,7 @@ class FunctionPrinter {
   std::string array_;              ///< of what is fetched
   bool is_inside_ = false;         ///< the block's predicate is known to hold
   std::string stored_;             ///< where a value goes that is stored as part of a vector
+  bool is_stored_wide_ = false;    ///< it becomes a half with the others
   bool is_async_ = true;           ///< nothing but vectors has been printed of a copy
   std::map<int, int64_t> places_;  ///< of buffers that have several
   int64_t private_bytes_ = 0;

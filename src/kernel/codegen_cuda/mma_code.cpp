@@ -1,11 +1,13 @@
 #include "graph/te/integer.h"
 #include "kernel/codegen_cuda/function_printer.h"
+#include "kernel/codegen_cuda/types.h"
 
 namespace isomer::kernel::cuda {
 
 std::string FunctionPrinter::pair(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps,
                                   const Expr& first) {
   const int buffer = te::as<te::Load>(load)->buffer.index;
+  const bool is_wide = is_kept_wide(buffer_at(buffer));
   std::array<std::string, 2> places;
   std::array<std::vector<Expr>, 2> indices;
   for (int k = 0; k < 2; ++k) {
@@ -14,9 +16,10 @@ std::string FunctionPrinter::pair(const Expr& load, const Expr& inside, std::map
       indices[k].push_back(te::simplify_index(substitute(e, values), ranges_.ranges()));
     expressions_.begin(indices[k]);
     places[k] = expressions_.element(plans_.plan(buffer, indices[k]));
+    if (is_wide) places[k] = to_memory(buffer_at(buffer).dtype, places[k], true);
   }
   bool are_together =
-      buffer_at(buffer).shape.back().value() % 2 == 0 &&
+      !is_wide && buffer_at(buffer).shape.back().value() % 2 == 0 &&
       te::as_constant(te::simplify_index(indices[1].back() - indices[0].back())) == 1 &&
       te::as_constant(te::simplify_index(te::floor_mod(indices[0].back(), te::index(2)), ranges_.ranges())) == 0;
   for (size_t k = 0; k + 1 < indices[0].size(); ++k) are_together &= indices[0][k] == indices[1][k];

@@ -190,6 +190,24 @@ ISOMER_REAL(double, , 64)
 ISOMER_DEVICE u32 bits_of(float a) { return __float_as_uint(a); }
 ISOMER_DEVICE float float_of(u32 bits) { return __uint_as_float(bits); }
 
+// For a result that is rounded to a half: within 2^-17 of itself (ex2.approx of the PTX ISA). What a float has no
+// normal number for is 0 as float16.
+#ifdef __CUDA_ARCH__
+ISOMER_DEVICE float exp_of_f16(float a) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(a * 1.44269504088896341f));
+  return result;
+}
+ISOMER_DEVICE float exp_of_bf16(float a) {
+  float result;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(result) : "f"(a * 1.44269504088896341f));
+  return result;
+}
+#else
+ISOMER_DEVICE float exp_of_f16(float a) { return ::expf(a); }
+ISOMER_DEVICE float exp_of_bf16(float a) { return ::expf(a); }
+#endif
+
 // What the lane of the warp has whose number differs in these bits (shfl.sync.bfly of the PTX ISA).
 #ifdef __CUDA_ARCH__
 ISOMER_DEVICE u32 across(u32 value, int apart) {
@@ -250,18 +268,32 @@ ISOMER_DEVICE u16 to_f16(float value) {
 #endif
 #ifdef __CUDA_ARCH__
 // Two at once is what the hardware does fast.
-ISOMER_DEVICE u16 to_bf16(float value) {
+ISOMER_DEVICE u32 to_bf16(float first, float second) {
   u32 both;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(0.0f), "f"(value));
-  return u16(both);
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+  return both;
 }
+ISOMER_DEVICE u16 to_bf16(float value) { return u16(to_bf16(value, 0.0f)); }
 #else
 ISOMER_DEVICE u16 to_bf16(float value) {
   const u32 bits = bits_of(value);
   return u16((value != value ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
+ISOMER_DEVICE u32 to_bf16(float first, float second) { return to_bf16(first) | u32(to_bf16(second)) << 16; }
 #endif
 ISOMER_DEVICE float from_bf16(u16 stored) { return float_of(u32(stored) << 16); }
+// Of halves that lie by two in words.
+ISOMER_DEVICE u16 half_of(const u32* words, int number) { return u16(words[number / 2] >> 16 * (number % 2)); }
+ISOMER_DEVICE float bf16_of(const u32* words, int number) {
+  return float_of(number % 2 ? words[number / 2] & 0xffff0000u : words[number / 2] << 16);
+}
+template <int bytes>
+ISOMER_DEVICE void move_to_bf16(u16* to, const float* from) {
+  __align__(bytes) u32 words[bytes / 4];
+#pragma unroll
+  for (int k = 0; k < bytes / 4; ++k) words[k] = to_bf16(from[2 * k], from[2 * k + 1]);
+  move<bytes>(to, words);
+}
 // Of a float that is a bfloat16.
 ISOMER_DEVICE u16 upper_half(float value) { return u16(bits_of(value) >> 16); }
 

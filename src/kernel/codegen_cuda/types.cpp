@@ -54,12 +54,28 @@ std::string from_memory(DataType dtype, std::string stored) {
   return is_narrow(dtype) ? fmt::format("op::from_{}({})", short_name(dtype), stored) : stored;
 }
 
-std::string chosen_to_memory(DataType dtype, std::string value) {
-  return dtype == DataType::kBFloat16 ? fmt::format("op::upper_half({})", value) : to_memory(dtype, std::move(value));
+std::string to_memory(DataType dtype, std::string value, bool is_chosen) {
+  if (dtype == DataType::kBFloat16 && is_chosen) return fmt::format("op::upper_half({})", value);
+  return is_narrow(dtype) ? fmt::format("op::to_{}({})", short_name(dtype), value) : value;
 }
 
-std::string to_memory(DataType dtype, std::string value) {
-  return is_narrow(dtype) ? fmt::format("op::to_{}({})", short_name(dtype), value) : value;
+bool is_kept_wide(const Buffer& buffer) {
+  constexpr int64_t kFew = 32;
+  const bool is_own = buffer.scope == Scope::kCache || buffer.scope == Scope::kRegister;
+  return is_own && is_narrow(buffer.dtype) && element_count(buffer.shape).constant().value_or(INT64_MAX) <= kFew;
+}
+
+std::string_view element_type(const Buffer& buffer) {
+  return is_kept_wide(buffer) ? register_type(buffer.dtype) : memory_type(buffer.dtype);
+}
+
+std::string from_element(const Buffer& buffer, std::string stored) {
+  return is_kept_wide(buffer) ? stored : from_memory(buffer.dtype, std::move(stored));
+}
+
+std::string to_element(const Buffer& buffer, std::string value, bool is_chosen) {
+  if (!is_kept_wide(buffer)) return to_memory(buffer.dtype, std::move(value), is_chosen);
+  return is_chosen ? value : fmt::format("op::round_{}({})", short_name(buffer.dtype), value);
 }
 
 std::string literal_text(const te::Number& number, DataType dtype) {

@@ -27,6 +27,8 @@ std::optional<std::string> FunctionPrinter::moved_vector(const Loop& loop) {
   const int to = block->writes[0].buffer;
   const DataType type = buffer_at(to).dtype;
   const int64_t bytes = *extent * bit_width(type) / 8;
+  const auto* load = te::as<te::Load>(block->bodies[0]);
+  if (is_kept_wide(buffer_at(to)) || (load && is_kept_wide(buffer_at(load->buffer.index)))) return std::nullopt;
   if (block->bodies[0].dtype() != type || (bytes != 4 && bytes != 8 && bytes != kAlignment)) return std::nullopt;
   const Expr predicate = bound_in(loop, *block).predicate;
   if (predicate && variables(predicate).contains(loop.variable)) return std::nullopt;
@@ -35,7 +37,6 @@ std::optional<std::string> FunctionPrinter::moved_vector(const Loop& loop) {
     return place ? std::optional("&" + expressions_.element(*place)) : std::nullopt;
   };
   // What is fetched ahead lies in an array in between: from there on it is a vector, however it came there.
-  const auto* load = te::as<te::Load>(block->bodies[0]);
   const bool is_between = fetch_ == Fetch::kLoad || fetch_ == Fetch::kStore;
   const std::string between = is_between ? "&" + place_ahead(loop.variable) : "";
   const auto from = fetch_ == Fetch::kStore ? between : load ? first(load->buffer.index, load->index) : std::nullopt;
@@ -108,17 +109,19 @@ int64_t FunctionPrinter::elements_of_vector(DataType dtype, int64_t count) {
   return 1;
 }
 
-std::vector<std::pair<Expr, std::string>> FunctionPrinter::load_vectors(const Loop& loop) {
-  std::vector<std::pair<Expr, std::string>> loaded;
+std::vector<Expressions::Loaded> FunctionPrinter::load_vectors(const Loop& loop) {
+  std::vector<Expressions::Loaded> loaded;
   const auto extent = te::as_constant(loop.extent);
   const Block* const block = unrolled_block(loop);
   if (fetch_ != Fetch::kWhole || !block) return loaded;
   ranges_.enter(loop);
   const BoundBlock bound = bind(kernel_, *block, ranges_, plans_);
+  const std::vector<Expr> inside = loads_inside(*block);
   std::vector<Expr> proved;
   for (const Expr& body : bound.bodies)
     te::for_each_node(body, [&](const Expr& e) {
-      if (te::as<te::Load>(e) && plans_.of_load(e).is_proved) proved.push_back(e);
+      if (te::as<te::Load>(e) && (plans_.of_load(e).is_proved || std::ranges::find(inside, e) != inside.end()))
+        proved.push_back(e);
     });
   ranges_.leave(loop);
   if (!is_inside_ && bound.predicate && bound.predicate != te::truth(true)) return loaded;
@@ -126,20 +129,44 @@ std::vector<std::pair<Expr, std::string>> FunctionPrinter::load_vectors(const Lo
     const auto* load = te::as<te::Load>(e);
     const Buffer& buffer = buffer_at(load->buffer.index);
     const int64_t elements = elements_of_vector(buffer.dtype, *extent);
-    const bool is_known = std::ranges::any_of(loaded, [&](const auto& each) { return each.first == e; });
+    const bool is_known = std::ranges::any_of(loaded, [&](const auto& each) { return each.load == e; });
     if (is_known || buffer.scope != Scope::kArgument || written_.contains(load->buffer.index) || elements == 1)
       continue;
     const auto first = first_of(loop, *block, load->buffer.index, load->index, elements);
     if (!first) continue;
     const std::string position = expressions_.position(*first);
     const std::string array = expressions_.fresh("loaded");
-    line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(buffer.dtype), array, *extent));
+    // The halves of a word: compilers take them apart better than vectors of halves.
+    const bool is_by_word = buffer.dtype == DataType::kBFloat16;
+    const int64_t each = is_by_word ? 2 : 1;
+    line(fmt::format("__align__({}) {} {}[{}];", kAlignment, is_by_word ? "u32" : memory_type(buffer.dtype), array,
+                     *extent / each));
     for (int64_t k = 0; k < *extent; k += elements)
-      line(fmt::format("op::move<{}>(&{}[{}], &{});", elements * bit_width(buffer.dtype) / 8, array, k,
+      line(fmt::format("op::move<{}>(&{}[{}], &{});", elements * bit_width(buffer.dtype) / 8, array, k / each,
                        fmt::format("{}[{} + {}]", name_of(load->buffer.index), position, k)));
-    loaded.emplace_back(e, fmt::format("{}[k{}]", array, loop.variable));
+    const std::string k = fmt::format("k{}", loop.variable);
+    const std::string stored =
+        is_by_word ? fmt::format("op::half_of({}, {})", array, k) : fmt::format("{}[{}]", array, k);
+    loaded.push_back(
+        {e, stored, is_by_word ? fmt::format("op::bf16_of({}, {})", array, k) : from_memory(buffer.dtype, stored)});
   }
   return loaded;
+}
+
+void FunctionPrinter::hoist(const Loop& loop) {
+  const Block* const block = unrolled_block(loop);
+  if (fetch_ != Fetch::kWhole || !block) return;
+  const BoundBlock bound = bound_in(loop, *block);
+  if (!is_inside_ && bound.predicate && bound.predicate != te::truth(true)) return;
+  const std::set<int> changed = stores(*block);
+  ranges_.enter(loop);
+  expressions_.hoist(bound.bodies, [&](const Expr& expr) {
+    return !variables(expr).contains(loop.variable) && !te::any_node(expr, [&](const Expr& e) {
+      const auto* load = te::as<te::Load>(e);
+      return load && (changed.contains(load->buffer.index) || !plans_.of_load(e).is_proved);
+    });
+  });
+  ranges_.leave(loop);
 }
 
 std::optional<FunctionPrinter::Stored> FunctionPrinter::stored_vectors(const Loop& loop) {
@@ -162,12 +189,16 @@ void FunctionPrinter::print_stored(const Loop& loop, const Stored& stored) {
   const DataType type = buffer_at(block.writes[0].buffer).dtype;
   const int64_t extent = *te::as_constant(loop.extent);
   const std::string array = expressions_.fresh("values");
-  line(fmt::format("__align__({}) {} {}[{}];", kAlignment, memory_type(type), array, extent));
+  const auto* select = te::as<te::Select>(block.bodies[0]);
+  is_stored_wide_ = type == DataType::kBFloat16 && !te::as<te::Load>(select ? select->then : block.bodies[0]);
+  line(fmt::format("__align__({}) {} {}[{}];", kAlignment, is_stored_wide_ ? "float" : memory_type(type), array,
+                   extent));
   stored_ = fmt::format("{}[k{}]", array, loop.variable);
   print_whole(loop);
   stored_.clear();
+  const std::string_view move = std::exchange(is_stored_wide_, false) ? "move_to_bf16" : "move";
   for (int64_t k = 0; k < extent; k += stored.elements)
-    line(fmt::format("op::move<{}>(&{}, &{}[{}]);", stored.elements * bit_width(type) / 8,
+    line(fmt::format("op::{}<{}>(&{}, &{}[{}]);", move, stored.elements * bit_width(type) / 8,
                      fmt::format("{}[{} + {}]", name_of(block.writes[0].buffer), stored.first, k), array, k));
 }
 
