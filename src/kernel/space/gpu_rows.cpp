@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kLongReductionOfBlock = 64, kManyThreads = 1 << 16;
 /// Threads whose partial results are added up in two turns.
 constexpr int64_t kManyPartial = 64;
+constexpr int64_t kManyRows = 4096;
 /// Elements of a row that a thread keeps.
 constexpr int64_t kFewElements = 32;
 
@@ -158,15 +159,17 @@ int64_t vector_for(const View& view, const std::vector<Member>& all) {
   return bits == 16 ? 8 : 4;
 }
 
-/// A divisor of the row's length that leaves each thread a few vectors; 1: there is none.
-int64_t threads_for(int64_t length, int64_t vector) {
+/// A divisor of the row's length that leaves each thread a few vectors, two or more where there are rows for all
+/// multiprocessors; 1: there is none.
+int64_t threads_for(int64_t length, int64_t vector, int64_t rows) {
+  const int64_t least = rows >= kManyRows ? 2 * vector : vector;
   int64_t best = 1;
   for (int64_t threads = 2; threads <= std::min<int64_t>(length, 1024); ++threads) {
     if (length % threads != 0) continue;
     const int64_t each = length / threads;
     // Sixteen elements each, but whole warps.
     const auto distance = [&](int64_t count, int64_t left) {
-      return std::abs(left - std::clamp<int64_t>(length * vector / 1024, vector, 16)) + (count % 32 == 0 ? 0 : 16) +
+      return std::abs(left - std::clamp<int64_t>(length * vector / 1024, least, 16)) + (count % 32 == 0 ? 0 : 16) +
              (left % vector == 0 ? 0 : 8);
     };
     if (best == 1 || distance(threads, each) < distance(best, length / best)) best = threads;
@@ -243,7 +246,7 @@ void share_row(Builder& builder, const std::string& name) {
   const Schedule before = builder.schedule;
   if (length > 1 && row_axes(view, block, results)) {
     const std::vector<Member> all = members(view, name, results);
-    const int64_t vector = vector_for(view, all), preferred = threads_for(length, vector);
+    const int64_t vector = vector_for(view, all), preferred = threads_for(length, vector, results);
     const bool pays = all.size() > 1 || preferred % kLanes == 0;
     if (preferred > 1 && builder.decide(name, "join_rows", pays)) {
       std::vector<int64_t> candidates;
