@@ -13,62 +13,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
+#include "isomer/expected.h"
+
 namespace isomer {
-
-// Errors are values
-
-/// Thrown by Expected::value() where there is none.
-struct NoValue : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// The sentence that says why there is no value.
-struct Failure {
-  std::string sentence;
-};
-
-template <class T>
-class [[nodiscard]] Expected {
- public:
-  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Expected(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}
-
-  bool has_value() const { return state_.index() == 0; }
-  explicit operator bool() const { return has_value(); }
-  /// Throws NoValue with the sentence.
-  const T& value() const& { return checked(), std::get<0>(state_); }
-  T&& value() && { return checked(), std::get<0>(std::move(state_)); }
-  /// Where there is no value.
-  const Failure& error() const { return std::get<1>(state_); }
-
- private:
-  void checked() const {
-    if (!has_value()) throw NoValue(error().sentence);
-  }
-  std::variant<T, Failure> state_;
-};
-
-template <>
-class [[nodiscard]] Expected<void> {
- public:
-  Expected() = default;
-  Expected(Failure failure) : failure_(std::move(failure)) {}
-  bool has_value() const { return !failure_; }
-  explicit operator bool() const { return has_value(); }
-  void value() const {
-    if (failure_) throw NoValue(failure_->sentence);
-  }
-  const Failure& error() const { return *failure_; }
-
- private:
-  std::optional<Failure> failure_;
-};
 
 // Questions to a loop nest
 

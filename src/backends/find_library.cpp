@@ -48,11 +48,11 @@ std::vector<fs::path> package_folders(const ForeignLibrary& library) {
 
 }  // namespace
 
-ForeignLibrary onnxruntime() {
+ForeignLibrary onnxruntime_library() {
   return {"ISOMER_ONNXRUNTIME", {"libonnxruntime.so.1", "libonnxruntime.so"}, {"onnxruntime/capi"}};
 }
-ForeignLibrary onednn() { return {"ISOMER_ONEDNN", {"libdnnl.so.2"}}; }
-ForeignLibrary nvrtc() {
+ForeignLibrary onednn_library() { return {"ISOMER_ONEDNN", {"libdnnl.so.2"}}; }
+ForeignLibrary nvrtc_library() {
   ForeignLibrary library{"ISOMER_NVRTC",
                          {"libnvrtc.so.13", "libnvrtc.so.12"},
                          {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"},
@@ -61,15 +61,15 @@ ForeignLibrary nvrtc() {
     library.folders.insert(library.folders.begin(), fs::path(home) / "lib64");
   return library;
 }
-ForeignLibrary cudnn() { return {"ISOMER_CUDNN", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}}; }
-ForeignLibrary cublaslt() {
+ForeignLibrary cudnn_library() { return {"ISOMER_CUDNN", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}}; }
+ForeignLibrary cublaslt_library() {
   return {"ISOMER_CUBLASLT",
           {"libcublasLt.so.13", "libcublasLt.so.12"},
           {"nvidia/cu13/lib", "nvidia/cublas/lib"},
           {"/usr/local/cuda/lib64"}};
 }
-ForeignLibrary cuda_driver() { return {"ISOMER_CUDA_DRIVER", {"libcuda.so.1"}}; }
-ForeignLibrary xgboost() { return {"ISOMER_XGBOOST", {"libxgboost.so.0", "libxgboost.so"}, {"xgboost/lib"}}; }
+ForeignLibrary cuda_driver_library() { return {"ISOMER_CUDA_DRIVER", {"libcuda.so.1"}}; }
+ForeignLibrary xgboost_library() { return {"ISOMER_XGBOOST", {"libxgboost.so.0", "libxgboost.so"}, {"xgboost/lib"}}; }
 
 std::vector<std::string> places_of(const ForeignLibrary& library, const std::string& given) {
   if (!given.empty()) return {given};

@@ -16,13 +16,13 @@ struct ForeignLibrary {
   std::vector<std::filesystem::path> folders = {};  ///< others where it may be
 };
 
-ForeignLibrary onnxruntime();
-ForeignLibrary onednn();
-ForeignLibrary nvrtc();
-ForeignLibrary cudnn();
-ForeignLibrary cublaslt();
-ForeignLibrary cuda_driver();
-ForeignLibrary xgboost();
+ForeignLibrary onnxruntime_library();
+ForeignLibrary onednn_library();
+ForeignLibrary nvrtc_library();
+ForeignLibrary cudnn_library();
+ForeignLibrary cublaslt_library();
+ForeignLibrary cuda_driver_library();
+ForeignLibrary xgboost_library();
 
 /// Files or names to try, in this order: `given` alone, where it is not empty; that of the variable alone; what the
 /// loader knows; the library's folders; packages of the python3 that is first on $PATH, of $VIRTUAL_ENV, of the user's

@@ -7,11 +7,12 @@
 #include <thread>
 
 #include "backends/find_library.h"
+#include "backends/onednn.h"
+#include "backends/onnxruntime.h"
 #include "cli/bench_gpu.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
-#include "cli/onednn.h"
-#include "cli/onnxruntime.h"
+#include "cli/search_options.h"
 #include "util/machine_peak.h"
 #include "util/resident.h"
 
@@ -70,14 +71,14 @@ Result<void> serve(const BenchOptions& options) {
 /// A peer with the times of its runs, and for each round the ratio of its median to ours.
 struct Rival {
   std::string name;
-  std::unique_ptr<Peer> peer;
+  std::unique_ptr<backends::Peer> peer;
   int count = 1;  ///< runs a round
   std::vector<double> times = {}, ratios = {};
 };
 
 /// Ours and each peer's in turns, as often each in a round as take some milliseconds: drifts of the machine meet all.
 Result<void> race(BenchSession& bench, std::vector<Rival>& rivals, double seconds) {
-  const auto timed = [](Peer& peer) -> Result<double> {
+  const auto timed = [](backends::Peer& peer) -> Result<double> {
     const auto start = Clock::now();
     TRY_VOID(peer.run());
     return milliseconds(Clock::now() - start);
@@ -118,24 +119,24 @@ Result<void> race(BenchSession& bench, std::vector<Rival>& rivals, double second
   return {};
 }
 
-Result<std::unique_ptr<Peer>> open_peer(const std::string& name, const std::string& model, BenchSession& bench,
-                                        const BenchOptions& options) {
+Result<std::unique_ptr<backends::Peer>> open_peer(const std::string& name, const std::string& model,
+                                                  BenchSession& bench, const BenchOptions& options) {
   const int threads = bench.session().threads();
   if (name == "onnxruntime") {
-    const std::string library = backends::find(backends::onnxruntime(), options.onnxruntime);
+    const std::string library = backends::find(backends::onnxruntime_library(), options.onnxruntime);
     if (library.empty())
       return unsupported("--against", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
-    return open_onnxruntime(library, model, bench.interface(), bench.inputs(), threads);
+    return backends::open_onnxruntime(library, model, bench.interface(), bench.inputs(), threads);
   }
   if (is_gpu_peer(name)) return Error{ErrorKind::kUsage, "--against", "code of a GPU expected beside " + name};
   if (name != "onednn")
     return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
-  const std::string library = backends::find(backends::onednn(), options.onednn);
+  const std::string library = backends::find(backends::onednn_library(), options.onednn);
   if (library.empty())
     return unsupported("--against", "oneDNN expected, none found; name its shared library with --onednn");
   TRY(const LoadedModel loaded, load_model(model, options));
   TRY(const std::vector<float> expected, bench.first_output());
-  TRY(auto peer, open_onednn(library, loaded.graph, bench.inputs(), expected, threads));
+  TRY(auto peer, backends::open_onednn(library, loaded.graph, bench.inputs(), expected, threads));
   if (!peer)
     note(options, "onednn: no primitive for {}",
          printable(loaded.graph.node_count() == 1 ? loaded.graph.node(loaded.graph.nodes()[0]).op_type
@@ -263,7 +264,7 @@ void add_bench(CLI::App& app, int& exit) {
   command->add_flag("--tf32", options->tf32, "Let peers on a GPU round products of float32 to tf32");
   command->add_flag("--serve", options->serve,
                     "Load once; for each line N on standard input run N times and print the times");
-  options->choices.add_schedules_to(*command);
+  add_schedules_option(*command, options->choices);
   options->add_to(*command);
   options->inputs.add_to(*command);
   command->callback([options, &exit] {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "backends/cublaslt.h"
+#include "backends/cudnn.h"
 #include "backends/find_library.h"
-#include "cli/cublaslt.h"
-#include "cli/cudnn.h"
 #include "cli/load_model.h"
 #include "runtime/cuda/event_clock.h"
 
@@ -39,7 +39,7 @@ struct Place {
 struct Contender {
   std::string name, version;
   size_t ways = 0;  ///< that the library has
-  std::unique_ptr<GpuPeer> peer;
+  std::unique_ptr<backends::GpuPeer> peer;
   std::shared_ptr<const cuda::GraphExec> graph;
   Times times = {}, ratios = {};
 };
@@ -89,19 +89,20 @@ Result<double> median_of(Place& place, Contender& contender, const std::vector<f
   return quantile(times, 0.5);
 }
 
-Result<GpuPeers> ways_of(const std::string& name, const GpuPeerRequest& request, const BenchOptions& options) {
+Result<backends::GpuPeers> ways_of(const std::string& name, const backends::GpuPeerRequest& request,
+                                   const BenchOptions& options) {
   const bool is_cudnn = name == "cudnn";
-  const auto foreign = is_cudnn ? backends::cudnn() : backends::cublaslt();
+  const auto foreign = is_cudnn ? backends::cudnn_library() : backends::cublaslt_library();
   const std::string library = backends::find(foreign, is_cudnn ? options.cudnn : options.cublaslt);
   if (library.empty())
     return unsupported("--against", "the library {} expected, none found; name it with --{}", foreign.names[0], name);
-  return is_cudnn ? open_cudnn(library, request) : open_cublaslt(library, request);
+  return is_cudnn ? backends::open_cudnn(library, request) : backends::open_cublaslt(library, request);
 }
 
 /// The fastest of a library's ways, if it has any.
-Result<std::optional<Contender>> fastest(const std::string& name, Place& place, const GpuPeerRequest& request,
+Result<std::optional<Contender>> fastest(const std::string& name, Place& place, const backends::GpuPeerRequest& request,
                                          const std::vector<float>& expected, const BenchOptions& options) {
-  TRY(GpuPeers peers, ways_of(name, request, options));
+  TRY(backends::GpuPeers peers, ways_of(name, request, options));
   if (peers.ways.empty())
     note(options, "{}: nothing for this model{}{}", name, peers.left_out.empty() ? "" : ", ", peers.left_out);
   const double most = tolerance(request.graph.value(request.graph.outputs()[0]).type.dtype);
@@ -132,7 +133,7 @@ Result<std::vector<Contender>> contenders(BenchSession& bench, Place& place, con
                  "a model for the peer expected, '" + file + "' is an artifact; name it with --model"};
   TRY(const LoadedModel model, load_model(file, options));
   TRY(const std::vector<float> expected, bench.first_output());
-  const GpuPeerRequest request{model.graph, bench.inputs(), *place.device, options.tf32};
+  const backends::GpuPeerRequest request{model.graph, bench.inputs(), *place.device, options.tf32};
   for (const std::string& name : options.against) {
     if (!is_gpu_peer(name)) continue;
     TRY(auto found, fastest(name, place, request, expected, options));

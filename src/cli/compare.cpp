@@ -3,13 +3,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cli/check_json.h"
+#include "cli/check_notes.h"
 #include "cli/commands.h"
 #include "cli/load_artifact.h"
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
 #include "graph/bind.h"
 #include "search/run_artifact.h"
+#include "verify/check/check_json.h"
 #include "verify/check/equivalence.h"
 
 namespace isomer::cli {

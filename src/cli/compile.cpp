@@ -2,19 +2,23 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/check_json.h"
+#include "cli/check_notes.h"
 #include "cli/commands.h"
-#include "cli/compile_model.h"
-#include "cli/coverage_json.h"
+#include "cli/search_options.h"
 #include "cli/search_report.h"
-#include "cli/version.h"
+#include "cli/settings.h"
 #include "driver/check_code.h"
+#include "driver/code_of_model.h"
+#include "driver/coverage_json.h"
+#include "driver/search_json.h"
 #include "runtime/artifact_file.h"
 #include "search/merge.h"
 #include "util/clock.h"
 #include "util/resident.h"
 #include "util/stop.h"
+#include "util/version.h"
 #include "verify/check/check.h"
+#include "verify/check/check_json.h"
 
 namespace isomer::cli {
 namespace {
@@ -72,12 +76,12 @@ struct Report {
 Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine& progress, Clock::time_point begin,
                                     Report& report) {
   TRY(const kernel::Target target, options.choices.parsed_target());
+  TRY(const Settings settings, settings_of(options, progress));
   progress.tell("reading");
-  TRY(LoadedModel model, load_model(options.file, options));
-  TRY(auto bindings, bind_free_dims(model.graph, options.file, options));
+  TRY(LoadedModel model, isomer::load_model(options.file, settings));
+  TRY(auto bindings, isomer::bind_free_dims(model.graph, options.file, settings));
   SearchSetting setting;
   setting.begin = begin;
-  setting.progress = &progress;
   CheckCode check;
   Coverage coverage;
   if (!options.no_check && can_check(target)) {
@@ -85,8 +89,7 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
       const auto start = Clock::now();
       // As long as the rest took, and a second in any case.
       const auto until = start + std::max<Clock::duration>(std::chrono::seconds(1), start - begin);
-      TRY(CodeCheck checked,
-          check_code(model.graph, code, {options.seed, options.thread_count(), options.memory_limit(), until}));
+      TRY(CodeCheck checked, check_code(model.graph, code, {settings.seed, settings.threads, settings.memory, until}));
       report.check = std::move(checked.equivalence);
       report.is_of_plain_loops |= checked.is_of_plain_loops;
       coverage = std::move(checked.coverage);
@@ -95,16 +98,14 @@ Result<Compilation> compile_variant(const CompileCommand& options, ProgressLine&
     };
     setting.differ = [&](const Graph& one, const Graph& other) -> Result<bool> {
       TRY(const CheckReport found,
-          check_same(one, other,
-                     {.seed = options.seed, .threads = options.thread_count(), .memory = options.memory_limit()}));
+          check_same(one, other, {.seed = settings.seed, .threads = settings.threads, .memory = settings.memory}));
       return found.equivalence.difference.has_value();
     };
   } else {
     setting.least_afterwards = 0;
   }
-  TRY(CompiledModel compiled, compile_model(model, options.file, options, options.choices, setting, check));
-  TRY(const auto given, options.bound_dims());
-  bindings.insert(given.begin(), given.end());
+  TRY(CompiledModel compiled, code_of_model(model, options.file, settings, options.choices, setting, check));
+  bindings.insert(settings.dims.begin(), settings.dims.end());
   compiled.code.artifact.variants[0].bindings = std::move(bindings);
   report.tasks += all_tasks(compiled.code.whole).size();
   report.tuned += compiled.code.tuned;
@@ -238,13 +239,13 @@ void add_compile(CLI::App& app, int& exit) {
   command->add_option("IN", options->file, "The model")->required();
   command->add_option("-o,--output", options->output, "The artifact to write")->required();
   command->add_flag("--no-check", options->no_check, "Write the artifact unchecked");
-  options->choices.add_to(*command);
+  add_compile_options(*command, options->choices);
   command
       ->add_flag("--tune", options->choices.tunes,
                  "Tune its kernels: in half of --time, or a minute more where none is given; what is found is in the "
                  "records too")
       ->excludes("--untuned");
-  options->choices.add_graphs_to(*command);
+  add_graphs_option(*command, options->choices);
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);

@@ -9,13 +9,13 @@
 
 #include "backends/find_library.h"
 #include "cli/commands.h"
-#include "cli/version.h"
 #include "isomer_version.h"
 #include "kernel/codegen_cuda/nvrtc.h"
 #include "runtime/cuda/gpu.h"
 #include "util/machine_peak.h"
 #include "util/memory_limit.h"
 #include "util/threads.h"
+#include "util/version.h"
 
 namespace isomer::cli {
 namespace {
@@ -76,13 +76,13 @@ json gpus() {
 }
 
 json cuda() {
-  json facts = {{"driver", place(backends::cuda_driver())}, {"driver_version", nullptr}, {"devices", gpus()}};
+  json facts = {{"driver", place(backends::cuda_driver_library())}, {"driver_version", nullptr}, {"devices", gpus()}};
   if (const auto driver = runtime::cuda::Driver::open(); driver.ok())
     facts["driver_version"] = fmt::format("{}.{}", (*driver)->version / 1000, (*driver)->version % 1000 / 10);
   const auto nvrtc = kernel::find_nvrtc();
   facts["nvrtc"] = nvrtc.ok() ? json(nvrtc->library()) : json(nullptr);
   facts["nvrtc_version"] = nvrtc.ok() ? json(fmt::format("{}.{}", nvrtc->major(), nvrtc->minor())) : json(nullptr);
-  facts["cublaslt"] = place(backends::cublaslt());
+  facts["cublaslt"] = place(backends::cublaslt_library());
   return facts;
 }
 
@@ -101,10 +101,11 @@ json environment() {
           {"memory", {{"available_gb", gigabytes(machine_memory())}, {"limit_gb", gigabytes(default_limit())}}},
           {"llvm", ISOMER_LLVM_VERSION},
           {"z3", place({"ISOMER_Z3", {"libz3.so.4", "libz3.so"}})},
-          {"xgboost", place(backends::xgboost())},
+          {"xgboost", place(backends::xgboost_library())},
           {"cuda", cuda()},
-          {"cudnn", place(backends::cudnn())},
-          {"peers", {{"onednn", place(backends::onednn())}, {"onnxruntime", place(backends::onnxruntime())}}}};
+          {"cudnn", place(backends::cudnn_library())},
+          {"peers",
+           {{"onednn", place(backends::onednn_library())}, {"onnxruntime", place(backends::onnxruntime_library())}}}};
 }
 
 /// At one thread and at all.

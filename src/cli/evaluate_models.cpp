@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "cli/open_records.h"
+#include "driver/open_records.h"
 #include "kernel/fingerprint.h"
 
 namespace isomer::cli {

@@ -1,9 +1,12 @@
 #include "cli/inspect_tasks.h"
 
+#include "cli/search_options.h"
+
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
+#include "cli/settings.h"
 #include "kernel/codegen_cuda.h"
 
 namespace isomer::cli {
@@ -70,14 +73,15 @@ void TaskView::add_to(CLI::App& app) {
   app.add_flag("--llvm", llvm, "Its LLVM IR before optimization");
   app.add_flag("--assembly", assembly, "Its machine code as text");
   app.add_flag("--cuda", cuda, "Its CUDA C++, scheduled for a GPU");
-  choices.add_to(app);
+  add_compile_options(app, choices);
 }
 
 Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, const CommonOptions& options,
                            const TaskView& view) {
   CompileChoices choices = view.choices;
   choices.for_gpu = view.cuda;
-  TRY(const Compilation compiled, compile_model(model, file, options, choices));
+  TRY(const Settings settings, settings_of(options));
+  TRY(const Compilation compiled, code_of_model(model, file, settings, choices));
   std::vector<std::string> names;
   const std::vector<PlacedTask> all = all_tasks(compiled.whole);
   for (const PlacedTask& placed : all) names.push_back(placed.task->name);

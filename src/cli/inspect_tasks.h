@@ -2,7 +2,7 @@
 // assembly.
 #pragma once
 
-#include "cli/compile_model.h"
+#include "driver/code_of_model.h"
 
 namespace isomer::cli {
 

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "cli/model_inputs.h"
+#include "cli/settings.h"
 #include "runtime/artifact_file.h"
 
 namespace isomer::cli {
@@ -42,7 +43,8 @@ Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file
   TRY(LoadedModel model, load_model(file, options));
   TRY_VOID(bind_loaded(model.graph, inputs, options.memory_limit()));
   TRY_VOID(bind_free_dims(model.graph, file, options));
-  TRY(Compilation compiled, compile_model(model, file, options, choices));
+  TRY(const Settings settings, settings_of(options));
+  TRY(Compilation compiled, code_of_model(model, file, settings, choices));
   return runtime::Model::load(std::move(compiled.artifact));
 }
 

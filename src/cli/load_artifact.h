@@ -3,7 +3,8 @@
 
 #include <memory>
 
-#include "cli/compile_model.h"
+#include "cli/options.h"
+#include "driver/code_of_model.h"
 #include "graph/graph.h"
 #include "runtime/session.h"
 #include "verify/check/inputs.h"

@@ -1,39 +1,18 @@
 #include "cli/load_model.h"
 
-#include <fmt/ranges.h>
-
-#include "graph/bind.h"
+#include "cli/settings.h"
 
 namespace isomer::cli {
 
 Result<LoadedModel> load_model(const std::string& file, const CommonOptions& options) {
-  TRY(auto dims, options.bound_dims());
-  TRY(const auto shapes, options.bound_shapes());
-  LoadedModel model;
-  ImportOptions import;
-  import.report = &model.file;
-  auto graph = import_model(file, import);
-  if (!graph.ok()) return std::move(graph).error().within(file);
-  model.graph = std::move(*graph);
-  if (options.verbosity > 0)
-    for (const std::string& sentence : wrong_declarations(model.graph))
-      note(options, "{}: {}", printable(file), printable(sentence));
-  auto bound = bind_inputs(model.graph, std::move(dims), shapes);
-  if (!bound.ok()) return std::move(bound).error().within(file);
-  return model;
+  TRY(const Settings settings, settings_of(options));
+  return isomer::load_model(file, settings);
 }
 
 Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::string& file,
                                                       const CommonOptions& options) {
-  const std::vector<std::string> names = free_dims(graph);
-  std::map<std::string, int64_t> bound;
-  if (names.empty()) return bound;
-  for (const std::string& name : names) bound.emplace(name, 1);
-  note(options, "isomer: {}: {} {} taken as 1; bind {} with --dim {}=SIZE", printable(file),
-       printable(fmt::format("{}", fmt::join(names, ", "))), names.size() == 1 ? "is" : "are",
-       names.size() == 1 ? "it" : "them", printable(names.front()));
-  if (auto done = bind_inputs(graph, bound, {}); !done.ok()) return std::move(done).error().within(file);
-  return bound;
+  TRY(const Settings settings, settings_of(options));
+  return isomer::bind_free_dims(graph, file, settings);
 }
 
 }  // namespace isomer::cli

@@ -12,8 +12,6 @@
 namespace isomer::cli {
 namespace {
 
-constexpr size_t kMaxShown = 200;
-
 std::optional<int64_t> parse_int(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -59,13 +57,13 @@ int exit_code(ErrorKind kind) {
   return kInvalidFile;
 }
 
-std::string printable(std::string_view text) {
+std::string printable(std::string_view text, size_t most) {
   std::string result;
   while (!text.empty()) {
     const size_t length = shown_length(text);
     const std::string piece = length > 0 ? std::string(text.substr(0, length))
                                          : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
-    if (result.size() + piece.size() > kMaxShown - 3) return result + "...";
+    if (result.size() + piece.size() > most - 3) return result + "...";
     result += piece;
     text.remove_prefix(std::max<size_t>(length, 1));
   }

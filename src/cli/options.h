@@ -60,8 +60,10 @@ void note(const CommonOptions& options, fmt::format_string<Args...> format, Args
 }
 
 /// Model-supplied text for a terminal: control characters, marks that change the direction of writing and broken UTF-8
-/// escaped, cut at 200 bytes.
-std::string printable(std::string_view text);
+/// escaped, cut at so many bytes.
+std::string printable(std::string_view text, size_t most = 200);
+/// Of a line that says more than a name.
+inline constexpr size_t kMostOfLine = 2000;
 
 /// JSON in ASCII, whatever bytes its strings hold; on one line unless indented.
 std::string json_text(const nlohmann::json& value, int indent = -1);

@@ -12,9 +12,9 @@
 #include <system_error>
 
 #include "cli/examples.h"
-#include "cli/version.h"
 #include "util/stop.h"
 #include "util/temporary_folder.h"
+#include "util/version.h"
 
 namespace isomer::cli {
 namespace {

@@ -52,7 +52,7 @@ void ProgressLine::note(std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (is_quiet_) return;
   clear();
-  fmt::print(stderr, "{}\n", printable(line));
+  fmt::print(stderr, "{}\n", printable(line, kMostOfLine));
 }
 
 void ProgressLine::show_until_the_end() {

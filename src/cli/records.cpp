@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "cli/commands.h"
-#include "cli/open_records.h"
 #include "cli/record_lines.h"
+#include "driver/open_records.h"
 #include "kernel/fingerprint.h"
 #include "util/file.h"
 #include "util/output_file.h"

@@ -4,11 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/compile_model.h"
 #include "cli/load_artifact.h"
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
 #include "cli/numpy_file.h"
+#include "cli/settings.h"
+#include "driver/code_of_model.h"
 #include "graph/interpret.h"
 #include "graph/memory_estimate.h"
 #include "graph/onnx/tensor_file.h"
@@ -103,7 +104,8 @@ Result<void> check_run_fits(const runtime::Session& session, const RunOptions& o
 
 /// Compiled in memory; what can't be compiled is interpreted, with a note why.
 Result<std::unique_ptr<runtime::Session>> session_of(const LoadedModel& model, const RunOptions& options) {
-  auto compiled = compile_model(model, options.file, options, {});
+  TRY(const Settings settings, settings_of(options));
+  auto compiled = code_of_model(model, options.file, settings, {});
   if (!compiled.ok()) {
     if (compiled.error().kind != ErrorKind::kUnsupported) return std::move(compiled).error();
     note(options, "isomer: interpreting: {}", compiled.error().message());

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "cli/options.h"
 #include "util/stable_sort.h"
@@ -12,19 +11,12 @@
 namespace isomer::cli {
 namespace {
 
-using nlohmann::json;
-
 constexpr size_t kMostRules = 5;
 
 std::string time_text(double microseconds) {
   if (microseconds < 1e3) return fmt::format("{:.1f} us", microseconds);
   return microseconds < 1e6 ? fmt::format("{:.2f} ms", microseconds / 1e3)
                             : fmt::format("{:.2f} s", microseconds / 1e6);
-}
-
-json race_json(const Raced& raced) {
-  return {{"before_us", raced.first}, {"after_us", raced.second}, {"ratio", raced.ratio},
-          {"low", raced.low},         {"high", raced.high},       {"rounds", raced.rounds}};
 }
 
 std::string race_line(const OptimizedModel& made) {
@@ -105,19 +97,6 @@ void add_judged(const Judged& judged, std::vector<std::string>& lines) {
                                   time_text(region.wanted.saved)));
 }
 
-json judged_json(const Judged& judged) {
-  json regions = json::array();
-  for (const Judged::Region& region : judged.regions)
-    regions.push_back({{"programs", region.programs},
-                       {"wanted", region.wanted.program},
-                       {"saved_us", region.wanted.saved},
-                       {"taken", region.is_taken}});
-  json result = {{"regions", regions}};
-  if (!judged.why_not_taken.empty()) result["why_not_taken"] = judged.why_not_taken;
-  if (judged.raced) result["race"] = race_json(*judged.raced);
-  return result;
-}
-
 }  // namespace
 
 std::vector<std::string> search_lines(const OptimizedModel& made) {
@@ -134,52 +113,6 @@ std::vector<std::string> search_lines(const OptimizedModel& made) {
   return lines;
 }
 
-json search_json(const OptimizedModel& made) {
-  json result = {{"outcome", name(made.outcome)}, {"left_out", made.left_out}};
-  if (!made.why_not_searched.empty()) result["why"] = made.why_not_searched;
-  if (made.found) {
-    const SearchStatistics& statistics = made.found->statistics;
-    json gains = json::array();
-    for (const Gain& gain : made.found->gains)
-      gains.push_back({{"saved_us", gain.saved}, {"steps", gain.steps.size()}});
-    json singles = json::array();
-    for (const SingleStep& single : made.found->singles)
-      singles.push_back(
-          {{"rule", single.rule}, {"where", single.where}, {"places", single.places}, {"saved_us", single.saved}});
-    json regions = json::array();
-    for (const SearchedRegion& region : made.found->searched)
-      regions.push_back({{"where", region.where},
-                         {"applications", region.applications},
-                         {"places", region.places},
-                         {"cost_us", region.cost},
-                         {"saved_us", region.saved},
-                         {"rules", region.rules},
-                         {"taken", region.is_taken},
-                         {"why_not", region.why_not.empty() ? json() : json(region.why_not)}});
-    result["by_region"] = std::move(regions);
-    result["best_single_steps"] = std::move(singles);
-    result.update({{"cost_before_us", made.found->cost_before},
-                   {"gains", gains},
-                   {"regions", made.found->regions},
-                   {"regions_searched", made.found->regions_searched},
-                   {"stop_reason", name(made.found->stop)},
-                   {"matches", statistics.matches},
-                   {"rewrites", statistics.applied},
-                   {"refused", statistics.refused},
-                   {"seen_before", statistics.seen},
-                   {"costed", statistics.costed},
-                   {"measured", statistics.measured},
-                   {"expanded", statistics.expanded},
-                   {"deepest", statistics.deepest}});
-  }
-  if (made.judged) result["graphs"] = judged_json(*made.judged);
-  if (made.raced) {
-    result["race"] = race_json(*made.raced);
-    result["race"].update({{"in", made.raced_in}, {"at", made.raced_with}});
-  }
-  return result;
-}
-
 std::vector<std::string> task_lines(const ChosenTasks& chosen) {
   const auto taken = [&](const TaskAlternative& each) { return each.is_taken && !chosen.plan.empty(); };
   std::string line = fmt::format("tasks: {} other ways to cut and to lay them out measured, {} taken",
@@ -194,21 +127,6 @@ std::vector<std::string> task_lines(const ChosenTasks& chosen) {
       lines.push_back(fmt::format("  {} x {}: {} -> {}", each.places, printable(each.what), time_text(each.before),
                                   time_text(each.after)));
   return lines;
-}
-
-json tasks_json(const ChosenTasks& chosen) {
-  json alternatives = json::array();
-  for (const TaskAlternative& each : chosen.alternatives) {
-    json told = {{"what", each.what}, {"places", each.places}, {"choose", each.answers}};
-    if (each.why_not.empty())
-      told.update({{"before_us", each.before}, {"after_us", each.after}, {"taken", each.is_taken}});
-    else
-      told["why_not"] = each.why_not;
-    alternatives.push_back(std::move(told));
-  }
-  json result = {{"alternatives", alternatives}, {"open", chosen.open}, {"is_other", !chosen.plan.empty()}};
-  if (chosen.raced) result["race"] = race_json(*chosen.raced);
-  return result;
 }
 
 }  // namespace isomer::cli

@@ -1,7 +1,6 @@
-// What a search, and measuring tasks, came to, for people and for programs.
+// What a search, and measuring tasks, came to, for people.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -14,13 +13,7 @@ namespace isomer::cli {
 /// what was left out. `steps`: as they were taken, with their gains.
 std::vector<std::string> search_lines(const OptimizedModel& made);
 
-/// "search" of a report (CLI.md).
-nlohmann::json search_json(const OptimizedModel& made);
-
 /// One on other ways to cut a model into tasks, and one for each that was taken.
 std::vector<std::string> task_lines(const ChosenTasks& chosen);
-
-/// "tasks chosen" of a report: every alternative that was measured.
-nlohmann::json tasks_json(const ChosenTasks& chosen);
 
 }  // namespace isomer::cli

@@ -5,12 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cli/code_maker.h"
 #include "cli/commands.h"
 #include "cli/evaluate_models.h"
-#include "cli/open_records.h"
+#include "cli/search_options.h"
+#include "cli/settings.h"
 #include "cli/tune_table.h"
 #include "cli/tuning_ranks.h"
+#include "driver/code_maker.h"
+#include "driver/open_records.h"
 #include "graph/bind.h"
 #include "kernel/fingerprint.h"
 #include "search/given_schedule.h"
@@ -24,7 +26,7 @@ struct TuneCommand : CommonOptions {
   std::vector<std::string> files;
   CompileChoices choices;
   int64_t trials = 1000;
-  std::string time;  ///< empty: until the trials are done
+  std::optional<double> seconds;  ///< nothing: until the trials are done
   std::string objective = "f1";
   std::vector<double> wanted;  ///< milliseconds, by model
   std::string scheduler = "gradient";
@@ -109,20 +111,21 @@ Result<std::vector<CommonOptions>> options_by_model(const TuneCommand& options) 
 /// Of its time, in which programs of models are searched for.
 constexpr double kOfSearch = 0.2;
 
-Result<TuningProblems> problems_of(const TuneCommand& options, std::optional<double> seconds, CompileOptions& compile) {
+Result<TuningProblems> problems_of(const TuneCommand& options, CompileOptions& compile) {
+  const std::optional<double>& seconds = options.seconds;
   TuningProblems all;
   CompileChoices choices = options.choices;
   if (choices.graphs > 1) {
     choices.level = kSearchLevel;
-    if (seconds)
-      choices.search.time = fmt::format("{}s", kOfSearch * *seconds / static_cast<double>(options.files.size()));
+    if (seconds) choices.search.seconds = kOfSearch * *seconds / static_cast<double>(options.files.size());
   }
   TRY(const std::vector<CommonOptions> by_model, options_by_model(options));
+  TRY(const Settings settings, settings_of(options));
   for (size_t k = 0; k < options.files.size(); ++k) {
     const std::string& file = options.files[k];
     TRY(LoadedModel model, load_model(file, by_model[k]));
     TRY_VOID(bind_free_dims(model.graph, file, options));
-    TRY(compile, add_problems(all, model, file, options, choices));
+    TRY(compile, add_problems(all, model, file, settings, choices));
   }
   if (all.problems.empty())
     return unsupported(options.files.front(), "a task with a kernel to tune expected, none found");
@@ -188,16 +191,12 @@ Result<ExitCode> run(const TuneCommand& options) {
   const auto* cpu = std::get_if<kernel::CpuTarget>(&target);
   if (!cpu || !kernel::runs_here(*cpu))
     return Error{ErrorKind::kUsage, "--target", "a CPU that this machine has expected: kernels are measured here"};
-  std::optional<double> seconds;
-  if (!options.time.empty()) {
-    TRY(seconds, parse_duration("--time", options.time));
-  }
   TRY(TuningRanks ranks, TuningRanks::join(options, *cpu));
   // What a search finds in its time is not the same twice.
   if (options.choices.graphs > 1 && (ranks.crew() || !ranks.is_first()))
     return Error{ErrorKind::kUsage, "--graphs", "one process expected: several would search for other programs each"};
   CompileOptions compile;
-  TRY(TuningProblems all, problems_of(options, seconds, compile));
+  TRY(TuningProblems all, problems_of(options, compile));
   if (options.evaluates && !ranks.is_first()) return kDone;
   if (options.evaluates && options.cost_model == "none")
     return Error{ErrorKind::kUsage, "--cost-model", "a model to evaluate expected, none found"};
@@ -212,8 +211,9 @@ Result<ExitCode> run(const TuneCommand& options) {
   tune::TuneOptions tuning = tuning_options(compile);
   TRY(tuning.scheduler, scheduler_of(options, all));
   tuning.trials = options.trials;
-  tuning.seconds = seconds;
-  if (seconds && options.choices.graphs > 1) tuning.seconds = std::max(0.0, *seconds - seconds_since(begin));
+  tuning.seconds = options.seconds;
+  if (tuning.seconds && options.choices.graphs > 1)
+    tuning.seconds = std::max(0.0, *options.seconds - seconds_since(begin));
   tuning.strategy = options.strategy;
   tuning.continues = options.continues;
   tuning.learns = options.cost_model != "none" && options.cost_model != "draft";
@@ -222,7 +222,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.seed = options.seed;
   tuning.crew = ranks.crew();
   tuning.peaks = add_rooflines(all, tuning.threads);
-  const TuneScene scene{options.files, all.models, tuning.threads, cpu->cpu, options.trials, seconds};
+  const TuneScene scene{options.files, all.models, tuning.threads, cpu->cpu, options.trials, options.seconds};
   LiveTable live(options, scene);
   tuning.tell = [&](const tune::TuneState& state) { live.show(state); };
   TRY(const tune::TuneState state, tune::tune(all.problems, all.models, records, tuning));
@@ -247,7 +247,7 @@ void add_tune(CLI::App& app, int& exit) {
   command->add_option("--trials", options->trials, "Schedules that are measured, of all tasks")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str();
-  command->add_option("--time", options->time, "No round begins after it: 90, 60s, 10min, 1h");
+  add_time_option(*command, options->seconds, "No round begins after it: 90, 60s, 10min, 1h");
   command
       ->add_option("--objective", options->objective,
                    "Of several models: f1, the sum of their times; f2, the same, but no faster than --wanted; f3, "
@@ -302,7 +302,7 @@ void add_tune(CLI::App& app, int& exit) {
       ->add_option("--level", options->choices.level,
                    "Of optimization before tasks are made, without a search (with --graphs: 3)")
       ->check(CLI::Range(0, 2));
-  options->choices.add_graphs_to(*command);
+  add_graphs_option(*command, options->choices);
   add_records_option(*command, options->choices.search.records);
   options->add_to(*command);
   command->callback([options, &exit] {

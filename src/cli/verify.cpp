@@ -3,11 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/check_json.h"
 #include "cli/commands.h"
-#include "cli/version.h"
 #include "substitutions/proof/verify_files.h"
 #include "util/clock.h"
+#include "util/version.h"
+#include "verify/check/check_json.h"
 
 namespace isomer::cli {
 namespace {

@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
 #include "driver/check_code.h"
+#include "driver/told.h"
 #include "driver/user_space.h"
 #include "graph/bind.h"
 #include "graph/edit.h"
@@ -175,18 +176,6 @@ class ModelCompiler {
   Machine machine_;
   ModuleFailure failure_;
 };
-
-/// A bug is a sentence, too.
-template <class T>
-Expected<T> told(const std::function<Result<T>()>& steps) {
-  try {
-    auto made = steps();
-    if (!made.ok()) return Failure{made.error().message()};
-    return *std::move(made);
-  } catch (const Bug& bug) {
-    return Failure{fmt::format("a bug in Isomer: {}", bug.what())};
-  }
-}
 
 }  // namespace
 

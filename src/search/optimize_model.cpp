@@ -77,7 +77,7 @@ constexpr int kMostLeftOut = 8;
 class Optimizer {
  public:
   Optimizer(const Graph& model, Derivation derivation, std::span<const Rule> rules, Theory& theory, Backend& backend,
-            const OptimizeModelOptions& options)
+            const SearchModelOptions& options)
       : model_(model),
         rules_(rules),
         theory_(theory),
@@ -598,7 +598,7 @@ class Optimizer {
   std::span<const Rule> rules_;
   Theory& theory_;
   Backend& backend_;
-  const OptimizeModelOptions& options_;
+  const SearchModelOptions& options_;
   Derivation base_;  ///< without steps
 
   OptimizedModel plain_;  ///< of the passes alone
@@ -633,7 +633,7 @@ double default_seconds(double run_microseconds) {
 }
 
 Result<OptimizedModel> optimize_model(const Graph& model, Derivation derivation, std::span<const Rule> rules,
-                                      Theory& theory, Backend& backend, const OptimizeModelOptions& options) {
+                                      Theory& theory, Backend& backend, const SearchModelOptions& options) {
   return Optimizer(model, std::move(derivation), rules, theory, backend, options).run();
 }
 

@@ -52,7 +52,7 @@ struct Judged {
   std::string why_not_taken;   ///< of what the judge chose, the last that was refused
 };
 
-struct OptimizeModelOptions {
+struct SearchModelOptions {
   ImproveOptions search;         ///< its `fp` is the derivation's, its time and what it tells are decided here
   RaceOptions race;              ///< its time is at most so much
   double least_speedup = 1.005;  ///< of a race: less is not told from noise
@@ -106,6 +106,6 @@ double default_seconds(double run_microseconds);
 /// of the theory. Errors, kMismatch: the check fails and no step of the optimization is to blame.
 Result<OptimizedModel> optimize_model(const Graph& model, substitutions::Derivation derivation,
                                       std::span<const substitutions::Rule> rules, substitutions::Theory& theory,
-                                      Backend& backend, const OptimizeModelOptions& options);
+                                      Backend& backend, const SearchModelOptions& options);
 
 }  // namespace isomer

@@ -19,7 +19,7 @@ Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
   for (int round = 0; round < kMostRounds; ++round) {
     TRY(const int specialized, specialize_bodies(graph));
     if (round > 0 && specialized == 0) break;
-    OptimizeOptions passes;
+    PassOptions passes;
     passes.level = options.level;
     passes.without = options.without;
     passes.threads = options.threads;

@@ -35,7 +35,7 @@ Result<Graph> with_outputs(Graph graph, const std::vector<std::string>& names) {
     for (const ValueId id : graph.values())
       if (graph.value(id).name == name) outputs.push_back(id);
   graph.set_outputs(std::move(outputs));
-  const OptimizeOptions options;
+  const PassOptions options;
   std::vector<OptimizeStep> steps;
   PassContext context(options, steps);
   TRY_VOID(remove_dead(graph, context));
@@ -82,14 +82,14 @@ class Bisection {
     return other;
   }
 
-  static Result<Graph> after_passes(const Graph& graph, OptimizeOptions options, int runs, OptimizeReport& report) {
+  static Result<Graph> after_passes(const Graph& graph, PassOptions options, int runs, OptimizeReport& report) {
     Graph result = graph;
     options.most_runs = runs;
     TRY(report, optimize(result, options));
     return result;
   }
 
-  Result<std::optional<Blame>> in_passes(const Graph& graph, const OptimizeOptions& options,
+  Result<std::optional<Blame>> in_passes(const Graph& graph, const PassOptions& options,
                                          std::string_view place) const {
     OptimizeReport report;
     TRY_VOID(after_passes(graph, options, options.most_runs, report));

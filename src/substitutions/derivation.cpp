@@ -26,8 +26,8 @@ bool allows(const Derivation& derivation, FloatClass float_class) {
 
 }  // namespace
 
-OptimizeOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options) {
-  OptimizeOptions passes;
+PassOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options) {
+  PassOptions passes;
   passes.level = derivation.level;
   passes.fp = derivation.fp;
   passes.without = derivation.without;
@@ -40,9 +40,9 @@ OptimizeOptions passes_before(const Derivation& derivation, Theory& theory, cons
 
 // Steps make constants of constants, of some weights several, and of each larger ones: what was searched for counts on
 // their being computed beforehand.
-OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
+PassOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
                              const DeriveOptions& options) {
-  OptimizeOptions passes = passes_before(derivation, theory, options);
+  PassOptions passes = passes_before(derivation, theory, options);
   passes.max_growth = passes.largest_grown = std::max(passes.max_growth, kMostGrown * count_bytes(rewritten));
   return passes;
 }

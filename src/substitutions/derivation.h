@@ -23,7 +23,7 @@ struct Derivation {
   int level = 2;
   FloatMode fp = FloatMode::kReassociate;
   std::vector<std::string> without;  ///< passes that were left out: a check failed with them
-  bool keep_composites = false;      ///< OptimizeOptions::keep_composites
+  bool keep_composites = false;      ///< PassOptions::keep_composites
   std::vector<Rule> rules;           ///< that steps name, each with its proof; laws that are used as rules among them
   std::vector<Step> steps;
 };
@@ -34,8 +34,8 @@ struct DeriveOptions {
 };
 
 /// Those in front of the steps, and those behind them, for what the steps made.
-OptimizeOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
-OptimizeOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
+PassOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
+PassOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
                              const DeriveOptions& options = {});
 
 /// What the steps begin with. Values of the program, which steps name by number, are the same whenever it is made of

@@ -104,7 +104,7 @@ using SeeNormalized = std::function<Result<void>(const BodyPlace& place, const P
 /// As a pass: of the graph and the bodies in it. Names its steps in the context.
 Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer, const SeeNormalized& see = nullptr,
                       const BodyPlace& place = {});
-/// The same for OptimizeOptions::normalize, with the rules and the theory, which must outlive it.
+/// The same for PassOptions::normalize, with the rules and the theory, which must outlive it.
 std::function<Result<int>(Graph&, PassContext&)> normalization(Theory& theory, SeeNormalized see = nullptr);
 
 }  // namespace isomer::substitutions

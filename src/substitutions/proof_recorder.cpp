@@ -620,7 +620,7 @@ std::vector<Rule> ProofRecorder::rules() const {
 Result<ModelProof> proof_of(const Graph& model, const Derivation& derivation, const Graph& written, Theory& theory,
                             const DeriveOptions& options) {
   TRY(ProofRecorder recorder, ProofRecorder::start(model, derivation.fp, theory));
-  const auto recorded = [&](OptimizeOptions passes) {
+  const auto recorded = [&](PassOptions passes) {
     passes.on_change = [&](std::string_view pass, const Graph& graph) { return recorder.changed(pass, graph); };
     if (passes.normalize)
       passes.normalize = normalization(

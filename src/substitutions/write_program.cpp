@@ -42,7 +42,7 @@ class GraphWriter {
     }
     TRY_VOID(infer(graph_));
     // What nobody reads of a node that stays is no matter of rewriting.
-    OptimizeOptions options;
+    PassOptions options;
     options.fp = FloatMode::kStrict;
     std::vector<OptimizeStep> steps;
     PassContext context(options, steps);

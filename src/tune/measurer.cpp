@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "graph/tensor.h"
+#include "util/stop.h"
 
 namespace isomer::tune {
 namespace {
@@ -155,7 +156,8 @@ Result<std::optional<Measured>> Measurer::check(const Candidate& candidate, cons
 }
 
 CodeAhead::CodeAhead(const Measurer& measurer, std::span<const Candidate> candidates) : made_(candidates.size()) {
-  thread_ = std::thread([this, &measurer, candidates] {
+  thread_ = std::thread([this, &measurer, candidates, stops = stops_of_thread()] {
+    const WorksFor caller(stops);
     for (size_t k = 0; k < candidates.size() && !ends_; ++k) {
       try {
         made_[k].set_value(std::move(measurer.compile(candidates.subspan(k, 1))[0]));

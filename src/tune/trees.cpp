@@ -25,7 +25,7 @@ struct Library {
 };
 
 Result<Library> open_library() {
-  const std::string file = backends::find(backends::xgboost());
+  const std::string file = backends::find(backends::xgboost_library());
   if (file.empty()) return unsupported("XGBoost", "its shared library expected, none found");
   Library library;
   TRY(auto functions, backends::ForeignFunctions::open(file, "XGBoost"));

@@ -67,6 +67,7 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::enter(Call call, void* context, int thread) {
+  const WorksFor caller(stops_);
   try {
     call(context, thread);
   } catch (...) {
@@ -95,6 +96,7 @@ void ThreadPool::serve(int thread) {
 
 bool ThreadPool::fork_erased(Call call, void* context) {
   if (workers_.empty() || busy_.exchange(true, std::memory_order_acquire)) return false;
+  stops_ = stops_of_thread();
   groups_[0].begin(call, context);
   enter(call, context, 0);
   groups_[0].wait_for_followers();

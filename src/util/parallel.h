@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "util/stop.h"
+
 namespace isomer {
 
 class ThreadPool {
@@ -76,6 +78,7 @@ class ThreadPool {
   std::vector<Group> groups_;
 
   std::vector<std::thread> workers_;
+  StopsBy* stops_ = nullptr;  ///< of the caller
   std::atomic<bool> busy_ = false;
   std::atomic<bool> closing_ = false;
   std::mutex error_mutex_;

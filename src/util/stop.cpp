@@ -1,7 +1,5 @@
 #include "util/stop.h"
 
-#include <atomic>
-
 namespace isomer {
 namespace {
 
@@ -9,6 +7,7 @@ std::atomic<bool> stop_requested = false;
 std::atomic<int> in_order = 0;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
               "used by a signal handler");
+thread_local StopsBy* of_thread = nullptr;
 
 }  // namespace
 
@@ -17,11 +16,25 @@ StopsInOrder::~StopsInOrder() { --in_order; }
 
 bool request_stop() { return !stop_requested.exchange(true, std::memory_order_relaxed) && in_order.load() > 0; }
 
-void forget_stop() { stop_requested.store(false, std::memory_order_relaxed); }
+void forget_stop() {
+  stop_requested.store(false, std::memory_order_relaxed);
+  if (of_thread) of_thread->forgotten_.store(of_thread->requests_.load(std::memory_order_relaxed));
+}
 
 Result<void> check_stop() {
-  if (stop_requested.load(std::memory_order_relaxed)) return Error{ErrorKind::kStopped, "", "stopped"};
+  const bool is_asked = of_thread && of_thread->requests_.load(std::memory_order_relaxed) >
+                                         of_thread->forgotten_.load(std::memory_order_relaxed);
+  if (is_asked || stop_requested.load(std::memory_order_relaxed)) return Error{ErrorKind::kStopped, "", "stopped"};
   return {};
 }
+
+StopsBy::StopsBy(const std::atomic<int>& requests) : requests_(requests), forgotten_(0), before_(of_thread) {
+  of_thread = this;
+}
+StopsBy::~StopsBy() { of_thread = before_; }
+
+StopsBy* stops_of_thread() { return of_thread; }
+WorksFor::WorksFor(StopsBy* stops) : before_(of_thread) { of_thread = stops; }
+WorksFor::~WorksFor() { of_thread = before_; }
 
 }  // namespace isomer

@@ -1,5 +1,7 @@
-// A request to stop (Ctrl-C), which long work asks about between its steps.
+// A request to stop (Ctrl-C, or a caller's), which long work asks about between its steps.
 #pragma once
+
+#include <atomic>
 
 #include "util/result.h"
 
@@ -14,12 +16,43 @@ class StopsInOrder {
   StopsInOrder& operator=(const StopsInOrder&) = delete;
 };
 
-/// May be called from a signal handler. False where one was requested before, or nobody stops in order: whoever asks
-/// ends the process then.
+/// Of the process. May be called from a signal handler. False where one was requested before, or nobody stops in order:
+/// whoever asks ends the process then.
 bool request_stop();
-/// An error of kind kStopped once a stop was requested.
+/// An error of kind kStopped once a stop was requested: of the process, or of this thread's work.
 Result<void> check_stop();
 /// What was asked to stop has stopped; the rest goes on.
 void forget_stop();
+
+/// While one lives, what this thread does, and pools that it asks (util/parallel.h), may be asked to stop, too: each
+/// time that `requests` grows.
+class StopsBy {
+ public:
+  explicit StopsBy(const std::atomic<int>& requests);
+  ~StopsBy();
+  StopsBy(const StopsBy&) = delete;
+  StopsBy& operator=(const StopsBy&) = delete;
+
+ private:
+  friend Result<void> check_stop();
+  friend void forget_stop();
+  const std::atomic<int>& requests_;
+  std::atomic<int> forgotten_;
+  StopsBy* const before_;
+};
+
+/// What stops the work of this thread; nullptr: the process alone.
+StopsBy* stops_of_thread();
+/// While one lives, this thread works for another one, which outlives it.
+class WorksFor {
+ public:
+  explicit WorksFor(StopsBy* stops);
+  ~WorksFor();
+  WorksFor(const WorksFor&) = delete;
+  WorksFor& operator=(const WorksFor&) = delete;
+
+ private:
+  StopsBy* const before_;
+};
 
 }  // namespace isomer

@@ -7,8 +7,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "backends/cudnn.h"
 #include "backends/find_library.h"
-#include "cli/cudnn.h"
 #include "graph/text.h"
 #include "models/model_case.h"
 #include "support/files.h"
@@ -49,14 +49,14 @@ Tensor zeros(DataType type, const Dims& dims) {
 }
 
 TEST(Cudnn, TakesTheDescriptorsOfEveryLayer) {
-  const std::string library = backends::find(backends::cudnn());
+  const std::string library = backends::find(backends::cudnn_library());
   if (library.empty()) GTEST_SKIP() << "no cuDNN here";
   int layers = 0;
   for (const char* type : {"float32", "float16", "bfloat16"})
     for (const int batch : {1, 16})
       for (const Convolution& each : kConvolutions) {
         const Graph graph = graph_of(each, batch, type);
-        const auto taken = cli::describe_for_cudnn(
+        const auto taken = backends::describe_for_cudnn(
             library, graph, {zeros(parse_data_type(type), {batch, each.channels, each.size, each.size})});
         if (!taken.ok() && taken.error().message().find("SUBLIBRARY_LOADING_FAILED") != std::string::npos)
           GTEST_SKIP() << "cuDNN without libcuda: " << taken.error().message();

@@ -22,7 +22,7 @@ namespace isomer::test {
 struct PassCase {
   std::string file, name;
   std::vector<std::string> passes;
-  OptimizeOptions options;
+  PassOptions options;
   std::string before, after, operators;
   bool unchanged = false;
 };

@@ -19,7 +19,7 @@
 namespace isomer::test {
 namespace {
 
-Result<int> run_pass(const std::string& name, Graph& graph, const OptimizeOptions& options) {
+Result<int> run_pass(const std::string& name, Graph& graph, const PassOptions& options) {
   if (name == "optimize" || name == "canonicalize") {
     TRY(const OptimizeReport report, name == "optimize" ? optimize(graph, options) : canonicalize(graph, options));
     if (!report.skipped.empty()) return invalid(name, "{}", report.skipped[0]);

@@ -198,7 +198,7 @@ std::string growth(const Graph& before, const Graph& after, int64_t allowed) {
 }
 
 std::string optimization_is_wrong(const Case& tried) {
-  const OptimizeOptions options;
+  const PassOptions options;
   Graph graph = tried.sample.graph;
   const auto report = optimize(graph, options);
   if (!report.ok()) return report.error().message();
@@ -234,7 +234,7 @@ std::string a_pass_changes_the_function(const Case& tried) {
   for (const auto& [name, pass] : all_passes()) {
     Graph graph = tried.sample.graph;
     if (const auto inferred = infer_all(graph); !inferred.ok()) return inferred.error().message();
-    const OptimizeOptions options;
+    const PassOptions options;
     std::vector<OptimizeStep> steps;
     PassContext context(options, steps);
     context.set_growth_left(options.max_growth);

@@ -84,7 +84,7 @@ class Optimizing : public testing::Test {
 
   Theory theory_;
   std::vector<Rule> rules_;
-  OptimizeModelOptions options_;
+  SearchModelOptions options_;
 };
 
 TEST_F(Optimizing, MergesProductsOfOneOperandByAnyStrategy) {

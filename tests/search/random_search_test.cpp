@@ -48,7 +48,7 @@ TEST(SearchedRandomGraphs, ComputeTheSameAndAreVerifiedFromTheirFiles) {
     ASSERT_TRUE(model.ok()) << model.error().message();
     sample.graph = *std::move(model);
     TableBackend backend = random_costs(seed);
-    OptimizeModelOptions options;
+    SearchModelOptions options;
     constexpr std::array<Strategy, 3> kStrategies = {Strategy::kBeam, Strategy::kBestFirst, Strategy::kEGraph};
     options.search.strategy = kStrategies[seed % kStrategies.size()];
     options.seconds = 60;

@@ -146,7 +146,7 @@ TEST(Programs, OfRandomGraphsComeBackAsTheyWere) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     Graph before = isomer::test::random_sample(seed).graph;
     if (before.outputs().empty()) continue;
-    const OptimizeOptions options;
+    const PassOptions options;
     std::vector<OptimizeStep> steps;
     PassContext context(options, steps);
     ASSERT_TRUE(remove_dead(before, context).ok());

@@ -628,7 +628,7 @@ TEST_P(RecordedPasses, AreProved) {
   ASSERT_TRUE(recorder.ok()) << recorder.error().message();
   Graph graph = *before;
   for (const std::string& name : entry.passes) {
-    OptimizeOptions options = entry.options;
+    PassOptions options = entry.options;
     options.on_change = [&](std::string_view pass, const Graph& changed) { return recorder->changed(pass, changed); };
     if (name == "optimize" || name == "canonicalize") {
       const auto done = name == "optimize" ? optimize(graph, options) : canonicalize(graph, options);

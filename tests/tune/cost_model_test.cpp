@@ -18,7 +18,7 @@ namespace {
 class Models : public testing::Test {
  protected:
   void SetUp() override {
-    if (backends::find(backends::xgboost()).empty()) GTEST_SKIP() << "XGBoost's library is not here";
+    if (backends::find(backends::xgboost_library()).empty()) GTEST_SKIP() << "XGBoost's library is not here";
   }
   static Trees trees() {
     auto opened = Trees::open(0);

@@ -58,7 +58,7 @@ constexpr CostModelOptions kTrees = {}, kTraces = {.kind = CostModelKind::kTrace
 class Evaluation : public testing::Test {
  protected:
   void SetUp() override {
-    if (backends::find(backends::xgboost()).empty()) GTEST_SKIP() << "XGBoost's library is not here";
+    if (backends::find(backends::xgboost_library()).empty()) GTEST_SKIP() << "XGBoost's library is not here";
   }
   static Result<ModelQuality> evaluated(const std::vector<kernel::Trials>& all, const EvaluationOptions& options,
                                         const CostModelOptions& model = kTrees) {

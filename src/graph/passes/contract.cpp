@@ -267,7 +267,7 @@ Graph alone(const Graph& graph, const Node& node, int64_t largest_constant) {
 }
 
 Result<void> simplify_lightly(Graph& graph) {
-  OptimizeOptions options;
+  PassOptions options;
   std::vector<OptimizeStep> steps;
   PassContext context(options, steps);
   context.set_growth_left(options.max_growth);

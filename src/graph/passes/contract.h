@@ -14,7 +14,7 @@ namespace isomer {
 
 Result<int> contract(Graph& graph, PassContext& context);
 
-/// What OptimizeOptions::keep_composites keeps: nodes that look like a composite that the model's opset lacks (Gelu
+/// What PassOptions::keep_composites keeps: nodes that look like a composite that the model's opset lacks (Gelu
 /// before opset 20), with what lies between. None without that option, or in a graph that `contract` leaves as it is.
 Result<std::set<NodeId>> kept_nodes(const Graph& graph, const PassContext& context);
 

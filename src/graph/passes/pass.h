@@ -19,7 +19,7 @@ namespace isomer {
 
 class PassContext;
 
-struct OptimizeOptions {
+struct PassOptions {
   /// 0 changes nothing; 1 keeps every result bit for bit; 2 folds arithmetic too; 3 is 2.
   int level = 2;
   FloatMode fp = FloatMode::kReassociate;
@@ -68,9 +68,9 @@ struct OptimizeReport {
 
 class PassContext {
  public:
-  PassContext(const OptimizeOptions& options, std::vector<OptimizeStep>& steps) : options(options), steps_(steps) {}
+  PassContext(const PassOptions& options, std::vector<OptimizeStep>& steps) : options(options), steps_(steps) {}
 
-  const OptimizeOptions& options;
+  const PassOptions& options;
   /// May a change of this class be made?
   bool allows(FloatClass fp_class) const {
     return fp_class == FloatClass::kExact || (options.level >= 2 && isomer::allows(options.fp, fp_class));

@@ -25,7 +25,7 @@ namespace {
 
 struct Pass {
   std::string_view name;
-  PassFunction run;  ///< nullptr: OptimizeOptions::normalize, where there is one
+  PassFunction run;  ///< nullptr: PassOptions::normalize, where there is one
 };
 
 /// Bit for bit.
@@ -86,7 +86,7 @@ void check_interface(const Interface& before, const Graph& graph) {
 
 class Pipeline {
  public:
-  Pipeline(Graph& graph, const OptimizeOptions& options)
+  Pipeline(Graph& graph, const PassOptions& options)
       : graph_(graph), options_(options), context_(options, report_.steps), interface_(graph) {
     report_.nodes_before = count_nodes(graph);
     report_.weights_before = count_bytes(graph);
@@ -203,7 +203,7 @@ class Pipeline {
   }
 
   Graph& graph_;
-  const OptimizeOptions& options_;
+  const PassOptions& options_;
   OptimizeReport report_;
   PassContext context_;
   Interface interface_;
@@ -222,7 +222,7 @@ bool is_pass(std::string_view name) {
   return false;
 }
 
-Result<OptimizeReport> canonicalize(Graph& graph, const OptimizeOptions& options) {
+Result<OptimizeReport> canonicalize(Graph& graph, const PassOptions& options) {
   Graph changed = graph;
   Pipeline pipeline(changed, options);
   TRY_VOID(pipeline.simplify());
@@ -232,13 +232,13 @@ Result<OptimizeReport> canonicalize(Graph& graph, const OptimizeOptions& options
   return report;
 }
 
-Result<OptimizeReport> optimize(Graph& graph, const OptimizeOptions& options) {
+Result<OptimizeReport> optimize(Graph& graph, const PassOptions& options) {
   Graph simplified = graph;
   Pipeline pipeline(simplified, options);
   TRY_VOID(pipeline.simplify());
   TRY_VOID(pipeline.contract());
   // What written-out composites uncover is kept only if it is worth nodes: else they stay as the model has them.
-  OptimizeOptions unseen = options;
+  PassOptions unseen = options;
   unseen.on_change = nullptr;
   Graph uncovered = simplified;
   Pipeline again(uncovered, unseen);

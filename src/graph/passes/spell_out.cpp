@@ -23,7 +23,7 @@ bool comes_back(const Graph& graph, const Node& node) {
     return false;
   if (!simplify_lightly(scratch).ok()) return false;
   if (scratch.node_count() <= 1) return true;
-  OptimizeOptions options;
+  PassOptions options;
   std::vector<OptimizeStep> steps;
   PassContext context(options, steps);
   const auto contracted = contract(scratch, context);

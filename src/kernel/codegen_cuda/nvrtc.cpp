@@ -44,7 +44,7 @@ Result<Nvrtc> Nvrtc::open(const std::string& library) {
 
 Result<Nvrtc> find_nvrtc() {
   Result<Nvrtc> last = unsupported("nvrtc", "its shared library expected, none found");
-  for (const std::string& library : backends::places_of(backends::nvrtc()))
+  for (const std::string& library : backends::places_of(backends::nvrtc_library()))
     if (last = Nvrtc::open(library); last.ok()) break;
   return last;
 }

@@ -65,7 +65,7 @@ Result<std::shared_ptr<const Driver>> open_library(const std::string& library) {
 Result<std::shared_ptr<const Driver>> Driver::open() {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const Driver>> opened;
-  const std::string library = backends::places_of(backends::cuda_driver()).front();
+  const std::string library = backends::places_of(backends::cuda_driver_library()).front();
   const std::lock_guard lock(mutex);
   if (const auto known = opened.find(library); known != opened.end()) return known->second;
   TRY(std::shared_ptr<const Driver> driver, open_library(library));

@@ -1,0 +1,17 @@
+// ONNX Runtime as a peer: its C API, opened at run time; nothing of it is needed to build.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/peer.h"
+#include "graph/graph.h"
+
+namespace isomer::backends {
+
+/// A session of a model on given inputs. Errors are of kind kUnsupported, with what the library said.
+Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model,
+                                               const Graph& interface, const std::vector<Tensor>& inputs, int threads);
+
+}  // namespace isomer::backends

@@ -1,0 +1,210 @@
+#include "driver/code_maker.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "driver/open_records.h"
+#include "graph/edit.h"
+#include "search/prepare.h"
+#include "search/targets.h"
+#include "util/clock.h"
+#include "util/stop.h"
+#include "util/version.h"
+
+namespace isomer {
+namespace {
+
+/// "3=mine.trace", read.
+Result<GivenSchedule> schedule_of_task(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return Error{ErrorKind::kUsage, "--schedule", "TASK=FILE expected, '" + text + "' found"};
+  TRY(GivenSchedule given, read_schedule(text.substr(equals + 1)));
+  given.task = text.substr(0, equals);
+  return given;
+}
+
+/// "conv1=together": an answer, without the value's name.
+struct Answer {
+  std::string_view value;
+  TaskChoice::Kind kind = TaskChoice::Kind::kTogether;
+  bool is_so = true;
+};
+
+std::optional<Answer> parse_answer(std::string_view text) {
+  const size_t equals = std::min(text.rfind('='), text.size());
+  for (const auto kind : {TaskChoice::Kind::kTogether, TaskChoice::Kind::kChannelsLast})
+    for (const bool is_so : {false, true})
+      if (text.substr(equals) == fmt::format("={}", answer(kind, is_so)))
+        return Answer{text.substr(0, equals), kind, is_so};
+  return std::nullopt;
+}
+
+std::optional<ValueId> value_named(const Graph& graph, std::string_view name) {
+  for (const ValueId value : graph.values())
+    if (graph.value(value).name == name) return value;
+  return std::nullopt;
+}
+
+/// What the user said: of this graph.
+Result<TaskPlan> plan_of(const std::vector<std::string>& texts, const Graph& graph) {
+  TaskPlan plan;
+  for (const std::string& text : texts) {
+    const auto refuse = [&](const char* expected) {
+      return Error{ErrorKind::kUsage, "--choose", fmt::format("{} expected, '{}' found", expected, text)};
+    };
+    const auto parsed = parse_answer(text);
+    if (!parsed) return refuse("VALUE=together, apart, channels-last or row-major");
+    const auto value = value_named(graph, parsed->value);
+    if (!value) return refuse("a value of the model as tasks are made of it");
+    plan.insert_or_assign({parsed->kind, *value}, parsed->is_so);
+  }
+  return plan;
+}
+
+}  // namespace
+
+Result<GivenSchedule> read_schedule(const std::string& name) {
+  const auto file = MappedFile::open(name);
+  if (!file.ok()) return Error(file.error()).within(name);
+  const auto bytes = (*file)->bytes();
+  auto schedule = kernel::parse_template({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!schedule.ok()) return std::move(schedule).error().within(name);
+  return GivenSchedule{"", std::move(*schedule), name};
+}
+
+Result<CodeMaker> CodeMaker::create(const Settings& settings, const CompileChoices& choices) {
+  CodeMaker maker(choices.chosen_level());
+  TRY(kernel::Target target, choices.parsed_target());
+  const bool is_gpu = std::holds_alternative<kernel::CudaTarget>(target);
+  if (is_gpu && maker.level_ >= kSearchLevel)
+    return Error{ErrorKind::kUsage, "--level", "at most 2 expected for a GPU, whose kernels are not measured yet"};
+  const auto* cpu = std::get_if<kernel::CpuTarget>(&target);
+  if (choices.tunes && !(cpu && kernel::runs_here(*cpu)))
+    return Error{ErrorKind::kUsage, "--tune",
+                 "a CPU that this machine has expected as the target: kernels are measured here"};
+  if (choices.graphs > 1 && !choices.plan.empty())
+    return Error{ErrorKind::kUsage, "--choose", "--graphs 1 expected: it names tasks of one graph"};
+  CompileOptions& compile = maker.options_;
+  for (const std::string& text : choices.schedules) {
+    TRY(GivenSchedule given, schedule_of_task(text));
+    compile.schedules.push_back(std::move(given));
+  }
+  compile.target = std::move(target);
+  compile.threads = settings.threads;
+  compile.seed = settings.seed;
+  compile.memory = settings.memory;
+  const auto keeps = [&](const char* part) {
+    return std::find(choices.without.begin(), choices.without.end(), part) == choices.without.end();
+  };
+  compile.fuse.enabled = keeps("fusion");
+  compile.fuse.attention = keeps("attention");
+  compile.assign_layouts = keeps("layouts");
+  compile.packing = keeps("packing");
+  compile.micro_tiles = keeps("micro-tiles");
+  if (choices.for_gpu || is_gpu) for_gpu(compile);
+  maker.plan_ = choices.plan;
+  maker.measures_ =
+      choices.plan.empty() && keeps("alternatives") && maker.level_ >= kSearchLevel && runs_here(compile.target);
+  maker.records_ = choices.search.records;
+  maker.is_untuned_ = choices.untuned;
+  return maker;
+}
+
+Result<kernel::Records> CodeMaker::open_records() const { return isomer::open_records(records_); }
+
+Result<Graph> CodeMaker::prepared(Graph graph, const std::vector<std::string>& without) const {
+  TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads}));
+  return graph;
+}
+
+Result<CompileOptions> CodeMaker::options_for(const Graph& prepared, const std::vector<std::string>& answers) const {
+  CompileOptions result = options_;
+  TRY(result.plan, plan_of(plan_, prepared));
+  for (const std::string& text : answers)
+    if (const auto parsed = parse_answer(text))
+      if (const auto value = value_named(prepared, parsed->value))
+        result.plan.insert_or_assign({parsed->kind, *value}, parsed->is_so);
+  return result;
+}
+
+Result<ChosenTasks> CodeMaker::choose(const Graph& prepared, kernel::Records& records,
+                                      const ChooseTasksOptions& options) const {
+  TaskTimer timer(options_, records, weights_in_model(count_bytes(prepared)));
+  return choose_tasks(prepared, options_, timer, options);
+}
+
+CompileOptions CodeMaker::with_tuned(const Graph& prepared, CompileOptions options,
+                                     const kernel::Records& records) const {
+  if (!is_untuned_) take_tuned(options, records, weights_in_model(count_bytes(prepared)));
+  return options;
+}
+
+Result<Compilation> CodeMaker::compiled(const Graph& prepared, const CompileOptions& options,
+                                        const kernel::Records& records) const {
+  TRY(Compilation code, compile(prepared, with_tuned(prepared, options, records)));
+  code.artifact.provenance.producer = version_text();
+  return code;
+}
+
+Result<std::optional<TunedTasks>> CodeMaker::tuned(TuningProblems all, const CompileOptions& options,
+                                                   kernel::Records& records, const Tuning& tuning) const {
+  const auto begin = Clock::now();
+  if (all.problems.empty()) return std::optional<TunedTasks>();
+  tune::TuneOptions tune = tuning_options(options);
+  tune.peaks = add_rooflines(all, options.threads);
+  tune.trials = std::numeric_limits<int64_t>::max();
+  tune.seconds = std::max(tuning.seconds - seconds_since(begin), 0.0);
+  tune.continues = true;
+  TunedTasks result{{}, all.models[0]};
+  tune.tell = [&](const tune::TuneState& state) {
+    result.state = state;
+    if (tuning.tell) tuning.tell(result);
+  };
+  TRY(result.state, tune::tune(all.problems, all.models, records, tune));
+  result.is_interrupted = !check_stop().ok();
+  if (result.is_interrupted) forget_stop();
+  return std::optional(std::move(result));
+}
+
+Result<CompiledCode> CodeMaker::code_of(Graph graph, const std::vector<std::string>& without,
+                                        const std::optional<Tuning>& tuning) const {
+  TRY(const Graph ready, prepared(std::move(graph), without));
+  TRY(const CompileOptions options, options_for(ready));
+  TRY(kernel::Records records, open_records());
+  return code_of_prepared(ready, options, records, tuning);
+}
+
+Result<CompiledCode> CodeMaker::chosen_code_of(Graph graph, const std::vector<std::string>& without,
+                                               const ChooseTasksOptions& choose_options,
+                                               const std::optional<Tuning>& tuning) const {
+  TRY(const Graph ready, prepared(std::move(graph), without));
+  TRY(kernel::Records records, open_records());
+  TRY(ChosenTasks chosen, choose(ready, records, choose_options));
+  CompileOptions options = options_;
+  options.plan = chosen.plan;
+  TRY(CompiledCode result, code_of_prepared(ready, options, records, tuning));
+  result.chosen = std::move(chosen);
+  return result;
+}
+
+Result<CompileOptions> CodeMaker::add_problems(TuningProblems& all, Graph graph) const {
+  TRY(const Graph ready, prepared(std::move(graph), {}));
+  TRY(CompileOptions options, options_for(ready));
+  TRY_VOID(isomer::add_problems(all, ready, options));
+  return options;
+}
+
+Result<CompiledCode> CodeMaker::code_of_prepared(const Graph& graph, const CompileOptions& options,
+                                                 kernel::Records& records, const std::optional<Tuning>& tuning) const {
+  CompiledCode result;
+  if (tuning) {
+    TuningProblems all;
+    TRY_VOID(isomer::add_problems(all, graph, options));
+    TRY(result.tuned, tuned(std::move(all), options, records, *tuning));
+  }
+  TRY(result.code, compiled(graph, options, records));
+  return result;
+}
+
+}  // namespace isomer

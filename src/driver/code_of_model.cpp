@@ -1,0 +1,163 @@
+#include "driver/code_of_model.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "driver/program_tuner.h"
+#include "graph/bind.h"
+#include "search/targets.h"
+#include "substitutions/derivation.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/stop.h"
+
+namespace isomer {
+
+Result<kernel::Target> CompileChoices::parsed_target() const {
+  auto parsed = parse_target(target);
+  if (parsed.ok()) return parsed;
+  Error error = std::move(parsed).error().within("--target");
+  error.kind = ErrorKind::kUsage;
+  return error;
+}
+
+int CompileChoices::chosen_level() const {
+  const bool is_at_most_2 = !schedules.empty() || target.starts_with("cuda");
+  return level.value_or(is_at_most_2 ? std::min(usual_level, 2) : usual_level);
+}
+
+namespace {
+
+/// Of a command's time: other ways to cut a graph into tasks; tuning.
+constexpr double kOfAlternatives = 0.1, kOfTuning = 0.5;
+
+Result<void> expect_bound(const Graph& graph) {
+  if (const auto unbound = free_dims(graph); !unbound.empty())
+    return unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE",
+                       fmt::join(unbound, ", "), unbound.front());
+  return {};
+}
+
+/// What is made of a model as it is optimized without a search.
+template <class Make>
+auto of_simplified(const LoadedModel& model, const std::string& file, const Settings& settings,
+                   const CompileChoices& choices, const Make& make)
+    -> decltype(make(std::declval<const CodeMaker&>(), Graph())) {
+  TRY(const CodeMaker maker, CodeMaker::create(settings, choices));
+  if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
+  substitutions::Derivation derivation;
+  derivation.level = choices.chosen_level();
+  substitutions::Theory theory;
+  auto made = derived(model.graph, derivation, theory, {.threads = settings.threads});
+  if (!made.ok()) return std::move(made).error().within(file);
+  auto result = make(maker, std::move(made->graph));
+  if (!result.ok()) return std::move(result).error().within(file);
+  return result;
+}
+
+}  // namespace
+
+std::string TunedTasks::text() const {
+  std::string result = fmt::format("tuning: {} trials, {:.3f} -> {:.3f} ms by its tasks", state.trials,
+                                   state.first_us(model) / 1e3, state.now_us(model) / 1e3);
+  for (const auto& [what, saved] : cuts) result += fmt::format("; {}: {:.1f} us", what, saved);
+  return result;
+}
+
+Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string& file, const Settings& settings,
+                                    const CompileChoices& choices, SearchSetting setting, const CheckCode& check) {
+  TRY(const CodeMaker maker, CodeMaker::create(settings, choices));
+  if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
+  std::optional<CompiledCode> code;
+  std::optional<TunedTasks> tuned;
+  const std::optional<double> seconds = choices.search.seconds;
+  const Messages& messages = settings.messages;
+  const auto tuning_now = [&] {
+    Tuning tuning;
+    if (seconds) tuning.seconds = std::min(kOfTuning * *seconds, *seconds - seconds_since(setting.begin));
+    tuning.tell = [&](const TunedTasks& now) { messages.tell(now.text()); };
+    return tuning;
+  };
+  const auto choose_tasks_of = [&](const OptimizedModel& made) {
+    messages.tell("measuring other ways to cut it into tasks");
+    ChooseTasksOptions choose;
+    choose.seconds = std::clamp(made.seconds - seconds_since(setting.begin), 0.0, kOfAlternatives * made.seconds);
+    choose.log = messages.detail;
+    return choose;
+  };
+  std::optional<ProgramTuner> programs;
+  ProgramRecords recorded(maker);
+  if (choices.graphs > 1 && choices.chosen_level() >= kSearchLevel) {
+    if (choices.tunes) programs.emplace(maker, ProgramTuner::Options{choose_tasks_of, tuning_now});
+    setting.judge = &recorded;
+    if (programs) setting.judge = &*programs;
+    setting.alternatives = choices.graphs - 1;
+  }
+  const auto make_code = [&](const OptimizedModel& made) -> Result<void> {
+    if (programs) {
+      TRY(code, programs->code_of(made));
+      tuned = code->tuned;
+      return {};
+    }
+    const std::vector<std::string>& without = made.derivation.without;
+    // What is made again, without a step, takes what was found the first time from the records.
+    const std::optional<Tuning> tuning = choices.tunes && !tuned ? std::optional(tuning_now()) : std::nullopt;
+    if (maker.measures() && made.why_not_raced.empty()) {
+      TRY(code, maker.chosen_code_of(made.derived.graph, without, choose_tasks_of(made), tuning));
+    } else {
+      messages.tell("compiling the result");
+      TRY(code, maker.code_of(made.derived.graph, without, tuning));
+    }
+    if (tuning) tuned = std::move(code->tuned);
+    return {};
+  };
+  if (maker.measures()) setting.kept = kOfAlternatives;
+  if (choices.tunes && seconds) setting.kept += kOfTuning;
+  if (check)
+    setting.check = [&](const OptimizedModel& made) -> Result<std::optional<std::string>> {
+      TRY_VOID(make_code(made));
+      messages.tell("checking the code against the model");
+      return check(code->code);
+    };
+  substitutions::Derivation derivation;
+  derivation.level = choices.chosen_level();
+  TRY(OptimizedModel made, choices.search.optimize(model, file, std::move(derivation), settings, setting));
+  if (!check)
+    if (auto done = make_code(made); !done.ok()) return std::move(done).error().within(file);
+  code->tuned = std::move(tuned);
+  return CompiledModel{*std::move(code), std::move(made)};
+}
+
+Result<Compilation> code_of_model(const LoadedModel& model, const std::string& file, const Settings& settings,
+                                  const CompileChoices& choices) {
+  if (choices.chosen_level() >= kSearchLevel) {
+    TRY(CompiledModel compiled, code_of_model(model, file, settings, choices, {}, nullptr));
+    return std::move(compiled.code);
+  }
+  return of_simplified(model, file, settings, choices, [](const CodeMaker& maker, Graph graph) -> Result<Compilation> {
+    TRY(CompiledCode made, maker.code_of(std::move(graph), {}));
+    return std::move(made.code);
+  });
+}
+
+Result<CompileOptions> add_problems(TuningProblems& all, const LoadedModel& model, const std::string& file,
+                                    const Settings& settings, const CompileChoices& choices) {
+  if (choices.graphs > 1) {
+    TRY(const CodeMaker maker, CodeMaker::create(settings, choices));
+    if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
+    ProgramTasks programs(maker, all);
+    SearchSetting setting;
+    setting.least_afterwards = 0;
+    setting.judge = &programs;
+    setting.alternatives = choices.graphs - 1;
+    substitutions::Derivation derivation;
+    derivation.level = choices.chosen_level();
+    TRY_VOID(choices.search.optimize(model, file, std::move(derivation), settings, setting));
+    return programs.options();
+  }
+  return of_simplified(model, file, settings, choices,
+                       [&](const CodeMaker& maker, Graph graph) { return maker.add_problems(all, std::move(graph)); });
+}
+
+}  // namespace isomer

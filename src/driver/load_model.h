@@ -1,0 +1,22 @@
+// Opening a model for work: imported, with dims and shapes of its inputs bound.
+#pragma once
+
+#include "driver/settings.h"
+#include "graph/graph.h"
+#include "graph/onnx/import.h"
+
+namespace isomer {
+
+struct LoadedModel {
+  Graph graph;
+  ImportReport file;  ///< what the file held
+};
+
+/// Errors carry the file's name.
+Result<LoadedModel> load_model(const std::string& file, const Settings& settings);
+
+/// For what needs numbers: each dim of the inputs that nothing has bound is 1, said in a note that names them. Gives
+/// what was bound here.
+Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::string& file, const Settings& settings);
+
+}  // namespace isomer

@@ -1,0 +1,15 @@
+#include "driver/open_records.h"
+
+#include <filesystem>
+
+#include "util/subprocess.h"
+
+namespace isomer {
+
+Result<kernel::Records> open_records(const std::string& file) {
+  if (!file.empty()) return kernel::Records::open(file);
+  const std::filesystem::path folder = cache_folder();
+  return folder.empty() ? kernel::Records::in_memory() : kernel::Records::open_if_possible(folder / "records.sqlite");
+}
+
+}  // namespace isomer

@@ -1,0 +1,44 @@
+// A model made faster: read, optimized, searched, written, read again and checked, with its proof and its report.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+
+#include "driver/search_choices.h"
+#include "verify/check/check.h"
+
+namespace isomer {
+
+struct OptimizeChoices {
+  int level = kSearchLevel;
+  FloatMode fp = FloatMode::kReassociate;
+  bool has_check = true;  ///< old and new run side by side
+  int runs = 2;           ///< input sets of the check
+  bool has_proof = false;
+  SearchChoices search;
+};
+
+struct OptimizedFile {
+  LoadedModel before, after;  ///< `after` as it was read again
+  OptimizedModel made;
+  std::optional<CheckReport> check;
+  std::map<std::string, double> seconds;  ///< by phase
+  std::string proof;                      ///< as its file has it
+
+  bool is_interrupted() const { return made.found && made.found->stop == StopReason::kInterrupted; }
+};
+
+/// Of the file `model`, written to `written`, whose folder is there. Where a pass made a change of which no proof is
+/// found, all is done again without it. Errors carry the file's name.
+Result<OptimizedFile> optimize_file(const std::string& model, const std::filesystem::path& written,
+                                    const OptimizeChoices& choices, const Settings& settings);
+
+/// The report of CLI.md.
+nlohmann::json optimize_json(const std::string& model, const OptimizeChoices& choices, const Settings& settings,
+                             const OptimizedFile& outcome);
+
+/// The same as a page to look at (docs/report.md), of the model's name.
+std::string optimize_page(const std::string& name, const OptimizedFile& outcome, const nlohmann::json& report);
+
+}  // namespace isomer

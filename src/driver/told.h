@@ -1,0 +1,41 @@
+// Errors as include/isomer/*.h tell them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "isomer/expected.h"
+#include "util/result.h"
+
+namespace isomer {
+
+inline Failure failure_of(const Error& error) {
+  const auto kind = [&] {
+    switch (error.kind) {
+      case ErrorKind::kInvalid: return FailureKind::invalid;
+      case ErrorKind::kUnsupported: return FailureKind::unsupported;
+      case ErrorKind::kUsage: return FailureKind::usage;
+      case ErrorKind::kMismatch: return FailureKind::mismatch;
+      case ErrorKind::kStopped: return FailureKind::stopped;
+    }
+    return FailureKind::bug;
+  };
+  return {error.message(), kind()};
+}
+
+/// A bug is a sentence, too, and so is memory that is not there.
+template <class T>
+Expected<T> told(const std::function<Result<T>()>& steps) {
+  try {
+    auto made = steps();
+    if (!made.ok()) return failure_of(made.error());
+    return *std::move(made);
+  } catch (const Bug& bug) {
+    return Failure{fmt::format("a bug in Isomer: {}", bug.what()), FailureKind::bug};
+  } catch (const std::bad_alloc&) {
+    return Failure{"less memory expected, more needed than is left", FailureKind::unsupported};
+  }
+}
+
+}  // namespace isomer
