@@ -4,6 +4,11 @@ option(ISOMER_TESTS "Build the tests" ON)
 option(ISOMER_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 set(ISOMER_SANITIZE "" CACHE STRING "Sanitizers for every target, as -fsanitize takes them: address,undefined")
 
+option(ISOMER_PYTHON "The extension module of the Python package (pyproject.toml)" OFF)
+if(ISOMER_PYTHON)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+endif()
+
 option(ISOMER_PORTABLE "Executables for other machines: LLVM inside, other libraries in lib beside their folder" OFF)
 if(ISOMER_PORTABLE)
   set(CMAKE_BUILD_RPATH "$ORIGIN/../lib:$ORIGIN/../../lib")

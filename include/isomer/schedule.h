@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "isomer/expected.h"
+#include "isomer/work.h"
 
 namespace isomer {
 
@@ -201,6 +202,17 @@ struct CompileModelOptions {
   /// Runs the artifact beside the model's own meaning in double precision; what differs is an error. Left out where
   /// this machine can't run the target's code.
   bool check = true;
+  std::map<std::string, std::vector<int64_t>> shapes;  ///< of inputs
+  /// Of optimization, as in optimize.h. From 3 on it is searched over proved rules, and other ways to cut the model
+  /// into tasks are measured; then, or where `tune` or `variants` ask for more, modules, micro-kernels, decisions and
+  /// schedules are none, and `tasks` of the report is empty.
+  int level = 2;
+  bool tune = false;              ///< the kernels, in half of `seconds`, or a minute more where none are given
+  std::optional<double> seconds;  ///< of the whole call
+  /// Sizes of symbolic dims besides those of `dims`: the artifact has a variant for each of these.
+  std::vector<std::map<std::string, int64_t>> variants;
+  Progress progress;           ///< what it tells, from level 3 on
+  const Stop* stop = nullptr;  ///< outlives the call
 };
 
 struct MadeChoice {
@@ -217,11 +229,13 @@ struct CompiledTaskReport {
 
 struct CompileModelReport {
   std::vector<CompiledTaskReport> tasks;
-  std::string check;  ///< "largest difference 3.1e-07, 0.04 of what rounding allows"; empty: not checked
+  std::string check;            ///< "largest difference 3.1e-07, 0.04 of what rounding allows"; empty: not checked
+  std::string report;           ///< as JSON, from level 3 on
+  bool is_interrupted = false;  ///< by `stop`: there may be more to find
 };
 
-/// Simplifies the model (level 2: no search), schedules and compiles it, checks the result and writes the artifact
-/// (.iso), which isomer.h runs. Nothing is written where there is an error.
+/// Optimizes the model, schedules and compiles it, checks the result and writes the artifact (.iso), which isomer.h
+/// runs. Nothing is written where there is an error.
 Expected<CompileModelReport> compile_model(const std::string& model, const std::string& artifact,
                                            const CompileModelOptions& options = {});
 

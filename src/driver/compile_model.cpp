@@ -1,6 +1,10 @@
 #include <fmt/ranges.h>
 
+#include <nlohmann/json.hpp>
+
 #include "driver/check_code.h"
+#include "driver/compile_file.h"
+#include "driver/public_options.h"
 #include "driver/told.h"
 #include "driver/user_space.h"
 #include "graph/bind.h"
@@ -14,6 +18,7 @@
 #include "search/targets.h"
 #include "search/tuning.h"
 #include "substitutions/derivation.h"
+#include "util/stop.h"
 #include "util/threads.h"
 
 namespace isomer {
@@ -93,6 +98,7 @@ class ModelCompiler {
  private:
   Result<void> read_options() {
     TRY(compile_.target, parse_target(options_.target));
+    TRY_VOID(parsed_level(options_.level, kSearchLevel - 1));
     compile_.threads = options_.threads > 0 ? options_.threads : available_threads();
     compile_.seed = options_.seed;
     compile_.memory = default_memory_limit();
@@ -121,7 +127,7 @@ class ModelCompiler {
   Result<Graph> read(const std::string& model) const {
     auto graph = import_model(model, {});
     if (!graph.ok()) return std::move(graph).error().within(model);
-    if (auto bound = bind_inputs(*graph, options_.dims, {}); !bound.ok()) return std::move(bound).error().within(model);
+    if (auto bound = bind_inputs(*graph, options_.dims, settings_of(options_).shapes); !bound.ok()) return std::move(bound).error().within(model);
     if (const auto unbound = free_dims(*graph); !unbound.empty())
       return unsupported(model, "concrete dims expected, {} found; bind them with CompileModelOptions::dims",
                          fmt::join(unbound, ", "));
@@ -130,6 +136,7 @@ class ModelCompiler {
 
   Result<Graph> prepared_for_code(const Graph& model) const {
     substitutions::Derivation derivation;
+    derivation.level = options_.level;
     substitutions::Theory theory;
     TRY(substitutions::Derived made, derived(model, derivation, theory, {.threads = compile_.threads}));
     TRY_VOID(prepare_for_code(made.graph, {derivation.level, {}, compile_.threads}));
@@ -177,10 +184,42 @@ class ModelCompiler {
   ModuleFailure failure_;
 };
 
+/// What compile_file does, and the schedules of users can't be part of yet.
+bool is_whole(const CompileModelOptions& options) {
+  return options.level >= kSearchLevel || options.tune || !options.variants.empty();
+}
+
+Result<CompileModelReport> compile_whole(const std::string& model, const std::string& artifact,
+                                         const CompileModelOptions& options) {
+  if (!options.modules.empty() || !options.micro_kernels.empty() || !options.decisions.empty() ||
+      !options.schedules.empty())
+    return Error{ErrorKind::kUsage, "level",
+                 "at most 2, one variant and no tuning expected with modules, micro-kernels, decisions or schedules"};
+  CompileFileChoices choices;
+  choices.code.target = options.target;
+  TRY(choices.code.level, parsed_level(options.level, kSearchLevel));
+  choices.code.tunes = options.tune;
+  choices.code.search.seconds = options.seconds;
+  choices.code.search.records = options.records;
+  choices.has_check = options.check;
+  if (!options.variants.empty()) choices.bindings = options.variants;
+  const Settings settings = settings_of(options, options.progress);
+  TRY(CompiledFile compiled, compile_file(model, choices, settings));
+  TRY_VOID(runtime::write_artifact(compiled.artifact, artifact));
+  CompileModelReport report;
+  if (compiled.check) report.check = compiled.check->text();
+  report.report = compile_json(model, settings, compiled).dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
+  report.is_interrupted = compiled.is_interrupted();
+  return report;
+}
+
 }  // namespace
 
 Expected<CompileModelReport> compile_model(const std::string& model, const std::string& artifact,
                                            const CompileModelOptions& options) {
+  std::optional<StopsBy> stops;
+  if (options.stop) stops.emplace(options.stop->requests());
+  if (is_whole(options)) return told<CompileModelReport>([&] { return compile_whole(model, artifact, options); });
   return told<CompileModelReport>([&] { return ModelCompiler(options).run(model, artifact); });
 }
 

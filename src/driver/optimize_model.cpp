@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "driver/optimize.h"
+#include "driver/public_options.h"
 #include "driver/staging_folder.h"
 #include "driver/told.h"
-#include "graph/float_class.h"
 #include "substitutions/proof/verify_files.h"
 #include "util/stop.h"
 
@@ -15,12 +15,6 @@ namespace isomer {
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<FloatMode> parsed_mode(const std::string& fp) {
-  const auto mode = float_mode(fp);
-  if (!mode) return Error{ErrorKind::kUsage, "fp", "strict, reassociate or fast expected, '" + fp + "' found"};
-  return *mode;
-}
 
 Result<std::string> one_of(const char* option, const std::string& text, const std::vector<std::string>& candidates) {
   if (std::ranges::find(candidates, text) != candidates.end()) return text;
@@ -30,23 +24,9 @@ Result<std::string> one_of(const char* option, const std::string& text, const st
   return Error{ErrorKind::kUsage, option, fmt::format("{} expected, '{}' found", expected, text)};
 }
 
-/// Of either call.
-template <class Options>
-Settings settings_of(const Options& options) {
-  Settings settings;
-  settings.seed = options.seed;
-  if (options.threads > 0) settings.threads = options.threads;
-  if (options.memory > 0) settings.memory = MemoryLimit{options.memory};
-  settings.dims = options.dims;
-  for (const auto& [input, shape] : options.shapes) settings.shapes[input] = Dims(shape.begin(), shape.end());
-  return settings;
-}
-
 Result<OptimizeChoices> choices_of(const OptimizeOptions& options) {
   OptimizeChoices choices;
-  if (options.level < 0 || options.level > kSearchLevel)
-    return Error{ErrorKind::kUsage, "level", fmt::format("0 to {} expected, {} found", kSearchLevel, options.level)};
-  choices.level = options.level;
+  TRY(choices.level, parsed_level(options.level, kSearchLevel));
   TRY(choices.fp, parsed_mode(options.fp));
   choices.has_check = options.check;
   choices.runs = std::max(options.check_runs, 1);
@@ -81,11 +61,8 @@ Optimized optimized_of(const nlohmann::json& report, const std::string& name, Op
 
 Result<Optimized> optimized(const std::string& model, const std::string& written, const OptimizeOptions& options) {
   TRY(const OptimizeChoices choices, choices_of(options));
-  Settings settings = settings_of(options);
-  if (const auto& doing = options.progress.doing)
-    settings.messages.doing = [&](std::string_view what, auto left) { doing(std::string(what), left); };
-  if (const auto& note = options.progress.note)
-    settings.messages.note = [&](std::string_view line) { note(std::string(line)); };
+  Settings settings = settings_of(options, options.progress);
+  if (options.memory > 0) settings.memory = MemoryLimit{options.memory};
   TRY(const StagingFolder staging, StagingFolder::beside(written));
   TRY(OptimizedFile outcome, optimize_file(model, staging.path() / fs::path(written).filename(), choices, settings));
   const nlohmann::json report = optimize_json(model, choices, settings, outcome);
@@ -95,7 +72,8 @@ Result<Optimized> optimized(const std::string& model, const std::string& written
 }
 
 Result<VerifiedModel> verified(const substitutions::ModelFiles& files, const VerifyModelOptions& options) {
-  const Settings settings = settings_of(options);
+  Settings settings = settings_of(options);
+  if (options.memory > 0) settings.memory = MemoryLimit{options.memory};
   substitutions::VerifyOptions verify;
   verify.dims = settings.dims;
   verify.shapes = settings.shapes;

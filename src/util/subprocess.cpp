@@ -1,5 +1,6 @@
 #include "util/subprocess.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -61,8 +62,12 @@ Result<Finished> run_program(const std::vector<std::string>& arguments, double s
 std::filesystem::path own_program(const std::string& name) {
   std::error_code error;
   const auto here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (const auto& folder : {here, here.parent_path()})
-    if (std::filesystem::exists(folder / name, error)) return folder / name;
+  std::vector<std::filesystem::path> folders = {here, here.parent_path()};
+  // Of a library in somebody else's program: beside the library.
+  if (Dl_info own = {}; dladdr(reinterpret_cast<const void*>(&own_program), &own) != 0 && own.dli_fname)
+    folders.push_back(std::filesystem::path(own.dli_fname).parent_path());
+  for (const auto& folder : folders)
+    if (!folder.empty() && std::filesystem::exists(folder / name, error)) return folder / name;
   return {};
 }
 

@@ -18,7 +18,8 @@ struct Finished {
 /// longer than `seconds` and was killed; kStopped: stop.h.
 Result<Finished> run_program(const std::vector<std::string>& arguments, double seconds);
 
-/// A program of Isomer's own: in the folder of the running program, or in the one above that; empty: in neither.
+/// A program of Isomer's own: in the folder of the running program, in the one above that, or beside
+/// the shared library that asks; empty: in none.
 std::filesystem::path own_program(const std::string& name);
 
 /// This user's folder for what can be made again ($XDG_CACHE_HOME/isomer, ~/.cache/isomer); empty: there is no place.

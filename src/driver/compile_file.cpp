@@ -1,0 +1,176 @@
+#include "driver/compile_file.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "driver/coverage_json.h"
+#include "driver/search_json.h"
+#include "search/merge.h"
+#include "util/clock.h"
+#include "util/resident.h"
+#include "util/version.h"
+#include "verify/check/check.h"
+#include "verify/check/check_json.h"
+
+namespace isomer {
+namespace {
+
+using nlohmann::json;
+
+/// --target cuda=sm_90a,cpu: a variant for each, the preferred one first.
+std::vector<std::string> each_target(const std::string& targets) {
+  std::vector<std::string> all;
+  std::istringstream parts(targets);
+  for (std::string target; std::getline(parts, target, ',');) all.push_back(target);
+  if (all.empty()) all.push_back(targets);  // which is refused in its own words
+  return all;
+}
+
+class FileCompiler {
+ public:
+  FileCompiler(const std::string& model, const CompileFileChoices& choices, const Settings& settings)
+      : model_(model), choices_(choices), settings_(settings) {}
+
+  Result<CompiledFile> run() {
+    for (const std::string& target : each_target(choices_.code.target))
+      for (const auto& dims : choices_.bindings) {
+        CompileChoices choices = choices_.code;
+        choices.target = target;
+        Settings settings = settings_;
+        settings.dims.insert(dims.begin(), dims.end());
+        TRY(Compilation code, variant(choices, settings));
+        if (result_.artifact.variants.empty()) {
+          result_.artifact = std::move(code.artifact);
+        } else {
+          merge(result_.artifact, std::move(code.artifact));
+        }
+      }
+    result_.seconds["all"] = seconds_since(begin_);
+    return std::move(result_);
+  }
+
+ private:
+  /// One, checked.
+  Result<Compilation> variant(const CompileChoices& choices, const Settings& settings) {
+    TRY(const kernel::Target target, choices.parsed_target());
+    settings.messages.tell("reading");
+    TRY(LoadedModel model, load_model(model_, settings));
+    TRY(auto bindings, bind_free_dims(model.graph, model_, settings));
+    SearchSetting setting;
+    setting.begin = begin_;
+    CheckCode check;
+    Coverage coverage;
+    if (choices_.has_check && can_check(target)) {
+      check = [&](const Compilation& code) { return difference(model.graph, code, settings, coverage); };
+      setting.differ = [&](const Graph& one, const Graph& other) -> Result<bool> {
+        TRY(const CheckReport found,
+            check_same(one, other, {.seed = settings.seed, .threads = settings.threads, .memory = settings.memory}));
+        return found.equivalence.difference.has_value();
+      };
+    } else {
+      setting.least_afterwards = 0;
+    }
+    TRY(CompiledModel compiled, code_of_model(model, model_, settings, choices, setting, check));
+    bindings.insert(settings.dims.begin(), settings.dims.end());
+    compiled.code.artifact.variants[0].bindings = std::move(bindings);
+    result_.tasks += all_tasks(compiled.code.whole).size();
+    result_.tuned += compiled.code.tuned;
+    result_.coverage += coverage;
+    result_.made.push_back(std::move(compiled.made));
+    result_.chosen.push_back(std::move(compiled.chosen));
+    result_.tunings.push_back(std::move(compiled.tuned));
+    return std::move(compiled.code);
+  }
+
+  Result<std::optional<std::string>> difference(const Graph& model, const Compilation& code, const Settings& settings,
+                                                Coverage& coverage) {
+    const auto start = Clock::now();
+    // As long as the rest took, and a second in any case.
+    const auto until = start + std::max<Clock::duration>(std::chrono::seconds(1), start - begin_);
+    TRY(CodeCheck checked, check_code(model, code, {settings.seed, settings.threads, settings.memory, until}));
+    result_.check = std::move(checked.equivalence);
+    result_.is_of_plain_loops |= checked.is_of_plain_loops;
+    coverage = std::move(checked.coverage);
+    result_.seconds["check"] += seconds_since(start);
+    const auto& found = result_.check->difference;
+    return found ? std::optional(found->text()) : std::nullopt;
+  }
+
+  const std::string& model_;
+  const CompileFileChoices& choices_;
+  const Settings& settings_;
+  const Clock::time_point begin_ = Clock::now();
+  CompiledFile result_;
+};
+
+json tuning_json(const TunedTasks& tuned) {
+  json cuts = json::array();
+  for (const auto& [what, saved] : tuned.cuts) cuts.push_back({{"what", what}, {"saved_us", saved}});
+  const std::vector<double> times = tune::fastest_times(tuned.model, tuned.state.progress());
+  int64_t elsewhere = 0;
+  for (size_t k = 0; k < times.size(); ++k) elsewhere += times[k] > 0 ? 0 : tuned.state.tasks[k].progress.trials;
+  return {{"trials", tuned.state.trials},
+          {"trials_of_other_programs", elsewhere},
+          {"start_us", tuned.state.first_us(tuned.model)},
+          {"best_us", tuned.state.now_us(tuned.model)},
+          {"cuts", cuts},
+          {"seconds", tuned.state.seconds}};
+}
+
+}  // namespace
+
+bool CompiledFile::is_interrupted() const {
+  const auto is_interrupted = [](const OptimizedModel& each) {
+    return each.found && each.found->stop == StopReason::kInterrupted;
+  };
+  const auto is_left = [](const std::optional<ChosenTasks>& each) { return each && each->is_interrupted; };
+  const auto is_cut_off = [](const std::optional<TunedTasks>& each) { return each && each->is_interrupted; };
+  return std::ranges::any_of(made, is_interrupted) || std::ranges::any_of(chosen, is_left) ||
+         std::ranges::any_of(tunings, is_cut_off);
+}
+
+Result<CompiledFile> compile_file(const std::string& model, const CompileFileChoices& choices,
+                                  const Settings& settings) {
+  if (choices.code.graphs > 1 && choices.code.chosen_level() < kSearchLevel)
+    return Error{ErrorKind::kUsage, "--graphs",
+                 fmt::format("--level {} expected, whose search finds them", kSearchLevel)};
+  return FileCompiler(model, choices, settings).run();
+}
+
+json compile_json(const std::string& model, const Settings& settings, const CompiledFile& compiled) {
+  const runtime::Artifact& artifact = compiled.artifact;
+  json searches = json::array();
+  for (const OptimizedModel& made : compiled.made) searches.push_back(search_json(made));
+  json chosen = json::array();
+  for (const auto& tasks : compiled.chosen) chosen.push_back(tasks ? tasks_json(*tasks) : json());
+  json tunings = json::array();
+  for (const auto& tuned : compiled.tunings) tunings.push_back(tuned ? tuning_json(*tuned) : json());
+  json check = nullptr;
+  if (compiled.check) {
+    check = equivalence_json(*compiled.check);
+    check["exercised"] = coverage_json(compiled.coverage);
+    check["plain_loops"] = compiled.is_of_plain_loops;
+  }
+  int64_t arena = 0;
+  for (const runtime::Variant& variant : artifact.variants) arena = std::max(arena, variant.arena_bytes);
+  size_t code = artifact.code.size();
+  for (const runtime::Module& module : artifact.modules) code += module.image.size();
+  return {{"model", model},
+          {"variants", artifact.variants.size()},
+          {"tasks", compiled.tasks},
+          {"kernels", artifact.kernels.size()},
+          {"kernels_tuned", compiled.tuned},
+          {"arena_mb", static_cast<double>(arena) / 1e6},
+          {"code_kb", static_cast<double>(code) / 1e3},
+          {"search", searches},
+          {"tasks_chosen", chosen},
+          {"tuning", tunings},
+          {"check", check},
+          {"seconds", compiled.seconds},
+          {"peak_memory_mb", static_cast<double>(peak_resident_bytes()) / 1e6},
+          {"seed", settings.seed},
+          {"version", version_text()}};
+}
+
+}  // namespace isomer

@@ -1,0 +1,41 @@
+// A model made an artifact: a variant for each target and for each way to bind its sizes, each of them optimized,
+// searched, tuned and checked as the choices say.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "driver/check_code.h"
+#include "driver/code_of_model.h"
+
+namespace isomer {
+
+struct CompileFileChoices {
+  CompileChoices code;  ///< its target may name several: "cuda=sm_90a,cpu", the preferred one first
+  /// Of symbolic dims, besides those of the settings: a variant each.
+  std::vector<std::map<std::string, int64_t>> bindings = {{}};
+  bool has_check = true;
+};
+
+struct CompiledFile {
+  runtime::Artifact artifact;
+  std::vector<OptimizedModel> made;                ///< by variant
+  std::vector<std::optional<ChosenTasks>> chosen;  ///< the same
+  std::vector<std::optional<TunedTasks>> tunings;  ///< the same
+  std::optional<Equivalence> check;                ///< of the last one that was checked
+  Coverage coverage;                               ///< of all that were checked
+  bool is_of_plain_loops = false;                  ///< the check
+  std::map<std::string, double> seconds;           ///< by phase, and of all
+  size_t tasks = 0;
+  int tuned = 0;  ///< kernels
+
+  bool is_interrupted() const;
+};
+
+/// Errors carry the file's name.
+Result<CompiledFile> compile_file(const std::string& model, const CompileFileChoices& choices,
+                                  const Settings& settings);
+
+/// The report of CLI.md.
+nlohmann::json compile_json(const std::string& model, const Settings& settings, const CompiledFile& compiled);
+
+}  // namespace isomer

@@ -1,0 +1,36 @@
+// Options of include/isomer/*.h as the library has them.
+#pragma once
+
+#include "driver/settings.h"
+#include "graph/float_class.h"
+#include "isomer/work.h"
+#include "util/result.h"
+
+namespace isomer {
+
+inline Result<FloatMode> parsed_mode(const std::string& fp) {
+  const auto mode = float_mode(fp);
+  if (!mode) return Error{ErrorKind::kUsage, "fp", "strict, reassociate or fast expected, '" + fp + "' found"};
+  return *mode;
+}
+
+inline Result<int> parsed_level(int level, int highest) {
+  if (level >= 0 && level <= highest) return level;
+  return Error{ErrorKind::kUsage, "level", fmt::format("0 to {} expected, {} found", highest, level)};
+}
+
+/// Seed, threads and bindings. What it tells refers to `progress`.
+template <class Options>
+Settings settings_of(const Options& options, const Progress& progress = {}) {
+  Settings settings;
+  settings.seed = options.seed;
+  if (options.threads > 0) settings.threads = options.threads;
+  settings.dims = options.dims;
+  for (const auto& [input, shape] : options.shapes) settings.shapes[input] = Dims(shape.begin(), shape.end());
+  if (progress.doing)
+    settings.messages.doing = [&](std::string_view what, auto left) { progress.doing(std::string(what), left); };
+  if (progress.note) settings.messages.note = [&](std::string_view line) { progress.note(std::string(line)); };
+  return settings;
+}
+
+}  // namespace isomer
